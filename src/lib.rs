@@ -1,1 +1,23 @@
-//! placeholder
+//! pmdaapm: a PCP agent (PMDA) that is the collector which runtime agents already talk to.
+//!
+//! ```text
+//!  peers            tokio workers                                       hand-over            PMDA thread (main)
+//!  mono  ──TCP──▶ listen::tcp  ─▶ sources::mono     ─┐
+//!  files ──read─▶ listen::tail ─▶   (and later        │ model::Update   store::Registry   ─▶ pcp::callbacks ─▶ pmcd
+//!                                 profiler, zorka,    ┼───────────────▶ (atomics, names)
+//!                                 lttng)             ─┘                 events::Stream    ─▶ events::Array
+//!                 I/O only        pure: no I/O, no clock                (rings, cursors)     C calls only here
+//! ```
+//!
+//! listen → sources → model → store → pcp. Imports run from both ends to the middle: a source never sees tokio or PCP, and
+//! `pcp` never sees a protocol's bytes (`tests/imports.rs` checks it).
+
+#![deny(unsafe_code)]
+
+pub mod read;
+
+pub mod model;
+
+pub mod events;
+
+pub mod sources;

@@ -1,0 +1,209 @@
+//! What a counter is, which words name its category, and which counters an option list means.
+
+use std::borrow::Cow;
+
+/// The longest name the protocol's readers accept (spec section 6); longer ones are left out.
+pub(crate) const LONGEST_NAME: usize = 1024;
+
+/// The sections of mono-counters.h and the names they have in List and Add (spec section 4, E3).
+const SECTIONS: [(u32, &str); 10] = [
+    (0x100, "JIT"),
+    (0x200, "GC"),
+    (0x400, "Metadata"),
+    (0x800, "Generics"),
+    (0x1000, "Security"),
+    (SECTION_RUNTIME, "Runtime"),
+    (SECTION_SYSTEM, "System"),
+    (0x8000, "PerfCounters"),
+    (0x1_0000, "Profiler"),
+    (0x2_0000, "Interp"),
+];
+/// `MONO_COUNTER_RUNTIME`.
+pub(crate) const SECTION_RUNTIME: u32 = 0x2000;
+/// `MONO_COUNTER_SYSTEM`.
+pub(crate) const SECTION_SYSTEM: u32 = 0x4000;
+/// `MONO_COUNTER_INT`: 4 bytes, signed.
+pub(crate) const TYPE_INT: u32 = 0;
+/// `MONO_COUNTER_STRING`: the registered size, NUL padded.
+pub(crate) const TYPE_STRING: u32 = 6;
+/// `MONO_COUNTER_RAW`.
+pub(crate) const UNIT_RAW: u32 = 0;
+/// `MONO_COUNTER_CONSTANT`.
+pub(crate) const VARIANCE_CONSTANT: u32 = 1 << 29;
+
+/// One counter as the runtime describes it; the numbers are the runtime's own (spec section 4, E3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Counter {
+    /// Category bit.
+    pub(crate) section: u32,
+    /// Name within the category.
+    pub(crate) name: String,
+    /// 0 INT … 7 `TIME_INTERVAL`.
+    pub(crate) kind: u32,
+    /// Unit << 24.
+    pub(crate) unit: u32,
+    /// Monotonic, constant or variable bit.
+    pub(crate) variance: u32,
+}
+
+impl Counter {
+    /// The category's name in List; a section that this module does not know is its number.
+    pub(crate) fn category(&self) -> Cow<'static, str> {
+        SECTIONS
+            .iter()
+            .find(|(section, _)| *section == self.section)
+            .map_or_else(
+                || Cow::Owned(format!("{:#x}", self.section)),
+                |(_, name)| Cow::Borrowed(*name),
+            )
+    }
+}
+
+/// The section that a category's name means: any letter case, with or without `Mono ` before it
+/// (the 2014 agents wrote that), or the number that [`Counter::category`] gives an unknown one.
+pub(crate) fn section_named(category: &str) -> Option<u32> {
+    let bare = match category.split_at_checked(5) {
+        Some((mono, bare)) if mono.eq_ignore_ascii_case("Mono ") => bare,
+        _ => category,
+    };
+    SECTIONS
+        .iter()
+        .find(|(_, name)| name.eq_ignore_ascii_case(bare))
+        .map(|(section, _)| *section)
+        .or_else(|| u32::from_str_radix(bare.strip_prefix("0x")?, 16).ok())
+}
+
+/// Which counters Hello announces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Selection {
+    /// Every counter known when the connection begins.
+    All,
+    /// Those that a pattern means.
+    Only(Vec<Pattern>),
+}
+
+impl Selection {
+    /// Whether Hello announces `counter`.
+    pub(crate) fn takes(&self, counter: &Counter) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(patterns) => patterns.iter().any(|pattern| pattern.means(counter)),
+        }
+    }
+
+    /// The patterns that mean none of `counters`: most likely misspelt.
+    pub(crate) fn idle<'a>(&'a self, counters: &'a [Counter]) -> impl Iterator<Item = &'a Pattern> {
+        let patterns: &[Pattern] = match self {
+            Self::All => &[],
+            Self::Only(patterns) => patterns,
+        };
+        patterns
+            .iter()
+            .filter(|pattern| !counters.iter().any(|counter| pattern.means(counter)))
+    }
+}
+
+/// One item of `counters=`: `CAT/NAME`, `CAT/*` or `*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pattern {
+    /// As the user wrote it.
+    pub(crate) text: String,
+    section: Option<u32>,
+    name: Option<String>,
+}
+
+impl Pattern {
+    /// Reads one item; the first `/` ends the category, for names have slashes of their own
+    /// (`JIT/JIT/method_to_ir`).
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (section, name) = if text == "*" {
+            (None, None)
+        } else {
+            let (category, name) = text
+                .split_once('/')
+                .filter(|(_, name)| !name.is_empty())
+                .ok_or_else(|| format!("counter `{text}` is not CAT/NAME"))?;
+            let section = section_named(category).ok_or_else(|| {
+                let known: Vec<_> = SECTIONS.iter().map(|(_, name)| *name).collect();
+                format!("category `{category}` is none of {}", known.join(" "))
+            })?;
+            (Some(section), (name != "*").then(|| name.to_owned()))
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            section,
+            name,
+        })
+    }
+
+    fn means(&self, counter: &Counter) -> bool {
+        self.section
+            .is_none_or(|section| section == counter.section)
+            && self.name.as_ref().is_none_or(|name| *name == counter.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counter(section: u32, name: &str) -> Counter {
+        Counter {
+            section,
+            name: name.to_owned(),
+            kind: TYPE_INT,
+            unit: UNIT_RAW,
+            variance: 1 << 28,
+        }
+    }
+
+    #[test]
+    fn every_section_has_a_name_that_leads_back() {
+        for (section, name) in SECTIONS {
+            assert_eq!(counter(section, "x").category(), name);
+            assert_eq!(section_named(name), Some(section));
+            assert_eq!(section_named(&name.to_lowercase()), Some(section));
+            assert_eq!(section_named(&format!("Mono {name}")), Some(section));
+            assert_eq!(section_named(&format!("MONO {name}")), Some(section));
+        }
+        let future = counter(0x4_0000, "x");
+        assert_eq!(section_named(&future.category()), Some(0x4_0000));
+    }
+
+    #[test]
+    fn other_words_are_no_category() {
+        for word in ["", "Mono ", "Mono", "MonoGC", "GC ", "Gc2", "é GC", "0x", "Mon\u{f6} GC"] {
+            assert_eq!(section_named(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn patterns() {
+        let minor = counter(0x200, "Minor GC time");
+        let ir = counter(0x100, "JIT/method_to_ir");
+        for (text, takes_minor, takes_ir) in [
+            ("*", true, true),
+            ("gc/*", true, false),
+            ("Mono GC/Minor GC time", true, false),
+            ("GC/minor gc time", false, false),
+            ("JIT/JIT/method_to_ir", false, true),
+            ("JIT/Minor GC time", false, false),
+        ] {
+            let one = Selection::Only(vec![Pattern::parse(text).unwrap()]);
+            assert_eq!(one.takes(&minor), takes_minor, "{text}");
+            assert_eq!(one.takes(&ir), takes_ir, "{text}");
+        }
+        assert!(Selection::All.takes(&ir));
+        assert!(!Selection::Only(Vec::new()).takes(&ir));
+    }
+
+    #[test]
+    fn a_pattern_that_means_nothing_is_told() {
+        let known = [counter(0x200, "Minor GC time")];
+        let list = ["GC/*", "GC/Minor GC tme"].map(|text| Pattern::parse(text).unwrap());
+        let selection = Selection::Only(list.to_vec());
+        let idle: Vec<_> = selection.idle(&known).map(|p| p.text.as_str()).collect();
+        assert_eq!(idle, ["GC/Minor GC tme"]);
+        assert_eq!(Selection::All.idle(&known).count(), 0);
+    }
+}

@@ -1,0 +1,81 @@
+//! What a session tells the store, and what a user may tell a session.
+
+use super::{MetricSpec, Stamp, Value};
+
+/// Who a peer is, as far as its protocol or the operating system told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Instance name within the source, no blanks: `gcpressure.exe:1234`.
+    pub name: String,
+    /// Where the peer is: an address or a file.
+    pub peer: String,
+    /// Instance labels: name and value.
+    pub labels: Vec<(&'static str, String)>,
+    /// The same process as before if the name is the same: its values and 32-bit counters go on.
+    pub resumes: bool,
+}
+
+/// One thing that happened in a peer's conversation.
+#[derive(Debug)]
+pub enum Update<'a> {
+    /// The peer is known from here on; nothing is kept of updates before it except counts.
+    Identity(Identity),
+    /// The session's `slot` (small, dense, never reused) stands for this metric.
+    Define {
+        /// The session's own number for the metric.
+        slot: u32,
+        /// Its description.
+        spec: &'a MetricSpec,
+    },
+    /// A static cell metric of the source (`Origin::Cell`, `Origin::Text`), by item number.
+    Set {
+        /// Item number in the source's table.
+        item: u16,
+        /// The value.
+        value: Value,
+    },
+    /// Values that the peer sent at one moment: cells are set and one record goes to event stream `kind`.
+    Sample {
+        /// Position of the event kind in the source's table.
+        kind: u8,
+        /// When, for the record.
+        stamp: Stamp,
+        /// Slots with their new values, in the peer's order.
+        values: &'a [(u32, Value)],
+    },
+    /// Time between two samples, so that silence can be told from slowness.
+    Interval(std::time::Duration),
+    /// A complete message was read.
+    Message,
+    /// A bad record or refused request that did not end the conversation.
+    Error(&'a str),
+    /// The answer to a control request.
+    Answer {
+        /// Which control metric.
+        verb: ControlVerb,
+        /// What to show.
+        text: String,
+    },
+}
+
+/// What a control metric asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ControlVerb {
+    /// sample these counters too
+    Add,
+    /// stop sampling these counters
+    Remove,
+    /// ask the peer which counters it has
+    List,
+}
+
+/// A request from a user to one peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// `pmstore` to a control metric.
+    Request(ControlVerb, String),
+    /// The configuration changed: patterns of counters to select.
+    Select(Vec<String>),
+    /// A newer connection of the same peer took over.
+    Replaced,
+}

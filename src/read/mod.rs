@@ -1,0 +1,5 @@
+//! The only byte access of the decoders: bounds-checked, byte-order aware, and the one place that can say "short".
+
+mod cursor;
+
+pub use cursor::{Cursor, Order};
