@@ -52,10 +52,7 @@ impl Counter {
         SECTIONS
             .iter()
             .find(|(section, _)| *section == self.section)
-            .map_or_else(
-                || Cow::Owned(format!("{:#x}", self.section)),
-                |(_, name)| Cow::Borrowed(*name),
-            )
+            .map_or_else(|| Cow::Owned(format!("{:#x}", self.section)), |(_, name)| Cow::Borrowed(*name))
     }
 }
 
@@ -97,9 +94,7 @@ impl Selection {
             Self::All => &[],
             Self::Only(patterns) => patterns,
         };
-        patterns
-            .iter()
-            .filter(|pattern| !counters.iter().any(|counter| pattern.means(counter)))
+        patterns.iter().filter(|pattern| !counters.iter().any(|counter| pattern.means(counter)))
     }
 }
 
@@ -129,16 +124,11 @@ impl Pattern {
             })?;
             (Some(section), (name != "*").then(|| name.to_owned()))
         };
-        Ok(Self {
-            text: text.to_owned(),
-            section,
-            name,
-        })
+        Ok(Self { text: text.to_owned(), section, name })
     }
 
     fn means(&self, counter: &Counter) -> bool {
-        self.section
-            .is_none_or(|section| section == counter.section)
+        self.section.is_none_or(|section| section == counter.section)
             && self.name.as_ref().is_none_or(|name| *name == counter.name)
     }
 }
@@ -148,13 +138,7 @@ mod tests {
     use super::*;
 
     fn counter(section: u32, name: &str) -> Counter {
-        Counter {
-            section,
-            name: name.to_owned(),
-            kind: TYPE_INT,
-            unit: UNIT_RAW,
-            variance: 1 << 28,
-        }
+        Counter { section, name: name.to_owned(), kind: TYPE_INT, unit: UNIT_RAW, variance: 1 << 28 }
     }
 
     #[test]

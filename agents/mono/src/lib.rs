@@ -1,1 +1,42 @@
-//! placeholder
+//! `libmono-profiler-apm.so`: a Mono profiler module that streams the runtime's counters to an
+//! inspector (pmdaapm) in the counters-agent protocol, or into a file.
+//!
+//! ```text
+//!   the program's threads              │ the module's own thread "apm-counters"
+//!                                      │
+//!   mono ──▶ hooks ──▶ agent ─ start ──┼──▶ courier ──▶ session ──▶ wire ──▶ link ──▶ inspector
+//!              │         └──── stop ───┼──▶    ▲           │                   │      or file
+//!              └─▶ registry (a list) ──┼───────┘           └◀── requests ◀─────┘
+//!                                      │                 reads counters
+//!                       mono: Gate ◀───┴───────────────────────┘
+//! ```
+//!
+//! * `hooks` is what C calls; a panic ends there. `mono` is what calls C; nothing else does.
+//! * `options`, `catalogue`, `wire`, `requests` and `session` are pure: no I/O, no clock, no Mono.
+//! * `link`, `stop` and `sys` are the operating system; `courier` joins the two halves.
+//! * The thread is a plain one, unknown to the runtime, with all signals blocked. The program's
+//!   threads never wait for it, but for at most half a second when the runtime ends.
+//!
+//! "Spec" in the comments is the project's page on the Mono counters-agent protocol, written from the
+//! public note <https://gist.github.com/luhenry/9900756>, the 2014 sources and experiments.
+
+#![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used))]
+
+mod agent;
+mod catalogue;
+mod clock;
+mod complaint;
+mod courier;
+mod hooks;
+mod identity;
+mod link;
+mod mono;
+mod options;
+mod registry;
+mod requests;
+mod session;
+mod stop;
+mod sys;
+mod wire;
+
+pub use hooks::mono_profiler_init_apm;

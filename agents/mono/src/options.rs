@@ -49,10 +49,7 @@ pub(crate) struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            address: Address::Tcp {
-                host: "127.0.0.1".to_owned(),
-                port: DEFAULT_PORT,
-            },
+            address: Address::Tcp { host: "127.0.0.1".to_owned(), port: DEFAULT_PORT },
             interval: Duration::from_secs(1),
             retry: Duration::from_secs(5),
             selection: Selection::All,
@@ -64,8 +61,7 @@ impl Default for Options {
 impl Options {
     /// Reads `apm` or `apm:options`; the error is the line for stderr.
     pub(crate) fn parse(desc: &str) -> Result<Self, String> {
-        Self::parse_list(desc.split_once(':').map_or("", |(_, list)| list))
-            .map_err(|wrong| format!("{wrong}; {ALLOWED}"))
+        Self::parse_list(desc.split_once(':').map_or("", |(_, list)| list)).map_err(|wrong| format!("{wrong}; {ALLOWED}"))
     }
 
     fn parse_list(list: &str) -> Result<Self, String> {
@@ -125,16 +121,9 @@ fn address(text: &str) -> Result<Address, String> {
     }
     let port = match port {
         None => DEFAULT_PORT,
-        Some(digits) => digits
-            .parse::<u16>()
-            .ok()
-            .filter(|port| *port != 0)
-            .ok_or_else(wrong)?,
+        Some(digits) => digits.parse::<u16>().ok().filter(|port| *port != 0).ok_or_else(wrong)?,
     };
-    Ok(Address::Tcp {
-        host: host.to_owned(),
-        port,
-    })
+    Ok(Address::Tcp { host: host.to_owned(), port })
 }
 
 /// A whole number of milliseconds within its bounds.
@@ -143,9 +132,7 @@ fn millis(name: &str, text: &str, shortest: u64) -> Result<Duration, String> {
         .ok()
         .filter(|ms| (shortest..=LONGEST_MS).contains(ms))
         .map(Duration::from_millis)
-        .ok_or_else(|| {
-            format!("{name}={text} is not a number of milliseconds in {shortest}..{LONGEST_MS}")
-        })
+        .ok_or_else(|| format!("{name}={text} is not a number of milliseconds in {shortest}..{LONGEST_MS}"))
 }
 
 #[cfg(test)]
@@ -153,10 +140,7 @@ mod tests {
     use super::*;
 
     fn tcp(host: &str, port: u16) -> Address {
-        Address::Tcp {
-            host: host.to_owned(),
-            port,
-        }
+        Address::Tcp { host: host.to_owned(), port }
     }
 
     #[test]
@@ -184,10 +168,7 @@ mod tests {
             let options = Options::parse(&format!("apm:address={text}")).unwrap();
             assert_eq!(options.address, expected, "{text}");
         }
-        let Address::File(path) = Options::parse("apm:address=file://x-%p.bin")
-            .unwrap()
-            .address
-        else {
+        let Address::File(path) = Options::parse("apm:address=file://x-%p.bin").unwrap().address else {
             panic!("not a file");
         };
         assert_eq!(path, format!("x-{}.bin", std::process::id()));
@@ -195,10 +176,8 @@ mod tests {
 
     #[test]
     fn everything_at_once() {
-        let options = Options::parse(
-            "apm:address=tcp://h:1,interval=50,counters=GC/Minor GC time;mono jit/*,retry=20,verbose",
-        )
-        .unwrap();
+        let options =
+            Options::parse("apm:address=tcp://h:1,interval=50,counters=GC/Minor GC time;mono jit/*,retry=20,verbose").unwrap();
         assert_eq!(options.interval, Duration::from_millis(50));
         assert_eq!(options.retry, Duration::from_millis(20));
         assert!(options.verbose);

@@ -91,9 +91,7 @@ fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Request>, Malformed> {
             };
             Some(Request::Add { name, category })
         }
-        3 => cursor.take().map(|bytes| Request::Remove {
-            index: i16::from_ne_bytes(bytes),
-        }),
+        3 => cursor.take().map(|bytes| Request::Remove { index: i16::from_ne_bytes(bytes) }),
         127 => Some(Request::GoodBye),
         other => return Err(Malformed::Command(other)),
     })
@@ -116,10 +114,7 @@ impl Cursor<'_> {
         if length == -1 {
             return Ok(Some(None));
         }
-        let size = usize::try_from(length)
-            .ok()
-            .filter(|size| *size <= LONGEST_NAME)
-            .ok_or(Malformed::Length(length))?;
+        let size = usize::try_from(length).ok().filter(|size| *size <= LONGEST_NAME).ok_or(Malformed::Length(length))?;
         let Some((text, rest)) = self.0.split_at_checked(size) else {
             return Ok(None);
         };
@@ -134,14 +129,10 @@ mod tests {
 
     /// List, Add(`Major GC collections`, `GC`), Remove 0, `GoodBye`: the hand-made request vector
     /// `v-req-note-le`.
-    const VECTOR: &[u8] =
-        b"\x01\x02\x14\x00\x00\x00Major GC collections\x02\x00\x00\x00GC\x03\x00\x00\x7f";
+    const VECTOR: &[u8] = b"\x01\x02\x14\x00\x00\x00Major GC collections\x02\x00\x00\x00GC\x03\x00\x00\x7f";
 
     fn add(name: &str, category: &str) -> Request {
-        Request::Add {
-            name: Some(name.to_owned()),
-            category: Some(category.to_owned()),
-        }
+        Request::Add { name: Some(name.to_owned()), category: Some(category.to_owned()) }
     }
 
     fn drain(parser: &mut Parser) -> Vec<Request> {
@@ -150,12 +141,7 @@ mod tests {
 
     #[test]
     fn every_cut_gives_the_same_requests() {
-        let expected = vec![
-            Request::List,
-            add("Major GC collections", "GC"),
-            Request::Remove { index: 0 },
-            Request::GoodBye,
-        ];
+        let expected = vec![Request::List, add("Major GC collections", "GC"), Request::Remove { index: 0 }, Request::GoodBye];
         assert_eq!(VECTOR.len(), 36);
         for cut in 0..=VECTOR.len() {
             let mut parser = Parser::default();
@@ -189,10 +175,7 @@ mod tests {
     fn null_and_negative_are_values_of_their_own() {
         let mut parser = Parser::default();
         parser.feed(b"\x02\xff\xff\xff\xff\xff\xff\xff\xff\x03\xff\xff");
-        let null = Request::Add {
-            name: None,
-            category: None,
-        };
+        let null = Request::Add { name: None, category: None };
         assert_eq!(drain(&mut parser), [null, Request::Remove { index: -1 }]);
     }
 

@@ -33,10 +33,7 @@ pub(crate) enum Status {
 }
 
 /// Hello: version, then the Headers of the counters selected from the start.
-pub(crate) fn hello<'a>(
-    out: &mut Vec<u8>,
-    headers: impl ExactSizeIterator<Item = (i16, &'a Counter)>,
-) {
+pub(crate) fn hello<'a>(out: &mut Vec<u8>, headers: impl ExactSizeIterator<Item = (i16, &'a Counter)>) {
     out.push(HELLO);
     short(out, VERSION);
     // The session never selects more counters than there are indexes.
@@ -118,13 +115,7 @@ mod tests {
     use super::*;
 
     fn counter(section: u32, name: &str, kind: u32, unit: u32, variance: u32) -> Counter {
-        Counter {
-            section,
-            name: name.to_owned(),
-            kind,
-            unit,
-            variance,
-        }
+        Counter { section, name: name.to_owned(), kind, unit, variance }
     }
 
     /// The first Header and the first sample of a hand-made stream of the note's dialect, written

@@ -1,0 +1,72 @@
+//! The two clocks: time stamps for the wire, and the schedule of samples.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Seconds from 1601-01-01, where the runtime's time stamps begin, to 1970-01-01 (spec section 5).
+const EPOCH_1601: Duration = Duration::from_secs(11_644_473_600);
+
+/// Now, in 100 ns ticks since 1601-01-01 UTC.
+pub(crate) fn ticks() -> i64 {
+    ticks_at(SystemTime::now())
+}
+
+fn ticks_at(time: SystemTime) -> i64 {
+    let unix = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from((unix + EPOCH_1601).as_nanos() / 100).unwrap_or(i64::MAX)
+}
+
+/// Sample times on a fixed grid: taking and sending a sample does not move the next one, and
+/// samples that came too late are left out instead of following each other at once.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    next: Instant,
+    interval: Duration,
+}
+
+impl Schedule {
+    /// The first sample is due at `start`.
+    pub(crate) fn new(start: Instant, interval: Duration) -> Self {
+        Self { next: start, interval }
+    }
+
+    /// Time until the next sample; zero when it is due.
+    pub(crate) fn left(&self, now: Instant) -> Duration {
+        self.next.saturating_duration_since(now)
+    }
+
+    /// Moves on from the sample that was due to the next one after `now`.
+    pub(crate) fn advance(&mut self, now: Instant) {
+        let behind = now.saturating_duration_since(self.next).as_nanos();
+        let missed = behind / self.interval.as_nanos().max(1);
+        let steps = u32::try_from(missed).map_or(u32::MAX, |missed| missed.saturating_add(1));
+        self.next += self.interval.saturating_mul(steps);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_count_from_1601() {
+        assert_eq!(ticks_at(UNIX_EPOCH), 116_444_736_000_000_000);
+        // 2014-03-22T22:13:20Z
+        let then = UNIX_EPOCH + Duration::from_secs(1_395_526_400);
+        assert_eq!(ticks_at(then), 130_400_000_000_000_000);
+    }
+
+    #[test]
+    fn the_grid_does_not_drift_and_skips_what_was_missed() {
+        let start = Instant::now();
+        let ms = Duration::from_millis;
+        let mut schedule = Schedule::new(start, ms(10));
+        assert_eq!(schedule.left(start), ms(0));
+        schedule.advance(start + ms(3));
+        assert_eq!(schedule.left(start + ms(3)), ms(7));
+        schedule.advance(start + ms(10));
+        assert_eq!(schedule.left(start + ms(10)), ms(10));
+        schedule.advance(start + ms(57));
+        assert_eq!(schedule.left(start + ms(57)), ms(3));
+        assert_eq!(schedule.left(start + ms(61)), ms(0));
+    }
+}

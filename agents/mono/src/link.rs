@@ -1,0 +1,236 @@
+//! Where messages go: a connection to an inspector, or a file.
+//!
+//! A message is one write. What cannot be written whole within [`SEND_LIMIT`] ends the link, so that
+//! nobody ever reads half a message and then another (spec section 7).
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant};
+
+use crate::stop::Stop;
+use crate::sys::{self, Ready};
+
+/// How long an inspector may leave a message unread, and how long a connection may take.
+pub(crate) const SEND_LIMIT: Duration = Duration::from_secs(2);
+
+/// An open way out.
+#[derive(Debug)]
+pub(crate) enum Link {
+    /// An inspector, which may ask.
+    Tcp(TcpStream),
+    /// A file, samples only.
+    File(File),
+}
+
+impl Link {
+    /// Connects to the first address of `host` that answers. Names are resolved here, which can
+    /// take its time and cannot be stopped.
+    pub(crate) fn connect(host: &str, port: u16, stop: &Stop) -> io::Result<Self> {
+        let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
+        for address in (host, port).to_socket_addrs()? {
+            match connect_one(address, stop) {
+                Ok(socket) => {
+                    sys::close_in_child(Some(socket.as_raw_fd()));
+                    return Ok(Self::Tcp(socket));
+                }
+                Err(error) => last = error,
+            }
+            if stop.deadline().is_some() {
+                break;
+            }
+        }
+        Err(last)
+    }
+
+    /// Empties or makes the file (spec section 2, file mode: truncate and append, 0644).
+    pub(crate) fn create(path: &str) -> io::Result<Self> {
+        OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o644)
+            // Non-blocking matters for a FIFO without a reader only: an error, not a wait.
+            .custom_flags(libc::O_APPEND | libc::O_NONBLOCK)
+            .open(path)
+            .map(Self::File)
+    }
+
+    /// The descriptor on which requests come.
+    pub(crate) fn requests(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Tcp(socket) => Some(socket.as_fd()),
+            Self::File(_) => None,
+        }
+    }
+
+    /// Writes one message, all of it; after an error the link must be dropped. Waits for the reader
+    /// no longer than `limit`, nor beyond the deadline of a stop.
+    pub(crate) fn send(&self, message: &[u8], limit: Duration, stop: &Stop) -> io::Result<()> {
+        match self {
+            Self::Tcp(socket) => send(socket, message, limit, stop),
+            Self::File(file) => {
+                let mut file: &File = file;
+                match file.write(message)? {
+                    whole if whole == message.len() => Ok(()),
+                    _ => Err(io::Error::new(ErrorKind::WriteZero, "no room for a message")),
+                }
+            }
+        }
+    }
+
+    /// What has arrived, without waiting: the number of bytes, 0 at the end of the stream.
+    pub(crate) fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(socket) => {
+                let mut socket: &TcpStream = socket;
+                socket.read(into)
+            }
+            Self::File(_) => Err(ErrorKind::WouldBlock.into()),
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let Self::Tcp(socket) = self else {
+            return;
+        };
+        sys::close_in_child(None);
+        let _ = socket.shutdown(Shutdown::Write);
+        // Requests left unread would turn the close into a reset, which can take the last messages
+        // away from the reader.
+        let mut unread = [0; 1024];
+        for _ in 0..64 {
+            if !matches!(socket.read(&mut unread), Ok(1..)) {
+                break;
+            }
+        }
+    }
+}
+
+fn connect_one(address: SocketAddr, stop: &Stop) -> io::Result<TcpStream> {
+    let socket = sys::connect(address)?;
+    let deadline = Instant::now() + SEND_LIMIT;
+    while !stop.wait(Some((socket.as_fd(), Ready::Write)), left(deadline)?)? {
+        if stop.deadline().is_some() {
+            return Err(ErrorKind::Interrupted.into());
+        }
+    }
+    if let Some(error) = socket.take_error()? {
+        return Err(error);
+    }
+    // Loopback connects a socket to itself if the port chosen for it is the one it calls.
+    if socket.local_addr()? == socket.peer_addr()? {
+        return Err(ErrorKind::ConnectionRefused.into());
+    }
+    socket.set_nodelay(true)?;
+    Ok(socket)
+}
+
+fn send(socket: &TcpStream, message: &[u8], limit: Duration, stop: &Stop) -> io::Result<()> {
+    let limit = Instant::now() + limit;
+    let mut rest = message;
+    loop {
+        match sys::send(socket.as_fd(), rest) {
+            Ok(sent) => rest = rest.get(sent..).unwrap_or_default(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        if rest.is_empty() {
+            return Ok(());
+        }
+        let writable = Some((socket.as_fd(), Ready::Write));
+        match stop.deadline() {
+            None => stop.wait(writable, left(limit)?)?,
+            // Woken already: from here on only the reader and the clock count.
+            Some(deadline) => sys::poll([writable], left(deadline.min(limit))?)? == [true],
+        };
+    }
+}
+
+/// Time until `deadline`; an error when there is none left.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    deadline
+        .checked_duration_since(Instant::now())
+        .filter(|left| !left.is_zero())
+        .ok_or_else(|| io::Error::new(ErrorKind::TimedOut, "the other side did not answer in time"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    fn connected() -> (Link, TcpStream, Stop) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stop = Stop::new().unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let link = Link::connect("127.0.0.1", port, &stop).unwrap();
+        (link, listener.accept().unwrap().0, stop)
+    }
+
+    #[test]
+    fn what_is_sent_arrives_also_with_requests_left_unread() {
+        let (link, mut peer, stop) = connected();
+        peer.write_all(b"unread").unwrap();
+        link.send(b"last words", SEND_LIMIT, &stop).unwrap();
+        drop(link);
+        let mut got = Vec::new();
+        peer.read_to_end(&mut got).unwrap();
+        assert_eq!(got, b"last words");
+    }
+
+    #[test]
+    fn a_reader_who_does_not_read_costs_the_limit_and_no_more() {
+        let (link, _peer, stop) = connected();
+        let limit = Duration::from_millis(50);
+        let message = vec![0; 1 << 20];
+        let begin = Instant::now();
+        let error = loop {
+            if let Err(error) = link.send(&message, limit, &stop) {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(begin.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_stop_shortens_the_wait_for_the_reader() {
+        let (link, _peer, stop) = connected();
+        stop.request(Duration::from_millis(50));
+        let message = vec![0; 1 << 26];
+        let begin = Instant::now();
+        let error = link.send(&message, Duration::from_secs(60), &stop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(begin.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn nobody_there_is_an_error_at_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let stop = Stop::new().unwrap();
+        let error = Link::connect("127.0.0.1", port, &stop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn a_file_is_emptied_first_and_appended_to() {
+        let path = std::env::temp_dir().join(format!("apm-link-{}.bin", std::process::id()));
+        std::fs::write(&path, "old and long").unwrap();
+        let stop = Stop::new().unwrap();
+        let link = Link::create(path.to_str().unwrap()).unwrap();
+        link.send(b"one", SEND_LIMIT, &stop).unwrap();
+        link.send(b"two", SEND_LIMIT, &stop).unwrap();
+        assert!(link.requests().is_none());
+        assert_eq!(std::fs::read(&path).unwrap(), b"onetwo");
+        std::fs::remove_file(&path).unwrap();
+        assert!(Link::create("/nonexistent/directory/file").is_err());
+    }
+}

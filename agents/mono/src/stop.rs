@@ -1,0 +1,73 @@
+//! How the program's thread ends the module's: a deadline, and a wake-up out of any wait.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::sys::{self, Ready};
+
+/// Asked for at most once, from any thread; waited for by one.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    deadline: OnceLock<Instant>,
+    waker: UnixStream,
+    woken: UnixStream,
+}
+
+impl Stop {
+    /// Nothing asked yet.
+    pub(crate) fn new() -> io::Result<Self> {
+        let (waker, woken) = UnixStream::pair()?;
+        Ok(Self { deadline: OnceLock::new(), waker, woken })
+    }
+
+    /// Asks the thread to be done within `time`.
+    pub(crate) fn request(&self, time: Duration) {
+        if self.deadline.set(Instant::now() + time).is_ok() {
+            // One byte always fits into an empty socket.
+            let _ = (&self.waker).write(&[1]);
+        }
+    }
+
+    /// When the thread must be done, once that was asked.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline.get().copied()
+    }
+
+    /// Waits until `fd` is ready, `time` has passed or a stop is asked, also one asked before;
+    /// whether `fd` is ready.
+    pub(crate) fn wait(&self, fd: Option<(BorrowedFd<'_>, Ready)>, time: Duration) -> io::Result<bool> {
+        // The byte that wakes is never read, so no request can slip between a look and a wait.
+        let woken = Some((self.woken.as_fd(), Ready::Read));
+        sys::poll([fd, woken], time).map(|[ready, _]| ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_ends_the_wait_and_only_the_first_counts() {
+        let stop = Stop::new().unwrap();
+        assert_eq!(stop.deadline(), None);
+        assert!(!stop.wait(None, Duration::from_millis(1)).unwrap());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let begin = Instant::now();
+                stop.wait(None, Duration::from_secs(60)).unwrap();
+                begin.elapsed()
+            });
+            stop.request(Duration::from_secs(1));
+            assert!(waiting.join().unwrap() < Duration::from_secs(30));
+        });
+        let first = stop.deadline();
+        stop.request(Duration::from_secs(9));
+        assert_eq!(stop.deadline(), first);
+        let begin = Instant::now();
+        stop.wait(None, Duration::from_secs(60)).unwrap();
+        assert!(begin.elapsed() < Duration::from_secs(30));
+    }
+}

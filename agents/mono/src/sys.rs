@@ -1,0 +1,169 @@
+//! System calls that std does not offer, each as a safe function.
+
+#![allow(unsafe_code)] // a C boundary: poll, socket, send, signal mask and fork handler of libc
+
+use std::ffi::c_int;
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+/// Readiness to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ready {
+    /// Bytes or the end of the stream to read.
+    Read,
+    /// Room to write, or a connection made.
+    Write,
+}
+
+/// Waits until one of `fds` is ready (or broken) or `timeout` has passed; which ones, by position.
+pub(crate) fn poll<const N: usize>(fds: [Option<(BorrowedFd<'_>, Ready)>; N], timeout: Duration) -> io::Result<[bool; N]> {
+    let mut list = fds.map(|wanted| libc::pollfd {
+        // poll skips negative descriptors.
+        fd: wanted.map_or(-1, |(fd, _)| fd.as_raw_fd()),
+        events: match wanted {
+            Some((_, Ready::Write)) => libc::POLLOUT,
+            _ => libc::POLLIN,
+        },
+        revents: 0,
+    });
+    let timeout = libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    let count = libc::nfds_t::try_from(N).unwrap_or(0);
+    // SAFETY: `list` has `count` entries, the timeout outlives the call, no mask is given.
+    let result = unsafe { libc::ppoll(list.as_mut_ptr(), count, &raw const timeout, ptr::null()) };
+    match status(result) {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(list.map(|fd| fd.revents != 0)),
+    }
+}
+
+/// Begins a connection and does not wait for it: the socket is non-blocking and close-on-exec, and
+/// ready to [`Ready::Write`] when the attempt is over.
+#[expect(clippy::cast_possible_truncation, reason = "small constants of libc's own headers")]
+pub(crate) fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: socket takes no pointers.
+    let fd = unsafe { libc::socket(family, kind, 0) };
+    status(fd)?;
+    // SAFETY: just made, and nobody else has it.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    let result = match address {
+        SocketAddr::V4(v4) => {
+            let name = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: v4.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            let size = mem::size_of_val(&name) as libc::socklen_t;
+            // SAFETY: `name` is a whole sockaddr_in of `size` bytes and outlives the call.
+            unsafe { libc::connect(fd, (&raw const name).cast(), size) }
+        }
+        SocketAddr::V6(v6) => {
+            let name = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: v6.port().to_be(),
+                sin6_flowinfo: v6.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
+                sin6_scope_id: v6.scope_id(),
+            };
+            let size = mem::size_of_val(&name) as libc::socklen_t;
+            // SAFETY: `name` is a whole sockaddr_in6 of `size` bytes and outlives the call.
+            unsafe { libc::connect(fd, (&raw const name).cast(), size) }
+        }
+    };
+    match status(result) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+        _ => Ok(TcpStream::from(socket)),
+    }
+}
+
+/// `send` that never raises SIGPIPE.
+pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: `bytes` is readable for its length.
+    let sent = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Runs `body` with every signal blocked in this thread; a thread that it starts keeps them so.
+pub(crate) fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigfillset initializes the set it is given.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    // SAFETY: `all` was filled, `before` has room for the present mask.
+    let blocked = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
+    let result = body();
+    if blocked == 0 {
+        // SAFETY: the successful call above filled `before`; nothing is asked back.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
+    }
+    result
+}
+
+/// The socket that a forked child closes, or -1.
+static CLOSED_IN_CHILD: AtomicI32 = AtomicI32::new(-1);
+
+/// From the first call on, a child made by fork without exec closes the socket named last, so that
+/// the connection ends with this process. `None` must be said before the socket is closed.
+pub(crate) fn close_in_child(socket: Option<RawFd>) {
+    CLOSED_IN_CHILD.store(socket.unwrap_or(-1), Ordering::SeqCst);
+}
+
+/// Has [`close_in_child`] work; once in a process.
+pub(crate) fn watch_forks() {
+    unsafe extern "C" {
+        /// POSIX; missing in the libc crate for Linux.
+        fn pthread_atfork(
+            prepare: Option<extern "C" fn()>,
+            parent: Option<extern "C" fn()>,
+            child: Option<extern "C" fn()>,
+        ) -> c_int;
+    }
+    extern "C" fn in_child() {
+        let socket = CLOSED_IN_CHILD.swap(-1, Ordering::SeqCst);
+        if socket >= 0 {
+            // SAFETY: close is allowed in a fork handler; the thread that owns the descriptor does
+            // not exist in the child.
+            unsafe { libc::close(socket) };
+        }
+    }
+    // SAFETY: the handler is a static function that allocates nothing and takes no lock.
+    unsafe { pthread_atfork(None, None, Some(in_child)) };
+}
+
+/// A C result of -1 as the error it stands for.
+fn status(result: c_int) -> io::Result<()> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocked_signals() -> String {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with("SigBlk:"));
+        line.unwrap().to_owned()
+    }
+
+    #[test]
+    fn signals_are_blocked_in_the_new_thread_and_restored_here() {
+        let before = blocked_signals();
+        let within = with_signals_blocked(|| std::thread::spawn(blocked_signals));
+        assert_eq!(blocked_signals(), before);
+        let within = within.join().unwrap();
+        let mask = u64::from_str_radix(within.trim_start_matches("SigBlk:").trim(), 16).unwrap();
+        for signal in [libc::SIGPIPE, libc::SIGPWR, libc::SIGTERM, libc::SIGXCPU] {
+            assert_ne!(mask & (1 << (signal - 1)), 0, "signal {signal}");
+        }
+    }
+}
