@@ -21,3 +21,5 @@ pub mod model;
 pub mod events;
 
 pub mod sources;
+
+pub mod store;

@@ -35,6 +35,25 @@ impl Stamp {
     }
 }
 
+/// ISO 8601 in UTC with milliseconds: `2026-11-21T02:17:53.181Z`.
+impl std::fmt::Display for Stamp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (days, second) = (self.sec.div_euclid(86_400), self.sec.rem_euclid(86_400));
+        // Days to civil date with years that begin in March, so that the leap day is the last of its year.
+        let z = days + 719_468;
+        let era = z.div_euclid(146_097);
+        let day_of_era = z.rem_euclid(146_097);
+        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let march_month = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+        let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+        let year = year_of_era + era * 400 + i64::from(month <= 2);
+        let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{:03}Z", self.nsec / 1_000_000)
+    }
+}
+
 /// The two clocks at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Now {
@@ -52,6 +71,18 @@ mod tests {
     fn nanos_round_trip_on_both_sides_of_1970() {
         for ns in [0, 1, -1, 999_999_999, 1_000_000_000, -1_000_000_001, 1_795_000_000_123_456_789] {
             assert_eq!(Stamp::from_nanos(ns).as_nanos(), ns);
+        }
+    }
+
+    #[test]
+    fn prints_utc() {
+        for (sec, text) in [
+            (0, "1970-01-01T00:00:00.007Z"),
+            (951_782_400, "2000-02-29T00:00:00.007Z"),
+            (1_395_526_400, "2014-03-22T22:13:20.007Z"),
+            (-1, "1969-12-31T23:59:59.007Z"),
+        ] {
+            assert_eq!(Stamp { sec, nsec: 7_000_000 }.to_string(), text);
         }
     }
 }

@@ -1,0 +1,197 @@
+//! Every static metric with its full name: the PMDA registers it, and `pmns`, `help` and README's table are made from it.
+
+use super::peer::AgentCell;
+use super::registry::DynamicMetric;
+use super::self_stats::{self};
+use crate::model::{Area, EventKind, EventLeaf, MetricDef, Origin, Semantics, Units, ValueType};
+use crate::sources::{PARAM_CLUSTER, SOURCES, Source};
+
+/// Serial number of the instance domain of all agents.
+pub const AGENT_INDOM: u32 = 0;
+const SELF_CLUSTER: u16 = 0;
+const AGENT_CLUSTER: u16 = 1;
+
+/// A metric and whose it is.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Full name: `apm.mono.samples`.
+    pub name: String,
+    /// Position in `SOURCES`; `None` for `apm.self` and `apm.agent`.
+    pub source: Option<usize>,
+    /// The rest.
+    pub def: MetricDef,
+}
+
+/// All static metrics.
+#[must_use]
+pub fn catalogue() -> Vec<Entry> {
+    let entry = |prefix: &str, source, def: MetricDef| Entry { name: format!("apm.{prefix}.{}", def.name), source, def };
+    let mut all: Vec<Entry> = agent_metrics().into_iter().map(|d| entry("agent", None, d)).collect();
+    for (i, source) in SOURCES.iter().enumerate() {
+        let metrics = (source.metrics)().into_iter().chain(params(source));
+        let leaves = source.events.iter().zip(0..).flat_map(|(kind, n)| event_leaves(source, *kind, n));
+        all.extend(metrics.chain(leaves).map(|d| entry(source.name, Some(i), d)));
+    }
+    all.extend(self_metrics().into_iter().map(|d| entry("self", None, d)));
+    all
+}
+
+/// The parameter metric that goes with a dynamic metric, described like it but without instances and values.
+#[must_use]
+pub fn param_entry(metric: &DynamicMetric) -> (String, String) {
+    let oneline = format!("Parameter: {}", metric.spec.oneline);
+    let help = format!(
+        "Parameter of event records: the value of {} that a record brought. It has no values of its own.\n{}",
+        metric.spec.key, metric.spec.help
+    );
+    (oneline, help)
+}
+
+fn self_metrics() -> Vec<MetricDef> {
+    self_stats::ROWS
+        .iter()
+        .map(|row| MetricDef {
+            name: row.name.into(),
+            cluster: SELF_CLUSTER,
+            item: row.stat as u16,
+            ty: row.ty,
+            sem: row.sem,
+            units: row.units,
+            area: Area::Own,
+            origin: Origin::SelfStat,
+            oneline: row.oneline,
+            help: row.help,
+        })
+        .collect()
+}
+
+fn agent_metrics() -> Vec<MetricDef> {
+    use AgentCell::{BytesIn, BytesOut, ConnectTime, Connects, Errors, Events, Messages, Up};
+    use Semantics::{Counter, Discrete, Instant};
+    use ValueType::{I64, Text, U32, U64};
+    let metric = |name: &str, item, ty, sem, units, origin, oneline, help| MetricDef {
+        name: name.into(),
+        cluster: AGENT_CLUSTER,
+        item,
+        ty,
+        sem,
+        units,
+        area: Area::Agents,
+        origin,
+        oneline,
+        help,
+    };
+    let cell = |name, item: AgentCell, ty, sem, units, oneline, help| {
+        metric(name, item as u16, ty, sem, units, Origin::Cell, oneline, help)
+    };
+    #[rustfmt::skip]
+    let all = vec![
+        cell("up", Up, U32, Instant, Units::None, "1 while the agent is connected, else 0",
+            "Keeps its value when the agent has gone, so that a rule can watch it."),
+        metric("source", 1, Text, Discrete, Units::None, Origin::Text, "Protocol of the agent",
+            "mono, profiler, zorka or lttng."),
+        metric("peer", 2, Text, Discrete, Units::None, Origin::Text, "Where the agent is",
+            "Address and port of the connection, or file: and the path of a file that is followed."),
+        cell("connects", Connects, U64, Counter, Units::Count, "Connections of this agent",
+            "Grows by one with each connection; a fast growth is an agent that cannot stay connected."),
+        cell("connect_time", ConnectTime, I64, Discrete, Units::Milliseconds, "Start of the newest connection",
+            "Milliseconds since 1970-01-01 00:00 UTC."),
+        metric("idle", 5, U64, Instant, Units::Nanoseconds, Origin::Idle, "Time since the last message of this agent",
+            "Time since a whole message of this agent was read. More than a few sampling intervals means that the program hangs or is stopped, or that its host has gone without a word."),
+        cell("bytes.in", BytesIn, U64, Counter, Units::Bytes, "Bytes read from this agent", "Bytes of its protocol, counted from when it said who it is."),
+        cell("bytes.out", BytesOut, U64, Counter, Units::Bytes, "Bytes sent to this agent", "Requests and acknowledgements."),
+        cell("messages", Messages, U64, Counter, Units::Count, "Messages read from this agent", "Whole messages of its protocol."),
+        cell("errors", Errors, U64, Counter, Units::Count, "Faults of this agent",
+            "Bad records, refused requests, and connections closed because of bad bytes. The log says more."),
+        cell("events", Events, U64, Counter, Units::Count, "Event records of this agent", "Records appended to its event streams."),
+    ];
+    all
+}
+
+/// `param.*` that every source has.
+fn params(source: &Source) -> Vec<MetricDef> {
+    vec![MetricDef {
+        name: "param.lost".into(),
+        cluster: source.cluster + PARAM_CLUSTER,
+        item: 0,
+        ty: ValueType::U64,
+        sem: Semantics::Instant,
+        units: Units::Count,
+        area: Area::Own,
+        origin: Origin::Param,
+        oneline: "Parameter: records that this client has missed",
+        help: "Parameter of a record that is put before the others in highres_records when records were dropped before \
+               this client had seen them. It tells their number, since PCP's protocol loses the count of a MISSED record \
+               in high-resolution arrays. It has no values of its own.",
+    }]
+}
+
+/// The leaves below `event.<kind>`. Their composed help texts live as long as the program: the catalogue is made once.
+fn event_leaves(source: &Source, kind: EventKind, position: u8) -> Vec<MetricDef> {
+    use EventLeaf::{Bytes, Clients, Count, HighResRecords, Lost, Memory, Records, Table};
+    use Semantics::{Counter, Discrete, Instant};
+    use ValueType::{Event, HighResEvent, Text, U64};
+    let _ = source;
+    let leaked = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
+    let leaf = |name: &str, item, leaf, ty, sem, units, oneline: &str, help: &str| MetricDef {
+        name: format!("event.{}.{name}", kind.name),
+        cluster: kind.cluster,
+        item,
+        ty,
+        sem,
+        units,
+        area: Area::Source,
+        origin: Origin::Event(position, leaf),
+        oneline: leaked(oneline.to_owned()),
+        help: leaked(format!("{help}\nA record is {}.", kind.what)),
+    };
+    let records = format!(
+        "New event records for this client, as {{}}. Each client sees every record once, in order; a client that is too slow \
+         gets a MISSED record with the number of those dropped, at the end of the array. A new client starts with the \
+         oldest record kept. At most events.max_records come with one fetch, the rest with the next. {}",
+        kind.help
+    );
+    #[rustfmt::skip]
+    let all = vec![
+        leaf("records", 0, Records, Event, Instant, Units::None,
+            &format!("Event records ({})", kind.name), &records.replace("{}", "PM_TYPE_EVENT with microseconds")),
+        leaf("highres_records", 1, HighResRecords, HighResEvent, Instant, Units::None,
+            &format!("Event records ({}), nanoseconds", kind.name), &records.replace("{}", "PM_TYPE_HIGHRES_EVENT with nanoseconds")),
+        leaf("count", 2, Count, U64, Counter, Units::Count, "Event records so far", "Records ever appended to the stream."),
+        leaf("bytes", 3, Bytes, U64, Counter, Units::Bytes, "Bytes of event records so far", "Packed high-resolution bytes ever appended to the stream."),
+        leaf("lost", 4, Lost, U64, Counter, Units::Count, "Records dropped unseen",
+            "Records that were dropped to make room before the slowest client that was reading had seen them. Raise events.memory, fetch more often, or raise events.max_records."),
+        leaf("memory", 5, Memory, U64, Instant, Units::Bytes, "Memory of the stream", "Bytes of records held now; all streams share events.memory evenly."),
+        leaf("clients", 6, Clients, U64, Instant, Units::Count, "Clients of the stream", "PCP client contexts that read this stream."),
+        leaf("table", 7, Table, Text, Discrete, Units::None, "Newest records as a CSV table",
+            "The newest records as text: a header line time,parameter,value and one line for each parameter. For Grafana: a Vector target with format csv_table."),
+    ];
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_and_pmids_are_unique_and_grafana_can_read_the_names() {
+        let all = catalogue();
+        let names: HashSet<_> = all.iter().map(|e| e.name.clone()).collect();
+        let pmids: HashSet<_> = all.iter().map(|e| (e.def.cluster, e.def.item)).collect();
+        assert_eq!((names.len(), pmids.len()), (all.len(), all.len()));
+        for e in &all {
+            let good = |c: &str| {
+                c.len() >= 2
+                    && c.starts_with(|f: char| f.is_ascii_lowercase())
+                    && c.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            };
+            assert!(e.name.split('.').all(good), "{}", e.name);
+            assert!(!e.def.oneline.is_empty() && !e.def.help.is_empty(), "{}", e.name);
+            assert!(!names.contains(&format!("{}.", e.name)));
+        }
+        for e in &all {
+            assert!(!all.iter().any(|o| o.name.starts_with(&format!("{}.", e.name))), "{} is a leaf and a node", e.name);
+        }
+    }
+}

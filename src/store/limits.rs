@@ -1,0 +1,30 @@
+//! Bounds on what peers can make us keep.
+
+use std::time::Duration;
+
+/// Named limits; configuration section `[limits]` and the sources' own keys set them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Dynamic metric names of one source.
+    pub names: usize,
+    /// Bytes of a peer's name for a metric.
+    pub name_length: usize,
+    /// Peers (instances) of one source, connected or not.
+    pub instances: usize,
+    /// Values of a peer that is silent or gone are shown this much longer.
+    pub stale: Duration,
+    /// A peer that has been gone this long is forgotten as an instance.
+    pub forget: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            names: 4096,
+            name_length: 200,
+            instances: 2048,
+            stale: Duration::from_secs(10),
+            forget: Duration::from_secs(24 * 3600),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Requests from the PMDA thread to the task that talks to a peer.
+
+use crate::model::Control;
+use std::sync::{Mutex, PoisonError};
+
+/// Most requests waiting for one peer.
+const REQUESTS_MAX: usize = 64;
+
+/// A bounded queue and a way to wake its reader.
+pub struct Mailbox {
+    queue: Mutex<Vec<Control>>,
+    wake: Box<dyn Fn() + Send + Sync>,
+}
+
+impl std::fmt::Debug for Mailbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mailbox").field("queue", &self.queue).finish_non_exhaustive()
+    }
+}
+
+impl Mailbox {
+    /// `wake` must not block.
+    pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { queue: Mutex::default(), wake: Box::new(wake) }
+    }
+
+    /// Puts a request; `false` when too many wait already.
+    pub fn post(&self, request: Control) -> bool {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if queue.len() >= REQUESTS_MAX {
+            return false;
+        }
+        queue.push(request);
+        drop(queue);
+        (self.wake)();
+        true
+    }
+
+    /// All requests that wait, oldest first.
+    pub fn take(&self) -> Vec<Control> {
+        std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,26 @@
+//! What is known now: peers, metrics, values, event streams. Workers write, the PMDA thread reads; neither waits for the
+//! other longer than a copy takes. Nothing here does I/O.
+
+mod catalogue;
+mod cells;
+mod life;
+mod limits;
+mod mailbox;
+mod peer;
+mod quiet;
+mod registry;
+mod self_stats;
+mod sink;
+mod table;
+
+pub use catalogue::{AGENT_INDOM, Entry, catalogue, param_entry};
+pub use cells::Cells;
+pub use life::Life;
+pub use limits::Limits;
+pub use mailbox::Mailbox;
+pub use peer::Peer;
+pub use quiet::Quiet;
+pub use registry::{Change, DynamicMetric, Store};
+pub use self_stats::{SelfStats, Stat};
+pub use sink::PeerSink;
+pub use table::csv;

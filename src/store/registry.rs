@@ -1,0 +1,285 @@
+//! Who and what is known: dynamic metrics and peers by name, bounded; changes are queued for the PMDA thread.
+
+use super::limits::Limits;
+use super::mailbox::Mailbox;
+use super::peer::{AgentCell, Peer, STATIC_COLUMNS};
+use super::self_stats::{SelfStats, Stat};
+use crate::events::Budget;
+use crate::model::{Identity, MetricSpec, Now, Pmid};
+use crate::sources::{DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, SOURCES};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// A metric that some peer brought; lives as long as the PMDA and, through the name cache, longer.
+#[derive(Debug)]
+pub struct DynamicMetric {
+    /// Position of its source in `SOURCES`.
+    pub source: usize,
+    /// Number within the source: stays the same for ever.
+    pub id: u16,
+    /// Its description.
+    pub spec: MetricSpec,
+    /// Its PMID.
+    pub pmid: Pmid,
+    /// The PMID of the parameter metric that goes with it.
+    pub param: Pmid,
+}
+
+impl DynamicMetric {
+    /// Column of its cell in every peer.
+    #[must_use]
+    pub const fn column(&self) -> u16 {
+        STATIC_COLUMNS + self.id
+    }
+}
+
+/// Something that the PMDA thread must tell libpcp before the next fetch.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A new metric (and its parameter metric).
+    Metric(Arc<DynamicMetric>),
+    /// A new instance.
+    Join(Arc<Peer>),
+    /// An instance that is forgotten.
+    Leave(Arc<Peer>),
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    by_key: HashMap<String, Arc<DynamicMetric>>,
+    paths: HashSet<String>,
+    peers: HashMap<String, Arc<Peer>>,
+}
+
+/// All that is known. One for the process; shared by all threads.
+pub struct Store {
+    /// Statistics of the PMDA itself.
+    pub stats: SelfStats,
+    /// Memory for event records.
+    pub budget: Arc<Budget>,
+    domain: u32,
+    limits: Mutex<Arc<Limits>>,
+    tables: Vec<Mutex<Table>>,
+    pending: Mutex<Vec<Change>>,
+    wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("stats", &self.stats).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Store {
+    /// Empty. `domain` goes into the PMIDs; `event_memory` bounds packed event records, in bytes.
+    #[must_use]
+    pub fn new(domain: u32, limits: Limits, event_memory: usize) -> Arc<Self> {
+        Arc::new(Self {
+            stats: SelfStats::default(),
+            budget: Budget::new(event_memory),
+            domain,
+            limits: Mutex::new(Arc::new(limits)),
+            tables: SOURCES.iter().map(|_| Mutex::default()).collect(),
+            pending: Mutex::default(),
+            wake: OnceLock::new(),
+        })
+    }
+
+    /// PMID domain.
+    #[must_use]
+    pub const fn domain(&self) -> u32 {
+        self.domain
+    }
+
+    /// The limits in force.
+    #[must_use]
+    pub fn limits(&self) -> Arc<Limits> {
+        Arc::clone(&lock(&self.limits))
+    }
+
+    /// New limits; what is already known stays.
+    pub fn set_limits(&self, limits: Limits) {
+        *lock(&self.limits) = Arc::new(limits);
+    }
+
+    /// `wake` is called after a change is queued; it must not block. Only the first call counts.
+    pub fn on_change(&self, wake: impl Fn() + Send + Sync + 'static) {
+        let _ = self.wake.set(Box::new(wake));
+    }
+
+    /// Changes since the last call, oldest first.
+    pub fn take_changes(&self) -> Vec<Change> {
+        std::mem::take(&mut *lock(&self.pending))
+    }
+
+    fn queue(&self, change: Change) {
+        lock(&self.pending).push(change);
+        if let Some(wake) = self.wake.get() {
+            wake();
+        }
+    }
+
+    fn table(&self, source: usize) -> Option<MutexGuard<'_, Table>> {
+        self.tables.get(source).map(lock)
+    }
+
+    /// The metric for `spec`: known by its key, or new. `None` when a limit is reached, which is counted.
+    pub fn define(&self, source: usize, spec: &MetricSpec) -> Option<Arc<DynamicMetric>> {
+        let limits = self.limits();
+        let mut table = self.table(source)?;
+        if let Some(known) = table.by_key.get(&spec.key) {
+            return Some(Arc::clone(known));
+        }
+        if table.by_key.len() >= limits.names.min(DYNAMIC_MAX) || spec.key.len() > limits.name_length {
+            self.stats.add(Stat::NamesRejected, 1);
+            return None;
+        }
+        let id = table.by_key.len();
+        let metric = self.insert(&mut table, source, id, spec.clone())?;
+        // Queued under the table's lock, so that ids reach the name cache in their order.
+        self.queue(Change::Metric(Arc::clone(&metric)));
+        Some(metric)
+    }
+
+    /// A metric from the name cache, with the id it had. Ids must come in order without gaps; `None` if they do not.
+    pub fn restore_metric(&self, source: usize, id: usize, spec: MetricSpec) -> Option<Arc<DynamicMetric>> {
+        let mut table = self.table(source)?;
+        if id != table.by_key.len() || id >= DYNAMIC_MAX || table.by_key.contains_key(&spec.key) {
+            return None;
+        }
+        self.insert(&mut table, source, id, spec)
+    }
+
+    fn insert(&self, table: &mut Table, source: usize, id: usize, mut spec: MetricSpec) -> Option<Arc<DynamicMetric>> {
+        // Two raw names may come out the same when sanitised; the second gets a number.
+        let plain = spec.path.clone();
+        let mut n = 1;
+        while !table.paths.insert(spec.path.clone()) {
+            n += 1;
+            spec.path = format!("{plain}_{n}");
+        }
+        let id = u16::try_from(id).ok()?;
+        let first = SOURCES.get(source)?.cluster;
+        let pmid = |base: u16| Pmid::new(self.domain, first + base + id / 1024, id % 1024);
+        let key = spec.key.clone();
+        let metric =
+            Arc::new(DynamicMetric { source, id, spec, pmid: pmid(DYNAMIC_CLUSTER), param: pmid(DYNAMIC_PARAM_CLUSTER) });
+        table.by_key.insert(key, Arc::clone(&metric));
+        self.stats.add(Stat::NamesRegistered, 1);
+        Some(metric)
+    }
+
+    /// A connection says who it is. A name whose owner is connected and alive goes to the owner: the newcomer gets a
+    /// number behind its own. `None` when `limits.instances` is reached with all peers connected, which is counted.
+    pub fn attach(&self, source: usize, id: &Identity, mailbox: &Arc<Mailbox>, now: Now) -> Option<Arc<Peer>> {
+        let limits = self.limits();
+        let mut table = self.table(source)?;
+        let mut name = id.name.clone();
+        let mut n = 1;
+        while table.peers.get(&name).is_some_and(|p| p.life.up() && p.life.fresh(now.mono, Duration::ZERO)) {
+            n += 1;
+            name = format!("{}#{n}", id.name);
+        }
+        let known = table.peers.get(&name).cloned();
+        let peer = match known {
+            Some(peer) => {
+                if !id.resumes {
+                    peer.forget_values();
+                }
+                peer
+            }
+            None => {
+                if table.peers.len() >= limits.instances && !self.evict(&mut table, now.mono) {
+                    self.stats.add(Stat::InstancesRejected, 1);
+                    return None;
+                }
+                self.join(&mut table, source, name)
+            }
+        };
+        drop(table);
+        peer.introduce(id.peer.clone(), id.labels.clone());
+        peer.set_mailbox(mailbox);
+        peer.life.attach(now.mono);
+        peer.agent.set(AgentCell::Up as u16, 1);
+        peer.count(AgentCell::Connects, 1);
+        peer.agent.set(AgentCell::ConnectTime as u16, now.wall.as_millis().cast_unsigned());
+        Some(peer)
+    }
+
+    /// An instance from the name cache: known, not connected.
+    pub fn restore_peer(&self, source: usize, name: &str, now: Duration) -> Option<Arc<Peer>> {
+        let mut table = self.table(source)?;
+        if table.peers.contains_key(name) {
+            return None;
+        }
+        let peer = self.join(&mut table, source, name.to_owned());
+        peer.life.attach(now);
+        peer.life.detach(now);
+        Some(peer)
+    }
+
+    fn join(&self, table: &mut Table, source: usize, name: String) -> Arc<Peer> {
+        let peer = Arc::new(Peer::new(source, name.clone()));
+        table.peers.insert(name, Arc::clone(&peer));
+        self.stats.add(Stat::InstancesRegistered, 1);
+        self.queue(Change::Join(Arc::clone(&peer)));
+        peer
+    }
+
+    /// The end of a connection.
+    pub fn detach(&self, peer: &Peer, mailbox: &Arc<Mailbox>, now: Now) {
+        peer.clear_mailbox(mailbox);
+        peer.life.detach(now.mono);
+        if !peer.life.up() {
+            peer.agent.set(AgentCell::Up as u16, 0);
+        }
+    }
+
+    /// Forgets the peer that has been gone longest; `false` when all are connected.
+    fn evict(&self, table: &mut Table, now: Duration) -> bool {
+        let oldest = table.peers.values().filter_map(|p| Some((p.life.gone_for(now)?, p.name.clone()))).max();
+        let Some((_, name)) = oldest else { return false };
+        self.leave(table, &name);
+        true
+    }
+
+    fn leave(&self, table: &mut Table, name: &str) {
+        if let Some(peer) = table.peers.remove(name) {
+            self.stats.sub(Stat::InstancesRegistered, 1);
+            self.queue(Change::Leave(peer));
+        }
+    }
+
+    /// Housekeeping, every few seconds: forgets peers gone too long, trims idle streams, measures memory.
+    pub fn sweep(&self, now: Duration) {
+        let limits = self.limits();
+        let mut memory = 0;
+        for table in &self.tables {
+            let mut table = lock(table);
+            let gone: Vec<String> = (table.peers.values())
+                .filter(|p| p.life.gone_for(now).is_some_and(|d| d > limits.forget))
+                .map(|p| p.name.clone())
+                .collect();
+            gone.iter().for_each(|name| self.leave(&mut table, name));
+            table.peers.values().flat_map(|p| p.streams()).for_each(crate::events::Stream::trim);
+            memory += table.peers.values().map(|p| p.memory()).sum::<usize>();
+            memory += table.by_key.values().map(|m| size_of::<DynamicMetric>() + 4 * m.spec.help.len()).sum::<usize>();
+        }
+        self.stats.set(Stat::MemoryRegistry, memory as u64);
+    }
+
+    /// All peers of all sources: for requests that go to everyone.
+    #[must_use]
+    pub fn peers(&self) -> Vec<Arc<Peer>> {
+        self.tables.iter().flat_map(|t| lock(t).peers.values().cloned().collect::<Vec<_>>()).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+mod tests;

@@ -1,0 +1,112 @@
+use super::*;
+use crate::model::{Semantics, Units, ValueType};
+
+fn spec(key: &str, path: &str) -> MetricSpec {
+    MetricSpec {
+        key: key.into(),
+        path: path.into(),
+        ty: ValueType::U64,
+        sem: Semantics::Counter,
+        units: Units::Count,
+        oneline: String::new(),
+        help: String::new(),
+        labels: vec![],
+        persist: key.into(),
+    }
+}
+
+fn who(name: &str) -> Identity {
+    Identity { name: name.into(), resumes: true, ..Identity::default() }
+}
+
+fn at(sec: u64) -> Now {
+    Now { mono: Duration::from_secs(sec), ..Now::default() }
+}
+
+fn mailbox() -> Arc<Mailbox> {
+    Arc::new(Mailbox::new(|| ()))
+}
+
+fn store(limits: Limits) -> Arc<Store> {
+    Store::new(400, limits, 1 << 20)
+}
+
+#[test]
+fn a_key_keeps_its_id_and_names_never_collide() {
+    let s = store(Limits::default());
+    let a = s.define(0, &spec("GC/a b", "gc.a_b")).expect("room");
+    let b = s.define(0, &spec("GC/a-b", "gc.a_b")).expect("room");
+    let again = s.define(0, &spec("GC/a b", "gc.a_b")).expect("room");
+    assert_eq!((a.id, b.id, again.id), (0, 1, 0));
+    assert_eq!((a.spec.path.as_str(), b.spec.path.as_str()), ("gc.a_b", "gc.a_b_2"));
+    assert_ne!(a.pmid, a.param);
+    assert_eq!(s.take_changes().len(), 2);
+}
+
+#[test]
+fn names_are_bounded_and_refusals_counted() {
+    let s = store(Limits { names: 2, name_length: 10, ..Limits::default() });
+    assert!(s.define(0, &spec("much too long", "long")).is_none());
+    assert!(s.define(0, &spec("a", "aa")).is_some() && s.define(0, &spec("b", "bb")).is_some());
+    assert!(s.define(0, &spec("c", "cc")).is_none());
+    assert_eq!((s.stats.get(Stat::NamesRejected), s.stats.get(Stat::NamesRegistered)), (2, 2));
+}
+
+#[test]
+fn restored_ids_must_be_dense() {
+    let s = store(Limits::default());
+    assert!(s.restore_metric(0, 1, spec("x", "xx")).is_none());
+    assert!(s.restore_metric(0, 0, spec("x", "xx")).is_some());
+    assert_eq!(s.define(0, &spec("x", "xx")).map(|m| m.id), Some(0));
+    assert_eq!(s.define(0, &spec("y", "yy")).map(|m| m.id), Some(1));
+}
+
+#[test]
+fn a_returning_peer_is_the_same_instance_and_a_live_namesake_is_not() {
+    let s = store(Limits::default());
+    let (first, second, third) = (mailbox(), mailbox(), mailbox());
+    let a = s.attach(0, &who("app:1"), &first, at(1)).expect("room");
+    let b = s.attach(0, &who("app:1"), &second, at(2)).expect("room");
+    assert_eq!(b.name, "app:1#2");
+    s.detach(&a, &first, at(3));
+    let c = s.attach(0, &who("app:1"), &third, at(4)).expect("room");
+    assert!(Arc::ptr_eq(&a, &c));
+    assert_eq!(c.agent.get(AgentCell::Connects as u16), Some(2));
+}
+
+#[test]
+fn a_silent_connection_is_taken_over_and_told_so() {
+    let s = store(Limits::default());
+    let (old, new) = (mailbox(), mailbox());
+    let a = s.attach(0, &who("app:1"), &old, at(1)).expect("room");
+    let b = s.attach(0, &who("app:1"), &new, at(500)).expect("room");
+    assert!(Arc::ptr_eq(&a, &b));
+    assert_eq!(old.take(), vec![crate::model::Control::Replaced]);
+    s.detach(&a, &old, at(501));
+    assert!(a.life.up() && a.post(crate::model::Control::Replaced));
+}
+
+#[test]
+fn only_absent_peers_make_room() {
+    let s = store(Limits { instances: 2, ..Limits::default() });
+    let m = mailbox();
+    let a = s.attach(0, &who("a:1"), &m, at(1)).expect("room");
+    let _b = s.attach(0, &who("b:1"), &mailbox(), at(1)).expect("room");
+    assert!(s.attach(0, &who("c:1"), &mailbox(), at(2)).is_none());
+    assert_eq!(s.stats.get(Stat::InstancesRejected), 1);
+    s.detach(&a, &m, at(3));
+    assert!(s.attach(0, &who("c:1"), &mailbox(), at(4)).is_some());
+    assert!(s.take_changes().iter().any(|c| matches!(c, Change::Leave(p) if p.name == "a:1")));
+}
+
+#[test]
+fn sweep_forgets_after_the_configured_time() {
+    let s = store(Limits { forget: Duration::from_secs(60), ..Limits::default() });
+    let m = mailbox();
+    let a = s.attach(0, &who("a:1"), &m, at(1)).expect("room");
+    s.detach(&a, &m, at(10));
+    s.sweep(Duration::from_secs(70));
+    assert_eq!(s.peers().len(), 1);
+    s.sweep(Duration::from_secs(71));
+    assert_eq!(s.peers().len(), 0);
+}

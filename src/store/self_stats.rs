@@ -1,0 +1,137 @@
+//! Statistics of the PMDA itself: `apm.self.*`. One table says everything about each.
+
+use crate::model::{Semantics, Units, ValueType};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+macro_rules! stats {
+    ($($id:ident $name:literal $ty:ident $sem:ident $units:ident $oneline:literal $help:literal;)*) => {
+        /// A statistic; its number is its PMID item.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u16)]
+        pub enum Stat { $(#[doc = $oneline] $id),* }
+
+        /// One row of the table.
+        #[derive(Clone, Copy, Debug)]
+        pub(super) struct Row {
+            pub(super) stat: Stat,
+            pub(super) name: &'static str,
+            pub(super) ty: ValueType,
+            pub(super) sem: Semantics,
+            pub(super) units: Units,
+            pub(super) oneline: &'static str,
+            pub(super) help: &'static str,
+        }
+
+        /// All rows in order of their items.
+        pub(super) const ROWS: &[Row] = &[$(Row {
+            stat: Stat::$id, name: $name, ty: ValueType::$ty, sem: Semantics::$sem, units: Units::$units,
+            oneline: $oneline, help: $help,
+        }),*];
+    };
+}
+
+stats! {
+    Version "version" Text Discrete None "Version of pmdaapm" "The version of the pmdaapm binary that answers.";
+    Uptime "uptime" U64 Counter Nanoseconds "Time since the PMDA started" "Grows by one second a second; starts again at 0 with each start of the PMDA.";
+    ConfigFile "config.file" Text Discrete None "Configuration file in use" "Path of the configuration file, or the word defaults when there is none.";
+    ConfigReloads "config.reloads" U64 Counter Count "Configuration reloads that took effect" "SIGHUP makes the PMDA read its configuration again.";
+    ConfigErrors "config.errors" U64 Counter Count "Configuration reloads refused" "Reloads that were refused because of an error in the file; the old configuration stays in force. The log says what is wrong and where.";
+    FetchCount "fetch.count" U64 Counter Count "Fetch requests answered" "Fetch PDUs that pmcd has sent.";
+    FetchTime "fetch.time" U64 Counter Nanoseconds "Time spent answering fetches" "Time from the arrival of a fetch PDU to its result, without pmcd's own work. Divide its rate by that of apm.self.fetch.count for the mean.";
+    FetchMax "fetch.max" U64 Instant Nanoseconds "Longest fetch so far" "The longest time a single fetch has taken since the PMDA started.";
+    IngestBytes "ingest.bytes" U64 Counter Bytes "Bytes read from all peers" "Bytes read from sockets and files of all peers, identified or not.";
+    IngestMessages "ingest.messages" U64 Counter Count "Messages read from all peers" "Whole protocol messages.";
+    IngestErrors "ingest.errors" U64 Counter Count "Faults in what peers sent" "Connections closed because of bad bytes, bad records and refused requests, of all peers. The log has a line for each peer at most once a minute.";
+    ConnectionCurrent "connection.current" U64 Instant Count "Connections open now" "Connections of all listeners, identified or not.";
+    ConnectionTotal "connection.total" U64 Counter Count "Connections accepted" "Connections accepted since the PMDA started.";
+    ConnectionRefused "connection.refused" U64 Counter Count "Connections refused or displaced" "Connections closed at once because limits.connections was reached, or displaced while nobody knew yet what they are because limits.pending was.";
+    MemoryEvents "memory.events" U64 Instant Bytes "Memory held by event records" "Packed event records of all streams, bounded by events.memory.";
+    MemoryRegistry "memory.registry" U64 Instant Bytes "Memory held by names and values" "Metrics, instances and values that peers have brought; an estimate, bounded by limits.names and limits.instances.";
+    MemoryLimit "memory.limit" U64 Instant Bytes "Bound of apm.self.memory.events" "The setting events.memory.";
+    NamesRegistered "names.registered" U64 Instant Count "Dynamic metrics known" "Metrics that peers have brought, of all sources; each has a counter and a parameter name.";
+    NamesRejected "names.rejected" U64 Counter Count "Metrics refused" "Definitions of metrics refused because limits.names or limits.name_length was reached. Their values are not shown.";
+    InstancesRegistered "instances.registered" U64 Instant Count "Instances known" "Peers known, connected or not, of all sources.";
+    InstancesRejected "instances.rejected" U64 Counter Count "Instances refused" "Peers that were turned away because limits.instances was reached and all known ones are connected.";
+    Panics "panics" U64 Counter Count "Internal errors caught" "Panics that were caught at the border to C or in a worker. Should be 0; please report the log.";
+}
+
+/// The numbers, and the two texts.
+#[derive(Debug)]
+pub struct SelfStats {
+    cells: [AtomicU64; ROWS.len()],
+    started: Mutex<Duration>,
+    config_file: Mutex<String>,
+}
+
+impl Default for SelfStats {
+    fn default() -> Self {
+        Self {
+            cells: [const { AtomicU64::new(0) }; ROWS.len()],
+            started: Mutex::default(),
+            config_file: Mutex::new("defaults".into()),
+        }
+    }
+}
+
+impl SelfStats {
+    fn cell(&self, stat: Stat) -> &AtomicU64 {
+        static NOWHERE: AtomicU64 = AtomicU64::new(0);
+        self.cells.get(stat as usize).unwrap_or(&NOWHERE)
+    }
+
+    /// Adds to a statistic.
+    pub fn add(&self, stat: Stat, more: u64) {
+        self.cell(stat).fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// Takes from a gauge.
+    pub fn sub(&self, stat: Stat, less: u64) {
+        self.cell(stat).fetch_sub(less, Ordering::Relaxed);
+    }
+
+    /// Sets a gauge.
+    pub fn set(&self, stat: Stat, value: u64) {
+        self.cell(stat).store(value, Ordering::Relaxed);
+    }
+
+    /// Raises a maximum.
+    pub fn raise(&self, stat: Stat, value: u64) {
+        self.cell(stat).fetch_max(value, Ordering::Relaxed);
+    }
+
+    /// A numeric statistic.
+    #[must_use]
+    pub fn get(&self, stat: Stat) -> u64 {
+        self.cell(stat).load(Ordering::Relaxed)
+    }
+
+    /// The statistic with this item number.
+    #[must_use]
+    pub fn by_item(item: u16) -> Option<Stat> {
+        ROWS.get(usize::from(item)).map(|r| r.stat)
+    }
+
+    /// When the PMDA started, on the monotonic clock.
+    pub fn set_started(&self, at: Duration) {
+        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = at;
+    }
+
+    /// Time since the start.
+    #[must_use]
+    pub fn uptime(&self, now: Duration) -> Duration {
+        now.saturating_sub(*self.started.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The configuration file in use.
+    pub fn set_config_file(&self, path: &str) {
+        path.clone_into(&mut self.config_file.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The configuration file in use.
+    #[must_use]
+    pub fn config_file(&self) -> String {
+        self.config_file.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

@@ -1,0 +1,250 @@
+//! Takes one session's updates into the store: cells, event records, counts, log lines.
+
+use super::mailbox::Mailbox;
+use super::peer::{AgentCell, Peer};
+use super::quiet::Quiet;
+use super::registry::Store;
+use super::self_stats::Stat;
+use crate::events::{Batch, flags};
+use crate::model::{Now, Pmid, Stamp, Update, Value, ValueType};
+use crate::sources::{SOURCES, Sink};
+use std::sync::Arc;
+
+/// Most slots of one session: the largest number of counters a Hello can announce.
+const SLOTS_MAX: usize = 32_768;
+
+/// Where the values of a slot go.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    column: u16,
+    ty: ValueType,
+    param: Pmid,
+}
+
+/// The sink of one connection. Dropping it is not the end of the connection: call [`PeerSink::finish`].
+#[derive(Debug)]
+pub struct PeerSink {
+    store: Arc<Store>,
+    source: usize,
+    mailbox: Arc<Mailbox>,
+    peer: Option<Arc<Peer>>,
+    slots: Vec<Option<Target>>,
+    batch: Batch,
+    quiet: Quiet,
+    refused: bool,
+    /// The moment of the call that is being made; the driver sets it.
+    now: Now,
+}
+
+impl PeerSink {
+    /// For one connection of `source` (position in `SOURCES`).
+    #[must_use]
+    pub fn new(store: &Arc<Store>, source: usize, mailbox: &Arc<Mailbox>) -> Self {
+        Self {
+            store: Arc::clone(store),
+            source,
+            mailbox: Arc::clone(mailbox),
+            peer: None,
+            slots: Vec::new(),
+            batch: Batch::default(),
+            quiet: Quiet::default(),
+            refused: false,
+            now: Now::default(),
+        }
+    }
+
+    /// Sets the moment for the updates that follow.
+    pub const fn set_now(&mut self, now: Now) {
+        self.now = now;
+    }
+
+    /// Bytes that went over the connection.
+    pub fn count_io(&self, read: usize, written: usize) {
+        self.store.stats.add(Stat::IngestBytes, read as u64);
+        if let Some(peer) = &self.peer {
+            peer.count(AgentCell::BytesIn, read as u64);
+            peer.count(AgentCell::BytesOut, written as u64);
+        }
+    }
+
+    /// `limits.instances` turned this peer away: the connection must be closed.
+    #[must_use]
+    pub const fn refused(&self) -> bool {
+        self.refused
+    }
+
+    /// The peer, once it is known.
+    #[must_use]
+    pub const fn peer(&self) -> Option<&Arc<Peer>> {
+        self.peer.as_ref()
+    }
+
+    /// The connection has ended; `fault` says that it was the peer's fault.
+    pub fn finish(&mut self, fault: bool) {
+        if fault {
+            self.error();
+        }
+        if let Some(peer) = self.peer.take() {
+            self.store.detach(&peer, &self.mailbox, self.now);
+        }
+    }
+
+    fn error(&self) {
+        self.store.stats.add(Stat::IngestErrors, 1);
+        if let Some(peer) = &self.peer {
+            peer.count(AgentCell::Errors, 1);
+        }
+    }
+
+    fn name(&self) -> String {
+        let source = SOURCES.get(self.source).map_or("", |s| s.name);
+        self.peer.as_ref().map_or_else(|| format!("{source} peer"), |p| p.agent_name())
+    }
+
+    fn sample(&mut self, kind: u8, stamp: Stamp, values: &[(u32, Value)]) {
+        let Some(peer) = &self.peer else { return };
+        self.batch.record(stamp, flags::POINT);
+        for (slot, value) in values {
+            let Some(target) = self.slots.get(*slot as usize).copied().flatten() else { continue };
+            if target.ty == ValueType::Text {
+                if let Value::Text(text) = value {
+                    peer.set_text(target.column, text);
+                    self.batch.text(target.param, text);
+                }
+                continue;
+            }
+            let bits = match value {
+                Value::Wrapping32(v) => Some(widen(peer.cells.get(target.column), *v)),
+                other => other.to_bits(target.ty),
+            };
+            if let Some(bits) = bits {
+                peer.cells.set(target.column, bits);
+                self.batch.number(target.param, target.ty, bits);
+            }
+        }
+        if let Some(stream) = peer.stream(kind, &self.store.budget) {
+            stream.append(&mut self.batch);
+            peer.count(AgentCell::Events, 1);
+        }
+    }
+}
+
+/// The 64-bit value of a counter of 32 bits: its low half is what the peer sent, its high half counts the wraps.
+const fn widen(before: Option<u64>, now: u32) -> u64 {
+    let now = now as u64;
+    match before {
+        None => now,
+        Some(before) => {
+            let same_era = before & !0xffff_ffff | now;
+            if same_era < before { same_era.saturating_add(1 << 32) } else { same_era }
+        }
+    }
+}
+
+impl Sink for PeerSink {
+    fn update(&mut self, update: Update<'_>) {
+        match update {
+            Update::Identity(id) => {
+                self.peer = self.store.attach(self.source, &id, &self.mailbox, self.now);
+                self.refused = self.peer.is_none();
+                match &self.peer {
+                    Some(peer) => log::info!("{} connected from {}", peer.agent_name(), id.peer),
+                    None => log::warn!("{} from {} refused: limits.instances is reached", id.name, id.peer),
+                }
+            }
+            Update::Define { slot, spec } => {
+                let slot = slot as usize;
+                if slot >= SLOTS_MAX {
+                    return;
+                }
+                if self.slots.len() <= slot {
+                    self.slots.resize(slot + 1, None);
+                }
+                let metric = self.store.define(self.source, spec);
+                if let Some(place) = self.slots.get_mut(slot) {
+                    *place = metric.map(|m| Target { column: m.column(), ty: m.spec.ty, param: m.param });
+                }
+            }
+            Update::Set { item, value } => {
+                let Some(peer) = &self.peer else { return };
+                match value {
+                    Value::Text(text) => peer.set_text(item, &text),
+                    Value::I32(_) | Value::I64(_) => {
+                        value.to_bits(ValueType::I64).into_iter().for_each(|b| peer.cells.set(item, b));
+                    }
+                    Value::F32(_) | Value::F64(_) => {
+                        value.to_bits(ValueType::F64).into_iter().for_each(|b| peer.cells.set(item, b));
+                    }
+                    _ => value.to_bits(ValueType::U64).into_iter().for_each(|b| peer.cells.set(item, b)),
+                }
+            }
+            Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),
+            Update::Interval(interval) => {
+                self.peer.iter().for_each(|p| p.life.set_interval(interval));
+            }
+            Update::Message => {
+                self.store.stats.add(Stat::IngestMessages, 1);
+                if let Some(peer) = &self.peer {
+                    peer.life.message(self.now.mono);
+                    peer.count(AgentCell::Messages, 1);
+                }
+            }
+            Update::Error(what) => {
+                self.error();
+                if let Some(n) = self.quiet.allow(self.now.mono) {
+                    log::warn!("{}: {what}{}", self.name(), Quiet::more(n));
+                }
+            }
+            Update::Answer { verb, text } => {
+                log::info!("{}: {verb:?} {text}", self.name());
+                self.peer.iter().for_each(|p| p.set_answer(verb, &text));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Limits;
+    use super::*;
+    use crate::events::{HighRes, Records, Scalar};
+    use crate::model::{Identity, MetricSpec, Semantics, Units};
+
+    #[test]
+    fn a_counter_of_32_bits_is_widened() {
+        assert_eq!(widen(None, 7), 7);
+        assert_eq!(widen(Some(7), 9), 9);
+        assert_eq!(widen(Some(9), u32::MAX), 0xffff_ffff);
+        assert_eq!(widen(Some(0xffff_ffff), 3), 0x1_0000_0003);
+        assert_eq!(widen(Some(0x5_0000_0003), 3), 0x5_0000_0003);
+    }
+
+    #[test]
+    fn a_sample_sets_cells_and_appends_one_record() {
+        let store = Store::new(400, Limits::default(), 1 << 20);
+        let mut sink = PeerSink::new(&store, 0, &Arc::new(Mailbox::new(|| ())));
+        let spec = MetricSpec {
+            key: "GC/x".into(),
+            path: "gc.xx".into(),
+            ty: ValueType::U64,
+            sem: Semantics::Counter,
+            units: Units::Count,
+            oneline: "x".into(),
+            help: "x".into(),
+            labels: vec![],
+            persist: "x".into(),
+        };
+        sink.update(Update::Define { slot: 3, spec: &spec });
+        sink.update(Update::Identity(Identity { name: "app:1".into(), ..Identity::default() }));
+        let values = [(3, Value::Wrapping32(5)), (99, Value::U64(1))];
+        sink.update(Update::Sample { kind: 0, stamp: Stamp { sec: 9, nsec: 0 }, values: &values });
+        let peer = Arc::clone(sink.peer().expect("attached"));
+        assert_eq!(peer.cells.get(64), Some(5));
+        let packed = peer.existing_stream(0).expect("made by the sample").newest(10);
+        let records: Vec<_> = Records::<HighRes>::packed(&packed).map(|r| r.expect("sound")).collect();
+        assert_eq!(records.len(), 1);
+        assert_eq!(records[0].params.iter().map(|p| p.value).collect::<Vec<_>>(), [Scalar::U64(5)]);
+        sink.finish(false);
+        assert!(!peer.life.up());
+    }
+}
