@@ -23,3 +23,5 @@ pub mod events;
 pub mod sources;
 
 pub mod store;
+
+pub mod config;

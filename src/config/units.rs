@@ -1,0 +1,100 @@
+//! Readers of values with units and bounds. Their messages reach the user behind a line and a column.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A number, or a text with a unit.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a whole number, or a text with a number and a unit")]
+enum Quantity {
+    Number(u64),
+    Text(String),
+}
+
+fn split(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    Some((number.parse().ok()?, unit.trim()))
+}
+
+fn scaled<'de, D: Deserializer<'de>>(d: D, units: &[(&str, u64)], example: &str) -> Result<u64, D::Error> {
+    let known = || units.iter().map(|u| u.0).filter(|u| !u.is_empty()).collect::<Vec<_>>().join(", ");
+    let text = match Quantity::deserialize(d)? {
+        Quantity::Number(n) => n.to_string(),
+        Quantity::Text(t) => t,
+    };
+    split(&text)
+        .and_then(|(n, unit)| n.checked_mul(units.iter().find(|u| u.0.eq_ignore_ascii_case(unit))?.1))
+        .ok_or_else(|| D::Error::custom(format!("{text:?} is not understood; write for example {example:?}; units: {}", known())))
+}
+
+/// A count within bounds.
+pub(super) fn count<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(d: D) -> Result<u64, D::Error> {
+    let n = u64::deserialize(d)?;
+    if (MIN..=MAX).contains(&n) { Ok(n) } else { Err(D::Error::custom(format!("{n} must be between {MIN} and {MAX}"))) }
+}
+
+/// A size in bytes within bounds: a number of bytes or `"32MiB"`.
+pub(super) fn bytes<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(d: D) -> Result<u64, D::Error> {
+    const UNITS: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+    let shown = |n: u64| {
+        let unit = UNITS.iter().rev().find(|u| n >= u.1 && n.is_multiple_of(u.1)).unwrap_or(&("B", 1));
+        format!("{}{}", n / unit.1, unit.0)
+    };
+    let n = scaled(d, UNITS, "32MiB")?;
+    let bounds = || format!("{} must be between {} and {}", shown(n), shown(MIN), shown(MAX));
+    if (MIN..=MAX).contains(&n) { Ok(n) } else { Err(D::Error::custom(bounds())) }
+}
+
+/// A time within bounds (in seconds): a number of seconds or `"10s"`.
+pub(super) fn period<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(d: D) -> Result<Duration, D::Error> {
+    const UNITS: &[(&str, u64)] = &[("", 1), ("s", 1), ("sec", 1), ("min", 60), ("h", 3600), ("d", 86_400)];
+    let n = scaled(d, UNITS, "10s")?;
+    let bounds = || format!("{n}s must be between {MIN}s and {MAX}s");
+    if (MIN..=MAX).contains(&n) { Ok(Duration::from_secs(n)) } else { Err(D::Error::custom(bounds())) }
+}
+
+/// An address to listen on, or empty for none.
+pub(super) fn listen<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(d)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let help = || format!("{text:?} is not ADDRESS:PORT, for example \"127.0.0.1:8888\" or \"[::1]:8888\"; \"\" listens nowhere");
+    text.parse().map(Some).map_err(|_| D::Error::custom(help()))
+}
+
+/// Absolute paths; the last component may hold `*`.
+pub(super) fn files<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<PathBuf>, D::Error> {
+    let paths = Vec::<PathBuf>::deserialize(d)?;
+    for path in &paths {
+        let in_folder = path.parent().is_some_and(|p| p.to_string_lossy().contains('*'));
+        if !path.is_absolute() || path.file_name().is_none() || in_folder {
+            let help = "an absolute path is needed, for example \"/var/log/app/*.counters\" (* in the last component only)";
+            return Err(D::Error::custom(format!("{}: {help}", path.display())));
+        }
+    }
+    Ok(paths)
+}
+
+/// Patterns `CATEGORY/NAME`.
+pub(super) fn patterns<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
+    let patterns = Vec::<String>::deserialize(d)?;
+    for p in &patterns {
+        if p.split_once('/').is_none_or(|(category, name)| category.is_empty() || name.is_empty()) {
+            let help = "a pattern is CATEGORY/NAME, for example \"GC/*\" or \"JIT/Compiled methods\"";
+            return Err(D::Error::custom(format!("{p:?}: {help}")));
+        }
+    }
+    Ok(patterns)
+}
+
+/// A log level.
+pub(super) fn level<'de, D: Deserializer<'de>>(d: D) -> Result<log::LevelFilter, D::Error> {
+    let text = String::deserialize(d)?;
+    text.parse().map_err(|_| D::Error::custom(format!("{text:?} is none of off, error, warn, info, debug, trace")))
+}
