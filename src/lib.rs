@@ -10,7 +10,8 @@
 //! ```
 //!
 //! listen → sources → model → store → pcp. Imports run from both ends to the middle: a source never sees tokio or PCP, and
-//! `pcp` never sees a protocol's bytes (`tests/imports.rs` checks it).
+//! `pcp` never sees a protocol's bytes (`tests/imports.rs` checks it). Without feature `agent` only the pure part is built:
+//! it needs neither libpcp nor libclang.
 
 #![deny(unsafe_code)]
 
@@ -25,3 +26,17 @@ pub mod sources;
 pub mod store;
 
 pub mod config;
+
+pub mod print;
+
+#[cfg(feature = "agent")]
+pub mod clock;
+
+#[cfg(feature = "agent")]
+pub mod listen;
+
+#[cfg(feature = "agent")]
+pub mod pcp;
+
+#[cfg(feature = "agent")]
+pub mod daemon;

@@ -127,21 +127,6 @@ impl Default for LimitKeys {
     }
 }
 
-impl LimitKeys {
-    /// The store's share of them.
-    #[must_use]
-    pub fn store(&self) -> Limits {
-        let n = |v: u64| usize::try_from(v).unwrap_or(usize::MAX);
-        Limits {
-            names: n(self.names),
-            name_length: n(self.name_length),
-            instances: n(self.instances),
-            stale: self.stale,
-            forget: self.forget,
-        }
-    }
-}
-
 /// `[log]`
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -170,6 +155,20 @@ impl Config {
 
     fn parse(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
+    }
+
+    /// What the store must keep to.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        let n = |v: u64| usize::try_from(v).unwrap_or(usize::MAX);
+        Limits {
+            names: n(self.limits.names),
+            name_length: n(self.limits.name_length),
+            max_records: n(self.events.max_records),
+            instances: n(self.limits.instances),
+            stale: self.limits.stale,
+            forget: self.limits.forget,
+        }
     }
 
     /// Names of keys that differ and need a restart of the PMDA to take effect.

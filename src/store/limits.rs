@@ -9,6 +9,8 @@ pub struct Limits {
     pub names: usize,
     /// Bytes of a peer's name for a metric.
     pub name_length: usize,
+    /// Records of one stream in one fetch (`events.max_records`).
+    pub max_records: usize,
     /// Peers (instances) of one source, connected or not.
     pub instances: usize,
     /// Values of a peer that is silent or gone are shown this much longer.
@@ -22,6 +24,7 @@ impl Default for Limits {
         Self {
             names: 4096,
             name_length: 200,
+            max_records: 1000,
             instances: 2048,
             stale: Duration::from_secs(10),
             forget: Duration::from_secs(24 * 3600),

@@ -5,7 +5,7 @@ use super::mailbox::Mailbox;
 use super::peer::{AgentCell, Peer, STATIC_COLUMNS};
 use super::self_stats::{SelfStats, Stat};
 use crate::events::Budget;
-use crate::model::{Identity, MetricSpec, Now, Pmid};
+use crate::model::{Identity, MetricSpec, Now, Pmid, Semantics, Units, ValueType};
 use crate::sources::{DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, SOURCES};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -153,6 +153,28 @@ impl Store {
             return None;
         }
         self.insert(&mut table, source, id, spec)
+    }
+
+    /// Keeps an id that the name cache holds and no source understands from being given out again.
+    pub fn reserve_id(&self, source: usize, id: usize) {
+        if let Some(mut table) = self.table(source)
+            && let Ok(number) = u16::try_from(id)
+        {
+            let nothing = Pmid(0);
+            let spec = MetricSpec {
+                key: format!("\0{id}"),
+                path: format!("\0{id}"),
+                ty: ValueType::U64,
+                sem: Semantics::Instant,
+                units: Units::None,
+                oneline: String::new(),
+                help: String::new(),
+                labels: Vec::new(),
+                persist: String::new(),
+            };
+            let reserved = DynamicMetric { source, id: number, spec, pmid: nothing, param: nothing };
+            table.by_key.insert(reserved.spec.key.clone(), Arc::new(reserved));
+        }
     }
 
     fn insert(&self, table: &mut Table, source: usize, id: usize, mut spec: MetricSpec) -> Option<Arc<DynamicMetric>> {

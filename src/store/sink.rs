@@ -21,7 +21,7 @@ struct Target {
     param: Pmid,
 }
 
-/// The sink of one connection. Dropping it is not the end of the connection: call [`PeerSink::finish`].
+/// The sink of one connection: its peer counts as connected until [`PeerSink::finish`] or, after a panic, the drop.
 #[derive(Debug)]
 pub struct PeerSink {
     store: Arc<Store>,
@@ -125,6 +125,14 @@ impl PeerSink {
         if let Some(stream) = peer.stream(kind, &self.store.budget) {
             stream.append(&mut self.batch);
             peer.count(AgentCell::Events, 1);
+        }
+    }
+}
+
+impl Drop for PeerSink {
+    fn drop(&mut self) {
+        if self.peer.is_some() {
+            self.finish(true);
         }
     }
 }

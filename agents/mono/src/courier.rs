@@ -74,25 +74,26 @@ struct Courier<'a> {
 impl Courier<'_> {
     /// One connection after the other.
     fn serve(&mut self, host: &str, port: u16) {
-        let mut refusals = 0_u64;
+        // An absent inspector is nothing to fill a log with: only the first refusal is told.
+        let mut refused = false;
         while self.stop.deadline().is_none() {
             match Link::connect(host, port, self.stop) {
                 Ok(link) => {
-                    refusals = 0;
+                    refused = false;
                     self.tell(format_args!("connected to {host}:{port}"));
                     let end = self.converse(&link);
                     self.tell(format_args!("connection ended: {end}"));
                 }
                 Err(error) => {
-                    refusals += 1;
-                    // An absent inspector is nothing to fill a log with.
-                    if refusals == 1 {
+                    if !refused {
                         self.tell(format_args!("cannot connect to {host}:{port}: {error}"));
                     }
+                    refused = true;
                 }
             }
-            // A wait that fails is only an early attempt.
-            let _ = self.stop.wait(None, self.options.retry);
+            if let Err(error) = self.stop.wait(None, self.options.retry) {
+                return complain(&format!("{error}; nothing more is sent"));
+            }
         }
     }
 

@@ -31,15 +31,16 @@ impl Link {
     pub(crate) fn connect(host: &str, port: u16, stop: &Stop) -> io::Result<Self> {
         let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
         for address in (host, port).to_socket_addrs()? {
+            // Resolving can have taken long enough for the program to end meanwhile.
+            if stop.deadline().is_some() {
+                return Err(ErrorKind::Interrupted.into());
+            }
             match connect_one(address, stop) {
                 Ok(socket) => {
                     sys::close_in_child(Some(socket.as_raw_fd()));
                     return Ok(Self::Tcp(socket));
                 }
                 Err(error) => last = error,
-            }
-            if stop.deadline().is_some() {
-                break;
             }
         }
         Err(last)

@@ -41,7 +41,13 @@ impl Stop {
     pub(crate) fn wait(&self, fd: Option<(BorrowedFd<'_>, Ready)>, time: Duration) -> io::Result<bool> {
         // The byte that wakes is never read, so no request can slip between a look and a wait.
         let woken = Some((self.woken.as_fd(), Ready::Read));
-        sys::poll([fd, woken], time).map(|[ready, _]| ready)
+        let [ready, woken] = sys::poll([fd, woken], time)?;
+        if woken && self.deadline().is_none() {
+            // The program has closed descriptors that it does not know; without this one every wait
+            // would end at once.
+            return Err(io::Error::other("the program has closed this module's descriptors"));
+        }
+        Ok(ready)
     }
 }
 

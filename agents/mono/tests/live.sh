@@ -6,7 +6,7 @@ set -u
 
 so=$(realpath "${1:?usage: live.sh PATH-OF-THE-.so}") || exit 2
 here=$(cd "$(dirname "$0")" && pwd)
-for tool in mono mcs python3 timeout; do
+for tool in mono mcs python3 timeout pgrep; do
     command -v "$tool" >/dev/null || { echo "live.sh needs $tool"; exit 2; }
 done
 
@@ -192,8 +192,8 @@ check "late: the first attempt fails" until_true grep -q "cannot connect" late.e
 inspector late samples "$late"
 check "late: samples come" until_true says late.log 'sample 3'
 kill -KILL "$inspector"
-check "killed: the module notices" until_true grep -q "connection ended" late.err
 wait "$inspector" 2>/dev/null
+check "killed: the module notices" until_true grep -q "connection ended" late.err
 inspector back samples "$late"
 check "restarted: samples come again" until_true says back.log 'sample 3'
 finish

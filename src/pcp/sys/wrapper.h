@@ -1,6 +1,5 @@
-/* Read by bindgen (build.rs). time.h first: pmapi.h uses struct timeval and timespec. */
+/* Read by bindgen (build.rs). The time headers come first: pmapi.h uses struct timeval and struct timespec. */
 #include <time.h>
 #include <sys/time.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
-/* Expressions and enums-in-macros that clang does not hand to bindgen as constants. */

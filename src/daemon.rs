@@ -1,0 +1,190 @@
+//! The PMDA as a whole: configuration → store → libpcp_pmda → peers → loop → drain.
+
+use crate::clock::now;
+use crate::config::Config;
+use crate::listen::{Signal, Supervisor};
+use crate::pcp::{self, Agent, Hooks, Log, Mode, Options, Wake};
+use crate::store::{Stat, Store};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often the store is swept.
+const SWEEP: Duration = Duration::from_secs(5);
+
+const BY_HAND: &str = "\
+pmdaapm is started by pmcd(1), which talks to it over standard input. To run it:
+  installed:     cd $PCP_PMDAS_DIR/apm && ./Install
+  from a build:  qa/demo --stay      (a private pmcd with this PMDA)
+  by hand:       dbpmda, then: open pipe /path/to/pmdaapm -d 400
+pmdaapm --check checks the configuration, pmdaapm --help lists the options.";
+
+/// Runs what the command line asks for; the exit status.
+#[must_use]
+pub fn main(mut agent: Agent, options: &Options) -> i32 {
+    match options.mode {
+        Mode::PrintPmns => print!("{}", crate::print::pmns()),
+        Mode::PrintHelp => print!("{}", crate::print::help()),
+        Mode::PrintMetrics => print!("{}", crate::print::metrics()),
+        Mode::Version => println!("pmdaapm {}", env!("CARGO_PKG_VERSION")),
+        Mode::Check => return check(options),
+        Mode::Run if !pcp::is_started_by_pmcd() => {
+            eprintln!("{BY_HAND}");
+            return 1;
+        }
+        Mode::Run => {
+            agent.open_log();
+            if let Err(e) = run(agent, options) {
+                Log::install(log::LevelFilter::Info);
+                log::error!("{e}");
+                return 1;
+            }
+        }
+    }
+    0
+}
+
+/// The configuration file to read, and whether it must exist.
+fn config_path(options: &Options) -> (PathBuf, bool) {
+    match &options.config {
+        Some(path) => (path.clone(), true),
+        None => (pcp::config_dir().join("apm").join("apm.toml"), false),
+    }
+}
+
+fn read_config(options: &Options) -> Result<(Config, Option<PathBuf>), crate::config::ConfigError> {
+    let (path, must_exist) = config_path(options);
+    if !must_exist && !path.exists() {
+        return Ok((Config::default(), None));
+    }
+    Ok((Config::read(&path)?, Some(path)))
+}
+
+fn check(options: &Options) -> i32 {
+    match read_config(options) {
+        Err(e) => {
+            eprintln!("{e}");
+            1
+        }
+        Ok((config, path)) => {
+            println!("configuration: {}", shown(path.as_deref()));
+            let listen = config.mono.listen.map_or("nowhere".into(), |a| a.to_string());
+            println!("mono: listens on {listen}");
+            config.mono.files.iter().for_each(|f| println!("mono: follows {}", f.display()));
+            let select = config.mono.select.join(", ");
+            println!("mono: samples {}", if select.is_empty() { "what each agent announces" } else { &select });
+            println!("events: {} bytes, {} records a fetch", config.events.memory, config.events.max_records);
+            0
+        }
+    }
+}
+
+fn shown(path: Option<&Path>) -> String {
+    path.map_or_else(|| "defaults (no file)".into(), |p| p.display().to_string())
+}
+
+fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+    let (config, path) = read_config(options)?;
+    Log::install(config.log.level);
+    log::info!("pmdaapm {} starts; configuration: {}", env!("CARGO_PKG_VERSION"), shown(path.as_deref()));
+    agent.become_user(options.user.as_deref())?;
+
+    let memory = usize::try_from(config.events.memory).unwrap_or(usize::MAX);
+    let store = Store::new(agent.domain(), config.limits(), memory);
+    store.stats.set_started(now().mono);
+    if let Some(path) = &path {
+        store.stats.set_config_file(&path.display().to_string());
+    }
+    count_panics(&store);
+    let wake = Wake::new()?;
+    let on_change = wake.clone();
+    store.on_change(move || on_change.wake());
+
+    agent.init(&store)?;
+    // The hand-shake comes before any other thread is started: pmcd waits for it, and it uses standard input.
+    agent.connect()?;
+    let told = Arc::new(Told::default());
+    let (tell, waker) = (Arc::clone(&told), wake.clone());
+    let supervisor = Supervisor::start(&config, &store, move |signal| {
+        tell.set(signal);
+        waker.wake();
+    })?;
+    let mut turns = Turns { options, config, store: &store, supervisor: &supervisor, told: &told, swept: now().mono };
+    pcp::run(&mut agent, &wake, &mut turns);
+    log::info!("stopping");
+    supervisor.stop();
+    Ok(())
+}
+
+/// Panics are counted and logged wherever they are caught afterwards: at the fence or by tokio.
+fn count_panics(store: &Arc<Store>) {
+    let store = Arc::clone(store);
+    std::panic::set_hook(Box::new(move |info| {
+        store.stats.add(Stat::Panics, 1);
+        log::error!("internal error, please report this line: {info}");
+    }));
+}
+
+/// Signals that wait for the main thread.
+#[derive(Debug, Default)]
+struct Told {
+    reload: AtomicBool,
+    stop: AtomicBool,
+}
+
+impl Told {
+    fn set(&self, signal: Signal) {
+        match signal {
+            Signal::Reload => self.reload.store(true, Ordering::Relaxed),
+            Signal::Stop => self.stop.store(true, Ordering::Relaxed),
+        }
+    }
+}
+
+struct Turns<'a> {
+    options: &'a Options,
+    config: Config,
+    store: &'a Arc<Store>,
+    supervisor: &'a Supervisor,
+    told: &'a Told,
+    swept: Duration,
+}
+
+impl Hooks for Turns<'_> {
+    fn turn(&mut self) -> bool {
+        if self.told.reload.swap(false, Ordering::Relaxed) {
+            self.reload();
+        }
+        let at = now().mono;
+        if at.saturating_sub(self.swept) >= SWEEP {
+            self.swept = at;
+            self.store.sweep(at);
+        }
+        !self.told.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Turns<'_> {
+    fn reload(&mut self) {
+        let (new, path) = match read_config(self.options) {
+            Ok(found) => found,
+            Err(e) => {
+                self.store.stats.add(Stat::ConfigErrors, 1);
+                log::error!("the old configuration stays in force: {e}");
+                return;
+            }
+        };
+        for key in self.config.needs_restart(&new) {
+            log::warn!("{key} has changed: it takes effect when the PMDA is started again (pmsignal pmcd -s HUP, or Install)");
+        }
+        pcp::set_level(new.log.level);
+        self.store.set_limits(new.limits());
+        self.store.budget.set_limit(usize::try_from(new.events.memory).unwrap_or(usize::MAX));
+        self.supervisor.reconfigure(&new);
+        self.config = new;
+        self.store.stats.add(Stat::ConfigReloads, 1);
+        self.store.stats.set_config_file(&path.as_deref().map_or_else(|| "defaults".into(), |p| p.display().to_string()));
+        log::info!("configuration {} is in force", shown(path.as_deref()));
+    }
+}

@@ -1,0 +1,165 @@
+//! Drives one session over one byte stream: read, tick, requests from users, write. Generic over the stream, so that TLS
+//! is another type and not another driver.
+
+use super::gate::Permit;
+use crate::clock::now;
+use crate::sources::{Session, SessionError};
+use crate::store::{Mailbox, PeerSink, Quiet};
+use bytes::BytesMut;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Room for one read of a quiet connection, and of a busy one.
+const READ_MIN: usize = 2 << 10;
+const READ_MAX: usize = 64 << 10;
+/// A peer that does not take our few bytes within this time is dropped.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a session is told that time has passed.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What ended a conversation.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum End {
+    #[error("{0}")]
+    Session(#[from] SessionError),
+    #[error("connection: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("does not take what is sent to it")]
+    WriteTimeout,
+    #[error("limits.instances is reached")]
+    Refused,
+    #[error("gave way to newer connections: limits.pending is reached")]
+    Displaced,
+    #[error("closed by the peer")]
+    Eof,
+    #[error("the PMDA stops")]
+    Stop,
+}
+
+impl End {
+    /// The peer is to blame.
+    const fn is_fault(&self) -> bool {
+        match self {
+            Self::Session(e) => !matches!(e, SessionError::Closed(_)),
+            Self::WriteTimeout => true,
+            Self::Io(_) | Self::Refused | Self::Displaced | Self::Eof | Self::Stop => false,
+        }
+    }
+}
+
+/// One conversation.
+pub(super) struct Conversation<'a, S> {
+    pub(super) stream: S,
+    pub(super) session: Box<dyn Session>,
+    pub(super) sink: PeerSink,
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) requests: Arc<Notify>,
+    pub(super) permit: Permit<'a>,
+    pub(super) stop: CancellationToken,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
+    /// Runs until one side ends it. Returns the end and, if it is worth a line, what to log.
+    pub(super) async fn run(mut self, address: &str) -> Option<String> {
+        let mut out = BytesMut::new();
+        let end = match self.talk(&mut out).await {
+            Err(end) => end,
+            Ok(never) => match never {},
+        };
+        let at = now();
+        self.sink.set_now(at);
+        self.session.close(at, &mut out, &mut self.sink);
+        if !matches!(end, End::Eof | End::Io(_) | End::WriteTimeout) {
+            // A good-bye that the peer does not take is not worth waiting for.
+            let _ = timeout(Duration::from_millis(100), self.stream.write_all(&out)).await;
+        }
+        let name = self.sink.peer().map(|p| p.agent_name());
+        self.sink.finish(end.is_fault());
+        match (name, end.is_fault()) {
+            (Some(name), true) => Some(format!("{name} from {address} dropped: {end}")),
+            (Some(name), false) => {
+                log::info!("{name} from {address} disconnected: {end}");
+                None
+            }
+            (None, true) => Some(format!("connection from {address} dropped: {end}")),
+            (None, false) => {
+                log::debug!("connection from {address} ended before it said what it is: {end}");
+                None
+            }
+        }
+    }
+
+    async fn talk(&mut self, out: &mut BytesMut) -> Result<std::convert::Infallible, End> {
+        let mut input = BytesMut::new();
+        let mut room = READ_MIN;
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut pending = true;
+        loop {
+            if input.capacity() - input.len() < room / 2 {
+                input.reserve(room);
+            }
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return Err(End::Stop),
+                () = self.permit.displaced.cancelled(), if pending => return Err(End::Displaced),
+                () = self.requests.notified() => {
+                    let at = now();
+                    self.sink.set_now(at);
+                    for request in self.mailbox.take() {
+                        self.session.control(at, &request, out, &mut self.sink)?;
+                    }
+                }
+                _ = ticks.tick() => {
+                    let at = now();
+                    self.sink.set_now(at);
+                    self.session.tick(at, out, &mut self.sink)?;
+                }
+                read = self.stream.read_buf(&mut input) => {
+                    let n = read?;
+                    let at = now();
+                    self.sink.set_now(at);
+                    self.sink.count_io(n, 0);
+                    if n == 0 {
+                        return Err(End::Eof);
+                    }
+                    // A stream that fills its buffer gets a larger one; one that has gone quiet gives it back.
+                    room = if n >= room { (room * 2).min(READ_MAX) } else if n < READ_MIN { READ_MIN } else { room };
+                    self.session.feed(at, &mut input, out, &mut self.sink)?;
+                    if input.is_empty() && input.capacity() > 2 * room {
+                        input = BytesMut::new();
+                    }
+                }
+            }
+            if self.sink.refused() {
+                return Err(End::Refused);
+            }
+            if pending && self.session.established() {
+                self.permit.established();
+                pending = false;
+            }
+            if !out.is_empty() {
+                timeout(WRITE_TIMEOUT, self.stream.write_all(out)).await.map_err(|_| End::WriteTimeout)??;
+                self.sink.count_io(0, out.len());
+                out.clear();
+            }
+        }
+    }
+}
+
+/// Log lines about connections of one listener that ended badly: one a minute.
+#[derive(Debug, Default)]
+pub(super) struct Complaints(std::sync::Mutex<Quiet>);
+
+impl Complaints {
+    pub(super) fn write(&self, line: &str) {
+        let allowed = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).allow(now().mono);
+        if let Some(n) = allowed {
+            log::warn!("{line}{}", Quiet::more(n));
+        }
+    }
+}

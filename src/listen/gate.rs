@@ -1,0 +1,130 @@
+//! How many connections there may be, and how many of them may be silent about what they are.
+
+use crate::store::{SelfStats, Stat};
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// Shared by all listeners.
+#[derive(Debug)]
+pub(super) struct Gate {
+    connections: usize,
+    pending: usize,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    next: u64,
+    open: usize,
+    /// Connections that have not said what they are, oldest first.
+    pending: BTreeMap<u64, CancellationToken>,
+    /// Numbers in use for the connections of an address: a name for peers that give none.
+    ordinals: HashMap<IpAddr, Vec<bool>>,
+}
+
+/// A connection's place; dropping it gives the place back.
+#[derive(Debug)]
+pub(super) struct Permit<'a> {
+    gate: &'a Gate,
+    stats: &'a SelfStats,
+    id: u64,
+    address: IpAddr,
+    ordinal: usize,
+    /// Cancelled when the connection must give way.
+    pub(super) displaced: CancellationToken,
+}
+
+impl Gate {
+    pub(super) fn new(connections: usize, pending: usize) -> Arc<Self> {
+        Arc::new(Self { connections, pending, inner: Mutex::default() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a new connection; `None` when `limits.connections` are open. When `limits.pending` are silent, the
+    /// oldest of those gives way: an agent says who it is at once, so it is never the oldest for long.
+    pub(super) fn enter<'a>(&'a self, address: IpAddr, stats: &'a SelfStats) -> Option<Permit<'a>> {
+        stats.add(Stat::ConnectionTotal, 1);
+        let mut inner = self.lock();
+        if inner.open >= self.connections {
+            stats.add(Stat::ConnectionRefused, 1);
+            return None;
+        }
+        if inner.pending.len() >= self.pending
+            && let Some((_, oldest)) = inner.pending.pop_first()
+        {
+            stats.add(Stat::ConnectionRefused, 1);
+            oldest.cancel();
+        }
+        inner.open += 1;
+        inner.next += 1;
+        let (id, displaced) = (inner.next, CancellationToken::new());
+        inner.pending.insert(id, displaced.clone());
+        let used = inner.ordinals.entry(address).or_default();
+        let ordinal = used.iter().position(|u| !u).unwrap_or(used.len());
+        if ordinal == used.len() {
+            used.push(true);
+        } else if let Some(place) = used.get_mut(ordinal) {
+            *place = true;
+        }
+        stats.set(Stat::ConnectionCurrent, inner.open as u64);
+        Some(Permit { gate: self, stats, id, address, ordinal, displaced })
+    }
+}
+
+impl Permit<'_> {
+    /// The connection has said what it is.
+    pub(super) fn established(&self) {
+        self.gate.lock().pending.remove(&self.id);
+    }
+
+    /// A name for a peer that gives none: `127.0.0.1#1`, the lowest free number of its address, so that a peer that comes
+    /// back tends to have the same.
+    pub(super) fn fallback_name(&self) -> String {
+        format!("{}#{}", self.address, self.ordinal + 1)
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        let mut inner = self.gate.lock();
+        inner.open -= 1;
+        inner.pending.remove(&self.id);
+        if let Some(used) = inner.ordinals.get_mut(&self.address) {
+            used.get_mut(self.ordinal).into_iter().for_each(|u| *u = false);
+            if !used.contains(&true) {
+                inner.ordinals.remove(&self.address);
+            }
+        }
+        self.stats.set(Stat::ConnectionCurrent, inner.open as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_and_names() {
+        let (gate, stats) = (Gate::new(3, 2), SelfStats::default());
+        let home = IpAddr::from([127, 0, 0, 1]);
+        let a = gate.enter(home, &stats).expect("room");
+        let b = gate.enter(home, &stats).expect("room");
+        assert_eq!((a.fallback_name(), b.fallback_name()), ("127.0.0.1#1".into(), "127.0.0.1#2".into()));
+        let c = gate.enter(home, &stats).expect("room");
+        assert!(a.displaced.is_cancelled() && !b.displaced.is_cancelled());
+        assert!(gate.enter(home, &stats).is_none());
+        drop(a);
+        b.established();
+        c.established();
+        let d = gate.enter(home, &stats).expect("room");
+        assert_eq!(d.fallback_name(), "127.0.0.1#1");
+        drop((b, c, d));
+        assert_eq!((stats.get(Stat::ConnectionCurrent), stats.get(Stat::ConnectionRefused)), (0, 2));
+        assert!(gate.lock().ordinals.is_empty() && gate.lock().pending.is_empty());
+    }
+}

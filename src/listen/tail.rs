@@ -1,0 +1,231 @@
+//! Follows files that agents write (`address=file://PATH`): from the start, again from the start when a file was truncated
+//! or replaced. A plain thread, since file reads block.
+
+use super::connection::Complaints;
+use crate::clock::now;
+use crate::model::Control;
+use crate::sources::{Session, SessionError};
+use crate::store::{Mailbox, PeerSink, Store};
+use bytes::BytesMut;
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How often files are looked at.
+const POLL: Duration = Duration::from_millis(250);
+/// Bytes read from a file at once, and in one round, so that a large file does not keep the others waiting.
+const READ: usize = 64 << 10;
+const ROUND: usize = 4 << 20;
+/// Most files followed at once.
+const FILES_MAX: usize = 1024;
+
+/// Makes the session for a file: what the peer is called, and its instance name if it gives none.
+pub(super) type FileFactory = Arc<dyn Fn(String, String) -> Box<dyn Session> + Send + Sync>;
+
+/// Follows all files that match some patterns.
+pub(super) struct Tail {
+    pub(super) source: usize,
+    pub(super) factory: FileFactory,
+    pub(super) store: Arc<Store>,
+    pub(super) patterns: Arc<Mutex<Vec<PathBuf>>>,
+    pub(super) stop: CancellationToken,
+}
+
+/// One file that is followed.
+struct Followed {
+    file: File,
+    identity: (u64, u64),
+    offset: u64,
+    input: BytesMut,
+    session: Box<dyn Session>,
+    sink: PeerSink,
+    mailbox: Arc<Mailbox>,
+    /// Faults since the file was truncated or replaced. A first one may come from a truncation between two looks at the
+    /// file that its length did not show, so it is read once more from the start; after a second it is left alone.
+    faults: u8,
+}
+
+impl Tail {
+    /// Runs until the PMDA stops.
+    pub(super) fn run(self) {
+        let complaints = Complaints::default();
+        let mut followed: BTreeMap<PathBuf, Followed> = BTreeMap::new();
+        while !self.stop.is_cancelled() {
+            let patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let paths = matching(&patterns);
+            followed.retain(|path, f| {
+                let keep = paths.contains(path);
+                if !keep {
+                    f.end(false);
+                }
+                keep
+            });
+            for path in paths {
+                if let Err(fault) = self.follow(&path, &mut followed) {
+                    complaints.write(&format!("{}: {fault}", path.display()));
+                }
+            }
+            std::thread::sleep(POLL);
+        }
+        followed.values_mut().for_each(|f| f.end(false));
+    }
+
+    fn follow(&self, path: &Path, followed: &mut BTreeMap<PathBuf, Followed>) -> Result<(), Box<dyn std::error::Error>> {
+        let metadata = match std::fs::metadata(path) {
+            Ok(m) if m.is_file() => m,
+            // A named pipe or a socket would block this thread.
+            Ok(_) => return Err("not a regular file".into()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(e.into()),
+        };
+        if followed.get(path).is_some_and(|f| f.restarted(&metadata))
+            && let Some(mut old) = followed.remove(path)
+        {
+            old.end(false);
+        }
+        match followed.get(path).map(|f| (f.faults, f.offset)) {
+            None => drop(followed.insert(path.to_path_buf(), self.open(path, 0)?)),
+            Some((1, 1..)) => drop(followed.insert(path.to_path_buf(), self.open(path, 1)?)),
+            Some(_) => {}
+        }
+        match followed.get_mut(path) {
+            Some(f) => f.read(),
+            None => Ok(()),
+        }
+    }
+
+    fn open(&self, path: &Path, faults: u8) -> std::io::Result<Followed> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        let mailbox = Arc::new(Mailbox::new(|| ()));
+        let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+        Ok(Followed {
+            identity: (metadata.dev(), metadata.ino()),
+            offset: 0,
+            input: BytesMut::new(),
+            session: (self.factory)(format!("file:{}", path.display()), stem),
+            sink: PeerSink::new(&self.store, self.source, &mailbox),
+            mailbox,
+            faults,
+            file,
+        })
+    }
+}
+
+impl Followed {
+    fn restarted(&self, now: &Metadata) -> bool {
+        (now.dev(), now.ino()) != self.identity || now.len() < self.offset
+    }
+
+    /// Reads what has been written since the last round.
+    fn read(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        let at = now();
+        self.sink.set_now(at);
+        let mut out = BytesMut::new();
+        let requests: Vec<Control> = self.mailbox.take();
+        let mut result = Ok(());
+        for request in &requests {
+            result = result.and(self.session.control(at, request, &mut out, &mut self.sink));
+        }
+        let mut left = ROUND;
+        self.file.seek(SeekFrom::Start(self.offset))?;
+        while left > 0 && self.faults < 2 && result.is_ok() {
+            let filled = self.input.len();
+            self.input.resize(filled + READ, 0);
+            let n = self.file.read(self.input.get_mut(filled..).unwrap_or_default())?;
+            self.input.truncate(filled + n);
+            if n == 0 {
+                break;
+            }
+            left = left.saturating_sub(n);
+            self.offset += n as u64;
+            self.sink.count_io(n, 0);
+            result = self.session.feed(at, &mut self.input, &mut out, &mut self.sink);
+            if self.sink.refused() {
+                result = Err(SessionError::Closed("limits.instances is reached"));
+            }
+        }
+        if let Err(fault) = result {
+            self.faults += 1;
+            self.end(!matches!(fault, SessionError::Closed(_)));
+            return Err(fault.into());
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, fault: bool) {
+        let at = now();
+        self.sink.set_now(at);
+        self.session.close(at, &mut BytesMut::new(), &mut self.sink);
+        self.sink.finish(fault);
+    }
+}
+
+/// Files that exist (or plain paths) for patterns with `*` in the last component.
+fn matching(patterns: &[PathBuf]) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for pattern in patterns {
+        let name = pattern.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        if !name.contains('*') {
+            paths.push(pattern.clone());
+            continue;
+        }
+        let Some(Ok(entries)) = pattern.parent().map(std::fs::read_dir) else { continue };
+        paths.extend(
+            entries
+                .filter_map(Result::ok)
+                .map(|e| e.path())
+                .filter(|p| p.file_name().is_some_and(|n| glob(name.as_bytes(), n.as_encoded_bytes()))),
+        );
+    }
+    paths.sort();
+    paths.dedup();
+    paths.truncate(FILES_MAX);
+    paths
+}
+
+/// `*` stands for any bytes. Linear: after a mismatch only the last `*` is taken up again.
+fn glob(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t, mut again) = (0, 0, None);
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                again = Some((p + 1, t + 1));
+                p += 1;
+            }
+            Some(c) if text.get(t) == Some(c) => (p, t) = (p + 1, t + 1),
+            _ => match again {
+                Some((after, from)) => {
+                    (p, t) = (after, from);
+                    again = Some((after, from + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(p..).is_some_and(|rest| rest.iter().all(|c| *c == b'*'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs() {
+        for (pattern, text, fits) in [
+            ("*.counters", "app.counters", true),
+            ("*.counters", "app.counters.1", false),
+            ("a*b*c", "a-bb-b-c", true),
+            ("a*b*c", "a-c-b", false),
+            ("*", "", true),
+            ("x", "", false),
+        ] {
+            assert_eq!(glob(pattern.as_bytes(), text.as_bytes()), fits, "{pattern} {text}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! A listening socket: bound as soon as it can be, accepting for ever, one task for each connection.
+
+use super::connection::{Complaints, Conversation};
+use super::gate::Gate;
+use crate::clock::now;
+use crate::sources::Session;
+use crate::store::{Mailbox, PeerSink, Quiet, Store};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// An address that is in use is tried again after this time: its owner may be our own predecessor.
+const BIND_RETRY: Duration = Duration::from_secs(2);
+/// After a failed accept (too many open files, say).
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// What a session is made from.
+pub(super) struct Caller {
+    /// Address and port.
+    pub(super) address: SocketAddr,
+    /// Instance name for a peer that gives none.
+    pub(super) fallback: String,
+}
+
+/// Makes the session for a new connection.
+pub(super) type Factory = Arc<dyn Fn(Caller) -> Box<dyn Session> + Send + Sync>;
+
+/// One listener of one source.
+#[derive(Clone)]
+pub(super) struct Listener {
+    pub(super) address: SocketAddr,
+    pub(super) source: usize,
+    pub(super) factory: Factory,
+    pub(super) gate: Arc<Gate>,
+    pub(super) store: Arc<Store>,
+    pub(super) stop: CancellationToken,
+    pub(super) tasks: TaskTracker,
+}
+
+impl Listener {
+    /// Runs until the PMDA stops.
+    pub(super) async fn run(self) {
+        let Some(listener) = self.bind().await else { return };
+        let complaints = Arc::new(Complaints::default());
+        let mut quiet = Quiet::default();
+        loop {
+            let accepted = tokio::select! {
+                () = self.stop.cancelled() => return,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, from)) => {
+                    let task = self.clone().serve(stream, from, Arc::clone(&complaints));
+                    self.tasks.spawn(task);
+                }
+                Err(e) => {
+                    if let Some(n) = quiet.allow(now().mono) {
+                        log::error!("accept on {}: {e}{}", self.address, Quiet::more(n));
+                    }
+                    sleep(ACCEPT_RETRY).await;
+                }
+            }
+        }
+    }
+
+    async fn bind(&self) -> Option<TcpListener> {
+        let mut quiet = Quiet::default();
+        loop {
+            match TcpListener::bind(self.address).await {
+                Ok(listener) => {
+                    log::info!("listening on {}", self.address);
+                    return Some(listener);
+                }
+                Err(e) => {
+                    if let Some(n) = quiet.allow(now().mono) {
+                        log::error!(
+                            "cannot listen on {}: {e}; trying again every {} s{}",
+                            self.address,
+                            BIND_RETRY.as_secs(),
+                            Quiet::more(n)
+                        );
+                    }
+                }
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => return None,
+                () = sleep(BIND_RETRY) => {}
+            }
+        }
+    }
+
+    async fn serve(self, stream: TcpStream, from: SocketAddr, complaints: Arc<Complaints>) {
+        let address = SocketAddr::new(from.ip().to_canonical(), from.port());
+        let Some(permit) = self.gate.enter(address.ip(), &self.store.stats) else {
+            complaints.write(&format!("connection from {address} refused: limits.connections is reached"));
+            return;
+        };
+        let _ = stream.set_nodelay(true);
+        keep_alive(&stream);
+        let requests = Arc::new(Notify::new());
+        let wake = Arc::clone(&requests);
+        let mailbox = Arc::new(Mailbox::new(move || wake.notify_one()));
+        let session = (self.factory)(Caller { address, fallback: permit.fallback_name() });
+        let sink = PeerSink::new(&self.store, self.source, &mailbox);
+        let conversation = Conversation { stream, session, sink, mailbox, requests, permit, stop: self.stop.clone() };
+        if let Some(line) = conversation.run(&address.to_string()).await {
+            complaints.write(&line);
+        }
+    }
+}
+
+/// Finds out within two minutes that a host has gone without a word. A failure leaves a connection that may stay half-open.
+fn keep_alive(stream: &TcpStream) {
+    let often =
+        socket2::TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15)).with_retries(4);
+    if let Err(e) = socket2::SockRef::from(stream).set_tcp_keepalive(&often) {
+        log::debug!("keep-alive: {e}");
+    }
+}
+
+/// The address is one that no other host can have.
+pub(super) const fn is_local(ip: IpAddr) -> bool {
+    ip.is_loopback()
+}

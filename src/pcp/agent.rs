@@ -1,0 +1,156 @@
+//! Start of the daemon: libpcp_pmda's calls in their order, behind a handle that cannot leave the main thread.
+
+use super::options::{Options, parse};
+use super::state::{self, State};
+use super::{callbacks, process, sys, text};
+use crate::sources::SOURCES;
+use crate::store::{AGENT_INDOM, Store};
+use std::ffi::CString;
+use std::marker::PhantomData;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+/// PMDA domain if `-d` does not say another.
+const DOMAIN: i32 = 400;
+
+/// Why the PMDA did not start.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StartError(String);
+
+/// libpcp_pmda's state. Not `Send`: the library has no locks.
+pub struct Agent {
+    dispatch: Box<sys::pmdaInterface>,
+    indoms: Vec<sys::pmdaIndom>,
+    /// libpcp_pmda keeps pointers to these.
+    _words: Vec<CString>,
+    not_send: PhantomData<*mut ()>,
+}
+
+impl Agent {
+    /// Reads the arguments; nothing else happens yet. `Err` is an exit status.
+    ///
+    /// # Errors
+    /// The status to exit with, after a usage message was printed.
+    pub fn from_arguments(args: &[CString]) -> Result<(Self, Options), i32> {
+        let words = vec![c"pmdaapm".to_owned(), c"apm.log".to_owned()];
+        // SAFETY: pmdaInterface is plain data; pmdaDaemon(3) fills it in.
+        let mut dispatch: Box<sys::pmdaInterface> = Box::new(unsafe { std::mem::zeroed() });
+        let (name, logfile) =
+            (words.first().map_or(std::ptr::null(), |w| w.as_ptr()), words.get(1).map_or(std::ptr::null(), |w| w.as_ptr()));
+        // SAFETY: pmSetProgname(3) keeps a pointer to the name, which lives as long as the agent.
+        unsafe { sys::pmSetProgname(name) };
+        let version = sys::PMDA_INTERFACE_7.cast_signed();
+        // SAFETY: all pointers live as long as the agent; no help file, as the texts are in the program.
+        unsafe { sys::pmdaDaemon(&raw mut *dispatch, version, name, DOMAIN, logfile, std::ptr::null()) };
+        let options = parse(args, &mut dispatch)?;
+        Ok((Self { dispatch, indoms: Vec::new(), _words: words, not_send: PhantomData }, options))
+    }
+
+    /// The domain number in force.
+    #[must_use]
+    pub fn domain(&self) -> u32 {
+        self.dispatch.domain.cast_unsigned()
+    }
+
+    /// From here on stderr is the log file.
+    pub fn open_log(&mut self) {
+        // SAFETY: dispatch was initialised by pmdaDaemon.
+        unsafe { sys::pmdaOpenLog(&raw mut *self.dispatch) };
+        process::raise_open_files();
+    }
+
+    /// Gives up root's rights.
+    ///
+    /// # Errors
+    /// When the user does not exist.
+    pub fn become_user(&self, user: Option<&str>) -> Result<(), StartError> {
+        let user = user.map_or_else(process::default_user, str::to_owned);
+        process::become_user(&user).map_err(StartError)
+    }
+
+    /// Registers metrics, instance domains and callbacks, and restores what earlier runs knew.
+    ///
+    /// # Errors
+    /// When libpcp_pmda refuses the metric table.
+    pub fn init(&mut self, store: &Arc<Store>) -> Result<(), StartError> {
+        callbacks::register(&mut self.dispatch);
+        // SAFETY: dispatch was initialised by pmdaDaemon.
+        unsafe { sys::pmdaSetFlags(&raw mut *self.dispatch, sys::PMDA_EXT_FLAG_HASHED.cast_signed()) };
+        // SAFETY: as above; pmcd then sends the credentials of client contexts.
+        unsafe { sys::pmdaSetCommFlags(&raw mut *self.dispatch, sys::PMDA_FLAG_AUTHORIZE.cast_signed()) };
+        let mut state = State::new(Arc::clone(store)).map_err(StartError)?;
+        let serials = std::iter::once(AGENT_INDOM).chain(SOURCES.iter().map(|s| s.indom));
+        self.indoms = serials
+            .map(|s| super::indom::Cache::new(store.domain(), s).indom())
+            .map(|it_indom| sys::pmdaIndom { it_indom, it_numinst: 0, it_set: std::ptr::null_mut() })
+            .collect();
+        let (metrics, count) = (state.entries.metrics.as_mut_ptr(), state.entries.metrics.len());
+        let n = |len: usize| i32::try_from(len).unwrap_or(i32::MAX);
+        // SAFETY: both tables stay where they are: indoms in self, metrics in the state until `rehash` names a new place.
+        unsafe { sys::pmdaInit(&raw mut *self.dispatch, self.indoms.as_mut_ptr(), n(self.indoms.len()), metrics, n(count)) };
+        if self.dispatch.status < 0 {
+            return Err(StartError(format!("pmdaInit: {}", text::error(self.dispatch.status))));
+        }
+        state.restore();
+        state.apply();
+        state::install(Some(state));
+        self.rehash();
+        Ok(())
+    }
+
+    /// Shakes hands with pmcd on the pipe.
+    ///
+    /// # Errors
+    /// When nobody, or not pmcd, is at the other end.
+    pub fn connect(&mut self) -> Result<(), StartError> {
+        // SAFETY: dispatch is initialised.
+        unsafe { sys::pmdaConnect(&raw mut *self.dispatch) };
+        if self.dispatch.status < 0 {
+            let why = text::error(self.dispatch.status);
+            return Err(StartError(format!("no pmcd at the other end of standard input: {why}")));
+        }
+        Ok(())
+    }
+
+    /// The descriptor on which pmcd's requests come.
+    pub(super) fn fd(&mut self) -> RawFd {
+        // SAFETY: dispatch is connected.
+        unsafe { sys::__pmdaInFd(&raw mut *self.dispatch) }
+    }
+
+    /// Answers one request; `false` when pmcd is gone.
+    pub(super) fn answer(&mut self) -> bool {
+        // SAFETY: dispatch is connected; callbacks do not unwind.
+        let sts = unsafe { sys::__pmdaMainPDU(&raw mut *self.dispatch) };
+        state::with(|s| s.fetch.release());
+        sts >= 0
+    }
+
+    /// New metrics and instances become visible.
+    pub(super) fn apply_changes(&mut self) {
+        if state::with(State::apply) == Some(true) {
+            self.rehash();
+            // SAFETY: the interface is seven; its ext is libpcp_pmda's own.
+            let ext = unsafe { self.dispatch.version.seven.ext };
+            // SAFETY: as above; pmcd is told with the next result that names have changed.
+            unsafe { sys::pmdaExtSetFlags(ext, sys::PMDA_EXT_NAMES_CHANGE.cast_signed()) };
+        }
+    }
+
+    fn rehash(&mut self) {
+        // SAFETY: the interface is seven; its ext is libpcp_pmda's own.
+        let ext = unsafe { self.dispatch.version.seven.ext };
+        state::with(|s| {
+            let n = i32::try_from(s.entries.metrics.len()).unwrap_or(i32::MAX);
+            // SAFETY: the table stays where it is until the next rehash; rows are only ever added.
+            unsafe { sys::pmdaRehash(ext, s.entries.metrics.as_mut_ptr(), n) };
+        });
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        state::install(None);
+    }
+}

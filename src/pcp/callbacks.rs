@@ -1,0 +1,152 @@
+//! The functions that libpcp_pmda calls: each recovers its arguments, runs a safe function behind `catch_unwind`, and maps
+//! the result to a status. Nothing else happens here.
+
+use super::state::{Credentials, with};
+use super::{label, store, sys, text};
+use crate::store::Stat;
+use std::ffi::{c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// No panic crosses into C: it becomes `PM_ERR_GENERIC`. The panic hook has counted and logged it.
+fn guard(f: impl FnOnce() -> c_int) -> c_int {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or(sys::PM_ERR_GENERIC)
+}
+
+/// Fills in all callbacks.
+pub(super) fn register(dispatch: &mut sys::pmdaInterface) {
+    // SAFETY: the union member `seven` is the one in use: pmdaDaemon was called with PMDA_INTERFACE_7.
+    let seven = unsafe { &mut dispatch.version.seven };
+    // profile, desc and instance keep libpcp_pmda's own: they work on pmdaCache and the metric table.
+    seven.fetch = Some(fetch);
+    seven.text = Some(help);
+    seven.store = Some(pmstore);
+    seven.pmid = Some(pmid);
+    seven.name = Some(name);
+    seven.children = Some(children);
+    seven.attribute = Some(attribute);
+    seven.label = Some(labels);
+    // SAFETY: dispatch is initialised; the functions live for ever.
+    unsafe { sys::pmdaSetFetchCallBack(dispatch, Some(value)) };
+    // SAFETY: as above.
+    unsafe { sys::pmdaSetLabelCallBack(dispatch, Some(instance_labels)) };
+    // SAFETY: as above.
+    unsafe { sys::pmdaSetEndContextCallBack(dispatch, Some(end_context)) };
+}
+
+unsafe extern "C" fn fetch(n: c_int, pmids: *mut sys::pmID, result: *mut *mut sys::PmdaResult, ext: *mut sys::pmdaExt) -> c_int {
+    guard(|| {
+        let started = crate::clock::now().mono;
+        let count = usize::try_from(n).unwrap_or_default();
+        // SAFETY: libpcp_pmda passes n PMIDs.
+        let asked = unsafe { std::slice::from_raw_parts(pmids, count) };
+        // SAFETY: pmdaGetContext(3) has no arguments.
+        let ctx = unsafe { sys::pmdaGetContext() };
+        with(|s| {
+            let limits = s.store.limits();
+            s.fetch.begin(&s.entries, asked, ctx, started, limits.stale, limits.max_records);
+        });
+        // SAFETY: the arguments of this callback are passed on unchanged; values come through `value`.
+        let sts = unsafe { sys::pmdaFetch(n, pmids, result, ext) };
+        with(|s| {
+            let took = u64::try_from((crate::clock::now().mono - started).as_nanos()).unwrap_or(u64::MAX);
+            s.store.stats.add(Stat::FetchCount, 1);
+            s.store.stats.add(Stat::FetchTime, took);
+            s.store.stats.raise(Stat::FetchMax, took);
+        });
+        sts
+    })
+}
+
+unsafe extern "C" fn value(metric: *mut sys::pmdaMetric, inst: u32, atom: *mut sys::pmAtomValue) -> c_int {
+    guard(|| {
+        // SAFETY: libpcp_pmda passes a row of our table and an atom to fill.
+        let (Some(metric), Some(atom)) = (unsafe { metric.as_ref() }, unsafe { atom.as_mut() }) else {
+            return sys::PM_ERR_GENERIC;
+        };
+        with(|s| s.value(metric.m_user.addr(), inst, atom)).unwrap_or(sys::PM_ERR_GENERIC)
+    })
+}
+
+unsafe extern "C" fn help(ident: c_int, kind: c_int, buffer: *mut *mut c_char, _: *mut sys::pmdaExt) -> c_int {
+    guard(|| {
+        let found = with(|s| {
+            let found = text::help(&s.entries, ident.cast_unsigned(), kind.cast_unsigned())?;
+            s.scratch = text::c_string(&found);
+            Some(s.scratch.as_ptr().cast_mut())
+        });
+        let Some(Some(words)) = found else { return sys::PM_ERR_TEXT };
+        // SAFETY: libpcp_pmda passes a place for the pointer and copies the text before the next request.
+        unsafe { *buffer = words };
+        0
+    })
+}
+
+unsafe extern "C" fn pmstore(result: *mut sys::PmdaResult, ext: *mut sys::pmdaExt) -> c_int {
+    guard(|| {
+        // SAFETY: libpcp_pmda passes its own state.
+        let ctx = unsafe { (*ext).e_context };
+        for request in store::requests(result) {
+            let sts = with(|s| s.request(request, ctx)).unwrap_or(sys::PM_ERR_GENERIC);
+            if sts < 0 {
+                return sts;
+            }
+        }
+        0
+    })
+}
+
+unsafe extern "C" fn pmid(wanted: *const c_char, found: *mut sys::pmID, _: *mut sys::pmdaExt) -> c_int {
+    guard(|| with(|s| s.names.pmid(wanted, found)).unwrap_or(sys::PM_ERR_NAME))
+}
+
+unsafe extern "C" fn name(wanted: sys::pmID, found: *mut *mut *mut c_char, _: *mut sys::pmdaExt) -> c_int {
+    guard(|| with(|s| s.names.name(wanted, found)).unwrap_or(sys::PM_ERR_PMID))
+}
+
+unsafe extern "C" fn children(
+    parent: *const c_char,
+    traverse: c_int,
+    kids: *mut *mut *mut c_char,
+    status: *mut *mut c_int,
+    _: *mut sys::pmdaExt,
+) -> c_int {
+    guard(|| with(|s| s.names.children(parent, traverse, kids, status)).unwrap_or(sys::PM_ERR_NAME))
+}
+
+unsafe extern "C" fn attribute(ctx: c_int, key: c_int, value: *const c_char, _: c_int, _: *mut sys::pmdaExt) -> c_int {
+    guard(|| {
+        if key == sys::PCP_ATTR_USERID {
+            let uid = text::to_string(value).and_then(|v| v.parse().ok());
+            with(|s| s.contexts.insert(ctx, Credentials { uid }));
+        }
+        0
+    })
+}
+
+unsafe extern "C" fn labels(ident: c_int, level: c_int, set: *mut *mut sys::pmLabelSet, ext: *mut sys::pmdaExt) -> c_int {
+    guard(|| {
+        let json = with(|s| label::of(&s.entries, ident.cast_unsigned(), level.cast_unsigned())).flatten();
+        if let Some(json) = json {
+            let sts = label::add(set, &json);
+            if sts < 0 {
+                return sts;
+            }
+        }
+        // SAFETY: the arguments of this callback are passed on unchanged; instances come through `instance_labels`.
+        unsafe { sys::pmdaLabel(ident, level, set, ext) }
+    })
+}
+
+unsafe extern "C" fn instance_labels(indom: sys::pmInDom, inst: u32, set: *mut *mut sys::pmLabelSet) -> c_int {
+    guard(|| match with(|s| s.instance_labels(indom, inst)).flatten() {
+        Some(json) => label::add(set, &json),
+        None => 0,
+    })
+}
+
+unsafe extern "C" fn end_context(ctx: c_int) {
+    guard(|| {
+        with(|s| s.forget_context(ctx));
+        0
+    });
+}

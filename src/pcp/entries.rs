@@ -1,0 +1,125 @@
+//! The metric table: `pmdaMetric` rows for libpcp_pmda, and beside each what the callbacks need to answer for it.
+
+use super::sys;
+use crate::model::{Area, MetricDef, Origin, Pmid, Semantics, Units, ValueType};
+use crate::sources::SOURCES;
+use crate::store::{AGENT_INDOM, DynamicMetric, Entry, param_entry};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What the callbacks know of a metric.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) name: String,
+    pub(super) pmid: Pmid,
+    pub(super) origin: Origin,
+    pub(super) ty: ValueType,
+    pub(super) area: Area,
+    pub(super) source: Option<usize>,
+    pub(super) item: u16,
+    pub(super) oneline: String,
+    pub(super) help: String,
+    pub(super) labels: Vec<(&'static str, String)>,
+}
+
+/// All metrics. `metrics[i]` and `rows[i]` belong together; `m_user` holds `i`.
+#[derive(Debug)]
+pub(super) struct Entries {
+    domain: u32,
+    pub(super) metrics: Vec<sys::pmdaMetric>,
+    rows: Vec<Row>,
+    by_pmid: HashMap<u32, usize>,
+}
+
+impl Entries {
+    pub(super) fn new(domain: u32) -> Self {
+        Self { domain, metrics: Vec::new(), rows: Vec::new(), by_pmid: HashMap::new() }
+    }
+
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    pub(super) fn row(&self, index: usize) -> Option<&Row> {
+        self.rows.get(index)
+    }
+
+    pub(super) fn by_pmid(&self, pmid: u32) -> Option<&Row> {
+        self.rows.get(*self.by_pmid.get(&pmid)?)
+    }
+
+    /// Serial number of the instance domain of a metric.
+    pub(super) fn serial(area: Area, source: Option<usize>) -> Option<u32> {
+        match area {
+            Area::Own => None,
+            Area::Agents => Some(AGENT_INDOM),
+            Area::Source => Some(SOURCES.get(source?)?.indom),
+        }
+    }
+
+    pub(super) fn push_static(&mut self, entry: Entry) {
+        let MetricDef { cluster, item, ty, sem, units, area, origin, oneline, help, .. } = entry.def;
+        let row = Row {
+            name: entry.name,
+            pmid: Pmid::new(self.domain, cluster, item),
+            origin,
+            ty,
+            area,
+            source: entry.source,
+            item,
+            oneline: oneline.into(),
+            help: help.into(),
+            labels: Vec::new(),
+        };
+        self.push(row, sem, units);
+    }
+
+    /// The metric and its parameter metric; their rows are the last two.
+    pub(super) fn push_dynamic(&mut self, metric: &Arc<DynamicMetric>) {
+        let Some((source, node)) = SOURCES.get(metric.source).and_then(|s| Some((s, s.dynamic?.node))) else { return };
+        let row = Row {
+            name: format!("apm.{}.{node}.{}", source.name, metric.spec.path),
+            pmid: metric.pmid,
+            origin: Origin::Column(metric.column()),
+            ty: metric.spec.ty,
+            area: Area::Source,
+            source: Some(metric.source),
+            item: metric.pmid.item(),
+            oneline: metric.spec.oneline.clone(),
+            help: metric.spec.help.clone(),
+            labels: metric.spec.labels.clone(),
+        };
+        let (oneline, help) = param_entry(metric);
+        let param = Row {
+            name: format!("apm.{}.param.{}", source.name, metric.spec.path),
+            pmid: metric.param,
+            origin: Origin::Param,
+            area: Area::Own,
+            oneline,
+            help,
+            ..row.clone()
+        };
+        self.push(row, metric.spec.sem, metric.spec.units);
+        // The value in a record is what the counter was then; a rate between records of several processes means nothing.
+        let sem = if metric.spec.sem == Semantics::Counter { Semantics::Instant } else { metric.spec.sem };
+        self.push(param, sem, metric.spec.units);
+    }
+
+    fn push(&mut self, row: Row, sem: Semantics, units: Units) {
+        let indom =
+            Self::serial(row.area, row.source).map_or(sys::PM_INDOM_NULL, |s| super::indom::Cache::new(self.domain, s).indom());
+        let index = self.rows.len();
+        self.by_pmid.insert(row.pmid.0, index);
+        self.metrics.push(sys::pmdaMetric {
+            m_user: std::ptr::without_provenance_mut(index),
+            m_desc: sys::pmDesc { pmid: row.pmid.0, type_: row.ty as i32, indom, sem: sem as i32, units: pack(units) },
+        });
+        self.rows.push(row);
+    }
+}
+
+fn pack(units: Units) -> sys::pmUnits {
+    const { assert!(cfg!(target_endian = "little"), "Units::pack is for little-endian hosts") };
+    // SAFETY: pmUnits is 32 bits of bit-fields; Units::pack gives them in the order of little-endian ABIs.
+    unsafe { std::mem::transmute::<u32, sys::pmUnits>(units.pack()) }
+}

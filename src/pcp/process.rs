@@ -1,0 +1,60 @@
+//! What the process is and may: standard input, user, open files.
+
+use super::sys;
+use std::ffi::CString;
+use std::mem::MaybeUninit;
+
+/// Standard input is a pipe or a socket, as pmcd and dbpmda make it.
+#[must_use]
+pub fn is_started_by_pmcd() -> bool {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: fstat(2) fills the structure it is given, or fails.
+    let failed = unsafe { libc::fstat(0, stat.as_mut_ptr()) } != 0;
+    if failed {
+        return false;
+    }
+    // SAFETY: fstat succeeded, so all fields are set.
+    let kind = unsafe { stat.assume_init() }.st_mode & libc::S_IFMT;
+    kind == libc::S_IFIFO || kind == libc::S_IFSOCK
+}
+
+/// Raises the limit of open files as far as it goes: each connection takes one. Returns the limit.
+pub(super) fn raise_open_files() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: getrlimit(2) fills the structure it is given.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return 0;
+    }
+    let wanted = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
+    // SAFETY: setrlimit(2) reads the structure it is given.
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const wanted) } == 0 { wanted.rlim_cur } else { limit.rlim_cur }
+}
+
+/// Becomes `user`, as PCP's agents do (`pmSetProcessIdentity`); without root's rights only the same user is possible.
+pub(super) fn become_user(user: &str) -> Result<(), String> {
+    // SAFETY: geteuid(2) has no arguments and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        return Ok(());
+    }
+    let name = CString::new(user).map_err(|_| format!("user name {user:?} holds a NUL"))?;
+    // SAFETY: pmSetProcessIdentity(3) reads a C string; on failure it returns or ends the process with a message.
+    let sts = unsafe { sys::pmSetProcessIdentity(name.as_ptr()) };
+    if sts == 0 { Ok(()) } else { Err(format!("cannot become user {user}")) }
+}
+
+/// The user that PCP's daemons run as (`pmGetUsername`).
+pub(super) fn default_user() -> String {
+    let mut name = std::ptr::null_mut();
+    // SAFETY: pmGetUsername(3) stores a pointer to a C string that libpcp keeps.
+    unsafe { sys::pmGetUsername(&raw mut name) };
+    super::text::to_string(name).unwrap_or_else(|| "pcp".into())
+}
+
+/// `$PCP_SYSCONF_DIR`, from the environment or /etc/pcp.conf.
+#[must_use]
+pub fn config_dir() -> std::path::PathBuf {
+    // SAFETY: pmGetConfig(3) reads a C string and returns one that libpcp keeps, or ends the process with a message when
+    // the variable is nowhere: PCP is not installed then.
+    let value = unsafe { sys::pmGetConfig(c"PCP_SYSCONF_DIR".as_ptr()) };
+    super::text::to_string(value).unwrap_or_else(|| "/etc/pcp".into()).into()
+}

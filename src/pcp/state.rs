@@ -1,0 +1,212 @@
+//! What the callbacks share. Lives on the main thread; libpcp_pmda's callbacks have no argument to carry it, so a
+//! thread-local holds it, borrowed for the length of one callback.
+
+use super::entries::Entries;
+use super::fetch::FetchScope;
+use super::indom::Cache;
+use super::namespace::NameSpace;
+use super::{label, sys};
+use crate::sources::SOURCES;
+use crate::store::{AGENT_INDOM, Change, DynamicMetric, Peer, Quiet, Store, catalogue};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::Arc;
+
+/// Instances of a domain: id → peer.
+pub(super) type Instances = HashMap<u32, Arc<Peer>>;
+
+/// Instances by domain serial.
+#[derive(Debug, Default)]
+pub(super) struct Domains(HashMap<u32, Instances>);
+
+impl Domains {
+    pub(super) fn peer(&self, serial: u32, inst: u32) -> Option<&Arc<Peer>> {
+        self.0.get(&serial)?.get(&inst)
+    }
+}
+
+/// Serial numbers of the name tables of dynamic metrics: pseudo domains that no metric has.
+const NAMES_SERIAL: u32 = 1000;
+
+/// Who a client context is, as pmcd told; kept for the log.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Credentials {
+    pub(super) uid: Option<u32>,
+}
+
+/// Everything of the main thread.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) store: Arc<Store>,
+    pub(super) entries: Entries,
+    pub(super) names: NameSpace,
+    pub(super) domains: Domains,
+    pub(super) fetch: FetchScope,
+    pub(super) contexts: HashMap<i32, Credentials>,
+    /// The last help text or string value: libpcp_pmda reads it after the callback has returned.
+    pub(super) scratch: CString,
+    unsaved: Quiet,
+}
+
+thread_local! {
+    static STATE: RefCell<Option<State>> = const { RefCell::new(None) };
+}
+
+/// Runs `f` on the state; `None` before start and after the end.
+pub(super) fn with<R>(f: impl FnOnce(&mut State) -> R) -> Option<R> {
+    STATE.with_borrow_mut(|s| s.as_mut().map(f))
+}
+
+/// Puts the state in its place, or takes it away.
+pub(super) fn install(state: Option<State>) {
+    STATE.set(state);
+}
+
+impl State {
+    /// With the static metrics; the rest comes by [`State::restore`] and [`State::apply`].
+    pub(super) fn new(store: Arc<Store>) -> Result<Self, String> {
+        let mut entries = Entries::new(store.domain());
+        catalogue().into_iter().for_each(|e| entries.push_static(e));
+        let mut names = NameSpace::new()?;
+        for row in entries.rows() {
+            names.insert(row.pmid, &row.name)?;
+        }
+        names.rebuild();
+        Ok(Self {
+            store,
+            entries,
+            names,
+            domains: Domains::default(),
+            fetch: FetchScope::default(),
+            contexts: HashMap::new(),
+            scratch: CString::default(),
+            unsaved: Quiet::default(),
+        })
+    }
+
+    fn cache(&self, serial: u32) -> Cache {
+        Cache::new(self.store.domain(), serial)
+    }
+
+    fn names_cache(&self, source: usize) -> Cache {
+        self.cache(NAMES_SERIAL + SOURCES.get(source).map_or(0, |s| s.indom))
+    }
+
+    /// What earlier runs knew: dynamic metrics with their ids, instances with theirs.
+    pub(super) fn restore(&mut self) {
+        let forget = self.store.limits().forget;
+        self.cache(AGENT_INDOM).load(Some(forget));
+        for (i, source) in SOURCES.iter().enumerate() {
+            for (id, line) in self.names_cache(i).load(None) {
+                let (path, persist) = line.split_once(' ').unwrap_or((&line, ""));
+                let spec = source.dynamic.and_then(|d| (d.restore)(persist)).map(|mut spec| {
+                    path.clone_into(&mut spec.path);
+                    spec
+                });
+                let metric = spec.and_then(|spec| self.store.restore_metric(i, id as usize, spec));
+                match metric {
+                    Some(metric) => self.add_metric(&metric),
+                    None => {
+                        log::warn!("{} name table: entry {id} {line:?} is not understood; its id stays reserved", source.name);
+                        self.store.reserve_id(i, id as usize);
+                    }
+                }
+            }
+            for (_, name) in self.cache(source.indom).load(Some(forget)) {
+                self.store.restore_peer(i, &name, crate::clock::now().mono);
+            }
+        }
+        self.names.rebuild();
+    }
+
+    fn add_metric(&mut self, metric: &Arc<DynamicMetric>) {
+        let first = self.entries.rows().len();
+        self.entries.push_dynamic(metric);
+        for row in self.entries.rows().get(first..).unwrap_or_default() {
+            if let Err(e) = self.names.insert(row.pmid, &row.name) {
+                log::error!("name space: {e}");
+            }
+        }
+    }
+
+    /// Tells libpcp_pmda about new metrics and instances. Returns whether the metric table has changed.
+    pub(super) fn apply(&mut self) -> bool {
+        let changes = self.store.take_changes();
+        if changes.is_empty() {
+            return false;
+        }
+        let (mut metrics, mut dirty) = (false, Vec::new());
+        for change in changes {
+            match change {
+                Change::Metric(metric) => {
+                    let cache = self.names_cache(metric.source);
+                    match cache.add(&format!("{} {}", metric.spec.path, metric.spec.persist)) {
+                        Ok(id) if id == u32::from(metric.id) => {}
+                        other => log::error!("name table gave {other:?} for {}, expected {}", metric.spec.key, metric.id),
+                    }
+                    dirty.push(cache);
+                    self.add_metric(&metric);
+                    metrics = true;
+                }
+                Change::Join(peer) => dirty.extend(self.join(&peer)),
+                Change::Leave(peer) => dirty.extend(self.leave(&peer)),
+            }
+        }
+        if metrics {
+            self.names.rebuild();
+        }
+        dirty.sort_by_key(|c| c.indom());
+        dirty.dedup();
+        let saved: Result<Vec<()>, String> = dirty.into_iter().map(Cache::save).collect();
+        if let Err(e) = saved
+            && let Some(n) = self.unsaved.allow(crate::clock::now().mono)
+        {
+            let advice = "ids may differ after a restart; is $PCP_VAR_DIR/config/pmda writable for this user?";
+            log::error!("cannot save names and instances: {e}; {advice}{}", Quiet::more(n));
+        }
+        metrics
+    }
+
+    fn places(&self, peer: &Peer) -> [(u32, String); 2] {
+        let own = SOURCES.get(peer.source).map_or(AGENT_INDOM, |s| s.indom);
+        [(AGENT_INDOM, peer.agent_name()), (own, peer.name.clone())]
+    }
+
+    fn join(&mut self, peer: &Arc<Peer>) -> [Cache; 2] {
+        self.places(peer).map(|(serial, name)| {
+            let cache = self.cache(serial);
+            match cache.add(&name) {
+                Ok(id) => drop(self.domains.0.entry(serial).or_default().insert(id, Arc::clone(peer))),
+                Err(e) => log::error!("instance {e}"),
+            }
+            cache
+        })
+    }
+
+    fn leave(&mut self, peer: &Arc<Peer>) -> [Cache; 2] {
+        let keep = 4 * self.store.limits().instances;
+        self.places(peer).map(|(serial, name)| {
+            let cache = self.cache(serial);
+            match cache.remove(&name, keep) {
+                Ok(id) => drop(self.domains.0.get_mut(&serial).and_then(|d| d.remove(&id))),
+                Err(e) => log::error!("instance {e}"),
+            }
+            cache
+        })
+    }
+
+    /// A client context has ended; its number will be used again.
+    pub(super) fn forget_context(&mut self, ctx: i32) {
+        self.contexts.remove(&ctx);
+        let ctx = ctx.cast_unsigned();
+        for peer in self.domains.0.get(&AGENT_INDOM).into_iter().flat_map(HashMap::values) {
+            peer.streams().for_each(|s| s.forget(ctx));
+        }
+    }
+
+    /// Labels of an instance as JSON.
+    pub(super) fn instance_labels(&self, indom: sys::pmInDom, inst: u32) -> Option<String> {
+        label::of_instance(&self.domains, indom, inst)
+    }
+}

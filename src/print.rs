@@ -1,0 +1,104 @@
+//! The files `pmns` and `help` and README's table of metrics, made from the metric tables.
+
+use crate::model::Area;
+use crate::sources::{SOURCES, Source};
+use crate::store::{AGENT_INDOM, Entry, catalogue};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What the help of the domain of all agents says: one line and the full text.
+pub const AGENT_INDOM_HELP: (&str, &str) = (
+    "Agents of all protocols that are or were connected",
+    "One instance for each peer: <protocol>::<name>, for example mono::gcpressure.exe:1234. An instance stays when the agent \
+     has gone, for limits.forget, and keeps its number over restarts of the PMDA.",
+);
+
+/// Nodes whose names the PMDA answers itself: pmcd asks it.
+fn dynamic_nodes(source: &Source) -> Vec<String> {
+    let Some(dynamic) = source.dynamic else { return Vec::new() };
+    vec![format!("apm.{}.{}", source.name, dynamic.node), format!("apm.{}.param", source.name)]
+}
+
+/// Static metrics that stand in `pmns` by name: all but those under a dynamic node.
+fn named() -> Vec<Entry> {
+    let dynamic: Vec<String> = SOURCES.iter().flat_map(dynamic_nodes).collect();
+    let below = |name: &str| dynamic.iter().any(|d| name.strip_prefix(d.as_str()).is_some_and(|rest| rest.starts_with('.')));
+    catalogue().into_iter().filter(|e| !below(&e.name)).collect()
+}
+
+/// The file `pmns`, for pmns(5) with `APM` defined in `domain.h`.
+#[must_use]
+pub fn pmns() -> String {
+    // Each node's children: a leaf with its PMID, or a node.
+    let mut nodes: BTreeMap<String, BTreeMap<String, Option<String>>> = BTreeMap::new();
+    let mut add = |name: &str, id: String| {
+        let mut id = Some(id);
+        let mut rest = name;
+        while let Some((parent, child)) = rest.rsplit_once('.') {
+            nodes.entry(parent.into()).or_default().entry(child.into()).or_insert(id.take());
+            rest = parent;
+        }
+    };
+    named().iter().for_each(|e| add(&e.name, format!("APM:{}:{}", e.def.cluster, e.def.item)));
+    SOURCES.iter().flat_map(dynamic_nodes).for_each(|node| add(&node, "APM:*:*".into()));
+
+    let mut out = String::from("/*\n * Name space of pmdaapm. Made by: pmdaapm --print-pmns\n */\n");
+    for (node, children) in &nodes {
+        let _ = write!(out, "\n{node} {{\n");
+        for (child, id) in children {
+            let _ = match id {
+                Some(id) => writeln!(out, "    {child}\t{id}"),
+                None => writeln!(out, "    {child}"),
+            };
+        }
+        out.push_str("}\n");
+    }
+    out
+}
+
+/// The file `help`, for newhelp(1).
+#[must_use]
+pub fn help() -> String {
+    let mut out = String::from("#\n# Help texts of pmdaapm. Made by: pmdaapm --print-help\n#\n");
+    let mut entry = |what: &str, oneline: &str, text: &str| {
+        let _ = write!(out, "\n@ {what} {oneline}\n{text}\n");
+    };
+    named().iter().for_each(|e| entry(&e.name, e.def.oneline, e.def.help));
+    entry(&format!("APM.{AGENT_INDOM}"), AGENT_INDOM_HELP.0, AGENT_INDOM_HELP.1);
+    SOURCES.iter().for_each(|s| entry(&format!("APM.{}", s.indom), s.indom_help.0, s.indom_help.1));
+    out
+}
+
+/// README's table of metrics.
+#[must_use]
+pub fn metrics() -> String {
+    let mut out =
+        String::from("| metric | type | semantics | units | instances | what |\n| --- | --- | --- | --- | --- | --- |\n");
+    for e in catalogue() {
+        let instances = match (e.def.area, e.source.and_then(|s| SOURCES.get(s))) {
+            (Area::Agents, _) => "agent",
+            (Area::Source, Some(s)) => s.name,
+            _ => "",
+        };
+        let (ty, sem, units) = (e.def.ty.name(), e.def.sem.name(), e.def.units.name());
+        let _ = writeln!(out, "| `{}` | {ty} | {sem} | {units} | {instances} | {} |", e.name, e.def.oneline);
+    }
+    for source in SOURCES {
+        if let Some(d) = source.dynamic {
+            let _ = writeln!(out, "| `apm.{}.{}.*` | | | | {} | {} |", source.name, d.node, source.name, d.what);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    /// `cargo run -- --print-pmns > pmns` and so on make them again.
+    #[test]
+    fn generated_files_are_up_to_date() {
+        let readme = include_str!("../README.md");
+        assert!(include_str!("../pmns") == super::pmns(), "pmns is stale: run qa/generate");
+        assert!(include_str!("../help") == super::help(), "help is stale: run qa/generate");
+        assert!(readme.contains(&super::metrics()), "README's table of metrics is stale: run qa/generate");
+    }
+}
