@@ -69,7 +69,8 @@ impl State {
         let mut entries = Entries::new(store.domain());
         catalogue().into_iter().for_each(|e| entries.push_static(e));
         let mut names = NameSpace::new()?;
-        for row in entries.rows() {
+        // pmdaTree puts each new name before its siblings: the last becomes the first that pminfo shows.
+        for row in entries.rows().iter().rev() {
             names.insert(row.pmid, &row.name)?;
         }
         names.rebuild();

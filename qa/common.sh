@@ -1,0 +1,160 @@
+# Sourced by the demo and the numbered tests: a private pmcd with this PMDA, in its own directory and on its own ports.
+# Everything that is started is ended by pid when the script ends.
+# shellcheck shell=bash
+
+QA=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+TOP=$(dirname "$QA")
+. /etc/pcp.env
+set -u
+export LC_ALL=C PCP_DERIVED_CONFIG=
+TARGET=${CARGO_TARGET_DIR:-$TOP/target}
+PMDA=${APM_PMDA:-$TARGET/release/pmdaapm}
+AGENT=${APM_AGENT:-$TARGET/release/libmono_profiler_apm.so}
+
+D=$(mktemp -d "${TMPDIR:-/tmp}/apm.XXXXXX")
+PIDS=()
+
+_cleanup() {
+    local status=$?
+    trap - EXIT
+    if [ ${#PIDS[@]} -gt 0 ]; then
+        kill "${PIDS[@]}" 2>/dev/null
+        local n=0
+        while kill -0 "${PIDS[@]}" 2>/dev/null && [ $n -lt 40 ]; do sleep 0.05; n=$((n + 1)); done
+        kill -9 "${PIDS[@]}" 2>/dev/null
+        wait "${PIDS[@]}" 2>/dev/null
+    fi
+    if [ "$status" != 0 ] && [ -n "${APM_KEEP:-}" ]; then echo "kept: $D" >&2; else rm -rf "$D"; fi
+    exit $status
+}
+trap _cleanup EXIT
+trap 'exit 1' HUP INT TERM
+
+die() { echo "$*" >&2; exit 1; }
+
+# A free TCP port on loopback. The kernel hands them out in no order, so parallel tests do not meet.
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds; fails after the time.
+wait_for() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ $SECONDS -lt $end ] || return 1
+        sleep 0.05
+    done
+}
+
+# background COMMAND...: starts it, ends it with the script; its pid is in $LAST.
+background() {
+    "$@" </dev/null &
+    LAST=$!
+    PIDS+=("$LAST")
+}
+
+# The configuration of this test's PMDA: further lines on standard input.
+write_config() {
+    MONO_PORT=${MONO_PORT:-$(free_port)}
+    { printf '[mono]\nlisten = "127.0.0.1:%s"\n' "$MONO_PORT"; cat; } > "$D/apm.toml"
+}
+
+# Extra arguments of pmdaapm may be in PMDA_ARGS, a command to run it under (valgrind) in PMDA_UNDER.
+pmcd_files() {
+    mkdir -p "$D"/{run,log/pmcd,tmp,var/config/pmda}
+    [ -f "$D/apm.toml" ] || write_config </dev/null
+    PMCD_PORT=${PMCD_PORT:-$(free_port)}
+    HOST="unix:$D/run/pmcd.socket"
+    cat > "$D/env" <<EOF
+export PCP_RUN_DIR=$D/run PCP_LOG_DIR=$D/log PCP_TMP_DIR=$D/tmp PCP_TMPFILE_DIR=$D/tmp
+export PCP_PMCDCONF_PATH=$D/pmcd.conf PMCD_PORT=$PMCD_PORT PMCD_SOCKET=$D/run/pmcd.socket
+export PMCD_ROOT_AGENT=0 PMCD_LOCAL=1 PCP_DERIVED_CONFIG=
+EOF
+    . "$D/env"
+    # PCP_VAR_DIR only for the PMDA: its ids are kept in a place of their own.
+    local sample=""
+    if [ -n "${WITH_SAMPLE:-}" ]; then
+        sample="sample 29 pipe binary $PCP_PMDAS_DIR/sample/pmdasample -d 29 -l $D/log/sample.log"
+    fi
+    cat > "$D/pmcd.conf" <<EOF
+pmcd 2 dso pmcd_init $PCP_PMDAS_DIR/pmcd/pmda_pmcd.so
+apm 400 pipe binary /usr/bin/env PCP_VAR_DIR=$D/var ${PMDA_UNDER:-} $PMDA -d 400 -U $(id -un) -l $D/log/apm.log -c $D/apm.toml ${PMDA_ARGS:-}
+$sample
+[access]
+allow "local:*" : all;
+allow "localhost" : all;
+EOF
+    printf 'root {\n    apm\t400:*:*\n}\n' > "$D/root_apm"
+    if [ -n "${APM_PMNS:-}" ]; then printf '#define APM 400\nroot { apm }\n#include "%s"\n' "$TOP/pmns" > "$D/root_apm"; fi
+    local sources=("$PCP_VAR_DIR/pmns/root_pmcd" "$D/root_apm")
+    if [ -n "${WITH_SAMPLE:-}" ]; then
+        printf '#define SAMPLE 29\nroot { sample }\n#include "%s"\n' "$PCP_PMDAS_DIR/sample/pmns" > "$D/root_sample"
+        sources+=("$D/root_sample")
+    fi
+    "$PCP_BINADM_DIR/pmnsmerge" -f "${sources[@]}" "$D/root"
+}
+
+pmcd_answers() { pminfo -h "$HOST" -f "${1:-pmcd.numagents}" 2>/dev/null | grep -q value; }
+
+pmcd_start() {
+    pmcd_files
+    background "$PCP_BINADM_DIR/pmcd" -f -A -U "$(id -un)" -c "$D/pmcd.conf" -n "$D/root" \
+        -l "$D/log/pmcd/pmcd.log" -s "$D/run/pmcd.socket" >"$D/log/pmcd.out" 2>&1
+    PMCD_PID=$LAST
+    wait_for 20 pmcd_answers || { cat "$D/log/pmcd/pmcd.log" "$D/log/pmcd.out"; die "pmcd does not answer"; }
+    wait_for 20 pmcd_answers apm.self.version || { cat "$D/log/pmcd/pmcd.log" "$D/log/apm.log"; die "the PMDA does not answer"; }
+    wait_for 20 grep -q 'listening on' "$D/log/apm.log" || die "the PMDA does not listen"
+}
+
+pmcd_stop() {
+    kill "$PMCD_PID" && wait "$PMCD_PID" 2>/dev/null
+    wait_for 10 pmda_gone
+}
+
+pmda_pid() { pgrep -P "$PMCD_PID" -f 'pmdaapm'; }
+pmda_gone() { ! pgrep -f "pmdaapm.* -l $D/log/apm.log" >/dev/null; }
+
+# pmcd 6 starts a dead PMDA again when it is told to look (SIGHUP); later ones do it by themselves.
+pmda_restart() {
+    sleep 0.2
+    kill -HUP "$PMCD_PID"
+    wait_for 20 pmcd_answers apm.self.version
+}
+
+# value METRIC [INSTANCE]: the value that pminfo -f prints, nothing if there is none.
+value() {
+    if [ $# = 2 ]; then
+        pminfo -h "$HOST" -f "$1" 2>/dev/null | grep -F "\"$2\"]" | sed 's/.* value //'
+    else
+        pminfo -h "$HOST" -f "$1" 2>/dev/null | sed -n 's/^ *value //p'
+    fi
+}
+
+# at_least METRIC INSTANCE NUMBER
+at_least() {
+    local v
+    v=$(value "$1" "$2")
+    [ -n "$v" ] && [ "${v%%.*}" -ge "$3" ]
+}
+
+# Our module where Mono looks for it, and a compiled workload: mono_start NAME.exe ARGS...; output in $D/NAME.out
+mono_files() {
+    mkdir -p "$D/lib"
+    cp "$AGENT" "$D/lib/libmono-profiler-apm.so"
+    local cs
+    for cs in "$TOP"/agents/mono/tests/*.cs; do
+        [ -f "$D/$(basename "$cs" .cs).exe" ] || mcs -nologo -optimize+ "-out:$D/$(basename "$cs" .cs).exe" "$cs"
+    done
+}
+
+mono_start() {
+    local program=$1
+    shift
+    [ -d "$D/lib" ] || mono_files
+    background env LD_LIBRARY_PATH="$D/lib" mono \
+        "--profile=apm:address=127.0.0.1:$MONO_PORT,interval=${INTERVAL:-200},retry=300${COUNTERS:+,counters=$COUNTERS}" \
+        "$D/$program" "$@" >"$D/${program%.exe}.out" 2>&1
+    MONO_PID=$LAST
+    MONO_INSTANCE="$program:$MONO_PID"
+}

@@ -1,0 +1,98 @@
+//! The rules of src/lib.rs's picture, read off the `use` lines: who may import whom.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Module → what of the crate it may name. Foreign crates are checked below.
+const RULES: &[(&str, &[&str])] = &[
+    ("read", &[]),
+    ("model", &[]),
+    ("events", &["model"]),
+    ("sources", &["model", "read", "sources"]),
+    ("store", &["model", "events", "sources"]),
+    ("config", &["store"]),
+    ("print", &["model", "sources", "store"]),
+    ("clock", &["model"]),
+    ("listen", &["clock", "config", "model", "sources", "store"]),
+    ("pcp", &["clock", "events", "model", "print", "sources", "store"]),
+];
+
+/// Crates that only these modules may name.
+const FOREIGN: &[(&str, &[&str])] = &[
+    ("tokio", &["listen"]),
+    ("tokio_util", &["listen"]),
+    ("socket2", &["listen"]),
+    ("libc", &["pcp"]),
+];
+
+fn files(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The lines of a file without comments and without its test module.
+fn code(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap();
+    let lines = text.lines().take_while(|l| !l.starts_with("#[cfg(test)]"));
+    lines.filter(|l| !l.trim_start().starts_with("//")).map(str::to_owned).collect()
+}
+
+fn words_after<'a>(line: &'a str, prefix: &str) -> Vec<&'a str> {
+    let ident = |s: &'a str| s.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+    line.match_indices(prefix).map(|(i, _)| ident(&line[i + prefix.len()..])).collect()
+}
+
+#[test]
+fn imports_run_from_both_ends_to_the_middle() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut all = Vec::new();
+    files(&src, &mut all);
+    assert!(all.len() > 30, "where have the sources gone?");
+    let mut faults = Vec::new();
+    for path in all {
+        let inner = path.strip_prefix(&src).unwrap();
+        if path.file_stem().unwrap().to_string_lossy().contains("tests") {
+            continue;
+        }
+        let module = inner.components().next().unwrap().as_os_str().to_string_lossy().replace(".rs", "");
+        let Some((_, allowed)) = RULES.iter().find(|r| r.0 == module) else { continue };
+        for line in code(&path) {
+            for other in words_after(&line, "crate::") {
+                if other != module && !allowed.contains(&other) {
+                    faults.push(format!("{}: {module} names {other}: {}", inner.display(), line.trim()));
+                }
+            }
+            for (foreign, homes) in FOREIGN {
+                if line.contains(&format!("{foreign}::")) && !homes.contains(&module.as_str()) {
+                    faults.push(format!("{}: {module} names {foreign}: {}", inner.display(), line.trim()));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn unsafe_stays_behind_its_fences_and_rooms_stay_small() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = Vec::new();
+    for dir in ["src", "agents", "tests", "benches"] {
+        files(&root.join(dir), &mut all);
+    }
+    for path in all {
+        let inner = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.lines().count() <= 600, "{inner} has more than 600 lines");
+        let fenced = inner.starts_with("src/pcp/") || inner.starts_with("agents/");
+        let word = concat!("un", "safe ");
+        let named = text.lines().filter(|l| !l.trim_start().starts_with("//")).any(|l| l.contains(word));
+        assert!(fenced || !named, "{inner} has {word}code outside the fences");
+    }
+}
