@@ -56,12 +56,38 @@ pub fn pmns() -> String {
     out
 }
 
+/// Breaks lines longer than a terminal at blanks: for help texts as PCP's tools show them.
+#[must_use]
+pub fn wrapped(text: &str) -> String {
+    const WIDTH: usize = 78;
+    let mut out = String::with_capacity(text.len() + text.len() / WIDTH);
+    for (i, line) in text.lines().enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        let mut column = 0;
+        for word in line.split(' ') {
+            let length = word.chars().count();
+            if column > 0 && column + 1 + length > WIDTH {
+                out.push('\n');
+                column = 0;
+            } else if column > 0 {
+                out.push(' ');
+                column += 1;
+            }
+            out.push_str(word);
+            column += length;
+        }
+    }
+    out
+}
+
 /// The file `help`, for newhelp(1).
 #[must_use]
 pub fn help() -> String {
     let mut out = String::from("#\n# Help texts of pmdaapm. Made by: pmdaapm --print-help\n#\n");
     let mut entry = |what: &str, oneline: &str, text: &str| {
-        let _ = write!(out, "\n@ {what} {oneline}\n{text}\n");
+        let _ = write!(out, "\n@ {what} {oneline}\n{}\n", wrapped(text));
     };
     named().iter().for_each(|e| entry(&e.name, e.def.oneline, e.def.help));
     entry(&format!("APM.{AGENT_INDOM}"), AGENT_INDOM_HELP.0, AGENT_INDOM_HELP.1);
@@ -93,6 +119,14 @@ pub fn metrics() -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn long_lines_are_broken_at_blanks() {
+        let text = super::wrapped(&format!("{} end\n\nshort", "word ".repeat(30).trim()));
+        assert!(text.lines().all(|l| l.len() <= 78 && !l.ends_with(' ')));
+        assert_eq!(text.replace('\n', " ").matches("word").count(), 30);
+        assert!(text.ends_with("end\n\nshort"));
+    }
+
     /// `cargo run -- --print-pmns > pmns` and so on make them again.
     #[test]
     fn generated_files_are_up_to_date() {

@@ -41,5 +41,5 @@ pub(super) fn help(entries: &Entries, ident: u32, kind: u32) -> Option<String> {
         };
         (oneline.to_owned(), full.to_owned())
     };
-    Some(if kind & sys::PM_TEXT_ONELINE != 0 { oneline } else { full })
+    Some(if kind & sys::PM_TEXT_ONELINE != 0 { oneline } else { crate::print::wrapped(&full) })
 }
