@@ -1,0 +1,151 @@
+//! Control requests of users that are being worked on. One request can mean many counters, whose results come one by one;
+//! the answer is told when the last has come.
+
+use super::{Pattern, limits};
+use crate::model::ControlVerb;
+
+/// One control request.
+#[derive(Debug)]
+struct Batch {
+    id: u32,
+    verb: ControlVerb,
+    answer: Answer,
+    /// Results that are still to come.
+    open: usize,
+    /// What to add once the agent has listed what it has.
+    globs: Vec<Pattern>,
+}
+
+/// The text of an answer, cut when it is too long for a fetch.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    text: String,
+    more: usize,
+}
+
+impl Answer {
+    /// Appends one item.
+    pub(super) fn item(&mut self, separator: &str, item: &str) {
+        if self.more > 0 || self.text.len() + separator.len() + item.len() > limits::ANSWER {
+            self.more += 1;
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push_str(separator);
+        }
+        self.text.push_str(item);
+    }
+
+    /// The whole text.
+    pub(super) fn into_text(self) -> String {
+        if self.more == 0 { self.text } else { format!("{} … {} more", self.text, self.more) }
+    }
+}
+
+/// The control requests of one connection.
+#[derive(Debug, Default)]
+pub(super) struct Batches {
+    open: Vec<Batch>,
+    next: u32,
+}
+
+impl Batches {
+    /// Begins one, with one result outstanding that its beginner settles when all are asked for. `None`: too many.
+    pub(super) fn begin(&mut self, verb: ControlVerb) -> Option<u32> {
+        if self.open.len() >= limits::BATCHES {
+            return None;
+        }
+        let id = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.open.push(Batch { id, verb, answer: Answer::default(), open: 1, globs: Vec::new() });
+        Some(id)
+    }
+
+    fn get(&mut self, id: u32) -> Option<&mut Batch> {
+        self.open.iter_mut().find(|b| b.id == id)
+    }
+
+    /// One more result will come.
+    pub(super) fn expect(&mut self, id: u32) {
+        if let Some(b) = self.get(id) {
+            b.open += 1;
+        }
+    }
+
+    /// Something to add once the agent has listed what it has.
+    pub(super) fn glob(&mut self, id: u32, pattern: Pattern) {
+        if let Some(b) = self.get(id) {
+            b.globs.push(pattern);
+        }
+    }
+
+    /// The agent must list what it has.
+    pub(super) fn has_globs(&self, id: u32) -> bool {
+        self.open.iter().any(|b| b.id == id && !b.globs.is_empty())
+    }
+
+    /// What is to be added now that the list is there.
+    pub(super) fn take_globs(&mut self, id: u32) -> Vec<Pattern> {
+        self.get(id).map(|b| std::mem::take(&mut b.globs)).unwrap_or_default()
+    }
+
+    /// A line of the answer.
+    pub(super) fn line(&mut self, id: u32, what: &str, result: impl std::fmt::Display) {
+        if let Some(b) = self.get(id) {
+            b.answer.item("; ", &format!("{what}: {result}"));
+        }
+    }
+
+    /// Instead of lines: the whole answer.
+    pub(super) fn whole(&mut self, id: u32, answer: Answer) {
+        if let Some(batch) = self.get(id) {
+            batch.answer = answer;
+        }
+    }
+
+    /// One result has come; the answer if it was the last.
+    #[must_use]
+    pub(super) fn settle(&mut self, id: u32) -> Option<(ControlVerb, String)> {
+        let at = self.open.iter().position(|b| b.id == id)?;
+        let batch = self.open.get_mut(at)?;
+        batch.open = batch.open.saturating_sub(1);
+        if batch.open > 0 {
+            return None;
+        }
+        let batch = self.open.remove(at);
+        Some((batch.verb, batch.answer.into_text()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_comes_when_the_last_result_has() {
+        let mut batches = Batches::default();
+        let (a, b) = (batches.begin(ControlVerb::Add).unwrap_or(9), batches.begin(ControlVerb::List).unwrap_or(9));
+        batches.expect(a);
+        batches.line(a, "GC/x", "OK");
+        assert_eq!(batches.settle(a), None);
+        assert_eq!(batches.settle(b), Some((ControlVerb::List, String::new())));
+        batches.line(a, "GC/y", "NOTFOUND");
+        assert_eq!(batches.settle(a), Some((ControlVerb::Add, "GC/x: OK; GC/y: NOTFOUND".into())));
+        assert_eq!(batches.settle(a), None);
+    }
+
+    #[test]
+    fn too_many_at_once_are_refused() {
+        let mut batches = Batches::default();
+        let begun = (0..100).filter_map(|_| batches.begin(ControlVerb::Add)).count();
+        assert_eq!(begun, limits::BATCHES);
+    }
+
+    #[test]
+    fn long_answers_are_cut_and_say_so() {
+        let mut answer = Answer::default();
+        (0..100).for_each(|_| answer.item(";", &"x".repeat(1023)));
+        let text = answer.into_text();
+        assert!(text.len() < limits::ANSWER + 20 && text.ends_with("x … 68 more"), "{}", text.len());
+    }
+}

@@ -1,0 +1,348 @@
+//! The counters of one connection: what was announced, which of them are shown, how their values are read.
+
+use super::Pattern;
+use super::identity::Tells;
+use super::mapping::Meaning;
+use super::numbers::{Numbers, Space};
+use super::requests::Sampled;
+use super::spec::Description;
+use super::values::Reader;
+use super::{limits, wire::Header};
+use crate::model::{MetricSpec, Value};
+use crate::read::Order;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// One counter of the agent.
+#[derive(Debug)]
+struct Counter {
+    numbers: Numbers,
+    name: Box<str>,
+    occurrence: u32,
+    tells: Option<Tells>,
+    reader: Reader,
+    /// The name is longer than the user allows, or no text.
+    unusable: bool,
+    /// The selection means it.
+    selected: bool,
+    /// The agent has stopped to sample it.
+    removed: bool,
+    /// A user has asked for it, whatever the selection says.
+    forced: bool,
+    /// A user wants it no more, and the agent cannot be told.
+    dropped: bool,
+    /// Passed to the sink as a metric.
+    defined: bool,
+    /// Newest value while it is not shown, for when it will be: an agent may never send it again.
+    unseen: Option<Value>,
+}
+
+impl Counter {
+    /// The values go to the sink.
+    const fn shown(&self) -> bool {
+        !self.unusable && !self.removed && !self.dropped && (self.forced || self.selected)
+    }
+}
+
+/// How many counters there are and were of one category and name.
+#[derive(Debug, Default)]
+struct Same {
+    sampled: u32,
+    occurrence: u32,
+}
+
+/// All counters of a connection, by index.
+#[derive(Debug)]
+pub(super) struct Counters {
+    order: Order,
+    space: Option<Space>,
+    name_length: usize,
+    selection: Vec<Pattern>,
+    by_index: Vec<Option<Box<Counter>>>,
+    same: HashMap<(u32, Box<str>), Same>,
+    names: HashSet<Box<str>>,
+    used: usize,
+    sampled: usize,
+    /// Shown, but not yet passed to the sink.
+    fresh: Vec<u16>,
+    /// Values to go with the next sample, as their counters have come into sight.
+    owed: BTreeMap<u16, Value>,
+    /// The first name that was too long, until it is told; then `None` for ever.
+    complaint: Option<String>,
+    complained: bool,
+}
+
+impl Counters {
+    pub(super) fn new(order: Order, selection: Vec<Pattern>, name_length: usize) -> Self {
+        Self {
+            order,
+            space: None,
+            name_length,
+            selection,
+            by_index: Vec::new(),
+            same: HashMap::new(),
+            names: HashSet::new(),
+            used: 0,
+            sampled: 0,
+            fresh: Vec::new(),
+            owed: BTreeMap::new(),
+            complaint: None,
+            complained: false,
+        }
+    }
+
+    /// Forgets all: another Headers of the same Hello follows.
+    pub(super) fn restart(&mut self) {
+        *self = Self::new(self.order, std::mem::take(&mut self.selection), self.name_length);
+    }
+
+    /// Takes a counter in. The tokenizer has made sure that the index is a new one.
+    pub(super) fn announce(&mut self, header: &Header<'_>) {
+        let Header { numbers, name, index } = *header;
+        let space = *self.space.get_or_insert(Space::of(numbers.category));
+        let same = self.same.entry((numbers.category, name.into())).or_default();
+        same.occurrence = if same.sampled == 0 { 1 } else { same.occurrence + 1 };
+        same.sampled += 1;
+        self.names.insert(name.into());
+        if let Some((_, bare)) = space.custom(numbers.category, name) {
+            self.names.insert(bare.into());
+        }
+        let unusable = name.len() > self.name_length || name.chars().any(char::is_control);
+        if unusable && !self.complained {
+            self.complained = true;
+            let start = name.get(..name.floor_char_boundary(60)).unwrap_or_default();
+            self.complaint = Some(format!(
+                "counter name over limits.name_length or with control characters, not shown: {} bytes, \"{}\"…",
+                name.len(),
+                start.escape_debug()
+            ));
+        }
+        let counter = Counter {
+            numbers,
+            name: name.into(),
+            occurrence: same.occurrence,
+            tells: Tells::of(space, numbers, name),
+            reader: Reader::new(Meaning::of(space, numbers, name), self.order),
+            unusable,
+            selected: false,
+            removed: false,
+            forced: false,
+            dropped: false,
+            defined: false,
+            unseen: None,
+        };
+        let at = usize::from(index);
+        if self.by_index.len() <= at {
+            self.by_index.resize_with(at + 1, || None);
+        }
+        if let Some(place) = self.by_index.get_mut(at) {
+            *place = Some(Box::new(counter));
+            self.used += 1;
+            self.sampled += 1;
+            self.reconsider(index);
+        }
+    }
+
+    /// All of Hello is there: E1 or E2 can be told.
+    pub(super) fn settle(&mut self) {
+        let Some(before) = self.space else { return };
+        let space = before.refine(self.by_index.iter().flatten().map(|c| (c.numbers.category, &*c.name)));
+        if space != before {
+            // Nothing was passed on yet, so everything can be thought over.
+            self.space = Some(space);
+            self.fresh.clear();
+            for counter in self.by_index.iter_mut().flatten() {
+                counter.reader = Reader::new(Meaning::of(space, counter.numbers, &counter.name), self.order);
+                counter.defined = false;
+            }
+            self.reconsider_all();
+        }
+    }
+
+    pub(super) const fn space(&self) -> Option<Space> {
+        self.space
+    }
+
+    /// Counters that the agent samples.
+    pub(super) const fn sampled(&self) -> usize {
+        self.sampled
+    }
+
+    pub(super) fn selection(&self) -> &[Pattern] {
+        &self.selection
+    }
+
+    /// One of the counters that name the process is there.
+    pub(super) fn tell_identity(&self) -> bool {
+        self.by_index.iter().flatten().any(|c| c.tells.is_some() && !c.removed)
+    }
+
+    fn get(&self, index: u16) -> Option<&Counter> {
+        self.by_index.get(usize::from(index))?.as_deref()
+    }
+
+    fn get_mut(&mut self, index: u16) -> Option<&mut Counter> {
+        self.by_index.get_mut(usize::from(index))?.as_deref_mut()
+    }
+
+    fn description(&self, counter: &Counter) -> Description {
+        let space = self.space.unwrap_or(Space::E3);
+        Description {
+            space,
+            numbers: counter.numbers,
+            category: space.category(counter.numbers.category).into_owned(),
+            name: counter.name.to_string(),
+            occurrence: counter.occurrence,
+        }
+    }
+
+    /// What the counter is called in answers.
+    pub(super) fn key(&self, index: u16) -> String {
+        self.get(index).map_or_else(String::new, |c| self.description(c).key())
+    }
+
+    /// Category and name, as an Add says them.
+    pub(super) fn words(&self, index: u16) -> Option<(String, String)> {
+        self.get(index).map(|c| self.description(c)).map(|d| (d.category, d.name))
+    }
+
+    fn meant(&self, pattern: &Pattern, counter: &Counter) -> bool {
+        let space = self.space.unwrap_or(Space::E3);
+        let Numbers { category, .. } = counter.numbers;
+        pattern.matches(&space.category(category), &counter.name)
+            || space.custom(category, &counter.name).is_some_and(|(category, name)| pattern.matches(category, name))
+    }
+
+    fn selects(&self, counter: &Counter) -> bool {
+        self.selection.is_empty() || self.selection.iter().any(|p| self.meant(p, counter))
+    }
+
+    /// Sampled counters that a pattern means.
+    pub(super) fn meant_by(&self, pattern: &Pattern) -> Vec<u16> {
+        let all = (0u16..).zip(&self.by_index);
+        all.filter(|(_, c)| c.as_deref().is_some_and(|c| !c.removed && self.meant(pattern, c))).map(|(i, _)| i).collect()
+    }
+
+    /// Sampled counters that neither the selection nor a user wants, without those that name the process.
+    pub(super) fn unwanted(&self) -> Vec<u16> {
+        let unwanted = |c: &Counter| !c.removed && !c.forced && c.tells.is_none() && !c.selected;
+        (0u16..).zip(&self.by_index).filter(|(_, c)| c.as_deref().is_some_and(unwanted)).map(|(i, _)| i).collect()
+    }
+
+    /// Every sampled counter as a List would name it, for [`listed`].
+    pub(super) fn as_listed(&self) -> HashSet<String> {
+        let space = self.space.unwrap_or(Space::E3);
+        let words = |c: &Counter| match space.custom(c.numbers.category, &c.name) {
+            Some((category, name)) => listed(category, name),
+            None => listed(&space.category(c.numbers.category), &c.name),
+        };
+        self.by_index.iter().flatten().filter(|c| !c.removed).map(|c| words(c)).collect()
+    }
+
+    /// The values of this counter go to the sink.
+    pub(super) fn shown(&self, index: u16) -> bool {
+        self.get(index).is_some_and(Counter::shown)
+    }
+
+    fn reconsider(&mut self, index: u16) {
+        let selected = self.get(index).is_some_and(|c| self.selects(c));
+        let Some(counter) = self.get_mut(index) else { return };
+        counter.selected = selected;
+        if !counter.shown() {
+            return;
+        }
+        let (defined, unseen) = (counter.defined, counter.unseen.take());
+        counter.defined = true;
+        if !defined {
+            self.fresh.push(index);
+        }
+        self.owed.extend(unseen.map(|value| (index, value)));
+    }
+
+    fn reconsider_all(&mut self) {
+        (0u16..).zip(0..self.by_index.len()).for_each(|(index, _)| self.reconsider(index));
+    }
+
+    /// Another selection; what users have added or dropped stays so.
+    pub(super) fn select(&mut self, selection: Vec<Pattern>) {
+        self.selection = selection;
+        self.reconsider_all();
+    }
+
+    /// A user wants the counter shown.
+    pub(super) fn force(&mut self, index: u16) {
+        if let Some(c) = self.get_mut(index) {
+            (c.forced, c.dropped) = (true, false);
+        }
+        self.reconsider(index);
+    }
+
+    /// A user does not want the counter shown.
+    pub(super) fn drop_from_sight(&mut self, index: u16) {
+        if let Some(c) = self.get_mut(index) {
+            (c.forced, c.dropped) = (false, true);
+        }
+    }
+
+    /// The agent has stopped to sample the counter.
+    pub(super) fn remove(&mut self, index: u16) {
+        let Some(counter) = self.get_mut(index).filter(|c| !c.removed) else { return };
+        counter.removed = true;
+        let key = (counter.numbers.category, counter.name.clone());
+        self.sampled -= 1;
+        self.owed.remove(&index);
+        self.same.entry(key).and_modify(|same| same.sampled = same.sampled.saturating_sub(1));
+    }
+
+    /// A value as the store wants it, and what it tells about the process. `None` as value: it is not shown.
+    pub(super) fn value(&mut self, index: u16, bytes: &[u8]) -> (Option<Value>, Option<(Tells, Value)>) {
+        self.owed.remove(&index);
+        let Some(counter) = self.get_mut(index) else { return (None, None) };
+        let Some(value) = counter.reader.read(bytes) else { return (None, None) };
+        let told = counter.tells.map(|tells| (tells, value.clone()));
+        if counter.shown() {
+            return (Some(value), told);
+        }
+        let short = !matches!(&value, Value::Text(text) if text.len() > limits::REMEMBERED_TEXT);
+        counter.unseen = Some(value).filter(|_| short && !counter.removed && !counter.unusable);
+        (None, told)
+    }
+
+    /// Values of counters that have come into sight and were not in the newest sample.
+    pub(super) fn take_owed(&mut self) -> impl Iterator<Item = (u16, Value)> {
+        std::mem::take(&mut self.owed).into_iter()
+    }
+
+    /// Counters that have come into sight for the first time, with their metrics.
+    pub(super) fn take_fresh(&mut self) -> impl Iterator<Item = (u16, MetricSpec)> {
+        let fresh = std::mem::take(&mut self.fresh);
+        fresh.into_iter().filter_map(|index| Some((index, self.description(self.get(index)?).spec())))
+    }
+
+    /// What to say about unusable names, once.
+    pub(super) fn take_complaint(&mut self) -> Option<String> {
+        self.complaint.take()
+    }
+}
+
+/// A counter's words in a form that can be compared: categories have several spellings.
+pub(super) fn listed(category: &str, name: &str) -> String {
+    format!("{}/{name}", super::numbers::bare_category(category).to_ascii_lowercase())
+}
+
+impl Sampled for Counters {
+    fn has_name(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    fn identifies(&self, index: u16) -> Option<bool> {
+        self.get(index).filter(|c| !c.removed).map(|c| c.tells.is_some())
+    }
+
+    fn indexes_used(&self) -> usize {
+        self.used
+    }
+}
+
+#[cfg(test)]
+#[path = "counters_tests.rs"]
+mod tests;

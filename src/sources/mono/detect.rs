@@ -1,0 +1,162 @@
+//! Which dialect and byte order: up to six readers over the same bytes, dropped at their first impossible value (spec 3.2).
+//!
+//! ```text
+//!              ┌ N little ┐                       the first that reads Headers and a Sample, strictly
+//!   the same   │ N big    │   Malformed reading   the last that can read on at all
+//!   bytes ────▶│ B little │ ─────────────────────▶ ─────────────────────────────────────────▶ decided
+//!              │ …        │   takes one out       the first that reads both, when no strict one is left
+//!              └ A big    ┘
+//! ```
+//!
+//! "Strictly" means: with numbers of category, type, unit and variance that runtimes are known to send. A reader that only
+//! meets others is not dropped, so that a future runtime's counters are taken, but any strict one comes before it.
+//!
+//! What is decided depends on the bytes alone and not on the pieces in which they come: every reader notes at which byte it
+//! would have failed or been done, and the earliest of those bytes decides.
+
+use super::limits;
+use super::wire::{Framing, Token, Tokenizer, Wrong};
+use crate::read::Order;
+use crate::sources::SessionError;
+
+/// Bytes that are given to all readers before it is looked whether one is left: most streams are decided within 16.
+const WINDOW: usize = 64;
+/// First bytes of the log profiler's stream, always little-endian.
+const MLPD: [u8; 4] = [0x01, 0x5a, 0x50, 0x4d];
+/// First bytes of a gzip stream: the log profiler with its option `zip`.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const LOG_PROFILER: &str = "this is the stream of Mono's log profiler (--profile=log); its .mlpd format is not read here: \
+                            start the program with --profile=apm instead";
+
+/// One assumption about the stream, followed until it fails or is proved.
+#[derive(Debug)]
+struct Hypothesis {
+    tokenizer: Tokenizer,
+    /// Bytes read as tokens.
+    read: usize,
+    /// Where an impossible value showed.
+    failed: Option<(u64, Wrong)>,
+    /// End of the first sample.
+    done: Option<u64>,
+}
+
+impl Hypothesis {
+    fn advance(&mut self, bytes: &[u8]) {
+        while self.failed.is_none() && self.done.is_none() {
+            match self.tokenizer.token(bytes.get(self.read..).unwrap_or_default()) {
+                Ok(None) => return,
+                Ok(Some((token, length))) => {
+                    self.read += length;
+                    if token == Token::SampleEnd {
+                        self.done = Some(self.tokenizer.consumed());
+                    }
+                }
+                Err(fault) => self.failed = Some((fault.at, fault.what)),
+            }
+        }
+    }
+
+    fn failed_at(&self) -> u64 {
+        self.failed.map_or(u64::MAX, |(at, _)| at)
+    }
+
+    /// Where a strict reader would have stopped.
+    fn strict_until(&self) -> u64 {
+        self.failed_at().min(self.tokenizer.odd().unwrap_or(u64::MAX))
+    }
+}
+
+/// The dialect's framing and byte order, as far as bytes tell.
+pub(super) type Decision = (Framing, Order);
+
+/// Collects what can be told about a stream that has just begun.
+#[derive(Debug)]
+pub(super) struct Detector {
+    hypotheses: Vec<Hypothesis>,
+    seen: usize,
+}
+
+impl Detector {
+    pub(super) fn new() -> Self {
+        let orders = [Order::Little, Order::Big];
+        let all = [Framing::N, Framing::B, Framing::A].into_iter().flat_map(|f| orders.map(|o| (f, o)));
+        let hypothesis =
+            |(framing, order)| Hypothesis { tokenizer: Tokenizer::new(framing, order), read: 0, failed: None, done: None };
+        Self { hypotheses: all.map(hypothesis).collect(), seen: 0 }
+    }
+
+    /// Looks at the stream from its beginning; `bytes` is what came before and more. `None`: not enough to decide.
+    pub(super) fn look(&mut self, bytes: &[u8]) -> Result<Option<Decision>, SessionError> {
+        if bytes.starts_with(&MLPD) || bytes.starts_with(&GZIP) {
+            return Err(SessionError::Unsupported(LOG_PROFILER.into()));
+        }
+        let most = undecided_bytes(bytes);
+        while self.seen < bytes.len().min(most) {
+            self.seen = (self.seen + WINDOW).min(bytes.len()).min(most);
+            let window = bytes.get(..self.seen).unwrap_or_default();
+            self.hypotheses.iter_mut().for_each(|h| h.advance(window));
+            if let Some(verdict) = self.verdict() {
+                return verdict.map(Some).ok_or_else(|| self.fault(window));
+            }
+        }
+        if self.seen == most {
+            return Err(SessionError::Limit { limit: "bytes before the dialect shows", got: most as u64 + 1, max: most as u64 });
+        }
+        Ok(None)
+    }
+
+    /// Time is up: a whole Hello without a sample decides too.
+    pub(super) fn settle(&self) -> Option<Decision> {
+        let said = |h: &&Hypothesis| h.strict_until() == u64::MAX && h.tokenizer.said_hello();
+        let mut said = self.hypotheses.iter().filter(said);
+        said.next().filter(|_| said.next().is_none()).map(decision)
+    }
+
+    /// The earliest of the three things that decide. `Some(None)`: nothing fits.
+    fn verdict(&self) -> Option<Option<Decision>> {
+        let strict = self.hypotheses.iter().filter_map(|h| h.done.filter(|at| h.strict_until() > *at).map(|at| (at, h)));
+        let none_strict = self.hypotheses.iter().map(Hypothesis::strict_until).max().filter(|at| *at < u64::MAX);
+        let done = self.hypotheses.iter().filter_map(|h| Some((h.done?.max(none_strict?), h)));
+        let proved = strict.chain(done).min_by_key(|(at, _)| *at);
+
+        let mut by_end: Vec<&Hypothesis> = self.hypotheses.iter().collect();
+        by_end.sort_by_key(|h| std::cmp::Reverse(h.failed_at()));
+        let second = by_end.get(1).map_or(0, |h| h.failed_at());
+        let alone = by_end.first().filter(|h| h.failed_at() > second);
+
+        match proved {
+            Some((at, h)) if at < second => Some(Some(decision(h))),
+            _ if second < u64::MAX => Some(alone.map(|h| decision(h))),
+            _ => None,
+        }
+    }
+
+    /// Nothing fits: what the reader that got furthest found.
+    fn fault(&self, bytes: &[u8]) -> SessionError {
+        let furthest = self.hypotheses.iter().filter_map(|h| h.failed).max_by_key(|(at, _)| *at);
+        let (offset, what) = furthest.map_or((0, String::new()), |(at, what)| (at, format!(" ({what})")));
+        // No more than was needed, so that the message does not depend on how much has come.
+        let shown = usize::try_from(offset).unwrap_or(usize::MAX).min(16);
+        let start = bytes.get(..shown).unwrap_or_default().escape_ascii();
+        SessionError::Malformed { offset, what: format!("no Mono counters agent: starts with \"{start}\"{what}") }
+    }
+}
+
+fn decision(h: &Hypothesis) -> Decision {
+    (h.tokenizer.framing(), h.tokenizer.order())
+}
+
+/// How many bytes may stay undecided, by the largest count that the first bytes can be read as.
+fn undecided_bytes(bytes: &[u8]) -> usize {
+    let count = |at: usize| {
+        let field = bytes.get(at..)?.first_chunk::<2>()?;
+        [i16::from_le_bytes(*field), i16::from_be_bytes(*field)].into_iter().filter_map(|n| usize::try_from(n).ok()).max()
+    };
+    // A and B begin with the count; in N a command and a version come first.
+    let largest = count(0).max(count(3)).unwrap_or(0);
+    limits::UNDECIDED + largest * limits::UNDECIDED_PER_COUNTER
+}
+
+#[cfg(test)]
+#[path = "detect_tests.rs"]
+mod tests;

@@ -1,0 +1,170 @@
+//! Who a peer is. The protocol has no process id and no name; our agent module sends them as two CONSTANT counters, which
+//! is legal in it (spec 6). Without them the operating system may know, and else the driver's name for the connection is it.
+
+use super::Peer;
+use super::numbers::{Kind, Numbers, Space};
+use crate::model::{Identity, Value};
+
+/// Characters of a program's name in an instance name.
+const PROGRAM: usize = 64;
+/// Bytes of the command line in the label `command`.
+const COMMAND: usize = 200;
+/// Bytes of a name given by the driver.
+const FALLBACK: usize = 128;
+
+/// What one of the two counters tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tells {
+    Pid,
+    Command,
+}
+
+impl Tells {
+    /// The counter is one of the two.
+    pub(super) fn of(space: Space, numbers: Numbers, name: &str) -> Option<Self> {
+        const RUNTIME: u32 = 0x2000;
+        const SYSTEM: u32 = 0x4000;
+        match (numbers.category, name, space.kind(numbers.kind)) {
+            _ if space != Space::E3 => None,
+            (SYSTEM, "Process Id", Kind::Int) => Some(Self::Pid),
+            (RUNTIME, "Command Line", Kind::Text) => Some(Self::Command),
+            _ => None,
+        }
+    }
+}
+
+/// What the two counters have told so far.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pid: Option<u32>,
+    command: Option<String>,
+}
+
+impl Told {
+    pub(super) fn learn(&mut self, tells: Tells, value: &Value) {
+        match (tells, value) {
+            (Tells::Pid, Value::I64(pid)) => self.pid = u32::try_from(*pid).ok().filter(|pid| *pid > 0),
+            (Tells::Pid, Value::Wrapping32(pid)) => self.pid = Some(*pid).filter(|pid| *pid > 0),
+            (Tells::Command, Value::Text(text)) if !text.trim().is_empty() => self.command = Some(text.to_string()),
+            _ => {}
+        }
+    }
+
+    /// The identity, by the best that is known.
+    pub(super) fn identity(&self, peer: &Peer, dialect: &str) -> Identity {
+        let system = peer.process.as_ref();
+        let pid = self.pid.or(system.map(|(_, pid)| *pid));
+        let program = self.command.as_deref().and_then(program).or(system.map(|(program, _)| program.as_str()));
+        let mut labels = Vec::new();
+        let name = match pid {
+            Some(pid) => {
+                let program = tidy(program.unwrap_or("mono"), PROGRAM, "");
+                let host = peer.host.iter().map(|host| format!("@{}", tidy(host, FALLBACK, ":"))).collect::<String>();
+                let name = format!("{program}:{pid}{host}");
+                labels.extend([("program", program), ("pid", pid.to_string())]);
+                name
+            }
+            None => tidy(&peer.fallback, FALLBACK, ":#@/[]"),
+        };
+        if let Some(command) = &self.command {
+            labels.push(("command", command.get(..command.floor_char_boundary(COMMAND)).unwrap_or_default().to_owned()));
+        }
+        labels.push(("dialect", dialect.to_owned()));
+        Identity { name, peer: peer.address.clone(), labels, resumes: pid.is_some() }
+    }
+}
+
+/// The program that a command line runs: its assembly, or what follows `mono` and its options, or what was started.
+fn program(command: &str) -> Option<&str> {
+    let base = |path: &'_ str| path.rfind(['/', '\\']).map_or(0, |at| at + 1);
+    let arguments = || command.split_whitespace();
+    let assembly = |a: &&str| {
+        let extension = a.len().checked_sub(4).and_then(|at| a.get(at..)).unwrap_or_default();
+        !a.starts_with('-') && (extension.eq_ignore_ascii_case(".exe") || extension.eq_ignore_ascii_case(".dll"))
+    };
+    let started = arguments().next()?;
+    let mono = started.get(base(started)..).unwrap_or_default().starts_with("mono");
+    let path =
+        arguments().find(assembly).or_else(|| arguments().skip(1).find(|a| mono && !a.starts_with('-'))).unwrap_or(started);
+    path.get(base(path)..).filter(|name| !name.is_empty())
+}
+
+/// At most `most` characters, with those that an instance name should not have as `_`.
+fn tidy(raw: &str, most: usize, also: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c) || also.contains(c);
+    let tidy: String = raw.chars().take(most).map(|c| if allowed(c) { c } else { '_' }).collect();
+    if tidy.is_empty() { "mono".to_owned() } else { tidy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer() -> Peer {
+        Peer { address: "127.0.0.1:50123".into(), fallback: "127.0.0.1#1".into(), host: None, process: None }
+    }
+
+    fn told(pid: i64, command: &str) -> Told {
+        let mut told = Told::default();
+        told.learn(Tells::Pid, &Value::I64(pid));
+        told.learn(Tells::Command, &Value::text(command));
+        told
+    }
+
+    #[test]
+    fn programs() {
+        for (command, name) in [
+            ("mono --profile=apm:interval=10 /opt/my app/gcpressure.exe 10", "gcpressure.exe"),
+            ("/usr/bin/mono-sgen --debug Server.DLL", "Server.DLL"),
+            ("mono --profile=apm script arg.txt", "script"),
+            ("mono", "mono"),
+            ("/usr/bin/myhost --x", "myhost"),
+            ("mono --config=x.exe app.exe", "app.exe"),
+            (r"mono C:\apps\a.exe", "a.exe"),
+            ("mono é.exe", "é.exe"),
+        ] {
+            assert_eq!(program(command), Some(name), "{command}");
+        }
+        assert_eq!((program(" "), program("/")), (None, None));
+    }
+
+    #[test]
+    fn the_counters_say_it_best() {
+        let process = Some(("other".to_owned(), 9));
+        let id = told(1234, "mono /srv/gc pressure.exe").identity(&Peer { process, ..peer() }, "note little-endian");
+        assert_eq!((id.name.as_str(), id.resumes, id.peer.as_str()), ("pressure.exe:1234", true, "127.0.0.1:50123"));
+        let label = |name| id.labels.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_str());
+        assert_eq!((label("program"), label("pid")), (Some("pressure.exe"), Some("1234")));
+        assert_eq!((label("command"), label("dialect")), (Some("mono /srv/gc pressure.exe"), Some("note little-endian")));
+    }
+
+    #[test]
+    fn then_the_system_then_the_connection() {
+        let process = Some(("my app".to_owned(), 9));
+        assert_eq!(Told::default().identity(&Peer { process: process.clone(), ..peer() }, "x").name, "my_app:9");
+        assert_eq!(told(7, "").identity(&peer(), "x").name, "mono:7");
+        assert_eq!(told(-7, "a.exe").identity(&Peer { process, ..peer() }, "x").name, "a.exe:9");
+        let id = told(0, "a.exe").identity(&peer(), "x");
+        assert_eq!((id.name.as_str(), id.resumes), ("127.0.0.1#1", false));
+        assert!(id.labels.iter().all(|(name, _)| *name != "pid"));
+    }
+
+    #[test]
+    fn names_are_bounded_and_have_no_odd_characters() {
+        let command = format!("mono {}\u{e9} {}.exe", "é".repeat(300), "ü".repeat(300));
+        let id = told(1, &command).identity(&Peer { host: Some("10.0.0.1".into()), ..peer() }, "x");
+        assert_eq!(id.name, format!("{}:1@10.0.0.1", "_".repeat(PROGRAM)));
+        assert!(id.labels.iter().all(|(_, v)| v.len() <= COMMAND));
+        let fallback = Told::default().identity(&Peer { fallback: "/a b\n".repeat(100), ..peer() }, "x").name;
+        assert_eq!(fallback, "/a_b_".repeat(26).get(..FALLBACK).unwrap_or_default());
+    }
+
+    #[test]
+    fn only_the_two_of_today_tell() {
+        let numbers = |category, kind| Numbers { category, kind, unit: 0, variance: 1 << 29 };
+        assert_eq!(Tells::of(Space::E3, numbers(0x4000, 0), "Process Id"), Some(Tells::Pid));
+        assert_eq!(Tells::of(Space::E3, numbers(0x2000, 6), "Command Line"), Some(Tells::Command));
+        assert_eq!(Tells::of(Space::E3, numbers(0x4000, 6), "Process Id"), None);
+        assert_eq!(Tells::of(Space::E2, numbers(0x4000, 0), "Process Id"), None);
+    }
+}

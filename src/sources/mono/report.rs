@@ -1,0 +1,158 @@
+//! What the sink is told of a connection, and in which order: who it is, then its metrics, then samples.
+
+use super::counters::Counters;
+use super::identity::{Tells, Told};
+use super::metrics::{COUNTERS, DIALECT, INTERVAL, SAMPLE, SAMPLES, SKEW};
+use super::{Peer, limits};
+use crate::model::{Now, Update, Value};
+use crate::sources::Sink;
+use std::time::Duration;
+
+/// 1970-01-01 in the agents' 100 ns since 1601-01-01 (spec 5).
+const EPOCH: i64 = 116_444_736_000_000_000;
+/// Nanoseconds of the agents' unit of time.
+const TICK: i128 = 100;
+
+/// The telling side of one connection.
+#[derive(Debug)]
+pub(super) struct Report {
+    peer: Peer,
+    told: Told,
+    introduced: bool,
+    /// Messages before the introduction.
+    messages: u32,
+    dialect: String,
+    /// The number of counters that was last told.
+    counters: Option<usize>,
+    samples: u64,
+    /// The agent's time of the sample that is being read, and of the one before.
+    stamp: i64,
+    before: Option<i64>,
+    values: Vec<(u32, Value)>,
+}
+
+impl Report {
+    pub(super) fn new(peer: Peer) -> Self {
+        Self {
+            peer,
+            told: Told::default(),
+            introduced: false,
+            messages: 0,
+            dialect: String::new(),
+            counters: None,
+            samples: 0,
+            stamp: 0,
+            before: None,
+            values: Vec::new(),
+        }
+    }
+
+    /// Says who the peer is, by what is known now, and what came before.
+    pub(super) fn introduce(&mut self, counters: &mut Counters, sink: &mut dyn Sink) {
+        if self.introduced {
+            return;
+        }
+        self.introduced = true;
+        sink.update(Update::Identity(self.told.identity(&self.peer, &self.dialect)));
+        sink.update(Update::Set { item: DIALECT, value: Value::text(&self.dialect) });
+        self.flush(sink);
+        self.refresh(counters, sink);
+    }
+
+    /// What the agent speaks; it may turn out later than Hello.
+    pub(super) fn dialect(&mut self, dialect: String, sink: &mut dyn Sink) {
+        if self.dialect != dialect {
+            self.dialect = dialect;
+            if self.introduced {
+                sink.update(Update::Set { item: DIALECT, value: Value::text(&self.dialect) });
+            }
+        }
+    }
+
+    /// Tells of counters that are new, and how many there are.
+    pub(super) fn refresh(&mut self, counters: &mut Counters, sink: &mut dyn Sink) {
+        if !self.introduced {
+            return;
+        }
+        for (slot, spec) in counters.take_fresh() {
+            sink.update(Update::Define { slot: slot.into(), spec: &spec });
+        }
+        if let Some(complaint) = counters.take_complaint() {
+            sink.update(Update::Error(&complaint));
+        }
+        if self.counters != Some(counters.sampled()) {
+            self.counters = Some(counters.sampled());
+            let value = Value::U32(u32::try_from(counters.sampled()).unwrap_or(u32::MAX));
+            sink.update(Update::Set { item: COUNTERS, value });
+        }
+    }
+
+    /// A message is complete.
+    pub(super) fn message(&mut self, sink: &mut dyn Sink) {
+        self.messages = self.messages.saturating_add(1);
+        if self.introduced {
+            self.flush(sink);
+        }
+    }
+
+    /// Messages that were not told yet are.
+    pub(super) fn flush(&mut self, sink: &mut dyn Sink) {
+        (0..std::mem::take(&mut self.messages)).for_each(|_| sink.update(Update::Message));
+    }
+
+    /// A sample begins.
+    pub(super) fn sample(&mut self, stamp: i64) {
+        self.stamp = stamp;
+        self.values.clear();
+    }
+
+    /// A value of the sample: to show, and what it tells about the process.
+    pub(super) fn value(&mut self, index: u16, (shown, told): (Option<Value>, Option<(Tells, Value)>)) {
+        if let Some((tells, value)) = told {
+            self.told.learn(tells, &value);
+        }
+        self.values.extend(shown.map(|value| (index.into(), value)));
+    }
+
+    /// The sample is complete. `wall`: the agent's stamps are of its wall clock.
+    pub(super) fn sample_ends(&mut self, now: Now, wall: bool, counters: &mut Counters, sink: &mut dyn Sink) {
+        self.introduce(counters, sink);
+        self.values.extend(counters.take_owed().map(|(index, value)| (index.into(), value)));
+        sink.update(Update::Sample { kind: SAMPLE, stamp: now.wall, values: &self.values });
+        self.values.clear();
+        self.samples += 1;
+        sink.update(Update::Set { item: SAMPLES, value: Value::U64(self.samples) });
+        if wall {
+            let sent = i128::from(self.stamp - EPOCH) * TICK;
+            let skew = (now.wall.as_nanos() - sent).clamp(i64::MIN.into(), i64::MAX.into());
+            sink.update(Update::Set { item: SKEW, value: Value::I64(i64::try_from(skew).unwrap_or_default()) });
+        }
+        let interval = self.before.and_then(|before| interval(before, self.stamp));
+        if let Some(interval) = interval {
+            let value = Value::U64(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX));
+            sink.update(Update::Set { item: INTERVAL, value });
+            sink.update(Update::Interval(interval));
+        }
+        self.before = Some(self.stamp);
+        self.message(sink);
+    }
+}
+
+/// The time between two stamps, unless a clock was set in between.
+fn interval(before: i64, now: i64) -> Option<Duration> {
+    let ticks = u64::try_from(now.checked_sub(before)?).ok()?;
+    let interval = Duration::from_nanos(ticks.checked_mul(100)?);
+    (Duration::ZERO < interval && interval <= limits::INTERVAL).then_some(interval)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stepped_clocks_make_no_interval() {
+        assert_eq!(interval(100, 10_000_100), Some(Duration::from_secs(1)));
+        assert_eq!((interval(5, 5), interval(5, 4), interval(0, i64::MAX)), (None, None, None));
+        assert_eq!(interval(0, 864_000_000_001), None);
+    }
+}

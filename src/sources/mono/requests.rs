@@ -1,0 +1,182 @@
+//! What an inspector may ask, how it is written, and of whom it must not be asked (spec 2 and 2.1).
+//!
+//! | request | note | B | C | A |
+//! |---|---|---|---|---|
+//! | List | 01 | 00, but answers with what is selected | 00 | never reads |
+//! | Add | 02 name category | 01 category name | 01 category name | |
+//! | Remove | 03 index | **never**: use after free | **never**: use after free | |
+//! | `GoodBye` | 7F | not known | 7F | |
+//! | probe | 01 and 8 zero bytes: List | Add of two empty strings: 02 02 | as B | |
+//!
+//! An agent of 2014 runs inside the program that it watches, and some requests crash it. So bytes of a request exist only
+//! as [`Permitted`], and only [`Rules::permit`] makes one.
+
+use super::limits;
+use crate::read::Order;
+use bytes::{BufMut, BytesMut};
+
+/// Who listens at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Agent {
+    /// Hello without headers: nothing tells the note from C, so only the note's List is safe (spec 3.3).
+    Unknown,
+    /// Speaks as the public note says: our module, or another of today.
+    Note,
+    A,
+    B,
+    C,
+}
+
+/// One request to an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    List,
+    Add {
+        category: String,
+        name: String,
+    },
+    Remove {
+        index: u16,
+    },
+    GoodBye,
+    /// A List for agents of the note, harmless to those of 2014 (spec 3.3).
+    Probe,
+}
+
+/// Why a request is not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("not possible: a file is only read")]
+    OneWay,
+    #[error("not possible: a 2014-A agent reads no requests")]
+    Deaf,
+    #[error("not possible: the agent announced no counters and has not answered a List, so it may be one of 2014")]
+    Unknown,
+    #[error("not possible: a 2014 agent may crash its program on Remove")]
+    Remove2014,
+    #[error("not possible: a 2014 agent hangs up when a counter is added twice, and it has one of this name")]
+    Add2014,
+    #[error("not possible: a 2014-B agent lists only what it samples already")]
+    ListB,
+    #[error("not possible: a 2014 agent does not take a probe")]
+    Probe2014,
+    #[error("not possible: a 2014-B agent knows no good-bye")]
+    GoodByeB,
+    #[error("not possible: the name is empty or longer than {} bytes", limits::NAME)]
+    Name,
+    #[error("not possible: not a counter that the agent samples")]
+    NotSampled,
+    #[error("not possible: it tells which process this is")]
+    Identity,
+    #[error("not possible: the connection has used up its {} counter indexes", limits::COUNTERS)]
+    IndexSpace,
+}
+
+/// What is known about the counters of a connection, as far as it decides about requests.
+pub(super) trait Sampled {
+    /// A counter of this name, in whatever category, is sampled or was asked for.
+    fn has_name(&self, name: &str) -> bool;
+    /// The agent samples the counter with this index; `Some(true)` when it is one that names the process.
+    fn identifies(&self, index: u16) -> Option<bool>;
+    /// Indexes given out on this connection, and Adds that may use up one more.
+    fn indexes_used(&self) -> usize;
+}
+
+/// What may be sent on a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) agent: Agent,
+    /// There is no way back: a file.
+    pub(super) one_way: bool,
+}
+
+/// A request that cannot harm the one it goes to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Permitted {
+    request: Request,
+    agent: Agent,
+}
+
+impl Rules {
+    /// Lets a request pass or says why not.
+    pub(super) fn permit(self, request: Request, sampled: &dyn Sampled) -> Result<Permitted, Refusal> {
+        use Agent::{A, B, C, Note, Unknown};
+        if self.one_way {
+            return Err(Refusal::OneWay);
+        }
+        match (&request, self.agent) {
+            (_, A) => return Err(Refusal::Deaf),
+            (Request::List | Request::Probe, Unknown) => {}
+            (_, Unknown) => return Err(Refusal::Unknown),
+            (Request::List, Note | C) => {}
+            (Request::List, B) => return Err(Refusal::ListB),
+            (Request::Probe, _) => return Err(Refusal::Probe2014),
+            (Request::GoodBye, Note | C) => {}
+            (Request::GoodBye, B) => return Err(Refusal::GoodByeB),
+            (Request::Remove { .. }, B | C) => return Err(Refusal::Remove2014),
+            // By index only: a negative one would mean all.
+            (Request::Remove { index }, Note) => match sampled.identifies(*index) {
+                None => return Err(Refusal::NotSampled),
+                Some(true) => return Err(Refusal::Identity),
+                Some(false) => {}
+            },
+            (Request::Add { category, name }, Note | B | C) => {
+                let sound = |s: &str| !s.is_empty() && s.len() <= limits::NAME;
+                if !sound(category) || !sound(name) {
+                    return Err(Refusal::Name);
+                }
+                if sampled.indexes_used() >= limits::COUNTERS {
+                    return Err(Refusal::IndexSpace);
+                }
+                // By name alone: the categories of 2014 are not certain enough (E1 or E2) to hang up on.
+                if self.agent != Note && sampled.has_name(name) {
+                    return Err(Refusal::Add2014);
+                }
+            }
+        }
+        Ok(Permitted { request, agent: self.agent })
+    }
+}
+
+impl Permitted {
+    /// Writes the request in the agent's numbers and byte order.
+    pub(super) fn encode(&self, order: Order, out: &mut BytesMut) {
+        let first = u8::from(matches!(self.agent, Agent::Note | Agent::Unknown));
+        match &self.request {
+            Request::List => out.put_u8(first),
+            Request::Add { category, name } => {
+                out.put_u8(first + 1);
+                let strings = if self.agent == Agent::Note { [name, category] } else { [category, name] };
+                strings.iter().for_each(|s| put_string(out, order, s));
+            }
+            Request::Remove { index } => {
+                out.put_u8(first + 2);
+                match order {
+                    Order::Little => out.put_u16_le(*index),
+                    Order::Big => out.put_u16(*index),
+                }
+            }
+            Request::GoodBye => out.put_u8(127),
+            Request::Probe => out.put_slice(&[1, 0, 0, 0, 0, 0, 0, 0, 0]),
+        }
+    }
+
+    /// What was asked, to be remembered until the answer.
+    pub(super) fn into_request(self) -> Request {
+        self.request
+    }
+}
+
+fn put_string(out: &mut BytesMut, order: Order, s: &str) {
+    // At most 1024 bytes: `permit` has looked.
+    let length = i32::try_from(s.len()).unwrap_or(0);
+    match order {
+        Order::Little => out.put_i32_le(length),
+        Order::Big => out.put_i32(length),
+    }
+    out.put_slice(s.as_bytes());
+}
+
+#[cfg(test)]
+#[path = "requests_tests.rs"]
+mod tests;

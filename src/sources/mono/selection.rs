@@ -1,0 +1,119 @@
+//! Which counters are wanted: patterns `CATEGORY/NAME` with `*` for any text, as in `mono.select` and the controls.
+
+use super::numbers::bare_category;
+
+/// One pattern. The first `/` ends the category, for names have slashes of their own: `JIT/JIT/method_to_ir`.
+///
+/// Categories match in any letter case and with or without the `Mono ` of 2014; names match exactly. `*` alone is every
+/// counter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    text: String,
+    category: String,
+    name: String,
+}
+
+impl Pattern {
+    /// Reads `CATEGORY/NAME`, blanks around it aside.
+    ///
+    /// # Errors
+    /// What is wrong with it, for a user.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let (category, name) = match text.split_once('/') {
+            _ if text == "*" => ("*", "*"),
+            Some((category, name)) if !category.is_empty() && !name.is_empty() => (category, name),
+            _ => return Err(format!("\"{text}\" is not CATEGORY/NAME")),
+        };
+        let category = bare_category(category).to_ascii_lowercase();
+        Ok(Self { text: text.to_owned(), category, name: name.to_owned() })
+    }
+
+    /// As it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Category as written and name, when the pattern means one counter only.
+    #[must_use]
+    pub fn literal(&self) -> Option<(&str, &str)> {
+        self.text.split_once('/').filter(|_| !self.text.contains('*'))
+    }
+
+    /// The counter is one that is meant.
+    #[must_use]
+    pub fn matches(&self, category: &str, name: &str) -> bool {
+        glob(self.category.as_bytes(), bare_category(category).to_ascii_lowercase().as_bytes())
+            && glob(self.name.as_bytes(), name.as_bytes())
+    }
+}
+
+/// `*` stands for any text. Linear but for the last `*`, where it is pattern × text at worst: both are at most 1 KiB.
+fn glob(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    // Where to try again: behind the last `*`, one more byte of the text taken by it.
+    let mut star = None;
+    while let Some(byte) = text.get(t) {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(want) if want == byte => (p, t) = (p + 1, t + 1),
+            _ => match star {
+                Some((at, taken)) => {
+                    star = Some((at, taken + 1));
+                    (p, t) = (at + 1, taken + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(p..).unwrap_or_default().iter().all(|b| *b == b'*')
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, category, name, matches) in [
+            ("GC/*", "GC", "Minor GC time", true),
+            ("gc/*", "GC", "Minor GC time", true),
+            ("Mono GC/Minor GC time", "GC", "Minor GC time", true),
+            ("GC/Minor GC time", "Mono GC", "Minor GC time", true),
+            ("GC/minor gc time", "GC", "Minor GC time", false),
+            ("GC/Minor*time", "GC", "Minor GC time", true),
+            ("GC/*GC*", "GC", "Minor GC time", true),
+            ("GC/*time*x", "GC", "Minor GC time", false),
+            ("GC/Minor", "GC", "Minor GC time", false),
+            ("JIT/JIT/*", "JIT", "JIT/method_to_ir", true),
+            ("JIT/method_to_ir", "JIT", "JIT/method_to_ir", false),
+            ("*", "JIT", "JIT/method_to_ir", true),
+            ("*/Total*", "JIT", "Total code space allocated", true),
+            ("*/*", "", "", true),
+            (" JIT/Compiled methods ", "JIT", "Compiled methods", true),
+            ("G*C/x", "GC", "x", true),
+        ] {
+            assert_eq!(Pattern::parse(pattern).unwrap().matches(category, name), matches, "{pattern} {category}/{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_pattern() {
+        for text in ["", "GC", "/x", "GC/", "/"] {
+            assert!(Pattern::parse(text).unwrap_err().contains("CATEGORY/NAME"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_literal_pattern_is_one_counter() {
+        let literal = |text| Pattern::parse(text).unwrap().literal().map(|(c, n)| (c.to_owned(), n.to_owned()));
+        assert_eq!(literal("Mono GC/Minor GC time"), Some(("Mono GC".into(), "Minor GC time".into())));
+        assert_eq!(literal("JIT/JIT/codegen"), Some(("JIT".into(), "JIT/codegen".into())));
+        assert_eq!((literal("GC/*"), literal("*")), (None, None));
+    }
+}

@@ -1,0 +1,138 @@
+//! From a header to the description of a metric, and back from the line that is kept over restarts (spec 8).
+
+use super::known::known;
+use super::mapping::Meaning;
+use super::numbers::{Kind, Numbers, Space, Unit, Variance};
+use crate::model::{MetricSpec, Semantics};
+use std::fmt::Write;
+
+/// All that the description of a metric depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Description {
+    pub(super) space: Space,
+    /// The category counts only by its name.
+    pub(super) numbers: Numbers,
+    pub(super) category: String,
+    pub(super) name: String,
+    /// 1, or more for the second and later counters of the same name in one connection.
+    pub(super) occurrence: u32,
+}
+
+impl Description {
+    /// What the counter is called in answers and persisted: `GC/Minor GC time`, the second of its kind `GC/x #2`.
+    pub(super) fn key(&self) -> String {
+        let mut key = format!("{}/{}", self.category, self.name);
+        if self.occurrence > 1 {
+            let _ = write!(key, " #{}", self.occurrence);
+        }
+        key
+    }
+
+    /// The metric.
+    pub(super) fn spec(&self) -> MetricSpec {
+        let meaning = Meaning::of(self.space, self.numbers, &self.name);
+        let mut path = format!("{}.{}", component(&self.category), component(&self.name));
+        if self.occurrence > 1 {
+            let _ = write!(path, "_{}", self.occurrence);
+        }
+        let known = known(&self.category, &self.name);
+        let key = self.key();
+        MetricSpec {
+            path,
+            ty: meaning.ty,
+            sem: meaning.sem,
+            units: meaning.units,
+            oneline: known.map_or_else(|| format!("Mono counter {key}"), |k| k.oneline.to_owned()),
+            help: self.help(&meaning, known.map_or("", |k| k.more)),
+            labels: vec![("category", self.category.clone()), ("counter", self.name.clone())],
+            persist: self.persist(),
+            key,
+        }
+    }
+
+    fn help(&self, meaning: &Meaning, more: &str) -> String {
+        let Numbers { kind, unit, variance, .. } = self.numbers;
+        let raw = |name: &str, number: u32| if name == "unknown" { format!("unknown ({number:#x})") } else { name.into() };
+        let mut help = format!(
+            "Mono calls it \"{}\" in category {}: type {}, unit {}, variance {}.",
+            self.name,
+            self.category,
+            raw(meaning.kind.name(), kind),
+            raw(meaning.unit.name(), unit),
+            raw(meaning.variance.name(), variance),
+        );
+        help.push_str(match (meaning.kind, meaning.unit, meaning.scale) {
+            (Kind::TimeInterval, ..) => " Microseconds in Mono, nanoseconds here.",
+            (_, Unit::Time, 100) => " Steps of 100 ns in Mono, nanoseconds here.",
+            (Kind::Double, Unit::Time, _) => " Mono does not say of what unit of time; the value is as sent.",
+            _ => "",
+        });
+        if meaning.sem == Semantics::Instant && meaning.variance == Variance::Monotonic {
+            help.push_str(" By its name a high-water mark, so it is no counter with a rate.");
+        } else if meaning.variance == Variance::Monotonic {
+            help.push_str(" MONOTONIC is also what Mono says when the counter's author said nothing.");
+        }
+        if !more.is_empty() {
+            help.push('\n');
+            help.push_str(more);
+        }
+        help.push_str("\nThe value is the last that the process sent; it sends a counter only when it has changed.");
+        help
+    }
+
+    /// `E3 4 2000000 10000000 GC/Minor GC time`: space, then type, unit and variance in hexadecimal, then what makes the
+    /// key; with `#2` before it for a second counter of the same name.
+    fn persist(&self) -> String {
+        let Numbers { kind, unit, variance, .. } = self.numbers;
+        let mut line = format!("{} {kind:x} {unit:x} {variance:x} ", self.space.name());
+        if self.occurrence > 1 {
+            let _ = write!(line, "#{} ", self.occurrence);
+        }
+        let _ = write!(line, "{}/{}", self.category, self.name);
+        line
+    }
+
+    fn restored(line: &str) -> Option<Self> {
+        let mut fields = line.splitn(5, ' ');
+        let space = Space::named(fields.next()?)?;
+        let mut number = || u32::from_str_radix(fields.next()?, 16).ok();
+        let numbers = Numbers { category: 0, kind: number()?, unit: number()?, variance: number()? };
+        let rest = fields.next()?;
+        let (occurrence, rest) = match rest.strip_prefix('#') {
+            Some(rest) => rest.split_once(' ').and_then(|(n, rest)| Some((n.parse().ok()?, rest)))?,
+            None => (1, rest),
+        };
+        let (category, name) = rest.split_once('/').filter(|(category, name)| !category.is_empty() && !name.is_empty())?;
+        if rest.chars().any(char::is_control) || occurrence == 0 {
+            return None;
+        }
+        Some(Self { space, numbers, category: category.to_owned(), name: name.to_owned(), occurrence })
+    }
+}
+
+/// `Dynamic::restore`: the metric that `MetricSpec::persist` was made from.
+pub(super) fn restore(line: &str) -> Option<MetricSpec> {
+    Some(Description::restored(line)?.spec())
+}
+
+/// One component of a metric name: lower case, everything but letters and digits as single underscores.
+fn component(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    for c in raw.chars() {
+        match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() => out.push(c),
+            _ if out.is_empty() || out.ends_with('_') => {}
+            _ => out.push('_'),
+        }
+    }
+    out.truncate(out.trim_end_matches('_').len());
+    // Names of one character or with a digit in front are not names to every PCP tool.
+    if out.len() < 2 || out.starts_with(|c: char| c.is_ascii_digit()) {
+        out.insert_str(0, "c_");
+    }
+    out
+}
+
+#[cfg(test)]
+#[path = "spec_tests.rs"]
+mod tests;

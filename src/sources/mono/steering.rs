@@ -1,0 +1,346 @@
+//! What is asked of an agent and why: the configured selection and users' requests; and what its answers mean.
+//!
+//! | agent | selection | user adds | user removes |
+//! |---|---|---|---|
+//! | note | List, then Add and Remove until it samples what is wanted | Add; a glob by List | Remove |
+//! | C | List, then Add what it does not sample; the rest is not shown | as the note, never twice | not shown |
+//! | B | Add by full name what it does not sample; the rest is not shown | Add by full name | not shown |
+//! | A, file | not shown | not possible | not shown |
+
+use super::batches::{Answer, Batches};
+use super::counters::{Counters, listed};
+use super::dialogue::{Asked, Dialogue, Origin};
+use super::numbers::{bare_category, category_of_note};
+use super::requests::{Agent, Refusal, Request};
+use super::wire::Status;
+use super::{Pattern, limits};
+use crate::model::{ControlVerb, Update};
+use crate::sources::Sink;
+use bytes::BytesMut;
+use std::collections::{BTreeSet, HashSet};
+
+/// Where replies and news go.
+pub(super) struct Ways<'a> {
+    pub(super) out: &'a mut BytesMut,
+    pub(super) sink: &'a mut dyn Sink,
+}
+
+/// The asking side of one connection.
+#[derive(Debug)]
+pub(super) struct Steering {
+    dialogue: Dialogue,
+    batches: Batches,
+    /// A List that was asked for: category and name of each counter so far.
+    listing: Option<Vec<(String, String)>>,
+    /// Announced counters that the selection had removed, so that an empty one can bring them back.
+    removed: BTreeSet<(String, String)>,
+}
+
+impl Steering {
+    pub(super) fn new(dialogue: Dialogue) -> Self {
+        Self { dialogue, batches: Batches::default(), listing: None, removed: BTreeSet::new() }
+    }
+
+    pub(super) const fn agent(&self) -> Agent {
+        self.dialogue.agent()
+    }
+
+    /// Hello is complete: asks for what the selection wants.
+    pub(super) fn begin(&mut self, probe: bool, counters: &mut Counters, ways: &mut Ways<'_>) {
+        if probe && self.agent() == Agent::Unknown && self.dialogue.two_way() {
+            self.dialogue.ask(Request::Probe, Origin::Numbering);
+        }
+        self.pursue_selection(counters);
+        self.send(counters, ways);
+    }
+
+    fn pursue_selection(&mut self, counters: &Counters) {
+        if counters.selection().is_empty() || !self.dialogue.two_way() {
+            return;
+        }
+        if self.agent() != Agent::B {
+            self.dialogue.ask(Request::List, Origin::Selection);
+            return;
+        }
+        for (category, name) in
+            counters.selection().iter().filter(|p| counters.meant_by(p).is_empty()).filter_map(Pattern::literal)
+        {
+            self.dialogue.ask(Request::Add { category: category.into(), name: name.into() }, Origin::Selection);
+        }
+    }
+
+    /// Another selection is configured.
+    pub(super) fn select(&mut self, patterns: Vec<Pattern>, counters: &mut Counters, ways: &mut Ways<'_>) {
+        if patterns == counters.selection() {
+            return;
+        }
+        counters.select(patterns);
+        self.dialogue.forget_selection();
+        if counters.selection().is_empty() {
+            for (category, name) in std::mem::take(&mut self.removed) {
+                self.dialogue.ask(Request::Add { category, name }, Origin::Selection);
+            }
+        }
+        self.pursue_selection(counters);
+        self.send(counters, ways);
+    }
+
+    /// A user's request: `CATEGORY/NAME` or patterns, separated by `;`.
+    pub(super) fn request(&mut self, verb: ControlVerb, text: &str, counters: &mut Counters, ways: &mut Ways<'_>) {
+        let Some(id) = self.batches.begin(verb) else {
+            let text = "not possible: too many requests are waiting for the agent".to_owned();
+            ways.sink.update(Update::Answer { verb, text });
+            return;
+        };
+        let items = || text.split(';').map(str::trim).filter(|item| !item.is_empty());
+        match verb {
+            ControlVerb::List => self.ask_for(id, Request::List, counters),
+            _ if items().next().is_none() => self.batches.line(id, "nothing", "store CATEGORY/NAME"),
+            _ if items().count() > limits::ITEMS => {
+                self.batches.line(id, "too long", format_args!("at most {} counters at once", limits::ITEMS));
+            }
+            ControlVerb::Add | ControlVerb::Remove => {
+                for item in items() {
+                    match (Pattern::parse(item), verb) {
+                        (Err(wrong), _) => self.batches.line(id, "not possible", wrong),
+                        (Ok(pattern), ControlVerb::Remove) => self.remove(id, &pattern, counters),
+                        (Ok(pattern), _) => self.add(id, pattern, counters),
+                    }
+                }
+                if self.batches.has_globs(id) {
+                    self.ask_for(id, Request::List, counters);
+                }
+            }
+        }
+        self.send(counters, ways);
+        self.settle(id, ways);
+    }
+
+    fn add(&mut self, id: u32, pattern: Pattern, counters: &mut Counters) {
+        let Some((category, name)) = pattern.literal() else {
+            self.batches.glob(id, pattern);
+            return;
+        };
+        let known = counters.meant_by(&pattern);
+        if known.is_empty() {
+            let (category, name) = (category_of_note(category).to_owned(), name.to_owned());
+            self.ask_for(id, Request::Add { category, name }, counters);
+        }
+        known.into_iter().for_each(|index| self.show(id, index, counters));
+    }
+
+    /// The agent samples it already.
+    fn show(&mut self, id: u32, index: u16, counters: &mut Counters) {
+        let before = counters.shown(index);
+        counters.force(index);
+        self.batches.line(id, &counters.key(index), if before { "EXISTING" } else { "OK" });
+    }
+
+    fn remove(&mut self, id: u32, pattern: &Pattern, counters: &mut Counters) {
+        let meant = counters.meant_by(pattern);
+        if meant.is_empty() {
+            self.batches.line(id, pattern.text(), "NOTFOUND");
+        }
+        for index in meant {
+            if self.dialogue.two_way() && self.agent() == Agent::Note {
+                self.ask_for(id, Request::Remove { index }, counters);
+            } else {
+                counters.drop_from_sight(index);
+                self.batches.line(id, &counters.key(index), "OK, not shown any more; the agent cannot be told");
+            }
+        }
+    }
+
+    fn ask_for(&mut self, id: u32, request: Request, counters: &Counters) {
+        let what = subject(&request, counters);
+        if self.dialogue.ask(request, Origin::User(id)) {
+            self.batches.expect(id);
+        } else {
+            self.batches.line(id, &what, "not possible: too many requests are waiting for the agent");
+        }
+    }
+
+    fn settle(&mut self, id: u32, ways: &mut Ways<'_>) {
+        if let Some((verb, text)) = self.batches.settle(id) {
+            ways.sink.update(Update::Answer { verb, text });
+        }
+    }
+
+    fn send(&mut self, counters: &Counters, ways: &mut Ways<'_>) {
+        let mut told = false;
+        for (Asked { request, origin }, refusal) in self.dialogue.send(counters, ways.out) {
+            let what = subject(&request, counters);
+            match origin {
+                Origin::User(id) => {
+                    self.batches.line(id, &what, refusal);
+                    self.settle(id, ways);
+                }
+                Origin::Selection | Origin::Numbering if !told => {
+                    told = true;
+                    ways.sink.update(Update::Error(&format!("{what}: {refusal}")));
+                    if refusal == Refusal::IndexSpace {
+                        self.dialogue.forget_selection();
+                    }
+                }
+                Origin::Selection | Origin::Numbering => {}
+            }
+        }
+    }
+
+    /// A List response begins.
+    pub(super) fn list_begins(&mut self) {
+        self.listing = self.dialogue.expects_list().then(Vec::new);
+    }
+
+    /// One pair of a List response; `false` when there are more than an agent can have.
+    pub(super) fn list_pair(&mut self, first: &str, second: &str) -> bool {
+        let Some(list) = &mut self.listing else { return true };
+        let (category, name) = if self.dialogue.agent() == Agent::C { (first, second) } else { (second, first) };
+        if !category.is_empty() && !name.is_empty() {
+            list.push((category.to_owned(), name.to_owned()));
+        }
+        list.len() <= limits::COUNTERS
+    }
+
+    /// A List response is complete.
+    pub(super) fn list_ends(&mut self, counters: &mut Counters, ways: &mut Ways<'_>) {
+        // What was expected when it began; a List that was sent since then gets its own response.
+        let Some((list, asked)) = self.listing.take().and_then(|list| Some((list, self.dialogue.listed()?))) else {
+            unasked("List", ways);
+            return;
+        };
+        if self.agent() == Agent::Unknown {
+            // Nobody else answers the note's List, or the probe, with a List.
+            self.dialogue.numbering(Agent::Note);
+        }
+        match asked.origin {
+            Origin::Numbering => {}
+            Origin::Selection => self.select_from(&list, counters),
+            Origin::User(id) => {
+                if self.batches.has_globs(id) {
+                    self.add_from(id, &list, counters);
+                } else {
+                    let mut answer = Answer::default();
+                    list.iter().for_each(|(category, name)| answer.item(";", &format!("{}/{name}", bare_category(category))));
+                    self.batches.whole(id, answer);
+                }
+                self.settle(id, ways);
+            }
+        }
+        self.send(counters, ways);
+    }
+
+    fn select_from(&mut self, list: &[(String, String)], counters: &Counters) {
+        if counters.selection().is_empty() {
+            return;
+        }
+        let mut have = counters.as_listed();
+        for (category, name) in list {
+            if counters.selection().iter().any(|p| p.matches(category, name)) && have.insert(listed(category, name)) {
+                self.dialogue.ask(Request::Add { category: category.clone(), name: name.clone() }, Origin::Selection);
+            }
+        }
+        if self.agent() == Agent::Note {
+            for index in counters.unwanted() {
+                self.dialogue.ask(Request::Remove { index }, Origin::Selection);
+            }
+        }
+    }
+
+    fn add_from(&mut self, id: u32, list: &[(String, String)], counters: &mut Counters) {
+        let mut have: HashSet<String> = counters.as_listed();
+        for pattern in self.batches.take_globs(id) {
+            let known = counters.meant_by(&pattern);
+            let mut found = !known.is_empty();
+            known.into_iter().for_each(|index| self.show(id, index, counters));
+            for (category, name) in list.iter().filter(|(category, name)| pattern.matches(category, name)) {
+                found = true;
+                if have.insert(listed(category, name)) {
+                    self.ask_for(id, Request::Add { category: category.clone(), name: name.clone() }, counters);
+                }
+            }
+            if !found {
+                self.batches.line(id, pattern.text(), "NOTFOUND");
+            }
+        }
+    }
+
+    /// An Add response: its status, and the index if it is OK. The counter is announced already.
+    pub(super) fn added(&mut self, status: Status, index: Option<u16>, counters: &mut Counters, ways: &mut Ways<'_>) {
+        let Some(Asked { request, origin }) = self.dialogue.added() else {
+            unasked("Add", ways);
+            return;
+        };
+        if request == Request::Probe {
+            // Only an agent of 2014 takes the probe for an Add.
+            self.dialogue.numbering(Agent::C);
+        }
+        let what = subject(&request, counters);
+        if let (Some(_), Request::Add { category, name }) = (index, request) {
+            self.removed.remove(&(category, name));
+        }
+        match origin {
+            Origin::User(id) => {
+                if let Some(index) = index {
+                    counters.force(index);
+                }
+                self.batches.line(id, &what, word(status));
+                self.settle(id, ways);
+            }
+            Origin::Selection if matches!(status, Status::Nok | Status::NotFound) => {
+                ways.sink.update(Update::Error(&format!("{what}: {}", word(status))));
+            }
+            Origin::Selection | Origin::Numbering => {}
+        }
+        self.send(counters, ways);
+    }
+
+    /// A Remove response.
+    pub(super) fn removed(&mut self, status: Status, counters: &mut Counters, ways: &mut Ways<'_>) {
+        let Some(Asked { request, origin }) = self.dialogue.removed() else {
+            unasked("Remove", ways);
+            return;
+        };
+        let what = subject(&request, counters);
+        if let (Request::Remove { index }, Status::Ok | Status::NotFound) = (request, status) {
+            if origin == Origin::Selection {
+                self.removed.extend(counters.words(index));
+            }
+            counters.remove(index);
+        }
+        if let Origin::User(id) = origin {
+            self.batches.line(id, &what, word(status));
+            self.settle(id, ways);
+        }
+        self.send(counters, ways);
+    }
+
+    /// The connection ends.
+    pub(super) fn good_bye(&self, counters: &Counters, out: &mut BytesMut) {
+        self.dialogue.good_bye(counters, out);
+    }
+}
+
+/// What a request is about, for answers and log lines.
+fn subject(request: &Request, counters: &Counters) -> String {
+    match request {
+        Request::Add { category, name } => format!("{}/{name}", bare_category(category)),
+        Request::Remove { index } => counters.key(*index),
+        Request::List => "list".into(),
+        Request::Probe => "probe".into(),
+        Request::GoodBye => "good-bye".into(),
+    }
+}
+
+const fn word(status: Status) -> &'static str {
+    match status {
+        Status::Ok => "OK",
+        Status::Nok => "NOK",
+        Status::NotFound => "NOTFOUND",
+        Status::Existing => "EXISTING",
+    }
+}
+
+fn unasked(kind: &str, ways: &mut Ways<'_>) {
+    ways.sink.update(Update::Error(&format!("{kind} response that nothing asked for")));
+}
