@@ -115,7 +115,7 @@ fn size(n: u64) -> usize {
 
 fn settings(config: &Config, one_way: bool) -> mono::Settings {
     let Mono { select, probe, .. } = &config.mono;
-    let select = select.iter().filter_map(|p| mono::Pattern::parse(p)).collect();
+    let select = select.iter().filter_map(|p| mono::Pattern::parse(p).ok()).collect();
     mono::Settings { select, probe: *probe, name_length: size(config.limits.name_length), one_way }
 }
 
