@@ -158,3 +158,18 @@ mono_start() {
     MONO_PID=$LAST
     MONO_INSTANCE="$program:$MONO_PID"
 }
+
+# A private redis and pmproxy; the REST API is at $WEB.
+pmproxy_start() {
+    local redis web
+    redis=$(free_port)
+    web=$(free_port)
+    mkdir -p "$D"/redis "$D"/log/pmproxy
+    background redis-server --port "$redis" --bind 127.0.0.1 --save '' --appendonly no --dir "$D/redis" >"$D/log/redis.log" 2>&1
+    sed -e "s/^servers *=.*/servers = localhost:$redis/; s/^resp.servers.*/resp.servers = localhost:$redis/" \
+        /etc/pcp/pmproxy/pmproxy.conf > "$D/pmproxy.conf"
+    background "$PCP_BINADM_DIR/pmproxy" -f -A -t -U "$(id -un)" -c "$D/pmproxy.conf" -p "$web" -i 127.0.0.1 \
+        -s "$D/run/pmproxy.socket" -l "$D/log/pmproxy/pmproxy.log" -r "$redis" >"$D/log/pmproxy.out" 2>&1
+    WEB=http://localhost:$web
+    wait_for 30 curl -sf "$WEB/series/ping" >/dev/null || { cat "$D/log/pmproxy/pmproxy.log"; die "pmproxy does not answer"; }
+}
