@@ -94,7 +94,7 @@ impl State {
         self.cache(NAMES_SERIAL + SOURCES.get(source).map_or(0, |s| s.indom))
     }
 
-    /// What earlier runs knew: dynamic metrics with their ids, instances with theirs.
+    /// What earlier runs knew: dynamic metrics with their ids, instances with theirs; then the metrics that always exist.
     pub(super) fn restore(&mut self) {
         let forget = self.store.limits().forget;
         self.cache(AGENT_INDOM).load(Some(forget));
@@ -113,6 +113,9 @@ impl State {
                         self.store.reserve_id(i, id as usize);
                     }
                 }
+            }
+            for spec in source.dynamic.map(|d| (d.initial)()).unwrap_or_default() {
+                self.store.define(i, &spec);
             }
             for (_, name) in self.cache(source.indom).load(Some(forget)) {
                 self.store.restore_peer(i, &name, crate::clock::now().mono);

@@ -83,6 +83,8 @@ pub struct Dynamic {
     pub what: &'static str,
     /// Makes the description again from `MetricSpec::persist`; `None` if the line is not one of this source's.
     pub restore: fn(&str) -> Option<MetricSpec>,
+    /// Metrics that exist before the first peer has come. Their order makes their ids: only ever append.
+    pub initial: fn() -> Vec<MetricSpec>,
 }
 
 /// One protocol.

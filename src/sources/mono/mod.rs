@@ -51,6 +51,7 @@ mod steering;
 #[cfg(test)]
 mod testkit;
 mod values;
+mod watched;
 mod wire;
 
 pub use selection::Pattern;
@@ -66,7 +67,12 @@ pub const SOURCE: Source = Source {
     indom_help: metrics::INDOM_HELP,
     metrics: metrics::metrics,
     events: metrics::EVENTS,
-    dynamic: Some(Dynamic { node: "counter", what: "Counters of the Mono runtime, by category", restore: spec::restore }),
+    dynamic: Some(Dynamic {
+        node: "counter",
+        what: "Counters of the Mono runtime, by category",
+        restore: spec::restore,
+        initial: watched::watched,
+    }),
 };
 
 /// What is known of a peer before it says anything.
