@@ -24,9 +24,9 @@ pmdaapm --check checks the configuration, pmdaapm --help lists the options.";
 #[must_use]
 pub fn main(mut agent: Agent, options: &Options) -> i32 {
     match options.mode {
-        Mode::PrintPmns => print!("{}", crate::print::pmns()),
-        Mode::PrintHelp => print!("{}", crate::print::help()),
-        Mode::PrintMetrics => print!("{}", crate::print::metrics()),
+        Mode::PrintPmns => show(&crate::print::pmns()),
+        Mode::PrintHelp => show(&crate::print::help()),
+        Mode::PrintMetrics => show(&crate::print::metrics()),
         Mode::Version => println!("pmdaapm {}", env!("CARGO_PKG_VERSION")),
         Mode::Check => return check(options),
         Mode::Run if !pcp::is_started_by_pmcd() => {
@@ -43,6 +43,12 @@ pub fn main(mut agent: Agent, options: &Options) -> i32 {
         }
     }
     0
+}
+
+/// To standard output; a reader that has seen enough (`| head`) is no error.
+fn show(text: &str) {
+    use std::io::Write;
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 /// The configuration file to read, and whether it must exist.

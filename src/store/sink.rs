@@ -204,7 +204,10 @@ impl Sink for PeerSink {
                 }
             }
             Update::Answer { verb, text } => {
-                log::info!("{}: {verb:?} {text}", self.name());
+                // A list of counters is long; the metric has all of it.
+                let shown: String = text.chars().take(300).collect();
+                let more = if shown.len() < text.len() { "…" } else { "" };
+                log::info!("{}: {verb:?}: {shown}{more}", self.name());
                 self.peer.iter().for_each(|p| p.set_answer(verb, &text));
             }
         }
