@@ -191,6 +191,7 @@ pub fn check<R: Resolution>(array: &[u8]) -> Result<Vec<Record<'_>>, CheckError>
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "test")]
 mod tests {
     use super::super::{Array, HighRes, LowRes};
     use super::*;

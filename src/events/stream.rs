@@ -194,6 +194,11 @@ impl Drop for Stream {
     }
 }
 
+/// Differences of absolute numbers are lengths of what is in memory.
+fn length(difference: u64) -> usize {
+    usize::try_from(difference).unwrap_or(usize::MAX)
+}
+
 impl Inner {
     /// Sequence number of the next record to come, which is also the number of records ever appended.
     fn next(&self) -> u64 {
@@ -230,16 +235,16 @@ impl Inner {
         while held.saturating_add(more) > share
             && let Some(next_end) = self.ends.pop_front()
         {
-            held -= ((next_end - end) * 2 - SHORTER) as usize + size_of::<u64>();
+            held -= length((next_end - end) * 2 - SHORTER) + size_of::<u64>();
             end = next_end;
             dropped += 1;
         }
         if dropped == 0 {
             return;
         }
-        let high = (end - self.start) as usize;
+        let high = length(end - self.start);
         self.high.drain(..high);
-        self.low.drain(..high - (dropped * SHORTER) as usize);
+        self.low.drain(..high - length(dropped * SHORTER));
         self.count_lost(self.first, self.first + dropped);
         self.start = end;
         self.first += dropped;
@@ -259,13 +264,13 @@ impl Inner {
 
     /// Absolute offset at which record `seq` starts, in the bytes of resolution `R`.
     fn offset<R: Resolution>(&self, seq: u64) -> usize {
-        let index = (seq - self.first) as usize;
+        let index = length(seq - self.first);
         let high = match index.checked_sub(1) {
             Some(before) => self.ends.get(before).map_or(0, |end| end - self.start),
             None => 0,
         };
         let shorter = (HighRes::RECORD_HEADER - R::RECORD_HEADER) * index;
-        high as usize - shorter
+        length(high) - shorter
     }
 
     fn slices<R: Resolution>(&self, from: u64, to: u64) -> [&[u8]; 2] {
@@ -284,7 +289,7 @@ impl Inner {
         let base = self.offset::<HighRes>(from);
         let mut to = self.next().min(from.saturating_add(caps.records as u64));
         if self.offset::<HighRes>(to) - base > caps.bytes {
-            let index = (from - self.first) as usize;
+            let index = length(from - self.first);
             let limit = self.start + (base + caps.bytes) as u64;
             let fitting = self.ends.range(index..).take_while(|end| **end <= limit).count();
             // One record always goes, else a large one would block the stream.
@@ -294,7 +299,7 @@ impl Inner {
         Delivery {
             low: want.low.then(|| self.pack::<LowRes>(from, to, missed, None)),
             high: want.high.then(|| self.pack::<HighRes>(from, to, missed, Some(lost))),
-            records: (to - from) as usize,
+            records: length(to - from),
             missed,
         }
     }
@@ -321,4 +326,5 @@ impl Inner {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, reason = "test")]
 mod tests;

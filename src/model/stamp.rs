@@ -17,7 +17,8 @@ impl Stamp {
     pub const fn from_nanos(ns: i128) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "an i128 of nanoseconds from 64-bit inputs")]
         let sec = ns.div_euclid(1_000_000_000) as i64;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rem_euclid is below 10^9")]
+        #[expect(clippy::cast_possible_truncation, reason = "rem_euclid is within 0..10^9")]
+        #[allow(clippy::cast_sign_loss, reason = "as above; not every clippy sees it")]
         let nsec = ns.rem_euclid(1_000_000_000) as u32;
         Self { sec, nsec }
     }

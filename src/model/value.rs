@@ -41,8 +41,8 @@ impl Value {
             Self::U32(v) | Self::Wrapping32(v) => v.into(),
             Self::I64(v) => v.into(),
             Self::U64(v) => v.into(),
-            Self::F32(v) => return Some(float_bits(v.into(), ty)?),
-            Self::F64(v) => return Some(float_bits(v, ty)?),
+            Self::F32(v) => return float_bits(v.into(), ty),
+            Self::F64(v) => return float_bits(v, ty),
             Self::Text(_) => return None,
         };
         Some(match ty {

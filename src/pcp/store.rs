@@ -18,24 +18,35 @@ pub(super) struct Request {
     pub(super) text: Result<String, c_int>,
 }
 
-/// All values of a `pmdaResult`.
+/// All values of a `pmdaResult`, which libpcp_pmda has decoded and which lives during the callback.
+///
+/// C declares `vset` and `vlist` with one element and allocates as many as the counts say, so they are walked by raw
+/// pointers that stem from the whole structure.
 pub(super) fn requests(result: *const sys::PmdaResult) -> Vec<Request> {
     let mut all = Vec::new();
-    // SAFETY: libpcp_pmda passes a decoded result that lives during the callback.
-    let Some(result) = (unsafe { result.as_ref() }) else { return all };
-    let sets = result.vset.as_ptr();
-    for i in 0..usize::try_from(result.numpmid).unwrap_or_default() {
-        // SAFETY: vset is declared with one element and holds numpmid of them.
-        let set = unsafe { *sets.add(i) };
+    // SAFETY: a valid result, see above.
+    let count = unsafe { (*result).numpmid };
+    // SAFETY: as above; only an address is taken.
+    let sets = unsafe { &raw const (*result).vset }.cast::<*const sys::pmValueSet>();
+    for i in 0..usize::try_from(count).unwrap_or_default() {
+        // SAFETY: i is below numpmid.
+        let place = unsafe { sets.add(i) };
+        // SAFETY: as above.
+        let set = unsafe { place.read() };
         // SAFETY: each element points to a value set of the same result.
-        let Some(set) = (unsafe { set.as_ref() }) else { continue };
-        let values = set.vlist.as_ptr();
-        for j in 0..usize::try_from(set.numval).unwrap_or_default() {
-            // SAFETY: vlist is declared with one element and holds numval of them.
-            let value = unsafe { values.add(j) };
+        let pmid = unsafe { (*set).pmid };
+        // SAFETY: as above.
+        let format = unsafe { (*set).valfmt };
+        // SAFETY: as above.
+        let values = unsafe { (*set).numval };
+        // SAFETY: as above; only an address is taken.
+        let list = unsafe { &raw const (*set).vlist }.cast::<sys::pmValue>();
+        for j in 0..usize::try_from(values).unwrap_or_default() {
+            // SAFETY: j is below numval.
+            let value = unsafe { list.add(j) };
             // SAFETY: as above.
             let inst = unsafe { (*value).inst };
-            all.push(Request { pmid: set.pmid, inst: inst.cast_unsigned(), text: text(set.valfmt, value) });
+            all.push(Request { pmid, inst: inst.cast_unsigned(), text: text(format, value) });
         }
     }
     all
@@ -49,8 +60,10 @@ fn text(format: c_int, value: *const sys::pmValue) -> Result<String, c_int> {
     if sts < 0 {
         return Err(sts);
     }
-    // SAFETY: pmExtractValue has set the string member.
-    let s = unsafe { atom.assume_init().cp };
+    // SAFETY: pmExtractValue has set the atom.
+    let atom = unsafe { atom.assume_init() };
+    // SAFETY: a string was asked for, so `cp` is the member in use.
+    let s = unsafe { atom.cp };
     let text = to_string(s).unwrap_or_default();
     // SAFETY: pmExtractValue(3): the caller frees string values.
     unsafe { libc::free(s.cast()) };
