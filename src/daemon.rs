@@ -182,7 +182,7 @@ impl Turns<'_> {
             }
         };
         for key in self.config.needs_restart(&new) {
-            log::warn!("{key} has changed: it takes effect when the PMDA is started again (pmsignal pmcd -s HUP, or Install)");
+            log::warn!("{key} has changed: it takes effect when the PMDA is started again (run its Install, or restart pmcd)");
         }
         pcp::set_level(new.log.level);
         self.store.set_limits(new.limits());
