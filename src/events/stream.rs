@@ -95,6 +95,8 @@ struct Inner {
     /// Sequence number of the first held record.
     first: u64,
     newest: Stamp,
+    /// Room for one low-resolution record header.
+    head: Vec<u8>,
     bytes: u64,
     lost: u64,
     clients: HashMap<u32, Client>,
@@ -222,9 +224,9 @@ impl Inner {
         self.make_room(2 * record.len() + size_of::<u64>(), share);
         let end = self.start + self.high.len() as u64 + record.len() as u64;
         self.high.extend(record);
-        let mut head = Vec::with_capacity(LowRes::RECORD_HEADER);
-        LowRes::put_header(&mut head, packed.stamp, packed.flags, packed.nparams);
-        self.low.extend(&head);
+        self.head.clear();
+        LowRes::put_header(&mut self.head, packed.stamp, packed.flags, packed.nparams);
+        self.low.extend(&self.head);
         self.low.extend(record.get(HighRes::RECORD_HEADER..).unwrap_or_default());
         self.ends.push_back(end);
     }
