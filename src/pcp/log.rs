@@ -5,9 +5,9 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Lines that may come at once, and per second in the long run.
+/// Lines that may come at once, and per second in the long run. Errors are always written: they are few by construction.
 const BURST: f64 = 200.0;
-const PER_SECOND: f64 = 20.0;
+const PER_SECOND: f64 = 1.0;
 
 /// The logger.
 #[derive(Debug)]
@@ -59,7 +59,11 @@ impl log::Log for Log {
 
     fn log(&self, record: &log::Record<'_>) {
         let allowed = self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
-        let Some(dropped) = allowed else { return };
+        let dropped = match allowed {
+            Some(dropped) => dropped,
+            None if record.level() == log::Level::Error => 0,
+            None => return,
+        };
         let mut text = String::new();
         if dropped > 0 {
             text = line(log::Level::Warn, &format!("{dropped} lines left out: too many at once"));
@@ -110,6 +114,7 @@ mod tests {
         let written = (0..1000).filter(|_| b.take(start).is_some()).count();
         assert_eq!(written, 200);
         assert_eq!(b.take(start + Duration::from_secs(1)), Some(800));
+        assert_eq!(b.take(start + Duration::from_secs(1)), None);
     }
 
     #[test]
