@@ -27,6 +27,11 @@ pub enum Update<'a> {
         /// Its description.
         spec: &'a MetricSpec,
     },
+    /// The peer no longer says what the value of this slot is: the last one is not true for ever.
+    Hide {
+        /// The slot.
+        slot: u32,
+    },
     /// A static cell metric of the source (`Origin::Cell`, `Origin::Text`), by item number.
     Set {
         /// Item number in the source's table.

@@ -56,6 +56,15 @@ impl Cells {
         if set { chunk.cells.get(bit).map(|c| c.load(Ordering::Relaxed)) } else { None }
     }
 
+    /// Takes the value of a cell away.
+    pub fn unset(&self, column: u16) {
+        if let (Some(chunk), bit) = self.place(column)
+            && let Some(chunk) = chunk.get()
+        {
+            chunk.set.fetch_and(!(1 << bit), Ordering::Release);
+        }
+    }
+
     /// Takes the values of all columns from `from` on away.
     pub fn clear(&self, from: u16) {
         let first = usize::from(from);
@@ -94,6 +103,9 @@ mod tests {
         c.add(0, 3);
         c.set(9999, 1);
         assert_eq!((c.get(199), c.get(0), c.get(198)), (Some(8), Some(3), None));
+        c.unset(199);
+        c.unset(9999);
+        assert_eq!((c.get(199), c.get(0)), (None, Some(3)));
     }
 
     #[test]

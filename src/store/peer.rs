@@ -124,6 +124,12 @@ impl Peer {
         lock(&self.words).texts.get(&column).cloned()
     }
 
+    /// Takes the value of one metric away.
+    pub(super) fn hide(&self, column: u16) {
+        self.cells.unset(column);
+        lock(&self.words).texts.remove(&column);
+    }
+
     /// Remembers the answer to a request.
     pub fn set_answer(&self, verb: ControlVerb, text: &str) {
         lock(&self.words).answers.insert(verb, text.into());

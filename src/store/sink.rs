@@ -173,6 +173,12 @@ impl Sink for PeerSink {
                     *place = metric.map(|m| Target { column: m.column(), ty: m.spec.ty, param: m.param });
                 }
             }
+            Update::Hide { slot } => {
+                let target = self.slots.get(slot as usize).copied().flatten();
+                if let (Some(peer), Some(target)) = (&self.peer, target) {
+                    peer.hide(target.column);
+                }
+            }
             Update::Set { item, value } => {
                 let Some(peer) = &self.peer else { return };
                 match value {

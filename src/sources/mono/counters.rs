@@ -64,6 +64,8 @@ pub(super) struct Counters {
     sampled: usize,
     /// Shown, but not yet passed to the sink.
     fresh: Vec<u16>,
+    /// Passed to the sink, and not shown any more.
+    gone: Vec<u16>,
     /// Values to go with the next sample, as their counters have come into sight.
     owed: BTreeMap<u16, Value>,
     /// The first name that was too long, until it is told; then `None` for ever.
@@ -84,6 +86,7 @@ impl Counters {
             used: 0,
             sampled: 0,
             fresh: Vec::new(),
+            gone: Vec::new(),
             owed: BTreeMap::new(),
             complaint: None,
             complained: false,
@@ -109,7 +112,7 @@ impl Counters {
         let unusable = name.len() > self.name_length || name.chars().any(char::is_control);
         if unusable && !self.complained {
             self.complained = true;
-            let start = name.get(..name.floor_char_boundary(60)).unwrap_or_default();
+            let start: String = name.chars().take(60).collect();
             self.complaint = Some(format!(
                 "counter name over limits.name_length or with control characters, not shown: {} bytes, \"{}\"…",
                 name.len(),
@@ -248,6 +251,7 @@ impl Counters {
         let Some(counter) = self.get_mut(index) else { return };
         counter.selected = selected;
         if !counter.shown() {
+            self.hide(index);
             return;
         }
         let (defined, unseen) = (counter.defined, counter.unseen.take());
@@ -256,6 +260,13 @@ impl Counters {
             self.fresh.push(index);
         }
         self.owed.extend(unseen.map(|value| (index, value)));
+    }
+
+    /// The sink has the counter's last value and will get no other.
+    fn hide(&mut self, index: u16) {
+        if self.get(index).is_some_and(|c| c.defined && !c.shown()) {
+            self.gone.push(index);
+        }
     }
 
     fn reconsider_all(&mut self) {
@@ -281,6 +292,7 @@ impl Counters {
         if let Some(c) = self.get_mut(index) {
             (c.forced, c.dropped) = (false, true);
         }
+        self.hide(index);
     }
 
     /// The agent has stopped to sample the counter.
@@ -291,6 +303,7 @@ impl Counters {
         self.sampled -= 1;
         self.owed.remove(&index);
         self.same.entry(key).and_modify(|same| same.sampled = same.sampled.saturating_sub(1));
+        self.hide(index);
     }
 
     /// A value as the store wants it, and what it tells about the process. `None` as value: it is not shown.
@@ -310,6 +323,11 @@ impl Counters {
     /// Values of counters that have come into sight and were not in the newest sample.
     pub(super) fn take_owed(&mut self) -> impl Iterator<Item = (u16, Value)> {
         std::mem::take(&mut self.owed).into_iter()
+    }
+
+    /// Counters that have gone out of sight.
+    pub(super) fn take_gone(&mut self) -> impl Iterator<Item = u16> {
+        std::mem::take(&mut self.gone).into_iter()
     }
 
     /// Counters that have come into sight for the first time, with their metrics.

@@ -67,7 +67,8 @@ impl Told {
             None => tidy(&peer.fallback, FALLBACK, ":#@/[]"),
         };
         if let Some(command) = &self.command {
-            labels.push(("command", command.get(..command.floor_char_boundary(COMMAND)).unwrap_or_default().to_owned()));
+            let cut = (0..=COMMAND.min(command.len())).rev().find(|n| command.is_char_boundary(*n)).unwrap_or(0);
+            labels.push(("command", command.get(..cut).unwrap_or_default().to_owned()));
         }
         labels.push(("dialect", dialect.to_owned()));
         Identity { name, peer: peer.address.clone(), labels, resumes: pid.is_some() }

@@ -74,6 +74,9 @@ impl Report {
         if !self.introduced {
             return;
         }
+        for slot in counters.take_gone() {
+            sink.update(Update::Hide { slot: slot.into() });
+        }
         for (slot, spec) in counters.take_fresh() {
             sink.update(Update::Define { slot: slot.into(), spec: &spec });
         }

@@ -74,7 +74,6 @@ fn glob(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
 

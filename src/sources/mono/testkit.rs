@@ -128,6 +128,7 @@ impl Sink for Told {
                 self.specs.push(spec.clone());
                 format!("define {slot} {}", spec.key)
             }
+            Update::Hide { slot } => format!("hide {slot}"),
             Update::Set { item, value: v } => format!("set {item} {}", value(&v)),
             Update::Sample { values, .. } => {
                 let values: Vec<_> = values.iter().map(|(slot, v)| format!("{slot}={}", value(v))).collect();

@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use super::*;
 use crate::sources::mono::testkit::{Agent, GC, MONOTONIC, SECOND, T0, gc};
 
