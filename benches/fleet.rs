@@ -20,7 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
 
 /// Mono 6.8 under a workload that presses the garbage collector, a sample every 500 ms (benches/README.md).
-const CAPTURE: &[u8] = include_bytes!("gcpressure.bin");
+const CAPTURE: &[u8] = include_bytes!("../qa/corpus/mono/c-file-all-gcpressure.bin");
 /// Process ids that no real process of this machine has.
 const FIRST_PID: u32 = 10_000_000;
 const COMMAND_LINE: &str = "/usr/bin/mono fleet.exe";

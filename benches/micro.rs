@@ -10,7 +10,7 @@ use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
 use std::sync::Arc;
 
 /// Hello with 185 counters and 22 samples; see benches/README.md.
-const CAPTURE: &[u8] = include_bytes!("gcpressure.bin");
+const CAPTURE: &[u8] = include_bytes!("../qa/corpus/mono/c-file-all-gcpressure.bin");
 const CAPTURED_VALUES: usize = 1225;
 const STAMP: Stamp = Stamp { sec: 1_795_000_000, nsec: 123_456_789 };
 const MEMORY: usize = 32 << 20;

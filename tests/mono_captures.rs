@@ -78,7 +78,8 @@ fn read(name: &str) -> Vec<u8> {
 /// Streams from an agent: all files but the requests.
 fn streams() -> Vec<(String, Vec<u8>)> {
     let names = std::fs::read_dir(corpus()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<_> = names.filter(|n| n.ends_with(".bin") && !n.starts_with("v-req") && !n.starts_with("v-probe")).collect();
+    let mut names: Vec<_> =
+        names.filter(|n| n.ends_with(".bin") && !n.starts_with("v-req") && !n.starts_with("v-probe")).collect();
     names.sort();
     assert!(names.len() >= 22, "where is the corpus?");
     names.into_iter().map(|n| (n.clone(), read(&n))).collect()

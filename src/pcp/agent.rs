@@ -92,6 +92,7 @@ impl Agent {
         if self.dispatch.status < 0 {
             return Err(StartError(format!("pmdaInit: {}", text::error(self.dispatch.status))));
         }
+        callbacks::register_result(&mut self.dispatch);
         state.restore();
         state.apply();
         state::install(Some(state));
@@ -123,7 +124,9 @@ impl Agent {
     pub(super) fn answer(&mut self) -> bool {
         // SAFETY: dispatch is connected; callbacks do not unwind.
         let sts = unsafe { sys::__pmdaMainPDU(&raw mut *self.dispatch) };
-        state::with(|s| s.fetch.release());
+        if state::with(|s| s.fetch.release()) == Some(true) {
+            process::give_memory_back();
+        }
         sts >= 0
     }
 
@@ -131,10 +134,6 @@ impl Agent {
     pub(super) fn apply_changes(&mut self) {
         if state::with(State::apply) == Some(true) {
             self.rehash();
-            // SAFETY: the interface is seven; its ext is libpcp_pmda's own.
-            let ext = unsafe { self.dispatch.version.seven.ext };
-            // SAFETY: as above; pmcd is told with the next result that names have changed.
-            unsafe { sys::pmdaExtSetFlags(ext, sys::PMDA_EXT_NAMES_CHANGE.cast_signed()) };
         }
     }
 

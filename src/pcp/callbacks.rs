@@ -1,6 +1,7 @@
 //! The functions that libpcp_pmda calls: each recovers its arguments, runs a safe function behind `catch_unwind`, and maps
 //! the result to a status. Nothing else happens here.
 
+use super::profile::Profile;
 use super::state::{Credentials, with};
 use super::{label, store, sys, text};
 use crate::store::Stat;
@@ -26,11 +27,15 @@ pub(super) fn register(dispatch: &mut sys::pmdaInterface) {
     seven.attribute = Some(attribute);
     seven.label = Some(labels);
     // SAFETY: dispatch is initialised; the functions live for ever.
-    unsafe { sys::pmdaSetFetchCallBack(dispatch, Some(value)) };
-    // SAFETY: as above.
     unsafe { sys::pmdaSetLabelCallBack(dispatch, Some(instance_labels)) };
     // SAFETY: as above.
     unsafe { sys::pmdaSetEndContextCallBack(dispatch, Some(end_context)) };
+}
+
+/// After pmdaInit(3), which sets libpcp_pmda's own: results are not to be freed.
+pub(super) fn register_result(dispatch: &mut sys::pmdaInterface) {
+    // SAFETY: dispatch is initialised; the function lives for ever.
+    unsafe { sys::pmdaSetResultCallBack(dispatch, Some(sent)) };
 }
 
 unsafe extern "C" fn fetch(n: c_int, pmids: *mut sys::pmID, result: *mut *mut sys::PmdaResult, ext: *mut sys::pmdaExt) -> c_int {
@@ -39,33 +44,29 @@ unsafe extern "C" fn fetch(n: c_int, pmids: *mut sys::pmID, result: *mut *mut sy
         let count = usize::try_from(n).unwrap_or_default();
         // SAFETY: libpcp_pmda passes n PMIDs.
         let asked = unsafe { std::slice::from_raw_parts(pmids, count) };
-        // SAFETY: pmdaGetContext(3) has no arguments.
-        let ctx = unsafe { sys::pmdaGetContext() };
-        with(|s| {
-            let limits = s.store.limits();
-            s.fetch.begin(&s.entries, asked, ctx, started, limits.stale, limits.max_records);
-        });
-        // SAFETY: the arguments of this callback are passed on unchanged; values come through `value`.
-        let sts = unsafe { sys::pmdaFetch(n, pmids, result, ext) };
-        with(|s| {
+        // SAFETY: libpcp_pmda passes its own state.
+        let ctx = unsafe { (*ext).e_context };
+        // SAFETY: as above; pmdaProfile(3) keeps the last profile there.
+        let profile = unsafe { (*ext).e_prof };
+        // SAFETY: it does not change during a callback.
+        let profile = unsafe { Profile::new(profile) };
+        let answer = with(|s| {
+            let answer = s.fetch(asked, ctx, &profile, started);
             let took = u64::try_from((crate::clock::now().mono - started).as_nanos()).unwrap_or(u64::MAX);
             s.store.stats.add(Stat::FetchCount, 1);
             s.store.stats.add(Stat::FetchTime, took);
             s.store.stats.raise(Stat::FetchMax, took);
+            answer
         });
-        sts
+        let Some(answer) = answer else { return sys::PM_ERR_GENERIC };
+        // SAFETY: libpcp_pmda passes a place for the result, which it reads before the next request.
+        unsafe { *result = answer };
+        0
     })
 }
 
-unsafe extern "C" fn value(metric: *mut sys::pmdaMetric, inst: u32, atom: *mut sys::pmAtomValue) -> c_int {
-    guard(|| {
-        // SAFETY: libpcp_pmda passes a row of our table and an atom to fill.
-        let (Some(metric), Some(atom)) = (unsafe { metric.as_ref() }, unsafe { atom.as_mut() }) else {
-            return sys::PM_ERR_GENERIC;
-        };
-        with(|s| s.value(metric.m_user.addr(), inst, atom)).unwrap_or(sys::PM_ERR_GENERIC)
-    })
-}
+/// Results are in our own memory: nothing is to be freed when one has been sent.
+unsafe extern "C" fn sent(_: *mut sys::PmdaResult) {}
 
 unsafe extern "C" fn help(ident: c_int, kind: c_int, buffer: *mut *mut c_char, _: *mut sys::pmdaExt) -> c_int {
     guard(|| {

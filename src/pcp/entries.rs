@@ -22,7 +22,7 @@ pub(super) struct Row {
     pub(super) labels: Vec<(&'static str, String)>,
 }
 
-/// All metrics. `metrics[i]` and `rows[i]` belong together; `m_user` holds `i`.
+/// All metrics. `metrics[i]` and `rows[i]` belong together.
 #[derive(Debug)]
 pub(super) struct Entries {
     domain: u32,
@@ -38,10 +38,6 @@ impl Entries {
 
     pub(super) fn rows(&self) -> &[Row] {
         &self.rows
-    }
-
-    pub(super) fn row(&self, index: usize) -> Option<&Row> {
-        self.rows.get(index)
     }
 
     pub(super) fn by_pmid(&self, pmid: u32) -> Option<&Row> {
@@ -111,7 +107,7 @@ impl Entries {
         let index = self.rows.len();
         self.by_pmid.insert(row.pmid.0, index);
         self.metrics.push(sys::pmdaMetric {
-            m_user: std::ptr::without_provenance_mut(index),
+            m_user: std::ptr::null_mut(),
             m_desc: sys::pmDesc { pmid: row.pmid.0, type_: row.ty as i32, indom, sem: sem as i32, units: pack(units) },
         });
         self.rows.push(row);

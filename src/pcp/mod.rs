@@ -13,6 +13,8 @@ mod main_loop;
 mod namespace;
 mod options;
 mod process;
+mod profile;
+mod result;
 mod state;
 mod store;
 mod sys;

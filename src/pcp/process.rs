@@ -42,6 +42,12 @@ pub(super) fn become_user(user: &str) -> Result<(), String> {
     if sts == 0 { Ok(()) } else { Err(format!("cannot become user {user}")) }
 }
 
+/// Returns free memory of the C heap to the system: a large answer was encoded there.
+pub(super) fn give_memory_back() {
+    // SAFETY: malloc_trim(3) only touches free memory.
+    unsafe { libc::malloc_trim(0) };
+}
+
 /// The user that PCP's daemons run as (`pmGetUsername`).
 pub(super) fn default_user() -> String {
     let mut name = std::ptr::null_mut();

@@ -9,12 +9,12 @@ use super::{label, sys};
 use crate::sources::SOURCES;
 use crate::store::{AGENT_INDOM, Change, DynamicMetric, Peer, Quiet, Store, catalogue};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::CString;
 use std::sync::Arc;
 
-/// Instances of a domain: id → peer.
-pub(super) type Instances = HashMap<u32, Arc<Peer>>;
+/// Instances of a domain: id → peer, in the order of ids.
+pub(super) type Instances = BTreeMap<u32, Arc<Peer>>;
 
 /// Instances by domain serial.
 #[derive(Debug, Default)]
@@ -23,6 +23,10 @@ pub(super) struct Domains(HashMap<u32, Instances>);
 impl Domains {
     pub(super) fn peer(&self, serial: u32, inst: u32) -> Option<&Arc<Peer>> {
         self.0.get(&serial)?.get(&inst)
+    }
+
+    pub(super) fn instances(&self, serial: u32) -> Option<&Instances> {
+        self.0.get(&serial)
     }
 }
 
@@ -44,7 +48,9 @@ pub(super) struct State {
     pub(super) domains: Domains,
     pub(super) fetch: FetchScope,
     pub(super) contexts: HashMap<i32, Credentials>,
-    /// The last help text or string value: libpcp_pmda reads it after the callback has returned.
+    /// Metrics have come since the last fetch.
+    pub(super) names_changed: bool,
+    /// The last help text: libpcp_pmda reads it after the callback has returned.
     pub(super) scratch: CString,
     unsaved: Quiet,
 }
@@ -81,6 +87,7 @@ impl State {
             domains: Domains::default(),
             fetch: FetchScope::default(),
             contexts: HashMap::new(),
+            names_changed: false,
             scratch: CString::default(),
             unsaved: Quiet::default(),
         })
@@ -159,6 +166,7 @@ impl State {
         }
         if metrics {
             self.names.rebuild();
+            self.names_changed = true;
         }
         dirty.sort_by_key(|c| c.indom());
         dirty.dedup();
@@ -204,7 +212,7 @@ impl State {
     pub(super) fn forget_context(&mut self, ctx: i32) {
         self.contexts.remove(&ctx);
         let ctx = ctx.cast_unsigned();
-        for peer in self.domains.0.get(&AGENT_INDOM).into_iter().flat_map(HashMap::values) {
+        for peer in self.domains.0.get(&AGENT_INDOM).into_iter().flat_map(BTreeMap::values) {
             peer.streams().for_each(|s| s.forget(ctx));
         }
     }

@@ -88,9 +88,9 @@ fn agent_metrics() -> Vec<MetricDef> {
     let all = vec![
         cell("up", Up, U32, Instant, Units::None, "1 while the agent is connected, else 0",
             "Keeps its value when the agent has gone, so that a rule can watch it."),
-        metric("source", 1, Text, Discrete, Units::None, Origin::Text, "Protocol of the agent",
+        metric("source", AgentCell::SOURCE, Text, Discrete, Units::None, Origin::Text, "Protocol of the agent",
             "mono, profiler, zorka or lttng."),
-        metric("peer", 2, Text, Discrete, Units::None, Origin::Text, "Where the agent is",
+        metric("peer", AgentCell::PEER, Text, Discrete, Units::None, Origin::Text, "Where the agent is",
             "Address and port of the connection, or file: and the path of a file that is followed."),
         cell("connects", Connects, U64, Counter, Units::Count, "Connections of this agent",
             "Grows by one with each connection; a fast growth is an agent that cannot stay connected."),

@@ -18,7 +18,7 @@ pub use cells::Cells;
 pub use life::Life;
 pub use limits::Limits;
 pub use mailbox::Mailbox;
-pub use peer::Peer;
+pub use peer::{AgentCell, Peer};
 pub use quiet::Quiet;
 pub use registry::{Change, DynamicMetric, Store};
 pub use self_stats::{SelfStats, Stat};

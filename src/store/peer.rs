@@ -66,6 +66,13 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl AgentCell {
+    /// Item of the text `apm.agent.source`.
+    pub const SOURCE: u16 = 1;
+    /// Item of the text `apm.agent.peer`.
+    pub const PEER: u16 = 2;
+}
+
 impl Peer {
     pub(super) fn new(source: usize, name: String) -> Self {
         let kinds = SOURCES.get(source).map_or(0, |s| s.events.len());

@@ -2,34 +2,45 @@
 
 use crate::events::{HighRes, Records, Stream};
 use crate::model::Pmid;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Records looked at, newest last.
 const RECORDS: usize = 50;
 /// Most lines, newest kept: the text is fetched whole at each refresh.
-const LINES: usize = 200;
+const LINES: usize = 100;
 
 /// Header `time,parameter,value`; `name` gives a parameter's name. No newline or quote is left inside a cell.
 #[must_use]
-pub fn csv(stream: &Stream, name: impl Fn(Pmid) -> Option<String>) -> String {
+pub fn csv<'n>(stream: &Stream, name: impl Fn(Pmid) -> Option<&'n str>) -> String {
     let packed = stream.newest(RECORDS);
-    let mut lines = Vec::new();
-    for record in Records::<HighRes>::packed(&packed).map_while(Result::ok) {
-        for p in &record.params {
-            let name = name(p.pmid).unwrap_or_else(|| p.pmid.0.to_string());
-            lines.push(format!("{},{},{}", record.stamp, cell(&name), cell(&p.value.to_string())));
-        }
-    }
+    let records: Vec<_> = Records::<HighRes>::packed(&packed).map_while(Result::ok).collect();
+    let mut skip = records.iter().map(|r| r.params.len()).sum::<usize>().saturating_sub(LINES);
     let mut out = String::from("time,parameter,value");
-    for line in lines.iter().skip(lines.len().saturating_sub(LINES)) {
-        let _ = write!(out, "\n{line}");
+    for record in &records {
+        let shown = record.params.get(skip..).unwrap_or_default();
+        skip = skip.saturating_sub(record.params.len());
+        if shown.is_empty() {
+            continue;
+        }
+        let time = record.stamp.to_string();
+        for p in shown {
+            let value = p.value.to_string();
+            let _ = match name(p.pmid) {
+                Some(name) => write!(out, "\n{time},{},{}", cell(name), cell(&value)),
+                None => write!(out, "\n{time},{},{}", p.pmid.0, cell(&value)),
+            };
+        }
     }
     out
 }
 
-fn cell(text: &str) -> String {
+fn cell(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c: char| c.is_control() || c == '"' || c == ',') {
+        return text.into();
+    }
     let clean: String = text.chars().map(|c| if c.is_control() || c == '"' { ' ' } else { c }).collect();
-    if clean.contains(',') { format!("\"{clean}\"") } else { clean }
+    if clean.contains(',') { format!("\"{clean}\"").into() } else { clean.into() }
 }
 
 #[cfg(test)]
@@ -46,7 +57,7 @@ mod tests {
         batch.number(Pmid(1), ValueType::U64, 7);
         batch.text(Pmid(2), "a,\"b\"\nc");
         stream.append(&mut batch);
-        let text = csv(&stream, |p| (p.0 == 1).then(|| "gc.minor".to_owned()));
+        let text = csv(&stream, |p| (p.0 == 1).then_some("gc.minor"));
         let expected = "time,parameter,value\n1970-01-01T00:00:00.000Z,gc.minor,7\n1970-01-01T00:00:00.000Z,2,\"a, b  c\"";
         assert_eq!(text, expected);
     }

@@ -10,13 +10,15 @@ use super::values::Reader;
 use super::{limits, wire::Header};
 use crate::model::{MetricSpec, Value};
 use crate::read::Order;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 /// One counter of the agent.
 #[derive(Debug)]
 struct Counter {
     numbers: Numbers,
-    name: Box<str>,
+    name: Arc<str>,
     occurrence: u32,
     tells: Option<Tells>,
     reader: Reader,
@@ -58,8 +60,11 @@ pub(super) struct Counters {
     name_length: usize,
     selection: Vec<Pattern>,
     by_index: Vec<Option<Box<Counter>>>,
-    same: HashMap<(u32, Box<str>), Same>,
-    names: HashSet<Box<str>>,
+    /// By category and name. Not kept once Hello is complete, but made again when another counter comes or goes: it
+    /// would be a good part of a connection's memory, and most agents never add one.
+    same: Option<HashMap<(u32, Arc<str>), Same>>,
+    /// Every name that was ever announced; made when first asked for, since only agents of 2014 need it.
+    names: OnceCell<HashSet<Arc<str>>>,
     used: usize,
     sampled: usize,
     /// Shown, but not yet passed to the sink.
@@ -81,8 +86,8 @@ impl Counters {
             name_length,
             selection,
             by_index: Vec::new(),
-            same: HashMap::new(),
-            names: HashSet::new(),
+            same: None,
+            names: OnceCell::new(),
             used: 0,
             sampled: 0,
             fresh: Vec::new(),
@@ -102,12 +107,13 @@ impl Counters {
     pub(super) fn announce(&mut self, header: &Header<'_>) {
         let Header { numbers, name, index } = *header;
         let space = *self.space.get_or_insert(Space::of(numbers.category));
-        let same = self.same.entry((numbers.category, name.into())).or_default();
+        let shared: Arc<str> = name.into();
+        let same = self.same().entry((numbers.category, Arc::clone(&shared))).or_default();
         same.occurrence = if same.sampled == 0 { 1 } else { same.occurrence + 1 };
         same.sampled += 1;
-        self.names.insert(name.into());
-        if let Some((_, bare)) = space.custom(numbers.category, name) {
-            self.names.insert(bare.into());
+        let occurrence = same.occurrence;
+        if let Some(names) = self.names.get_mut() {
+            names.extend(names_of(space, numbers, &shared));
         }
         let unusable = name.len() > self.name_length || name.chars().any(char::is_control);
         if unusable && !self.complained {
@@ -121,8 +127,8 @@ impl Counters {
         }
         let counter = Counter {
             numbers,
-            name: name.into(),
-            occurrence: same.occurrence,
+            name: shared,
+            occurrence,
             tells: Tells::of(space, numbers, name),
             reader: Reader::new(Meaning::of(space, numbers, name), self.order),
             unusable,
@@ -145,8 +151,24 @@ impl Counters {
         }
     }
 
+    /// How many there are of each category and name.
+    fn same(&mut self) -> &mut HashMap<(u32, Arc<str>), Same> {
+        let by_index = &self.by_index;
+        self.same.get_or_insert_with(|| {
+            let mut all: HashMap<_, Same> = HashMap::new();
+            for counter in by_index.iter().flatten() {
+                let same = all.entry((counter.numbers.category, Arc::clone(&counter.name))).or_default();
+                same.occurrence = counter.occurrence;
+                same.sampled += u32::from(!counter.removed);
+            }
+            all
+        })
+    }
+
     /// All of Hello is there: E1 or E2 can be told.
     pub(super) fn settle(&mut self) {
+        self.same = None;
+        self.by_index.shrink_to_fit();
         let Some(before) = self.space else { return };
         let space = before.refine(self.by_index.iter().flatten().map(|c| (c.numbers.category, &*c.name)));
         if space != before {
@@ -299,10 +321,13 @@ impl Counters {
     pub(super) fn remove(&mut self, index: u16) {
         let Some(counter) = self.get_mut(index).filter(|c| !c.removed) else { return };
         counter.removed = true;
-        let key = (counter.numbers.category, counter.name.clone());
+        let key = (counter.numbers.category, Arc::clone(&counter.name));
         self.sampled -= 1;
         self.owed.remove(&index);
-        self.same.entry(key).and_modify(|same| same.sampled = same.sampled.saturating_sub(1));
+        // A table that is not there is made from what is left.
+        if let Some(same) = self.same.as_mut().and_then(|all| all.get_mut(&key)) {
+            same.sampled = same.sampled.saturating_sub(1);
+        }
         self.hide(index);
     }
 
@@ -342,6 +367,12 @@ impl Counters {
     }
 }
 
+/// The names that an Add could mean a counter by.
+fn names_of(space: Space, numbers: Numbers, name: &Arc<str>) -> impl Iterator<Item = Arc<str>> {
+    let bare = space.custom(numbers.category, name).map(|(_, bare)| bare.into());
+    [Some(Arc::clone(name)), bare].into_iter().flatten()
+}
+
 /// A counter's words in a form that can be compared: categories have several spellings.
 pub(super) fn listed(category: &str, name: &str) -> String {
     format!("{}/{name}", super::numbers::bare_category(category).to_ascii_lowercase())
@@ -349,7 +380,9 @@ pub(super) fn listed(category: &str, name: &str) -> String {
 
 impl Sampled for Counters {
     fn has_name(&self, name: &str) -> bool {
-        self.names.contains(name)
+        let space = self.space.unwrap_or(Space::E3);
+        let counters = || self.by_index.iter().flatten();
+        self.names.get_or_init(|| counters().flat_map(|c| names_of(space, c.numbers, &c.name)).collect()).contains(name)
     }
 
     fn identifies(&self, index: u16) -> Option<bool> {

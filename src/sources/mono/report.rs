@@ -122,7 +122,10 @@ impl Report {
         self.introduce(counters, sink);
         self.values.extend(counters.take_owed().map(|(index, value)| (index.into(), value)));
         sink.update(Update::Sample { kind: SAMPLE, stamp: now.wall, values: &self.values });
+        // The first sample has all counters, later ones only what has changed.
+        let used = self.values.len();
         self.values.clear();
+        self.values.shrink_to(2 * used);
         self.samples += 1;
         sink.update(Update::Set { item: SAMPLES, value: Value::U64(self.samples) });
         if wall {

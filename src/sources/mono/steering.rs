@@ -344,3 +344,7 @@ const fn word(status: Status) -> &'static str {
 fn unasked(kind: &str, ways: &mut Ways<'_>) {
     ways.sink.update(Update::Error(&format!("{kind} response that nothing asked for")));
 }
+
+#[cfg(test)]
+#[path = "steering_tests.rs"]
+mod tests;
