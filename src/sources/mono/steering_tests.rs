@@ -131,7 +131,7 @@ fn an_agent_b_is_only_asked_for_full_names() {
     assert_eq!(
         talk.lines(&["answer", "hide"]),
         [
-            format!("answer Add gc/two: {twice}"),
+            format!("answer Add GC/two: {twice}"),
             format!(
                 "answer Add GC/two: EXISTING; JIT/two: {twice}; list: not possible: a 2014-B agent lists only what it \
                  samples already"
