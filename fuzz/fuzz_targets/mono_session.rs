@@ -16,6 +16,7 @@ struct Told {
     slots: HashSet<u32>,
     identities: usize,
     of_2014: bool,
+    big_endian: bool,
 }
 
 impl Sink for Told {
@@ -28,7 +29,10 @@ impl Sink for Told {
                 assert_eq!(self.identities, 1);
                 assert!(values.iter().all(|(slot, _)| self.slots.contains(slot)));
             }
-            Update::Set { value: Value::Text(text), .. } => self.of_2014 |= text.starts_with("2014"),
+            Update::Set { value: Value::Text(text), .. } => {
+                self.of_2014 |= text.starts_with("2014");
+                self.big_endian = text.ends_with("big-endian");
+            }
             _ => {}
         }
         assert!(self.identities <= 1);
@@ -37,30 +41,66 @@ impl Sink for Told {
 
 const NOW: Now = Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, mono: Duration::from_secs(100) };
 
-fn talk(bytes: &[u8], piece: usize, control: bool) -> (Told, Vec<u8>, Result<(), SessionError>) {
+/// What a user does between two pieces.
+const REQUESTS: [(ControlVerb, &str); 4] = [
+    (ControlVerb::Remove, "GC/*"),
+    (ControlVerb::Add, "Mono GC/Minor GC collections;JIT/x;GC/M*"),
+    (ControlVerb::List, ""),
+    (ControlVerb::Remove, "*"),
+];
+
+fn talk(bytes: &[u8], piece: usize, probe: bool, requests: bool) -> (Told, Vec<u8>, Result<(), SessionError>) {
     let select = Pattern::parse("GC/*").into_iter().collect();
-    let mut session = Inspector::new(Peer::default(), Settings { select, ..Settings::default() });
+    let mut session = Inspector::new(Peer::default(), Settings { select, probe, ..Settings::default() });
     let (mut told, mut input, mut out) = (Told::default(), BytesMut::new(), BytesMut::new());
+    let mut end = Ok(());
+    let mut next = REQUESTS.iter().cycle();
     for part in bytes.chunks(piece.max(1)) {
         input.extend_from_slice(part);
-        if let Err(e) = session.feed(NOW, &mut input, &mut out, &mut told) {
-            return (told, out.to_vec(), Err(e));
+        end = session.feed(NOW, &mut input, &mut out, &mut told);
+        if end.is_err() {
+            break;
         }
-        if control && session.established() {
-            let before = out.len();
-            let remove = Control::Request(ControlVerb::Remove, "GC/*".into());
-            let _ = session.control(NOW, &remove, &mut out, &mut told);
-            assert!(!told.of_2014 || out.len() == before, "something was sent to an agent of 2014 on a Remove");
+        if let Some((verb, text)) = next.next().filter(|_| requests) {
+            session.control(NOW, &Control::Request(*verb, (*text).into()), &mut out, &mut told).unwrap();
         }
     }
-    (told, out.to_vec(), Ok(()))
+    assert!(out.is_empty() || session.established(), "something was sent before Hello");
+    session.close(NOW, &mut out, &mut told);
+    if told.of_2014 {
+        check_2014(&out, told.big_endian);
+    }
+    (told, out.to_vec(), end)
+}
+
+/// Reads what was sent as an agent of 2014 does: lists, good-byes and Adds, never a Remove.
+fn check_2014(mut out: &[u8], big_endian: bool) {
+    while let [command, rest @ ..] = out {
+        out = rest;
+        match command {
+            0 | 127 => {}
+            1 => {
+                let mut string = || {
+                    let (length, rest) = out.split_first_chunk::<4>().unwrap();
+                    let length = if big_endian { u32::from_be_bytes(*length) } else { u32::from_le_bytes(*length) };
+                    let (string, rest) = rest.split_at(length as usize);
+                    out = rest;
+                    string
+                };
+                let (category, name) = (string(), string());
+                assert_eq!(category.is_empty(), name.is_empty(), "only the probe has empty strings");
+            }
+            other => panic!("request {other} to an agent of 2014"),
+        }
+    }
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((piece, bytes)) = data.split_first() else { return };
-    let whole = talk(bytes, bytes.len(), false);
-    let parts = talk(bytes, usize::from(*piece), false);
+    let Some((how, bytes)) = data.split_first() else { return };
+    let (piece, probe) = (usize::from(how & 0x7f), how & 0x80 != 0);
+    let whole = talk(bytes, bytes.len(), probe, false);
+    let parts = talk(bytes, piece, probe, false);
     assert_eq!(whole.0.lines, parts.0.lines);
     assert_eq!((whole.1, whole.2), (parts.1, parts.2));
-    talk(bytes, usize::from(*piece), true);
+    let _ = talk(bytes, piece, probe, true);
 });
