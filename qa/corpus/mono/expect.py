@@ -5,27 +5,25 @@ DECODER is a decoder of the counters-agent protocol that prints one JSON object 
 Files that it does not accept are left out: the test knows them by name."""
 import json, os, subprocess, sys
 
-result = {}
+files = []
 for path in sys.argv[2:]:
     run = subprocess.run([sys.executable, sys.argv[1], "--json", path], capture_output=True, text=True)
     if run.returncode != 0 or not run.stdout:
         continue
     *messages, summary = [json.loads(line) for line in run.stdout.splitlines()]
-    counters, final, samples, sizes = {}, {}, 0, []
+    counters, samples = {}, []
     for m in messages:
         for h in (m.get("headers") or []) + ([m["header"]] if m.get("header") else []):
-            counters[h["index"]] = h
+            counters[h["index"]] = [h["index"], h["category"], h["name"], h["type"], h["unit"], h["variance"]]
         if m["msg"] == "sample":
-            samples += 1
-            sizes.append(len(m["values"]))
-            final.update({index: value for index, value in m["values"]})
-    result[os.path.basename(path)] = {
-        "dialect": summary["dialect"], "endian": summary["endian"], "samples": samples, "values": sizes,
-        "counters": [
-            {"category": h["category"], "name": h["name"], "type": h["type"], "unit": h["unit"], "variance": h["variance"],
-             "final": final.get(index)}
-            for index, h in sorted(counters.items())
-        ],
+            samples.append([m["time"]] + m["values"])
+    lines = {
+        "dialect": json.dumps(summary["dialect"]), "endian": json.dumps(summary["endian"]),
+        "messages": json.dumps(sum(m["msg"] != "truncated" for m in messages)),
+        # A line for each counter and each sample: time, then index and value of each.
+        "counters": "[" + ",\n  ".join(json.dumps(c) for _, c in sorted(counters.items())) + "]",
+        "samples": "[" + ",\n  ".join(json.dumps(s, separators=(",", ":")) for s in samples) + "]",
     }
-json.dump(result, sys.stdout, indent=1, sort_keys=True)
-print()
+    body = ",\n ".join(f'"{name}": {text}' for name, text in lines.items())
+    files.append(f'"{os.path.basename(path)}": {{\n {body}}}')
+print("{" + ",\n".join(files) + "}")
