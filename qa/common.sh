@@ -60,7 +60,8 @@ write_config() {
     { printf '[mono]\nlisten = "127.0.0.1:%s"\n' "$MONO_PORT"; cat; } > "$D/apm.toml"
 }
 
-# Extra arguments of pmdaapm may be in PMDA_ARGS, a command to run it under (valgrind) in PMDA_UNDER.
+# Extra arguments of pmdaapm may be in PMDA_ARGS, a command to run it under (valgrind) in PMDA_UNDER,
+# those of pmcd in PMCD_ARGS.
 pmcd_files() {
     mkdir -p "$D"/{run,log/pmcd,tmp,var/config/pmda}
     [ -f "$D/apm.toml" ] || write_config </dev/null
@@ -99,7 +100,8 @@ pmcd_answers() { pminfo -h "$HOST" -f "${1:-pmcd.numagents}" 2>/dev/null | grep 
 
 pmcd_start() {
     pmcd_files
-    background "$PCP_BINADM_DIR/pmcd" -f -A -U "$(id -un)" -c "$D/pmcd.conf" -n "$D/root" \
+    # shellcheck disable=SC2086 # several arguments
+    background "$PCP_BINADM_DIR/pmcd" ${PMCD_ARGS:-} -f -A -U "$(id -un)" -c "$D/pmcd.conf" -n "$D/root" \
         -l "$D/log/pmcd/pmcd.log" -s "$D/run/pmcd.socket" >"$D/log/pmcd.out" 2>&1
     PMCD_PID=$LAST
     wait_for 20 pmcd_answers || { cat "$D/log/pmcd/pmcd.log" "$D/log/pmcd.out"; die "pmcd does not answer"; }
