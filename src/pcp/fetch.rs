@@ -91,7 +91,7 @@ impl State {
 }
 
 /// `PM_IN_NULL`: the instance of metrics that have none.
-const NO_INSTANCE: u32 = u32::MAX;
+pub(super) const NO_INSTANCE: u32 = u32::MAX;
 
 /// A metric without instances: the PMDA's own, or a parameter, which has no values.
 fn own(row: &Row, store: &Store, scope: &mut FetchScope) {

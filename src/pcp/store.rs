@@ -81,13 +81,26 @@ impl State {
             Err(sts) => return sts,
         };
         let serial = super::entries::Entries::serial(row.area, row.source).unwrap_or_default();
-        let Some(peer) = self.domains.peer(serial, request.inst) else { return sys::PM_ERR_INST };
+        let all = self.domains.instances(serial);
         let who = self.contexts.get(&ctx).and_then(|c| c.uid).map_or("an unknown user".into(), |uid| format!("uid {uid}"));
-        log::info!("{}: {} {text:?} requested by {who}", peer.agent_name(), row.name);
-        if !peer.post(Control::Request(verb, text)) {
-            peer.set_answer(verb, "not connected");
-            return sys::PM_ERR_AGAIN;
+        let mut taken = false;
+        // pmproxy stores to no instance in particular when none is named: that means all who are connected.
+        let everyone = request.inst == super::fetch::NO_INSTANCE;
+        let meant = all.into_iter().flatten().filter(|(inst, p)| **inst == request.inst || everyone && p.life.up());
+        let mut known = everyone;
+        for (_, peer) in meant {
+            known = true;
+            log::info!("{}: {} {text:?} requested by {who}", peer.agent_name(), row.name);
+            if peer.post(Control::Request(verb, text.clone())) {
+                taken = true;
+            } else {
+                peer.set_answer(verb, "not connected");
+            }
         }
-        0
+        match (known, taken) {
+            (false, _) => sys::PM_ERR_INST,
+            (true, false) => sys::PM_ERR_AGAIN,
+            (true, true) => 0,
+        }
     }
 }
