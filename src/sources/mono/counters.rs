@@ -34,8 +34,10 @@ struct Counter {
     dropped: bool,
     /// Passed to the sink as a metric.
     defined: bool,
-    /// Newest value while it is not shown, for when it will be: an agent may never send it again.
-    unseen: Option<Value>,
+    /// Shown, as far as the sink is or will be told.
+    in_sight: bool,
+    /// Newest value: an agent may never send it again, and a counter can come into sight later.
+    last: Option<Value>,
 }
 
 impl Counter {
@@ -137,7 +139,8 @@ impl Counters {
             forced: false,
             dropped: false,
             defined: false,
-            unseen: None,
+            in_sight: false,
+            last: None,
         };
         let at = usize::from(index);
         if self.by_index.len() <= at {
@@ -177,7 +180,7 @@ impl Counters {
             self.fresh.clear();
             for counter in self.by_index.iter_mut().flatten() {
                 counter.reader = Reader::new(Meaning::of(space, counter.numbers, &counter.name), self.order);
-                counter.defined = false;
+                (counter.defined, counter.in_sight) = (false, false);
             }
             self.reconsider_all();
         }
@@ -272,22 +275,21 @@ impl Counters {
         let selected = self.get(index).is_some_and(|c| self.selects(c));
         let Some(counter) = self.get_mut(index) else { return };
         counter.selected = selected;
-        if !counter.shown() {
-            self.hide(index);
-            return;
-        }
-        let (defined, unseen) = (counter.defined, counter.unseen.take());
-        counter.defined = true;
-        if !defined {
-            self.fresh.push(index);
-        }
-        self.owed.extend(unseen.map(|value| (index, value)));
-    }
-
-    /// The sink has the counter's last value and will get no other.
-    fn hide(&mut self, index: u16) {
-        if self.get(index).is_some_and(|c| c.defined && !c.shown()) {
-            self.gone.push(index);
+        let shown = counter.shown();
+        match (std::mem::replace(&mut counter.in_sight, shown), shown) {
+            (false, true) => {
+                let fresh = !std::mem::replace(&mut counter.defined, true);
+                let last = counter.last.clone();
+                self.owed.extend(last.map(|value| (index, value)));
+                if fresh {
+                    self.fresh.push(index);
+                }
+            }
+            (true, false) => {
+                self.owed.remove(&index);
+                self.gone.push(index);
+            }
+            _ => {}
         }
     }
 
@@ -314,7 +316,7 @@ impl Counters {
         if let Some(c) = self.get_mut(index) {
             (c.forced, c.dropped) = (false, true);
         }
-        self.hide(index);
+        self.reconsider(index);
     }
 
     /// The agent has stopped to sample the counter.
@@ -323,12 +325,11 @@ impl Counters {
         counter.removed = true;
         let key = (counter.numbers.category, Arc::clone(&counter.name));
         self.sampled -= 1;
-        self.owed.remove(&index);
         // A table that is not there is made from what is left.
         if let Some(same) = self.same.as_mut().and_then(|all| all.get_mut(&key)) {
             same.sampled = same.sampled.saturating_sub(1);
         }
-        self.hide(index);
+        self.reconsider(index);
     }
 
     /// A value as the store wants it, and what it tells about the process. `None` as value: it is not shown.
@@ -337,12 +338,9 @@ impl Counters {
         let Some(counter) = self.get_mut(index) else { return (None, None) };
         let Some(value) = counter.reader.read(bytes) else { return (None, None) };
         let told = counter.tells.map(|tells| (tells, value.clone()));
-        if counter.shown() {
-            return (Some(value), told);
-        }
         let short = !matches!(&value, Value::Text(text) if text.len() > limits::REMEMBERED_TEXT);
-        counter.unseen = Some(value).filter(|_| short && !counter.removed && !counter.unusable);
-        (None, told)
+        counter.last = Some(&value).filter(|_| short && !counter.removed && !counter.unusable).cloned();
+        (Some(value).filter(|_| counter.in_sight), told)
     }
 
     /// Values of counters that have come into sight and were not in the newest sample.

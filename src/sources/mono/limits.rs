@@ -26,7 +26,7 @@ pub(super) const BATCHES: usize = 64;
 pub(super) const ITEMS: usize = 1024;
 /// Bytes of the text that answers a control request; a fetch carries it.
 pub(super) const ANSWER: usize = 32 << 10;
-/// A text value this long is not remembered for a counter that is not shown.
+/// A text value longer than this is not remembered for when its counter comes back into sight.
 pub(super) const REMEMBERED_TEXT: usize = 256;
 /// A gap between two stamps of the agent that is no sampling interval but a stepped clock.
 pub(super) const INTERVAL: Duration = Duration::from_secs(24 * 3600);
