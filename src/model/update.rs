@@ -39,6 +39,13 @@ pub enum Update<'a> {
         /// The value.
         value: Value,
     },
+    /// A static cell metric of the source grows; it goes on when the same peer comes back.
+    Count {
+        /// Item number in the source's table.
+        item: u16,
+        /// By how much.
+        more: u64,
+    },
     /// Values that the peer sent at one moment: cells are set and one record goes to event stream `kind`.
     Sample {
         /// Position of the event kind in the source's table.

@@ -132,6 +132,7 @@ impl Agent {
 
     /// New metrics and instances become visible.
     pub(super) fn apply_changes(&mut self) {
+        state::with(|s| s.save(false));
         if state::with(State::apply) == Some(true) {
             self.rehash();
         }
@@ -150,6 +151,7 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
+        state::with(|s| s.save(true));
         state::install(None);
     }
 }

@@ -12,6 +12,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::CString;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Instances of a domain: id → peer, in the order of ids.
 pub(super) type Instances = BTreeMap<u32, Arc<Peer>>;
@@ -30,6 +31,8 @@ impl Domains {
     }
 }
 
+/// How often instances are saved.
+const SAVE: Duration = Duration::from_secs(1);
 /// Serial numbers of the name tables of dynamic metrics: pseudo domains that no metric has.
 const NAMES_SERIAL: u32 = 1000;
 
@@ -53,6 +56,9 @@ pub(super) struct State {
     /// The last help text: libpcp_pmda reads it after the callback has returned.
     pub(super) scratch: CString,
     unsaved: Quiet,
+    /// Caches that have changed since they were saved, and when that was.
+    dirty: Vec<Cache>,
+    saved: Option<Duration>,
 }
 
 thread_local! {
@@ -90,6 +96,8 @@ impl State {
             names_changed: false,
             scratch: CString::default(),
             unsaved: Quiet::default(),
+            dirty: Vec::new(),
+            saved: None,
         })
     }
 
@@ -168,16 +176,29 @@ impl State {
             self.names.rebuild();
             self.names_changed = true;
         }
-        dirty.sort_by_key(|c| c.indom());
-        dirty.dedup();
-        let saved: Result<Vec<()>, String> = dirty.into_iter().map(Cache::save).collect();
-        if let Err(e) = saved
-            && let Some(n) = self.unsaved.allow(crate::clock::now().mono)
+        self.dirty.extend(dirty);
+        self.dirty.sort_by_key(|c| c.indom());
+        self.dirty.dedup();
+        // A metric comes once in its life, a thousand instances may come in one second.
+        self.save(metrics);
+        metrics
+    }
+
+    /// Saves what has changed: at most once a second, since whole files are written and the disk is waited for; or at once.
+    pub(super) fn save(&mut self, at_once: bool) {
+        let now = crate::clock::now().mono;
+        let soon = self.saved.is_some_and(|at| now.saturating_sub(at) < SAVE);
+        if self.dirty.is_empty() || soon && !at_once {
+            return;
+        }
+        self.saved = Some(now);
+        let failed: Vec<String> = self.dirty.drain(..).filter_map(|c| c.save().err()).collect();
+        if let Some(e) = failed.first()
+            && let Some(n) = self.unsaved.allow(now)
         {
             let advice = "ids may differ after a restart; is $PCP_VAR_DIR/config/pmda writable for this user?";
             log::error!("cannot save names and instances: {e}; {advice}{}", Quiet::more(n));
         }
-        metrics
     }
 
     fn places(&self, peer: &Peer) -> [(u32, String); 2] {

@@ -169,6 +169,12 @@ impl Sink for PeerSink {
                     self.slots.resize(slot + 1, None);
                 }
                 let metric = self.store.define(self.source, spec);
+                if metric.is_none()
+                    && let Some(n) = self.quiet.allow(self.now.mono)
+                {
+                    let why = "limits.names or limits.name_length is reached";
+                    log::warn!("{}: {} is not shown: {why}{}", self.name(), spec.key, Quiet::more(n));
+                }
                 if let Some(place) = self.slots.get_mut(slot) {
                     *place = metric.map(|m| Target { column: m.column(), ty: m.spec.ty, param: m.param });
                 }
@@ -192,6 +198,7 @@ impl Sink for PeerSink {
                     _ => value.to_bits(ValueType::U64).into_iter().for_each(|b| peer.cells.set(item, b)),
                 }
             }
+            Update::Count { item, more } => self.peer.iter().for_each(|p| p.cells.add(item, more)),
             Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),
             Update::Interval(interval) => {
                 self.peer.iter().for_each(|p| p.life.set_interval(interval));

@@ -63,8 +63,8 @@ pub(super) fn metrics() -> Vec<MetricDef> {
              otherwise. Each that matches mono.select is a metric below apm.mono.counter.")),
         metric("samples", SAMPLES, ValueType::U64, Counter, Units::Count, Cell, (
             "Sampling messages read",
-            "Sampling messages read on the connection to this process. Its rate is the sampling rate; 0 while the process is up \
-             means that it hangs or is stopped. Begins again with a new connection.")),
+            "Sampling messages read from this process. Its rate is the sampling rate; 0 while the process is up \
+             means that it hangs or is stopped. Goes on when the process connects again.")),
         metric("skew", SKEW, ValueType::I64, Instant, Units::Nanoseconds, Cell, (
             "Arrival of the newest sample minus the time that the agent put on it",
             "The difference of the two clocks plus the way. On one host it is the delay of the sample: much more than a few \

@@ -24,7 +24,6 @@ pub(super) struct Report {
     dialect: String,
     /// The number of counters that was last told.
     counters: Option<usize>,
-    samples: u64,
     /// The agent's time of the sample that is being read, and of the one before.
     stamp: i64,
     before: Option<i64>,
@@ -40,7 +39,6 @@ impl Report {
             messages: 0,
             dialect: String::new(),
             counters: None,
-            samples: 0,
             stamp: 0,
             before: None,
             values: Vec::new(),
@@ -126,8 +124,7 @@ impl Report {
         let used = self.values.len();
         self.values.clear();
         self.values.shrink_to(2 * used);
-        self.samples += 1;
-        sink.update(Update::Set { item: SAMPLES, value: Value::U64(self.samples) });
+        sink.update(Update::Count { item: SAMPLES, more: 1 });
         if wall {
             let sent = i128::from(self.stamp - EPOCH) * TICK;
             let skew = (now.wall.as_nanos() - sent).clamp(i64::MIN.into(), i64::MAX.into());

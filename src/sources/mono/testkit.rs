@@ -129,6 +129,7 @@ impl Sink for Told {
                 format!("define {slot} {}", spec.key)
             }
             Update::Hide { slot } => format!("hide {slot}"),
+            Update::Count { item, more } => format!("count {item} {more}"),
             Update::Set { item, value: v } => format!("set {item} {}", value(&v)),
             Update::Sample { values, .. } => {
                 let values: Vec<_> = values.iter().map(|(slot, v)| format!("{slot}={}", value(v))).collect();
