@@ -48,6 +48,8 @@ struct Followed {
     /// Faults since the file was truncated or replaced. A first one may come from a truncation between two looks at the
     /// file that its length did not show, so it is read once more from the start; after a second it is left alone.
     faults: u8,
+    /// The first fault has just come.
+    again: bool,
 }
 
 impl Tail {
@@ -88,10 +90,10 @@ impl Tail {
         {
             old.end(false);
         }
-        match followed.get(path).map(|f| (f.faults, f.offset)) {
+        match followed.get(path).map(|f| f.again) {
             None => drop(followed.insert(path.to_path_buf(), self.open(path, 0)?)),
-            Some((1, 1..)) => drop(followed.insert(path.to_path_buf(), self.open(path, 1)?)),
-            Some(_) => {}
+            Some(true) => drop(followed.insert(path.to_path_buf(), self.open(path, 1)?)),
+            Some(false) => {}
         }
         match followed.get_mut(path) {
             Some(f) => f.read(),
@@ -112,6 +114,7 @@ impl Tail {
             sink: PeerSink::new(&self.store, self.source, &mailbox),
             mailbox,
             faults,
+            again: false,
             file,
         })
     }
@@ -152,6 +155,7 @@ impl Followed {
         }
         if let Err(fault) = result {
             self.faults += 1;
+            self.again = self.faults == 1 && self.offset > 0;
             self.end(!matches!(fault, SessionError::Closed(_)));
             return Err(fault.into());
         }

@@ -19,6 +19,8 @@ struct Target {
     column: u16,
     ty: ValueType,
     param: Pmid,
+    /// This connection has sent a value.
+    seen: bool,
 }
 
 /// The sink of one connection: its peer counts as connected until [`PeerSink::finish`] or, after a panic, the drop.
@@ -105,7 +107,8 @@ impl PeerSink {
         let Some(peer) = &self.peer else { return };
         self.batch.record(stamp, flags::POINT);
         for (slot, value) in values {
-            let Some(target) = self.slots.get(*slot as usize).copied().flatten() else { continue };
+            let Some(target) = self.slots.get_mut(*slot as usize).and_then(Option::as_mut) else { continue };
+            let first = !std::mem::replace(&mut target.seen, true);
             if target.ty == ValueType::Text {
                 if let Value::Text(text) = value {
                     peer.set_text(target.column, text);
@@ -114,7 +117,7 @@ impl PeerSink {
                 continue;
             }
             let bits = match value {
-                Value::Wrapping32(v) => Some(widen(peer.cells.get(target.column), *v)),
+                Value::Wrapping32(v) => Some(widen(peer.cells.get(target.column), *v, first)),
                 other => other.to_bits(target.ty),
             };
             if let Some(bits) = bits {
@@ -138,13 +141,22 @@ impl Drop for PeerSink {
 }
 
 /// The 64-bit value of a counter of 32 bits: its low half is what the peer sent, its high half counts the wraps.
-const fn widen(before: Option<u64>, now: u32) -> u64 {
+///
+/// `first` value of a connection: the same process may have come back, or another of its name and number, as every program
+/// that is number 1 of its container. A counter that was in its lower half and has gone down is that of another.
+const fn widen(before: Option<u64>, now: u32, first: bool) -> u64 {
     let now = now as u64;
     match before {
         None => now,
         Some(before) => {
             let same_era = before & !0xffff_ffff | now;
-            if same_era < before { same_era.saturating_add(1 << 32) } else { same_era }
+            if same_era >= before {
+                same_era
+            } else if first && before & 0x8000_0000 == 0 {
+                now
+            } else {
+                same_era.saturating_add(1 << 32)
+            }
         }
     }
 }
@@ -176,7 +188,7 @@ impl Sink for PeerSink {
                     log::warn!("{}: {} is not shown: {why}{}", self.name(), spec.key, Quiet::more(n));
                 }
                 if let Some(place) = self.slots.get_mut(slot) {
-                    *place = metric.map(|m| Target { column: m.column(), ty: m.spec.ty, param: m.param });
+                    *place = metric.map(|m| Target { column: m.column(), ty: m.spec.ty, param: m.param, seen: false });
                 }
             }
             Update::Hide { slot } => {
@@ -236,11 +248,14 @@ mod tests {
 
     #[test]
     fn a_counter_of_32_bits_is_widened() {
-        assert_eq!(widen(None, 7), 7);
-        assert_eq!(widen(Some(7), 9), 9);
-        assert_eq!(widen(Some(9), u32::MAX), 0xffff_ffff);
-        assert_eq!(widen(Some(0xffff_ffff), 3), 0x1_0000_0003);
-        assert_eq!(widen(Some(0x5_0000_0003), 3), 0x5_0000_0003);
+        for first in [false, true] {
+            assert_eq!(widen(None, 7, first), 7);
+            assert_eq!(widen(Some(7), 9, first), 9);
+            assert_eq!(widen(Some(9), u32::MAX, first), 0xffff_ffff);
+            assert_eq!(widen(Some(0xffff_ffff), 3, first), 0x1_0000_0003);
+            assert_eq!(widen(Some(0x5_0000_0003), 3, first), 0x5_0000_0003);
+        }
+        assert_eq!((widen(Some(100), 5, false), widen(Some(100), 5, true)), (0x1_0000_0005, 5));
     }
 
     #[test]
