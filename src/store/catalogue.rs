@@ -29,7 +29,7 @@ pub fn catalogue() -> Vec<Entry> {
     let mut all: Vec<Entry> = agent_metrics().into_iter().map(|d| entry("agent", None, d)).collect();
     for (i, source) in SOURCES.iter().enumerate() {
         let metrics = (source.metrics)().into_iter().chain(params(source));
-        let leaves = source.events.iter().zip(0..).flat_map(|(kind, n)| event_leaves(source, *kind, n));
+        let leaves = source.events.iter().zip(0..).flat_map(|(kind, n)| event_leaves(*kind, n));
         all.extend(metrics.chain(leaves).map(|d| entry(source.name, Some(i), d)));
     }
     all.extend(self_metrics().into_iter().map(|d| entry("self", None, d)));
@@ -127,11 +127,10 @@ fn params(source: &Source) -> Vec<MetricDef> {
 }
 
 /// The leaves below `event.<kind>`. Their composed help texts live as long as the program: the catalogue is made once.
-fn event_leaves(source: &Source, kind: EventKind, position: u8) -> Vec<MetricDef> {
+fn event_leaves(kind: EventKind, position: u8) -> Vec<MetricDef> {
     use EventLeaf::{Bytes, Clients, Count, HighResRecords, Lost, Memory, Records, Table};
     use Semantics::{Counter, Discrete, Instant};
     use ValueType::{Event, HighResEvent, Text, U64};
-    let _ = source;
     let leaked = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
     let leaf = |name: &str, item, leaf, ty, sem, units, oneline: &str, help: &str| MetricDef {
         name: format!("event.{}.{name}", kind.name),
