@@ -14,7 +14,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("config", &["store"]),
     ("print", &["model", "sources", "store"]),
     ("clock", &["model"]),
-    ("listen", &["clock", "config", "model", "sources", "store"]),
+    ("listen", &["clock", "config", "model", "read", "sources", "store"]),
     ("pcp", &["clock", "events", "model", "print", "sources", "store"]),
 ];
 

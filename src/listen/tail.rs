@@ -4,6 +4,7 @@
 use super::connection::Complaints;
 use crate::clock::now;
 use crate::model::Control;
+use crate::read::glob;
 use crate::sources::{Session, SessionError};
 use crate::store::{Mailbox, PeerSink, Store};
 use bytes::BytesMut;
@@ -191,45 +192,4 @@ fn matching(patterns: &[PathBuf]) -> Vec<PathBuf> {
     paths.dedup();
     paths.truncate(FILES_MAX);
     paths
-}
-
-/// `*` stands for any bytes. Linear: after a mismatch only the last `*` is taken up again.
-fn glob(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut p, mut t, mut again) = (0, 0, None);
-    while t < text.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                again = Some((p + 1, t + 1));
-                p += 1;
-            }
-            Some(c) if text.get(t) == Some(c) => (p, t) = (p + 1, t + 1),
-            _ => match again {
-                Some((after, from)) => {
-                    (p, t) = (after, from);
-                    again = Some((after, from + 1));
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern.get(p..).is_some_and(|rest| rest.iter().all(|c| *c == b'*'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn globs() {
-        for (pattern, text, fits) in [
-            ("*.counters", "app.counters", true),
-            ("*.counters", "app.counters.1", false),
-            ("a*b*c", "a-bb-b-c", true),
-            ("a*b*c", "a-c-b", false),
-            ("*", "", true),
-            ("x", "", false),
-        ] {
-            assert_eq!(glob(pattern.as_bytes(), text.as_bytes()), fits, "{pattern} {text}");
-        }
-    }
 }

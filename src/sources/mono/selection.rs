@@ -1,6 +1,7 @@
 //! Which counters are wanted: patterns `CATEGORY/NAME` with `*` for any text, as in `mono.select` and the controls.
 
 use super::numbers::bare_category;
+use crate::read::glob;
 
 /// One pattern. The first `/` ends the category, for names have slashes of their own: `JIT/JIT/method_to_ir`.
 ///
@@ -48,30 +49,6 @@ impl Pattern {
         glob(self.name.as_bytes(), name.as_bytes())
             && glob(self.category.as_bytes(), bare_category(category).to_ascii_lowercase().as_bytes())
     }
-}
-
-/// `*` stands for any text. Linear but for the last `*`, where it is pattern × text at worst: both are at most 1 KiB.
-fn glob(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut p, mut t) = (0, 0);
-    // Where to try again: behind the last `*`, one more byte of the text taken by it.
-    let mut star = None;
-    while let Some(byte) = text.get(t) {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p, t));
-                p += 1;
-            }
-            Some(want) if want == byte => (p, t) = (p + 1, t + 1),
-            _ => match star {
-                Some((at, taken)) => {
-                    star = Some((at, taken + 1));
-                    (p, t) = (at + 1, taken + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern.get(p..).unwrap_or_default().iter().all(|b| *b == b'*')
 }
 
 #[cfg(test)]
