@@ -3,7 +3,7 @@
 use bytes::{Buf, BytesMut};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use pmdaapm::events::{Batch, Budget, Caps, Stream, Want, flags};
+use pmdaapm::events::{Ask, Batch, Budget, Caps, Stream, Want, flags};
 use pmdaapm::model::{Now, Pmid, Stamp, Update, ValueType};
 use pmdaapm::sources::{Session, Sink, mono};
 use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
@@ -63,7 +63,7 @@ fn read_1000(bencher: Bencher<'_, '_>, resolution: &str) {
     let want = Want { low: resolution != "high", high: resolution != "low" };
     let caps = Caps { records: RECORDS, bytes: 1 << 20 };
     bencher.counter(ItemsCount::new(RECORDS)).bench_local(|| {
-        let delivery = stream.read(1, want, caps, Pmid(9));
+        let delivery = stream.read(1, &Ask { want, caps, lost: Pmid(9), filter: None });
         assert_eq!(delivery.records, RECORDS);
         stream.forget(1);
     });

@@ -1,4 +1,6 @@
-//! What one client context gets from a stream: caps, the delivery, the cursor.
+//! What one client context gets from a stream: the request, the delivery, the cursor.
+
+use crate::model::Pmid;
 
 /// Which arrays a fetch wants. Both are taken from one snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +18,19 @@ pub struct Caps {
     pub records: usize,
     /// Most bytes of packed records.
     pub bytes: usize,
+}
+
+/// What a client asks of a stream.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// Which arrays.
+    pub want: Want,
+    /// How much.
+    pub caps: Caps,
+    /// PMID of the parameter that tells of loss in high-resolution arrays.
+    pub lost: Pmid,
+    /// `true` for records (packed, high resolution) that this client wants; all, if there is none.
+    pub filter: Option<&'a dyn Fn(&[u8]) -> bool>,
 }
 
 /// One client's new records as finished arrays.

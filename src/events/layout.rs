@@ -1,7 +1,6 @@
 //! Byte layout of both resolutions: sizes, headers, parameters. Native byte order; alignment is only 4, so everything goes
 //! through byte copies.
 
-use super::flags::MISSED;
 use crate::model::{Stamp, ValueType};
 
 /// Largest `ea_len` and `ep_len`: both are 24 bits wide (`PM_VAL_VLEN_MAX`).
@@ -23,22 +22,15 @@ pub trait Resolution: sealed::Sealed {
     const TYPE: ValueType;
     /// Bytes of a record before its parameters.
     const RECORD_HEADER: usize;
-    /// Writes the time fields.
-    fn put_stamp(out: &mut Vec<u8>, stamp: Stamp);
-    /// Reads the time fields of a record header; `None` when bytes are missing.
+    /// A record header.
+    type Header: AsRef<[u8]>;
+
+    /// Seconds and the fraction (microseconds or nanoseconds) that stand for a time.
+    fn time(stamp: Stamp) -> (i64, i64);
+    /// A record header as it lies in an array. The time is stored as it is; what does not fit is cut as C casts cut it.
+    fn header(sec: i64, fraction: i64, flags: u32, nparams: i32) -> Self::Header;
+    /// Reads the time fields of a record header; `None` when bytes are missing or the fraction is not below one second.
     fn get_stamp(bytes: &[u8]) -> Option<Stamp>;
-
-    /// Writes a whole record header.
-    fn put_header(out: &mut Vec<u8>, stamp: Stamp, flags: u32, nparams: i32) {
-        Self::put_stamp(out, stamp);
-        out.extend_from_slice(&flags.to_ne_bytes());
-        out.extend_from_slice(&nparams.to_ne_bytes());
-    }
-
-    /// Writes a MISSED record. libpcp's wire encoder zeroes the count of high-resolution ones.
-    fn put_missed(out: &mut Vec<u8>, stamp: Stamp, count: i32) {
-        Self::put_header(out, stamp, MISSED, count);
-    }
 }
 
 /// `pmEventArray`: 32-bit seconds and microseconds.
@@ -51,12 +43,18 @@ pub struct HighRes;
 impl Resolution for LowRes {
     const TYPE: ValueType = ValueType::Event;
     const RECORD_HEADER: usize = 16;
+    type Header = [u8; 16];
 
-    fn put_stamp(out: &mut Vec<u8>, stamp: Stamp) {
+    #[inline]
+    fn time(stamp: Stamp) -> (i64, i64) {
         // The format ends in 2038; a saturated time is at least not in the past.
-        let sec = i32::try_from(stamp.sec).unwrap_or(if stamp.sec < 0 { i32::MIN } else { i32::MAX });
-        out.extend_from_slice(&sec.to_ne_bytes());
-        out.extend_from_slice(&(stamp.nsec / 1000).to_ne_bytes());
+        (stamp.sec.clamp(i32::MIN.into(), i32::MAX.into()), i64::from(stamp.nsec / 1000))
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "as documented")]
+    fn header(sec: i64, fraction: i64, flags: u32, nparams: i32) -> [u8; 16] {
+        join([(sec as i32).to_ne_bytes(), (fraction as i32).to_ne_bytes(), flags.to_ne_bytes(), nparams.to_ne_bytes()])
     }
 
     fn get_stamp(bytes: &[u8]) -> Option<Stamp> {
@@ -69,10 +67,17 @@ impl Resolution for LowRes {
 impl Resolution for HighRes {
     const TYPE: ValueType = ValueType::HighResEvent;
     const RECORD_HEADER: usize = 24;
+    type Header = [u8; 24];
 
-    fn put_stamp(out: &mut Vec<u8>, stamp: Stamp) {
-        out.extend_from_slice(&stamp.sec.to_ne_bytes());
-        out.extend_from_slice(&i64::from(stamp.nsec).to_ne_bytes());
+    #[inline]
+    fn time(stamp: Stamp) -> (i64, i64) {
+        (stamp.sec, stamp.nsec.into())
+    }
+
+    #[inline]
+    fn header(sec: i64, fraction: i64, flags: u32, nparams: i32) -> [u8; 24] {
+        let ([a, b], [c, d]) = (split(sec.to_ne_bytes()), split(fraction.to_ne_bytes()));
+        join([a, b, c, d, flags.to_ne_bytes(), nparams.to_ne_bytes()])
     }
 
     fn get_stamp(bytes: &[u8]) -> Option<Stamp> {
@@ -80,6 +85,15 @@ impl Resolution for HighRes {
         let nsec = i64::from_ne_bytes(*bytes.get(8..)?.first_chunk()?);
         Some(Stamp { sec, nsec: u32::try_from(nsec).ok().filter(|n| *n < 1_000_000_000)? })
     }
+}
+
+/// The bytes of some words of one size, in their order.
+#[inline]
+fn join<const N: usize, const WORDS: usize, const ALL: usize>(words: [[u8; N]; WORDS]) -> [u8; ALL] {
+    const { assert!(N * WORDS == ALL) };
+    let mut all = [0; ALL];
+    all.copy_from_slice(words.as_flattened());
+    all
 }
 
 /// The word `length | type << 24` that begins arrays and follows a parameter's PMID. `length` must be below 2^24.
@@ -92,13 +106,45 @@ pub(super) const fn padded(len: usize) -> usize {
     len.next_multiple_of(4)
 }
 
-/// Writes one parameter: header, value, zeroed padding. `value` must be shorter than [`ARRAY_MAX`] − 4.
-pub(super) fn put_param(out: &mut Vec<u8>, pmid: u32, ty: ValueType, value: &[u8]) {
-    debug_assert!(value.len() <= ARRAY_MAX - 4);
+/// `ep_pmid` and the word of length and type for a value of `len` bytes, which must be below [`ARRAY_MAX`] − 4.
+#[inline]
+fn param_header(pmid: u32, ty: ValueType, len: usize) -> [u8; PARAM_HEADER] {
+    debug_assert!(len <= ARRAY_MAX - 4);
     #[expect(clippy::cast_possible_truncation, reason = "the caller has checked against ARRAY_MAX")]
-    let ep_len = value.len() as u32 + 4;
-    out.extend_from_slice(&pmid.to_ne_bytes());
-    out.extend_from_slice(&length_word(ep_len, ty).to_ne_bytes());
+    let word = length_word(len as u32 + 4, ty);
+    join([pmid.to_ne_bytes(), word.to_ne_bytes()])
+}
+
+/// A whole parameter whose value has 4 bytes. Values of fixed size are written with one copy: they are the common ones.
+#[inline]
+pub(super) fn param4(pmid: u32, ty: ValueType, value: [u8; 4]) -> [u8; 12] {
+    let [a, b] = split(param_header(pmid, ty, 4));
+    join([a, b, value])
+}
+
+/// A whole parameter whose value has 8 bytes.
+#[inline]
+pub(super) fn param8(pmid: u32, ty: ValueType, value: [u8; 8]) -> [u8; 16] {
+    join([param_header(pmid, ty, 8), value])
+}
+
+#[inline]
+fn split(bytes: [u8; 8]) -> [[u8; 4]; 2] {
+    let (mut a, mut b) = ([0; 4], [0; 4]);
+    a.copy_from_slice(bytes.split_at(4).0);
+    b.copy_from_slice(bytes.split_at(4).1);
+    [a, b]
+}
+
+/// Room that [`put_bytes`] needs beyond the padded value: the padding is written as a whole word and cut.
+pub(super) const SLACK: usize = 4;
+
+/// Writes a parameter of any length: header, value, zeroed padding. `value` must be shorter than [`ARRAY_MAX`] − 4.
+#[inline]
+pub(super) fn put_bytes(out: &mut Vec<u8>, pmid: u32, ty: ValueType, value: &[u8]) {
+    out.extend_from_slice(&param_header(pmid, ty, value.len()));
+    let end = out.len() + padded(value.len());
     out.extend_from_slice(value);
-    out.resize(out.len() + padded(value.len()) - value.len(), 0);
+    out.extend_from_slice(&[0; SLACK]);
+    out.truncate(end);
 }

@@ -10,12 +10,13 @@ mod batch;
 mod check;
 mod client;
 mod layout;
+mod ring;
 mod stream;
 
-pub use array::{Array, ArrayError};
-pub use batch::Batch;
+pub use array::{Array, ArrayError, Mark};
+pub use batch::{Batch, RECORD_MAX};
 pub use check::{CheckError, Parameter, Record, Records, Scalar, check};
-pub use client::{Caps, Delivery, Want};
+pub use client::{Ask, Caps, Delivery, Want};
 pub use layout::{ARRAY_MAX, HighRes, LowRes, Resolution};
 pub use stream::{Budget, Stream, StreamStats};
 

@@ -40,6 +40,8 @@ pub enum ValueType {
     F64 = 5,
     /// string
     Text = 6,
+    /// bytes of no further meaning: only in event records
+    Aggregate = 7,
     /// packed event records, microseconds
     Event = 9,
     /// packed event records, nanoseconds
@@ -58,6 +60,7 @@ impl ValueType {
             Self::F32 => "FLOAT",
             Self::F64 => "DOUBLE",
             Self::Text => "STRING",
+            Self::Aggregate => "AGGREGATE",
             Self::Event => "EVENT",
             Self::HighResEvent => "HIGHRES_EVENT",
         }

@@ -6,7 +6,7 @@ use super::profile::Profile;
 use super::result::Results;
 use super::state::State;
 use super::sys;
-use crate::events::{Caps, Delivery, Want};
+use crate::events::{Ask, Caps, Delivery, Want};
 use crate::model::{EventLeaf, Origin, Pmid, ValueType};
 use crate::sources::{PARAM_CLUSTER, SOURCES};
 use crate::store::{AgentCell, Peer, SelfStats, Stat, Store};
@@ -171,7 +171,8 @@ fn event(
             let delivery = scope.deliveries.entry(key).or_insert_with(|| {
                 let caps = Caps { records: if left == 0 { 0 } else { max }, bytes: STREAM_BYTES.min(left) };
                 let cluster = SOURCES.get(peer.source).map_or(0, |s| s.cluster + PARAM_CLUSTER);
-                stream.read(ctx, want, caps, Pmid::new(store.domain(), cluster, 0))
+                let lost = Pmid::new(store.domain(), cluster, 0);
+                stream.read(ctx, &Ask { want, caps, lost, filter: None })
             });
             let array = if leaf == EventLeaf::Records { &delivery.low } else { &delivery.high };
             if let Some(array) = array {

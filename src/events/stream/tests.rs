@@ -1,21 +1,27 @@
-use super::super::{Scalar, check};
+use super::super::{Caps, RECORD_MAX, Records, Scalar, Want, check};
 use super::*;
-use crate::model::ValueType;
+use crate::model::{Pmid, ValueType};
 use proptest::prelude::*;
 
 const CAPS: Caps = Caps { records: 1000, bytes: 1 << 20 };
 const BOTH: Want = Want { low: true, high: true };
 const LOST: Pmid = Pmid(99);
 
+fn ask(caps: Caps) -> Ask<'static> {
+    Ask { want: BOTH, caps, lost: LOST, filter: None }
+}
+
 /// Appends records whose only parameter is their sequence number, padded with `size` bytes of text.
 fn append(s: &Stream, from: u64, n: u64, size: usize) {
     let mut batch = Batch::default();
-    for seq in from..from + n {
-        batch.record(Stamp { sec: seq as i64, nsec: 1 }, POINT);
-        batch.number(Pmid(1), ValueType::U64, seq);
-        batch.text(Pmid(2), &"x".repeat(size));
-    }
+    (from..from + n).for_each(|seq| pack(&mut batch, seq, size));
     s.append(&mut batch);
+}
+
+fn pack(batch: &mut Batch, seq: u64, size: usize) {
+    batch.record(Stamp { sec: seq as i64, nsec: 1 }, POINT);
+    batch.number(Pmid(1), ValueType::U64, seq);
+    batch.text(Pmid(2), &"x".repeat(size));
 }
 
 /// The sequence numbers and the missed count that a delivery shows, checked to be the same in both resolutions.
@@ -48,13 +54,13 @@ fn seen(d: &Delivery) -> (Vec<u64>, u64) {
 fn each_client_sees_every_record_once() {
     let s = Stream::new(&Budget::new(1 << 20));
     append(&s, 0, 3, 5);
-    assert_eq!(seen(&s.read(1, BOTH, CAPS, LOST)), (vec![0, 1, 2], 0));
+    assert_eq!(seen(&s.read(1, &ask(CAPS))), (vec![0, 1, 2], 0));
     append(&s, 3, 2, 0);
-    assert_eq!(seen(&s.read(2, BOTH, CAPS, LOST)), (vec![0, 1, 2, 3, 4], 0));
-    assert_eq!(seen(&s.read(1, BOTH, CAPS, LOST)), (vec![3, 4], 0));
-    assert_eq!(seen(&s.read(1, BOTH, CAPS, LOST)), (vec![], 0));
+    assert_eq!(seen(&s.read(2, &ask(CAPS))), (vec![0, 1, 2, 3, 4], 0));
+    assert_eq!(seen(&s.read(1, &ask(CAPS))), (vec![3, 4], 0));
+    assert_eq!(seen(&s.read(1, &ask(CAPS))), (vec![], 0));
     s.forget(1);
-    assert_eq!(seen(&s.read(1, BOTH, CAPS, LOST)).0.len(), 5);
+    assert_eq!(seen(&s.read(1, &ask(CAPS))).0.len(), 5);
     assert_eq!(s.stats().clients, 2);
 }
 
@@ -63,22 +69,61 @@ fn a_delivery_stops_at_its_caps_and_goes_on_with_the_next() {
     let s = Stream::new(&Budget::new(1 << 20));
     append(&s, 0, 10, 100);
     let three = Caps { records: 3, bytes: 1 << 20 };
-    assert_eq!(seen(&s.read(1, BOTH, three, LOST)).0, vec![0, 1, 2]);
+    assert_eq!(seen(&s.read(1, &ask(three))).0, vec![0, 1, 2]);
     let bytes = Caps { records: 100, bytes: 400 };
-    assert_eq!(seen(&s.read(1, BOTH, bytes, LOST)).0, vec![3, 4]);
+    assert_eq!(seen(&s.read(1, &ask(bytes))).0, vec![3, 4]);
     let tiny = Caps { records: 100, bytes: 1 };
-    assert_eq!(seen(&s.read(1, BOTH, tiny, LOST)).0, vec![5]);
+    assert_eq!(seen(&s.read(1, &ask(tiny))).0, vec![5]);
 }
 
 #[test]
-fn a_record_that_no_fetch_could_carry_is_counted_as_missed() {
+fn a_record_larger_than_a_delivery_is_cut_and_one_larger_than_the_memory_is_missed() {
+    let s = Stream::new(&Budget::new(4 << 20));
+    append(&s, 0, 1, 0);
+    seen(&s.read(1, &ask(CAPS)));
+    append(&s, 1, 1, 3 * RECORD_MAX);
+    append(&s, 2, 1, 0);
+    let d = s.read(1, &ask(CAPS));
+    assert_eq!(seen(&d), (vec![1, 2], 0));
+    assert!(d.high.is_some_and(|a| a.len() < RECORD_MAX + 200));
+    assert_eq!((s.stats().count, s.stats().lost, s.stats().truncated), (3, 0, 1));
+
     let s = Stream::new(&Budget::new(1 << 20));
     append(&s, 0, 1, 0);
-    seen(&s.read(1, BOTH, CAPS, LOST));
-    append(&s, 1, 1, RECORD_MAX);
-    append(&s, 2, 1, 0);
-    assert_eq!(seen(&s.read(1, BOTH, CAPS, LOST)), (vec![2], 1));
-    assert_eq!((s.stats().count, s.stats().lost), (3, 1));
+    seen(&s.read(1, &ask(CAPS)));
+    let mut batch = Batch::default();
+    for (seq, size) in [(1, 10), (2, RECORD_MAX), (3, 10)] {
+        pack(&mut batch, seq, size);
+    }
+    // Twice 512 KiB are more than the 512 KiB that this stream may hold.
+    s.budget.set_limit(512 << 10);
+    s.append(&mut batch);
+    assert_eq!(seen(&s.read(1, &ask(CAPS))), (vec![3], 2));
+    assert_eq!((s.stats().count, s.stats().lost), (4, 2));
+}
+
+#[test]
+fn a_filtered_record_is_neither_delivered_nor_missed() {
+    let s = Stream::new(&Budget::new(20 << 10));
+    let odd = |record: &[u8]| {
+        let record = Records::<HighRes>::packed(record).next().expect("one").expect("sound");
+        matches!(record.params[0].value, Scalar::U64(n) if n % 2 == 1)
+    };
+    let filtered = |records| Ask { filter: Some(&odd), ..ask(Caps { records, bytes: 1 << 20 }) };
+    append(&s, 0, 10, 30);
+    assert_eq!(seen(&s.read(1, &filtered(100))), (vec![1, 3, 5, 7, 9], 0));
+    assert_eq!(seen(&s.read(1, &filtered(100))), (vec![], 0));
+    assert_eq!(seen(&s.read(2, &filtered(2))), (vec![1, 3], 0));
+    assert_eq!(seen(&s.read(2, &filtered(0))), (vec![], 0));
+    assert_eq!(seen(&s.read(2, &ask(CAPS))), (vec![4, 5, 6, 7, 8, 9], 0));
+    // The ring goes round: records in two pieces are seen whole, and what was dropped unseen is missed.
+    append(&s, 10, 1000, 30);
+    let (seqs, missed) = seen(&s.read(1, &filtered(1000)));
+    assert_eq!(missed, 1010 - 10 - seqs.len() as u64 * 2);
+    assert!(seqs.iter().all(|n| n % 2 == 1) && seqs.last() == Some(&1009));
+    // Bytes count what is delivered, not what is looked at.
+    let bytes = Ask { filter: Some(&odd), ..ask(Caps { records: 100, bytes: 200 }) };
+    assert_eq!(seen(&s.read(3, &bytes)).0.len(), 2);
 }
 
 #[test]
@@ -127,7 +172,7 @@ proptest! {
                 Step::Trim => s.trim(),
                 Step::Forget(c) => { s.forget(c); expected.remove(&c); }
                 Step::Read(c, records, bytes) => {
-                    let d = s.read(c, BOTH, Caps { records, bytes }, LOST);
+                    let d = s.read(c, &ask(Caps { records, bytes }));
                     let (seqs, missed) = seen(&d);
                     let cursor = expected.get(&c).copied();
                     if let Some(first) = seqs.first() {
