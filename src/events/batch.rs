@@ -155,6 +155,9 @@ mod tests {
         assert_eq!((records[0].params.len(), records[1].params.len(), batch.truncated), (1, 2, 2));
         assert_eq!(records[1].params[1].value, Scalar::U32(8));
         let low: Vec<_> = Records::<LowRes>::packed(&batch.low).collect::<Result<_, _>>().expect("sound");
-        assert_eq!(low.iter().map(|r| r.params.clone()).collect::<Vec<_>>(), records.iter().map(|r| r.params.clone()).collect::<Vec<_>>());
+        assert_eq!(
+            low.iter().map(|r| r.params.clone()).collect::<Vec<_>>(),
+            records.iter().map(|r| r.params.clone()).collect::<Vec<_>>()
+        );
     }
 }

@@ -2,6 +2,9 @@
 //! `pmEventArray` and `pmHighResEventArray` (shared specs/pcp-events.md section 1), checked against libpcp's own decoder in
 //! the integration tests.
 //!
+//! [`Array`] is `pmdaEventNewArray` and its calls; [`Queues`] is `pmdaEventNewQueue` and its calls, with queues of raw events
+//! that are decoded for each client. What the PMDA itself uses is faster:
+//!
 //! A producer packs records into a [`Batch`] and appends it to a [`Stream`]; a client context reads each record once, as a
 //! header and a copy of bytes that were packed when the record was made. Loss is arithmetic on sequence numbers.
 
@@ -10,6 +13,8 @@ mod batch;
 mod check;
 mod client;
 mod layout;
+mod queue;
+mod queues;
 mod ring;
 mod stream;
 
@@ -18,6 +23,8 @@ pub use batch::{Batch, RECORD_MAX};
 pub use check::{CheckError, Parameter, Record, Records, Scalar, check};
 pub use client::{Ask, Caps, Delivery, Want};
 pub use layout::{ARRAY_MAX, HighRes, LowRes, Resolution};
+pub use queue::{Event, QueueFilter};
+pub use queues::{Fetch, Fetched, QueueError, Queues};
 pub use stream::{Budget, Stream, StreamStats};
 
 /// Record flags with PCP's numbers (`PM_EVENT_FLAG_*`).
