@@ -62,17 +62,13 @@ impl Batch {
     /// Nothing is added without a record, or for a type that is not numeric.
     #[inline]
     pub fn number(&mut self, pmid: Pmid, ty: ValueType, bits: u64) {
+        #[expect(clippy::cast_possible_truncation, reason = "cells of 32-bit types hold 32 bits")]
         match ty {
-            #[expect(clippy::cast_possible_truncation, reason = "cells of 32-bit types hold 32 bits")]
-            ValueType::I32 | ValueType::U32 | ValueType::F32 => {
-                if self.begin(12).is_some() {
-                    self.bytes.extend_from_slice(&param4(pmid.0, ty, (bits as u32).to_ne_bytes()));
-                }
+            ValueType::I32 | ValueType::U32 | ValueType::F32 if self.begin(12).is_some() => {
+                self.bytes.extend_from_slice(&param4(pmid.0, ty, (bits as u32).to_ne_bytes()));
             }
-            ValueType::I64 | ValueType::U64 | ValueType::F64 => {
-                if self.begin(16).is_some() {
-                    self.bytes.extend_from_slice(&param8(pmid.0, ty, bits.to_ne_bytes()));
-                }
+            ValueType::I64 | ValueType::U64 | ValueType::F64 if self.begin(16).is_some() => {
+                self.bytes.extend_from_slice(&param8(pmid.0, ty, bits.to_ne_bytes()));
             }
             _ => {}
         }
@@ -108,7 +104,8 @@ impl Batch {
         if room > 0 {
             self.truncated += 1;
         }
-        text.split_at(text.floor_char_boundary(room)).0
+        let end = (0..=room.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or_default();
+        text.split_at(end).0
     }
 
     /// Writes the parameter counts into the headers and makes the low-resolution bytes; both are final afterwards.

@@ -20,6 +20,9 @@ pub struct Caps {
     pub bytes: usize,
 }
 
+/// Looks at a packed high-resolution record.
+pub type Keep<'a> = &'a dyn Fn(&[u8]) -> bool;
+
 /// What a client asks of a stream.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
@@ -30,7 +33,7 @@ pub struct Ask<'a> {
     /// PMID of the parameter that tells of loss in high-resolution arrays.
     pub lost: Pmid,
     /// `true` for records (packed, high resolution) that this client wants; all, if there is none.
-    pub filter: Option<&'a dyn Fn(&[u8]) -> bool>,
+    pub filter: Option<Keep<'a>>,
 }
 
 /// One client's new records as finished arrays.

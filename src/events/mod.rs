@@ -21,10 +21,10 @@ mod stream;
 pub use array::{Array, ArrayError, Mark};
 pub use batch::{Batch, RECORD_MAX};
 pub use check::{CheckError, Parameter, Record, Records, Scalar, check};
-pub use client::{Ask, Caps, Delivery, Want};
+pub use client::{Ask, Caps, Delivery, Keep, Want};
 pub use layout::{ARRAY_MAX, HighRes, LowRes, Resolution};
 pub use queue::{Event, QueueFilter};
-pub use queues::{Fetch, Fetched, QueueError, Queues};
+pub use queues::{Ended, Fetch, Fetched, QueueError, Queues};
 pub use stream::{Budget, Stream, StreamStats};
 
 /// Record flags with PCP's numbers (`PM_EVENT_FLAG_*`).

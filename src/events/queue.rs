@@ -86,13 +86,14 @@ impl<T> Queue<T> {
     pub(super) fn append(&mut self, data: &[u8], time: T) {
         self.count += 1;
         self.bytes += data.len() as u64;
-        let large = data.len() > self.max_memory;
-        while !large && self.memory + data.len() > self.max_memory && !self.events.is_empty() {
+        let bytes = data.len();
+        let large = bytes > self.max_memory;
+        while !large && self.memory + bytes > self.max_memory && !self.events.is_empty() {
             self.drop_first();
         }
         if self.clients() > 0 {
             let data = (!large).then(|| Box::from(data));
-            self.memory += data.as_ref().map_or(0, |d: &Box<[u8]>| d.len());
+            self.memory += if large { 0 } else { bytes };
             self.events.push_back(Arc::new(Event { time, data }));
         }
     }
@@ -140,11 +141,11 @@ impl<T> Queue<T> {
         }
     }
 
-    /// A client has ended; `true` when the queue may go too.
-    pub(super) fn leave(&mut self, context: i32) -> bool {
-        self.readers.remove(&context);
+    /// A client has ended; its filter, and `true` when the queue may go too.
+    pub(super) fn leave(&mut self, context: i32) -> Option<(Option<QueueFilter>, bool)> {
+        let reader = self.readers.remove(&context)?;
         self.give_up();
-        self.shutdown && self.active().next().is_none()
+        Some((reader.filter, self.shutdown && self.active().next().is_none()))
     }
 
     /// No more clients are expected; `true` when there are none and the queue may go.

@@ -47,6 +47,15 @@ pub struct Fetched {
     pub missed: u64,
 }
 
+/// What went with a client.
+#[derive(Default)]
+pub struct Ended {
+    /// Handles of queues that are no more.
+    pub queues: Vec<usize>,
+    /// Its filters.
+    pub filters: Vec<QueueFilter>,
+}
+
 impl<T> Default for Queues<T> {
     fn default() -> Self {
         Self { queues: Vec::new(), clients: Vec::new() }
@@ -175,20 +184,21 @@ impl<T> Queues<T> {
         }
     }
 
-    /// A client context ends: its filters are dropped, events that only it had not seen are given up. Returns the handles
-    /// of queues that went with it.
-    pub fn end_client(&mut self, context: i32) -> Vec<usize> {
+    /// A client context ends: events that only it had not seen are given up, and queues that waited for it to shut down.
+    pub fn end_client(&mut self, context: i32) -> Ended {
         if let Some(place) = self.clients.iter_mut().find(|c| **c == Some(context)) {
             *place = None;
         }
-        let mut gone = Vec::new();
+        let mut ended = Ended::default();
         for (handle, place) in self.queues.iter_mut().enumerate() {
-            if place.as_mut().is_some_and(|q| q.readers.contains_key(&context) && q.leave(context)) {
+            let Some((filter, gone)) = place.as_mut().and_then(|q| q.leave(context)) else { continue };
+            ended.filters.extend(filter);
+            if gone {
                 *place = None;
-                gone.push(handle);
+                ended.queues.push(handle);
             }
         }
-        gone
+        ended
     }
 
     /// Number of client contexts.

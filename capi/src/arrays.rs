@@ -1,0 +1,248 @@
+//! pmdaEventNewArray(3) and its high-resolution forms.
+#![allow(non_snake_case, reason = "names of C")]
+
+use crate::ctypes::{AtomValue, EINVAL, PM_ERR_CONV, PM_ERR_TYPE, array_status, guard};
+use crate::table::{self, Kind};
+use pmdaapm::events::{HighRes, LowRes, flags};
+use pmdaapm::model::Pmid;
+use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::ptr::null_mut;
+
+const PM_VAL_HDR_SIZE: usize = 4;
+
+// The calls that build arrays have no path that panics: they cost less than a place to catch it would.
+
+#[inline(always)]
+fn add_record<K: Kind>(handle: c_int, time: Option<(i64, i64)>, flags: c_int) -> c_int {
+    table::with::<K>(handle, |array| {
+        let flags = flags.cast_unsigned();
+        if flags & flags::MISSED != 0 {
+            return PM_ERR_CONV;
+        }
+        time.map_or(EINVAL, |(sec, fraction)| array_status(array.add_record_at(sec, fraction, flags)))
+    })
+}
+
+#[inline(always)]
+fn add_missed<K: Kind>(handle: c_int, time: Option<(i64, i64)>, missed: c_int) -> c_int {
+    table::with::<K>(handle, |array| {
+        time.map_or(EINVAL, |(sec, fraction)| array_status(array.add_missed_at(sec, fraction, missed)))
+    })
+}
+
+/// # Safety
+/// `value` points to a `pmAtomValue` whose member for `ty` is set, or is null.
+#[inline(always)]
+unsafe fn add_param<K: Kind>(handle: c_int, pmid: c_uint, ty: c_int, value: *mut AtomValue) -> c_int {
+    // Only the member in use is read: the others may not be initialised.
+    macro_rules! member {
+        ($name:ident) => {
+            // SAFETY: not null, so a pmAtomValue whose member for the type is set, by contract of the caller.
+            unsafe { (*value).$name }
+        };
+    }
+    table::with::<K>(handle, |array| {
+        let pmid = Pmid(pmid);
+        if value.is_null() {
+            return EINVAL;
+        }
+        array_status(match ty {
+            0 => array.add_i32(pmid, member!(l)),
+            1 => array.add_u32(pmid, member!(ul)),
+            2 => array.add_i64(pmid, member!(ll)),
+            3 => array.add_u64(pmid, member!(ull)),
+            4 => array.add_f32(pmid, member!(f)),
+            5 => array.add_f64(pmid, member!(d)),
+            6 => {
+                let text = member!(cp);
+                if text.is_null() {
+                    return EINVAL;
+                }
+                // SAFETY: a C string by contract of the caller, which does not change it during the call.
+                array.add_text(pmid, unsafe { CStr::from_ptr(text) }.to_bytes())
+            }
+            7 => {
+                let block = member!(vbp);
+                // SAFETY: a pmValueBlock by contract of the caller, or null.
+                let Some(bytes) = (unsafe { block_bytes(block) }) else { return EINVAL };
+                array.add_aggregate(pmid, bytes)
+            }
+            _ => return PM_ERR_TYPE,
+        })
+    })
+}
+
+/// The bytes of a `pmValueBlock`: a word of length (24 bits, itself included) and type (8), then the bytes.
+///
+/// # Safety
+/// `block` is null or points to a `pmValueBlock` that stays as it is as long as the bytes are used.
+unsafe fn block_bytes<'b>(block: *const c_void) -> Option<&'b [u8]> {
+    if block.is_null() {
+        return None;
+    }
+    // SAFETY: a pmValueBlock begins with this word.
+    let word = unsafe { block.cast::<u32>().read_unaligned() };
+    let length = if cfg!(target_endian = "little") { word & 0x00ff_ffff } else { word >> 8 };
+    let len = (length as usize).checked_sub(PM_VAL_HDR_SIZE)?;
+    // SAFETY: `vlen` counts the word and the bytes behind it.
+    let start = unsafe { block.cast::<u8>().add(PM_VAL_HDR_SIZE) };
+    // SAFETY: as above.
+    Some(unsafe { std::slice::from_raw_parts(start, len) })
+}
+
+fn reset<K: Kind>(handle: c_int) -> c_int {
+    guard(|| table::with_any(handle, table::reset::<K>).map_or_else(|e| e, |()| 0))
+}
+
+/// Memory from malloc(3) is aligned for every C type, and an array never moves before it is changed.
+fn address<K: Kind>(handle: c_int) -> *mut c_void {
+    let mut found = null_mut();
+    guard(|| {
+        table::with::<K>(handle, |array| {
+            found = array.bytes().as_ptr().cast_mut().cast();
+            0
+        })
+    });
+    found
+}
+
+/// # Safety
+/// `time` is null or points to a `struct timeval`.
+unsafe fn micro(time: *const libc::timeval) -> Option<(i64, i64)> {
+    // SAFETY: by contract.
+    unsafe { time.as_ref() }.map(|t| (t.tv_sec, t.tv_usec))
+}
+
+/// # Safety
+/// `time` is null or points to a `struct timespec`.
+unsafe fn nano(time: *const libc::timespec) -> Option<(i64, i64)> {
+    // SAFETY: by contract.
+    unsafe { time.as_ref() }.map(|t| (t.tv_sec, t.tv_nsec))
+}
+
+/// A new array; its handle (≥ 0) or -ENOMEM.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventNewArray() -> c_int {
+    guard(table::create::<LowRes>)
+}
+
+/// A new array; its handle (≥ 0) or -ENOMEM.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventNewHighResArray() -> c_int {
+    guard(table::create::<HighRes>)
+}
+
+/// Removes all records, keeps the memory; 0 or `PM_ERR_NOCONTEXT`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventResetArray(handle: c_int) -> c_int {
+    reset::<LowRes>(handle)
+}
+
+/// Removes all records, keeps the memory; 0 or `PM_ERR_NOCONTEXT`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventResetHighResArray(handle: c_int) -> c_int {
+    reset::<HighRes>(handle)
+}
+
+/// Frees an array; 0 or `PM_ERR_NOCONTEXT`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventReleaseArray(handle: c_int) -> c_int {
+    guard(|| table::release(handle))
+}
+
+/// Frees an array; 0 or `PM_ERR_NOCONTEXT`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventReleaseHighResArray(handle: c_int) -> c_int {
+    guard(|| table::release(handle))
+}
+
+/// Begins a record; 0, `PM_ERR_NOCONTEXT`, `PM_ERR_CONV` for the MISSED flag, `PM_ERR_TOOBIG`, -EINVAL without a time or when
+/// the array has high-resolution records.
+///
+/// # Safety
+/// `time` is null or points to a `struct timeval`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventAddRecord(handle: c_int, time: *mut libc::timeval, flags: c_int) -> c_int {
+    // SAFETY: by contract.
+    add_record::<LowRes>(handle, unsafe { micro(time) }, flags)
+}
+
+/// Begins a record; as [`pmdaEventAddRecord`].
+///
+/// # Safety
+/// `time` is null or points to a `struct timespec`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventAddHighResRecord(handle: c_int, time: *mut libc::timespec, flags: c_int) -> c_int {
+    // SAFETY: by contract.
+    add_record::<HighRes>(handle, unsafe { nano(time) }, flags)
+}
+
+/// Adds a MISSED record; 0, `PM_ERR_NOCONTEXT`, `PM_ERR_TOOBIG`, -EINVAL without a time, for a negative count or when the
+/// array has high-resolution records.
+///
+/// # Safety
+/// `time` is null or points to a `struct timeval`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventAddMissedRecord(handle: c_int, time: *mut libc::timeval, missed: c_int) -> c_int {
+    // SAFETY: by contract.
+    add_missed::<LowRes>(handle, unsafe { micro(time) }, missed)
+}
+
+/// Adds a MISSED record; as [`pmdaEventAddMissedRecord`]. Seconds keep their 64 bits.
+///
+/// # Safety
+/// `time` is null or points to a `struct timespec`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(handle: c_int, time: *mut libc::timespec, missed: c_int) -> c_int {
+    // SAFETY: by contract.
+    add_missed::<HighRes>(handle, unsafe { nano(time) }, missed)
+}
+
+/// Adds a parameter to the record begun last; 0, `PM_ERR_NOCONTEXT`, `PM_ERR_TYPE`, `PM_ERR_TOOBIG`, -EINVAL without a record,
+/// behind a MISSED record, for a null pointer, an aggregate shorter than its header, or an array of the other resolution.
+///
+/// # Safety
+/// `value` is null or points to a `pmAtomValue` whose member for `ty` is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventAddParam(handle: c_int, pmid: c_uint, ty: c_int, value: *mut AtomValue) -> c_int {
+    // SAFETY: by contract.
+    unsafe { add_param::<LowRes>(handle, pmid, ty, value) }
+}
+
+/// Adds a parameter; as [`pmdaEventAddParam`].
+///
+/// # Safety
+/// As [`pmdaEventAddParam`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventAddHighResParam(handle: c_int, pmid: c_uint, ty: c_int, value: *mut AtomValue) -> c_int {
+    // SAFETY: by contract.
+    unsafe { add_param::<HighRes>(handle, pmid, ty, value) }
+}
+
+/// The older name of [`pmdaEventAddHighResParam`].
+///
+/// # Safety
+/// As [`pmdaEventAddParam`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventHighResAddParam(handle: c_int, pmid: c_uint, ty: c_int, value: *mut AtomValue) -> c_int {
+    // SAFETY: by contract.
+    unsafe { add_param::<HighRes>(handle, pmid, ty, value) }
+}
+
+/// The finished `pmEventArray`, or null for a handle that is not in use or an array with high-resolution records.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventGetAddr(handle: c_int) -> *mut c_void {
+    address::<LowRes>(handle)
+}
+
+/// The finished `pmHighResEventArray`, or null for a handle that is not in use or an array with low-resolution records.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventGetHighResAddr(handle: c_int) -> *mut c_void {
+    address::<HighRes>(handle)
+}
+
+/// The older name of [`pmdaEventGetHighResAddr`].
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventHighResGetAddr(handle: c_int) -> *mut c_void {
+    address::<HighRes>(handle)
+}

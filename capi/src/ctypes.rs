@@ -1,0 +1,77 @@
+//! The C types and status codes of pcp/pmapi.h and pcp/pmda.h that the calls use, written out so that no PCP header is
+//! needed to build (sizes and values: specs/pcp-events.md section 1).
+
+use pmdaapm::events::{ArrayError, QueueError};
+use std::ffi::{c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// `pmAtomValue`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union AtomValue {
+    /// 32-bit signed
+    pub l: i32,
+    /// 32-bit unsigned
+    pub ul: u32,
+    /// 64-bit signed
+    pub ll: i64,
+    /// 64-bit unsigned
+    pub ull: u64,
+    /// 32-bit float
+    pub f: f32,
+    /// 64-bit float
+    pub d: f64,
+    /// string
+    pub cp: *mut c_char,
+    /// aggregate, event array
+    pub vbp: *mut c_void,
+}
+
+impl std::fmt::Debug for AtomValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("pmAtomValue")
+    }
+}
+
+/// `pmdaEventDecodeCallBack`: array, event, its size, its time, the caller's data; records added, or a negative status.
+pub type Decode = unsafe extern "C" fn(c_int, *mut c_void, usize, *mut libc::timeval, *mut c_void) -> c_int;
+/// As [`Decode`] with nanoseconds, for `pmdaEventQueueHighResRecords`.
+pub type HighResDecode = unsafe extern "C" fn(c_int, *mut c_void, usize, *mut libc::timespec, *mut c_void) -> c_int;
+/// `pmdaEventApplyFilterCallBack`: filter, event, its size; 0 keeps the event.
+pub type ApplyFilter = unsafe extern "C" fn(*mut c_void, *mut c_void, usize) -> c_int;
+/// `pmdaEventReleaseFilterCallBack`
+pub type ReleaseFilter = unsafe extern "C" fn(*mut c_void);
+
+pub(crate) const PMDA_FETCH_NOVALUES: c_int = 0;
+pub(crate) const PMDA_FETCH_STATIC: c_int = 1;
+
+pub(crate) const PM_ERR_GENERIC: c_int = -12345;
+pub(crate) const PM_ERR_CONV: c_int = -12362;
+pub(crate) const PM_ERR_NOCONTEXT: c_int = -12376;
+pub(crate) const PM_ERR_TYPE: c_int = -12397;
+pub(crate) const PM_ERR_TOOBIG: c_int = -12444;
+
+/// An argument or an order of calls that libpcp_pmda would corrupt memory with.
+pub(crate) const EINVAL: c_int = -libc::EINVAL;
+
+pub(crate) fn array_status(result: Result<(), ArrayError>) -> c_int {
+    match result {
+        Ok(()) => 0,
+        Err(ArrayError::TooBig) => PM_ERR_TOOBIG,
+        Err(ArrayError::NoRecord | ArrayError::Invalid) => EINVAL,
+        Err(ArrayError::NoMemory) => -libc::ENOMEM,
+    }
+}
+
+pub(crate) const fn queue_status(error: QueueError) -> c_int {
+    match error {
+        QueueError::Invalid => EINVAL,
+        QueueError::Exists => -libc::EEXIST,
+        QueueError::NotFound => -libc::ESRCH,
+    }
+}
+
+/// No panic crosses into C.
+pub(crate) fn guard(f: impl FnOnce() -> c_int) -> c_int {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or(PM_ERR_GENERIC)
+}

@@ -1,0 +1,46 @@
+//! A place for one array, with a lock that costs nothing while the process has one thread, which is what most PMDAs are.
+
+use std::cell::UnsafeCell;
+use std::sync::{Mutex, PoisonError};
+
+/// A value behind a lock of its own.
+#[derive(Debug)]
+pub(crate) struct Slot<V> {
+    lock: Mutex<()>,
+    value: UnsafeCell<Option<V>>,
+}
+
+// SAFETY: the value is only reached through `with`, which lets one thread in at a time.
+unsafe impl<V: Send> Sync for Slot<V> {}
+
+#[cfg(target_env = "gnu")]
+fn single_threaded() -> bool {
+    unsafe extern "C" {
+        /// glibc ≥ 2.32, sys/single_threaded.h: non-zero only while the process has one thread.
+        static __libc_single_threaded: std::ffi::c_char;
+    }
+    // SAFETY: glibc defines it; while other threads exist it is 0 and stays 0, so a plain read is enough. It is read as
+    // volatile since it changes behind the compiler's back.
+    unsafe { (&raw const __libc_single_threaded).read_volatile() != 0 }
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn single_threaded() -> bool {
+    false
+}
+
+impl<V> Slot<V> {
+    pub(crate) const fn empty() -> Self {
+        Self { lock: Mutex::new(()), value: UnsafeCell::new(None) }
+    }
+
+    /// Runs `f` on the value. `f` is ours: it neither calls back into C nor starts a thread.
+    #[inline(always)]
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Option<V>) -> R) -> R {
+        let _held = if single_threaded() { None } else { Some(self.lock.lock().unwrap_or_else(PoisonError::into_inner)) };
+        // SAFETY: either the lock is held, or no other thread exists and none can begin before `f` returns; `f` does not come
+        // back here for the same slot.
+        let value = unsafe { &mut *self.value.get() };
+        f(value)
+    }
+}

@@ -1,0 +1,156 @@
+//! Handles to arrays: the lowest free number, as in C, found without a lock.
+
+use crate::ctypes::{EINVAL, PM_ERR_NOCONTEXT};
+use crate::slot::Slot;
+use pmdaapm::events::{Array, HighRes, LowRes, Resolution};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ffi::c_int;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Memory that a new array has, as in C.
+const FIRST: usize = 508;
+/// Slots of the first chunk; each chunk has twice as many as the one before, so that slots never move.
+const CHUNK: usize = 64;
+/// Chunks in all: 2^26 arrays.
+const CHUNKS: usize = 20;
+
+/// The slots of the first chunk are always there: few PMDAs need more.
+static FIRST_SLOTS: [Slot<Any>; CHUNK] = [const { Slot::empty() }; CHUNK];
+static SLOTS: [OnceLock<Box<[Slot<Any>]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
+static FREE: Mutex<Free> = Mutex::new(Free { used: 0, freed: BinaryHeap::new() });
+
+/// Numbers that are not in use: `freed`, and all from `used` on.
+struct Free {
+    used: usize,
+    freed: BinaryHeap<Reverse<usize>>,
+}
+
+/// An array of either resolution.
+#[derive(Debug)]
+pub(crate) enum Any {
+    Low(Array<LowRes>),
+    High(Array<HighRes>),
+}
+
+/// The two resolutions, as kinds of an [`Any`].
+pub(crate) trait Kind: Resolution + Sized {
+    fn wrap(array: Array<Self>) -> Any;
+    fn get(any: &mut Any) -> Option<&mut Array<Self>>;
+}
+
+impl Kind for LowRes {
+    fn wrap(array: Array<Self>) -> Any {
+        Any::Low(array)
+    }
+
+    #[inline]
+    fn get(any: &mut Any) -> Option<&mut Array<Self>> {
+        if let Any::Low(array) = any { Some(array) } else { None }
+    }
+}
+
+impl Kind for HighRes {
+    fn wrap(array: Array<Self>) -> Any {
+        Any::High(array)
+    }
+
+    #[inline]
+    fn get(any: &mut Any) -> Option<&mut Array<Self>> {
+        if let Any::High(array) = any { Some(array) } else { None }
+    }
+}
+
+/// The array as one of resolution `K`. libpcp_pmda's arrays have no resolution until something is added: one without records
+/// becomes what it is used as.
+#[inline]
+pub(crate) fn as_kind<K: Kind>(any: &mut Any) -> Option<&mut Array<K>> {
+    if K::get(any).is_none() {
+        convert::<K>(any)?;
+    }
+    K::get(any)
+}
+
+#[cold]
+fn convert<K: Kind>(any: &mut Any) -> Option<()> {
+    let empty = match any {
+        Any::Low(a) => a.is_empty(),
+        Any::High(a) => a.is_empty(),
+    };
+    empty.then(|| reset::<K>(any))
+}
+
+/// Removes all records; what is added next is of resolution `K`.
+pub(crate) fn reset<K: Kind>(any: &mut Any) {
+    if let Some(array) = K::get(any) {
+        return array.reset();
+    }
+    let memory = match std::mem::replace(any, K::wrap(Array::over(Vec::new()))) {
+        Any::Low(a) => a.into_bytes(),
+        Any::High(a) => a.into_bytes(),
+    };
+    *any = K::wrap(Array::over(memory));
+}
+
+#[inline]
+fn slot(handle: c_int) -> Option<&'static Slot<Any>> {
+    // A negative handle is a very large number.
+    match FIRST_SLOTS.get(handle.cast_unsigned() as usize) {
+        None => later_slot(handle),
+        found => found,
+    }
+}
+
+#[cold]
+fn later_slot(handle: c_int) -> Option<&'static Slot<Any>> {
+    let n = usize::try_from(handle).ok()? + CHUNK;
+    let chunk = n.ilog2() - CHUNK.ilog2();
+    SLOTS.get(chunk as usize)?.get()?.get(n - (CHUNK << chunk))
+}
+
+/// A new array; its handle, or a negative status.
+pub(crate) fn create<K: Kind>() -> c_int {
+    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    let n = match free.freed.pop() {
+        Some(Reverse(n)) => n,
+        None => {
+            free.used += 1;
+            free.used - 1
+        }
+    };
+    drop(free);
+    let Ok(handle) = c_int::try_from(n) else { return -libc::ENOMEM };
+    let chunk = ((n + CHUNK).ilog2() - CHUNK.ilog2()) as usize;
+    let Some(place) = SLOTS.get(chunk) else { return -libc::ENOMEM };
+    if chunk > 0 {
+        place.get_or_init(|| (0..CHUNK << chunk).map(|_| Slot::empty()).collect());
+    }
+    let Some(slot) = slot(handle) else { return -libc::ENOMEM };
+    slot.with(|place| *place = Some(K::wrap(Array::with_capacity(FIRST))));
+    handle
+}
+
+/// Frees an array and its handle.
+pub(crate) fn release(handle: c_int) -> c_int {
+    let Some(array) = slot(handle).and_then(|s| s.with(Option::take)) else { return PM_ERR_NOCONTEXT };
+    drop(array);
+    let n = usize::try_from(handle).unwrap_or_default();
+    FREE.lock().unwrap_or_else(PoisonError::into_inner).freed.push(Reverse(n));
+    0
+}
+
+/// Runs `f` on an array, of whatever resolution.
+#[inline]
+pub(crate) fn with_any<T>(handle: c_int, f: impl FnOnce(&mut Any) -> T) -> Result<T, c_int> {
+    slot(handle).and_then(|s| s.with(|place| place.as_mut().map(f))).ok_or(PM_ERR_NOCONTEXT)
+}
+
+/// Runs `f` on an array of resolution `K`; the status for C. One that has records of the other resolution is refused.
+#[inline(always)]
+pub(crate) fn with<K: Kind>(handle: c_int, f: impl FnOnce(&mut Array<K>) -> c_int) -> c_int {
+    let Some(slot) = slot(handle) else { return PM_ERR_NOCONTEXT };
+    slot.with(|place| match place {
+        Some(any) => as_kind::<K>(any).map_or(EINVAL, f),
+        None => PM_ERR_NOCONTEXT,
+    })
+}
