@@ -3,7 +3,9 @@
 use crate::clock::now;
 use crate::config::Config;
 use crate::listen::{Signal, Supervisor};
+use crate::model::Rights;
 use crate::pcp::{self, Agent, Hooks, Log, Mode, Options, Wake};
+use crate::sources::SOURCES;
 use crate::store::{Stat, Store};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -108,6 +110,7 @@ fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Er
     store.on_change(move || on_change.wake());
 
     agent.init(&store)?;
+    pcp::set_rights(&rights(&config));
     // The hand-shake comes before any other thread is started: pmcd waits for it, and it uses standard input.
     agent.connect()?;
     let told = Arc::new(Told::default());
@@ -121,6 +124,10 @@ fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Er
     log::info!("stopping");
     supervisor.stop();
     Ok(())
+}
+
+fn rights(config: &Config) -> Rights {
+    config.rights(SOURCES.iter().map(|s| s.name))
 }
 
 /// Panics are counted and logged wherever they are caught afterwards: at the fence or by tokio.
@@ -185,6 +192,7 @@ impl Turns<'_> {
             log::warn!("{key} has changed: it takes effect when the PMDA is started again (run its Install, or restart pmcd)");
         }
         pcp::set_level(new.log.level);
+        pcp::set_rights(&rights(&new));
         self.store.set_limits(new.limits());
         self.store.budget.set_limit(usize::try_from(new.events.memory).unwrap_or(usize::MAX));
         self.supervisor.reconfigure(&new);

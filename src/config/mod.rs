@@ -1,13 +1,17 @@
 //! `apm.toml`: every key typed, bounded and with a unit; what is wrong is told with line, column and what is allowed.
 
+mod access;
 mod units;
 
+use crate::model::Rights;
 use crate::store::Limits;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use units::{bytes, count, period};
+use units::{count, period};
+
+pub use access::{Access, AllowKeys, Events};
 
 /// Why a configuration is not taken.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +42,8 @@ pub struct Config {
     pub mono: Mono,
     /// `[events]`
     pub events: Events,
+    /// `[access]`
+    pub access: Access,
     /// `[limits]`
     pub limits: LimitKeys,
     /// `[log]`
@@ -64,24 +70,6 @@ pub struct Mono {
 impl Default for Mono {
     fn default() -> Self {
         Self { listen: Some(SocketAddr::from(([127, 0, 0, 1], 8888))), files: vec![], select: vec![], probe: false }
-    }
-}
-
-/// `[events]`: event records.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Events {
-    /// Bytes of packed records kept for all streams together.
-    #[serde(deserialize_with = "bytes::<_, { 256 << 10 }, { 16 << 30 }>")]
-    pub memory: u64,
-    /// Most records of a stream in one fetch.
-    #[serde(deserialize_with = "count::<_, 1, 10_000>")]
-    pub max_records: u64,
-}
-
-impl Default for Events {
-    fn default() -> Self {
-        Self { memory: 32 << 20, max_records: 1000 }
     }
 }
 
@@ -171,6 +159,12 @@ impl Config {
         }
     }
 
+    /// Who may, for the sources of these names.
+    #[must_use]
+    pub fn rights<'s>(&self, sources: impl Iterator<Item = &'s str>) -> Rights {
+        access::rights(&self.events, &self.access, sources)
+    }
+
     /// Names of keys that differ and need a restart of the PMDA to take effect.
     #[must_use]
     pub fn needs_restart(&self, new: &Self) -> Vec<&'static str> {
@@ -238,6 +232,19 @@ mod tests {
                 assert!(message.contains(part), "{text:?} gave {message:?}, without {part:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_source_or_a_kind_of_request_has_its_own_rights_or_those_of_its_section() {
+        let c = Config::parse(
+            "[events]\nallow_uids=[5]\n[events.mono]\nallow_groups=['perf']\n[access]\nallow_users=['ann']\n[access.filter]\nallow_remote=true",
+        );
+        let rights = c.expect("sound").rights(["mono", "other"].into_iter());
+        assert_eq!(rights.events[0].groups, ["perf"]);
+        assert_eq!((&rights.events[0].uids[..], &rights.events[1].uids[..]), (&[][..], &[5][..]));
+        assert_eq!(rights.control.users, ["ann"]);
+        assert!(rights.filter.users.is_empty() && rights.filter.remote && !rights.control.remote);
+        assert!(error("[access.controll]\n").contains("unknown field `controll`"));
     }
 
     #[test]

@@ -167,6 +167,12 @@ pub enum EventLeaf {
     Clients,
     /// newest rows as CSV
     Table,
+    /// which records this client wants: text, storable
+    Filter,
+    /// the newest filter of this user that was refused
+    FilterError,
+    /// parameters cut or left out
+    Truncated,
 }
 
 /// Where the value of a metric is found when it is fetched.

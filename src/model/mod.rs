@@ -1,11 +1,13 @@
 //! Plain data that both sides of the store speak: what a source says (`Update`) and what PCP is told (`MetricDef`).
 //! Nothing here does I/O, reads a clock or knows a protocol.
 
+mod access;
 mod metric;
 mod stamp;
 mod update;
 mod value;
 
+pub use access::{Allow, Rights};
 pub use metric::{Area, EventKind, EventLeaf, MetricDef, MetricSpec, Origin, Pmid, Semantics, Units, ValueType};
 pub use stamp::{Now, Stamp};
 pub use update::{Control, ControlVerb, Identity, Update};

@@ -2,7 +2,7 @@
 //! the result to a status. Nothing else happens here.
 
 use super::profile::Profile;
-use super::state::{Credentials, with};
+use super::state::with;
 use super::{label, store, sys, text};
 use crate::store::Stat;
 use std::ffi::{c_char, c_int};
@@ -86,13 +86,8 @@ unsafe extern "C" fn pmstore(result: *mut sys::PmdaResult, ext: *mut sys::pmdaEx
     guard(|| {
         // SAFETY: libpcp_pmda passes its own state.
         let ctx = unsafe { (*ext).e_context };
-        for request in store::requests(result) {
-            let sts = with(|s| s.request(request, ctx)).unwrap_or(sys::PM_ERR_GENERIC);
-            if sts < 0 {
-                return sts;
-            }
-        }
-        0
+        let now = crate::clock::now().mono;
+        with(|s| s.store(store::requests(result), ctx, now)).unwrap_or(sys::PM_ERR_GENERIC)
     })
 }
 
@@ -116,10 +111,8 @@ unsafe extern "C" fn children(
 
 unsafe extern "C" fn attribute(ctx: c_int, key: c_int, value: *const c_char, _: c_int, _: *mut sys::pmdaExt) -> c_int {
     guard(|| {
-        if key == sys::PCP_ATTR_USERID {
-            let uid = text::to_string(value).and_then(|v| v.parse().ok());
-            with(|s| s.contexts.insert(ctx, Credentials { uid }));
-        }
+        let value = text::to_string(value);
+        with(|s| s.contexts.get(ctx).who.learn(key, value));
         0
     })
 }

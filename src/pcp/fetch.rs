@@ -1,16 +1,18 @@
 //! Values: one snapshot for each fetch PDU, of the instances that the client's profile asks for.
 
+use super::contexts::Contexts;
 use super::entries::{Entries, Row};
 use super::indom::Cache;
 use super::profile::Profile;
 use super::result::Results;
 use super::state::State;
 use super::sys;
-use crate::events::{Ask, Caps, Delivery, Want};
+use crate::events::{Ask, Caps, Delivery, Keep, Want};
 use crate::model::{EventLeaf, Origin, Pmid, ValueType};
 use crate::sources::{PARAM_CLUSTER, SOURCES};
 use crate::store::{AgentCell, Peer, SelfStats, Stat, Store};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::c_int;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +35,8 @@ pub(super) struct FetchScope {
     wants: HashMap<(usize, u8), Want>,
     /// Arrays of this PDU by source, event kind and instance: libpcp_pmda reads them when the answer is sent.
     deliveries: HashMap<(usize, u8, u32), Delivery>,
+    /// Sources whose records this client may not see.
+    hidden: HashSet<usize>,
     results: Results,
 }
 
@@ -51,6 +55,11 @@ impl FetchScope {
         }
     }
 
+    /// Whether this client may not see a metric: records and tables of some sources.
+    fn hides(&self, row: &Row) -> bool {
+        shows_records(row.origin) && row.source.is_some_and(|s| self.hidden.contains(&s))
+    }
+
     /// The answer has been sent. `true`: it was a large one.
     pub(super) fn release(&mut self) -> bool {
         let large = self.results.words() > LARGE_WORDS || self.bytes_left < FETCH_BYTES / 2;
@@ -65,22 +74,23 @@ impl State {
     pub(super) fn fetch(&mut self, pmids: &[u32], ctx: i32, profile: &Profile<'_>, now: Duration) -> *mut sys::PmdaResult {
         self.fetch.release();
         self.fetch.begin(&self.entries, pmids, ctx, now, &self.store);
+        self.hide(pmids, ctx, now);
         for pmid in pmids {
             self.fetch.results.set(*pmid);
             let otherwise = match self.entries.by_pmid(*pmid) {
                 None => sys::PM_ERR_PMID,
-                Some(row) => {
-                    match Entries::serial(row.area, row.source) {
-                        None => own(row, &self.store, &mut self.fetch),
-                        Some(serial) => {
-                            let indom = Cache::new(self.store.domain(), serial).indom();
-                            profile.visit(indom, self.domains.instances(serial), |inst, peer| {
-                                value(row, inst, peer, &self.entries, &self.store, &mut self.fetch);
-                            });
-                        }
+                Some(row) => match Entries::serial(row.area, row.source) {
+                    None => own(row, &self.store, &mut self.fetch),
+                    Some(_) if self.fetch.hides(row) => sys::PM_ERR_PERMISSION,
+                    Some(serial) => {
+                        let indom = Cache::new(self.store.domain(), serial).indom();
+                        let world = World { entries: &self.entries, store: &self.store, contexts: &self.contexts };
+                        profile.visit(indom, self.domains.instances(serial), |inst, peer| {
+                            value(row, inst, peer, &world, &mut self.fetch);
+                        });
+                        0
                     }
-                    0
-                }
+                },
             };
             self.fetch.results.end(otherwise);
         }
@@ -90,14 +100,40 @@ impl State {
     }
 }
 
+impl State {
+    /// Finds out which of the sources that `pmids` want records of are not for this client.
+    fn hide(&mut self, pmids: &[u32], ctx: i32, now: Duration) {
+        let rows = pmids.iter().filter_map(|pmid| self.entries.by_pmid(*pmid));
+        let sources: HashSet<usize> = rows.filter(|r| shows_records(r.origin)).filter_map(|r| r.source).collect();
+        self.fetch.hidden.clear();
+        if sources.is_empty() {
+            return;
+        }
+        let who = &mut self.contexts.get(ctx).who;
+        let hidden = sources.into_iter().filter(|s| !self.permits.events(*s).is_some_and(|p| p.holds(who, now)));
+        self.fetch.hidden.extend(hidden);
+        if let Some(source) = self.fetch.hidden.iter().next().and_then(|s| SOURCES.get(*s)) {
+            self.denied(ctx, &format!("see event records of {}", source.name), now);
+        }
+    }
+}
+
+const fn shows_records(origin: Origin) -> bool {
+    matches!(origin, Origin::Event(_, EventLeaf::Records | EventLeaf::HighResRecords | EventLeaf::Table))
+}
+
 /// `PM_IN_NULL`: the instance of metrics that have none.
 pub(super) const NO_INSTANCE: u32 = u32::MAX;
 
 /// A metric without instances: the PMDA's own, or a parameter, which has no values.
-fn own(row: &Row, store: &Store, scope: &mut FetchScope) {
-    if row.origin != Origin::SelfStat {
-        return;
+fn own(row: &Row, store: &Store, scope: &mut FetchScope) -> c_int {
+    if row.origin == Origin::SelfStat {
+        self_stat(row, store, scope);
     }
+    0
+}
+
+fn self_stat(row: &Row, store: &Store, scope: &mut FetchScope) {
     let bits = match SelfStats::by_item(row.item) {
         Some(Stat::Version) => return scope.results.text(NO_INSTANCE, env!("CARGO_PKG_VERSION")),
         Some(Stat::ConfigFile) => return scope.results.text(NO_INSTANCE, &store.stats.config_file()),
@@ -110,8 +146,15 @@ fn own(row: &Row, store: &Store, scope: &mut FetchScope) {
     scope.results.number(NO_INSTANCE, row.ty, bits);
 }
 
+/// What values of peers are looked up in.
+struct World<'s> {
+    entries: &'s Entries,
+    store: &'s Store,
+    contexts: &'s Contexts,
+}
+
 /// A metric's value of one peer, if it has one.
-fn value(row: &Row, inst: u32, peer: &Peer, entries: &Entries, store: &Store, scope: &mut FetchScope) {
+fn value(row: &Row, inst: u32, peer: &Peer, world: &World<'_>, scope: &mut FetchScope) {
     // What is said of an agent stays true when it has gone; what it said itself does not.
     let agents = row.area == crate::model::Area::Agents;
     let told = agents || peer.life.fresh(scope.now, scope.stale);
@@ -123,7 +166,7 @@ fn value(row: &Row, inst: u32, peer: &Peer, entries: &Entries, store: &Store, sc
         }
         Origin::Text if agents => return scope.results.text(inst, &peer.address()),
         Origin::Control(verb) => return scope.results.text(inst, &peer.answer(verb)),
-        Origin::Event(kind, leaf) => return event(row, inst, peer, (kind, leaf), entries, store, scope),
+        Origin::Event(kind, leaf) => return event(row, inst, peer, (kind, leaf), world, scope),
         Origin::Cell => peer.cells.get(row.item).filter(|_| told),
         Origin::Column(column) if row.ty != ValueType::Text => peer.cells.get(column).filter(|_| told),
         Origin::Column(item) => return text(inst, peer.text(item).filter(|_| told), scope),
@@ -142,15 +185,20 @@ fn text(inst: u32, text: Option<Arc<str>>, scope: &mut FetchScope) {
 }
 
 /// A leaf of an event stream.
-fn event(
-    row: &Row,
-    inst: u32,
-    peer: &Peer,
-    (kind, leaf): (u8, EventLeaf),
-    entries: &Entries,
-    store: &Store,
-    scope: &mut FetchScope,
-) {
+fn event(row: &Row, inst: u32, peer: &Peer, (kind, leaf): (u8, EventLeaf), world: &World<'_>, scope: &mut FetchScope) {
+    let World { entries, store, contexts } = *world;
+    let ctx = scope.ctx.cast_signed();
+    let filter = || contexts.known(ctx).and_then(|c| c.filter((peer.source, kind), inst));
+    match leaf {
+        EventLeaf::Filter => return scope.results.text(inst, filter().map_or("", |f| f.text())),
+        EventLeaf::FilterError => {
+            if let Some(why) = contexts.refused((peer.source, kind), ctx) {
+                scope.results.text(inst, why);
+            }
+            return;
+        }
+        _ => {}
+    }
     let Some(stream) = peer.existing_stream(kind) else { return };
     let stats = stream.stats();
     let number = match leaf {
@@ -159,11 +207,13 @@ fn event(
         EventLeaf::Lost => stats.lost,
         EventLeaf::Memory => stats.memory,
         EventLeaf::Clients => stats.clients.into(),
+        EventLeaf::Truncated => stats.truncated,
         EventLeaf::Table => {
             let prefix = format!("apm.{}.param.", SOURCES.get(peer.source).map_or("", |s| s.name));
             let name = |p: Pmid| entries.by_pmid(p.0).map(|r| r.name.trim_start_matches(&prefix));
             return scope.results.text(inst, &crate::store::csv(stream, name));
         }
+        EventLeaf::Filter | EventLeaf::FilterError => return,
         EventLeaf::Records | EventLeaf::HighResRecords => {
             let key = (peer.source, kind, inst);
             let (ctx, left, max) = (scope.ctx, scope.bytes_left, scope.max_records);
@@ -172,7 +222,9 @@ fn event(
                 let caps = Caps { records: if left == 0 { 0 } else { max }, bytes: STREAM_BYTES.min(left) };
                 let cluster = SOURCES.get(peer.source).map_or(0, |s| s.cluster + PARAM_CLUSTER);
                 let lost = Pmid::new(store.domain(), cluster, 0);
-                stream.read(ctx, &Ask { want, caps, lost, filter: None })
+                let keeps = filter().map(|f| |record: &[u8]| f.keeps(record, &peer.name));
+                let filter = keeps.as_ref().map(|k| k as Keep<'_>);
+                stream.read(ctx, &Ask { want, caps, lost, filter })
             });
             let array = if leaf == EventLeaf::Records { &delivery.low } else { &delivery.high };
             if let Some(array) = array {

@@ -2,12 +2,15 @@
 //! `sys` (raw, generated) → safe wrappers of one libpcp_pmda service each → callbacks and loop that use only those.
 #![allow(unsafe_code, reason = "the C boundary of libpcp_pmda; each block names the contract it relies on")]
 
+mod access;
 mod agent;
 mod callbacks;
+mod contexts;
 mod entries;
 mod fetch;
 mod indom;
 mod label;
+mod local;
 mod log;
 mod main_loop;
 mod namespace;
@@ -26,4 +29,5 @@ pub use log::{Log, set_level};
 pub use main_loop::{Hooks, run};
 pub use options::{Mode, Options, parse};
 pub use process::{config_dir, is_started_by_pmcd};
+pub use state::set_rights;
 pub use wake::Wake;

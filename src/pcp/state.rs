@@ -1,11 +1,14 @@
 //! What the callbacks share. Lives on the main thread; libpcp_pmda's callbacks have no argument to carry it, so a
 //! thread-local holds it, borrowed for the length of one callback.
 
+use super::access::Permits;
+use super::contexts::Contexts;
 use super::entries::Entries;
 use super::fetch::FetchScope;
 use super::indom::Cache;
 use super::namespace::NameSpace;
 use super::{label, sys};
+use crate::model::Rights;
 use crate::sources::SOURCES;
 use crate::store::{AGENT_INDOM, Change, DynamicMetric, Peer, Quiet, Store, catalogue};
 use std::cell::RefCell;
@@ -36,12 +39,6 @@ const SAVE: Duration = Duration::from_secs(1);
 /// Serial numbers of the name tables of dynamic metrics: pseudo domains that no metric has.
 const NAMES_SERIAL: u32 = 1000;
 
-/// Who a client context is, as pmcd told; kept for the log.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Credentials {
-    pub(super) uid: Option<u32>,
-}
-
 /// Everything of the main thread.
 #[derive(Debug)]
 pub(super) struct State {
@@ -50,7 +47,10 @@ pub(super) struct State {
     pub(super) names: NameSpace,
     pub(super) domains: Domains,
     pub(super) fetch: FetchScope,
-    pub(super) contexts: HashMap<i32, Credentials>,
+    pub(super) contexts: Contexts,
+    pub(super) permits: Permits,
+    /// For the log of refused requests.
+    pub(super) refusals: Quiet,
     /// Metrics have come since the last fetch.
     pub(super) names_changed: bool,
     /// The last help text: libpcp_pmda reads it after the callback has returned.
@@ -75,6 +75,11 @@ pub(super) fn install(state: Option<State>) {
     STATE.set(state);
 }
 
+/// Who may what, from now on; for the main thread, once the agent is initialised.
+pub fn set_rights(rights: &Rights) {
+    with(|s| s.permits = Permits::new(rights));
+}
+
 impl State {
     /// With the static metrics; the rest comes by [`State::restore`] and [`State::apply`].
     pub(super) fn new(store: Arc<Store>) -> Result<Self, String> {
@@ -92,7 +97,9 @@ impl State {
             names,
             domains: Domains::default(),
             fetch: FetchScope::default(),
-            contexts: HashMap::new(),
+            contexts: Contexts::default(),
+            permits: Permits::default(),
+            refusals: Quiet::default(),
             names_changed: false,
             scratch: CString::default(),
             unsaved: Quiet::default(),
@@ -174,6 +181,7 @@ impl State {
         }
         if metrics {
             self.names.rebuild();
+            self.renew_filters();
             self.names_changed = true;
         }
         self.dirty.extend(dirty);
@@ -231,7 +239,7 @@ impl State {
 
     /// A client context has ended; its number will be used again.
     pub(super) fn forget_context(&mut self, ctx: i32) {
-        self.contexts.remove(&ctx);
+        self.contexts.forget(ctx);
         let ctx = ctx.cast_unsigned();
         for peer in self.domains.0.get(&AGENT_INDOM).into_iter().flat_map(BTreeMap::values) {
             peer.streams().for_each(|s| s.forget(ctx));

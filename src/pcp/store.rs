@@ -1,11 +1,19 @@
-//! `pmstore`: requests to peers.
+//! `pmstore`: requests to peers, and the filters of client contexts.
 
+use super::contexts::Kind;
+use super::entries::Entries;
+use super::fetch::NO_INSTANCE;
 use super::state::State;
 use super::sys;
 use super::text::to_string;
-use crate::model::{Control, ControlVerb, Origin};
+use crate::events::{Filter, Names};
+use crate::model::{Control, ControlVerb, EventLeaf, Origin, Pmid, ValueType};
+use crate::sources::SOURCES;
+use crate::store::{Quiet, Stat};
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Most bytes of a request.
 const REQUEST_MAX: usize = 4096;
@@ -70,37 +78,163 @@ fn text(format: c_int, value: *const sys::pmValue) -> Result<String, c_int> {
     Ok(text)
 }
 
+/// What the text of a request becomes.
+enum Asked {
+    Control(ControlVerb, String),
+    Filter(Kind, Option<Arc<Filter>>),
+}
+
 impl State {
-    /// Passes a request on to the task that talks to the peer; the answer comes later, in the metric and the log.
-    pub(super) fn request(&self, request: Request, ctx: i32) -> c_int {
-        let Some(row) = self.entries.by_pmid(request.pmid) else { return sys::PM_ERR_PMID };
-        let Origin::Control(verb) = row.origin else { return sys::PM_ERR_PERMISSION };
-        let text = match request.text {
-            Ok(text) if text.len() <= REQUEST_MAX && (verb == ControlVerb::List || !text.trim().is_empty()) => text,
-            Ok(_) => return sys::PM_ERR_BADSTORE,
-            Err(sts) => return sts,
+    /// All values of a store request. Filters are understood before any is set, so that an error changes nothing.
+    pub(super) fn store(&mut self, requests: Vec<Request>, ctx: i32, now: Duration) -> c_int {
+        // pmstore(1) without -i sends the same text for every instance.
+        let groups = requests.chunk_by(|a, b| a.pmid == b.pmid && a.text == b.text);
+        let mut understood = Vec::new();
+        for group in groups {
+            let Some(first) = group.first() else { continue };
+            match self.understand(first, ctx, now) {
+                Ok(asked) => understood.push((first.pmid, asked, group.iter().map(|r| r.inst).collect::<Vec<_>>())),
+                Err(status) => return status,
+            }
+        }
+        for (pmid, asked, instances) in understood {
+            let status = match asked {
+                Asked::Control(verb, text) => self.request(pmid, verb, &text, &instances, ctx),
+                Asked::Filter(kind, filter) => self.set_filter(pmid, kind, filter.as_ref(), &instances, ctx),
+            };
+            if status < 0 {
+                return status;
+            }
+        }
+        0
+    }
+
+    fn understand(&mut self, request: &Request, ctx: i32, now: Duration) -> Result<Asked, c_int> {
+        let Some(row) = self.entries.by_pmid(request.pmid) else { return Err(sys::PM_ERR_PMID) };
+        let text = match &request.text {
+            Ok(text) if text.len() <= REQUEST_MAX => text,
+            Ok(_) => return Err(sys::PM_ERR_BADSTORE),
+            Err(status) => return Err(*status),
         };
-        let serial = super::entries::Entries::serial(row.area, row.source).unwrap_or_default();
-        let all = self.domains.instances(serial);
-        let who = self.contexts.get(&ctx).and_then(|c| c.uid).map_or("an unknown user".into(), |uid| format!("uid {uid}"));
-        let mut taken = false;
+        let who = &mut self.contexts.get(ctx).who;
+        let (allowed, asked) = match (row.origin, row.source) {
+            (Origin::Control(verb), _) => {
+                if verb != ControlVerb::List && text.trim().is_empty() {
+                    return Err(sys::PM_ERR_BADSTORE);
+                }
+                (self.permits.control.holds(who, now), Asked::Control(verb, text.clone()))
+            }
+            (Origin::Event(kind, EventLeaf::Filter), Some(source)) => {
+                let kind = (source, kind);
+                if !self.permits.filter.holds(who, now) {
+                    (false, Asked::Filter(kind, None))
+                } else if text.trim().is_empty() {
+                    (true, Asked::Filter(kind, None))
+                } else {
+                    let names = Parameters::new(&self.entries, source);
+                    match Filter::parse(text, &names) {
+                        Ok(filter) => (true, Asked::Filter(kind, Some(Arc::new(filter)))),
+                        Err(e) => {
+                            let who = who.shown();
+                            log::warn!("{}: a filter of {who} is refused: {e}: {text:?}", row.name);
+                            self.contexts.set_refused(kind, ctx, Some(format!("{e}: {text}")));
+                            return Err(sys::PM_ERR_BADSTORE);
+                        }
+                    }
+                }
+            }
+            _ => return Err(sys::PM_ERR_PERMISSION),
+        };
+        if allowed {
+            return Ok(asked);
+        }
+        let name = row.name.clone();
+        self.denied(ctx, &format!("store to {name}"), now);
+        Err(sys::PM_ERR_PERMISSION)
+    }
+
+    fn set_filter(&mut self, pmid: u32, kind: Kind, filter: Option<&Arc<Filter>>, instances: &[u32], ctx: i32) -> c_int {
+        let Some(row) = self.entries.by_pmid(pmid) else { return sys::PM_ERR_PMID };
+        let serial = Entries::serial(row.area, row.source).unwrap_or_default();
+        let known = self.domains.instances(serial);
+        let everyone = instances.contains(&NO_INSTANCE);
+        if !everyone && instances.iter().any(|i| known.is_none_or(|k| !k.contains_key(i))) {
+            return sys::PM_ERR_INST;
+        }
+        // Said to all that there are, it is meant for those to come too.
+        let all = everyone || known.is_some_and(|k| k.keys().all(|i| instances.contains(i)));
+        let context = self.contexts.get(ctx);
+        context.set_filter(kind, (!all).then_some(instances), filter);
+        log::info!("{}: {:?} set by {}", row.name, filter.map_or("", |f| f.text()), context.who.shown());
+        self.contexts.set_refused(kind, ctx, None);
+        0
+    }
+
+    /// Passes a request on to the task that talks to the peer; the answer comes later, in the metric and the log.
+    fn request(&mut self, pmid: u32, verb: ControlVerb, text: &str, instances: &[u32], ctx: i32) -> c_int {
+        let Some(row) = self.entries.by_pmid(pmid) else { return sys::PM_ERR_PMID };
+        let all = self.domains.instances(Entries::serial(row.area, row.source).unwrap_or_default());
+        let who = self.contexts.get(ctx).who.shown();
+        let (mut known, mut taken) = (false, false);
         // pmproxy stores to no instance in particular when none is named: that means all who are connected.
-        let everyone = request.inst == super::fetch::NO_INSTANCE;
-        let meant = all.into_iter().flatten().filter(|(inst, p)| **inst == request.inst || everyone && p.life.up());
-        let mut known = everyone;
+        let everyone = instances.contains(&NO_INSTANCE);
+        let meant = all.into_iter().flatten().filter(|(inst, p)| instances.contains(inst) || everyone && p.life.up());
         for (_, peer) in meant {
             known = true;
             log::info!("{}: {} {text:?} requested by {who}", peer.agent_name(), row.name);
-            if peer.post(Control::Request(verb, text.clone())) {
+            if peer.post(Control::Request(verb, text.to_owned())) {
                 taken = true;
             } else {
                 peer.set_answer(verb, "not connected");
             }
         }
-        match (known, taken) {
+        match (known || everyone, taken) {
             (false, _) => sys::PM_ERR_INST,
             (true, false) => sys::PM_ERR_AGAIN,
             (true, true) => 0,
         }
+    }
+
+    /// A request was refused for want of access: counted, and logged once a minute.
+    pub(super) fn denied(&mut self, ctx: i32, what: &str, now: Duration) {
+        self.store.stats.add(Stat::AccessDenied, 1);
+        if let Some(n) = self.refusals.allow(now) {
+            let who = self.contexts.get(ctx).who.shown();
+            log::warn!("{who} may not {what}: see [events] and [access] in apm.toml{}", Quiet::more(n));
+        }
+    }
+
+    /// Filters of all contexts, understood anew: more parameters are known.
+    pub(super) fn renew_filters(&mut self) {
+        for source in 0..SOURCES.len() {
+            let names = Parameters::new(&self.entries, source);
+            self.contexts.renew_filters(source, |text| Filter::parse(text, &names).ok());
+        }
+    }
+}
+
+/// The parameters of a source's records by name.
+struct Parameters<'e> {
+    entries: &'e Entries,
+    source: usize,
+}
+
+impl<'e> Parameters<'e> {
+    const fn new(entries: &'e Entries, source: usize) -> Self {
+        Self { entries, source }
+    }
+}
+
+impl Names for Parameters<'_> {
+    fn find(&self, name: &str) -> Vec<(Pmid, ValueType)> {
+        let mut found = Vec::new();
+        for row in self.entries.rows() {
+            let meant = row.origin == Origin::Param && row.source == Some(self.source);
+            let ends = |rest: &str| rest.is_empty() || rest.ends_with('.');
+            if meant && row.name.strip_suffix(name).is_some_and(ends) {
+                found.push((row.pmid, row.ty));
+            }
+        }
+        found
     }
 }

@@ -128,7 +128,7 @@ fn params(source: &Source) -> Vec<MetricDef> {
 
 /// The leaves below `event.<kind>`. Their composed help texts live as long as the program: the catalogue is made once.
 fn event_leaves(kind: EventKind, position: u8) -> Vec<MetricDef> {
-    use EventLeaf::{Bytes, Clients, Count, HighResRecords, Lost, Memory, Records, Table};
+    use EventLeaf::{Bytes, Clients, Count, Filter, FilterError, HighResRecords, Lost, Memory, Records, Table, Truncated};
     use Semantics::{Counter, Discrete, Instant};
     use ValueType::{Event, HighResEvent, Text, U64};
     let leaked = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
@@ -164,6 +164,14 @@ fn event_leaves(kind: EventKind, position: u8) -> Vec<MetricDef> {
         leaf("clients", 6, Clients, U64, Instant, Units::Count, "Clients of the stream", "PCP client contexts that read this stream."),
         leaf("table", 7, Table, Text, Discrete, Units::None, "Newest records as a CSV table",
             "The newest records as text: a header line time,parameter,value and one line for each parameter. For Grafana: a Vector target with format csv_table."),
+        leaf("filter", 8, Filter, Text, Discrete, Units::None, "Which records this client wants (storable)",
+            "An expression over the parameters of a record; the client that stores it gets only records for which it is true, in records and highres_records, from all instances or from the one that is stored to. Empty: all records. Other clients are not concerned, and it ends with the client's context. \
+             A name is the end of a parameter's name, from a dot on; timestamp (seconds since 1970), flags and instance are always there. Comparisons == != < <= > >=, and && || ! ( ); numbers 12 0x1f 2.5; texts in double quotes with * for anything. A comparison with a parameter that a record lacks is false. \
+             Example: instance == \"app*\" && flags == 1. The value is the text in force. What is wrong with a refused one is in filter_error and in the log; records passed over are not missed."),
+        leaf("filter_error", 9, FilterError, Text, Discrete, Units::None, "The newest filter of this user that was refused",
+            "The column, what was expected there, and the filter. No value if no filter of this user was refused since the PMDA started, or if the newest one was taken."),
+        leaf("truncated", 10, Truncated, U64, Counter, Units::Count, "Parameters cut or left out",
+            "Texts that were cut, and other parameters that were left out, because their record would have been larger than 512 KiB, which is what every fetch can carry."),
     ];
     all
 }

@@ -55,6 +55,7 @@ stats! {
     InstancesRegistered "instances.registered" U64 Instant Count "Instances known" "Peers known, connected or not, of all sources.";
     InstancesRejected "instances.rejected" U64 Counter Count "Instances refused" "Peers that were turned away because limits.instances was reached and all known ones are connected.";
     Panics "panics" U64 Counter Count "Internal errors caught" "Panics that were caught at the border to C or in a worker. Should be 0; please report the log.";
+    AccessDenied "access.denied" U64 Counter Count "Requests refused for want of access" "Fetches of event records and stores to control and filter metrics that [events] and [access] of the configuration refused. The log names a client at most once a minute.";
 }
 
 /// The numbers, and the two texts.

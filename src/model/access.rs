@@ -1,0 +1,25 @@
+//! Who may see event records and store to metrics, as the configuration says it.
+
+/// Whom one thing is allowed to. Empty lists: everyone on this host, and whoever pmcd has authenticated.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allow {
+    /// User ids.
+    pub uids: Vec<u32>,
+    /// User names; those that pmcd has authenticated need no account on this host.
+    pub users: Vec<String>,
+    /// Names of groups, primary or supplementary.
+    pub groups: Vec<String>,
+    /// Also clients on other hosts that nobody has authenticated.
+    pub remote: bool,
+}
+
+/// All rights.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// Event records and tables, by position of the source in `SOURCES`.
+    pub events: Vec<Allow>,
+    /// Storing to control metrics.
+    pub control: Allow,
+    /// Storing filters.
+    pub filter: Allow,
+}

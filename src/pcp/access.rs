@@ -1,0 +1,227 @@
+//! Who a client context is, and what it may: the configuration's names resolved to ids of this host.
+
+use super::{local, sys};
+use crate::model::{Allow, Rights};
+use std::cell::OnceCell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::time::Duration;
+
+/// Most groups of a user that are looked at.
+const GROUPS_MAX: usize = 1024;
+/// How long an answer about connections from other hosts holds.
+const LOCAL_FOR: Duration = Duration::from_secs(1);
+
+/// A client context, as pmcd told of it (attributes of PCP_ATTR_*): nothing at all for an unauthenticated TCP connection.
+#[derive(Debug, Default)]
+pub(super) struct Credentials {
+    uid: Option<u32>,
+    gid: Option<u32>,
+    user: Option<String>,
+    groups: OnceCell<Vec<u32>>,
+    local: Option<(Duration, bool)>,
+}
+
+impl Credentials {
+    /// Takes an attribute; others than of identity are ignored.
+    pub(super) fn learn(&mut self, key: c_int, value: Option<String>) {
+        match key {
+            sys::PCP_ATTR_USERID => self.uid = value.and_then(|v| v.parse().ok()),
+            sys::PCP_ATTR_GROUPID => self.gid = value.and_then(|v| v.parse().ok()),
+            sys::PCP_ATTR_USERNAME => self.user = value,
+            _ => {}
+        }
+    }
+
+    pub(super) const fn uid(&self) -> Option<u32> {
+        self.uid
+    }
+
+    /// For the log.
+    pub(super) fn shown(&self) -> String {
+        match (&self.user, self.uid) {
+            (Some(user), _) => format!("user {user}"),
+            (None, Some(uid)) => format!("uid {uid}"),
+            (None, None) => "an unknown user".into(),
+        }
+    }
+
+    const fn known(&self) -> bool {
+        self.uid.is_some() || self.user.is_some()
+    }
+
+    /// On this host, as far as can be told: a context without credentials is, while all of pmcd's connections are.
+    fn local(&mut self, now: Duration) -> bool {
+        match self.local {
+            Some((_, true)) => true,
+            Some((at, answer)) if now.saturating_sub(at) < LOCAL_FOR => answer,
+            _ => {
+                let answer = local::all_clients_are();
+                self.local = Some((now, answer));
+                answer
+            }
+        }
+    }
+
+    fn groups(&self) -> &[u32] {
+        self.groups.get_or_init(|| {
+            let mut all: Vec<u32> = self.gid.into_iter().collect();
+            if let Some(uid) = self.uid {
+                all.extend(groups_of(uid));
+            }
+            all
+        })
+    }
+}
+
+/// What one [`Allow`] comes to on this host.
+#[derive(Debug, Default)]
+pub(super) struct Permit {
+    listed: bool,
+    uids: Vec<u32>,
+    users: Vec<String>,
+    gids: Vec<u32>,
+    remote: bool,
+}
+
+impl Permit {
+    fn new(allow: &Allow) -> Self {
+        let missing =
+            |what: &str, name: &str| log::warn!("the configuration allows {what} {name}, which this host does not know");
+        let mut uids = allow.uids.clone();
+        for user in &allow.users {
+            match uid_of(user) {
+                Some(uid) => uids.push(uid),
+                None => missing("user", user),
+            }
+        }
+        let gid = |group: &String| {
+            let gid = gid_of(group);
+            if gid.is_none() {
+                missing("group", group);
+            }
+            gid
+        };
+        Self {
+            listed: !(allow.uids.is_empty() && allow.users.is_empty() && allow.groups.is_empty()),
+            gids: allow.groups.iter().filter_map(gid).collect(),
+            uids,
+            users: allow.users.clone(),
+            remote: allow.remote,
+        }
+    }
+
+    /// Whether a context has this right.
+    pub(super) fn holds(&self, who: &mut Credentials, now: Duration) -> bool {
+        if !who.known() {
+            return self.remote || !self.listed && who.local(now);
+        }
+        !self.listed
+            || who.uid.is_some_and(|uid| self.uids.contains(&uid))
+            || who.user.as_ref().is_some_and(|user| self.users.contains(user))
+            || (!self.gids.is_empty() && who.groups().iter().any(|gid| self.gids.contains(gid)))
+    }
+}
+
+/// All rights.
+#[derive(Debug, Default)]
+pub(super) struct Permits {
+    events: Vec<Permit>,
+    pub(super) control: Permit,
+    pub(super) filter: Permit,
+}
+
+impl Permits {
+    pub(super) fn new(rights: &Rights) -> Self {
+        Self {
+            events: rights.events.iter().map(Permit::new).collect(),
+            control: Permit::new(&rights.control),
+            filter: Permit::new(&rights.filter),
+        }
+    }
+
+    /// The right to see event records of a source.
+    pub(super) fn events(&self, source: usize) -> Option<&Permit> {
+        self.events.get(source)
+    }
+}
+
+/// Room for the strings of an entry of the user or group database; larger entries count as unknown.
+const ENTRY_BYTES: usize = 64 << 10;
+
+fn uid_of(user: &str) -> Option<u32> {
+    let name = CString::new(user).ok()?;
+    let mut buffer = vec![0 as c_char; ENTRY_BYTES];
+    // SAFETY: passwd is plain data; getpwnam_r(3) fills it.
+    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+    let mut found = std::ptr::null_mut();
+    // SAFETY: all pointers are to live places of the sizes told.
+    let status = unsafe { libc::getpwnam_r(name.as_ptr(), &raw mut entry, buffer.as_mut_ptr(), buffer.len(), &raw mut found) };
+    (status == 0 && !found.is_null()).then_some(entry.pw_uid)
+}
+
+fn gid_of(group: &str) -> Option<u32> {
+    let name = CString::new(group).ok()?;
+    let mut buffer = vec![0 as c_char; ENTRY_BYTES];
+    // SAFETY: group is plain data; getgrnam_r(3) fills it.
+    let mut entry: libc::group = unsafe { std::mem::zeroed() };
+    let mut found = std::ptr::null_mut();
+    // SAFETY: all pointers are to live places of the sizes told.
+    let status = unsafe { libc::getgrnam_r(name.as_ptr(), &raw mut entry, buffer.as_mut_ptr(), buffer.len(), &raw mut found) };
+    (status == 0 && !found.is_null()).then_some(entry.gr_gid)
+}
+
+/// Primary and supplementary groups of a user; empty if this host does not know it.
+fn groups_of(uid: u32) -> Vec<u32> {
+    let mut buffer = vec![0 as c_char; ENTRY_BYTES];
+    // SAFETY: passwd is plain data; getpwuid_r(3) fills it.
+    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+    let mut found = std::ptr::null_mut();
+    // SAFETY: all pointers are to live places of the sizes told.
+    let status = unsafe { libc::getpwuid_r(uid, &raw mut entry, buffer.as_mut_ptr(), buffer.len(), &raw mut found) };
+    if status != 0 || found.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: on success pw_name is a C string in `buffer`.
+    let name: &CStr = unsafe { CStr::from_ptr(entry.pw_name) };
+    let mut groups = vec![0; GROUPS_MAX];
+    let mut count = c_int::try_from(groups.len()).unwrap_or_default();
+    // SAFETY: `groups` has room for `count` ids; getgrouplist(3) stores how many there are.
+    unsafe { libc::getgrouplist(name.as_ptr(), entry.pw_gid, groups.as_mut_ptr(), &raw mut count) };
+    groups.truncate(usize::try_from(count).unwrap_or_default());
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn who(uid: Option<u32>, user: Option<&str>) -> Credentials {
+        // Decided, so that the test does not depend on this host's connections.
+        Credentials { uid, user: user.map(Into::into), local: Some((Duration::MAX, false)), ..Credentials::default() }
+    }
+
+    fn holds(allow: &Allow, mut who: Credentials) -> bool {
+        Permit::new(allow).holds(&mut who, Duration::MAX)
+    }
+
+    #[test]
+    fn everyone_here_or_authenticated_unless_somebody_is_listed() {
+        let nobody = Allow::default();
+        assert!(holds(&nobody, who(Some(1000), None)));
+        assert!(holds(&nobody, who(None, Some("ann"))));
+        assert!(!holds(&nobody, who(None, None)));
+        assert!(holds(&nobody, Credentials { local: Some((Duration::ZERO, true)), ..Credentials::default() }));
+        let remote = Allow { remote: true, ..Allow::default() };
+        assert!(holds(&remote, who(None, None)));
+        let uids = Allow { uids: vec![7], ..Allow::default() };
+        assert!(holds(&uids, who(Some(7), None)));
+        assert!(!holds(&uids, who(Some(0), None)) && !holds(&uids, who(None, None)));
+        assert!(!holds(&uids, Credentials { local: Some((Duration::ZERO, true)), ..Credentials::default() }));
+        let root = Allow { users: vec!["root".into(), "ann".into()], ..Allow::default() };
+        assert!(holds(&root, who(Some(0), None)) && holds(&root, who(None, Some("ann"))));
+        assert!(!holds(&root, who(Some(7), None)));
+        let group = Allow { groups: vec!["root".into(), "no such group".into()], ..Allow::default() };
+        assert!(holds(&group, who(Some(0), None)) && !holds(&group, who(Some(4_000_000_000), None)));
+        assert!(!holds(&Allow { groups: vec!["no such group".into()], ..Allow::default() }, who(Some(0), None)));
+    }
+}

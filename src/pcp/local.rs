@@ -1,0 +1,127 @@
+//! Whether pmcd has clients on other hosts. pmcd does not tell its agents where a client is; but while all its connections
+//! come from this host, so do those of which nothing is known.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// `PMCD_PORT` when nothing else is said.
+const PMCD_PORT: u16 = 44321;
+/// States of /proc/net/tcp that are no connection of a client: TIME_WAIT, LISTEN.
+const IDLE_STATES: [&str; 2] = ["06", "0A"];
+
+/// No connection to pmcd comes from another host. `false` when that cannot be found out.
+pub(super) fn all_clients_are() -> bool {
+    let parent = fs::read(format!("/proc/{}/cmdline", std::os::unix::process::parent_id())).unwrap_or_default();
+    let parent = String::from_utf8_lossy(&parent).into_owned();
+    let arguments: Vec<&str> = parent.split('\0').collect();
+    let program = arguments.first().and_then(|p| p.rsplit('/').next()).unwrap_or_default();
+    if program == "dbpmda" {
+        return true;
+    }
+    let ports = ports(&arguments);
+    let mut seen = Clients::default();
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        match fs::read_to_string(table) {
+            Ok(text) => seen.count(&text, &ports),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound && table.ends_with('6') => {}
+            Err(_) => return false,
+        }
+    }
+    // The client that asks has a connection: if none is seen, these are not pmcd's ports.
+    seen.here > 0 && seen.elsewhere == 0
+}
+
+/// The ports that pmcd listens on: its arguments, else the environment that it has given to us, else the default.
+fn ports(arguments: &[&str]) -> Vec<u16> {
+    let from_arguments = ports_of(arguments);
+    if !from_arguments.is_empty() {
+        return from_arguments;
+    }
+    let listed = |text: String| text.split(',').filter_map(|p| p.trim().parse().ok()).collect::<Vec<u16>>();
+    std::env::var("PMCD_PORT").map(listed).ok().filter(|p| !p.is_empty()).unwrap_or_else(|| vec![PMCD_PORT])
+}
+
+fn ports_of(arguments: &[&str]) -> Vec<u16> {
+    let mut ports = Vec::new();
+    for (i, argument) in arguments.iter().enumerate() {
+        let value = match *argument {
+            "-p" | "--port" => arguments.get(i + 1).copied().unwrap_or_default(),
+            other => other.strip_prefix("--port=").or_else(|| other.strip_prefix("-p")).unwrap_or_default(),
+        };
+        ports.extend(value.split(',').filter_map(|p| p.parse::<u16>().ok()));
+    }
+    ports
+}
+
+/// Connections to pmcd by where the other end is.
+#[derive(Debug, Default, PartialEq)]
+struct Clients {
+    here: usize,
+    elsewhere: usize,
+}
+
+impl Clients {
+    /// Those of a table of /proc/net. Here is what comes from loopback or from the address that it came in on.
+    fn count(&mut self, table: &str, ports: &[u16]) {
+        for line in table.lines().skip(1) {
+            let mut words = line.split_ascii_whitespace().skip(1);
+            let (Some(here), Some(there), Some(state)) = (words.next(), words.next(), words.next()) else { continue };
+            let (Some((here, port)), Some((there, _))) = (address(here), address(there)) else { continue };
+            if !ports.contains(&port) || IDLE_STATES.contains(&state) {
+                continue;
+            }
+            if there.is_loopback() || here == there { self.here += 1 } else { self.elsewhere += 1 }
+        }
+    }
+}
+
+/// `0100007F:AD21`: words in the host's byte order, printed as numbers.
+fn address(text: &str) -> Option<(IpAddr, u16)> {
+    let (ip, port) = text.split_once(':')?;
+    let word = |at: usize| Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
+    let ip: IpAddr = if ip.len() == 8 {
+        Ipv4Addr::from(word(0)?).into()
+    } else {
+        let words = [word(0)?, word(8)?, word(16)?, word(24)?];
+        let bytes: [u8; 16] = words.as_flattened().try_into().ok()?;
+        Ipv6Addr::from(bytes).to_canonical()
+    };
+    Some((ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "  sl  local_address rem_address   st tx_queue rx_queue\n";
+
+    fn clients(lines: &str) -> (usize, usize) {
+        let mut seen = Clients::default();
+        seen.count(&format!("{HEAD}{lines}"), &[44321]);
+        (seen.here, seen.elsewhere)
+    }
+
+    #[test]
+    fn only_connections_of_pmcd_count() {
+        assert_eq!(address("0100007F:AD21"), Some((Ipv4Addr::LOCALHOST.into(), 44321)));
+        assert_eq!(clients("   0: 00000000:AD21 00000000:0000 0A 0:0"), (0, 0), "listening");
+        assert_eq!(clients("   1: 0100007F:AD21 0100007F:D2F0 01 0:0"), (1, 0), "loopback");
+        assert_eq!(clients("   2: 0501A8C0:AD21 0501A8C0:D2F0 01 0:0"), (1, 0), "to itself");
+        assert_eq!(clients("   3: 0501A8C0:0016 0901A8C0:D2F0 01 0:0"), (0, 0), "another port");
+        assert_eq!(clients("   4: 0501A8C0:AD21 0901A8C0:D2F0 06 0:0"), (0, 0), "time-wait");
+        assert_eq!(clients("   5: 0501A8C0:AD21 0901A8C0:D2F0 01 0:0"), (0, 1));
+        let v6 = "0000000000000000FFFF0000";
+        assert_eq!(clients(&format!("   6: {v6}0100007F:AD21 {v6}0100007F:D2F0 01 0:0")), (1, 0), "mapped loopback");
+        assert_eq!(clients(&format!("   7: {v6}0501A8C0:AD21 {v6}0901A8C0:D2F0 01 0:0")), (0, 1));
+        let one = "00000000000000000000000001000000";
+        assert_eq!(clients(&format!("   8: {one}:AD21 {one}:D2F0 01 0:0")), (1, 0), "::1");
+        assert_eq!(clients("nonsense\n : : :\n 9: x:y z:w 01"), (0, 0));
+    }
+
+    #[test]
+    fn ports_are_those_of_the_arguments() {
+        assert_eq!(ports_of(&["pmcd", "-A", "-p", "5000,5001", "-U", "pcp"]), [5000, 5001]);
+        assert_eq!(ports_of(&["pmcd", "-p7", "--port=8"]), [7, 8]);
+        assert!(ports_of(&["pmcd", "-f"]).is_empty());
+    }
+}
