@@ -106,11 +106,11 @@ impl Parser<'_> {
         };
         let (sign_at, _) = self.take()?;
         let right = self.operand()?;
-        let equality = matches!(how, Comparison::Equal | Comparison::NotEqual);
-        if !equality && !(left.number && right.number) {
+        let (numbers, texts) = (left.number && right.number, left.text && right.text);
+        if !numbers && !matches!(how, Comparison::Equal | Comparison::NotEqual) {
             return self.error(sign_at, "texts can be compared with == and != only");
         }
-        if left.number && right.number || left.text && right.text {
+        if numbers || texts {
             return Ok(Expr::Compare(left.operand, how, right.operand));
         }
         let named = if left.name.is_empty() { right } else { left };
