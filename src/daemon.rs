@@ -83,6 +83,12 @@ fn check(options: &Options) -> i32 {
             let select = config.mono.select.join(", ");
             println!("mono: samples {}", if select.is_empty() { "what each agent announces" } else { &select });
             println!("events: {} bytes, {} records a fetch", config.events.memory, config.events.max_records);
+            let rights = rights(&config);
+            for (source, allow) in SOURCES.iter().zip(&rights.events) {
+                println!("events of {}: for {allow}", source.name);
+            }
+            println!("control metrics: for {}", rights.control);
+            println!("filters: for {}", rights.filter);
             0
         }
     }

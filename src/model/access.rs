@@ -13,6 +13,24 @@ pub struct Allow {
     pub remote: bool,
 }
 
+impl std::fmt::Display for Allow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let listed = [
+            self.uids.iter().map(|u| format!("uid {u}")).collect::<Vec<_>>(),
+            self.users.iter().map(|u| format!("user {u}")).collect(),
+            self.groups.iter().map(|g| format!("group {g}")).collect(),
+        ];
+        let mut whom = listed.concat();
+        if whom.is_empty() {
+            whom.push("all on this host and the authenticated".into());
+        }
+        if self.remote {
+            whom.push("the unauthenticated on other hosts".into());
+        }
+        f.write_str(&whom.join(", "))
+    }
+}
+
 /// All rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rights {

@@ -111,6 +111,9 @@ impl State {
 
     fn understand(&mut self, request: &Request, ctx: i32, now: Duration) -> Result<Asked, c_int> {
         let Some(row) = self.entries.by_pmid(request.pmid) else { return Err(sys::PM_ERR_PMID) };
+        if !matches!(row.origin, Origin::Control(_) | Origin::Event(_, EventLeaf::Filter)) {
+            return Err(sys::PM_ERR_PERMISSION);
+        }
         let text = match &request.text {
             Ok(text) if text.len() <= REQUEST_MAX => text,
             Ok(_) => return Err(sys::PM_ERR_BADSTORE),
