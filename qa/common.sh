@@ -10,6 +10,7 @@ export LC_ALL=C PCP_DERIVED_CONFIG=
 TARGET=${CARGO_TARGET_DIR:-$TOP/target}
 PMDA=${APM_PMDA:-$TARGET/release/pmdaapm}
 AGENT=${APM_AGENT:-$TARGET/release/libmono_profiler_apm.so}
+CAPI=${APM_CAPI:-$TARGET/release/libpmdaevent.so}
 
 D=$(mktemp -d "${TMPDIR:-/tmp}/apm.XXXXXX")
 PIDS=()
@@ -76,7 +77,7 @@ EOF
     # PCP_VAR_DIR only for the PMDA: its ids are kept in a place of their own.
     local sample=""
     if [ -n "${WITH_SAMPLE:-}" ]; then
-        sample="sample 29 pipe binary $PCP_PMDAS_DIR/sample/pmdasample -d 29 -l $D/log/sample.log"
+        sample="sample 29 pipe binary ${SAMPLE_UNDER:-} $PCP_PMDAS_DIR/sample/pmdasample -d 29 -l $D/log/sample.log"
     fi
     cat > "$D/pmcd.conf" <<EOF
 pmcd 2 dso pmcd_init $PCP_PMDAS_DIR/pmcd/pmda_pmcd.so

@@ -13,24 +13,30 @@ type Gauge = unsafe extern "C" fn(c_int, *mut AtomValue) -> c_int;
 macro_rules! api {
     ($($name:ident: $ty:ty;)*) => {
         /// One library's functions.
-        pub struct Api { $(pub $name: $ty,)* }
+        pub struct Api {
+            $(pub $name: $ty,)*
+            /// Keeps the functions where they are.
+            _library: Option<libloading::Library>,
+        }
 
         impl Api {
             /// Ours.
             pub fn ours() -> Self {
-                Self { $($name: pmdaevent::$name,)* }
+                Self { $($name: pmdaevent::$name,)* _library: None }
             }
 
             /// libpcp_pmda's; stays loaded.
             pub fn theirs() -> Self {
                 // SAFETY: the library's initialisers do nothing but set up its own data.
                 let library = unsafe { libloading::Library::new("libpcp_pmda.so.3") }.expect("libpcp_pmda is installed");
-                let library: &'static libloading::Library = Box::leak(Box::new(library));
-                Self { $($name: {
-                    // SAFETY: the types are those of pcp/pmda.h.
-                    let symbol = unsafe { library.get::<$ty>(concat!(stringify!($name), "\0").as_bytes()) };
-                    *symbol.expect(stringify!($name))
-                },)* }
+                Self {
+                    $($name: {
+                        // SAFETY: the types are those of pcp/pmda.h.
+                        let symbol = unsafe { library.get::<$ty>(concat!(stringify!($name), "\0").as_bytes()) };
+                        *symbol.expect(stringify!($name))
+                    },)*
+                    _library: Some(library),
+                }
             }
         }
     };
