@@ -1,6 +1,6 @@
 //! A stream against the obvious model, long: for every client, delivered + missed = appended since it joined, in order and
 //! nothing twice, while clients join, leave and stall at random. 10^8 records when optimised (qa/check runs it so).
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs, reason = "a test")]
 
 use pmdaapm::events::{Ask, Batch, Budget, Caps, HighRes, LowRes, Records, Resolution, Scalar, Stream, Want, flags};
 use pmdaapm::model::{Pmid, Stamp, ValueType};

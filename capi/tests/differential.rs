@@ -1,5 +1,12 @@
 //! Random valid sequences of calls give the same handles, statuses and bytes from our library as from libpcp_pmda.
-#![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test of a C boundary")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a test of a C boundary"
+)]
 
 mod common;
 

@@ -1,6 +1,13 @@
 //! The C probes of libpcp_pmda's behaviour (evprobe, evprobe2, evprobe3, missed, qprobe), through the C ABI and with what should
 //! happen: errors where that library corrupts memory, events where it loses them.
-#![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test of a C boundary")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a test of a C boundary"
+)]
 
 mod common;
 
@@ -244,7 +251,9 @@ unsafe extern "C" fn decode(array: c_int, event: *mut c_void, size: usize, time:
     let status = unsafe { pmdaEventAddRecord(array, time, 1) };
     assert_eq!(status, 0);
     // SAFETY: the queue passes an event of `size` bytes and leaves room for a NUL.
-    unsafe { event.cast::<u8>().add(size).write(0) };
+    let end = unsafe { event.cast::<u8>().add(size) };
+    // SAFETY: as above.
+    unsafe { end.write(0) };
     let mut atom = AtomValue { cp: event.cast() };
     // SAFETY: a C string now.
     assert_eq!(unsafe { pmdaEventAddParam(array, 7, 6, &raw mut atom) }, 0);

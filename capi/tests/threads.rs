@@ -1,5 +1,12 @@
 //! Many threads at once, as no C PMDA could: each array and each event comes out as it went in.
-#![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test of a C boundary")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a test of a C boundary"
+)]
 
 mod common;
 

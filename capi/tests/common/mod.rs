@@ -1,5 +1,5 @@
 //! The functions of both libraries behind one table, so that a test can run the same calls through either.
-#![allow(dead_code, missing_docs, unreachable_pub, non_snake_case, reason = "tests use what they need")]
+#![allow(dead_code, missing_docs, unreachable_pub, non_snake_case, clippy::indexing_slicing, reason = "tests use what they need")]
 
 use libc::{timespec, timeval};
 use pmdaevent::{AtomValue, Decode};
