@@ -2,6 +2,7 @@
 //! socket, a clock, tokio or PCP. A new protocol is one folder here and one row in [`SOURCES`].
 
 pub mod mono;
+pub mod profiler;
 
 use crate::model::{Control, EventKind, MetricDef, MetricSpec, Now, Update};
 use bytes::BytesMut;

@@ -1,0 +1,146 @@
+//! Words of all pods, each kept once: pods of one service have the same ones.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes that a word costs besides its text: reference counts, its place in the set, the allocator.
+const OVERHEAD: usize = 64;
+/// Below this it is not worth looking for words that nobody uses.
+const SWEEP: usize = 1 << 20;
+
+/// A bounded set of shared words. Words that no pod uses go when room is needed.
+#[derive(Debug)]
+pub struct Interner {
+    table: Mutex<Table>,
+    /// Bytes besides words that pods have charged.
+    charged: AtomicUsize,
+    max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    words: HashSet<Arc<str>>,
+    bytes: usize,
+    /// Bytes at which unused words are looked for.
+    sweep: usize,
+    /// Words to refuse before that is tried again in vain, so that a full table does not cost a walk for each.
+    patience: usize,
+}
+
+impl Table {
+    fn sweep(&mut self) {
+        let mut bytes = 0;
+        self.words.retain(|word| {
+            let used = Arc::strong_count(word) > 1;
+            bytes += if used { word.len() + OVERHEAD } else { 0 };
+            used
+        });
+        self.bytes = bytes;
+        self.sweep = (2 * bytes).max(SWEEP);
+    }
+}
+
+impl Interner {
+    /// For words of at most `max` bytes in all.
+    #[must_use]
+    pub fn new(max: usize) -> Self {
+        Self { table: Mutex::new(Table { sweep: SWEEP, ..Table::default() }), charged: AtomicUsize::new(0), max }
+    }
+
+    /// The one copy of `word`; `None` when there is no room for it.
+    #[must_use]
+    pub fn intern(&self, word: &str) -> Option<Arc<str>> {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = table.words.get(word) {
+            return Some(Arc::clone(known));
+        }
+        let cost = word.len() + OVERHEAD;
+        let room = self.max.saturating_sub(self.charged.load(Ordering::Relaxed));
+        if table.bytes + cost > table.sweep.min(room) {
+            if table.patience > 0 {
+                table.patience -= 1;
+                return None;
+            }
+            table.sweep();
+            if table.bytes + cost > room {
+                table.patience = table.words.len() / 8;
+                return None;
+            }
+        }
+        let word: Arc<str> = word.into();
+        table.words.insert(Arc::clone(&word));
+        table.bytes += cost;
+        Some(word)
+    }
+
+    /// Bytes of all words, used or not, and of all charges.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        table.bytes + self.charged.load(Ordering::Relaxed)
+    }
+
+    /// Words, used or not.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner).words.len()
+    }
+
+    /// There are no words.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reserves bytes for something that is not a word.
+    pub(super) fn charge(&self, bytes: usize) -> bool {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = table.bytes + self.charged.load(Ordering::Relaxed) + bytes <= self.max;
+        if fits {
+            self.charged.fetch_add(bytes, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// Gives charged bytes back.
+    pub(super) fn release(&self, bytes: usize) {
+        self.charged.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_kept_once_and_as_long_as_it_is_used() {
+        let interner = Interner::new(2 * (OVERHEAD + 1));
+        let a = interner.intern("a").unwrap();
+        assert!(Arc::ptr_eq(&a, &interner.intern("a").unwrap()));
+        let b = interner.intern("b").unwrap();
+        assert_eq!((interner.intern("c"), interner.len()), (None, 2));
+        drop(a);
+        assert_eq!(interner.intern("c").as_deref(), Some("c"), "the room of a is free");
+        assert_eq!((interner.len(), &*b), (2, "b"));
+        assert_eq!(interner.bytes(), 2 * (OVERHEAD + 1));
+    }
+
+    #[test]
+    fn unused_words_go_when_many_have_come() {
+        let interner = Interner::new(64 << 20);
+        for n in 0..100_000 {
+            assert!(interner.intern(&format!("word {n}")).is_some());
+        }
+        assert!(interner.bytes() <= SWEEP, "{}", interner.bytes());
+    }
+
+    #[test]
+    fn charges_take_room_from_words() {
+        let interner = Interner::new(1000);
+        assert!(interner.charge(950) && !interner.charge(51));
+        assert_eq!(interner.intern("a"), None);
+        interner.release(950);
+        assert!(interner.intern("a").is_some() && !interner.charge(1000));
+    }
+}

@@ -1,0 +1,86 @@
+//! The Java profiler's protocol (Netcracker, now Qubership), collector side: TCP 1715 (specs/profiler.md; agent
+//! github.com/Netcracker/qubership-profiler-agent c77a8408, collector qubership-profiler-backend b0da97c7).
+//!
+//! The agent connects and speaks first; all integers are big-endian. A `field` is an int length, 0 to 1024, and as many
+//! bytes; a `string` is a field in UTF-8.
+//!
+//! | byte | agent → collector | body | reply |
+//! |---|---|---|---|
+//! | 14 | GET_PROTOCOL_VERSION_V2 | long version, string pod, service, namespace | long version |
+//! | 15 | INIT_STREAM_V2 | string name, int sequence, int reset | uuid handle, long period ms, long size, int sequence; or null uuid |
+//! | 02 | RCV_DATA | uuid handle, field | ack |
+//! | 11 | REQUEST_ACK_FLUSH | | ack |
+//! | 13 | REPORT_COMMAND_RESULT | uuid, byte 'K' or FF | |
+//! | 12 | KEEP_ALIVE (no agent) | | |
+//! | 04 | CLOSE | | |
+//! | 08 | GET_PROTOCOL_VERSION (no agent) | | long 100505 |
+//! | 01 | INIT_STREAM (no agent) | string namespace, service, pod, then as 15 | as 15 |
+//!
+//! An ack is one byte 00, in the order of the commands. It is the count of diagnostic commands that follow: never another.
+//! `1f 8b` as the first bytes: all requests are one gzip member ([`inflate`]).
+//!
+//! The payloads of a stream, one behind the other, are a file; opening its name again begins the next.
+//!
+//! | stream | content | file |
+//! |---|---|---|
+//! | `dictionary`, `posDictionary` | phrases of words; the second with ids | [`dictionary`] |
+//! | `params` | phrases: what is known of parameters | [`params`] |
+//! | `suspend` | phrases: when the JVM stood still | [`suspend`] |
+//! | `calls` | finished root calls | [`calls`] |
+//! | `trace` | ENTER, EXIT, TAG by thread | [`trace`] |
+//! | `xml`, `sql` | values that the trace refers to | [`values`] |
+//! | `gc` | text of the JVM's log | [`gc`] |
+//! | others | counted | |
+//!
+//! The way of the bytes: [`transport`] ([`inflate`], [`wire`]) → [`pod`] → [`decode`]: [`resume`] → [`phrases`] → one of
+//! the above ([`scan`], [`text`]) → [`observer`]. A corrupt stream costs only itself, and only until it is opened again.
+
+mod call_values;
+mod calls;
+mod connection;
+mod decode;
+mod dictionary;
+mod event;
+mod gc;
+mod gc_line;
+mod identity;
+mod inflate;
+mod interner;
+mod kind;
+pub mod limits;
+mod observer;
+mod params;
+mod phrases;
+mod pod;
+mod record;
+mod resume;
+mod scan;
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+mod streams_tests;
+mod suspend;
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+mod testkit;
+mod text;
+mod trace;
+mod transport;
+mod values;
+mod wire;
+mod words;
+
+pub use connection::Connection;
+pub use event::{Event, Fault, Hello, Opened, Settings};
+pub use gc_line::{GcPause, Heap};
+pub use identity::PodName;
+pub use interner::Interner;
+pub use kind::StreamKind;
+pub use observer::{Chunk, File, Observer};
+pub use pod::{Counts, Pod, Stream};
+pub use record::{
+    BigValue, Block, Call, Corrupt, Definition, Param, Params, Pause, Pointer, Reference, TagValue, TraceEvent, TraceKind,
+};
+pub use text::Text;
+pub use transport::Transport;
+pub use wire::{Uuid, Wrong};
+pub use words::{Mark, Words};

@@ -1,0 +1,138 @@
+//! Reading inside streams (spec B.1): the only byte access of the decoders.
+//!
+//! | name | bytes |
+//! |---|---|
+//! | varint | 7 bits a byte, low group first, high bit: more. At most 5; the 5th holds bits 28..=31, whatever its high bit says |
+//! | varlong | 5 such bytes give bits 0..=34; if the 5th has its high bit, a varint with bits 35..=63 follows |
+//! | zigzag | varint `u`, which means `(u >>> 1) xor -(u & 1)` |
+//!
+//! A varint that is cut short is `None`, and nothing has moved.
+
+/// A read position in a slice of a stream's file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scan<'a> {
+    rest: &'a [u8],
+    /// Offset in the file of the slice's end.
+    end: u64,
+}
+
+impl<'a> Scan<'a> {
+    /// Reads `bytes`, the first of which is at `offset` of the file.
+    pub(super) const fn new(bytes: &'a [u8], offset: u64) -> Self {
+        Self { rest: bytes, end: offset.wrapping_add(bytes.len() as u64) }
+    }
+
+    /// Offset in the file of the next byte.
+    pub(super) const fn offset(&self) -> u64 {
+        self.end.wrapping_sub(self.rest.len() as u64)
+    }
+
+    /// What has not been read.
+    pub(super) const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The next `n` bytes, or as many as there are.
+    pub(super) fn up_to(&mut self, n: usize) -> &'a [u8] {
+        let (taken, rest) = self.rest.split_at(n.min(self.rest.len()));
+        self.rest = rest;
+        taken
+    }
+
+    #[inline]
+    pub(super) fn u8(&mut self) -> Option<u8> {
+        let (byte, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*byte)
+    }
+
+    #[inline]
+    pub(super) fn i32(&mut self) -> Option<i32> {
+        let (raw, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(i32::from_be_bytes(*raw))
+    }
+
+    #[inline]
+    pub(super) fn u64(&mut self) -> Option<u64> {
+        let (raw, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(u64::from_be_bytes(*raw))
+    }
+
+    /// One byte is most of them.
+    #[inline(always)]
+    pub(super) fn varint(&mut self) -> Option<u32> {
+        match self.rest {
+            [a, rest @ ..] if *a < 0x80 => {
+                self.rest = rest;
+                Some(u32::from(*a))
+            }
+            [a, b, rest @ ..] if *b < 0x80 => {
+                self.rest = rest;
+                Some(u32::from(*a & 0x7f) | u32::from(*b) << 7)
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Option<u32> {
+        let mut value = 0;
+        let mut rest = self.rest;
+        for shift in [0, 7, 14, 21] {
+            let (byte, behind) = rest.split_first()?;
+            rest = behind;
+            value |= u32::from(byte & 0x7f) << shift;
+            if *byte < 0x80 {
+                self.rest = rest;
+                return Some(value);
+            }
+        }
+        let (byte, rest) = rest.split_first()?;
+        self.rest = rest;
+        Some(value | u32::from(*byte) << 28)
+    }
+
+    #[inline]
+    pub(super) fn zigzag(&mut self) -> Option<i32> {
+        let raw = self.varint()?;
+        Some((raw >> 1).cast_signed() ^ -(raw & 1).cast_signed())
+    }
+
+    /// The 64-bit pattern.
+    #[inline(always)]
+    pub(super) fn varlong(&mut self) -> Option<u64> {
+        match self.rest {
+            [a, rest @ ..] if *a < 0x80 => {
+                self.rest = rest;
+                Some(u64::from(*a))
+            }
+            [a, b, rest @ ..] if *b < 0x80 => {
+                self.rest = rest;
+                Some(u64::from(*a & 0x7f) | u64::from(*b) << 7)
+            }
+            _ => self.long_varlong(),
+        }
+    }
+
+    fn long_varlong(&mut self) -> Option<u64> {
+        let mut value = 0;
+        let mut scan = *self;
+        for shift in [0, 7, 14, 21, 28] {
+            let byte = scan.u8()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                *self = scan;
+                return Some(value);
+            }
+        }
+        let high = scan.varint()?;
+        *self = scan;
+        Some(value | u64::from(high) << 35)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "scan_tests.rs"]
+mod tests;

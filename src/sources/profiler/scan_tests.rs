@@ -1,0 +1,76 @@
+use super::Scan;
+use crate::sources::profiler::testkit::Bytes;
+use proptest::prelude::*;
+
+/// The words of the specification, one byte after the other: slow and plain.
+fn slow_varint(bytes: &[u8]) -> Option<(u32, usize)> {
+    let mut value = 0u32;
+    for i in 0..5 {
+        let byte = *bytes.get(i)?;
+        if i == 4 {
+            return Some((value | u32::from(byte) << 28, 5));
+        }
+        value |= u32::from(byte & 0x7f) << (7 * i);
+        if byte & 0x80 == 0 {
+            return Some((value, i + 1));
+        }
+    }
+    None
+}
+
+fn slow_varlong(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0u64;
+    for i in 0..5 {
+        let byte = *bytes.get(i)?;
+        value |= u64::from(byte & 0x7f) << (7 * i);
+        if byte & 0x80 == 0 {
+            return Some((value, i + 1));
+        }
+    }
+    let (high, length) = slow_varint(&bytes[5..])?;
+    Some((value | u64::from(high) << 35, 5 + length))
+}
+
+fn read<T>(bytes: &[u8], with: impl Fn(&mut Scan<'_>) -> Option<T>) -> Option<(T, usize)> {
+    let mut scan = Scan::new(bytes, 1000);
+    let value = with(&mut scan);
+    let taken = bytes.len() - scan.rest().len();
+    assert_eq!(scan.offset(), 1000 + taken as u64);
+    assert!(value.is_some() || taken == 0, "moved without a value");
+    value.map(|v| (v, taken))
+}
+
+#[test]
+fn values_that_the_specification_names() {
+    let varint = |bytes: &[u8]| read(bytes, |s| s.varint());
+    assert_eq!(varint(&[0x7f]), Some((127, 1)));
+    assert_eq!(varint(&[0x80, 1]), Some((128, 2)));
+    // -1 as a 32-bit pattern; and the fifth byte is taken as it is.
+    assert_eq!(varint(&[0xff, 0xff, 0xff, 0xff, 0x0f]), Some((u32::MAX, 5)));
+    assert_eq!(varint(&[0xff, 0xff, 0xff, 0xff, 0xff, 1]), Some((u32::MAX, 5)));
+    assert_eq!(read(&[0x80; 9], |s| s.varlong()), None);
+    assert_eq!(read(&Bytes::new().varlong(u64::MAX).0, |s| s.varlong()), Some((u64::MAX, 10)));
+    for (raw, value) in [(0, 0), (1, -1), (2, 1), (3, -2), (u32::MAX, i32::MIN), (u32::MAX - 1, i32::MAX)] {
+        assert_eq!(read(&Bytes::new().varint(raw).0, |s| s.zigzag()).map(|v| v.0), Some(value));
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_read_as_the_slow_way_does(bytes in prop::collection::vec(any::<u8>(), 0..12), more in any::<bool>()) {
+        let bytes: Vec<u8> = if more { bytes.iter().map(|b| b | 0x80).collect() } else { bytes };
+        prop_assert_eq!(read(&bytes, |s| s.varint()), slow_varint(&bytes));
+        prop_assert_eq!(read(&bytes, |s| s.varlong()), slow_varlong(&bytes));
+    }
+
+    #[test]
+    fn numbers_come_back(small in any::<u32>(), large in any::<u64>(), shift in 0..64u32) {
+        let large = large >> shift;
+        prop_assert_eq!(read(&Bytes::new().varint(small).0, |s| s.varint()).map(|v| v.0), Some(small));
+        let bytes = Bytes::new().varlong(large).0;
+        prop_assert_eq!(read(&bytes, |s| s.varlong()), Some((large, bytes.len())));
+        if large < 1 << 28 {
+            prop_assert_eq!(bytes, Bytes::new().varint(large as u32).0, "a small varlong is a varint");
+        }
+    }
+}

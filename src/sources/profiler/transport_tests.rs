@@ -1,0 +1,157 @@
+use super::*;
+use crate::sources::profiler::testkit::Bytes;
+
+fn string(s: &str) -> Vec<u8> {
+    Bytes::new().int(s.len() as i32).raw(s.as_bytes()).0
+}
+
+fn hello() -> Bytes {
+    Bytes::new().u8(0x14).long(100_705).raw(&string("vm_1795227482421")).raw(&string("svc")).raw(&string("ns"))
+}
+
+fn open(bytes: Bytes, name: &str, sequence: i32) -> Bytes {
+    bytes.u8(0x15).raw(&string(name)).int(sequence).int(0)
+}
+
+fn data(bytes: Bytes, handle: u64, payload: &[u8]) -> Bytes {
+    bytes.u8(2).raw(&super::handle(handle)).int(payload.len() as i32).raw(payload)
+}
+
+const SETTINGS: Settings = Settings { version: 100_605, rotation_period_ms: 3_600_000, rotation_size: 1 << 20 };
+
+/// Feeds the pieces to one connection: events, replies, end.
+fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<String>, Vec<u8>, Result<(), Fault>, bool) {
+    let mut transport = Transport::new(SETTINGS);
+    let (mut input, mut out, mut events) = (BytesMut::new(), BytesMut::new(), Vec::new());
+    let mut end = Ok(());
+    for piece in pieces {
+        input.extend_from_slice(piece);
+        end = transport.feed(&mut input, &mut out, &mut |e| events.push(format!("{e:?}")));
+        if end.is_err() || transport.ended() {
+            break;
+        }
+    }
+    (events, out.to_vec(), end, transport.ended())
+}
+
+/// The same in all pieces.
+fn check(bytes: &Bytes) -> (Vec<String>, Vec<u8>, Result<(), Fault>, bool) {
+    let whole = talk([&bytes.0[..]]);
+    assert_eq!(talk(bytes.0.chunks(1)), whole);
+    for cut in 0..bytes.0.len() {
+        let (head, tail) = bytes.0.split_at(cut);
+        assert_eq!(talk([head, tail]), whole, "cut at {cut}");
+    }
+    whole
+}
+
+fn wrong(bytes: &Bytes) -> (Wrong, Vec<u8>) {
+    let (_, out, end, _) = check(bytes);
+    (end.unwrap_err().what, out)
+}
+
+#[test]
+fn a_conversation() {
+    let bytes = open(open(hello(), "calls", 0), "dictionary", 0);
+    let bytes = data(bytes, 1, b"abc").u8(0x11).u8(0x12).u8(0x13).raw(&[5; 16]).u8(0xff);
+    let bytes = data(open(bytes, "calls", 1), 3, b"").u8(0x04).raw(b"whatever");
+    let (events, out, end, ended) = check(&bytes);
+    assert_eq!((end, ended, events.len()), (Ok(()), true, 9));
+    for (event, begin) in events.iter().zip([
+        "Hello(Hello { version: Some(100705), namespace: \"ns\", service: \"svc\", pod: \"vm_1795227482421\" })",
+        "Opened(Opened { stream: 0, name: \"calls\", kind: Calls,",
+        "Opened(Opened { stream: 1, name: \"dictionary\", kind: Dictionary,",
+        "Data { stream: 0, payload: [97, 98, 99] }",
+        "Flush",
+        "CommandResult { id: [5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5], ok: false }",
+        "Opened(Opened { stream: 0, name: \"calls\", kind: Calls,",
+        "Data { stream: 0, payload: [] }",
+        "Close",
+    ]) {
+        assert!(event.starts_with(begin), "{event}");
+    }
+    let opened = |number, period, size, sequence| Bytes::new().raw(&handle(number)).long(period).long(size).int(sequence).0;
+    let want = [
+        100_605u64.to_be_bytes().to_vec(),
+        opened(1, 3_600_000, 1 << 20, 0),
+        opened(2, 0, 0, 0),
+        vec![0, 0],
+        opened(3, 3_600_000, 1 << 20, 1),
+        vec![0],
+    ];
+    assert_eq!(out, want.concat());
+}
+
+#[test]
+fn sequences_never_go_back() {
+    let asked = [0, 0, 7, 3, -5, i32::MAX, i32::MAX];
+    let bytes = asked.iter().fold(hello(), |b, n| open(b, "trace", *n));
+    let (_, out, ..) = check(&bytes);
+    let got: Vec<i32> = out[8..].chunks(36).map(|r| i32::from_be_bytes(r[32..].try_into().unwrap())).collect();
+    assert_eq!(got, [0, 1, 7, 8, 9, i32::MAX, i32::MAX]);
+}
+
+#[test]
+fn legacy_commands() {
+    let who = [string("ns"), string("svc"), string("pod")].concat();
+    let init = |b: Bytes| b.u8(1).raw(&who).raw(&string("calls")).int(0).int(0);
+    let (events, out, end, _) = check(&init(init(Bytes::new().u8(8))));
+    assert_eq!((end, &out[..8], out.len()), (Ok(()), &100_505u64.to_be_bytes()[..], 8 + 36 + 36));
+    assert_eq!(events.len(), 3, "who it is, is told once: {events:?}");
+    assert_eq!(events[0], "Hello(Hello { version: None, namespace: \"ns\", service: \"svc\", pod: \"pod\" })");
+    // Without a version before; and it does not say who it is when INIT_STREAM_V2 follows.
+    assert_eq!(check(&init(Bytes::new())).0.len(), 2);
+    let (what, out) = wrong(&open(Bytes::new().u8(8), "calls", 0));
+    assert_eq!((what, &out[8..]), (Wrong::Stranger("INIT_STREAM_V2"), &NULL[..]));
+}
+
+#[test]
+fn strangers_and_other_faults() {
+    assert_eq!(wrong(&open(Bytes::new(), "calls", 0)), (Wrong::Stranger("INIT_STREAM_V2"), NULL.to_vec()));
+    assert_eq!(wrong(&Bytes::new().u8(0x11)).0, Wrong::Stranger("REQUEST_ACK_FLUSH"));
+    assert_eq!(wrong(&Bytes::new().raw(b"GET / HTTP/1.1\r\n\r\n")), (Wrong::Command(b'G'), vec![0xff]));
+    assert_eq!(wrong(&Bytes::new().u8(0)).0, Wrong::Command(0));
+    assert_eq!(wrong(&Bytes::new().u8(0x1f).u8(0x8c)).0, Wrong::Command(0x1f));
+    assert_eq!(wrong(&hello().raw(&hello().0)).0, Wrong::SecondHello);
+    assert_eq!(wrong(&hello().u8(8)).0, Wrong::SecondHello);
+    assert_eq!(wrong(&Bytes::new().u8(8).u8(8)).0, Wrong::SecondHello);
+    // The handle that was given for the same name before, one that never was, and null.
+    let twice = open(open(hello(), "calls", 0), "calls", 1);
+    for (number, raw) in [(1, None), (9, None), (0, Some(NULL))] {
+        let bytes = data(twice.clone(), number, b"x");
+        let bytes = raw.map_or(bytes, |raw| twice.clone().u8(2).raw(&raw).int(0));
+        let (what, out) = wrong(&bytes);
+        assert_eq!((what, out[8 + 72..].to_vec()), (Wrong::Handle, vec![0xff]));
+    }
+    let fault = talk([&hello().u8(0x11).u8(0x77).0[..]]).2.unwrap_err();
+    assert_eq!(fault.to_string(), format!("at byte {}: command 0x77", hello().0.len() + 2));
+}
+
+#[test]
+fn any_name_is_taken_but_not_any_number_of_them() {
+    let names: Vec<String> = (0..=limits::STREAMS).map(|n| "é".repeat(n)).collect();
+    let most = names.iter().take(limits::STREAMS).fold(hello(), |b, n| open(b, n, 0));
+    let (events, out, end, _) = talk([&most.0[..]]);
+    assert_eq!((end, events.len(), out.len()), (Ok(()), 1 + limits::STREAMS, 8 + 36 * limits::STREAMS));
+    let (_, out, end, _) = talk([&open(most, &names[limits::STREAMS], 0).0[..]]);
+    assert_eq!((end.unwrap_err().what, &out[out.len() - 16..]), (Wrong::Streams, &NULL[..]));
+}
+
+#[test]
+fn replies_are_bounded_even_if_the_requests_are_a_bomb() {
+    use std::io::Write;
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packer.write_all(&hello().raw(&vec![0x11; 10 << 20]).0).unwrap();
+    let packed = packer.finish().unwrap();
+    let (_, out, end, _) = talk([&packed[..]]);
+    assert_eq!((end.unwrap_err().what, out.len()), (Wrong::Replies, limits::REPLIES));
+}
+
+#[test]
+fn gzip_ends_with_close_too() {
+    use std::io::Write;
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packer.write_all(&hello().u8(4).raw(&vec![7; 1 << 20]).0).unwrap();
+    let (events, _, end, ended) = talk([&packer.finish().unwrap()[..]]);
+    assert_eq!((events.len(), end, ended), (2, Ok(()), true));
+}
