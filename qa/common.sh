@@ -58,7 +58,9 @@ background() {
 # The configuration of this test's PMDA: further lines on standard input.
 write_config() {
     MONO_PORT=${MONO_PORT:-$(free_port)}
-    { printf '[mono]\nlisten = "127.0.0.1:%s"\n' "$MONO_PORT"; cat; } > "$D/apm.toml"
+    PROFILER_PORT=${PROFILER_PORT:-$(free_port)}
+    printf '[profiler]\nlisten = "127.0.0.1:%s"\n[mono]\nlisten = "127.0.0.1:%s"\n' "$PROFILER_PORT" "$MONO_PORT" > "$D/apm.toml"
+    cat >> "$D/apm.toml"
 }
 
 # Extra arguments of pmdaapm may be in PMDA_ARGS, a command to run it under (valgrind) in PMDA_UNDER,

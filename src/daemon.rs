@@ -79,6 +79,8 @@ fn check(options: &Options) -> i32 {
             println!("configuration: {}", shown(path.as_deref()));
             let listen = config.mono.listen.map_or("nowhere".into(), |a| a.to_string());
             println!("mono: listens on {listen}");
+            let listen = config.profiler.listen.map_or("nowhere".into(), |a| a.to_string());
+            println!("profiler: listens on {listen}");
             config.mono.files.iter().for_each(|f| println!("mono: follows {}", f.display()));
             let select = config.mono.select.join(", ");
             println!("mono: samples {}", if select.is_empty() { "what each agent announces" } else { &select });

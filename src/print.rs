@@ -91,7 +91,10 @@ pub fn help() -> String {
     };
     named().iter().for_each(|e| entry(&e.name, e.def.oneline, e.def.help));
     entry(&format!("APM.{AGENT_INDOM}"), AGENT_INDOM_HELP.0, AGENT_INDOM_HELP.1);
-    SOURCES.iter().for_each(|s| entry(&format!("APM.{}", s.indom), s.indom_help.0, s.indom_help.1));
+    for s in SOURCES {
+        entry(&format!("APM.{}", s.indom), s.indom_help.0, s.indom_help.1);
+        s.tables.iter().for_each(|t| entry(&format!("APM.{}", t.indom), t.indom_help.0, t.indom_help.1));
+    }
     out
 }
 
@@ -104,6 +107,7 @@ pub fn metrics() -> String {
         let instances = match (e.def.area, e.source.and_then(|s| SOURCES.get(s))) {
             (Area::Agents, _) => "agent",
             (Area::Source, Some(s)) => s.name,
+            (Area::Table(n), Some(s)) => s.tables.get(usize::from(n)).map_or("", |t| t.name),
             _ => "",
         };
         let (ty, sem, units) = (e.def.ty.name(), e.def.sem.name(), e.def.units.name());

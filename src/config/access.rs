@@ -38,6 +38,8 @@ pub struct Events {
     pub allow_remote: bool,
     /// `[events.mono]`, instead of the keys above.
     pub mono: Option<AllowKeys>,
+    /// `[events.profiler]`, instead of the keys above.
+    pub profiler: Option<AllowKeys>,
 }
 
 impl Default for Events {
@@ -50,6 +52,7 @@ impl Default for Events {
             allow_groups: Vec::new(),
             allow_remote: false,
             mono: None,
+            profiler: None,
         }
     }
 }
@@ -89,6 +92,7 @@ pub(super) fn rights<'s>(events: &Events, access: &Access, sources: impl Iterato
     };
     let of = |source: &str| match source {
         "mono" => events.mono.as_ref().map(Allow::from),
+        "profiler" => events.profiler.as_ref().map(Allow::from),
         _ => None,
     };
     let store = Allow {

@@ -40,6 +40,8 @@ pub enum ConfigError {
 pub struct Config {
     /// `[mono]`
     pub mono: Mono,
+    /// `[profiler]`
+    pub profiler: Profiler,
     /// `[events]`
     pub events: Events,
     /// `[access]`
@@ -70,6 +72,39 @@ pub struct Mono {
 impl Default for Mono {
     fn default() -> Self {
         Self { listen: Some(SocketAddr::from(([127, 0, 0, 1], 8888))), files: vec![], select: vec![], probe: false }
+    }
+}
+
+/// `[profiler]`: the collector of Java profiler agents.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Profiler {
+    /// Where agents connect to; empty: nowhere.
+    #[serde(deserialize_with = "units::listen")]
+    pub listen: Option<SocketAddr>,
+    /// Agents begin a new file of a stream after this time; 0: never.
+    #[serde(deserialize_with = "period::<_, 0, 604_800>")]
+    pub rotation_period: Duration,
+    /// Agents begin a new file of a stream after so many bytes; 0: when they like.
+    #[serde(deserialize_with = "units::bytes::<_, 0, { 1 << 30 }>")]
+    pub rotation_size: u64,
+    /// A silent agent is dropped after this time: they speak every 5 s.
+    #[serde(deserialize_with = "period::<_, 15, 3600>")]
+    pub idle: Duration,
+    /// Memory for the words of all agents together.
+    #[serde(deserialize_with = "units::bytes::<_, { 1 << 20 }, { 16 << 30 }>")]
+    pub dictionary: u64,
+}
+
+impl Default for Profiler {
+    fn default() -> Self {
+        Self {
+            listen: Some(SocketAddr::from(([127, 0, 0, 1], 1715))),
+            rotation_period: Duration::ZERO,
+            rotation_size: 0,
+            idle: Duration::from_secs(61),
+            dictionary: 256 << 20,
+        }
     }
 }
 
@@ -175,6 +210,8 @@ impl Config {
             }
         };
         differ("mono.listen", self.mono.listen != new.mono.listen);
+        differ("profiler.listen", self.profiler.listen != new.profiler.listen);
+        differ("profiler.dictionary", self.profiler.dictionary != new.profiler.dictionary);
         differ("limits.connections", self.limits.connections != new.limits.connections);
         differ("limits.pending", self.limits.pending != new.limits.pending);
         keys

@@ -135,6 +135,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
                     }
                 }
             }
+            self.sink.flush();
             if self.sink.refused() {
                 return Err(End::Refused);
             }

@@ -5,7 +5,7 @@ use super::tail::{FileFactory, Tail};
 use super::tcp::{Caller, Factory, Listener, is_local};
 use crate::config::{Config, Mono};
 use crate::model::Control;
-use crate::sources::{SOURCES, mono};
+use crate::sources::{SOURCES, mono, profiler};
 use crate::store::Store;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -33,6 +33,9 @@ pub enum Signal {
 /// Settings of the Mono source that sessions are made with.
 type MonoSettings = Arc<RwLock<mono::Settings>>;
 
+/// Options of the profiler source that sessions are made with.
+type ProfilerOptions = Arc<RwLock<profiler::Options>>;
+
 /// Everything that runs beside the PMDA thread.
 pub struct Supervisor {
     runtime: Runtime,
@@ -42,6 +45,7 @@ pub struct Supervisor {
     store: Arc<Store>,
     mono: MonoSettings,
     mono_files: Arc<Mutex<Vec<PathBuf>>>,
+    profiler: ProfilerOptions,
 }
 
 impl Supervisor {
@@ -59,10 +63,18 @@ impl Supervisor {
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let gate = Gate::new(size(config.limits.connections), size(config.limits.pending));
         let settings = Arc::new(RwLock::new(settings(config, false)));
+        let profiler_options = Arc::new(RwLock::new(options(config)));
         let mono_files = Arc::new(Mutex::new(config.mono.files.clone()));
         let source = SOURCES.iter().position(|s| s.name == "mono").unwrap_or_default();
         if let Some(address) = config.mono.listen {
             let (factory, store) = (mono_factory(&settings), Arc::clone(store));
+            let gate = gate.clone();
+            let listener = Listener { address, source, factory, gate, store, stop: stop.clone(), tasks: tasks.clone() };
+            runtime.spawn(listener.run());
+        }
+        if let Some(address) = config.profiler.listen {
+            let source = SOURCES.iter().position(|s| s.name == "profiler").unwrap_or_default();
+            let (factory, gate, store) = (profiler_factory(&profiler_options, config), gate, Arc::clone(store));
             let listener = Listener { address, source, factory, gate, store, stop: stop.clone(), tasks: tasks.clone() };
             runtime.spawn(listener.run());
         }
@@ -75,11 +87,21 @@ impl Supervisor {
         };
         let tail = std::thread::Builder::new().name("apm-files".into()).spawn(move || tail.run())?;
         runtime.block_on(async { watch_signals(on_signal) })?;
-        Ok(Self { runtime, stop, tasks, tail: Some(tail), store: Arc::clone(store), mono: settings, mono_files })
+        Ok(Self {
+            runtime,
+            stop,
+            tasks,
+            tail: Some(tail),
+            store: Arc::clone(store),
+            mono: settings,
+            mono_files,
+            profiler: profiler_options,
+        })
     }
 
     /// Takes over what can change while running.
     pub fn reconfigure(&self, config: &Config) {
+        *self.profiler.write().unwrap_or_else(PoisonError::into_inner) = options(config);
         let new = settings(config, false);
         let mut current = self.mono.write().unwrap_or_else(PoisonError::into_inner);
         let select_changed = current.select != new.select;
@@ -117,6 +139,22 @@ fn settings(config: &Config, one_way: bool) -> mono::Settings {
     let Mono { select, probe, .. } = &config.mono;
     let select = select.iter().filter_map(|p| mono::Pattern::parse(p).ok()).collect();
     mono::Settings { select, probe: *probe, name_length: size(config.limits.name_length), one_way }
+}
+
+fn options(config: &Config) -> profiler::Options {
+    let p = &config.profiler;
+    let period = u64::try_from(p.rotation_period.as_millis()).unwrap_or(u64::MAX);
+    let settings =
+        profiler::Settings { rotation_period_ms: period, rotation_size: p.rotation_size, ..profiler::Settings::default() };
+    profiler::Options { settings, idle: p.idle }
+}
+
+fn profiler_factory(options: &ProfilerOptions, config: &Config) -> Factory {
+    let (options, words) = (Arc::clone(options), Arc::new(profiler::Interner::new(size(config.profiler.dictionary))));
+    Arc::new(move |caller: Caller| {
+        let options = *options.read().unwrap_or_else(PoisonError::into_inner);
+        Box::new(profiler::Collector::new(caller.address.to_string(), options, Arc::clone(&words)))
+    })
 }
 
 fn current(settings: &MonoSettings) -> mono::Settings {

@@ -146,6 +146,8 @@ pub enum Area {
     Agents,
     /// one instance for each thing that the metric's source watches (a Mono process, a pod, a session)
     Source,
+    /// one instance for each row of the source's table with this position: methods, streams, buckets
+    Table(u8),
 }
 
 /// The leaves below every `event.<kind>` node (design: "EV").
@@ -182,6 +184,8 @@ pub enum Origin {
     SelfStat,
     /// an atomic cell of the instance; its column is the item number
     Cell,
+    /// as `Cell`, of a value that is about now: it goes when the peer is silent or gone, whatever stays of its source
+    Recent,
     /// a text of the instance; its column is the item number
     Text,
     /// an atomic cell of the instance, column given: dynamic metrics

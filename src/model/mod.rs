@@ -10,5 +10,5 @@ mod value;
 pub use access::{Allow, Rights};
 pub use metric::{Area, EventKind, EventLeaf, MetricDef, MetricSpec, Origin, Pmid, Semantics, Units, ValueType};
 pub use stamp::{Now, Stamp};
-pub use update::{Control, ControlVerb, Identity, Update};
+pub use update::{Control, ControlVerb, EventParam, EventValue, Identity, Update};
 pub use value::Value;

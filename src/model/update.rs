@@ -13,6 +13,9 @@ pub struct Identity {
     pub labels: Vec<(&'static str, String)>,
     /// The same process as before if the name is the same: its values and 32-bit counters go on.
     pub resumes: bool,
+    /// Which process of this name it is, if the protocol tells: a connection of the same process takes over from an older one,
+    /// however alive that looks, and a new process is counted as a restart.
+    pub process: Option<String>,
 }
 
 /// One thing that happened in a peer's conversation.
@@ -55,6 +58,42 @@ pub enum Update<'a> {
         /// Slots with their new values, in the peer's order.
         values: &'a [(u32, Value)],
     },
+    /// The peer no longer says what the value of this static metric is.
+    Unset {
+        /// Item number in the source's table.
+        item: u16,
+    },
+    /// The session's `slot` of a table (small, dense) stands for the row of this key from now on.
+    Row {
+        /// Position in the source's tables.
+        table: u8,
+        /// The session's own number for the row.
+        slot: u32,
+        /// The row's instance name, without blanks; `None`: the row for all the rest.
+        key: Option<&'a str>,
+    },
+    /// A cell of a row grows.
+    RowCount {
+        /// Position in the source's tables.
+        table: u8,
+        /// The row.
+        slot: u32,
+        /// Item number in the table's cluster.
+        item: u16,
+        /// By how much.
+        more: u64,
+    },
+    /// One event with typed parameters. Records reach their stream when the session's call is over.
+    Event {
+        /// Position of the event kind in the source's table.
+        kind: u8,
+        /// When.
+        stamp: Stamp,
+        /// `PM_EVENT_FLAG_*`.
+        flags: u32,
+        /// Parameters in their order.
+        params: &'a [EventParam<'a>],
+    },
     /// Time between two samples, so that silence can be told from slowness.
     Interval(std::time::Duration),
     /// A complete message was read.
@@ -68,6 +107,24 @@ pub enum Update<'a> {
         /// What to show.
         text: String,
     },
+}
+
+/// A parameter of an [`Update::Event`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventParam<'a> {
+    /// Item number of its metric among the source's parameters.
+    pub item: u16,
+    /// Its value.
+    pub value: EventValue<'a>,
+}
+
+/// The value of an event parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum EventValue<'a> {
+    /// A number, of the type that the parameter has.
+    Number(u64),
+    /// A text.
+    Text(&'a str),
 }
 
 /// What a control metric asks for.

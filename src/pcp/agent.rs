@@ -80,7 +80,8 @@ impl Agent {
         // SAFETY: as above; pmcd then sends the credentials of client contexts.
         unsafe { sys::pmdaSetCommFlags(&raw mut *self.dispatch, sys::PMDA_FLAG_AUTHORIZE.cast_signed()) };
         let mut state = State::new(Arc::clone(store)).map_err(StartError)?;
-        let serials = std::iter::once(AGENT_INDOM).chain(SOURCES.iter().map(|s| s.indom));
+        let tables = SOURCES.iter().flat_map(|s| s.tables).map(|t| t.indom);
+        let serials = std::iter::once(AGENT_INDOM).chain(SOURCES.iter().map(|s| s.indom)).chain(tables);
         self.indoms = serials
             .map(|s| super::indom::Cache::new(store.domain(), s).indom())
             .map(|it_indom| sys::pmdaIndom { it_indom, it_numinst: 0, it_set: std::ptr::null_mut() })

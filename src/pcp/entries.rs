@@ -50,6 +50,7 @@ impl Entries {
             Area::Own => None,
             Area::Agents => Some(AGENT_INDOM),
             Area::Source => Some(SOURCES.get(source?)?.indom),
+            Area::Table(n) => Some(SOURCES.get(source?)?.tables.get(usize::from(n))?.indom),
         }
     }
 

@@ -8,7 +8,7 @@ use super::result::Results;
 use super::state::State;
 use super::sys;
 use crate::events::{Ask, Caps, Delivery, Keep, Want};
-use crate::model::{EventLeaf, Origin, Pmid, ValueType};
+use crate::model::{Area, EventLeaf, Origin, Pmid, ValueType};
 use crate::sources::{PARAM_CLUSTER, SOURCES};
 use crate::store::{AgentCell, Peer, SelfStats, Stat, Store};
 use std::collections::{HashMap, HashSet};
@@ -82,6 +82,15 @@ impl State {
                 Some(row) => match Entries::serial(row.area, row.source) {
                     None => own(row, &self.store, &mut self.fetch),
                     Some(_) if self.fetch.hides(row) => sys::PM_ERR_PERMISSION,
+                    Some(serial) if matches!(row.area, Area::Table(_)) => {
+                        let indom = Cache::new(self.store.domain(), serial).indom();
+                        profile.visit(indom, self.domains.rows(serial), |inst, of| {
+                            if let Some(bits) = of.cells.get(row.item) {
+                                self.fetch.results.number(inst, row.ty, bits);
+                            }
+                        });
+                        0
+                    }
                     Some(serial) => {
                         let indom = Cache::new(self.store.domain(), serial).indom();
                         let world = World { entries: &self.entries, store: &self.store, contexts: &self.contexts };
@@ -156,8 +165,9 @@ struct World<'s> {
 /// A metric's value of one peer, if it has one.
 fn value(row: &Row, inst: u32, peer: &Peer, world: &World<'_>, scope: &mut FetchScope) {
     // What is said of an agent stays true when it has gone; what it said itself does not.
-    let agents = row.area == crate::model::Area::Agents;
-    let told = agents || peer.life.fresh(scope.now, scope.stale);
+    let agents = row.area == Area::Agents;
+    let keeps = SOURCES.get(peer.source).is_some_and(|s| s.keeps_values);
+    let told = agents || keeps || peer.life.fresh(scope.now, scope.stale);
     let bits = match row.origin {
         Origin::Idle => u64::try_from(peer.life.idle(scope.now).as_nanos()).ok(),
         Origin::Cell if agents => peer.agent.get(row.item),
@@ -168,6 +178,7 @@ fn value(row: &Row, inst: u32, peer: &Peer, world: &World<'_>, scope: &mut Fetch
         Origin::Control(verb) => return scope.results.text(inst, &peer.answer(verb)),
         Origin::Event(kind, leaf) => return event(row, inst, peer, (kind, leaf), world, scope),
         Origin::Cell => peer.cells.get(row.item).filter(|_| told),
+        Origin::Recent => peer.cells.get(row.item).filter(|_| peer.life.fresh(scope.now, scope.stale)),
         Origin::Column(column) if row.ty != ValueType::Text => peer.cells.get(column).filter(|_| told),
         Origin::Column(item) => return text(inst, peer.text(item).filter(|_| told), scope),
         Origin::Text => return text(inst, peer.text(row.item).filter(|_| told), scope),

@@ -18,7 +18,11 @@ pub(super) fn of(entries: &Entries, ident: u32, level: u32) -> Option<String> {
         sys::PM_LABEL_DOMAIN => Some(json([("agent", "apm")])),
         sys::PM_LABEL_INDOM => match ident & 0x3f_ffff {
             AGENT_INDOM => Some(json([("instances", "agent")])),
-            serial => SOURCES.iter().find(|s| s.indom == serial).map(|s| json([("instances", s.name)])),
+            serial => {
+                let own = SOURCES.iter().map(|s| (s.indom, s.name));
+                let tables = SOURCES.iter().flat_map(|s| s.tables).map(|t| (t.indom, t.name));
+                own.chain(tables).find(|(indom, _)| *indom == serial).map(|(_, name)| json([("instances", name)]))
+            }
         },
         sys::PM_LABEL_CLUSTER => {
             let cluster = u16::try_from(ident >> 10 & 0xfff).ok()?;

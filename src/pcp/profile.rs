@@ -1,10 +1,10 @@
 //! A client's choice of instances (`pmProfile`).
 
-use super::state::Instances;
 use super::sys;
-use crate::store::Peer;
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::slice;
+use std::sync::Arc;
 
 /// The profile of the context that a fetch is for; by default all instances.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ impl<'a> Profile<'a> {
     }
 
     /// Calls `f` for each instance that is wanted, in the order of their numbers.
-    pub(super) fn visit(self, indom: sys::pmInDom, instances: Option<&Instances>, mut f: impl FnMut(u32, &Peer)) {
+    pub(super) fn visit<T>(self, indom: sys::pmInDom, instances: Option<&BTreeMap<u32, Arc<T>>>, mut f: impl FnMut(u32, &T)) {
         let Some(instances) = instances else { return };
         let (all, some) = self.of(indom);
         if all {
@@ -61,6 +61,7 @@ unsafe fn array<'a, T>(first: *const T, count: c_int) -> &'a [T] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::state::Instances;
     use super::*;
     use crate::store::{Limits, Store};
 

@@ -10,7 +10,7 @@ use super::namespace::NameSpace;
 use super::{label, sys};
 use crate::model::Rights;
 use crate::sources::SOURCES;
-use crate::store::{AGENT_INDOM, Change, DynamicMetric, Peer, Quiet, Store, catalogue};
+use crate::store::{AGENT_INDOM, Change, DynamicMetric, Peer, Quiet, Row, Store, catalogue};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::CString;
@@ -20,13 +20,17 @@ use std::time::Duration;
 /// Instances of a domain: id → peer, in the order of ids.
 pub(super) type Instances = BTreeMap<u32, Arc<Peer>>;
 
-/// Instances by domain serial.
+/// Instances by domain serial: peers, and rows of tables.
 #[derive(Debug, Default)]
-pub(super) struct Domains(HashMap<u32, Instances>);
+pub(super) struct Domains(HashMap<u32, Instances>, HashMap<u32, BTreeMap<u32, Arc<Row>>>);
 
 impl Domains {
     pub(super) fn peer(&self, serial: u32, inst: u32) -> Option<&Arc<Peer>> {
         self.0.get(&serial)?.get(&inst)
+    }
+
+    pub(super) fn rows(&self, serial: u32) -> Option<&BTreeMap<u32, Arc<Row>>> {
+        self.1.get(&serial)
     }
 
     pub(super) fn instances(&self, serial: u32) -> Option<&Instances> {
@@ -139,10 +143,18 @@ impl State {
             for spec in source.dynamic.map(|d| (d.initial)()).unwrap_or_default() {
                 self.store.define(i, &spec);
             }
+            for table in source.tables {
+                // Ids are known again; rows come when somebody adds to them.
+                let cache = self.cache(table.indom);
+                for (_, key) in cache.load(Some(forget)) {
+                    let _ = cache.remove(&key, usize::MAX);
+                }
+            }
             for (_, name) in self.cache(source.indom).load(Some(forget)) {
                 self.store.restore_peer(i, &name, crate::clock::now().mono);
             }
         }
+        self.store.initial_rows();
         self.names.rebuild();
     }
 
@@ -177,6 +189,8 @@ impl State {
                 }
                 Change::Join(peer) => dirty.extend(self.join(&peer)),
                 Change::Leave(peer) => dirty.extend(self.leave(&peer)),
+                Change::JoinRow(source, table, row) => dirty.extend(self.join_row(source, table, &row)),
+                Change::LeaveRow(source, table, row) => dirty.extend(self.leave_row(source, table, &row)),
             }
         }
         if metrics {
@@ -223,6 +237,26 @@ impl State {
             }
             cache
         })
+    }
+
+    fn join_row(&mut self, source: usize, table: u8, row: &Arc<Row>) -> Option<Cache> {
+        let serial = SOURCES.get(source)?.tables.get(usize::from(table))?.indom;
+        let cache = self.cache(serial);
+        match cache.add(&row.key) {
+            Ok(id) => drop(self.domains.1.entry(serial).or_default().insert(id, Arc::clone(row))),
+            Err(e) => log::error!("instance {e}"),
+        }
+        Some(cache)
+    }
+
+    fn leave_row(&mut self, source: usize, table: u8, row: &Arc<Row>) -> Option<Cache> {
+        let def = SOURCES.get(source)?.tables.get(usize::from(table))?;
+        let cache = self.cache(def.indom);
+        match cache.remove(&row.key, 4 * def.max) {
+            Ok(id) => drop(self.domains.1.get_mut(&def.indom).and_then(|d| d.remove(&id))),
+            Err(e) => log::error!("instance {e}"),
+        }
+        Some(cache)
     }
 
     fn leave(&mut self, peer: &Arc<Peer>) -> [Cache; 2] {

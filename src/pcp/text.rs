@@ -2,7 +2,6 @@
 
 use super::entries::Entries;
 use super::sys;
-use crate::sources::SOURCES;
 use crate::store::AGENT_INDOM;
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -37,7 +36,7 @@ pub(super) fn help(entries: &Entries, ident: u32, kind: u32) -> Option<String> {
     } else {
         let (oneline, full) = match ident & 0x3f_ffff {
             AGENT_INDOM => crate::print::AGENT_INDOM_HELP,
-            serial => SOURCES.iter().find(|s| s.indom == serial)?.indom_help,
+            serial => crate::sources::indom_help(serial)?,
         };
         (oneline.to_owned(), full.to_owned())
     };

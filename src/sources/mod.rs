@@ -4,7 +4,7 @@
 pub mod mono;
 pub mod profiler;
 
-use crate::model::{Control, EventKind, MetricDef, MetricSpec, Now, Update};
+use crate::model::{Control, EventKind, MetricDef, MetricSpec, Now, Units, Update, ValueType};
 use bytes::BytesMut;
 
 /// Takes what sessions tell. The store implements it; tests collect into a `Vec`.
@@ -88,6 +88,43 @@ pub struct Dynamic {
     pub initial: fn() -> Vec<MetricSpec>,
 }
 
+/// A table of a source: its rows are the instances of a domain of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct TableDef {
+    /// What a row is: for labels and the log.
+    pub name: &'static str,
+    /// Serial number of its instance domain.
+    pub indom: u32,
+    /// One line and the help text of its instance domain.
+    pub indom_help: (&'static str, &'static str),
+    /// Rows belong to one peer each, and go with it; else all peers share them.
+    pub of_peer: bool,
+    /// Most rows. A shared table gives the places to the rows with most in cell `score`; the rest is in [`OTHER`].
+    pub max: usize,
+    /// Which cell says how much a row matters.
+    pub score: u16,
+    /// Rows that always exist.
+    pub initial: fn() -> Vec<String>,
+}
+
+/// The row of a shared table that has what has no row of its own.
+pub const OTHER: &str = "other";
+
+/// A parameter of event records that a source always has.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamDef {
+    /// Item number in the cluster of parameters; 0 is `lost`.
+    pub item: u16,
+    /// Name below `param.`.
+    pub name: &'static str,
+    /// Value type.
+    pub ty: ValueType,
+    /// Units.
+    pub units: Units,
+    /// One line of help; the full text is made from it.
+    pub oneline: &'static str,
+}
+
 /// One protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
@@ -105,6 +142,14 @@ pub struct Source {
     pub events: &'static [EventKind],
     /// Metrics that its peers bring.
     pub dynamic: Option<Dynamic>,
+    /// Tables with rows of their own.
+    pub tables: &'static [TableDef],
+    /// Parameters of its events, beside those of dynamic metrics.
+    pub params: &'static [ParamDef],
+    /// The static metric that counts new processes of a known name.
+    pub restarts: Option<u16>,
+    /// Values are sums of our own: they stay true when the peer is silent or gone. Else they are what the peer said last.
+    pub keeps_values: bool,
 }
 
 /// PMID clusters reserved for each source: static +0, event leaves +1.., static parameters +[`PARAM_CLUSTER`],
@@ -120,4 +165,12 @@ pub const DYNAMIC_PARAM_CLUSTER: u16 = 32;
 pub const DYNAMIC_MAX: usize = 16 * 1024;
 
 /// All protocols. Ids in here are in archives: never change them.
-pub const SOURCES: &[Source] = &[mono::SOURCE];
+pub const SOURCES: &[Source] = &[mono::SOURCE, profiler::SOURCE];
+
+/// One line and the help text of an instance domain of any source.
+#[must_use]
+pub fn indom_help(serial: u32) -> Option<(&'static str, &'static str)> {
+    let own = SOURCES.iter().map(|s| (s.indom, s.indom_help));
+    let tables = SOURCES.iter().flat_map(|s| s.tables).map(|t| (t.indom, t.indom_help));
+    own.chain(tables).find(|(indom, _)| *indom == serial).map(|(_, help)| help)
+}

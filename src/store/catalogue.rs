@@ -110,7 +110,20 @@ fn agent_metrics() -> Vec<MetricDef> {
 
 /// `param.*` that every source has.
 fn params(source: &Source) -> Vec<MetricDef> {
-    vec![MetricDef {
+    let leaked = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
+    let own = source.params.iter().map(|p| MetricDef {
+        name: format!("param.{}", p.name),
+        cluster: source.cluster + PARAM_CLUSTER,
+        item: p.item,
+        ty: p.ty,
+        sem: if p.ty == ValueType::Text { Semantics::Discrete } else { Semantics::Instant },
+        units: p.units,
+        area: Area::Own,
+        origin: Origin::Param,
+        oneline: leaked(format!("Parameter: {}", p.oneline)),
+        help: "Parameter of event records. It has no values of its own.",
+    });
+    let lost = MetricDef {
         name: "param.lost".into(),
         cluster: source.cluster + PARAM_CLUSTER,
         item: 0,
@@ -123,7 +136,8 @@ fn params(source: &Source) -> Vec<MetricDef> {
         help: "Parameter of a record that is put before the others in highres_records when records were dropped before \
                this client had seen them. It tells their number, since PCP's protocol loses the count of a MISSED record \
                in high-resolution arrays. It has no values of its own.",
-    }]
+    };
+    std::iter::once(lost).chain(own).collect()
 }
 
 /// The leaves below `event.<kind>`. Their composed help texts live as long as the program: the catalogue is made once.

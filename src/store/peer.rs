@@ -60,6 +60,7 @@ struct Words {
     answers: HashMap<ControlVerb, Arc<str>>,
     labels: Vec<(&'static str, String)>,
     address: String,
+    process: Option<String>,
 }
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -153,6 +154,17 @@ impl Peer {
         let mut words = lock(&self.words);
         words.address = address;
         words.labels = labels;
+    }
+
+    /// Which process of its name it is, if its protocol tells.
+    #[must_use]
+    pub fn process(&self) -> Option<String> {
+        lock(&self.words).process.clone()
+    }
+
+    /// Changes that; what it was before.
+    pub(super) fn set_process(&self, process: Option<String>) -> Option<String> {
+        std::mem::replace(&mut lock(&self.words).process, process)
     }
 
     /// Address or file.

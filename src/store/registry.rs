@@ -3,10 +3,11 @@
 use super::limits::Limits;
 use super::mailbox::Mailbox;
 use super::peer::{AgentCell, Peer, STATIC_COLUMNS};
+use super::rows::{Row, RowChange, Rows};
 use super::self_stats::{SelfStats, Stat};
 use crate::events::Budget;
 use crate::model::{Identity, MetricSpec, Now, Pmid, Semantics, Units, ValueType};
-use crate::sources::{DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, SOURCES};
+use crate::sources::{DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, SOURCES, TableDef};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -43,6 +44,10 @@ pub enum Change {
     Join(Arc<Peer>),
     /// An instance that is forgotten.
     Leave(Arc<Peer>),
+    /// A new row of a source's table.
+    JoinRow(usize, u8, Arc<Row>),
+    /// A row that has lost its place.
+    LeaveRow(usize, u8, Arc<Row>),
 }
 
 #[derive(Debug, Default)]
@@ -61,6 +66,7 @@ pub struct Store {
     domain: u32,
     limits: Mutex<Arc<Limits>>,
     tables: Vec<Mutex<Table>>,
+    rows: Vec<Vec<Mutex<Rows>>>,
     pending: Mutex<Vec<Change>>,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -85,6 +91,7 @@ impl Store {
             domain,
             limits: Mutex::new(Arc::new(limits)),
             tables: SOURCES.iter().map(|_| Mutex::default()).collect(),
+            rows: SOURCES.iter().map(|s| s.tables.iter().map(|_| Mutex::default()).collect()).collect(),
             pending: Mutex::default(),
             wake: OnceLock::new(),
         })
@@ -203,7 +210,11 @@ impl Store {
         let mut table = self.table(source)?;
         let mut name = id.name.clone();
         let mut n = 1;
-        while table.peers.get(&name).is_some_and(|p| p.life.up() && p.life.fresh(now.mono, Duration::ZERO)) {
+        let another = |p: &Arc<Peer>| {
+            let same_process = id.process.as_ref().is_some_and(|process| p.process().as_ref() == Some(process));
+            !same_process && p.life.up() && p.life.fresh(now.mono, Duration::ZERO)
+        };
+        while table.peers.get(&name).is_some_and(another) {
             n += 1;
             name = format!("{}#{n}", id.name);
         }
@@ -225,6 +236,10 @@ impl Store {
         };
         drop(table);
         peer.introduce(id.peer.clone(), id.labels.clone());
+        let before = peer.set_process(id.process.clone());
+        if let Some(item) = SOURCES.get(source).and_then(|s| s.restarts) {
+            peer.cells.add(item, u64::from(before.is_some() && before != id.process));
+        }
         peer.set_mailbox(mailbox);
         peer.life.attach(now.mono);
         peer.agent.set(AgentCell::Up as u16, 1);
@@ -273,6 +288,13 @@ impl Store {
     fn leave(&self, table: &mut Table, name: &str) {
         if let Some(peer) = table.peers.remove(name) {
             self.stats.sub(Stat::InstancesRegistered, 1);
+            for n in 0..self.rows.get(peer.source).map_or(0, Vec::len) {
+                self.change_rows(peer.source, n, |def, rows, changes| {
+                    if def.of_peer {
+                        rows.forget_peer(name, changes);
+                    }
+                });
+            }
             self.queue(Change::Leave(peer));
         }
     }
@@ -292,7 +314,54 @@ impl Store {
             memory += table.peers.values().map(|p| p.memory()).sum::<usize>();
             memory += table.by_key.values().map(|m| size_of::<DynamicMetric>() + 4 * m.spec.help.len()).sum::<usize>();
         }
+        for (source, tables) in self.rows.iter().enumerate() {
+            for (n, table) in tables.iter().enumerate() {
+                self.change_rows(source, n, |def, rows, changes| rows.promote(def, changes));
+                memory += lock(table).memory();
+            }
+        }
         self.stats.set(Stat::MemoryRegistry, memory as u64);
+    }
+
+    /// Changes the rows of a table and tells the PMDA thread.
+    fn change_rows<T>(
+        &self,
+        source: usize,
+        table: usize,
+        change: impl FnOnce(&TableDef, &mut Rows, &mut Vec<RowChange>) -> T,
+    ) -> Option<T> {
+        let def = SOURCES.get(source)?.tables.get(table)?;
+        let mut rows = lock(self.rows.get(source)?.get(table)?);
+        let mut changes = Vec::new();
+        let result = change(def, &mut rows, &mut changes);
+        let n = u8::try_from(table).ok()?;
+        for change in changes {
+            self.queue(match change {
+                RowChange::Join(row) => Change::JoinRow(source, n, row),
+                RowChange::Leave(row) => Change::LeaveRow(source, n, row),
+            });
+        }
+        Some(result)
+    }
+
+    /// The row of a key in a table: its own, that for all the rest, or none where there is no room.
+    pub fn row(&self, source: usize, table: u8, key: Option<&str>) -> Option<Arc<Row>> {
+        self.change_rows(source, table.into(), |def, rows, changes| rows.get(def, key, changes)).flatten()
+    }
+
+    /// A key without a row of its own has added this much to what places are given for.
+    pub fn wait_for_row(&self, source: usize, table: u8, key: &str, more: u64) {
+        self.change_rows(source, table.into(), |def, rows, _| rows.wait(def, key, more));
+    }
+
+    /// Makes the rows that always exist.
+    pub fn initial_rows(&self) {
+        for (source, s) in SOURCES.iter().enumerate() {
+            for (n, def) in s.tables.iter().enumerate() {
+                let n = u8::try_from(n).unwrap_or(u8::MAX);
+                (def.initial)().iter().for_each(|key| drop(self.row(source, n, Some(key))));
+            }
+        }
     }
 
     /// All peers of all sources: for requests that go to everyone.

@@ -4,10 +4,11 @@ use super::mailbox::Mailbox;
 use super::peer::{AgentCell, Peer};
 use super::quiet::Quiet;
 use super::registry::Store;
+use super::rows::Row;
 use super::self_stats::Stat;
 use crate::events::{Batch, flags};
-use crate::model::{Now, Pmid, Stamp, Update, Value, ValueType};
-use crate::sources::{SOURCES, Sink};
+use crate::model::{EventParam, EventValue, Now, Pmid, Stamp, Update, Value, ValueType};
+use crate::sources::{PARAM_CLUSTER, SOURCES, Sink};
 use std::sync::Arc;
 
 /// Most slots of one session: the largest number of counters a Hello can announce.
@@ -23,6 +24,13 @@ struct Target {
     seen: bool,
 }
 
+/// A row that a slot stands for, and the key that it was asked for with, if the row is that for all the rest.
+#[derive(Debug)]
+struct Held {
+    row: Arc<Row>,
+    key: Option<String>,
+}
+
 /// The sink of one connection: its peer counts as connected until [`PeerSink::finish`] or, after a panic, the drop.
 #[derive(Debug)]
 pub struct PeerSink {
@@ -32,6 +40,9 @@ pub struct PeerSink {
     peer: Option<Arc<Peer>>,
     slots: Vec<Option<Target>>,
     batch: Batch,
+    /// Records of [`Update::Event`] by kind, until the call of the session is over.
+    events: Vec<Batch>,
+    rows: Vec<Vec<Option<Held>>>,
     quiet: Quiet,
     refused: bool,
     /// The moment of the call that is being made; the driver sets it.
@@ -49,6 +60,8 @@ impl PeerSink {
             peer: None,
             slots: Vec::new(),
             batch: Batch::default(),
+            events: Vec::new(),
+            rows: SOURCES.get(source).map(|s| s.tables.iter().map(|_| Vec::new()).collect()).unwrap_or_default(),
             quiet: Quiet::default(),
             refused: false,
             now: Now::default(),
@@ -58,6 +71,76 @@ impl PeerSink {
     /// Sets the moment for the updates that follow.
     pub const fn set_now(&mut self, now: Now) {
         self.now = now;
+    }
+
+    /// The session's call is over: its event records reach their streams.
+    pub fn flush(&mut self) {
+        let Some(peer) = &self.peer else { return self.events.clear() };
+        for (kind, batch) in (0..).zip(&mut self.events) {
+            let records = batch.len();
+            if records > 0
+                && let Some(stream) = peer.stream(kind, &self.store.budget)
+            {
+                stream.append(batch);
+                peer.count(AgentCell::Events, records as u64);
+            }
+        }
+    }
+
+    fn event(&mut self, kind: u8, stamp: Stamp, flags: u32, params: &[EventParam<'_>]) {
+        let Some(source) = SOURCES.get(self.source) else { return };
+        let kind = usize::from(kind);
+        if self.events.len() <= kind && kind < source.events.len() {
+            self.events.resize_with(kind + 1, Batch::default);
+        }
+        let Some(batch) = self.events.get_mut(kind) else { return };
+        batch.record(stamp, flags);
+        for param in params {
+            let pmid = Pmid::new(self.store.domain(), source.cluster + PARAM_CLUSTER, param.item);
+            match param.value {
+                EventValue::Text(text) => batch.text(pmid, text.split('\0').next().unwrap_or_default()),
+                EventValue::Number(bits) => {
+                    // Items are given from 1 on without gaps.
+                    let def = source.params.get(usize::from(param.item).wrapping_sub(1));
+                    batch.number(pmid, def.map_or(ValueType::U64, |d| d.ty), bits);
+                }
+            }
+        }
+    }
+
+    fn bind_row(&mut self, table: u8, slot: u32, key: Option<&str>) {
+        let slot = slot as usize;
+        let Some(rows) = self.rows.get_mut(usize::from(table)).filter(|_| slot < SLOTS_MAX) else { return };
+        if rows.len() <= slot {
+            rows.resize_with(slot + 1, || None);
+        }
+        let row = self.store.row(self.source, table, key);
+        if let Some(place) = rows.get_mut(slot) {
+            *place = row.map(|row| Held { key: key.filter(|k| *k != row.key).map(Into::into), row });
+        }
+    }
+
+    fn count_row(&mut self, table: u8, slot: u32, item: u16, more: u64) {
+        let Some(held) = self.rows.get_mut(usize::from(table)).and_then(|r| r.get_mut(slot as usize)).and_then(Option::as_mut)
+        else {
+            return;
+        };
+        if held.row.gone() {
+            let key = held.row.key.clone();
+            let Some(row) = self.store.row(self.source, table, Some(&key)) else { return };
+            *held = Held { key: (row.key != key).then_some(key), row };
+        }
+        held.row.cells.add(item, more);
+        let def = SOURCES.get(self.source).and_then(|s| s.tables.get(usize::from(table)));
+        if let Some(key) = &held.key
+            && def.is_some_and(|d| d.score == item)
+        {
+            self.store.wait_for_row(self.source, table, key, more);
+            // It may have a place by now.
+            if let Some(row) = self.store.row(self.source, table, Some(key)).filter(|r| r.key == *key) {
+                *held = Held { key: None, row };
+            }
+        }
     }
 
     /// Bytes that went over the connection.
@@ -86,6 +169,7 @@ impl PeerSink {
         if fault {
             self.error();
         }
+        self.flush();
         if let Some(peer) = self.peer.take() {
             self.store.detach(&peer, &self.mailbox, self.now);
         }
@@ -210,6 +294,10 @@ impl Sink for PeerSink {
                     _ => value.to_bits(ValueType::U64).into_iter().for_each(|b| peer.cells.set(item, b)),
                 }
             }
+            Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item)),
+            Update::Row { table, slot, key } => self.bind_row(table, slot, key),
+            Update::RowCount { table, slot, item, more } => self.count_row(table, slot, item, more),
+            Update::Event { kind, stamp, flags, params } => self.event(kind, stamp, flags, params),
             Update::Count { item, more } => self.peer.iter().for_each(|p| p.cells.add(item, more)),
             Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),
             Update::Interval(interval) => {

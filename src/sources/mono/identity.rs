@@ -71,7 +71,7 @@ impl Told {
             labels.push(("command", command.get(..cut).unwrap_or_default().to_owned()));
         }
         labels.push(("dialect", dialect.to_owned()));
-        Identity { name, peer: peer.address.clone(), labels, resumes: pid.is_some() }
+        Identity { name, peer: peer.address.clone(), labels, resumes: pid.is_some(), process: None }
     }
 }
 

@@ -73,6 +73,10 @@ pub const SOURCE: Source = Source {
         restore: spec::restore,
         initial: watched::watched,
     }),
+    tables: &[],
+    params: &[],
+    restarts: None,
+    keeps_values: false,
 };
 
 /// What is known of a peer before it says anything.

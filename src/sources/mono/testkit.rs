@@ -139,6 +139,7 @@ impl Sink for Told {
             Update::Message => "message".into(),
             Update::Error(what) => format!("error {what}"),
             Update::Answer { verb, text } => format!("answer {verb:?} {text}"),
+            other => format!("{other:?}"),
         });
     }
 }

@@ -32,11 +32,14 @@
 //! | `gc` | text of the JVM's log | [`gc`] |
 //! | others | counted | |
 //!
+//! [`collector`] is the session; [`meter`] makes metrics ([`totals`], [`latency`], [`metrics`]) and events ([`call_log`]).
 //! The way of the bytes: [`transport`] ([`inflate`], [`wire`]) → [`pod`] → [`decode`]: [`resume`] → [`phrases`] → one of
 //! the above ([`scan`], [`text`]) → [`observer`]. A corrupt stream costs only itself, and only until it is opened again.
 
+mod call_log;
 mod call_values;
 mod calls;
+mod collector;
 mod connection;
 mod decode;
 mod dictionary;
@@ -47,7 +50,11 @@ mod identity;
 mod inflate;
 mod interner;
 mod kind;
+mod latency;
 pub mod limits;
+mod meter;
+mod method_name;
+mod metrics;
 mod observer;
 mod params;
 mod phrases;
@@ -63,12 +70,14 @@ mod suspend;
 #[allow(clippy::cast_possible_truncation, reason = "test")]
 mod testkit;
 mod text;
+mod totals;
 mod trace;
 mod transport;
 mod values;
 mod wire;
 mod words;
 
+pub use collector::{Collector, Options};
 pub use connection::Connection;
 pub use event::{Event, Fault, Hello, Opened, Settings};
 pub use gc_line::{GcPause, Heap};
@@ -84,3 +93,20 @@ pub use text::Text;
 pub use transport::Transport;
 pub use wire::{Uuid, Wrong};
 pub use words::{Mark, Words};
+
+use super::Source;
+
+/// The row of `SOURCES`.
+pub const SOURCE: Source = Source {
+    name: "profiler",
+    cluster: metrics::CLUSTER,
+    indom: 2,
+    indom_help: metrics::INDOM_HELP,
+    metrics: metrics::metrics,
+    events: metrics::EVENTS,
+    dynamic: None,
+    tables: metrics::TABLES,
+    params: metrics::PARAMS,
+    restarts: Some(metrics::RESTARTS),
+    keeps_values: true,
+};

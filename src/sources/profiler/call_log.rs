@@ -1,0 +1,191 @@
+//! Calls on their way to event records: those whose names have not come yet wait for one flush cycle (spec B.2).
+
+use super::metrics::{self as m, KNOWN};
+use super::record::{Call, Pointer};
+use super::words::{Mark, Words};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest wait for names: a flush cycle is 5 s.
+const PATIENCE: Duration = Duration::from_secs(11);
+/// Calls that wait, and bytes of their parameters. Beyond, the oldest go without names.
+const WAITING: usize = 8192;
+const WAITING_BYTES: usize = 1 << 20;
+/// Bytes of one parameter of a record, and of all those that have none of their own.
+const VALUE: usize = 1024;
+const PARAMETERS: usize = 4096;
+
+/// A call as an event record shows it, with what it needs from the dictionary still as ids.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Entry {
+    pub(super) start_ms: i64,
+    pub(super) duration_ms: u64,
+    pub(super) method: u32,
+    pub(super) thread: Option<Arc<str>>,
+    pub(super) cpu_ms: u64,
+    pub(super) wait_ms: u64,
+    pub(super) queue_wait_ms: u32,
+    pub(super) memory: u64,
+    pub(super) nested: u32,
+    pub(super) io: [u64; 4],
+    pub(super) transactions: u64,
+    pub(super) pointer: Pointer,
+    /// Ids of parameters and where their values end in `text`.
+    pub(super) params: Vec<(u32, usize)>,
+    pub(super) text: String,
+}
+
+impl Entry {
+    /// Becomes `call`; keeps its memory.
+    pub(super) fn take(&mut self, call: &Call<'_>) {
+        (self.start_ms, self.duration_ms, self.method) = (call.start_ms, call.duration_ms, call.method);
+        self.thread = call.thread_name.map(Arc::clone);
+        (self.cpu_ms, self.wait_ms, self.queue_wait_ms) = (call.cpu_ms, call.wait_ms, call.queue_wait_ms);
+        (self.memory, self.nested, self.transactions) = (call.memory, call.calls, call.transactions);
+        self.io = [call.file_read, call.file_written, call.net_read, call.net_written];
+        self.pointer = call.pointer;
+        self.params.clear();
+        self.text.clear();
+        for param in call.params.iter() {
+            let start = self.text.len();
+            param.value.push_to(&mut self.text);
+            if self.text.len() - start > VALUE {
+                let end = (start..=start + VALUE).rev().find(|i| self.text.is_char_boundary(*i)).unwrap_or(start);
+                self.text.truncate(end);
+            }
+            self.params.push((param.id, self.text.len()));
+        }
+    }
+
+    pub(super) fn params(&self) -> impl Iterator<Item = (u32, &str)> {
+        let mut start = 0;
+        self.params.iter().map(move |(id, end)| {
+            let value = self.text.get(start..*end).unwrap_or_default();
+            start = *end;
+            (*id, value)
+        })
+    }
+
+    fn named(&self, words: &Words) -> bool {
+        words.get(self.method).is_some() && self.params.iter().all(|(id, _)| words.get(*id).is_some())
+    }
+}
+
+/// What a parameter of calls becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// An event parameter of its own.
+    Own(u16),
+    /// One of the others.
+    Other,
+    /// Not shown: it is a mark.
+    Mark,
+}
+
+/// Decides by word.
+pub(super) fn role(word: &str) -> Role {
+    if let Some((_, item)) = KNOWN.iter().find(|(known, _)| *known == word) {
+        return Role::Own(*item);
+    }
+    if Mark::ALL.iter().any(|(_, mark)| *mark == word) { Role::Mark } else { Role::Other }
+}
+
+/// Calls that wait for names, oldest first; and the roles of parameters by id.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    calls: VecDeque<(Duration, Entry)>,
+    bytes: usize,
+    roles: HashMap<u32, Role>,
+}
+
+impl Waiting {
+    /// The role of a parameter, looked up once.
+    pub(super) fn role(&mut self, id: u32, words: &Words) -> Role {
+        if let Some(known) = self.roles.get(&id) {
+            return *known;
+        }
+        match words.get(id) {
+            Some(word) => {
+                let role = role(word);
+                self.roles.insert(id, role);
+                role
+            }
+            None => Role::Other,
+        }
+    }
+
+    /// Ids mean something else from now on.
+    pub(super) fn forget_words(&mut self) {
+        self.roles.clear();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// A call whose names have not all come.
+    pub(super) fn push(&mut self, now: Duration, entry: &Entry) {
+        self.bytes += entry.text.len() + size_of::<Entry>();
+        self.calls.push_back((now + PATIENCE, entry.clone()));
+    }
+
+    /// The next call that has its names by now, or has waited long enough; those behind one that must wait may go before it.
+    pub(super) fn ready(&mut self, now: Duration, words: &Words, all: bool) -> Vec<Entry> {
+        let mut ready = Vec::new();
+        let mut over = self.calls.len().saturating_sub(WAITING);
+        let mut bytes = self.bytes;
+        self.calls.retain_mut(|(until, entry)| {
+            let full = over > 0 || bytes > WAITING_BYTES;
+            let go = all || full || *until <= now || entry.named(words);
+            if go {
+                over = over.saturating_sub(1);
+                bytes -= (entry.text.len() + size_of::<Entry>()).min(bytes);
+                ready.push(std::mem::take(entry));
+            }
+            !go
+        });
+        self.bytes = bytes;
+        ready
+    }
+}
+
+/// Appends `name=value` to the text of other parameters.
+pub(super) fn push_other(out: &mut String, name: &str, value: &str) {
+    if out.len() + name.len() + value.len() + 2 > PARAMETERS {
+        return;
+    }
+    if !out.is_empty() {
+        out.push(' ');
+    }
+    out.push_str(name);
+    if !value.is_empty() {
+        out.push('=');
+        out.push_str(value);
+    }
+}
+
+/// The bucket of a duration.
+pub(super) fn bucket(ms: u64) -> u32 {
+    let above = m::EDGES.partition_point(|edge| *edge <= ms);
+    u32::try_from(above.saturating_sub(1)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_hold_their_lower_ends() {
+        for (ms, name) in
+            [(0, "0-1"), (1, "1-2"), (2, "2-5"), (9, "5-10"), (10, "10-20"), (99_999, "50000-100000"), (u64::MAX, "100000-inf")]
+        {
+            assert_eq!(m::buckets()[bucket(ms) as usize], name, "{ms}");
+        }
+    }
+
+    #[test]
+    fn roles() {
+        assert_eq!((role("web.url"), role("call.red"), role("user")), (Role::Own(m::P_URL), Role::Mark, Role::Other));
+    }
+}

@@ -1,0 +1,88 @@
+//! Durations of the last minute, as percentiles: histograms of 10 s each, of which those that are too old are dropped.
+
+use hdrhistogram::Histogram;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What a histogram covers, and how many there are.
+const SLICE: Duration = Duration::from_secs(10);
+const SLICES: u64 = 6;
+/// Longer calls count as this long: a week, in ms.
+const LONGEST: u64 = 7 * 24 * 3600 * 1000;
+/// Significant digits.
+const DIGITS: u8 = 2;
+
+/// The sliding minute. Takes memory only while there are calls.
+#[derive(Debug, Default)]
+pub(super) struct Latency {
+    slices: VecDeque<(u64, Histogram<u32>)>,
+    changed: bool,
+}
+
+/// Percentiles in ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Percentiles {
+    pub(super) p50: u64,
+    pub(super) p95: u64,
+    pub(super) p99: u64,
+    pub(super) max: u64,
+}
+
+fn empty() -> Option<Histogram<u32>> {
+    Histogram::new_with_bounds(1, LONGEST, DIGITS).ok()
+}
+
+impl Latency {
+    /// A call of `ms` came.
+    pub(super) fn record(&mut self, now: Duration, ms: u64) {
+        let slice = now.as_secs() / SLICE.as_secs();
+        if self.slices.back().is_none_or(|(s, _)| *s != slice) {
+            let Some(histogram) = empty() else { return };
+            self.slices.push_back((slice, histogram));
+        }
+        if let Some((_, histogram)) = self.slices.back_mut() {
+            histogram.saturating_record(ms.min(LONGEST));
+            self.changed = true;
+        }
+    }
+
+    /// The percentiles, if they may have changed since the last call; `Some(None)`: there are no calls any more.
+    pub(super) fn changed(&mut self, now: Duration) -> Option<Option<Percentiles>> {
+        let slice = now.as_secs() / SLICE.as_secs();
+        while self.slices.front().is_some_and(|(s, _)| s + SLICES <= slice) {
+            self.slices.pop_front();
+            self.changed = true;
+        }
+        if !std::mem::take(&mut self.changed) {
+            return None;
+        }
+        let mut all = empty()?;
+        for (_, histogram) in &self.slices {
+            // Of the same bounds, so it fits.
+            let _ = all.add(histogram);
+        }
+        let at = |q| all.value_at_quantile(q);
+        Some((!all.is_empty()).then(|| Percentiles { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: all.max() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minute_slides() {
+        let mut l = Latency::default();
+        let at = Duration::from_secs;
+        assert_eq!(l.changed(at(0)), None);
+        (1..=100).for_each(|ms| l.record(at(5), ms));
+        let p = l.changed(at(6)).flatten().expect("calls");
+        assert_eq!((p.p50, p.p95, p.p99, p.max), (50, 95, 99, 100));
+        assert_eq!(l.changed(at(7)), None);
+        l.record(at(40), u64::MAX);
+        assert!(l.changed(at(41)).flatten().is_some_and(|p| p.max >= LONGEST - LONGEST / 100 && p.p50 < 60));
+        assert!(l.changed(at(60)).flatten().is_some_and(|p| p.p50 >= LONGEST - LONGEST / 100));
+        assert_eq!(l.changed(at(100)), Some(None));
+        assert_eq!(l.changed(at(101)), None);
+    }
+}

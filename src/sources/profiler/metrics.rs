@@ -1,0 +1,271 @@
+//! The metrics, tables, events and parameters of pods (design/metrics.md, apm.profiler.*).
+
+use super::super::{ParamDef, TableDef};
+use crate::model::{Area, EventKind, MetricDef, Origin, Semantics, Units, ValueType};
+
+/// First PMID cluster of this source: its static metrics.
+pub(super) const CLUSTER: u16 = 128;
+
+macro_rules! metrics {
+    ($($id:ident $item:literal $name:literal $ty:ident $sem:ident $units:ident $oneline:literal $help:literal;)*) => {
+        $(#[doc = $oneline] pub(super) const $id: u16 = $item;)*
+
+        /// The static metrics and those of the tables.
+        pub(super) fn metrics() -> Vec<MetricDef> {
+            let own = [$(($name, $item, ValueType::$ty, Semantics::$sem, Units::$units, $oneline, $help)),*];
+            let own = own.map(|(name, item, ty, sem, units, oneline, help)| MetricDef {
+                name: name.into(),
+                cluster: CLUSTER,
+                item,
+                ty,
+                sem,
+                units,
+                area: Area::Source,
+                origin: if (P50..=MAX).contains(&item) { Origin::Recent } else { Origin::Cell },
+                oneline,
+                help,
+            });
+            own.into_iter().chain(table_metrics()).collect()
+        }
+    };
+}
+
+metrics! {
+    CALLS 0 "call.count" U64 Counter Count "Finished root calls" "Outermost instrumented calls that have finished. The agent leaves out those of one method that took 20 ms or less.";
+    ERRORS 1 "call.errors" U64 Counter Count "Calls that failed" "Calls with the parameter call.red.";
+    IDLE 2 "call.idle" U64 Counter Count "Calls that only waited" "Calls with the parameter call.idle: threads that wait for work.";
+    TIME 3 "call.time" U64 Counter Nanoseconds "Time that calls took" "Sum of the durations of finished calls; of millisecond resolution. Divide its rate by that of call.count for the mean.";
+    CPU 4 "call.cpu" U64 Counter Nanoseconds "CPU time of calls" "The agent samples it at most every 100 ms for each thread: sums are right, the part of a short call is not.";
+    WAIT 5 "call.wait" U64 Counter Nanoseconds "Time that calls waited for monitors" "0 unless the agent has THREAD_WAIT_MONITORING=true.";
+    QUEUE_WAIT 6 "call.queue_wait" U64 Counter Nanoseconds "Time that calls waited before they began" "Time in queues of thread pools, where the agent knows it.";
+    MEMORY 7 "call.memory" U64 Counter Bytes "Memory allocated by calls" "Bytes allocated by the calling thread.";
+    NESTED 8 "call.nested" U64 Counter Count "Instrumented methods entered by calls" "The roots included.";
+    TRANSACTIONS 9 "call.transactions" U64 Counter Count "Transactions of calls" "As the agent counts them.";
+    FILE_READ 10 "call.io.file_read" U64 Counter Bytes "Bytes that calls read from files" "Through instrumented streams, on the calling thread.";
+    FILE_WRITTEN 11 "call.io.file_written" U64 Counter Bytes "Bytes that calls wrote to files" "Through instrumented streams, on the calling thread.";
+    NET_READ 12 "call.io.net_read" U64 Counter Bytes "Bytes that calls read from sockets" "Through instrumented streams, on the calling thread.";
+    NET_WRITTEN 13 "call.io.net_written" U64 Counter Bytes "Bytes that calls wrote to sockets" "Through instrumented streams, on the calling thread.";
+    LOG_WRITTEN 14 "call.log.written" U64 Counter Count "Characters that calls logged" "Characters, not bytes.";
+    LOG_GENERATED 15 "call.log.generated" U64 Counter Count "Characters that calls made for logs" "With those that a log level suppressed.";
+    P50 16 "call.latency.p50" U64 Instant Nanoseconds "Median duration of calls in the last minute" "Of calls whose records came within the last minute; no value if there were none. Of two significant digits.";
+    P95 17 "call.latency.p95" U64 Instant Nanoseconds "95th percentile of the duration of calls in the last minute" "As call.latency.p50.";
+    P99 18 "call.latency.p99" U64 Instant Nanoseconds "99th percentile of the duration of calls in the last minute" "As call.latency.p50.";
+    MAX 19 "call.latency.max" U64 Instant Nanoseconds "Longest call in the last minute" "As call.latency.p50.";
+    SUSPENDS 20 "suspend.count" U64 Counter Count "Times that the JVM stood still" "Pauses that the agent's timer thread noticed: garbage collection, safepoints, want of CPU, swapping.";
+    SUSPEND_TIME 21 "suspend.time" U64 Counter Nanoseconds "Time that the JVM stood still" "Its rate is the share of time.";
+    SUSPEND_MAX 22 "suspend.max" U64 Instant Nanoseconds "Longest pause so far" "Of this connection.";
+    WORDS 23 "dictionary.words" U64 Instant Count "Words in the dictionary" "Names of methods and parameters that the agent has sent.";
+    CORRUPTED 24 "corrupted" U64 Counter Count "Calls that the agent lost" "As it says itself (calls.corrupted).";
+    TRACE_EVENTS 25 "trace.events" U64 Counter Count "Events in the trace" "ENTER, EXIT and TAG.";
+    TRACE_BLOCKS 26 "trace.blocks" U64 Counter Count "Blocks in the trace" "Buffers of one thread's events.";
+    TRACE_ENTERS 27 "trace.enters" U64 Counter Count "Methods entered in the trace" "Events of the kind ENTER.";
+    TRACE_EXITS 28 "trace.exits" U64 Counter Count "Methods left in the trace" "Events of the kind EXIT.";
+    TRACE_TAGS 29 "trace.tags" U64 Counter Count "Parameters in the trace" "Events of the kind TAG.";
+    SQL_VALUES 30 "value.sql" U64 Counter Count "Values of the stream sql" "Big values that occur often: statements, but also node.name and java.thread.";
+    XML_VALUES 31 "value.xml" U64 Counter Count "Values of the stream xml" "Big values: binds, exceptions.";
+    GC_COUNT 32 "gc.count" U64 Counter Count "Pauses in the garbage collector's log" "Lines of the JVM's unified log with a pause; agents before 3.1.4, and only with ESC_HARVEST_GCLOG=true.";
+    GC_TIME 33 "gc.time" U64 Counter Nanoseconds "Time of pauses in the garbage collector's log" "As gc.count.";
+    RESTARTS 34 "restarts" U64 Counter Count "New JVMs under this name" "Grows when an agent of the same namespace, service and server connects whose JVM was started at another time.";
+    START_TIME 35 "start_time" I64 Discrete Milliseconds "Start of the JVM" "Milliseconds since 1970-01-01 00:00 UTC, as the name of the pod tells.";
+    FLUSHES 36 "flushes" U64 Counter Count "Requests to acknowledge" "Six or seven every 5 s, also when the application is idle: the agent's heartbeat.";
+    TRUNCATED 37 "dictionary.refused" U64 Instant Count "Words refused because of limits" "What uses them is shown as # and their number. Of this connection.";
+    ERROR_CORRUPT 40 "error.corrupt" U64 Counter Count "Files of streams that could not be read to their end" "The rest of the file was counted and passed over; the next rotation mends it.";
+    ERROR_TORN 41 "error.torn" U64 Counter Count "Files of streams that ended within a record" "As it happens when a connection breaks.";
+    ERROR_PROTOCOL 42 "error.protocol" U64 Counter Count "Connections closed because of what the agent sent" "Unknown commands or handles, fields that are too long. The log says more.";
+}
+
+/// Rows `namespace/service/pod::stream`.
+pub(super) const STREAMS: u8 = 0;
+/// Rows `lo-hi` in ms.
+pub(super) const BUCKETS: u8 = 1;
+/// Rows `package.Class.method`.
+pub(super) const METHODS: u8 = 2;
+
+pub(super) const STREAM_BYTES: u16 = 0;
+pub(super) const STREAM_CHUNKS: u16 = 1;
+pub(super) const STREAM_ROTATIONS: u16 = 2;
+pub(super) const STREAM_ERRORS: u16 = 3;
+pub(super) const METHOD_COUNT: u16 = 0;
+pub(super) const METHOD_ERRORS: u16 = 1;
+pub(super) const METHOD_TIME: u16 = 2;
+pub(super) const METHOD_CPU: u16 = 3;
+pub(super) const METHOD_MEMORY: u16 = 4;
+
+/// Lower ends of the buckets of durations, in ms: 1-2-5.
+pub(super) const EDGES: [u64; 17] = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000];
+
+/// The tables. Ids in here are in archives: never change them.
+pub(super) const TABLES: &[TableDef] = &[
+    TableDef {
+        name: "stream",
+        indom: 20,
+        indom_help: (
+            "Streams of Java profiler agents",
+            "One instance for each stream of each pod: NAMESPACE/SERVICE/POD::STREAM. The streams are dictionary, params, calls, \
+             suspend, trace, sql, xml and gc.",
+        ),
+        of_peer: true,
+        max: 16_384,
+        score: STREAM_BYTES,
+        initial: Vec::new,
+    },
+    TableDef {
+        name: "bucket",
+        indom: 21,
+        indom_help: ("Durations of Java calls", "One instance for each range of durations: LO-HI in ms, LO included."),
+        of_peer: false,
+        max: EDGES.len() + 1,
+        score: 0,
+        initial: buckets,
+    },
+    TableDef {
+        name: "method",
+        indom: 22,
+        indom_help: (
+            "Root methods of Java calls",
+            "One instance for each method that was the root of calls, of all pods: PACKAGE.CLASS.METHOD, without the types of \
+             its arguments. Those that took most time have instances, the others are together in the instance other.",
+        ),
+        of_peer: false,
+        max: 200,
+        score: METHOD_TIME,
+        initial: Vec::new,
+    },
+];
+
+/// The instances of the histogram.
+pub(super) fn buckets() -> Vec<String> {
+    let upper = EDGES.iter().skip(1).map(ToString::to_string).chain(["inf".to_owned()]);
+    EDGES.iter().zip(upper).map(|(lo, hi)| format!("{lo}-{hi}")).collect()
+}
+
+fn table_metrics() -> impl Iterator<Item = MetricDef> {
+    use Units::{Bytes, Count, Nanoseconds};
+    #[rustfmt::skip]
+    let all = [
+        ("stream.bytes", 4, STREAM_BYTES, Bytes, STREAMS, "Bytes of a stream", "Payload of RCV_DATA."),
+        ("stream.chunks", 4, STREAM_CHUNKS, Count, STREAMS, "Pieces of a stream", "RCV_DATA commands, of 1024 bytes at most."),
+        ("stream.rotations", 4, STREAM_ROTATIONS, Count, STREAMS, "Times that a stream was opened again", "By size or period (profiler.rotation_size, profiler.rotation_period). The first opening is not counted."),
+        ("stream.errors", 4, STREAM_ERRORS, Count, STREAMS, "Faults of a stream", "Files that could not be read to their end."),
+        ("call.histogram", 5, 0, Count, BUCKETS, "Calls by duration", "Calls of all pods whose duration in ms is in the range."),
+        ("method.count", 6, METHOD_COUNT, Count, METHODS, "Calls of a root method", "Calls of all pods."),
+        ("method.errors", 6, METHOD_ERRORS, Count, METHODS, "Calls of a root method that failed", "Calls with the parameter call.red."),
+        ("method.time", 6, METHOD_TIME, Nanoseconds, METHODS, "Time of calls of a root method", "Sum of their durations."),
+        ("method.cpu", 6, METHOD_CPU, Nanoseconds, METHODS, "CPU time of calls of a root method", "See call.cpu."),
+        ("method.memory", 6, METHOD_MEMORY, Bytes, METHODS, "Memory allocated by calls of a root method", "See call.memory."),
+    ];
+    all.into_iter().map(|(name, cluster, item, units, table, oneline, help)| MetricDef {
+        name: name.into(),
+        cluster: CLUSTER + cluster,
+        item,
+        ty: ValueType::U64,
+        sem: Semantics::Counter,
+        units,
+        area: Area::Table(table),
+        origin: Origin::Cell,
+        oneline,
+        help,
+    })
+}
+
+pub(super) const CALL: u8 = 0;
+pub(super) const PAUSE: u8 = 1;
+pub(super) const CHUNK: u8 = 2;
+
+/// Kinds of events.
+pub(super) const EVENTS: &[EventKind] = &[
+    EventKind {
+        name: "call",
+        cluster: CLUSTER + 1,
+        what: "one finished root call of a JVM",
+        help: "The time is that of the call's start; records come within 10 s after its end, in no order of time. Parameters that are \
+               0 or empty are left out, but for duration. A method or parameter whose name the agent has not sent is # and its number.",
+    },
+    EventKind {
+        name: "pause",
+        cluster: CLUSTER + 2,
+        what: "one pause of a JVM",
+        help: "The time is that of the pause's end. The agent holds the last one back until the next.",
+    },
+    EventKind {
+        name: "chunk",
+        cluster: CLUSTER + 3,
+        what: "one RCV_DATA command",
+        help: "For those who watch the protocol: the time is that of arrival.",
+    },
+];
+
+macro_rules! params {
+    ($($id:ident $item:literal $name:literal $ty:ident $units:ident $oneline:literal;)*) => {
+        $(#[doc = $oneline] pub(super) const $id: u16 = $item;)*
+        /// Parameters of events, in the order of their items.
+        pub(super) const PARAMS: &[ParamDef] = &[$(ParamDef {
+            item: $item, name: $name, ty: ValueType::$ty, units: Units::$units, oneline: $oneline,
+        }),*];
+    };
+}
+
+params! {
+    P_DURATION 1 "duration" U64 Nanoseconds "how long the call or pause took";
+    P_METHOD 2 "method" Text None "root method of the call";
+    P_THREAD 3 "thread" Text None "name of the thread";
+    P_ERROR 4 "error" U32 None "1: the call failed";
+    P_CPU 5 "cpu" U64 Nanoseconds "CPU time of the call";
+    P_WAIT 6 "wait" U64 Nanoseconds "time that the call waited for monitors";
+    P_QUEUE_WAIT 7 "queue_wait" U64 Nanoseconds "time that the call waited before it began";
+    P_MEMORY 8 "memory" U64 Bytes "memory that the call allocated";
+    P_NESTED 9 "nested" U32 Count "instrumented methods that the call entered";
+    P_FILE_READ 10 "file_read" U64 Bytes "bytes read from files";
+    P_FILE_WRITTEN 11 "file_written" U64 Bytes "bytes written to files";
+    P_NET_READ 12 "net_read" U64 Bytes "bytes read from sockets";
+    P_NET_WRITTEN 13 "net_written" U64 Bytes "bytes written to sockets";
+    P_TRANSACTIONS 14 "transactions" U64 Count "transactions of the call";
+    P_TRACE_FILE 15 "trace.file" U32 None "number of the trace file where the call is";
+    P_TRACE_OFFSET 16 "trace.offset" U32 Bytes "offset of its block there";
+    P_TRACE_INDEX 17 "trace.index" U32 None "number of its ENTER in the block";
+    P_TITLE 18 "title" Text None "what the agent calls the call (profiler.title)";
+    P_URL 19 "web.url" Text None "URL of the request";
+    P_WEB_METHOD 20 "web.method" Text None "HTTP method of the request";
+    P_QUERY 21 "web.query" Text None "query string of the request";
+    P_REMOTE 22 "web.remote_addr" Text None "address of the client";
+    P_TRACE_ID 23 "trace.id" Text None "id of the distributed trace (trace.id, brave.trace_id, end.to.end.id)";
+    P_REQUEST_ID 24 "request_id" Text None "id of the request (x-request-id)";
+    P_PARAMETERS 25 "parameters" Text None "other indexed parameters, name=value";
+    P_STREAM 26 "stream" Text None "name of the stream";
+    P_SEQUENCE 27 "sequence" I32 None "sequence of the stream's file";
+    P_SIZE 28 "size" U32 Bytes "size of the piece";
+    P_OFFSET 29 "offset" U64 Bytes "bytes of the file before it";
+}
+
+/// Indexed parameters of calls that have an event parameter of their own.
+pub(super) const KNOWN: &[(&str, u16)] = &[
+    ("profiler.title", P_TITLE),
+    ("web.url", P_URL),
+    ("web.method", P_WEB_METHOD),
+    ("web.query", P_QUERY),
+    ("web.remote.addr", P_REMOTE),
+    ("trace.id", P_TRACE_ID),
+    ("brave.trace_id", P_TRACE_ID),
+    ("end.to.end.id", P_TRACE_ID),
+    ("x-request-id", P_REQUEST_ID),
+];
+
+/// One line and the help text of the instance domain of pods.
+pub(super) const INDOM_HELP: (&str, &str) = (
+    "Pods with a Java profiler agent",
+    "One instance for each pod that sends calls, called NAMESPACE/SERVICE/POD without the start of the JVM, which is in the label \
+     started and in apm.profiler.start_time: a pod that is restarted keeps its instance (apm.profiler.restarts). An instance stays \
+     for a while after its pod has gone (limits.forget).",
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn params_are_found_by_their_items() {
+        assert!(PARAMS.iter().zip(1..).all(|(p, item)| p.item == item));
+        assert!(metrics().iter().filter(|m| m.area == Area::Source).all(|m| m.item < 64), "static columns");
+        assert_eq!((buckets().first().map(String::as_str), buckets().len()), (Some("0-1"), EDGES.len()));
+    }
+}

@@ -1,0 +1,146 @@
+//! Tables: rows with cells that many peers, or one, add to. Each row is an instance of the table's domain.
+
+use super::cells::Cells;
+use crate::sources::{OTHER, TableDef};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Columns of a row.
+const COLUMNS: usize = 16;
+/// Candidates that wait for a place in a full table, for each row that it has.
+const CANDIDATES: usize = 4;
+
+/// A row.
+#[derive(Debug)]
+pub struct Row {
+    /// Its instance name.
+    pub key: String,
+    /// Its values, by item number.
+    pub cells: Cells,
+    /// It has lost its place.
+    gone: AtomicBool,
+}
+
+impl Row {
+    fn new(key: &str) -> Arc<Self> {
+        Arc::new(Self { key: key.into(), cells: Cells::new(COLUMNS), gone: AtomicBool::new(false) })
+    }
+
+    /// Another row has its place: what is still added to it belongs to [`OTHER`].
+    #[must_use]
+    pub fn gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
+    }
+}
+
+/// What happened to rows; the registry tells the PMDA thread.
+#[derive(Debug)]
+pub(super) enum RowChange {
+    Join(Arc<Row>),
+    Leave(Arc<Row>),
+}
+
+/// The rows of one table.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    by_key: HashMap<String, Arc<Row>>,
+    /// What keys without a row have added to the score, since they were first refused.
+    waiting: HashMap<String, u64>,
+}
+
+impl Rows {
+    /// The row of a key, made if there is room; else the row for all the rest, or nothing in a table of peers.
+    pub(super) fn get(&mut self, def: &TableDef, key: Option<&str>, changes: &mut Vec<RowChange>) -> Option<Arc<Row>> {
+        if let Some(known) = key.and_then(|k| self.by_key.get(k)) {
+            return Some(Arc::clone(known));
+        }
+        let room = self.by_key.len() < def.max;
+        let key = match key {
+            Some(key) if room => key,
+            Some(_) | None if def.of_peer => return None,
+            _ => OTHER,
+        };
+        Some(self.add(key, changes))
+    }
+
+    fn add(&mut self, key: &str, changes: &mut Vec<RowChange>) -> Arc<Row> {
+        if let Some(known) = self.by_key.get(key) {
+            return Arc::clone(known);
+        }
+        let row = Row::new(key);
+        self.by_key.insert(key.into(), Arc::clone(&row));
+        changes.push(RowChange::Join(Arc::clone(&row)));
+        row
+    }
+
+    /// A key that has no row has added this much to the score.
+    pub(super) fn wait(&mut self, def: &TableDef, key: &str, more: u64) {
+        if let Some(score) = self.waiting.get_mut(key) {
+            *score += more;
+        } else if self.waiting.len() < CANDIDATES * def.max {
+            self.waiting.insert(key.into(), more);
+        }
+    }
+
+    /// Gives places to those who wait and have more than the least of the rows; its values go to the row for all the rest.
+    pub(super) fn promote(&mut self, def: &TableDef, changes: &mut Vec<RowChange>) {
+        let score = |row: &Row| row.cells.get(def.score).unwrap_or_default();
+        let mut waiting: Vec<(u64, String)> = self.waiting.drain().map(|(k, s)| (s, k)).collect();
+        waiting.sort_unstable_by(|a, b| b.cmp(a));
+        for (more, key) in waiting.into_iter().take(def.max / 8 + 1) {
+            let least = self.by_key.values().filter(|r| r.key != OTHER).min_by_key(|r| (score(r), r.key.clone())).cloned();
+            let Some(least) = least.filter(|l| score(l) < more) else { break };
+            let other = self.add(OTHER, changes);
+            self.by_key.remove(&least.key);
+            least.gone.store(true, Ordering::Relaxed);
+            (0..16).for_each(|c| least.cells.get(c).into_iter().for_each(|v| other.cells.add(c, v)));
+            changes.push(RowChange::Leave(least));
+            self.add(&key, changes);
+        }
+    }
+
+    /// Rows of a peer that is forgotten: those whose key begins with its name and `::`.
+    pub(super) fn forget_peer(&mut self, name: &str, changes: &mut Vec<RowChange>) {
+        let of_peer = |key: &String| key.strip_prefix(name).is_some_and(|rest| rest.starts_with("::"));
+        let keys: Vec<String> = self.by_key.keys().filter(|k| of_peer(k)).cloned().collect();
+        for row in keys.iter().filter_map(|k| self.by_key.remove(k)) {
+            row.gone.store(true, Ordering::Relaxed);
+            changes.push(RowChange::Leave(row));
+        }
+    }
+
+    /// Bytes allocated.
+    pub(super) fn memory(&self) -> usize {
+        self.by_key.values().map(|r| size_of::<Row>() + 2 * r.key.len() + r.cells.memory() + 96).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEF: TableDef =
+        TableDef { name: "method", indom: 9, indom_help: ("", ""), of_peer: false, max: 3, score: 2, initial: Vec::new };
+
+    #[test]
+    fn places_go_to_those_with_most_and_nothing_is_lost() {
+        let (mut rows, mut changes) = (Rows::default(), Vec::new());
+        for (key, score) in [("a", 10), ("b", 50), ("c", 30)] {
+            rows.get(&DEF, Some(key), &mut changes).expect("room").cells.add(2, score);
+        }
+        let other = rows.get(&DEF, Some("d"), &mut changes).expect("the rest");
+        assert_eq!(other.key, OTHER);
+        other.cells.add(2, 40);
+        rows.wait(&DEF, "d", 40);
+        rows.wait(&DEF, "e", 5);
+        let a = rows.get(&DEF, Some("a"), &mut changes).expect("known");
+        rows.promote(&DEF, &mut changes);
+        assert!(a.gone());
+        let d = rows.get(&DEF, Some("d"), &mut changes).expect("a row of its own");
+        assert_eq!((d.key.as_str(), d.cells.get(2)), ("d", None));
+        let all: u64 = rows.by_key.values().filter_map(|r| r.cells.get(2)).sum();
+        assert_eq!(all, 10 + 50 + 30 + 40);
+        assert_eq!(rows.get(&DEF, Some("e"), &mut changes).expect("the rest").key, OTHER);
+    }
+}
