@@ -21,8 +21,8 @@ use std::cmp::Ordering;
 pub(super) trait Visitor {
     /// The next thread of this file; the first is 0.
     fn thread(&mut self, name: Text<'_>);
-    /// One call, without the name of its thread.
-    fn call(&mut self, call: Call<'_>);
+    /// One call: its numbers, without the name of its thread, and its parameters.
+    fn call(&mut self, numbers: &Call<'static>, params: Params<'_>);
 }
 
 /// Upper half of the first long since version 1. Before, it was the time base.
@@ -215,20 +215,17 @@ impl Calls {
         call.logs_written = token.varint()?;
         call.logs_generated = u64::from(call.logs_written) + u64::from(token.varint()?);
         call.pointer = Pointer { file: token.varint()?, offset: token.varint()?, index: token.varint()? };
-        if self.version >= 2 {
-            call.cpu_ms = time(token.varlong()?);
-            call.wait_ms = time(token.varlong()?);
-            call.memory = counter(token.varlong()?);
-        }
-        if self.version >= 3 {
-            call.file_read = counter(token.varlong()?);
-            call.file_written = counter(token.varlong()?);
-            call.net_read = counter(token.varlong()?);
-            call.net_written = counter(token.varlong()?);
-        }
-        if self.version >= 4 {
-            call.transactions = counter(token.varlong()?);
+        if self.version >= 4
+            && let Some([cpu, wait, memory, file_read, file_written, net_read, net_written, transactions]) = token.eight_small()
+        {
+            // Most calls are short: they have nothing but zeros here.
+            (call.cpu_ms, call.wait_ms, call.memory) = (cpu.into(), wait.into(), memory.into());
+            (call.file_read, call.file_written) = (file_read.into(), file_written.into());
+            (call.net_read, call.net_written) = (net_read.into(), net_written.into());
+            call.transactions = transactions.into();
             call.queue_wait_ms = token.varint()?;
+        } else {
+            resources(call, &mut token, self.version)?;
         }
         let params = token.varint()?;
         *scan = token;
@@ -241,10 +238,31 @@ impl Calls {
             Next::Param => Expect::Param,
             Next::Length => Expect::Length,
             Next::End => {
-                visitor.call(Call { params: self.values.params(input), ..self.call });
+                visitor.call(&self.call, self.values.params(input));
                 self.values.end();
                 Expect::Head
             }
         };
     }
+}
+
+/// The numbers that came with versions 2, 3 and 4.
+#[inline]
+fn resources(call: &mut Call<'_>, token: &mut Scan<'_>, version: u32) -> Option<()> {
+    if version >= 2 {
+        call.cpu_ms = time(token.varlong()?);
+        call.wait_ms = time(token.varlong()?);
+        call.memory = counter(token.varlong()?);
+    }
+    if version >= 3 {
+        call.file_read = counter(token.varlong()?);
+        call.file_written = counter(token.varlong()?);
+        call.net_read = counter(token.varlong()?);
+        call.net_written = counter(token.varlong()?);
+    }
+    if version >= 4 {
+        call.transactions = counter(token.varlong()?);
+        call.queue_wait_ms = token.varint()?;
+    }
+    Some(())
 }

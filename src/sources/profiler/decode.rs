@@ -7,10 +7,10 @@ use super::gc_line::GcPause;
 use super::kind::StreamKind;
 use super::limits;
 use super::observer::Observer;
-use super::params::{self, Params};
+use super::params;
 use super::phrases::Phrases;
 use super::pod::Lost;
-use super::record::{BigValue, Block, Call, Definition, Pause, TagValue, TraceEvent, TraceKind};
+use super::record::{BigValue, Block, Call, Definition, Params, Pause, TagValue, TraceEvent, TraceKind};
 use super::resume::{Machine, Resume};
 use super::suspend::{self, Suspend};
 use super::text::Text;
@@ -27,7 +27,7 @@ pub(super) enum Decoder {
     Values(Box<Resume<Values>>, BigKind),
     Dictionary(Box<Resume<Phrases<dictionary::Words>>>),
     Suspend(Box<Resume<Phrases<Suspend>>>),
-    Params(Box<Resume<Phrases<Params>>>),
+    Params(Box<Resume<Phrases<params::Params>>>),
     Gc(Lines),
     Opaque,
     /// It could not be read.
@@ -176,9 +176,9 @@ impl<O: Observer + ?Sized> calls::Visitor for ToldCalls<'_, O> {
     }
 
     #[inline]
-    fn call(&mut self, call: Call<'_>) {
-        let thread_name = self.threads.get(call.thread as usize).and_then(Option::as_ref);
-        self.observer.call(&Call { thread_name, ..call }, self.words);
+    fn call(&mut self, numbers: &Call<'static>, params: Params<'_>) {
+        let thread_name = self.threads.get(numbers.thread as usize).and_then(Option::as_ref);
+        self.observer.call(&Call { thread_name, params, ..*numbers }, self.words);
     }
 }
 

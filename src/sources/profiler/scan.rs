@@ -72,25 +72,12 @@ impl<'a> Scan<'a> {
                 self.rest = rest;
                 Some(u32::from(*a & 0x7f) | u32::from(*b) << 7)
             }
-            _ => self.long_varint(),
-        }
-    }
-
-    fn long_varint(&mut self) -> Option<u32> {
-        let mut value = 0;
-        let mut rest = self.rest;
-        for shift in [0, 7, 14, 21] {
-            let (byte, behind) = rest.split_first()?;
-            rest = behind;
-            value |= u32::from(byte & 0x7f) << shift;
-            if *byte < 0x80 {
+            _ => {
+                let (value, rest) = long_varint(self.rest)?;
                 self.rest = rest;
-                return Some(value);
+                Some(value)
             }
         }
-        let (byte, rest) = rest.split_first()?;
-        self.rest = rest;
-        Some(value | u32::from(*byte) << 28)
     }
 
     #[inline]
@@ -111,25 +98,54 @@ impl<'a> Scan<'a> {
                 self.rest = rest;
                 Some(u64::from(*a & 0x7f) | u64::from(*b) << 7)
             }
-            _ => self.long_varlong(),
+            _ => {
+                let (value, rest) = long_varlong(self.rest)?;
+                self.rest = rest;
+                Some(value)
+            }
         }
     }
 
-    fn long_varlong(&mut self) -> Option<u64> {
-        let mut value = 0;
-        let mut scan = *self;
-        for shift in [0, 7, 14, 21, 28] {
-            let byte = scan.u8()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                *self = scan;
-                return Some(value);
-            }
+    /// Eight varlongs at once, if each is one byte.
+    #[inline(always)]
+    pub(super) fn eight_small(&mut self) -> Option<[u8; 8]> {
+        let (eight, rest) = self.rest.split_first_chunk()?;
+        if u64::from_ne_bytes(*eight) & 0x8080_8080_8080_8080 != 0 {
+            return None;
         }
-        let high = scan.varint()?;
-        *self = scan;
-        Some(value | u64::from(high) << 35)
+        self.rest = rest;
+        Some(*eight)
     }
+}
+
+// These take and give slices, so that a `Scan` can stay in registers.
+
+fn long_varint(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (mut value, mut rest) = (0, bytes);
+    for shift in [0, 7, 14, 21] {
+        let (byte, behind) = rest.split_first()?;
+        rest = behind;
+        value |= u32::from(byte & 0x7f) << shift;
+        if *byte < 0x80 {
+            return Some((value, rest));
+        }
+    }
+    let (byte, rest) = rest.split_first()?;
+    Some((value | u32::from(*byte) << 28, rest))
+}
+
+fn long_varlong(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (mut value, mut rest) = (0, bytes);
+    for shift in [0, 7, 14, 21, 28] {
+        let (byte, behind) = rest.split_first()?;
+        rest = behind;
+        value |= u64::from(byte & 0x7f) << shift;
+        if *byte < 0x80 {
+            return Some((value, rest));
+        }
+    }
+    let (high, rest) = long_varint(rest)?;
+    Some((value | u64::from(high) << 35, rest))
 }
 
 #[cfg(test)]

@@ -64,6 +64,19 @@ proptest! {
     }
 
     #[test]
+    fn eight_at_once_are_eight(bytes in prop::collection::vec(prop_oneof![60 => 0..0x80u8, 1 => any::<u8>()], 0..12)) {
+        let one_by_one = |s: &mut Scan<'_>| {
+            let values: Option<Vec<u64>> = (0..8).map(|_| s.varlong()).collect();
+            values
+        };
+        match read(&bytes, |s| s.eight_small()) {
+            Some((values, 8)) => prop_assert_eq!(read(&bytes, one_by_one), Some((values.map(u64::from).to_vec(), 8))),
+            Some((_, n)) => prop_assert!(false, "took {}", n),
+            None => prop_assert!(bytes.len() < 8 || bytes[..8].iter().any(|b| *b >= 0x80)),
+        }
+    }
+
+    #[test]
     fn numbers_come_back(small in any::<u32>(), large in any::<u64>(), shift in 0..64u32) {
         let large = large >> shift;
         prop_assert_eq!(read(&Bytes::new().varint(small).0, |s| s.varint()).map(|v| v.0), Some(small));

@@ -60,7 +60,14 @@ impl<'a> Text<'a> {
         if self.is_cut() || !(1..=20).contains(&self.units) {
             return None;
         }
-        self.chars().try_fold(0u64, |n, c| n.checked_mul(10)?.checked_add(c.to_digit(10)?.into()))
+        let (units, _) = self.utf16.as_chunks();
+        units.iter().try_fold(0u64, |n, unit| {
+            let digit = u16::from_be_bytes(*unit).wrapping_sub(b'0'.into());
+            if digit > 9 {
+                return None;
+            }
+            n.checked_mul(10)?.checked_add(digit.into())
+        })
     }
 
     /// Appends it, as UTF-8.

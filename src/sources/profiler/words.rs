@@ -140,6 +140,7 @@ impl Words {
     }
 
     /// Calls that the agent says it has lost, if that is what the tag means. What it means can show later.
+    #[inline]
     pub(super) fn lost_calls(&mut self, param: u32, value: Text<'_>) -> Option<u64> {
         if self.mark(Mark::Corrupted) == Some(param) {
             return value.number();

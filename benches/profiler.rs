@@ -1,0 +1,192 @@
+//! Decoding of Java profiler sessions: `cargo bench --no-default-features --bench profiler`. One core, no I/O.
+//!
+//! `steady` is a capture of a JVM with 4000 calls/s: the whole one (79249 calls) if ../shared is there, else its first 1.5 MB
+//! from the repository. Fed in reads of 64 KiB, as a socket has them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    missing_docs,
+    unreachable_pub,
+    reason = "a bench"
+)]
+
+#[path = "../tests/profiler_kit/mod.rs"]
+mod kit;
+
+use bytes::BytesMut;
+use divan::counter::{BytesCount, ItemsCount};
+use divan::{Bencher, black_box};
+use pmdaapm::sources::profiler::{
+    Block, Call, Interner, Observer, Opened, Pause, Pod, Settings, StreamKind, TraceEvent, TraceKind, Words,
+};
+use std::sync::{Arc, LazyLock};
+
+const READ: usize = 64 << 10;
+
+fn main() {
+    divan::main();
+}
+
+struct Session {
+    /// What the agent sends.
+    requests: Vec<u8>,
+    calls: usize,
+}
+
+fn session(bytes: &[u8]) -> Session {
+    let requests = kit::play(&kit::script(bytes), Settings::default()).0;
+    let mut sums = Sums::default();
+    kit::talk(Settings::default(), [&requests[..]], &mut sums).1.unwrap();
+    Session { requests, calls: sums.calls as usize }
+}
+
+static STEADY: LazyLock<Session> = LazyLock::new(|| {
+    let whole = kit::shared().join("captures/gen.duplex.gz");
+    session(&kit::read(&if whole.exists() { whole } else { kit::corpus().join("gen-head.duplex.gz") }))
+});
+
+/// The start of a real pod: 942 words in 331 KB, 45 calls with many parameters.
+static START: LazyLock<Session> = LazyLock::new(|| session(&kit::read(&kit::corpus().join("parser.test.protocol.gz"))));
+
+/// What metrics need at least.
+#[derive(Default)]
+struct Sums {
+    calls: u64,
+    time: u64,
+    cpu: u64,
+    memory: u64,
+    late: u64,
+    enters: u64,
+    exits: u64,
+    tags: u64,
+    blocks: u64,
+    paused: u64,
+    words: u64,
+}
+
+impl Observer for Sums {
+    fn call(&mut self, call: &Call<'_>, words: &Words) {
+        self.calls += 1;
+        self.time += call.duration_ms;
+        self.cpu += call.cpu_ms;
+        self.memory += call.memory;
+        self.late += u64::from(!call.is_named(words));
+        self.late += u64::from(call.is_error(words));
+    }
+
+    fn trace_event(&mut self, _: &Block, event: &TraceEvent<'_>, _: &Words) {
+        match event.kind {
+            TraceKind::Enter { .. } => self.enters += 1,
+            TraceKind::Exit => self.exits += 1,
+            TraceKind::Tag { .. } => self.tags += 1,
+        }
+    }
+
+    fn trace_block_end(&mut self, _: &Block, _: u32) {
+        self.blocks += 1;
+    }
+
+    fn pause(&mut self, pause: &Pause) {
+        self.paused += u64::from(pause.duration_ms);
+    }
+
+    fn word(&mut self, _: u32, word: Option<&Arc<str>>) {
+        self.words += u64::from(word.is_some());
+    }
+}
+
+/// A whole connection: commands, acks and all streams.
+fn connection(bencher: Bencher<'_, '_>, session: &Session) {
+    let interner = Arc::new(Interner::new(64 << 20));
+    bencher.counter(BytesCount::of_slice(&session.requests)).counter(ItemsCount::new(session.calls)).bench_local(|| {
+        let mut connection = pmdaapm::sources::profiler::Connection::new(Settings::default(), Arc::clone(&interner));
+        let (mut input, mut out, mut sums) = (BytesMut::with_capacity(2 * READ), BytesMut::new(), Sums::default());
+        for read in session.requests.chunks(READ) {
+            input.extend_from_slice(read);
+            connection.feed(&mut input, &mut out, &mut sums).unwrap();
+            black_box(&out);
+            out.clear();
+        }
+        connection.close(&mut sums);
+        assert_eq!(sums.calls as usize, session.calls);
+        black_box((sums.time, sums.cpu, sums.memory, sums.late, sums.enters, sums.exits, sums.tags, sums.blocks));
+        black_box((sums.paused, sums.words));
+    });
+}
+
+#[divan::bench]
+fn steady(bencher: Bencher<'_, '_>) {
+    connection(bencher, &STEADY);
+}
+
+#[divan::bench]
+fn start(bencher: Bencher<'_, '_>) {
+    connection(bencher, &START);
+}
+
+/// One stream of the steady session alone, in the payloads that came.
+#[divan::bench(args = ["calls", "trace", "xml"])]
+fn stream(bencher: Bencher<'_, '_>, name: &str) {
+    one_stream(bencher, &STEADY, name);
+}
+
+/// A dictionary whose words no other pod has, or another has all of them.
+#[divan::bench(args = [false, true])]
+fn dictionary(bencher: Bencher<'_, '_>, shared: bool) {
+    let payloads = payloads(&START, "dictionary");
+    let interner = Arc::new(Interner::new(64 << 20));
+    let _first = decode(&payloads, "dictionary", &interner);
+    let bytes: usize = payloads.iter().map(Vec::len).sum();
+    bencher.counter(BytesCount::new(bytes)).counter(ItemsCount::new(942usize)).bench_local(|| {
+        let interner = if shared { Arc::clone(&interner) } else { Arc::new(Interner::new(64 << 20)) };
+        assert_eq!(decode(&payloads, "dictionary", &interner).words().len(), 942);
+    });
+}
+
+/// Payloads of one stream's files, as they came.
+fn payloads(session: &Session, name: &str) -> Vec<Vec<u8>> {
+    use pmdaapm::sources::profiler::{Event, Transport};
+    let mut transport = Transport::new(Settings::default());
+    let (mut wanted, mut payloads) = (usize::MAX, Vec::new());
+    let (mut input, mut out) = (BytesMut::from(&session.requests[..]), BytesMut::new());
+    transport
+        .feed(&mut input, &mut out, &mut |event| match event {
+            Event::Opened(o) if o.name == name && !o.again => wanted = o.stream,
+            // Only the first file, so that one decoder reads it.
+            Event::Opened(o) if o.name == name => wanted = usize::MAX,
+            Event::Data { stream, payload } if stream == wanted => payloads.push(payload.to_vec()),
+            _ => {}
+        })
+        .unwrap();
+    payloads
+}
+
+fn decode(payloads: &[Vec<u8>], name: &str, interner: &Arc<Interner>) -> Pod {
+    let (mut pod, mut sums) = (Pod::new(Arc::clone(interner)), Sums::default());
+    let kind = StreamKind::of(name);
+    let opened = Opened {
+        stream: 0,
+        name,
+        kind,
+        handle: [1; 16],
+        requested: 0,
+        sequence: 0,
+        reset: false,
+        again: false,
+        rotation_period_ms: 0,
+        rotation_size: 0,
+    };
+    pod.open(&opened, &mut sums);
+    payloads.iter().for_each(|p| pod.data(0, p, &mut sums));
+    assert!(!pod.streams()[0].is_corrupt());
+    black_box((sums.calls, sums.time, sums.late, sums.enters, sums.exits, sums.tags, sums.blocks, sums.paused));
+    pod
+}
+
+fn one_stream(bencher: Bencher<'_, '_>, session: &Session, name: &str) {
+    let payloads = payloads(session, name);
+    let interner = Arc::new(Interner::new(64 << 20));
+    let bytes: usize = payloads.iter().map(Vec::len).sum();
+    bencher.counter(BytesCount::new(bytes)).bench_local(|| decode(&payloads, name, &interner));
+}
