@@ -17,9 +17,13 @@ mod kit;
 use bytes::BytesMut;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
+use pmdaapm::model::Now;
 use pmdaapm::sources::profiler::{
     Block, Call, Interner, Observer, Opened, Pause, Pod, Settings, StreamKind, TraceEvent, TraceKind, Words,
 };
+use pmdaapm::sources::profiler::{Collector, Options};
+use pmdaapm::sources::{SOURCES, Session as _};
+use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
 use std::sync::{Arc, LazyLock};
 
 const READ: usize = 64 << 10;
@@ -123,6 +127,33 @@ fn steady(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn start(bencher: Bencher<'_, '_>) {
     connection(bencher, &START);
+}
+
+/// A whole connection as the PMDA has it: metrics in the store's cells, rows and streams, and an event record for each call and
+/// each chunk.
+#[divan::bench]
+fn collector(bencher: Bencher<'_, '_>) {
+    let session = &STEADY;
+    let store = Store::new(400, Limits::default(), 32 << 20);
+    let interner = Arc::new(Interner::new(64 << 20));
+    let source = SOURCES.iter().position(|s| s.name == "profiler").unwrap();
+    bencher.counter(BytesCount::of_slice(&session.requests)).counter(ItemsCount::new(session.calls)).bench_local(|| {
+        let mailbox = Arc::new(Mailbox::new(|| ()));
+        let mut sink = PeerSink::new(&store, source, &mailbox);
+        let mut collector = Collector::new("127.0.0.1:9".into(), Options::default(), Arc::clone(&interner));
+        let (mut input, mut out, now) = (BytesMut::with_capacity(2 * READ), BytesMut::new(), Now::default());
+        for read in session.requests.chunks(READ) {
+            input.extend_from_slice(read);
+            // The agent's good-bye ends it.
+            let _ = collector.feed(now, &mut input, &mut out, &mut sink);
+            sink.flush();
+            out.clear();
+        }
+        collector.close(now, &mut out, &mut sink);
+        sink.finish(false);
+    });
+    let calls = store.peers().iter().filter_map(|p| p.cells.get(0)).sum::<u64>();
+    assert!(calls > 0 && calls.is_multiple_of(session.calls as u64), "{calls} calls of {}", session.calls);
 }
 
 /// One stream of the steady session alone, in the payloads that came.

@@ -98,7 +98,11 @@ impl PeerSink {
         for param in params {
             let pmid = Pmid::new(self.store.domain(), source.cluster + PARAM_CLUSTER, param.item);
             match param.value {
-                EventValue::Text(text) => batch.text(pmid, text.split('\0').next().unwrap_or_default()),
+                EventValue::Text(text) => {
+                    // PCP strings end at a NUL.
+                    let end = memchr::memchr(0, text.as_bytes()).unwrap_or(text.len());
+                    batch.text(pmid, text.get(..end).unwrap_or_default());
+                }
                 EventValue::Number(bits) => {
                     // Items are given from 1 on without gaps.
                     let def = source.params.get(usize::from(param.item).wrapping_sub(1));

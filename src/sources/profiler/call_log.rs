@@ -3,7 +3,7 @@
 use super::metrics::{self as m, KNOWN};
 use super::record::{Call, Pointer};
 use super::words::{Mark, Words};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,23 +96,26 @@ pub(super) fn role(word: &str) -> Role {
 pub(super) struct Waiting {
     calls: VecDeque<(Duration, Entry)>,
     bytes: usize,
-    roles: HashMap<u32, Role>,
+    /// By id; ids are dense.
+    roles: Vec<Option<Role>>,
 }
 
 impl Waiting {
     /// The role of a parameter, looked up once.
     pub(super) fn role(&mut self, id: u32, words: &Words) -> Role {
-        if let Some(known) = self.roles.get(&id) {
+        if let Some(Some(known)) = self.roles.get(id as usize) {
             return *known;
         }
-        match words.get(id) {
-            Some(word) => {
-                let role = role(word);
-                self.roles.insert(id, role);
-                role
-            }
-            None => Role::Other,
+        let Some(word) = words.get(id) else { return Role::Other };
+        let role = role(word);
+        // A word has an id below `limits::WORDS`.
+        if self.roles.len() <= id as usize {
+            self.roles.resize(id as usize + 1, None);
         }
+        if let Some(place) = self.roles.get_mut(id as usize) {
+            *place = Some(role);
+        }
+        role
     }
 
     /// Ids mean something else from now on.

@@ -6,14 +6,14 @@ use super::event::{Hello, Opened};
 use super::gc_line::GcPause;
 use super::identity::PodName;
 use super::latency::Latency;
-use super::method_name::{clean, method_name, nameless};
+use super::method_name::{self, clean};
+use super::methods::{Methods, REST};
 use super::metrics as m;
 use super::observer::{Chunk, File, Observer};
 use super::record::{BigValue, Block, Call, Corrupt, Pause, TraceEvent, TraceKind};
 use super::totals::{Totals, ns};
 use super::words::{Mark, Words};
 use crate::model::{EventParam, EventValue, Identity, Now, Stamp, Update, Value};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,10 +23,6 @@ const NAME_PART: usize = 100;
 const POINT: u32 = 1;
 /// Agents flush every 5 s; silence of twice that is no longer normal.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// Slot of the row for the rest of the methods; methods get those from 1 on.
-const REST: u32 = 0;
-/// Most methods of one connection that are told by name.
-const METHODS_MAX: usize = 30_000;
 
 /// What a connection's metrics need from one read to the next.
 #[derive(Debug, Default)]
@@ -36,14 +32,14 @@ pub(super) struct Pod {
     totals: Totals,
     streams: Vec<StreamTotals>,
     buckets: [u64; m::EDGES.len()],
-    methods: HashMap<u32, u32>,
-    method_sums: HashMap<u32, [u64; 5]>,
+    methods: Methods,
     waiting: Waiting,
     latency: Latency,
     longest_pause: u64,
     words: usize,
     refused: u64,
     scratch: Entry,
+    others: String,
     message: bool,
     new_words: bool,
 }
@@ -51,6 +47,33 @@ pub(super) struct Pod {
 #[derive(Clone, Copy, Debug, Default)]
 struct StreamTotals {
     sums: [u64; 4],
+}
+
+/// The parameters of one record, without an allocation: there are no more than these, for a parameter that occurs twice is
+/// told once.
+struct Params<'a> {
+    list: [EventParam<'a>; m::PARAMS.len() + 1],
+    count: usize,
+}
+
+impl Default for Params<'_> {
+    fn default() -> Self {
+        let nothing = EventParam { item: 0, value: EventValue::Number(0) };
+        Self { list: [nothing; m::PARAMS.len() + 1], count: 0 }
+    }
+}
+
+impl<'a> Params<'a> {
+    fn push(&mut self, param: EventParam<'a>) {
+        if let Some(place) = self.list.get_mut(self.count) {
+            *place = param;
+            self.count += 1;
+        }
+    }
+
+    fn as_slice(&self) -> &[EventParam<'a>] {
+        self.list.get(..self.count).unwrap_or_default()
+    }
 }
 
 impl StreamTotals {
@@ -99,11 +122,7 @@ impl Pod {
                 sink.update(Update::RowCount { table: m::BUCKETS, slot, item: 0, more });
             }
         }
-        for (slot, sums) in self.method_sums.drain() {
-            for (item, more) in (0..).zip(sums) {
-                sink.update(Update::RowCount { table: m::METHODS, slot, item, more });
-            }
-        }
+        self.methods.tell(sink);
         if self.words != words.len() {
             self.words = words.len();
             sink.update(Update::Set { item: m::WORDS, value: Value::U64(words.len() as u64) });
@@ -143,42 +162,40 @@ impl Pod {
         self.tell_latency(now, sink);
     }
 
-    fn method_slot(&mut self, id: u32, words: &Words, sink: &mut dyn Sink) -> u32 {
-        if let Some(slot) = self.methods.get(&id) {
-            return *slot;
-        }
-        let Some(word) = words.get(id).filter(|_| self.methods.len() < METHODS_MAX) else { return REST };
-        let slot = u32::try_from(self.methods.len() + 1).unwrap_or(REST);
-        sink.update(Update::Row { table: m::METHODS, slot, key: Some(&method_name(word)) });
-        self.methods.insert(id, slot);
-        slot
-    }
-
     /// A call with all its names, or without.
     fn tell_call(&mut self, entry: &Entry, words: &Words, sink: &mut dyn Sink) {
         let marked = |mark| words.mark(mark).is_some_and(|id| entry.params.iter().any(|(p, _)| *p == id));
         let error = marked(Mark::Red);
         self.totals.add(m::ERRORS, error.into());
         self.totals.add(m::IDLE, marked(Mark::Idle).into());
-        let slot = self.method_slot(entry.method, words, sink);
-        let sums = self.method_sums.entry(slot).or_default();
-        let more = [1, error.into(), ns(entry.duration_ms), ns(entry.cpu_ms), entry.memory];
-        sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
-
-        let method = words.get(entry.method).map_or_else(|| nameless(entry.method), |w| method_name(w));
-        let mut params = Vec::with_capacity(24);
+        let sums = [1, error.into(), ns(entry.duration_ms), ns(entry.cpu_ms), entry.memory];
+        let nameless;
+        let method = match self.methods.add(entry.method, sums, words, sink) {
+            Some(name) => name,
+            None => {
+                nameless = method_name::nameless(entry.method);
+                &nameless
+            }
+        };
+        let mut params = Params::default();
         let mut text = |item, value| params.push(EventParam { item, value: EventValue::Text(value) });
-        text(m::P_METHOD, method.as_str());
+        text(m::P_METHOD, method);
         if let Some(thread) = &entry.thread {
             text(m::P_THREAD, thread);
         }
-        let mut others = String::new();
+        let (mut others, mut told) = (std::mem::take(&mut self.others), 0_u64);
+        others.clear();
         for (id, value) in entry.params() {
             match self.waiting.role(id, words) {
-                Role::Own(item) => text(item, value),
+                // The values of a list, and ids of several tracing systems: the first is told.
+                Role::Own(item) if told & 1 << item == 0 => {
+                    told |= 1 << item;
+                    text(item, value);
+                }
+                Role::Own(_) => {}
                 Role::Other => match words.get(id) {
                     Some(name) => push_other(&mut others, name, value),
-                    None => push_other(&mut others, &nameless(id), value),
+                    None => push_other(&mut others, &method_name::nameless(id), value),
                 },
                 Role::Mark => {}
             }
@@ -208,7 +225,9 @@ impl Pod {
                 params.push(EventParam { item, value: EventValue::Number(number) });
             }
         }
-        sink.update(Update::Event { kind: m::CALL, stamp: stamp(entry.start_ms), flags: POINT, params: &params });
+        let params = params.as_slice();
+        sink.update(Update::Event { kind: m::CALL, stamp: stamp(entry.start_ms), flags: POINT, params });
+        self.others = others;
     }
 }
 
@@ -334,7 +353,7 @@ impl Observer for Meter<'_> {
     }
 
     fn words_forgotten(&mut self) {
-        self.pod.methods.clear();
+        self.pod.methods.forget_words();
         self.pod.waiting.forget_words();
     }
 

@@ -54,6 +54,7 @@ mod latency;
 pub mod limits;
 mod meter;
 mod method_name;
+mod methods;
 mod metrics;
 mod observer;
 mod params;
