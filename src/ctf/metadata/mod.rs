@@ -73,7 +73,7 @@ impl Metadata {
         match first.first() {
             Some(&RECORD_SEPARATOR) => {
                 schema.version = Version::V2;
-                let mut fragments = Fragments;
+                let mut fragments = Fragments::default();
                 fragments.read(&mut bytes, schema)?;
                 Ok(Form::Json(fragments))
             }

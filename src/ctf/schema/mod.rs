@@ -172,6 +172,8 @@ pub struct Schema {
     pub environment: Vec<(Arc<str>, EnvValue)>,
     /// Clock classes, in order.
     pub clocks: Vec<Clock>,
+    /// CTF 2: the trace class has been declared.
+    pub has_trace_class: bool,
     /// Type of trace.packet.header.
     pub packet_header: Option<Arc<Type>>,
     /// Stream classes, in order.
