@@ -7,7 +7,7 @@
 //! | compact | 5 bits id, 27 bits clock | 1 byte, u32 id, u64 clock |
 //! | large | u16 id, u32 clock | u16, u32 id, u64 clock |
 
-use super::plan::{Cursor, Fault, NodeId, Nodes};
+use super::plan::{Cursor, NodeId, Nodes};
 use super::schema::{Field, Integer, Labels, Range, Role, Shape, Type, Variant};
 use super::visit::Visitor;
 use crate::read::Order;
@@ -20,12 +20,6 @@ pub(super) enum Layout {
     General,
     Compact(Order),
     Large(Order),
-}
-
-/// What a header told.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
-    pub(super) id: Option<u64>,
 }
 
 impl Layout {
@@ -71,7 +65,7 @@ impl Layout {
     }
 
     /// Reads a header from the next byte on: the id; the clock has moved. `None`: its end is missing.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read(self, cursor: &mut Cursor<'_>) -> Option<u64> {
         match self {
             Self::Large(Order::Little) => large(cursor, u16::from_le_bytes, u32::from_le_bytes, u64::from_le_bytes),
@@ -83,54 +77,55 @@ impl Layout {
     }
 }
 
-/// The bytes from the next one on, the bit where they start, and how many bits of them are content.
-#[inline]
-fn rest<'a>(cursor: &Cursor<'a>) -> Option<(&'a [u8], u64, u64)> {
+/// The bytes from the next one on, and the bit where they start.
+#[inline(always)]
+fn rest<'a>(cursor: &Cursor<'a>) -> Option<(&'a [u8], u64)> {
     let start = cursor.bit.checked_add(7)? & !7;
-    Some((cursor.data.get(usize::try_from(start / 8).ok()?..)?, start, cursor.end.checked_sub(start)?))
+    Some((cursor.data.get(usize::try_from(start / 8).ok()?..)?, start))
 }
 
-#[inline]
+#[inline(always)]
 fn large(
     cursor: &mut Cursor<'_>,
     u16: impl Fn([u8; 2]) -> u16,
     u32: impl Fn([u8; 4]) -> u32,
     u64: impl Fn([u8; 8]) -> u64,
 ) -> Option<u64> {
-    let (bytes, start, left) = rest(cursor)?;
+    let (bytes, start) = rest(cursor)?;
     let [a, b, c, d, e, f] = *bytes.first_chunk::<6>()?;
     let id = u16([a, b]);
     if id != u16::MAX {
         cursor.tick(u32([c, d, e, f]).into(), 32);
-        return done(cursor, start, left, 48, id.into());
+        return done(cursor, start + 6 * 8, id.into());
     }
     let (id, clock) = bytes.get(2..)?.split_first_chunk()?;
     cursor.tick(u64(*clock.first_chunk()?), 64);
-    done(cursor, start, left, 14 * 8, u32(*id).into())
+    done(cursor, start + 14 * 8, u32(*id).into())
 }
 
-#[inline]
+#[inline(always)]
 fn compact(
     cursor: &mut Cursor<'_>,
     split: impl Fn(u32) -> (u32, u32),
     u32: impl Fn([u8; 4]) -> u32,
     u64: impl Fn([u8; 8]) -> u64,
 ) -> Option<u64> {
-    let (bytes, start, left) = rest(cursor)?;
+    let (bytes, start) = rest(cursor)?;
     let (id, clock) = split(u32(*bytes.first_chunk()?));
     if id != 0x1f {
         cursor.tick(clock.into(), 27);
-        return done(cursor, start, left, 32, id.into());
+        return done(cursor, start + 4 * 8, id.into());
     }
     let (id, clock) = bytes.get(1..)?.split_first_chunk()?;
     cursor.tick(u64(*clock.first_chunk()?), 64);
-    done(cursor, start, left, 13 * 8, u32(*id).into())
+    done(cursor, start + 13 * 8, u32(*id).into())
 }
 
-#[inline]
-fn done(cursor: &mut Cursor<'_>, start: u64, left: u64, bits: u64, id: u64) -> Option<u64> {
-    cursor.bit = start + bits;
-    (bits <= left).then_some(id)
+/// The content may end within the last of the bytes.
+#[inline(always)]
+fn done(cursor: &mut Cursor<'_>, bit: u64, id: u64) -> Option<u64> {
+    cursor.bit = bit;
+    (bit <= cursor.end).then_some(id)
 }
 
 /// The ranges of each option.
@@ -154,14 +149,14 @@ fn integers(option: &Field) -> Option<Vec<&Integer>> {
 /// Looks for the id while the plan runs.
 pub(super) struct Watch<'n> {
     pub(super) nodes: &'n Nodes,
-    pub(super) told: Told,
+    pub(super) id: Option<u64>,
 }
 
 impl<'a> Visitor<'a> for Watch<'_> {
     fn unsigned(&mut self, node: NodeId, value: u64) {
         if self.nodes.get(node).is_some_and(|n| n.roles.has(Role::EventClass)) {
             // It may come twice: the long form has the real one behind the short one.
-            self.told.id = Some(value);
+            self.id = Some(value);
         }
     }
 
@@ -169,10 +164,4 @@ impl<'a> Visitor<'a> for Watch<'_> {
     fn float(&mut self, _: NodeId, _: f64) {}
     fn text(&mut self, _: NodeId, _: &'a [u8]) {}
     fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
-}
-
-/// A fault in the header.
-pub(super) fn short(cursor: &Cursor<'_>) -> Fault {
-    let left = cursor.end.saturating_sub(cursor.bit);
-    Fault { bit: cursor.bit, node: 0, wrong: super::error::Wrong::Short { need: left + 1, left } }
 }

@@ -33,7 +33,7 @@ mod visit;
 
 pub use error::{MetadataError, PacketError, Wrong};
 pub use loss::{Counter, Losses, Lost};
-pub use packet::{Event, Packet, PacketInfo};
+pub use packet::{Event, Events, Packet, PacketInfo};
 pub use plan::{Kind, Load, Node, NodeId};
 pub use stream::{Next, Stream};
 pub use text::decode as decode_text;

@@ -11,10 +11,16 @@ pub(super) fn nul(bytes: &[u8], encoding: Encoding) -> Option<usize> {
     }
 }
 
+/// Up to the first NUL, if there is one.
+#[inline]
+pub(super) fn until_nul(bytes: &[u8], encoding: Encoding) -> &[u8] {
+    nul(bytes, encoding).and_then(|n| bytes.get(..n)).unwrap_or(bytes)
+}
+
 /// Eight bytes at a time: most strings of traces are longer than one and shorter than a cache line, where this beats a
 /// library call.
 #[inline]
-fn zero_byte(bytes: &[u8]) -> Option<usize> {
+pub(super) fn zero_byte(bytes: &[u8]) -> Option<usize> {
     const LOW: u64 = u64::from_ne_bytes([0x01; 8]);
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
     let (words, rest) = bytes.as_chunks::<8>();

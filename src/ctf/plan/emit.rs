@@ -1,13 +1,13 @@
 //! Second walk over the types of a class: operations.
 
 use super::choice::{self, Choice};
-use super::load::Load;
+use super::load::{Load, What};
 use super::node::{NodeId, Nodes};
-use super::op::{Class, Form, Op};
+use super::op::{Class, Fixed, Form, Op};
 use super::place::Place;
 use super::survey::Target;
 use crate::ctf::error::{Fault, malformed};
-use crate::ctf::schema::{Float, Integer, Length, Role, Scope, Shape, Structure, Type, Variant};
+use crate::ctf::schema::{Encoding, Float, Integer, Length, Role, Scope, Shape, Structure, Type, Variant};
 use crate::read::Order;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ const BLOCK: u64 = 1 << 27;
 #[derive(Clone, Debug, Default)]
 pub(in crate::ctf) struct Code {
     pub(super) ops: Vec<Op>,
+    /// Fields of blocks.
+    pub(super) fixed: Vec<Fixed>,
     pub(super) choices: Vec<Choice>,
     /// Slots that it uses.
     pub(in crate::ctf) slots: u32,
@@ -141,7 +143,8 @@ impl Emit<'_> {
         } else {
             self.place = self.place.aligned(align);
             self.block = Some(Block { op: self.code.ops.len(), bits: 0, at_byte: self.place.at_byte() });
-            self.push(Op::Block { align: log2(align), bits: 0 });
+            let first = index(self.code.fixed.len());
+            self.push(Op::Block { align: log2(align), count: 0, bits: 0, first });
             0
         };
         self.place = self.place.after(padding + bits);
@@ -152,6 +155,16 @@ impl Emit<'_> {
             *bits = u32::try_from(block.bits).unwrap_or(u32::MAX);
         }
         u32::try_from(at).unwrap_or(u32::MAX)
+    }
+
+    /// A field at a constant byte of the block.
+    fn fixed(&mut self, fixed: Fixed) {
+        let first = index(self.code.fixed.len());
+        self.code.fixed.push(fixed);
+        match self.code.ops.last_mut() {
+            Some(Op::Block { count, .. } | Op::More { count, .. }) if *count < u16::MAX => *count += 1,
+            _ => self.push(Op::More { count: 1, first }),
+        }
     }
 
     /// Whether bit `at` of the block is known to be at a byte.
@@ -204,30 +217,30 @@ impl Emit<'_> {
                 self.place = Place::multiple(8);
                 Ok(())
             }
-            Shape::Chars(length, encoding) => match small(length, 8) {
-                Some(bytes) => {
-                    let at = self.room(8, u64::from(bytes) * 8) / 8;
-                    self.push(Op::Chars { encoding: *encoding, at, bytes, node });
-                    Ok(())
+            Shape::Chars(length, encoding) => {
+                match (small(length, 8), encoding) {
+                    (Some(bytes), Encoding::Utf8) => self.bytes(What::Chars, bytes, node),
+                    (Some(bytes), _) => {
+                        let at = self.room(8, u64::from(bytes) * 8) / 8;
+                        self.push(Op::Chars { encoding: *encoding, at, bytes, node });
+                    }
+                    (None, _) => {
+                        let slot = self.bytes_of(node, length)?;
+                        self.push(Op::CharsOf { encoding: *encoding, slot, node });
+                    }
                 }
-                None => {
-                    let slot = self.bytes_of(node, length)?;
-                    self.push(Op::CharsOf { encoding: *encoding, slot, node });
-                    Ok(())
+                Ok(())
+            }
+            Shape::Blob(length, _) => {
+                match small(length, 8) {
+                    Some(bytes) => self.bytes(What::Blob, bytes, node),
+                    None => {
+                        let slot = self.bytes_of(node, length)?;
+                        self.push(Op::BlobOf { slot, node });
+                    }
                 }
-            },
-            Shape::Blob(length, _) => match small(length, 8) {
-                Some(bytes) => {
-                    let at = self.room(8, u64::from(bytes) * 8) / 8;
-                    self.push(Op::Blob { at, bytes, node });
-                    Ok(())
-                }
-                None => {
-                    let slot = self.bytes_of(node, length)?;
-                    self.push(Op::BlobOf { slot, node });
-                    Ok(())
-                }
-            },
+                Ok(())
+            }
             Shape::Array(length, element, _) => self.array(ty, length, element, node),
             Shape::Structure(s) => self.structure(s, ty.align(), node),
             Shape::Variant(v) => self.variant(v, node),
@@ -239,6 +252,12 @@ impl Emit<'_> {
                 self.switch(slot, node, choice, std::iter::once(&**inner))
             }
         }
+    }
+
+    /// So many bytes at a constant place.
+    fn bytes(&mut self, what: What, bytes: u32, node: NodeId) {
+        let at = self.room(8, u64::from(bytes) * 8) / 8;
+        self.fixed(Fixed { what, element: Load::U8, at, bytes, node });
     }
 
     /// Prepares for as many bytes as a field says.
@@ -286,7 +305,10 @@ impl Emit<'_> {
 
     fn number(&mut self, load: Option<Load>, form: Form, at: u32, node: NodeId) {
         match load {
-            Some(load) if self.at_byte(at) => self.push(Op::Load { load, at: at / 8, node }),
+            Some(load) if self.at_byte(at) => {
+                let bytes = index(load.size());
+                self.fixed(Fixed { what: load.into(), element: load, at: at / 8, bytes, node });
+            }
             _ => self.push(Op::Bits { form, at, node }),
         }
     }
@@ -310,7 +332,8 @@ impl Emit<'_> {
             if let Some(count) = small(length, bits) {
                 let at = self.room(ty.align(), u64::from(count) * bits);
                 if self.at_byte(at) {
-                    self.push(Op::Packed { load, at: at / 8, count, node });
+                    let bytes = count * index(load.size());
+                    self.fixed(Fixed { what: What::Packed, element: load, at: at / 8, bytes, node });
                     return Ok(());
                 }
                 return malformed!("array between bytes");

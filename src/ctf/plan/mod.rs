@@ -11,6 +11,7 @@
 //! there, then loads at constant offsets. Strings, sequences, variants and unknown alignments end a block.
 
 mod choice;
+mod cursor;
 mod emit;
 mod load;
 mod node;
@@ -23,7 +24,8 @@ mod survey;
 pub use load::Load;
 pub use node::{Kind, Node, NodeId};
 
+pub(super) use cursor::{Cursor, Fault, advance};
 pub(super) use emit::{Code, Outer, Start, compile};
 pub(super) use node::Nodes;
-pub(super) use run::{Cursor, Fault, advance, run};
+pub(super) use run::run;
 pub(super) use survey::{Context, Target, survey};

@@ -1,6 +1,6 @@
 //! The operations. Small, so that a class's fit into few cache lines.
 
-use super::load::Load;
+use super::load::{Load, What};
 use super::node::NodeId;
 use crate::ctf::schema::Encoding;
 use crate::read::Order;
@@ -22,21 +22,32 @@ pub(super) enum Class {
     Float,
 }
 
-/// One step. `at` is in bytes from the start of the block, or in bits where it says so.
+/// A field at a constant place of its block. Blocks have most fields of most events, so that this is read in a loop of its
+/// own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fixed {
+    pub(super) what: What,
+    /// Of [`What::Packed`]: how one number is laid out.
+    pub(super) element: Load,
+    /// Bytes from the start of the block.
+    pub(super) at: u32,
+    /// Bytes that it has.
+    pub(super) bytes: u32,
+    pub(super) node: NodeId,
+}
+
+/// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
-    /// Aligns to `1 << align` bits; so many bits must be there. What follows is within them.
-    Block { align: u8, bits: u32 },
-    /// A number of whole bytes.
-    Load { load: Load, at: u32, node: NodeId },
-    /// A number at any bit; `at` is in bits.
+    /// Aligns to `1 << align` bits; so many bits must be there. So many fields are at constant places within, from `first` of
+    /// [`super::emit::Code::fixed`] on.
+    Block { align: u8, count: u16, bits: u32, first: u32 },
+    /// More fields of the same block.
+    More { count: u16, first: u32 },
+    /// A number at any bit of the same block, `at` bits from its start.
     Bits { form: Form, at: u32, node: NodeId },
-    /// Text in so many bytes.
+    /// Text of another encoding in so many bytes, `at` bytes from the start of the same block.
     Chars { encoding: Encoding, at: u32, bytes: u32, node: NodeId },
-    /// So many bytes.
-    Blob { at: u32, bytes: u32, node: NodeId },
-    /// So many numbers.
-    Packed { load: Load, at: u32, count: u32, node: NodeId },
 
     /// Aligns to `1 << align` bits.
     Align { align: u8 },
@@ -64,18 +75,4 @@ pub(super) enum Op {
     Open { node: NodeId, count: u32 },
     /// It ends.
     Close { node: NodeId },
-}
-
-impl Op {
-    /// First bit and number of bits within the block, and which node.
-    pub(super) fn within_block(&self) -> Option<(u64, u64, NodeId)> {
-        let bytes = |at: u32, bytes: u64, node| Some((u64::from(at) * 8, bytes * 8, node));
-        match *self {
-            Self::Load { load, at, node } => bytes(at, load.size() as u64, node),
-            Self::Bits { form, at, node } => Some((at.into(), form.bits.into(), node)),
-            Self::Chars { at, bytes: n, node, .. } | Self::Blob { at, bytes: n, node } => bytes(at, n.into(), node),
-            Self::Packed { load, at, count, node } => bytes(at, u64::from(count) * load.size() as u64, node),
-            _ => None,
-        }
-    }
 }

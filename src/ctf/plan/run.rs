@@ -1,118 +1,17 @@
 //! Runs the operations over the bytes of a packet.
 
+use super::cursor::{Cursor, Fault, align_up, byte};
 use super::emit::Code;
-use super::load::Load;
+use super::load;
 use super::node::{NodeId, Nodes};
 use super::op::{Class, Form, Op};
 use crate::ctf::bits;
-use crate::ctf::error::{PacketError, Wrong};
-use crate::ctf::limits;
+use crate::ctf::error::Wrong;
 use crate::ctf::schema::Encoding;
 use crate::ctf::text;
 use crate::ctf::visit::{Packed, Visitor};
 use crate::read::Order;
 use std::ops::Range;
-
-/// Where decoding of a packet is, and what it must remember.
-#[derive(Clone, Debug)]
-pub(in crate::ctf) struct Cursor<'a> {
-    pub(in crate::ctf) data: &'a [u8],
-    /// The next bit.
-    pub(in crate::ctf) bit: u64,
-    /// Bits of content; never more than there are in `data`.
-    pub(in crate::ctf) end: u64,
-    /// The stream's clock.
-    pub(in crate::ctf) clock: u64,
-    /// Values that lengths and selectors look at.
-    pub(in crate::ctf) slots: Vec<u64>,
-    /// Byte order of the last field that ended between bytes.
-    order: Option<Order>,
-    /// Operations that may still come.
-    work: u64,
-}
-
-/// A fault before its field has a name.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::ctf) struct Fault {
-    pub(in crate::ctf) bit: u64,
-    pub(in crate::ctf) node: NodeId,
-    pub(in crate::ctf) wrong: Wrong,
-}
-
-impl Fault {
-    #[cold]
-    pub(in crate::ctf) fn named(self, nodes: &Nodes) -> PacketError {
-        PacketError { bit: self.bit, field: nodes.full_name(self.node), wrong: self.wrong }
-    }
-}
-
-impl<'a> Cursor<'a> {
-    /// At the beginning of a packet whose content may be all of `data`.
-    pub(in crate::ctf) fn new(data: &'a [u8], clock: u64, slots: u32) -> Self {
-        let end = (data.len() as u64).saturating_mul(8);
-        let slots = vec![0; usize::try_from(slots).unwrap_or_default()];
-        let work = end.saturating_mul(limits::WORK_FOR_BIT).saturating_add(limits::WORK);
-        Self { data, bit: 0, end, clock, slots, order: None, work }
-    }
-
-    /// The clock takes an integer of so many bits (0: 64 or what came of a variable length).
-    #[inline]
-    pub(in crate::ctf) fn tick(&mut self, value: u64, bits: u32) {
-        self.clock = advance(self.clock, value, bits);
-    }
-
-    fn slot(&self, slot: u32) -> u64 {
-        self.slots.get(slot as usize).copied().unwrap_or_default()
-    }
-
-    fn keep(&mut self, slot: u32, value: u64) {
-        if let Some(kept) = self.slots.get_mut(slot as usize) {
-            *kept = value;
-        }
-    }
-
-    #[inline]
-    fn bytes(&self, byte: usize, count: usize) -> Option<&'a [u8]> {
-        self.data.get(byte..byte.checked_add(count)?)
-    }
-
-    #[inline]
-    fn left(&self) -> u64 {
-        self.end.saturating_sub(self.bit)
-    }
-
-    #[cold]
-    fn short(&self, node: NodeId, need: u64) -> Fault {
-        Fault { bit: self.bit, node, wrong: Wrong::Short { need, left: self.left() } }
-    }
-
-    /// So many bytes from here, which is at a byte.
-    fn take(&mut self, node: NodeId, count: u64) -> Result<&'a [u8], Fault> {
-        let need = count.saturating_mul(8);
-        let taken = if need > self.left() { None } else { self.bytes(byte(self.bit), byte(need)) };
-        let taken = taken.ok_or_else(|| self.short(node, need))?;
-        self.bit += need;
-        Ok(taken)
-    }
-}
-
-/// A clock after it has taken an integer of so many bits: at most one wrap is assumed (specification, 8).
-#[inline]
-pub(in crate::ctf) const fn advance(clock: u64, value: u64, bits: u32) -> u64 {
-    if bits == 0 || bits >= 64 {
-        return value;
-    }
-    let mask = (1 << bits) - 1;
-    let value = value & mask;
-    let clock = if value < clock & mask { clock.wrapping_add(mask + 1) } else { clock };
-    clock & !mask | value
-}
-
-#[inline]
-#[allow(clippy::cast_possible_truncation, reason = "positions are within a slice, so that they fit")]
-const fn byte(bit: u64) -> usize {
-    (bit / 8) as usize
-}
 
 /// Reads what the code describes. On a fault the cursor is somewhere within.
 ///
@@ -125,7 +24,26 @@ pub(in crate::ctf) fn run<'a, V: Visitor<'a> + ?Sized>(
     cursor: &mut Cursor<'a>,
     visitor: &mut V,
 ) -> Result<(), Fault> {
-    steps(code, nodes, 0..code.ops.len(), cursor, visitor)
+    match *code.ops.as_slice() {
+        // Most classes of events: all fields at constant places.
+        [Op::Block { align, count, bits, first }] => {
+            let (_, bytes) = block(code, 0, align, bits, cursor)?;
+            fields(code, first, count, bytes, visitor);
+            Ok(())
+        }
+        [] => Ok(()),
+        _ => steps(code, nodes, 0..code.ops.len(), cursor, visitor),
+    }
+}
+
+/// What rare operations need of the ones before, and leave to later ones.
+struct Left<'a> {
+    /// First bit of the block, and its bytes.
+    block: u64,
+    bytes: &'a [u8],
+    /// The integer that was just read, and its bits if that is not known beforehand.
+    last: u64,
+    last_bits: u32,
 }
 
 fn steps<'a, V: Visitor<'a> + ?Sized>(
@@ -135,175 +53,168 @@ fn steps<'a, V: Visitor<'a> + ?Sized>(
     cursor: &mut Cursor<'a>,
     visitor: &mut V,
 ) -> Result<(), Fault> {
-    // Of the current block: first bit, first byte.
-    let (mut block, mut start) = (0, 0);
-    // The integer that was just read, and its bits if that is not known beforehand.
+    let (mut start, mut within): (u64, &'a [u8]) = (0, &[]);
     let (mut last, mut last_bits) = (0, 0);
+    let ops = code.ops.get(..range.end).unwrap_or_default();
     let (mut at, mut done) = (range.start, 1);
-    if cursor.work == 0 {
-        return Err(Fault { bit: cursor.bit, node: 0, wrong: Wrong::Work });
-    }
-    let lost = |cursor: &Cursor<'a>, node| cursor.short(node, 0);
-    while let Some(op) = code.ops.get(at).filter(|_| at < range.end) {
+    cursor.can_work()?;
+    while let Some(op) = ops.get(at) {
         at += 1;
         done += 1;
         match *op {
-            Op::Load { load, at, node } => {
-                let from = start + at as usize;
-                last = number(load, cursor.data, from, node, visitor).ok_or_else(|| lost(cursor, node))?;
+            Op::Block { align, count, bits, first } => {
+                (start, within) = block(code, at - 1, align, bits, cursor)?;
+                last = fields(code, first, count, within, visitor);
             }
-            Op::Block { align, bits } => {
-                block = align_up(cursor.bit, align);
-                if block.saturating_add(bits.into()) > cursor.end {
-                    return Err(short_in_block(code, at, block, cursor));
-                }
-                start = byte(block);
-                cursor.bit = block + u64::from(bits);
-            }
-            Op::Chars { encoding, at, bytes, node } => {
-                let taken = cursor.bytes(start + at as usize, bytes as usize).ok_or_else(|| lost(cursor, node))?;
-                visitor.text(node, until_nul(taken, encoding));
-            }
-            Op::Text { encoding, node } => {
-                let bytes = cursor.data.get(byte(cursor.bit)..byte(cursor.end)).unwrap_or_default();
-                let Some(length) = text::nul(bytes, encoding) else {
+            Op::Text { encoding: Encoding::Utf8, node } => {
+                let bytes = cursor.rest();
+                let Some(length) = text::zero_byte(bytes) else {
                     return Err(Fault { bit: cursor.bit, node, wrong: Wrong::Unterminated });
                 };
-                cursor.bit += (length + encoding.unit()) as u64 * 8;
+                cursor.bit += (length as u64 + 1) * 8;
                 visitor.text(node, bytes.get(..length).unwrap_or_default());
             }
-            Op::Packed { load, at, count, node } => {
-                let taken = cursor.bytes(start + at as usize, count as usize * load.size());
-                visitor.packed(node, Packed { bytes: taken.ok_or_else(|| lost(cursor, node))?, load });
-            }
+            Op::Save { slot } => cursor.keep(slot, last),
             Op::PackedOf { load, slot, node } => {
-                let bytes = cursor.slot(slot).saturating_mul(load.size() as u64);
-                let bytes = cursor.take(node, bytes)?;
+                let bytes = cursor.take(node, cursor.slot(slot).saturating_mul(load.size() as u64))?;
                 visitor.packed(node, Packed { bytes, load });
             }
             Op::CharsOf { encoding, slot, node } => {
                 let taken = cursor.take(node, cursor.slot(slot))?;
-                visitor.text(node, until_nul(taken, encoding));
-            }
-            Op::Save { slot } => cursor.keep(slot, last),
-            Op::Set { slot, value } => cursor.keep(slot, value),
-            Op::Clock { bits } => cursor.tick(last, if bits == 0 { last_bits } else { bits.into() }),
-            Op::Bits { form, at, node } => last = bitfield(form, block + u64::from(at), node, cursor, visitor)?,
-            Op::Align { align } => {
-                let aligned = align_up(cursor.bit, align);
-                if aligned > cursor.end {
-                    let node = nodes.list.len().saturating_sub(1);
-                    return Err(cursor.short(NodeId::try_from(node).unwrap_or_default(), aligned - cursor.bit));
-                }
-                cursor.bit = aligned;
-            }
-            Op::Leb { signed, node } => {
-                (last, last_bits) = leb(cursor, node, signed)?;
-                tell(if signed { Class::Signed } else { Class::Unsigned }, last, 64, node, visitor);
-            }
-            Op::Blob { at, bytes, node } => {
-                let taken = cursor.bytes(start + at as usize, bytes as usize).ok_or_else(|| lost(cursor, node))?;
-                visitor.blob(node, taken);
-            }
-            Op::BlobOf { slot, node } => {
-                let taken = cursor.take(node, cursor.slot(slot))?;
-                visitor.blob(node, taken);
+                visitor.text(node, text::until_nul(taken, encoding));
             }
             Op::Repeat { slot, node, end } => {
-                let (first, count) = (at, cursor.slot(slot));
-                at = end as usize;
-                let least = nodes.get(node + 1).map_or(0, |n| n.least);
-                let need = count.saturating_mul(least);
-                if need > cursor.left() {
-                    return Err(cursor.short(node, need));
-                }
-                visitor.open(node, count);
-                for _ in 0..count {
-                    steps(code, nodes, first..at, cursor, visitor)?;
-                }
-                visitor.close(node);
+                let body = at..end as usize;
+                at = body.end;
+                repeat(code, nodes, (node, cursor.slot(slot), body), cursor, visitor)?;
             }
-            Op::Switch { slot, node, choice } => {
-                let Some(choice) = code.choices.get(choice as usize) else { return Err(lost(cursor, node)) };
-                at = choice.after;
-                let value = cursor.slot(slot);
-                match choice.option(value) {
-                    Some(option) => {
-                        let range = choice.options.get(option as usize).cloned().unwrap_or_default();
-                        visitor.open(node, if choice.optional { 1 } else { option.into() });
-                        steps(code, nodes, range, cursor, visitor)?;
-                    }
-                    None if choice.optional => visitor.open(node, 0),
-                    None => return Err(Fault { bit: cursor.bit, node, wrong: Wrong::Option(value) }),
-                }
-                visitor.close(node);
+            Op::Switch { slot, node, choice } => at = switch(code, nodes, (node, slot, choice), cursor, visitor)?,
+            op => {
+                let mut left = Left { block: start, bytes: within, last, last_bits };
+                rare(code, op, &mut left, cursor, visitor)?;
+                (last, last_bits) = (left.last, left.last_bits);
             }
-            Op::Open { node, count } => visitor.open(node, count.into()),
-            Op::Close { node } => visitor.close(node),
         }
     }
-    cursor.work = cursor.work.saturating_sub(done);
+    cursor.worked(done);
     Ok(())
 }
 
-#[inline]
-const fn align_up(bit: u64, align: u8) -> u64 {
-    let mask = (1 << align) - 1;
-    bit.saturating_add(mask) & !mask
+/// Goes over a block that must be there: its first bit and what is from there on.
+#[inline(always)]
+fn block<'a>(code: &Code, op: usize, align: u8, bits: u32, cursor: &mut Cursor<'a>) -> Result<(u64, &'a [u8]), Fault> {
+    let start = align_up(cursor.bit, align);
+    let end = start.saturating_add(bits.into());
+    if end > cursor.end {
+        return Err(short_in_block(code, op, start, cursor));
+    }
+    cursor.bit = end;
+    Ok((start, cursor.data.get(byte(start)..).unwrap_or_default()))
 }
 
-fn until_nul(bytes: &[u8], encoding: Encoding) -> &[u8] {
-    text::nul(bytes, encoding).and_then(|n| bytes.get(..n)).unwrap_or(bytes)
+/// Tells fields at constant places of a block; gives the last integer.
+#[inline(always)]
+fn fields<'a, V: Visitor<'a> + ?Sized>(code: &Code, first: u32, count: u16, bytes: &'a [u8], visitor: &mut V) -> u64 {
+    let first = first as usize;
+    let fields = code.fixed.get(first..first + usize::from(count)).unwrap_or_default();
+    let mut last = 0;
+    for field in fields {
+        last = load::field(field, bytes, visitor).unwrap_or_default();
+    }
+    last
 }
 
-/// Tells a number of whole bytes; gives an integer's bits.
-#[inline]
-fn number<'a, V: Visitor<'a> + ?Sized>(load: Load, data: &[u8], from: usize, node: NodeId, visitor: &mut V) -> Option<u64> {
-    macro_rules! raw {
-        ($ty:ident $from:ident) => {
-            $ty::$from(*data.get(from..)?.first_chunk()?)
-        };
+/// What few classes have, kept out of the loop.
+#[inline(never)]
+fn rare<'a, V: Visitor<'a> + ?Sized>(
+    code: &Code,
+    op: Op,
+    left: &mut Left<'a>,
+    cursor: &mut Cursor<'a>,
+    visitor: &mut V,
+) -> Result<(), Fault> {
+    match op {
+        Op::More { count, first } => left.last = fields(code, first, count, left.bytes, visitor),
+        Op::Bits { form, at, node } => left.last = bitfield(form, left.block + u64::from(at), node, cursor, visitor)?,
+        Op::Chars { encoding, at, bytes, node } => {
+            let bytes = left.bytes.get(at as usize..).and_then(|b| b.get(..bytes as usize)).unwrap_or_default();
+            visitor.text(node, text::until_nul(bytes, encoding));
+        }
+        Op::Align { align } => {
+            let aligned = align_up(cursor.bit, align);
+            if aligned > cursor.end {
+                return Err(cursor.short(0, aligned - cursor.bit));
+            }
+            cursor.bit = aligned;
+        }
+        Op::Set { slot, value } => cursor.keep(slot, value),
+        Op::Clock { bits } => cursor.tick(left.last, if bits == 0 { left.last_bits } else { bits.into() }),
+        Op::Leb { signed, node } => {
+            (left.last, left.last_bits) = leb(cursor, node, signed)?;
+            tell(if signed { Class::Signed } else { Class::Unsigned }, left.last, 64, node, visitor);
+        }
+        Op::Text { encoding, node } => {
+            let bytes = cursor.rest();
+            let Some(length) = text::nul(bytes, encoding) else {
+                return Err(Fault { bit: cursor.bit, node, wrong: Wrong::Unterminated });
+            };
+            cursor.bit += (length + encoding.unit()) as u64 * 8;
+            visitor.text(node, bytes.get(..length).unwrap_or_default());
+        }
+        Op::BlobOf { slot, node } => {
+            let taken = cursor.take(node, cursor.slot(slot))?;
+            visitor.blob(node, taken);
+        }
+        Op::Open { node, count } => visitor.open(node, count.into()),
+        Op::Close { node } => visitor.close(node),
+        _ => {}
     }
-    macro_rules! unsigned {
-        ($ty:ident $from:ident) => {{
-            let value = u64::from(raw!($ty $from));
-            visitor.unsigned(node, value);
-            value
-        }};
+    Ok(())
+}
+
+/// An array of what is not packed: its node, how many, which operations.
+#[inline(never)]
+fn repeat<'a, V: Visitor<'a> + ?Sized>(
+    code: &Code,
+    nodes: &Nodes,
+    (node, count, body): (NodeId, u64, Range<usize>),
+    cursor: &mut Cursor<'a>,
+    visitor: &mut V,
+) -> Result<(), Fault> {
+    let need = count.saturating_mul(nodes.get(node + 1).map_or(0, |n| n.least));
+    if need > cursor.left() {
+        return Err(cursor.short(node, need));
     }
-    macro_rules! signed {
-        ($ty:ident $from:ident) => {{
-            let value = i64::from(raw!($ty $from));
-            visitor.signed(node, value);
-            value.cast_unsigned()
-        }};
+    visitor.open(node, count);
+    for _ in 0..count {
+        steps(code, nodes, body.clone(), cursor, visitor)?;
     }
-    macro_rules! float {
-        ($ty:ident $from:ident) => {{
-            visitor.float(node, f64::from(raw!($ty $from)));
-            0
-        }};
+    visitor.close(node);
+    Ok(())
+}
+
+/// A variant or optional: its node, the slot of the selector, which choice. Gives where to go on.
+#[inline(never)]
+fn switch<'a, V: Visitor<'a> + ?Sized>(
+    code: &Code,
+    nodes: &Nodes,
+    (node, slot, choice): (NodeId, u32, u32),
+    cursor: &mut Cursor<'a>,
+    visitor: &mut V,
+) -> Result<usize, Fault> {
+    let Some(choice) = code.choices.get(choice as usize) else { return Err(cursor.short(node, 0)) };
+    let value = cursor.slot(slot);
+    match choice.option(value) {
+        Some(option) => {
+            let range = choice.options.get(option as usize).cloned().unwrap_or_default();
+            visitor.open(node, if choice.optional { 1 } else { option.into() });
+            steps(code, nodes, range, cursor, visitor)?;
+        }
+        None if choice.optional => visitor.open(node, 0),
+        None => return Err(Fault { bit: cursor.bit, node, wrong: Wrong::Option(value) }),
     }
-    Some(match load {
-        Load::U8 => unsigned!(u8 from_le_bytes),
-        Load::I8 => signed!(i8 from_le_bytes),
-        Load::U16Le => unsigned!(u16 from_le_bytes),
-        Load::U16Be => unsigned!(u16 from_be_bytes),
-        Load::I16Le => signed!(i16 from_le_bytes),
-        Load::I16Be => signed!(i16 from_be_bytes),
-        Load::U32Le => unsigned!(u32 from_le_bytes),
-        Load::U32Be => unsigned!(u32 from_be_bytes),
-        Load::I32Le => signed!(i32 from_le_bytes),
-        Load::I32Be => signed!(i32 from_be_bytes),
-        Load::U64Le => unsigned!(u64 from_le_bytes),
-        Load::U64Be => unsigned!(u64 from_be_bytes),
-        Load::I64Le => signed!(i64 from_le_bytes),
-        Load::I64Be => signed!(i64 from_be_bytes),
-        Load::F32Le => float!(f32 from_le_bytes),
-        Load::F32Be => float!(f32 from_be_bytes),
-        Load::F64Le => float!(f64 from_le_bytes),
-        Load::F64Be => float!(f64 from_be_bytes),
-    })
+    visitor.close(node);
+    Ok(choice.after)
 }
 
 /// Tells a number at any bit; gives an integer's bits.
@@ -372,9 +283,26 @@ fn leb(cursor: &mut Cursor<'_>, node: NodeId, signed: bool) -> Result<(u64, u32)
 /// Which field of a block it is that is not there.
 #[cold]
 fn short_in_block(code: &Code, at: usize, block: u64, cursor: &Cursor<'_>) -> Fault {
-    let ops = code.ops.iter().skip(at).take_while(|op| !matches!(op, Op::Block { .. }));
-    let missing = ops.filter_map(Op::within_block).find(|(from, bits, _)| block.saturating_add(from + bits) > cursor.end);
+    let mut ops = code.ops.iter().skip(at);
+    let first = ops.next();
+    let same_block = first.into_iter().chain(ops.take_while(|op| !matches!(op, Op::Block { .. })));
+    let fields = same_block.flat_map(|op| within(code, op));
+    let missing = fields.into_iter().find(|(from, bits, _)| block.saturating_add(from + bits) > cursor.end);
     let (from, bits, node) = missing.unwrap_or_default();
     let bit = block.saturating_add(from);
     Fault { bit, node, wrong: Wrong::Short { need: bits, left: cursor.end.saturating_sub(bit) } }
+}
+
+/// Fields of an operation within its block: first bit, number of bits, node.
+fn within(code: &Code, op: &Op) -> Vec<(u64, u64, NodeId)> {
+    match *op {
+        Op::Block { count, first, .. } | Op::More { count, first } => {
+            let first = first as usize;
+            let fields = code.fixed.get(first..first + usize::from(count)).unwrap_or_default();
+            fields.iter().map(|f| (u64::from(f.at) * 8, u64::from(f.bytes) * 8, f.node)).collect()
+        }
+        Op::Bits { form, at, node } => vec![(at.into(), form.bits.into(), node)],
+        Op::Chars { at, bytes, node, .. } => vec![(u64::from(at) * 8, u64::from(bytes) * 8, node)],
+        _ => Vec::new(),
+    }
 }
