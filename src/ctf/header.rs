@@ -24,16 +24,16 @@ pub(super) enum Layout {
 
 impl Layout {
     /// Recognises the two layouts by everything that matters for them.
-    pub(super) fn of(ty: &Type, order: Option<Order>) -> Self {
-        Self::recognise(ty, order).unwrap_or_default()
+    pub(super) fn of(ty: &Type, native: Option<Order>) -> Self {
+        Self::recognise(ty, native).unwrap_or_default()
     }
 
-    fn recognise(ty: &Type, order: Option<Order>) -> Option<Self> {
+    fn recognise(ty: &Type, native: Option<Order>) -> Option<Self> {
         let [id, v] = ty.structure()?.fields.as_slice() else { return None };
         let (Shape::Integer(id_type), Shape::Variant(variant)) = (id.ty.shape(), v.ty.shape()) else { return None };
-        let order = id_type.order.or(order)?;
+        let order = id_type.order.or(native)?;
         let sound = |i: &Integer, bits: u32, align: u64, role: Role| {
-            let plain = !i.signed() && !i.reversed && i.roles.has(role) && i.order.unwrap_or(order) == order;
+            let plain = !i.signed() && !i.reversed && i.roles.has(role) && i.order.or(native) == Some(order);
             plain && i.bits == bits && i.align == align
         };
         let layout = match id_type.bits {
@@ -165,3 +165,7 @@ impl<'a> Visitor<'a> for Watch<'_> {
     fn text(&mut self, _: NodeId, _: &'a [u8]) {}
     fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
 }
+
+#[cfg(test)]
+#[path = "header_tests.rs"]
+mod tests;

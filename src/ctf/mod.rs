@@ -12,6 +12,8 @@
 //!
 //! Specification: CTF 1.8.3 (diamon.org/ctf/v1.8.3), CTF2-SPEC-2.0; section numbers in the code are of these.
 
+#![allow(unexpected_cfgs, reason = "cargo fuzz sets `fuzzing`")]
+
 mod bits;
 mod error;
 mod header;
@@ -20,6 +22,8 @@ pub mod limits;
 mod loss;
 pub mod merge;
 mod metadata;
+#[cfg(any(test, fuzzing))]
+pub mod oracle;
 mod packet;
 mod plan;
 pub mod schema;

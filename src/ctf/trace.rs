@@ -165,6 +165,13 @@ impl Trace {
         Self { slots: FIRST_SLOT, ..Self::default() }
     }
 
+    /// Of a schema that did not come as metadata.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn of(schema: Schema) -> Result<Self, Fault> {
+        let mut trace = Self { schema, ..Self::new() };
+        trace.compile().map(|()| trace)
+    }
+
     /// Takes more metadata, in pieces of any size.
     ///
     /// # Errors

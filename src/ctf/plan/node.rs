@@ -71,7 +71,7 @@ pub struct Node {
 #[derive(Clone, Debug, Default)]
 pub(in crate::ctf) struct Nodes {
     pub(in crate::ctf) list: Vec<Node>,
-    /// Members of structures by the names of the metadata.
+    /// Members of structures and (CTF 1.8) options of variants, by the names of the metadata.
     pub(super) members: HashMap<(NodeId, Arc<str>), NodeId>,
     /// Structures of the scopes.
     pub(in crate::ctf) roots: Vec<(Scope, NodeId)>,

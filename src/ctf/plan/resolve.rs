@@ -59,18 +59,23 @@ fn around(nodes: &Nodes, id: NodeId) -> impl Iterator<Item = NodeId> {
 }
 
 /// Goes down from a structure. Into what is no structure only where `from` is inside it: then there is no doubt which
-/// element or option is meant.
+/// element or option is meant. Arrays and optionals have no names; variants have those of their options in CTF 1.8 only.
 fn follow(nodes: &Nodes, structure: NodeId, names: &[Arc<str>], from: NodeId) -> Option<NodeId> {
+    let chain: Vec<NodeId> = around(nodes, from).collect();
     let mut at = structure;
-    for (n, name) in names.iter().enumerate() {
-        at = *nodes.members.get(&(at, name.clone()))?;
-        if n + 1 < names.len() && !nodes.is_structure(at) {
-            let inside: Vec<NodeId> = around(nodes, from).take_while(|id| *id != at).collect();
-            if inside.len() == around(nodes, from).count() {
-                return None;
+    for name in names {
+        let mut next = nodes.members.get(&(at, name.clone()));
+        while !nodes.is_structure(at) {
+            let inside = chain.iter().position(|id| *id == at)?;
+            if let Some(option) = next {
+                // Only the option that is being read.
+                chain.get(..inside)?.iter().find(|id| *id == option)?;
+                break;
             }
-            at = *inside.iter().rev().find(|id| nodes.is_structure(**id))?;
+            at = *chain.get(inside.checked_sub(1)?)?;
+            next = nodes.members.get(&(at, name.clone()));
         }
+        at = *next?;
     }
     Some(at)
 }

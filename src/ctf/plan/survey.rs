@@ -40,7 +40,7 @@ pub(in crate::ctf) fn survey(context: &Context<'_>, scopes: &[(Scope, &Arc<Type>
     for (scope, ty) in scopes {
         let root = survey.count()?;
         survey.nodes.roots.push((*scope, root));
-        survey.walk(ty, Place { scope: *scope, parent: None, raw: "", name: "".into(), path: "".into() })?;
+        survey.walk(ty, Place { scope: *scope, parent: None, raw: "", named: false, name: "".into(), path: "".into() })?;
     }
     hide(&mut survey.nodes);
     Ok(survey.nodes)
@@ -57,6 +57,8 @@ struct Place<'a> {
     scope: Scope,
     parent: Option<NodeId>,
     raw: &'a str,
+    /// Paths go by `raw`.
+    named: bool,
     name: Arc<str>,
     path: Arc<str>,
 }
@@ -81,7 +83,7 @@ impl Survey<'_> {
         let id = self.count()?;
         self.names = self.names.saturating_add(place.path.len() as u64);
         bounded("bytes of field names", self.names, limits::NAMES)?;
-        if let Some(parent) = place.parent.filter(|p| self.nodes.is_structure(*p)) {
+        if let Some(parent) = place.parent.filter(|_| place.named) {
             self.nodes.members.insert((parent, place.raw.into()), id);
         }
         let (kind, roles) = match ty.shape() {
@@ -118,28 +120,31 @@ impl Survey<'_> {
             roles,
             least: ty.least(),
         });
-        let inner = |raw, name: &Arc<str>, path: Arc<str>| Place { scope, parent: Some(id), raw, name: name.clone(), path };
+        let inner = |raw, named, name: &Arc<str>, path: Arc<str>| {
+            let name = name.clone();
+            Place { scope, parent: Some(id), raw, named, name, path }
+        };
         let dotted = |name: &str| if path.is_empty() { name.into() } else { format!("{path}.{name}").into() };
         match ty.shape() {
             Shape::Chars(length, _) | Shape::Blob(length, _) => self.length(id, length)?,
             Shape::Array(length, element, _) => {
                 self.length(id, length)?;
-                self.walk(element, inner("", &"".into(), format!("{path}[]").into()))?;
+                self.walk(element, inner("", false, &"".into(), format!("{path}[]").into()))?;
             }
             Shape::Structure(s) => {
                 for field in &s.fields {
-                    self.walk(&field.ty, inner(&field.raw, &field.name, dotted(&field.name)))?;
+                    self.walk(&field.ty, inner(&field.raw, true, &field.name, dotted(&field.name)))?;
                 }
             }
             Shape::Variant(v) => {
                 self.refer(id, &v.selector, if v.ranges.is_none() { Use::Labels } else { Use::Selector })?;
                 for option in &v.options {
-                    self.walk(&option.ty, inner(&option.raw, &option.name, dotted(&option.name)))?;
+                    self.walk(&option.ty, inner(&option.raw, v.ranges.is_none(), &option.name, dotted(&option.name)))?;
                 }
             }
             Shape::Optional(selector, _, ty) => {
                 self.refer(id, selector, Use::Selector)?;
-                self.walk(ty, inner("", &"".into(), path.clone()))?;
+                self.walk(ty, inner("", false, &"".into(), path.clone()))?;
             }
             Shape::Integer(_) | Shape::Float(_) | Shape::Text(_) => {}
         }
