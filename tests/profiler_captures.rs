@@ -194,13 +194,13 @@ fn pieces_make_no_difference() {
             assert!(run(&mut requests.chunks(piece)) == whole, "{name} in pieces of {piece}");
         }
         let mut tried = 0;
-        for cut in cuts(requests.len(), 4 << 20) {
+        for cut in cuts(requests.len(), 2 << 20) {
             let (head, tail) = requests.split_at(cut);
             assert!(run(&mut [head, tail].into_iter()) == whole, "{name} cut at {cut}");
             tried += 1;
         }
         println!("{name}: {} bytes, {tried} cuts", requests.len());
-        assert!(tried > 5, "{name}");
+        assert!(tried >= 2, "{name}");
     };
     std::thread::scope(|threads| {
         for name in SESSIONS {
