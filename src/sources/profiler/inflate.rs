@@ -24,16 +24,21 @@ pub(super) struct Inflate {
     deflate: Decompress,
     /// Bytes behind the end, where checksum and length are. They are not looked at: the transport has its own.
     trailer: Option<usize>,
+    /// What was wrong, once all before it has been taken.
+    wrong: Option<&'static str>,
 }
 
 impl Inflate {
     pub(super) fn new() -> Self {
-        Self { header: true, deflate: Decompress::new(false), trailer: None }
+        Self { header: true, deflate: Decompress::new(false), trailer: None, wrong: None }
     }
 
     /// Takes from `input` what fits inflated into `plain`, which has at most [`limits::INFLATED`] bytes afterwards; whether
     /// there is something to do for the caller: something was inflated.
     pub(super) fn inflate(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<bool, Wrong> {
+        if let Some(what) = self.wrong {
+            return Err(Wrong::Gzip(what));
+        }
         if self.header {
             let Some(length) = header(input)? else { return Ok(false) };
             input.advance(length);
@@ -55,17 +60,23 @@ impl Inflate {
                 // Nothing moves without more input.
                 Ok(_) if taken == 0 && given == 0 => break,
                 Ok(_) => {}
-                Err(_) => return Err(Wrong::Gzip("not deflate")),
+                Err(_) => {
+                    self.wrong = Some("not deflate");
+                    break;
+                }
             }
         }
         if let Some(trailer) = &mut self.trailer {
             *trailer += input.len();
             input.clear();
             if *trailer > 8 {
-                return Err(Wrong::Gzip("something behind the end"));
+                self.wrong = Some("something behind the end");
             }
         }
-        Ok(plain.len() > before)
+        match self.wrong {
+            Some(what) if plain.len() == before => Err(Wrong::Gzip(what)),
+            _ => Ok(plain.len() > before),
+        }
     }
 }
 

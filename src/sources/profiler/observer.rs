@@ -36,7 +36,7 @@ pub struct Chunk<'a> {
 
 /// Takes what a pod tells, in the order of the connection. All methods do nothing unless they are written.
 ///
-/// * [`hello`](Self::hello) comes once and first; [`closed`](Self::closed) comes once and last.
+/// * [`hello`](Self::hello) comes at most once, before any stream; [`closed`](Self::closed) comes once and last.
 /// * A stream is [`opened`](Self::opened), then its [`chunk`](Self::chunk)s come, each before the records that it completes,
 ///   then the file is [`ended`](Self::ended), which a new opening of the same name or the end of the connection makes so.
 /// * Records are borrowed: copy what is to stay. Nothing in them is checked beyond what the format says; texts and names are

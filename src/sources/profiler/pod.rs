@@ -109,7 +109,8 @@ impl Pod {
 
     /// A stream was opened: the next new one, or again one that was. Any other is passed over.
     pub fn open<O: Observer + ?Sized>(&mut self, opened: &Opened<'_>, observer: &mut O) {
-        if opened.reset {
+        // Only dictionaries are ever opened with it; it would be odd to let another stream wipe them.
+        if opened.reset && matches!(opened.kind, StreamKind::Dictionary | StreamKind::PosDictionary) {
             self.words.reset();
             observer.words_forgotten();
         }

@@ -112,6 +112,8 @@ fn a_reset_forgets_the_words() {
     // Opened again without a reset, ids go on.
     open(&mut pod, &mut lines, 0, "dictionary", 1);
     pod.data(0, &b().phrase(b().text("b")).0, &mut lines);
+    pod.open(&Opened { reset: true, ..opened(1, "calls", 0) }, &mut lines);
+    assert_eq!(pod.words().len(), 2, "calls have no say in it");
     pod.open(&Opened { reset: true, ..opened(0, "dictionary", 2) }, &mut lines);
     pod.data(0, &b().phrase(b().text("c")).0, &mut lines);
     let words: Vec<_> = lines.0.iter().filter(|l| *l != "ended").collect();
