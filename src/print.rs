@@ -89,7 +89,7 @@ pub fn help() -> String {
     let mut entry = |what: &str, oneline: &str, text: &str| {
         let _ = write!(out, "\n@ {what} {oneline}\n{}\n", wrapped(text));
     };
-    named().iter().for_each(|e| entry(&e.name, e.def.oneline, e.def.help));
+    named().iter().for_each(|e| entry(&e.name, &e.def.oneline, &e.def.help));
     entry(&format!("APM.{AGENT_INDOM}"), AGENT_INDOM_HELP.0, AGENT_INDOM_HELP.1);
     for s in SOURCES {
         entry(&format!("APM.{}", s.indom), s.indom_help.0, s.indom_help.1);

@@ -1,5 +1,7 @@
 //! What PCP is told about a metric: name, type, semantics, units, where its values are.
 
+use std::borrow::Cow;
+
 /// PCP metric identifier: domain 9 bits, cluster 12, item 10, top bit 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pmid(pub u32);
@@ -220,9 +222,9 @@ pub struct MetricDef {
     /// Where the value is.
     pub origin: Origin,
     /// One line of help.
-    pub oneline: &'static str,
+    pub oneline: Cow<'static, str>,
     /// The full help text.
-    pub help: &'static str,
+    pub help: Cow<'static, str>,
 }
 
 /// A kind of event stream of a source.

@@ -59,8 +59,8 @@ fn self_metrics() -> Vec<MetricDef> {
             units: row.units,
             area: Area::Own,
             origin: Origin::SelfStat,
-            oneline: row.oneline,
-            help: row.help,
+            oneline: row.oneline.into(),
+            help: row.help.into(),
         })
         .collect()
 }
@@ -69,7 +69,7 @@ fn agent_metrics() -> Vec<MetricDef> {
     use AgentCell::{BytesIn, BytesOut, ConnectTime, Connects, Errors, Events, Messages, Up};
     use Semantics::{Counter, Discrete, Instant};
     use ValueType::{I64, Text, U32, U64};
-    let metric = |name: &str, item, ty, sem, units, origin, oneline, help| MetricDef {
+    let metric = |name: &str, item, ty, sem, units, origin, oneline: &'static str, help: &'static str| MetricDef {
         name: name.into(),
         cluster: AGENT_CLUSTER,
         item,
@@ -78,8 +78,8 @@ fn agent_metrics() -> Vec<MetricDef> {
         units,
         area: Area::Agents,
         origin,
-        oneline,
-        help,
+        oneline: oneline.into(),
+        help: help.into(),
     };
     let cell = |name, item: AgentCell, ty, sem, units, oneline, help| {
         metric(name, item as u16, ty, sem, units, Origin::Cell, oneline, help)
@@ -110,7 +110,6 @@ fn agent_metrics() -> Vec<MetricDef> {
 
 /// `param.*` that every source has.
 fn params(source: &Source) -> Vec<MetricDef> {
-    let leaked = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
     let own = source.params.iter().map(|p| MetricDef {
         name: format!("param.{}", p.name),
         cluster: source.cluster + PARAM_CLUSTER,
@@ -120,8 +119,8 @@ fn params(source: &Source) -> Vec<MetricDef> {
         units: p.units,
         area: Area::Own,
         origin: Origin::Param,
-        oneline: leaked(format!("Parameter: {}", p.oneline)),
-        help: "Parameter of event records. It has no values of its own.",
+        oneline: format!("Parameter: {}", p.oneline).into(),
+        help: "Parameter of event records. It has no values of its own.".into(),
     });
     let lost = MetricDef {
         name: "param.lost".into(),
@@ -132,20 +131,20 @@ fn params(source: &Source) -> Vec<MetricDef> {
         units: Units::Count,
         area: Area::Own,
         origin: Origin::Param,
-        oneline: "Parameter: records that this client has missed",
+        oneline: "Parameter: records that this client has missed".into(),
         help: "Parameter of a record that is put before the others in highres_records when records were dropped before \
                this client had seen them. It tells their number, since PCP's protocol loses the count of a MISSED record \
-               in high-resolution arrays. It has no values of its own.",
+               in high-resolution arrays. It has no values of its own."
+            .into(),
     };
     std::iter::once(lost).chain(own).collect()
 }
 
-/// The leaves below `event.<kind>`. Their composed help texts live as long as the program: the catalogue is made once.
+/// The leaves below `event.<kind>`.
 fn event_leaves(kind: EventKind, position: u8) -> Vec<MetricDef> {
     use EventLeaf::{Bytes, Clients, Count, Filter, FilterError, HighResRecords, Lost, Memory, Records, Table, Truncated};
     use Semantics::{Counter, Discrete, Instant};
     use ValueType::{Event, HighResEvent, Text, U64};
-    let leaked = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
     let leaf = |name: &str, item, leaf, ty, sem, units, oneline: &str, help: &str| MetricDef {
         name: format!("event.{}.{name}", kind.name),
         cluster: kind.cluster,
@@ -155,8 +154,8 @@ fn event_leaves(kind: EventKind, position: u8) -> Vec<MetricDef> {
         units,
         area: Area::Source,
         origin: Origin::Event(position, leaf),
-        oneline: leaked(oneline.to_owned()),
-        help: leaked(format!("{help}\nA record is {}.", kind.what)),
+        oneline: oneline.to_owned().into(),
+        help: format!("{help}\nA record is {}.", kind.what).into(),
     };
     let records = format!(
         "New event records for this client, as {{}}. Each client sees every record once, in order; a client that is too slow \

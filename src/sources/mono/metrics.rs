@@ -42,7 +42,7 @@ pub(super) const INDOM_HELP: (&str, &str) = (
 pub(super) fn metrics() -> Vec<MetricDef> {
     use Origin::{Cell, Control, Text};
     use Semantics::{Counter, Discrete, Instant};
-    let metric = |name: &str, item, ty, sem, units, origin, (oneline, help)| MetricDef {
+    let metric = |name: &str, item, ty, sem, units, origin, (oneline, help): (&'static str, &'static str)| MetricDef {
         name: name.into(),
         cluster: CLUSTER,
         item,
@@ -51,8 +51,8 @@ pub(super) fn metrics() -> Vec<MetricDef> {
         units,
         area: Area::Source,
         origin,
-        oneline,
-        help,
+        oneline: oneline.into(),
+        help: help.into(),
     };
     let control = |name, item, verb, help| metric(name, item, ValueType::Text, Discrete, Units::None, Control(verb), help);
     #[rustfmt::skip]

@@ -22,8 +22,8 @@ macro_rules! metrics {
                 units,
                 area: Area::Source,
                 origin: if (P50..=MAX).contains(&item) { Origin::Recent } else { Origin::Cell },
-                oneline,
-                help,
+                oneline: oneline.into(),
+                help: help.into(),
             });
             own.into_iter().chain(table_metrics()).collect()
         }
@@ -163,8 +163,8 @@ fn table_metrics() -> impl Iterator<Item = MetricDef> {
         units,
         area: Area::Table(table),
         origin: Origin::Cell,
-        oneline,
-        help,
+        oneline: oneline.into(),
+        help: help.into(),
     })
 }
 
