@@ -17,6 +17,9 @@ use crate::model::{EventParam, EventValue, Identity, Now, Stamp, Update, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Calls that wait for names are all looked at, so not after every word: an agent that sends single words would keep a worker
+/// busy.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Bytes of a part of an instance name.
 const NAME_PART: usize = 100;
 /// `PM_EVENT_FLAG_POINT`.
@@ -42,6 +45,7 @@ pub(super) struct Pod {
     others: String,
     message: bool,
     new_words: bool,
+    look_again: Duration,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,8 +106,9 @@ impl Pod {
 
     /// The read is over: what it added is told. `end`: nothing more comes.
     pub(super) fn settle(&mut self, now: Now, words: &Words, sink: &mut dyn Sink, end: bool) {
-        if !self.waiting.is_empty() && (self.new_words || end) {
+        if !self.waiting.is_empty() && (end || self.new_words && now.mono >= self.look_again) {
             self.new_words = false;
+            self.look_again = now.mono + LOOK_EVERY;
             let ready = self.waiting.ready(now.mono, words, end);
             ready.iter().for_each(|entry| self.tell_call(entry, words, sink));
         }
