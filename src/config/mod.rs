@@ -91,6 +91,8 @@ pub struct Profiler {
     /// A silent agent is dropped after this time: they speak every 5 s.
     #[serde(deserialize_with = "period::<_, 15, 3600>")]
     pub idle: Duration,
+    /// Self time of stacks from the trace.
+    pub stacks: bool,
     /// Memory for the words of all agents together.
     #[serde(deserialize_with = "units::bytes::<_, { 1 << 20 }, { 16 << 30 }>")]
     pub dictionary: u64,
@@ -103,6 +105,7 @@ impl Default for Profiler {
             rotation_period: Duration::ZERO,
             rotation_size: 0,
             idle: Duration::from_secs(61),
+            stacks: true,
             dictionary: 256 << 20,
         }
     }

@@ -146,7 +146,7 @@ fn options(config: &Config) -> profiler::Options {
     let period = u64::try_from(p.rotation_period.as_millis()).unwrap_or(u64::MAX);
     let settings =
         profiler::Settings { rotation_period_ms: period, rotation_size: p.rotation_size, ..profiler::Settings::default() };
-    profiler::Options { settings, idle: p.idle }
+    profiler::Options { settings, idle: p.idle, stacks: p.stacks }
 }
 
 fn profiler_factory(options: &ProfilerOptions, config: &Config) -> Factory {

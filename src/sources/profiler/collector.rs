@@ -21,11 +21,13 @@ pub struct Options {
     pub settings: Settings,
     /// Agents that are silent for so long are gone: they flush every 5 s.
     pub idle: Duration,
+    /// The trace is followed for `stack.time`.
+    pub stacks: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { settings: Settings::default(), idle: Duration::from_secs(61) }
+        Self { settings: Settings::default(), idle: Duration::from_secs(61), stacks: true }
     }
 }
 
@@ -42,7 +44,12 @@ impl Collector {
     /// `address` is where the agent is; words are shared with other pods.
     #[must_use]
     pub fn new(address: String, options: Options, interner: Arc<Interner>) -> Self {
-        Self { connection: Connection::new(options.settings, interner), pod: Pod::new(address), options, heard: None }
+        Self {
+            connection: Connection::new(options.settings, interner),
+            pod: Pod::new(address, options.stacks),
+            options,
+            heard: None,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::methods::{Methods, REST};
 use super::metrics as m;
 use super::observer::{Chunk, File, Observer};
 use super::record::{BigValue, Block, Call, Corrupt, Pause, TraceEvent, TraceKind};
+use super::stacks::Stacks;
 use super::totals::{Totals, ns};
 use super::words::{Mark, Words};
 use crate::model::{EventParam, EventValue, Identity, Now, Stamp, Update, Value};
@@ -36,6 +37,7 @@ pub(super) struct Pod {
     streams: Vec<StreamTotals>,
     buckets: [u64; m::EDGES.len()],
     methods: Methods,
+    stacks: Option<Stacks>,
     waiting: Waiting,
     latency: Latency,
     longest_pause: u64,
@@ -100,8 +102,8 @@ fn stamp(ms: i64) -> Stamp {
 }
 
 impl Pod {
-    pub(super) fn new(address: String) -> Self {
-        Self { address, ..Self::default() }
+    pub(super) fn new(address: String, stacks: bool) -> Self {
+        Self { address, stacks: stacks.then(Stacks::default), ..Self::default() }
     }
 
     /// The read is over: what it added is told. `end`: nothing more comes.
@@ -145,6 +147,7 @@ impl Pod {
     pub(super) fn tick(&mut self, now: Now, words: &Words, sink: &mut dyn Sink) {
         self.new_words = true;
         self.settle(now, words, sink, false);
+        self.stacks.iter_mut().for_each(|s| s.tell(words, sink, false));
         self.tell_latency(now, sink);
     }
 
@@ -164,6 +167,7 @@ impl Pod {
     /// The connection is over.
     pub(super) fn close(&mut self, now: Now, words: &Words, sink: &mut dyn Sink) {
         self.settle(now, words, sink, true);
+        self.stacks.iter_mut().for_each(|s| s.tell(words, sink, true));
         self.tell_latency(now, sink);
     }
 
@@ -339,7 +343,10 @@ impl Observer for Meter<'_> {
         self.pod.totals.add(m::TRACE_BLOCKS, 1);
     }
 
-    fn trace_event(&mut self, _: &Block, event: &TraceEvent<'_>, _: &Words) {
+    fn trace_event(&mut self, block: &Block, event: &TraceEvent<'_>, _: &Words) {
+        if let Some(stacks) = &mut self.pod.stacks {
+            stacks.event(block, event);
+        }
         let kind = match event.kind {
             TraceKind::Enter { .. } => m::TRACE_ENTERS,
             TraceKind::Exit => m::TRACE_EXITS,
@@ -359,6 +366,7 @@ impl Observer for Meter<'_> {
 
     fn words_forgotten(&mut self) {
         self.pod.methods.forget_words();
+        self.pod.stacks.iter_mut().for_each(Stacks::forget_words);
         self.pod.waiting.forget_words();
     }
 

@@ -80,6 +80,8 @@ pub(super) const STREAMS: u8 = 0;
 pub(super) const BUCKETS: u8 = 1;
 /// Rows `package.Class.method`.
 pub(super) const METHODS: u8 = 2;
+/// Rows `Outer.method,Inner.method`.
+pub(super) const STACKS: u8 = 3;
 
 pub(super) const STREAM_BYTES: u16 = 0;
 pub(super) const STREAM_CHUNKS: u16 = 1;
@@ -131,6 +133,20 @@ pub(super) const TABLES: &[TableDef] = &[
         score: METHOD_TIME,
         initial: Vec::new,
     },
+    TableDef {
+        name: "stack",
+        indom: 23,
+        indom_help: (
+            "Stacks of Java methods",
+            "One instance for each stack of instrumented methods, of all pods: CLASS.METHOD of each frame, outermost first, parted \
+             by commas, as flame graphs want it. Those with most time of their own have instances, the others are together in the \
+             instance other.",
+        ),
+        of_peer: false,
+        max: 500,
+        score: 0,
+        initial: Vec::new,
+    },
 ];
 
 /// The instances of the histogram.
@@ -152,6 +168,7 @@ fn table_metrics() -> impl Iterator<Item = MetricDef> {
         ("method.errors", 6, METHOD_ERRORS, Count, METHODS, "Calls of a root method that failed", "Calls with the parameter call.red."),
         ("method.time", 6, METHOD_TIME, Nanoseconds, METHODS, "Time of calls of a root method", "Sum of their durations."),
         ("method.cpu", 6, METHOD_CPU, Nanoseconds, METHODS, "CPU time of calls of a root method", "See call.cpu."),
+        ("stack.time", 7, 0, Nanoseconds, STACKS, "Time in the last method of a stack, without what it called", "From the trace; of millisecond resolution. For flame graphs; profiler.stacks = false turns it off."),
         ("method.memory", 6, METHOD_MEMORY, Bytes, METHODS, "Memory allocated by calls of a root method", "See call.memory."),
     ];
     all.into_iter().map(|(name, cluster, item, units, table, oneline, help)| MetricDef {

@@ -63,6 +63,7 @@ mod pod;
 mod record;
 mod resume;
 mod scan;
+mod stacks;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
 mod streams_tests;
