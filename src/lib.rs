@@ -17,8 +17,6 @@
 
 pub mod read;
 
-pub mod ctf;
-
 pub mod model;
 
 pub mod events;
