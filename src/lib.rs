@@ -17,6 +17,8 @@
 
 pub mod read;
 
+pub mod ctf;
+
 pub mod model;
 
 pub mod events;

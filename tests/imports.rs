@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// Module → what of the crate it may name. Foreign crates are checked below.
 const RULES: &[(&str, &[&str])] = &[
     ("read", &[]),
+    ("ctf", &["read"]),
     ("model", &[]),
     ("events", &["model"]),
     ("sources", &["model", "read", "sources"]),

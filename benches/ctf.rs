@@ -1,0 +1,211 @@
+//! Events a second of `ctf`, beside babeltrace2 on the same traces when it is installed:
+//!
+//! ```text
+//! CTF_TRACES=/tmp/big-tick:/tmp/big-all cargo bench --no-default-features --bench ctf
+//! ```
+//!
+//! Without CTF_TRACES the largest capture that is there. Every field of every event is decoded and added to a sum.
+//! `streams`: one stream after the other. `merged`: in the order of time. `threads`: a thread for each trace and processor,
+//! each with its share of the packets.
+#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
+
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use pmdaapm::ctf::merge::{Merge, Sink};
+use pmdaapm::ctf::{Event, Events, Losses, Lost, NodeId, Packed, Packet, PacketError, Stream, Trace, Visitor};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+#[path = "../examples/ctfdump/traces.rs"]
+mod traces;
+
+fn main() {
+    divan::main();
+}
+
+/// Where traces are: those of CTF_TRACES, or the largest of the captures.
+fn dirs() -> Vec<String> {
+    if let Ok(dirs) = std::env::var("CTF_TRACES") {
+        return dirs.split(':').map(str::to_owned).collect();
+    }
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let all = ["../shared/data/lttng/ust-c-all/trace", "qa/corpus/lttng/ust216-ctf-2/trace"];
+    let there = all.iter().map(|dir| root.join(dir)).find(|dir| dir.is_dir());
+    there.map(|dir| dir.display().to_string()).into_iter().collect()
+}
+
+fn load(dir: &str) -> Vec<traces::Loaded> {
+    let (traces, faults) = traces::read(&[PathBuf::from(dir)]).unwrap();
+    assert!(faults.is_empty(), "{faults:?}");
+    traces
+}
+
+/// Adds up everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum {
+    sum: u64,
+    events: usize,
+}
+
+impl<'a> Visitor<'a> for Sum {
+    #[inline]
+    fn unsigned(&mut self, _: NodeId, value: u64) {
+        self.sum = self.sum.wrapping_add(value);
+    }
+
+    #[inline]
+    fn signed(&mut self, _: NodeId, value: i64) {
+        self.sum = self.sum.wrapping_add(value.cast_unsigned());
+    }
+
+    #[inline]
+    fn float(&mut self, _: NodeId, value: f64) {
+        self.sum = self.sum.wrapping_add(value.to_bits());
+    }
+
+    #[inline]
+    fn text(&mut self, _: NodeId, value: &'a [u8]) {
+        let (words, rest) = value.as_chunks();
+        let sum = words.iter().fold(self.sum, |sum, word| sum.wrapping_add(u64::from_le_bytes(*word)));
+        self.sum = rest.iter().fold(sum, |sum, b| sum.wrapping_add(u64::from(*b)));
+    }
+
+    #[inline]
+    fn blob(&mut self, node: NodeId, value: &'a [u8]) {
+        self.text(node, value);
+    }
+
+    #[inline]
+    fn packed(&mut self, node: NodeId, items: Packed<'a>) {
+        items.each(node + 1, self);
+    }
+}
+
+impl<'t, 'a> Sink<'t, 'a> for Sum {
+    fn packet(&mut self, _: usize, _: &Packet<'t, 'a>, _: Lost) {}
+
+    fn fault(&mut self, _: usize, fault: &PacketError) {
+        panic!("{fault}");
+    }
+
+    #[inline]
+    fn event(&mut self, _: usize, event: &Event<'t>, nanoseconds: Option<i128>) {
+        self.events += 1;
+        self.sum = self.sum.wrapping_add(event.cycles ^ u64::from(nanoseconds.is_some()));
+    }
+
+    #[inline]
+    fn done(&mut self, _: usize) {}
+}
+
+impl<'t> Events<'t, '_> for Sum {
+    #[inline]
+    fn event(&mut self, event: &Event<'t>) -> bool {
+        Sink::event(self, 0, event, Some(0));
+        true
+    }
+
+    #[inline]
+    fn done(&mut self) {}
+}
+
+fn stream(trace: &Trace, bytes: &[u8]) -> Sum {
+    let (mut sum, mut at, mut clock) = (Sum::default(), 0, 0);
+    while at < bytes.len() {
+        let mut packet = Packet::open(trace, &bytes[at..], clock).unwrap();
+        packet.read(&mut sum).unwrap();
+        (at, clock) = (at + usize::try_from(packet.info().packet_bits / 8).unwrap(), packet.clock());
+    }
+    sum
+}
+
+fn streams(traces: &[traces::Loaded]) -> Sum {
+    let mut whole = Sum::default();
+    for loaded in traces {
+        for (_, bytes) in &loaded.streams {
+            let sum = stream(&loaded.trace, bytes);
+            whole = Sum { sum: whole.sum.wrapping_add(sum.sum), events: whole.events + sum.events };
+        }
+    }
+    whole
+}
+
+fn merged(traces: &[traces::Loaded]) -> Sum {
+    let streams = traces.iter().flat_map(|l| l.streams.iter().map(|(_, bytes)| Stream::new(&l.trace, bytes)));
+    let (mut merge, mut sum) = (Merge::new(streams.collect()), Sum::default());
+    while merge.step(&mut sum) {}
+    sum
+}
+
+/// Where packets begin; they can be read in any order, since each says its clock.
+fn packets(trace: &Trace, bytes: &[u8]) -> Vec<(usize, usize)> {
+    let (mut all, mut at, mut losses) = (Vec::new(), 0, Losses::default());
+    while at < bytes.len() {
+        let packet = Packet::open(trace, &bytes[at..], 0).unwrap();
+        losses.packet(packet.info());
+        let length = usize::try_from(packet.info().packet_bits / 8).unwrap();
+        all.push((at, length));
+        at += length;
+    }
+    all
+}
+
+fn threads(traces: &[traces::Loaded]) -> Sum {
+    let mut jobs = Vec::new();
+    for loaded in traces {
+        for (_, bytes) in &loaded.streams {
+            jobs.extend(packets(&loaded.trace, bytes).into_iter().map(|(at, length)| (&loaded.trace, &bytes[at..at + length])));
+        }
+    }
+    let workers = std::thread::available_parallelism().map_or(2, usize::from);
+    let share = jobs.len().div_ceil(workers).max(1);
+    std::thread::scope(|scope| {
+        let work = |jobs: &[(&Trace, &[u8])]| {
+            jobs.iter()
+                .map(|(trace, bytes)| stream(trace, bytes))
+                .fold(Sum::default(), |a, b| Sum { sum: a.sum.wrapping_add(b.sum), events: a.events + b.events })
+        };
+        let running: Vec<_> = jobs.chunks(share).map(|jobs| scope.spawn(move || work(jobs))).collect();
+        running
+            .into_iter()
+            .map(|t| t.join().unwrap())
+            .fold(Sum::default(), |a, b| Sum { sum: a.sum.wrapping_add(b.sum), events: a.events + b.events })
+    })
+}
+
+fn measure(bencher: Bencher<'_, '_>, dir: &str, read: fn(&[traces::Loaded]) -> Sum) {
+    let traces = load(dir);
+    let expected = streams(&traces);
+    assert_eq!(read(&traces), expected);
+    bencher.counter(ItemsCount::new(expected.events)).bench_local(|| read(black_box(&traces)));
+}
+
+#[divan::bench(args = dirs(), sample_count = 5, sample_size = 1)]
+fn a_streams(bencher: Bencher<'_, '_>, dir: &str) {
+    measure(bencher, dir, streams);
+}
+
+#[divan::bench(args = dirs(), sample_count = 5, sample_size = 1)]
+fn b_merged(bencher: Bencher<'_, '_>, dir: &str) {
+    measure(bencher, dir, merged);
+}
+
+#[divan::bench(args = dirs(), sample_count = 5, sample_size = 1)]
+fn c_threads(bencher: Bencher<'_, '_>, dir: &str) {
+    measure(bencher, dir, threads);
+}
+
+/// babeltrace2 with a sink that takes decoded events and does nothing. With its start, which is less than 20 ms.
+#[divan::bench(args = dirs(), sample_count = 3, sample_size = 1)]
+fn d_babeltrace2(bencher: Bencher<'_, '_>, dir: &str) {
+    let run = || {
+        let mut command = Command::new("babeltrace2");
+        command.args(["-c", "sink.utils.dummy", dir]).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    if !run() {
+        println!("babeltrace2 is not installed or cannot read {dir}");
+        return;
+    }
+    bencher.counter(ItemsCount::new(streams(&load(dir)).events)).bench_local(run);
+}

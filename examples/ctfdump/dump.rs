@@ -1,0 +1,284 @@
+//! Lines of text from merged streams.
+
+use super::traces::Loaded;
+use pmdaapm::ctf::merge::{Merge, Sink};
+use pmdaapm::ctf::schema::{Clock, EnvValue, Schema};
+use pmdaapm::ctf::show::Text;
+use pmdaapm::ctf::{Event, Lost, NodeId, Packed, Packet, PacketError, Stream, Visitor};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write;
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum How {
+    /// Events with dates.
+    #[default]
+    Dates,
+    /// Events with values of their clocks.
+    Cycles,
+    /// How many of each class.
+    Counts,
+}
+
+/// What there is to say besides.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Lines about what was lost, as babeltrace has them.
+    pub(crate) lost: Vec<String>,
+    /// Lines about what could not be read.
+    pub(crate) faults: Vec<String>,
+    /// Events of each class.
+    pub(crate) counts: BTreeMap<String, u64>,
+}
+
+/// Prints all events.
+pub(crate) fn dump(traces: &[Loaded], how: How, out: &mut dyn Write) -> std::io::Result<Told> {
+    let (mut streams, mut sources) = (Vec::new(), Vec::new());
+    for loaded in traces {
+        for (name, bytes) in &loaded.streams {
+            streams.push(Stream::new(&loaded.trace, bytes));
+            sources.push(Source { name, ..Source::new(loaded) });
+        }
+    }
+    let mut lines = Lines { how, sources, previous: None, text: Text::default(), told: Told::default(), ready: false };
+    let mut merge = Merge::new(streams);
+    while merge.step(&mut lines) {
+        if std::mem::take(&mut lines.ready) {
+            lines.text.line.push('\n');
+            out.write_all(lines.text.line.as_bytes())?;
+        }
+    }
+    if how == How::Counts {
+        for (name, count) in &lines.told.counts {
+            writeln!(out, "{count:>10} {name}")?;
+        }
+    }
+    Ok(lines.told)
+}
+
+/// What lines of a stream have in common.
+struct Source<'t> {
+    name: &'t str,
+    /// `host:process:(pid) `
+    origin: String,
+    /// See [`newer`].
+    newer: bool,
+    schema: &'t Schema,
+    clock: Option<&'t Clock>,
+    /// The packet context as text.
+    context: String,
+    /// Where the previous packet ended.
+    end: Option<u64>,
+}
+
+/// Whether the trace is of lttng 2.15 or later, which only babeltrace 2.1 and later can read: values with several labels are
+/// shown in its notation then, and in that of babeltrace 2.0 otherwise.
+fn newer(schema: &Schema) -> bool {
+    let version = |key| if let Some(EnvValue::Integer(n)) = schema.env(key) { *n } else { 0 };
+    (version("tracer_major"), version("tracer_minor")) >= (2, 15)
+}
+
+impl<'t> Source<'t> {
+    fn new(loaded: &'t Loaded) -> Self {
+        let schema = loaded.trace.schema();
+        let mut parts = Vec::new();
+        for key in ["hostname", "procname", "vpid"] {
+            match schema.env(key) {
+                Some(EnvValue::Text(text)) => parts.push(text.to_string()),
+                Some(EnvValue::Integer(n)) => parts.push(format!("({n})")),
+                None => {}
+            }
+        }
+        let mut origin = parts.join(":");
+        if !origin.is_empty() {
+            origin.push(' ');
+        }
+        Self { name: "", origin, newer: newer(schema), schema, clock: None, context: String::new(), end: None }
+    }
+}
+
+struct Lines<'t> {
+    how: How,
+    sources: Vec<Source<'t>>,
+    /// Time of the event before.
+    previous: Option<i128>,
+    text: Text<'t>,
+    told: Told,
+    /// The line has a whole event.
+    ready: bool,
+}
+
+/// `2026-11-21 02:06:31.545313367`
+fn date(nanoseconds: i128, out: &mut String) {
+    let (seconds, nanoseconds) = (nanoseconds.div_euclid(1_000_000_000), nanoseconds.rem_euclid(1_000_000_000));
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Days to a date of the Gregorian calendar, with years that begin in March.
+    let era_day = days + 719_468;
+    let (era, day) = (era_day.div_euclid(146_097), era_day.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + i128::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let _ = write!(out, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{nanoseconds:09}");
+}
+
+impl<'t> Lines<'t> {
+    fn time(&mut self, cycles: u64, nanoseconds: i128) {
+        let line = &mut self.text.line;
+        line.push('[');
+        let now = if self.how == How::Cycles {
+            let _ = write!(line, "{cycles:020}");
+            i128::from(cycles)
+        } else {
+            date(nanoseconds, line);
+            nanoseconds
+        };
+        line.push_str("] (");
+        let _ = match (self.previous.replace(now).map(|before| now - before), self.how) {
+            (None, How::Cycles) => write!(line, "+????????????"),
+            (None, _) => write!(line, "+?.?????????"),
+            (Some(delta), How::Cycles) => write!(line, "+{delta:012}"),
+            (Some(delta), _) => write!(line, "+{}.{:09}", delta / 1_000_000_000, delta % 1_000_000_000),
+        };
+        line.push_str(") ");
+    }
+
+    fn lost(&mut self, n: usize, what: &str, count: u64, times: Option<(u64, u64)>) {
+        let Some(source) = self.sources.get(n) else { return };
+        let mut line = format!("WARNING: Tracer discarded {count} {what}{} ", if count == 1 { "" } else { "s" });
+        match times.zip(source.clock) {
+            Some(((begin, end), clock)) => {
+                line.push_str("between [");
+                date(clock.nanoseconds(begin), &mut line);
+                line.push_str("] and [");
+                date(clock.nanoseconds(end), &mut line);
+                line.push(']');
+            }
+            None => line.push_str("(unknown time range)"),
+        }
+        let _ = write!(line, " within stream \"{}\"", source.name);
+        self.told.lost.push(line);
+    }
+}
+
+impl<'t, 'a> Sink<'t, 'a> for Lines<'t> {
+    fn packet(&mut self, n: usize, packet: &Packet<'t, 'a>, lost: Lost) {
+        let info = packet.info();
+        if info.foreign {
+            let name = self.sources.get(n).map_or("", |source| source.name);
+            self.told.lost.push(format!("WARNING: packet with the UUID of another trace in stream \"{name}\""));
+        }
+        let before = if let Some(source) = self.sources.get_mut(n) {
+            source.clock = packet.stream().clock.and_then(|clock| source.schema.clocks.get(clock));
+            std::mem::replace(&mut source.end, info.end)
+        } else {
+            None
+        };
+        if lost.events > 0 {
+            let times = info.begin.zip(info.end).map(|(begin, end)| (before.unwrap_or(begin), end));
+            self.lost(n, "event", lost.events, times);
+        }
+        if lost.packets > 0 {
+            self.lost(n, "packet", lost.packets, before.zip(info.begin));
+        }
+        let line = std::mem::take(&mut self.text.line);
+        self.text.begin(packet.stream().context_nodes(), packet.stream().context_scopes(), false);
+        if let Err(fault) = packet.visit_context(&mut self.text) {
+            self.told.faults.push(fault.to_string());
+        }
+        self.text.end();
+        let context = std::mem::replace(&mut self.text.line, line);
+        if let Some(source) = self.sources.get_mut(n) {
+            source.context = context;
+        }
+    }
+
+    fn fault(&mut self, n: usize, fault: &PacketError) {
+        let name = self.sources.get(n).map_or("", |source| source.name);
+        self.told.faults.push(format!("{name}: {fault}"));
+    }
+
+    fn event(&mut self, n: usize, event: &Event<'t>, nanoseconds: Option<i128>) {
+        if self.how == How::Counts {
+            if let Some(count) = self.told.counts.get_mut(&*event.class.name) {
+                *count += 1;
+            } else {
+                self.told.counts.insert(event.class.name.to_string(), 1);
+            }
+            return;
+        }
+        self.text.line.clear();
+        if let Some(nanoseconds) = nanoseconds {
+            self.time(event.cycles, nanoseconds);
+        }
+        let Some(source) = self.sources.get(n) else { return };
+        let line = &mut self.text.line;
+        line.push_str(&source.origin);
+        line.push_str(&event.class.name);
+        line.push_str(": ");
+        line.push_str(&source.context);
+        self.text.braces = source.newer;
+        self.text.begin(event.class.nodes(), event.class.scopes(), !source.context.is_empty());
+    }
+
+    fn done(&mut self, _: usize) {
+        if self.how != How::Counts {
+            self.text.end();
+            self.ready = true;
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for Lines<'_> {
+    fn unsigned(&mut self, node: NodeId, value: u64) {
+        if self.how != How::Counts {
+            self.text.unsigned(node, value);
+        }
+    }
+
+    fn signed(&mut self, node: NodeId, value: i64) {
+        if self.how != How::Counts {
+            self.text.signed(node, value);
+        }
+    }
+
+    fn float(&mut self, node: NodeId, value: f64) {
+        if self.how != How::Counts {
+            self.text.float(node, value);
+        }
+    }
+
+    fn text(&mut self, node: NodeId, value: &'a [u8]) {
+        if self.how != How::Counts {
+            self.text.text(node, value);
+        }
+    }
+
+    fn blob(&mut self, node: NodeId, value: &'a [u8]) {
+        if self.how != How::Counts {
+            self.text.blob(node, value);
+        }
+    }
+
+    fn packed(&mut self, node: NodeId, items: Packed<'a>) {
+        if self.how != How::Counts {
+            self.text.packed(node, items);
+        }
+    }
+
+    fn open(&mut self, node: NodeId, count: u64) {
+        if self.how != How::Counts {
+            self.text.open(node, count);
+        }
+    }
+
+    fn close(&mut self, node: NodeId) {
+        if self.how != How::Counts {
+            self.text.close(node);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The metadata of CTF 2 (CTF2-SPEC-2.0, 5): a JSON text sequence (RFC 7464), one fragment for each class.
+//!
+//! | fragment | into |
+//! |---|---|
+//! | preamble | version, UUID; extensions are refused |
+//! | field-class-alias | a name for a type |
+//! | trace-class | environment, packet header |
+//! | clock-class | a clock |
+//! | data-stream-class | a class of streams |
+//! | event-record-class | a class of events |
+//!
+//! A fragment is read as soon as its last brace has come. Unknown properties are left alone, unknown types are not.
+
+mod classes;
+mod fields;
+mod object;
+
+use super::error::{Fault, MetadataError, bounded, malformed};
+use super::limits;
+use super::schema::{Schema, Type};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const RECORD_SEPARATOR: u8 = 0x1e;
+
+/// Where in the sequence we are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum In {
+    /// Before a record separator.
+    #[default]
+    Between,
+    /// Between a record separator and the first brace.
+    Begun,
+    Object,
+    Text,
+    /// Behind a backslash.
+    Escape,
+}
+
+/// Reads growing metadata.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fragments {
+    state: In,
+    depth: u64,
+    pending: Vec<u8>,
+    /// Bytes and lines before what is pending; lines count from 0.
+    offset: u64,
+    lines: u64,
+    /// The preamble has come.
+    began: bool,
+    aliases: HashMap<String, Arc<Type>>,
+}
+
+impl Fragments {
+    /// Takes bytes up to the end of a fragment and reads it. `Ok(true)`: one was read.
+    pub(super) fn read(&mut self, bytes: &mut &[u8], schema: &mut Schema) -> Result<bool, MetadataError> {
+        let end = self.end(bytes);
+        let (offset, line) = self.place();
+        let end = end.map_err(|fault| {
+            // Whatever was begun is lost; the next separator begins anew.
+            *bytes = bytes.get(1..).unwrap_or_default();
+            self.forget();
+            fault.at(offset, line)
+        })?;
+        let (taken, rest) = bytes.split_at_checked(end.unwrap_or(bytes.len())).unwrap_or((bytes, &[]));
+        *bytes = rest;
+        let length = self.pending.len() as u64 + taken.len() as u64;
+        bounded("bytes of a fragment", length, limits::FRAGMENT).map_err(|fault| fault.at(offset, line))?;
+        self.pending.extend_from_slice(taken);
+        if end.is_none() {
+            return Ok(false);
+        }
+        let fragment = std::mem::take(&mut self.pending);
+        self.passed(&fragment);
+        let text = fragment.iter().position(|b| *b == b'{').and_then(|n| fragment.get(n..)).unwrap_or_default();
+        let read = serde_json::from_slice(text).map_err(|e| Fault::Malformed(e.to_string()));
+        read.and_then(|value| self.fragment(&value, schema)).map_err(|fault| fault.at(offset, line))?;
+        Ok(true)
+    }
+
+    /// Bytes up to the end of the fragment, if it is there.
+    fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, Fault> {
+        for (n, b) in bytes.iter().enumerate() {
+            self.state = match (self.state, b) {
+                (In::Between | In::Begun, b' ' | b'\t' | b'\r' | b'\n') => self.state,
+                (In::Between, &RECORD_SEPARATOR) => In::Begun,
+                (In::Begun, b'{') => {
+                    self.depth = 1;
+                    In::Object
+                }
+                (In::Between | In::Begun, _) => return malformed!("byte {b:#04x} between fragments"),
+                // JSON has no such byte: the fragment before was cut.
+                (_, &RECORD_SEPARATOR) => return malformed!("fragment without an end"),
+                (In::Object, b'"') => In::Text,
+                (In::Object, b'{') => {
+                    self.depth += 1;
+                    In::Object
+                }
+                (In::Object, b'}') => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        self.state = In::Between;
+                        return Ok(Some(n + 1));
+                    }
+                    In::Object
+                }
+                (In::Text, b'"') => In::Object,
+                (In::Text, b'\\') => In::Escape,
+                (In::Escape, _) => In::Text,
+                (state, _) => state,
+            };
+        }
+        Ok(None)
+    }
+
+    fn passed(&mut self, bytes: &[u8]) {
+        self.offset += bytes.len() as u64;
+        self.lines += bytes.iter().filter(|b| **b == b'\n').count() as u64;
+    }
+
+    fn forget(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        self.passed(&pending);
+        (self.state, self.depth) = (In::Between, 0);
+    }
+
+    /// Byte and line where what is pending starts.
+    pub(super) const fn place(&self) -> (u64, u64) {
+        (self.offset, self.lines + 1)
+    }
+
+    /// Whether a fragment has begun.
+    pub(super) fn unfinished(&self) -> bool {
+        self.state != In::Between
+    }
+}

@@ -1,0 +1,112 @@
+//! Events of many streams in the order of time.
+
+use super::error::PacketError;
+use super::loss::Lost;
+use super::packet::{Event, Packet};
+use super::stream::{Next, Stream};
+use super::visit::Visitor;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Streams that are read together. Those without a clock come first.
+#[derive(Debug, Default)]
+pub struct Merge<'t, 'a> {
+    streams: Vec<Stream<'t, 'a>>,
+    /// Time of the next event of each stream but the current one.
+    waiting: BinaryHeap<Reverse<(i128, usize)>>,
+    /// The stream whose event is the earliest, and its time.
+    current: Option<(usize, i128, Event<'t>)>,
+    next: Vec<Option<Event<'t>>>,
+    started: bool,
+}
+
+/// What a merge tells.
+pub trait Sink<'t, 'a>: Visitor<'a> {
+    /// A packet of a stream begins.
+    fn packet(&mut self, stream: usize, packet: &Packet<'t, 'a>, lost: Lost);
+
+    /// A packet of a stream, or the rest of it, cannot be read. If an event was told in part, it is to be forgotten.
+    fn fault(&mut self, stream: usize, fault: &PacketError);
+
+    /// An event; its fields follow. `nanoseconds` since the origin of the stream's clock, if it has one.
+    fn event(&mut self, stream: usize, event: &Event<'t>, nanoseconds: Option<i128>);
+
+    /// All its fields have been told.
+    fn done(&mut self, stream: usize);
+}
+
+impl<'t, 'a> Merge<'t, 'a> {
+    /// Puts streams together. They keep their order in `streams` as their numbers; of events at the same time, the one of
+    /// the earlier stream is first.
+    #[must_use]
+    pub fn new(streams: Vec<Stream<'t, 'a>>) -> Self {
+        let next = streams.iter().map(|_| None).collect();
+        Self { streams, next, ..Self::default() }
+    }
+
+    /// A stream.
+    #[must_use]
+    pub fn stream(&self, n: usize) -> Option<&Stream<'t, 'a>> {
+        self.streams.get(n)
+    }
+
+    /// Tells the next event; false: there are no more.
+    pub fn step<S: Sink<'t, 'a> + ?Sized>(&mut self, sink: &mut S) -> bool {
+        if !self.started {
+            self.started = true;
+            for n in 0..self.streams.len() {
+                if let Some((time, event)) = self.advance(n, sink) {
+                    self.wait(n, time, event);
+                }
+            }
+        }
+        let Some((n, time, event)) = self.current.take().or_else(|| self.earliest()) else { return false };
+        sink.event(n, &event, Some(time).filter(|time| *time != i128::MIN));
+        let told = self.streams.get_mut(n).map_or(Ok(()), |stream| stream.visit(sink));
+        match told {
+            Ok(()) => sink.done(n),
+            Err(fault) => sink.fault(n, &fault),
+        }
+        if let Some((time, event)) = self.advance(n, sink) {
+            // Most often the same stream goes on.
+            match self.waiting.peek() {
+                Some(Reverse(other)) if *other < (time, n) => self.wait(n, time, event),
+                _ => self.current = Some((n, time, event)),
+            }
+        }
+        true
+    }
+
+    fn wait(&mut self, n: usize, time: i128, event: Event<'t>) {
+        self.waiting.push(Reverse((time, n)));
+        if let Some(next) = self.next.get_mut(n) {
+            *next = Some(event);
+        }
+    }
+
+    fn earliest(&mut self) -> Option<(usize, i128, Event<'t>)> {
+        let Reverse((time, n)) = self.waiting.pop()?;
+        Some((n, time, self.next.get_mut(n)?.take()?))
+    }
+
+    /// The next event of a stream and its time.
+    fn advance<S: Sink<'t, 'a> + ?Sized>(&mut self, n: usize, sink: &mut S) -> Option<(i128, Event<'t>)> {
+        let stream = self.streams.get_mut(n)?;
+        loop {
+            match stream.advance() {
+                Ok(Next::Event(event)) => {
+                    let packet = stream.packet()?;
+                    let clock = packet.trace().clock(packet.stream());
+                    return Some((clock.map_or(i128::MIN, |clock| clock.nanoseconds(event.cycles)), event));
+                }
+                Ok(Next::Packet(lost)) => {
+                    if let Some(packet) = stream.packet() {
+                        sink.packet(n, packet, lost);
+                    }
+                }
+                Ok(Next::End) => return None,
+                Err(fault) => sink.fault(n, &fault),
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The slow and obvious decoder that the compiled plans are compared with. Only in tests and fuzzing.
+//!
+//! [`check`] makes a schema and a packet out of any bytes, decodes the packet in both ways and asserts that the same comes
+//! out, fault for fault.
+
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, missing_docs, reason = "only in tests and fuzzing")]
+
+mod generator;
+mod interpreter;
+
+#[cfg(test)]
+mod tests;
+
+use super::packet::{Event, Events, Packet};
+use super::plan::NodeId;
+use super::schema::Schema;
+use super::trace::Trace;
+use super::visit::Visitor;
+use generator::Generator;
+
+/// What a visitor can be told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Call {
+    /// [`Visitor::unsigned`]
+    Unsigned(NodeId, u64),
+    /// [`Visitor::signed`]
+    Signed(NodeId, i64),
+    /// [`Visitor::float`], bits
+    Float(NodeId, u64),
+    /// [`Visitor::text`]
+    Text(NodeId, Vec<u8>),
+    /// [`Visitor::blob`]
+    Blob(NodeId, Vec<u8>),
+    /// [`Visitor::open`]
+    Open(NodeId, u64),
+    /// [`Visitor::close`]
+    Close(NodeId),
+}
+
+/// An event: position of its class, clock, what was told.
+pub type Told = (usize, u64, Vec<Call>);
+
+/// All of a packet, and whether it ended well.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decoded {
+    /// Values of the packet context.
+    pub context: Vec<Call>,
+    /// Events up to the first fault.
+    pub events: Vec<Told>,
+    /// Nothing was wrong.
+    pub sound: bool,
+}
+
+/// Collects what is told.
+#[derive(Debug, Default)]
+pub struct Calls {
+    now: Vec<Call>,
+    class: Option<(usize, u64)>,
+    events: Vec<Told>,
+}
+
+impl<'a> Visitor<'a> for Calls {
+    fn unsigned(&mut self, node: NodeId, value: u64) {
+        self.now.push(Call::Unsigned(node, value));
+    }
+
+    fn signed(&mut self, node: NodeId, value: i64) {
+        self.now.push(Call::Signed(node, value));
+    }
+
+    fn float(&mut self, node: NodeId, value: f64) {
+        self.now.push(Call::Float(node, value.to_bits()));
+    }
+
+    fn text(&mut self, node: NodeId, value: &'a [u8]) {
+        self.now.push(Call::Text(node, value.to_vec()));
+    }
+
+    fn blob(&mut self, node: NodeId, value: &'a [u8]) {
+        self.now.push(Call::Blob(node, value.to_vec()));
+    }
+
+    fn open(&mut self, node: NodeId, count: u64) {
+        self.now.push(Call::Open(node, count));
+    }
+
+    fn close(&mut self, node: NodeId) {
+        self.now.push(Call::Close(node));
+    }
+}
+
+impl<'t> Events<'t, '_> for Calls {
+    fn event(&mut self, event: &Event<'t>) -> bool {
+        self.now.clear();
+        self.class = Some((event.class.index, event.cycles));
+        true
+    }
+
+    fn done(&mut self) {
+        if let Some((index, cycles)) = self.class.take() {
+            self.events.push((index, cycles, std::mem::take(&mut self.now)));
+        }
+    }
+}
+
+/// Decodes a packet by the plans, reading all at once or one by one.
+pub fn by_plan(trace: &Trace, bytes: &[u8], at_once: bool) -> Decoded {
+    let Ok(mut packet) = Packet::open(trace, bytes, 0) else { return Decoded::default() };
+    let mut context = Calls::default();
+    let sound = packet.visit_context(&mut context).is_ok();
+    assert!(sound, "a context that could be read cannot be told");
+    let mut calls = Calls::default();
+    let sound = if at_once { packet.read(&mut calls).is_ok() } else { one_by_one(&mut packet, &mut calls) };
+    assert!(matches!(packet.peek(), Ok(None)), "something comes behind the end");
+    Decoded { context: context.now, events: calls.events, sound }
+}
+
+fn one_by_one<'t, 'a>(packet: &mut Packet<'t, 'a>, calls: &mut Calls) -> bool {
+    loop {
+        match packet.peek() {
+            Ok(Some(event)) => Events::event(calls, &event),
+            Ok(None) => return true,
+            Err(_) => return false,
+        };
+        if packet.visit(calls).is_err() {
+            return false;
+        }
+        calls.done();
+    }
+}
+
+/// Decodes a packet by the types alone.
+pub fn by_types(schema: &Schema, bytes: &[u8]) -> Decoded {
+    interpreter::packet(schema, bytes)
+}
+
+/// Both decoders on a schema and a packet that are made out of `bytes`. Gives the number of events.
+///
+/// # Panics
+/// They do not agree.
+pub fn check(bytes: &[u8]) -> usize {
+    let mut generator = Generator::new(bytes);
+    let schema = generator.schema();
+    let packet = &generator.packet();
+    let trace = match Trace::of(schema.clone()) {
+        Ok(trace) => trace,
+        Err(fault) => panic!("{fault:?} of a schema that should be sound: {schema:#?}"),
+    };
+    let slowly = by_types(trace.schema(), packet);
+    for at_once in [true, false] {
+        let fast = by_plan(&trace, packet, at_once);
+        assert_eq!(fast, slowly, "plan and types do not agree: {:#?} {packet:x?}", trace.schema());
+    }
+    slowly.events.len()
+}

@@ -1,0 +1,366 @@
+//! One packet: header, context, events.
+
+use super::error::{PacketError, Wrong};
+use super::header::{Layout, Watch};
+use super::loss::Counter;
+use super::plan::{Cursor, Fault, Kind, NodeId, Nodes, advance, run};
+use super::schema::{Role, Scope};
+use super::trace::{EventPlan, StreamPlan, Trace};
+use super::visit::Visitor;
+
+/// First word of a packet.
+const MAGIC: u64 = 0xc1fc_1fc1;
+
+/// What header and context say. Sizes are in bits, times in cycles of the stream's clock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PacketInfo {
+    /// Which of [`Trace::streams`].
+    pub stream: usize,
+    /// Which stream of that class.
+    pub stream_id: Option<u64>,
+    /// Its UUID is not that of the metadata. babeltrace does not mind, and real traces have it after manual repairs.
+    pub foreign: bool,
+    /// The clock at the first event or before.
+    pub begin: Option<u64>,
+    /// The clock at the last event or behind; tracers had bugs here.
+    pub end: Option<u64>,
+    /// Header, context and events; all bytes given if the packet does not say it.
+    pub content_bits: u64,
+    /// With padding; all bytes given if the packet does not say it.
+    pub packet_bits: u64,
+    /// Number of the packet in its stream.
+    pub sequence: Option<Counter>,
+    /// Events that the tracer has discarded since the beginning of the stream.
+    pub discarded: Option<Counter>,
+}
+
+/// The next event of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'t> {
+    /// Its class.
+    pub class: &'t EventPlan,
+    /// The stream's clock at its header.
+    pub cycles: u64,
+    /// Bits of the packet before it.
+    pub bit: u64,
+}
+
+/// A packet that is being read. It owns nothing but a few numbers.
+#[derive(Clone, Debug)]
+pub struct Packet<'t, 'a> {
+    trace: &'t Trace,
+    stream: &'t StreamPlan,
+    info: PacketInfo,
+    cursor: Cursor<'a>,
+    /// As it was before the context.
+    before_context: (u64, u64),
+    next: Option<Event<'t>>,
+}
+
+impl<'t, 'a> Packet<'t, 'a> {
+    /// Reads header and context of the packet at the front of `bytes`, which may go on behind it. `clock` is that of the
+    /// stream, after the packet before.
+    ///
+    /// # Errors
+    /// [`PacketError`]: it is no packet of this trace, or not all of its content is here.
+    pub fn open(trace: &'t Trace, bytes: &'a [u8], clock: u64) -> Result<Self, PacketError> {
+        let mut cursor = Cursor::new(bytes, clock, trace.slots);
+        let nodes = &trace.header.nodes;
+        let mut found = Found::new(nodes);
+        run(&trace.header.code, nodes, &mut cursor, &mut found).map_err(|fault| fault.named(nodes))?;
+        let wrong = |cursor: &Cursor<'_>, what: &str, wrong| PacketError { bit: cursor.bit, field: what.into(), wrong };
+        if let Some(magic) = found.magic.filter(|m| *m != MAGIC) {
+            return Err(wrong(&cursor, "trace.packet.header.magic", Wrong::Magic(magic)));
+        }
+        let foreign = found.uuid.is_some_and(|uuid| trace.schema().uuid.is_some_and(|trace| trace != *uuid));
+        let index = match (found.stream_class, trace.streams()) {
+            (Some(id), streams) => streams.iter().position(|s| s.id == id).ok_or(Wrong::StreamClass(id)),
+            (None, [_]) => Ok(0),
+            (None, _) => Err(Wrong::ClassNotTold),
+        };
+        let index = index.map_err(|e| wrong(&cursor, "trace.packet.header.stream_id", e))?;
+        let no_class = Wrong::ClassNotTold;
+        let stream = trace.streams().get(index).ok_or_else(|| wrong(&cursor, "trace.packet.header.stream_id", no_class))?;
+
+        let before_context = (cursor.bit, cursor.clock);
+        let nodes = &stream.context.nodes;
+        found.nodes = nodes;
+        run(&stream.context.code, nodes, &mut cursor, &mut found).map_err(|fault| fault.named(nodes))?;
+        let here = (bytes.len() as u64).saturating_mul(8);
+        let size = found.packet_size.or(found.content_size).unwrap_or(here);
+        let content = found.content_size.unwrap_or(size);
+        for (wrong_size, got, max) in
+            [(content > size, content, size), (content > here, content, here), (content < cursor.bit, content, cursor.bit)]
+        {
+            if wrong_size {
+                return Err(wrong(&cursor, "stream.packet.context.content_size", Wrong::Size { got, max }));
+            }
+        }
+        if !size.is_multiple_of(8) {
+            return Err(wrong(&cursor, "stream.packet.context.packet_size", Wrong::NotBytes(size)));
+        }
+        cursor.end = content;
+        cursor.data = usize::try_from(content.div_ceil(8)).ok().and_then(|n| bytes.get(..n)).unwrap_or(bytes);
+        let begin = stream.context.code.clocked.then_some(cursor.clock);
+        let info = PacketInfo {
+            stream: index,
+            stream_id: found.stream,
+            foreign,
+            begin,
+            end: found.end.map(|end| advance(begin.unwrap_or_default(), end.value, end.bits)),
+            content_bits: content,
+            packet_bits: size,
+            sequence: found.sequence,
+            discarded: found.discarded,
+        };
+        Ok(Self { trace, stream, info, cursor, before_context, next: None })
+    }
+
+    /// What header and context say.
+    #[must_use]
+    pub const fn info(&self) -> &PacketInfo {
+        &self.info
+    }
+
+    /// Its class of streams.
+    #[must_use]
+    pub const fn stream(&self) -> &'t StreamPlan {
+        self.stream
+    }
+
+    /// The stream's clock so far.
+    #[must_use]
+    pub const fn clock(&self) -> u64 {
+        self.cursor.clock
+    }
+
+    /// Tells the fields of the packet context; nodes are those of [`StreamPlan::context_nodes`].
+    ///
+    /// # Errors
+    /// None that [`Self::open`] has not had.
+    pub fn visit_context<V: Visitor<'a> + ?Sized>(&self, visitor: &mut V) -> Result<(), PacketError> {
+        let mut cursor = self.cursor.clone();
+        // The slots still have what the header said.
+        (cursor.bit, cursor.clock) = self.before_context;
+        let nodes = &self.stream.context.nodes;
+        run(&self.stream.context.code, nodes, &mut cursor, visitor).map_err(|fault| fault.named(nodes))
+    }
+
+    /// The next event, whose header is read now and whose fields with [`Self::visit`]; `None`: there are no more.
+    ///
+    /// # Errors
+    /// [`PacketError`]: the rest of the packet cannot be read. `None` comes after it.
+    #[inline]
+    pub fn peek(&mut self) -> Result<Option<Event<'t>>, PacketError> {
+        if self.next.is_none() {
+            self.next = self.header()?;
+        }
+        Ok(self.next)
+    }
+
+    /// Tells the fields of the event that [`Self::peek`] gave, and goes to the next.
+    ///
+    /// # Errors
+    /// [`PacketError`]: the event was told in part; neither it nor the rest of the packet can be read.
+    #[inline]
+    pub fn visit<V: Visitor<'a> + ?Sized>(&mut self, visitor: &mut V) -> Result<(), PacketError> {
+        match self.next.take() {
+            Some(event) => self.fields(event, visitor),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells all events that are left, one after the other: the fastest way when they need not be in order with those of
+    /// other streams.
+    ///
+    /// # Errors
+    /// [`PacketError`], as of [`Self::peek`] and [`Self::visit`].
+    #[inline]
+    pub fn read<S: Events<'t, 'a> + ?Sized>(&mut self, sink: &mut S) -> Result<(), PacketError> {
+        while let Some(event) = match self.next.take() {
+            Some(event) => Some(event),
+            None => self.header()?,
+        } {
+            if sink.event(&event) {
+                self.fields(event, sink)?;
+                sink.done();
+            } else {
+                self.fields(event, &mut Nobody)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an event header.
+    #[inline(always)]
+    fn header(&mut self) -> Result<Option<Event<'t>>, PacketError> {
+        let bit = self.cursor.bit;
+        if bit >= self.cursor.end {
+            return Ok(None);
+        }
+        let stream = self.stream;
+        let id = match stream.layout {
+            Layout::General => self.general_header()?,
+            layout => layout.read(&mut self.cursor),
+        };
+        match id.and_then(|id| stream.event(id)) {
+            Some(class) => Ok(Some(Event { class, cycles: self.cursor.clock, bit })),
+            None => self.no_class(bit, id).map(Some),
+        }
+    }
+
+    /// Reads the fields of an event.
+    #[inline(always)]
+    fn fields<V: Visitor<'a> + ?Sized>(&mut self, event: Event<'t>, visitor: &mut V) -> Result<(), PacketError> {
+        let nodes = &event.class.nodes;
+        if let Err(fault) = run(&event.class.code, nodes, &mut self.cursor, visitor) {
+            return Err(self.give_up(fault, nodes, Scope::Payload));
+        }
+        if self.cursor.bit == event.bit {
+            let fault = Fault { bit: event.bit, node: 0, wrong: Wrong::Empty };
+            return Err(self.give_up(fault, nodes, Scope::Payload));
+        }
+        Ok(())
+    }
+
+    /// Goes over the fields of the event without telling them.
+    ///
+    /// # Errors
+    /// As [`Self::visit`].
+    pub fn skip(&mut self) -> Result<(), PacketError> {
+        self.visit(&mut Nobody)
+    }
+
+    /// Reads a header by its plan; `None`: it does not say which class.
+    fn general_header(&mut self) -> Result<Option<u64>, PacketError> {
+        let nodes = &self.stream.header.nodes;
+        let mut watch = Watch { nodes, id: None };
+        match run(&self.stream.header.code, nodes, &mut self.cursor, &mut watch) {
+            Ok(()) => Ok(watch.id),
+            Err(fault) => Err(self.give_up(fault, nodes, Scope::EventHeader)),
+        }
+    }
+
+    /// When the header did not lead to a class: there may be only one, or it was not all there.
+    #[cold]
+    fn no_class(&mut self, bit: u64, id: Option<u64>) -> Result<Event<'t>, PacketError> {
+        let stream = self.stream;
+        let wrong = match (id, stream.layout) {
+            (Some(id), _) => Wrong::EventClass(id),
+            (None, Layout::General) => match stream.only_event() {
+                Some(class) => return Ok(Event { class, cycles: self.cursor.clock, bit }),
+                None => Wrong::ClassNotTold,
+            },
+            (None, _) => {
+                let left = self.cursor.end - bit;
+                Wrong::Short { need: left + 1, left }
+            }
+        };
+        Err(self.give_up(Fault { bit, node: 0, wrong }, &stream.header.nodes, Scope::EventHeader))
+    }
+
+    #[cold]
+    fn give_up(&mut self, fault: Fault, nodes: &Nodes, scope: Scope) -> PacketError {
+        self.next = None;
+        self.cursor.bit = self.cursor.end;
+        let error = fault.named(nodes);
+        if error.field.is_empty() { PacketError { field: scope.name().into(), ..error } } else { error }
+    }
+
+    /// The trace that it belongs to.
+    #[must_use]
+    pub const fn trace(&self) -> &'t Trace {
+        self.trace
+    }
+}
+
+/// Takes the events of a packet.
+pub trait Events<'t, 'a>: Visitor<'a> {
+    /// An event. True: its fields are wanted and follow.
+    fn event(&mut self, event: &Event<'t>) -> bool;
+
+    /// All its fields have been told.
+    fn done(&mut self);
+}
+
+/// Takes nothing.
+struct Nobody;
+
+impl<'a> Visitor<'a> for Nobody {
+    fn unsigned(&mut self, _: NodeId, _: u64) {}
+    fn signed(&mut self, _: NodeId, _: i64) {}
+    fn float(&mut self, _: NodeId, _: f64) {}
+    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn packed(&mut self, _: NodeId, _: super::visit::Packed<'a>) {}
+}
+
+/// Collects what has a role in header and context.
+struct Found<'n, 'a> {
+    nodes: &'n Nodes,
+    magic: Option<u64>,
+    uuid: Option<&'a [u8]>,
+    stream_class: Option<u64>,
+    stream: Option<u64>,
+    packet_size: Option<u64>,
+    content_size: Option<u64>,
+    end: Option<Counter>,
+    sequence: Option<Counter>,
+    discarded: Option<Counter>,
+}
+
+impl<'n> Found<'n, '_> {
+    const fn new(nodes: &'n Nodes) -> Self {
+        Self {
+            nodes,
+            magic: None,
+            uuid: None,
+            stream_class: None,
+            stream: None,
+            packet_size: None,
+            content_size: None,
+            end: None,
+            sequence: None,
+            discarded: None,
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for Found<'_, 'a> {
+    fn unsigned(&mut self, node: NodeId, value: u64) {
+        let Some(node) = self.nodes.get(node).filter(|n| !n.roles.is_empty()) else { return };
+        let bits = if let Kind::Unsigned(bits) = node.kind { bits } else { 0 };
+        let counter = Some(Counter { value, bits });
+        let has = |role| node.roles.has(role);
+        for (is, place) in [
+            (has(Role::Magic), &mut self.magic),
+            (has(Role::StreamClass), &mut self.stream_class),
+            (has(Role::Stream), &mut self.stream),
+            (has(Role::PacketSize), &mut self.packet_size),
+            (has(Role::ContentSize), &mut self.content_size),
+        ] {
+            if is {
+                *place = Some(value);
+            }
+        }
+        for (is, place) in [
+            (has(Role::End), &mut self.end),
+            (has(Role::Sequence), &mut self.sequence),
+            (has(Role::Discarded), &mut self.discarded),
+        ] {
+            if is {
+                *place = counter;
+            }
+        }
+    }
+
+    fn signed(&mut self, _: NodeId, _: i64) {}
+    fn float(&mut self, _: NodeId, _: f64) {}
+    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+
+    fn blob(&mut self, node: NodeId, value: &'a [u8]) {
+        if self.nodes.get(node).is_some_and(|n| n.roles.has(Role::Uuid)) {
+            self.uuid = Some(value);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The packets of one stream, one behind the other in memory, as in the files of a trace.
+
+use super::error::{PacketError, Wrong};
+use super::loss::{Losses, Lost};
+use super::packet::{Event, Packet, PacketInfo};
+use super::trace::Trace;
+use super::visit::Visitor;
+
+/// A stream that is read packet by packet.
+#[derive(Clone, Debug)]
+pub struct Stream<'t, 'a> {
+    trace: &'t Trace,
+    bytes: &'a [u8],
+    /// Bytes before the current packet.
+    offset: usize,
+    packet: Option<Packet<'t, 'a>>,
+    clock: u64,
+    losses: Losses,
+}
+
+/// What is next in a stream.
+#[derive(Clone, Debug)]
+pub enum Next<'t> {
+    /// A packet begins: what was lost before it.
+    Packet(Lost),
+    /// An event, for [`Stream::visit`].
+    Event(Event<'t>),
+    /// Nothing more.
+    End,
+}
+
+impl<'t, 'a> Stream<'t, 'a> {
+    /// At the beginning of the first packet.
+    #[must_use]
+    pub fn new(trace: &'t Trace, bytes: &'a [u8]) -> Self {
+        Self { trace, bytes, offset: 0, packet: None, clock: 0, losses: Losses::default() }
+    }
+
+    /// Goes on with other bytes of the same stream: the next file, the next packet of a live session.
+    pub fn append(&mut self, bytes: &'a [u8]) {
+        (self.bytes, self.offset) = (bytes, 0);
+    }
+
+    /// The packet of the latest event.
+    #[must_use]
+    pub const fn packet(&self) -> Option<&Packet<'t, 'a>> {
+        self.packet.as_ref()
+    }
+
+    /// Bytes before the current packet.
+    #[must_use]
+    pub const fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// What is next.
+    ///
+    /// # Errors
+    /// [`PacketError`]: the rest of a packet cannot be read; the next call goes on with the next one. A packet whose size is
+    /// not known ends the stream.
+    #[inline]
+    pub fn advance(&mut self) -> Result<Next<'t>, PacketError> {
+        if let Some(packet) = &mut self.packet
+            && let Some(event) = packet.peek()?
+        {
+            return Ok(Next::Event(event));
+        }
+        self.next_packet()
+    }
+
+    /// Tells the fields of the event that [`Self::advance`] gave.
+    ///
+    /// # Errors
+    /// [`PacketError`], as of [`Packet::visit`].
+    #[inline]
+    pub fn visit<V: Visitor<'a> + ?Sized>(&mut self, visitor: &mut V) -> Result<(), PacketError> {
+        match &mut self.packet {
+            Some(packet) => packet.visit(visitor),
+            None => Ok(()),
+        }
+    }
+
+    fn next_packet(&mut self) -> Result<Next<'t>, PacketError> {
+        let mut offset = self.offset;
+        if let Some(packet) = self.packet.take() {
+            self.clock = packet.clock();
+            let bytes = usize::try_from(packet.info().packet_bits / 8).unwrap_or(usize::MAX);
+            offset = offset.saturating_add(bytes);
+        }
+        // A fault below ends the stream: where its next packet starts is not known.
+        self.offset = self.bytes.len();
+        let rest = self.bytes.get(offset..).unwrap_or_default();
+        if rest.is_empty() {
+            return Ok(Next::End);
+        }
+        let packet = Packet::open(self.trace, rest, self.clock)?;
+        let (here, info) = (rest.len() as u64 * 8, packet.info());
+        if info.packet_bits > here || info.packet_bits == 0 {
+            let wrong = Wrong::Size { got: info.packet_bits, max: here };
+            return Err(PacketError { bit: 0, field: "stream.packet.context.packet_size".into(), wrong });
+        }
+        let lost = self.losses.packet(info);
+        self.offset = offset;
+        self.packet = Some(packet);
+        Ok(Next::Packet(lost))
+    }
+
+    /// What the current packet says.
+    #[must_use]
+    pub fn info(&self) -> Option<&PacketInfo> {
+        self.packet.as_ref().map(Packet::info)
+    }
+}

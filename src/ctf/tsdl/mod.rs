@@ -1,0 +1,67 @@
+//! Trace Stream Description Language: the metadata of CTF 1.8 (specification of 2012 and later, chapter 7 and appendix C).
+//!
+//! Text comes in any pieces. [`Tsdl`] keeps what is not yet a whole declaration; each whole one is read by a recursive
+//! descent parser without a tree of its own and goes into the [`Schema`]. A faulty declaration costs only itself.
+
+mod blocks;
+mod declare;
+mod lexer;
+mod names;
+mod numbers;
+mod parser;
+mod path;
+mod roles;
+mod split;
+
+use super::error::{MetadataError, bounded};
+use super::limits;
+use super::schema::Schema;
+use names::Names;
+use parser::Parser;
+use split::Splitter;
+
+/// Reads growing TSDL text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tsdl {
+    splitter: Splitter,
+    /// A declaration whose end has not come.
+    pending: Vec<u8>,
+    names: Names,
+    /// Bytes and lines of text before what is pending; lines count from 0.
+    offset: u64,
+    lines: u64,
+}
+
+impl Tsdl {
+    /// Takes text up to the end of a declaration and reads that. `Ok(true)`: one was read; there may be more in `text`,
+    /// which has lost what was taken.
+    pub(super) fn declaration(&mut self, text: &mut &[u8], schema: &mut Schema) -> Result<bool, MetadataError> {
+        let end = self.splitter.end(text);
+        let (taken, rest) = text.split_at_checked(end.unwrap_or(text.len())).unwrap_or((text, &[]));
+        *text = rest;
+        let length = self.pending.len() as u64 + taken.len() as u64;
+        let (offset, line) = self.place();
+        bounded("bytes of a declaration", length, limits::DECLARATION).map_err(|fault| fault.at(offset, line))?;
+        self.pending.extend_from_slice(taken);
+        if end.is_none() {
+            return Ok(false);
+        }
+        let declaration = std::mem::take(&mut self.pending);
+        self.offset += length;
+        self.lines += declaration.iter().filter(|b| **b == b'\n').count() as u64;
+        let read = Parser::new(&declaration, (offset, line), &mut self.names).and_then(|mut parser| parser.declaration(schema));
+        self.names.reset();
+        read.map(|()| true)
+    }
+
+    /// Byte and line where what is pending starts.
+    pub(super) const fn place(&self) -> (u64, u64) {
+        (self.offset, self.lines + 1)
+    }
+
+    /// Whether something has begun that is neither white space nor a comment.
+    pub(super) fn unfinished(&self) -> bool {
+        let mut lexer = lexer::Lexer::new(&self.pending);
+        !matches!(lexer.next(), Ok(token) if token.word == lexer::Word::End)
+    }
+}
