@@ -162,7 +162,7 @@ impl Trace {
     /// Without metadata.
     #[must_use]
     pub fn new() -> Self {
-        Self { slots: FIRST_SLOT, ..Self::default() }
+        Self::default()
     }
 
     /// Of a schema that did not come as metadata.

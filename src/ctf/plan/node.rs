@@ -27,8 +27,8 @@ pub enum Kind {
     Blob,
     /// A structure.
     Structure,
-    /// An array; its element is the next node.
-    Array,
+    /// An array, of so many elements if that is always the same; its element is the next node.
+    Array(Option<u64>),
     /// A variant; its options are nodes behind it.
     Variant,
     /// There or not; what it is is the next node.
@@ -39,7 +39,7 @@ impl Kind {
     /// Whether it has a value itself and no nodes within.
     #[must_use]
     pub const fn is_value(self) -> bool {
-        !matches!(self, Self::Structure | Self::Array | Self::Variant | Self::Optional)
+        !matches!(self, Self::Structure | Self::Array(_) | Self::Variant | Self::Optional)
     }
 }
 

@@ -81,7 +81,7 @@ impl<'n> Text<'n> {
             self.enter(scope);
         }
         let parent = node.parent.and_then(|p| self.node(p));
-        let in_array = parent.is_some_and(|p| p.kind == Kind::Array);
+        let in_array = parent.is_some_and(|p| matches!(p.kind, Kind::Array(_)));
         if let Some(members) = self.open.last_mut().map(|(_, members)| members).or(self.scope.as_mut()) {
             if !parent.is_some_and(|p| matches!(p.kind, Kind::Variant | Kind::Optional)) {
                 self.line.push_str(if *members == 0 { " " } else { ", " });
@@ -164,7 +164,7 @@ impl<'a> Visitor<'a> for Text<'_> {
         };
         self.line.push_str(match (place.kind, count) {
             (Kind::Structure, _) => "{",
-            (Kind::Array, _) => "[",
+            (Kind::Array(_), _) => "[",
             (Kind::Optional, 0) => "<none>",
             _ => "{ ",
         });
@@ -179,7 +179,7 @@ impl<'a> Visitor<'a> for Text<'_> {
         let kind = self.node(node).map(|n| n.kind);
         if let Some((_, members)) = self.open.pop() {
             self.line.push_str(match kind {
-                Some(Kind::Array) => " ]",
+                Some(Kind::Array(_)) => " ]",
                 Some(Kind::Optional) if members == 0 => "",
                 _ => " }",
             });
