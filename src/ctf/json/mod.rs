@@ -17,9 +17,8 @@ mod object;
 
 use super::error::{Fault, MetadataError, bounded, malformed};
 use super::limits;
-use super::schema::{Schema, Type};
-use std::collections::HashMap;
-use std::sync::Arc;
+use super::schema::Schema;
+use fields::Known;
 
 const RECORD_SEPARATOR: u8 = 0x1e;
 
@@ -48,7 +47,7 @@ pub(super) struct Fragments {
     lines: u64,
     /// The preamble has come.
     began: bool,
-    aliases: HashMap<String, Arc<Type>>,
+    known: Known,
 }
 
 impl Fragments {

@@ -100,6 +100,7 @@ impl Survey<'_> {
         if let Shape::Integer(i) = ty.shape()
             && i.roles.has(Role::Clock)
             && !i.signed()
+            && self.nodes.clocks.len() < 2
             && !self.nodes.clocks.contains(&i.clock)
         {
             self.nodes.clocks.push(i.clock.clone());
@@ -109,6 +110,7 @@ impl Survey<'_> {
             _ => (Base::default(), None),
         };
         let (scope, path) = (place.scope, place.path.clone());
+        self.nodes.names = self.names;
         self.nodes.list.push(Node {
             scope,
             parent: place.parent,
