@@ -53,9 +53,9 @@ impl Trace {
     pub fn metadata(&mut self, bytes: &mut &[u8]) -> Result<(), MetadataError> {
         loop {
             let before = bytes.len();
-            let (offset, line) = self.metadata.place();
             let read = self.metadata.declaration(bytes, &mut self.schema);
             self.bytes = self.bytes.saturating_add((before - bytes.len()) as u64);
+            let (offset, line) = self.metadata.place();
             bounded("bytes of metadata", self.bytes, limits::METADATA).map_err(|fault| fault.at(offset, line))?;
             if !read? {
                 return Ok(());
