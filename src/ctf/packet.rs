@@ -364,3 +364,7 @@ impl<'a> Visitor<'a> for Found<'_, 'a> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "packet_tests.rs"]
+mod tests;
