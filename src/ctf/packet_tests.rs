@@ -54,8 +54,8 @@ fn field_vectors() {
     assert_eq!(decode("be", "u8 a; struct { } b; u8 c;", &[1, 2]), [[Unsigned(1, 1), Open(2, 0), Close(2), Unsigned(3, 2)]]);
 
     let fields = "i16 meow; string mix; floating_point { exp_dig = 8; mant_dig = 24; } cat;";
-    let bytes = [&(-1717_i16).to_be_bytes()[..], b"rapidement!\0", &2.897_771_955_f32.to_be_bytes()].concat();
-    let cat = f64::from(2.897_771_955_f32).to_bits();
+    let bytes = [&(-1717_i16).to_be_bytes()[..], b"rapidement!\0", &2.897_772_f32.to_be_bytes()].concat();
+    let cat = f64::from(2.897_772_f32).to_bits();
     assert_eq!(decode("be", fields, &bytes), [[Signed(1, -1717), text(2, "rapidement!"), Float(3, cat)]]);
 
     let fields = "enum : u8 { MEOW, MIX, } tag; variant <tag> { u16 MEOW; string MIX; } var;";
@@ -75,11 +75,11 @@ fn bitfields_in_both_orders() {
     let fields = "integer { size = 5; } a; integer { size = 3; signed = true; } b; integer { size = 12; align = 1; } c;
                   integer { size = 4; } d;";
     assert_eq!(
-        decode("le", fields, &[0b101_00011, 0xbc, 0xfa]),
+        decode("le", fields, &[0b1010_0011, 0xbc, 0xfa]),
         [[Unsigned(1, 3), Signed(2, -3), Unsigned(3, 0xabc), Unsigned(4, 0xf)]]
     );
     assert_eq!(
-        decode("be", fields, &[0b00011_101, 0xab, 0xcf]),
+        decode("be", fields, &[0b0001_1101, 0xab, 0xcf]),
         [[Unsigned(1, 3), Signed(2, -3), Unsigned(3, 0xabc), Unsigned(4, 0xf)]]
     );
 }

@@ -67,7 +67,6 @@ impl Fragments {
                 let (lost, rest) = bytes.split_at_checked(taken).unwrap_or((bytes, &[]));
                 *bytes = rest;
                 let (offset, line) = self.passed(lost);
-                self.state = In::Lost;
                 return Err(fault.at(offset, line));
             }
         };
@@ -89,7 +88,7 @@ impl Fragments {
         Ok(true)
     }
 
-    /// Bytes up to the end of the fragment, if it is there. A fault: bytes before it.
+    /// Bytes up to the end of the fragment, if it is there. A fault: bytes up to it, at least one.
     fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, (usize, Fault)> {
         for (n, b) in bytes.iter().enumerate() {
             self.state = match (self.state, b) {
@@ -101,10 +100,14 @@ impl Fragments {
                     In::Object
                 }
                 (In::Between | In::Begun, _) => {
-                    return malformed!("byte {b:#04x} between fragments").map_err(|fault| (n, fault));
+                    self.state = In::Lost;
+                    return malformed!("byte {b:#04x} between fragments").map_err(|fault| (n + 1, fault));
                 }
-                // JSON has no such byte: the fragment before was cut.
-                (_, &RECORD_SEPARATOR) => return malformed!("fragment without an end").map_err(|fault| (n, fault)),
+                // JSON has no such byte: the fragment before was cut, and the next one begins.
+                (_, &RECORD_SEPARATOR) => {
+                    self.state = In::Begun;
+                    return malformed!("fragment without an end").map_err(|fault| (n + 1, fault));
+                }
                 (In::Object, b'"') => In::Text,
                 (In::Object, b'{') => {
                     self.depth += 1;

@@ -48,8 +48,8 @@ impl Trace {
     /// Takes more metadata, in pieces of any size.
     ///
     /// # Errors
-    /// [`MetadataError`]: one declaration cannot be used. It is as if it were not there; `bytes` has lost what was read, and
-    /// a call with the rest goes on behind it. (Live traces should give up: packets may need what is missing.)
+    /// [`MetadataError`]: one declaration cannot be used. It is as if it were not there; `bytes` has lost what was read, at
+    /// least one, and a call with the rest goes on behind it. (Live traces should give up: packets may need what is missing.)
     pub fn metadata(&mut self, bytes: &mut &[u8]) -> Result<(), MetadataError> {
         loop {
             let before = bytes.len();
