@@ -84,6 +84,19 @@ fn bitfields_in_both_orders() {
     );
 }
 
+/// A context that begins within a byte and ends in the other order can still be told after it was read.
+#[test]
+fn a_context_is_told_in_the_order_it_was_read() {
+    let trace = trace(
+        "le; packet.header := struct { integer { size = 4; } h; }",
+        "stream { packet.context := struct { integer { size = 4; } a; integer { size = 4; byte_order = be; } b; }; };
+         event { name = e; fields := struct { u8 x; }; };",
+    );
+    let decoded = by_plan(&trace, &[0x21, 0x30, 5], true);
+    assert_eq!(decoded.context, [Unsigned(1, 2), Unsigned(2, 3)]);
+    assert_eq!(decoded, by_types(trace.schema(), &[0x21, 0x30, 5]));
+}
+
 #[test]
 fn neighbours_of_two_orders_do_not_share_a_byte() {
     let fields = "integer { size = 4; byte_order = le; } a; integer { size = 4; byte_order = be; } b;";
