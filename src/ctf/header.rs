@@ -44,6 +44,9 @@ impl Layout {
         let (id_align, clock_bits, clock_align) = if id_type.bits == 5 { (1, 27, 1) } else { (8, 32, 8) };
         let last: i128 = (1 << id_type.bits) - 1;
         let selected = variant.selector.names.last().is_some_and(|n| *n == id.raw);
+        if variant.options.len() != 2 {
+            return None;
+        }
         let mut options = Vec::new();
         for (option, ranges) in variant.options.iter().zip(ranges(variant, id_type.labels.as_deref())?) {
             options.push((ranges, integers(option)?));
@@ -58,7 +61,6 @@ impl Layout {
             && sound(id_type, id_type.bits, id_align, Role::EventClass)
             && !id_type.roles.has(Role::Clock)
             && selected
-            && options.len() == 2
             && has((0, last - 1), &short)
             && has((last, last), &long);
         fits.then_some(layout)

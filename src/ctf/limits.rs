@@ -1,7 +1,7 @@
 //! What a peer may ask of us, each with its unit and reason. All are checked before anything is allocated for them.
 
 /// Bytes of metadata of one trace. .NET Core 3.1 with all 160 event classes has 77 KB, a whole Linux kernel about 2 MB.
-pub const METADATA: u64 = 64 << 20;
+pub const METADATA: u64 = 16 << 20;
 /// Bytes of one declaration of TSDL. The largest seen is 12 KB (an enumeration of system calls).
 pub const DECLARATION: u64 = 4 << 20;
 /// Bytes of one fragment of CTF 2. A JSON tree takes about twenty times its text.
@@ -26,9 +26,14 @@ pub const EVENT_CLASSES: u64 = 64 << 10;
 /// times over, so that a few lines of metadata may ask for any number.
 pub const FIELDS: u64 = 16 << 10;
 /// Fields of all classes of a trace, for the same reason. A whole kernel has about 40 000.
-pub const TRACE_FIELDS: u64 = 512 << 10;
+pub const TRACE_FIELDS: u64 = 128 << 10;
 /// Bytes of the names (`a.b.c`) of one event class's fields.
-pub const NAMES: u64 = 4 << 20;
+pub const NAMES: u64 = 1 << 20;
+/// Bytes of the names of all fields of a trace.
+pub const TRACE_NAMES: u64 = 16 << 20;
+/// Types, fields and labels that the metadata of a trace declares. Each may take some hundred bytes of memory for four bytes
+/// of text.
+pub const DECLARED: u64 = 256 << 10;
 /// Ranges of the labels of one enumeration, and of the options of one variant.
 pub const RANGES: u64 = 64 << 10;
 /// Fields of a packet's header, context and of the event header that lengths and selectors of later fields look at.

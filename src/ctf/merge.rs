@@ -110,3 +110,7 @@ impl<'t, 'a> Merge<'t, 'a> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "merge_tests.rs"]
+mod tests;

@@ -3,7 +3,7 @@
 use super::error::{PacketError, Wrong};
 use super::header::{Layout, Watch};
 use super::loss::Counter;
-use super::plan::{Cursor, Fault, Kind, NodeId, Nodes, advance, run};
+use super::plan::{Cursor, Fault, Kind, Mark, NodeId, Nodes, advance, run};
 use super::schema::{Role, Scope};
 use super::trace::{EventPlan, StreamPlan, Trace};
 use super::visit::Visitor;
@@ -53,7 +53,7 @@ pub struct Packet<'t, 'a> {
     info: PacketInfo,
     cursor: Cursor<'a>,
     /// As it was before the context.
-    before_context: (u64, u64),
+    before_context: Mark,
     next: Option<Event<'t>>,
 }
 
@@ -82,7 +82,7 @@ impl<'t, 'a> Packet<'t, 'a> {
         let no_class = Wrong::ClassNotTold;
         let stream = trace.streams().get(index).ok_or_else(|| wrong(&cursor, "trace.packet.header.stream_id", no_class))?;
 
-        let before_context = (cursor.bit, cursor.clock);
+        let before_context = cursor.mark();
         let nodes = &stream.context.nodes;
         found.nodes = nodes;
         run(&stream.context.code, nodes, &mut cursor, &mut found).map_err(|fault| fault.named(nodes))?;
@@ -140,8 +140,7 @@ impl<'t, 'a> Packet<'t, 'a> {
     /// None that [`Self::open`] has not had.
     pub fn visit_context<V: Visitor<'a> + ?Sized>(&self, visitor: &mut V) -> Result<(), PacketError> {
         let mut cursor = self.cursor.clone();
-        // The slots still have what the header said.
-        (cursor.bit, cursor.clock) = self.before_context;
+        cursor.go_back(self.before_context);
         let nodes = &self.stream.context.nodes;
         run(&self.stream.context.code, nodes, &mut cursor, visitor).map_err(|fault| fault.named(nodes))
     }
@@ -364,3 +363,7 @@ impl<'a> Visitor<'a> for Found<'_, 'a> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "packet_tests.rs"]
+mod tests;

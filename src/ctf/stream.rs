@@ -36,7 +36,7 @@ impl<'t, 'a> Stream<'t, 'a> {
         Self { trace, bytes, offset: 0, packet: None, clock: 0, losses: Losses::default() }
     }
 
-    /// Goes on with other bytes of the same stream: the next file, the next packet of a live session.
+    /// Goes on with other bytes of the same stream after [`Next::End`]: the next file, the next packet of a live session.
     pub fn append(&mut self, bytes: &'a [u8]) {
         (self.bytes, self.offset) = (bytes, 0);
     }

@@ -1,7 +1,7 @@
 //! Fragments (CTF 2, 5.4 to 5.9).
 
 use super::Fragments;
-use super::fields::{self, Aliases};
+use super::fields::{self, Known};
 use super::object::At;
 use crate::ctf::error::{Fault, bounded, malformed};
 use crate::ctf::limits;
@@ -39,16 +39,17 @@ impl Fragments {
             "preamble" => self.preamble(&at, schema),
             "field-class-alias" => {
                 let name = at.need("name")?.text()?;
-                let ty = fields::ty(&at.need("field-class")?, &self.aliases)?;
-                if self.aliases.insert(name.to_owned(), ty).is_some() {
+                self.known.declare()?;
+                let ty = fields::ty(&at.need("field-class")?, &mut self.known)?;
+                if self.known.aliases.insert(name.to_owned(), ty).is_some() {
                     return malformed!("alias {name} a second time");
                 }
                 Ok(())
             }
-            "trace-class" => trace(&at, schema, &self.aliases),
+            "trace-class" => trace(&at, schema, &mut self.known),
             "clock-class" => clock(&at, schema),
-            "data-stream-class" => stream(&at, schema, &self.aliases),
-            "event-record-class" => event(&at, schema, &self.aliases),
+            "data-stream-class" => stream(&at, schema, &mut self.known),
+            "event-record-class" => event(&at, schema, &mut self.known),
             other => Err(Fault::Unsupported(format!("fragment {other}"))),
         }
     }
@@ -81,17 +82,17 @@ impl Fragments {
 }
 
 /// The type of a scope.
-fn scope(at: &At<'_>, key: &str, aliases: &Aliases) -> Result<Option<Arc<Type>>, Fault> {
+fn scope(at: &At<'_>, key: &str, known: &mut Known) -> Result<Option<Arc<Type>>, Fault> {
     let Some(at) = at.get(key) else { return Ok(None) };
-    let ty = fields::ty(&at, aliases)?;
+    let ty = fields::ty(&at, known)?;
     if ty.structure().is_some() { Ok(Some(ty)) } else { at.wrong("no structure") }
 }
 
-fn trace(at: &At<'_>, schema: &mut Schema, aliases: &Aliases) -> Result<(), Fault> {
+fn trace(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), Fault> {
     if schema.has_trace_class || !schema.streams.is_empty() {
         return at.wrong("a second trace class, or one behind stream classes");
     }
-    let header = scope(at, "packet-header-field-class", aliases)?;
+    let header = scope(at, "packet-header-field-class", known)?;
     let mut environment: Vec<(Arc<str>, EnvValue)> = Vec::new();
     if let Some(entries) = at.get("environment") {
         for (key, value) in entries.entries()? {
@@ -133,7 +134,7 @@ fn clock(at: &At<'_>, schema: &mut Schema) -> Result<(), Fault> {
     Ok(())
 }
 
-fn stream(at: &At<'_>, schema: &mut Schema, aliases: &Aliases) -> Result<(), Fault> {
+fn stream(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), Fault> {
     let id = at.unsigned_or("id", 0)?;
     let clock = match at.get("default-clock-class-id") {
         None => None,
@@ -149,9 +150,9 @@ fn stream(at: &At<'_>, schema: &mut Schema, aliases: &Aliases) -> Result<(), Fau
         id,
         name: at.text_or_none("name")?,
         clock,
-        packet_context: scope(at, "packet-context-field-class", aliases)?,
-        event_header: scope(at, "event-record-header-field-class", aliases)?,
-        common_context: scope(at, "event-record-common-context-field-class", aliases)?,
+        packet_context: scope(at, "packet-context-field-class", known)?,
+        event_header: scope(at, "event-record-header-field-class", known)?,
+        common_context: scope(at, "event-record-common-context-field-class", known)?,
         ..StreamClass::default()
     };
     if schema.streams.iter().any(|s| s.id == id) {
@@ -162,7 +163,7 @@ fn stream(at: &At<'_>, schema: &mut Schema, aliases: &Aliases) -> Result<(), Fau
     Ok(())
 }
 
-fn event(at: &At<'_>, schema: &mut Schema, aliases: &Aliases) -> Result<(), Fault> {
+fn event(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), Fault> {
     let attributes = at.get("attributes").and_then(|at| at.get("lttng.org,2009"));
     let attribute = |key: &str| attributes.as_ref().and_then(|at| at.get(key));
     let level = attribute("log-level").and_then(|at| at.text().ok());
@@ -173,8 +174,8 @@ fn event(at: &At<'_>, schema: &mut Schema, aliases: &Aliases) -> Result<(), Faul
         name: at.text_or_none("name")?.unwrap_or_else(|| "<unknown>".into()),
         log_level: level.and_then(|level| i64::try_from(level).ok()),
         emf_uri: uri.filter(|uri| !uri.is_empty()).map(Into::into),
-        context: scope(at, "specific-context-field-class", aliases)?,
-        payload: scope(at, "payload-field-class", aliases)?,
+        context: scope(at, "specific-context-field-class", known)?,
+        payload: scope(at, "payload-field-class", known)?,
     };
     let stream = at.unsigned_or("data-stream-class-id", 0)?;
     let Some(stream) = schema.streams.iter_mut().find(|s| s.id == stream) else {

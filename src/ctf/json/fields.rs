@@ -11,40 +11,58 @@ use crate::read::Order;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-pub(super) type Aliases = HashMap<String, Arc<Type>>;
+/// What fragments before have declared.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    pub(super) aliases: HashMap<String, Arc<Type>>,
+    /// Types, fields and labels so far.
+    declared: u64,
+}
+
+impl Known {
+    /// One more type, field or label.
+    pub(super) fn declare(&mut self) -> Result<(), Fault> {
+        self.declared += 1;
+        bounded("declarations of a trace", self.declared, limits::DECLARED)
+    }
+}
 
 /// The type of a field class object, or of the name of an alias.
-pub(super) fn ty(at: &At<'_>, aliases: &Aliases) -> Result<Arc<Type>, Fault> {
+pub(super) fn ty(at: &At<'_>, known: &mut Known) -> Result<Arc<Type>, Fault> {
     if let Ok(alias) = at.text() {
-        return aliases.get(alias).cloned().map_or_else(|| at.wrong("no such alias"), Ok);
+        return known.aliases.get(alias).cloned().map_or_else(|| at.wrong("no such alias"), Ok);
     }
     let shape = match at.need("type")?.text()? {
-        "fixed-length-bit-array" => fixed(at, Number::Bits, None)?,
-        "fixed-length-bit-map" => fixed(at, Number::Bits, Some("flags"))?,
-        "fixed-length-boolean" => fixed(at, Number::Boolean, None)?,
-        "fixed-length-unsigned-integer" => fixed(at, Number::Unsigned, Some("mappings"))?,
-        "fixed-length-signed-integer" => fixed(at, Number::Signed, Some("mappings"))?,
+        "fixed-length-bit-array" => fixed(at, Number::Bits, None, known)?,
+        "fixed-length-bit-map" => fixed(at, Number::Bits, Some("flags"), known)?,
+        "fixed-length-boolean" => fixed(at, Number::Boolean, None, known)?,
+        "fixed-length-unsigned-integer" => fixed(at, Number::Unsigned, Some("mappings"), known)?,
+        "fixed-length-signed-integer" => fixed(at, Number::Signed, Some("mappings"), known)?,
         "fixed-length-floating-point-number" => {
             let (order, reversed) = order(at)?;
             let bits = bits(at)?;
             Shape::Float(Float { bits, align: at.unsigned_or("alignment", 1)?, order: Some(order), reversed })
         }
-        "variable-length-unsigned-integer" => Shape::Integer(details(at, Integer::new(0), Number::Unsigned, Some("mappings"))?),
-        "variable-length-signed-integer" => Shape::Integer(details(at, Integer::new(0), Number::Signed, Some("mappings"))?),
+        "variable-length-unsigned-integer" => {
+            Shape::Integer(details(at, Integer::new(0), Number::Unsigned, Some("mappings"), known)?)
+        }
+        "variable-length-signed-integer" => {
+            Shape::Integer(details(at, Integer::new(0), Number::Signed, Some("mappings"), known)?)
+        }
         "null-terminated-string" => Shape::Text(encoding(at)?),
         "static-length-string" => Shape::Chars(fixed_length(at)?, encoding(at)?),
         "dynamic-length-string" => Shape::Chars(field_length(at)?, encoding(at)?),
         "static-length-blob" => Shape::Blob(fixed_length(at)?, roles(at)?),
         "dynamic-length-blob" => Shape::Blob(field_length(at)?, roles(at)?),
-        "structure" => structure(at, aliases)?,
-        "static-length-array" => array(at, fixed_length(at)?, aliases)?,
-        "dynamic-length-array" => array(at, field_length(at)?, aliases)?,
+        "structure" => structure(at, known)?,
+        "static-length-array" => array(at, fixed_length(at)?, known)?,
+        "dynamic-length-array" => array(at, field_length(at)?, known)?,
         "optional" => {
             let selector = location(&at.need("selector-field-location")?)?;
             let ranges = at.get("selector-field-ranges").map(|at| ranges(&at)).transpose()?;
-            Shape::Optional(selector, ranges, ty(&at.need("field-class")?, aliases)?)
+            Shape::Optional(selector, ranges, ty(&at.need("field-class")?, known)?)
         }
-        "variant" => variant(at, aliases)?,
+        "variant" => variant(at, known)?,
         other => return Err(Fault::Unsupported(format!("field class {other}"))),
     };
     at.check(Type::new(shape))
@@ -77,16 +95,16 @@ fn order(at: &At<'_>) -> Result<(Order, bool), Fault> {
     Ok((order, reversed))
 }
 
-fn fixed(at: &At<'_>, number: Number, labels: Option<&str>) -> Result<Shape, Fault> {
+fn fixed(at: &At<'_>, number: Number, labels: Option<&str>, known: &mut Known) -> Result<Shape, Fault> {
     let (order, reversed) = order(at)?;
     let bits = bits(at)?;
     let align = at.unsigned_or("alignment", 1)?;
     let integer = Integer { align, order: Some(order), reversed, ..Integer::new(bits) };
-    Ok(Shape::Integer(details(at, integer, number, labels)?))
+    Ok(Shape::Integer(details(at, integer, number, labels, known)?))
 }
 
 /// Base, labels and roles.
-fn details(at: &At<'_>, integer: Integer, number: Number, labels: Option<&str>) -> Result<Integer, Fault> {
+fn details(at: &At<'_>, integer: Integer, number: Number, labels: Option<&str>, known: &mut Known) -> Result<Integer, Fault> {
     let base = match at.get("preferred-display-base") {
         None => Base::Decimal,
         Some(base) => match base.unsigned()? {
@@ -103,7 +121,10 @@ fn details(at: &At<'_>, integer: Integer, number: Number, labels: Option<&str>) 
             let mut all = Vec::new();
             for (name, at) in map.entries()? {
                 let name: Arc<str> = name.as_str().into();
-                all.extend(ranges(&at)?.into_iter().map(|range| (name.clone(), range)));
+                for range in ranges(&at)? {
+                    known.declare()?;
+                    all.push((name.clone(), range));
+                }
             }
             Some(Arc::new(Labels::new(all)?))
         }
@@ -199,33 +220,35 @@ fn location(at: &At<'_>) -> Result<Path, Fault> {
     Ok(Path { origin: scope.map_or(Origin::Up(up), Origin::Scope), names })
 }
 
-fn structure(at: &At<'_>, aliases: &Aliases) -> Result<Shape, Fault> {
-    let (mut fields, mut known): (Vec<Field>, HashSet<Arc<str>>) = (Vec::new(), HashSet::new());
+fn structure(at: &At<'_>, known: &mut Known) -> Result<Shape, Fault> {
+    let (mut fields, mut names): (Vec<Field>, HashSet<Arc<str>>) = (Vec::new(), HashSet::new());
     if let Some(members) = at.get("member-classes") {
         for member in members.array()? {
             bounded("fields", fields.len() as u64 + 1, limits::FIELDS)?;
             let name: Arc<str> = member.need("name")?.text()?.into();
-            if !known.insert(name.clone()) {
+            known.declare()?;
+            if !names.insert(name.clone()) {
                 return member.wrong("a name a second time");
             }
-            fields.push(Field { raw: name.clone(), name, ty: ty(&member.need("field-class")?, aliases)? });
+            fields.push(Field { raw: name.clone(), name, ty: ty(&member.need("field-class")?, known)? });
         }
     }
     Ok(Shape::Structure(Structure { fields, align: at.unsigned_or("minimum-alignment", 1)? }))
 }
 
-fn array(at: &At<'_>, length: Length, aliases: &Aliases) -> Result<Shape, Fault> {
-    let element = ty(&at.need("element-field-class")?, aliases)?;
+fn array(at: &At<'_>, length: Length, known: &mut Known) -> Result<Shape, Fault> {
+    let element = ty(&at.need("element-field-class")?, known)?;
     Ok(Shape::Array(length, element, at.unsigned_or("minimum-alignment", 1)?))
 }
 
-fn variant(at: &At<'_>, aliases: &Aliases) -> Result<Shape, Fault> {
+fn variant(at: &At<'_>, known: &mut Known) -> Result<Shape, Fault> {
     let selector = location(&at.need("selector-field-location")?)?;
     let (mut options, mut all) = (Vec::new(), Vec::new());
     for option in at.need("options")?.array()? {
         bounded("fields", options.len() as u64 + 1, limits::FIELDS)?;
+        known.declare()?;
         let name: Arc<str> = option.text_or_none("name")?.unwrap_or_default();
-        options.push(Field { raw: name.clone(), name, ty: ty(&option.need("field-class")?, aliases)? });
+        options.push(Field { raw: name.clone(), name, ty: ty(&option.need("field-class")?, known)? });
         all.push(ranges(&option.need("selector-field-ranges")?)?);
     }
     Ok(Shape::Variant(Variant { selector, options, ranges: Some(all) }))

@@ -15,11 +15,13 @@ mod classes;
 mod fields;
 mod object;
 
+#[cfg(test)]
+mod tests;
+
 use super::error::{Fault, MetadataError, bounded, malformed};
 use super::limits;
-use super::schema::{Schema, Type};
-use std::collections::HashMap;
-use std::sync::Arc;
+use super::schema::Schema;
+use fields::Known;
 
 const RECORD_SEPARATOR: u8 = 0x1e;
 
@@ -29,6 +31,8 @@ enum In {
     /// Before a record separator.
     #[default]
     Between,
+    /// After a fault: nothing is read before the next separator.
+    Lost,
     /// Between a record separator and the first brace.
     Begun,
     Object,
@@ -46,51 +50,64 @@ pub(super) struct Fragments {
     /// Bytes and lines before what is pending; lines count from 0.
     offset: u64,
     lines: u64,
+    /// Byte and line where the latest fragment starts.
+    latest: (u64, u64),
     /// The preamble has come.
     began: bool,
-    aliases: HashMap<String, Arc<Type>>,
+    known: Known,
 }
 
 impl Fragments {
     /// Takes bytes up to the end of a fragment and reads it. `Ok(true)`: one was read.
     pub(super) fn read(&mut self, bytes: &mut &[u8], schema: &mut Schema) -> Result<bool, MetadataError> {
         let end = self.end(bytes);
-        let (offset, line) = self.place();
-        let end = end.map_err(|fault| {
-            // Whatever was begun is lost; the next separator begins anew.
-            *bytes = bytes.get(1..).unwrap_or_default();
-            self.forget();
-            fault.at(offset, line)
-        })?;
+        let end = match end {
+            Ok(end) => end,
+            Err((taken, fault)) => {
+                let (lost, rest) = bytes.split_at_checked(taken).unwrap_or((bytes, &[]));
+                *bytes = rest;
+                let (offset, line) = self.passed(lost);
+                return Err(fault.at(offset, line));
+            }
+        };
         let (taken, rest) = bytes.split_at_checked(end.unwrap_or(bytes.len())).unwrap_or((bytes, &[]));
         *bytes = rest;
         let length = self.pending.len() as u64 + taken.len() as u64;
+        let (offset, line) = (self.offset, self.lines + 1);
         bounded("bytes of a fragment", length, limits::FRAGMENT).map_err(|fault| fault.at(offset, line))?;
-        self.pending.extend_from_slice(taken);
         if end.is_none() {
+            self.pending.extend_from_slice(taken);
             return Ok(false);
         }
-        let fragment = std::mem::take(&mut self.pending);
-        self.passed(&fragment);
+        let fragment = [&self.pending, taken].concat();
+        let (offset, line) = self.passed(taken);
+        self.latest = (offset, line);
         let text = fragment.iter().position(|b| *b == b'{').and_then(|n| fragment.get(n..)).unwrap_or_default();
         let read = serde_json::from_slice(text).map_err(|e| Fault::Malformed(e.to_string()));
         read.and_then(|value| self.fragment(&value, schema)).map_err(|fault| fault.at(offset, line))?;
         Ok(true)
     }
 
-    /// Bytes up to the end of the fragment, if it is there.
-    fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, Fault> {
+    /// Bytes up to the end of the fragment, if it is there. A fault: bytes up to it, at least one.
+    fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, (usize, Fault)> {
         for (n, b) in bytes.iter().enumerate() {
             self.state = match (self.state, b) {
                 (In::Between | In::Begun, b' ' | b'\t' | b'\r' | b'\n') => self.state,
-                (In::Between, &RECORD_SEPARATOR) => In::Begun,
+                (In::Between | In::Lost, &RECORD_SEPARATOR) => In::Begun,
+                (In::Lost, _) => In::Lost,
                 (In::Begun, b'{') => {
                     self.depth = 1;
                     In::Object
                 }
-                (In::Between | In::Begun, _) => return malformed!("byte {b:#04x} between fragments"),
-                // JSON has no such byte: the fragment before was cut.
-                (_, &RECORD_SEPARATOR) => return malformed!("fragment without an end"),
+                (In::Between | In::Begun, _) => {
+                    self.state = In::Lost;
+                    return malformed!("byte {b:#04x} between fragments").map_err(|fault| (n + 1, fault));
+                }
+                // JSON has no such byte: the fragment before was cut, and the next one begins.
+                (_, &RECORD_SEPARATOR) => {
+                    self.state = In::Begun;
+                    return malformed!("fragment without an end").map_err(|fault| (n + 1, fault));
+                }
                 (In::Object, b'"') => In::Text,
                 (In::Object, b'{') => {
                     self.depth += 1;
@@ -113,24 +130,25 @@ impl Fragments {
         Ok(None)
     }
 
-    fn passed(&mut self, bytes: &[u8]) {
-        self.offset += bytes.len() as u64;
-        self.lines += bytes.iter().filter(|b| **b == b'\n').count() as u64;
-    }
-
-    fn forget(&mut self) {
+    /// Goes on behind what is pending and these bytes; gives byte and line of the separator among them.
+    fn passed(&mut self, bytes: &[u8]) -> (u64, u64) {
         let pending = std::mem::take(&mut self.pending);
-        self.passed(&pending);
-        (self.state, self.depth) = (In::Between, 0);
+        let all = || pending.iter().chain(bytes);
+        let before = all().take_while(|b| **b != RECORD_SEPARATOR);
+        let lines = |bytes: &mut dyn Iterator<Item = &u8>| bytes.filter(|b| **b == b'\n').count() as u64;
+        let start = (self.offset + before.clone().count() as u64, self.lines + lines(&mut before.into_iter()) + 1);
+        self.offset += (pending.len() + bytes.len()) as u64;
+        self.lines += lines(&mut all());
+        start
     }
 
-    /// Byte and line where what is pending starts.
+    /// Byte and line where the latest fragment starts.
     pub(super) const fn place(&self) -> (u64, u64) {
-        (self.offset, self.lines + 1)
+        self.latest
     }
 
     /// Whether a fragment has begun.
     pub(super) fn unfinished(&self) -> bool {
-        self.state != In::Between
+        !matches!(self.state, In::Between | In::Lost)
     }
 }

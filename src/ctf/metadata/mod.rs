@@ -103,7 +103,7 @@ impl Metadata {
         }
     }
 
-    /// Byte and line of the declaration that comes next.
+    /// Byte and line of the latest declaration.
     pub(super) fn place(&self) -> (u64, u64) {
         match &self.form {
             Form::Unknown(_) => (0, 1),

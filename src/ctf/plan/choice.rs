@@ -3,7 +3,8 @@
 use super::node::{Kind, Nodes};
 use crate::ctf::error::{Fault, bounded, malformed};
 use crate::ctf::limits;
-use crate::ctf::schema::{Labels, Range, Variant};
+use crate::ctf::schema::{Labels, Range, Variant, disjoint};
+use std::collections::HashMap;
 use std::ops::Range as Ops;
 
 /// Values of a selector in an order that is the same for signed and unsigned ones, none in two ranges.
@@ -30,18 +31,15 @@ impl Choice {
     pub(super) fn new(signed: bool, options: &[Vec<Range>]) -> Result<Self, Fault> {
         let count = options.iter().map(Vec::len).sum::<usize>() as u64;
         bounded("ranges of a variant", count, limits::RANGES)?;
-        // Every point where something may change, then the first option that covers the part between two of them.
         let limits = if signed { (i128::from(i64::MIN), i128::from(i64::MAX)) } else { (0, i128::from(u64::MAX)) };
         let place = |v: i128| u64::try_from(v - limits.0).unwrap_or_default();
-        let mut starts: Vec<(u64, u64, u32)> = Vec::new();
-        for (option, ranges) in options.iter().enumerate() {
-            for (low, high) in ranges.iter().map(|(low, high)| ((*low).max(limits.0), (*high).min(limits.1))) {
-                if low <= high {
-                    starts.push((place(low), place(high), u32::try_from(option).unwrap_or(u32::MAX)));
-                }
-            }
+        let mut all: Vec<(Range, u32)> = Vec::new();
+        for (option, ranges) in (0..).zip(options) {
+            let within = ranges.iter().map(|(low, high)| ((*low).max(limits.0), (*high).min(limits.1)));
+            all.extend(within.filter(|(low, high)| low <= high).map(|range| (range, option)));
         }
-        Ok(Self { signed, ranges: disjoint(starts), ..Self::default() })
+        let ranges = disjoint(all).into_iter().map(|((low, high), option)| (place(low), place(high), option)).collect();
+        Ok(Self { signed, ranges, ..Self::default() })
     }
 
     /// Nothing may be chosen, too.
@@ -59,46 +57,14 @@ impl Choice {
     }
 }
 
-/// Cuts ranges so that none overlap; smaller options win.
-fn disjoint(mut ranges: Vec<(u64, u64, u32)>) -> Vec<(u64, u64, u32)> {
-    use std::cmp::Reverse;
-    use std::collections::BinaryHeap;
-    ranges.sort_unstable();
-    let mut out: Vec<(u64, u64, u32)> = Vec::new();
-    let mut open: BinaryHeap<Reverse<(u32, u64)>> = BinaryHeap::new();
-    let mut next = ranges.into_iter().peekable();
-    let mut at = 0;
-    loop {
-        while let Some((low, high, option)) = next.next_if(|(low, ..)| *low <= at || open.is_empty()) {
-            if open.is_empty() {
-                at = at.max(low);
-            }
-            open.push(Reverse((option, high)));
-        }
-        let Some(Reverse((option, high))) = open.peek().copied() else { return out };
-        if high < at {
-            open.pop();
-            continue;
-        }
-        // Up to its end or to where another one begins.
-        let until = next.peek().map_or(high, |(low, ..)| high.min(low.saturating_sub(1).max(at)));
-        match out.last_mut() {
-            Some((_, last, same)) if *same == option && last.checked_add(1) == Some(at) => *last = until,
-            _ => out.push((at, until, option)),
-        }
-        match until.checked_add(1) {
-            Some(n) => at = n,
-            None => return out,
-        }
-    }
-}
-
 /// The ranges of a variant's options: told, or by the labels of the selector.
 pub(super) fn ranges(variant: &Variant, labels: Option<&Labels>) -> Vec<Vec<Range>> {
     if let Some(ranges) = &variant.ranges {
         return ranges.clone();
     }
-    let of = |name: &str| labels.and_then(|l| l.named(name)).map(|label| label.ranges.clone());
+    let labels = labels.map(Labels::all).unwrap_or_default();
+    let by_name: HashMap<&str, &Vec<Range>> = labels.iter().map(|label| (&*label.name, &label.ranges)).collect();
+    let of = |name: &str| by_name.get(name).map(|ranges| (*ranges).clone());
     let option = |raw: &str| {
         // Tracers put an underscore before what is a keyword, sometimes on one side only.
         of(raw).or_else(|| of(&format!("_{raw}"))).or_else(|| raw.strip_prefix('_').and_then(of)).unwrap_or_default()

@@ -23,6 +23,15 @@ pub(in crate::ctf) struct Cursor<'a> {
     work: u64,
 }
 
+/// A place to come back to: what has been read up to there.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::ctf) struct Mark {
+    bit: u64,
+    clock: u64,
+    order: Option<Order>,
+    work: u64,
+}
+
 /// A fault before its field has a name.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ctf) struct Fault {
@@ -45,6 +54,16 @@ impl<'a> Cursor<'a> {
         let slots = vec![0; slots as usize];
         let work = end.saturating_mul(limits::WORK_FOR_BIT).saturating_add(limits::WORK);
         Self { data, bit: 0, end, clock, slots, order: None, work }
+    }
+
+    /// Where it is now. Slots are not part of it: code that is run again fills them again with the same values.
+    pub(in crate::ctf) const fn mark(&self) -> Mark {
+        Mark { bit: self.bit, clock: self.clock, order: self.order, work: self.work }
+    }
+
+    /// Goes back. The content is still as long as it is known to be now.
+    pub(in crate::ctf) const fn go_back(&mut self, mark: Mark) {
+        (self.bit, self.clock, self.order, self.work) = (mark.bit, mark.clock, mark.order, mark.work);
     }
 
     /// The clock takes an integer of so many bits.

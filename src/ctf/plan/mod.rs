@@ -24,7 +24,7 @@ mod survey;
 pub use load::Load;
 pub use node::{Kind, Node, NodeId};
 
-pub(super) use cursor::{Cursor, Fault, advance};
+pub(super) use cursor::{Cursor, Fault, Mark, advance};
 pub(super) use emit::{Code, Outer, Start, compile};
 pub(super) use node::Nodes;
 pub(super) use run::run;

@@ -27,8 +27,8 @@ pub enum Kind {
     Blob,
     /// A structure.
     Structure,
-    /// An array; its element is the next node.
-    Array,
+    /// An array, of so many elements if that is always the same; its element is the next node.
+    Array(Option<u64>),
     /// A variant; its options are nodes behind it.
     Variant,
     /// There or not; what it is is the next node.
@@ -39,7 +39,7 @@ impl Kind {
     /// Whether it has a value itself and no nodes within.
     #[must_use]
     pub const fn is_value(self) -> bool {
-        !matches!(self, Self::Structure | Self::Array | Self::Variant | Self::Optional)
+        !matches!(self, Self::Structure | Self::Array(_) | Self::Variant | Self::Optional)
     }
 }
 
@@ -77,11 +77,18 @@ pub(in crate::ctf) struct Nodes {
     pub(in crate::ctf) roots: Vec<(Scope, NodeId)>,
     /// What the length or the selector of a node is.
     pub(in crate::ctf) targets: HashMap<NodeId, Target>,
-    /// Clocks that integers say they give a value to; `None`: whichever there is.
+    /// Bytes of all paths.
+    pub(in crate::ctf) names: u64,
+    /// Up to two clocks that integers say they give a value to; `None`: whichever there is.
     pub(in crate::ctf) clocks: Vec<Option<Arc<str>>>,
 }
 
 impl Nodes {
+    /// Those of the targets that are in other codes.
+    pub(in crate::ctf) fn outer_targets(&self) -> Vec<Target> {
+        self.targets.values().copied().filter(|target| matches!(target, Target::Outer(..))).collect()
+    }
+
     pub(in crate::ctf) fn get(&self, id: NodeId) -> Option<&Node> {
         self.list.get(usize::try_from(id).ok()?)
     }

@@ -91,7 +91,8 @@ impl Survey<'_> {
             Shape::Float(f) => (Kind::Float(f.bits), Roles::default()),
             Shape::Text(e) | Shape::Chars(_, e) => (Kind::Text(*e), Roles::default()),
             Shape::Blob(_, roles) => (Kind::Blob, *roles),
-            Shape::Array(..) => (Kind::Array, Roles::default()),
+            Shape::Array(Length::Fixed(n), ..) => (Kind::Array(Some(*n)), Roles::default()),
+            Shape::Array(..) => (Kind::Array(None), Roles::default()),
             Shape::Structure(_) => (Kind::Structure, Roles::default()),
             Shape::Variant(_) => (Kind::Variant, Roles::default()),
             Shape::Optional(..) => (Kind::Optional, Roles::default()),
@@ -99,6 +100,7 @@ impl Survey<'_> {
         if let Shape::Integer(i) = ty.shape()
             && i.roles.has(Role::Clock)
             && !i.signed()
+            && self.nodes.clocks.len() < 2
             && !self.nodes.clocks.contains(&i.clock)
         {
             self.nodes.clocks.push(i.clock.clone());
@@ -108,6 +110,7 @@ impl Survey<'_> {
             _ => (Base::default(), None),
         };
         let (scope, path) = (place.scope, place.path.clone());
+        self.nodes.names = self.names;
         self.nodes.list.push(Node {
             scope,
             parent: place.parent,
@@ -184,7 +187,7 @@ fn hide(nodes: &mut Nodes) {
             Kind::Unsigned(_) | Kind::Signed(_) | Kind::Boolean(_) | Kind::Bits(_) => node.roles.is_empty() || is(&wanted, n),
             Kind::Blob => !node.roles.has(Role::Uuid),
             Kind::Structure => !is(&full, n) || is(&shown, n),
-            Kind::Array | Kind::Variant | Kind::Optional => is(&shown, n),
+            Kind::Array(_) | Kind::Variant | Kind::Optional => is(&shown, n),
             Kind::Float(_) | Kind::Text(_) => true,
         };
         let own = own && !internal;

@@ -2,7 +2,7 @@
 
 use crate::ctf::error::{Fault, bounded};
 use crate::ctf::limits;
-use std::collections::HashMap;
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 /// From and to, both included. Wide enough for every signed and unsigned integer of 64 bits.
@@ -19,7 +19,11 @@ pub struct Label {
 
 /// The names of an enumeration, in the order of the metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels(Vec<Label>);
+pub struct Labels {
+    all: Vec<Label>,
+    /// Which is the first for a value; sorted, none overlap.
+    first: Vec<(Range, u32)>,
+}
 
 impl Labels {
     /// Puts ranges of one name together, where the name was first.
@@ -36,24 +40,99 @@ impl Labels {
                 None => labels.push(Label { name, ranges: vec![range] }),
             }
         }
-        Ok(Self(labels))
+        let ranges = (0..).zip(&labels).flat_map(|(n, label)| label.ranges.iter().map(move |range| (*range, n)));
+        let first = disjoint(ranges.collect());
+        Ok(Self { all: labels, first })
     }
 
     /// All, in order.
     #[must_use]
     pub fn all(&self) -> &[Label] {
-        &self.0
+        &self.all
     }
 
-    /// Names of a value, in order; more than one where ranges overlap.
+    /// The first name of a value, found quickly however many there are.
+    #[must_use]
+    pub fn first(&self, value: i128) -> Option<&Arc<str>> {
+        let next = self.first.partition_point(|((low, _), _)| *low <= value);
+        let ((_, high), label) = self.first.get(next.checked_sub(1)?)?;
+        if value > *high {
+            return None;
+        }
+        self.all.get(*label as usize).map(|label| &label.name)
+    }
+
+    /// Names of a value, in order; more than one where ranges overlap. Looks at all of them.
     pub fn of(&self, value: i128) -> impl Iterator<Item = &Arc<str>> {
         let has = move |label: &&Label| label.ranges.iter().any(|(low, high)| (*low..=*high).contains(&value));
-        self.0.iter().filter(has).map(|label| &label.name)
+        self.all.iter().filter(has).map(|label| &label.name)
     }
 
     /// The label of a name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Label> {
-        self.0.iter().find(|label| &*label.name == name)
+        self.all.iter().find(|label| &*label.name == name)
+    }
+}
+
+/// Cuts ranges so that none overlap; where several do, the smallest number has the values. Sorted.
+pub(crate) fn disjoint(mut ranges: Vec<(Range, u32)>) -> Vec<(Range, u32)> {
+    use std::cmp::Reverse;
+    ranges.sort_unstable();
+    let mut out: Vec<(Range, u32)> = Vec::new();
+    // Those that have begun, smallest number first, with their ends.
+    let mut open: BinaryHeap<Reverse<(u32, i128)>> = BinaryHeap::new();
+    let mut next = ranges.into_iter().peekable();
+    let mut at = i128::MIN;
+    loop {
+        if open.is_empty() {
+            let Some(((low, _), _)) = next.peek() else { return out };
+            at = at.max(*low);
+        }
+        while let Some(((_, high), number)) = next.next_if(|((low, _), _)| *low <= at) {
+            open.push(Reverse((number, high)));
+        }
+        let Some(Reverse((number, high))) = open.peek().copied() else { continue };
+        if high < at {
+            open.pop();
+            continue;
+        }
+        // Up to its end or to where another one begins.
+        let until = next.peek().map_or(high, |((low, _), _)| high.min(low.saturating_sub(1)));
+        match out.last_mut() {
+            Some(((_, last), same)) if *same == number && last.checked_add(1) == Some(at) => *last = until,
+            _ => out.push(((at, until), number)),
+        }
+        match until.checked_add(1) {
+            Some(n) => at = n,
+            None => return out,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_is_the_first_of_all(
+            ranges in proptest::collection::vec((0_u8..4, -20_i128..20, 0_i128..9), 0..12),
+        ) {
+            let named = |n: u8| Arc::from(["a", "b", "c", "d"][usize::from(n)]);
+            let labels = Labels::new(ranges.into_iter().map(|(n, low, more)| (named(n), (low, low + more)))).unwrap();
+            for value in -25..35 {
+                prop_assert_eq!(labels.first(value), labels.of(value).next(), "{}", value);
+            }
+        }
+    }
+
+    #[test]
+    fn ends_of_everything() {
+        let whole = (i128::MIN, i128::MAX);
+        assert_eq!(disjoint(vec![(whole, 1), ((5, 5), 0)]), [((i128::MIN, 4), 1), ((5, 5), 0), ((6, i128::MAX), 1)]);
+        assert_eq!(disjoint(vec![((3, 4), 0), ((5, 6), 0), ((9, 9), 0)]), [((3, 6), 0), ((9, 9), 0)]);
+        assert_eq!(disjoint(vec![]), []);
     }
 }

@@ -3,6 +3,7 @@
 mod labels;
 mod types;
 
+pub(crate) use labels::disjoint;
 pub use labels::{Label, Labels, Range};
 pub use types::{
     Base, Encoding, Field, Float, Integer, Length, Number, Origin, Path, Role, Roles, Shape, Structure, Type, Variant,

@@ -81,7 +81,7 @@ impl<'n> Text<'n> {
             self.enter(scope);
         }
         let parent = node.parent.and_then(|p| self.node(p));
-        let in_array = parent.is_some_and(|p| p.kind == Kind::Array);
+        let in_array = parent.is_some_and(|p| matches!(p.kind, Kind::Array(_)));
         if let Some(members) = self.open.last_mut().map(|(_, members)| members).or(self.scope.as_mut()) {
             if !parent.is_some_and(|p| matches!(p.kind, Kind::Variant | Kind::Optional)) {
                 self.line.push_str(if *members == 0 { " " } else { ", " });
@@ -164,7 +164,7 @@ impl<'a> Visitor<'a> for Text<'_> {
         };
         self.line.push_str(match (place.kind, count) {
             (Kind::Structure, _) => "{",
-            (Kind::Array, _) => "[",
+            (Kind::Array(_), _) => "[",
             (Kind::Optional, 0) => "<none>",
             _ => "{ ",
         });
@@ -179,10 +179,89 @@ impl<'a> Visitor<'a> for Text<'_> {
         let kind = self.node(node).map(|n| n.kind);
         if let Some((_, members)) = self.open.pop() {
             self.line.push_str(match kind {
-                Some(Kind::Array) => " ]",
+                Some(Kind::Array(_)) => " ]",
                 Some(Kind::Optional) if members == 0 => "",
                 _ => " }",
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ctf::{Packet, Trace};
+
+    fn line(declarations: &str, fields: &str, packet: &[u8], braces: bool) -> String {
+        let text = format!(
+            "trace {{ major = 1; minor = 8; byte_order = le; }}; typealias integer {{ size = 8; }} := u8; {declarations}
+             event {{ name = e; fields := struct {{ {fields} }}; }};"
+        );
+        let mut trace = Trace::new();
+        trace.metadata(&mut text.as_bytes()).unwrap();
+        let mut packet = Packet::open(&trace, packet, 0).unwrap();
+        let class = packet.peek().unwrap().unwrap().class;
+        let mut text = Text { braces, ..Text::default() };
+        text.begin(class.nodes(), class.scopes(), false);
+        packet.visit(&mut text).unwrap();
+        assert_eq!(text.end(), !text.line.is_empty());
+        text.line
+    }
+
+    #[test]
+    fn compounds() {
+        let enumeration = "enum : u8 { A = 0 ... 5, B = 3, C = 9 }";
+        let fields = format!(
+            "{enumeration} t; struct {{ u8 a; struct {{ }} b; }} s; variant <t> {{ string A; u8 B; u8 C; }} v; u8 n[2]; string z[0];"
+        );
+        let packet = [&[3, 7][..], b"x\0", &[1, 2]].concat();
+        assert_eq!(
+            line("", &fields, &packet, true),
+            "{ t = ( { \"A\", \"B\" } : container = 3 ), s = { a = 7, b = { } }, v = { \"x\" }, n = [ [0] = 1, [1] = 2 ], z = [ ] }"
+        );
+        assert!(line("", &fields, &packet, false).starts_with("{ t = ( \"A\", \"B\" : container = 3 ), "));
+        assert_eq!(line("", &format!("{enumeration} t;"), &[8], true), "{ t = ( <unknown> : container = 8 ) }");
+    }
+
+    #[test]
+    fn scopes_and_what_is_hidden() {
+        let context = "clock { name = c; }; stream { event.context := struct { u8 p; }; };";
+        assert_eq!(line(context, "", &[1], true), "{ p = 1 }, { }");
+        let context =
+            "clock { name = c; }; stream { event.context := struct { integer { size = 8; map = clock.c.value; } p; }; };";
+        assert_eq!(line(context, "u8 x;", &[1, 2], true), "{ x = 2 }");
+        // A clock that is also a length is shown, and so is an option that would not be if the selector may choose it.
+        let fields =
+            "integer { size = 8; map = clock.c.value; } n; u8 a[n]; struct { integer { size = 8; map = clock.c.value; } x; } s;";
+        assert_eq!(line("clock { name = c; };", fields, &[1, 7, 3], true), "{ n = 1, a = [ [0] = 7 ] }");
+    }
+
+    #[test]
+    fn of_ctf_2() {
+        let u8 = "\"field-class\":{\"type\":\"fixed-length-unsigned-integer\",\"length\":8,\"byte-order\":\"little-endian\"}";
+        let optional = "{\"type\":\"optional\",\"selector-field-location\":{\"path\":[\"b\"]}";
+        let text = format!(
+            "\x1e{{\"type\":\"preamble\",\"version\":2}}\x1e{{\"type\":\"data-stream-class\"}}
+             \x1e{{\"type\":\"event-record-class\",\"payload-field-class\":{{\"type\":\"structure\",\"member-classes\":[
+             {{\"name\":\"b\",\"field-class\":{{\"type\":\"fixed-length-boolean\",\"length\":8,\"byte-order\":\"little-endian\"}}}},
+             {{\"name\":\"o\",\"field-class\":{optional},{u8}}}}},
+             {{\"name\":\"m\",\"field-class\":{{\"type\":\"fixed-length-bit-map\",\"length\":8,\"byte-order\":\"little-endian\"}}}},
+             {{\"name\":\"x\",\"field-class\":{{\"type\":\"static-length-blob\",\"length\":2}}}}]}}}}"
+        );
+        let mut trace = Trace::new();
+        trace.metadata(&mut text.as_bytes()).unwrap();
+        let mut lines = Vec::new();
+        let mut packet = Packet::open(&trace, &[1, 5, 0xff, 1, 2, 0, 3, 1, 2], 0).unwrap();
+        let mut text = Text::default();
+        while let Some(event) = packet.peek().unwrap() {
+            text.begin(event.class.nodes(), event.class.scopes(), false);
+            packet.visit(&mut text).unwrap();
+            text.end();
+            lines.push(std::mem::take(&mut text.line));
+        }
+        assert_eq!(
+            lines,
+            ["{ b = true, o = { 5 }, m = 0xFF, x = { <2 bytes> } }", "{ b = false, o = <none>, m = 0x3, x = { <2 bytes> } }"]
+        );
     }
 }

@@ -204,6 +204,8 @@ impl Parser<'_> {
     }
 
     fn define(&mut self, name: String, ty: Arc<Type>) -> Parsed<()> {
+        let counted = self.names.declare();
+        self.check(counted)?;
         if self.names.add(name.clone(), Named::Type(ty)) { Ok(()) } else { self.wrong(format!("type {name} a second time")) }
     }
 
@@ -219,6 +221,8 @@ impl Parser<'_> {
                 }
                 parser.declarations(|parser, name, ty| {
                     parser.check(bounded("fields", fields.len() as u64 + 1, limits::FIELDS))?;
+                    let counted = parser.names.declare();
+                    parser.check(counted)?;
                     let field = field(name, ty);
                     if !known.insert(field.raw.clone()) {
                         return parser.wrong(format!("field {name} a second time"));

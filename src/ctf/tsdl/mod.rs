@@ -13,6 +13,9 @@ mod path;
 mod roles;
 mod split;
 
+#[cfg(test)]
+mod tests;
+
 use super::error::{MetadataError, bounded};
 use super::limits;
 use super::schema::Schema;
@@ -30,6 +33,8 @@ pub(super) struct Tsdl {
     /// Bytes and lines of text before what is pending; lines count from 0.
     offset: u64,
     lines: u64,
+    /// Byte and line where the latest declaration starts.
+    latest: (u64, u64),
 }
 
 impl Tsdl {
@@ -40,7 +45,7 @@ impl Tsdl {
         let (taken, rest) = text.split_at_checked(end.unwrap_or(text.len())).unwrap_or((text, &[]));
         *text = rest;
         let length = self.pending.len() as u64 + taken.len() as u64;
-        let (offset, line) = self.place();
+        let (offset, line) = (self.offset, self.lines + 1);
         bounded("bytes of a declaration", length, limits::DECLARATION).map_err(|fault| fault.at(offset, line))?;
         self.pending.extend_from_slice(taken);
         if end.is_none() {
@@ -48,15 +53,18 @@ impl Tsdl {
         }
         let declaration = std::mem::take(&mut self.pending);
         self.offset += length;
-        self.lines += declaration.iter().filter(|b| **b == b'\n').count() as u64;
+        self.lines += newlines(&declaration);
+        let blank = declaration.len() - trim(&declaration).len();
+        let before = declaration.get(..blank).unwrap_or_default();
+        self.latest = (offset + blank as u64, line + newlines(before));
         let read = Parser::new(&declaration, (offset, line), &mut self.names).and_then(|mut parser| parser.declaration(schema));
         self.names.reset();
         read.map(|()| true)
     }
 
-    /// Byte and line where what is pending starts.
+    /// Byte and line where the latest declaration starts.
     pub(super) const fn place(&self) -> (u64, u64) {
-        (self.offset, self.lines + 1)
+        self.latest
     }
 
     /// Whether something has begun that is neither white space nor a comment.
@@ -64,4 +72,14 @@ impl Tsdl {
         let mut lexer = lexer::Lexer::new(&self.pending);
         !matches!(lexer.next(), Ok(token) if token.word == lexer::Word::End)
     }
+}
+
+fn newlines(text: &[u8]) -> u64 {
+    text.iter().filter(|b| **b == b'\n').count() as u64
+}
+
+/// From the first token on.
+fn trim(text: &[u8]) -> &[u8] {
+    let start = lexer::Lexer::new(text).next().map_or(0, |token| token.at);
+    text.get(start..).unwrap_or_default()
 }

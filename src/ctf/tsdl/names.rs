@@ -1,5 +1,7 @@
 //! Names of types, in lexical scopes: innermost out to the file.
 
+use crate::ctf::error::{Fault, bounded};
+use crate::ctf::limits;
 use crate::ctf::schema::{Field, Type};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,34 +16,44 @@ pub(super) enum Named {
 
 /// The scopes that are open. Structures, variants and enumerations have names of their own: `struct a`.
 #[derive(Clone, Debug)]
-pub(super) struct Names(Vec<HashMap<String, Named>>);
+pub(super) struct Names {
+    scopes: Vec<HashMap<String, Named>>,
+    /// Types, fields and labels so far.
+    declared: u64,
+}
 
 impl Default for Names {
     fn default() -> Self {
-        Self(vec![HashMap::new()])
+        Self { scopes: vec![HashMap::new()], declared: 0 }
     }
 }
 
 impl Names {
     pub(super) fn enter(&mut self) {
-        self.0.push(HashMap::new());
+        self.scopes.push(HashMap::new());
     }
 
     pub(super) fn leave(&mut self) {
-        self.0.pop();
+        self.scopes.pop();
     }
 
     /// Back to the file, after a fault.
     pub(super) fn reset(&mut self) {
-        self.0.truncate(1);
+        self.scopes.truncate(1);
+    }
+
+    /// One more type, field or label.
+    pub(super) fn declare(&mut self) -> Result<(), Fault> {
+        self.declared += 1;
+        bounded("declarations of a trace", self.declared, limits::DECLARED)
     }
 
     pub(super) fn find(&self, name: &str) -> Option<&Named> {
-        self.0.iter().rev().find_map(|scope| scope.get(name))
+        self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
     /// False if the innermost scope has it already.
     pub(super) fn add(&mut self, name: String, named: Named) -> bool {
-        self.0.last_mut().is_some_and(|scope| scope.insert(name, named).is_none())
+        self.scopes.last_mut().is_some_and(|scope| scope.insert(name, named).is_none())
     }
 }

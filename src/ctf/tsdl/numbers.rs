@@ -186,6 +186,8 @@ impl Parser<'_> {
                 return self.wrong(format!("range from {low} down to {high}"));
             }
             next = high + 1;
+            let counted = self.names.declare();
+            self.check(counted)?;
             self.check(bounded("ranges of an enumeration", ranges.len() as u64 + 1, limits::RANGES))?;
             ranges.push((label, (low, high)));
             if !self.skip(",")? {

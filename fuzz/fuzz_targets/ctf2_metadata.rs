@@ -1,0 +1,40 @@
+//! Metadata of CTF 2 from anybody: fragments between separators. Whole and in pieces it must mean the same; types that are
+//! taken are sound in themselves; a packet of zeros does no harm.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pmdaapm::ctf::oracle::{by_plan, by_types};
+use pmdaapm::ctf::{MetadataError, Trace};
+
+fn read(bytes: &[u8], piece: usize) -> (Trace, Vec<MetadataError>) {
+    let (mut trace, mut faults) = (Trace::new(), Vec::new());
+    for mut part in bytes.chunks(piece.max(1)) {
+        while !part.is_empty() {
+            let before = part.len();
+            if let Err(fault) = trace.metadata(&mut part) {
+                faults.push(fault);
+                assert!(part.len() < before, "a fault that would come for ever");
+            }
+        }
+    }
+    (trace, faults)
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((piece, rest)) = data.split_first() else { return };
+    let mut bytes = b"\x1e{\"type\":\"preamble\",\"version\":2}".to_vec();
+    bytes.extend(rest);
+    let (whole, faults) = read(&bytes, bytes.len());
+    let (parts, same) = read(&bytes, usize::from(*piece));
+    // JSON tells where in its text a fault is, and that text is the same.
+    assert_eq!(faults, same);
+    assert_eq!(format!("{:?}", whole.schema()), format!("{:?}", parts.schema()));
+    if whole.schema().streams.iter().any(|s| s.events.len() > 1) {
+        return;
+    }
+    let packet = [0; 64];
+    let fast = by_plan(&whole, &packet, true);
+    if fast.sound {
+        assert_eq!(fast, by_types(whole.schema(), &packet));
+    }
+});

@@ -1,0 +1,71 @@
+//! Packets from anybody. First of any schema (both made out of the same bytes): the compiled plan and the interpreter of types
+//! must tell the same. Then of an LTTng trace: events lie one behind the other within the content, and reading all at once,
+//! one by one and over a stream is the same.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pmdaapm::ctf::oracle::{by_plan, by_types, check};
+use pmdaapm::ctf::{Packet, Stream, Next, Trace};
+use std::sync::LazyLock;
+
+const METADATA: [&[u8]; 3] = [
+    include_bytes!("../../qa/corpus/lttng/ust-c-lossy/trace/ust/uid/0/64-bit/metadata"),
+    include_bytes!("../../qa/corpus/lttng/ust216-ctf-2/trace/ust/uid/0/64-bit/metadata"),
+    include_bytes!("../../qa/corpus/lttng/article/trace/metadata"),
+];
+
+static TRACES: LazyLock<Vec<Trace>> = LazyLock::new(|| {
+    let read = |mut bytes: &[u8]| {
+        let mut trace = Trace::new();
+        trace.metadata(&mut bytes).unwrap();
+        trace
+    };
+    METADATA.into_iter().map(read).collect()
+});
+
+/// The header of a packet of lttng that the bytes are the events of.
+fn packet(trace: &Trace, events: &[u8]) -> Vec<u8> {
+    let bits = (8 * (84 + events.len()) as u64).to_le_bytes();
+    let mut packet = 0xc1fc_1fc1_u32.to_le_bytes().to_vec();
+    packet.extend(trace.schema().uuid.unwrap());
+    packet.extend([0; 12]);
+    packet.extend([1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
+    packet.extend(bits);
+    packet.extend(bits);
+    packet.extend([0; 20]);
+    packet.extend(events);
+    packet
+}
+
+fuzz_target!(|data: &[u8]| {
+    check(data);
+    for trace in TRACES.iter() {
+        let bytes = packet(trace, data);
+        let opened = Packet::open(trace, &bytes, 0).unwrap();
+        assert_eq!(opened.info().content_bits, 8 * bytes.len() as u64);
+        let all = by_plan(trace, &bytes, true);
+        assert_eq!(all, by_plan(trace, &bytes, false));
+        if trace.schema().version == pmdaapm::ctf::schema::Version::V1 && data.len() < 200 {
+            // The interpreter of types does not know the blob of the UUID that CTF 2 has.
+            let mut slow = by_types(trace.schema(), &bytes);
+            slow.context.clear();
+            assert_eq!((&all.events, all.sound), (&slow.events, slow.sound));
+        }
+        let (mut stream, mut count, mut last) = (Stream::new(trace, &bytes), 0, 0);
+        loop {
+            match stream.advance() {
+                Ok(Next::Event(event)) => {
+                    assert!(event.bit >= last && event.bit < 8 * bytes.len() as u64);
+                    last = event.bit + 1;
+                    if stream.visit(&mut pmdaapm::ctf::oracle::Calls::default()).is_ok() {
+                        count += 1;
+                    }
+                }
+                Ok(Next::Packet(_)) => {}
+                Ok(Next::End) => break,
+                Err(e) => assert!(e.bit <= 8 * bytes.len() as u64),
+            }
+        }
+        assert_eq!(count, all.events.len());
+    }
+});

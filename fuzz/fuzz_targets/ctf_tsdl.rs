@@ -1,0 +1,59 @@
+//! Metadata of CTF 1.8, plain or in packets, from anybody. Whole and in pieces it must mean the same and have the same faults
+//! at the same places; faults are within the text; what has been declared stays; every class has a plan or is not there.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pmdaapm::ctf::{MetadataError, Trace};
+
+/// What came of it: a description, and each fault.
+fn read(bytes: &[u8], piece: usize) -> (String, Vec<MetadataError>) {
+    let (mut trace, mut faults) = (Trace::new(), Vec::new());
+    let mut classes = 0;
+    for mut part in bytes.chunks(piece.max(1)) {
+        while !part.is_empty() {
+            let before = part.len();
+            match trace.metadata(&mut part) {
+                Ok(()) => assert!(part.is_empty(), "bytes that nobody read"),
+                Err(fault) => {
+                    faults.push(fault);
+                    assert!(part.len() < before, "a fault that would come for ever");
+                }
+            }
+        }
+        let now: usize = trace.streams().iter().map(|s| s.events().len()).sum();
+        let implicit = trace.schema().streams.iter().any(|s| s.implicit);
+        assert!(now >= classes || !implicit, "classes are gone");
+        classes = now;
+    }
+    let schema = trace.schema();
+    assert!(trace.streams().len() <= schema.streams.len());
+    for (plan, class) in trace.streams().iter().zip(&schema.streams) {
+        assert_eq!(plan.id, class.id);
+        assert!(plan.clock.is_none_or(|clock| clock < schema.clocks.len()));
+        for (event, class) in plan.events().iter().zip(&class.events) {
+            assert_eq!((event.id, &event.name), (class.id, &class.name));
+            assert_eq!(plan.event(event.id).map(|e| e.index), Some(event.index));
+            for (n, node) in event.nodes().iter().enumerate() {
+                assert!(node.parent.is_none_or(|parent| (parent as usize) < n), "a node before its parent");
+            }
+        }
+    }
+    let mut text = format!("{schema:?} {}", trace.unfinished());
+    for stream in trace.streams() {
+        text += &format!("{:?}", stream.context_nodes());
+        stream.events().iter().for_each(|event| text += &format!("{:?}", event.nodes()));
+    }
+    (text, faults)
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((piece, bytes)) = data.split_first() else { return };
+    let (whole, faults) = read(bytes, bytes.len());
+    assert_eq!((whole, faults.clone()), read(bytes, usize::from(*piece)));
+    for fault in faults {
+        let (MetadataError::Malformed { offset, line, .. }
+        | MetadataError::Unsupported { offset, line, .. }
+        | MetadataError::Limit { offset, line, .. }) = fault;
+        assert!(offset <= bytes.len() as u64 && line <= 1 + bytes.len() as u64);
+    }
+});

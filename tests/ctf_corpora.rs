@@ -1,0 +1,136 @@
+//! Babeltrace's own traces (`tests/data/ctf-traces` of its repository), when a copy is beside the tests: in
+//! `tests/ctf-traces`, or where CTF_TRACES_DIR says. They are not part of this repository.
+//!
+//! What must succeed has the text that babeltrace2 prints (it must be installed for that), what must fail gives an error and
+//! no panic, and what is lost is what babeltrace tells.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, unreachable_pub, missing_docs, reason = "a test")]
+
+mod ctf_kit;
+
+use ctf_kit::dump::How;
+use ctf_kit::{assert_same_lines, dumped, root};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn corpora() -> Option<PathBuf> {
+    let told = std::env::var_os("CTF_TRACES_DIR").map(PathBuf::from);
+    let beside = [told.clone(), Some(root().join("tests/ctf-traces"))].into_iter().flatten().find(|dir| dir.is_dir());
+    assert!(told.is_none() || beside.is_some(), "CTF_TRACES_DIR is no directory");
+    if beside.is_none() {
+        println!("skipped: no tests/ctf-traces");
+    }
+    beside
+}
+
+fn babeltrace(dir: &Path) -> Option<Output> {
+    let mut command = Command::new("babeltrace2");
+    let run = command.args(["--clock-gmt", "--clock-date"]).arg(dir).output();
+    if run.is_err() {
+        println!("skipped: no babeltrace2");
+    }
+    run.ok()
+}
+
+fn traces(dir: &Path) -> Vec<PathBuf> {
+    let mut inner: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    inner.sort();
+    inner
+}
+
+/// Count, what, from, to of lines about losses.
+fn losses(lines: &str) -> Vec<String> {
+    let lost = lines.lines().filter(|line| line.contains("Tracer discarded"));
+    lost.map(|line| {
+        let line = &line[line.find("Tracer").unwrap()..];
+        let end = line.find(" in trace").or(line.find(" within stream")).unwrap();
+        line[..end].to_owned()
+    })
+    .collect()
+}
+
+/// Like babeltrace in everything that can be compared.
+fn compare(dir: &Path) -> bool {
+    let (text, told, faults) = dumped(&[dir.to_owned()], How::Dates);
+    let name = dir.display().to_string();
+    let Some(theirs) = babeltrace(dir) else { return false };
+    if theirs.status.code().is_none() {
+        // It aborts over some, newer ones do not; there is nothing to compare with.
+        println!("{name}: babeltrace2 {}", theirs.status);
+        return false;
+    }
+    assert!(theirs.status.success(), "{name}: babeltrace2 {}", theirs.status);
+    assert_eq!((told.faults, faults), (vec![], vec![]), "{name}");
+    assert_same_lines(&name, &text, &String::from_utf8_lossy(&theirs.stdout));
+    let (mut ours, mut lost) = (losses(&told.lost.join("\n")), losses(&String::from_utf8_lossy(&theirs.stderr)));
+    ours.sort();
+    lost.sort();
+    assert_eq!(ours, lost, "{name}");
+    true
+}
+
+#[test]
+fn what_must_succeed_is_babeltraces_text() {
+    let Some(corpora) = corpora() else { return };
+    let mut compared = 0;
+    for group in ["succeed", "packet-seq-num", "intersection"] {
+        compared += traces(&corpora.join(group)).iter().filter(|dir| compare(dir)).count();
+    }
+    for name in ["live/split-metadata", "deterministic-ordering/b-not-corrupted"] {
+        compared += usize::from(compare(&corpora.join(name)));
+    }
+    println!("{compared} traces compared");
+}
+
+#[test]
+fn what_must_fail_gives_an_error() {
+    let Some(corpora) = corpora() else { return };
+    let all = traces(&corpora.join("fail"));
+    assert!(all.len() >= 11, "where are they?");
+    for dir in all {
+        let (text, told, faults) = dumped(std::slice::from_ref(&dir), How::Dates);
+        assert!(told.faults.len() + faults.len() > 0, "{}: no error", dir.display());
+        if dir.ends_with("valid-events-then-invalid-events") {
+            assert_eq!(text, "gadoua: \ngadoua: \n");
+        } else {
+            assert_eq!(text, "", "{}", dir.display());
+        }
+    }
+}
+
+#[test]
+fn losses_are_what_the_names_say() {
+    let Some(corpora) = corpora() else { return };
+    for (name, lost) in [
+        ("packet-seq-num/no-lost", vec![]),
+        ("packet-seq-num/no-lost-not-starting-at-0", vec![]),
+        ("packet-seq-num/2-lost-before-last", vec!["2 packets"]),
+        ("packet-seq-num/2-streams-lost-in-1", vec!["2 packets"]),
+        ("packet-seq-num/2-streams-lost-in-2", vec!["2 packets", "3 packets", "1 packet"]),
+        ("packet-seq-num/7-lost-between-2-with-index", vec!["7 packets"]),
+        ("succeed/ev-disc-no-ts-begin-end", vec!["17 events"]),
+        ("succeed/multi-domains", vec!["728 events"]),
+    ] {
+        let (_, told, _) = dumped(&[corpora.join(name)], How::Dates);
+        let mut found: Vec<String> = losses(&told.lost.join("\n"))
+            .iter()
+            .map(|line| line.split(' ').skip(2).take(2).collect::<Vec<_>>().join(" "))
+            .collect();
+        let mut lost: Vec<String> = lost.into_iter().map(str::to_owned).collect();
+        found.sort();
+        lost.sort();
+        assert_eq!(found, lost, "{name}");
+    }
+}
+
+/// Metadata that only differs in line ends or underscores of labels means the same.
+#[test]
+fn forms_of_metadata() {
+    let Some(corpora) = corpora() else { return };
+    let text = |name: &str| dumped(&[corpora.join("succeed").join(name)], How::Dates).0;
+    let events = |name: &str| text(name).lines().map(|line| line[line.find(") ").unwrap()..].to_owned()).collect::<Vec<_>>();
+    assert_eq!(events("lf-metadata"), events("crlf-metadata"));
+    let plain = text("meta-variant-no-underscore");
+    assert_eq!(text("meta-variant-one-underscore"), plain);
+    assert_eq!(text("meta-variant-same-with-underscore"), plain.replace("PELCHAT", "_PELCHAT"));
+    assert_eq!(text("meta-variant-two-underscores"), plain.replace("PELCHAT", "__PELCHAT"));
+}

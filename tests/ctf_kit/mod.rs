@@ -1,0 +1,144 @@
+//! What the tests of `ctf` have in common: where captures are, babeltrace's text, and the words for comparing with it.
+#![allow(dead_code, reason = "each test uses some of it")]
+
+#[path = "../../examples/ctfdump/dump.rs"]
+pub mod dump;
+#[path = "../../examples/ctfdump/traces.rs"]
+pub mod traces;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A recorded trace with what babeltrace makes of it.
+pub struct Capture {
+    pub name: String,
+    pub dir: PathBuf,
+    /// Where its files are.
+    pub trace: PathBuf,
+}
+
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub fn corpus() -> PathBuf {
+    root().join("qa/corpus/lttng")
+}
+
+/// Captures that are too large for the repository, if they are here.
+pub fn shared() -> Option<PathBuf> {
+    let dir = root().join("../shared/data/lttng");
+    if dir.is_dir() {
+        return Some(dir);
+    }
+    println!("skipped: no {}", dir.display());
+    None
+}
+
+/// All traces with the text of babeltrace: those of the repository, then others.
+pub fn captures() -> Vec<Capture> {
+    let mut all: Vec<Capture> = Vec::new();
+    for dir in [Some(corpus()), shared()].into_iter().flatten() {
+        let mut inner: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+        inner.sort();
+        for dir in inner {
+            let name = dir.file_name().unwrap().to_string_lossy().into_owned();
+            let trace = ["trace", "received"].iter().map(|t| dir.join(t)).find(|t| t.is_dir());
+            let known = all.iter().any(|c| c.name == name);
+            // babeltrace crashed over it and did not get to the end.
+            let whole = !name.ends_with("bt2crash");
+            if let Some(trace) = trace.filter(|_| !known && whole && expected(&dir, "pretty").is_some()) {
+                all.push(Capture { name, dir, trace });
+            }
+        }
+    }
+    assert!(all.len() >= 6, "where is the corpus?");
+    all
+}
+
+/// The text of a file `expect.WHAT.txt` or `expect.WHAT.txt.gz`, if there is one. Not always UTF-8.
+pub fn expected(dir: &Path, what: &str) -> Option<String> {
+    let plain = dir.join(format!("expect.{what}.txt"));
+    let packed = dir.join(format!("expect.{what}.txt.gz"));
+    let bytes = if plain.is_file() {
+        std::fs::read(plain).unwrap()
+    } else if packed.is_file() {
+        let out = Command::new("gzip").arg("-dc").arg(&packed).output().expect("gzip");
+        assert!(out.status.success(), "gzip -dc {}", packed.display());
+        out.stdout
+    } else {
+        return None;
+    };
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Events as text, and what else was told.
+pub fn dumped(dirs: &[PathBuf], how: dump::How) -> (String, dump::Told, Vec<String>) {
+    let (traces, faults) = traces::read(dirs).unwrap_or_else(|e| (Vec::new(), vec![e]));
+    let mut out = Vec::new();
+    let told = dump::dump(&traces, how, &mut out).unwrap();
+    (String::from_utf8(out).unwrap(), told, faults)
+}
+
+/// Babeltrace 2.0.4 keeps the objects of fields for later events and does not clear their text when an empty one comes: it
+/// shows what an earlier event had there. Compares texts that are equal but for that, and counts how often it is so.
+#[derive(Default)]
+pub struct Stale {
+    pub count: usize,
+    seen: HashSet<String>,
+}
+
+impl Stale {
+    /// Whether lines are the same, or differ only where ours has an empty text and theirs one that was there before.
+    pub fn same(&mut self, ours: &str, theirs: &str) -> bool {
+        let mut found = 0;
+        let (mut a, mut b) = (ours, theirs);
+        let same = loop {
+            let common = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+            if common == a.len() && common == b.len() {
+                break true;
+            }
+            // Ours goes on with the closing quote of an empty text, theirs with a text.
+            let empty = a.get(..common).is_some_and(|s| s.ends_with(" = \"")) && a[common..].starts_with('"');
+            let Some(text) = b.get(common..).and_then(quoted_end).filter(|_| empty) else { break false };
+            if !self.seen.contains(&b[common..common + text]) {
+                break false;
+            }
+            found += 1;
+            (a, b) = (&a[common..], &b[common + text..]);
+        };
+        self.count += found;
+        self.remember(ours);
+        same
+    }
+
+    fn remember(&mut self, line: &str) {
+        for (at, _) in line.match_indices(" = \"") {
+            let text = &line[at + 4..];
+            if let Some(end) = quoted_end(text) {
+                self.seen.insert(text[..end].to_owned());
+            }
+        }
+    }
+}
+
+/// Bytes up to a quote that is not escaped.
+fn quoted_end(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    text.bytes().position(|b| {
+        let end = b == b'"' && !escaped;
+        escaped = b == b'\\' && !escaped;
+        end
+    })
+}
+
+/// Asserts that two texts have the same lines, and gives how many empty texts babeltrace showed wrongly.
+pub fn assert_same_lines(name: &str, ours: &str, theirs: &str) -> usize {
+    let mut stale = Stale::default();
+    for (n, (a, b)) in ours.lines().zip(theirs.lines()).enumerate() {
+        assert!(stale.same(a, b), "{name}, line {}:\nours:       {a}\nbabeltrace: {b}", n + 1);
+    }
+    assert_eq!(ours.lines().count(), theirs.lines().count(), "{name}: number of lines");
+    stale.count
+}
