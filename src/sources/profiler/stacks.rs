@@ -8,12 +8,15 @@ use super::record::{Block, TraceEvent, TraceKind};
 use super::totals::ns;
 use super::words::Words;
 use crate::model::Update;
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 /// Stacks of one connection, threads whose stacks are followed, frames of a stack.
 const NODES: usize = 8192;
 const THREADS: usize = 1024;
 const DEPTH: usize = 128;
+/// After a refused thread so many are refused without a look for one that has ended.
+const LOOK_AGAIN: u32 = 64;
 /// Bytes of a stack's name.
 const NAME: usize = 900;
 /// The parent of the outermost methods.
@@ -23,8 +26,8 @@ const ROOT: u32 = u32::MAX;
 struct Node {
     parent: u32,
     method: u32,
-    /// The child that was entered last: as a rule it is the next one too.
-    last: (u32, u32),
+    /// The child that was entered last, its method and node: as a rule it is the next one too.
+    last: Option<(u32, u32)>,
     self_ms: u64,
     told: bool,
 }
@@ -38,6 +41,7 @@ struct Frame {
 
 #[derive(Debug, Default)]
 struct Thread {
+    id: u64,
     frames: Vec<Frame>,
     /// Methods entered beyond the depth.
     beyond: u32,
@@ -47,24 +51,37 @@ struct Thread {
 #[derive(Debug, Default)]
 pub(super) struct Stacks {
     nodes: Vec<Node>,
-    children: HashMap<(u32, u32), u32>,
-    threads: HashMap<u64, Thread>,
+    tree: Tree,
+    threads: Vec<Thread>,
+    by_id: HashMap<u64, usize, RandomState>,
+    /// Where in `threads` that of the latest block is; blocks have thousands of events of one thread.
+    current: usize,
+    refused: u32,
     touched: Vec<u32>,
+}
+
+/// Who is whose child.
+#[derive(Debug, Default)]
+struct Tree {
+    children: HashMap<(u32, u32), u32, RandomState>,
+    /// As [`Node::last`], of the root.
+    last: Option<(u32, u32)>,
 }
 
 impl Stacks {
     /// Takes an event of a block.
+    #[inline]
     pub(super) fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
-        if self.threads.len() >= THREADS && !self.threads.contains_key(&block.thread) {
+        if self.threads.get(self.current).is_none_or(|t| t.id != block.thread) && !self.change_thread(block.thread) {
             return;
         }
-        let thread = self.threads.entry(block.thread).or_default();
+        let Some(thread) = self.threads.get_mut(self.current) else { return };
         match event.kind {
             TraceKind::Tag { .. } => {}
             TraceKind::Enter { .. } if thread.frames.len() >= DEPTH => thread.beyond += 1,
             TraceKind::Enter { method } => {
                 let parent = thread.frames.last().map_or(ROOT, |f| f.node);
-                let node = child(&mut self.nodes, &mut self.children, parent, method);
+                let node = self.tree.child(&mut self.nodes, parent, method);
                 thread.frames.push(Frame { node, entered_ms: event.time_ms, children_ms: 0 });
             }
             TraceKind::Exit if thread.beyond > 0 => thread.beyond -= 1,
@@ -85,6 +102,35 @@ impl Stacks {
                 }
             }
         }
+    }
+
+    /// Goes to a thread, a new one if it is not known; false: there are too many that are within something.
+    fn change_thread(&mut self, id: u64) -> bool {
+        if let Some(known) = self.by_id.get(&id) {
+            self.current = *known;
+            return true;
+        }
+        if self.threads.len() >= THREADS && !self.forget_idle() {
+            return false;
+        }
+        self.current = self.threads.len();
+        self.by_id.insert(id, self.current);
+        self.threads.push(Thread { id, ..Thread::default() });
+        true
+    }
+
+    /// Makes room: a thread that is in no method has nothing to remember.
+    fn forget_idle(&mut self) -> bool {
+        self.refused += 1;
+        if self.refused % LOOK_AGAIN != 1 {
+            return false;
+        }
+        self.threads.retain(|t| !t.frames.is_empty());
+        self.by_id = self.threads.iter().enumerate().map(|(at, t)| (t.id, at)).collect();
+        if self.threads.len() < THREADS {
+            self.refused = 0;
+        }
+        self.threads.len() < THREADS
     }
 
     /// Ids mean something else from now on.
@@ -138,27 +184,34 @@ impl Stacks {
     }
 }
 
-fn child(nodes: &mut Vec<Node>, children: &mut HashMap<(u32, u32), u32>, parent: u32, method: u32) -> u32 {
-    if let Some(node) = nodes.get(parent as usize)
-        && node.last.0 == method
-        && node.last.1 != ROOT
-    {
-        return node.last.1;
-    }
-    let found = match children.get(&(parent, method)) {
-        Some(known) => *known,
-        None if nodes.len() >= NODES => return parent,
-        None => {
-            let new = u32::try_from(nodes.len()).unwrap_or(ROOT);
-            nodes.push(Node { parent, method, last: (0, ROOT), self_ms: 0, told: false });
-            children.insert((parent, method), new);
-            new
+impl Tree {
+    /// The node of a method that was entered from `parent`; `parent` itself when there are too many.
+    #[inline]
+    fn child(&mut self, nodes: &mut Vec<Node>, parent: u32, method: u32) -> u32 {
+        let last = nodes.get(parent as usize).map_or(self.last, |node| node.last);
+        match last {
+            Some((known, node)) if known == method => node,
+            _ => self.find(nodes, parent, method),
         }
-    };
-    if let Some(node) = nodes.get_mut(parent as usize) {
-        node.last = (method, found);
     }
-    found
+
+    fn find(&mut self, nodes: &mut Vec<Node>, parent: u32, method: u32) -> u32 {
+        let found = match self.children.get(&(parent, method)) {
+            Some(known) => *known,
+            None if nodes.len() >= NODES => return parent,
+            None => {
+                let new = u32::try_from(nodes.len()).unwrap_or(ROOT);
+                nodes.push(Node { parent, method, last: None, self_ms: 0, told: false });
+                self.children.insert((parent, method), new);
+                new
+            }
+        };
+        match nodes.get_mut(parent as usize) {
+            Some(node) => node.last = Some((method, found)),
+            None => self.last = Some((method, found)),
+        }
+        found
+    }
 }
 
 /// `Class.method` of `package.Class.method`, without commas, which part frames.
@@ -196,7 +249,28 @@ mod tests {
         for depth in 0..500 {
             stacks.event(&block, &TraceEvent { index: 0, time_ms: 1000 + depth, kind: TraceKind::Exit });
         }
-        assert!(stacks.threads[&7].frames.is_empty() && stacks.threads[&7].beyond == 0 && stacks.nodes.len() <= DEPTH + 2);
+        assert!(stacks.threads[0].frames.is_empty() && stacks.threads[0].beyond == 0 && stacks.nodes.len() <= DEPTH + 2);
+    }
+
+    #[test]
+    fn threads_that_are_in_no_method_make_room() {
+        let mut stacks = Stacks::default();
+        let enter = |method| TraceKind::Enter { method };
+        let mut at =
+            |thread, kind| stacks.event(&Block { thread, ..Block::default() }, &TraceEvent { index: 0, time_ms: 0, kind });
+        for thread in 0..5000 {
+            at(thread, enter(1));
+            if thread != 3 {
+                at(thread, TraceKind::Exit);
+            }
+        }
+        assert!(stacks.threads.len() <= THREADS && stacks.threads.iter().any(|t| t.id == 3 && t.frames.len() == 1));
+        assert!(stacks.threads.iter().any(|t| t.id == 4999));
+        for thread in 10_000..20_000 {
+            let block = Block { thread, ..Block::default() };
+            stacks.event(&block, &TraceEvent { index: 0, time_ms: 0, kind: enter(1) });
+        }
+        assert_eq!((stacks.threads.len(), stacks.by_id.len()), (THREADS, THREADS), "all are within a method");
     }
 
     #[test]
