@@ -37,6 +37,17 @@ impl Batch {
         self.truncated = 0;
     }
 
+    /// Gives the memory back; records are lost.
+    pub fn release(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Packed bytes so far.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Records so far.
     #[must_use]
     pub fn len(&self) -> usize {

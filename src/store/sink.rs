@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// Most slots of one session: the largest number of counters a Hello can announce.
 const SLOTS_MAX: usize = 32_768;
+/// Bytes of records that wait for the end of a session's call.
+const BATCH_MAX: usize = 256 << 10;
 
 /// Where the values of a slot go.
 #[derive(Clone, Copy, Debug)]
@@ -75,25 +77,30 @@ impl PeerSink {
 
     /// The session's call is over: its event records reach their streams.
     pub fn flush(&mut self) {
-        let Some(peer) = &self.peer else { return self.events.clear() };
-        for (kind, batch) in (0..).zip(&mut self.events) {
-            let records = batch.len();
-            if records > 0
-                && let Some(stream) = peer.stream(kind, &self.store.budget)
-            {
-                stream.append(batch);
-                peer.count(AgentCell::Events, records as u64);
-            }
+        (0..).take(self.events.len()).for_each(|kind| self.deliver(kind));
+    }
+
+    /// Appends the records of a kind to their stream. A kind that had none gives its memory back: most peers are idle.
+    fn deliver(&mut self, kind: u8) {
+        let Some(batch) = self.events.get_mut(usize::from(kind)) else { return };
+        let records = batch.len();
+        if records == 0 {
+            return batch.release();
+        }
+        let Some(peer) = &self.peer else { return batch.clear() };
+        if let Some(stream) = peer.stream(kind, &self.store.budget) {
+            stream.append(batch);
+            peer.count(AgentCell::Events, records as u64);
         }
     }
 
     fn event(&mut self, kind: u8, stamp: Stamp, flags: u32, params: &[EventParam<'_>]) {
         let Some(source) = SOURCES.get(self.source) else { return };
-        let kind = usize::from(kind);
-        if self.events.len() <= kind && kind < source.events.len() {
-            self.events.resize_with(kind + 1, Batch::default);
+        let at = usize::from(kind);
+        if self.events.len() <= at && at < source.events.len() {
+            self.events.resize_with(at + 1, Batch::default);
         }
-        let Some(batch) = self.events.get_mut(kind) else { return };
+        let Some(batch) = self.events.get_mut(at) else { return };
         batch.record(stamp, flags);
         for param in params {
             let pmid = Pmid::new(self.store.domain(), source.cluster + PARAM_CLUSTER, param.item);
@@ -109,6 +116,9 @@ impl PeerSink {
                     batch.number(pmid, def.map_or(ValueType::U64, |d| d.ty), bits);
                 }
             }
+        }
+        if batch.size() > BATCH_MAX {
+            self.deliver(kind);
         }
     }
 

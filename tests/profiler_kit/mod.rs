@@ -92,19 +92,15 @@ pub fn script(bytes: &[u8]) -> Vec<Op> {
     std::iter::from_fn(|| one(&mut at)).collect()
 }
 
+/// Recorded handles and those that a connection of ours gave instead, in the order of the streams' opening.
+pub type Handles = Vec<([u8; 16], [u8; 16])>;
+
 /// What an agent with this script sends to us, and what we answer: handles are ours. The replies are checked on the way.
 pub fn play(script: &[Op], settings: Settings) -> (Vec<u8>, Vec<u8>) {
     let mut connection = connection(settings);
-    let (mut handles, mut asked, mut answered) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut handles, mut asked, mut answered) = (Handles::new(), Vec::new(), Vec::new());
     for op in script {
-        let mut bytes = op.bytes.clone();
-        if op.command == 0x02 {
-            let (_, ours): &(_, [u8; 16]) = handles.iter().rev().find(|(theirs, _)| *theirs == op.handle).unwrap();
-            bytes[1..17].copy_from_slice(ours);
-        }
-        let (mut input, mut out) = (BytesMut::from(&bytes[..]), BytesMut::new());
-        connection.feed(&mut input, &mut out, &mut Nobody).unwrap();
-        assert!(input.is_empty(), "a command was not consumed");
+        let (bytes, out) = ask(op, &mut connection, &mut handles);
         match op.command {
             0x14 => assert_eq!(out[..], settings.version.to_be_bytes()),
             0x15 => {
@@ -113,7 +109,6 @@ pub fn play(script: &[Op], settings: Settings) -> (Vec<u8>, Vec<u8>) {
                 if op.handle != [0; 16] {
                     assert_eq!(out[32..], op.reply[32..], "sequence");
                 }
-                handles.push((op.handle, out[..16].try_into().unwrap()));
             }
             0x04 => assert!(out.is_empty() && connection.ended()),
             _ => assert_eq!(out[..], [0], "an ack"),
@@ -122,6 +117,22 @@ pub fn play(script: &[Op], settings: Settings) -> (Vec<u8>, Vec<u8>) {
         answered.extend_from_slice(&out);
     }
     (asked, answered)
+}
+
+/// What an agent sends to a connection of ours in place of a recorded command, and the answer.
+pub fn ask(op: &Op, connection: &mut Connection, handles: &mut Handles) -> (Vec<u8>, BytesMut) {
+    let mut bytes = op.bytes.clone();
+    if op.command == 0x02 {
+        let (_, ours) = handles.iter().rev().find(|(theirs, _)| *theirs == op.handle).unwrap();
+        bytes[1..17].copy_from_slice(ours);
+    }
+    let (mut input, mut out) = (BytesMut::from(&bytes[..]), BytesMut::new());
+    connection.feed(&mut input, &mut out, &mut Nobody).unwrap();
+    assert!(input.is_empty(), "a command was not consumed");
+    if op.command == 0x15 {
+        handles.push((op.handle, out[..16].try_into().unwrap()));
+    }
+    (bytes, out)
 }
 
 /// Looks away.

@@ -149,6 +149,10 @@ impl Waiting {
             !go
         });
         self.bytes = bytes;
+        if self.calls.is_empty() {
+            // As a rule names are late only at the start of a connection.
+            self.calls = VecDeque::new();
+        }
         ready
     }
 }
