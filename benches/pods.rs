@@ -1,11 +1,12 @@
 //! JVMs with a Java profiler agent, simulated: load for `qa/bench_profiler`. No harness, since it is a program of its own:
 //!
 //! ```text
-//! cargo bench --bench pods -- --address 127.0.0.1:1715 --pods 8 --rate 0 --seconds 20 [--capture gen|start] [--idle 1]
+//! cargo bench --bench pods -- --address 127.0.0.1:1715 --pods 8 --rate 0 --seconds 20 [--cycle MS] [--capture gen|start] [--idle 1]
 //! ```
 //!
 //! Every pod plays a recorded session again and again, opening its streams anew each time as agents do. `rate`: bytes a
-//! second of a pod, 0: as fast as the collector takes them, with no more than 64 KiB unanswered. `--idle 1`: the recording
+//! second of a pod, which it sends every `cycle` ms (5000, as agents do), 0: as fast as the collector takes them, with no more
+//! than 64 KiB unanswered. `--idle 1`: the recording
 //! once, then the seven flushes every 5 s that an idle agent sends. One thread; bytes are prepared before.
 
 #![allow(
@@ -32,8 +33,6 @@ use tokio::net::TcpStream;
 
 /// Bytes that a pod sends before it waits for the answers.
 const WINDOW: usize = 64 << 10;
-/// How often a pod with a rate sends.
-const STEP: Duration = Duration::from_millis(10);
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const FLUSH: u8 = 0x11;
 /// Bytes that are prepared.
@@ -43,13 +42,15 @@ struct Options {
     address: String,
     pods: usize,
     rate: usize,
+    /// How often a pod with a rate sends.
+    cycle: Duration,
     run: Duration,
     capture: String,
     idle: bool,
 }
 
 fn options() -> Result<Option<Options>, String> {
-    let (mut address, mut pods, mut rate, mut seconds) = (None, 8, 0, 10);
+    let (mut address, mut pods, mut rate, mut seconds, mut cycle) = (None, 8, 0, 10, 5000);
     let (mut capture, mut idle) = ("gen".to_owned(), false);
     let mut words = std::env::args().skip(1);
     while let Some(key) = words.next() {
@@ -62,14 +63,15 @@ fn options() -> Result<Option<Options>, String> {
             "--address" => address = Some(word),
             "--pods" => pods = number()?,
             "--rate" => rate = number()?,
+            "--cycle" => cycle = number()?,
             "--seconds" => seconds = number()?,
             "--capture" => capture = word,
             "--idle" => idle = word == "1",
             _ => return Err(format!("{key}?")),
         }
     }
-    let run = Duration::from_secs(seconds as u64);
-    Ok(address.map(|address| Options { address, pods, rate, run, capture, idle }))
+    let (run, cycle) = (Duration::from_secs(seconds as u64), Duration::from_millis(cycle as u64));
+    Ok(address.map(|address| Options { address, pods, rate, cycle, run, capture, idle }))
 }
 
 /// What every pod sends behind its hello.
@@ -79,6 +81,18 @@ struct Script {
     ends: Vec<(usize, usize)>,
 }
 
+/// A recording played slowly would have calls wait for their words much longer than the 5 s that they do with agents.
+fn words_first(ops: Vec<kit::Op>) -> Vec<kit::Op> {
+    let dictionary = ops.iter().find(|op| op.opens("dictionary")).map(|op| op.handle);
+    let opening = ops.iter().take_while(|op| op.command != 0x02).count();
+    let mut rest = ops;
+    let mut ordered: Vec<_> = rest.drain(..opening).collect();
+    let (words, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|op| op.command == 0x02 && Some(op.handle) == dictionary);
+    ordered.extend(words);
+    ordered.extend(others);
+    ordered
+}
+
 fn script(capture: &str, once: bool) -> Script {
     let whole = kit::shared().join("captures/gen.duplex.gz");
     let path = match capture {
@@ -86,7 +100,7 @@ fn script(capture: &str, once: bool) -> Script {
         "gen" => kit::corpus().join("gen-head.duplex.gz"),
         _ => kit::corpus().join("parser.test.protocol.gz"),
     };
-    let recorded = kit::script(&kit::read(&path));
+    let recorded = words_first(kit::script(&kit::read(&path)));
     let mut connection = kit::connection(Settings::default());
     let (mut handles, mut script) = (Vec::new(), Script { bytes: Vec::new(), ends: Vec::new() });
     let (mut answers, mut greeted) = (0, false);
@@ -211,7 +225,7 @@ impl Pod {
             if rate == 0 {
                 self.wait_for_answers().await?;
             } else {
-                self.wait(Instant::now() + STEP).await?;
+                self.wait((Instant::now() + shared.options.cycle).min(shared.end)).await?;
             }
         }
         self.wait_for_answers().await
@@ -219,7 +233,7 @@ impl Pod {
 }
 
 async fn pod(number: usize, shared: Rc<Shared>) {
-    let mut phase = Duration::from_millis(number as u64 * 7 % 1000);
+    let mut phase = Duration::from_millis(number as u64 * 7 % 5000);
     while Instant::now() < shared.end {
         if shared.options.rate > 0 || shared.options.idle {
             tokio::time::sleep(phase).await;
@@ -252,7 +266,9 @@ fn main() {
     let options = match options() {
         Ok(Some(options)) => options,
         Ok(None) => {
-            println!("pods --address HOST:PORT [--pods N] [--rate BYTES] [--seconds S] [--capture gen|start] [--idle 0|1]");
+            println!(
+                "pods --address HOST:PORT [--pods N] [--rate BYTES] [--cycle MS] [--seconds S] [--capture gen|start] [--idle 0|1]"
+            );
             return;
         }
         Err(e) => {

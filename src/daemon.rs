@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// How often the store is swept.
 const SWEEP: Duration = Duration::from_secs(5);
+/// How often free memory goes back to the system.
+const TRIM: Duration = Duration::from_secs(15);
 
 const BY_HAND: &str = "\
 pmdaapm is started by pmcd(1), which talks to it over standard input. To run it:
@@ -127,7 +129,8 @@ fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Er
         tell.set(signal);
         waker.wake();
     })?;
-    let mut turns = Turns { options, config, store: &store, supervisor: &supervisor, told: &told, swept: now().mono };
+    let mut turns =
+        Turns { options, config, store: &store, supervisor: &supervisor, told: &told, swept: now().mono, trimmed: now().mono };
     pcp::run(&mut agent, &wake, &mut turns);
     log::info!("stopping");
     supervisor.stop();
@@ -170,6 +173,7 @@ struct Turns<'a> {
     supervisor: &'a Supervisor,
     told: &'a Told,
     swept: Duration,
+    trimmed: Duration,
 }
 
 impl Hooks for Turns<'_> {
@@ -181,6 +185,10 @@ impl Hooks for Turns<'_> {
         if at.saturating_sub(self.swept) >= SWEEP {
             self.swept = at;
             self.store.sweep(at);
+        }
+        if at.saturating_sub(self.trimmed) >= TRIM {
+            self.trimmed = at;
+            pcp::give_memory_back();
         }
         !self.told.stop.load(Ordering::Relaxed)
     }

@@ -16,7 +16,7 @@ pub const AGENT_INDOM_HELP: (&str, &str) = (
 /// Nodes whose names the PMDA answers itself: pmcd asks it.
 fn dynamic_nodes(source: &Source) -> Vec<String> {
     let Some(dynamic) = source.dynamic else { return Vec::new() };
-    vec![format!("apm.{}.{}", source.name, dynamic.node), format!("apm.{}.param", source.name)]
+    dynamic.node.into_iter().chain(["param"]).map(|node| format!("apm.{}.{node}", source.name)).collect()
 }
 
 /// Static metrics that stand in `pmns` by name: all but those under a dynamic node.
@@ -115,7 +115,8 @@ pub fn metrics() -> String {
     }
     for source in SOURCES {
         if let Some(d) = source.dynamic {
-            let _ = writeln!(out, "| `apm.{}.{}.*` | | | | {} | {} |", source.name, d.node, source.name, d.what);
+            let _ =
+                writeln!(out, "| `apm.{}.{}.*` | | | | {} | {} |", source.name, d.node.unwrap_or("param"), source.name, d.what);
         }
     }
     out

@@ -43,7 +43,7 @@ impl Sink for Told {
                     EventValue::Number(n) => n.to_string(),
                     EventValue::Text(t) => format!("{t:?}"),
                 };
-                let params: Vec<_> = params.iter().map(|p| format!("{}={}", p.item, value(&p.value))).collect();
+                let params: Vec<_> = params.iter().map(|p| format!("{:?}={}", p.id, value(&p.value))).collect();
                 self.events.push(format!("{kind} {stamp} {flags} {}", params.join(" ")));
             }
             Update::Error(what) => self.errors.push(what.into()),

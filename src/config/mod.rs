@@ -91,6 +91,9 @@ pub struct Profiler {
     /// A silent agent is dropped after this time: they speak every 5 s.
     #[serde(deserialize_with = "period::<_, 15, 3600>")]
     pub idle: Duration,
+    /// Indexed parameters that get an event parameter of their own.
+    #[serde(deserialize_with = "units::names::<_, 32, 100>")]
+    pub parameters: Vec<String>,
     /// Self time of stacks from the trace.
     pub stacks: bool,
     /// Memory for the words of all agents together.
@@ -105,6 +108,7 @@ impl Default for Profiler {
             rotation_period: Duration::ZERO,
             rotation_size: 0,
             idle: Duration::from_secs(61),
+            parameters: vec![],
             stacks: true,
             dictionary: 256 << 20,
         }

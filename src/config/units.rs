@@ -38,6 +38,23 @@ pub(super) fn count<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(d
     if (MIN..=MAX).contains(&n) { Ok(n) } else { Err(D::Error::custom(format!("{n} must be between {MIN} and {MAX}"))) }
 }
 
+/// So many different names of so many bytes, without control characters.
+pub(super) fn names<'de, D: Deserializer<'de>, const MAX: usize, const BYTES: usize>(d: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<String>::deserialize(d)?;
+    if names.len() > MAX {
+        return Err(D::Error::custom(format!("{} names; at most {MAX} can be given", names.len())));
+    }
+    for (at, name) in names.iter().enumerate() {
+        if name.is_empty() || name.len() > BYTES || name.chars().any(char::is_control) {
+            return Err(D::Error::custom(format!("{name:?} must be a name of 1 to {BYTES} bytes without control characters")));
+        }
+        if names.iter().take(at).any(|other| other == name) {
+            return Err(D::Error::custom(format!("{name:?} is there twice")));
+        }
+    }
+    Ok(names)
+}
+
 /// A size in bytes within bounds: a number of bytes or `"32MiB"`.
 pub(super) fn bytes<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(d: D) -> Result<u64, D::Error> {
     const UNITS: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];

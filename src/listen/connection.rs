@@ -99,6 +99,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut pending = true;
+        // Whether something has come since the last tick.
+        let mut heard = false;
         loop {
             if input.capacity() - input.len() < room / 2 {
                 input.reserve(room);
@@ -115,6 +117,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
                     }
                 }
                 _ = ticks.tick() => {
+                    if !std::mem::take(&mut heard) {
+                        // Most agents are silent for seconds after each burst.
+                        room = READ_MIN;
+                        if input.is_empty() {
+                            input = BytesMut::new();
+                        }
+                    }
                     let at = now();
                     self.sink.set_now(at);
                     self.session.tick(at, out, &mut self.sink)?;
@@ -124,6 +133,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
                     let at = now();
                     self.sink.set_now(at);
                     self.sink.count_io(n, 0);
+                    heard = true;
                     if n == 0 {
                         return Err(End::Eof);
                     }

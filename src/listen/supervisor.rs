@@ -146,13 +146,13 @@ fn options(config: &Config) -> profiler::Options {
     let period = u64::try_from(p.rotation_period.as_millis()).unwrap_or(u64::MAX);
     let settings =
         profiler::Settings { rotation_period_ms: period, rotation_size: p.rotation_size, ..profiler::Settings::default() };
-    profiler::Options { settings, idle: p.idle, stacks: p.stacks }
+    profiler::Options { settings, idle: p.idle, stacks: p.stacks, parameters: p.parameters.as_slice().into() }
 }
 
 fn profiler_factory(options: &ProfilerOptions, config: &Config) -> Factory {
     let (options, words) = (Arc::clone(options), Arc::new(profiler::Interner::new(size(config.profiler.dictionary))));
     Arc::new(move |caller: Caller| {
-        let options = *options.read().unwrap_or_else(PoisonError::into_inner);
+        let options = options.read().unwrap_or_else(PoisonError::into_inner).clone();
         Box::new(profiler::Collector::new(caller.address.to_string(), options, Arc::clone(&words)))
     })
 }

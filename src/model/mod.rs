@@ -3,12 +3,14 @@
 
 mod access;
 mod metric;
+mod name;
 mod stamp;
 mod update;
 mod value;
 
 pub use access::{Allow, Rights};
 pub use metric::{Area, EventKind, EventLeaf, MetricDef, MetricSpec, Origin, Pmid, Semantics, Units, ValueType};
+pub use name::component;
 pub use stamp::{Now, Stamp};
-pub use update::{Control, ControlVerb, EventParam, EventValue, Identity, Update};
+pub use update::{Control, ControlVerb, EventParam, EventValue, Identity, ParamId, Update};
 pub use value::Value;

@@ -112,10 +112,33 @@ pub enum Update<'a> {
 /// A parameter of an [`Update::Event`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventParam<'a> {
-    /// Item number of its metric among the source's parameters.
-    pub item: u16,
+    /// Which.
+    pub id: ParamId,
     /// Its value.
     pub value: EventValue<'a>,
+}
+
+/// Which parameter of event records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamId {
+    /// Item number among the source's parameters.
+    Item(u16),
+    /// The session's own number of [`Update::Define`].
+    Slot(u32),
+}
+
+impl<'a> EventParam<'a> {
+    /// A number, for one of the source's parameters.
+    #[must_use]
+    pub const fn number(item: u16, value: u64) -> Self {
+        Self { id: ParamId::Item(item), value: EventValue::Number(value) }
+    }
+
+    /// A text, for one of the source's parameters.
+    #[must_use]
+    pub const fn text(item: u16, value: &'a str) -> Self {
+        Self { id: ParamId::Item(item), value: EventValue::Text(value) }
+    }
 }
 
 /// The value of an event parameter.

@@ -57,6 +57,7 @@ impl Agent {
     pub fn open_log(&mut self) {
         // SAFETY: dispatch was initialised by pmdaDaemon.
         unsafe { sys::pmdaOpenLog(&raw mut *self.dispatch) };
+        process::set_up_heap();
         process::raise_open_files();
     }
 

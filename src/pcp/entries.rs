@@ -71,11 +71,11 @@ impl Entries {
         self.push(row, sem, units);
     }
 
-    /// The metric and its parameter metric; their rows are the last two.
+    /// The metric, if it has values, and its parameter metric: the last rows.
     pub(super) fn push_dynamic(&mut self, metric: &Arc<DynamicMetric>) {
         let Some((source, node)) = SOURCES.get(metric.source).and_then(|s| Some((s, s.dynamic?.node))) else { return };
         let row = Row {
-            name: format!("apm.{}.{node}.{}", source.name, metric.spec.path),
+            name: format!("apm.{}.{}.{}", source.name, node.unwrap_or_default(), metric.spec.path),
             pmid: metric.pmid,
             origin: Origin::Column(metric.column()),
             ty: metric.spec.ty,
@@ -96,7 +96,9 @@ impl Entries {
             help,
             ..row.clone()
         };
-        self.push(row, metric.spec.sem, metric.spec.units);
+        if node.is_some() {
+            self.push(row, metric.spec.sem, metric.spec.units);
+        }
         // The value in a record is what the counter was then; a rate between records of several processes means nothing.
         let sem = if metric.spec.sem == Semantics::Counter { Semantics::Instant } else { metric.spec.sem };
         self.push(param, sem, metric.spec.units);

@@ -42,8 +42,18 @@ pub(super) fn become_user(user: &str) -> Result<(), String> {
     if sts == 0 { Ok(()) } else { Err(format!("cannot become user {user}")) }
 }
 
-/// Returns free memory of the C heap to the system: a large answer was encoded there.
-pub(super) fn give_memory_back() {
+/// Keeps the C heap, which is Rust's too, from growing for ever under bursts: large blocks are mapped and unmapped by
+/// themselves, also after the first has been freed (else glibc raises the threshold), and threads share few arenas.
+pub(super) fn set_up_heap() {
+    const LARGE: libc::c_int = 256 << 10;
+    for (what, value) in [(libc::M_MMAP_THRESHOLD, LARGE), (libc::M_ARENA_MAX, 2)] {
+        // SAFETY: mallopt(3) takes two numbers; nothing else runs yet.
+        unsafe { libc::mallopt(what, value) };
+    }
+}
+
+/// Returns free memory of the C heap to the system: after a large answer, and from time to time.
+pub fn give_memory_back() {
     // SAFETY: malloc_trim(3) only touches free memory.
     unsafe { libc::malloc_trim(0) };
 }

@@ -78,8 +78,9 @@ pub trait Session: Send {
 /// Metrics that peers bring: nodes, and how a description comes back after a restart.
 #[derive(Clone, Copy, Debug)]
 pub struct Dynamic {
-    /// Node below the source's prefix under which the metrics are: `counter`.
-    pub node: &'static str,
+    /// Node below the source's prefix under which the metrics are: `counter`. `None`: they are only parameters of event
+    /// records, below `param`.
+    pub node: Option<&'static str>,
     /// One line for the node's help.
     pub what: &'static str,
     /// Makes the description again from `MetricSpec::persist`; `None` if the line is not one of this source's.

@@ -40,10 +40,9 @@ pub fn catalogue() -> Vec<Entry> {
 #[must_use]
 pub fn param_entry(metric: &DynamicMetric) -> (String, String) {
     let oneline = format!("Parameter: {}", metric.spec.oneline);
-    let help = format!(
-        "Parameter of event records: the value of {} that a record brought. It has no values of its own.\n{}",
-        metric.spec.key, metric.spec.help
-    );
+    let values = SOURCES.get(metric.source).and_then(|s| s.dynamic).is_some_and(|d| d.node.is_some());
+    let what = if values { format!(": the value of {} that a record brought", metric.spec.key) } else { String::new() };
+    let help = format!("Parameter of event records{what}. It has no values of its own.\n{}", metric.spec.help);
     (oneline, help)
 }
 

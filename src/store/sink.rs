@@ -7,7 +7,7 @@ use super::registry::Store;
 use super::rows::Row;
 use super::self_stats::Stat;
 use crate::events::{Batch, flags};
-use crate::model::{EventParam, EventValue, Now, Pmid, Stamp, Update, Value, ValueType};
+use crate::model::{EventParam, EventValue, Now, ParamId, Pmid, Stamp, Update, Value, ValueType};
 use crate::sources::{PARAM_CLUSTER, SOURCES, Sink};
 use std::sync::Arc;
 
@@ -103,18 +103,25 @@ impl PeerSink {
         let Some(batch) = self.events.get_mut(at) else { return };
         batch.record(stamp, flags);
         for param in params {
-            let pmid = Pmid::new(self.store.domain(), source.cluster + PARAM_CLUSTER, param.item);
+            let (pmid, ty) = match param.id {
+                ParamId::Item(item) => {
+                    // Items are given from 1 on without gaps.
+                    let def = source.params.get(usize::from(item).wrapping_sub(1));
+                    let pmid = Pmid::new(self.store.domain(), source.cluster + PARAM_CLUSTER, item);
+                    (pmid, def.map_or(ValueType::U64, |d| d.ty))
+                }
+                ParamId::Slot(slot) => match self.slots.get(slot as usize).copied().flatten() {
+                    Some(target) => (target.param, target.ty),
+                    None => continue,
+                },
+            };
             match param.value {
                 EventValue::Text(text) => {
                     // PCP strings end at a NUL.
                     let end = memchr::memchr(0, text.as_bytes()).unwrap_or(text.len());
                     batch.text(pmid, text.get(..end).unwrap_or_default());
                 }
-                EventValue::Number(bits) => {
-                    // Items are given from 1 on without gaps.
-                    let def = source.params.get(usize::from(param.item).wrapping_sub(1));
-                    batch.number(pmid, def.map_or(ValueType::U64, |d| d.ty), bits);
-                }
+                EventValue::Number(bits) => batch.number(pmid, ty, bits),
             }
         }
         if batch.size() > BATCH_MAX {

@@ -31,11 +31,18 @@ pub fn read(path: &Path) -> Vec<u8> {
 pub struct Op {
     pub command: u8,
     /// The handle in a Data, or that was given for an Init; not those of today.
-    handle: [u8; 16],
+    pub handle: [u8; 16],
     /// The bytes of the request, with the recorded handle.
     bytes: Vec<u8>,
     /// What was answered.
     pub reply: Vec<u8>,
+}
+
+impl Op {
+    /// It opens this stream.
+    pub fn opens(&self, stream: &str) -> bool {
+        self.command == 0x15 && self.bytes.get(5..5 + stream.len()) == Some(stream.as_bytes())
+    }
 }
 
 /// Reads both directions of a session; stops where it cannot go on.

@@ -68,7 +68,7 @@ pub const SOURCE: Source = Source {
     metrics: metrics::metrics,
     events: metrics::EVENTS,
     dynamic: Some(Dynamic {
-        node: "counter",
+        node: Some("counter"),
         what: "Counters of the Mono runtime, by category",
         restore: spec::restore,
         initial: watched::watched,

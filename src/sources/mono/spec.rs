@@ -3,7 +3,7 @@
 use super::known::known;
 use super::mapping::Meaning;
 use super::numbers::{Kind, Numbers, Space, Unit, Variance};
-use crate::model::{MetricSpec, Semantics};
+use crate::model::{MetricSpec, Semantics, component};
 use std::fmt::Write;
 
 /// All that the description of a metric depends on.
@@ -113,24 +113,6 @@ impl Description {
 /// `Dynamic::restore`: the metric that `MetricSpec::persist` was made from.
 pub(super) fn restore(line: &str) -> Option<MetricSpec> {
     Some(Description::restored(line)?.spec())
-}
-
-/// One component of a metric name: lower case, everything but letters and digits as single underscores.
-fn component(raw: &str) -> String {
-    let mut out = String::with_capacity(raw.len());
-    for c in raw.chars() {
-        match c.to_ascii_lowercase() {
-            c if c.is_ascii_alphanumeric() => out.push(c),
-            _ if out.is_empty() || out.ends_with('_') => {}
-            _ => out.push('_'),
-        }
-    }
-    out.truncate(out.trim_end_matches('_').len());
-    // Names of one character or with a digit in front are not names to every PCP tool.
-    if out.len() < 2 || out.starts_with(|c: char| c.is_ascii_digit()) {
-        out.insert_str(0, "c_");
-    }
-    out
 }
 
 #[cfg(test)]

@@ -9,28 +9,6 @@ fn description(category: &str, name: &str, occurrence: u32) -> Description {
 }
 
 #[test]
-fn names_of_section_8() {
-    for (raw, sanitised) in [
-        ("Minor GC collections", "minor_gc_collections"),
-        ("# major blocks allocated", "major_blocks_allocated"),
-        ("JIT/method_to_ir", "jit_method_to_ir"),
-        ("Valloc SGen mark&sweep", "valloc_sgen_mark_sweep"),
-        ("MonoClass::ref_info_handle count", "monoclass_ref_info_handle_count"),
-        ("Methods from AOT+LLVM", "methods_from_aot_llvm"),
-        ("CPU Load Average - 1min", "cpu_load_average_1min"),
-        ("JIT time (µs)", "jit_time_s"),
-        ("_x_", "c_x"),
-        ("15min load", "c_15min_load"),
-        ("", "c_"),
-        ("### ", "c_"),
-        ("日本", "c_"),
-        ("\u{212a}elvin", "elvin"),
-    ] {
-        assert_eq!(component(raw), sanitised, "{raw}");
-    }
-}
-
-#[test]
 fn a_time_says_what_it_is() {
     let spec = description("GC", "Minor GC time", 1).spec();
     assert_eq!((spec.key.as_str(), spec.path.as_str()), ("GC/Minor GC time", "gc.minor_gc_time"));

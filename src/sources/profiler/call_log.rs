@@ -1,8 +1,8 @@
 //! Calls on their way to event records: those whose names have not come yet wait for one flush cycle (spec B.2).
 
-use super::metrics::{self as m, KNOWN};
+use super::metrics as m;
 use super::record::{Call, Pointer};
-use super::words::{Mark, Words};
+use super::words::Words;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,57 +72,14 @@ impl Entry {
     }
 }
 
-/// What a parameter of calls becomes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    /// An event parameter of its own.
-    Own(u16),
-    /// One of the others.
-    Other,
-    /// Not shown: it is a mark.
-    Mark,
-}
-
-/// Decides by word.
-pub(super) fn role(word: &str) -> Role {
-    if let Some((_, item)) = KNOWN.iter().find(|(known, _)| *known == word) {
-        return Role::Own(*item);
-    }
-    if Mark::ALL.iter().any(|(_, mark)| *mark == word) { Role::Mark } else { Role::Other }
-}
-
-/// Calls that wait for names, oldest first; and the roles of parameters by id.
+/// Calls that wait for names, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     calls: VecDeque<(Duration, Entry)>,
     bytes: usize,
-    /// By id; ids are dense.
-    roles: Vec<Option<Role>>,
 }
 
 impl Waiting {
-    /// The role of a parameter, looked up once.
-    pub(super) fn role(&mut self, id: u32, words: &Words) -> Role {
-        if let Some(Some(known)) = self.roles.get(id as usize) {
-            return *known;
-        }
-        let Some(word) = words.get(id) else { return Role::Other };
-        let role = role(word);
-        // A word has an id below `limits::WORDS`.
-        if self.roles.len() <= id as usize {
-            self.roles.resize(id as usize + 1, None);
-        }
-        if let Some(place) = self.roles.get_mut(id as usize) {
-            *place = Some(role);
-        }
-        role
-    }
-
-    /// Ids mean something else from now on.
-    pub(super) fn forget_words(&mut self) {
-        self.roles.clear();
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
@@ -149,9 +106,9 @@ impl Waiting {
             !go
         });
         self.bytes = bytes;
-        if self.calls.is_empty() {
+        if self.calls.capacity() / 4 > self.calls.len() {
             // As a rule names are late only at the start of a connection.
-            self.calls = VecDeque::new();
+            self.calls.shrink_to(2 * self.calls.len());
         }
         ready
     }
@@ -189,10 +146,5 @@ mod tests {
         {
             assert_eq!(m::buckets()[bucket(ms) as usize], name, "{ms}");
         }
-    }
-
-    #[test]
-    fn roles() {
-        assert_eq!((role("web.url"), role("call.red"), role("user")), (Role::Own(m::P_URL), Role::Mark, Role::Other));
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 const HELLO: Duration = Duration::from_secs(10);
 
 /// What the configuration says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// What agents are told.
     pub settings: Settings,
@@ -23,11 +23,14 @@ pub struct Options {
     pub idle: Duration,
     /// The trace is followed for `stack.time`.
     pub stacks: bool,
+    /// Indexed parameters that get an event parameter of their own, beside those that always have one: at most
+    /// [`super::PARAMETERS_MAX`].
+    pub parameters: Arc<[String]>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { settings: Settings::default(), idle: Duration::from_secs(61), stacks: true }
+        Self { settings: Settings::default(), idle: Duration::from_secs(61), stacks: true, parameters: Arc::default() }
     }
 }
 
@@ -46,7 +49,7 @@ impl Collector {
     pub fn new(address: String, options: Options, interner: Arc<Interner>) -> Self {
         Self {
             connection: Connection::new(options.settings, interner),
-            pod: Pod::new(address, options.stacks),
+            pod: Pod::new(address, options.stacks, Arc::clone(&options.parameters)),
             options,
             heard: None,
         }

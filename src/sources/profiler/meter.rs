@@ -1,7 +1,7 @@
 //! Makes metrics and event records of what a pod tells.
 
 use super::super::Sink;
-use super::call_log::{Entry, Role, Waiting, bucket, push_other};
+use super::call_log::{Entry, Waiting, bucket, push_other};
 use super::event::{Hello, Opened};
 use super::gc_line::GcPause;
 use super::identity::PodName;
@@ -11,10 +11,12 @@ use super::methods::{Methods, REST};
 use super::metrics as m;
 use super::observer::{Chunk, File, Observer};
 use super::record::{BigValue, Block, Call, Corrupt, Pause, TraceEvent, TraceKind};
+use super::roles::{PARAMETERS_MAX, Role, Roles, Told};
 use super::stacks::Stacks;
 use super::totals::{Totals, ns};
 use super::words::{Mark, Words};
 use crate::model::{EventParam, EventValue, Identity, Now, Stamp, Update, Value};
+use arrayvec::ArrayVec;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +41,7 @@ pub(super) struct Pod {
     methods: Methods,
     stacks: Option<Stacks>,
     waiting: Waiting,
+    roles: Roles,
     latency: Latency,
     longest_pause: u64,
     words: usize,
@@ -55,32 +58,8 @@ struct StreamTotals {
     sums: [u64; 4],
 }
 
-/// The parameters of one record, without an allocation: there are no more than these, for a parameter that occurs twice is
-/// told once.
-struct Params<'a> {
-    list: [EventParam<'a>; m::PARAMS.len() + 1],
-    count: usize,
-}
-
-impl Default for Params<'_> {
-    fn default() -> Self {
-        let nothing = EventParam { item: 0, value: EventValue::Number(0) };
-        Self { list: [nothing; m::PARAMS.len() + 1], count: 0 }
-    }
-}
-
-impl<'a> Params<'a> {
-    fn push(&mut self, param: EventParam<'a>) {
-        if let Some(place) = self.list.get_mut(self.count) {
-            *place = param;
-            self.count += 1;
-        }
-    }
-
-    fn as_slice(&self) -> &[EventParam<'a>] {
-        self.list.get(..self.count).unwrap_or_default()
-    }
-}
+/// The parameters of one record, without an allocation.
+type Params<'a> = ArrayVec<EventParam<'a>, { m::PARAMS.len() + PARAMETERS_MAX }>;
 
 impl StreamTotals {
     fn add(&mut self, item: u16, more: u64) {
@@ -102,8 +81,8 @@ fn stamp(ms: i64) -> Stamp {
 }
 
 impl Pod {
-    pub(super) fn new(address: String, stacks: bool) -> Self {
-        Self { address, stacks: stacks.then(Stacks::default), ..Self::default() }
+    pub(super) fn new(address: String, stacks: bool, parameters: Arc<[String]>) -> Self {
+        Self { address, stacks: stacks.then(Stacks::default), roles: Roles::new(parameters), ..Self::default() }
     }
 
     /// The read is over: what it added is told. `end`: nothing more comes.
@@ -186,21 +165,17 @@ impl Pod {
                 &nameless
             }
         };
-        let mut params = Params::default();
-        let mut text = |item, value| params.push(EventParam { item, value: EventValue::Text(value) });
-        text(m::P_METHOD, method);
-        if let Some(thread) = &entry.thread {
-            text(m::P_THREAD, thread);
-        }
-        let (mut others, mut told) = (std::mem::take(&mut self.others), 0_u64);
+        let (mut others, mut told) = (std::mem::take(&mut self.others), Told::default());
         others.clear();
+        let mut params = Params::new();
+        params.push(EventParam::text(m::P_METHOD, method));
+        if let Some(thread) = &entry.thread {
+            params.push(EventParam::text(m::P_THREAD, thread));
+        }
         for (id, value) in entry.params() {
-            match self.waiting.role(id, words) {
+            match self.roles.role(id, words) {
                 // The values of a list, and ids of several tracing systems: the first is told.
-                Role::Own(item) if told & 1 << item == 0 => {
-                    told |= 1 << item;
-                    text(item, value);
-                }
+                Role::Own(id) if told.add(id) => params.push(EventParam { id, value: EventValue::Text(value) }),
                 Role::Own(_) => {}
                 Role::Other => match words.get(id) {
                     Some(name) => push_other(&mut others, name, value),
@@ -210,9 +185,9 @@ impl Pod {
             }
         }
         if !others.is_empty() {
-            text(m::P_PARAMETERS, others.as_str());
+            params.push(EventParam::text(m::P_PARAMETERS, &others));
         }
-        params.push(EventParam { item: m::P_DURATION, value: EventValue::Number(ns(entry.duration_ms)) });
+        params.push(EventParam::number(m::P_DURATION, ns(entry.duration_ms)));
         let [file_read, file_written, net_read, net_written] = entry.io;
         for (item, number) in [
             (m::P_ERROR, error.into()),
@@ -231,11 +206,11 @@ impl Pod {
             (m::P_TRACE_INDEX, entry.pointer.index.into()),
         ] {
             if number > 0 {
-                params.push(EventParam { item, value: EventValue::Number(number) });
+                params.push(EventParam::number(item, number));
             }
         }
-        let params = params.as_slice();
-        sink.update(Update::Event { kind: m::CALL, stamp: stamp(entry.start_ms), flags: POINT, params });
+        sink.update(Update::Event { kind: m::CALL, stamp: stamp(entry.start_ms), flags: POINT, params: &params });
+        drop(params);
         self.others = others;
     }
 }
@@ -265,6 +240,7 @@ impl Observer for Meter<'_> {
         if let Some(ms) = who.started_ms {
             self.sink.update(Update::Set { item: m::START_TIME, value: Value::I64(ms) });
         }
+        self.pod.roles.define(self.sink);
         // Everything that is counted has a value from the start: 0 is not "unknown".
         let gauges = [m::P50, m::P95, m::P99, m::MAX, m::START_TIME, m::SUSPEND_MAX];
         let static_metrics = m::metrics().into_iter().filter(|d| d.area == crate::model::Area::Source);
@@ -300,12 +276,11 @@ impl Observer for Meter<'_> {
             totals.add(m::STREAM_BYTES, size);
             totals.add(m::STREAM_CHUNKS, 1);
         }
-        let number = |item, value| EventParam { item, value: EventValue::Number(value) };
         let params = [
-            EventParam { item: m::P_STREAM, value: EventValue::Text(chunk.file.name) },
-            number(m::P_SEQUENCE, chunk.file.sequence.cast_unsigned().into()),
-            number(m::P_SIZE, size),
-            number(m::P_OFFSET, chunk.offset),
+            EventParam::text(m::P_STREAM, chunk.file.name),
+            EventParam::number(m::P_SEQUENCE, chunk.file.sequence.cast_unsigned().into()),
+            EventParam::number(m::P_SIZE, size),
+            EventParam::number(m::P_OFFSET, chunk.offset),
         ];
         self.sink.update(Update::Event { kind: m::CHUNK, stamp: self.now.wall, flags: POINT, params: &params });
         self.pod.message = true;
@@ -335,7 +310,7 @@ impl Observer for Meter<'_> {
             self.pod.longest_pause = took;
             self.sink.update(Update::Set { item: m::SUSPEND_MAX, value: Value::U64(took) });
         }
-        let params = [EventParam { item: m::P_DURATION, value: EventValue::Number(took) }];
+        let params = [EventParam::number(m::P_DURATION, took)];
         self.sink.update(Update::Event { kind: m::PAUSE, stamp: stamp(pause.end_ms), flags: POINT, params: &params });
     }
 
@@ -367,7 +342,7 @@ impl Observer for Meter<'_> {
     fn words_forgotten(&mut self) {
         self.pod.methods.forget_words();
         self.pod.stacks.iter_mut().for_each(Stacks::forget_words);
-        self.pod.waiting.forget_words();
+        self.pod.roles.forget_words();
     }
 
     fn xml(&mut self, _: &BigValue<'_>) {

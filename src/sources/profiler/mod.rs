@@ -62,6 +62,7 @@ mod phrases;
 mod pod;
 mod record;
 mod resume;
+mod roles;
 mod scan;
 mod stacks;
 #[cfg(test)]
@@ -91,12 +92,13 @@ pub use pod::{Counts, Pod, Stream};
 pub use record::{
     BigValue, Block, Call, Corrupt, Definition, Param, Params, Pause, Pointer, Reference, TagValue, TraceEvent, TraceKind,
 };
+pub use roles::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_name as is_parameter_name};
 pub use text::Text;
 pub use transport::Transport;
 pub use wire::{Uuid, Wrong};
 pub use words::{Mark, Words};
 
-use super::Source;
+use super::{Dynamic, Source};
 
 /// The row of `SOURCES`.
 pub const SOURCE: Source = Source {
@@ -106,7 +108,12 @@ pub const SOURCE: Source = Source {
     indom_help: metrics::INDOM_HELP,
     metrics: metrics::metrics,
     events: metrics::EVENTS,
-    dynamic: None,
+    dynamic: Some(Dynamic {
+        node: None,
+        what: "Indexed parameters that profiler.parameters asks for (tag.*)",
+        restore: roles::restore,
+        initial: Vec::new,
+    }),
     tables: metrics::TABLES,
     params: metrics::PARAMS,
     restarts: Some(metrics::RESTARTS),

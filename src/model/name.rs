@@ -1,0 +1,47 @@
+//! Names of peers made into names of metrics.
+
+/// One component of a metric name: lower case, everything but letters and digits as single underscores.
+#[must_use]
+pub fn component(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    for c in raw.chars() {
+        match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() => out.push(c),
+            _ if out.is_empty() || out.ends_with('_') => {}
+            _ => out.push('_'),
+        }
+    }
+    out.truncate(out.trim_end_matches('_').len());
+    // Names of one character or with a digit in front are not names to every PCP tool.
+    if out.len() < 2 || out.starts_with(|c: char| c.is_ascii_digit()) {
+        out.insert_str(0, "c_");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_digits_and_single_underscores() {
+        for (raw, sanitised) in [
+            ("Minor GC collections", "minor_gc_collections"),
+            ("# major blocks allocated", "major_blocks_allocated"),
+            ("JIT/method_to_ir", "jit_method_to_ir"),
+            ("Valloc SGen mark&sweep", "valloc_sgen_mark_sweep"),
+            ("MonoClass::ref_info_handle count", "monoclass_ref_info_handle_count"),
+            ("Methods from AOT+LLVM", "methods_from_aot_llvm"),
+            ("CPU Load Average - 1min", "cpu_load_average_1min"),
+            ("JIT time (µs)", "jit_time_s"),
+            ("_x_", "c_x"),
+            ("15min load", "c_15min_load"),
+            ("", "c_"),
+            ("### ", "c_"),
+            ("日本", "c_"),
+            ("\u{212a}elvin", "elvin"),
+        ] {
+            assert_eq!(component(raw), sanitised, "{raw}");
+        }
+    }
+}
