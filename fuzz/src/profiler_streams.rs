@@ -1,16 +1,11 @@
-//! Every decoder of a Java profiler's streams reads anything in any pieces: the first byte says which. Whole and in pieces the
-//! same must be told; texts, parameters and memory keep within their limits; after a fault nothing more is told of the file,
+//! Every decoder of a Java profiler's streams reads anything in any pieces. Whole and in pieces the same must be told; texts, parameters and memory keep within their limits; after a fault nothing more is told of the file,
 //! and the next file is read again.
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use pmdaapm::sources::profiler::{
     BigValue, Block, Call, Corrupt, Definition, File, GcPause, Interner, Observer, Opened, Pause, Pod, StreamKind, TagValue,
     Text, TraceEvent, TraceKind, Words, limits,
 };
 use std::sync::Arc;
 
-const NAMES: [&str; 9] = ["trace", "calls", "xml", "sql", "dictionary", "posDictionary", "suspend", "params", "gc"];
 /// Little, so that limits are met.
 const WORDS: usize = 64 << 10;
 
@@ -126,19 +121,18 @@ fn run(name: &str, bytes: &[u8], piece: usize) -> Told {
     told
 }
 
-fuzz_target!(|data: &[u8]| {
-    let Some((which, rest)) = data.split_first() else { return };
-    let Some((piece, bytes)) = rest.split_first() else { return };
-    let name = NAMES[usize::from(which % 16) % NAMES.len()];
-    // With a frame around it, if it says so: otherwise a fuzzer seldom gets into a phrase or behind a header.
+/// One input for the decoder of a stream. The first byte says whether a frame is put around the rest, since otherwise a fuzzer
+/// seldom gets into a phrase or behind a header; the second how long pieces are.
+pub fn check(name: &str, data: &[u8]) {
+    let [how, piece, bytes @ ..] = data else { return };
     let framed;
     let bytes = match name {
-        "dictionary" | "posDictionary" | "suspend" | "params" if which & 0x80 != 0 => {
+        "dictionary" | "posDictionary" | "suspend" | "params" if how & 0x80 != 0 => {
             framed = [&(bytes.len() as u32).to_be_bytes()[..], bytes].concat();
             &framed[..]
         }
-        "calls" if which & 0x80 != 0 => {
-            let header = (0xfffe_fdfc << 32 | u64::from(which >> 4 & 7)).to_be_bytes();
+        "calls" if how & 0x80 != 0 => {
+            let header = (0xfffe_fdfc << 32 | u64::from(how >> 4 & 7)).to_be_bytes();
             framed = [&header[..], bytes].concat();
             &framed[..]
         }
@@ -147,4 +141,4 @@ fuzz_target!(|data: &[u8]| {
     let whole = run(name, bytes, bytes.len());
     assert_eq!(run(name, bytes, (*piece).into()), whole, "{name} in pieces of {piece}");
     assert_eq!(run(name, bytes, 1), whole, "{name} byte by byte");
-});
+}

@@ -1,0 +1,4 @@
+//! The stream calls of a Java profiler: see `profiler_streams`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pmdaapm_fuzz::profiler_streams::check("calls", data));
