@@ -123,6 +123,12 @@ impl Viewer {
         self.wakeup
     }
 
+    /// Whether the relay daemon owes a reply. When it does not, it says nothing.
+    #[must_use]
+    pub fn awaits_reply(&self) -> bool {
+        self.asks.front().is_some()
+    }
+
     /// Leaves all sessions in an orderly way, where the relay daemon knows how (2.8 on). Closing the connection does as well;
     /// replies need not be waited for.
     pub fn detach(&mut self, out: &mut BytesMut) {

@@ -29,18 +29,21 @@ pub(super) struct Pace {
     news: Option<Duration>,
     /// Packets came off schedule lately.
     busy: u8,
+    /// The next question is the first since the news are due, and asked how long apart.
+    first: Option<Duration>,
 }
 
 impl Pace {
     pub(super) fn new(live_timer: Duration) -> Self {
-        Self { period: live_timer.clamp(Duration::from_millis(1), LONGEST), news: None, busy: 0 }
+        Self { period: live_timer.clamp(Duration::from_millis(1), LONGEST), news: None, busy: 0, first: None }
     }
 
     /// A packet or a new beacon was seen.
     pub(super) fn news(&mut self, now: Duration, packet: bool) {
         let early = self.news.is_some_and(|last| now.saturating_sub(last) < self.period.mul_f64(0.75));
         self.busy = if packet && early { 4 } else { self.busy.saturating_sub(1) };
-        self.news = Some(now);
+        // Seen at the first question, they may have waited: begin earlier next time, until a question finds nothing.
+        self.news = Some(now.saturating_sub(self.first.take().unwrap_or_default()));
     }
 
     /// There was nothing: when to ask next. `step` is the time between two questions when news are due.
@@ -49,9 +52,11 @@ impl Pace {
         let last = *self.news.get_or_insert(now.saturating_sub(self.period));
         let due = last + self.period;
         let overdue = now.saturating_sub(due);
+        self.first = None;
         if now + step < due {
-            let pause = if self.busy > 0 { BUSY } else { QUIET };
-            (due - step).min(now + pause.max(step))
+            let pause = now + step.max(if self.busy > 0 { BUSY } else { QUIET });
+            self.first = (due - step <= pause).then_some(step);
+            pause.min(due - step)
         } else if overdue < self.period * 2 {
             now + step
         } else {
