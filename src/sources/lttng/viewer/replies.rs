@@ -128,11 +128,11 @@ impl Viewer {
 
     fn attach_candidates(&mut self, now: Duration, observer: &mut dyn Observer) {
         let room = self.settings.sessions.saturating_sub(self.sessions.len());
-        for (info, beginning) in self.candidates.take(now, room, |session, why| observer.refused(session, why)) {
-            let seek = if beginning { super::Seek::Beginning } else { self.settings.seek };
-            self.candidates.back_off(info.id, None, now);
-            self.asks.push(Request::AttachSession { session: info.id, seek });
-            self.sessions.insert(info.id, Session::new(info, seek, now));
+        for candidate in self.candidates.take(now, room, |session, why| observer.refused(session, why)) {
+            let seek = if candidate.beginning { super::Seek::Beginning } else { self.settings.seek };
+            let id = candidate.info.id;
+            self.asks.push(Request::AttachSession { session: id, seek });
+            self.sessions.insert(id, Session::new(candidate, seek, now));
         }
     }
 
@@ -147,7 +147,6 @@ impl Viewer {
                 session.attached = true;
                 session.relax(now, session.info.live_timer);
                 self.seen.attached(&session.info);
-                self.candidates.remove(id);
                 observer.attached(Attached { session: &session.info, seek: session.seek, streams: count });
             }
             return Ok(self.records(count));
@@ -160,8 +159,8 @@ impl Viewer {
             _ => return Err(malformed(format!("status {status} of an attach, with {count} streams"))),
         };
         if let Some(session) = self.sessions.remove(&id) {
-            self.candidates.back_off(id, Some(why), now);
             observer.refused(&session.info, why);
+            self.candidates.back_off(session, Some(why), now);
         }
         Ok(Step::Last(wire::PAIR))
     }
@@ -244,8 +243,7 @@ impl Viewer {
         self.traces.retain(|key, _| key.session != id);
         observer.session_over(&session.info, why);
         // If it is still listed it may be attached again, but not at once.
-        self.candidates.listed(session.info, true);
-        self.candidates.back_off(id, None, now);
+        self.candidates.back_off(session, None, now);
     }
 
     fn flagged(&mut self, now: Duration, key: TraceKey, flags: Flags) {
@@ -286,7 +284,8 @@ impl Viewer {
                 if stream.beacon != Some(index.timestamp_end) {
                     stream.beacon = Some(index.timestamp_end);
                     stream.pace.news(now, false);
-                    if trace.ready() {
+                    // A packet before it may still have to be read.
+                    if trace.ready() && stream.wanted.is_empty() {
                         let key = stream.key(trace);
                         self.seen.beacon(key, index.timestamp_end);
                     }

@@ -11,6 +11,10 @@ use std::time::Duration;
 pub(super) struct Session {
     pub(super) info: SessionInfo,
     pub(super) seek: Seek,
+    /// It is to be read from its beginning if it is attached again.
+    pub(super) beginning: bool,
+    /// Time that passed before this attempt to attach.
+    pub(super) pause: Duration,
     /// ATTACH was answered.
     pub(super) attached: bool,
     /// Open streams of packets.
@@ -24,8 +28,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) const fn new(info: SessionInfo, seek: Seek, now: Duration) -> Self {
-        Self { info, seek, attached: false, open: 0, asked: false, last: now, due: now }
+    pub(super) fn new(Candidate { info, beginning, pause, .. }: Candidate, seek: Seek, now: Duration) -> Self {
+        Self { info, seek, beginning, pause, attached: false, open: 0, asked: false, last: now, due: now }
     }
 
     /// There may be new streams, or none any more.
@@ -44,9 +48,9 @@ impl Session {
 
 /// A session that fits and is not attached.
 #[derive(Debug)]
-struct Candidate {
-    info: SessionInfo,
-    beginning: bool,
+pub(super) struct Candidate {
+    pub(super) info: SessionInfo,
+    pub(super) beginning: bool,
     why: Option<Refused>,
     /// Not before this time.
     after: Duration,
@@ -92,47 +96,39 @@ impl Candidates {
     }
 
     /// Those to attach now, oldest first, no more than `room`; `told` hears of the others whose reason is new.
-    pub(super) fn take(
-        &mut self,
-        now: Duration,
-        room: usize,
-        mut told: impl FnMut(&SessionInfo, Refused),
-    ) -> Vec<(SessionInfo, bool)> {
+    pub(super) fn take(&mut self, now: Duration, room: usize, mut told: impl FnMut(&SessionInfo, Refused)) -> Vec<Candidate> {
         let mut ids: Vec<u64> = self.sessions.keys().copied().collect();
         ids.sort_unstable();
         let mut taken = Vec::new();
         for id in ids {
             let Some(candidate) = self.sessions.get_mut(&id) else { continue };
             let why = match &candidate.info {
-                info if info.live_timer.is_zero() => Some(Refused::NotLive),
-                info if info.clients > 0 => Some(Refused::Busy),
+                info if info.live_timer.is_zero() => Refused::NotLive,
+                info if info.clients > 0 => Refused::Busy,
                 _ if now < candidate.after => continue,
-                _ if taken.len() >= room => Some(Refused::Limit),
-                _ => None,
-            };
-            match why {
-                Some(why) if candidate.why != Some(why) => {
-                    candidate.why = Some(why);
-                    told(&candidate.info, why);
+                _ if taken.len() >= room => Refused::Limit,
+                _ => {
+                    taken.extend(self.sessions.remove(&id));
+                    continue;
                 }
-                Some(_) => {}
-                None => taken.push((candidate.info.clone(), candidate.beginning)),
+            };
+            if candidate.why != Some(why) {
+                candidate.why = Some(why);
+                told(&candidate.info, why);
             }
         }
         taken
     }
 
-    /// It is attached: no candidate until it is over.
-    pub(super) fn remove(&mut self, id: u64) {
-        self.sessions.remove(&id);
-    }
-
-    /// It was asked for, and is not to be asked for again too soon.
-    pub(super) fn back_off(&mut self, id: u64, why: Option<Refused>, now: Duration) {
-        if let Some(candidate) = self.sessions.get_mut(&id) {
-            candidate.why = why.or(candidate.why);
-            candidate.pause = (candidate.pause * 2).clamp(Duration::from_secs(1), limits::ATTACH_RETRY);
-            candidate.after = now + candidate.pause;
+    /// It was refused, or is over, and is not to be asked for again too soon.
+    pub(super) fn back_off(&mut self, session: Session, why: Option<Refused>, now: Duration) {
+        let Session { info, beginning, pause, attached, .. } = session;
+        if self.sessions.len() < limits::CANDIDATES {
+            let shortest = Duration::from_secs(1);
+            let pause = if attached { shortest } else { (pause * 2).clamp(shortest, limits::ATTACH_RETRY) };
+            let beginning = beginning || attached;
+            let listing = self.listing;
+            self.sessions.insert(info.id, Candidate { info, beginning, why, after: now + pause, pause, listing });
         }
     }
 }
