@@ -28,13 +28,16 @@ pub const OUTSTANDING: usize = 256;
 pub(super) const REPLY_TIME: Duration = Duration::from_secs(10);
 /// Refused reads of one packet until it is given up; the time between them doubles, so this is 2.5 s.
 pub(super) const PACKET_TRIES: u32 = 10;
-/// Time that packets wait for metadata that does not come, or that the reader says is not whole.
+/// Time that packets wait for metadata that does not come, or that the reader says is not whole; also the time that a trace
+/// stays after its last stream, for one more of it to come.
 pub(super) const METADATA_TIME: Duration = Duration::from_secs(5);
 /// Shortest time between two `NEW_STREAMS` of one session: a flag that is always set must not spin.
 pub(super) const FLAGGED: Duration = Duration::from_millis(20);
-/// Time between two `NEW_STREAMS` of one session without a reason (spec: the safety net), and between two METADATA of a trace
-/// that has no streams, to learn that it is gone.
+/// Time between two `NEW_STREAMS` of one session without a reason (spec: the safety net), and between the first two METADATA of
+/// a trace that has no streams, to learn that it is gone.
 pub(super) const SAFETY_NET: Duration = Duration::from_secs(1);
+/// The longest time between two of the latter.
+pub(super) const CHECK: Duration = Duration::from_secs(30);
 /// Longest time between two attempts to attach.
 pub(super) const ATTACH_RETRY: Duration = Duration::from_secs(30);
 /// Streams remembered by [`super::Seen`] after their connection is gone: 80 bytes each.

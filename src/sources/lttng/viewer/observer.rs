@@ -238,7 +238,7 @@ pub trait Observer {
         let _ = trace;
     }
 
-    /// A trace's metadata cannot be read any more: its process or session is gone.
+    /// A trace's metadata is not read any more: its process or session is gone, or it has had no stream for 5 s since its last.
     fn trace_gone(&mut self, trace: TraceKey) {
         let _ = trace;
     }

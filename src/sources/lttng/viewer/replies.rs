@@ -203,7 +203,7 @@ impl Viewer {
             self.metadata.insert(stream, key);
             self.ask_metadata(now, key);
         } else {
-            trace.open += 1;
+            trace.count(true, now);
             session.open += 1;
             let live_timer = session.info.live_timer;
             self.streams.insert(stream, Stream::new(info, live_timer, now));
@@ -309,12 +309,9 @@ impl Viewer {
         observer.stream_ended(&stream.info, why);
         let key = stream.info.trace;
         if let Some(trace) = self.traces.get_mut(&key) {
-            trace.open = trace.open.saturating_sub(1);
-            if trace.open == 0 {
-                trace.checked = now;
-                if trace.waiting == Waiting::Gone {
-                    self.forget(key);
-                }
+            trace.count(false, now);
+            if trace.open == 0 && trace.waiting == Waiting::Gone {
+                self.forget(key);
             }
         }
         if let Some(session) = self.sessions.get_mut(&key.session) {
@@ -394,7 +391,7 @@ impl Viewer {
         }
         let Some(key) = self.metadata.get(&id).copied() else { return Ok(Step::Last(end)) };
         let Some(trace) = self.traces.get_mut(&key) else { return Ok(Step::Last(end)) };
-        if status == 3 {
+        if status == 3 || (bytes.is_empty() && trace.is_past(now)) {
             trace.waiting = Waiting::Gone;
             let open = trace.open;
             observer.trace_gone(key);

@@ -103,8 +103,10 @@ pub(super) struct Trace {
     pub(super) since: Duration,
     /// Open streams of packets.
     pub(super) open: usize,
-    /// When it was last asked for without a reason.
-    pub(super) checked: Duration,
+    /// When the last of them ended.
+    pub(super) ended: Option<Duration>,
+    /// When to ask without a reason, as long as there are none, to learn that it is gone.
+    check: Duration,
     /// Bytes since its beginning.
     pub(super) total: u64,
     pub(super) need: Need,
@@ -126,7 +128,8 @@ impl Trace {
             again: false,
             since: now,
             open: 0,
-            checked: now,
+            ended: None,
+            check: now + limits::SAFETY_NET,
             total: 0,
             need: Need::More,
             head: Vec::new(),
@@ -142,7 +145,7 @@ impl Trace {
     pub(super) fn due(&self) -> Option<Duration> {
         match self.waiting {
             Waiting::Retry(at) => Some(at),
-            Waiting::Ready if self.open == 0 && self.stream.is_some() => Some(self.checked + limits::SAFETY_NET),
+            Waiting::Ready if self.open == 0 && self.stream.is_some() => Some(self.check),
             Waiting::Ready | Waiting::Asked | Waiting::Gone => None,
         }
     }
@@ -155,22 +158,40 @@ impl Trace {
                 return None;
             }
             Waiting::Gone => return None,
-            Waiting::Ready => self.since = now,
+            Waiting::Ready => {
+                self.since = now;
+                if self.open > 0 {
+                    self.pause = Duration::ZERO;
+                }
+            }
             Waiting::Retry(_) => {}
         }
         if self.stream.is_some() {
             self.waiting = Waiting::Asked;
             self.again = false;
-            self.checked = now;
         }
         self.stream
+    }
+
+    /// A stream of packets is open, or has ended.
+    pub(super) fn count(&mut self, open: bool, now: Duration) {
+        self.open = if open { self.open + 1 } else { self.open.saturating_sub(1) };
+        self.ended = (self.open == 0).then_some(now);
+        self.pause = Duration::ZERO;
+        self.check = now + limits::SAFETY_NET;
+    }
+
+    /// Its process has ended, as it seems: relay daemons say that it is gone only when the session is.
+    pub(super) fn is_past(&self, now: Duration) -> bool {
+        self.ended.is_some_and(|ended| now >= ended + limits::METADATA_TIME)
     }
 
     /// There is no more metadata now. Returns whether waiting was in vain for too long.
     pub(super) fn settle(&mut self, now: Duration) -> bool {
         if self.total > 0 && self.need == Need::Nothing {
             self.waiting = Waiting::Ready;
-            self.pause = Duration::ZERO;
+            self.pause = (self.pause * 2).clamp(limits::SAFETY_NET, limits::CHECK);
+            self.check = now + self.pause;
             return false;
         }
         if now >= self.since + limits::METADATA_TIME {
