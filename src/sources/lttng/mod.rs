@@ -1,0 +1,38 @@
+//! LTTng: a viewer of live traces (specs/lttng-live-and-ctf.md; the protocol is that of lttng-tools 2.4 to 2.16,
+//! `src/bin/lttng-relayd/lttng-viewer-abi.h`).
+//!
+//! A relay daemon (`lttng-relayd`, TCP 5344) collects what tracers on this and other hosts send, and serves it to viewers. We
+//! are a viewer: we dial it, and it speaks only when asked. All integers are big endian and nothing is padded. A request is
+//! a header of 16 bytes (length of the body u64, command u32, version u32 = 0) and a body; a reply has no header at all, so
+//! only who remembers the requests can read the replies.
+//!
+//! | command | request body | reply |
+//! |---|---|---|
+//! | 1 CONNECT | viewer session u64, major u32, minor u32, type u32 | the same |
+//! | 2 `LIST_SESSIONS` | | count u32, sessions |
+//! | 3 `ATTACH_SESSION` | session u64, offset u64, seek u32 | status u32, count u32, streams |
+//! | 4 `GET_NEXT_INDEX` | stream u64 | seven u64 ([`viewer::Index`]), status u32, flags u32 |
+//! | 5 `GET_PACKET` | stream u64, offset u64, length u32 | status u32, length u32, flags u32, bytes if status is 1 |
+//! | 6 `GET_METADATA` | stream u64 | length u64, status u32, bytes |
+//! | 7 `GET_NEW_STREAMS` | session u64 | status u32, count u32, streams |
+//! | 8 `CREATE_SESSION` | | status u32 |
+//! | 9 `DETACH_SESSION` (2.8 on) | session u64 | status u32 |
+//!
+//! | element | layout |
+//! |---|---|
+//! | session, minor ≤ 14 | id u64, live timer u32 (µs), clients u32, streams u32, host name 64 bytes, name 255 bytes |
+//! | session, minor ≥ 15 | id u64, live timer u32, clients u32, streams u32, two lengths u32, format u32, host name, name |
+//! | stream | id u64, CTF trace u64, is metadata u32, path 4096 bytes, channel 255 bytes |
+//!
+//! | status of | 1 | 2 | 3 | 4 | 5 | 6 |
+//! |---|---|---|---|---|---|---|
+//! | ATTACH | ok | attached by another viewer | unknown | not live | bad seek | no CREATE before |
+//! | INDEX | ok | retry | hung up | error | inactive: a beacon | end of file |
+//! | PACKET | ok | retry | error | end of file | | |
+//! | METADATA | ok | nothing new | error | | | |
+//! | `NEW_STREAMS` | ok | none | error | session over | | |
+//!
+//! Flags: 1 = new metadata, to be read before the packet is decoded; 2 = new streams. Any other command than these nine makes
+//! relay daemons close the connection, and one was seen to die of it: [`viewer`] has no means to send one.
+
+pub mod viewer;

@@ -1,0 +1,265 @@
+//! What a relay daemon tells: the contract between the viewer and what makes metrics and events of traces. Nothing here knows
+//! CTF.
+
+use super::settings::Seek;
+use super::wire::Index;
+use std::time::Duration;
+
+/// The relay daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relayd {
+    /// Its minor version. It is its release's up to 14 (2.13 says 13); 2.15 and all later ones say 15.
+    pub minor: u32,
+    /// What is spoken: the lower of its and ours. Below 15, sessions in CTF 2 are not even listed.
+    pub effective: u32,
+}
+
+/// Encoding of a session's traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceFormat {
+    /// CTF 1.8; also said when the relay daemon cannot tell, because then there is no other.
+    Ctf1,
+    /// CTF 2.
+    Ctf2,
+    /// A number that came later.
+    Other(u32),
+}
+
+/// A session as it is listed. Host and name are what users know; the kernel, 64-bit and 32-bit applications of one session of
+/// theirs are sessions of their own here, with the same host and name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionInfo {
+    /// Its number in this relay daemon. A restarted one begins at 1 again.
+    pub id: u64,
+    /// Host that is traced.
+    pub host: String,
+    /// Name of the session.
+    pub name: String,
+    /// How often buffers are flushed, or beacons sent; 0: not live, cannot be attached.
+    pub live_timer: Duration,
+    /// Viewers attached.
+    pub clients: u32,
+    /// Streams, metadata included.
+    pub streams: u32,
+    /// Encoding.
+    pub format: TraceFormat,
+}
+
+/// A session was attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attached<'a> {
+    /// Which.
+    pub session: &'a SessionInfo,
+    /// Where reading begins. With [`Seek::Last`] the `events_discarded` of a stream's first packet is history, not loss. It
+    /// does not hold for streams that open later: those are read from their beginning.
+    pub seek: Seek,
+    /// Streams that follow.
+    pub streams: u32,
+}
+
+/// Why a session that fits is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refused {
+    /// Another viewer has it; the protocol allows one.
+    Busy,
+    /// It is gone, or is in a format that older minors do not show.
+    Unknown,
+    /// It was not created with `--live`.
+    NotLive,
+    /// The relay daemon does not know the seek.
+    BadSeek,
+    /// [`super::Settings::sessions`] is reached.
+    Limit,
+}
+
+/// One trace: all streams that share metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TraceKey {
+    /// Session, as [`SessionInfo::id`].
+    pub session: u64,
+    /// `ctf_trace_id`.
+    pub trace: u64,
+}
+
+/// A stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamInfo {
+    /// Its number in this relay daemon, the same after a reconnect to the same one.
+    pub id: u64,
+    /// Its trace.
+    pub trace: TraceKey,
+    /// It carries the trace's metadata and no packets.
+    pub metadata: bool,
+    /// `ust/uid/0/64-bit`, `ust/pid/NAME-PID-YYYYMMDD-HHMMSS`, `kernel`.
+    pub path: String,
+    /// `NAME_CPU`, or `metadata`.
+    pub channel: String,
+}
+
+/// What the reader of metadata says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// All bytes so far make sense: packets may come.
+    Nothing,
+    /// The bytes end inside a declaration: packets are held back until more have come, 5 s at most.
+    More,
+}
+
+/// A packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Its stream.
+    pub stream: &'a StreamInfo,
+    /// What the index says of it.
+    pub index: &'a Index,
+    /// Its content, without the padding: `content_size` / 8 bytes, rounded up.
+    pub bytes: &'a [u8],
+}
+
+/// Nothing happened in a stream up to a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beacon<'a> {
+    /// The stream.
+    pub stream: &'a StreamInfo,
+    /// Cycles of the trace's clock.
+    pub timestamp_end: u64,
+    /// Stream class.
+    pub class: u64,
+}
+
+/// Why a packet is passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Skipped {
+    /// It was told before: a replay after a reconnect.
+    Replayed,
+    /// Larger than [`super::Settings::packet`].
+    TooLarge,
+    /// Its index cannot be true: no content, or more content than packet.
+    BadIndex,
+    /// The relay daemon would not read it, or read less than was asked: its file was cleared or rotated away.
+    Unreadable,
+}
+
+/// Why a stream is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ended {
+    /// The orderly end.
+    HungUp,
+    /// The relay daemon does not know it any more, or cannot read it.
+    Error,
+}
+
+/// Why a session is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Over {
+    /// It was destroyed and everything is read.
+    Closed,
+    /// The relay daemon says that we are not attached (any more). It is attached again if it is still listed.
+    Lost,
+    /// The connection is gone.
+    Disconnected,
+}
+
+/// A breach of the protocol that costs nothing but what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Complaint {
+    /// A stream was announced again, or with a number that another one has. The first one stands.
+    StreamRepeated,
+    /// [`super::Settings::streams`] is reached; the stream is not read.
+    TooManyStreams,
+    /// More sessions fit than are remembered.
+    TooManySessions,
+    /// A trace's metadata did not come in time, or was never whole. Its packets come nevertheless.
+    MetadataMissing,
+}
+
+/// Takes what a relay daemon tells, in the order of the connection. All methods but one do nothing unless they are written.
+///
+/// * [`connected`](Self::connected) comes first and once. Listings come about once a second:
+///   [`session_listed`](Self::session_listed) for each session, then [`listing_done`](Self::listing_done).
+/// * A session is [`attached`](Self::attached), its streams are [`opened`](Self::stream_opened), more of them at any time, and
+///   it ends with [`session_over`](Self::session_over), which ends all its streams and traces that have not ended, without a
+///   word for each. Sessions still attached when the viewer is closed are over then ([`Over::Disconnected`]). What is destroyed
+///   and created again under the same name has another number.
+/// * Metadata comes before the packets that need it. Everything about a trace begins anew with the next attach: metadata is
+///   sent in full again.
+/// * Packets of one stream come in order, each once as long as [`super::Seen`] is handed on; those of different streams are
+///   in no order. Bytes are borrowed: copy what is to stay. They are whatever was sent.
+/// * Loss is the difference of `events_discarded` of two packets of a stream. `lttng clear` makes offsets begin anew and
+///   packets disappear; nothing else tells of it.
+pub trait Observer {
+    /// The relay daemon has answered.
+    fn connected(&mut self, relayd: Relayd) {
+        let _ = relayd;
+    }
+
+    /// There is a session. `wanted`: it fits a pattern.
+    fn session_listed(&mut self, session: &SessionInfo, wanted: bool) {
+        let _ = (session, wanted);
+    }
+
+    /// That were all sessions. One that is attached and not listed is being destroyed; there may be more to read.
+    fn listing_done(&mut self, sessions: u32) {
+        let _ = sessions;
+    }
+
+    /// A session is being read.
+    fn attached(&mut self, attached: Attached<'_>) {
+        let _ = attached;
+    }
+
+    /// A session that fits is not read. Told when the reason changes, and each time that the relay daemon refuses; tried again
+    /// with back-off.
+    fn refused(&mut self, session: &SessionInfo, why: Refused) {
+        let _ = (session, why);
+    }
+
+    /// A session is over, with all its streams and traces.
+    fn session_over(&mut self, session: &SessionInfo, why: Over) {
+        let _ = (session, why);
+    }
+
+    /// A stream exists. The metadata stream of a trace can be told after data streams of it, but its bytes come first.
+    fn stream_opened(&mut self, stream: &StreamInfo) {
+        let _ = stream;
+    }
+
+    /// Nothing more comes of a stream of packets. The trace stays until it is [`gone`](Self::trace_gone).
+    fn stream_ended(&mut self, stream: &StreamInfo, why: Ended) {
+        let _ = (stream, why);
+    }
+
+    /// More metadata of a trace, never empty; a continuation of what came since the attach or the last
+    /// [`metadata_restart`](Self::metadata_restart).
+    fn metadata(&mut self, trace: TraceKey, bytes: &[u8]) -> Need;
+
+    /// The metadata that follows is not a continuation: it is all sent again (`lttng metadata regenerate`).
+    fn metadata_restart(&mut self, trace: TraceKey) {
+        let _ = trace;
+    }
+
+    /// A trace's metadata is not read any more: its process or session is gone, or it has had no stream for 5 s since its last.
+    fn trace_gone(&mut self, trace: TraceKey) {
+        let _ = trace;
+    }
+
+    /// A packet.
+    fn packet(&mut self, packet: Packet<'_>) {
+        let _ = packet;
+    }
+
+    /// A packet that is not given, and why. Its index counts nevertheless: `events_discarded` may have grown.
+    fn skipped(&mut self, stream: &StreamInfo, index: &Index, why: Skipped) {
+        let _ = (stream, index, why);
+    }
+
+    /// A stream was idle. Told once for each new time.
+    fn beacon(&mut self, beacon: Beacon<'_>) {
+        let _ = beacon;
+    }
+
+    /// The relay daemon did what it should not.
+    fn complaint(&mut self, complaint: Complaint) {
+        let _ = complaint;
+    }
+}

@@ -1,0 +1,121 @@
+//! When to ask about a stream again that has nothing.
+//!
+//! News come with the session's live timer: once each period every stream has a packet, or else a beacon. So once the phase
+//! is known there is no need to ask in between, and much sense in asking often just when it is due:
+//!
+//! ```text
+//!   news            nothing         nothing  news            nothing…
+//!    │◀─────────── period ─────────────┼──────│
+//!    │               (rare polls)   step step step  (the phase is never off by more than a step)
+//! ```
+//!
+//! A stream whose packets come off schedule has full sub-buffers: it is asked more often, to take them while they come.
+
+use std::time::Duration;
+
+/// Time between two questions to a stream with full sub-buffers.
+const BUSY: Duration = Duration::from_millis(20);
+/// Longest time between two questions to any other, while its news are not overdue.
+const QUIET: Duration = Duration::from_millis(200);
+/// Longest time between two questions to one whose news are overdue: tracing may be stopped.
+const LATE: Duration = Duration::from_millis(100);
+/// Live timers beyond this say nothing about when to ask.
+const LONGEST: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Debug)]
+pub(super) struct Pace {
+    period: Duration,
+    /// When the last news were seen.
+    news: Option<Duration>,
+    /// Packets came off schedule lately.
+    busy: u8,
+    /// The next question is the first since the news are due, and asked how long apart.
+    first: Option<Duration>,
+}
+
+impl Pace {
+    pub(super) fn new(live_timer: Duration) -> Self {
+        Self { period: live_timer.clamp(Duration::from_millis(1), LONGEST), news: None, busy: 0, first: None }
+    }
+
+    /// A packet or a new beacon was seen.
+    pub(super) fn news(&mut self, now: Duration, packet: bool) {
+        let early = self.news.is_some_and(|last| now.saturating_sub(last) < self.period.mul_f64(0.75));
+        self.busy = if packet && early { 4 } else { self.busy.saturating_sub(1) };
+        // Seen at the first question, they may have waited: begin earlier next time, until a question finds nothing.
+        self.news = Some(now.saturating_sub(self.first.take().unwrap_or_default()));
+    }
+
+    /// There was nothing: when to ask next. `step` is the time between two questions when news are due.
+    pub(super) fn next(&mut self, now: Duration, step: Duration) -> Duration {
+        // Without news ever, the phase is unknown: a period's worth of questions finds it.
+        let last = *self.news.get_or_insert(now.saturating_sub(self.period));
+        let due = last + self.period;
+        let overdue = now.saturating_sub(due);
+        self.first = None;
+        if now + step < due {
+            let pause = now + step.max(if self.busy > 0 { BUSY } else { QUIET });
+            self.first = (due - step <= pause).then_some(step);
+            pause.min(due - step)
+        } else if overdue < self.period * 2 {
+            now + step
+        } else {
+            now + step.max(LATE.min(overdue / 4))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: Duration = Duration::from_millis(5);
+
+    /// Polls a stream that has news at `actual` times; returns delays between news and their being seen, and the polls.
+    fn follow(timer: u64, actual: impl Iterator<Item = u64>) -> (Vec<u64>, u32) {
+        let (mut pace, mut now, mut polls) = (Pace::new(Duration::from_micros(timer)), Duration::from_secs(1), 0);
+        let mut delays = Vec::new();
+        for news in actual.map(Duration::from_micros) {
+            while now < news {
+                polls += 1;
+                let next = pace.next(now, STEP);
+                assert!(next > now, "a spin at {now:?}");
+                now = next;
+            }
+            delays.push(u64::try_from((now - news).as_micros()).unwrap());
+            pace.news(now, false);
+        }
+        (delays, polls)
+    }
+
+    #[test]
+    fn idle_streams_are_followed_closely_and_cheaply() {
+        for timer in [100_000, 200_000, 1_000_000] {
+            // Timers of the consumer are late by up to 2 ms, never early.
+            let (delays, polls) = follow(timer, (1..500).map(|i| 1_003_000 + i * timer + (i * 7919) % 2000));
+            assert!(delays[5..].iter().all(|d| *d <= 7000), "timer {timer}: {:?}", delays[5..].iter().max());
+            assert!(u64::from(polls) <= 500 * (4 + timer / 200_000), "timer {timer}: {polls} polls");
+        }
+    }
+
+    #[test]
+    fn without_news_it_backs_off() {
+        let (mut pace, mut now) = (Pace::new(Duration::from_millis(100)), Duration::from_secs(5));
+        let mut polls = 0;
+        while now < Duration::from_secs(65) {
+            now = pace.next(now, STEP);
+            polls += 1;
+        }
+        assert!((600..800).contains(&polls), "{polls}");
+    }
+
+    #[test]
+    fn full_buffers_are_asked_for_more_often() {
+        let mut pace = Pace::new(Duration::from_secs(1));
+        let now = Duration::from_secs(9);
+        pace.news(now, true);
+        assert_eq!(pace.next(now, STEP), now + QUIET);
+        pace.news(now + Duration::from_millis(30), true);
+        assert_eq!(pace.next(now + Duration::from_millis(30), STEP), now + Duration::from_millis(30) + BUSY);
+    }
+}

@@ -1,0 +1,245 @@
+//! What was read before the connection broke: after the next attach everything is sent again from the beginning, and nothing
+//! may be told twice.
+//!
+//! What identifies a packet? Numbers of sessions and streams are the same after a reconnect, but a restarted relay daemon gives
+//! them anew, and offsets begin again after `lttng clear`. So a stream is known by the first bytes of its trace's metadata,
+//! which have the trace's random UUID in every encoding, and by its number and name; and a packet within it by its time: in a
+//! stream, time never goes back. One mark for each stream is enough.
+
+use super::limits;
+use super::observer::{SessionInfo, StreamInfo};
+use super::wire::Index;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Which stream of which trace, whatever connection it is read by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct StreamKey {
+    /// Hash of the first bytes of the metadata.
+    identity: u64,
+    stream: u64,
+    /// Hash of path and channel.
+    name: u64,
+}
+
+impl StreamKey {
+    pub(super) fn new(identity: u64, stream: &StreamInfo) -> Self {
+        Self { identity, stream: stream.id, name: hash((&stream.path, &stream.channel)) }
+    }
+}
+
+/// A number for a value, the same in the whole process.
+pub(super) fn hash(value: impl Hash) -> u64 {
+    use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
+}
+
+/// The last thing told of a stream: end, begin and offset of a packet, or the time of a beacon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark {
+    end: u64,
+    begin: u64,
+    /// `None`: a beacon.
+    offset: Option<u64>,
+}
+
+impl Mark {
+    const fn is_before(self, index: &Index) -> bool {
+        if self.end != index.timestamp_end {
+            return self.end < index.timestamp_end;
+        }
+        if self.begin != index.timestamp_begin {
+            return self.begin < index.timestamp_begin;
+        }
+        // An empty packet can have the times of its neighbour.
+        matches!(self.offset, Some(offset) if offset != index.offset)
+    }
+}
+
+/// Memory of what was told, bounded: the least recently used of 16384 streams and 4096 sessions give way. It belongs to one
+/// relay daemon: hand it from one [`super::Viewer`] of it to the next. It may be handed on over a restart of the relay daemon.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    marks: Recent<StreamKey, Mark>,
+    /// Sessions that were listed, and whether they were attached.
+    sessions: Recent<(u64, u64), bool>,
+    /// There was a listing.
+    listed: bool,
+}
+
+impl Seen {
+    /// Nothing seen yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Streams remembered.
+    #[must_use]
+    pub fn streams(&self) -> usize {
+        self.marks.entries.len()
+    }
+
+    /// Whether a packet was not told yet.
+    pub(super) fn is_new(&self, stream: &StreamKey, index: &Index) -> bool {
+        self.marks.get(stream).is_none_or(|mark| mark.is_before(index))
+    }
+
+    /// A packet is told, or passed over for good.
+    pub(super) fn packet(&mut self, stream: StreamKey, index: &Index) {
+        let mark = Mark { end: index.timestamp_end, begin: index.timestamp_begin, offset: Some(index.offset) };
+        self.marks.put(stream, mark, limits::SEEN_STREAMS);
+    }
+
+    /// There was nothing before this time, which can be earlier than the last packet's end.
+    pub(super) fn beacon(&mut self, stream: StreamKey, time: u64) {
+        if self.marks.get(&stream).is_none_or(|mark| mark.end < time) {
+            self.marks.put(stream, Mark { end: time, begin: time, offset: None }, limits::SEEN_STREAMS);
+        }
+    }
+
+    /// A session is listed. Returns whether it must be read from its beginning, whatever the configured seek: because it was
+    /// read before, or because it came after our first listing.
+    pub(super) fn session(&mut self, session: &SessionInfo) -> bool {
+        let key = session_key(session);
+        match self.sessions.get(&key) {
+            Some(attached) => *attached,
+            None => {
+                self.sessions.put(key, self.listed, limits::SEEN_SESSIONS);
+                self.listed
+            }
+        }
+    }
+
+    /// A session is attached.
+    pub(super) fn attached(&mut self, session: &SessionInfo) {
+        self.sessions.put(session_key(session), true, limits::SEEN_SESSIONS);
+    }
+
+    /// A listing is complete.
+    pub(super) const fn listing_done(&mut self) {
+        self.listed = true;
+    }
+}
+
+fn session_key(session: &SessionInfo) -> (u64, u64) {
+    (session.id, hash((&session.host, &session.name)))
+}
+
+/// A map that forgets what was longest not written when it is full.
+#[derive(Clone, Debug)]
+struct Recent<K, V> {
+    entries: HashMap<K, (u64, V)>,
+    clock: u64,
+}
+
+impl<K, V> Default for Recent<K, V> {
+    fn default() -> Self {
+        Self { entries: HashMap::new(), clock: 0 }
+    }
+}
+
+impl<K: Hash + Eq + Clone, V> Recent<K, V> {
+    fn get(&self, key: &K) -> Option<&V> {
+        self.entries.get(key).map(|(_, value)| value)
+    }
+
+    fn put(&mut self, key: K, value: V, max: usize) {
+        self.clock += 1;
+        let clock = self.clock;
+        if let Some(entry) = self.entries.get_mut(&key) {
+            *entry = (clock, value);
+            return;
+        }
+        if self.entries.len() >= max {
+            self.forget(max / 4);
+        }
+        self.entries.insert(key, (clock, value));
+    }
+
+    /// Forgets the oldest, many at once so that the search is rare.
+    fn forget(&mut self, many: usize) {
+        let mut clocks: Vec<u64> = self.entries.values().map(|(clock, _)| *clock).collect();
+        clocks.sort_unstable();
+        let oldest = clocks.get(many).copied().unwrap_or_default();
+        self.entries.retain(|_, (clock, _)| *clock >= oldest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::observer::{TraceFormat, TraceKey};
+    use super::*;
+    use std::time::Duration;
+
+    fn key(identity: u64, id: u64) -> StreamKey {
+        let trace = TraceKey { session: 1, trace: 1 };
+        StreamKey::new(identity, &StreamInfo { id, trace, metadata: false, path: "p".into(), channel: "c".into() })
+    }
+
+    const fn index(begin: u64, end: u64, offset: u64) -> Index {
+        Index {
+            offset,
+            packet_size: 4096,
+            content_size: 4096,
+            timestamp_begin: begin,
+            timestamp_end: end,
+            events_discarded: 0,
+            stream_class: 0,
+        }
+    }
+
+    #[test]
+    fn a_replay_is_known_and_what_follows_is_new() {
+        let mut seen = Seen::new();
+        // The fourth comes after a clear; the fifth is empty and has the time of its neighbour's end.
+        let packets =
+            [index(10, 20, 0), index(20, 30, 8), index(30, 40, 16), index(55, 60, 0), index(60, 60, 8), index(60, 60, 16)];
+        for (i, packet) in packets.iter().enumerate() {
+            assert!(packets[i..].iter().all(|p| seen.is_new(&key(1, 1), p)));
+            seen.packet(key(1, 1), packet);
+            assert!(packets[..i].iter().chain([packet]).all(|p| !seen.is_new(&key(1, 1), p)) || i >= 4);
+        }
+        assert!(seen.is_new(&key(1, 2), &packets[0]) && seen.is_new(&key(2, 1), &packets[0]));
+    }
+
+    #[test]
+    fn a_beacon_marks_time_and_never_goes_back() {
+        let mut seen = Seen::new();
+        seen.beacon(key(1, 1), 50);
+        assert!(!seen.is_new(&key(1, 1), &index(10, 40, 0)) && seen.is_new(&key(1, 1), &index(49, 51, 0)));
+        seen.packet(key(1, 1), &index(49, 70, 0));
+        seen.beacon(key(1, 1), 60);
+        assert!(!seen.is_new(&key(1, 1), &index(60, 65, 8)));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_oldest_gives_way() {
+        let mut seen = Seen::new();
+        for stream in 0..100_000 {
+            seen.packet(key(1, stream), &index(1, 2, 0));
+            seen.packet(key(9, 9), &index(1, stream + 2, 0));
+            assert!(seen.streams() <= limits::SEEN_STREAMS);
+        }
+        assert!(!seen.is_new(&key(1, 99_999), &index(1, 2, 0)) && seen.is_new(&key(1, 0), &index(1, 2, 0)));
+        assert!(!seen.is_new(&key(9, 9), &index(1, 2, 0)));
+    }
+
+    #[test]
+    fn sessions_that_come_later_or_were_attached_are_read_from_the_beginning() {
+        let session = |id| SessionInfo {
+            id,
+            host: "h".into(),
+            name: "s".into(),
+            live_timer: Duration::from_secs(1),
+            clients: 0,
+            streams: 0,
+            format: TraceFormat::Ctf1,
+        };
+        let mut seen = Seen::new();
+        assert!(!seen.session(&session(1)) && !seen.session(&session(2)));
+        seen.attached(&session(1));
+        seen.listing_done();
+        assert!(seen.session(&session(1)) && !seen.session(&session(2)) && seen.session(&session(3)));
+    }
+}

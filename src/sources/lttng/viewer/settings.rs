@@ -1,0 +1,104 @@
+//! How to view.
+
+use super::limits;
+use crate::read::glob;
+use std::time::Duration;
+
+/// Which sessions: `host/session`, each with `*` for any text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    host: String,
+    session: String,
+}
+
+impl Pattern {
+    /// Longest pattern in bytes: names have 64 and 255 at most.
+    const LENGTH: usize = 1024;
+
+    /// `host/session`; without a slash, that session of any host. Names of sessions cannot have a slash.
+    ///
+    /// `None` if a side is empty or the whole is longer than 1024 bytes.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (host, session) = text.split_once('/').unwrap_or(("*", text));
+        let sound = !host.is_empty() && !session.is_empty() && !session.contains('/') && text.len() <= Self::LENGTH;
+        sound.then(|| Self { host: host.to_owned(), session: session.to_owned() })
+    }
+
+    /// Whether a session of this name on this host fits.
+    #[must_use]
+    pub fn fits(&self, host: &str, session: &str) -> bool {
+        glob(self.host.as_bytes(), host.as_bytes()) && glob(self.session.as_bytes(), session.as_bytes())
+    }
+}
+
+/// Where reading of a session begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Seek {
+    /// With all that the relay daemon still has.
+    #[default]
+    Beginning,
+    /// With the first packets that are complete after the attach. Holds only for sessions that were there when we first came:
+    /// what appears later is read from its beginning, and so is what we read before ([`super::Seen`] passes over the known).
+    Last,
+}
+
+/// How to view one relay daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Which sessions; a session that fits any of them is attached.
+    pub patterns: Vec<Pattern>,
+    /// Where reading begins.
+    pub seek: Seek,
+    /// Time between two questions about a stream whose news are due; raised to 0.25 ms for each stream that is open.
+    pub poll: Duration,
+    /// Time between two listings: how soon a new session is found.
+    pub list: Duration,
+    /// Time without a byte from the relay daemon while it owes one, after which the connection is given up.
+    pub reply_time: Duration,
+    /// Most sessions attached at once.
+    pub sessions: usize,
+    /// Most streams open at once.
+    pub streams: usize,
+    /// Most bytes of a packet's content; larger ones are passed over.
+    pub packet: usize,
+    /// The minor version to announce, 4 to [`super::MINOR`]. Only tests say less.
+    pub minor: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            patterns: Vec::new(),
+            seek: Seek::default(),
+            poll: Duration::from_millis(5),
+            list: Duration::from_secs(1),
+            reply_time: limits::REPLY_TIME,
+            sessions: limits::SESSIONS,
+            streams: limits::STREAMS,
+            packet: limits::PACKET,
+            minor: super::MINOR,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, host, session, fits) in [
+            ("*/*", "vm", "s1", true),
+            ("web*/app-*", "web7", "app-live", true),
+            ("web*/app-*", "db1", "app-live", false),
+            ("vm/s1", "vm", "s10", false),
+            ("s1", "anything", "s1", true),
+        ] {
+            assert_eq!(Pattern::parse(pattern).unwrap().fits(host, session), fits, "{pattern} {host} {session}");
+        }
+        for wrong in ["", "/", "a/", "/b", "a/b/c", &"x".repeat(1025)] {
+            assert_eq!(Pattern::parse(wrong), None, "{wrong}");
+        }
+    }
+}

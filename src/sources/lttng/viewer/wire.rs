@@ -1,0 +1,315 @@
+//! Requests to bytes, bytes to replies. The table is in [`super::super`]; nothing here has a state.
+
+use super::limits;
+use super::observer::{SessionInfo, TraceFormat};
+use super::settings::Seek;
+use crate::read::{Cursor, Order};
+use crate::sources::SessionError;
+use bytes::{BufMut, BytesMut};
+use std::time::Duration;
+
+/// The highest minor version of the protocol; relay daemons have said it since 2.15.
+pub const MINOR: u32 = 15;
+const MAJOR: u32 = 2;
+/// From this minor on names have lengths, and sessions in CTF 2 exist for us.
+const FORMATS: u32 = 15;
+/// From this minor on DETACH exists.
+pub(super) const DETACH: u32 = 8;
+
+/// All that is ever asked. The order of the variants is that of their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    Connect { minor: u32 },
+    ListSessions,
+    AttachSession { session: u64, seek: Seek },
+    GetNextIndex { stream: u64 },
+    GetPacket { stream: u64, offset: u64, length: u32 },
+    GetMetadata { stream: u64 },
+    GetNewStreams { session: u64 },
+    CreateSession,
+    DetachSession { session: u64 },
+}
+
+impl Request {
+    const fn command(self) -> (u32, u64) {
+        match self {
+            Self::Connect { .. } => (1, 20),
+            Self::ListSessions => (2, 0),
+            Self::AttachSession { .. } => (3, 20),
+            Self::GetNextIndex { .. } => (4, 8),
+            Self::GetPacket { .. } => (5, 20),
+            Self::GetMetadata { .. } => (6, 8),
+            Self::GetNewStreams { .. } => (7, 8),
+            Self::CreateSession => (8, 0),
+            Self::DetachSession { .. } => (9, 8),
+        }
+    }
+
+    /// Appends the request.
+    pub(super) fn encode(self, out: &mut BytesMut) {
+        let (command, size) = self.command();
+        out.put_u64(size);
+        out.put_u32(command);
+        out.put_u32(0);
+        match self {
+            Self::Connect { minor } => {
+                out.put_u64(0);
+                out.put_u32(MAJOR);
+                out.put_u32(minor);
+                // A connection for commands; the other kind was never implemented.
+                out.put_u32(1);
+            }
+            Self::AttachSession { session, seek } => {
+                out.put_u64(session);
+                out.put_u64(0);
+                out.put_u32(match seek {
+                    Seek::Beginning => 1,
+                    Seek::Last => 2,
+                });
+            }
+            Self::GetPacket { stream, offset, length } => {
+                out.put_u64(stream);
+                out.put_u64(offset);
+                out.put_u32(length);
+            }
+            Self::GetNextIndex { stream: id }
+            | Self::GetMetadata { stream: id }
+            | Self::GetNewStreams { session: id }
+            | Self::DetachSession { session: id } => out.put_u64(id),
+            Self::ListSessions | Self::CreateSession => {}
+        }
+    }
+}
+
+/// What the index says of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Index {
+    /// Bytes before it in its file. Begins at 0 again after `lttng clear` and in each new file.
+    pub offset: u64,
+    /// Bits, padding included.
+    pub packet_size: u64,
+    /// Bits that have a meaning.
+    pub content_size: u64,
+    /// Cycles of the trace's clock.
+    pub timestamp_begin: u64,
+    /// Cycles of the trace's clock.
+    pub timestamp_end: u64,
+    /// Events that the tracer has dropped in this stream since its beginning.
+    pub events_discarded: u64,
+    /// Stream class.
+    pub stream_class: u64,
+}
+
+/// Status of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IndexStatus {
+    Ok,
+    Retry,
+    HungUp,
+    Error,
+    Inactive,
+}
+
+/// Status of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PacketStatus {
+    Ok,
+    Retry,
+    Error,
+}
+
+/// Flags of index and packet replies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Flags(u32);
+
+impl Flags {
+    pub(super) const fn new_metadata(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    pub(super) const fn new_streams(self) -> bool {
+        self.0 & 2 != 0
+    }
+}
+
+/// What was wrong with a reply. The offset is added by the caller.
+pub(super) type Wrong = SessionError;
+
+pub(super) fn malformed(what: impl Into<String>) -> Wrong {
+    SessionError::Malformed { offset: 0, what: what.into() }
+}
+
+/// The fixed part of a reply, or how many bytes it has.
+type Fixed<T> = Result<T, usize>;
+
+const fn cursor(bytes: &[u8]) -> Cursor<'_> {
+    Cursor::new(bytes, Order::Big)
+}
+
+macro_rules! fixed {
+    ($bytes:expr, $size:expr, |$c:ident| $read:expr) => {{
+        let mut $c = cursor($bytes);
+        // A closure, so that `?` says "short".
+        #[allow(clippy::redundant_closure_call)]
+        let read = (|| $read)();
+        read.ok_or($size)
+    }};
+}
+
+/// Reply to CONNECT: major, minor.
+pub(super) fn connect(bytes: &[u8]) -> Fixed<(u32, u32)> {
+    fixed!(bytes, CONNECT, |c| {
+        let _viewer = c.u64()?;
+        let version = (c.u32()?, c.u32()?);
+        c.u32()?;
+        Some(version)
+    })
+}
+pub(super) const CONNECT: usize = 20;
+
+/// The relay daemon's minor, if it speaks our major.
+pub(super) fn minor((major, minor): (u32, u32)) -> Result<u32, Wrong> {
+    if major == MAJOR { Ok(minor) } else { Err(SessionError::Unsupported(format!("relay daemon of protocol {major}.{minor}"))) }
+}
+
+/// One number: replies to CREATE and DETACH, the count of LIST.
+pub(super) fn word(bytes: &[u8]) -> Fixed<u32> {
+    fixed!(bytes, WORD, |c| c.u32())
+}
+pub(super) const WORD: usize = 4;
+
+/// Two numbers: status and count of ATTACH and `NEW_STREAMS`.
+pub(super) fn pair(bytes: &[u8]) -> Fixed<(u32, u32)> {
+    fixed!(bytes, PAIR, |c| Some((c.u32()?, c.u32()?)))
+}
+pub(super) const PAIR: usize = 8;
+
+/// Reply to `GET_NEXT_INDEX`: index, status, flags.
+pub(super) fn index(bytes: &[u8]) -> Fixed<(Index, u32, Flags)> {
+    fixed!(bytes, INDEX, |c| {
+        let index = Index {
+            offset: c.u64()?,
+            packet_size: c.u64()?,
+            content_size: c.u64()?,
+            timestamp_begin: c.u64()?,
+            timestamp_end: c.u64()?,
+            events_discarded: c.u64()?,
+            stream_class: c.u64()?,
+        };
+        Some((index, c.u32()?, Flags(c.u32()?)))
+    })
+}
+pub(super) const INDEX: usize = 64;
+
+pub(super) fn index_status(status: u32) -> Result<IndexStatus, Wrong> {
+    Ok(match status {
+        1 => IndexStatus::Ok,
+        2 => IndexStatus::Retry,
+        // 6, end of file, is defined and was never sent.
+        3 | 6 => IndexStatus::HungUp,
+        4 => IndexStatus::Error,
+        5 => IndexStatus::Inactive,
+        other => return Err(malformed(format!("status {other} of an index"))),
+    })
+}
+
+/// The fixed part of the reply to `GET_PACKET`: status, length, flags.
+pub(super) fn packet(bytes: &[u8]) -> Fixed<(u32, u32, Flags)> {
+    fixed!(bytes, PACKET, |c| Some((c.u32()?, c.u32()?, Flags(c.u32()?))))
+}
+pub(super) const PACKET: usize = 12;
+
+pub(super) fn packet_status(status: u32) -> Result<PacketStatus, Wrong> {
+    Ok(match status {
+        1 => PacketStatus::Ok,
+        2 => PacketStatus::Retry,
+        // 4, end of file: there is no such packet.
+        3 | 4 => PacketStatus::Error,
+        other => return Err(malformed(format!("status {other} of a packet"))),
+    })
+}
+
+/// The fixed part of the reply to `GET_METADATA`: length, status.
+pub(super) fn metadata(bytes: &[u8]) -> Fixed<(u64, u32)> {
+    fixed!(bytes, METADATA, |c| Some((c.u64()?, c.u32()?)))
+}
+pub(super) const METADATA: usize = 12;
+
+/// A session of a listing and its bytes, or the bytes needed to go on.
+pub(super) fn session(bytes: &[u8], minor: u32) -> Result<Fixed<(SessionInfo, usize)>, Wrong> {
+    if minor < FORMATS { Ok(session_fixed(bytes)) } else { session_counted(bytes) }
+}
+const SESSION_FIXED: usize = 339;
+const SESSION_COUNTED: usize = 32;
+
+fn session_fixed(bytes: &[u8]) -> Fixed<(SessionInfo, usize)> {
+    fixed!(bytes, SESSION_FIXED, |c| {
+        let (id, timer, clients, streams) = (c.u64()?, c.u32()?, c.u32()?, c.u32()?);
+        let (host, name) = (text(c.bytes(64)?), text(c.bytes(255)?));
+        let live_timer = Duration::from_micros(timer.into());
+        Some((SessionInfo { id, host, name, live_timer, clients, streams, format: TraceFormat::Ctf1 }, SESSION_FIXED))
+    })
+}
+
+fn session_counted(bytes: &[u8]) -> Result<Fixed<(SessionInfo, usize)>, Wrong> {
+    let lengths = fixed!(bytes, SESSION_COUNTED, |c| {
+        c.bytes(20)?;
+        Some((c.u32()?, c.u32()?))
+    });
+    let (host, name) = match lengths {
+        Ok((host, name)) => (within("session.host", host, limits::NAME)?, within("session.name", name, limits::NAME)?),
+        Err(need) => return Ok(Err(need)),
+    };
+    let size = SESSION_COUNTED + host + name;
+    Ok(fixed!(bytes, size, |c| {
+        let (id, timer, clients, streams) = (c.u64()?, c.u32()?, c.u32()?, c.u32()?);
+        c.bytes(8)?;
+        let format = match c.u32()? {
+            0 => TraceFormat::Ctf1,
+            1 => TraceFormat::Ctf2,
+            other => TraceFormat::Other(other),
+        };
+        let (host, name) = (text(c.bytes(host)?), text(c.bytes(name)?));
+        let live_timer = Duration::from_micros(timer.into());
+        Some((SessionInfo { id, host, name, live_timer, clients, streams, format }, size))
+    }))
+}
+
+/// A stream as it is announced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) id: u64,
+    pub(super) trace: u64,
+    pub(super) metadata: bool,
+    pub(super) path: String,
+    pub(super) channel: String,
+}
+
+pub(super) fn record(bytes: &[u8]) -> Fixed<Record> {
+    // Texts are made when all is there, not each time that a piece comes.
+    let whole = bytes.get(..RECORD).ok_or(RECORD)?;
+    fixed!(whole, RECORD, |c| {
+        let (id, trace, metadata) = (c.u64()?, c.u64()?, c.u32()? != 0);
+        Some(Record { id, trace, metadata, path: text(c.bytes(4096)?), channel: text(c.bytes(255)?) })
+    })
+}
+pub(super) const RECORD: usize = 4371;
+
+/// A number that the peer may not make larger than a limit.
+pub(super) fn within(limit: &'static str, got: u32, max: u32) -> Result<usize, Wrong> {
+    if got > max {
+        return Err(SessionError::Limit { limit, got: got.into(), max: max.into() });
+    }
+    // 32 bits fit: there is no 16-bit target.
+    Ok(usize::try_from(got).unwrap_or(usize::MAX))
+}
+
+/// Text up to the first NUL; what is not UTF-8 is replaced.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

@@ -1,0 +1,305 @@
+//! A relay daemon that breaks its protocol in every way: an error or nothing comes of it, never a panic, growth or a spin.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    missing_docs,
+    reason = "a test"
+)]
+
+mod lttng_kit;
+
+use bytes::BytesMut;
+use lttng_kit::{Connection, Outcome, Relayd, Told, at, settings};
+use pmdaapm::sources::SessionError;
+use pmdaapm::sources::lttng::viewer::{METADATA_REPLY, OUTSTANDING, Seen, Settings, Viewer};
+use proptest::prelude::*;
+use std::time::Duration;
+
+const START: Duration = Duration::from_secs(100);
+const NAME: &str = "live-ust-grow";
+
+type Spoil<'a> = &'a mut dyn FnMut(usize, u32, Vec<u8>) -> Option<Vec<u8>>;
+
+fn talk(settings: Settings, seconds: u64, spoil: Spoil<'_>) -> (Told, Outcome) {
+    let mut relayd = Relayd::new(13, &[NAME]);
+    relayd.back = 3;
+    talk_to(&mut relayd, settings, seconds, spoil)
+}
+
+fn talk_to(relayd: &mut Relayd, settings: Settings, seconds: u64, spoil: Spoil<'_>) -> (Told, Outcome) {
+    let mut told = Told::default();
+    let connection = Connection {
+        settings,
+        seen: Seen::new(),
+        start: START,
+        spoil,
+        piece: &mut |there, _| there,
+        end: &mut |told, time| told.closed == 1 || time > Duration::from_secs(seconds),
+    };
+    let outcome = connection.run(relayd, &mut told);
+    assert!(outcome.outstanding <= OUTSTANDING, "{} outstanding", outcome.outstanding);
+    assert!(outcome.input <= 2 * (METADATA_REPLY + 4096), "{} bytes of input", outcome.input);
+    // A stream's 4000 questions a second in all, and what is due each second besides.
+    let most = 500.0 + outcome.time.as_secs_f64() * 4000.0;
+    assert!((outcome.requests as f64) < most, "{} requests in {:?}", outcome.requests, outcome.time);
+    (told, outcome)
+}
+
+fn word(bytes: &mut [u8], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
+}
+
+#[test]
+fn a_reply_that_stops_is_a_time_out() {
+    let mut timeouts = 0;
+    for n in 1..110 {
+        let (_, outcome) = talk(settings("*/*"), 60, &mut |i, _, mut reply| {
+            match i {
+                i if i == n => reply.truncate(reply.len() * (n % 5) / 5),
+                i if i > n => reply.clear(),
+                _ => {}
+            }
+            Some(reply)
+        });
+        timeouts += usize::from(outcome.result == Err(SessionError::Timeout("reply")));
+    }
+    assert_eq!(timeouts, 109);
+}
+
+#[test]
+fn counts_and_lengths_beyond_their_limits_are_errors_before_anything_is_allocated() {
+    for (command, at, limit) in [
+        (2, 0, "sessions.listed"),
+        (3, 4, "streams.announced"),
+        (7, 4, "streams.announced"),
+        (5, 4, "packet.length"),
+        (6, 0, "metadata.reply"),
+    ] {
+        let (_, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
+            if c == command {
+                word(&mut reply, at, 0xffff_fff0);
+            }
+            Some(reply)
+        });
+        assert!(matches!(&outcome.result, Err(SessionError::Limit { limit: l, .. }) if *l == limit), "{command} {outcome:?}");
+        assert!(outcome.input < 64 << 10, "{} bytes of input", outcome.input);
+    }
+}
+
+#[test]
+fn statuses_that_do_not_exist_are_errors() {
+    for (command, at) in [(8, 0), (3, 0), (4, 56), (5, 0), (6, 8), (7, 0)] {
+        for status in [0, 7, 99, u32::MAX] {
+            let (_, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
+                if c == command {
+                    word(&mut reply, at, status);
+                }
+                Some(reply)
+            });
+            assert!(outcome.result.is_err(), "{command} {status}");
+        }
+    }
+    let (_, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
+        if c == 1 {
+            word(&mut reply, 8, 3);
+        }
+        Some(reply)
+    });
+    assert!(matches!(outcome.result, Err(SessionError::Unsupported(_))));
+}
+
+#[test]
+fn bytes_that_nobody_asked_for_are_an_error() {
+    let (_, outcome) = talk(settings("*/*"), 60, &mut |n, _, mut reply| {
+        if n == 40 {
+            reply.extend([0; 3000]);
+        }
+        Some(reply)
+    });
+    assert!(matches!(outcome.result, Err(SessionError::Malformed { offset, .. }) if offset > 10_000), "{outcome:?}");
+}
+
+#[test]
+fn a_relay_daemon_that_never_has_anything_is_asked_seldom() {
+    for (flags, most) in [(0, 40 * 60), (3, 150 * 60)] {
+        let (told, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
+            if c == 4 {
+                reply[..56].fill(0);
+                word(&mut reply, 56, 2);
+                word(&mut reply, 60, flags);
+            }
+            Some(if c == 6 { vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2] } else { reply })
+        });
+        outcome.result.unwrap();
+        assert_eq!(told.packets(), 0);
+        assert!((60..most).contains(&outcome.requests), "flags {flags}: {} requests in a minute", outcome.requests);
+    }
+}
+
+#[test]
+fn packets_that_cannot_be_read_are_given_up_and_the_stream_goes_on() {
+    for (status, flags, once) in [(2, 0, true), (3, 1, true), (2, 0, false), (3, 1, false), (3, 0, false), (4, 0, false)] {
+        let mut refused = 0;
+        let (told, outcome) = talk(settings("*/*"), 900, &mut |n, c, reply| {
+            if c != 5 || (once && n % 2 == 0) {
+                return Some(reply);
+            }
+            refused += 1;
+            let mut reply = vec![0; 12];
+            word(&mut reply, 0, status);
+            word(&mut reply, 8, flags);
+            Some(reply)
+        });
+        outcome.result.unwrap();
+        assert!(refused > 5, "{status} {flags} {once}");
+        assert_eq!(
+            told.packets() + told.skipped.get("Unreadable").copied().unwrap_or_default(),
+            31,
+            "{status} {flags} {once} {:?} {:?}",
+            told.skipped,
+            told.complaints
+        );
+        assert!(once || told.packets() == 0);
+        assert!(!once || told.packets() >= 30, "{status} {flags}: {:?}", told.skipped);
+        assert_eq!(told.closed, 1);
+    }
+}
+
+#[test]
+fn packets_too_large_or_impossible_are_passed_over() {
+    let small = Settings { packet: 1000, ..settings("*/*") };
+    let (told, outcome) = talk(small, 60, &mut |_, _, reply| Some(reply));
+    outcome.result.unwrap();
+    assert!(told.skipped["TooLarge"] > 5 && told.packets() > 5 && told.packets() + told.skipped["TooLarge"] == 31);
+    for (content, why) in [(0, "BadIndex"), (400_000, "BadIndex"), (u32::MAX, "BadIndex")] {
+        let (told, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
+            if c == 4 {
+                word(&mut reply, 20, content);
+            }
+            Some(reply)
+        });
+        outcome.result.unwrap();
+        assert_eq!((told.packets(), told.skipped[why], told.closed), (0, 31, 1));
+    }
+}
+
+#[test]
+fn packets_that_are_short_are_passed_over_whole() {
+    let (told, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
+        if c == 5 {
+            reply.truncate(52);
+            word(&mut reply, 4, 40);
+        }
+        Some(reply)
+    });
+    outcome.result.unwrap();
+    assert_eq!((told.packets(), told.skipped["Unreadable"], told.closed), (0, 31, 1));
+}
+
+#[test]
+fn streams_are_bounded_and_their_numbers_unique() {
+    let few = Settings { streams: 2, ..settings("*/*") };
+    let (told, outcome) = talk(few, 60, &mut |_, _, reply| Some(reply));
+    outcome.result.unwrap();
+    assert_eq!((told.complaints["TooManyStreams"], told.streams.len()), (1, 2));
+    let (told, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
+        if c == 3 {
+            // The third stream has the number of the second.
+            reply.copy_within(8 + 4371..8 + 4379, 8 + 2 * 4371);
+        }
+        Some(reply)
+    });
+    outcome.result.unwrap();
+    assert_eq!(told.complaints["StreamRepeated"], 1);
+}
+
+#[test]
+fn a_flood_of_sessions_and_of_metadata_is_bounded() {
+    let (told, outcome) = talk(Settings { list: Duration::from_secs(20), ..settings("*/*") }, 60, &mut |_, c, reply| {
+        if c != 2 {
+            return Some(reply);
+        }
+        let mut list = 3000u32.to_be_bytes().to_vec();
+        for id in 0..3000u64 {
+            let mut entry = reply[4..4 + 339].to_vec();
+            entry[..8].copy_from_slice(&(id + 2).to_be_bytes());
+            list.extend(entry);
+        }
+        Some(list)
+    });
+    outcome.result.unwrap();
+    assert_eq!(told.complaints["TooManySessions"] % (3000 - 1024), 0);
+    assert!(told.attached.is_empty() && told.refused.len() > 256);
+    let mut asked = 0;
+    let (_, outcome) = talk(settings("*/*"), 60, &mut |_, c, reply| {
+        if c != 6 {
+            return Some(reply);
+        }
+        asked += 1;
+        let mut endless = (200_000u64).to_be_bytes().to_vec();
+        endless.extend([0, 0, 0, 1]);
+        endless.extend((0..200_000u32).map(|i| (i.wrapping_mul(asked + 7) >> 3) as u8));
+        Some(endless)
+    });
+    assert!(matches!(outcome.result, Err(SessionError::Limit { limit: "metadata.trace", .. })), "{:?}", outcome.result);
+}
+
+#[test]
+fn a_session_that_is_lost_is_attached_again() {
+    let mut news = 0;
+    let (told, outcome) = talk(settings("*/*"), 20, &mut |_, c, reply| {
+        news += usize::from(c == 7);
+        Some(if c == 7 && news == 1 { vec![0, 0, 0, 3, 0, 0, 0, 0] } else { reply })
+    });
+    outcome.result.unwrap();
+    // This relay daemon still has it attached, so it is shown as busy.
+    assert_eq!((told.lost, told.attached.len(), told.refused.len()), (1, 1, 1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    /// Any reply with any bytes changed.
+    #[test]
+    fn any_change_of_any_reply(changes in proptest::collection::vec((1usize..140, 0usize..80, any::<u8>()), 1..6)) {
+        let (_, outcome) = talk(settings("*/*"), 30, &mut |n, _, mut reply| {
+            for (_, at, value) in changes.iter().filter(|(reply, ..)| *reply == n) {
+                let at = at % reply.len().max(1);
+                if let Some(byte) = reply.get_mut(at) {
+                    *byte = *value;
+                }
+            }
+            Some(reply)
+        });
+        prop_assert!(outcome.time < Duration::from_secs(45));
+    }
+
+    /// Noise.
+    #[test]
+    fn noise(noise in proptest::collection::vec(prop_oneof![4 => Just(0u8), 2 => 0u8..7, 1 => any::<u8>()], 0..20_000), piece in 1usize..5000) {
+        let (mut viewer, mut told) = (Viewer::new(settings("*"), Seen::new()), Told::default());
+        let (mut input, mut out, mut now) = (BytesMut::new(), BytesMut::new(), START);
+        viewer.start(at(now), &mut out);
+        // An answer to CONNECT that is not over at once.
+        let mut bytes = vec![0; 20];
+        (bytes[11], bytes[15], bytes[23 - 4]) = (2, 15, 0);
+        bytes.extend([0, 0, 0, 1]);
+        bytes.extend(noise);
+        for part in bytes.chunks(piece) {
+            input.extend_from_slice(part);
+            if viewer.feed(at(now), &mut input, &mut out, &mut told).is_err() {
+                break;
+            }
+            prop_assert!(out.len() < 40 * OUTSTANDING && input.capacity() < 40 << 20);
+            now += Duration::from_millis(7);
+            if viewer.tick(at(now), &mut out, &mut told).is_err() {
+                break;
+            }
+            out.clear();
+        }
+        viewer.close(&mut told);
+        prop_assert!(told.open.is_empty());
+    }
+}

@@ -1,0 +1,325 @@
+//! Recorded dialogues with relay daemons, served by a relay daemon made of them: whole, byte by byte and cut at many positions,
+//! in every minor version, the viewer tells what an independent decoder found (qa/corpus/lttng/live/expected.json).
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    missing_docs,
+    reason = "a test"
+)]
+
+mod lttng_kit;
+
+use lttng_kit::{Connection, Dialogue, NAMES, Outcome, Relayd, Told, corpus, crc, settings, whole};
+use pmdaapm::sources::lttng::viewer::{Refused, Seek, Seen, Settings};
+use std::time::Duration;
+
+const START: Duration = Duration::from_secs(100);
+
+fn expected() -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(corpus().join("expected.json")).unwrap()).unwrap()
+}
+
+/// Compares what was told of a session with the facts; packets that were told before may be missing when `replayed`.
+fn check(name: &str, session: u64, told: &Told) {
+    let expected = &expected()[name];
+    let streams = expected["streams"].as_object().unwrap();
+    let mut packets = 0;
+    for (id, facts) in streams {
+        let id: u64 = id.parse().unwrap();
+        if facts["channel"] == "metadata" {
+            let (_, bytes) = told.metadata.iter().find(|(k, _)| k.session == session && facts["trace"] == k.trace).unwrap();
+            assert_eq!((facts["bytes"].as_u64(), &facts["crc32"]), (Some(bytes.len() as u64), &crc(bytes).into()), "{name}");
+            continue;
+        }
+        let stream = &told.streams[&(session, id)];
+        packets += stream.indexes.len();
+        assert_eq!(facts["channel"], stream.channel);
+        assert_eq!(facts["path"], stream.path);
+        assert_eq!(facts["trace"], stream.trace);
+        assert_eq!(facts["packets"], stream.indexes.len(), "{name} {id}");
+        assert_eq!(facts["bytes"], stream.bytes.len(), "{name} {id}");
+        assert_eq!(facts["crc32"], crc(&stream.bytes), "{name} {id}");
+        assert_eq!(facts["beacons"], stream.beacons, "{name} {id}");
+        assert_eq!(stream.ended, 1);
+    }
+    assert!(packets > 10, "{name}: {packets} packets");
+}
+
+/// Metadata was there before each packet that was recorded behind it.
+fn check_order(dialogue: &Dialogue, session: u64, told: &Told) {
+    let mut later = 0;
+    for (id, entries) in &dialogue.streams {
+        let needs: Vec<usize> = entries.iter().filter(|e| e.packet.is_some()).map(|e| e.needs).collect();
+        let there = &told.streams[&(session, *id)].metadata;
+        assert_eq!(needs.len(), there.len());
+        assert!(needs.iter().zip(there).all(|(n, t)| n <= t), "{needs:?} {there:?}");
+        later += there.iter().filter(|t| **t > there[0]).count();
+    }
+    assert!(dialogue.name != "live-ust-grow" || later > 5, "metadata grows in it");
+}
+
+#[test]
+fn every_dialogue_in_every_minor_is_told_as_it_was_recorded() {
+    for name in NAMES {
+        for minor in 4..=16 {
+            let mut relayd = Relayd::new(minor, &[name]);
+            let dialogue = relayd.sessions[0].dialogue.clone();
+            let (told, outcome) = whole(&mut relayd, settings(&format!("v*/{name}")), Seen::new());
+            outcome.result.unwrap();
+            assert_eq!(told.minors, [(minor, minor.min(15))]);
+            if dialogue.format == 1 && minor < 15 {
+                assert!(told.attached.is_empty() && told.listings > 50, "CTF 2 is hidden from old minors");
+                continue;
+            }
+            assert_eq!((told.attached.len(), told.closed, told.complaints.len(), told.skipped.len()), (1, 1, 0, 0), "{name}");
+            check(name, 1, &told);
+            check_order(&dialogue, 1, &told);
+        }
+    }
+}
+
+#[test]
+fn older_announcements_work_too() {
+    for minor in [4, 8, 12, 14] {
+        let settings = Settings { minor, ..settings("*/*") };
+        let (told, outcome) = whole(&mut Relayd::new(15, &["live216-ctf-1.8"]), settings, Seen::new());
+        outcome.result.unwrap();
+        assert_eq!(told.minors, [(15, minor)]);
+        check("live216-ctf-1.8", 1, &told);
+    }
+}
+
+fn in_pieces(name: &str, piece: &mut dyn FnMut(usize, usize) -> usize) -> (Told, Outcome) {
+    let mut told = Told::default();
+    let connection = Connection {
+        settings: settings("*/*"),
+        seen: Seen::new(),
+        start: START,
+        spoil: &mut |_, _, reply| Some(reply),
+        piece,
+        end: &mut |told, time| told.closed == 1 || time > Duration::from_secs(60),
+    };
+    let outcome = connection.run(&mut Relayd::new(13, &[name]), &mut told);
+    (told, outcome)
+}
+
+#[test]
+fn byte_by_byte_the_same_is_told() {
+    for name in ["live-ust-grow", "live216-ctf-1.8"] {
+        let (told, outcome) = in_pieces(name, &mut |_, _| 1);
+        outcome.result.unwrap();
+        check(name, 1, &told);
+        assert!(outcome.input < 64 << 10, "{} bytes of input", outcome.input);
+    }
+}
+
+#[test]
+fn cut_at_many_positions_the_same_is_told() {
+    // All of the first bytes, in which every kind of reply begins, then a piece size that hits all phases of later ones.
+    for cut in (1..700).chain((700..60_000).step_by(977)) {
+        let (told, outcome) = in_pieces("live-ust-grow", &mut |there, at| if at < cut { cut - at } else { there });
+        outcome.result.unwrap();
+        check("live-ust-grow", 1, &told);
+    }
+    for piece in [2, 3, 7, 63, 64, 65, 4096, 4371, 4379] {
+        let (told, outcome) = in_pieces("live-ust-grow", &mut |_, _| piece);
+        outcome.result.unwrap();
+        check("live-ust-grow", 1, &told);
+    }
+}
+
+#[test]
+fn several_sessions_of_one_name_are_all_read() {
+    let mut dialogues: Vec<Dialogue> = ["live-ust-grow", "live-ust-before"].map(Dialogue::load).to_vec();
+    dialogues.push(Dialogue::load("live216-ctf-1.8"));
+    dialogues[0].name = "web".into();
+    dialogues[1].name = "web".into();
+    let mut relayd = Relayd::of(12, dialogues);
+    let mut told = Told::default();
+    let connection = Connection {
+        settings: settings("vm/web"),
+        seen: Seen::new(),
+        start: START,
+        spoil: &mut |_, _, reply| Some(reply),
+        piece: &mut |there, _| there,
+        end: &mut |told, _| told.closed == 2,
+    };
+    connection.run(&mut relayd, &mut told).result.unwrap();
+    check("live-ust-grow", 1, &told);
+    check("live-ust-before", 2, &told);
+    assert_eq!(told.attached.len(), 2, "the third does not fit");
+}
+
+/// A connection that breaks after `requests`, then one that goes on.
+fn broken(requests: usize, seek: Seek, restart: bool) -> Told {
+    let mut told = Told::default();
+    let mut relayd = Relayd::new(13, &["live-ust-grow"]);
+    let settings = Settings { seek, ..settings("*/*") };
+    let mut spoil = |n: usize, _: u32, reply: Vec<u8>| (n <= requests).then_some(reply);
+    let piece = &mut |there, _| there;
+    let end = &mut |told: &Told, time| told.closed == 1 || time > Duration::from_secs(30);
+    let (first, seen) = (settings.clone(), Seen::new());
+    let outcome = Connection { settings: first, seen, start: START, spoil: &mut spoil, piece, end }.run(&mut relayd, &mut told);
+    if outcome.result.is_ok() {
+        return told;
+    }
+    if restart {
+        relayd = Relayd::new(13, &["live-ust-grow"]);
+    }
+    let start = START + outcome.time + Duration::from_secs(1);
+    let spoil = &mut |_: usize, _: u32, reply: Vec<u8>| Some(reply);
+    let outcome = Connection { settings, seen: outcome.seen, start, spoil, piece, end }.run(&mut relayd, &mut told);
+    outcome.result.unwrap();
+    assert_eq!(told.closed, 1);
+    told
+}
+
+#[test]
+fn after_a_reconnect_nothing_is_lost_and_nothing_is_told_twice() {
+    let mut replayed = 0;
+    for requests in 0..120 {
+        let told = broken(requests, Seek::Beginning, false);
+        for (id, facts) in expected()["live-ust-grow"]["streams"].as_object().unwrap() {
+            if let Some(packets) = facts.get("packets") {
+                let stream = &told.streams[&(1, id.parse().unwrap())];
+                assert_eq!(*packets, stream.indexes.len(), "broken after {requests}");
+                assert_eq!(facts["crc32"], crc(&stream.bytes), "broken after {requests}");
+            }
+        }
+        assert!(told.skipped.keys().all(|why| why == "Replayed"), "{:?}", told.skipped);
+        replayed += told.skipped.values().sum::<usize>();
+    }
+    assert!(replayed > 100, "{replayed}");
+}
+
+#[test]
+fn a_session_that_was_read_goes_on_whatever_the_seek() {
+    let told = broken(60, Seek::Last, true);
+    assert_eq!(told.attached, [(1, Seek::Last), (1, Seek::Beginning)]);
+    let told = broken(1, Seek::Last, false);
+    assert_eq!(told.attached, [(1, Seek::Last)], "never attached before");
+}
+
+#[test]
+fn another_viewer_is_waited_for() {
+    let mut relayd = Relayd::new(13, &["live-ust-mid"]);
+    relayd.sessions[0].clients = 1;
+    let mut told = Told::default();
+    let mut listings = 0;
+    let mut run = |relayd: &mut Relayd, spoil: &mut dyn FnMut(usize, u32, Vec<u8>) -> Option<Vec<u8>>, seconds| {
+        let connection = Connection {
+            settings: settings("*/*"),
+            seen: Seen::new(),
+            start: START,
+            spoil,
+            piece: &mut |there, _| there,
+            end: &mut |told, time| told.closed == 1 || time > Duration::from_secs(seconds),
+        };
+        connection.run(relayd, &mut told).result.unwrap();
+        std::mem::take(&mut told)
+    };
+    // It shows in the listing: never asked.
+    let told = run(&mut relayd, &mut |_, command, reply| (command != 3).then_some(reply), 60);
+    assert_eq!((told.refused, told.attached.len()), (vec![(1, Refused::Busy)], 0));
+    // It comes between listing and attach: asked with back-off, and had when it is left.
+    relayd.sessions[0].clients = 0;
+    relayd.busy = 4;
+    let mut attaches = 0;
+    let told = run(
+        &mut relayd,
+        &mut |_, command, reply| {
+            listings += usize::from(command == 2);
+            attaches += usize::from(command == 3);
+            Some(reply)
+        },
+        60,
+    );
+    assert_eq!((told.refused.len(), told.closed, attaches), (4, 1, 5));
+    assert!(listings >= 1 + 2 + 4 + 8, "backed off: {listings} listings");
+    check("live-ust-mid", 1, &told);
+}
+
+#[test]
+fn what_is_not_live_is_told_and_left_alone() {
+    let mut relayd = Relayd::new(15, &["live-ust-mid"]);
+    relayd.sessions[0].dialogue.live_timer = 0;
+    let (told, _) = whole(&mut relayd, settings("*/*"), Seen::new());
+    assert_eq!((told.refused, told.attached.len()), (vec![(1, Refused::NotLive)], 0));
+}
+
+#[test]
+fn a_session_that_is_created_again_is_read_from_its_beginning() {
+    let mut relayd = Relayd::new(13, &["live-ust-mid", "live-ust-before"]);
+    relayd.sessions[1].over = true;
+    relayd.sessions[1].dialogue.name = relayd.sessions[0].dialogue.name.clone();
+    let settings = Settings { seek: Seek::Last, ..settings("*/live-ust-mid") };
+    let mut told = Told::default();
+    let mut seen = Seen::new();
+    for closed in 1..=2 {
+        let connection = Connection {
+            settings: settings.clone(),
+            seen,
+            start: START,
+            spoil: &mut |_, _, reply| Some(reply),
+            piece: &mut |there, _| there,
+            end: &mut |told, time| told.closed == closed || time > Duration::from_secs(60),
+        };
+        let outcome = connection.run(&mut relayd, &mut told);
+        outcome.result.unwrap();
+        seen = outcome.seen;
+        relayd.sessions[1].over = false;
+    }
+    assert_eq!(told.attached, [(1, Seek::Last), (2, Seek::Beginning)]);
+    check("live-ust-before", 2, &told);
+}
+
+#[test]
+fn packets_wait_until_the_reader_has_all_the_metadata_it_needs() {
+    let mut relayd = Relayd::new(13, &["live-ust-grow"]);
+    // The first reply ends inside a declaration; the rest comes when asked again.
+    let d = &mut relayd.sessions[0].dialogue;
+    let metadata = *d.metadata.keys().next().unwrap();
+    d.first.insert(metadata, 1000);
+    d.streams.values_mut().flatten().for_each(|e| e.needs = 0);
+    let mut asked = 0;
+    let mut released = relayd.clone();
+    let mut told = Told { need_more: 2, ..Told::default() };
+    let connection = Connection {
+        settings: settings("*/*"),
+        seen: Seen::new(),
+        start: START,
+        spoil: &mut |_, command, reply| {
+            if command != 6 {
+                return Some(reply);
+            }
+            asked += 1;
+            // The fifth question has an answer.
+            let rest = &released.sessions[0].dialogue.metadata[&metadata][1000..];
+            Some(match asked {
+                5 => [&(rest.len() as u64).to_be_bytes()[..], &[0, 0, 0, 1], rest].concat(),
+                _ => reply,
+            })
+        },
+        piece: &mut |there, _| there,
+        end: &mut |told, time| told.closed == 1 || time > Duration::from_secs(60),
+    };
+    connection.run(&mut relayd, &mut told).result.unwrap();
+    check("live-ust-grow", 1, &told);
+    assert!(told.streams.values().flat_map(|s| &s.metadata).all(|there| *there == 12288) && told.complaints.is_empty());
+    // When it never comes, packets come nevertheless.
+    let mut told = Told { need_more: usize::MAX, ..Told::default() };
+    let connection = Connection {
+        settings: settings("*/*"),
+        seen: Seen::new(),
+        start: START,
+        spoil: &mut |_, _, reply| Some(reply),
+        piece: &mut |there, _| there,
+        end: &mut |told, time| told.closed == 1 || time > Duration::from_secs(60),
+    };
+    let outcome = connection.run(&mut released, &mut told);
+    outcome.result.clone().unwrap();
+    assert_eq!((told.complaints["MetadataMissing"], told.packets()), (1, 31));
+    assert!(outcome.time > Duration::from_secs(5) && outcome.requests < 1000, "{outcome:?}");
+}
