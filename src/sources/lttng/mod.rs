@@ -1,0 +1,3 @@
+//! LTTng.
+
+pub mod control;
