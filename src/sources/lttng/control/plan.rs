@@ -118,8 +118,8 @@ pub enum Plan {
 pub struct Situation<'a> {
     /// What is wanted.
     pub spec: &'a Spec,
-    /// The mark in the path of the session that we made last.
-    pub mark: Option<&'a str>,
+    /// Marks in the paths of sessions that we have made.
+    pub marks: &'a [String],
     /// The mark for the next one.
     pub next_mark: &'a str,
     /// What was done to it.
@@ -132,11 +132,12 @@ pub struct Situation<'a> {
     pub gone: bool,
 }
 
-/// A session is ours when its path ends in the mark that we gave it.
+/// A session is ours when its path ends in a mark that we gave it.
 #[must_use]
-pub fn is_ours(listed: &Listed, mark: Option<&str>) -> bool {
+pub fn is_ours(listed: &Listed, marks: &[String]) -> bool {
     let path = listed.path.split(" [").next().unwrap_or_default();
-    mark.is_some_and(|mark| path.trim_end_matches('/').rsplit('/').next() == Some(mark))
+    let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    marks.iter().any(|mark| mark == last)
 }
 
 /// Compares what is wanted with what is.
@@ -146,7 +147,7 @@ pub fn plan(s: Situation<'_>) -> Plan {
     let Some(listed) = s.listed.iter().find(|l| l.name == name) else {
         return Plan::Commands(if s.gone { Vec::new() } else { make(s.spec, s.next_mark) });
     };
-    if !is_ours(listed, s.mark) {
+    if !is_ours(listed, s.marks) {
         return Plan::NotOurs;
     }
     if s.gone {

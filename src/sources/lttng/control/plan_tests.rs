@@ -3,6 +3,10 @@ use super::*;
 
 const MARK: &str = "s1-apm-1";
 
+fn marks() -> Vec<String> {
+    vec!["s1-apm-0".into(), MARK.into()]
+}
+
 fn spec() -> Spec {
     let owned = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
     Spec { events: owned(&["demo:tick", "demo:req*"]), contexts: owned(&["vpid", "vtid"]), ..Spec::new("s1") }
@@ -28,7 +32,7 @@ fn lines(plan: &Plan) -> Vec<String> {
 }
 
 fn steps(spec: &Spec, applied: Option<&Applied>, listed: &[Listed]) -> Vec<String> {
-    lines(&plan(Situation { spec, mark: Some(MARK), next_mark: "s1-apm-2", applied, listed, anew: false, gone: false }))
+    lines(&plan(Situation { spec, marks: &marks(), next_mark: "s1-apm-2", applied, listed, anew: false, gone: false }))
 }
 
 const MADE: [&str; 5] = [
@@ -119,8 +123,9 @@ fn what_cannot_be_changed_is_made_anew() {
     let other_timer = Listed { live_timer: 5, ..listed(true) };
     assert_eq!(steps(&spec(), Some(&applied(&spec(), true)), &[other_timer]), anew);
     let (s, a, l) = (spec(), applied(&spec(), true), [listed(true)]);
+    let ours = marks();
     let lost =
-        Situation { spec: &s, mark: Some(MARK), next_mark: "s1-apm-2", applied: Some(&a), listed: &l, anew: true, gone: false };
+        Situation { spec: &s, marks: &ours, next_mark: "s1-apm-2", applied: Some(&a), listed: &l, anew: true, gone: false };
     assert_eq!(lines(&plan(lost)), anew);
 }
 
@@ -137,7 +142,7 @@ fn a_session_of_somebody_else_is_never_touched() {
         for (anew, gone) in [(false, false), (true, false), (false, true), (true, true)] {
             let s = Situation {
                 spec: &spec,
-                mark: Some(MARK),
+                marks: &marks(),
                 next_mark: "n",
                 applied: Some(&done),
                 listed: std::slice::from_ref(&l),
@@ -145,7 +150,7 @@ fn a_session_of_somebody_else_is_never_touched() {
                 gone,
             };
             assert_eq!(plan(s), Plan::NotOurs, "{l:?}");
-            assert_eq!(plan(Situation { mark: None, listed: &[listed(true)], ..s }), Plan::NotOurs);
+            assert_eq!(plan(Situation { marks: &[], listed: &[listed(true)], ..s }), Plan::NotOurs);
         }
     }
     // Other names do not matter.
@@ -155,7 +160,8 @@ fn a_session_of_somebody_else_is_never_touched() {
 #[test]
 fn a_session_that_is_to_go_is_destroyed_if_it_is_ours() {
     let (s, l) = (spec(), [listed(true)]);
-    let gone = Situation { spec: &s, mark: Some(MARK), next_mark: "n", applied: None, listed: &l, anew: false, gone: true };
+    let ours = marks();
+    let gone = Situation { spec: &s, marks: &ours, next_mark: "n", applied: None, listed: &l, anew: false, gone: true };
     assert_eq!(lines(&plan(gone)), ["destroy s1"]);
     assert!(lines(&plan(Situation { listed: &[], ..gone })).is_empty());
 }
@@ -163,8 +169,8 @@ fn a_session_that_is_to_go_is_destroyed_if_it_is_ours() {
 #[test]
 fn the_real_daemon_shows_the_mark() {
     let (answer, _) = super::super::mi::read(&recorded("list-active").1.stdout);
-    assert!(is_ours(&answer.sessions[0], Some("apm-mark")));
-    assert!(!is_ours(&answer.sessions[0], Some("mark")) && !is_ours(&answer.sessions[0], None));
+    assert!(is_ours(&answer.sessions[0], &["apm-mark".into()]));
+    assert!(!is_ours(&answer.sessions[0], &["mark".into()]) && !is_ours(&answer.sessions[0], &[]));
     let (answer, _) = super::super::mi::read(&recorded("unreachable-create").1.stdout);
-    assert!(!is_ours(&answer.sessions[0], Some("apm-mark")));
+    assert!(!is_ours(&answer.sessions[0], &["apm-mark".into()]));
 }
