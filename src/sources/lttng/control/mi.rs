@@ -102,7 +102,6 @@ pub enum Unreadable {
 }
 
 /// Reads an answer. Never panics; what was read before a fault is kept beside it.
-#[must_use]
 pub fn read(output: &[u8]) -> (Answer, Result<(), Unreadable>) {
     let mut walk = Walk::default();
     if output.len() > OUTPUT_MAX {
@@ -267,11 +266,8 @@ impl Walk {
             }
             [.., Tag::Channel, Tag::Name] => name(&mut a.channels, text),
             [.., Tag::Channel, Tag::Success] => success(&mut a.channels, yes()),
-            [.., Tag::Event, Tag::Name] if of_process => {
-                if a.tracepoints.len() < ITEMS_MAX {
-                    a.tracepoints.insert(text);
-                }
-            }
+            [.., Tag::Event, Tag::Name] if of_process && a.tracepoints.len() >= ITEMS_MAX => {}
+            [.., Tag::Event, Tag::Name] if of_process => _ = a.tracepoints.insert(text),
             [.., Tag::Event, Tag::Name] => name(&mut a.events, text),
             [.., Tag::Event, Tag::Success] if !of_process => success(&mut a.events, yes()),
             [.., Tag::Context, Tag::Symbol] => name(&mut a.contexts, text),
