@@ -1,6 +1,7 @@
 //! `apm.toml`: every key typed, bounded and with a unit; what is wrong is told with line, column and what is allowed.
 
 mod access;
+mod lttng;
 mod units;
 
 use crate::model::Rights;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use units::{count, period};
 
 pub use access::{Access, AllowKeys, Events};
+pub use lttng::Lttng;
 
 /// Why a configuration is not taken.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +44,8 @@ pub struct Config {
     pub mono: Mono,
     /// `[profiler]`
     pub profiler: Profiler,
+    /// `[lttng]`
+    pub lttng: Lttng,
     /// `[events]`
     pub events: Events,
     /// `[access]`
@@ -219,6 +223,7 @@ impl Config {
         differ("mono.listen", self.mono.listen != new.mono.listen);
         differ("profiler.listen", self.profiler.listen != new.profiler.listen);
         differ("profiler.dictionary", self.profiler.dictionary != new.profiler.dictionary);
+        differ("lttng.program", self.lttng.program != new.lttng.program);
         differ("limits.connections", self.limits.connections != new.limits.connections);
         differ("limits.pending", self.limits.pending != new.limits.pending);
         keys

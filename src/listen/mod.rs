@@ -2,8 +2,10 @@
 
 mod connection;
 mod gate;
+mod lttng;
 mod supervisor;
 mod tail;
 mod tcp;
 
+pub use lttng::{LttngControl, LttngOptions, OnAnswer};
 pub use supervisor::{Signal, Supervisor};

@@ -35,4 +35,5 @@
 //! Flags: 1 = new metadata, to be read before the packet is decoded; 2 = new streams. Any other command than these nine makes
 //! relay daemons close the connection, and one was seen to die of it: [`viewer`] has no means to send one.
 
+pub mod control;
 pub mod viewer;

@@ -1,0 +1,92 @@
+//! One run of the `lttng` program.
+
+use crate::sources::lttng::control::limits::{OUTPUT_MAX, STDERR_MAX};
+use crate::sources::lttng::control::{Exit, Invocation, Reply};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+/// Bytes read at once.
+const READ: usize = 16 << 10;
+/// How long a killed program may take to be gone; after that it is left to the runtime.
+const KILL_TIME: Duration = Duration::from_secs(1);
+
+/// Runs it, never longer than the command may take. Dropping the future kills it. The environment is ours, `LTTNG_HOME` with it.
+pub(super) async fn run(program: &Path, invocation: &Invocation) -> Reply {
+    let spawned = Command::new(program)
+        .args(&invocation.args)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn();
+    let failed = |exit| Reply { exit, stdout: Vec::new(), stderr: String::new() };
+    let mut child = match spawned {
+        Ok(child) => child,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return failed(Exit::NotInstalled),
+        Err(e) => return failed(Exit::NotStarted(e.to_string())),
+    };
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let ended = timeout(invocation.limit, converse(&mut child, &mut stdout, &mut stderr)).await;
+    let exit = match ended {
+        Ok(Ok(Some(status))) => exit(status),
+        Ok(Ok(None)) => Exit::TooMuch,
+        Ok(Err(e)) => Exit::NotStarted(e.to_string()),
+        Err(_) => Exit::TimedOut,
+    };
+    if matches!(exit, Exit::TooMuch | Exit::TimedOut) {
+        // Children of it may hold the pipes open: they are not read any more.
+        let _ = timeout(KILL_TIME, child.kill()).await;
+    }
+    Reply { exit, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() }
+}
+
+/// Reads both outputs to their ends; `None`: it wrote more to standard output than is kept.
+async fn converse(child: &mut Child, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) -> std::io::Result<Option<ExitStatus>> {
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let (fits, _) = tokio::try_join!(
+        async {
+            let fits = keep(out, stdout, OUTPUT_MAX, false).await?;
+            if fits { Ok(()) } else { Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge)) }
+        },
+        keep(err, stderr, STDERR_MAX, true),
+    )
+    .map_or_else(
+        |e| if e.kind() == std::io::ErrorKind::FileTooLarge { Ok((false, false)) } else { Err(e) },
+        |((), whole)| Ok((true, whole)),
+    )?;
+    if !fits {
+        return Ok(None);
+    }
+    child.wait().await.map(Some)
+}
+
+/// Keeps up to `max` bytes. `false`: there were more; they are thrown away if `drain`, else reading ends.
+async fn keep(source: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>, max: usize, drain: bool) -> std::io::Result<bool> {
+    let Some(mut source) = source else { return Ok(true) };
+    let (mut buffer, mut whole) = (vec![0; READ], true);
+    loop {
+        let n = source.read(&mut buffer).await?;
+        if n == 0 {
+            return Ok(whole);
+        }
+        let room = max - kept.len();
+        kept.extend_from_slice(buffer.get(..n.min(room)).unwrap_or_default());
+        whole &= n <= room;
+        if !whole && !drain {
+            return Ok(false);
+        }
+    }
+}
+
+fn exit(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, signal) => Exit::Signal(signal.unwrap_or(0)),
+    }
+}

@@ -1,0 +1,535 @@
+//! The controller against an imitation of the session daemon that answers as the real one was recorded to.
+
+use super::super::diagnosis::{Code, Socket};
+use super::super::reply::Exit;
+use super::super::spec::Buffers;
+use super::*;
+
+const XML: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<command><name>x</name><output>";
+
+#[derive(Clone)]
+struct Made {
+    name: String,
+    path: String,
+    enabled: bool,
+    timer: String,
+    events: Vec<String>,
+    contexts: Vec<String>,
+    channels: usize,
+    started: bool,
+}
+
+struct World {
+    controller: Controller,
+    now: Duration,
+    daemon: bool,
+    relayd: bool,
+    /// The next command of this name answers so.
+    fault: Option<(&'static str, Reply)>,
+    sessions: Vec<Made>,
+    programs: Vec<&'static str>,
+    /// Command names in order, without list and version.
+    log: Vec<String>,
+    saved: String,
+    told: Vec<Told>,
+}
+
+fn ok(body: &str) -> Reply {
+    let stdout = format!("{XML}{body}</output><success>true</success></command>").into_bytes();
+    Reply { exit: Exit::Code(0), stdout, stderr: String::new() }
+}
+
+fn no(code: i32, stderr: &str) -> Reply {
+    let stdout = format!("{XML}</output><success>false</success></command>").into_bytes();
+    Reply { exit: Exit::Code(code), stdout, stderr: stderr.to_owned() }
+}
+
+fn spec(name: &str) -> Spec {
+    Spec { events: vec!["demo:*".into()], contexts: vec!["vpid".into()], ..Spec::new(name) }
+}
+
+impl World {
+    fn new(specs: &[Spec]) -> Self {
+        Self {
+            controller: Controller::new(specs, State::default(), 0xabc),
+            now: Duration::from_secs(1000),
+            daemon: true,
+            relayd: true,
+            fault: None,
+            sessions: vec![],
+            programs: vec!["demo:tick"],
+            log: vec![],
+            saved: String::new(),
+            told: vec![],
+        }
+    }
+
+    /// Everything that is to be done now; how long to rest then.
+    fn settle(&mut self) -> Duration {
+        for _ in 0..200 {
+            let action = self.controller.next(self.now);
+            self.told.extend(self.controller.told());
+            match action {
+                Action::Rest(time) => return time,
+                Action::Save(text) => {
+                    State::parse(&text).expect("a sound state");
+                    self.saved = text;
+                }
+                Action::Probe => {
+                    let sockets = vec![("/run/s".into(), Socket::Denied("tracing".into()))];
+                    self.controller.probed(&Probe { user: "pcp".into(), sockets });
+                }
+                Action::Run(invocation) => {
+                    assert!(matches!(self.controller.next(self.now), Action::Rest(_)), "one command at a time");
+                    let reply = self.answer(&invocation);
+                    self.controller.replied(&reply, self.now);
+                }
+            }
+        }
+        panic!("it never rests: {:?}", self.log);
+    }
+
+    fn wait(&mut self, seconds: u64) -> Duration {
+        self.now += Duration::from_secs(seconds);
+        self.settle()
+    }
+
+    fn answer(&mut self, invocation: &Invocation) -> Reply {
+        let args: Vec<&str> = invocation.args.iter().skip(3).map(String::as_str).collect();
+        let option = |name: &str| args.iter().find_map(|a| a.strip_prefix(name)).map(str::to_owned);
+        if !matches!(invocation.step, Step::List | Step::Version) {
+            self.log.push(args[0].to_owned());
+        }
+        if let Some((_, reply)) = self.fault.take_if(|f| f.0 == args[0]) {
+            return reply;
+        }
+        if args[0] == "version" {
+            return ok("<version><string>2.13.9</string></version>");
+        }
+        if !self.daemon {
+            return no(1, "Error: No session daemon is available");
+        }
+        if args[0] == "list" {
+            let body: String = if args.len() > 1 {
+                let events: String = self.programs.iter().map(|p| format!("<event><name>{p}</name></event>")).collect();
+                let pid = format!("<pid><id>7</id><name>p</name><events>{events}</events></pid>");
+                format!("<domains><domain><pids>{}</pids></domain></domains>", if self.programs.is_empty() { "" } else { &pid })
+            } else {
+                self.sessions.iter().map(|s| {
+                    let (name, path, enabled, timer) = (&s.name, &s.path, s.enabled, &s.timer);
+                    format!("<session><name>{name}</name><path>{path}</path><enabled>{enabled}</enabled><live_timer_interval>{timer}</live_timer_interval></session>")
+                }).collect()
+            };
+            return ok(&body);
+        }
+        let name = option("--session=").unwrap_or_else(|| args[1].to_owned());
+        let at = self.sessions.iter().position(|s| s.name == name);
+        if args[0] == "create" {
+            // The session must be known to be ours before it exists.
+            let mark = args[3].rsplit('/').next().expect("a mark").to_owned();
+            assert!(self.saved.contains(&mark), "{mark} was not saved");
+            if at.is_some() {
+                return no(1, "Error: Session name already exists");
+            }
+            let (path, timer) = (format!("tcp4://127.0.0.1:5342/{mark} [data: 5343]"), option("--live=").expect("live"));
+            self.sessions.push(Made {
+                name: name.clone(),
+                path,
+                enabled: false,
+                timer,
+                events: vec![],
+                contexts: vec![],
+                channels: 0,
+                started: false,
+            });
+            return ok(&format!("<session><name>{name}</name></session>"));
+        }
+        let Some(at) = at else { return no(23, &format!("Error: Session name {name} not found")) };
+        let session = &mut self.sessions[at];
+        match args[0] {
+            "enable-channel" if !self.relayd => {
+                return no(1, "Error: Channel apm: Unable to connect to lttng-relayd (session s1)");
+            }
+            "enable-channel" if session.started => return no(1, "Error: Channel apm: Tracing has already been started once"),
+            "enable-channel" if session.channels > 0 => {
+                return no(4, "Warning: Channel apm: UST channel already exist (session s1)");
+            }
+            "enable-channel" => session.channels = 1,
+            "enable-event" => {
+                for event in args.last().expect("patterns").split(',') {
+                    if session.events.iter().any(|e| e == event) {
+                        return no(55, "Error: Event x: UST event already enabled (channel apm, session s1)");
+                    }
+                    session.events.push(event.to_owned());
+                }
+            }
+            "add-context" if session.started => return no(4, "Error: vpid: Tracing has already been started once"),
+            "add-context" if !session.contexts.is_empty() => return no(4, "Error: vpid: UST context already exist"),
+            "add-context" => session.contexts.extend(args.iter().filter_map(|a| a.strip_prefix("--type=")).map(str::to_owned)),
+            "start" if session.enabled => return no(80, "Warning: Tracing already started for session s1"),
+            "start" => (session.enabled, session.started) = (true, true),
+            "stop" => session.enabled = false,
+            "destroy" => drop(self.sessions.remove(at)),
+            other => panic!("{other}"),
+        }
+        ok("")
+    }
+
+    fn report(&self, name: &str) -> Report {
+        self.controller.reports().into_iter().find(|r| r.name == name).expect(name)
+    }
+
+    fn code(&self, name: &str) -> Code {
+        self.report(name).diagnosis.code
+    }
+
+    fn log(&mut self) -> String {
+        std::mem::take(&mut self.log).join(" ")
+    }
+
+    fn request(&mut self, id: u64, verb: super::super::Verb, text: &str) -> Result<String, String> {
+        self.controller.request(id, Command::parse(verb, text).expect(text), self.now);
+        self.settle();
+        let told = std::mem::take(&mut self.told);
+        assert_eq!(told.len(), 1, "{text}: {told:?}");
+        assert_eq!(told[0].0, id);
+        told[0].1.clone()
+    }
+
+    /// The PMDA ends and begins again with what was saved.
+    fn restart(&mut self, specs: &[Spec]) {
+        let state = if self.saved.is_empty() { State::default() } else { State::parse(&self.saved).expect("saved") };
+        self.controller = Controller::new(specs, state, 0xdef);
+        self.settle();
+    }
+}
+
+const MADE: &str = "create enable-channel enable-event add-context start list";
+const ANEW: &str = "destroy create enable-channel enable-event add-context start list";
+
+#[test]
+fn a_session_is_made_once() {
+    let mut w = World::new(&[spec("s1")]);
+    assert_eq!(w.settle(), PERIOD);
+    assert_eq!(w.log(), MADE);
+    assert_eq!((w.code("s1"), w.report("s1").phase, w.report("s1").made), (Code::Ok, Phase::Active, 1));
+    assert!(w.sessions[0].path.contains("/s1-apm-abc-"));
+    for _ in 0..5 {
+        assert_eq!(w.wait(10), PERIOD);
+    }
+    assert_eq!(w.log(), "");
+    assert_eq!(w.controller.version(), "2.13.9");
+}
+
+#[test]
+fn nothing_runs_without_a_session() {
+    let mut w = World::new(&[]);
+    w.daemon = false;
+    assert_eq!(w.settle(), PERIOD);
+    assert_eq!((w.log(), w.controller.version()), (String::new(), ""));
+}
+
+#[test]
+fn after_a_restart_ours_are_known_and_left_alone() {
+    let mut w = World::new(&[spec("s1")]);
+    w.settle();
+    w.log();
+    w.restart(&[spec("s1")]);
+    assert_eq!((w.log(), w.code("s1")), (String::new(), Code::Ok));
+    // Without the state file nothing is ours.
+    w.saved.clear();
+    w.restart(&[spec("s1")]);
+    assert_eq!((w.log(), w.code("s1"), w.report("s1").phase), (String::new(), Code::NotOurs, Phase::Foreign));
+}
+
+#[test]
+fn a_crash_at_any_command_leaves_nothing_of_which_is_not_known_whose_it_is() {
+    for crash in ["create", "enable-channel", "enable-event", "add-context", "start"] {
+        let mut w = World::new(&[spec("s1")]);
+        loop {
+            match w.controller.next(w.now) {
+                Action::Save(text) => w.saved = text,
+                Action::Run(i) => {
+                    let reply = w.answer(&i);
+                    // It was done, but the PMDA never learns it.
+                    if i.args[3] == crash {
+                        break;
+                    }
+                    w.controller.replied(&reply, w.now);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        w.log();
+        w.restart(&[spec("s1")]);
+        assert_eq!((w.code("s1"), w.sessions.len(), w.sessions[0].enabled), (Code::Ok, 1, true), "{crash}: {}", w.log());
+        assert_eq!((w.sessions[0].events.len(), w.sessions[0].contexts.len()), (1, 1));
+    }
+}
+
+#[test]
+fn somebody_elses_session_is_left_alone() {
+    let mut w = World::new(&[spec("s1")]);
+    let theirs = Made {
+        name: "s1".into(),
+        path: "tcp4://127.0.0.1:5342/ [data: 5343]".into(),
+        enabled: false,
+        timer: "1000000".into(),
+        events: vec![],
+        contexts: vec![],
+        channels: 0,
+        started: false,
+    };
+    w.sessions.push(theirs);
+    w.settle();
+    w.wait(100);
+    w.controller.notice(&Notice::Lost("s1".into()), w.now);
+    w.wait(100);
+    assert!(w.request(1, super::super::Verb::Session, "destroy s1").expect_err("not ours").contains("left alone"));
+    w.controller.configure(&[], w.now);
+    w.wait(100);
+    assert_eq!((w.log(), w.sessions.len()), (String::new(), 1));
+}
+
+#[test]
+fn a_name_taken_by_another_user_is_told() {
+    let mut w = World::new(&[spec("s1")]);
+    w.fault = Some(("create", no(1, "Error: Session name already exists")));
+    w.settle();
+    assert_eq!((w.log().as_str(), w.code("s1")), ("create", Code::NotOurs));
+}
+
+#[test]
+fn no_session_daemon_is_waited_for_and_explained() {
+    let mut w = World::new(&[spec("s1")]);
+    w.daemon = false;
+    assert_eq!(w.settle(), Duration::from_secs(1));
+    assert_eq!((w.code("s1"), w.report("s1").phase), (Code::NotPermitted, Phase::Unknown));
+    let pauses: Vec<u64> = [1, 2, 4, 8, 16, 32, 60].iter().map(|s| w.wait(*s).as_secs()).collect();
+    assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60]);
+    w.daemon = true;
+    w.wait(60);
+    assert_eq!((w.log().as_str(), w.code("s1")), (MADE, Code::Ok));
+    // It dies with all sessions, and comes back.
+    (w.daemon, w.sessions) = (false, vec![]);
+    w.wait(10);
+    assert_eq!(w.code("s1"), Code::NotPermitted);
+    w.daemon = true;
+    w.wait(10);
+    assert_eq!((w.log().as_str(), w.code("s1"), w.report("s1").made), (MADE, Code::Ok, 2));
+}
+
+#[test]
+fn an_unreachable_relay_daemon_is_tried_again_from_the_start() {
+    let mut w = World::new(&[spec("s1"), spec("s2")]);
+    w.relayd = false;
+    assert_eq!(w.settle(), Duration::from_secs(1));
+    assert_eq!(
+        (w.log().as_str(), w.code("s1"), w.code("s2")),
+        ("create enable-channel create enable-channel", Code::RelaydUnreachable, Code::RelaydUnreachable)
+    );
+    assert_eq!(w.wait(1), Duration::from_secs(2));
+    assert_eq!(w.log(), "destroy create enable-channel destroy create enable-channel");
+    w.relayd = true;
+    w.wait(2);
+    assert_eq!((w.code("s1"), w.code("s2"), w.sessions.len()), (Code::Ok, Code::Ok, 2));
+    assert_eq!(w.report("s1").failures, 0);
+}
+
+#[test]
+fn a_killed_or_hanging_command_is_tried_again() {
+    for (command, exit) in [
+        ("enable-channel", Exit::Signal(13)),
+        ("create", Exit::TimedOut),
+        ("start", Exit::Code(66)),
+        ("enable-event", Exit::TooMuch),
+    ] {
+        let mut w = World::new(&[spec("s1")]);
+        w.fault = Some((command, Reply { exit, stdout: vec![], stderr: String::new() }));
+        assert_eq!(w.settle(), Duration::from_secs(1), "{command}");
+        assert!(matches!(w.code("s1"), Code::Failed | Code::Timeout));
+        w.wait(1);
+        assert_eq!(w.code("s1"), Code::Ok, "{command}");
+    }
+}
+
+#[test]
+fn a_session_that_the_relay_daemon_lost_is_made_anew() {
+    let mut w = World::new(&[spec("s1")]);
+    w.settle();
+    w.log();
+    let lost = Notice::Lost("s1".into());
+    w.controller.notice(&lost, w.now);
+    w.settle();
+    assert_eq!(w.log(), "", "too soon");
+    w.wait(5);
+    let path = w.sessions[0].path.clone();
+    w.controller.notice(&lost, w.now);
+    assert_eq!(w.code("s1"), Code::RelaydLost);
+    // destroy fails, as it does when the relay daemon is gone, and yet destroys.
+    let failed = no(141, "Error: Rotation failure on consumer during the destruction of session \"s1\"");
+    w.fault = Some(("destroy", failed));
+    w.sessions.clear();
+    w.sessions.push(Made {
+        name: "s1".into(),
+        path: path.clone(),
+        enabled: true,
+        timer: "1000000".into(),
+        events: vec![],
+        contexts: vec![],
+        channels: 1,
+        started: true,
+    });
+    w.settle();
+    // This time it had not: the next round sees one that is still ours.
+    w.wait(1);
+    assert_eq!((w.code("s1"), w.sessions.len(), w.sessions[0].enabled), (Code::Ok, 1, true), "{}", w.log());
+    assert_ne!(w.sessions[0].path, path);
+    // Again and again: longer pauses, until events come.
+    w.log();
+    w.wait(6);
+    w.controller.notice(&lost, w.now);
+    w.settle();
+    assert_eq!(w.log(), "", "not at once");
+    w.wait(1);
+    assert_eq!(w.log(), ANEW);
+    w.controller.notice(&Notice::Flows("s1".into()), w.now);
+    w.wait(6);
+    w.controller.notice(&lost, w.now);
+    w.settle();
+    assert_eq!(w.log(), ANEW);
+    w.controller.notice(&Notice::Lost("nobody".into()), w.now);
+}
+
+#[test]
+fn why_no_events_come() {
+    let mut w = World::new(&[spec("s1")]);
+    w.programs.clear();
+    w.settle();
+    assert_eq!(w.code("s1"), Code::NoApplication);
+    w.programs = vec!["other:x"];
+    w.wait(10);
+    assert_eq!(w.code("s1"), Code::NoApplication, "not looked at so often");
+    w.wait(20);
+    assert_eq!(w.code("s1"), Code::NoEvent);
+    w.programs = vec!["demo:tick"];
+    w.wait(30);
+    assert_eq!(w.code("s1"), Code::Ok);
+    w.log();
+    w.wait(60);
+    assert_eq!(w.log(), "", "all is well");
+    w.programs.clear();
+    w.controller.notice(&Notice::Silent("s1".into()), w.now);
+    w.settle();
+    assert_eq!((w.log().as_str(), w.code("s1")), ("list", Code::NoApplication));
+    w.controller.notice(&Notice::Flows("s1".into()), w.now);
+    assert_eq!(w.code("s1"), Code::Ok);
+    w.wait(60);
+    assert_eq!(w.log(), "");
+}
+
+#[test]
+fn a_changed_configuration_takes_effect() {
+    let mut w = World::new(&[spec("s1"), spec("s2")]);
+    w.settle();
+    w.log();
+    let more = Spec { events: vec!["demo:*".into(), "x:*".into()], ..spec("s1") };
+    w.controller.configure(&[more], w.now);
+    w.settle();
+    assert_eq!((w.log().as_str(), w.sessions.len()), ("enable-event destroy", 1));
+    assert_eq!(w.controller.reports().len(), 1);
+    let slower = Spec { live_timer: 5_000_000, ..spec("s1") };
+    w.controller.configure(std::slice::from_ref(&slower), w.now);
+    w.settle();
+    assert_eq!(w.log(), ANEW);
+    // Also over a restart.
+    w.restart(&[Spec { buffers: Some(Buffers::Pid), ..slower }]);
+    assert_eq!((w.log().as_str(), w.code("s1")), (ANEW, Code::PerPidTail));
+    w.restart(&[]);
+    assert_eq!((w.log().as_str(), w.sessions.len()), ("destroy", 0));
+}
+
+#[test]
+fn users_make_sessions_of_their_own() {
+    use super::super::Verb::{Context, Enable, Session, Start, Stop};
+    let mut w = World::new(&[]);
+    w.settle();
+    assert!(w.request(1, Start, "u1").expect_err("unknown").contains("there are: none"));
+    assert_eq!(w.request(2, Session, "create u1 live_timer=200ms"), Ok("done: session u1 is stopped".into()));
+    assert!(w.request(3, Start, "u1").expect_err("no events").contains("enable some"));
+    assert!(w.request(4, Enable, "u1 demo:*").is_ok());
+    assert!(w.request(5, Context, "u1 vpid,vtid").is_ok());
+    assert_eq!(w.log(), "create enable-channel enable-event add-context");
+    assert_eq!(w.request(6, Start, "u1"), Ok("done: session u1 is recording".into()));
+    assert_eq!(w.log(), "start list");
+    assert!(w.request(7, Start, "u1").is_ok() && w.log().is_empty(), "twice is once");
+    assert!(w.request(8, Context, "u1 vpid").is_ok(), "it has that already");
+    assert!(w.request(9, Context, "u1 procname").expect_err("too late").contains("started once"));
+    assert!(w.request(10, Session, "create u1").expect_err("twice").contains("already"));
+    assert!(!w.report("u1").configured && w.report("u1").phase == Phase::Active);
+    // They outlive a restart.
+    w.restart(&[]);
+    assert_eq!((w.log().as_str(), w.report("u1").phase), ("", Phase::Active));
+    assert_eq!(w.request(11, Stop, "u1"), Ok("done: session u1 is stopped".into()));
+    assert_eq!((w.log().as_str(), w.code("u1")), ("stop", Code::Stopped));
+    assert_eq!(w.request(12, Session, "destroy u1"), Ok("done: session u1 is destroyed".into()));
+    assert_eq!((w.log().as_str(), w.sessions.len(), w.controller.reports().len()), ("destroy", 0, 0));
+}
+
+#[test]
+fn what_lttng_refuses_leaves_the_session_as_it_was() {
+    use super::super::Verb::{Enable, Session};
+    let mut w = World::new(&[spec("s1")]);
+    w.settle();
+    w.log();
+    w.fault = Some(("enable-event", no(106, "Error: Event x: Invalid filter bytecode (channel apm, session s1)")));
+    assert!(w.request(1, Enable, "s1 x:*").expect_err("refused").contains("Invalid filter"));
+    w.wait(10);
+    assert_eq!((w.log().as_str(), w.code("s1")), ("enable-event", Code::Ok));
+    w.fault = Some(("enable-event", no(97, "Error: Unknown loglevel NOPE")));
+    assert!(w.request(2, Session, "create u1 loglevel=NOPE events=a").expect_err("refused").contains("NOPE"));
+    w.wait(10);
+    assert_eq!((w.sessions.len(), w.controller.reports().len()), (1, 1), "{}", w.log());
+}
+
+#[test]
+fn what_users_change_in_configured_sessions_holds_until_the_configuration_changes() {
+    use super::super::Verb::{Session, Stop};
+    let mut w = World::new(&[spec("s1")]);
+    w.settle();
+    assert!(w.request(1, Stop, "s1").is_ok());
+    w.log();
+    w.restart(&[spec("s1")]);
+    assert_eq!((w.log().as_str(), w.code("s1")), ("", Code::Stopped));
+    assert!(w.request(2, Session, "destroy s1").is_ok());
+    w.restart(&[spec("s1")]);
+    w.wait(60);
+    assert_eq!((w.log().as_str(), w.code("s1")), ("destroy", Code::Destroyed));
+    assert_eq!(w.request(3, Session, "create s1"), Ok("done: session s1 is recording".into()));
+    assert_eq!(w.log(), MADE);
+    w.request(4, Stop, "s1").expect("stopped");
+    w.restart(&[Spec { live_timer: 5000, ..spec("s1") }]);
+    assert_eq!((w.report("s1").phase, w.sessions[0].timer.as_str()), (Phase::Active, "5000"));
+}
+
+#[test]
+fn requests_without_a_session_daemon_are_answered() {
+    use super::super::Verb::Session;
+    let mut w = World::new(&[]);
+    w.daemon = false;
+    assert!(w.request(1, Session, "create u1 events=a start=true").expect_err("none").contains("session daemon"));
+    w.daemon = true;
+    w.wait(60);
+    assert_eq!(w.code("u1"), Code::NoEvent);
+}
+
+#[test]
+fn sessions_are_bounded() {
+    use super::super::Verb::Session;
+    let many: Vec<Spec> = (0..SESSIONS_MAX + 5).map(|i| spec(&format!("s{i}"))).collect();
+    let mut w = World::new(&many);
+    w.daemon = false;
+    w.settle();
+    assert_eq!(w.controller.reports().len(), SESSIONS_MAX);
+    assert!(w.request(1, Session, "create more").expect_err("full").contains("already"));
+}

@@ -1,0 +1,248 @@
+//! Why a session records or does not: one sentence for a person, and a short code that stays the same for ever.
+
+use super::mi::Answer;
+use super::reply::Fault;
+use super::spec::{Buffers, Domain, Spec};
+
+/// What is the matter. Codes are for alarms and tests: never change them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// It records.
+    Ok,
+    /// Nothing has been tried yet.
+    #[default]
+    Pending,
+    /// It is stopped, as wanted.
+    Stopped,
+    /// It is destroyed, as wanted.
+    Destroyed,
+    /// No `lttng` program.
+    NotInstalled,
+    /// No session daemon.
+    NoSessiond,
+    /// The session daemon's socket is not for this user.
+    NotPermitted,
+    /// The relay daemon does not answer the session daemon.
+    RelaydUnreachable,
+    /// The session is active, but the relay daemon does not have it any more.
+    RelaydLost,
+    /// No instrumented program has registered.
+    NoApplication,
+    /// Patterns that fit no tracepoint.
+    NoEvent,
+    /// The name is taken by a session that we did not make.
+    NotOurs,
+    /// It records, but ends of programs may be lost.
+    PerPidTail,
+    /// The consumer daemon is gone.
+    NoConsumer,
+    /// The kernel, or loggers, cannot be traced here.
+    NoDomain,
+    /// LTTng does not take a value of the configuration or request.
+    Refused,
+    /// A command took too long.
+    Timeout,
+    /// Anything else.
+    Failed,
+}
+
+impl Code {
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Pending => "pending",
+            Self::Stopped => "stopped",
+            Self::Destroyed => "destroyed",
+            Self::NotInstalled => "not_installed",
+            Self::NoSessiond => "no_sessiond",
+            Self::NotPermitted => "not_permitted",
+            Self::RelaydUnreachable => "relayd_unreachable",
+            Self::RelaydLost => "relayd_lost",
+            Self::NoApplication => "no_application",
+            Self::NoEvent => "no_event",
+            Self::NotOurs => "not_ours",
+            Self::PerPidTail => "per_pid_tail",
+            Self::NoConsumer => "no_consumer",
+            Self::NoDomain => "no_domain",
+            Self::Refused => "refused",
+            Self::Timeout => "timeout",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What is the matter with a session, and what to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// For alarms.
+    pub code: Code,
+    /// For a person: one sentence.
+    pub text: String,
+}
+
+/// A session daemon's socket, as somebody who tried to connect found it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Socket {
+    /// There is none.
+    Absent,
+    /// There is one that nobody listens on.
+    Dead,
+    /// This user may not connect; the group that may.
+    Denied(String),
+    /// Somebody listens.
+    Alive,
+}
+
+/// What the caller found out after no session daemon answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probe {
+    /// Name (or number) of the user that the PMDA runs as.
+    pub user: String,
+    /// Sockets where session daemons listen: their paths and how they are.
+    pub sockets: Vec<(String, Socket)>,
+}
+
+impl std::fmt::Display for Diagnosis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.code.word(), self.text)
+    }
+}
+
+/// Patterns that are shown at most.
+const SHOWN: usize = 5;
+
+impl Diagnosis {
+    /// A code with a sentence.
+    #[must_use]
+    pub fn new(code: Code, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    /// Why no session daemon answers.
+    #[must_use]
+    pub fn of_daemon(probe: &Probe) -> Self {
+        for (path, socket) in &probe.sockets {
+            if let Socket::Denied(group) = socket {
+                let user = &probe.user;
+                let text = format!(
+                    "a session daemon's socket {path} is there, but only for root and group {group}, and user {user} is not in it: \
+                     usermod -aG {group} {user}, then start the PMDA again"
+                );
+                return Self::new(Code::NotPermitted, text);
+            }
+        }
+        if let Some((path, _)) = probe.sockets.iter().find(|s| s.1 == Socket::Alive) {
+            return Self::new(
+                Code::NoSessiond,
+                format!("the session daemon at {path} listens but did not answer, or has only just started"),
+            );
+        }
+        if let Some((path, _)) = probe.sockets.iter().find(|s| s.1 == Socket::Dead) {
+            let text =
+                format!("no session daemon: {path} is there, but nobody listens, so it has died: start lttng-sessiond again");
+            return Self::new(Code::NoSessiond, text);
+        }
+        let text = "no session daemon runs: start lttng-sessiond, as root for the programs of all users (systemctl start lttng-sessiond)";
+        Self::new(Code::NoSessiond, text)
+    }
+
+    /// Why a command about a session failed.
+    #[must_use]
+    pub fn of_fault(fault: &Fault, spec: &Spec) -> Self {
+        let (name, url) = (&spec.name, &spec.url);
+        let (code, text) = match fault {
+            Fault::NotInstalled => (Code::NotInstalled, "the lttng program is not installed or not in PATH: install lttng-tools".to_owned()),
+            Fault::NotStarted(why) => (Code::NotInstalled, format!("the lttng program cannot be run: {why}")),
+            Fault::TimedOut => (Code::Timeout, "the lttng program did not end in time: the session daemon hangs, or a program that it waits for".into()),
+            Fault::Killed(signal) => (Code::Failed, format!("the lttng program was killed by signal {signal}; it is tried again")),
+            Fault::Garbled(why) => (Code::Failed, format!("lttng has not answered as it should: {why}")),
+            Fault::NoDaemon => (Code::NoSessiond, "no session daemon answers".into()),
+            Fault::Exists | Fault::Denied => return Self::not_ours(name),
+            Fault::NotFound => (Code::Failed, format!("session {name} has gone meanwhile; it is made again")),
+            Fault::RelaydUnreachable => (
+                Code::RelaydUnreachable,
+                format!("the session daemon does not reach a relay daemon at {url}: start lttng-relayd there, or mend url"),
+            ),
+            Fault::RelaydIncompatible => {
+                (Code::RelaydUnreachable, format!("the relay daemon at {url} has another major version than the session daemon"))
+            }
+            Fault::NoConsumer => (
+                Code::NoConsumer,
+                "the session daemon has lost its consumer and cannot make channels any more: restart lttng-sessiond (programs register again by themselves)".into(),
+            ),
+            Fault::StartedOnce => (Code::Failed, format!("session {name} was started once, so it takes no more channels and contexts; it is made again")),
+            Fault::NoKernel(text) => (Code::NoDomain, format!("the kernel cannot be traced: {text}")),
+            Fault::NoAgents => (Code::NoDomain, "loggers cannot be traced: the session daemon found no TCP port for them (--agent-tcp-port)".into()),
+            Fault::Refused(text) => (Code::Refused, format!("LTTng does not take it: {text}")),
+            Fault::Failed { code, text } => (Code::Failed, format!("lttng failed with status {code}: {text}")),
+        };
+        Self::new(code, text)
+    }
+
+    /// The name is taken.
+    #[must_use]
+    pub fn not_ours(name: &str) -> Self {
+        let text = format!(
+            "a session {name} exists that this PMDA did not make, so it is left alone; it can still be viewed: destroy it \
+             (lttng destroy {name}), or give ours another name"
+        );
+        Self::new(Code::NotOurs, text)
+    }
+
+    /// The relay daemon was restarted.
+    #[must_use]
+    pub fn lost(name: &str) -> Self {
+        let text = format!(
+            "session {name} is active, but the relay daemon does not have it (was it restarted?): it is destroyed and made again"
+        );
+        Self::new(Code::RelaydLost, text)
+    }
+
+    /// A session that records, as far as LTTng tells.
+    #[must_use]
+    pub fn recording(spec: &Spec, version: &str) -> Self {
+        if spec.buffers == Some(Buffers::Pid) && !at_least(version, (2, 15)) {
+            let text = format!(
+                "recording; with buffers = \"pid\" LTTng {version} loses the last events of programs that end (2.15 does not): prefer \"uid\""
+            );
+            return Self::new(Code::PerPidTail, text);
+        }
+        Self::new(Code::Ok, "recording")
+    }
+
+    /// Why no event comes: from the list of programs and their tracepoints. `None`: nothing is wrong there.
+    #[must_use]
+    pub fn of_programs(spec: &Spec, answer: &Answer) -> Option<Self> {
+        if answer.processes.is_empty() {
+            let what = if spec.domain == Domain::Ust { "instrumented program" } else { "program with such loggers" };
+            let text = format!(
+                "no {what} has registered with the session daemon: none runs, it is another user's, or its tracing library did not load"
+            );
+            return Some(Self::new(Code::NoApplication, text));
+        }
+        let fits = |p: &String| answer.tracepoints.iter().any(|t| crate::read::glob(p.as_bytes(), t.as_bytes()));
+        let idle: Vec<&str> = spec.events.iter().filter(|p| !fits(p)).map(String::as_str).collect();
+        if idle.is_empty() {
+            return None;
+        }
+        let shown = idle.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+        let more = if idle.len() > SHOWN { format!(" and {} more", idle.len() - SHOWN) } else { String::new() };
+        let (tracepoints, programs) = (answer.tracepoints.len(), answer.processes.len());
+        let text = format!(
+            "{shown}{more}: fits none of the {tracepoints} tracepoints of the {programs} programs that run (lttng list --userspace shows them)"
+        );
+        Some(Self::new(Code::NoEvent, text.replace("--userspace", spec.domain.option())))
+    }
+}
+
+/// Whether a version like `2.13.9` is at least this; an unknown one is not.
+fn at_least(version: &str, wanted: (u32, u32)) -> bool {
+    let mut parts = version.split('.').map(|p| p.parse::<u32>().ok());
+    matches!((parts.next().flatten(), parts.next().flatten()), (Some(major), Some(minor)) if (major, minor) >= wanted)
+}
+
+#[cfg(test)]
+#[path = "diagnosis_tests.rs"]
+mod tests;

@@ -1,0 +1,50 @@
+//! Bounds on what the `lttng` program, the session daemon and users can cause.
+
+use std::time::Duration;
+
+/// Bytes of one answer of the `lttng` program that are kept. The longest is the list of tracepoints: about 250 bytes for each
+/// tracepoint of each process (410 in a .NET process).
+pub const OUTPUT_MAX: usize = 16 << 20;
+/// Bytes of standard error that are kept: one line for each refused event.
+pub const STDERR_MAX: usize = 64 << 10;
+/// Levels of elements in an answer; `list` has ten.
+pub const DEPTH_MAX: usize = 32;
+/// Sessions, channels, events, contexts, processes and different tracepoints in an answer, each.
+pub const ITEMS_MAX: usize = 65_536;
+/// Bytes of one text in an answer: names are up to 255, paths up to 4096.
+pub const TEXT_MAX: usize = 8192;
+
+/// Sessions under control.
+pub const SESSIONS_MAX: usize = 64;
+/// Bytes of a session's name; relay daemons before 2.11 cut off at 64, session daemons refuse 255.
+pub const NAME_MAX: usize = 200;
+/// Event patterns of a session: they go onto one command line, which has 128 KiB for an argument.
+pub const EVENTS_MAX: usize = 256;
+/// Bytes of an event pattern (`LTTNG_SYMBOL_NAME_LEN` less its NUL).
+pub const EVENT_LENGTH_MAX: usize = 255;
+/// Contexts of a session.
+pub const CONTEXTS_MAX: usize = 64;
+/// Bytes of a filter expression.
+pub const FILTER_MAX: usize = 4096;
+/// Bytes of a request that a user stores.
+pub const REQUEST_MAX: usize = 8192;
+/// Requests that wait for their turn.
+pub const REQUESTS_MAX: usize = 64;
+/// Bytes of the state file.
+pub const STATE_MAX: usize = 4 << 20;
+
+/// How long a command may take. The slowest in practice are the first `enable-event` (it starts the consumer: 0.2 s) and
+/// `destroy` (it waits for the rotation: 0.5 s).
+pub const COMMAND_TIME: Duration = Duration::from_secs(10);
+/// How long `stop`, `destroy` and the list of tracepoints may take: they wait for data on its way, or for every program.
+pub const SLOW_COMMAND_TIME: Duration = Duration::from_secs(30);
+/// How often what is wanted is compared with what is.
+pub const PERIOD: Duration = Duration::from_secs(10);
+/// Pause after the first failure; each further one doubles it up to [`BACK_OFF_MAX`].
+pub const BACK_OFF: Duration = Duration::from_secs(1);
+/// Longest pause after failures.
+pub const BACK_OFF_MAX: Duration = Duration::from_secs(60);
+/// A session that was made so recently is not taken for lost: the relay daemon may not have told its viewers yet.
+pub const LOST_GRACE: Duration = Duration::from_secs(5);
+/// How often the tracepoints of programs are listed at most, in order to say why there are no events.
+pub const LOOK_PERIOD: Duration = Duration::from_secs(30);

@@ -1,0 +1,39 @@
+//! Control of LTTng recording sessions, without I/O and without a clock.
+//!
+//! ```text
+//!  [[lttng.session]] ─▶ Spec ─┐                      ┌─▶ Invocation ─▶ lttng --no-sessiond --mi xml … ─▶ Reply ─┐
+//!  pmstore ─▶ Command ────────┼─▶ Controller ─▶ plan ┘                                                          │
+//!  viewer  ─▶ Notice ─────────┘       ▲  └─▶ Report (phase, Diagnosis), answers, state to save                  │
+//!                                     └──────────────────────────── mi::read, judge ◀──────────────────────────┘
+//! ```
+//!
+//! The program is used rather than its library: it is the same from 2.12 to 2.16, it cannot take us with it when it dies, and a
+//! command takes 3 to 10 ms and is rare.
+//!
+//! What is wanted is compared with `lttng list` at the start, every [`limits::PERIOD`] and when told so; only the difference is
+//! done, so every command may be repeated. A session is ours if its path ends in a mark that we made up for it and wrote into the
+//! state before it was created: nobody else's session is ever changed, even one of the same name.
+
+mod command;
+mod controller;
+mod diagnosis;
+pub mod limits;
+mod managed;
+pub mod mi;
+mod plan;
+mod reply;
+mod spec;
+mod state;
+pub mod units;
+
+pub use command::{Command, Verb, blocking, buffers, domain};
+pub use controller::{Action, Controller, Notice, Told};
+pub use diagnosis::{Code, Diagnosis, Probe, Socket};
+pub use managed::{Phase, Report};
+pub use plan::{Applied, Invocation, Plan, Situation, Step, is_ours, plan};
+pub use reply::{Exit, Fault, Reply};
+pub use spec::{Blocking, Buffers, Domain, LIVE_TIMER, NUM_SUBBUF, SUBBUF_SIZE, Spec, SpecError};
+pub use state::{Saved, State};
+
+#[cfg(test)]
+mod testkit;

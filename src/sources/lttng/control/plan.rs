@@ -1,0 +1,274 @@
+//! From what a session should be, and what it is, to the commands between.
+//!
+//! Never used: exclusions (session daemon 2.13.9 dies when such a channel is listed) and `list SESSION` (which lists events, and
+//! somebody else may have added an exclusion).
+
+use super::limits::{COMMAND_TIME, SLOW_COMMAND_TIME};
+use super::mi::Listed;
+use super::spec::{Blocking, Buffers, Domain, Spec};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What a command is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Which version the program has.
+    Version,
+    /// The sessions.
+    List,
+    /// The programs of a domain and their tracepoints.
+    Programs,
+    /// Makes a session of this name.
+    Create(String),
+    /// Makes the channel.
+    Channel,
+    /// Enables events.
+    Events,
+    /// Adds contexts.
+    Contexts,
+    /// Starts recording.
+    Start,
+    /// Stops recording.
+    Stop,
+    /// Destroys the session.
+    Destroy,
+}
+
+/// One run of the `lttng` program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invocation {
+    /// What for.
+    pub step: Step,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// How long it may take.
+    pub limit: Duration,
+}
+
+impl Invocation {
+    pub(super) fn new(step: Step, args: &[&str]) -> Self {
+        // --no-sessiond: else the program starts a session daemon of this user, which sees no other user's programs.
+        let args = ["--no-sessiond", "--mi", "xml"].iter().chain(args).map(|a| (*a).to_owned()).collect();
+        let slow = matches!(step, Step::Stop | Step::Destroy | Step::Programs);
+        Self { step, args, limit: if slow { SLOW_COMMAND_TIME } else { COMMAND_TIME } }
+    }
+
+    /// The version of the program.
+    #[must_use]
+    pub fn version() -> Self {
+        Self::new(Step::Version, &["version"])
+    }
+
+    /// The sessions of this user; of root: all.
+    #[must_use]
+    pub fn list() -> Self {
+        Self::new(Step::List, &["list"])
+    }
+
+    /// The programs of a domain.
+    #[must_use]
+    pub fn programs(domain: Domain) -> Self {
+        Self::new(Step::Programs, &["list", domain.option()])
+    }
+}
+
+/// What is known to have been done to a session of ours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Applied {
+    /// As what it was made, with the events and contexts that it has.
+    pub spec: Spec,
+    /// It has its channel.
+    pub channel: bool,
+    /// It has been started at least once: contexts and channels can no longer be added.
+    pub started: bool,
+}
+
+impl Applied {
+    /// A session that has just been made.
+    #[must_use]
+    pub fn new(spec: &Spec) -> Self {
+        let spec = Spec { events: Vec::new(), contexts: Vec::new(), ..spec.clone() };
+        Self { spec, channel: false, started: false }
+    }
+
+    /// A command has been done.
+    pub fn done(&mut self, step: &Step, wanted: &Spec) {
+        match step {
+            Step::Channel => self.channel = true,
+            Step::Events => self.spec.events.clone_from(&wanted.events),
+            Step::Contexts => self.spec.contexts.clone_from(&wanted.contexts),
+            Step::Start => self.started = true,
+            _ => {}
+        }
+    }
+}
+
+/// What is to be done about a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// These commands, in this order, until one fails; none: it is as it should be.
+    Commands(Vec<Invocation>),
+    /// Nothing: there is a session of that name that is not ours.
+    NotOurs,
+}
+
+/// What the plan is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// What is wanted.
+    pub spec: &'a Spec,
+    /// Marks in the paths of sessions that we have made.
+    pub marks: &'a [String],
+    /// The mark for the next one.
+    pub next_mark: &'a str,
+    /// What was done to it.
+    pub applied: Option<&'a Applied>,
+    /// All sessions that the session daemon lists.
+    pub listed: &'a [Listed],
+    /// It is to be made anew: the relay daemon has lost it, or making it failed half way.
+    pub anew: bool,
+    /// It is to be gone.
+    pub gone: bool,
+}
+
+/// A session is ours when its path ends in a mark that we gave it.
+#[must_use]
+pub fn is_ours(listed: &Listed, marks: &[String]) -> bool {
+    let path = listed.path.split(" [").next().unwrap_or_default();
+    let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    marks.iter().any(|mark| mark == last)
+}
+
+/// Compares what is wanted with what is.
+#[must_use]
+pub fn plan(s: Situation<'_>) -> Plan {
+    let name = s.spec.name.as_str();
+    let Some(listed) = s.listed.iter().find(|l| l.name == name) else {
+        return Plan::Commands(if s.gone { Vec::new() } else { make(s.spec, s.next_mark) });
+    };
+    if !is_ours(listed, s.marks) {
+        return Plan::NotOurs;
+    }
+    if s.gone {
+        return Plan::Commands(vec![destroy(name)]);
+    }
+    let changes = s.applied.filter(|_| !s.anew).and_then(|applied| change(s.spec, applied, listed));
+    Plan::Commands(changes.unwrap_or_else(|| {
+        let mut commands = vec![destroy(name)];
+        commands.extend(make(s.spec, s.next_mark));
+        commands
+    }))
+}
+
+fn destroy(name: &str) -> Invocation {
+    Invocation::new(Step::Destroy, &["destroy", name])
+}
+
+fn make(spec: &Spec, mark: &str) -> Vec<Invocation> {
+    let (live, url) = (format!("--live={}", spec.live_timer), format!("--set-url={}/{mark}", spec.url));
+    let mut commands = vec![Invocation::new(Step::Create(spec.name.clone()), &["create", &spec.name, &live, &url])];
+    commands.extend(channel(spec));
+    commands.extend(events(spec, &spec.events));
+    commands.extend(contexts(spec, &spec.contexts));
+    commands.extend(spec.start.then(|| start(spec)));
+    commands
+}
+
+fn start(spec: &Spec) -> Invocation {
+    Invocation::new(Step::Start, &["start", &spec.name])
+}
+
+/// What is missing in a session of ours; `None`: it cannot become what is wanted.
+fn change(spec: &Spec, applied: &Applied, listed: &Listed) -> Option<Vec<Invocation>> {
+    let has = &applied.spec;
+    let subset = |a: &[String], b: &[String]| a.iter().all(|x| b.contains(x));
+    let missing = |a: &[String], b: &[String]| a.iter().filter(|x| !b.contains(x)).cloned().collect::<Vec<_>>();
+    let (new_events, new_contexts) = (missing(&spec.events, &has.events), missing(&spec.contexts, &has.contexts));
+    let fits = spec.same_frame(has)
+        && listed.live_timer == spec.live_timer
+        && subset(&has.events, &spec.events)
+        && subset(&has.contexts, &spec.contexts)
+        && !(applied.started && (!new_contexts.is_empty() || (!applied.channel && spec.domain.has_channels())));
+    if !fits {
+        return None;
+    }
+    let mut commands = Vec::new();
+    if !applied.channel {
+        commands.extend(channel(spec));
+    }
+    commands.extend(events(spec, &new_events));
+    commands.extend(contexts(spec, &new_contexts));
+    match (spec.start, listed.enabled) {
+        (true, false) => commands.push(start(spec)),
+        (false, true) => commands.push(Invocation::new(Step::Stop, &["stop", &spec.name])),
+        _ => {}
+    }
+    Some(commands)
+}
+
+fn session(spec: &Spec) -> String {
+    format!("--session={}", spec.name)
+}
+
+fn channel(spec: &Spec) -> Option<Invocation> {
+    if !spec.domain.has_channels() {
+        return None;
+    }
+    let mut options = vec![spec.domain.option().to_owned(), session(spec)];
+    let mut option = |name: &str, value: Option<String>| options.extend(value.map(|v| format!("--{name}={v}")));
+    option("subbuf-size", spec.subbuf_size.map(|n| n.to_string()));
+    option("num-subbuf", spec.num_subbuf.map(|n| n.to_string()));
+    let blocking = spec.blocking_timeout.map(|b| match b {
+        Blocking::Inf => "inf".to_owned(),
+        Blocking::Micros(n) => n.to_string(),
+    });
+    option("blocking-timeout", blocking);
+    let some = |n: u64| (n > 0).then(|| n.to_string());
+    option("tracefile-size", some(spec.tracefile_size));
+    option("tracefile-count", some(spec.tracefile_count));
+    options.extend(spec.buffers.map(|b| match b {
+        Buffers::Uid => "--buffers-uid".to_owned(),
+        Buffers::Pid => "--buffers-pid".to_owned(),
+    }));
+    let args: Vec<&str> =
+        ["enable-channel"].into_iter().chain(options.iter().map(String::as_str)).chain([spec.channel.as_str()]).collect();
+    Some(Invocation::new(Step::Channel, &args))
+}
+
+/// `--channel`, where there is one to choose.
+fn of_channel(spec: &Spec) -> Option<String> {
+    spec.domain.has_channels().then(|| format!("--channel={}", spec.channel))
+}
+
+/// One command for all patterns: each would take milliseconds.
+fn events(spec: &Spec, patterns: &[String]) -> Option<Invocation> {
+    if patterns.is_empty() {
+        return None;
+    }
+    let mut options = vec![spec.domain.option().to_owned(), session(spec)];
+    options.extend(of_channel(spec));
+    let mut option = |name: &str, value: &Option<String>| options.extend(value.as_ref().map(|v| format!("--{name}={v}")));
+    option("loglevel", &spec.loglevel);
+    option("loglevel-only", &spec.loglevel_only);
+    option("filter", &spec.filter);
+    let patterns = patterns.join(",");
+    let args: Vec<&str> =
+        ["enable-event"].into_iter().chain(options.iter().map(String::as_str)).chain([patterns.as_str()]).collect();
+    Some(Invocation::new(Step::Events, &args))
+}
+
+fn contexts(spec: &Spec, contexts: &[String]) -> Option<Invocation> {
+    if contexts.is_empty() {
+        return None;
+    }
+    let mut options = vec![spec.domain.option().to_owned(), session(spec)];
+    options.extend(of_channel(spec));
+    options.extend(contexts.iter().map(|c| format!("--type={c}")));
+    let args: Vec<&str> = ["add-context"].into_iter().chain(options.iter().map(String::as_str)).collect();
+    Some(Invocation::new(Step::Contexts, &args))
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,297 @@
+//! What came of one run of the `lttng` program, and what it means.
+//!
+//! The exit status is the number of the error only for some commands (`start` 80, `destroy` 23, `enable-event` 55); for others it
+//! is 1 or 4. What is said on standard error are the texts of `lttng_strerror`, the same in 2.12 to 2.16, so both are looked at.
+
+use super::mi::{self, Answer, Unreadable};
+use super::plan::Step;
+
+/// How the program ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this status.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+    /// It took too long and was killed.
+    TimedOut,
+    /// It wrote too much and was killed.
+    TooMuch,
+    /// There is no such program.
+    NotInstalled,
+    /// It could not be started for another reason.
+    NotStarted(String),
+}
+
+/// What came of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// How it ended.
+    pub exit: Exit,
+    /// Standard output, at most [`super::limits::OUTPUT_MAX`] bytes.
+    pub stdout: Vec<u8>,
+    /// Standard error, at most [`super::limits::STDERR_MAX`] bytes.
+    pub stderr: String,
+}
+
+/// Why a command has not done what it should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// There is no `lttng` program.
+    NotInstalled,
+    /// The program could not be run.
+    NotStarted(String),
+    /// It took too long.
+    TimedOut,
+    /// It was killed by a signal. 2.13.9 gets SIGPIPE now and then when the relay daemon does not answer.
+    Killed(i32),
+    /// What it wrote cannot be used.
+    Garbled(Unreadable),
+    /// It reaches no session daemon: there is none, or this user may not talk to it.
+    NoDaemon,
+    /// The session daemon says no: the session is another user's.
+    Denied,
+    /// There is a session of that name already; it need not be in the list, which has only those of this user.
+    Exists,
+    /// There is no such session.
+    NotFound,
+    /// The session daemon does not reach the relay daemon.
+    RelaydUnreachable,
+    /// The relay daemon is too old for the session daemon.
+    RelaydIncompatible,
+    /// The consumer daemon is gone for good.
+    NoConsumer,
+    /// Too late for this: the session has been started once.
+    StartedOnce,
+    /// The kernel cannot be traced here.
+    NoKernel(String),
+    /// Loggers cannot be traced: the session daemon found no port for them.
+    NoAgents,
+    /// The session daemon does not take a value that the user has set.
+    Refused(String),
+    /// Anything else.
+    Failed {
+        /// Exit status.
+        code: i32,
+        /// What it said.
+        text: String,
+    },
+}
+
+impl Reply {
+    /// The answer, when the command has done what it should or when it was so already.
+    ///
+    /// # Errors
+    /// Why it has not.
+    pub fn judge(&self, step: &Step) -> Result<Answer, Fault> {
+        let code = match &self.exit {
+            Exit::Code(code) => *code,
+            Exit::Signal(signal) => return Err(Fault::Killed(*signal)),
+            Exit::TimedOut => return Err(Fault::TimedOut),
+            Exit::TooMuch => {
+                return Err(Fault::Garbled(Unreadable::Limit { what: "bytes", max: super::limits::OUTPUT_MAX }));
+            }
+            Exit::NotInstalled => return Err(Fault::NotInstalled),
+            Exit::NotStarted(why) => return Err(Fault::NotStarted(why.clone())),
+        };
+        let (answer, read) = mi::read(&self.stdout);
+        if code == 0 {
+            return read.map(|()| answer).map_err(Fault::Garbled);
+        }
+        if self.is_so_already(step, code, &answer) { Ok(answer) } else { Err(self.fault(code)) }
+    }
+
+    /// Failures that leave things as they should be.
+    fn is_so_already(&self, step: &Step, code: i32, answer: &Answer) -> bool {
+        let complaints = || self.complaints().peekable();
+        match step {
+            // The session is made; only the file with the name of the user's current session could not be written.
+            Step::Create(name) => answer.sessions.iter().any(|s| s.name == *name),
+            Step::Channel | Step::Events | Step::Contexts => {
+                complaints().peek().is_some()
+                    && complaints().all(|l| {
+                        (l.contains("already exist") || l.contains("already enabled")) && !l.contains("different loglevel")
+                    })
+            }
+            Step::Start => code == 80 || self.stderr.contains("Tracing already started"),
+            Step::Stop => code == 81 || self.stderr.contains("Tracing already stopped"),
+            // 141 to 145, 149 to 151: the relay daemon did not say good-bye. The session is gone; the next list tells.
+            Step::Destroy => code == 23 || (141..=151).contains(&code),
+            Step::List | Step::Programs | Step::Version => false,
+        }
+    }
+
+    /// Lines that say what went wrong.
+    fn complaints(&self) -> impl Iterator<Item = &str> {
+        self.stderr.lines().filter(|l| l.starts_with("Error:") || l.starts_with("Warning:"))
+    }
+
+    fn fault(&self, code: i32) -> Fault {
+        let said = |part: &str| self.stderr.contains(part);
+        let kernel = ["Kernel tracer not available", "Kernel tracer version", "requires a root lttng-sessiond"];
+        if said("No session daemon is available") || code == 19 {
+            Fault::NoDaemon
+        } else if said("Unable to connect to lttng-relayd") || code == 104 {
+            Fault::RelaydUnreachable
+        } else if said("Relay daemon not compatible") || code == 105 {
+            Fault::RelaydIncompatible
+        } else if ["No UST consumer detected", "No kernel consumer detected", "Consumer not found"].iter().any(|p| said(p))
+            || (98..=99).contains(&code)
+        {
+            Fault::NoConsumer
+        } else if said("Session name already exists") || code == 28 {
+            Fault::Exists
+        } else if said("already been started once") {
+            Fault::StartedOnce
+        } else if kernel.iter().any(|p| said(p)) || matches!(code, 33 | 34 | 79) {
+            Fault::NoKernel(self.said())
+        } else if said("agent tracing is disabled") || code == 137 {
+            Fault::NoAgents
+        } else if said("Permission denied") || code == 32 {
+            Fault::Denied
+        } else if said("Session name") && said("not found")
+            || said("Recording session does not exist")
+            || matches!(code, 16 | 23 | 148)
+        {
+            Fault::NotFound
+        } else if REFUSALS.iter().any(|p| said(p)) || matches!(code, 97 | 100 | 106 | 112 | 113) {
+            Fault::Refused(self.said())
+        } else {
+            Fault::Failed { code, text: self.said() }
+        }
+    }
+
+    /// What it said first, without the names that are known anyway.
+    fn said(&self) -> String {
+        const SHOWN: usize = 300;
+        let line = self.complaints().find(|l| l.starts_with("Error:")).or_else(|| self.stderr.lines().find(|l| !l.is_empty()));
+        let line = line.unwrap_or("nothing");
+        let line = line.strip_prefix("Error: ").or_else(|| line.strip_prefix("Warning: ")).unwrap_or(line);
+        line.chars().filter(|c| !c.is_control()).take(SHOWN).collect()
+    }
+}
+
+/// Texts about values that only the user can mend.
+const REFUSALS: &[&str] = &[
+    "Invalid filter",
+    "Invalid parameter",
+    "Invalid event name",
+    "Invalid channel name",
+    "Invalid character",
+    "Unknown loglevel",
+    "Unknown context",
+    "invalid context",
+    "Unable to parse the URL",
+    "Buffer type mismatch",
+    "different loglevel",
+    "Unrecognized",
+    "Undefined command",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::super::testkit::recorded;
+    use super::*;
+
+    fn judge(name: &str, step: &Step) -> Result<Answer, Fault> {
+        recorded(name).1.judge(step)
+    }
+
+    #[test]
+    fn what_was_asked_for_is_so_or_was_so() {
+        let create = |name: &str| Step::Create(name.into());
+        for (name, step) in [
+            ("version", Step::Version),
+            ("list-none", Step::List),
+            ("list-active", Step::List),
+            ("lost-list", Step::List),
+            ("create", create("s1")),
+            ("member-no-home-create", create("s4")),
+            ("unreachable-create", create("s2")),
+            ("channel", Step::Channel),
+            ("channel-exists", Step::Channel),
+            ("event", Step::Events),
+            ("event-exists", Step::Events),
+            ("event-one-exists", Step::Events),
+            ("event-filter", Step::Events),
+            ("event-late", Step::Events),
+            ("event-jul", Step::Events),
+            ("context", Step::Contexts),
+            ("context-exists", Step::Contexts),
+            ("context-app", Step::Contexts),
+            ("start", Step::Start),
+            ("start-again", Step::Start),
+            ("stop", Step::Stop),
+            ("stop-again", Step::Stop),
+            ("destroy", Step::Destroy),
+            ("destroy-again", Step::Destroy),
+            ("lost-destroy", Step::Destroy),
+            ("list-userspace", Step::Programs),
+        ] {
+            assert!(judge(name, &step).is_ok(), "{name}: {:?}", judge(name, &step));
+        }
+    }
+
+    #[test]
+    fn faults_are_told_apart() {
+        let create = || Step::Create("s1".into());
+        for (name, step, fault) in [
+            ("no-daemon-list", Step::List, Fault::NoDaemon),
+            ("no-daemon-create", create(), Fault::NoDaemon),
+            ("outsider-list", Step::List, Fault::NoDaemon),
+            ("died-list-session", Step::List, Fault::NoDaemon),
+            ("create-exists", create(), Fault::Exists),
+            ("others-create-same", Step::Create("s5".into()), Fault::Exists),
+            ("others-start", Step::Start, Fault::Denied),
+            ("unreachable-channel", Step::Channel, Fault::RelaydUnreachable),
+            ("unreachable-event", Step::Events, Fault::RelaydUnreachable),
+            ("channel-late", Step::Channel, Fault::StartedOnce),
+            ("context-late", Step::Contexts, Fault::StartedOnce),
+            ("destroy-again", Step::Start, Fault::NotFound),
+        ] {
+            assert_eq!(judge(name, &step), Err(fault), "{name}");
+        }
+        for (name, step, part) in [
+            ("create-bad-name", create(), "Invalid character"),
+            ("create-bad-host", create(), "nosuchhost.invalid"),
+            ("channel-bad-size", Step::Channel, "Channel ch2: Invalid parameter"),
+            ("channel-other-buffers", Step::Channel, "Buffer type mismatch"),
+            ("event-bad-filter", Step::Events, "Invalid filter bytecode"),
+            ("event-bad-level", Step::Events, "Unknown loglevel NOPE"),
+            ("context-unknown", Step::Contexts, "Unknown context type nope"),
+        ] {
+            let Err(Fault::Refused(text)) = judge(name, &step) else { panic!("{name}: {:?}", judge(name, &step)) };
+            assert!(text.contains(part), "{name}: {text}");
+        }
+        assert!(matches!(judge("event-kernel", &Step::Events), Err(Fault::NoKernel(_))));
+        assert!(matches!(judge("unreachable-start", &Step::Start), Err(Fault::Failed { code: 72, .. })));
+    }
+
+    #[test]
+    fn a_run_that_went_wrong_is_a_fault_whatever_it_wrote() {
+        let written = recorded("list-active").1.stdout;
+        let judge = |exit: Exit, stdout: &[u8], stderr: &str| {
+            Reply { exit, stdout: stdout.to_vec(), stderr: stderr.into() }.judge(&Step::List)
+        };
+        assert_eq!(judge(Exit::NotInstalled, b"", ""), Err(Fault::NotInstalled));
+        assert_eq!(judge(Exit::TimedOut, &written, ""), Err(Fault::TimedOut));
+        assert_eq!(judge(Exit::Signal(13), &written, ""), Err(Fault::Killed(13)));
+        assert!(matches!(judge(Exit::TooMuch, &written, ""), Err(Fault::Garbled(_))));
+        assert!(matches!(judge(Exit::Code(0), &written[..200], ""), Err(Fault::Garbled(Unreadable::Truncated(_)))));
+        assert!(matches!(judge(Exit::Code(0), b"hello", ""), Err(Fault::Garbled(_))));
+        assert_eq!(judge(Exit::Code(1), b"", "Error: No UST consumer detected"), Err(Fault::NoConsumer));
+        let long = format!("Error: {}\n", "\u{7}é".repeat(5000));
+        let Err(Fault::Failed { code: 1, text }) = judge(Exit::Code(1), b"", &long) else { panic!() };
+        assert!(text.chars().count() == 300 && !text.contains('\u{7}'));
+    }
+
+    #[test]
+    fn an_event_that_is_enabled_otherwise_is_not_so_already() {
+        let stderr = "Error: Event a: Event already enabled with different loglevel (channel c, session s)".into();
+        let reply = Reply { exit: Exit::Code(100), stdout: vec![], stderr };
+        assert!(matches!(reply.judge(&Step::Events), Err(Fault::Refused(_))));
+        let mixed = "Error: Event a: UST event already enabled\nError: Event b: Invalid event name".into();
+        let reply = Reply { exit: Exit::Code(112), stdout: vec![], stderr: mixed };
+        assert!(matches!(reply.judge(&Step::Events), Err(Fault::Refused(_))));
+    }
+}
