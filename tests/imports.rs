@@ -10,7 +10,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("ctf", &["read"]),
     ("model", &[]),
     ("events", &["model"]),
-    ("sources", &["model", "read", "sources"]),
+    ("sources", &["ctf", "events", "model", "read", "sources"]),
     ("store", &["model", "events", "sources"]),
     ("config", &["model", "sources", "store"]),
     ("print", &["model", "sources", "store"]),

@@ -18,6 +18,23 @@ pub struct Batch {
     pub(super) low: Vec<u8>,
 }
 
+/// Parameters packed once that many records have: they are put into each with one copy.
+#[derive(Clone, Debug, Default)]
+pub struct Prepared {
+    bytes: Vec<u8>,
+    count: i32,
+}
+
+impl Prepared {
+    /// Those of the newest record of a batch.
+    #[must_use]
+    pub fn of(batch: &Batch) -> Self {
+        let Some(last) = batch.records.last() else { return Self::default() };
+        let bytes = batch.bytes.get(last.start + HighRes::RECORD_HEADER..).unwrap_or_default().to_vec();
+        Self { bytes, count: last.nparams }
+    }
+}
+
 /// One record of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packed {
@@ -69,6 +86,13 @@ impl Batch {
         self.records.push(Packed { stamp, flags: flags & !MISSED, nparams: 0, start });
     }
 
+    /// Removes the record begun last.
+    pub fn undo(&mut self) {
+        if let Some(last) = self.records.pop() {
+            self.bytes.truncate(last.start);
+        }
+    }
+
     /// Adds a number to the record begun last, given as the bits of its cell (`Value::to_bits`).
     /// Nothing is added without a record, or for a type that is not numeric.
     #[inline]
@@ -93,6 +117,17 @@ impl Batch {
         let text = if used + padded(text.len()) > RECORD_MAX { self.cut(text, used) } else { text };
         if self.begin(PARAM_HEADER + padded(text.len())).is_some() {
             put_bytes(&mut self.bytes, pmid.0, ValueType::Text, text.as_bytes());
+        }
+    }
+
+    /// Adds parameters that were packed before. They are all added, or none and that is counted.
+    #[inline]
+    pub fn prepared(&mut self, params: &Prepared) {
+        if self.begin(params.bytes.len()).is_some() {
+            self.bytes.extend_from_slice(&params.bytes);
+            if let Some(last) = self.records.last_mut() {
+                last.nparams += params.count - 1;
+            }
         }
     }
 

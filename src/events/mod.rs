@@ -20,7 +20,7 @@ mod ring;
 mod stream;
 
 pub use array::{Array, ArrayError, Mark};
-pub use batch::{Batch, RECORD_MAX};
+pub use batch::{Batch, Prepared, RECORD_MAX};
 pub use check::{CheckError, Parameter, Record, Records, Scalar, check};
 pub use client::{Ask, Caps, Delivery, Keep, Want};
 pub use filter::{FILTER_MAX, Filter, FilterError, Names};

@@ -5,13 +5,43 @@ pub mod lttng;
 pub mod mono;
 pub mod profiler;
 
-use crate::model::{Control, EventKind, MetricDef, MetricSpec, Now, Units, Update, ValueType};
+use crate::events::Batch;
+use crate::model::{Control, EventKind, MetricDef, MetricSpec, Now, ParamId, Pmid, Units, Update, ValueType};
 use bytes::BytesMut;
 
 /// Takes what sessions tell. The store implements it; tests collect into a `Vec`.
 pub trait Sink {
     /// One thing that happened. Never blocks on a peer or on PCP.
     fn update(&mut self, update: Update<'_>);
+
+    /// The metric of a parameter of event records and its type, for records that the source packs itself; `None` if there is
+    /// no room for such a metric, or no peer yet.
+    fn param(&self, _: ParamId) -> Option<(Pmid, ValueType)> {
+        None
+    }
+
+    /// Records that the source has packed, for the event stream `kind`; they are gone from the batch.
+    fn append(&mut self, _: u8, records: &mut Batch) {
+        records.clear();
+    }
+}
+
+/// The sink of a peer whose driver is the source itself: where one connection tells of several peers.
+pub trait OwnSink: Sink + Send {
+    /// The moment for what follows.
+    fn at(&mut self, now: Now);
+
+    /// Bytes of its own that were read.
+    fn read(&mut self, bytes: usize);
+
+    /// It is gone, in an orderly way.
+    fn end(&mut self);
+}
+
+/// Makes a sink for each peer that a connection tells of.
+pub trait Sinks: Send {
+    /// For one more.
+    fn open(&mut self) -> Box<dyn OwnSink>;
 }
 
 /// Why a conversation ends, by whose fault.
@@ -167,7 +197,7 @@ pub const DYNAMIC_PARAM_CLUSTER: u16 = 32;
 pub const DYNAMIC_MAX: usize = 16 * 1024;
 
 /// All protocols. Ids in here are in archives: never change them.
-pub const SOURCES: &[Source] = &[mono::SOURCE, profiler::SOURCE];
+pub const SOURCES: &[Source] = &[mono::SOURCE, profiler::SOURCE, lttng::SOURCE];
 
 /// One line and the help text of an instance domain of any source.
 #[must_use]

@@ -8,7 +8,7 @@ use super::rows::Row;
 use super::self_stats::Stat;
 use crate::events::{Batch, flags};
 use crate::model::{EventParam, EventValue, Now, ParamId, Pmid, Stamp, Update, Value, ValueType};
-use crate::sources::{PARAM_CLUSTER, SOURCES, Sink};
+use crate::sources::{OwnSink, PARAM_CLUSTER, SOURCES, Sink, Source};
 use std::sync::Arc;
 
 /// Most slots of one session: the largest number of counters a Hello can announce.
@@ -96,6 +96,7 @@ impl PeerSink {
 
     fn event(&mut self, kind: u8, stamp: Stamp, flags: u32, params: &[EventParam<'_>]) {
         let Some(source) = SOURCES.get(self.source) else { return };
+        let domain = self.store.domain();
         let at = usize::from(kind);
         if self.events.len() <= at && at < source.events.len() {
             self.events.resize_with(at + 1, Batch::default);
@@ -103,18 +104,7 @@ impl PeerSink {
         let Some(batch) = self.events.get_mut(at) else { return };
         batch.record(stamp, flags);
         for param in params {
-            let (pmid, ty) = match param.id {
-                ParamId::Item(item) => {
-                    // Items are given from 1 on without gaps.
-                    let def = source.params.get(usize::from(item).wrapping_sub(1));
-                    let pmid = Pmid::new(self.store.domain(), source.cluster + PARAM_CLUSTER, item);
-                    (pmid, def.map_or(ValueType::U64, |d| d.ty))
-                }
-                ParamId::Slot(slot) => match self.slots.get(slot as usize).copied().flatten() {
-                    Some(target) => (target.param, target.ty),
-                    None => continue,
-                },
-            };
+            let Some((pmid, ty)) = target(source, domain, &self.slots, param.id) else { continue };
             match param.value {
                 EventValue::Text(text) => {
                     // PCP strings end at a NUL.
@@ -237,11 +227,37 @@ impl PeerSink {
     }
 }
 
+impl OwnSink for PeerSink {
+    fn at(&mut self, now: Now) {
+        self.set_now(now);
+    }
+
+    fn read(&mut self, bytes: usize) {
+        self.count_io(bytes, 0);
+    }
+
+    fn end(&mut self) {
+        self.finish(false);
+    }
+}
+
 impl Drop for PeerSink {
     fn drop(&mut self) {
         if self.peer.is_some() {
             self.finish(true);
         }
+    }
+}
+
+/// Where a parameter of event records is.
+fn target(source: &Source, domain: u32, slots: &[Option<Target>], id: ParamId) -> Option<(Pmid, ValueType)> {
+    match id {
+        ParamId::Item(item) => {
+            // Items are given from 1 on without gaps.
+            let def = source.params.get(usize::from(item).checked_sub(1)?)?;
+            Some((Pmid::new(domain, source.cluster + PARAM_CLUSTER, item), def.ty))
+        }
+        ParamId::Slot(slot) => slots.get(slot as usize).copied().flatten().map(|t| (t.param, t.ty)),
     }
 }
 
@@ -344,6 +360,19 @@ impl Sink for PeerSink {
                 log::info!("{}: {verb:?}: {shown}{more}", self.name());
                 self.peer.iter().for_each(|p| p.set_answer(verb, &text));
             }
+        }
+    }
+
+    fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
+        target(SOURCES.get(self.source)?, self.store.domain(), &self.slots, id)
+    }
+
+    fn append(&mut self, kind: u8, records: &mut Batch) {
+        let Some(peer) = &self.peer else { return records.clear() };
+        let count = records.len() as u64;
+        if let Some(stream) = peer.stream(kind, &self.store.budget) {
+            stream.append(records);
+            peer.count(AgentCell::Events, count);
         }
     }
 }

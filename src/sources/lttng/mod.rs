@@ -35,5 +35,38 @@
 //! Flags: 1 = new metadata, to be read before the packet is decoded; 2 = new streams. Any other command than these nine makes
 //! relay daemons close the connection, and one was seen to die of it: [`viewer`] has no means to send one.
 
+mod class;
+mod collector;
 pub mod control;
+mod metrics;
+mod naming;
+mod nested;
+mod recorder;
+mod session;
+mod trace;
 pub mod viewer;
+
+pub use class::Choice;
+pub use collector::Collector;
+
+use super::{Dynamic, Source};
+
+/// The row of `SOURCES`.
+pub const SOURCE: Source = Source {
+    name: "lttng",
+    cluster: metrics::CLUSTER,
+    indom: 3,
+    indom_help: metrics::INDOM_HELP,
+    metrics: metrics::metrics,
+    events: metrics::KINDS,
+    dynamic: Some(Dynamic {
+        node: None,
+        what: "Contexts (ctx.*) and fields (PROVIDER.EVENT.FIELD) of events, as parameters of records",
+        restore: naming::restore,
+        initial: Vec::new,
+    }),
+    tables: metrics::TABLES,
+    params: metrics::PARAMS,
+    restarts: None,
+    keeps_values: true,
+};

@@ -1,0 +1,247 @@
+//! Classes of events as records show them: which field is which parameter.
+
+use super::super::OwnSink;
+use super::metrics::{CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_STREAM};
+use super::naming::Field;
+use crate::ctf::schema::{Encoding, Labels, Scope};
+use crate::ctf::{EventPlan, Kind, Node};
+use crate::events::{Batch, Prepared};
+use crate::model::{MetricSpec, ParamId, Pmid, Stamp, Update, ValueType};
+use crate::read::glob;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// `PM_EVENT_FLAG_POINT`, `_START`, `_END`.
+const POINT: u32 = 1;
+const START: u32 = 2;
+const END: u32 = 4;
+
+/// Which events become records: those that fit one of `records` and none of `except`. The others are counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Patterns of `provider:event`.
+    pub records: Vec<String>,
+    /// Exceptions.
+    pub except: Vec<String>,
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Self { records: vec!["*".into()], except: Vec::new() }
+    }
+}
+
+impl Choice {
+    fn takes(&self, event: &str) -> bool {
+        let fits = |patterns: &[String]| patterns.iter().any(|p| glob(p.as_bytes(), event.as_bytes()));
+        fits(&self.records) && !fits(&self.except)
+    }
+}
+
+/// Where the value of a node goes.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// Nowhere: the decoder has used it, or it is within something that is one text.
+    Skip,
+    Number(Pmid, ValueType),
+    /// An enumeration: the number, and its label as a parameter of its own if there is room for one.
+    Labelled(Pmid, ValueType, Option<Pmid>, Arc<Labels>),
+    Text(Pmid, Encoding),
+    /// An array, a structure, bytes: one text.
+    Compound(Pmid),
+    /// There is no parameter for it: it goes to the text of the others.
+    Other,
+}
+
+/// A class of events of one trace and session.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub(super) name: Arc<str>,
+    pub(super) flags: u32,
+    /// Whether its events become records, and not only numbers.
+    pub(super) recorded: bool,
+    pub(super) places: Vec<Place>,
+    /// For texts of what is nested.
+    pub(super) nodes: Vec<Node>,
+    /// Its row.
+    row: u32,
+    /// Name, processor and stream, for events of one packet.
+    prepared: Prepared,
+    packet: u64,
+    pub(super) count: u64,
+    pub(super) bits: u64,
+}
+
+/// What is defined in the sink of one session: parameters and rows.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    slots: HashMap<String, u32>,
+    rows: u32,
+}
+
+/// From where the events of a packet are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin<'a> {
+    pub(super) stream: &'a str,
+    pub(super) cpu: Option<u64>,
+    /// Number of the packet, different for each.
+    pub(super) packet: u64,
+}
+
+impl Names {
+    /// The parameter of a field.
+    fn param(&mut self, spec: &MetricSpec, sink: &mut dyn OwnSink) -> Option<(Pmid, ValueType)> {
+        let next = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
+        let slot = match self.slots.get(&spec.key) {
+            Some(slot) => *slot,
+            None => {
+                sink.update(Update::Define { slot: next, spec });
+                // A key that is refused is not asked for again in this connection; its memory is that of the metadata.
+                self.slots.insert(spec.key.clone(), next);
+                next
+            }
+        };
+        sink.param(ParamId::Slot(slot))
+    }
+
+    /// A class, at its first event.
+    pub(super) fn class(&mut self, plan: &EventPlan, session: &str, choice: &Choice, sink: &mut dyn OwnSink) -> Class {
+        let row = self.rows;
+        self.rows += 1;
+        let key: String = format!("{session}::{}", plan.name).chars().map(|c| if c.is_whitespace() { '_' } else { c }).collect();
+        sink.update(Update::Row { table: CLASSES, slot: row, key: Some(&key) });
+        let recorded = choice.takes(&plan.name);
+        let places = if recorded { self.places(plan, sink) } else { Vec::new() };
+        Class {
+            name: Arc::clone(&plan.name),
+            flags: flags(&plan.name),
+            recorded,
+            places,
+            nodes: plan.nodes().to_vec(),
+            row,
+            prepared: Prepared::default(),
+            packet: 0,
+            count: 0,
+            bits: 0,
+        }
+    }
+
+    fn places(&mut self, plan: &EventPlan, sink: &mut dyn OwnSink) -> Vec<Place> {
+        let nodes = plan.nodes();
+        let mut overflow = 0;
+        let places = nodes.iter().map(|node| {
+            if !is_field(node, nodes) {
+                return Place::Skip;
+            }
+            let param = self.param(&Field::of(&plan.name, node, false).spec(), sink);
+            let Some((pmid, ty)) = param else {
+                overflow += 1;
+                return Place::Other;
+            };
+            match (&node.labels, node.kind) {
+                (Some(labels), Kind::Unsigned(_) | Kind::Signed(_)) => {
+                    let label = self.param(&Field::of(&plan.name, node, true).spec(), sink);
+                    Place::Labelled(pmid, ty, label.map(|(pmid, _)| pmid), Arc::clone(labels))
+                }
+                (_, Kind::Text(encoding)) => Place::Text(pmid, encoding),
+                (_, kind) if kind.is_value() && kind != Kind::Blob => Place::Number(pmid, ty),
+                _ => Place::Compound(pmid),
+            }
+        });
+        let places = places.collect();
+        if overflow > 0 {
+            sink.update(Update::Count { item: FIELDS_OVERFLOW, more: overflow });
+        }
+        places
+    }
+}
+
+/// Whether a node is directly below a scope and says something itself; lengths of sequences do not.
+fn is_field(node: &Node, nodes: &[Node]) -> bool {
+    let scope =
+        |id: crate::ctf::NodeId| usize::try_from(id).ok().and_then(|id| nodes.get(id)).is_some_and(|n| n.parent.is_none());
+    let shown = matches!(node.scope, Scope::CommonContext | Scope::Context | Scope::Payload) && !node.hidden;
+    if !shown || !node.parent.is_some_and(scope) {
+        return false;
+    }
+    let of = node.name.strip_prefix('_').and_then(|n| n.strip_suffix("_length"));
+    let is_length = |array: &Node| {
+        array.parent == node.parent
+            && Some(&*array.name) == of
+            && matches!(array.kind, Kind::Array(None) | Kind::Text(_) | Kind::Blob)
+    };
+    !nodes.iter().any(is_length)
+}
+
+/// By convention of names.
+fn flags(name: &str) -> u32 {
+    let ends = |all: &[&str]| all.iter().any(|end| name.ends_with(end));
+    if ends(&["_begin", "_start", "_entry"]) {
+        START
+    } else if ends(&["_end", "_stop", "_exit"]) {
+        END
+    } else {
+        POINT
+    }
+}
+
+impl Class {
+    /// Begins a record.
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        stamp: Stamp,
+        origin: &Origin<'_>,
+        common: &[Option<(Pmid, ValueType)>; 3],
+        batch: &mut Batch,
+    ) {
+        batch.record(stamp, self.flags);
+        if self.packet == origin.packet {
+            return batch.prepared(&self.prepared);
+        }
+        let [event, cpu, stream] = common;
+        if let Some((pmid, _)) = event {
+            batch.text(*pmid, &self.name);
+        }
+        if let (Some((pmid, ty)), Some(number)) = (cpu, origin.cpu) {
+            batch.number(*pmid, *ty, number);
+        }
+        if let Some((pmid, _)) = stream {
+            batch.text(*pmid, origin.stream);
+        }
+        self.prepared = Prepared::of(batch);
+        self.packet = origin.packet;
+    }
+
+    /// Tells what has been counted since the last time.
+    pub(super) fn tell(&mut self, sink: &mut dyn OwnSink) {
+        let more = std::mem::take(&mut self.count);
+        if more > 0 {
+            let bytes = std::mem::take(&mut self.bits) / 8;
+            sink.update(Update::RowCount { table: CLASSES, slot: self.row, item: super::metrics::CLASS_COUNT, more });
+            sink.update(Update::RowCount { table: CLASSES, slot: self.row, item: super::metrics::CLASS_BYTES, more: bytes });
+        }
+    }
+}
+
+/// The parameters that all records have: event, cpu, stream.
+pub(super) fn common(sink: &dyn OwnSink) -> [Option<(Pmid, ValueType)>; 3] {
+    [P_EVENT, P_CPU, P_STREAM].map(|item| sink.param(ParamId::Item(item)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_by_name() {
+        assert_eq!(["a:b_begin", "a:syscall_exit", "a:restart", "x_stop"].map(flags), [START, END, POINT, END]);
+    }
+
+    #[test]
+    fn choices() {
+        let choice = Choice { records: vec!["demo:*".into()], except: vec!["*:tick".into()] };
+        assert_eq!(["demo:all", "demo:tick", "other:all"].map(|e| choice.takes(e)), [true, false, false]);
+        assert!(Choice::default().takes("anything"));
+    }
+}

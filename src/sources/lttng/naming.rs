@@ -1,0 +1,110 @@
+//! From a field to the metric of its parameter, and back from the line that is kept over restarts.
+
+use super::metrics::RESERVED;
+use crate::ctf::schema::Scope;
+use crate::ctf::{Kind, Node};
+use crate::model::{MetricSpec, Semantics, Units, ValueType, component};
+
+/// What the metric of a field depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Field<'a> {
+    /// `provider:event`; `None`: a context, which all events share.
+    pub(super) event: Option<&'a str>,
+    pub(super) name: &'a str,
+    pub(super) ty: ValueType,
+    /// The label of an enumeration's value, and not the value.
+    pub(super) label: bool,
+}
+
+/// Type of the parameter for a field that has a value; arrays and structures are texts.
+pub(super) const fn value_type(kind: Kind) -> ValueType {
+    match kind {
+        Kind::Unsigned(1..=32) | Kind::Boolean(1..=32) | Kind::Bits(1..=32) => ValueType::U32,
+        Kind::Unsigned(_) | Kind::Boolean(_) | Kind::Bits(_) => ValueType::U64,
+        Kind::Signed(1..=32) => ValueType::I32,
+        Kind::Signed(_) => ValueType::I64,
+        Kind::Float(_) => ValueType::F64,
+        _ => ValueType::Text,
+    }
+}
+
+impl<'a> Field<'a> {
+    /// Of a node directly below a scope.
+    pub(super) fn of(event: &'a str, node: &'a Node, label: bool) -> Self {
+        let context = matches!(node.scope, Scope::CommonContext | Scope::Context);
+        let ty = if label { ValueType::Text } else { value_type(node.kind) };
+        Self { event: (!context).then_some(event), name: &node.name, ty, label }
+    }
+
+    /// The metric: `PROVIDER.EVENT.FIELD` or `ctx.NAME`.
+    pub(super) fn spec(&self) -> MetricSpec {
+        let Self { event, name, ty, label } = self;
+        let suffix = if *label { "_label" } else { "" };
+        let (path, what, key) = match event {
+            None => (format!("ctx.{}{suffix}", component(name)), format!("context {name}"), format!("ctx/{name}")),
+            Some(event) => {
+                let (provider, short) = event.split_once(':').unwrap_or(("kernel", event));
+                let mut provider = component(provider);
+                if RESERVED.contains(&provider.as_str()) {
+                    provider.push('_');
+                }
+                let path = format!("{provider}.{}.{}{suffix}", component(short), component(name));
+                (path, format!("field {name} of {event}"), format!("{event}/{name}"))
+            }
+        };
+        let of = if *label { "label of " } else { "" };
+        let help = match ty {
+            ValueType::Text if !label => "Texts as they are; arrays and structures in brackets and braces.",
+            _ if *label => "The name that the trace's metadata gives to the number.",
+            _ => "A number of the size that the trace's metadata says.",
+        };
+        MetricSpec {
+            key: format!("{key}{suffix} {}", ty.name()),
+            path,
+            ty: *ty,
+            sem: if *ty == ValueType::Text { Semantics::Discrete } else { Semantics::Instant },
+            units: Units::None,
+            oneline: format!("{of}{what}"),
+            help: format!("The {of}{what}. {help}"),
+            labels: event.map(|e| ("event", e.to_owned())).into_iter().chain([("field", (*name).to_owned())]).collect(),
+            persist: self.persist(),
+        }
+    }
+
+    /// `["U32","demo:tick","seq"]`; `l` before the type: a label; null: a context.
+    fn persist(&self) -> String {
+        let ty = format!("{}{}", if self.label { "l" } else { "" }, self.ty.name());
+        serde_json::to_string(&(ty, self.event, self.name)).unwrap_or_default()
+    }
+}
+
+/// `Dynamic::restore`: the metric that `MetricSpec::persist` was made from.
+pub(super) fn restore(line: &str) -> Option<MetricSpec> {
+    let (ty, event, name): (String, Option<String>, String) = serde_json::from_str(line).ok()?;
+    let (label, ty) = ty.strip_prefix('l').map_or((false, ty.as_str()), |ty| (true, ty));
+    let types = [ValueType::U32, ValueType::U64, ValueType::I32, ValueType::I64, ValueType::F64, ValueType::Text];
+    let ty = types.into_iter().find(|t| t.name() == ty)?;
+    Some(Field { event: event.as_deref(), name: &name, ty, label }.spec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_the_way_back() {
+        for (event, name, label, path) in [
+            (Some("DotNETRuntime:GCStart_V2"), "Count", false, "dotnetruntime.gcstart_v2.count"),
+            (Some("sched_switch"), "prev_comm", false, "kernel.sched_switch.prev_comm"),
+            (Some("event:x"), "y", true, "event_.c_x.c_y_label"),
+            (Some("a:b:c"), "a \"b\"", false, "c_a.b_c.a_b"),
+            (None, "vpid", false, "ctx.vpid"),
+        ] {
+            let field = Field { event, name, ty: if label { ValueType::Text } else { ValueType::I32 }, label };
+            let spec = field.spec();
+            assert_eq!((spec.path.as_str(), restore(&spec.persist)), (path, Some(spec.clone())));
+            assert!(!spec.persist.contains(char::is_control));
+        }
+        assert_eq!([restore(""), restore("[]"), restore("[\"U99\",null,\"x\"]")], [const { None }; 3]);
+    }
+}

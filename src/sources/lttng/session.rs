@@ -1,0 +1,225 @@
+//! A session as users know it, host and name: its sink, its traces, its sums.
+
+use super::super::{OwnSink, Sinks};
+use super::class::{Choice, Names};
+use super::metrics as m;
+use super::recorder::Scratch;
+use super::trace::{Position, Tools, Trace};
+use super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
+use crate::model::{Area, Identity, Now, Stamp, Update, Value};
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+/// Longest part of an instance name.
+const NAME_PART: usize = 100;
+
+/// Packets come at least once in this many live timers, or beacons.
+const QUIET_TIMERS: u32 = 3;
+
+/// Streams whose position is remembered over connections.
+const POSITIONS: usize = 16_384;
+
+/// Instance name of a session: `host/session`.
+pub(super) fn instance(info: &SessionInfo) -> String {
+    let part = |text: &str| -> String {
+        let clean = text.chars().take(NAME_PART).map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c });
+        clean.collect()
+    };
+    format!("{}/{}", part(&info.host), part(&info.name))
+}
+
+/// A session.
+pub(super) struct Session {
+    name: String,
+    /// While it is read, or something is to be told of it.
+    sink: Option<Box<dyn OwnSink>>,
+    names: Names,
+    scratch: Scratch,
+    traces: HashMap<TraceKey, Trace>,
+    /// By stream number. What was counted before a reconnect must not count again, so they stay.
+    positions: HashMap<(u64, u64), Position>,
+    streams: HashSet<u64>,
+    /// Relay sessions of it that are attached.
+    pub(super) attached: HashSet<u64>,
+    ever: bool,
+    packets: u64,
+    state: String,
+}
+
+impl Session {
+    /// Not connected yet.
+    pub(super) fn new(info: &SessionInfo) -> Self {
+        Self {
+            name: instance(info),
+            sink: None,
+            names: Names::default(),
+            scratch: Scratch::default(),
+            traces: HashMap::new(),
+            positions: HashMap::new(),
+            streams: HashSet::new(),
+            attached: HashSet::new(),
+            ever: false,
+            packets: 0,
+            state: String::new(),
+        }
+    }
+
+    /// Has a sink from here on.
+    pub(super) fn connect(&mut self, info: &SessionInfo, relay: &str, sinks: &mut dyn Sinks, now: Now) {
+        if self.sink.is_some() {
+            return;
+        }
+        let mut sink = sinks.open();
+        sink.at(now);
+        let labels = vec![("host", info.host.clone()), ("session", info.name.clone()), ("relay", relay.to_owned())];
+        let identity = Identity { name: self.name.clone(), peer: relay.to_owned(), labels, resumes: true, process: None };
+        sink.update(Update::Identity(identity));
+        let gauges = [m::UP, m::STATE, m::STREAMS, m::LATENCY];
+        let own = m::metrics().into_iter().filter(|d| d.area == Area::Source && !gauges.contains(&d.item));
+        own.for_each(|def| sink.update(Update::Count { item: def.item, more: 0 }));
+        self.sink = Some(sink);
+        // Parameters and rows are those of a sink.
+        self.names = Names::default();
+        self.traces.clear();
+    }
+
+    /// What it is told goes nowhere any more.
+    fn disconnect(&mut self) {
+        if let Some(mut sink) = self.sink.take() {
+            sink.end();
+        }
+    }
+
+    fn update(&mut self, update: Update<'_>) {
+        if let Some(sink) = &mut self.sink {
+            sink.update(update);
+        }
+    }
+
+    fn set(&mut self, item: u16, value: u32) {
+        self.update(Update::Set { item, value: Value::U32(value) });
+    }
+
+    /// The moment for what follows.
+    pub(super) fn at(&mut self, now: Now) {
+        self.sink.iter_mut().for_each(|s| s.at(now));
+    }
+
+    fn state(&mut self, up: bool, text: &str) {
+        self.set(m::UP, up.into());
+        self.update(Update::Set { item: m::STATE, value: Value::Text(text.into()) });
+        if self.state != text {
+            text.clone_into(&mut self.state);
+            log::info!("lttng::{}: {text}", self.name);
+        }
+    }
+
+    /// It is there and not read.
+    pub(super) fn refused(&mut self, text: &str) {
+        self.state(false, text);
+        self.disconnect();
+    }
+
+    pub(super) fn attached(&mut self, info: &SessionInfo) {
+        if std::mem::replace(&mut self.ever, true) && self.attached.is_empty() {
+            self.update(Update::Count { item: m::RECONNECTS, more: 1 });
+        }
+        self.attached.insert(info.id);
+        let timer = info.live_timer.max(Duration::from_secs(1));
+        self.update(Update::Interval(timer * QUIET_TIMERS));
+        self.state(true, "reading");
+    }
+
+    /// A relay session of it is over; `text`: why, if it was the last.
+    pub(super) fn over(&mut self, info: &SessionInfo, text: &str) {
+        self.attached.remove(&info.id);
+        self.traces.retain(|key, _| key.session != info.id);
+        if self.attached.is_empty() {
+            self.traces.clear();
+            self.streams.clear();
+            self.set(m::STREAMS, 0);
+            self.update(Update::Unset { item: m::LATENCY });
+            self.state(false, text);
+            self.disconnect();
+        }
+    }
+
+    /// It will not come back by itself: what is remembered to go on is forgotten.
+    pub(super) fn forget(&mut self) {
+        self.positions.clear();
+    }
+
+    /// `joined`: what was lost before its first packet is history.
+    pub(super) fn opened(&mut self, stream: &StreamInfo, joined: bool) {
+        if stream.metadata {
+            return;
+        }
+        self.streams.insert(stream.id);
+        self.set(m::STREAMS, u32::try_from(self.streams.len()).unwrap_or(u32::MAX));
+        let key = (stream.trace.session, stream.id);
+        if self.positions.len() < POSITIONS {
+            self.positions.entry(key).or_insert(Position { joined, ..Position::default() });
+        }
+    }
+
+    pub(super) fn ended(&mut self, stream: &StreamInfo) {
+        self.streams.remove(&stream.id);
+        self.set(m::STREAMS, u32::try_from(self.streams.len()).unwrap_or(u32::MAX));
+    }
+
+    pub(super) fn restart(&mut self, trace: TraceKey) {
+        self.traces.remove(&trace);
+    }
+
+    pub(super) fn metadata(&mut self, key: TraceKey, bytes: &[u8]) -> Need {
+        let trace = self.traces.entry(key).or_default();
+        let faults = trace.metadata(bytes);
+        let need = if trace.unfinished() { Need::More } else { Need::Nothing };
+        self.sink.iter_mut().for_each(|s| s.read(bytes.len()));
+        for fault in faults {
+            self.update(Update::Count { item: m::DECODE_ERRORS, more: 1 });
+            self.update(Update::Error(&format!("metadata: {fault}")));
+        }
+        need
+    }
+
+    pub(super) fn packet(&mut self, packet: &Packet<'_>, choice: &Choice, now: Now) {
+        let Self { name, sink, names, scratch, traces, positions, packets, .. } = self;
+        let Some(sink) = sink else { return };
+        *packets += 1;
+        sink.read(packet.bytes.len());
+        sink.update(Update::Message);
+        sink.update(Update::Count { item: m::PACKETS, more: 1 });
+        sink.update(Update::Count { item: m::BYTES, more: packet.bytes.len() as u64 });
+        let trace = traces.entry(packet.stream.trace).or_default();
+        let position = positions.entry((packet.stream.trace.session, packet.stream.id)).or_default();
+        let tools = Tools { session: name, choice, sink: &mut **sink, names, scratch };
+        let gain = trace.packet(packet.bytes, *packets, &packet.stream.channel, position, tools);
+        let counts = [(m::EVENTS, gain.events), (m::DISCARDED, gain.lost.events), (m::PACKETS_LOST, gain.lost.packets)];
+        for (item, more) in counts.into_iter().filter(|(_, more)| *more > 0) {
+            sink.update(Update::Count { item, more });
+        }
+        if let Some(behind) = gain.end.map(|end| now.wall.as_nanos() - Stamp::as_nanos(end)) {
+            let ns = u64::try_from(behind.max(0)).unwrap_or_default();
+            sink.update(Update::Set { item: m::LATENCY, value: Value::U64(ns) });
+        }
+        if let Some(fault) = gain.fault {
+            sink.update(Update::Count { item: m::DECODE_ERRORS, more: 1 });
+            sink.update(Update::Error(&format!("a packet of stream {}: {fault}", packet.stream.channel)));
+        }
+    }
+
+    pub(super) fn skipped(&mut self, stream: &StreamInfo, why: &str) {
+        self.update(Update::Count { item: m::PACKETS_SKIPPED, more: 1 });
+        self.update(Update::Error(&format!("a packet of stream {} is passed over: {why}", stream.channel)));
+    }
+
+    /// A sign of life.
+    pub(super) fn beacon(&mut self) {
+        self.update(Update::Message);
+    }
+
+    pub(super) fn error(&mut self, text: &str) {
+        self.update(Update::Error(text));
+    }
+}

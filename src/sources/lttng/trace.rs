@@ -1,0 +1,137 @@
+//! A trace of a session: its metadata as far as it has come, and what its classes are in records.
+
+use super::super::OwnSink;
+use super::class::{Choice, Class, Names, Origin, common};
+use super::recorder::{Recorder, Scratch, Ticks};
+use crate::ctf::{self, Losses, Lost, Node, NodeId, PacketError, Visitor};
+use crate::model::Stamp;
+
+/// Faults in metadata that are told one by one; a broken trace has one for each declaration.
+const FAULTS: usize = 8;
+
+/// A trace that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    ctf: ctf::Trace,
+    /// By class of streams, then by class of events; at their first event.
+    classes: Vec<Vec<Option<Class>>>,
+}
+
+/// What decoding must remember of a stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Position {
+    pub(super) clock: u64,
+    pub(super) losses: Losses,
+    /// What was lost before the next packet is history.
+    pub(super) joined: bool,
+}
+
+/// What a packet brought.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Gain {
+    pub(super) events: u64,
+    pub(super) lost: Lost,
+    /// Time of its end.
+    pub(super) end: Option<Stamp>,
+    pub(super) fault: Option<PacketError>,
+}
+
+/// What the records of a session are made with.
+pub(super) struct Tools<'t> {
+    pub(super) session: &'t str,
+    pub(super) choice: &'t Choice,
+    pub(super) sink: &'t mut dyn OwnSink,
+    pub(super) names: &'t mut Names,
+    pub(super) scratch: &'t mut Scratch,
+}
+
+impl Trace {
+    /// More metadata; the faults in it.
+    pub(super) fn metadata(&mut self, mut bytes: &[u8]) -> Vec<String> {
+        let mut faults = Vec::new();
+        while let Err(fault) = self.ctf.metadata(&mut bytes) {
+            if faults.len() < FAULTS {
+                faults.push(fault.to_string());
+            }
+            if bytes.is_empty() {
+                break;
+            }
+        }
+        faults
+    }
+
+    /// Metadata ends within a declaration.
+    pub(super) fn unfinished(&self) -> bool {
+        self.ctf.unfinished()
+    }
+
+    /// Decodes a packet. `packet` numbers it.
+    pub(super) fn packet(&mut self, bytes: &[u8], packet: u64, stream: &str, position: &mut Position, tools: Tools<'_>) -> Gain {
+        let mut gain = Gain::default();
+        let mut reader = match ctf::Packet::open(&self.ctf, bytes, position.clock) {
+            Ok(reader) => reader,
+            Err(fault) => {
+                gain.fault = Some(fault);
+                return gain;
+            }
+        };
+        let info = reader.info().clone();
+        if std::mem::take(&mut position.joined) {
+            position.losses.skip(&info);
+        } else {
+            gain.lost = position.losses.packet(&info);
+        }
+        let mut cpu = Cpu { nodes: reader.stream().context_nodes(), number: None };
+        // It was read by open.
+        let _ = reader.visit_context(&mut cpu);
+        let ticks = Ticks::new(self.ctf.clock(reader.stream()));
+        if self.classes.len() <= info.stream {
+            self.classes.resize_with(info.stream + 1, Vec::new);
+        }
+        let Some(classes) = self.classes.get_mut(info.stream) else { return gain };
+        let Tools { session, choice, sink, names, scratch } = tools;
+        let mut recorder = Recorder {
+            session,
+            choice,
+            common: common(sink),
+            sink,
+            names,
+            classes,
+            scratch,
+            origin: Origin { stream, cpu: cpu.number, packet },
+            ticks,
+            at: 0,
+            bit: 0,
+            events: 0,
+            open: false,
+        };
+        gain.fault = reader.read(&mut recorder).err();
+        if gain.fault.is_some() {
+            recorder.fault();
+        }
+        recorder.finish(info.content_bits);
+        gain.events = recorder.events;
+        position.clock = reader.clock();
+        gain.end = info.end.map(|end| ticks.stamp(end));
+        gain
+    }
+}
+
+/// Looks for the processor in the packet context.
+struct Cpu<'n> {
+    nodes: &'n [Node],
+    number: Option<u64>,
+}
+
+impl<'a> Visitor<'a> for Cpu<'_> {
+    fn unsigned(&mut self, node: NodeId, value: u64) {
+        if usize::try_from(node).ok().and_then(|n| self.nodes.get(n)).is_some_and(|n| &*n.name == "cpu_id") {
+            self.number = Some(value);
+        }
+    }
+
+    fn signed(&mut self, _: NodeId, _: i64) {}
+    fn float(&mut self, _: NodeId, _: f64) {}
+    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
+}
