@@ -247,7 +247,10 @@ impl Controller {
         let safe = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
         *mark = format!("{}-apm-{:x}-{}", session.spec.name.chars().map(safe).collect::<String>(), self.seed, self.marks);
         match session.plan(listed, mark) {
-            Plan::NotOurs => self.told.extend(session.not_ours(now)),
+            Plan::NotOurs => {
+                self.told.extend(session.not_ours(now));
+                self.dirty = true;
+            }
             Plan::Commands(list) if list.is_empty() => self.told.extend(session.settle(&self.version)),
             Plan::Commands(list) => *commands = list.into(),
         }
@@ -296,6 +299,7 @@ impl Controller {
                 self.dirty = true;
             }
             (_, Err(fault)) => {
+                self.dirty = true;
                 if let Some(session) = session.and_then(|i| self.sessions.get_mut(i)) {
                     self.told.extend(session.fail(&fault, now));
                 }
