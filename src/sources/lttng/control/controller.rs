@@ -181,17 +181,17 @@ impl Controller {
 
     /// What is to be done now.
     pub fn next(&mut self, now: Duration) -> Action {
-        if std::mem::take(&mut self.dirty) {
-            let text = State::new(self.sessions.iter().map(Managed::saved).collect()).text();
-            if text != self.saved {
-                self.saved.clone_from(&text);
-                return Action::Save(text);
-            }
-        }
         if let Some((invocation, _)) = &self.running {
             return Action::Rest(invocation.limit);
         }
         loop {
+            if std::mem::take(&mut self.dirty) {
+                let text = State::new(self.sessions.iter().map(Managed::saved).collect()).text();
+                if text != self.saved {
+                    self.saved.clone_from(&text);
+                    return Action::Save(text);
+                }
+            }
             match &mut self.round {
                 Round::Rest if self.sessions.is_empty() => return Action::Rest(PERIOD),
                 Round::Rest if now < self.due => return Action::Rest(self.due.saturating_sub(now)),
@@ -207,7 +207,6 @@ impl Controller {
                             // Saved before it exists: after a crash in between it is ours all the same.
                             managed.begin(mark);
                             self.dirty = true;
-                            return self.next(now);
                         }
                         (Some(_), _) => {
                             if let Some(invocation) = commands.pop_front() {
