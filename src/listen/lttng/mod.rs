@@ -126,7 +126,10 @@ impl<F: Fn(&[Report], &str)> Driver<F> {
     async fn run(mut self) {
         loop {
             let action = self.controller.next(now().mono);
-            self.tell();
+            // What is told is saved before, so that it is still so after a restart.
+            if !matches!(action, Action::Save(_)) {
+                self.tell();
+            }
             match action {
                 Action::Save(text) => self.save(text).await,
                 Action::Run(invocation) => {

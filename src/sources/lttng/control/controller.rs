@@ -181,17 +181,17 @@ impl Controller {
 
     /// What is to be done now.
     pub fn next(&mut self, now: Duration) -> Action {
-        if std::mem::take(&mut self.dirty) {
-            let text = State::new(self.sessions.iter().map(Managed::saved).collect()).text();
-            if text != self.saved {
-                self.saved.clone_from(&text);
-                return Action::Save(text);
-            }
-        }
         if let Some((invocation, _)) = &self.running {
             return Action::Rest(invocation.limit);
         }
         loop {
+            if std::mem::take(&mut self.dirty) {
+                let text = State::new(self.sessions.iter().map(Managed::saved).collect()).text();
+                if text != self.saved {
+                    self.saved.clone_from(&text);
+                    return Action::Save(text);
+                }
+            }
             match &mut self.round {
                 Round::Rest if self.sessions.is_empty() => return Action::Rest(PERIOD),
                 Round::Rest if now < self.due => return Action::Rest(self.due.saturating_sub(now)),
@@ -207,7 +207,6 @@ impl Controller {
                             // Saved before it exists: after a crash in between it is ours all the same.
                             managed.begin(mark);
                             self.dirty = true;
-                            return self.next(now);
                         }
                         (Some(_), _) => {
                             if let Some(invocation) = commands.pop_front() {
@@ -247,7 +246,10 @@ impl Controller {
         let safe = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
         *mark = format!("{}-apm-{:x}-{}", session.spec.name.chars().map(safe).collect::<String>(), self.seed, self.marks);
         match session.plan(listed, mark) {
-            Plan::NotOurs => self.told.extend(session.not_ours(now)),
+            Plan::NotOurs => {
+                self.told.extend(session.not_ours(now));
+                self.dirty = true;
+            }
             Plan::Commands(list) if list.is_empty() => self.told.extend(session.settle(&self.version)),
             Plan::Commands(list) => *commands = list.into(),
         }
@@ -296,6 +298,7 @@ impl Controller {
                 self.dirty = true;
             }
             (_, Err(fault)) => {
+                self.dirty = true;
                 if let Some(session) = session.and_then(|i| self.sessions.get_mut(i)) {
                     self.told.extend(session.fail(&fault, now));
                 }

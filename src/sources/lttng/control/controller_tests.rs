@@ -292,6 +292,16 @@ fn somebody_elses_session_is_left_alone() {
 }
 
 #[test]
+fn a_session_that_a_user_asked_for_in_vain_is_not_tried_again() {
+    let mut w = World::new(&[]);
+    w.fault = Some(("create", no(1, "Error: Session name already exists")));
+    assert!(w.request(1, super::super::Verb::Session, "create u1 events=a").expect_err("taken").contains("left alone"));
+    assert!(!w.saved.contains("u1"), "what is at rest is saved");
+    w.wait(100);
+    assert_eq!((w.log().as_str(), w.controller.reports().len()), ("create", 0));
+}
+
+#[test]
 fn a_name_taken_by_another_user_is_told() {
     let mut w = World::new(&[spec("s1")]);
     w.fault = Some(("create", no(1, "Error: Session name already exists")));

@@ -266,12 +266,12 @@ impl Managed {
         if matches!(fault, Fault::Exists | Fault::Denied) {
             self.phase = Phase::Foreign;
         }
-        let refused = by_request && matches!(fault, Fault::Refused(_));
+        let refused = by_request && matches!(fault, Fault::Refused(_) | Fault::Exists | Fault::Denied);
         // A request that LTTng does not take leaves things as they were.
         if let Some(before) = refused.then(|| self.before.take()).flatten() {
             self.spec = before;
         } else {
-            self.gone |= refused && self.base.is_none();
+            self.give_up(refused);
             // Half a session that has recorded nothing is best made anew; one that was started is not thrown away for this.
             let started = self.applied.as_ref().is_some_and(|a| a.started);
             self.anew |= matches!(fault, Fault::StartedOnce) || !(started || matches!(fault, Fault::Refused(_)));
@@ -287,7 +287,14 @@ impl Managed {
         self.diagnosis = Diagnosis::not_ours(&self.spec.name);
         self.failures = self.failures.saturating_add(1);
         self.not_before = now + back_off(self.failures);
-        self.answer(&Err(self.diagnosis.text.clone()))
+        let answers = self.answer(&Err(self.diagnosis.text.clone()));
+        self.give_up(!answers.is_empty());
+        answers
+    }
+
+    /// A session that a user asked for, and was told that it cannot be, is not tried again.
+    fn give_up(&mut self, told: bool) {
+        self.gone |= told && self.base.is_none() && self.before.is_none();
     }
 
     fn answer(&mut self, result: &Result<String, String>) -> Vec<(u64, Result<String, String>)> {
