@@ -259,7 +259,7 @@ fn a_session_that_is_lost_is_attached_again() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     /// Any reply with any bytes changed.
     #[test]

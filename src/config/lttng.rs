@@ -1,8 +1,9 @@
-//! `[lttng]` and `[[lttng.session]]`: recording sessions that the PMDA makes and keeps.
+//! `[lttng]`: live sessions that are read; `[[lttng.session]]`: those that the PMDA makes and keeps.
 
 use super::units;
 use crate::sources::lttng::control::limits::SESSIONS_MAX;
 use crate::sources::lttng::control::{Blocking, Buffers, Domain, Spec, blocking, buffers, domain};
+use crate::sources::lttng::viewer::{Pattern, Seek};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::path::PathBuf;
@@ -14,6 +15,21 @@ pub struct Lttng {
     /// The `lttng` program: a name that is looked for in PATH, or a path.
     #[serde(deserialize_with = "program")]
     pub program: PathBuf,
+    /// Relay daemons, `HOST:PORT`.
+    #[serde(deserialize_with = "relays")]
+    pub relays: Vec<String>,
+    /// Live sessions that are read beside those that the PMDA makes: `HOST/SESSION` with globs.
+    #[serde(deserialize_with = "view")]
+    pub view: Vec<String>,
+    /// Where reading of a session begins that was there before.
+    #[serde(deserialize_with = "from")]
+    pub from: Seek,
+    /// Events that become records.
+    #[serde(deserialize_with = "units::names::<_, 256, 512>")]
+    pub records: Vec<String>,
+    /// Events that are only counted, of those.
+    #[serde(deserialize_with = "units::names::<_, 256, 512>")]
+    pub count_only: Vec<String>,
     /// Sessions that the PMDA makes.
     #[serde(rename = "session", deserialize_with = "sessions")]
     pub sessions: Vec<Spec>,
@@ -21,7 +37,15 @@ pub struct Lttng {
 
 impl Default for Lttng {
     fn default() -> Self {
-        Self { program: PathBuf::from("lttng"), sessions: Vec::new() }
+        Self {
+            program: PathBuf::from("lttng"),
+            relays: vec!["127.0.0.1:5344".into()],
+            view: Vec::new(),
+            from: Seek::Beginning,
+            records: vec!["*".into()],
+            count_only: Vec::new(),
+            sessions: Vec::new(),
+        }
     }
 }
 
@@ -113,6 +137,31 @@ fn sessions<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Spec>, D::Error> {
         }
     }
     Ok(specs)
+}
+
+fn relays<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
+    let relays = units::names::<_, 64, 300>(d)?;
+    let sound = |r: &&String| r.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    match relays.iter().find(|r| !sound(r)) {
+        Some(wrong) => Err(D::Error::custom(format!("{wrong:?} is not HOST:PORT; write for example \"127.0.0.1:5344\""))),
+        None => Ok(relays),
+    }
+}
+
+fn view<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
+    let view = units::names::<_, 256, 1024>(d)?;
+    match view.iter().find(|pattern| Pattern::parse(pattern).is_none()) {
+        Some(wrong) => Err(D::Error::custom(format!("{wrong:?} is not HOST/SESSION; write for example \"*/*\" or \"web*/app\""))),
+        None => Ok(view),
+    }
+}
+
+fn from<'de, D: Deserializer<'de>>(d: D) -> Result<Seek, D::Error> {
+    match String::deserialize(d)?.as_str() {
+        "beginning" => Ok(Seek::Beginning),
+        "last" => Ok(Seek::Last),
+        other => Err(D::Error::custom(format!("{other:?} is neither \"beginning\" nor \"last\""))),
+    }
 }
 
 fn program<'de, D: Deserializer<'de>>(d: D) -> Result<PathBuf, D::Error> {

@@ -3,6 +3,7 @@
 mod connection;
 mod gate;
 mod lttng;
+mod relay;
 mod supervisor;
 mod tail;
 mod tcp;

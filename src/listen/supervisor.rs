@@ -1,10 +1,12 @@
 //! Starts everything that talks to peers, changes it on reload, stops it within a second.
 
 use super::gate::Gate;
+use super::relay::Relay;
 use super::tail::{FileFactory, Tail};
 use super::tcp::{Caller, Factory, Listener, is_local};
-use crate::config::{Config, Mono};
+use crate::config::{Config, Lttng, Mono};
 use crate::model::Control;
+use crate::sources::lttng::{Choice, viewer};
 use crate::sources::{SOURCES, mono, profiler};
 use crate::store::Store;
 use std::path::PathBuf;
@@ -78,6 +80,9 @@ impl Supervisor {
             let listener = Listener { address, source, factory, gate, store, stop: stop.clone(), tasks: tasks.clone() };
             runtime.spawn(listener.run());
         }
+        for relay in relays(config, store, &stop) {
+            tasks.spawn_on(relay.run(), runtime.handle());
+        }
         let tail = Tail {
             source,
             factory: mono_file_factory(&settings),
@@ -129,6 +134,25 @@ impl Supervisor {
         }
         self.runtime.shutdown_timeout(Duration::from_millis(200));
     }
+}
+
+/// Relay daemons to be read, if there is anything to be read there.
+fn relays(config: &Config, store: &Arc<Store>, stop: &CancellationToken) -> Vec<Relay> {
+    let Lttng { relays, view, from, records, count_only, sessions, .. } = &config.lttng;
+    let own = sessions.iter().map(|spec| format!("*/{}", spec.name));
+    let patterns: Vec<_> = view.iter().cloned().chain(own).filter_map(|text| viewer::Pattern::parse(&text)).collect();
+    if patterns.is_empty() {
+        return Vec::new();
+    }
+    let settings = viewer::Settings { patterns, seek: *from, ..viewer::Settings::default() };
+    let relay = |address: &String| Relay {
+        address: address.clone(),
+        settings: settings.clone(),
+        choice: Choice { records: records.clone(), except: count_only.clone() },
+        store: Arc::clone(store),
+        stop: stop.clone(),
+    };
+    relays.iter().map(relay).collect()
 }
 
 fn size(n: u64) -> usize {

@@ -20,8 +20,9 @@
 //! * reads into the spare capacity of `input`, which the viewer has made as large as what it waits for, so that a packet is
 //!   never copied; calls [`Viewer::feed`] and sends `out`, at once;
 //! * calls [`Viewer::tick`] at [`Viewer::next_wakeup`] and sends `out`;
-//! * sets `TCP_QUICKACK` before each read: replies of LIST, ATTACH, METADATA and `NEW_STREAMS` are sent in two pieces on a
-//!   socket with Nagle's algorithm, and a delayed ack costs 40 ms each time;
+//! * sets `TCP_QUICKACK` before each read, without fail: the relay daemon has Nagle's algorithm on, so whatever it sends
+//!   behind something that is not acknowledged waits for the delayed ack, 40 ms each time. That is the second half of LIST,
+//!   ATTACH, METADATA and `NEW_STREAMS`, and the index behind every packet;
 //! * after an error, or when the connection is gone, calls [`Viewer::close`], and dials again with back-off.
 //!
 //! The way of the bytes: [`wire`] → `replies` → [`streams`], [`sessions`] → [`Observer`]; and back: [`pace`] → `asking` →

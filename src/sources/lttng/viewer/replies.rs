@@ -284,13 +284,12 @@ impl Viewer {
                 if stream.beacon != Some(index.timestamp_end) {
                     stream.beacon = Some(index.timestamp_end);
                     stream.pace.news(now, false);
-                    // A packet before it may still have to be read.
-                    if trace.ready() && stream.wanted.is_empty() {
-                        let key = stream.key(trace);
-                        self.seen.beacon(key, index.timestamp_end);
+                    // A packet before it may still have to be read: then it must not be remembered.
+                    let known = trace.ready() && stream.wanted.is_empty();
+                    if !known || self.seen.beacon(stream.key(trace), index.timestamp_end) {
+                        let (timestamp_end, class) = (index.timestamp_end, index.stream_class);
+                        observer.beacon(Beacon { stream: &stream.info, timestamp_end, class });
                     }
-                    let (timestamp_end, class) = (index.timestamp_end, index.stream_class);
-                    observer.beacon(Beacon { stream: &stream.info, timestamp_end, class });
                 }
                 stream.index_after = stream.pace.next(now, step);
             }

@@ -91,11 +91,13 @@ impl Seen {
         self.marks.put(stream, mark, limits::SEEN_STREAMS);
     }
 
-    /// There was nothing before this time, which can be earlier than the last packet's end.
-    pub(super) fn beacon(&mut self, stream: StreamKey, time: u64) {
-        if self.marks.get(&stream).is_none_or(|mark| mark.end < time) {
+    /// There was nothing before this time. Returns whether it is later than all that was told.
+    pub(super) fn beacon(&mut self, stream: StreamKey, time: u64) -> bool {
+        let new = self.marks.get(&stream).is_none_or(|mark| mark.end < time);
+        if new {
             self.marks.put(stream, Mark { end: time, begin: time, offset: None }, limits::SEEN_STREAMS);
         }
+        new
     }
 
     /// A session is listed. Returns whether it must be read from its beginning, whatever the configured seek: because it was
@@ -206,10 +208,10 @@ mod tests {
     #[test]
     fn a_beacon_marks_time_and_never_goes_back() {
         let mut seen = Seen::new();
-        seen.beacon(key(1, 1), 50);
+        assert!(seen.beacon(key(1, 1), 50) && !seen.beacon(key(1, 1), 50));
         assert!(!seen.is_new(&key(1, 1), &index(10, 40, 0)) && seen.is_new(&key(1, 1), &index(49, 51, 0)));
         seen.packet(key(1, 1), &index(49, 70, 0));
-        seen.beacon(key(1, 1), 60);
+        assert!(!seen.beacon(key(1, 1), 60));
         assert!(!seen.is_new(&key(1, 1), &index(60, 65, 8)));
     }
 

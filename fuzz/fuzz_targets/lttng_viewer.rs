@@ -1,0 +1,107 @@
+//! A relay daemon answers anything in any pieces. The requests stay few and known, the input stays within the limits, packets
+//! have the length of their index and come after an attach, and at the end all sessions are over.
+#![no_main]
+
+use bytes::{Buf, BytesMut};
+use libfuzzer_sys::fuzz_target;
+use pmdaapm::model::{Now, Stamp};
+use pmdaapm::sources::lttng::viewer::{
+    Attached, Beacon, METADATA_REPLY, Need, OUTSTANDING, Observer, Over, PACKET, Packet, Pattern, Seen, SessionInfo, Settings,
+    StreamInfo, TraceKey, Viewer,
+};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+#[derive(Default)]
+struct Told {
+    sessions: HashSet<u64>,
+    streams: HashSet<u64>,
+    /// The last packet of each stream: time never goes back.
+    last: HashMap<u64, u64>,
+    more: u8,
+}
+
+impl Told {
+    fn check(&self, stream: &StreamInfo) {
+        assert!(self.sessions.contains(&stream.trace.session) && self.streams.contains(&stream.id) && !stream.metadata);
+    }
+}
+
+impl Observer for Told {
+    fn attached(&mut self, attached: Attached<'_>) {
+        assert!(self.sessions.insert(attached.session.id));
+    }
+    fn session_over(&mut self, session: &SessionInfo, _: Over) {
+        assert!(self.sessions.remove(&session.id));
+    }
+    fn stream_opened(&mut self, stream: &StreamInfo) {
+        assert!(self.sessions.contains(&stream.trace.session));
+        self.streams.insert(stream.id);
+    }
+    fn metadata(&mut self, trace: TraceKey, bytes: &[u8]) -> Need {
+        assert!(self.sessions.contains(&trace.session) && !bytes.is_empty());
+        self.more = self.more.wrapping_add(1);
+        if self.more % 4 == 1 { Need::More } else { Need::Nothing }
+    }
+    fn packet(&mut self, packet: Packet<'_>) {
+        self.check(packet.stream);
+        assert_eq!(packet.bytes.len() as u64, packet.index.content_size.div_ceil(8));
+        assert!(packet.index.content_size <= packet.index.packet_size);
+        *self.last.entry(packet.stream.id).or_default() = packet.index.timestamp_end;
+    }
+    fn beacon(&mut self, beacon: Beacon<'_>) {
+        self.check(beacon.stream);
+    }
+}
+
+/// Takes the requests out of `out`, and notes the size of the fixed part of each reply.
+fn requests(out: &mut BytesMut, replies: &mut VecDeque<usize>) {
+    while out.has_remaining() {
+        let (size, command, version) = (out.get_u64(), out.get_u32(), out.get_u32());
+        let (body, reply) = match command {
+            1 => (20, 20),
+            2 => (0, 4),
+            3 => (20, 8),
+            4 => (8, 64),
+            5 => (20, 12),
+            6 => (8, 12),
+            7 => (8, 8),
+            8 => (0, 4),
+            other => panic!("command {other}"),
+        };
+        assert_eq!((size, version), (body, 0));
+        out.advance(body as usize);
+        replies.push_back(reply);
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((how, data)) = data.split_first_chunk::<2>() else { return };
+    let (piece, step) = (usize::from(how[0]).max(1), Duration::from_millis(how[1].into()));
+    let patterns = Pattern::parse("*/*").into_iter().collect();
+    let mut viewer = Viewer::new(Settings { patterns, ..Settings::default() }, Seen::new());
+    let (mut told, mut input, mut out, mut replies) = (Told::default(), BytesMut::new(), BytesMut::new(), VecDeque::new());
+    let mut now = Now { wall: Stamp::default(), mono: Duration::from_secs(1) };
+    viewer.start(now, &mut out);
+    let mut sent = 0;
+    for bytes in data.chunks(piece) {
+        requests(&mut out, &mut replies);
+        sent += replies.len();
+        replies.clear();
+        input.extend_from_slice(bytes);
+        if viewer.feed(now, &mut input, &mut out, &mut told).is_err() {
+            break;
+        }
+        assert!(out.len() <= OUTSTANDING * 36, "{} bytes of requests", out.len());
+        assert!(input.capacity() <= 2 * (PACKET.max(METADATA_REPLY) + 4096));
+        now.mono += step;
+        if viewer.tick(now, &mut out, &mut told).is_err() {
+            break;
+        }
+        assert!(viewer.next_wakeup().is_some());
+    }
+    // A reply has four bytes at least.
+    assert!(sent <= OUTSTANDING + data.len() / 4 + 3, "{sent} requests for {} bytes", data.len());
+    viewer.close(&mut told);
+    assert!(told.sessions.is_empty());
+});

@@ -1,0 +1,141 @@
+//! Dials relay daemons of LTTng, again and again, and carries bytes between them and their collectors.
+
+use crate::clock::now;
+use crate::sources::lttng::{Choice, Collector, viewer};
+use crate::sources::{OwnSink, SOURCES, SessionError, Sinks};
+use crate::store::{Mailbox, PeerSink, Quiet, Store};
+use bytes::BytesMut;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// First and longest time between two attempts.
+const RETRY: Duration = Duration::from_millis(250);
+const RETRY_MAX: Duration = Duration::from_secs(5);
+/// Longest time for a connection to be made, and for requests to be taken.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Packets are larger than the input that is kept between them.
+const KEPT: usize = 2 << 20;
+
+/// One relay daemon.
+pub(super) struct Relay {
+    pub(super) address: String,
+    pub(super) settings: viewer::Settings,
+    pub(super) choice: Choice,
+    pub(super) store: Arc<Store>,
+    pub(super) stop: CancellationToken,
+}
+
+/// Sinks in the store.
+struct Joined(Arc<Store>);
+
+impl Sinks for Joined {
+    fn open(&mut self) -> Box<dyn OwnSink> {
+        let source = SOURCES.iter().position(|s| s.name == "lttng").unwrap_or_default();
+        // Requests to sessions go to the session daemon, and not over this connection.
+        Box::new(PeerSink::new(&self.0, source, &Arc::new(Mailbox::new(|| ()))))
+    }
+}
+
+/// Why a connection is over.
+enum Over {
+    Stop,
+    Error(String),
+}
+
+impl From<std::io::Error> for Over {
+    fn from(e: std::io::Error) -> Self {
+        Self::Error(e.to_string())
+    }
+}
+
+impl From<SessionError> for Over {
+    fn from(e: SessionError) -> Self {
+        Self::Error(e.to_string())
+    }
+}
+
+impl Relay {
+    /// Runs until the PMDA stops.
+    pub(super) async fn run(self) {
+        let sinks = Box::new(Joined(Arc::clone(&self.store)));
+        let mut collector = Collector::new(self.address.clone(), self.settings.clone(), self.choice.clone(), sinks);
+        let (mut retry, mut quiet) = (RETRY, Quiet::default());
+        loop {
+            let connected = tokio::select! {
+                () = self.stop.cancelled() => return,
+                connected = timeout(PATIENCE, TcpStream::connect(&self.address)) => connected,
+            };
+            let over = match connected {
+                Ok(Ok(stream)) => {
+                    let over = self.talk(stream, &mut collector).await;
+                    if collector.connected() {
+                        retry = RETRY;
+                    }
+                    over
+                }
+                Ok(Err(e)) => e.into(),
+                Err(_) => Over::Error("no answer".into()),
+            };
+            let Over::Error(why) = over else { return collector.close(now(), "the PMDA stops") };
+            collector.close(now(), &why);
+            if let Some(n) = quiet.allow(now().mono) {
+                let hint = "is lttng-relayd running, and on this port (-L)?";
+                log::warn!("relay daemon at {}: {why}; {hint} Trying again{}", self.address, Quiet::more(n));
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = sleep(retry) => {}
+            }
+            retry = (2 * retry).min(RETRY_MAX);
+        }
+    }
+
+    async fn talk(&self, mut stream: TcpStream, collector: &mut Collector) -> Over {
+        match self.exchange(&mut stream, collector).await {
+            Ok(never) => match never {},
+            Err(Over::Stop) => {
+                let mut out = BytesMut::new();
+                collector.detach(&mut out);
+                let _ = timeout(Duration::from_millis(100), stream.write_all(&out)).await;
+                Over::Stop
+            }
+            Err(error) => error,
+        }
+    }
+
+    async fn exchange(&self, stream: &mut TcpStream, collector: &mut Collector) -> Result<std::convert::Infallible, Over> {
+        stream.set_nodelay(true)?;
+        let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
+        collector.start(now(), &mut out);
+        loop {
+            if !out.is_empty() {
+                let written = timeout(PATIENCE, stream.write_all(&out)).await;
+                written.map_err(|_| Over::Error("it does not read".into()))??;
+                out.clear();
+            }
+            if collector.awaits_reply() {
+                // Some replies come in two pieces, the second after our ack of the first.
+                let _ = socket2::SockRef::from(&*stream).set_tcp_quickack(true);
+            }
+            let wait = collector.next_wakeup().map_or(RETRY, |at| at.saturating_sub(now().mono));
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return Err(Over::Stop),
+                read = stream.read_buf(&mut input) => {
+                    if read? == 0 {
+                        return Err(Over::Error("closed by the relay daemon".into()));
+                    }
+                    collector.feed(now(), &mut input, &mut out)?;
+                    if input.is_empty() && input.capacity() > KEPT {
+                        input = BytesMut::new();
+                    }
+                }
+                () = sleep(wait) => collector.tick(now(), &mut out)?,
+            }
+        }
+    }
+}
