@@ -258,6 +258,23 @@ fn a_session_that_is_lost_is_attached_again() {
     assert_eq!((told.lost, told.attached.len(), told.refused.len()), (1, 1, 1));
 }
 
+#[test]
+fn a_trace_without_streams_is_given_up_though_its_session_goes_on() {
+    let mut asked = Vec::new();
+    let (told, outcome) = talk(settings("*/*"), 120, &mut |n, c, reply| match c {
+        // Per-process buffers: the process has ended, the session has not.
+        7 => Some(vec![0, 0, 0, 1, 0, 0, 0, 0]),
+        6 => {
+            asked.push(n);
+            Some(if reply.len() > 12 { reply } else { vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2] })
+        }
+        _ => Some(reply),
+    });
+    outcome.result.unwrap();
+    assert_eq!((told.packets(), told.gone, told.closed, told.disconnected), (31, 1, 0, 1));
+    assert!(asked.len() < 16, "{} questions for metadata", asked.len());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
