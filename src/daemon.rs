@@ -125,7 +125,7 @@ fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Er
     agent.connect()?;
     let told = Arc::new(Told::default());
     let (tell, waker) = (Arc::clone(&told), wake.clone());
-    let supervisor = Supervisor::start(&config, &store, move |signal| {
+    let supervisor = Supervisor::start(&config, &store, &pcp::state_dir(), move |signal| {
         tell.set(signal);
         waker.wake();
     })?;

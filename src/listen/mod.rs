@@ -3,6 +3,7 @@
 mod connection;
 mod gate;
 mod lttng;
+mod lttng_start;
 mod relay;
 mod supervisor;
 mod tail;

@@ -1,5 +1,6 @@
 //! Dials relay daemons of LTTng, again and again, and carries bytes between them and their collectors.
 
+use super::lttng::LttngControl;
 use crate::clock::now;
 use crate::sources::lttng::{Choice, Collector, viewer};
 use crate::sources::{OwnSink, SOURCES, SessionError, Sinks};
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +27,11 @@ pub(super) struct Relay {
     pub(super) address: String,
     pub(super) settings: viewer::Settings,
     pub(super) choice: Choice,
+    /// Sessions that are read, as `HOST/SESSION` with globs.
+    pub(super) view: Vec<String>,
+    /// Names of sessions that the PMDA makes: they are read too.
+    pub(super) own: watch::Receiver<Vec<String>>,
+    pub(super) control: LttngControl,
     pub(super) store: Arc<Store>,
     pub(super) stop: CancellationToken,
 }
@@ -43,6 +50,8 @@ impl Sinks for Joined {
 /// Why a connection is over.
 enum Over {
     Stop,
+    /// Other sessions are to be read.
+    Changed,
     Error(String),
 }
 
@@ -60,11 +69,18 @@ impl From<SessionError> for Over {
 
 impl Relay {
     /// Runs until the PMDA stops.
-    pub(super) async fn run(self) {
+    pub(super) async fn run(mut self) {
         let sinks = Box::new(Joined(Arc::clone(&self.store)));
         let mut collector = Collector::new(self.address.clone(), self.settings.clone(), self.choice.clone(), sinks);
         let (mut retry, mut quiet) = (RETRY, Quiet::default());
         loop {
+            if !self.choose(&mut collector) {
+                tokio::select! {
+                    () = self.stop.cancelled() => return,
+                    changed = self.own.changed() => if changed.is_err() { return },
+                }
+                continue;
+            }
             let connected = tokio::select! {
                 () = self.stop.cancelled() => return,
                 connected = timeout(PATIENCE, TcpStream::connect(&self.address)) => connected,
@@ -80,7 +96,14 @@ impl Relay {
                 Ok(Err(e)) => e.into(),
                 Err(_) => Over::Error("no answer".into()),
             };
-            let Over::Error(why) = over else { return collector.close(now(), "the PMDA stops") };
+            let why = match over {
+                Over::Stop => return collector.close(now(), "the PMDA stops"),
+                Over::Changed => {
+                    collector.close(now(), "it is dialled again for other sessions");
+                    continue;
+                }
+                Over::Error(why) => why,
+            };
             collector.close(now(), &why);
             if let Some(n) = quiet.allow(now().mono) {
                 let hint = "is lttng-relayd running, and on this port (-L)?";
@@ -94,20 +117,30 @@ impl Relay {
         }
     }
 
-    async fn talk(&self, mut stream: TcpStream, collector: &mut Collector) -> Over {
+    /// Which sessions are to be read; false: none.
+    fn choose(&mut self, collector: &mut Collector) -> bool {
+        let own = self.own.borrow_and_update().clone();
+        let patterns = self.view.iter().cloned().chain(own.iter().map(|name| format!("*/{name}")));
+        let patterns: Vec<_> = patterns.filter_map(|text| viewer::Pattern::parse(&text)).collect();
+        let any = !patterns.is_empty();
+        collector.choose(patterns, &own);
+        any
+    }
+
+    async fn talk(&mut self, mut stream: TcpStream, collector: &mut Collector) -> Over {
         match self.exchange(&mut stream, collector).await {
             Ok(never) => match never {},
-            Err(Over::Stop) => {
+            Err(over @ (Over::Stop | Over::Changed)) => {
                 let mut out = BytesMut::new();
                 collector.detach(&mut out);
                 let _ = timeout(Duration::from_millis(100), stream.write_all(&out)).await;
-                Over::Stop
+                over
             }
             Err(error) => error,
         }
     }
 
-    async fn exchange(&self, stream: &mut TcpStream, collector: &mut Collector) -> Result<std::convert::Infallible, Over> {
+    async fn exchange(&mut self, stream: &mut TcpStream, collector: &mut Collector) -> Result<std::convert::Infallible, Over> {
         stream.set_nodelay(true)?;
         let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
         collector.start(now(), &mut out);
@@ -125,6 +158,7 @@ impl Relay {
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return Err(Over::Stop),
+                Ok(()) = self.own.changed() => return Err(Over::Changed),
                 read = stream.read_buf(&mut input) => {
                     if read? == 0 {
                         return Err(Over::Error("closed by the relay daemon".into()));
@@ -136,6 +170,7 @@ impl Relay {
                 }
                 () = sleep(wait) => collector.tick(now(), &mut out)?,
             }
+            collector.notices().into_iter().for_each(|notice| self.control.notice(notice));
         }
     }
 }

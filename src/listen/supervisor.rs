@@ -1,15 +1,15 @@
 //! Starts everything that talks to peers, changes it on reload, stops it within a second.
 
 use super::gate::Gate;
-use super::relay::Relay;
+use super::lttng::LttngControl;
+use super::lttng_start;
 use super::tail::{FileFactory, Tail};
 use super::tcp::{Caller, Factory, Listener, is_local};
-use crate::config::{Config, Lttng, Mono};
+use crate::config::{Config, Mono};
 use crate::model::Control;
-use crate::sources::lttng::{Choice, viewer};
 use crate::sources::{SOURCES, mono, profiler};
 use crate::store::Store;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -48,16 +48,18 @@ pub struct Supervisor {
     mono: MonoSettings,
     mono_files: Arc<Mutex<Vec<PathBuf>>>,
     profiler: ProfilerOptions,
+    lttng: LttngControl,
 }
 
 impl Supervisor {
-    /// Starts listeners and file followers. `on_signal` is called on a worker and must not block.
+    /// Starts listeners, file followers and what LTTng needs; `state` is the folder of what outlives the process. `on_signal` is called on a worker and must not block.
     ///
     /// # Errors
     /// When threads cannot be started. A listener that cannot bind is not an error: it tries again and says so.
     pub fn start(
         config: &Config,
         store: &Arc<Store>,
+        state: &Path,
         on_signal: impl Fn(Signal) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         let runtime =
@@ -80,9 +82,7 @@ impl Supervisor {
             let listener = Listener { address, source, factory, gate, store, stop: stop.clone(), tasks: tasks.clone() };
             runtime.spawn(listener.run());
         }
-        for relay in relays(config, store, &stop) {
-            tasks.spawn_on(relay.run(), runtime.handle());
-        }
+        let lttng = lttng_start::start(config, store, state, (runtime.handle(), &tasks, &stop));
         let tail = Tail {
             source,
             factory: mono_file_factory(&settings),
@@ -101,12 +101,16 @@ impl Supervisor {
             mono: settings,
             mono_files,
             profiler: profiler_options,
+            lttng,
         })
     }
 
     /// Takes over what can change while running.
     pub fn reconfigure(&self, config: &Config) {
         *self.profiler.write().unwrap_or_else(PoisonError::into_inner) = options(config);
+        if !self.lttng.configure(config.lttng.sessions.clone()) {
+            log::warn!("lttng: too many requests wait; send SIGHUP again for the sessions of the configuration");
+        }
         let new = settings(config, false);
         let mut current = self.mono.write().unwrap_or_else(PoisonError::into_inner);
         let select_changed = current.select != new.select;
@@ -134,25 +138,6 @@ impl Supervisor {
         }
         self.runtime.shutdown_timeout(Duration::from_millis(200));
     }
-}
-
-/// Relay daemons to be read, if there is anything to be read there.
-fn relays(config: &Config, store: &Arc<Store>, stop: &CancellationToken) -> Vec<Relay> {
-    let Lttng { relays, view, from, records, count_only, sessions, .. } = &config.lttng;
-    let own = sessions.iter().map(|spec| format!("*/{}", spec.name));
-    let patterns: Vec<_> = view.iter().cloned().chain(own).filter_map(|text| viewer::Pattern::parse(&text)).collect();
-    if patterns.is_empty() {
-        return Vec::new();
-    }
-    let settings = viewer::Settings { patterns, seek: *from, ..viewer::Settings::default() };
-    let relay = |address: &String| Relay {
-        address: address.clone(),
-        settings: settings.clone(),
-        choice: Choice { records: records.clone(), except: count_only.clone() },
-        store: Arc::clone(store),
-        stop: stop.clone(),
-    };
-    relays.iter().map(relay).collect()
 }
 
 fn size(n: u64) -> usize {

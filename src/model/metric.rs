@@ -196,7 +196,8 @@ pub enum Origin {
     Idle,
     /// a leaf of the event stream with this position in the source's table
     Event(u8, EventLeaf),
-    /// request and answer of a control metric: `pmstore` asks, fetch shows the last answer
+    /// request and answer of a control metric: `pmstore` asks, fetch shows the last answer. Of an instance, or (`Area::Own`) of the
+    /// source as a whole
     Control(super::ControlVerb),
     /// parameter of event records: exists for name and type only
     Param,

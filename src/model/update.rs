@@ -159,6 +159,18 @@ pub enum ControlVerb {
     Remove,
     /// ask the peer which counters it has
     List,
+    /// create or destroy a session
+    Session,
+    /// enable events of a session
+    Enable,
+    /// add context fields to a session
+    Context,
+    /// start a session
+    Start,
+    /// stop a session
+    Stop,
+    /// nothing can be asked for: how it is
+    Status,
 }
 
 /// A request from a user to one peer.

@@ -136,8 +136,14 @@ pub(super) const NO_INSTANCE: u32 = u32::MAX;
 
 /// A metric without instances: the PMDA's own, or a parameter, which has no values.
 fn own(row: &Row, store: &Store, scope: &mut FetchScope) -> c_int {
-    if row.origin == Origin::SelfStat {
-        self_stat(row, store, scope);
+    match row.origin {
+        Origin::SelfStat => self_stat(row, store, scope),
+        Origin::Control(verb) => {
+            if let Some(desk) = row.source.and_then(|source| store.desk(source)) {
+                scope.results.text(NO_INSTANCE, &desk.answered(verb));
+            }
+        }
+        _ => {}
     }
     0
 }

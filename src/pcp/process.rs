@@ -66,6 +66,14 @@ pub(super) fn default_user() -> String {
     super::text::to_string(name).unwrap_or_else(|| "pcp".into())
 }
 
+/// Where libpcp_pmda keeps its caches, `$PCP_VAR_DIR/config/pmda`: what must outlive the process goes there.
+#[must_use]
+pub fn state_dir() -> std::path::PathBuf {
+    // SAFETY: as of config_dir.
+    let value = unsafe { sys::pmGetConfig(c"PCP_VAR_DIR".as_ptr()) };
+    std::path::PathBuf::from(super::text::to_string(value).unwrap_or_else(|| "/var/lib/pcp".into())).join("config/pmda")
+}
+
 /// `$PCP_SYSCONF_DIR`, from the environment or /etc/pcp.conf.
 #[must_use]
 pub fn config_dir() -> std::path::PathBuf {

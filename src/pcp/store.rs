@@ -1,15 +1,15 @@
 //! `pmstore`: requests to peers, and the filters of client contexts.
 
 use super::contexts::Kind;
-use super::entries::Entries;
+use super::entries::{Entries, Row};
 use super::fetch::NO_INSTANCE;
 use super::state::State;
 use super::sys;
 use super::text::to_string;
 use crate::events::{Filter, Names};
-use crate::model::{Control, ControlVerb, EventLeaf, Origin, Pmid, ValueType};
+use crate::model::{Area, Control, ControlVerb, EventLeaf, Origin, Pmid, ValueType};
 use crate::sources::SOURCES;
-use crate::store::{Quiet, Stat};
+use crate::store::{Quiet, Stat, Store};
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -111,7 +111,8 @@ impl State {
 
     fn understand(&mut self, request: &Request, ctx: i32, now: Duration) -> Result<Asked, c_int> {
         let Some(row) = self.entries.by_pmid(request.pmid) else { return Err(sys::PM_ERR_PMID) };
-        if !matches!(row.origin, Origin::Control(_) | Origin::Event(_, EventLeaf::Filter)) {
+        let storable = matches!(row.origin, Origin::Control(_) | Origin::Event(_, EventLeaf::Filter));
+        if !storable || row.origin == Origin::Control(ControlVerb::Status) {
             return Err(sys::PM_ERR_PERMISSION);
         }
         let text = match &request.text {
@@ -176,6 +177,10 @@ impl State {
     /// Passes a request on to the task that talks to the peer; the answer comes later, in the metric and the log.
     fn request(&mut self, pmid: u32, verb: ControlVerb, text: &str, instances: &[u32], ctx: i32) -> c_int {
         let Some(row) = self.entries.by_pmid(pmid) else { return sys::PM_ERR_PMID };
+        if row.area == Area::Own {
+            let who = self.contexts.get(ctx).who.shown();
+            return request_of_source(row, &self.store, verb, text, &who);
+        }
         let all = self.domains.instances(Entries::serial(row.area, row.source).unwrap_or_default());
         let who = self.contexts.get(ctx).who.shown();
         let (mut known, mut taken) = (false, false);
@@ -239,5 +244,18 @@ impl Names for Parameters<'_> {
             }
         }
         found
+    }
+}
+
+/// Passes a request on to the source as a whole.
+fn request_of_source(row: &Row, store: &Store, verb: ControlVerb, text: &str, who: &str) -> c_int {
+    let Some(desk) = row.source.and_then(|source| store.desk(source)) else { return sys::PM_ERR_PMID };
+    log::info!("{} {text:?} requested by {who}", row.name);
+    match desk.request(verb, text) {
+        Ok(()) => 0,
+        Err(why) => {
+            log::warn!("{} {text:?} of {who} is refused: {why}", row.name);
+            sys::PM_ERR_BADSTORE
+        }
     }
 }

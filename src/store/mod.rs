@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod cells;
+mod desk;
 mod life;
 mod limits;
 mod mailbox;
@@ -16,6 +17,7 @@ mod table;
 
 pub use catalogue::{AGENT_INDOM, Entry, catalogue, param_entry};
 pub use cells::Cells;
+pub use desk::Desk;
 pub use life::Life;
 pub use limits::Limits;
 pub use mailbox::Mailbox;

@@ -1,5 +1,6 @@
 //! Who and what is known: dynamic metrics and peers by name, bounded; changes are queued for the PMDA thread.
 
+use super::desk::Desk;
 use super::limits::Limits;
 use super::mailbox::Mailbox;
 use super::peer::{AgentCell, Peer, STATIC_COLUMNS};
@@ -67,6 +68,7 @@ pub struct Store {
     limits: Mutex<Arc<Limits>>,
     tables: Vec<Mutex<Table>>,
     rows: Vec<Vec<Mutex<Rows>>>,
+    desks: Vec<Desk>,
     pending: Mutex<Vec<Change>>,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -92,6 +94,7 @@ impl Store {
             limits: Mutex::new(Arc::new(limits)),
             tables: SOURCES.iter().map(|_| Mutex::default()).collect(),
             rows: SOURCES.iter().map(|s| s.tables.iter().map(|_| Mutex::default()).collect()).collect(),
+            desks: SOURCES.iter().map(|_| Desk::default()).collect(),
             pending: Mutex::default(),
             wake: OnceLock::new(),
         })
@@ -101,6 +104,12 @@ impl Store {
     #[must_use]
     pub const fn domain(&self) -> u32 {
         self.domain
+    }
+
+    /// Where requests to a source as a whole go.
+    #[must_use]
+    pub fn desk(&self, source: usize) -> Option<&Desk> {
+        self.desks.get(source)
     }
 
     /// The limits in force.

@@ -2,11 +2,13 @@
 
 use super::super::{SessionError, Sinks};
 use super::class::Choice;
+use super::control::Notice;
 use super::session::{Session, instance};
 use super::viewer::{
-    Attached, Beacon, Complaint, Ended, Index, Need, Observer, Over, Packet, Refused, Seek, Seen, SessionInfo, Settings, Skipped,
-    StreamInfo, TraceKey, Viewer,
+    Attached, Beacon, Complaint, Ended, Index, Need, Observer, Over, Packet, Pattern, Refused, Seek, Seen, SessionInfo, Settings,
+    Skipped, StreamInfo, TraceKey, Viewer,
 };
+use super::watch::Watch;
 use crate::model::Now;
 use bytes::BytesMut;
 use std::collections::HashMap;
@@ -35,6 +37,7 @@ struct Reader {
     /// Relay sessions that were attached in the middle.
     joined: HashMap<u64, u32>,
     connected: bool,
+    watch: Watch,
     /// Why the connection is gone, while it is being closed.
     why: String,
 }
@@ -58,9 +61,21 @@ impl Collector {
             by_id: HashMap::new(),
             joined: HashMap::new(),
             connected: false,
+            watch: Watch::default(),
             why: String::new(),
         };
         Self { settings, viewer: None, seen: None, reader }
+    }
+
+    /// Other sessions are to be read from the next connection on. `own`: names of those that the PMDA makes.
+    pub fn choose(&mut self, patterns: Vec<Pattern>, own: &[String]) {
+        self.settings.patterns = patterns;
+        self.reader.watch.choose(own);
+    }
+
+    /// What has been noticed of sessions that the PMDA makes, since the last call.
+    pub fn notices(&mut self) -> Vec<Notice> {
+        self.reader.watch.take()
     }
 
     /// A connection is there: `out` is to be sent.
@@ -153,6 +168,14 @@ impl Observer for Reader {
         log::info!("relay daemon at {}: version 2.{}, spoken 2.{}", self.relay, relayd.minor, relayd.effective);
     }
 
+    fn session_listed(&mut self, session: &SessionInfo, _: bool) {
+        self.watch.listed(&session.name);
+    }
+
+    fn listing_done(&mut self, _: u32) {
+        self.watch.listing_done(self.now.mono);
+    }
+
     fn attached(&mut self, attached: Attached<'_>) {
         let info = attached.session;
         self.by_id.insert(info.id, instance(info));
@@ -234,9 +257,10 @@ impl Observer for Reader {
     }
 
     fn packet(&mut self, packet: Packet<'_>) {
-        let Self { sessions, by_id, choice, now, .. } = self;
+        let Self { sessions, by_id, choice, now, watch, .. } = self;
         if let Some(session) = by_id.get(&packet.stream.trace.session).and_then(|name| sessions.get_mut(name)) {
-            session.packet(&packet, choice, *now);
+            let events = session.packet(&packet, choice, *now);
+            watch.events(session.own_name(), events, now.mono);
         }
     }
 

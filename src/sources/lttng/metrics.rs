@@ -1,7 +1,7 @@
 //! The metrics, the table, the events and the parameters of live sessions (design/metrics.md, apm.lttng.*).
 
 use super::super::{ParamDef, TableDef};
-use crate::model::{Area, EventKind, MetricDef, Origin, Semantics, Units, ValueType};
+use crate::model::{Area, ControlVerb, EventKind, MetricDef, Origin, Semantics, Units, ValueType};
 
 /// First PMID cluster of this source: its static metrics.
 pub(super) const CLUSTER: u16 = 192;
@@ -25,7 +25,7 @@ macro_rules! metrics {
                 oneline: oneline.into(),
                 help: help.into(),
             });
-            own.into_iter().chain(table_metrics()).collect()
+            own.into_iter().chain(table_metrics()).chain(control_metrics()).collect()
         }
     };
 }
@@ -44,6 +44,38 @@ metrics! {
     RECONNECTS 10 "session.reconnects" U64 Counter Count Cell "Times that the session was attached again" "After the relay daemon or the connection to it had gone, or the session was created anew under its name.";
     LATENCY 11 "session.latency" U64 Instant Nanoseconds Recent "How far the newest packet was behind when it came" "From the end of the newest packet to its decoding, by this host's clock: at most the live timer and the time of one poll, more when something cannot keep up. Clocks of other hosts may differ.";
     FIELDS_OVERFLOW 12 "session.fields_overflow" U64 Counter Count Cell "Fields without a parameter of their own" "Because of limits.names or limits.name_length; records have them in the parameter fields.";
+}
+
+/// Cluster of the control metrics, relative to the source's first.
+const CONTROL_CLUSTER: u16 = 2;
+
+/// Requests to the session daemon. Those without instances: the text names the session.
+fn control_metrics() -> impl Iterator<Item = MetricDef> {
+    use ControlVerb::{Context, Enable, Session, Start, Status, Stop};
+    let answer = "The value is what came of the newest request: ok, or what was in the way.";
+    let metric = move |name: &str, item, verb, oneline: &'static str, help: &str| MetricDef {
+        name: format!("control.{name}"),
+        cluster: CLUSTER + CONTROL_CLUSTER,
+        item,
+        ty: ValueType::Text,
+        sem: Semantics::Discrete,
+        units: Units::None,
+        area: Area::Own,
+        origin: Origin::Control(verb),
+        oneline: oneline.into(),
+        help: format!("{help} {}", if verb == Status { "" } else { answer }).trim_end().to_owned().into(),
+    };
+    [
+        metric("session", 0, Session, "Create or destroy a live session (storable)",
+            "create NAME [KEY=VALUE ...] with the keys of [[lttng.session]] in the configuration, lists separated by commas and filter= last; or destroy NAME. Only sessions that this PMDA has created can be changed."),
+        metric("enable", 1, Enable, "Enable events of a session (storable)", "NAME PATTERN[,PATTERN...], for example s1 demo:*,other:tick."),
+        metric("context", 2, Context, "Add context fields to a session (storable)", "NAME CONTEXT[,CONTEXT...], for example s1 vpid,vtid; before its first start."),
+        metric("start", 3, Start, "Start a session (storable)", "NAME."),
+        metric("stop", 4, Stop, "Stop a session (storable)", "NAME."),
+        metric("status", 5, Status, "How the sessions are that the PMDA makes",
+            "A line for each session: its name, a code, and what is the matter and what can be done. Codes: ok, pending, stopped, destroyed, not_installed, no_sessiond, not_permitted, relayd_unreachable, relayd_lost, no_application, no_event, not_ours, per_pid_tail, no_consumer, no_domain, refused, timeout, failed."),
+    ]
+    .into_iter()
 }
 
 /// Rows `HOST/SESSION::PROVIDER:EVENT`.

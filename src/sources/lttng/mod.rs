@@ -45,6 +45,7 @@ mod recorder;
 mod session;
 mod trace;
 pub mod viewer;
+mod watch;
 
 pub use class::Choice;
 pub use collector::Collector;

@@ -31,6 +31,7 @@ pub(super) fn instance(info: &SessionInfo) -> String {
 /// A session.
 pub(super) struct Session {
     name: String,
+    own_name: String,
     /// While it is read, or something is to be told of it.
     sink: Option<Box<dyn OwnSink>>,
     names: Names,
@@ -51,6 +52,7 @@ impl Session {
     pub(super) fn new(info: &SessionInfo) -> Self {
         Self {
             name: instance(info),
+            own_name: info.name.clone(),
             sink: None,
             names: Names::default(),
             scratch: Scratch::default(),
@@ -183,9 +185,15 @@ impl Session {
         need
     }
 
-    pub(super) fn packet(&mut self, packet: &Packet<'_>, choice: &Choice, now: Now) {
+    /// The session's name, without its host.
+    pub(super) fn own_name(&self) -> &str {
+        &self.own_name
+    }
+
+    /// Returns how many events it had.
+    pub(super) fn packet(&mut self, packet: &Packet<'_>, choice: &Choice, now: Now) -> u64 {
         let Self { name, sink, names, scratch, traces, positions, packets, .. } = self;
-        let Some(sink) = sink else { return };
+        let Some(sink) = sink else { return 0 };
         *packets += 1;
         sink.read(packet.bytes.len());
         sink.update(Update::Message);
@@ -207,6 +215,7 @@ impl Session {
             sink.update(Update::Count { item: m::DECODE_ERRORS, more: 1 });
             sink.update(Update::Error(&format!("a packet of stream {}: {fault}", packet.stream.channel)));
         }
+        gain.events
     }
 
     pub(super) fn skipped(&mut self, stream: &StreamInfo, why: &str) {

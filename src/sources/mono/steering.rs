@@ -111,6 +111,8 @@ impl Steering {
                     self.ask_for(id, Request::List, counters);
                 }
             }
+            // Those of other sources never come here.
+            _ => {}
         }
         self.send(counters, ways);
         self.settle(id, ways);

@@ -1,0 +1,68 @@
+//! Requests to a source as a whole, and what was answered: for what no single peer can do.
+
+use crate::model::ControlVerb;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Takes a request at once and does it later; an error says what should have been written. Must not block.
+type Handler = Box<dyn Fn(ControlVerb, &str) -> Result<(), String> + Send + Sync>;
+
+/// The desk of one source.
+#[derive(Default)]
+pub struct Desk {
+    handler: OnceLock<Handler>,
+    answers: Mutex<HashMap<ControlVerb, Arc<str>>>,
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("answers", &self.answers).finish_non_exhaustive()
+    }
+}
+
+impl Desk {
+    /// Who takes requests. Only the first call counts.
+    pub fn on_request(&self, handler: impl Fn(ControlVerb, &str) -> Result<(), String> + Send + Sync + 'static) {
+        let _ = self.handler.set(Box::new(handler));
+    }
+
+    /// Passes a request on. The answer comes later.
+    ///
+    /// # Errors
+    /// It is not understood; the answer says why.
+    pub fn request(&self, verb: ControlVerb, text: &str) -> Result<(), String> {
+        let result = self.handler.get().map_or_else(|| Err("nobody takes requests".to_owned()), |handler| handler(verb, text));
+        if let Err(why) = &result {
+            self.answer(verb, &format!("refused: {why}"));
+        }
+        result
+    }
+
+    /// Sets what the metric shows.
+    pub fn answer(&self, verb: ControlVerb, text: &str) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).insert(verb, text.into());
+    }
+
+    /// What was answered last; empty before the first.
+    #[must_use]
+    pub fn answered(&self, verb: ControlVerb) -> Arc<str> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(&verb).cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_understood_is_answered_at_once() {
+        let desk = Desk::default();
+        assert!(desk.request(ControlVerb::Start, "x").is_err());
+        desk.on_request(|_, text| if text == "s1" { Ok(()) } else { Err("write NAME".into()) });
+        assert_eq!(desk.request(ControlVerb::Start, "?"), Err("write NAME".into()));
+        assert_eq!(&*desk.answered(ControlVerb::Start), "refused: write NAME");
+        assert_eq!((desk.request(ControlVerb::Stop, "s1"), &*desk.answered(ControlVerb::Stop)), (Ok(()), ""));
+        desk.answer(ControlVerb::Stop, "done");
+        assert_eq!(&*desk.answered(ControlVerb::Stop), "done");
+    }
+}
