@@ -50,8 +50,8 @@ impl Sinks for Joined {
 /// Why a connection is over.
 enum Over {
     Stop,
-    /// Other sessions are to be read.
-    Changed,
+    /// Nothing is to be read any more.
+    Idle,
     Error(String),
 }
 
@@ -98,8 +98,8 @@ impl Relay {
             };
             let why = match over {
                 Over::Stop => return collector.close(now(), "the PMDA stops"),
-                Over::Changed => {
-                    collector.close(now(), "it is dialled again for other sessions");
+                Over::Idle => {
+                    collector.close(now(), "no session is to be read");
                     continue;
                 }
                 Over::Error(why) => why,
@@ -130,7 +130,7 @@ impl Relay {
     async fn talk(&mut self, mut stream: TcpStream, collector: &mut Collector) -> Over {
         match self.exchange(&mut stream, collector).await {
             Ok(never) => match never {},
-            Err(over @ (Over::Stop | Over::Changed)) => {
+            Err(over @ (Over::Stop | Over::Idle)) => {
                 let mut out = BytesMut::new();
                 collector.detach(&mut out);
                 let _ = timeout(Duration::from_millis(100), stream.write_all(&out)).await;
@@ -158,7 +158,7 @@ impl Relay {
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return Err(Over::Stop),
-                Ok(()) = self.own.changed() => return Err(Over::Changed),
+                Ok(()) = self.own.changed() => if !self.choose(collector) { return Err(Over::Idle) },
                 read = stream.read_buf(&mut input) => {
                     if read? == 0 {
                         return Err(Over::Error("closed by the relay daemon".into()));

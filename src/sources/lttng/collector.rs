@@ -67,8 +67,11 @@ impl Collector {
         Self { settings, viewer: None, seen: None, reader }
     }
 
-    /// Other sessions are to be read from the next connection on. `own`: names of those that the PMDA makes.
+    /// Other sessions are to be read, from the next listing on; those that are read go on. `own`: names of those that the PMDA makes.
     pub fn choose(&mut self, patterns: Vec<Pattern>, own: &[String]) {
+        if let Some(viewer) = &mut self.viewer {
+            viewer.choose(patterns.clone());
+        }
         self.settings.patterns = patterns;
         self.reader.watch.choose(own);
     }

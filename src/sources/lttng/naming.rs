@@ -4,6 +4,7 @@ use super::metrics::RESERVED;
 use crate::ctf::schema::Scope;
 use crate::ctf::{Kind, Node};
 use crate::model::{MetricSpec, Semantics, Units, ValueType, component};
+use std::fmt::Write as _;
 
 /// What the metric of a field depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,42 @@ pub(super) struct Field<'a> {
     pub(super) ty: ValueType,
     /// The label of an enumeration's value, and not the value.
     pub(super) label: bool,
+    /// Its type and labels in words.
+    pub(super) about: String,
+}
+
+/// Labels of an enumeration that a help text tells, and bytes of all.
+const LABELS: usize = 32;
+const ABOUT: usize = 600;
+
+/// Type and labels in words: `unsigned integer of 8 bits: RED = 0, GREEN = 1..2`.
+fn about(node: &Node) -> String {
+    let mut text = match node.kind {
+        Kind::Unsigned(0) => "unsigned integer of variable length".to_owned(),
+        Kind::Unsigned(bits) => format!("unsigned integer of {bits} bits"),
+        Kind::Signed(0) => "signed integer of variable length".to_owned(),
+        Kind::Signed(bits) => format!("signed integer of {bits} bits"),
+        Kind::Boolean(bits) => format!("truth value of {bits} bits"),
+        Kind::Bits(bits) => format!("set of {bits} bits"),
+        Kind::Float(bits) => format!("floating-point number of {bits} bits"),
+        Kind::Text(_) => "text".to_owned(),
+        Kind::Blob => "bytes, shown in hexadecimal".to_owned(),
+        Kind::Structure => "structure, shown as {name=value,...}".to_owned(),
+        Kind::Array(Some(length)) => format!("array of {length}, shown as [value,...]"),
+        Kind::Array(None) => "sequence, shown as [value,...]".to_owned(),
+        Kind::Variant | Kind::Optional => "one of several types, or none".to_owned(),
+    };
+    let labels = node.labels.as_ref().map(|l| l.all()).unwrap_or_default();
+    for (n, label) in labels.iter().enumerate() {
+        if n >= LABELS || text.len() > ABOUT {
+            text.push_str(", ...");
+            break;
+        }
+        let ranges = label.ranges.iter().map(|(low, high)| if low == high { format!("{low}") } else { format!("{low}..{high}") });
+        let clean: String = label.name.chars().filter(|c| !c.is_control()).take(80).collect();
+        let _ = write!(text, "{} {clean} = {}", if n == 0 { ":" } else { "," }, ranges.take(4).collect::<Vec<_>>().join(" "));
+    }
+    text
 }
 
 /// Type of the parameter for a field that has a value; arrays and structures are texts.
@@ -33,12 +70,12 @@ impl<'a> Field<'a> {
     pub(super) fn of(event: &'a str, node: &'a Node, label: bool) -> Self {
         let context = matches!(node.scope, Scope::CommonContext | Scope::Context);
         let ty = if label { ValueType::Text } else { value_type(node.kind) };
-        Self { event: (!context).then_some(event), name: &node.name, ty, label }
+        Self { event: (!context).then_some(event), name: &node.name, ty, label, about: about(node) }
     }
 
     /// The metric: `PROVIDER.EVENT.FIELD` or `ctx.NAME`.
     pub(super) fn spec(&self) -> MetricSpec {
-        let Self { event, name, ty, label } = self;
+        let Self { event, name, ty, label, about } = self;
         let suffix = if *label { "_label" } else { "" };
         let (path, what, key) = match event {
             None => (format!("ctx.{}{suffix}", component(name)), format!("context {name}"), format!("ctx/{name}")),
@@ -53,11 +90,6 @@ impl<'a> Field<'a> {
             }
         };
         let of = if *label { "label of " } else { "" };
-        let help = match ty {
-            ValueType::Text if !label => "Texts as they are; arrays and structures in brackets and braces.",
-            _ if *label => "The name that the trace's metadata gives to the number.",
-            _ => "A number of the size that the trace's metadata says.",
-        };
         MetricSpec {
             key: format!("{key}{suffix} {}", ty.name()),
             path,
@@ -65,26 +97,26 @@ impl<'a> Field<'a> {
             sem: if *ty == ValueType::Text { Semantics::Discrete } else { Semantics::Instant },
             units: Units::None,
             oneline: format!("{of}{what}"),
-            help: format!("The {of}{what}. {help}"),
+            help: format!("The {of}{what}. In the trace it is of this type: {about}."),
             labels: event.map(|e| ("event", e.to_owned())).into_iter().chain([("field", (*name).to_owned())]).collect(),
             persist: self.persist(),
         }
     }
 
-    /// `["U32","demo:tick","seq"]`; `l` before the type: a label; null: a context.
+    /// `["U32","demo:tick","seq","unsigned integer of 32 bits"]`; `l` before the type: a label; null: a context.
     fn persist(&self) -> String {
         let ty = format!("{}{}", if self.label { "l" } else { "" }, self.ty.name());
-        serde_json::to_string(&(ty, self.event, self.name)).unwrap_or_default()
+        serde_json::to_string(&(ty, self.event, self.name, &self.about)).unwrap_or_default()
     }
 }
 
 /// `Dynamic::restore`: the metric that `MetricSpec::persist` was made from.
 pub(super) fn restore(line: &str) -> Option<MetricSpec> {
-    let (ty, event, name): (String, Option<String>, String) = serde_json::from_str(line).ok()?;
+    let (ty, event, name, about): (String, Option<String>, String, String) = serde_json::from_str(line).ok()?;
     let (label, ty) = ty.strip_prefix('l').map_or((false, ty.as_str()), |ty| (true, ty));
     let types = [ValueType::U32, ValueType::U64, ValueType::I32, ValueType::I64, ValueType::F64, ValueType::Text];
     let ty = types.into_iter().find(|t| t.name() == ty)?;
-    Some(Field { event: event.as_deref(), name: &name, ty, label }.spec())
+    Some(Field { event: event.as_deref(), name: &name, ty, label, about }.spec())
 }
 
 #[cfg(test)]
@@ -100,7 +132,8 @@ mod tests {
             (Some("a:b:c"), "a \"b\"", false, "c_a.b_c.a_b"),
             (None, "vpid", false, "ctx.vpid"),
         ] {
-            let field = Field { event, name, ty: if label { ValueType::Text } else { ValueType::I32 }, label };
+            let field =
+                Field { event, name, ty: if label { ValueType::Text } else { ValueType::I32 }, label, about: "x: A = 1".into() };
             let spec = field.spec();
             assert_eq!((spec.path.as_str(), restore(&spec.persist)), (path, Some(spec.clone())));
             assert!(!spec.persist.contains(char::is_control));

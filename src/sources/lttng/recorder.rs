@@ -58,7 +58,6 @@ impl<'c> Ticks<'c> {
     #[inline]
     pub(super) fn stamp(&self, cycles: u64) -> Stamp {
         match self.base.and_then(|base| base.checked_add(cycles)) {
-            #[expect(clippy::cast_possible_truncation, reason = "below 10^9")]
             Some(ns) => Stamp { sec: (ns / SECOND).cast_signed(), nsec: (ns % SECOND) as u32 },
             None => Stamp::from_nanos(self.clock.map_or_else(|| cycles.into(), |c| c.nanoseconds(cycles))),
         }

@@ -5,7 +5,7 @@ use super::observer::{Observer, Over, TraceKey};
 use super::sessions::{Candidates, Session};
 use super::streams::{AHEAD, Stream, Trace};
 use super::wire::{self, Request};
-use super::{Seen, Settings};
+use super::{Pattern, Seen, Settings};
 use crate::model::Now;
 use crate::sources::SessionError;
 use bytes::BytesMut;
@@ -75,6 +75,11 @@ impl Viewer {
             self.asks.send(request, out);
         }
         self.plan(now.mono);
+    }
+
+    /// Other sessions are to be read, from the next listing on. Those that are read go on.
+    pub fn choose(&mut self, patterns: Vec<Pattern>) {
+        self.settings.patterns = patterns;
     }
 
     /// Bytes have come. Consumes all replies that are complete from the front of `input`, leaves a partial one and reserves

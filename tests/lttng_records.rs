@@ -1,0 +1,307 @@
+//! Recorded live sessions through the whole layer into a store: what comes out as records and counters is what a plain walk over
+//! the same packets finds.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    missing_docs,
+    reason = "a test"
+)]
+
+#[path = "lttng_kit/mod.rs"]
+mod kit;
+
+use bytes::{Buf, BytesMut};
+use kit::{NAMES, Relayd, at, settings, whole};
+use pmdaapm::ctf::schema::Scope;
+use pmdaapm::ctf::{Event, Events, Kind, Losses, Node, NodeId, Packet, Trace, Visitor, decode_text};
+use pmdaapm::events::{HighRes, Records};
+use pmdaapm::model::component;
+use pmdaapm::sources::lttng::viewer::Seen;
+use pmdaapm::sources::lttng::{Choice, Collector};
+use pmdaapm::sources::{OwnSink, SOURCES, Sinks};
+use pmdaapm::store::{Change, Limits, Mailbox, PeerSink, Store};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+struct Joined(Arc<Store>);
+
+impl Sinks for Joined {
+    fn open(&mut self) -> Box<dyn OwnSink> {
+        let source = SOURCES.iter().position(|s| s.name == "lttng").unwrap();
+        Box::new(PeerSink::new(&self.0, source, &Arc::new(Mailbox::new(|| ()))))
+    }
+}
+
+/// Plays a dialogue; at most `size` bytes of a reply at once. `broken`: the connection is lost after so many requests, then made
+/// again.
+fn collect(
+    name: &str,
+    minor: u32,
+    size: usize,
+    choice: Choice,
+    limits: Limits,
+    broken: Option<usize>,
+) -> (Arc<Store>, Vec<Change>) {
+    let store = Store::new(400, limits, 256 << 20);
+    let mut collector = Collector::new("127.0.0.1:5344".into(), settings("*"), choice, Box::new(Joined(Arc::clone(&store))));
+    let mut relayd = Relayd::new(minor, &[name]);
+    let (mut now, mut requests) = (Duration::from_secs(1), 0);
+    for broken in broken.into_iter().map(Some).chain([None]) {
+        let (mut out, mut input) = (BytesMut::new(), BytesMut::new());
+        relayd.connect();
+        collector.start(at(now), &mut out);
+        let end = now + Duration::from_secs(600);
+        'connection: while now < end && !relayd.sessions.iter().all(|s| s.over) {
+            while out.len() >= 16 {
+                let (length, command) = (out.get_u64() as usize, out.get_u32());
+                out.advance(4);
+                let reply = relayd.reply(command, &out.split_to(length), now);
+                requests += 1;
+                if broken.is_some_and(|n| requests > n) {
+                    break 'connection;
+                }
+                for piece in reply.chunks(size) {
+                    input.extend_from_slice(piece);
+                    collector.feed(at(now), &mut input, &mut out).unwrap();
+                }
+            }
+            now = now.max(collector.next_wakeup().unwrap());
+            collector.tick(at(now), &mut out).unwrap();
+        }
+        collector.close(at(now), "the end");
+    }
+    let changes = store.take_changes();
+    (store, changes)
+}
+
+/// Every record as text: time, event, then parameters by name, which are those that are plain.
+fn records(store: &Store, changes: &[Change]) -> Vec<String> {
+    let names: HashMap<_, _> = changes
+        .iter()
+        .filter_map(|c| if let Change::Metric(m) = c { Some((m.param, m.spec.path.clone())) } else { None })
+        .collect();
+    let packed = store.peers()[0].existing_stream(0).unwrap().newest(usize::MAX);
+    let records = Records::<HighRes>::packed(&packed).map(Result::unwrap);
+    let line = |r: pmdaapm::events::Record<'_>| {
+        let mut params = BTreeMap::new();
+        for p in &r.params {
+            match (names.get(&p.pmid), p.pmid.item()) {
+                (Some(name), _) => drop(params.insert(name.clone(), p.value.to_string())),
+                (None, 1) => drop(params.insert(" event".into(), p.value.to_string())),
+                (None, 2) => drop(params.insert(" cpu".into(), p.value.to_string())),
+                _ => {}
+            }
+        }
+        format!("{} {params:?}", r.stamp.as_nanos())
+    };
+    records.map(line).collect()
+}
+
+/// The slow and obvious way.
+struct Walk<'n> {
+    cpu: u64,
+    nodes: &'n [Node],
+    line: BTreeMap<String, String>,
+    depth: usize,
+    base: i128,
+    stamp: i128,
+    lines: Vec<String>,
+    event: String,
+}
+
+impl Walk<'_> {
+    fn put(&mut self, node: NodeId, value: impl FnOnce(&Node) -> String, label: Option<String>) {
+        let Some(node) = self.nodes.get(node as usize) else { return };
+        let top = node.parent.is_some_and(|p| self.nodes[p as usize].parent.is_none());
+        if self.depth > 0 || !top || node.hidden || (node.name.starts_with('_') && node.name.ends_with("_length")) {
+            return;
+        }
+        let path = if node.scope == Scope::Payload {
+            let (provider, event) = self.event.split_once(':').unwrap();
+            format!("{}.{}.{}", component(provider), component(event), component(&node.name))
+        } else {
+            format!("ctx.{}", component(&node.name))
+        };
+        if let Some(label) = label {
+            self.line.insert(format!("{path}_label"), label);
+        }
+        self.line.insert(path, value(node));
+    }
+
+    fn number(&mut self, node: NodeId, value: i128) {
+        let label = self.nodes.get(node as usize).and_then(|n| n.labels.as_ref()?.of(value).next().map(ToString::to_string));
+        self.put(node, |_| value.to_string(), label);
+    }
+}
+
+impl<'a> Visitor<'a> for Walk<'_> {
+    fn unsigned(&mut self, node: NodeId, value: u64) {
+        self.number(node, value.into());
+    }
+    fn signed(&mut self, node: NodeId, value: i64) {
+        self.number(node, value.into());
+    }
+    fn float(&mut self, node: NodeId, value: f64) {
+        self.put(node, |_| value.to_string(), None);
+    }
+    fn text(&mut self, node: NodeId, value: &'a [u8]) {
+        let encoding = if let Kind::Text(encoding) = self.nodes[node as usize].kind { encoding } else { Default::default() };
+        self.put(node, |_| decode_text(value, encoding).into_owned(), None);
+    }
+    fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn open(&mut self, _: NodeId, _: u64) {
+        self.depth += 1;
+    }
+    fn close(&mut self, _: NodeId) {
+        self.depth -= 1;
+    }
+}
+
+impl<'t> Events<'t, '_> for Walk<'t> {
+    fn event(&mut self, event: &Event<'t>) -> bool {
+        self.nodes = event.class.nodes();
+        self.event = event.class.name.to_string();
+        self.stamp = self.base + i128::from(event.cycles);
+        self.line = BTreeMap::from([(" event".into(), self.event.clone()), (" cpu".into(), self.cpu.to_string())]);
+        true
+    }
+    fn done(&mut self) {
+        self.lines.push(format!("{} {:?}", self.stamp, self.line));
+    }
+}
+
+/// Looks for the processor in the packet context.
+struct Cpu<'n>(&'n [Node], u64);
+
+impl<'a> Visitor<'a> for Cpu<'_> {
+    fn unsigned(&mut self, node: NodeId, value: u64) {
+        if &*self.0[node as usize].name == "cpu_id" {
+            self.1 = value;
+        }
+    }
+    fn signed(&mut self, _: NodeId, _: i64) {}
+    fn float(&mut self, _: NodeId, _: f64) {}
+    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
+}
+
+/// Events as text and the number of those that the tracer discarded.
+fn walk(name: &str) -> (Vec<String>, u64) {
+    let (told, _) = whole(&mut Relayd::new(16, &[name]), settings("*"), Seen::new());
+    let mut trace = Trace::new();
+    trace.metadata(&mut &told.metadata.values().next().unwrap()[..]).unwrap();
+    let base = trace.schema().clocks[0].nanoseconds(0);
+    let (mut lines, mut discarded) = (Vec::new(), 0);
+    for stream in told.streams.values().filter(|s| !s.indexes.is_empty()) {
+        let (mut rest, mut losses) = (&stream.bytes[..], Losses::default());
+        for index in &stream.indexes {
+            let (bytes, behind) = rest.split_at(index.content_size.div_ceil(8) as usize);
+            rest = behind;
+            let mut packet = Packet::open(&trace, bytes, 0).unwrap();
+            discarded += losses.packet(packet.info()).events;
+            let mut cpu = Cpu(packet.stream().context_nodes(), 0);
+            packet.visit_context(&mut cpu).unwrap();
+            let mut walk = Walk {
+                cpu: cpu.1,
+                nodes: &[],
+                line: BTreeMap::new(),
+                depth: 0,
+                base,
+                stamp: 0,
+                lines: Vec::new(),
+                event: String::new(),
+            };
+            packet.read(&mut walk).unwrap();
+            lines.append(&mut walk.lines);
+        }
+    }
+    lines.sort();
+    (lines, discarded)
+}
+
+#[test]
+fn records_are_what_a_plain_walk_finds() {
+    for name in NAMES {
+        let (expected, discarded) = walk(name);
+        assert!(expected.len() > 500, "{name}: {} events", expected.len());
+        for (minor, size) in [(13, usize::MAX), (16, 4096), (16, 7)] {
+            if minor < 15 && name.ends_with("ctf-2") {
+                continue;
+            }
+            let (store, changes) = collect(name, minor, size, Choice::default(), Limits::default(), None);
+            let got = records(&store, &changes);
+            assert_eq!(got.len(), expected.len(), "{name}");
+            compare(name, got, &expected);
+            let peer = &store.peers()[0];
+            let cell = |item| peer.cells.get(item).unwrap();
+            assert_eq!(
+                (cell(5), cell(6), cell(9), cell(0)),
+                (expected.len() as u64, discarded, 0, 0),
+                "{name}: events, discarded, errors, up"
+            );
+            let rows = changes.iter().filter_map(|c| if let Change::JoinRow(_, 0, row) = c { Some(row) } else { None });
+            assert_eq!(rows.map(|row| row.cells.get(0).unwrap()).sum::<u64>(), expected.len() as u64);
+        }
+    }
+}
+
+/// Keys of the walk are in the record with the same value.
+fn compare(name: &str, got: Vec<String>, expected: &[String]) {
+    let fields = |line: &str| -> (String, Vec<String>) {
+        let (time, map) = line.split_once(" {").unwrap();
+        (time.to_owned(), map.trim_end_matches('}').split("\", \"").map(|f| f.trim_matches('"').to_owned()).collect())
+    };
+    let mut got: Vec<_> = got.iter().map(|l| fields(l)).collect();
+    let mut wanted: Vec<_> = expected.iter().map(|l| fields(l)).collect();
+    let key = |f: &(String, Vec<String>)| {
+        (f.0.clone(), f.1.iter().filter(|w| w.starts_with(" cpu") || w.starts_with(" event")).cloned().collect::<Vec<_>>())
+    };
+    got.sort_by_key(key);
+    wanted.sort_by_key(key);
+    for (got, wanted) in got.iter().zip(&wanted) {
+        assert_eq!(got.0, wanted.0, "{name}");
+        for field in &wanted.1 {
+            assert!(got.1.contains(field), "{name}: {field:?} is not in {got:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_told_twice_after_a_lost_connection() {
+    for requests in [3, 9, 20, 33, 47, 60] {
+        let (expected, discarded) = walk("live-ust-grow");
+        let (store, changes) = collect("live-ust-grow", 13, usize::MAX, Choice::default(), Limits::default(), Some(requests));
+        compare("again", records(&store, &changes), &expected);
+        let cell = |item| store.peers()[0].cells.get(item).unwrap();
+        assert_eq!((cell(5), cell(6)), (expected.len() as u64, discarded), "after {requests} requests");
+    }
+}
+
+#[test]
+fn beyond_the_limit_of_names_fields_are_one_text_and_events_count() {
+    let limits = Limits { names: 5, ..Limits::default() };
+    let (store, _) = collect("live-ust-grow", 13, usize::MAX, Choice::default(), limits, None);
+    let (expected, _) = walk("live-ust-grow");
+    let packed = store.peers()[0].existing_stream(0).unwrap().newest(usize::MAX);
+    let all: Vec<_> = Records::<HighRes>::packed(&packed).map(Result::unwrap).collect();
+    let with_text =
+        all.iter().filter(|r| r.params.iter().any(|p| p.pmid.item() == 4 && p.value.to_string().contains('='))).count();
+    assert_eq!(all.len(), expected.len());
+    assert!(with_text > 100, "{with_text}");
+    assert!(store.peers()[0].cells.get(12).unwrap() > 0, "it is counted");
+}
+
+#[test]
+fn what_is_only_counted_is_no_record() {
+    let choice = Choice { records: vec!["*".into()], except: vec!["*:tick".into()] };
+    let (store, _) = collect("live-ust-before", 13, usize::MAX, choice, Limits::default(), None);
+    let (expected, _) = walk("live-ust-before");
+    let ticks = expected.iter().filter(|l| l.contains("demo:tick\"")).count() as u64;
+    let peer = &store.peers()[0];
+    assert!(ticks > 10);
+    assert_eq!(peer.existing_stream(0).unwrap().stats().count, expected.len() as u64 - ticks);
+    assert_eq!(peer.cells.get(5), Some(expected.len() as u64));
+}
