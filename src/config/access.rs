@@ -40,6 +40,8 @@ pub struct Events {
     pub mono: Option<AllowKeys>,
     /// `[events.profiler]`, instead of the keys above.
     pub profiler: Option<AllowKeys>,
+    /// `[events.lttng]`, instead of the keys above.
+    pub lttng: Option<AllowKeys>,
 }
 
 impl Default for Events {
@@ -53,6 +55,7 @@ impl Default for Events {
             allow_remote: false,
             mono: None,
             profiler: None,
+            lttng: None,
         }
     }
 }
@@ -93,6 +96,7 @@ pub(super) fn rights<'s>(events: &Events, access: &Access, sources: impl Iterato
     let of = |source: &str| match source {
         "mono" => events.mono.as_ref().map(Allow::from),
         "profiler" => events.profiler.as_ref().map(Allow::from),
+        "lttng" => events.lttng.as_ref().map(Allow::from),
         _ => None,
     };
     let store = Allow {
@@ -106,5 +110,21 @@ pub(super) fn rights<'s>(events: &Events, access: &Access, sources: impl Iterato
         events: sources.map(|source| of(source).unwrap_or_else(|| all.clone())).collect(),
         control: own(&access.control),
         filter: own(&access.filter),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+    use crate::sources::SOURCES;
+
+    #[test]
+    fn every_source_has_a_section_of_its_own() {
+        for (at, source) in SOURCES.iter().enumerate() {
+            let config = Config::parse(&format!("[events.{}]\nallow_uids = [7]", source.name)).expect(source.name);
+            let rights = config.rights(SOURCES.iter().map(|s| s.name));
+            let uids: Vec<_> = rights.events.iter().map(|allow| allow.uids.clone()).collect();
+            assert!(uids.iter().enumerate().all(|(n, uids)| (*uids == [7]) == (n == at)), "{}: {uids:?}", source.name);
+        }
     }
 }
