@@ -72,3 +72,12 @@ pmevents() {
 }
 # saw NAME PARAMETER [INSTANCE]: what that client has seen so far.
 saw() { python3 "$QA/peers/pmevents.py" "$D/$1.out" "${@:2}"; }
+# by_line: records of LTTng that pmevent shows on standard input, each in a line: without what depends on the place
+# where the program ran; names begin behind the event's.
+by_line() {
+    awk '/event record \[/ { if (line) print line; line = $NF == "---" ? $(NF - 1) : ""; next }
+         /apm.lttng.param/ && $1 !~ /\.(cpu|stream|vpid|vtid)$/ {
+             name = $1; sub(/.*\.param\./, "", name); if (name !~ /^ctx/) sub(/^[^.]*\.[^.]*\./, "", name)
+             $1 = ""; line = line " " name "=" substr($0, 2) }
+         END { print line }'
+}
