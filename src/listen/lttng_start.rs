@@ -1,7 +1,7 @@
 //! Starts what LTTng needs: control of sessions, and a task for each relay daemon.
 
 use super::lttng::{LttngControl, LttngOptions};
-use super::relay::Relay;
+use super::relay::{Relay, RelayStatus};
 use crate::config::{Config, Lttng};
 use crate::model::ControlVerb;
 use crate::sources::SOURCES;
@@ -42,6 +42,7 @@ pub(super) fn start(
         });
     });
     take_requests(store, source, &control);
+    let relay_status = Arc::new(RelayStatus::new(store, source));
     for address in relays {
         let relay = Relay {
             address,
@@ -50,6 +51,7 @@ pub(super) fn start(
             view: view.clone(),
             own: own.clone(),
             control: control.clone(),
+            status: Arc::clone(&relay_status),
             store: Arc::clone(store),
             stop: stop.clone(),
         };
@@ -71,7 +73,7 @@ const fn verb(verb: ControlVerb) -> Option<Verb> {
         ControlVerb::Context => Verb::Context,
         ControlVerb::Start => Verb::Start,
         ControlVerb::Stop => Verb::Stop,
-        ControlVerb::Add | ControlVerb::Remove | ControlVerb::List | ControlVerb::Status => return None,
+        ControlVerb::Add | ControlVerb::Remove | ControlVerb::List | ControlVerb::Status | ControlVerb::Relays => return None,
     })
 }
 

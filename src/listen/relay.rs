@@ -2,11 +2,13 @@
 
 use super::lttng::LttngControl;
 use crate::clock::now;
+use crate::model::ControlVerb;
 use crate::sources::lttng::{Choice, Collector, viewer};
 use crate::sources::{OwnSink, SOURCES, SessionError, Sinks};
 use crate::store::{Mailbox, PeerSink, Quiet, Store};
 use bytes::BytesMut;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -32,9 +34,41 @@ pub(super) struct Relay {
     /// Names of sessions that the PMDA makes: they are read too.
     pub(super) own: watch::Receiver<Vec<String>>,
     pub(super) control: LttngControl,
+    pub(super) status: Arc<RelayStatus>,
     pub(super) store: Arc<Store>,
     pub(super) stop: CancellationToken,
 }
+
+/// How the relay daemons are, as `apm.lttng.relay.status` shows it.
+#[derive(Debug)]
+pub(super) struct RelayStatus {
+    store: Arc<Store>,
+    source: usize,
+    lines: Mutex<BTreeMap<String, String>>,
+}
+
+impl RelayStatus {
+    pub(super) fn new(store: &Arc<Store>, source: usize) -> Self {
+        Self { store: Arc::clone(store), source, lines: Mutex::default() }
+    }
+
+    fn set(&self, address: &str, status: String) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.get(address) == Some(&status) {
+            return;
+        }
+        lines.insert(address.to_owned(), status);
+        let all: Vec<_> = lines.iter().map(|(address, status)| format!("{address} {status}")).collect();
+        if let Some(desk) = self.store.desk(self.source) {
+            desk.answer(ControlVerb::Relays, &all.join("\n"));
+        }
+    }
+}
+
+/// What to do about a relay daemon that is not there.
+const HINT: &str = "is lttng-relayd running, and does it serve viewers on this address (option -L)?";
+/// What to do when nothing is to be read.
+const IDLE: &str = "idle: no session is to be read; name some in lttng.view of the configuration, or have some made";
 
 /// Sinks in the store.
 struct Joined(Arc<Store>);
@@ -75,6 +109,7 @@ impl Relay {
         let (mut retry, mut quiet) = (RETRY, Quiet::default());
         loop {
             if !self.choose(&mut collector) {
+                self.status.set(&self.address, IDLE.to_owned());
                 tokio::select! {
                     () = self.stop.cancelled() => return,
                     changed = self.own.changed() => if changed.is_err() { return },
@@ -105,9 +140,9 @@ impl Relay {
                 Over::Error(why) => why,
             };
             collector.close(now(), &why);
+            self.status.set(&self.address, format!("unreachable: {why}; {HINT}"));
             if let Some(n) = quiet.allow(now().mono) {
-                let hint = "is lttng-relayd running, and on this port (-L)?";
-                log::warn!("relay daemon at {}: {why}; {hint} Trying again{}", self.address, Quiet::more(n));
+                log::warn!("relay daemon at {}: {why}; {HINT} Trying again{}", self.address, Quiet::more(n));
             }
             tokio::select! {
                 () = self.stop.cancelled() => return,
@@ -144,6 +179,7 @@ impl Relay {
         stream.set_nodelay(true)?;
         let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
         collector.start(now(), &mut out);
+        let mut shown = false;
         loop {
             if !out.is_empty() {
                 let written = timeout(PATIENCE, stream.write_all(&out)).await;
@@ -169,6 +205,10 @@ impl Relay {
                     }
                 }
                 () = sleep(wait) => collector.tick(now(), &mut out)?,
+            }
+            if !shown && collector.connected() {
+                shown = true;
+                self.status.set(&self.address, "connected".to_owned());
             }
             collector.notices().into_iter().for_each(|notice| self.control.notice(notice));
         }

@@ -169,8 +169,10 @@ pub enum ControlVerb {
     Start,
     /// stop a session
     Stop,
-    /// nothing can be asked for: how it is
+    /// nothing can be asked for: how sessions are
     Status,
+    /// nothing can be asked for: how relay daemons are
+    Relays,
 }
 
 /// A request from a user to one peer.

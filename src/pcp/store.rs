@@ -112,7 +112,8 @@ impl State {
     fn understand(&mut self, request: &Request, ctx: i32, now: Duration) -> Result<Asked, c_int> {
         let Some(row) = self.entries.by_pmid(request.pmid) else { return Err(sys::PM_ERR_PMID) };
         let storable = matches!(row.origin, Origin::Control(_) | Origin::Event(_, EventLeaf::Filter));
-        if !storable || row.origin == Origin::Control(ControlVerb::Status) {
+        let shown = matches!(row.origin, Origin::Control(ControlVerb::Status | ControlVerb::Relays));
+        if !storable || shown {
             return Err(sys::PM_ERR_PERMISSION);
         }
         let text = match &request.text {

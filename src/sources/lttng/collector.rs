@@ -152,7 +152,10 @@ impl Reader {
     fn session(&mut self, info: &SessionInfo) -> Option<&mut Session> {
         let name = instance(info);
         if !self.sessions.contains_key(&name) && self.sessions.len() >= NAMES {
-            return None;
+            self.sessions.retain(|_, session| !session.attached.is_empty());
+            if self.sessions.len() >= NAMES {
+                return None;
+            }
         }
         let Self { sinks, relay, now, .. } = self;
         let session = self.sessions.entry(name).or_insert_with(|| Session::new(info));

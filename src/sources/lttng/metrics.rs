@@ -51,10 +51,10 @@ const CONTROL_CLUSTER: u16 = 2;
 
 /// Requests to the session daemon. Those without instances: the text names the session.
 fn control_metrics() -> impl Iterator<Item = MetricDef> {
-    use ControlVerb::{Context, Enable, Session, Start, Status, Stop};
+    use ControlVerb::{Context, Enable, Relays, Session, Start, Status, Stop};
     let answer = "The value is what came of the newest request: ok, or what was in the way.";
     let metric = move |name: &str, item, verb, oneline: &'static str, help: &str| MetricDef {
-        name: format!("control.{name}"),
+        name: name.to_owned(),
         cluster: CLUSTER + CONTROL_CLUSTER,
         item,
         ty: ValueType::Text,
@@ -63,17 +63,19 @@ fn control_metrics() -> impl Iterator<Item = MetricDef> {
         area: Area::Own,
         origin: Origin::Control(verb),
         oneline: oneline.into(),
-        help: format!("{help} {}", if verb == Status { "" } else { answer }).trim_end().to_owned().into(),
+        help: format!("{help} {}", if matches!(verb, Status | Relays) { "" } else { answer }).trim_end().to_owned().into(),
     };
     [
-        metric("session", 0, Session, "Create or destroy a live session (storable)",
+        metric("control.session", 0, Session, "Create or destroy a live session (storable)",
             "create NAME [KEY=VALUE ...] with the keys of [[lttng.session]] in the configuration, lists separated by commas and filter= last; or destroy NAME. Only sessions that this PMDA has created can be changed."),
-        metric("enable", 1, Enable, "Enable events of a session (storable)", "NAME PATTERN[,PATTERN...], for example s1 demo:*,other:tick."),
-        metric("context", 2, Context, "Add context fields to a session (storable)", "NAME CONTEXT[,CONTEXT...], for example s1 vpid,vtid; before its first start."),
-        metric("start", 3, Start, "Start a session (storable)", "NAME."),
-        metric("stop", 4, Stop, "Stop a session (storable)", "NAME."),
-        metric("status", 5, Status, "How the sessions are that the PMDA makes",
+        metric("control.enable", 1, Enable, "Enable events of a session (storable)", "NAME PATTERN[,PATTERN...], for example s1 demo:*,other:tick."),
+        metric("control.context", 2, Context, "Add context fields to a session (storable)", "NAME CONTEXT[,CONTEXT...], for example s1 vpid,vtid; before its first start."),
+        metric("control.start", 3, Start, "Start a session (storable)", "NAME."),
+        metric("control.stop", 4, Stop, "Stop a session (storable)", "NAME."),
+        metric("control.status", 5, Status, "How the sessions are that the PMDA makes",
             "A line for each session: its name, a code, and what is the matter and what can be done. Codes: ok, pending, stopped, destroyed, not_installed, no_sessiond, not_permitted, relayd_unreachable, relayd_lost, no_application, no_event, not_ours, per_pid_tail, no_consumer, no_domain, refused, timeout, failed."),
+        metric("relay.status", 6, Relays, "How the relay daemons are",
+            "A line for each relay daemon of the configuration: its address, a code (connected, unreachable, idle), and what is the matter and what can be done."),
     ]
     .into_iter()
 }

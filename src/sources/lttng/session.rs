@@ -159,9 +159,11 @@ impl Session {
         self.streams.insert(stream.id);
         self.set(m::STREAMS, u32::try_from(self.streams.len()).unwrap_or(u32::MAX));
         let key = (stream.trace.session, stream.id);
-        if self.positions.len() < POSITIONS {
-            self.positions.entry(key).or_insert(Position { joined, ..Position::default() });
+        if self.positions.len() >= POSITIONS {
+            let Self { positions, streams, .. } = self;
+            positions.retain(|(_, stream), _| streams.contains(stream));
         }
+        self.positions.entry(key).or_insert(Position { joined, ..Position::default() });
     }
 
     pub(super) fn ended(&mut self, stream: &StreamInfo) {
@@ -200,7 +202,8 @@ impl Session {
         sink.update(Update::Count { item: m::PACKETS, more: 1 });
         sink.update(Update::Count { item: m::BYTES, more: packet.bytes.len() as u64 });
         let trace = traces.entry(packet.stream.trace).or_default();
-        let position = positions.entry((packet.stream.trace.session, packet.stream.id)).or_default();
+        // It was opened before.
+        let Some(position) = positions.get_mut(&(packet.stream.trace.session, packet.stream.id)) else { return 0 };
         let tools = Tools { session: name, choice, sink: &mut **sink, names, scratch };
         let gain = trace.packet(packet.bytes, *packets, &packet.stream.channel, position, tools);
         let counts = [(m::EVENTS, gain.events), (m::DISCARDED, gain.lost.events), (m::PACKETS_LOST, gain.lost.packets)];
