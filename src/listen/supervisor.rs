@@ -69,13 +69,15 @@ impl Supervisor {
         if let Some(address) = config.mono.listen {
             let (factory, store) = (mono_factory(&settings), Arc::clone(store));
             let gate = gate.clone();
-            let listener = Listener { address, source, factory, gate, store, stop: stop.clone(), tasks: tasks.clone() };
+            let listener =
+                Listener { address, source, factory, reset: false, gate, store, stop: stop.clone(), tasks: tasks.clone() };
             runtime.spawn(listener.run());
         }
         if let Some(address) = config.profiler.listen {
             let source = SOURCES.iter().position(|s| s.name == "profiler").unwrap_or_default();
             let (factory, gate, store) = (profiler_factory(&profiler_options, config), gate, Arc::clone(store));
-            let listener = Listener { address, source, factory, gate, store, stop: stop.clone(), tasks: tasks.clone() };
+            let listener =
+                Listener { address, source, factory, reset: true, gate, store, stop: stop.clone(), tasks: tasks.clone() };
             runtime.spawn(listener.run());
         }
         let tail = Tail {
