@@ -152,10 +152,10 @@ fn options(config: &Config) -> profiler::Options {
 }
 
 fn profiler_factory(options: &ProfilerOptions, config: &Config) -> Factory {
-    let (options, words) = (Arc::clone(options), Arc::new(profiler::Interner::new(size(config.profiler.dictionary))));
+    let (options, shared) = (Arc::clone(options), Arc::new(profiler::Shared::new(size(config.profiler.dictionary))));
     Arc::new(move |caller: Caller| {
         let options = options.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Box::new(profiler::Collector::new(caller.address.to_string(), options, Arc::clone(&words)))
+        Box::new(profiler::Collector::new(caller.address.to_string(), options, Arc::clone(&shared)))
     })
 }
 
