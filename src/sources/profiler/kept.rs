@@ -35,12 +35,14 @@ pub(super) struct Kept {
     by_jvm: HashMap<Jvm, One>,
     bytes: usize,
     max: usize,
+    /// Nothing is too old before.
+    due: Duration,
 }
 
 impl Kept {
     /// For dictionaries of at most `max` bytes in all.
     pub(super) fn new(max: usize) -> Self {
-        Self { by_jvm: HashMap::new(), bytes: 0, max }
+        Self { by_jvm: HashMap::new(), bytes: 0, max, due: Duration::ZERO }
     }
 
     /// The connection of a JVM has gone. If two have, the one with more words stays.
@@ -71,12 +73,22 @@ impl Kept {
 
     /// Forgets what is too old.
     pub(super) fn expire(&mut self, now: Duration) {
-        let bytes = &mut self.bytes;
+        if now < self.due {
+            return;
+        }
+        let (bytes, time) = (&mut self.bytes, Duration::from_secs(limits::KEPT_SECONDS));
+        // What comes later is due later than this.
+        let mut due = now + time;
         self.by_jvm.retain(|_, one| {
-            let keep = now < one.since + Duration::from_secs(limits::KEPT_SECONDS);
-            *bytes -= if keep { 0 } else { one.cost };
+            let keep = now < one.since + time;
+            if keep {
+                due = due.min(one.since + time);
+            } else {
+                *bytes -= one.cost;
+            }
             keep
         });
+        self.due = due;
     }
 
     fn remove(&mut self, jvm: &Jvm) -> Option<Words> {
@@ -116,8 +128,13 @@ mod tests {
         kept.put(at(1), jvm("a_1"), words(2));
         kept.put(at(2), jvm("a_2"), words(4));
         kept.put(at(2), jvm("a_3"), words(0));
+        kept.put(at(900), jvm("a_4"), words(4));
         assert_eq!((len(&mut kept, 3, "a_1"), len(&mut kept, 3, "a_1"), len(&mut kept, 3, "a_3")), (Some(3), None, None));
         assert_eq!(len(&mut kept, 2 + limits::KEPT_SECONDS, "a_2"), None);
+        assert_eq!(kept.by_jvm.len(), 1);
+        kept.expire(at(899 + limits::KEPT_SECONDS));
+        assert_eq!(kept.by_jvm.len(), 1);
+        kept.expire(at(900 + limits::KEPT_SECONDS));
         assert_eq!((kept.bytes, kept.by_jvm.len()), (0, 0));
     }
 
