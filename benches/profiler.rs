@@ -19,7 +19,7 @@ use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use pmdaapm::model::Now;
 use pmdaapm::sources::profiler::{
-    Block, Call, Interner, Observer, Opened, Pause, Pod, Settings, StreamKind, TraceEvent, TraceKind, Words,
+    Block, Call, Interner, Observer, Opened, Pause, Pod, Settings, Shared, StreamKind, TraceEvent, TraceKind, Words,
 };
 use pmdaapm::sources::profiler::{Collector, Options};
 use pmdaapm::sources::{SOURCES, Session as _};
@@ -95,7 +95,7 @@ impl Observer for Sums {
         self.paused += u64::from(pause.duration_ms);
     }
 
-    fn word(&mut self, _: u32, word: Option<&Arc<str>>) {
+    fn word(&mut self, _: u32, word: Option<&Arc<str>>, _: &Words) {
         self.words += u64::from(word.is_some());
     }
 }
@@ -135,12 +135,12 @@ fn start(bencher: Bencher<'_, '_>) {
 fn collector(bencher: Bencher<'_, '_>) {
     let session = &STEADY;
     let store = Store::new(400, Limits::default(), 32 << 20);
-    let interner = Arc::new(Interner::new(64 << 20));
+    let shared = Arc::new(Shared::new(64 << 20));
     let source = SOURCES.iter().position(|s| s.name == "profiler").unwrap();
     bencher.counter(BytesCount::of_slice(&session.requests)).counter(ItemsCount::new(session.calls)).bench_local(|| {
         let mailbox = Arc::new(Mailbox::new(|| ()));
         let mut sink = PeerSink::new(&store, source, &mailbox);
-        let mut collector = Collector::new("127.0.0.1:9".into(), Options::default(), Arc::clone(&interner));
+        let mut collector = Collector::new("127.0.0.1:9".into(), Options::default(), Arc::clone(&shared));
         let (mut input, mut out, now) = (BytesMut::with_capacity(2 * READ), BytesMut::new(), Now::default());
         for read in session.requests.chunks(READ) {
             input.extend_from_slice(read);

@@ -58,7 +58,7 @@ impl Observer for Told {
     fn trace_block_end(&mut self, _: &Block, events: u32) {
         self.line(format!("end {events}"));
     }
-    fn word(&mut self, id: u32, word: Option<&Arc<str>>) {
+    fn word(&mut self, id: u32, word: Option<&Arc<str>>, _: &Words) {
         assert!(word.is_none_or(|_| (id as usize) < limits::WORDS));
         self.line(format!("{id} {word:?}"));
     }

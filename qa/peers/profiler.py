@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """A Java profiler agent that plays a recorded session and checks every reply as the real one would.
 
-usage: profiler.py FILE [FILE...] [--pod NAME] [--connections N] [--pace SECONDS] [--hold FILE] [--abort]
+usage: profiler.py FILE [FILE...] [--pod NAME] [--connections N] [--pace SECONDS] [--hold FILE] [--abort] [--rest] [--until]
 
 A recording holds both directions, merged; .gz is read too.  Acks are counted: one byte 0 for each RCV_DATA and for each
 REQUEST_ACK_FLUSH, in order, all there after REQUEST_ACK_FLUSH.  Handles are those of the collector that is talked to.
 --pod renames the pod (the start of the JVM stays, unless NAME has one), --connections plays N at once, each a pod of its own,
 --pace waits before each flush, --hold leaves out the good-bye and stays until the file exists, --abort closes without a word.
+--rest opens neither dictionary nor params, as an agent does that comes back within a rotation.  --until leaves out the good-bye,
+goes on with its flush cycle until the collector ends the connection, and says how it did.
 The port is that of the environment variable PROFILER_PORT.  Prints one line a session.  Standard library only.
 """
 
@@ -134,6 +136,27 @@ class Agent:
             self.acks(True)
 
 
+    def until(self):
+        """Flushes each second until the collector ends it; its last words."""
+        try:
+            while True:
+                self.send(bytes([FLUSH]))
+                said = self.read(1)
+                if said != b"\0":
+                    return said.hex() + (" and the end" if self.socket.recv(1) == b"" else " and more")
+                time.sleep(1)
+        except EOFError:
+            return "the end"
+        except ConnectionResetError:
+            return "a reset"
+
+
+def without(ops, names):
+    """The session without these streams."""
+    gone = {handle for command, body, handle in ops if command == OPEN and body[4:-8].decode() in names}
+    return [op for op in ops if op[2] not in gone]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("files", nargs="+")
@@ -142,6 +165,8 @@ def main():
     parser.add_argument("--pace", type=float, default=0.0)
     parser.add_argument("--hold")
     parser.add_argument("--abort", action="store_true")
+    parser.add_argument("--rest", action="store_true")
+    parser.add_argument("--until", action="store_true")
     a = parser.parse_args()
     failed = []
 
@@ -149,10 +174,12 @@ def main():
         try:
             agent, begin = Agent(), time.monotonic()
             pod = a.pod if a.connections == 1 else f"{a.pod or 'pod'}-{number}"
-            agent.play(ops, pod, a.pace, not (a.hold or a.abort))
+            agent.play(ops, pod, a.pace, not (a.hold or a.abort or a.until))
             took = time.monotonic() - begin
             if a.connections == 1:
                 print(f"{os.path.basename(path)}: {agent.sent} bytes, all replies as expected", flush=True)
+            if a.until:
+                print(f"it was ended with: {agent.until()}", flush=True)
             if a.hold:
                 while not os.path.exists(a.hold):
                     time.sleep(0.02)
@@ -163,6 +190,8 @@ def main():
 
     for path in a.files:
         results, ops = [], recording(path)
+        if a.rest:
+            ops = without(ops, {"dictionary", "posDictionary", "params"})
         threads = [threading.Thread(target=one, args=(path, ops, n)) for n in range(a.connections)]
         for t in threads:
             t.start()

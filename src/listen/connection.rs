@@ -60,6 +60,8 @@ pub(super) struct Conversation<'a, S> {
     pub(super) requests: Arc<Notify>,
     pub(super) permit: Permit<'a>,
     pub(super) stop: CancellationToken,
+    /// Makes the end of the stream an orderly one, whatever it would be if the process were killed.
+    pub(super) orderly: fn(&S),
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
@@ -77,6 +79,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
             // A good-bye that the peer does not take is not worth waiting for.
             let _ = timeout(Duration::from_millis(100), self.stream.write_all(&out)).await;
         }
+        (self.orderly)(&self.stream);
         let name = self.sink.peer().map(|p| p.agent_name());
         self.sink.finish(end.is_fault());
         match (name, end.is_fault()) {

@@ -73,13 +73,15 @@ impl Supervisor {
         if let Some(address) = config.mono.listen {
             let (factory, store) = (mono_factory(&settings), Arc::clone(store));
             let gate = gate.clone();
-            let listener = Listener { address, source, factory, gate, store, stop: stop.clone(), tasks: tasks.clone() };
+            let listener =
+                Listener { address, source, factory, reset: false, gate, store, stop: stop.clone(), tasks: tasks.clone() };
             runtime.spawn(listener.run());
         }
         if let Some(address) = config.profiler.listen {
             let source = SOURCES.iter().position(|s| s.name == "profiler").unwrap_or_default();
             let (factory, gate, store) = (profiler_factory(&profiler_options, config), gate, Arc::clone(store));
-            let listener = Listener { address, source, factory, gate, store, stop: stop.clone(), tasks: tasks.clone() };
+            let listener =
+                Listener { address, source, factory, reset: true, gate, store, stop: stop.clone(), tasks: tasks.clone() };
             runtime.spawn(listener.run());
         }
         let lttng = lttng_start::start(config, store, state, (runtime.handle(), &tasks, &stop));
@@ -159,10 +161,10 @@ fn options(config: &Config) -> profiler::Options {
 }
 
 fn profiler_factory(options: &ProfilerOptions, config: &Config) -> Factory {
-    let (options, words) = (Arc::clone(options), Arc::new(profiler::Interner::new(size(config.profiler.dictionary))));
+    let (options, shared) = (Arc::clone(options), Arc::new(profiler::Shared::new(size(config.profiler.dictionary))));
     Arc::new(move |caller: Caller| {
         let options = options.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Box::new(profiler::Collector::new(caller.address.to_string(), options, Arc::clone(&words)))
+        Box::new(profiler::Collector::new(caller.address.to_string(), options, Arc::clone(&shared)))
     })
 }
 

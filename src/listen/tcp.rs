@@ -36,6 +36,8 @@ pub(super) struct Listener {
     pub(super) address: SocketAddr,
     pub(super) source: usize,
     pub(super) factory: Factory,
+    /// Peers that take the mere end of a connection for a pause: when this process is killed, their connections are reset.
+    pub(super) reset: bool,
     pub(super) gate: Arc<Gate>,
     pub(super) store: Arc<Store>,
     pub(super) stop: CancellationToken,
@@ -102,12 +104,15 @@ impl Listener {
         };
         let _ = stream.set_nodelay(true);
         keep_alive(&stream);
+        if self.reset {
+            linger(&stream, Some(Duration::ZERO));
+        }
         let requests = Arc::new(Notify::new());
         let wake = Arc::clone(&requests);
         let mailbox = Arc::new(Mailbox::new(move || wake.notify_one()));
         let session = (self.factory)(Caller { address, fallback: permit.fallback_name() });
         let sink = PeerSink::new(&self.store, self.source, &mailbox);
-        let conversation = Conversation { stream, session, sink, mailbox, requests, permit, stop: self.stop.clone() };
+        let conversation = Conversation { stream, session, sink, mailbox, requests, permit, stop: self.stop.clone(), orderly };
         if let Some(line) = conversation.run(&address.to_string()).await {
             complaints.write(&line);
         }
@@ -120,6 +125,18 @@ fn keep_alive(stream: &TcpStream) {
         socket2::TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15)).with_retries(4);
     if let Err(e) = socket2::SockRef::from(stream).set_tcp_keepalive(&often) {
         log::debug!("keep-alive: {e}");
+    }
+}
+
+/// The connection ends when all is sent, and not with a reset.
+fn orderly(stream: &TcpStream) {
+    linger(stream, None);
+}
+
+/// What becomes of a connection that is closed, by us or because the process is gone. It goes without as well.
+fn linger(stream: &TcpStream, time: Option<Duration>) {
+    if let Err(e) = socket2::SockRef::from(stream).set_linger(time) {
+        log::debug!("linger: {e}");
     }
 }
 

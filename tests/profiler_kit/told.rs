@@ -257,7 +257,7 @@ impl Observer for Told {
         self.lost += calls;
     }
 
-    fn word(&mut self, id: u32, word: Option<&Arc<str>>) {
+    fn word(&mut self, id: u32, word: Option<&Arc<str>>, _: &Words) {
         self.note(format_args!("word {id} {word:?}"));
         let word = word.unwrap();
         self.words += 1;

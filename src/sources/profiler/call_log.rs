@@ -1,17 +1,10 @@
-//! Calls on their way to event records: those whose names have not come yet wait for one flush cycle (spec B.2).
+//! Calls on their way to event records.
 
 use super::metrics as m;
 use super::record::{Call, Pointer};
 use super::words::Words;
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
-/// Longest wait for names: a flush cycle is 5 s.
-const PATIENCE: Duration = Duration::from_secs(11);
-/// Calls that wait, and bytes of their parameters. Beyond, the oldest go without names.
-const WAITING: usize = 8192;
-const WAITING_BYTES: usize = 1 << 20;
 /// Bytes of one parameter of a record, and of all those that have none of their own.
 const VALUE: usize = 1024;
 const PARAMETERS: usize = 4096;
@@ -32,8 +25,10 @@ pub(super) struct Entry {
     pub(super) transactions: u64,
     pub(super) pointer: Pointer,
     /// Ids of parameters and where their values end in `text`.
-    pub(super) params: Vec<(u32, usize)>,
+    pub(super) params: Vec<(u32, u32)>,
     pub(super) text: String,
+    /// Its numbers, if they are not counted yet.
+    pub(super) uncounted: Option<Box<Call<'static>>>,
 }
 
 impl Entry {
@@ -54,63 +49,30 @@ impl Entry {
                 let end = (start..=start + VALUE).rev().find(|i| self.text.is_char_boundary(*i)).unwrap_or(start);
                 self.text.truncate(end);
             }
-            self.params.push((param.id, self.text.len()));
+            // A call's text is far below 4 GiB.
+            self.params.push((param.id, u32::try_from(self.text.len()).unwrap_or(u32::MAX)));
         }
+        self.uncounted = None;
+    }
+
+    /// It has a parameter.
+    pub(super) fn has(&self, id: u32) -> bool {
+        self.params.iter().any(|(p, _)| *p == id)
     }
 
     pub(super) fn params(&self) -> impl Iterator<Item = (u32, &str)> {
         let mut start = 0;
         self.params.iter().map(move |(id, end)| {
-            let value = self.text.get(start..*end).unwrap_or_default();
-            start = *end;
+            let end = *end as usize;
+            let value = self.text.get(start..end).unwrap_or_default();
+            start = end;
             (*id, value)
         })
     }
 
-    fn named(&self, words: &Words) -> bool {
+    /// All names have come.
+    pub(super) fn is_named(&self, words: &Words) -> bool {
         words.get(self.method).is_some() && self.params.iter().all(|(id, _)| words.get(*id).is_some())
-    }
-}
-
-/// Calls that wait for names, oldest first.
-#[derive(Debug, Default)]
-pub(super) struct Waiting {
-    calls: VecDeque<(Duration, Entry)>,
-    bytes: usize,
-}
-
-impl Waiting {
-    pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
-    }
-
-    /// A call whose names have not all come.
-    pub(super) fn push(&mut self, now: Duration, entry: &Entry) {
-        self.bytes += entry.text.len() + size_of::<Entry>();
-        self.calls.push_back((now + PATIENCE, entry.clone()));
-    }
-
-    /// The next call that has its names by now, or has waited long enough; those behind one that must wait may go before it.
-    pub(super) fn ready(&mut self, now: Duration, words: &Words, all: bool) -> Vec<Entry> {
-        let mut ready = Vec::new();
-        let mut over = self.calls.len().saturating_sub(WAITING);
-        let mut bytes = self.bytes;
-        self.calls.retain_mut(|(until, entry)| {
-            let full = over > 0 || bytes > WAITING_BYTES;
-            let go = all || full || *until <= now || entry.named(words);
-            if go {
-                over = over.saturating_sub(1);
-                bytes -= (entry.text.len() + size_of::<Entry>()).min(bytes);
-                ready.push(std::mem::take(entry));
-            }
-            !go
-        });
-        self.bytes = bytes;
-        if self.calls.capacity() / 4 > self.calls.len() {
-            // As a rule names are late only at the start of a connection.
-            self.calls.shrink_to(2 * self.calls.len());
-        }
-        ready
     }
 }
 

@@ -3,16 +3,21 @@
 use super::super::{Session, SessionError, Sink};
 use super::connection::Connection;
 use super::event::Settings;
-use super::interner::Interner;
 use super::meter::{Meter, Pod};
-use super::metrics::ERROR_PROTOCOL;
+use super::metrics::{ERROR_DICTIONARY, ERROR_PROTOCOL};
+use super::shared::Shared;
+use super::wire;
 use crate::model::{Control, Now, Update};
-use bytes::BytesMut;
+use bytes::{BufMut, BytesMut};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A connection that has not said who it is within this time is closed.
 const HELLO: Duration = Duration::from_secs(10);
+
+/// Calls that come without any dictionary are waited with for this long: an older connection of the same JVM may still be about
+/// to leave its own.
+const NAMELESS: Duration = Duration::from_secs(2);
 
 /// What the configuration says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,18 +45,37 @@ pub struct Collector {
     connection: Connection,
     pod: Pod,
     options: Options,
+    shared: Arc<Shared>,
     heard: Option<Duration>,
+    /// Since when there are calls without a dictionary.
+    nameless: Option<Duration>,
+    /// The agent has been told that the connection ends.
+    refused: bool,
 }
 
 impl Collector {
-    /// `address` is where the agent is; words are shared with other pods.
+    /// `address` is where the agent is.
     #[must_use]
-    pub fn new(address: String, options: Options, interner: Arc<Interner>) -> Self {
+    pub fn new(address: String, options: Options, shared: Arc<Shared>) -> Self {
+        let (interner, waiting) = (Arc::clone(&shared.interner), Arc::clone(&shared.waiting));
         Self {
             connection: Connection::new(options.settings, interner),
-            pod: Pod::new(address, options.stacks, Arc::clone(&options.parameters)),
+            pod: Pod::new(address, options.stacks, Arc::clone(&options.parameters), waiting),
             options,
+            shared,
             heard: None,
+            nameless: None,
+            refused: false,
+        }
+    }
+
+    /// An agent that came back in the middle of a rotation does not send its dictionary again.
+    fn find_words(&mut self, now: Now, sink: &mut dyn Sink) {
+        let Self { connection, pod, shared, .. } = self;
+        if let Some(jvm) = connection.wants_words()
+            && let Some(words) = shared.take(now.mono, jvm)
+        {
+            connection.adopt(words, &mut Meter { pod, sink, now });
         }
     }
 }
@@ -61,18 +85,20 @@ impl Session for Collector {
         self.heard = Some(now.mono);
         let Self { connection, pod, .. } = self;
         let fault = connection.feed(input, out, &mut Meter { pod, sink, now }).err();
-        pod.settle(now, connection.pod().words(), sink, false);
+        self.find_words(now, sink);
+        self.pod.settle(now, self.connection.pod().words(), sink, false);
         match fault {
             Some(fault) => {
+                self.refused = true;
                 sink.update(Update::Count { item: ERROR_PROTOCOL, more: 1 });
                 Err(SessionError::Malformed { offset: fault.at, what: fault.what.to_string() })
             }
-            None if connection.ended() => Err(SessionError::Closed("the JVM has ended")),
+            None if self.connection.ended() => Err(SessionError::Closed("the JVM has ended")),
             None => Ok(()),
         }
     }
 
-    fn tick(&mut self, now: Now, _: &mut BytesMut, sink: &mut dyn Sink) -> Result<(), SessionError> {
+    fn tick(&mut self, now: Now, out: &mut BytesMut, sink: &mut dyn Sink) -> Result<(), SessionError> {
         let silent = now.mono.saturating_sub(*self.heard.get_or_insert(now.mono));
         if !self.established() {
             return if silent >= HELLO { Err(SessionError::Timeout("hello")) } else { Ok(()) };
@@ -80,7 +106,18 @@ impl Session for Collector {
         if silent >= self.options.idle {
             return Err(SessionError::Timeout("command"));
         }
+        self.find_words(now, sink);
+        self.shared.tick(now.mono);
         self.pod.tick(now, self.connection.pod().words(), sink);
+        if !self.connection.is_nameless() {
+            self.nameless = None;
+        } else if now.mono.saturating_sub(*self.nameless.get_or_insert(now.mono)) >= NAMELESS {
+            self.refused = true;
+            out.put_u8(wire::ERROR);
+            sink.update(Update::Count { item: ERROR_DICTIONARY, more: 1 });
+            let what = "calls, but no dictionary since the PMDA runs; the agent is told to start anew";
+            return Err(SessionError::Malformed { offset: self.connection.transport().consumed(), what: what.into() });
+        }
         Ok(())
     }
 
@@ -91,16 +128,31 @@ impl Session for Collector {
         }
     }
 
-    fn close(&mut self, now: Now, _: &mut BytesMut, sink: &mut dyn Sink) {
+    fn close(&mut self, now: Now, out: &mut BytesMut, sink: &mut dyn Sink) {
         if !self.established() {
             return;
         }
-        let Self { connection, pod, .. } = self;
+        let Self { connection, pod, shared, .. } = self;
         connection.close(&mut Meter { pod, sink, now });
         pod.close(now, connection.pod().words(), sink);
+        if connection.ended() {
+            return;
+        }
+        if !self.refused {
+            // Agents take the end of a connection for a pause, and try to read for 30 s more; this they understand at once.
+            out.put_u8(wire::ERROR);
+        }
+        if let Some((jvm, words)) = connection.leave() {
+            shared.keep(now.mono, jvm, words);
+        }
     }
 
     fn established(&self) -> bool {
         self.connection.transport().established()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "collector_tests.rs"]
+mod tests;

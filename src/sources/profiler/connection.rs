@@ -2,9 +2,12 @@
 
 use super::event::{Event, Fault, Settings};
 use super::interner::Interner;
+use super::kept::Jvm;
+use super::kind::StreamKind;
 use super::observer::Observer;
 use super::pod::Pod;
 use super::transport::Transport;
+use super::words::Words;
 use bytes::BytesMut;
 use std::sync::Arc;
 
@@ -16,13 +19,17 @@ use std::sync::Arc;
 pub struct Connection {
     transport: Transport,
     pod: Pod,
+    /// Who it is, once it has said so.
+    jvm: Option<Jvm>,
+    /// It has a dictionary: opened on this connection, or adopted.
+    dictionary: bool,
 }
 
 impl Connection {
     /// For a new connection.
     #[must_use]
     pub fn new(settings: Settings, interner: Arc<Interner>) -> Self {
-        Self { transport: Transport::new(settings), pod: Pod::new(interner) }
+        Self { transport: Transport::new(settings), pod: Pod::new(interner), jvm: None, dictionary: false }
     }
 
     /// Consumes whole commands from the front of `input`, leaves a partial one, appends the replies to `out`, and tells the
@@ -34,16 +41,46 @@ impl Connection {
     where
         O: Observer + ?Sized,
     {
-        let Self { transport, pod } = self;
+        let Self { transport, pod, jvm, dictionary } = self;
         transport.feed(input, out, &mut |event| match event {
             Event::Data { stream, payload } => pod.data(stream, payload, observer),
             Event::Flush => observer.flush(),
-            Event::Opened(opened) => pod.open(&opened, observer),
-            Event::Hello(hello) => observer.hello(&hello),
+            Event::Opened(opened) => {
+                *dictionary |= matches!(opened.kind, StreamKind::Dictionary | StreamKind::PosDictionary);
+                pod.open(&opened, observer);
+            }
+            Event::Hello(hello) => {
+                *jvm = Some(Jvm::of(&hello));
+                observer.hello(&hello);
+            }
             Event::CommandResult { id, ok } => observer.command_result(&id, ok),
             // Told by `close`.
             Event::Close => {}
         })
+    }
+
+    /// Who it is, as long as it has no dictionary. The driver looks for one that another connection of the same JVM has left.
+    #[must_use]
+    pub fn wants_words(&self) -> Option<&Jvm> {
+        self.jvm.as_ref().filter(|_| !self.dictionary)
+    }
+
+    /// Data of calls came, whose names nobody knows: without [`adopt`](Self::adopt), the agent must be told to start anew.
+    #[must_use]
+    pub fn is_nameless(&self) -> bool {
+        let calls = |s: &super::pod::Stream| s.kind() == StreamKind::Calls && s.counts().bytes > 0;
+        !self.dictionary && self.pod.streams().iter().any(calls)
+    }
+
+    /// The words that another connection of the same JVM has left: ids go on to mean them.
+    pub fn adopt<O: Observer + ?Sized>(&mut self, words: Words, observer: &mut O) {
+        self.dictionary = true;
+        self.pod.adopt(words, observer);
+    }
+
+    /// After [`close`](Self::close), the words for the next connection of the same JVM.
+    pub fn leave(&mut self) -> Option<(Jvm, Words)> {
+        Some((self.jvm.take()?, self.pod.leave()))
     }
 
     /// The connection is gone, or is about to be closed by us.

@@ -136,7 +136,7 @@ impl<O: Observer + ?Sized> trace::Visitor for Told<'_, O> {
 impl<O: Observer + ?Sized> dictionary::Visitor for Told<'_, O> {
     fn word(&mut self, id: Option<u32>, word: Text<'_>) {
         let (id, taken) = self.words.put(id, word);
-        self.observer.word(id, self.words.get(id).filter(|_| taken));
+        self.observer.word(id, self.words.get(id).filter(|_| taken), self.words);
         if let Some(calls) = self.words.late_lost_calls(id) {
             self.observer.calls_lost(calls);
         }

@@ -42,6 +42,21 @@ pub const WORDS: usize = 1 << 18;
 pub const POD_TEXT: usize = 16 << 20;
 /// Bytes of all words of all pods, unless configured.
 pub const ALL_TEXT: usize = 256 << 20;
+/// Dictionaries that are kept of JVMs without a connection: agents may come back without sending theirs again.
+pub const KEPT_PODS: usize = 1024;
+/// Bytes of all of them (and at most a quarter of what words of all pods may take), whether others have the same words or not.
+pub const KEPT_TEXT: usize = 64 << 20;
+/// Seconds that one is kept.
+pub const KEPT_SECONDS: u64 = 3600;
+/// Bytes of the calls of one pod that wait for names: 5 s of 60,000 short ones a second. All of them become records at once
+/// when the names come, and records have 32 MiB unless configured: more would be kept in vain.
+pub const WAITING: usize = 64 << 20;
+/// Bytes of the calls of all pods that wait for names.
+pub const ALL_WAITING: usize = 128 << 20;
+/// Bytes of waiting calls that a pod may have even if the others have taken all.
+pub const WAITING_LEAST: usize = 64 << 10;
+/// Methods of one pod that have no names yet and of which sums are kept; and pairs of method and parameter without a name.
+pub(super) const UNNAMED: usize = 4096;
 /// Tags with a number whose names are not known yet: those that may turn out to be `calls.corrupted`.
 pub(super) const LATE_TAGS: usize = 64;
 /// Capacity that a buffer for strings may keep while it is empty: most pods are idle.

@@ -1,65 +1,54 @@
 //! Makes metrics and event records of what a pod tells.
 
 use super::super::Sink;
-use super::call_log::{Entry, Waiting, bucket, push_other};
+use super::call_log::Entry;
+use super::call_record::{POINT, Records, stamp};
 use super::event::{Hello, Opened};
 use super::gc_line::GcPause;
 use super::identity::PodName;
-use super::latency::Latency;
-use super::method_name::{self, clean};
-use super::methods::{Methods, REST};
+use super::loss_report;
+use super::method_name::clean;
+use super::methods::REST;
 use super::metrics as m;
+use super::numbers::Numbers;
 use super::observer::{Chunk, File, Observer};
 use super::record::{BigValue, Block, Call, Corrupt, Pause, TraceEvent, TraceKind};
-use super::roles::{PARAMETERS_MAX, Role, Roles, Told};
 use super::stacks::Stacks;
-use super::totals::{Totals, ns};
-use super::words::{Mark, Words};
-use crate::model::{EventParam, EventValue, Identity, Now, Stamp, Update, Value};
-use arrayvec::ArrayVec;
+use super::totals::ns;
+use super::waiting::{Budget, Waiting};
+use super::words::Words;
+use crate::model::{EventParam, Identity, Now, Update, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Calls that wait for names are all looked at, so not after every word: an agent that sends single words would keep a worker
-/// busy.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Bytes of a part of an instance name.
 const NAME_PART: usize = 100;
-/// `PM_EVENT_FLAG_POINT`.
-const POINT: u32 = 1;
-/// Agents flush every 5 s; silence of twice that is no longer normal.
+/// Agents flush every 5 s, some that have nothing to say every 10 s.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// What a connection's metrics need from one read to the next.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pod {
     address: String,
     name: String,
-    totals: Totals,
+    numbers: Numbers,
     streams: Vec<StreamTotals>,
-    buckets: [u64; m::EDGES.len()],
-    methods: Methods,
     stacks: Option<Stacks>,
     waiting: Waiting,
-    roles: Roles,
-    latency: Latency,
+    records: Records,
+    /// The method by which the agent reports its losses: no call of the application.
+    report: Option<u32>,
     longest_pause: u64,
     words: usize,
     refused: u64,
     scratch: Entry,
-    others: String,
     message: bool,
-    new_words: bool,
-    look_again: Duration,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct StreamTotals {
     sums: [u64; 4],
 }
-
-/// The parameters of one record, without an allocation.
-type Params<'a> = ArrayVec<EventParam<'a>, { m::PARAMS.len() + PARAMETERS_MAX }>;
 
 impl StreamTotals {
     fn add(&mut self, item: u16, more: u64) {
@@ -76,24 +65,32 @@ pub(super) struct Meter<'a> {
     pub(super) now: Now,
 }
 
-fn stamp(ms: i64) -> Stamp {
-    Stamp::from_nanos(i128::from(ms) * 1_000_000)
-}
-
 impl Pod {
-    pub(super) fn new(address: String, stacks: bool, parameters: Arc<[String]>) -> Self {
-        Self { address, stacks: stacks.then(Stacks::default), roles: Roles::new(parameters), ..Self::default() }
+    pub(super) fn new(address: String, stacks: bool, parameters: Arc<[String]>, waiting: Arc<Budget>) -> Self {
+        Self {
+            address,
+            name: String::new(),
+            numbers: Numbers::default(),
+            streams: Vec::new(),
+            stacks: stacks.then(Stacks::default),
+            waiting: Waiting::new(waiting),
+            records: Records::new(parameters),
+            report: None,
+            longest_pause: 0,
+            words: 0,
+            refused: 0,
+            scratch: Entry::default(),
+            message: false,
+        }
     }
 
     /// The read is over: what it added is told. `end`: nothing more comes.
     pub(super) fn settle(&mut self, now: Now, words: &Words, sink: &mut dyn Sink, end: bool) {
-        if !self.waiting.is_empty() && (end || self.new_words && now.mono >= self.look_again) {
-            self.new_words = false;
-            self.look_again = now.mono + LOOK_EVERY;
-            let ready = self.waiting.ready(now.mono, words, end);
-            ready.iter().for_each(|entry| self.tell_call(entry, words, sink));
+        self.release(now, words, sink, end);
+        if end {
+            self.numbers.methods.expire(now.mono, true);
         }
-        self.totals.tell(sink);
+        self.numbers.tell(sink);
         for (slot, stream) in (0..).zip(&mut self.streams) {
             for (item, sum) in (0..).zip(&mut stream.sums) {
                 let more = std::mem::take(sum);
@@ -102,13 +99,6 @@ impl Pod {
                 }
             }
         }
-        for (slot, sum) in (0..).zip(&mut self.buckets) {
-            let more = std::mem::take(sum);
-            if more > 0 {
-                sink.update(Update::RowCount { table: m::BUCKETS, slot, item: 0, more });
-            }
-        }
-        self.methods.tell(sink);
         if self.words != words.len() {
             self.words = words.len();
             sink.update(Update::Set { item: m::WORDS, value: Value::U64(words.len() as u64) });
@@ -122,96 +112,35 @@ impl Pod {
         }
     }
 
-    /// A second has passed.
-    pub(super) fn tick(&mut self, now: Now, words: &Words, sink: &mut dyn Sink) {
-        self.new_words = true;
-        self.settle(now, words, sink, false);
-        self.stacks.iter_mut().for_each(|s| s.tell(words, sink, false));
-        self.tell_latency(now, sink);
+    /// Calls that need not wait any longer become records.
+    fn release(&mut self, now: Now, words: &Words, sink: &mut dyn Sink, end: bool) {
+        let Self { numbers, waiting, records, report, .. } = self;
+        waiting.release(now.mono, words, end, |entry| {
+            let named = entry.is_named(words);
+            if let Some(call) = &entry.uncounted {
+                if *report == Some(entry.method) {
+                    return;
+                }
+                numbers.call(call, entry, named, now, words, sink);
+            }
+            numbers.totals.add(m::NAMELESS, (!named).into());
+            records.tell(entry, numbers.methods.name(entry.method), words, sink);
+        });
     }
 
-    fn tell_latency(&mut self, now: Now, sink: &mut dyn Sink) {
-        let items = [m::P50, m::P95, m::P99, m::MAX];
-        match self.latency.changed(now.mono) {
-            Some(Some(p)) => {
-                for (item, ms) in items.into_iter().zip([p.p50, p.p95, p.p99, p.max]) {
-                    sink.update(Update::Set { item, value: Value::U64(ns(ms)) });
-                }
-            }
-            Some(None) => items.into_iter().for_each(|item| sink.update(Update::Unset { item })),
-            None => {}
-        }
+    /// A second has passed.
+    pub(super) fn tick(&mut self, now: Now, words: &Words, sink: &mut dyn Sink) {
+        self.numbers.methods.expire(now.mono, false);
+        self.settle(now, words, sink, false);
+        self.stacks.iter_mut().for_each(|s| s.tell(words, sink, false));
+        self.numbers.tell_latency(now, sink);
     }
 
     /// The connection is over.
     pub(super) fn close(&mut self, now: Now, words: &Words, sink: &mut dyn Sink) {
         self.settle(now, words, sink, true);
         self.stacks.iter_mut().for_each(|s| s.tell(words, sink, true));
-        self.tell_latency(now, sink);
-    }
-
-    /// A call with all its names, or without.
-    fn tell_call(&mut self, entry: &Entry, words: &Words, sink: &mut dyn Sink) {
-        let marked = |mark| words.mark(mark).is_some_and(|id| entry.params.iter().any(|(p, _)| *p == id));
-        let error = marked(Mark::Red);
-        self.totals.add(m::ERRORS, error.into());
-        self.totals.add(m::IDLE, marked(Mark::Idle).into());
-        let sums = [1, error.into(), ns(entry.duration_ms), ns(entry.cpu_ms), entry.memory];
-        let nameless;
-        let method = match self.methods.add(entry.method, sums, words, sink) {
-            Some(name) => name,
-            None => {
-                nameless = method_name::nameless(entry.method);
-                &nameless
-            }
-        };
-        let (mut others, mut told) = (std::mem::take(&mut self.others), Told::default());
-        others.clear();
-        let mut params = Params::new();
-        params.push(EventParam::text(m::P_METHOD, method));
-        if let Some(thread) = &entry.thread {
-            params.push(EventParam::text(m::P_THREAD, thread));
-        }
-        for (id, value) in entry.params() {
-            match self.roles.role(id, words) {
-                // The values of a list, and ids of several tracing systems: the first is told.
-                Role::Own(id) if told.add(id) => params.push(EventParam { id, value: EventValue::Text(value) }),
-                Role::Own(_) => {}
-                Role::Other => match words.get(id) {
-                    Some(name) => push_other(&mut others, name, value),
-                    None => push_other(&mut others, &method_name::nameless(id), value),
-                },
-                Role::Mark => {}
-            }
-        }
-        if !others.is_empty() {
-            params.push(EventParam::text(m::P_PARAMETERS, &others));
-        }
-        params.push(EventParam::number(m::P_DURATION, ns(entry.duration_ms)));
-        let [file_read, file_written, net_read, net_written] = entry.io;
-        for (item, number) in [
-            (m::P_ERROR, error.into()),
-            (m::P_CPU, ns(entry.cpu_ms)),
-            (m::P_WAIT, ns(entry.wait_ms)),
-            (m::P_QUEUE_WAIT, ns(entry.queue_wait_ms.into())),
-            (m::P_MEMORY, entry.memory),
-            (m::P_NESTED, entry.nested.into()),
-            (m::P_FILE_READ, file_read),
-            (m::P_FILE_WRITTEN, file_written),
-            (m::P_NET_READ, net_read),
-            (m::P_NET_WRITTEN, net_written),
-            (m::P_TRANSACTIONS, entry.transactions),
-            (m::P_TRACE_FILE, entry.pointer.file.into()),
-            (m::P_TRACE_OFFSET, entry.pointer.offset.into()),
-            (m::P_TRACE_INDEX, entry.pointer.index.into()),
-        ] {
-            if number > 0 {
-                params.push(EventParam::number(item, number));
-            }
-        }
-        sink.update(Update::Event { kind: m::CALL, stamp: stamp(entry.start_ms), flags: POINT, params: &params });
-        drop(params);
-        self.others = others;
+        self.numbers.tell_latency(now, sink);
     }
 }
 
@@ -240,9 +169,15 @@ impl Observer for Meter<'_> {
         if let Some(ms) = who.started_ms {
             self.sink.update(Update::Set { item: m::START_TIME, value: Value::I64(ms) });
         }
-        self.pod.roles.define(self.sink);
+        self.pod.records.define(self.sink);
+        // What the connection before has said of itself is not true of this one.
+        let unset = [m::P50, m::P95, m::P99, m::MAX, m::SUSPEND_MAX];
+        unset.into_iter().for_each(|item| self.sink.update(Update::Unset { item }));
+        for item in [m::WORDS, m::TRUNCATED] {
+            self.sink.update(Update::Set { item, value: Value::U64(0) });
+        }
         // Everything that is counted has a value from the start: 0 is not "unknown".
-        let gauges = [m::P50, m::P95, m::P99, m::MAX, m::START_TIME, m::SUSPEND_MAX];
+        let gauges = [m::P50, m::P95, m::P99, m::MAX, m::START_TIME, m::SUSPEND_MAX, m::WORDS, m::TRUNCATED];
         let static_metrics = m::metrics().into_iter().filter(|d| d.area == crate::model::Area::Source);
         for def in static_metrics.filter(|d| !gauges.contains(&d.item)) {
             self.sink.update(Update::Count { item: def.item, more: 0 });
@@ -287,25 +222,29 @@ impl Observer for Meter<'_> {
     }
 
     fn call(&mut self, call: &Call<'_>, words: &Words) {
-        self.pod.totals.call(call);
-        if let Some(sum) = self.pod.buckets.get_mut(bucket(call.duration_ms) as usize) {
-            *sum += 1;
+        let Self { pod, sink, now } = self;
+        if pod.report == Some(call.method) {
+            return;
         }
-        self.pod.latency.record(self.now.mono, call.duration_ms);
-        let mut entry = std::mem::take(&mut self.pod.scratch);
-        entry.take(call);
-        if call.is_named(words) {
-            self.pod.tell_call(&entry, words, self.sink);
+        pod.scratch.take(call);
+        let named = call.is_named(words);
+        if !named && loss_report::may_be(call, words) {
+            // Counted when its name has come, and not before.
+            let entry = Entry { uncounted: Some(Box::new(call.numbers())), ..pod.scratch.clone() };
+            return pod.waiting.push(now.mono, &entry);
+        }
+        pod.numbers.call(call, &pod.scratch, named, *now, words, *sink);
+        if named {
+            pod.records.tell(&pod.scratch, pod.numbers.methods.name(call.method), words, *sink);
         } else {
-            self.pod.waiting.push(self.now.mono, &entry);
+            pod.waiting.push(now.mono, &pod.scratch);
         }
-        self.pod.scratch = entry;
     }
 
     fn pause(&mut self, pause: &Pause) {
         let took = ns(pause.duration_ms.into());
-        self.pod.totals.add(m::SUSPENDS, 1);
-        self.pod.totals.add(m::SUSPEND_TIME, took);
+        self.pod.numbers.totals.add(m::SUSPENDS, 1);
+        self.pod.numbers.totals.add(m::SUSPEND_TIME, took);
         if took > self.pod.longest_pause {
             self.pod.longest_pause = took;
             self.sink.update(Update::Set { item: m::SUSPEND_MAX, value: Value::U64(took) });
@@ -315,7 +254,7 @@ impl Observer for Meter<'_> {
     }
 
     fn trace_block(&mut self, _: &Block) {
-        self.pod.totals.add(m::TRACE_BLOCKS, 1);
+        self.pod.numbers.totals.add(m::TRACE_BLOCKS, 1);
     }
 
     fn trace_event(&mut self, block: &Block, event: &TraceEvent<'_>, _: &Words) {
@@ -327,39 +266,49 @@ impl Observer for Meter<'_> {
             TraceKind::Exit => m::TRACE_EXITS,
             TraceKind::Tag { .. } => m::TRACE_TAGS,
         };
-        self.pod.totals.add(kind, 1);
-        self.pod.totals.add(m::TRACE_EVENTS, 1);
+        self.pod.numbers.totals.add(kind, 1);
+        self.pod.numbers.totals.add(m::TRACE_EVENTS, 1);
     }
 
     fn calls_lost(&mut self, calls: u64) {
-        self.pod.totals.add(m::CORRUPTED, calls);
+        self.pod.numbers.totals.add(m::CORRUPTED, calls);
     }
 
-    fn word(&mut self, _: u32, _: Option<&Arc<str>>) {
-        self.pod.new_words = true;
+    fn word(&mut self, id: u32, word: Option<&Arc<str>>, words: &Words) {
+        let Self { pod, sink, now } = self;
+        let word = word.map(|w| &**w);
+        if word.is_some_and(loss_report::is) {
+            pod.report = Some(id);
+        } else if pod.report == Some(id) {
+            pod.report = None;
+        }
+        pod.stacks.iter_mut().for_each(|s| s.word(id, word));
+        pod.numbers.word(id, word, *now, words, *sink);
+        pod.waiting.word();
     }
 
     fn words_forgotten(&mut self) {
-        self.pod.methods.forget_words();
+        self.pod.report = None;
+        self.pod.numbers.forget_words();
         self.pod.stacks.iter_mut().for_each(Stacks::forget_words);
-        self.pod.roles.forget_words();
+        self.pod.records.forget_words();
     }
 
     fn xml(&mut self, _: &BigValue<'_>) {
-        self.pod.totals.add(m::XML_VALUES, 1);
+        self.pod.numbers.totals.add(m::XML_VALUES, 1);
     }
 
     fn sql(&mut self, _: &BigValue<'_>) {
-        self.pod.totals.add(m::SQL_VALUES, 1);
+        self.pod.numbers.totals.add(m::SQL_VALUES, 1);
     }
 
     fn gc_pause(&mut self, pause: &GcPause<'_>) {
-        self.pod.totals.add(m::GC_COUNT, 1);
-        self.pod.totals.add(m::GC_TIME, pause.duration_ns);
+        self.pod.numbers.totals.add(m::GC_COUNT, 1);
+        self.pod.numbers.totals.add(m::GC_TIME, pause.duration_ns);
     }
 
     fn corrupt(&mut self, file: &File<'_>, at: u64, why: Corrupt) {
-        self.pod.totals.add(m::ERROR_CORRUPT, 1);
+        self.pod.numbers.totals.add(m::ERROR_CORRUPT, 1);
         if let Some(totals) = self.stream(file.stream) {
             totals.add(m::STREAM_ERRORS, 1);
         }
@@ -368,11 +317,11 @@ impl Observer for Meter<'_> {
     }
 
     fn ended(&mut self, _: &File<'_>, torn: bool) {
-        self.pod.totals.add(m::ERROR_TORN, torn.into());
+        self.pod.numbers.totals.add(m::ERROR_TORN, torn.into());
     }
 
     fn flush(&mut self) {
-        self.pod.totals.add(m::FLUSHES, 1);
+        self.pod.numbers.totals.add(m::FLUSHES, 1);
         self.pod.message = true;
     }
 }

@@ -1,16 +1,24 @@
 //! The root methods of one connection: their names and rows, and what one read adds to them.
 
 use super::super::Sink;
+use super::limits;
 use super::method_name::method_name;
 use super::metrics as m;
+use super::waiting::PATIENCE;
 use super::words::Words;
 use crate::model::Update;
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Slot of the row for the rest of the methods; methods get those from 1 on.
 pub(super) const REST: u32 = 0;
 /// Most methods of one connection that are told by name.
 const METHODS_MAX: usize = 30_000;
+
+/// What calls of a method add up to, by item of the table.
+pub(super) type Sums = [u64; 5];
 
 #[derive(Debug)]
 struct Method {
@@ -23,35 +31,78 @@ struct Method {
 pub(super) struct Methods {
     by_id: Vec<Option<Method>>,
     slots: u32,
-    sums: Vec<[u64; 5]>,
+    sums: Vec<Sums>,
     touched: Vec<u32>,
+    /// Of methods whose names have not come, and until when they may.
+    unnamed: HashMap<u32, (Duration, Sums), RandomState>,
 }
 
 impl Methods {
-    /// A call of a method: its sums by item of the table. The method's name, if it has one.
-    pub(super) fn add(&mut self, id: u32, more: [u64; 5], words: &Words, sink: &mut dyn Sink) -> Option<&str> {
+    /// A call of a method. Without a name its sums are kept until that comes.
+    pub(super) fn add(&mut self, id: u32, more: &Sums, now: Duration, words: &Words, sink: &mut dyn Sink) {
         let at = id as usize;
-        if !matches!(self.by_id.get(at), Some(Some(_)))
-            && let Some(word) = words.get(id)
-        {
-            self.name(at, word, sink);
+        if !matches!(self.by_id.get(at), Some(Some(_))) {
+            match words.get(id) {
+                Some(word) => self.name_it(at, word, sink),
+                None if self.unnamed.len() < limits::UNNAMED || self.unnamed.contains_key(&id) => {
+                    let (_, sums) = self.unnamed.entry(id).or_insert((now + PATIENCE, Sums::default()));
+                    return add(sums, more);
+                }
+                None => {}
+            }
         }
-        let method = self.by_id.get(at).and_then(Option::as_ref);
-        let slot = method.map_or(REST, |m| m.slot);
+        self.add_to(self.by_id.get(at).and_then(Option::as_ref).map_or(REST, |m| m.slot), more);
+    }
+
+    /// The name of a method that has been added.
+    pub(super) fn name(&self, id: u32) -> Option<&str> {
+        self.by_id.get(id as usize)?.as_ref().map(|m| &*m.name)
+    }
+
+    /// A word has come, or was refused: what was kept for it goes to its row.
+    pub(super) fn word(&mut self, id: u32, word: Option<&str>, sink: &mut dyn Sink) {
+        if self.unnamed.is_empty() {
+            return;
+        }
+        let Some((_, sums)) = self.unnamed.remove(&id) else { return };
+        if let Some(word) = word {
+            self.name_it(id as usize, word, sink);
+        }
+        self.add_to(self.by_id.get(id as usize).and_then(Option::as_ref).map_or(REST, |m| m.slot), &sums);
+    }
+
+    /// What was kept for names that do not come belongs to the rest. `end`: nothing more comes.
+    pub(super) fn expire(&mut self, now: Duration, end: bool) {
+        let mut rest = Sums::default();
+        self.unnamed.retain(|_, (until, sums)| {
+            let keep = !end && *until > now;
+            if !keep {
+                add(&mut rest, sums);
+            }
+            keep
+        });
+        if rest != Sums::default() {
+            self.add_to(REST, &rest);
+        }
+        if self.unnamed.is_empty() && self.unnamed.capacity() > 0 {
+            self.unnamed = HashMap::default();
+        }
+    }
+
+    fn add_to(&mut self, slot: u32, more: &Sums) {
         if self.sums.len() <= slot as usize {
-            self.sums.resize(slot as usize + 1, [0; 5]);
+            self.sums.resize(slot as usize + 1, Sums::default());
         }
         if let Some(sums) = self.sums.get_mut(slot as usize) {
             // The first sum counts calls.
             if sums.first() == Some(&0) {
                 self.touched.push(slot);
             }
-            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
+            add(sums, more);
         }
-        method.map(|m| &*m.name)
     }
 
-    fn name(&mut self, at: usize, word: &str, sink: &mut dyn Sink) {
+    fn name_it(&mut self, at: usize, word: &str, sink: &mut dyn Sink) {
         // A word has an id below `limits::WORDS`.
         if self.by_id.len() <= at {
             self.by_id.resize_with(at + 1, || None);
@@ -71,6 +122,7 @@ impl Methods {
 
     /// Ids mean something else from now on. Slots are not used again.
     pub(super) fn forget_words(&mut self) {
+        self.expire(Duration::ZERO, true);
         self.by_id = Vec::new();
     }
 
@@ -82,5 +134,64 @@ impl Methods {
                 sink.update(Update::RowCount { table: m::METHODS, slot, item, more });
             }
         }
+    }
+}
+
+fn add(sums: &mut Sums, more: &Sums) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::interner::Interner;
+    use super::super::text::Text;
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// Calls by row.
+    #[derive(Default)]
+    struct Rows(BTreeMap<u32, String>, BTreeMap<String, u64>);
+
+    impl Sink for Rows {
+        fn update(&mut self, update: Update<'_>) {
+            match update {
+                Update::Row { slot, key, .. } => drop(self.0.insert(slot, key.unwrap_or("other").into())),
+                Update::RowCount { slot, item: 0, more, .. } => {
+                    let key = self.0.get(&slot).cloned().unwrap_or_else(|| "other".into());
+                    *self.1.entry(key).or_default() += more;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn sums_wait_for_the_name_and_only_then_belong_to_the_rest() {
+        let (mut methods, mut rows) = (Methods::default(), Rows::default());
+        let mut words = Words::new(Arc::new(Interner::new(1 << 20)));
+        let second = Duration::from_secs;
+        for id in [1, 2, 3, 2] {
+            methods.add(id, &[1, 0, 5, 0, 0], second(0), &words, &mut rows);
+        }
+        methods.tell(&mut rows);
+        assert!(rows.1.is_empty(), "{:?}", rows.1);
+        words.put(Some(2), Text::new(&[0, b'b'], 1));
+        methods.word(2, words.get(2).map(|w| &**w), &mut rows);
+        methods.word(3, None, &mut rows);
+        methods.add(2, &[1, 0, 5, 0, 0], second(1), &words, &mut rows);
+        methods.expire(second(10), false);
+        methods.tell(&mut rows);
+        assert_eq!(rows.1, [("b".to_owned(), 3), ("other".to_owned(), 1)].into());
+        assert_eq!((methods.name(2), methods.name(1)), (Some("b"), None));
+        methods.expire(second(11), false);
+        methods.tell(&mut rows);
+        assert_eq!(rows.1["other"], 2);
+        for id in 100..10_000 {
+            methods.add(id, &[1, 0, 0, 0, 0], second(0), &words, &mut rows);
+        }
+        assert_eq!(methods.unnamed.len(), limits::UNNAMED);
+        methods.forget_words();
+        methods.tell(&mut rows);
+        assert_eq!((rows.1["other"], methods.unnamed.len()), (2 + 9900, 0));
     }
 }

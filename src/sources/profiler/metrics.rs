@@ -55,7 +55,7 @@ metrics! {
     SUSPEND_TIME 21 "suspend.time" U64 Counter Nanoseconds "Time that the JVM stood still" "Its rate is the share of time.";
     SUSPEND_MAX 22 "suspend.max" U64 Instant Nanoseconds "Longest pause so far" "Of this connection.";
     WORDS 23 "dictionary.words" U64 Instant Count "Words in the dictionary" "Names of methods and parameters that the agent has sent.";
-    CORRUPTED 24 "corrupted" U64 Counter Count "Calls that the agent lost" "As it says itself (calls.corrupted).";
+    CORRUPTED 24 "corrupted" U64 Counter Count "Calls that the agent lost" "As it says itself (calls.corrupted), once a minute. The call by which it says so is not among the calls.";
     TRACE_EVENTS 25 "trace.events" U64 Counter Count "Events in the trace" "ENTER, EXIT and TAG.";
     TRACE_BLOCKS 26 "trace.blocks" U64 Counter Count "Blocks in the trace" "Buffers of one thread's events.";
     TRACE_ENTERS 27 "trace.enters" U64 Counter Count "Methods entered in the trace" "Events of the kind ENTER.";
@@ -67,11 +67,13 @@ metrics! {
     GC_TIME 33 "gc.time" U64 Counter Nanoseconds "Time of pauses in the garbage collector's log" "As gc.count.";
     RESTARTS 34 "restarts" U64 Counter Count "New JVMs under this name" "Grows when an agent of the same namespace, service and server connects whose JVM was started at another time.";
     START_TIME 35 "start_time" I64 Discrete Milliseconds "Start of the JVM" "Milliseconds since 1970-01-01 00:00 UTC, as the name of the pod tells.";
-    FLUSHES 36 "flushes" U64 Counter Count "Requests to acknowledge" "Six or seven every 5 s, also when the application is idle: the agent's heartbeat.";
+    FLUSHES 36 "flushes" U64 Counter Count "Requests to acknowledge" "Six or seven every 5 s, or every 10 s from some agents whose application is idle: the heartbeat.";
     TRUNCATED 37 "dictionary.refused" U64 Instant Count "Words refused because of limits" "What uses them is shown as # and their number. Of this connection.";
+    NAMELESS 38 "call.nameless" U64 Counter Count "Records of calls without all names" "Records of event.call with # and a number in place of a name, because it did not come within 11 s or before the connection ended, or because no more calls could wait for names: 64 MiB of one pod, 128 MiB of all.";
     ERROR_CORRUPT 40 "error.corrupt" U64 Counter Count "Files of streams that could not be read to their end" "The rest of the file was counted and passed over; the next rotation mends it.";
     ERROR_TORN 41 "error.torn" U64 Counter Count "Files of streams that ended within a record" "As it happens when a connection breaks.";
     ERROR_PROTOCOL 42 "error.protocol" U64 Counter Count "Connections closed because of what the agent sent" "Unknown commands or handles, fields that are too long. The log says more.";
+    ERROR_DICTIONARY 43 "error.dictionary" U64 Counter Count "Connections closed because they had calls but no dictionary" "An agent that loses its connection during a rotation comes back at once and does not send its dictionary again. After a restart of the PMDA nobody knows it: the agent is told to start anew, which takes it 10 s.";
 }
 
 /// Rows `namespace/service/pod::stream`.
@@ -168,7 +170,7 @@ fn table_metrics() -> impl Iterator<Item = MetricDef> {
         ("method.errors", 6, METHOD_ERRORS, Count, METHODS, "Calls of a root method that failed", "Calls with the parameter call.red."),
         ("method.time", 6, METHOD_TIME, Nanoseconds, METHODS, "Time of calls of a root method", "Sum of their durations."),
         ("method.cpu", 6, METHOD_CPU, Nanoseconds, METHODS, "CPU time of calls of a root method", "See call.cpu."),
-        ("stack.time", 7, 0, Nanoseconds, STACKS, "Time in the last method of a stack, without what it called", "From the trace; of millisecond resolution. For flame graphs; profiler.stacks = false turns it off."),
+        ("stack.time", 7, 0, Nanoseconds, STACKS, "Time in the last method of a stack, without what it called", "From the trace; of millisecond resolution. Roots of which the agent has lost a part are left out; the others count when they end, or after 10 s. For flame graphs; profiler.stacks = false turns it off."),
         ("method.memory", 6, METHOD_MEMORY, Bytes, METHODS, "Memory allocated by calls of a root method", "See call.memory."),
     ];
     all.into_iter().map(|(name, cluster, item, units, table, oneline, help)| MetricDef {

@@ -17,6 +17,8 @@
 //! | 01 | INIT_STREAM (no agent) | string namespace, service, pod, then as 15 | as 15 |
 //!
 //! An ack is one byte 00, in the order of the commands. It is the count of diagnostic commands that follow: never another.
+//! In its place FF says: start over. It is also the last byte before we close, whyever we do: agents take a mere end of the
+//! connection for a pause and read on for 30 s, but start over 10 s after FF.
 //! `1f 8b` as the first bytes: all requests are one gzip member ([`inflate`]).
 //!
 //! The payloads of a stream, one behind the other, are a file; opening its name again begins the next.
@@ -32,11 +34,18 @@
 //! | `gc` | text of the JVM's log | [`gc`] |
 //! | others | counted | |
 //!
-//! [`collector`] is the session; [`meter`] makes metrics ([`totals`], [`latency`], [`metrics`]) and events ([`call_log`]).
+//! Ids of words are those of the JVM. An agent that starts over opens the dictionary with reset = 1 and sends all of it. But one
+//! that finds its connection broken when a rotation is due goes on in a new one with that rotation: it opens trace, calls, xml,
+//! sql and suspend, and sends neither dictionary nor params again. So the words of a connection stay for the next of the same
+//! JVM ([`kept`], [`shared`]); where they are not known, calls are answered with FF.
+//!
+//! [`collector`] is the session; [`meter`] makes metrics ([`numbers`], [`totals`], [`methods`], [`latency`], [`stacks`],
+//! [`metrics`]) and events ([`call_log`], [`waiting`], [`call_record`]) of calls, but for those that are none ([`loss_report`]).
 //! The way of the bytes: [`transport`] ([`inflate`], [`wire`]) → [`pod`] → [`decode`]: [`resume`] → [`phrases`] → one of
 //! the above ([`scan`], [`text`]) → [`observer`]. A corrupt stream costs only itself, and only until it is opened again.
 
 mod call_log;
+mod call_record;
 mod call_values;
 mod calls;
 mod collector;
@@ -49,13 +58,16 @@ mod gc_line;
 mod identity;
 mod inflate;
 mod interner;
+mod kept;
 mod kind;
 mod latency;
 pub mod limits;
+mod loss_report;
 mod meter;
 mod method_name;
 mod methods;
 mod metrics;
+mod numbers;
 mod observer;
 mod params;
 mod phrases;
@@ -64,6 +76,7 @@ mod record;
 mod resume;
 mod roles;
 mod scan;
+mod shared;
 mod stacks;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
@@ -77,6 +90,7 @@ mod totals;
 mod trace;
 mod transport;
 mod values;
+mod waiting;
 mod wire;
 mod words;
 
@@ -86,6 +100,7 @@ pub use event::{Event, Fault, Hello, Opened, Settings};
 pub use gc_line::{GcPause, Heap};
 pub use identity::PodName;
 pub use interner::Interner;
+pub use kept::Jvm;
 pub use kind::StreamKind;
 pub use observer::{Chunk, File, Observer};
 pub use pod::{Counts, Pod, Stream};
@@ -93,6 +108,7 @@ pub use record::{
     BigValue, Block, Call, Corrupt, Definition, Param, Params, Pause, Pointer, Reference, TagValue, TraceEvent, TraceKind,
 };
 pub use roles::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_name as is_parameter_name};
+pub use shared::Shared;
 pub use text::Text;
 pub use transport::Transport;
 pub use wire::{Uuid, Wrong};

@@ -48,8 +48,9 @@ pub struct Chunk<'a> {
 ///   corrupt.
 /// * [`corrupt`](Self::corrupt): the file cannot be read any further. Its chunks still come, its records do not. Other streams
 ///   and the connection go on.
-/// * After a reconnect an agent sends its whole dictionary again, with ids that may differ, and opens everything anew: a new
-///   connection is a new [`super::Connection`] with an observer of its own.
+/// * After a reconnect an agent opens everything anew: a new connection is a new [`super::Connection`] with an observer of its
+///   own. As a rule it sends its whole dictionary again; when it does not, the words of the connection before go on
+///   ([`super::Connection::adopt`]), and each is told once more.
 pub trait Observer {
     /// The agent said who it is.
     fn hello(&mut self, hello: &Hello<'_>) {
@@ -97,8 +98,8 @@ pub trait Observer {
     }
 
     /// An id has its word. `None`: a limit was reached, and the id stays without.
-    fn word(&mut self, id: u32, word: Option<&Arc<str>>) {
-        let _ = (id, word);
+    fn word(&mut self, id: u32, word: Option<&Arc<str>>, words: &Words) {
+        let _ = (id, word, words);
     }
 
     /// All ids lose their words: new ones follow.

@@ -107,6 +107,24 @@ impl Pod {
         &self.streams
     }
 
+    /// The agent goes on with the words of a connection before: they are told as if they came now.
+    pub(super) fn adopt<O: Observer + ?Sized>(&mut self, words: Words, observer: &mut O) {
+        self.words.succeed(words);
+        let known: Vec<(u32, Arc<str>)> = self.words.iter().map(|(id, word)| (id, Arc::clone(word))).collect();
+        for (id, word) in known {
+            observer.word(id, Some(&word), &self.words);
+            if let Some(calls) = self.words.late_lost_calls(id) {
+                observer.calls_lost(calls);
+            }
+        }
+    }
+
+    /// What remains of it for a connection that comes later: its dictionary.
+    pub(super) fn leave(&mut self) -> Words {
+        let nothing = self.words.successor();
+        std::mem::replace(&mut self.words, nothing)
+    }
+
     /// A stream was opened: the next new one, or again one that was. Any other is passed over.
     pub fn open<O: Observer + ?Sized>(&mut self, opened: &Opened<'_>, observer: &mut O) {
         // Only dictionaries are ever opened with it; it would be odd to let another stream wipe them.

@@ -106,6 +106,11 @@ impl<'a> Call<'a> {
         words.get(self.method).is_some() && self.params.iter().all(|p| words.get(p.id).is_some())
     }
 
+    /// Its numbers alone.
+    pub(super) fn numbers(&self) -> Call<'static> {
+        Call { thread_name: None, params: Params::default(), ..*self }
+    }
+
     /// It failed.
     #[must_use]
     pub fn is_error(&self, words: &Words) -> bool {

@@ -1,7 +1,13 @@
 //! Where the time goes: self time of the call trees of one connection, by stack (spec B.6). A stack is a node of a tree whose
 //! root is the outermost method; nodes, threads and depth are bounded, and what does not fit counts for the deepest that does.
+//!
+//! Agents that have more to say than they may lose buffers of events, with ENTERs and EXITs in them. But each root ends with the
+//! tag `call.info` just before its EXIT, and behind it a root that lasted over 20 ms or entered several methods has more tags
+//! (`common.started` and so on), unless the agent knows that it has lost something of it. So the time of a root waits until it
+//! has ended soundly, or has gone on for a while; that of any other is dropped, and the next root begins with nothing open.
 
 use super::super::Sink;
+use super::loss_report;
 use super::method_name::{method_name, nameless};
 use super::metrics::STACKS;
 use super::record::{Block, TraceEvent, TraceKind};
@@ -19,6 +25,12 @@ const DEPTH: usize = 128;
 const LOOK_AGAIN: u32 = 64;
 /// Bytes of a stack's name.
 const NAME: usize = 900;
+/// Times of one root that wait for its end; beyond, they count at once.
+const PENDING: usize = 256;
+/// Times that a root which goes on and on is passed over before its time counts, once a second.
+const ROUNDS: u8 = 10;
+/// Roots that last longer, in ms, and have no tag behind `call.info` have lost something.
+const UNMARKED_MS: u64 = 20;
 /// The parent of the outermost methods.
 const ROOT: u32 = u32::MAX;
 
@@ -29,7 +41,16 @@ struct Node {
     /// The child that was entered last, its method and node: as a rule it is the next one too.
     last: Option<(u32, u32)>,
     self_ms: u64,
-    told: bool,
+    shown: Shown,
+}
+
+/// What is known of a node's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    NotYet,
+    Told,
+    /// The agent's report of losses is no stack of the application.
+    Hidden,
 }
 
 #[derive(Debug)]
@@ -45,6 +66,32 @@ struct Thread {
     frames: Vec<Frame>,
     /// Methods entered beyond the depth.
     beyond: u32,
+    /// Methods entered since the root was, itself included.
+    entered: u32,
+    /// `call.info` came: the next EXIT is that of the root.
+    ends: bool,
+    /// More tags came behind it.
+    sound: bool,
+    /// Time of nodes, of a root that has not ended.
+    pending: Vec<(u32, u64)>,
+    rounds: u8,
+}
+
+/// How roots end.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    /// Id of `call.info`: 0 in all agents that were seen, which is believed until another word has that id. The dictionary comes
+    /// after the trace of the first seconds.
+    info: Option<u32>,
+    /// The tag was seen, and others behind it: only agents that write them are judged by them.
+    seen: bool,
+    seen_more: bool,
+}
+
+impl Default for Ends {
+    fn default() -> Self {
+        Self { info: Some(0), seen: false, seen_more: false }
+    }
 }
 
 /// The stacks of one connection.
@@ -58,6 +105,7 @@ pub(super) struct Stacks {
     current: usize,
     refused: u32,
     touched: Vec<u32>,
+    ends: Ends,
 }
 
 /// Who is whose child.
@@ -77,29 +125,49 @@ impl Stacks {
         }
         let Some(thread) = self.threads.get_mut(self.current) else { return };
         match event.kind {
-            TraceKind::Tag { .. } => {}
-            TraceKind::Enter { .. } if thread.frames.len() >= DEPTH => thread.beyond += 1,
+            TraceKind::Tag { param, .. } => {
+                if thread.ends {
+                    (thread.sound, self.ends.seen_more) = (true, true);
+                } else if Some(param) == self.ends.info {
+                    (thread.ends, self.ends.seen) = (true, true);
+                }
+            }
             TraceKind::Enter { method } => {
+                if thread.ends {
+                    thread.clear();
+                }
+                thread.entered = thread.entered.saturating_add(1);
+                if thread.frames.len() >= DEPTH {
+                    thread.beyond += 1;
+                    return;
+                }
                 let parent = thread.frames.last().map_or(ROOT, |f| f.node);
                 let node = self.tree.child(&mut self.nodes, parent, method);
                 thread.frames.push(Frame { node, entered_ms: event.time_ms, children_ms: 0 });
             }
-            TraceKind::Exit if thread.beyond > 0 => thread.beyond -= 1,
+            TraceKind::Exit if thread.beyond > 0 && !thread.ends => thread.beyond -= 1,
             TraceKind::Exit => {
-                let Some(frame) = thread.frames.pop() else { return };
+                let Some(frame) = thread.frames.pop() else { return thread.clear() };
                 let took = u64::try_from(event.time_ms.saturating_sub(frame.entered_ms)).unwrap_or_default();
+                let own = took.saturating_sub(frame.children_ms);
                 if let Some(parent) = thread.frames.last_mut() {
                     parent.children_ms = parent.children_ms.saturating_add(took);
-                }
-                let own = took.saturating_sub(frame.children_ms);
-                if own > 0
-                    && let Some(node) = self.nodes.get_mut(frame.node as usize)
-                {
-                    if node.self_ms == 0 {
-                        self.touched.push(frame.node);
+                    if thread.ends {
+                        return thread.clear();
                     }
-                    node.self_ms += own;
+                    if own > 0 && !thread.hold(frame.node, own) {
+                        add(&mut self.nodes, &mut self.touched, frame.node, own);
+                    }
+                    return;
                 }
+                let small = thread.entered <= 1 && took <= UNMARKED_MS;
+                if (thread.ends || !self.ends.seen) && (thread.sound || small || !self.ends.seen_more) {
+                    thread.count(&mut self.nodes, &mut self.touched);
+                    if own > 0 {
+                        add(&mut self.nodes, &mut self.touched, frame.node, own);
+                    }
+                }
+                thread.clear();
             }
         }
     }
@@ -138,24 +206,57 @@ impl Stacks {
         *self = Self::default();
     }
 
+    /// A word has come, or was refused.
+    pub(super) fn word(&mut self, id: u32, word: Option<&str>) {
+        if word == Some("call.info") {
+            self.ends.info = Some(id);
+        } else if self.ends.info == Some(id) {
+            self.ends.info = None;
+        }
+    }
+
+    /// The time of roots that go on for long, or of all, counts now.
+    fn settle(&mut self, all: bool) {
+        for thread in self.threads.iter_mut().filter(|t| !t.pending.is_empty()) {
+            thread.rounds += 1;
+            if all || thread.rounds >= ROUNDS {
+                thread.count(&mut self.nodes, &mut self.touched);
+            }
+        }
+    }
+
     /// Tells what was added to stacks all of whose methods have names; with `end`, of the others too.
     pub(super) fn tell(&mut self, words: &Words, sink: &mut dyn Sink, end: bool) {
+        self.settle(end);
         let touched = std::mem::take(&mut self.touched);
         for at in touched {
-            let known = self.nodes.get(at as usize).is_some_and(|n| n.told);
-            let name = if known { None } else { self.name(at, words, end) };
-            if !known && name.is_none() {
+            let shown = self.nodes.get(at as usize).map_or(Shown::Hidden, |n| n.shown);
+            let name = if shown == Shown::NotYet { self.name(at, words, end) } else { None };
+            if shown == Shown::NotYet && name.is_none() {
                 self.touched.push(at);
                 continue;
             }
+            let hidden = shown == Shown::Hidden || name.is_some() && self.is_report(at, words);
             let Some(node) = self.nodes.get_mut(at as usize) else { continue };
-            node.told = true;
+            node.shown = if hidden { Shown::Hidden } else { Shown::Told };
             let more = ns(std::mem::take(&mut node.self_ms));
+            if hidden {
+                continue;
+            }
             if let Some(name) = name {
                 sink.update(Update::Row { table: STACKS, slot: at, key: Some(&name) });
             }
             sink.update(Update::RowCount { table: STACKS, slot: at, item: 0, more });
         }
+    }
+
+    /// The outermost method is the agent's report of losses.
+    fn is_report(&self, mut at: u32, words: &Words) -> bool {
+        let mut method = None;
+        while let Some(node) = self.nodes.get(at as usize) {
+            (method, at) = (Some(node.method), node.parent);
+        }
+        method.and_then(|m| words.get(m)).is_some_and(|word| loss_report::is(word))
     }
 
     /// `Outer.method,Inner.method`; `None` when a name has not come.
@@ -184,6 +285,48 @@ impl Stacks {
     }
 }
 
+impl Thread {
+    /// Keeps time for the end of the root; false if that cannot be.
+    #[inline]
+    fn hold(&mut self, node: u32, ms: u64) -> bool {
+        if let Some((_, sum)) = self.pending.last_mut().filter(|(last, _)| *last == node) {
+            *sum += ms;
+            return true;
+        }
+        let room = self.pending.len() < PENDING;
+        if room {
+            self.pending.push((node, ms));
+        }
+        room
+    }
+
+    /// What was kept counts.
+    fn count(&mut self, nodes: &mut [Node], touched: &mut Vec<u32>) {
+        self.rounds = 0;
+        self.pending.drain(..).for_each(|(node, ms)| add(nodes, touched, node, ms));
+        self.pending.shrink_to(PENDING / 8);
+    }
+
+    /// Nothing is open any more, and what was kept does not count.
+    #[inline]
+    fn clear(&mut self) {
+        self.frames.clear();
+        self.pending.clear();
+        (self.beyond, self.entered, self.rounds) = (0, 0, 0);
+        (self.ends, self.sound) = (false, false);
+    }
+}
+
+/// Adds to a node's own time.
+#[inline]
+fn add(nodes: &mut [Node], touched: &mut Vec<u32>, node: u32, ms: u64) {
+    let Some(node_at) = nodes.get_mut(node as usize) else { return };
+    if node_at.self_ms == 0 {
+        touched.push(node);
+    }
+    node_at.self_ms += ms;
+}
+
 impl Tree {
     /// The node of a method that was entered from `parent`; `parent` itself when there are too many.
     #[inline]
@@ -201,7 +344,7 @@ impl Tree {
             None if nodes.len() >= NODES => return parent,
             None => {
                 let new = u32::try_from(nodes.len()).unwrap_or(ROOT);
-                nodes.push(Node { parent, method, last: None, self_ms: 0, told: false });
+                nodes.push(Node { parent, method, last: None, self_ms: 0, shown: Shown::NotYet });
                 self.children.insert((parent, method), new);
                 new
             }
@@ -223,58 +366,6 @@ fn short(name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn self_time_is_what_children_did_not_take() {
-        let mut stacks = Stacks::default();
-        let block = Block { thread: 7, ..Block::default() };
-        let mut at = |time_ms, kind| stacks.event(&block, &TraceEvent { index: 0, time_ms, kind });
-        at(0, TraceKind::Exit);
-        at(10, TraceKind::Enter { method: 1 });
-        at(12, TraceKind::Enter { method: 2 });
-        at(17, TraceKind::Exit);
-        at(20, TraceKind::Enter { method: 2 });
-        at(21, TraceKind::Exit);
-        at(30, TraceKind::Exit);
-        // Time that goes back is nothing.
-        at(5, TraceKind::Enter { method: 1 });
-        at(0, TraceKind::Exit);
-        let own: Vec<_> = stacks.nodes.iter().map(|n| (n.method, n.parent, n.self_ms)).collect();
-        assert_eq!(own, [(1, ROOT, 14), (2, 0, 6)]);
-        for depth in 0..500 {
-            stacks.event(&block, &TraceEvent { index: 0, time_ms: depth, kind: TraceKind::Enter { method: 3 } });
-        }
-        for depth in 0..500 {
-            stacks.event(&block, &TraceEvent { index: 0, time_ms: 1000 + depth, kind: TraceKind::Exit });
-        }
-        assert!(stacks.threads[0].frames.is_empty() && stacks.threads[0].beyond == 0 && stacks.nodes.len() <= DEPTH + 2);
-    }
-
-    #[test]
-    fn threads_that_are_in_no_method_make_room() {
-        let mut stacks = Stacks::default();
-        let enter = |method| TraceKind::Enter { method };
-        let mut at =
-            |thread, kind| stacks.event(&Block { thread, ..Block::default() }, &TraceEvent { index: 0, time_ms: 0, kind });
-        for thread in 0..5000 {
-            at(thread, enter(1));
-            if thread != 3 {
-                at(thread, TraceKind::Exit);
-            }
-        }
-        assert!(stacks.threads.len() <= THREADS && stacks.threads.iter().any(|t| t.id == 3 && t.frames.len() == 1));
-        assert!(stacks.threads.iter().any(|t| t.id == 4999));
-        for thread in 10_000..20_000 {
-            let block = Block { thread, ..Block::default() };
-            stacks.event(&block, &TraceEvent { index: 0, time_ms: 0, kind: enter(1) });
-        }
-        assert_eq!((stacks.threads.len(), stacks.by_id.len()), (THREADS, THREADS), "all are within a method");
-    }
-
-    #[test]
-    fn frames_are_class_and_method() {
-        assert_eq!([short("a.b.C.run"), short("run"), short("C.x,y")], ["C.run", "run", "C.x;y"]);
-    }
-}
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "stacks_tests.rs"]
+mod tests;

@@ -30,7 +30,7 @@ impl Observer for Lines {
     fn calls_lost(&mut self, calls: u64) {
         self.0.push(format!("lost {calls}"));
     }
-    fn word(&mut self, id: u32, word: Option<&Arc<str>>) {
+    fn word(&mut self, id: u32, word: Option<&Arc<str>>, _: &Words) {
         self.0.push(format!("word {id} {word:?}"));
     }
     fn words_forgotten(&mut self) {

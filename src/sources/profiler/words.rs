@@ -69,6 +69,11 @@ impl Words {
         }
     }
 
+    /// Without words, of the same pods.
+    pub(super) fn successor(&self) -> Self {
+        Self::new(Arc::clone(&self.interner))
+    }
+
     /// The word of an id; `None` if it has not come yet, or was refused.
     #[must_use]
     pub fn get(&self, id: u32) -> Option<&Arc<str>> {
@@ -85,6 +90,23 @@ impl Words {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.known == 0
+    }
+
+    /// All ids that have a word, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Arc<str>)> {
+        (0..).zip(&self.slots).filter_map(|(id, word)| Some((id, word.as_ref()?)))
+    }
+
+    /// Bytes that it takes, whether other pods have the same words or not.
+    pub(super) const fn cost(&self) -> usize {
+        self.bytes + self.charged * SLOT + size_of::<Self>()
+    }
+
+    /// Goes on where a connection before it ended: its words, and the tags that came before they were known.
+    pub(super) fn succeed(&mut self, before: Self) {
+        let late = std::mem::take(&mut self.late);
+        *self = before;
+        self.late = late;
     }
 
     /// Bytes of the words, whether other pods have them too or not.

@@ -1,0 +1,41 @@
+//! What all connections of the collector have together.
+
+use super::interner::Interner;
+use super::kept::{Jvm, Kept};
+use super::limits;
+use super::waiting::Budget;
+use super::words::Words;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Words, dictionaries of those that may come back, and the room for calls that wait for names.
+#[derive(Debug)]
+pub struct Shared {
+    pub(super) interner: Arc<Interner>,
+    pub(super) waiting: Arc<Budget>,
+    kept: Mutex<Kept>,
+}
+
+impl Shared {
+    /// For words of at most `max` bytes in all.
+    #[must_use]
+    pub fn new(max: usize) -> Self {
+        let kept = Mutex::new(Kept::new(limits::KEPT_TEXT.min(max / 4)));
+        Self { interner: Arc::new(Interner::new(max)), waiting: Arc::default(), kept }
+    }
+
+    /// The connection of a JVM has gone, but the JVM has not.
+    pub(super) fn keep(&self, now: Duration, jvm: Jvm, words: Words) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).put(now, jvm, words);
+    }
+
+    /// The dictionary of the JVM's last connection.
+    pub(super) fn take(&self, now: Duration, jvm: &Jvm) -> Option<Words> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).take(now, jvm)
+    }
+
+    /// Time has passed.
+    pub(super) fn tick(&self, now: Duration) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).expire(now);
+    }
+}
