@@ -1,6 +1,7 @@
 //! One folder for each protocol. A source is pure: bytes and time in, [`Update`]s and reply bytes out; it never sees a
 //! socket, a clock, tokio or PCP. A new protocol is one folder here and one row in [`SOURCES`].
 
+mod define;
 pub mod lttng;
 pub mod mono;
 pub mod profiler;

@@ -5,16 +5,12 @@ use super::metrics::{CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_STREAM};
 use super::naming::Field;
 use crate::ctf::schema::{Encoding, Labels, Scope};
 use crate::ctf::{EventPlan, Kind, Node};
+use crate::events::flags::{END, POINT, START};
 use crate::events::{Batch, Prepared};
 use crate::model::{MetricSpec, ParamId, Pmid, Stamp, Update, ValueType};
 use crate::read::glob;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// `PM_EVENT_FLAG_POINT`, `_START`, `_END`.
-const POINT: u32 = 1;
-const START: u32 = 2;
-const END: u32 = 4;
 
 /// Which events become records: those that fit one of `records` and none of `except`. The others are counted.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,36 +1,14 @@
 //! The metrics, the table, the events and the parameters of live sessions (design/metrics.md, apm.lttng.*).
 
-use super::super::{ParamDef, TableDef};
+use super::super::TableDef;
+use super::super::define::{event_params, peer_metrics};
 use crate::model::{Area, ControlVerb, EventKind, MetricDef, Origin, Semantics, Units, ValueType};
 
 /// First PMID cluster of this source: its static metrics.
 pub(super) const CLUSTER: u16 = 192;
 
-macro_rules! metrics {
-    ($($id:ident $item:literal $name:literal $ty:ident $sem:ident $units:ident $origin:ident $oneline:literal $help:literal;)*) => {
-        $(#[doc = $oneline] pub(super) const $id: u16 = $item;)*
-
-        /// The static metrics and those of the table.
-        pub(super) fn metrics() -> Vec<MetricDef> {
-            let own = [$(($name, $item, ValueType::$ty, Semantics::$sem, Units::$units, Origin::$origin, $oneline, $help)),*];
-            let own = own.map(|(name, item, ty, sem, units, origin, oneline, help)| MetricDef {
-                name: name.into(),
-                cluster: CLUSTER,
-                item,
-                ty,
-                sem,
-                units,
-                area: Area::Source,
-                origin,
-                oneline: oneline.into(),
-                help: help.into(),
-            });
-            own.into_iter().chain(table_metrics()).chain(control_metrics()).collect()
-        }
-    };
-}
-
-metrics! {
+peer_metrics! {
+    CLUSTER;
     UP 0 "session.up" U32 Instant None Cell "1 while the session is read, else 0" "0: the relay daemon is not there or has lost the session, the session was destroyed, or another viewer has it; session.state says which.";
     STATE 1 "session.state" Text Discrete None Text "Whether the session is read, and why not" "reading, or what is in the way and what can be done.";
     STREAMS 2 "session.streams" U32 Instant Count Cell "Streams that are open" "One for each processor and channel; of each process where buffers are not shared.";
@@ -44,6 +22,11 @@ metrics! {
     RECONNECTS 10 "session.reconnects" U64 Counter Count Cell "Times that the session was attached again" "After the relay daemon or the connection to it had gone, or the session was created anew under its name.";
     LATENCY 11 "session.latency" U64 Instant Nanoseconds Recent "How far the newest packet was behind when it came" "From the end of the newest packet to its decoding, by this host's clock: at most the live timer and the time of one poll, more when something cannot keep up. Clocks of other hosts may differ.";
     FIELDS_OVERFLOW 12 "session.fields_overflow" U64 Counter Count Cell "Fields without a parameter of their own" "Because of limits.names or limits.name_length; records have them in the parameter fields.";
+}
+
+/// The static metrics, those of the table and the controls.
+pub(super) fn metrics() -> Vec<MetricDef> {
+    own_metrics().chain(table_metrics()).chain(control_metrics()).collect()
 }
 
 /// Cluster of the control metrics, relative to the source's first.
@@ -139,21 +122,11 @@ pub(super) const KINDS: &[EventKind] = &[EventKind {
 }];
 pub(super) const RECORD: u8 = 0;
 
-macro_rules! params {
-    ($($id:ident $item:literal $name:literal $ty:ident $oneline:literal;)*) => {
-        $(#[doc = $oneline] pub(super) const $id: u16 = $item;)*
-        /// Parameters of events, in the order of their items.
-        pub(super) const PARAMS: &[ParamDef] = &[$(ParamDef {
-            item: $item, name: $name, ty: ValueType::$ty, units: Units::None, oneline: $oneline,
-        }),*];
-    };
-}
-
-params! {
-    P_EVENT 1 "event" Text "name of the event, PROVIDER:EVENT";
-    P_CPU 2 "cpu" U32 "processor";
-    P_STREAM 3 "stream" Text "channel and processor";
-    P_FIELDS 4 "fields" Text "fields that have no parameter of their own, name=value";
+event_params! {
+    P_EVENT 1 "event" Text None "name of the event, PROVIDER:EVENT";
+    P_CPU 2 "cpu" U32 None "processor";
+    P_STREAM 3 "stream" Text None "channel and processor";
+    P_FIELDS 4 "fields" Text None "fields that have no parameter of their own, name=value";
 }
 
 /// Names below `param` that providers cannot have.

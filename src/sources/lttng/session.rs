@@ -1,12 +1,13 @@
 //! A session as users know it, host and name: its sink, its traces, its sums.
 
+use super::super::define::start_counters;
 use super::super::{OwnSink, Sinks};
 use super::class::{Choice, Names};
 use super::metrics as m;
 use super::recorder::Scratch;
 use super::trace::{Position, Tools, Trace};
 use super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
-use crate::model::{Area, Identity, Now, Stamp, Update, Value};
+use crate::model::{Identity, Now, Stamp, Update, Value};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -76,9 +77,7 @@ impl Session {
         let labels = vec![("host", info.host.clone()), ("session", info.name.clone()), ("relay", relay.to_owned())];
         let identity = Identity { name: self.name.clone(), peer: relay.to_owned(), labels, resumes: true, process: None };
         sink.update(Update::Identity(identity));
-        let gauges = [m::UP, m::STATE, m::STREAMS, m::LATENCY];
-        let own = m::metrics().into_iter().filter(|d| d.area == Area::Source && !gauges.contains(&d.item));
-        own.for_each(|def| sink.update(Update::Count { item: def.item, more: 0 }));
+        start_counters(m::metrics(), &mut *sink);
         self.sink = Some(sink);
         // Parameters and rows are those of a sink.
         self.names = Names::default();

@@ -7,12 +7,10 @@ use super::metrics as m;
 use super::roles::{PARAMETERS_MAX, Role, Roles, Told};
 use super::totals::ns;
 use super::words::{Mark, Words};
+use crate::events::flags::POINT;
 use crate::model::{EventParam, EventValue, Stamp, Update};
 use arrayvec::ArrayVec;
 use std::sync::Arc;
-
-/// `PM_EVENT_FLAG_POINT`.
-pub(super) const POINT: u32 = 1;
 
 /// The parameters of one record, without an allocation.
 type Params<'a> = ArrayVec<EventParam<'a>, { m::PARAMS.len() + PARAMETERS_MAX }>;

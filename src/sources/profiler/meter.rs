@@ -1,8 +1,9 @@
 //! Makes metrics and event records of what a pod tells.
 
 use super::super::Sink;
+use super::super::define::start_counters;
 use super::call_log::Entry;
-use super::call_record::{POINT, Records, stamp};
+use super::call_record::{Records, stamp};
 use super::event::{Hello, Opened};
 use super::gc_line::GcPause;
 use super::identity::PodName;
@@ -17,6 +18,7 @@ use super::stacks::Stacks;
 use super::totals::ns;
 use super::waiting::{Budget, Waiting};
 use super::words::Words;
+use crate::events::flags::POINT;
 use crate::model::{EventParam, Identity, Now, Update, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -171,17 +173,13 @@ impl Observer for Meter<'_> {
         }
         self.pod.records.define(self.sink);
         // What the connection before has said of itself is not true of this one.
-        let unset = [m::P50, m::P95, m::P99, m::MAX, m::SUSPEND_MAX];
-        unset.into_iter().for_each(|item| self.sink.update(Update::Unset { item }));
+        for item in [m::P50, m::P95, m::P99, m::MAX, m::SUSPEND_MAX] {
+            self.sink.update(Update::Unset { item });
+        }
         for item in [m::WORDS, m::TRUNCATED] {
             self.sink.update(Update::Set { item, value: Value::U64(0) });
         }
-        // Everything that is counted has a value from the start: 0 is not "unknown".
-        let gauges = [m::P50, m::P95, m::P99, m::MAX, m::START_TIME, m::SUSPEND_MAX, m::WORDS, m::TRUNCATED];
-        let static_metrics = m::metrics().into_iter().filter(|d| d.area == crate::model::Area::Source);
-        for def in static_metrics.filter(|d| !gauges.contains(&d.item)) {
-            self.sink.update(Update::Count { item: def.item, more: 0 });
-        }
+        start_counters(m::metrics(), self.sink);
         for (slot, key) in (0..).zip(m::buckets()) {
             self.sink.update(Update::Row { table: m::BUCKETS, slot, key: Some(&key) });
             self.sink.update(Update::RowCount { table: m::BUCKETS, slot, item: 0, more: 0 });

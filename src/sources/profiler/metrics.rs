@@ -1,79 +1,62 @@
 //! The metrics, tables, events and parameters of pods (design/metrics.md, apm.profiler.*).
 
-use super::super::{ParamDef, TableDef};
+use super::super::TableDef;
+use super::super::define::{event_params, peer_metrics};
 use crate::model::{Area, EventKind, MetricDef, Origin, Semantics, Units, ValueType};
 
 /// First PMID cluster of this source: its static metrics.
 pub(super) const CLUSTER: u16 = 128;
 
-macro_rules! metrics {
-    ($($id:ident $item:literal $name:literal $ty:ident $sem:ident $units:ident $oneline:literal $help:literal;)*) => {
-        $(#[doc = $oneline] pub(super) const $id: u16 = $item;)*
-
-        /// The static metrics and those of the tables.
-        pub(super) fn metrics() -> Vec<MetricDef> {
-            let own = [$(($name, $item, ValueType::$ty, Semantics::$sem, Units::$units, $oneline, $help)),*];
-            let own = own.map(|(name, item, ty, sem, units, oneline, help)| MetricDef {
-                name: name.into(),
-                cluster: CLUSTER,
-                item,
-                ty,
-                sem,
-                units,
-                area: Area::Source,
-                origin: if (P50..=MAX).contains(&item) { Origin::Recent } else { Origin::Cell },
-                oneline: oneline.into(),
-                help: help.into(),
-            });
-            own.into_iter().chain(table_metrics()).collect()
-        }
-    };
+peer_metrics! {
+    CLUSTER;
+    CALLS 0 "call.count" U64 Counter Count Cell "Finished root calls" "Outermost instrumented calls that have finished. The agent leaves out those of one method that took 20 ms or less.";
+    ERRORS 1 "call.errors" U64 Counter Count Cell "Calls that failed" "Calls with the parameter call.red.";
+    IDLE 2 "call.idle" U64 Counter Count Cell "Calls that only waited" "Calls with the parameter call.idle: threads that wait for work.";
+    TIME 3 "call.time" U64 Counter Nanoseconds Cell "Time that calls took" "Sum of the durations of finished calls; of millisecond resolution. Divide its rate by that of call.count for the mean.";
+    CPU 4 "call.cpu" U64 Counter Nanoseconds Cell "CPU time of calls" "The agent samples it at most every 100 ms for each thread: sums are right, the part of a short call is not.";
+    WAIT 5 "call.wait" U64 Counter Nanoseconds Cell "Time that calls waited for monitors" "0 unless the agent has THREAD_WAIT_MONITORING=true.";
+    QUEUE_WAIT 6 "call.queue_wait" U64 Counter Nanoseconds Cell "Time that calls waited before they began" "Time in queues of thread pools, where the agent knows it.";
+    MEMORY 7 "call.memory" U64 Counter Bytes Cell "Memory allocated by calls" "Bytes allocated by the calling thread.";
+    NESTED 8 "call.nested" U64 Counter Count Cell "Instrumented methods entered by calls" "The roots included.";
+    TRANSACTIONS 9 "call.transactions" U64 Counter Count Cell "Transactions of calls" "As the agent counts them.";
+    FILE_READ 10 "call.io.file_read" U64 Counter Bytes Cell "Bytes that calls read from files" "Through instrumented streams, on the calling thread.";
+    FILE_WRITTEN 11 "call.io.file_written" U64 Counter Bytes Cell "Bytes that calls wrote to files" "Through instrumented streams, on the calling thread.";
+    NET_READ 12 "call.io.net_read" U64 Counter Bytes Cell "Bytes that calls read from sockets" "Through instrumented streams, on the calling thread.";
+    NET_WRITTEN 13 "call.io.net_written" U64 Counter Bytes Cell "Bytes that calls wrote to sockets" "Through instrumented streams, on the calling thread.";
+    LOG_WRITTEN 14 "call.log.written" U64 Counter Count Cell "Characters that calls logged" "Characters, not bytes.";
+    LOG_GENERATED 15 "call.log.generated" U64 Counter Count Cell "Characters that calls made for logs" "With those that a log level suppressed.";
+    P50 16 "call.latency.p50" U64 Instant Nanoseconds Recent "Median duration of calls in the last minute" "Of calls whose records came within the last minute; no value if there were none. Of two significant digits.";
+    P95 17 "call.latency.p95" U64 Instant Nanoseconds Recent "95th percentile of the duration of calls in the last minute" "As call.latency.p50.";
+    P99 18 "call.latency.p99" U64 Instant Nanoseconds Recent "99th percentile of the duration of calls in the last minute" "As call.latency.p50.";
+    MAX 19 "call.latency.max" U64 Instant Nanoseconds Recent "Longest call in the last minute" "As call.latency.p50.";
+    SUSPENDS 20 "suspend.count" U64 Counter Count Cell "Times that the JVM stood still" "Pauses that the agent's timer thread noticed: garbage collection, safepoints, want of CPU, swapping.";
+    SUSPEND_TIME 21 "suspend.time" U64 Counter Nanoseconds Cell "Time that the JVM stood still" "Its rate is the share of time.";
+    SUSPEND_MAX 22 "suspend.max" U64 Instant Nanoseconds Cell "Longest pause so far" "Of this connection.";
+    WORDS 23 "dictionary.words" U64 Instant Count Cell "Words in the dictionary" "Names of methods and parameters that the agent has sent.";
+    CORRUPTED 24 "corrupted" U64 Counter Count Cell "Calls that the agent lost" "As it says itself (calls.corrupted), once a minute. The call by which it says so is not among the calls.";
+    TRACE_EVENTS 25 "trace.events" U64 Counter Count Cell "Events in the trace" "ENTER, EXIT and TAG.";
+    TRACE_BLOCKS 26 "trace.blocks" U64 Counter Count Cell "Blocks in the trace" "Buffers of one thread's events.";
+    TRACE_ENTERS 27 "trace.enters" U64 Counter Count Cell "Methods entered in the trace" "Events of the kind ENTER.";
+    TRACE_EXITS 28 "trace.exits" U64 Counter Count Cell "Methods left in the trace" "Events of the kind EXIT.";
+    TRACE_TAGS 29 "trace.tags" U64 Counter Count Cell "Parameters in the trace" "Events of the kind TAG.";
+    SQL_VALUES 30 "value.sql" U64 Counter Count Cell "Values of the stream sql" "Big values that occur often: statements, but also node.name and java.thread.";
+    XML_VALUES 31 "value.xml" U64 Counter Count Cell "Values of the stream xml" "Big values: binds, exceptions.";
+    GC_COUNT 32 "gc.count" U64 Counter Count Cell "Pauses in the garbage collector's log" "Lines of the JVM's unified log with a pause; agents before 3.1.4, and only with ESC_HARVEST_GCLOG=true.";
+    GC_TIME 33 "gc.time" U64 Counter Nanoseconds Cell "Time of pauses in the garbage collector's log" "As gc.count.";
+    RESTARTS 34 "restarts" U64 Counter Count Cell "New JVMs under this name" "Grows when an agent of the same namespace, service and server connects whose JVM was started at another time.";
+    START_TIME 35 "start_time" I64 Discrete Milliseconds Cell "Start of the JVM" "Milliseconds since 1970-01-01 00:00 UTC, as the name of the pod tells.";
+    FLUSHES 36 "flushes" U64 Counter Count Cell "Requests to acknowledge" "Six or seven every 5 s, or every 10 s from some agents whose application is idle: the heartbeat.";
+    TRUNCATED 37 "dictionary.refused" U64 Instant Count Cell "Words refused because of limits" "What uses them is shown as # and their number. Of this connection.";
+    NAMELESS 38 "call.nameless" U64 Counter Count Cell "Records of calls without all names" "Records of event.call with # and a number in place of a name, because it did not come within 11 s or before the connection ended, or because no more calls could wait for names: 64 MiB of one pod, 128 MiB of all.";
+    ERROR_CORRUPT 40 "error.corrupt" U64 Counter Count Cell "Files of streams that could not be read to their end" "The rest of the file was counted and passed over; the next rotation mends it.";
+    ERROR_TORN 41 "error.torn" U64 Counter Count Cell "Files of streams that ended within a record" "As it happens when a connection breaks.";
+    ERROR_PROTOCOL 42 "error.protocol" U64 Counter Count Cell "Connections closed because of what the agent sent" "Unknown commands or handles, fields that are too long. The log says more.";
+    ERROR_DICTIONARY 43 "error.dictionary" U64 Counter Count Cell "Connections closed because they had calls but no dictionary" "An agent that loses its connection during a rotation comes back at once and does not send its dictionary again. After a restart of the PMDA nobody knows it: the agent is told to start anew, which takes it 10 s.";
 }
 
-metrics! {
-    CALLS 0 "call.count" U64 Counter Count "Finished root calls" "Outermost instrumented calls that have finished. The agent leaves out those of one method that took 20 ms or less.";
-    ERRORS 1 "call.errors" U64 Counter Count "Calls that failed" "Calls with the parameter call.red.";
-    IDLE 2 "call.idle" U64 Counter Count "Calls that only waited" "Calls with the parameter call.idle: threads that wait for work.";
-    TIME 3 "call.time" U64 Counter Nanoseconds "Time that calls took" "Sum of the durations of finished calls; of millisecond resolution. Divide its rate by that of call.count for the mean.";
-    CPU 4 "call.cpu" U64 Counter Nanoseconds "CPU time of calls" "The agent samples it at most every 100 ms for each thread: sums are right, the part of a short call is not.";
-    WAIT 5 "call.wait" U64 Counter Nanoseconds "Time that calls waited for monitors" "0 unless the agent has THREAD_WAIT_MONITORING=true.";
-    QUEUE_WAIT 6 "call.queue_wait" U64 Counter Nanoseconds "Time that calls waited before they began" "Time in queues of thread pools, where the agent knows it.";
-    MEMORY 7 "call.memory" U64 Counter Bytes "Memory allocated by calls" "Bytes allocated by the calling thread.";
-    NESTED 8 "call.nested" U64 Counter Count "Instrumented methods entered by calls" "The roots included.";
-    TRANSACTIONS 9 "call.transactions" U64 Counter Count "Transactions of calls" "As the agent counts them.";
-    FILE_READ 10 "call.io.file_read" U64 Counter Bytes "Bytes that calls read from files" "Through instrumented streams, on the calling thread.";
-    FILE_WRITTEN 11 "call.io.file_written" U64 Counter Bytes "Bytes that calls wrote to files" "Through instrumented streams, on the calling thread.";
-    NET_READ 12 "call.io.net_read" U64 Counter Bytes "Bytes that calls read from sockets" "Through instrumented streams, on the calling thread.";
-    NET_WRITTEN 13 "call.io.net_written" U64 Counter Bytes "Bytes that calls wrote to sockets" "Through instrumented streams, on the calling thread.";
-    LOG_WRITTEN 14 "call.log.written" U64 Counter Count "Characters that calls logged" "Characters, not bytes.";
-    LOG_GENERATED 15 "call.log.generated" U64 Counter Count "Characters that calls made for logs" "With those that a log level suppressed.";
-    P50 16 "call.latency.p50" U64 Instant Nanoseconds "Median duration of calls in the last minute" "Of calls whose records came within the last minute; no value if there were none. Of two significant digits.";
-    P95 17 "call.latency.p95" U64 Instant Nanoseconds "95th percentile of the duration of calls in the last minute" "As call.latency.p50.";
-    P99 18 "call.latency.p99" U64 Instant Nanoseconds "99th percentile of the duration of calls in the last minute" "As call.latency.p50.";
-    MAX 19 "call.latency.max" U64 Instant Nanoseconds "Longest call in the last minute" "As call.latency.p50.";
-    SUSPENDS 20 "suspend.count" U64 Counter Count "Times that the JVM stood still" "Pauses that the agent's timer thread noticed: garbage collection, safepoints, want of CPU, swapping.";
-    SUSPEND_TIME 21 "suspend.time" U64 Counter Nanoseconds "Time that the JVM stood still" "Its rate is the share of time.";
-    SUSPEND_MAX 22 "suspend.max" U64 Instant Nanoseconds "Longest pause so far" "Of this connection.";
-    WORDS 23 "dictionary.words" U64 Instant Count "Words in the dictionary" "Names of methods and parameters that the agent has sent.";
-    CORRUPTED 24 "corrupted" U64 Counter Count "Calls that the agent lost" "As it says itself (calls.corrupted), once a minute. The call by which it says so is not among the calls.";
-    TRACE_EVENTS 25 "trace.events" U64 Counter Count "Events in the trace" "ENTER, EXIT and TAG.";
-    TRACE_BLOCKS 26 "trace.blocks" U64 Counter Count "Blocks in the trace" "Buffers of one thread's events.";
-    TRACE_ENTERS 27 "trace.enters" U64 Counter Count "Methods entered in the trace" "Events of the kind ENTER.";
-    TRACE_EXITS 28 "trace.exits" U64 Counter Count "Methods left in the trace" "Events of the kind EXIT.";
-    TRACE_TAGS 29 "trace.tags" U64 Counter Count "Parameters in the trace" "Events of the kind TAG.";
-    SQL_VALUES 30 "value.sql" U64 Counter Count "Values of the stream sql" "Big values that occur often: statements, but also node.name and java.thread.";
-    XML_VALUES 31 "value.xml" U64 Counter Count "Values of the stream xml" "Big values: binds, exceptions.";
-    GC_COUNT 32 "gc.count" U64 Counter Count "Pauses in the garbage collector's log" "Lines of the JVM's unified log with a pause; agents before 3.1.4, and only with ESC_HARVEST_GCLOG=true.";
-    GC_TIME 33 "gc.time" U64 Counter Nanoseconds "Time of pauses in the garbage collector's log" "As gc.count.";
-    RESTARTS 34 "restarts" U64 Counter Count "New JVMs under this name" "Grows when an agent of the same namespace, service and server connects whose JVM was started at another time.";
-    START_TIME 35 "start_time" I64 Discrete Milliseconds "Start of the JVM" "Milliseconds since 1970-01-01 00:00 UTC, as the name of the pod tells.";
-    FLUSHES 36 "flushes" U64 Counter Count "Requests to acknowledge" "Six or seven every 5 s, or every 10 s from some agents whose application is idle: the heartbeat.";
-    TRUNCATED 37 "dictionary.refused" U64 Instant Count "Words refused because of limits" "What uses them is shown as # and their number. Of this connection.";
-    NAMELESS 38 "call.nameless" U64 Counter Count "Records of calls without all names" "Records of event.call with # and a number in place of a name, because it did not come within 11 s or before the connection ended, or because no more calls could wait for names: 64 MiB of one pod, 128 MiB of all.";
-    ERROR_CORRUPT 40 "error.corrupt" U64 Counter Count "Files of streams that could not be read to their end" "The rest of the file was counted and passed over; the next rotation mends it.";
-    ERROR_TORN 41 "error.torn" U64 Counter Count "Files of streams that ended within a record" "As it happens when a connection breaks.";
-    ERROR_PROTOCOL 42 "error.protocol" U64 Counter Count "Connections closed because of what the agent sent" "Unknown commands or handles, fields that are too long. The log says more.";
-    ERROR_DICTIONARY 43 "error.dictionary" U64 Counter Count "Connections closed because they had calls but no dictionary" "An agent that loses its connection during a rotation comes back at once and does not send its dictionary again. After a restart of the PMDA nobody knows it: the agent is told to start anew, which takes it 10 s.";
+/// The static metrics and those of the tables.
+pub(super) fn metrics() -> Vec<MetricDef> {
+    own_metrics().chain(table_metrics()).collect()
 }
 
 /// Rows `namespace/service/pod::stream`.
@@ -214,17 +197,7 @@ pub(super) const EVENTS: &[EventKind] = &[
     },
 ];
 
-macro_rules! params {
-    ($($id:ident $item:literal $name:literal $ty:ident $units:ident $oneline:literal;)*) => {
-        $(#[doc = $oneline] pub(super) const $id: u16 = $item;)*
-        /// Parameters of events, in the order of their items.
-        pub(super) const PARAMS: &[ParamDef] = &[$(ParamDef {
-            item: $item, name: $name, ty: ValueType::$ty, units: Units::$units, oneline: $oneline,
-        }),*];
-    };
-}
-
-params! {
+event_params! {
     P_DURATION 1 "duration" U64 Nanoseconds "how long the call or pause took";
     P_METHOD 2 "method" Text None "root method of the call";
     P_THREAD 3 "thread" Text None "name of the thread";
