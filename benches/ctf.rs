@@ -1,4 +1,4 @@
-//! Events a second of `ctf`, beside babeltrace2 on the same traces when it is installed:
+//! Events a second of `ctf`, beside babeltrace2 and babeltrace 1 on the same traces when they are installed:
 //!
 //! ```text
 //! CTF_TRACES=/tmp/big-tick:/tmp/big-all cargo bench --no-default-features --bench ctf
@@ -195,17 +195,26 @@ fn c_threads(bencher: Bencher<'_, '_>, dir: &str) {
     measure(bencher, dir, threads);
 }
 
-/// babeltrace2 with a sink that takes decoded events and does nothing. With its start, which is less than 20 ms.
-#[divan::bench(args = dirs(), sample_count = 3, sample_size = 1)]
-fn d_babeltrace2(bencher: Bencher<'_, '_>, dir: &str) {
+/// Another reader with a sink that takes decoded events and does nothing. With its start, which is less than 20 ms.
+fn peer(bencher: Bencher<'_, '_>, program: &str, arguments: &[&str], dir: &str) {
     let run = || {
-        let mut command = Command::new("babeltrace2");
-        command.args(["-c", "sink.utils.dummy", dir]).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut command = Command::new(program);
+        command.args(arguments).arg(dir).stdout(Stdio::null()).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     };
     if !run() {
-        println!("babeltrace2 is not installed or cannot read {dir}");
+        println!("{program} is not installed or cannot read {dir}");
         return;
     }
     bencher.counter(ItemsCount::new(streams(&load(dir)).events)).bench_local(run);
+}
+
+#[divan::bench(args = dirs(), sample_count = 3, sample_size = 1)]
+fn d_babeltrace2(bencher: Bencher<'_, '_>, dir: &str) {
+    peer(bencher, "babeltrace2", &["-c", "sink.utils.dummy"], dir);
+}
+
+#[divan::bench(args = dirs(), sample_count = 3, sample_size = 1)]
+fn e_babeltrace1(bencher: Bencher<'_, '_>, dir: &str) {
+    peer(bencher, "babeltrace", &["-o", "dummy"], dir);
 }

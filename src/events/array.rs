@@ -243,6 +243,19 @@ impl<R: Resolution> Array<R> {
         Ok(())
     }
 
+    /// Appends a record that is already packed, in pieces.
+    ///
+    /// # Errors
+    /// [`ArrayError::TooBig`].
+    pub(super) fn add_record_parts(&mut self, parts: [&[u8]; 3]) -> Result<(), ArrayError> {
+        self.room_for(parts.iter().map(|p| p.len()).sum())?;
+        self.close();
+        parts.iter().for_each(|p| self.bytes.extend_from_slice(p));
+        self.records += 1;
+        self.open = 0;
+        Ok(())
+    }
+
     /// Appends records that are already packed in this resolution.
     ///
     /// # Errors

@@ -1,24 +1,30 @@
 //! Records on their way into a stream, packed once by the producer.
 
 use super::flags::MISSED;
-use super::layout::{HighRes, LowRes, PARAM_HEADER, Resolution, padded, param4, param8, put_bytes};
+use super::layout::{HighRes, PARAM_HEADER, Resolution, padded, param4, param8, put_bytes};
 use crate::model::{Pmid, Stamp, ValueType};
 
 /// Most bytes of a packed record: a text that would go beyond is cut, and any other parameter is left out, which is counted.
 /// It is well below what one fetch may carry, so that every record can be delivered.
 pub const RECORD_MAX: usize = 512 << 10;
 
-/// Packed high-resolution records, back to back, with their ends.
+/// Packed high-resolution records, back to back, with their beginnings.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub(super) bytes: Vec<u8>,
-    pub(super) records: Vec<Packed>,
+    /// Where each record begins.
+    pub(super) starts: Vec<usize>,
     pub(super) truncated: u64,
-    /// The same records in low resolution; made by [`Batch::seal`].
-    pub(super) low: Vec<u8>,
+    /// Where the record begun last begins, and how many parameters it has; its header says it when it is complete.
+    start: usize,
+    nparams: i32,
 }
 
-/// Parameters packed once that many records have: they are put into each with one copy.
+/// Where a header has the number of parameters.
+const COUNT: usize = HighRes::RECORD_HEADER - 4;
+
+/// A record begun once for many that begin with the same flags and parameters: each begins as a copy of it, with a time of its
+/// own.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
     bytes: Vec<u8>,
@@ -26,32 +32,20 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Those of the newest record of a batch.
+    /// The newest record of a batch, as it is so far.
     #[must_use]
     pub fn of(batch: &Batch) -> Self {
-        let Some(last) = batch.records.last() else { return Self::default() };
-        let bytes = batch.bytes.get(last.start + HighRes::RECORD_HEADER..).unwrap_or_default().to_vec();
-        Self { bytes, count: last.nparams }
+        let begun = if batch.is_empty() { &[] } else { batch.bytes.get(batch.start..).unwrap_or_default() };
+        Self { bytes: begun.to_vec(), count: batch.nparams }
     }
-}
-
-/// One record of a batch.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Packed {
-    pub(super) stamp: Stamp,
-    pub(super) flags: u32,
-    pub(super) nparams: i32,
-    /// Where its bytes begin in the batch.
-    pub(super) start: usize,
 }
 
 impl Batch {
     /// Removes all records, keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        self.low.clear();
-        self.records.clear();
-        self.truncated = 0;
+        self.starts.clear();
+        (self.truncated, self.start, self.nparams) = (0, 0, 0);
     }
 
     /// Gives the memory back; records are lost.
@@ -68,34 +62,55 @@ impl Batch {
     /// Records so far.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.records.len()
+        self.starts.len()
     }
 
     /// No records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.starts.is_empty()
     }
 
     /// Begins a record. `flags` must not hold MISSED: the stream makes those itself.
     #[inline]
     pub fn record(&mut self, stamp: Stamp, flags: u32) {
-        let start = self.bytes.len();
+        self.seal();
+        (self.start, self.nparams) = (self.bytes.len(), 0);
         let (sec, fraction) = HighRes::time(stamp);
         self.bytes.extend_from_slice(&HighRes::header(sec, fraction, flags & !MISSED, 0));
-        self.records.push(Packed { stamp, flags: flags & !MISSED, nparams: 0, start });
+        self.starts.push(self.start);
+    }
+
+    /// Begins a record with what was prepared; nothing without that.
+    #[inline]
+    pub fn prepared(&mut self, stamp: Stamp, begun: &Prepared) {
+        if begun.bytes.is_empty() {
+            return;
+        }
+        self.seal();
+        (self.start, self.nparams) = (self.bytes.len(), begun.count);
+        self.bytes.extend_from_slice(&begun.bytes);
+        if let Some(time) = self.bytes.get_mut(self.start..).and_then(<[u8]>::first_chunk_mut) {
+            *time = HighRes::time_bytes(stamp);
+        }
+        self.starts.push(self.start);
     }
 
     /// Removes the record begun last.
     pub fn undo(&mut self) {
-        if let Some(last) = self.records.pop() {
-            self.bytes.truncate(last.start);
+        if self.starts.pop().is_none() {
+            return;
         }
+        self.bytes.truncate(self.start);
+        // The one before is complete: its header says how many parameters it has.
+        self.start = self.starts.last().copied().unwrap_or_default();
+        let count = self.bytes.get(self.start + COUNT..).and_then(<[u8]>::first_chunk);
+        self.nparams = count.map_or(0, |count| i32::from_ne_bytes(*count));
     }
 
     /// Adds a number to the record begun last, given as the bits of its cell (`Value::to_bits`).
     /// Nothing is added without a record, or for a type that is not numeric.
-    #[inline]
+    #[inline(always)]
     pub fn number(&mut self, pmid: Pmid, ty: ValueType, bits: u64) {
         #[expect(clippy::cast_possible_truncation, reason = "cells of 32-bit types hold 32 bits")]
         match ty {
@@ -112,34 +127,26 @@ impl Batch {
     /// Adds a string to the record begun last; cut, at a character, to what is left of [`RECORD_MAX`].
     #[inline]
     pub fn text(&mut self, pmid: Pmid, text: &str) {
-        let Some(start) = self.records.last().map(|r| r.start) else { return };
-        let used = self.bytes.len() - start + PARAM_HEADER;
+        if self.is_empty() {
+            return;
+        }
+        let used = self.bytes.len() - self.start + PARAM_HEADER;
         let text = if used + padded(text.len()) > RECORD_MAX { self.cut(text, used) } else { text };
         if self.begin(PARAM_HEADER + padded(text.len())).is_some() {
             put_bytes(&mut self.bytes, pmid.0, ValueType::Text, text.as_bytes());
         }
     }
 
-    /// Adds parameters that were packed before. They are all added, or none and that is counted.
-    #[inline]
-    pub fn prepared(&mut self, params: &Prepared) {
-        if self.begin(params.bytes.len()).is_some() {
-            self.bytes.extend_from_slice(&params.bytes);
-            if let Some(last) = self.records.last_mut() {
-                last.nparams += params.count - 1;
-            }
-        }
-    }
-
     /// Room for a parameter of `len` bytes in the record begun last.
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self, len: usize) -> Option<()> {
-        let last = self.records.last_mut()?;
-        if self.bytes.len() - last.start + len > RECORD_MAX {
-            self.truncated += 1;
+        let used = self.bytes.len() - self.start;
+        // Before the first record there is not even a header.
+        if used == 0 || used + len > RECORD_MAX {
+            self.truncated += u64::from(used > 0);
             return None;
         }
-        last.nparams += 1;
+        self.nparams += 1;
         Some(())
     }
 
@@ -154,24 +161,17 @@ impl Batch {
         text.split_at(end).0
     }
 
-    /// Writes the parameter counts into the headers and makes the low-resolution bytes; both are final afterwards.
+    /// Writes the number of parameters into the header of the record begun last: all are final afterwards.
+    #[inline]
     pub(super) fn seal(&mut self) {
-        self.low.clear();
-        self.low.reserve(self.bytes.len());
-        let ends = self.records.iter().skip(1).map(|r| r.start).chain([self.bytes.len()]);
-        for (r, end) in self.records.iter().zip(ends) {
-            let (sec, fraction) = LowRes::time(r.stamp);
-            self.low.extend_from_slice(&LowRes::header(sec, fraction, r.flags, r.nparams));
-            let params = r.start + HighRes::RECORD_HEADER;
-            let Some((header, params)) = self.bytes.get_mut(r.start..end).and_then(|b| b.split_at_mut_checked(params - r.start))
-            else {
-                continue;
-            };
-            if let Some(count) = header.last_chunk_mut::<4>() {
-                *count = r.nparams.to_ne_bytes();
-            }
-            self.low.extend_from_slice(params);
+        if let Some(count) = self.bytes.get_mut(self.start + COUNT..).and_then(<[u8]>::first_chunk_mut) {
+            *count = self.nparams.to_ne_bytes();
         }
+    }
+
+    /// Time of the newest record.
+    pub(super) fn newest(&self) -> Option<Stamp> {
+        if self.is_empty() { None } else { HighRes::get_stamp(self.bytes.get(self.start..)?) }
     }
 }
 
@@ -197,10 +197,38 @@ mod tests {
         assert!(RECORD_MAX - cut.len() < 40 && std::str::from_utf8(cut).is_ok());
         assert_eq!((records[0].params.len(), records[1].params.len(), batch.truncated), (1, 2, 2));
         assert_eq!(records[1].params[1].value, Scalar::U32(8));
-        let low: Vec<_> = Records::<LowRes>::packed(&batch.low).collect::<Result<_, _>>().expect("sound");
-        assert_eq!(
-            low.iter().map(|r| r.params.clone()).collect::<Vec<_>>(),
-            records.iter().map(|r| r.params.clone()).collect::<Vec<_>>()
-        );
+    }
+
+    #[test]
+    fn prepared_records_are_those_that_are_written_out() {
+        let (mut one, mut other, mut begun) = (Batch::default(), Batch::default(), Prepared::default());
+        one.prepared(Stamp::default(), &begun);
+        assert!(one.is_empty(), "nothing was prepared");
+        for n in 0..3_u32 {
+            let stamp = Stamp { sec: n.into(), nsec: n };
+            other.record(stamp, 2);
+            other.text(Pmid(1), "name");
+            if n == 0 {
+                one.record(stamp, 2);
+                one.text(Pmid(1), "name");
+                begun = Prepared::of(&one);
+            } else {
+                one.prepared(stamp, &begun);
+            }
+            for batch in [&mut one, &mut other] {
+                (0..n).for_each(|n| batch.number(Pmid(2), ValueType::U32, n.into()));
+            }
+            if n == 1 {
+                one.record(stamp, 1);
+                one.number(Pmid(3), ValueType::U64, 1);
+                one.undo();
+                assert_eq!(one.newest(), Some(stamp));
+            }
+        }
+        one.seal();
+        other.seal();
+        assert_eq!((&one.bytes, one.starts), (&other.bytes, other.starts));
+        let counts: Vec<_> = Records::<HighRes>::packed(&one.bytes).map(|r| r.expect("sound").params.len()).collect();
+        assert_eq!(counts, [1, 2, 3]);
     }
 }

@@ -87,6 +87,27 @@ impl Resolution for HighRes {
     }
 }
 
+impl HighRes {
+    /// The time fields of a record header, which begin it.
+    #[inline]
+    pub(super) fn time_bytes(stamp: Stamp) -> [u8; 16] {
+        let (sec, fraction) = Self::time(stamp);
+        join([sec.to_ne_bytes(), fraction.to_ne_bytes()])
+    }
+}
+
+impl LowRes {
+    /// The header of a record whose header in high resolution is given.
+    #[inline]
+    pub(super) fn header_of(high: &[u8; HighRes::RECORD_HEADER]) -> Option<[u8; Self::RECORD_HEADER]> {
+        let [sec, nsec, rest] = high.as_chunks::<8>().0 else { return None };
+        let nsec = u32::try_from(i64::from_ne_bytes(*nsec)).unwrap_or(u32::MAX);
+        let (sec, fraction) = Self::time(Stamp { sec: i64::from_ne_bytes(*sec), nsec });
+        let [flags, nparams] = split(*rest);
+        Some(Self::header(sec, fraction, u32::from_ne_bytes(flags), i32::from_ne_bytes(nparams)))
+    }
+}
+
 /// The bytes of some words of one size, in their order.
 #[inline]
 fn join<const N: usize, const WORDS: usize, const ALL: usize>(words: [[u8; N]; WORDS]) -> [u8; ALL] {

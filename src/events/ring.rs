@@ -1,18 +1,18 @@
-//! Packed records in both resolutions, back to back, bounded, with absolute sequence numbers. A record is exactly 8 bytes
-//! shorter in low resolution, so one table of ends serves both.
+//! Packed high-resolution records, back to back, bounded, with absolute sequence numbers.
 
+use super::array::Array;
 use super::batch::Batch;
 use super::layout::{HighRes, LowRes, Resolution};
 use std::collections::VecDeque;
 
-const SHORTER: u64 = (HighRes::RECORD_HEADER - LowRes::RECORD_HEADER) as u64;
+/// Bytes of the table of ends for each record.
+const ENTRY: usize = size_of::<u64>();
 
 /// The records [first, next).
 #[derive(Debug, Default)]
 pub(super) struct Ring {
-    high: VecDeque<u8>,
-    low: VecDeque<u8>,
-    /// Absolute offset in the high-resolution bytes at which each held record ends.
+    bytes: VecDeque<u8>,
+    /// Absolute offset at which each held record ends.
     ends: VecDeque<u64>,
     /// Absolute offset of the first held byte.
     start: u64,
@@ -36,80 +36,112 @@ impl Ring {
         self.first + self.ends.len() as u64
     }
 
-    /// Bytes held, the table of ends included: its 8 bytes a record are what low resolution saves.
+    /// Bytes held, the table of ends included.
     pub(super) fn held(&self) -> usize {
-        2 * self.high.len()
+        self.bytes.len() + ENTRY * self.ends.len()
     }
 
     /// Appends a sealed batch, dropping the oldest records (of the ring, then of the batch) until all fit into `share`
     /// bytes. What was dropped is [`Ring::first`] before and after.
     pub(super) fn append(&mut self, batch: &Batch, share: usize) {
-        let total = batch.bytes.len();
+        let (total, records) = (batch.bytes.len(), batch.starts.len());
         // The newest records of the batch that fit by themselves: all, but for batches of unusual size.
-        let skip = batch.records.partition_point(|r| 2 * (total - r.start) > share);
-        let from = batch.records.get(skip).map_or(total, |r| r.start);
-        self.drop_oldest(if skip == 0 { 2 * total } else { usize::MAX }, share);
+        let takes = |at: usize, start: usize| total - start + ENTRY * (records - at);
+        let skip = if takes(0, 0) <= share {
+            0
+        } else {
+            batch.starts.iter().enumerate().position(|(at, start)| takes(at, *start) <= share).unwrap_or(records)
+        };
+        let from = batch.starts.get(skip).copied().unwrap_or(total);
+        self.drop_oldest(if skip == 0 { takes(0, 0) } else { usize::MAX }, share);
         self.first += skip as u64;
-        let base = self.start + self.high.len() as u64;
-        let (high, low) = (batch.bytes.get(from..), batch.low.get(from - skip * length(SHORTER)..));
+        let base = self.start + self.bytes.len() as u64;
+        let bytes = batch.bytes.get(from..).unwrap_or_default();
         // By a quarter and not by doubling: what rings reserve and do not use would be most of the memory of a large fleet.
-        for (ring, bytes) in [(&mut self.high, high), (&mut self.low, low)] {
-            let bytes = bytes.unwrap_or_default();
-            if ring.capacity() - ring.len() < bytes.len() {
-                ring.reserve_exact(bytes.len().max(ring.len() / 4));
-            }
-            ring.extend(bytes);
+        if self.bytes.capacity() - self.bytes.len() < bytes.len() {
+            self.bytes.reserve_exact(bytes.len().max(self.bytes.len() / 4));
         }
-        let ends = batch.records.iter().skip(skip + 1).map(|r| r.start).chain((skip < batch.records.len()).then_some(total));
-        self.ends.extend(ends.map(|end| base + (end - from) as u64));
+        self.bytes.extend(bytes);
+        self.ends.reserve(records - skip);
+        let starts = batch.starts.get(skip + 1..).unwrap_or_default();
+        self.ends.extend(starts.iter().map(|start| base + (start - from) as u64));
+        if skip < records {
+            self.ends.push_back(base + (total - from) as u64);
+        }
     }
 
     /// Drops the oldest records until `more` bytes fit into `share`, or nothing is left.
     pub(super) fn drop_oldest(&mut self, more: usize, share: usize) {
-        let over = self.held().saturating_add(more).saturating_sub(share);
+        let over = self.held().saturating_add(more).saturating_sub(share) as u64;
         if over == 0 || self.ends.is_empty() {
             return;
         }
-        // Enough records that their high-resolution bytes are half of what is over.
-        let until = self.start.saturating_add(over.div_ceil(2) as u64);
-        let (mut end, mut dropped) = (self.start, 0);
-        while end < until
-            && let Some(next) = self.ends.get(dropped)
-        {
-            (end, dropped) = (*next, dropped + 1);
+        // What the records up to one take grows with it: the first up to which it is enough. They are few of many.
+        let mut dropped = 0;
+        let mut step = 1;
+        let enough = |at: usize| self.ends.get(at).is_none_or(|end| end - self.start + (ENTRY * (at + 1)) as u64 >= over);
+        while !enough(dropped + step - 1) {
+            dropped += step;
+            step *= 2;
         }
-        let high = length(end - self.start);
+        while step > 1 {
+            step /= 2;
+            if !enough(dropped + step - 1) {
+                dropped += step;
+            }
+        }
+        let dropped = (dropped + 1).min(self.ends.len());
+        let end = self.ends.get(dropped - 1).copied().unwrap_or(self.start);
         self.ends.drain(..dropped);
-        self.high.drain(..high);
-        self.low.drain(..high - dropped * length(SHORTER));
+        self.bytes.drain(..length(end - self.start));
         self.start = end;
         self.first += dropped as u64;
         // A ring that grew under an older, larger share gives the memory back.
-        if self.high.capacity() > 2 * share {
-            self.high.shrink_to(share);
-            self.low.shrink_to(share);
+        if self.bytes.capacity() > 2 * share {
+            self.bytes.shrink_to(share);
             self.ends.shrink_to(share / HighRes::RECORD_HEADER);
         }
     }
 
-    /// Absolute offset at which record `seq` starts, from the first held byte of resolution `R`.
-    fn offset<R: Resolution>(&self, seq: u64) -> usize {
-        let index = length(seq - self.first);
-        let high = match index.checked_sub(1) {
-            Some(before) => self.ends.get(before).map_or(0, |end| end - self.start),
+    /// Offset at which record `seq` starts, from the first held byte.
+    fn offset(&self, seq: u64) -> usize {
+        match length(seq - self.first).checked_sub(1) {
+            Some(before) => self.ends.get(before).map_or(0, |end| length(end - self.start)),
             None => 0,
-        };
-        length(high) - (HighRes::RECORD_HEADER - R::RECORD_HEADER) * index
+        }
     }
 
     /// The bytes of the records [from, to), which must be held: two pieces, as the ring goes round.
-    pub(super) fn slices<R: Resolution>(&self, from: u64, to: u64) -> [&[u8]; 2] {
-        let ring = if R::RECORD_HEADER == HighRes::RECORD_HEADER { &self.high } else { &self.low };
-        let (from, to) = (self.offset::<R>(from), self.offset::<R>(to));
-        let (a, b) = ring.as_slices();
+    pub(super) fn slices(&self, from: u64, to: u64) -> [&[u8]; 2] {
+        self.between(self.offset(from), self.offset(to))
+    }
+
+    fn between(&self, from: usize, to: usize) -> [&[u8]; 2] {
+        let (a, b) = self.bytes.as_slices();
         let part = |s: &'_ [u8], base: usize| (from.saturating_sub(base).min(s.len()), to.saturating_sub(base).min(s.len()));
         let ((a0, a1), (b0, b1)) = (part(a, 0), part(b, a.len()));
         [a.get(a0..a1).unwrap_or_default(), b.get(b0..b1).unwrap_or_default()]
+    }
+
+    /// Copies the records [from, to), which must be held, in low resolution: another header each, the same parameters.
+    pub(super) fn copy_low(&self, from: u64, to: u64, out: &mut Array<LowRes>) {
+        let mut at = self.offset(from);
+        let index = length(from - self.first);
+        for end in self.ends.range(index..index + length(to - from)) {
+            let end = length(end - self.start);
+            let [a, b] = self.between(at, end);
+            let (mut header, mut have) = ([0; HighRes::RECORD_HEADER], a.len().min(HighRes::RECORD_HEADER));
+            // A header may be in both pieces.
+            for (to, from) in header.iter_mut().zip(a.iter().chain(b)) {
+                *to = *from;
+            }
+            if let (Some(params), Some(header)) = (a.get(have..), LowRes::header_of(&header)) {
+                have = HighRes::RECORD_HEADER - have;
+                let put = out.add_record_parts([&header, params, b.get(have..).unwrap_or_default()]);
+                debug_assert_eq!(put, Ok(()), "the caps are far below ARRAY_MAX");
+            }
+            at = end;
+        }
     }
 
     /// How far records from `from` on go within `records` and `bytes` (high resolution). One record always goes, else a
@@ -119,7 +151,7 @@ impl Ring {
         if to <= from {
             return from;
         }
-        let limit = self.start + (self.offset::<HighRes>(from) + bytes) as u64;
+        let limit = self.start + (self.offset(from) + bytes) as u64;
         let index = length(from - self.first);
         let fitting = self.ends.range(index..index + length(to - from)).take_while(|end| **end <= limit).count();
         from + fitting.max(1) as u64

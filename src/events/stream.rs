@@ -6,8 +6,9 @@
 //!        ^ cursor of client A    ^ cursor of client B (has seen everything)
 //!  ^ cursor of client C: has missed first - cursor records
 //! ```
-//! Records are held packed in both resolutions, so that a delivery is a header and at most two copies, however many clients
-//! read. Only a filter looks at single records.
+//! Records are held packed in high resolution, so that a delivery is a header and at most two copies, however many clients
+//! read. A delivery in low resolution writes another header for each record: who asks for it pays for it, and neither the
+//! producers nor the memory of the others. Only a filter looks at single records.
 
 use super::array::Array;
 use super::batch::Batch;
@@ -115,7 +116,7 @@ impl Stream {
         self.change(|inner| {
             inner.bytes += batch.bytes.len() as u64;
             inner.truncated += batch.truncated;
-            inner.newest = batch.records.last().map_or(inner.newest, |r| r.stamp);
+            inner.newest = batch.newest().unwrap_or(inner.newest);
             inner.ring.append(batch, share);
         });
         batch.clear();
@@ -175,7 +176,7 @@ impl Stream {
     pub fn newest(&self, n: usize) -> Vec<u8> {
         let inner = self.lock();
         let next = inner.ring.next();
-        inner.ring.slices::<HighRes>(inner.ring.first().max(next.saturating_sub(n as u64)), next).concat()
+        inner.ring.slices(inner.ring.first().max(next.saturating_sub(n as u64)), next).concat()
     }
 }
 
@@ -207,7 +208,7 @@ impl Inner {
             None => ring.within(from, ask.caps.records, ask.caps.bytes),
             Some(_) => ring.within(from, if ask.caps.records == 0 { 0 } else { usize::MAX }, SCAN_BYTES),
         };
-        let bytes = if ask.filter.is_none() { ring.slices::<HighRes>(from, to).map(<[u8]>::len).iter().sum() } else { 0 };
+        let bytes = if ask.filter.is_none() { ring.slices(from, to).map(<[u8]>::len).iter().sum() } else { 0 };
         let mut low = ask.want.low.then(|| Array::<LowRes>::with_capacity(bytes + 128));
         let mut high = ask.want.high.then(|| Array::<HighRes>::with_capacity(bytes + 128));
         if let Some(high) = &mut high
@@ -224,7 +225,7 @@ impl Inner {
             Some(keep) => {
                 let (mut seq, mut scratch, mut bytes) = (from, Vec::new(), 0);
                 while seq < to && out.records < ask.caps.records && (bytes < ask.caps.bytes || out.records == 0) {
-                    let [a, b] = ring.slices::<HighRes>(seq, seq + 1);
+                    let [a, b] = ring.slices(seq, seq + 1);
                     let record = if b.is_empty() { a } else { joined(a, b, &mut scratch) };
                     if keep(record) {
                         bytes += record.len();
@@ -257,11 +258,11 @@ fn joined<'s>(a: &[u8], b: &[u8], scratch: &'s mut Vec<u8>) -> &'s [u8] {
 fn copy(ring: &Ring, from: u64, to: u64, low: Option<&mut Array<LowRes>>, high: Option<&mut Array<HighRes>>) -> usize {
     let records = usize::try_from(to - from).unwrap_or(usize::MAX);
     let count = i32::try_from(records).unwrap_or(i32::MAX);
-    let put = [
-        low.map(|a| a.add_packed(ring.slices::<LowRes>(from, to), count)),
-        high.map(|a| a.add_packed(ring.slices::<HighRes>(from, to), count)),
-    ];
-    debug_assert!(put.into_iter().flatten().all(|r| r.is_ok()), "the caps are far below ARRAY_MAX");
+    if let Some(low) = low {
+        ring.copy_low(from, to, low);
+    }
+    let put = high.map_or(Ok(()), |a| a.add_packed(ring.slices(from, to), count));
+    debug_assert_eq!(put, Ok(()), "the caps are far below ARRAY_MAX");
     records
 }
 

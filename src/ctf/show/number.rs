@@ -12,6 +12,25 @@ fn masked(value: i128, bits: u32, digit: u32) -> u64 {
     if bits >= 64 { value } else { value & ((1 << bits) - 1) }
 }
 
+/// The digits of a number, without what the formatting of the library looks at first: arrays have many small ones.
+fn digits<const BASE: u64>(mut value: u64, out: &mut String) {
+    let mut text = [0_u8; 20];
+    let mut length = 0;
+    // Written from behind.
+    for place in text.iter_mut().rev() {
+        let digit = u8::try_from(value % BASE).unwrap_or_default();
+        *place = if digit < 10 { b'0' + digit } else { b'A' - 10 + digit };
+        length += 1;
+        value /= BASE;
+        if value == 0 {
+            break;
+        }
+    }
+    for digit in text.iter().skip(text.len() - length) {
+        out.push(char::from(*digit));
+    }
+}
+
 /// An integer in its base: `10`, `0x1F`, `017`, `0b101`.
 pub fn integer(value: i128, kind: Kind, base: Base, out: &mut String) {
     let (bits, base) = match kind {
@@ -21,8 +40,23 @@ pub fn integer(value: i128, kind: Kind, base: Base, out: &mut String) {
     };
     let signed = matches!(kind, Kind::Signed(_));
     let _ = match base {
-        Base::Decimal => write!(out, "{value}"),
-        Base::Hexadecimal => write!(out, "0x{:X}", masked(value, bits, 4)),
+        Base::Decimal => match (u64::try_from(value), u64::try_from(value.checked_neg().unwrap_or(-1))) {
+            (Ok(value), _) => {
+                digits::<10>(value, out);
+                Ok(())
+            }
+            (_, Ok(value)) => {
+                out.push('-');
+                digits::<10>(value, out);
+                Ok(())
+            }
+            _ => write!(out, "{value}"),
+        },
+        Base::Hexadecimal => {
+            out.push_str("0x");
+            digits::<16>(masked(value, bits, 4), out);
+            Ok(())
+        }
         Base::Octal => write!(out, "0{:o}", masked(value, if signed { bits } else { 64 }, 3)),
         Base::Binary => {
             let width = if bits == 0 { 64 } else { bits as usize };
@@ -104,6 +138,11 @@ mod tests {
             (5, Kind::Unsigned(4), Base::Binary, "0b0101"),
             (-2, Kind::Signed(3), Base::Binary, "0b110"),
             (-5, Kind::Signed(3), Base::Decimal, "-5"),
+            (0, Kind::Unsigned(8), Base::Decimal, "0"),
+            (0, Kind::Unsigned(8), Base::Hexadecimal, "0x0"),
+            (i64::MIN.into(), Kind::Signed(64), Base::Decimal, "-9223372036854775808"),
+            (u64::MAX.into(), Kind::Unsigned(64), Base::Decimal, "18446744073709551615"),
+            (-i128::from(u64::MAX) - 1, Kind::Signed(0), Base::Decimal, "-18446744073709551616"),
             (10, Kind::Bits(8), Base::Decimal, "0xA"),
         ] {
             let mut out = String::new();

@@ -95,7 +95,7 @@ fn a_record_larger_than_a_delivery_is_cut_and_one_larger_than_the_memory_is_miss
     for (seq, size) in [(1, 10), (2, RECORD_MAX), (3, 10)] {
         pack(&mut batch, seq, size);
     }
-    // Twice 512 KiB are more than the 512 KiB that this stream may hold.
+    // 512 KiB and a record behind it are more than the 512 KiB that this stream may hold.
     s.budget.set_limit(512 << 10);
     s.append(&mut batch);
     assert_eq!(seen(&s.read(1, &ask(CAPS))), (vec![3], 2));

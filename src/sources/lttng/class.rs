@@ -61,7 +61,7 @@ pub(super) struct Class {
     pub(super) nodes: Vec<Node>,
     /// Its row.
     row: u32,
-    /// Name, processor and stream, for events of one packet.
+    /// Its records begin so in one packet: name, processor and stream.
     prepared: Prepared,
     packet: u64,
     pub(super) count: u64,
@@ -191,10 +191,16 @@ impl Class {
         common: &[Option<(Pmid, ValueType)>; 3],
         batch: &mut Batch,
     ) {
-        batch.record(stamp, self.flags);
         if self.packet == origin.packet {
-            return batch.prepared(&self.prepared);
+            return batch.prepared(stamp, &self.prepared);
         }
+        self.begin_first(stamp, origin, common, batch);
+    }
+
+    /// Begins the first record of a packet, as which the others begin.
+    #[cold]
+    fn begin_first(&mut self, stamp: Stamp, origin: &Origin<'_>, common: &[Option<(Pmid, ValueType)>; 3], batch: &mut Batch) {
+        batch.record(stamp, self.flags);
         let [event, cpu, stream] = common;
         if let Some((pmid, _)) = event {
             batch.text(*pmid, &self.name);

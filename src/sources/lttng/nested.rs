@@ -1,7 +1,7 @@
 //! Arrays and structures as one text: `[1,2,3]`, `{a=1,b="x"}`.
 
 use crate::ctf::show;
-use crate::ctf::{Kind, Node, NodeId, decode_text};
+use crate::ctf::{Kind, Node, NodeId, Packed, Visitor, decode_text};
 use std::fmt::Write as _;
 
 /// Bytes of such a text; what is beyond is left out, and the text ends in `…`.
@@ -65,6 +65,12 @@ impl Nested {
         }
     }
 
+    /// The elements of an array of numbers: what is said of one is said of all.
+    pub(super) fn items(&mut self, nodes: &[Node], id: NodeId, items: &Packed<'_>) {
+        let Some(node) = at(nodes, id) else { return };
+        items.each(id, &mut Items { nested: self, nodes, node });
+    }
+
     pub(super) fn float(&mut self, nodes: &[Node], id: NodeId, value: f64) {
         if self.value(nodes, id) {
             let _ = write!(self.text, "{value}");
@@ -109,6 +115,46 @@ impl Nested {
         self.depth = self.depth.saturating_sub(1);
         self.follows = true;
     }
+}
+
+/// Writes elements of an array of numbers.
+struct Items<'n> {
+    nested: &'n mut Nested,
+    nodes: &'n [Node],
+    node: &'n Node,
+}
+
+impl Items<'_> {
+    #[inline]
+    fn integer(&mut self, id: NodeId, value: i128) {
+        let Self { nested, nodes, node } = self;
+        if node.labels.is_some() || nested.full() {
+            return nested.integer(nodes, id, value);
+        }
+        if std::mem::replace(&mut nested.follows, true) {
+            nested.text.push(',');
+        }
+        show::integer(value, node.kind, node.base, &mut nested.text);
+    }
+}
+
+impl<'a> Visitor<'a> for Items<'_> {
+    #[inline]
+    fn unsigned(&mut self, id: NodeId, value: u64) {
+        self.integer(id, value.into());
+    }
+
+    #[inline]
+    fn signed(&mut self, id: NodeId, value: i64) {
+        self.integer(id, value.into());
+    }
+
+    fn float(&mut self, id: NodeId, value: f64) {
+        self.nested.float(self.nodes, id, value);
+    }
+
+    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
 }
 
 /// Variants and optionals are what they hold.

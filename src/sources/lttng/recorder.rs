@@ -28,13 +28,15 @@ pub(super) struct Recorder<'r> {
     pub(super) sink: &'r mut dyn OwnSink,
     pub(super) names: &'r mut Names,
     /// Classes of the stream's class, by their index there.
-    pub(super) classes: &'r mut Vec<Option<Class>>,
+    pub(super) classes: &'r mut Vec<Option<Box<Class>>>,
     pub(super) scratch: &'r mut Scratch,
     pub(super) origin: Origin<'r>,
     pub(super) common: [Option<(Pmid, ValueType)>; 3],
     pub(super) ticks: Ticks<'r>,
     /// Class of the event, and the bit where it begins.
     pub(super) at: usize,
+    /// Taken from `classes` while its events come: every field looks into it.
+    pub(super) class: Option<Box<Class>>,
     pub(super) bit: u64,
     pub(super) events: u64,
     /// The event has a record that is not complete.
@@ -70,6 +72,7 @@ impl Recorder<'_> {
         if self.events > 0 {
             self.account(bit);
         }
+        self.put_back();
         self.classes.iter_mut().flatten().for_each(|class| class.tell(self.sink));
         self.sink.append(RECORD, &mut self.scratch.batch);
     }
@@ -81,7 +84,7 @@ impl Recorder<'_> {
             self.scratch.nested.clear();
             self.scratch.others.clear();
             self.events = self.events.saturating_sub(1);
-            if let Some(Some(class)) = self.classes.get_mut(self.at) {
+            if let Some(class) = &mut self.class {
                 class.count = class.count.saturating_sub(1);
             }
         }
@@ -90,8 +93,24 @@ impl Recorder<'_> {
     /// Bytes of the event before the one that begins at this bit.
     #[inline]
     fn account(&mut self, bit: u64) {
-        if let Some(Some(class)) = self.classes.get_mut(self.at) {
+        if let Some(class) = &mut self.class {
             class.bits += bit.saturating_sub(self.bit);
+        }
+    }
+
+    fn put_back(&mut self) {
+        if let Some(place) = self.classes.get_mut(self.at).filter(|_| self.class.is_some()) {
+            *place = self.class.take();
+        }
+    }
+
+    /// Takes the class of an event that is not of the class of the one before.
+    fn take(&mut self, event: &Event<'_>) {
+        self.put_back();
+        self.at = event.class.index;
+        self.class = self.classes.get_mut(self.at).and_then(Option::take);
+        if self.class.is_none() {
+            self.define(event);
         }
     }
 
@@ -103,14 +122,12 @@ impl Recorder<'_> {
         if self.classes.len() <= at {
             self.classes.resize_with(at + 1, || None);
         }
-        if let Some(place) = self.classes.get_mut(at) {
-            *place = Some(class);
-        }
+        self.class = Some(Box::new(class));
     }
 
     #[cold]
     fn other(&mut self, node: NodeId, write: impl FnOnce(&mut Nested, &Class)) {
-        let Some(Some(class)) = self.classes.get(self.at) else { return };
+        let Some(class) = &self.class else { return };
         let Scratch { nested, others, .. } = &mut *self.scratch;
         nested.clear();
         write(nested, class);
@@ -136,12 +153,12 @@ impl<'t> Events<'t, '_> for Recorder<'_> {
         if self.events > 0 {
             self.account(event.bit);
         }
-        (self.at, self.bit) = (event.class.index, event.bit);
+        self.bit = event.bit;
         self.events += 1;
-        if !matches!(self.classes.get(self.at), Some(Some(_))) {
-            self.define(event);
+        if self.class.is_none() || self.at != event.class.index {
+            self.take(event);
         }
-        let Some(Some(class)) = self.classes.get_mut(self.at) else { return false };
+        let Some(class) = &mut self.class else { return false };
         class.count += 1;
         if !class.recorded {
             return false;
@@ -169,7 +186,7 @@ impl<'t> Events<'t, '_> for Recorder<'_> {
 /// The place of a node, with its class.
 macro_rules! place {
     ($self:ident, $node:ident) => {{
-        let Some(Some(class)) = $self.classes.get($self.at) else { return };
+        let Some(class) = &$self.class else { return };
         (class, usize::try_from($node).ok().and_then(|n| class.places.get(n)))
     }};
 }
@@ -229,10 +246,10 @@ impl<'a> Visitor<'a> for Recorder<'_> {
         let Scratch { batch, nested, .. } = &mut *self.scratch;
         match place {
             _ if nested.depth > 0 => nested.string(&class.nodes, node, value),
-            Some(Place::Text(pmid, Encoding::Utf8)) if value.is_ascii() => {
-                batch.text(*pmid, std::str::from_utf8(value).unwrap_or_default());
-            }
-            Some(Place::Text(pmid, encoding)) => batch.text(*pmid, &decode_text(value, *encoding)),
+            Some(Place::Text(pmid, encoding)) => match std::str::from_utf8(value) {
+                Ok(text) if *encoding == Encoding::Utf8 => batch.text(*pmid, text),
+                _ => batch.text(*pmid, &decode_text(value, *encoding)),
+            },
             Some(Place::Other) => self.other(node, |nested, class| nested.string(&class.nodes, node, value)),
             _ => {}
         }
@@ -255,8 +272,9 @@ impl<'a> Visitor<'a> for Recorder<'_> {
 
     fn packed(&mut self, node: NodeId, items: Packed<'a>) {
         self.open(node, items.len() as u64);
+        let Some(class) = &self.class else { return };
         if self.scratch.nested.depth > 0 {
-            items.each(node + 1, self);
+            self.scratch.nested.items(&class.nodes, node + 1, &items);
         }
         self.close(node);
     }

@@ -14,7 +14,7 @@ const FAULTS: usize = 8;
 pub(super) struct Trace {
     ctf: ctf::Trace,
     /// By class of streams, then by class of events; at their first event.
-    classes: Vec<Vec<Option<Class>>>,
+    classes: Vec<Vec<Option<Box<Class>>>>,
 }
 
 /// What decoding must remember of a stream.
@@ -101,6 +101,7 @@ impl Trace {
             origin: Origin { stream, cpu: cpu.number, packet },
             ticks,
             at: 0,
+            class: None,
             bit: 0,
             events: 0,
             open: false,

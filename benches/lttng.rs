@@ -1,0 +1,178 @@
+//! Events a second of `sources::lttng`: from the bytes that a relay daemon sends to packed records in the stream of a store,
+//! beside babeltrace2 and babeltrace 1 on the same traces when they are installed:
+//!
+//! ```text
+//! CTF_TRACES=/tmp/big-tick:/tmp/big-all cargo bench --no-default-features --bench lttng
+//! ```
+//!
+//! Without CTF_TRACES a capture. A relay daemon within this process reads packets from their files, as a socket would be read;
+//! the whole collector takes them. `records`: every event becomes a record. `counted`: events are only counted.
+//! `two_threads`: two relay daemons, with one half of the packets each, and their collectors.
+//!
+//! With `--once records DIR` (or `counted`) nothing is measured, but done once: for perf, callgrind and peak memory.
+#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a bench")]
+
+#[path = "lttng_kit/relayd.rs"]
+mod relayd;
+
+use bytes::{Buf, BytesMut};
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use pmdaapm::model::{Now, Stamp};
+use pmdaapm::sources::lttng::viewer::{Pattern, Settings};
+use pmdaapm::sources::lttng::{Choice, Collector};
+use pmdaapm::sources::{OwnSink, SOURCES, Sinks};
+use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
+use relayd::{Recorded, Relayd};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Memory of all event streams.
+const BUDGET: usize = 32 << 20;
+/// What a socket gives at once.
+const PIECE: usize = 256 << 10;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() == Some("--once") {
+        let (what, dir) = (arguments.next().unwrap(), arguments.next().unwrap());
+        let recorded = Recorded::load(&dir);
+        // The packets were in memory to be counted.
+        let _ = std::fs::write("/proc/self/clear_refs", "5");
+        let records = collect(&recorded, if what == "records" { Choice::default() } else { counted() });
+        println!("{dir}: {records} records; {}", peak());
+        return;
+    }
+    divan::main();
+}
+
+/// Peak memory of this process.
+fn peak() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or_default().to_owned()
+}
+
+fn counted() -> Choice {
+    Choice { records: Vec::new(), except: Vec::new() }
+}
+
+/// Where traces are: those of `CTF_TRACES`, or a capture.
+fn dirs() -> Vec<String> {
+    if let Ok(dirs) = std::env::var("CTF_TRACES") {
+        return dirs.split(':').map(str::to_owned).collect();
+    }
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let all = ["../shared/data/lttng/ust-c-all/trace", "qa/corpus/lttng/ust216-ctf-2/trace"];
+    let there = all.iter().map(|dir| root.join(dir)).find(|dir| dir.is_dir());
+    there.map(|dir| dir.display().to_string()).into_iter().collect()
+}
+
+struct Joined(Arc<Store>);
+
+impl Sinks for Joined {
+    fn open(&mut self) -> Box<dyn OwnSink> {
+        let source = SOURCES.iter().position(|s| s.name == "lttng").unwrap();
+        Box::new(PeerSink::new(&self.0, source, &Arc::new(Mailbox::new(|| ()))))
+    }
+}
+
+fn at(mono: Duration) -> Now {
+    Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, mono }
+}
+
+/// A whole connection, until the relay daemon has nothing more to say.
+fn connection(store: &Arc<Store>, recorded: &Recorded, share: usize, shares: usize, choice: Choice) {
+    let settings = Settings { patterns: vec![Pattern::parse("*").unwrap()], ..Settings::default() };
+    let address = format!("127.0.0.1:{share}");
+    let mut collector = Collector::new(address, settings, choice, Box::new(Joined(Arc::clone(store))));
+    let mut relayd = Relayd::new(recorded, share, shares);
+    let (mut out, mut input, mut now) = (BytesMut::new(), BytesMut::new(), Duration::from_secs(1));
+    let mut reply = Vec::new();
+    collector.start(at(now), &mut out);
+    while !relayd.over {
+        while out.len() >= 16 {
+            let (length, command) = (out.get_u64() as usize, out.get_u32());
+            out.advance(4);
+            let body = out.split_to(length);
+            relayd.reply(command, &body, &mut reply);
+            // A read from a socket copies, too.
+            let mut left = relayd.packet(&mut input, &reply, PIECE);
+            collector.feed(at(now), &mut input, &mut out).unwrap();
+            while left > 0 {
+                left -= relayd.more(&mut input, left.min(PIECE));
+                collector.feed(at(now), &mut input, &mut out).unwrap();
+            }
+        }
+        now = now.max(collector.next_wakeup().unwrap());
+        collector.tick(at(now), &mut out).unwrap();
+    }
+    collector.close(at(now), "the end");
+}
+
+fn records(store: &Store) -> u64 {
+    store.peers().iter().filter_map(|p| Some(p.existing_stream(0)?.stats().count)).sum()
+}
+
+fn collect(recorded: &Recorded, choice: Choice) -> u64 {
+    let store = Store::new(400, Limits::default(), BUDGET);
+    connection(&store, recorded, 0, 1, choice);
+    records(&store)
+}
+
+fn collect_by_two(recorded: &Recorded) -> u64 {
+    let store = Store::new(400, Limits::default(), BUDGET);
+    std::thread::scope(|scope| {
+        for share in 0..2 {
+            let store = &store;
+            scope.spawn(move || connection(store, recorded, share, 2, Choice::default()));
+        }
+    });
+    records(&store)
+}
+
+fn measure(bencher: Bencher<'_, '_>, dir: &str, run: impl Fn(&Recorded) -> u64, expected: impl Fn(&Recorded) -> u64) {
+    let recorded = Recorded::load(dir);
+    assert_eq!(run(&recorded), expected(&recorded), "records of {dir}");
+    bencher.counter(ItemsCount::new(recorded.events)).bench_local(|| run(black_box(&recorded)));
+}
+
+#[divan::bench(args = dirs(), sample_count = 5, sample_size = 1)]
+fn a_records(bencher: Bencher<'_, '_>, dir: &str) {
+    measure(bencher, dir, |recorded| collect(recorded, Choice::default()), |recorded| recorded.events);
+}
+
+#[divan::bench(args = dirs(), sample_count = 5, sample_size = 1)]
+fn b_two_threads(bencher: Bencher<'_, '_>, dir: &str) {
+    measure(bencher, dir, collect_by_two, |recorded| recorded.events);
+}
+
+#[divan::bench(args = dirs(), sample_count = 5, sample_size = 1)]
+fn c_counted(bencher: Bencher<'_, '_>, dir: &str) {
+    measure(bencher, dir, |recorded| collect(recorded, counted()), |_| 0);
+}
+
+/// Another reader with a sink that takes decoded events and does nothing. With its start, which is less than 20 ms.
+fn peer(bencher: Bencher<'_, '_>, program: &str, arguments: &[&str], dir: &str) {
+    let run = || {
+        let mut command = Command::new(program);
+        command.args(arguments).arg(dir).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    if !run() {
+        println!("{program} is not installed or cannot read {dir}");
+        return;
+    }
+    bencher.counter(ItemsCount::new(Recorded::load(dir).events)).bench_local(run);
+}
+
+#[divan::bench(args = dirs(), sample_count = 3, sample_size = 1)]
+fn d_babeltrace2(bencher: Bencher<'_, '_>, dir: &str) {
+    peer(bencher, "babeltrace2", &["-c", "sink.utils.dummy"], dir);
+}
+
+#[divan::bench(args = dirs(), sample_count = 3, sample_size = 1)]
+fn e_babeltrace1(bencher: Bencher<'_, '_>, dir: &str) {
+    peer(bencher, "babeltrace", &["-o", "dummy"], dir);
+}
