@@ -12,7 +12,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("events", &["model"]),
     ("sources", &["ctf", "events", "model", "read", "sources"]),
     ("store", &["model", "events", "sources"]),
-    ("config", &["model", "sources", "store"]),
+    ("config", &["model", "read", "sources", "store"]),
     ("print", &["model", "sources", "store"]),
     ("clock", &["model"]),
     ("listen", &["clock", "config", "model", "read", "sources", "store"]),

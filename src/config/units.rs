@@ -1,5 +1,6 @@
 //! Readers of values with units and bounds. Their messages reach the user behind a line and a column.
 
+use crate::read::{SIZES, quantity};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::net::SocketAddr;
@@ -14,22 +15,12 @@ enum Quantity {
     Text(String),
 }
 
-fn split(text: &str) -> Option<(u64, &str)> {
-    let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    Some((number.parse().ok()?, unit.trim()))
-}
-
 fn scaled<'de, D: Deserializer<'de>>(d: D, units: &[(&str, u64)], example: &str) -> Result<u64, D::Error> {
-    let known = || units.iter().map(|u| u.0).filter(|u| !u.is_empty()).collect::<Vec<_>>().join(", ");
     let text = match Quantity::deserialize(d)? {
         Quantity::Number(n) => n.to_string(),
         Quantity::Text(t) => t,
     };
-    split(&text)
-        .and_then(|(n, unit)| n.checked_mul(units.iter().find(|u| u.0.eq_ignore_ascii_case(unit))?.1))
-        .ok_or_else(|| D::Error::custom(format!("{text:?} is not understood; write for example {example:?}; units: {}", known())))
+    quantity(&text, units, example).map_err(D::Error::custom)
 }
 
 /// A count within bounds.
@@ -57,12 +48,11 @@ pub(super) fn names<'de, D: Deserializer<'de>, const MAX: usize, const BYTES: us
 
 /// A size in bytes within bounds: a number of bytes or `"32MiB"`.
 pub(super) fn bytes<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(d: D) -> Result<u64, D::Error> {
-    const UNITS: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
     let shown = |n: u64| {
-        let unit = UNITS.iter().rev().find(|u| n >= u.1 && n.is_multiple_of(u.1)).unwrap_or(&("B", 1));
+        let unit = SIZES.iter().rev().find(|u| n >= u.1 && n.is_multiple_of(u.1)).unwrap_or(&("B", 1));
         format!("{}{}", n / unit.1, unit.0)
     };
-    let n = scaled(d, UNITS, "32MiB")?;
+    let n = scaled(d, SIZES, "32MiB")?;
     let bounds = || format!("{} must be between {} and {}", shown(n), shown(MIN), shown(MAX));
     if (MIN..=MAX).contains(&n) { Ok(n) } else { Err(D::Error::custom(bounds())) }
 }

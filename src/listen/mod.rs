@@ -3,8 +3,6 @@
 mod connection;
 mod gate;
 mod lttng;
-mod lttng_start;
-mod relay;
 mod supervisor;
 mod tail;
 mod tcp;

@@ -1,8 +1,7 @@
 //! Starts everything that talks to peers, changes it on reload, stops it within a second.
 
 use super::gate::Gate;
-use super::lttng::LttngControl;
-use super::lttng_start;
+use super::lttng::{self, LttngControl};
 use super::tail::{FileFactory, Tail};
 use super::tcp::{Caller, Factory, Listener, is_local};
 use crate::config::{Config, Mono};
@@ -84,7 +83,7 @@ impl Supervisor {
                 Listener { address, source, factory, reset: true, gate, store, stop: stop.clone(), tasks: tasks.clone() };
             runtime.spawn(listener.run());
         }
-        let lttng = lttng_start::start(config, store, state, (runtime.handle(), &tasks, &stop));
+        let lttng = lttng::start(config, store, state, (runtime.handle(), &tasks, &stop));
         let tail = Tail {
             source,
             factory: mono_file_factory(&settings),

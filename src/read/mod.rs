@@ -1,7 +1,10 @@
-//! The only byte access of the decoders: bounds-checked, byte-order aware, and the one place that can say "short".
+//! What text and bytes are read with: the only byte access of the decoders, bounds-checked, byte-order aware, the one place that can
+//! say "short"; patterns; numbers with units.
 
 mod cursor;
 mod glob;
+mod quantity;
 
 pub use cursor::{Cursor, Order};
 pub use glob::glob;
+pub use quantity::{SIZES, quantity};

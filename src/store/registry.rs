@@ -68,7 +68,7 @@ pub struct Store {
     limits: Mutex<Arc<Limits>>,
     tables: Vec<Mutex<Table>>,
     rows: Vec<Vec<Mutex<Rows>>>,
-    desks: Vec<Desk>,
+    desks: Vec<Arc<Desk>>,
     pending: Mutex<Vec<Change>>,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -94,7 +94,7 @@ impl Store {
             limits: Mutex::new(Arc::new(limits)),
             tables: SOURCES.iter().map(|_| Mutex::default()).collect(),
             rows: SOURCES.iter().map(|s| s.tables.iter().map(|_| Mutex::default()).collect()).collect(),
-            desks: SOURCES.iter().map(|_| Desk::default()).collect(),
+            desks: SOURCES.iter().map(|_| Arc::default()).collect(),
             pending: Mutex::default(),
             wake: OnceLock::new(),
         })
@@ -108,7 +108,7 @@ impl Store {
 
     /// Where requests to a source as a whole go.
     #[must_use]
-    pub fn desk(&self, source: usize) -> Option<&Desk> {
+    pub fn desk(&self, source: usize) -> Option<&Arc<Desk>> {
         self.desks.get(source)
     }
 

@@ -34,9 +34,9 @@ pub(super) async fn run(program: &Path, invocation: &Invocation) -> Reply {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let ended = timeout(invocation.limit, converse(&mut child, &mut stdout, &mut stderr)).await;
     let exit = match ended {
-        Ok(Ok(Some(status))) => exit(status),
-        Ok(Ok(None)) => Exit::TooMuch,
-        Ok(Err(e)) => Exit::NotStarted(e.to_string()),
+        Ok(Ok(status)) => exit(status),
+        Ok(Err(Cut::TooMuch)) => Exit::TooMuch,
+        Ok(Err(Cut::Io(e))) => Exit::NotStarted(e.to_string()),
         Err(_) => Exit::TimedOut,
     };
     if matches!(exit, Exit::TooMuch | Exit::TimedOut) {
@@ -46,24 +46,26 @@ pub(super) async fn run(program: &Path, invocation: &Invocation) -> Reply {
     Reply { exit, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() }
 }
 
-/// Reads both outputs to their ends; `None`: it wrote more to standard output than is kept.
-async fn converse(child: &mut Child, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) -> std::io::Result<Option<ExitStatus>> {
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    let (fits, _) = tokio::try_join!(
-        async {
-            let fits = keep(out, stdout, OUTPUT_MAX, false).await?;
-            if fits { Ok(()) } else { Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge)) }
-        },
-        keep(err, stderr, STDERR_MAX, true),
-    )
-    .map_or_else(
-        |e| if e.kind() == std::io::ErrorKind::FileTooLarge { Ok((false, false)) } else { Err(e) },
-        |((), whole)| Ok((true, whole)),
-    )?;
-    if !fits {
-        return Ok(None);
+/// Why not everything was read.
+enum Cut {
+    /// It wrote more to standard output than is kept.
+    TooMuch,
+    Io(std::io::Error),
+}
+
+impl From<std::io::Error> for Cut {
+    fn from(e: std::io::Error) -> Self {
+        Self::Io(e)
     }
-    child.wait().await.map(Some)
+}
+
+/// Reads both outputs to their ends.
+async fn converse(child: &mut Child, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) -> Result<ExitStatus, Cut> {
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    tokio::try_join!(async { if keep(out, stdout, OUTPUT_MAX, false).await? { Ok(()) } else { Err(Cut::TooMuch) } }, async {
+        Ok(keep(err, stderr, STDERR_MAX, true).await?)
+    },)?;
+    Ok(child.wait().await?)
 }
 
 /// Keeps up to `max` bytes. `false`: there were more; they are thrown away if `drain`, else reading ends.

@@ -1,22 +1,15 @@
 //! Times and sizes as text, for requests and for the configuration.
 
-const TIMES: &[(&str, u64)] = &[("us", 1), ("ms", 1000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)];
-const SIZES: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+use crate::read::{SIZES, quantity};
 
-fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let text = text.trim();
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let scale = units.iter().find(|u| u.0.eq_ignore_ascii_case(unit.trim()))?.1;
-    number.parse::<u64>().ok()?.checked_mul(scale)
-}
+const TIMES: &[(&str, u64)] = &[("us", 1), ("ms", 1000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)];
 
 /// Microseconds of `200ms`, `1s`.
 ///
 /// # Errors
 /// What can be written instead.
 pub fn micros(text: &str) -> Result<u64, String> {
-    scaled(text, TIMES)
-        .ok_or_else(|| format!("{text:?} is not understood; write for example \"200ms\"; units: us, ms, s, min, h"))
+    quantity(text, TIMES, "200ms")
 }
 
 /// Bytes of `16KiB`.
@@ -24,8 +17,7 @@ pub fn micros(text: &str) -> Result<u64, String> {
 /// # Errors
 /// What can be written instead.
 pub fn bytes(text: &str) -> Result<u64, String> {
-    scaled(text, SIZES)
-        .ok_or_else(|| format!("{text:?} is not understood; write for example \"512KiB\"; units: B, KiB, MiB, GiB"))
+    quantity(text, SIZES, "512KiB")
 }
 
 #[cfg(test)]

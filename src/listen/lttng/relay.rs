@@ -1,14 +1,13 @@
 //! Dials relay daemons of LTTng, again and again, and carries bytes between them and their collectors.
 
-use super::lttng::LttngControl;
+use super::control::LttngControl;
+use super::relay_status::RelayStatus;
 use crate::clock::now;
-use crate::model::ControlVerb;
 use crate::sources::lttng::{Choice, Collector, viewer};
 use crate::sources::{OwnSink, SOURCES, SessionError, Sinks};
 use crate::store::{Mailbox, PeerSink, Quiet, Store};
 use bytes::BytesMut;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -37,32 +36,6 @@ pub(super) struct Relay {
     pub(super) status: Arc<RelayStatus>,
     pub(super) store: Arc<Store>,
     pub(super) stop: CancellationToken,
-}
-
-/// How the relay daemons are, as `apm.lttng.relay.status` shows it.
-#[derive(Debug)]
-pub(super) struct RelayStatus {
-    store: Arc<Store>,
-    source: usize,
-    lines: Mutex<BTreeMap<String, String>>,
-}
-
-impl RelayStatus {
-    pub(super) fn new(store: &Arc<Store>, source: usize) -> Self {
-        Self { store: Arc::clone(store), source, lines: Mutex::default() }
-    }
-
-    fn set(&self, address: &str, status: String) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.get(address) == Some(&status) {
-            return;
-        }
-        lines.insert(address.to_owned(), status);
-        let all: Vec<_> = lines.iter().map(|(address, status)| format!("{address} {status}")).collect();
-        if let Some(desk) = self.store.desk(self.source) {
-            desk.answer(ControlVerb::Relays, &all.join("\n"));
-        }
-    }
 }
 
 /// What to do about a relay daemon that is not there.

@@ -1,7 +1,8 @@
 //! Starts what LTTng needs: control of sessions, and a task for each relay daemon.
 
-use super::lttng::{LttngControl, LttngOptions};
-use super::relay::{Relay, RelayStatus};
+use super::control::{LttngControl, LttngOptions};
+use super::relay::Relay;
+use super::relay_status::RelayStatus;
 use crate::config::{Config, Lttng};
 use crate::model::ControlVerb;
 use crate::sources::SOURCES;
@@ -19,7 +20,7 @@ use tokio_util::task::TaskTracker;
 const STATE_FILE: &str = "apm.lttng.json";
 
 /// Control of sessions and the tasks of relay daemons. `state` is the folder of what outlives the process.
-pub(super) fn start(
+pub(in crate::listen) fn start(
     config: &Config,
     store: &Arc<Store>,
     state: &Path,
@@ -29,11 +30,10 @@ pub(super) fn start(
     let (names, own) = watch::channel(sessions.iter().map(|spec| spec.name.clone()).collect::<Vec<_>>());
     let options = LttngOptions { program, state_file: state.join(STATE_FILE), sessions };
     let source = SOURCES.iter().position(|s| s.name == "lttng").unwrap_or_default();
-    let reported = Arc::clone(store);
+    let desk = store.desk(source).cloned().unwrap_or_default();
+    let reported = Arc::clone(&desk);
     let control = LttngControl::start(runtime, tasks, stop.clone(), options, move |reports, _| {
-        if let Some(desk) = reported.desk(source) {
-            desk.answer(ControlVerb::Status, &status(reports));
-        }
+        reported.answer(ControlVerb::Status, &status(reports));
         let new: Vec<String> = reports.iter().map(|r| r.name.clone()).collect();
         names.send_if_modified(|old| {
             let changed = *old != new;
@@ -41,8 +41,8 @@ pub(super) fn start(
             changed
         });
     });
-    take_requests(store, source, &control);
-    let relay_status = Arc::new(RelayStatus::new(store, source));
+    take_requests(&desk, &control);
+    let relay_status = Arc::new(RelayStatus::new(desk));
     for address in relays {
         let relay = Relay {
             address,
@@ -77,35 +77,24 @@ const fn verb(verb: ControlVerb) -> Option<Verb> {
     })
 }
 
-fn take_requests(store: &Arc<Store>, source: usize, control: &LttngControl) {
-    let (answers, control) = (Arc::downgrade(store), control.clone());
-    let Some(desk) = store.desk(source) else { return };
+fn take_requests(desk: &Arc<Desk>, control: &LttngControl) {
+    // The desk has the handler: the handler must not keep the desk.
+    let (weak, control) = (Arc::downgrade(desk), control.clone());
     desk.on_request(move |asked, text| {
         let Some(verb) = verb(asked) else { return Err("nothing can be asked for here".into()) };
         let command = Command::parse(verb, text)?;
-        let answers = answers.clone();
-        let answer = move |desk: &Desk, text: &str| desk.answer(asked, text);
-        if let Some(store) = answers.upgrade()
-            && let Some(desk) = store.desk(source)
-        {
-            answer(desk, &format!("being done: {}", text.trim()));
-        }
-        let asked_for = text.trim().to_owned();
-        control.request(
-            command,
-            Box::new(move |result| {
-                let text = match result {
-                    Ok(done) => format!("{asked_for}: {done}"),
-                    Err(why) => format!("{asked_for}: failed: {why}"),
-                };
-                log::info!("lttng control: {text}");
-                if let Some(store) = answers.upgrade()
-                    && let Some(desk) = store.desk(source)
-                {
-                    answer(desk, &text);
-                }
-            }),
-        );
+        let Some(desk) = weak.upgrade() else { return Ok(()) };
+        let text = text.trim().to_owned();
+        desk.answer(asked, &format!("being done: {text}"));
+        let done = move |result| {
+            let text = match result {
+                Ok(done) => format!("{text}: {done}"),
+                Err(why) => format!("{text}: failed: {why}"),
+            };
+            log::info!("lttng control: {text}");
+            desk.answer(asked, &text);
+        };
+        control.request(command, Box::new(done));
         Ok(())
     });
 }

@@ -1,0 +1,29 @@
+//! What `apm.lttng.relay.status` shows.
+
+use crate::model::ControlVerb;
+use crate::store::Desk;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How the relay daemons are, as `apm.lttng.relay.status` shows it.
+#[derive(Debug)]
+pub(super) struct RelayStatus {
+    desk: Arc<Desk>,
+    lines: Mutex<BTreeMap<String, String>>,
+}
+
+impl RelayStatus {
+    pub(super) fn new(desk: Arc<Desk>) -> Self {
+        Self { desk, lines: Mutex::default() }
+    }
+
+    pub(super) fn set(&self, address: &str, status: String) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.get(address) == Some(&status) {
+            return;
+        }
+        lines.insert(address.to_owned(), status);
+        let all: Vec<_> = lines.iter().map(|(address, status)| format!("{address} {status}")).collect();
+        self.desk.answer(ControlVerb::Relays, &all.join("\n"));
+    }
+}
