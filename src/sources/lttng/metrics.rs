@@ -50,7 +50,7 @@ fn control_metrics() -> impl Iterator<Item = MetricDef> {
     };
     [
         metric("control.session", 0, Session, "Create or destroy a live session (storable)",
-            "create NAME [KEY=VALUE ...] with the keys of [[lttng.session]] in the configuration, lists separated by commas and filter= last; or destroy NAME. Only sessions that this PMDA has created can be changed."),
+            "create NAME [KEY=VALUE ...] with the keys of [[lttng.session]] in the configuration, lists separated by commas and filter= last; with start=true it is started, else it waits for control.start. Or destroy NAME. Only sessions that this PMDA has created can be changed."),
         metric("control.enable", 1, Enable, "Enable events of a session (storable)", "NAME PATTERN[,PATTERN...], for example s1 demo:*,other:tick."),
         metric("control.context", 2, Context, "Add context fields to a session (storable)", "NAME CONTEXT[,CONTEXT...], for example s1 vpid,vtid; before its first start."),
         metric("control.start", 3, Start, "Start a session (storable)", "NAME."),
