@@ -210,6 +210,11 @@ fn streams() {
         stream.forget(1);
     });
     println!("fetch through a filter that takes all{:>8.2} us", ns / 1e3);
+    let ns = time(201, || {
+        black_box(stream.read(1, &Ask { want: Want { low: true, high: false }, ..ask }));
+        stream.forget(1);
+    });
+    println!("fetch in low resolution{:>22.2} us", ns / 1e3);
 }
 
 fn main() {
