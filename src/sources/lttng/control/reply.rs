@@ -1,7 +1,8 @@
 //! What came of one run of the `lttng` program, and what it means.
 //!
 //! The exit status is the number of the error only for some commands (`start` 80, `destroy` 23, `enable-event` 55); for others it
-//! is 1 or 4. What is said on standard error are the texts of `lttng_strerror`, the same in 2.12 to 2.16, so both are looked at.
+//! is 1 or 4. What is said on standard error are the texts of `lttng_strerror`, the same in 2.12 to 2.16 but for `list`, so both are
+//! looked at.
 
 use super::mi::{self, Answer, Unreadable};
 use super::plan::Step;
@@ -129,7 +130,8 @@ impl Reply {
     fn fault(&self, code: i32) -> Fault {
         let said = |part: &str| self.stderr.contains(part);
         let kernel = ["Kernel tracer not available", "Kernel tracer version", "requires a root lttng-sessiond"];
-        if said("No session daemon is available") || code == 19 {
+        // What `list` of 2.16 says has more causes; the sockets tell.
+        if said("No session daemon is available") || said("Failed to list recording sessions") || code == 19 {
             Fault::NoDaemon
         } else if said("Unable to connect to lttng-relayd") || code == 104 {
             Fault::RelaydUnreachable
@@ -237,6 +239,7 @@ mod tests {
         let create = || Step::Create("s1".into());
         for (name, step, fault) in [
             ("no-daemon-list", Step::List, Fault::NoDaemon),
+            ("no-daemon-list-2.16", Step::List, Fault::NoDaemon),
             ("no-daemon-create", create(), Fault::NoDaemon),
             ("outsider-list", Step::List, Fault::NoDaemon),
             ("died-list-session", Step::List, Fault::NoDaemon),
