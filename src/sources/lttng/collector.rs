@@ -92,7 +92,7 @@ impl Collector {
     /// # Errors
     /// As of [`Viewer::feed`]: the connection must be closed.
     pub fn feed(&mut self, now: Now, input: &mut BytesMut, out: &mut BytesMut) -> Result<(), SessionError> {
-        self.reader.at(now);
+        self.reader.now = now;
         self.viewer.as_mut().map_or(Ok(()), |viewer| viewer.feed(now, input, out, &mut self.reader))
     }
 
@@ -101,7 +101,7 @@ impl Collector {
     /// # Errors
     /// As of [`Viewer::tick`]: the connection must be closed.
     pub fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
-        self.reader.at(now);
+        self.reader.now = now;
         self.viewer.as_mut().map_or(Ok(()), |viewer| viewer.tick(now, out, &mut self.reader))
     }
 
@@ -132,7 +132,7 @@ impl Collector {
 
     /// The connection is gone; `why` is shown.
     pub fn close(&mut self, now: Now, why: &str) {
-        self.reader.at(now);
+        self.reader.now = now;
         self.reader.connected = false;
         why.clone_into(&mut self.reader.why);
         if let Some(mut viewer) = self.viewer.take() {
@@ -143,11 +143,6 @@ impl Collector {
 }
 
 impl Reader {
-    fn at(&mut self, now: Now) {
-        self.now = now;
-        self.sessions.values_mut().for_each(|s| s.at(now));
-    }
-
     /// The session of this name; a new one if there is room.
     fn session(&mut self, info: &SessionInfo) -> Option<&mut Session> {
         let name = instance(info);
@@ -160,11 +155,15 @@ impl Reader {
         let Self { sinks, relay, now, .. } = self;
         let session = self.sessions.entry(name).or_insert_with(|| Session::new(info));
         session.connect(info, relay, &mut **sinks, *now);
+        session.at(*now);
         Some(session)
     }
 
+    /// The session that is read under this number.
     fn of(&mut self, id: u64) -> Option<&mut Session> {
-        self.sessions.get_mut(self.by_id.get(&id)?)
+        let session = self.sessions.get_mut(self.by_id.get(&id)?)?;
+        session.at(self.now);
+        Some(session)
     }
 }
 
@@ -194,36 +193,37 @@ impl Observer for Reader {
     }
 
     fn refused(&mut self, info: &SessionInfo, why: Refused) {
-        let relay = self.relay.clone();
         if self.sessions.get(&instance(info)).is_some_and(|s| !s.attached.is_empty()) {
             return;
         }
-        let Some(session) = self.session(info) else { return };
         let text = match why {
             Refused::Busy => "another viewer reads it, and LTTng allows one: stop it (babeltrace2 on this session?)".to_owned(),
             Refused::Unknown => {
-                format!("the relay daemon at {relay} does not know it any more, or it is in a format that is not spoken")
+                format!("the relay daemon at {} does not know it any more, or it is in a format that is not spoken", self.relay)
             }
             Refused::NotLive => "it is not live: create it with lttng create --live".to_owned(),
             Refused::BadSeek => "the relay daemon cannot begin where it was asked to".to_owned(),
             Refused::Limit => "too many sessions are read at once".to_owned(),
         };
-        session.refused(&text);
+        if let Some(session) = self.session(info) {
+            session.refused(&text);
+        }
     }
 
     fn session_over(&mut self, info: &SessionInfo, why: Over) {
         self.joined.remove(&info.id);
-        let Some(name) = self.by_id.remove(&info.id) else { return };
-        let Some(session) = self.sessions.get_mut(&name) else { return };
         let text = match why {
             Over::Closed => "the session was destroyed; it is read again when it is created again".to_owned(),
             Over::Lost => "the relay daemon has lost the session".to_owned(),
             Over::Disconnected => format!("no connection to the relay daemon at {}: {}", self.relay, self.why),
         };
-        session.over(info, &text);
-        if why == Over::Closed && session.attached.is_empty() {
-            session.forget();
+        if let Some(session) = self.of(info.id) {
+            session.over(info, &text);
+            if why == Over::Closed && session.attached.is_empty() {
+                session.forget();
+            }
         }
+        self.by_id.remove(&info.id);
     }
 
     fn stream_opened(&mut self, stream: &StreamInfo) {
@@ -265,6 +265,7 @@ impl Observer for Reader {
     fn packet(&mut self, packet: Packet<'_>) {
         let Self { sessions, by_id, choice, now, watch, .. } = self;
         if let Some(session) = by_id.get(&packet.stream.trace.session).and_then(|name| sessions.get_mut(name)) {
+            session.at(*now);
             let events = session.packet(&packet, choice, *now);
             watch.events(session.own_name(), events, now.mono);
         }
