@@ -1,7 +1,7 @@
 //! Event records of calls.
 
 use super::super::Sink;
-use super::call_log::{Entry, push_other};
+use super::entry::Entry;
 use super::method_name::nameless;
 use super::metrics as m;
 use super::roles::{PARAMETERS_MAX, Role, Roles, Told};
@@ -14,6 +14,9 @@ use std::sync::Arc;
 
 /// The parameters of one record, without an allocation.
 type Params<'a> = ArrayVec<EventParam<'a>, { m::PARAMS.len() + PARAMETERS_MAX }>;
+
+/// Bytes of all parameters that have none of their own.
+const PARAMETERS: usize = 4096;
 
 /// Makes the records of one connection.
 #[derive(Debug, Default)]
@@ -99,5 +102,20 @@ impl Records {
         sink.update(Update::Event { kind: m::CALL, stamp: stamp(entry.start_ms), flags: POINT, params: &params });
         drop(params);
         self.others = others;
+    }
+}
+
+/// Appends `name=value` to the text of other parameters.
+fn push_other(out: &mut String, name: &str, value: &str) {
+    if out.len() + name.len() + value.len() + 2 > PARAMETERS {
+        return;
+    }
+    if !out.is_empty() {
+        out.push(' ');
+    }
+    out.push_str(name);
+    if !value.is_empty() {
+        out.push('=');
+        out.push_str(value);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::super::Sink;
 use super::super::define::start_counters;
-use super::call_log::Entry;
 use super::call_record::{Records, stamp};
+use super::entry::Entry;
 use super::event::{Hello, Opened};
 use super::gc_line::GcPause;
 use super::identity::PodName;

@@ -40,11 +40,10 @@
 //! JVM ([`kept`], [`shared`]); where they are not known, calls are answered with FF.
 //!
 //! [`collector`] is the session; [`meter`] makes metrics ([`numbers`], [`totals`], [`methods`], [`latency`], [`stacks`],
-//! [`metrics`]) and events ([`call_log`], [`waiting`], [`call_record`]) of calls, but for those that are none ([`loss_report`]).
+//! [`metrics`]) and events ([`entry`], [`waiting`], [`call_record`]) of calls, but for those that are none ([`loss_report`]).
 //! The way of the bytes: [`transport`] ([`inflate`], [`wire`]) → [`pod`] → [`decode`]: [`resume`] → [`phrases`] → one of
 //! the above ([`scan`], [`text`]) → [`observer`]. A corrupt stream costs only itself, and only until it is opened again.
 
-mod call_log;
 mod call_record;
 mod call_values;
 mod calls;
@@ -52,6 +51,7 @@ mod collector;
 mod connection;
 mod decode;
 mod dictionary;
+mod entry;
 mod event;
 mod gc;
 mod gc_line;
