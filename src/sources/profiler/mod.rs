@@ -45,6 +45,8 @@
 //! the above ([`scan`], [`text`]) → [`observer`]. A corrupt stream costs only itself, and only until it is opened again.
 
 mod call_record;
+mod call_thread;
+mod call_tree;
 mod call_values;
 mod calls;
 mod collector;
