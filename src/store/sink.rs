@@ -30,7 +30,7 @@ struct Target {
 #[derive(Debug)]
 struct Held {
     row: Arc<Row>,
-    key: Option<String>,
+    key: Option<Box<str>>,
 }
 
 /// The sink of one connection: its peer counts as connected until [`PeerSink::finish`] or, after a panic, the drop.
@@ -139,7 +139,7 @@ impl PeerSink {
         if held.row.gone() {
             let key = held.row.key.clone();
             let Some(row) = self.store.row(self.source, table, Some(&key)) else { return };
-            *held = Held { key: (row.key != key).then_some(key), row };
+            *held = Held { key: (row.key != key).then(|| key.into()), row };
         }
         held.row.cells.add(item, more);
         let def = SOURCES.get(self.source).and_then(|s| s.tables.get(usize::from(table)));
@@ -148,7 +148,7 @@ impl PeerSink {
         {
             self.store.wait_for_row(self.source, table, key, more);
             // It may have a place by now.
-            if let Some(row) = self.store.row(self.source, table, Some(key)).filter(|r| r.key == *key) {
+            if let Some(row) = self.store.row(self.source, table, Some(key)).filter(|r| *r.key == **key) {
                 *held = Held { key: None, row };
             }
         }
