@@ -334,6 +334,7 @@ impl Sink for PeerSink {
             Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item)),
             Update::Row { table, slot, key } => self.bind_row(table, slot, key),
             Update::RowCount { table, slot, item, more } => self.count_row(table, slot, item, more),
+            Update::FreeRows { table } => self.rows.get_mut(usize::from(table)).into_iter().for_each(|rows| *rows = Vec::new()),
             Update::Event { kind, stamp, flags, params } => self.event(kind, stamp, flags, params),
             Update::Count { item, more } => self.peer.iter().for_each(|p| p.cells.add(item, more)),
             Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),

@@ -25,10 +25,6 @@ pub(super) struct Records {
     others: String,
 }
 
-pub(super) fn stamp(ms: i64) -> Stamp {
-    Stamp::from_nanos(i128::from(ms) * 1_000_000)
-}
-
 impl Records {
     pub(super) fn new(parameters: Arc<[String]>) -> Self {
         Self { roles: Roles::new(parameters), others: String::new() }
@@ -99,7 +95,7 @@ impl Records {
                 params.push(EventParam::number(item, number));
             }
         }
-        sink.update(Update::Event { kind: m::CALL, stamp: stamp(entry.start_ms), flags: POINT, params: &params });
+        sink.update(Update::Event { kind: m::CALL, stamp: Stamp::from_millis(entry.start_ms), flags: POINT, params: &params });
         drop(params);
         self.others = others;
     }

@@ -1,5 +1,6 @@
 //! A call on its way to an event record.
 
+use super::limits;
 use super::record::{Call, Pointer};
 use super::words::Words;
 use std::sync::Arc;
@@ -51,6 +52,13 @@ impl Entry {
             self.params.push((param.id, u32::try_from(self.text.len()).unwrap_or(u32::MAX)));
         }
         self.uncounted = None;
+    }
+
+    /// Gives memory back that a large call took.
+    pub(super) fn shrink(&mut self) {
+        if self.text.capacity() > limits::IDLE_BUFFER {
+            (self.text, self.params) = (String::new(), Vec::new());
+        }
     }
 
     /// It has a parameter.

@@ -2,7 +2,7 @@
 
 use super::super::Sink;
 use super::super::define::start_counters;
-use super::call_record::{Records, stamp};
+use super::call_record::Records;
 use super::entry::Entry;
 use super::event::{Hello, Opened};
 use super::gc_line::GcPause;
@@ -19,7 +19,7 @@ use super::totals::ns;
 use super::waiting::{Budget, Waiting};
 use super::words::Words;
 use crate::events::flags::POINT;
-use crate::model::{EventParam, Identity, Now, Update, Value};
+use crate::model::{EventParam, Identity, Now, Stamp, Update, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -132,6 +132,7 @@ impl Pod {
 
     /// A second has passed.
     pub(super) fn tick(&mut self, now: Now, words: &Words, sink: &mut dyn Sink) {
+        self.scratch.shrink();
         self.numbers.methods.expire(now.mono, false);
         self.settle(now, words, sink, false);
         self.stacks.iter_mut().for_each(|s| s.tell(words, sink, false));
@@ -162,7 +163,7 @@ impl Observer for Meter<'_> {
         let name = format!("{}/{}/{}", part(hello.namespace), part(hello.service), part(who.server));
         let mut labels =
             vec![("namespace", hello.namespace.to_owned()), ("service", hello.service.to_owned()), ("pod", hello.pod.to_owned())];
-        labels.extend(who.started_ms.map(|ms| ("started", stamp(ms).to_string())));
+        labels.extend(who.started_ms.map(|ms| ("started", Stamp::from_millis(ms).to_string())));
         self.pod.name.clone_from(&name);
         let process = Some(hello.pod.to_owned());
         let peer = self.pod.address.clone();
@@ -248,13 +249,19 @@ impl Observer for Meter<'_> {
             self.sink.update(Update::Set { item: m::SUSPEND_MAX, value: Value::U64(took) });
         }
         let params = [EventParam::number(m::P_DURATION, took)];
-        self.sink.update(Update::Event { kind: m::PAUSE, stamp: stamp(pause.end_ms), flags: POINT, params: &params });
+        self.sink.update(Update::Event {
+            kind: m::PAUSE,
+            stamp: Stamp::from_millis(pause.end_ms),
+            flags: POINT,
+            params: &params,
+        });
     }
 
     fn trace_block(&mut self, _: &Block) {
         self.pod.numbers.totals.add(m::TRACE_BLOCKS, 1);
     }
 
+    #[inline(always)]
     fn trace_event(&mut self, block: &Block, event: &TraceEvent<'_>, _: &Words) {
         if let Some(stacks) = &mut self.pod.stacks {
             stacks.event(block, event);

@@ -67,7 +67,7 @@ pub(super) struct Stacks {
 
 impl Stacks {
     /// Takes an event of a block.
-    #[inline]
+    #[inline(always)]
     pub(super) fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
         self.silent = 0;
         if self.threads.get(self.current).is_none_or(|t| t.id != block.thread) && !self.change_thread(block.thread) {
@@ -206,12 +206,12 @@ impl Stacks {
         }
         self.silent = self.silent.saturating_add(1);
         if self.silent == SILENT {
-            self.rest();
+            self.rest(sink);
         }
     }
 
     /// Keeps nothing but the methods that threads are in, and what has not been told.
-    fn rest(&mut self) {
+    fn rest(&mut self, sink: &mut dyn Sink) {
         self.threads.retain(|t| !t.is_idle());
         let mut used = vec![false; self.tree.nodes.len()];
         let nodes = self.threads.iter().flat_map(Thread::nodes).chain(self.touched.iter().copied());
@@ -224,6 +224,7 @@ impl Stacks {
         self.threads.shrink_to_fit();
         self.find_threads();
         self.rows = 0;
+        sink.update(Update::FreeRows { table: STACKS });
     }
 
     /// The threads have other places now.

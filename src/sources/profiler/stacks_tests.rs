@@ -208,6 +208,7 @@ impl Sink for Rows {
     fn update(&mut self, update: Update<'_>) {
         match update {
             Update::Row { slot, key, .. } => drop(self.0.insert(slot, key.unwrap_or_default().into())),
+            Update::FreeRows { .. } => self.0.clear(),
             Update::RowCount { slot, more, .. } => *self.1.entry(self.0[&slot].clone()).or_default() += more / 1_000_000,
             _ => {}
         }
