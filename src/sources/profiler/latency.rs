@@ -18,6 +18,15 @@ const DIGITS: u8 = 2;
 pub(super) struct Latency {
     slices: VecDeque<(u64, Histogram<u32>)>,
     changed: bool,
+    /// Calls of the same duration in the same slice, one behind the other: many are short. They are not in its histogram yet.
+    run: Run,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    slice: u64,
+    ms: u64,
+    calls: u32,
 }
 
 /// Percentiles in ms.
@@ -36,19 +45,33 @@ fn empty() -> Option<Histogram<u32>> {
 
 impl Latency {
     /// A call of `ms` came.
+    #[inline]
     pub(super) fn record(&mut self, now: Duration, ms: u64) {
         let slice = now.as_secs() / SLICE.as_secs();
+        if (self.run.slice, self.run.ms) != (slice, ms) || self.run.calls == u32::MAX {
+            self.end_run();
+            self.run = Run { slice, ms, calls: 0 };
+        }
+        self.run.calls += 1;
+    }
+
+    fn end_run(&mut self) {
+        let Run { slice, ms, calls } = std::mem::take(&mut self.run);
+        if calls == 0 {
+            return;
+        }
         if self.slices.back().is_none_or(|(s, _)| *s != slice) {
             let Some(histogram) = empty() else { return };
             self.slices.push_back((slice, histogram));
         }
         if let Some((_, histogram)) = self.slices.back_mut() {
-            self.changed |= histogram.record(ms.min(LONGEST)).is_ok();
+            self.changed |= histogram.record_n(ms.min(LONGEST), calls).is_ok();
         }
     }
 
     /// The percentiles, if they may have changed since the last call; `Some(None)`: there are no calls any more.
     pub(super) fn changed(&mut self, now: Duration) -> Option<Option<Percentiles>> {
+        self.end_run();
         let slice = now.as_secs() / SLICE.as_secs();
         while self.slices.front().is_some_and(|(s, _)| s + SLICES <= slice) {
             self.slices.pop_front();
