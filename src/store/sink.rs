@@ -75,17 +75,21 @@ impl PeerSink {
         self.now = now;
     }
 
-    /// The session's call is over: its event records reach their streams.
+    /// The session's call is over: its event records reach their streams. After a call without any, their memory is given back:
+    /// most peers are idle. The kinds of a busy peer take turns, so it is all of them or none.
     pub fn flush(&mut self) {
+        if self.events.iter().all(Batch::is_empty) {
+            return self.events.iter_mut().for_each(Batch::release);
+        }
         (0..).take(self.events.len()).for_each(|kind| self.deliver(kind));
     }
 
-    /// Appends the records of a kind to their stream. A kind that had none gives its memory back: most peers are idle.
+    /// Appends the records of a kind to their stream.
     fn deliver(&mut self, kind: u8) {
         let Some(batch) = self.events.get_mut(usize::from(kind)) else { return };
         let records = batch.len();
         if records == 0 {
-            return batch.release();
+            return;
         }
         let Some(peer) = &self.peer else { return batch.clear() };
         if let Some(stream) = peer.stream(kind, &self.store.budget) {

@@ -40,6 +40,12 @@ impl Records {
         self.roles.forget_words();
     }
 
+    /// No call has come for a while.
+    pub(super) fn rest(&mut self) {
+        self.roles.forget_words();
+        self.others = String::new();
+    }
+
     /// A call; `method`: its name, if that has come.
     pub(super) fn tell(&mut self, entry: &Entry, method: Option<&str>, words: &Words, sink: &mut dyn Sink) {
         let unnamed;

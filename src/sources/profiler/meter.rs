@@ -28,6 +28,10 @@ const NAME_PART: usize = 100;
 /// Agents flush every 5 s, some that have nothing to say every 10 s.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
+/// Seconds without data after which all is given up that can be made again: agents that have something to say say it every 5 s.
+/// Time of roots that go on has been counted by then.
+const SILENT: u8 = 15;
+
 /// What a connection's metrics need from one read to the next.
 #[derive(Debug)]
 pub(super) struct Pod {
@@ -45,6 +49,8 @@ pub(super) struct Pod {
     refused: u64,
     scratch: Entry,
     message: bool,
+    /// Seconds since the last data.
+    silent: u8,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,6 +89,7 @@ impl Pod {
             refused: 0,
             scratch: Entry::default(),
             message: false,
+            silent: 0,
         }
     }
 
@@ -137,6 +144,12 @@ impl Pod {
         self.settle(now, words, sink, false);
         self.stacks.iter_mut().for_each(|s| s.tell(words, sink, false));
         self.numbers.tell_latency(now, sink);
+        self.silent = self.silent.saturating_add(1);
+        if self.silent == SILENT {
+            self.stacks.iter_mut().for_each(|s| s.rest(sink));
+            self.records.rest();
+            self.numbers.methods.rest();
+        }
     }
 
     /// The connection is over.
@@ -205,6 +218,7 @@ impl Observer for Meter<'_> {
     }
 
     fn chunk(&mut self, chunk: &Chunk<'_>) {
+        self.pod.silent = 0;
         let size = chunk.size as u64;
         if let Some(totals) = self.stream(chunk.file.stream) {
             totals.add(m::STREAM_BYTES, size);

@@ -123,6 +123,15 @@ impl Methods {
         self.by_id = HashMap::default();
     }
 
+    /// No call has come for a while.
+    pub(super) fn rest(&mut self) {
+        self.by_id.shrink_to_fit();
+        // What is not touched has been told, and is 0.
+        if self.touched.is_empty() {
+            (self.touched, self.sums) = (Vec::new(), Vec::new());
+        }
+    }
+
     /// Tells what was added since the last time.
     pub(super) fn tell(&mut self, sink: &mut dyn Sink) {
         for slot in self.touched.drain(..) {

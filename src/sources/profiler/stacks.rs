@@ -26,10 +26,6 @@ const LOOK_AGAIN: u32 = 64;
 const ROUNDS: u8 = 10;
 /// Roots that last longer, in ms, and have no tag behind `call.info` have lost something.
 const UNMARKED_MS: u64 = 20;
-/// Seconds without an event after which all is given up that can be made again: agents that have something to say say it every
-/// 5 s, and all pending time counts by then.
-const SILENT: u8 = 15;
-
 /// How roots end.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
@@ -60,8 +56,6 @@ pub(super) struct Stacks {
     touched: Vec<u32>,
     /// Rows that nodes have.
     rows: u32,
-    /// Seconds since the last event.
-    silent: u8,
     ends: Ends,
 }
 
@@ -69,7 +63,6 @@ impl Stacks {
     /// Takes an event of a block.
     #[inline(always)]
     pub(super) fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
-        self.silent = 0;
         if self.threads.get(self.current).is_none_or(|t| t.id != block.thread) && !self.change_thread(block.thread) {
             return;
         }
@@ -204,14 +197,10 @@ impl Stacks {
                 sink.update(Update::RowCount { table: STACKS, slot, item: 0, more });
             }
         }
-        self.silent = self.silent.saturating_add(1);
-        if self.silent == SILENT {
-            self.rest(sink);
-        }
     }
 
-    /// Keeps nothing but the methods that threads are in, and what has not been told.
-    fn rest(&mut self, sink: &mut dyn Sink) {
+    /// Nothing has come for a while: keeps nothing but the methods that threads are in, and what has not been told.
+    pub(super) fn rest(&mut self, sink: &mut dyn Sink) {
         self.threads.retain(|t| !t.is_idle());
         let mut used = vec![false; self.tree.nodes.len()];
         let nodes = self.threads.iter().flat_map(Thread::nodes).chain(self.touched.iter().copied());
