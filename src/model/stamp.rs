@@ -23,6 +23,15 @@ impl Stamp {
         Self { sec, nsec }
     }
 
+    /// From milliseconds since the epoch.
+    #[must_use]
+    pub const fn from_millis(ms: i64) -> Self {
+        #[expect(clippy::cast_possible_truncation, reason = "rem_euclid is within 0..1000")]
+        #[allow(clippy::cast_sign_loss, reason = "as above; not every clippy sees it")]
+        let nsec = ms.rem_euclid(1000) as u32 * 1_000_000;
+        Self { sec: ms.div_euclid(1000), nsec }
+    }
+
     /// Nanoseconds since the epoch.
     #[must_use]
     pub const fn as_nanos(self) -> i128 {
@@ -72,6 +81,13 @@ mod tests {
     fn nanos_round_trip_on_both_sides_of_1970() {
         for ns in [0, 1, -1, 999_999_999, 1_000_000_000, -1_000_000_001, 1_795_000_000_123_456_789] {
             assert_eq!(Stamp::from_nanos(ns).as_nanos(), ns);
+        }
+    }
+
+    #[test]
+    fn millis_are_nanos() {
+        for ms in [0, 1, -1, 999, 1000, -1000, -1001, 1_795_000_000_123, i64::MIN, i64::MAX] {
+            assert_eq!(Stamp::from_millis(ms).as_nanos(), i128::from(ms) * 1_000_000);
         }
     }
 

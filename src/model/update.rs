@@ -83,6 +83,11 @@ pub enum Update<'a> {
         /// By how much.
         more: u64,
     },
+    /// No slot of a table stands for a row any more: the session numbers anew.
+    FreeRows {
+        /// Position in the source's tables.
+        table: u8,
+    },
     /// One event with typed parameters. Records reach their stream when the session's call is over.
     Event {
         /// Position of the event kind in the source's table.

@@ -5,74 +5,68 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const CHUNK: usize = 64;
 
-#[derive(Debug)]
-struct Chunk {
-    /// Which cells have been written.
-    set: AtomicU64,
-    cells: [AtomicU64; CHUNK],
-}
+/// Which cells have been written, a bit for each, and behind it the cells. As many as there are columns, at most [`CHUNK`].
+type Chunk = OnceLock<Box<[AtomicU64]>>;
 
 /// Cells by column number. Reading and writing take no lock; a cell has no value until it is first written.
 #[derive(Debug)]
 pub struct Cells {
-    chunks: Box<[OnceLock<Box<Chunk>>]>,
+    columns: usize,
+    /// The first columns: as a rule a source has no others.
+    first: Chunk,
+    others: OnceLock<Box<[Chunk]>>,
 }
 
 impl Cells {
     /// Room for columns below `columns`; memory only for what is written.
     #[must_use]
-    pub fn new(columns: usize) -> Self {
-        Self { chunks: (0..columns.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect() }
+    pub const fn new(columns: usize) -> Self {
+        Self { columns, first: OnceLock::new(), others: OnceLock::new() }
     }
 
     /// Sets a cell. A column beyond the room is ignored: the registry hands out none.
     pub fn set(&self, column: u16, bits: u64) {
-        let (Some(chunk), bit) = self.place(column) else { return };
-        let chunk = chunk.get_or_init(|| Box::new(Chunk { set: AtomicU64::new(0), cells: [const { AtomicU64::new(0) }; CHUNK] }));
-        if let Some(cell) = chunk.cells.get(bit) {
+        if let Some((set, bit, cell)) = self.made(column) {
             cell.store(bits, Ordering::Relaxed);
-            chunk.set.fetch_or(1 << bit, Ordering::Release);
+            set.fetch_or(bit, Ordering::Release);
         }
     }
 
-    /// Adds to a cell; one that has no value starts at 0.
+    /// Adds to a cell; one that has no value starts at 0. Several may do so at once.
     pub fn add(&self, column: u16, more: u64) {
-        if self.get(column).is_none() {
-            self.set(column, 0);
-        }
-        if let (Some(chunk), bit) = self.place(column)
-            && let Some(cell) = chunk.get().and_then(|c| c.cells.get(bit))
-        {
+        let known = self.cell(column).filter(|(set, bit, _)| set.load(Ordering::Relaxed) & bit != 0);
+        if let Some((_, _, cell)) = known {
             cell.fetch_add(more, Ordering::Relaxed);
+        } else if let Some((set, bit, cell)) = self.made(column) {
+            cell.fetch_add(more, Ordering::Relaxed);
+            set.fetch_or(bit, Ordering::Release);
         }
     }
 
     /// The bits of a cell, if it has a value.
     #[must_use]
     pub fn get(&self, column: u16) -> Option<u64> {
-        let (chunk, bit) = self.place(column);
-        let chunk = chunk?.get()?;
-        let set = chunk.set.load(Ordering::Acquire) >> bit & 1 == 1;
-        if set { chunk.cells.get(bit).map(|c| c.load(Ordering::Relaxed)) } else { None }
+        let (set, bit, cell) = self.cell(column)?;
+        (set.load(Ordering::Acquire) & bit != 0).then(|| cell.load(Ordering::Relaxed))
     }
 
     /// Takes the value of a cell away.
     pub fn unset(&self, column: u16) {
-        if let (Some(chunk), bit) = self.place(column)
-            && let Some(chunk) = chunk.get()
-        {
-            chunk.set.fetch_and(!(1 << bit), Ordering::Release);
+        if let Some((set, bit, cell)) = self.cell(column) {
+            set.fetch_and(!bit, Ordering::Release);
+            cell.store(0, Ordering::Relaxed);
         }
     }
 
     /// Takes the values of all columns from `from` on away.
     pub fn clear(&self, from: u16) {
         let first = usize::from(from);
-        for (i, chunk) in self.chunks.iter().enumerate() {
-            if let Some(chunk) = chunk.get() {
+        for (i, chunk) in self.chunks().enumerate() {
+            if let Some([set, cells @ ..]) = chunk.get().map(|c| &**c) {
                 let keep = first.saturating_sub(i * CHUNK).min(CHUNK);
                 let mask = if keep == CHUNK { u64::MAX } else { (1 << keep) - 1 };
-                chunk.set.fetch_and(mask, Ordering::Release);
+                set.fetch_and(mask, Ordering::Release);
+                cells.iter().skip(keep).for_each(|cell| cell.store(0, Ordering::Relaxed));
             }
         }
     }
@@ -80,14 +74,48 @@ impl Cells {
     /// Bytes allocated.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let used = self.chunks.iter().filter(|c| c.get().is_some()).count();
-        self.chunks.len() * size_of::<OnceLock<Box<Chunk>>>() + used * size_of::<Chunk>()
+        let chunks: usize = self.chunks().filter_map(|c| c.get()).map(|c| size_of_val(&**c)).sum();
+        chunks + self.others.get().map_or(0, |others| size_of_val(&**others))
     }
 
-    fn place(&self, column: u16) -> (Option<&OnceLock<Box<Chunk>>>, usize) {
-        let column = usize::from(column);
-        (self.chunks.get(column / CHUNK), column % CHUNK)
+    fn chunks(&self) -> impl Iterator<Item = &Chunk> {
+        std::iter::once(&self.first).chain(self.others.get().into_iter().flatten())
     }
+
+    /// The bits that say which cells have been written, that of this one, and the cell; `None` before there is memory for it.
+    /// A cell that is not written is 0.
+    #[inline]
+    fn cell(&self, column: u16) -> Option<(&AtomicU64, u64, &AtomicU64)> {
+        let column = usize::from(column);
+        let chunk = match (column / CHUNK).checked_sub(1) {
+            None => &self.first,
+            Some(other) => self.others.get()?.get(other)?,
+        };
+        in_chunk(chunk.get()?, column)
+    }
+
+    /// The same, and makes memory for it. `None` for a column beyond the room.
+    fn made(&self, column: u16) -> Option<(&AtomicU64, u64, &AtomicU64)> {
+        let column = usize::from(column);
+        if column >= self.columns {
+            return None;
+        }
+        let number = column / CHUNK;
+        let chunk = match number.checked_sub(1) {
+            None => &self.first,
+            Some(other) => {
+                let others = self.columns.div_ceil(CHUNK) - 1;
+                self.others.get_or_init(|| (0..others).map(|_| OnceLock::new()).collect()).get(other)?
+            }
+        };
+        let cells = CHUNK.min(self.columns - number * CHUNK);
+        in_chunk(chunk.get_or_init(|| (0..=cells).map(|_| AtomicU64::new(0)).collect()), column)
+    }
+}
+
+fn in_chunk(chunk: &[AtomicU64], column: usize) -> Option<(&AtomicU64, u64, &AtomicU64)> {
+    let [set, cells @ ..] = chunk else { return None };
+    Some((set, 1 << (column % CHUNK), cells.get(column % CHUNK)?))
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Columns of a row.
-const COLUMNS: usize = 16;
+/// Columns of a row: more than any table has items.
+pub(super) const COLUMNS: u16 = 8;
 /// Candidates that wait for a place in a full table, for each row that it has.
 const CANDIDATES: usize = 4;
 
@@ -24,7 +24,7 @@ pub struct Row {
 
 impl Row {
     fn new(key: &str) -> Arc<Self> {
-        Arc::new(Self { key: key.into(), cells: Cells::new(COLUMNS), gone: AtomicBool::new(false) })
+        Arc::new(Self { key: key.into(), cells: Cells::new(COLUMNS.into()), gone: AtomicBool::new(false) })
     }
 
     /// Another row has its place: what is still added to it belongs to [`OTHER`].
@@ -94,7 +94,7 @@ impl Rows {
             let other = self.add(OTHER, changes);
             self.by_key.remove(&least.key);
             least.gone.store(true, Ordering::Relaxed);
-            (0..16).for_each(|c| least.cells.get(c).into_iter().for_each(|v| other.cells.add(c, v)));
+            (0..COLUMNS).for_each(|c| least.cells.get(c).into_iter().for_each(|v| other.cells.add(c, v)));
             changes.push(RowChange::Leave(least));
             self.add(&key, changes);
         }
@@ -122,6 +122,13 @@ mod tests {
 
     const DEF: TableDef =
         TableDef { name: "method", indom: 9, indom_help: ("", ""), of_peer: false, max: 3, score: 2, initial: Vec::new };
+
+    #[test]
+    fn rows_have_room_for_the_items_of_all_tables() {
+        let metrics = crate::sources::SOURCES.iter().flat_map(|s| (s.metrics)());
+        let items: Vec<u16> = metrics.filter(|m| matches!(m.area, crate::model::Area::Table(_))).map(|m| m.item).collect();
+        assert!(!items.is_empty() && items.iter().all(|item| *item < COLUMNS), "{items:?}");
+    }
 
     #[test]
     fn places_go_to_those_with_most_and_nothing_is_lost() {

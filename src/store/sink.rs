@@ -30,7 +30,7 @@ struct Target {
 #[derive(Debug)]
 struct Held {
     row: Arc<Row>,
-    key: Option<String>,
+    key: Option<Box<str>>,
 }
 
 /// The sink of one connection: its peer counts as connected until [`PeerSink::finish`] or, after a panic, the drop.
@@ -75,17 +75,21 @@ impl PeerSink {
         self.now = now;
     }
 
-    /// The session's call is over: its event records reach their streams.
+    /// The session's call is over: its event records reach their streams. After a call without any, their memory is given back:
+    /// most peers are idle. The kinds of a busy peer take turns, so it is all of them or none.
     pub fn flush(&mut self) {
+        if self.events.iter().all(Batch::is_empty) {
+            return self.events.iter_mut().for_each(Batch::release);
+        }
         (0..).take(self.events.len()).for_each(|kind| self.deliver(kind));
     }
 
-    /// Appends the records of a kind to their stream. A kind that had none gives its memory back: most peers are idle.
+    /// Appends the records of a kind to their stream.
     fn deliver(&mut self, kind: u8) {
         let Some(batch) = self.events.get_mut(usize::from(kind)) else { return };
         let records = batch.len();
         if records == 0 {
-            return batch.release();
+            return;
         }
         let Some(peer) = &self.peer else { return batch.clear() };
         if let Some(stream) = peer.stream(kind, &self.store.budget) {
@@ -139,7 +143,7 @@ impl PeerSink {
         if held.row.gone() {
             let key = held.row.key.clone();
             let Some(row) = self.store.row(self.source, table, Some(&key)) else { return };
-            *held = Held { key: (row.key != key).then_some(key), row };
+            *held = Held { key: (row.key != key).then(|| key.into()), row };
         }
         held.row.cells.add(item, more);
         let def = SOURCES.get(self.source).and_then(|s| s.tables.get(usize::from(table)));
@@ -148,7 +152,7 @@ impl PeerSink {
         {
             self.store.wait_for_row(self.source, table, key, more);
             // It may have a place by now.
-            if let Some(row) = self.store.row(self.source, table, Some(key)).filter(|r| r.key == *key) {
+            if let Some(row) = self.store.row(self.source, table, Some(key)).filter(|r| *r.key == **key) {
                 *held = Held { key: None, row };
             }
         }
@@ -334,6 +338,7 @@ impl Sink for PeerSink {
             Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item)),
             Update::Row { table, slot, key } => self.bind_row(table, slot, key),
             Update::RowCount { table, slot, item, more } => self.count_row(table, slot, item, more),
+            Update::FreeRows { table } => self.rows.get_mut(usize::from(table)).into_iter().for_each(|rows| *rows = Vec::new()),
             Update::Event { kind, stamp, flags, params } => self.event(kind, stamp, flags, params),
             Update::Count { item, more } => self.peer.iter().for_each(|p| p.cells.add(item, more)),
             Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),

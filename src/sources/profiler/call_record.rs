@@ -1,7 +1,7 @@
 //! Event records of calls.
 
 use super::super::Sink;
-use super::call_log::{Entry, push_other};
+use super::entry::Entry;
 use super::method_name::nameless;
 use super::metrics as m;
 use super::roles::{PARAMETERS_MAX, Role, Roles, Told};
@@ -15,15 +15,14 @@ use std::sync::Arc;
 /// The parameters of one record, without an allocation.
 type Params<'a> = ArrayVec<EventParam<'a>, { m::PARAMS.len() + PARAMETERS_MAX }>;
 
+/// Bytes of all parameters that have none of their own.
+const PARAMETERS: usize = 4096;
+
 /// Makes the records of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     roles: Roles,
     others: String,
-}
-
-pub(super) fn stamp(ms: i64) -> Stamp {
-    Stamp::from_nanos(i128::from(ms) * 1_000_000)
 }
 
 impl Records {
@@ -39,6 +38,12 @@ impl Records {
     /// Ids mean something else from now on.
     pub(super) fn forget_words(&mut self) {
         self.roles.forget_words();
+    }
+
+    /// No call has come for a while.
+    pub(super) fn rest(&mut self) {
+        self.roles.forget_words();
+        self.others = String::new();
     }
 
     /// A call; `method`: its name, if that has come.
@@ -96,8 +101,23 @@ impl Records {
                 params.push(EventParam::number(item, number));
             }
         }
-        sink.update(Update::Event { kind: m::CALL, stamp: stamp(entry.start_ms), flags: POINT, params: &params });
+        sink.update(Update::Event { kind: m::CALL, stamp: Stamp::from_millis(entry.start_ms), flags: POINT, params: &params });
         drop(params);
         self.others = others;
+    }
+}
+
+/// Appends `name=value` to the text of other parameters.
+fn push_other(out: &mut String, name: &str, value: &str) {
+    if out.len() + name.len() + value.len() + 2 > PARAMETERS {
+        return;
+    }
+    if !out.is_empty() {
+        out.push(' ');
+    }
+    out.push_str(name);
+    if !value.is_empty() {
+        out.push('=');
+        out.push_str(value);
     }
 }

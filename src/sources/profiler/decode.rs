@@ -117,7 +117,8 @@ impl<O: Observer + ?Sized> trace::Visitor for Told<'_, O> {
         self.observer.trace_block(block);
     }
 
-    #[inline]
+    // There are a dozen of them for each call: what is made for one event must not go through memory.
+    #[inline(always)]
     fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
         if let TraceKind::Tag { param, value: TagValue::Inline(text) | TagValue::Indexed(text) } = event.kind
             && let Some(calls) = self.words.lost_calls(param, text)

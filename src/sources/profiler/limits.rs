@@ -60,4 +60,4 @@ pub(super) const UNNAMED: usize = 4096;
 /// Tags with a number whose names are not known yet: those that may turn out to be `calls.corrupted`.
 pub(super) const LATE_TAGS: usize = 64;
 /// Capacity that a buffer for strings may keep while it is empty: most pods are idle.
-pub(super) const IDLE_BUFFER: usize = 1024;
+pub(super) const IDLE_BUFFER: usize = 256;

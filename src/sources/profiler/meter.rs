@@ -2,8 +2,8 @@
 
 use super::super::Sink;
 use super::super::define::start_counters;
-use super::call_log::Entry;
-use super::call_record::{Records, stamp};
+use super::call_record::Records;
+use super::entry::Entry;
 use super::event::{Hello, Opened};
 use super::gc_line::GcPause;
 use super::identity::PodName;
@@ -19,7 +19,7 @@ use super::totals::ns;
 use super::waiting::{Budget, Waiting};
 use super::words::Words;
 use crate::events::flags::POINT;
-use crate::model::{EventParam, Identity, Now, Update, Value};
+use crate::model::{EventParam, Identity, Now, Stamp, Update, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +27,10 @@ use std::time::Duration;
 const NAME_PART: usize = 100;
 /// Agents flush every 5 s, some that have nothing to say every 10 s.
 const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// Seconds without data after which all is given up that can be made again: agents that have something to say say it every 5 s.
+/// Time of roots that go on has been counted by then.
+const SILENT: u8 = 15;
 
 /// What a connection's metrics need from one read to the next.
 #[derive(Debug)]
@@ -45,6 +49,8 @@ pub(super) struct Pod {
     refused: u64,
     scratch: Entry,
     message: bool,
+    /// Seconds since the last data.
+    silent: u8,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,6 +89,7 @@ impl Pod {
             refused: 0,
             scratch: Entry::default(),
             message: false,
+            silent: 0,
         }
     }
 
@@ -132,10 +139,17 @@ impl Pod {
 
     /// A second has passed.
     pub(super) fn tick(&mut self, now: Now, words: &Words, sink: &mut dyn Sink) {
+        self.scratch.shrink();
         self.numbers.methods.expire(now.mono, false);
         self.settle(now, words, sink, false);
         self.stacks.iter_mut().for_each(|s| s.tell(words, sink, false));
         self.numbers.tell_latency(now, sink);
+        self.silent = self.silent.saturating_add(1);
+        if self.silent == SILENT {
+            self.stacks.iter_mut().for_each(|s| s.rest(sink));
+            self.records.rest();
+            self.numbers.methods.rest();
+        }
     }
 
     /// The connection is over.
@@ -162,7 +176,7 @@ impl Observer for Meter<'_> {
         let name = format!("{}/{}/{}", part(hello.namespace), part(hello.service), part(who.server));
         let mut labels =
             vec![("namespace", hello.namespace.to_owned()), ("service", hello.service.to_owned()), ("pod", hello.pod.to_owned())];
-        labels.extend(who.started_ms.map(|ms| ("started", stamp(ms).to_string())));
+        labels.extend(who.started_ms.map(|ms| ("started", Stamp::from_millis(ms).to_string())));
         self.pod.name.clone_from(&name);
         let process = Some(hello.pod.to_owned());
         let peer = self.pod.address.clone();
@@ -204,6 +218,7 @@ impl Observer for Meter<'_> {
     }
 
     fn chunk(&mut self, chunk: &Chunk<'_>) {
+        self.pod.silent = 0;
         let size = chunk.size as u64;
         if let Some(totals) = self.stream(chunk.file.stream) {
             totals.add(m::STREAM_BYTES, size);
@@ -248,13 +263,19 @@ impl Observer for Meter<'_> {
             self.sink.update(Update::Set { item: m::SUSPEND_MAX, value: Value::U64(took) });
         }
         let params = [EventParam::number(m::P_DURATION, took)];
-        self.sink.update(Update::Event { kind: m::PAUSE, stamp: stamp(pause.end_ms), flags: POINT, params: &params });
+        self.sink.update(Update::Event {
+            kind: m::PAUSE,
+            stamp: Stamp::from_millis(pause.end_ms),
+            flags: POINT,
+            params: &params,
+        });
     }
 
     fn trace_block(&mut self, _: &Block) {
         self.pod.numbers.totals.add(m::TRACE_BLOCKS, 1);
     }
 
+    #[inline(always)]
     fn trace_event(&mut self, block: &Block, event: &TraceEvent<'_>, _: &Words) {
         if let Some(stacks) = &mut self.pod.stacks {
             stacks.event(block, event);

@@ -26,10 +26,10 @@ struct Method {
     name: Arc<str>,
 }
 
-/// Methods by id: ids are dense, and those that are roots are few.
+/// Those of all methods that are roots: few.
 #[derive(Debug, Default)]
 pub(super) struct Methods {
-    by_id: Vec<Option<Method>>,
+    by_id: HashMap<u32, Method, RandomState>,
     slots: u32,
     sums: Vec<Sums>,
     touched: Vec<u32>,
@@ -40,23 +40,23 @@ pub(super) struct Methods {
 impl Methods {
     /// A call of a method. Without a name its sums are kept until that comes.
     pub(super) fn add(&mut self, id: u32, more: &Sums, now: Duration, words: &Words, sink: &mut dyn Sink) {
-        let at = id as usize;
-        if !matches!(self.by_id.get(at), Some(Some(_))) {
-            match words.get(id) {
-                Some(word) => self.name_it(at, word, sink),
+        let slot = match self.by_id.get(&id) {
+            Some(known) => known.slot,
+            None => match words.get(id) {
+                Some(word) => self.name_it(id, word, sink),
                 None if self.unnamed.len() < limits::UNNAMED || self.unnamed.contains_key(&id) => {
                     let (_, sums) = self.unnamed.entry(id).or_insert((now + PATIENCE, Sums::default()));
                     return add(sums, more);
                 }
-                None => {}
-            }
-        }
-        self.add_to(self.by_id.get(at).and_then(Option::as_ref).map_or(REST, |m| m.slot), more);
+                None => REST,
+            },
+        };
+        self.add_to(slot, more);
     }
 
     /// The name of a method that has been added.
     pub(super) fn name(&self, id: u32) -> Option<&str> {
-        self.by_id.get(id as usize)?.as_ref().map(|m| &*m.name)
+        self.by_id.get(&id).map(|m| &*m.name)
     }
 
     /// A word has come, or was refused: what was kept for it goes to its row.
@@ -65,10 +65,11 @@ impl Methods {
             return;
         }
         let Some((_, sums)) = self.unnamed.remove(&id) else { return };
-        if let Some(word) = word {
-            self.name_it(id as usize, word, sink);
-        }
-        self.add_to(self.by_id.get(id as usize).and_then(Option::as_ref).map_or(REST, |m| m.slot), &sums);
+        let slot = match word {
+            Some(word) => self.name_it(id, word, sink),
+            None => self.by_id.get(&id).map_or(REST, |m| m.slot),
+        };
+        self.add_to(slot, &sums);
     }
 
     /// What was kept for names that do not come belongs to the rest. `end`: nothing more comes.
@@ -102,11 +103,8 @@ impl Methods {
         }
     }
 
-    fn name_it(&mut self, at: usize, word: &str, sink: &mut dyn Sink) {
-        // A word has an id below `limits::WORDS`.
-        if self.by_id.len() <= at {
-            self.by_id.resize_with(at + 1, || None);
-        }
+    /// The slot of a method that has its name now.
+    fn name_it(&mut self, id: u32, word: &str, sink: &mut dyn Sink) -> u32 {
         let name = method_name(word);
         let slot = if (self.slots as usize) < METHODS_MAX {
             self.slots += 1;
@@ -115,15 +113,23 @@ impl Methods {
         } else {
             REST
         };
-        if let Some(place) = self.by_id.get_mut(at) {
-            *place = Some(Method { slot, name: name.into() });
-        }
+        self.by_id.insert(id, Method { slot, name: name.into() });
+        slot
     }
 
     /// Ids mean something else from now on. Slots are not used again.
     pub(super) fn forget_words(&mut self) {
         self.expire(Duration::ZERO, true);
-        self.by_id = Vec::new();
+        self.by_id = HashMap::default();
+    }
+
+    /// No call has come for a while.
+    pub(super) fn rest(&mut self) {
+        self.by_id.shrink_to_fit();
+        // What is not touched has been told, and is 0.
+        if self.touched.is_empty() {
+            (self.touched, self.sums) = (Vec::new(), Vec::new());
+        }
     }
 
     /// Tells what was added since the last time.

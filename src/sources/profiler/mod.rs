@@ -39,19 +39,22 @@
 //! sql and suspend, and sends neither dictionary nor params again. So the words of a connection stay for the next of the same
 //! JVM ([`kept`], [`shared`]); where they are not known, calls are answered with FF.
 //!
-//! [`collector`] is the session; [`meter`] makes metrics ([`numbers`], [`totals`], [`methods`], [`latency`], [`stacks`],
-//! [`metrics`]) and events ([`call_log`], [`waiting`], [`call_record`]) of calls, but for those that are none ([`loss_report`]).
+//! [`collector`] is the session; [`meter`] makes metrics ([`numbers`], [`totals`], [`methods`], [`latency`], [`stacks`] with
+//! [`call_tree`] and [`call_thread`], [`metrics`]) and events ([`entry`], [`waiting`], [`call_record`]) of calls, but for those
+//! that are none ([`loss_report`]).
 //! The way of the bytes: [`transport`] ([`inflate`], [`wire`]) → [`pod`] → [`decode`]: [`resume`] → [`phrases`] → one of
 //! the above ([`scan`], [`text`]) → [`observer`]. A corrupt stream costs only itself, and only until it is opened again.
 
-mod call_log;
 mod call_record;
+mod call_thread;
+mod call_tree;
 mod call_values;
 mod calls;
 mod collector;
 mod connection;
 mod decode;
 mod dictionary;
+mod entry;
 mod event;
 mod gc;
 mod gc_line;

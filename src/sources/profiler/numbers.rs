@@ -1,7 +1,7 @@
 //! What calls add to the numbers of their pod, at once when they come; what hangs on names that come later follows them.
 
 use super::super::Sink;
-use super::call_log::{Entry, bucket};
+use super::entry::Entry;
 use super::latency::Latency;
 use super::limits;
 use super::methods::Methods;
@@ -106,6 +106,26 @@ impl Numbers {
             }
             Some(None) => items.into_iter().for_each(|item| sink.update(Update::Unset { item })),
             None => {}
+        }
+    }
+}
+
+/// The bucket of a duration.
+fn bucket(ms: u64) -> u32 {
+    let above = m::EDGES.partition_point(|edge| *edge <= ms);
+    u32::try_from(above.saturating_sub(1)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_hold_their_lower_ends() {
+        for (ms, name) in
+            [(0, "0-1"), (1, "1-2"), (2, "2-5"), (9, "5-10"), (10, "10-20"), (99_999, "50000-100000"), (u64::MAX, "100000-inf")]
+        {
+            assert_eq!(m::buckets()[bucket(ms) as usize], name, "{ms}");
         }
     }
 }

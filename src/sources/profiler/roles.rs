@@ -91,9 +91,9 @@ impl Roles {
         if Mark::ALL.iter().any(|(_, mark)| *mark == word) { Role::Mark } else { Role::Other }
     }
 
-    /// Ids mean something else from now on.
+    /// Ids mean something else from now on, or are to be looked up again.
     pub(super) fn forget_words(&mut self) {
-        self.by_id.clear();
+        self.by_id = Vec::new();
     }
 }
 

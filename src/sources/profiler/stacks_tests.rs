@@ -1,6 +1,10 @@
+use super::super::call_thread::PENDING;
+use super::super::interner::Interner;
 use super::super::record::TagValue;
 use super::super::text::Text;
 use super::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 #[test]
 fn self_time_is_what_children_did_not_take() {
@@ -17,7 +21,7 @@ fn self_time_is_what_children_did_not_take() {
     // Time that goes back is nothing.
     at(5, TraceKind::Enter { method: 1 });
     at(0, TraceKind::Exit);
-    let own: Vec<_> = stacks.nodes.iter().map(|n| (n.method, n.parent, n.self_ms)).collect();
+    let own: Vec<_> = stacks.tree.nodes.iter().map(|n| (n.method, n.parent, n.self_ms)).collect();
     assert_eq!(own, [(1, ROOT, 14), (2, 0, 6)]);
     for depth in 0..500 {
         stacks.event(&block, &TraceEvent { index: 0, time_ms: depth, kind: TraceKind::Enter { method: 3 } });
@@ -25,7 +29,7 @@ fn self_time_is_what_children_did_not_take() {
     for depth in 0..500 {
         stacks.event(&block, &TraceEvent { index: 0, time_ms: 1000 + depth, kind: TraceKind::Exit });
     }
-    assert!(stacks.threads[0].frames.is_empty() && stacks.threads[0].beyond == 0 && stacks.nodes.len() <= DEPTH + 2);
+    assert!(stacks.threads[0].frames.is_empty() && stacks.threads[0].beyond == 0 && stacks.tree.nodes.len() <= DEPTH + 2);
 }
 
 #[test]
@@ -46,11 +50,6 @@ fn threads_that_are_in_no_method_make_room() {
         stacks.event(&block, &TraceEvent { index: 0, time_ms: 0, kind: enter(1) });
     }
     assert_eq!((stacks.threads.len(), stacks.by_id.len()), (THREADS, THREADS), "all are within a method");
-}
-
-#[test]
-fn frames_are_class_and_method() {
-    assert_eq!([short("a.b.C.run"), short("run"), short("C.x,y")], ["C.run", "run", "C.x;y"]);
 }
 
 /// A thread with the words of a real agent.
@@ -94,12 +93,12 @@ impl Traced {
     fn told(&self) -> Vec<(u32, usize, u64)> {
         let depth = |mut at: u32| {
             let mut depth = 0;
-            while let Some(node) = self.0.nodes.get(at as usize) {
+            while let Some(node) = self.0.tree.nodes.get(at as usize) {
                 (depth, at) = (depth + 1, node.parent);
             }
             depth
         };
-        let nodes = (0..).zip(&self.0.nodes).filter(|(_, n)| n.self_ms > 0);
+        let nodes = (0..).zip(&self.0.tree.nodes).filter(|(_, n)| n.self_ms > 0);
         nodes.map(|(at, n)| (n.method, depth(at), n.self_ms)).collect()
     }
 }
@@ -199,4 +198,60 @@ fn before_the_dictionary_comes_the_first_word_is_believed_to_be_the_first_of_all
     t.exit(302);
     t.end(400, 7, false);
     assert_eq!(t.told(), [(1, 1, 299), (2, 2, 1)]);
+}
+
+/// Time by stack.
+#[derive(Default)]
+struct Rows(BTreeMap<u32, String>, BTreeMap<String, u64>);
+
+impl Sink for Rows {
+    fn update(&mut self, update: Update<'_>) {
+        match update {
+            Update::Row { slot, key, .. } => drop(self.0.insert(slot, key.unwrap_or_default().into())),
+            Update::FreeRows { .. } => self.0.clear(),
+            Update::RowCount { slot, more, .. } => *self.1.entry(self.0[&slot].clone()).or_default() += more / 1_000_000,
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_silence_changes_nothing_but_memory() {
+    let play = |silent: bool| {
+        let (mut t, mut rows) = (Traced::new(), Rows::default());
+        let mut words = Words::new(Arc::new(Interner::new(1 << 20)));
+        let name = |id: u8| [0, b'a' + id];
+        (0..5).for_each(|id| assert!(words.put(Some(id.into()), Text::new(&name(id), 1)).1));
+        for method in [1, 2, 60] {
+            t.enter(0, method);
+            t.enter(1, 3);
+            t.exit(5);
+            t.end(10, INFO, true);
+        }
+        // A root that goes on.
+        t.enter(100, 4);
+        t.enter(101, 3);
+        t.exit(102);
+        t.enter(103, 2);
+        t.0.tell(&words, &mut rows, false);
+        if silent {
+            t.0.rest(&mut rows);
+            // What is open, and what has no name.
+            let nodes: Vec<_> = t.0.tree.nodes.iter().map(|n| (n.method, n.self_ms)).collect();
+            assert_eq!(nodes, [(60, 6), (3, 4), (4, 0), (3, 0), (2, 0)]);
+            assert!(t.0.threads.capacity() == 1 && t.0.rows == 0);
+        }
+        t.exit(110);
+        t.end(120, INFO, true);
+        t.enter(200, 1);
+        t.enter(201, 3);
+        t.exit(203);
+        t.end(210, INFO, true);
+        t.0.tell(&words, &mut rows, true);
+        rows.1
+    };
+    let told = play(false);
+    assert_eq!(told, play(true));
+    let expected = [("b", 14), ("b,d", 6), ("c", 6), ("c,d", 4), ("#60", 6), ("#60,d", 4), ("e", 12), ("e,d", 1), ("e,c", 7)];
+    assert_eq!(told, expected.into_iter().map(|(name, ms)| (name.to_owned(), ms)).collect());
 }

@@ -76,15 +76,17 @@ impl<'a> Text<'a> {
         let (mut units, _) = self.utf16.as_chunks::<2>();
         out.reserve(units.len());
         // Words, names and URLs are ASCII as a rule: narrowed many units at a time.
-        while let Some((lanes, rest)) = units.split_first_chunk::<LANES>() {
+        while !units.is_empty() {
             let mut ascii = [0; LANES];
+            let (lanes, rest) = units.split_at(units.len().min(LANES));
             let mut seen = 0;
             for (byte, unit) in ascii.iter_mut().zip(lanes) {
                 let [high, low] = *unit;
                 seen |= high | low & 0x80;
                 *byte = low;
             }
-            match std::str::from_utf8(&ascii) {
+            let (ascii, _) = ascii.split_at(lanes.len());
+            match std::str::from_utf8(ascii) {
                 Ok(ascii) if seen == 0 => out.push_str(ascii),
                 _ => break,
             }

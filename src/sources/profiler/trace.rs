@@ -14,7 +14,7 @@ use super::limits;
 use super::record::{Block, Corrupt, Reference, TagValue, TraceEvent, TraceKind};
 use super::resume::Machine;
 use super::scan::Scan;
-use super::text::Reader;
+use super::text::{Reader, Text};
 
 /// Takes events.
 pub(super) trait Visitor {
@@ -48,16 +48,6 @@ pub(super) struct Trace {
     events: u32,
     time_ms: i64,
     text: Reader,
-}
-
-/// What the first bytes of an event say.
-enum Head {
-    Short,
-    End,
-    Enter(u32),
-    Exit,
-    Tag(u32, u8, u32),
-    Refer(u32, u8, Reference),
 }
 
 impl Trace {
@@ -109,67 +99,80 @@ impl<V: Visitor + ?Sized> Machine<V> for Trace {
     }
 }
 
+/// What is behind the first byte and the distance of a TAG.
+enum Tag {
+    Refer(u32, TagValue<'static>),
+    /// A string of so many units.
+    String(u32, bool, u32),
+}
+
 impl Trace {
-    /// Reads events until the next is not whole (`false`), is a string, or the block is over.
+    /// Reads events until the next is not whole (`false`), is a string that is not, or the block is over.
     #[inline]
     fn events<V: Visitor + ?Sized>(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<bool, Corrupt> {
-        loop {
+        let (mut index, mut time_ms) = (self.events, self.time_ms);
+        let result = loop {
             let mut token = *scan;
-            let (head, distance) = head(&mut token)?;
-            let kind = match head {
-                Head::Short => return Ok(false),
-                Head::End => {
+            let Some(first) = token.u8() else { break Ok(false) };
+            let mut distance = u32::from(first >> 2 & 0x1f);
+            if first & 0x80 != 0 && first & 3 != 3 {
+                let Some(more) = token.varint() else { break Ok(false) };
+                distance |= more << 5;
+            }
+            let at_ms = time_ms.wrapping_add(distance.cast_signed().into());
+            let kind = match first & 3 {
+                0 => match token.varint() {
+                    Some(method) => TraceKind::Enter { method },
+                    None => break Ok(false),
+                },
+                1 => TraceKind::Exit,
+                2 => match tag(&mut token) {
+                    Ok(Some(Tag::Refer(param, value))) => TraceKind::Tag { param, value },
+                    Ok(Some(Tag::String(param, indexed, units))) => match whole(&mut token, units) {
+                        Some(text) if indexed => TraceKind::Tag { param, value: TagValue::Indexed(text) },
+                        Some(text) => TraceKind::Tag { param, value: TagValue::Inline(text) },
+                        None => {
+                            (*scan, time_ms) = (token, at_ms);
+                            self.expect = Expect::Text { param, indexed };
+                            break self.text.begin(units, limits::TEXT).map(|()| true);
+                        }
+                    },
+                    Ok(None) => break Ok(false),
+                    Err(wrong) => break Err(wrong),
+                },
+                _ => {
                     *scan = token;
-                    visitor.block_end(&self.block, self.events);
+                    visitor.block_end(&self.block, index);
                     self.expect = Expect::Block;
-                    return Ok(true);
-                }
-                Head::Enter(method) => TraceKind::Enter { method },
-                Head::Exit => TraceKind::Exit,
-                Head::Refer(param, 1, reference) => TraceKind::Tag { param, value: TagValue::Xml(reference) },
-                Head::Refer(param, _, reference) => TraceKind::Tag { param, value: TagValue::Sql(reference) },
-                Head::Tag(param, kind, units) => {
-                    *scan = token;
-                    self.time_ms = self.time_ms.wrapping_add(distance.into());
-                    self.text.begin(units, limits::TEXT)?;
-                    self.expect = Expect::Text { param, indexed: kind == 2 };
-                    return Ok(true);
+                    break Ok(true);
                 }
             };
-            *scan = token;
-            self.time_ms = self.time_ms.wrapping_add(distance.into());
-            visitor.event(&self.block, &TraceEvent { index: self.events, time_ms: self.time_ms, kind });
-            self.events = self.events.saturating_add(1);
-        }
+            (*scan, time_ms) = (token, at_ms);
+            visitor.event(&self.block, &TraceEvent { index, time_ms, kind });
+            index = index.saturating_add(1);
+        };
+        (self.events, self.time_ms) = (index, time_ms);
+        result
     }
 }
 
-/// The next event up to its string, and its distance in time.
+/// A TAG up to its string; `None` when it is not all there.
 #[inline(always)]
-fn head(token: &mut Scan<'_>) -> Result<(Head, i32), Corrupt> {
-    const SHORT: (Head, i32) = (Head::Short, 0);
-    let Some(first) = token.u8() else { return Ok(SHORT) };
-    if first & 3 == 3 {
-        return Ok((Head::End, 0));
-    }
-    let mut distance = u32::from(first >> 2 & 0x1f);
-    if first & 0x80 != 0 {
-        let Some(more) = token.varint() else { return Ok(SHORT) };
-        distance |= more << 5;
-    }
-    let distance = distance.cast_signed();
-    if first & 3 == 1 {
-        return Ok((Head::Exit, distance));
-    }
-    let Some(id) = token.varint() else { return Ok(SHORT) };
-    if first & 3 == 0 {
-        return Ok((Head::Enter(id), distance));
-    }
-    let Some(kind) = token.u8() else { return Ok(SHORT) };
-    let head = match kind {
-        0 | 2 => token.varint().map(|units| Head::Tag(id, kind, units)),
-        1 | 3 => token.varint().zip(token.varint()).map(|(file, offset)| Head::Refer(id, kind, Reference { file, offset })),
+fn tag(token: &mut Scan<'_>) -> Result<Option<Tag>, Corrupt> {
+    let (Some(param), Some(kind)) = (token.varint(), token.u8()) else { return Ok(None) };
+    let refer = |token: &mut Scan<'_>| Some(Reference { file: token.varint()?, offset: token.varint()? });
+    Ok(match kind {
+        0 | 2 => token.varint().map(|units| Tag::String(param, kind == 2, units)),
+        1 => refer(token).map(|at| Tag::Refer(param, TagValue::Xml(at))),
+        3 => refer(token).map(|at| Tag::Refer(param, TagValue::Sql(at))),
         other => return Err(Corrupt::TagType(other)),
-    };
-    Ok(head.map_or(SHORT, |head| (head, distance)))
+    })
+}
+
+/// A string of usual length that is all there.
+#[inline(always)]
+fn whole<'a>(token: &mut Scan<'a>, units: u32) -> Option<Text<'a>> {
+    let length = 2 * units as usize;
+    let all = units <= limits::TEXT && length <= token.rest().len();
+    all.then(|| Text::new(token.up_to(length), units))
 }

@@ -1,7 +1,7 @@
 //! Calls whose names have not come yet, on their way to event records: they wait for a flush cycle (spec B.2), as far as
 //! memory goes. What is counted of them does not wait.
 
-use super::call_log::Entry;
+use super::entry::Entry;
 use super::limits;
 use super::words::Words;
 use std::collections::VecDeque;

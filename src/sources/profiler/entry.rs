@@ -1,13 +1,12 @@
-//! Calls on their way to event records.
+//! A call on its way to an event record.
 
-use super::metrics as m;
+use super::limits;
 use super::record::{Call, Pointer};
 use super::words::Words;
 use std::sync::Arc;
 
-/// Bytes of one parameter of a record, and of all those that have none of their own.
+/// Bytes of one parameter of a record.
 const VALUE: usize = 1024;
-const PARAMETERS: usize = 4096;
 
 /// A call as an event record shows it, with what it needs from the dictionary still as ids.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +54,13 @@ impl Entry {
         self.uncounted = None;
     }
 
+    /// Gives memory back that a large call took.
+    pub(super) fn shrink(&mut self) {
+        if self.text.capacity() > limits::IDLE_BUFFER {
+            (self.text, self.params) = (String::new(), Vec::new());
+        }
+    }
+
     /// It has a parameter.
     pub(super) fn has(&self, id: u32) -> bool {
         self.params.iter().any(|(p, _)| *p == id)
@@ -73,40 +79,5 @@ impl Entry {
     /// All names have come.
     pub(super) fn is_named(&self, words: &Words) -> bool {
         words.get(self.method).is_some() && self.params.iter().all(|(id, _)| words.get(*id).is_some())
-    }
-}
-
-/// Appends `name=value` to the text of other parameters.
-pub(super) fn push_other(out: &mut String, name: &str, value: &str) {
-    if out.len() + name.len() + value.len() + 2 > PARAMETERS {
-        return;
-    }
-    if !out.is_empty() {
-        out.push(' ');
-    }
-    out.push_str(name);
-    if !value.is_empty() {
-        out.push('=');
-        out.push_str(value);
-    }
-}
-
-/// The bucket of a duration.
-pub(super) fn bucket(ms: u64) -> u32 {
-    let above = m::EDGES.partition_point(|edge| *edge <= ms);
-    u32::try_from(above.saturating_sub(1)).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buckets_hold_their_lower_ends() {
-        for (ms, name) in
-            [(0, "0-1"), (1, "1-2"), (2, "2-5"), (9, "5-10"), (10, "10-20"), (99_999, "50000-100000"), (u64::MAX, "100000-inf")]
-        {
-            assert_eq!(m::buckets()[bucket(ms) as usize], name, "{ms}");
-        }
     }
 }

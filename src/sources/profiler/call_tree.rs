@@ -1,0 +1,243 @@
+//! The call tree of one connection: a node for each stack, with the time of its last method.
+//!
+//! Most pods are idle, and what they have of it stays. So a node knows its parent and not its children: those are found by a
+//! hash table of numbers of nodes, 4 bytes a place.
+
+use super::loss_report;
+use super::method_name::{method_name, nameless};
+use super::words::Words;
+use foldhash::fast::RandomState;
+use std::hash::BuildHasher;
+
+/// Most nodes.
+const NODES: usize = 8192;
+/// Bytes of a stack's name.
+const NAME: usize = 900;
+/// The parent of the outermost methods, and no node at all.
+pub(super) const ROOT: u32 = u32::MAX;
+/// Places of the smallest hash table.
+const PLACES: usize = 32;
+
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) parent: u32,
+    pub(super) method: u32,
+    /// The method and node of the child that was entered last: as a rule it is the next one too.
+    last: (u32, u32),
+    pub(super) self_ms: u64,
+    pub(super) shown: Shown,
+}
+
+/// What is known of a node's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    NotYet,
+    /// It has this row.
+    Told(u32),
+    /// The agent's report of losses is no stack of the application.
+    Hidden,
+}
+
+/// Nodes by number. A parent has a lower number than its children.
+#[derive(Debug)]
+pub(super) struct CallTree {
+    pub(super) nodes: Vec<Node>,
+    /// As [`Node::last`], of the root.
+    last: (u32, u32),
+    /// Numbers of nodes by the hash of parent and method, or [`ROOT`]; behind a place that is taken is the next. There are
+    /// always free ones; their number is a power of 2.
+    places: Vec<u32>,
+    hasher: RandomState,
+}
+
+impl Default for CallTree {
+    fn default() -> Self {
+        Self { nodes: Vec::new(), last: (0, ROOT), places: Vec::new(), hasher: RandomState::default() }
+    }
+}
+
+impl CallTree {
+    /// The node of a method that was entered from `parent`; `parent` itself when there are too many.
+    #[inline]
+    pub(super) fn child(&mut self, parent: u32, method: u32) -> u32 {
+        let (last, node) = self.nodes.get(parent as usize).map_or(self.last, |node| node.last);
+        if last == method && node != ROOT { node } else { self.find(parent, method) }
+    }
+
+    fn find(&mut self, parent: u32, method: u32) -> u32 {
+        let found = match self.place(parent, method) {
+            (_, Some(known)) => known,
+            _ if self.nodes.len() >= NODES => return parent,
+            (place, None) => {
+                let new = self.push(Node { parent, method, last: (0, ROOT), self_ms: 0, shown: Shown::NotYet });
+                let room = self.nodes.len() <= self.places.len() / 4 * 3;
+                match self.places.get_mut(place) {
+                    Some(free) if room => *free = new,
+                    _ => self.rehash(),
+                }
+                new
+            }
+        };
+        match self.nodes.get_mut(parent as usize) {
+            Some(node) => node.last = (method, found),
+            None => self.last = (method, found),
+        }
+        found
+    }
+
+    fn push(&mut self, node: Node) -> u32 {
+        let new = u32::try_from(self.nodes.len()).unwrap_or(ROOT);
+        self.nodes.push(node);
+        new
+    }
+
+    /// Where the child is in the table or belongs, and which it is.
+    fn place(&self, parent: u32, method: u32) -> (usize, Option<u32>) {
+        let mask = self.places.len().wrapping_sub(1);
+        #[expect(clippy::cast_possible_truncation, reason = "any bits do")]
+        let mut at = self.hasher.hash_one((parent, method)) as usize & mask;
+        while let Some(number) = self.places.get(at) {
+            match self.nodes.get(*number as usize) {
+                Some(node) if (node.parent, node.method) == (parent, method) => return (at, Some(*number)),
+                Some(_) => at = (at + 1) & mask,
+                None => break,
+            }
+        }
+        (at, None)
+    }
+
+    /// Makes a table in which at most three quarters of the places are taken.
+    fn rehash(&mut self) {
+        let places = (self.nodes.len() / 3 * 4 + 4).next_power_of_two().max(PLACES);
+        self.places = vec![ROOT; places];
+        for number in 0..self.nodes.len() {
+            let Some((parent, method)) = self.nodes.get(number).map(|n| (n.parent, n.method)) else { return };
+            let (place, _) = self.place(parent, method);
+            if let Some(place) = self.places.get_mut(place) {
+                *place = u32::try_from(number).unwrap_or(ROOT);
+            }
+        }
+    }
+
+    /// Keeps only nodes for which `used` is set, and their parents; the new number of each, or [`ROOT`]. None is told any more.
+    pub(super) fn retain(&mut self, mut used: Vec<bool>) -> Vec<u32> {
+        used.resize(self.nodes.len(), false);
+        for (number, node) in self.nodes.iter().enumerate().rev() {
+            if used.get(number) == Some(&true)
+                && let Some(parent) = used.get_mut(node.parent as usize)
+            {
+                *parent = true;
+            }
+        }
+        let mut numbers = Vec::with_capacity(used.len());
+        for (node, used) in std::mem::take(&mut self.nodes).into_iter().zip(used) {
+            let number = if used {
+                // A parent comes first.
+                let parent = numbers.get(node.parent as usize).copied().unwrap_or(ROOT);
+                let shown = if node.shown == Shown::Hidden { Shown::Hidden } else { Shown::NotYet };
+                self.push(Node { parent, last: (0, ROOT), shown, ..node })
+            } else {
+                ROOT
+            };
+            numbers.push(number);
+        }
+        self.last = (0, ROOT);
+        self.nodes.shrink_to_fit();
+        self.places = Vec::new();
+        if !self.nodes.is_empty() {
+            self.rehash();
+        }
+        numbers
+    }
+
+    /// The outermost method is the agent's report of losses.
+    pub(super) fn is_report(&self, mut at: u32, words: &Words) -> bool {
+        let mut method = None;
+        while let Some(node) = self.nodes.get(at as usize) {
+            (method, at) = (Some(node.method), node.parent);
+        }
+        method.and_then(|m| words.get(m)).is_some_and(|word| loss_report::is(word))
+    }
+
+    /// `Outer.method,Inner.method`; `None` when a name has not come, unless it is the `end`.
+    pub(super) fn name(&self, at: u32, words: &Words, end: bool) -> Option<String> {
+        let mut frames = Vec::new();
+        let mut at = at;
+        while let Some(node) = self.nodes.get(at as usize) {
+            frames.push(match words.get(node.method) {
+                Some(word) => short(&method_name(word)),
+                None if end => nameless(node.method),
+                None => return None,
+            });
+            at = node.parent;
+        }
+        let mut name = String::new();
+        for frame in frames.iter().rev() {
+            if name.len() + frame.len() + 1 > NAME {
+                break;
+            }
+            if !name.is_empty() {
+                name.push(',');
+            }
+            name.push_str(frame);
+        }
+        Some(name)
+    }
+}
+
+/// `Class.method` of `package.Class.method`, without commas, which part frames.
+fn short(name: &str) -> String {
+    let mut parts = name.rsplitn(3, '.');
+    let (method, class) = (parts.next().unwrap_or_default(), parts.next());
+    let short = class.map_or_else(|| method.to_owned(), |class| format!("{class}.{method}"));
+    short.replace(',', ";")
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    #[test]
+    fn frames_are_class_and_method() {
+        assert_eq!([short("a.b.C.run"), short("run"), short("C.x,y")], ["C.run", "run", "C.x;y"]);
+    }
+
+    #[test]
+    fn children_are_found_again_and_bounded() {
+        let (mut tree, mut known) = (CallTree::default(), HashMap::new());
+        let mut seed = 7_u32;
+        for _ in 0..100_000 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let parent = if seed & 7 == 0 || tree.nodes.is_empty() { ROOT } else { (seed >> 8) % tree.nodes.len() as u32 };
+            let (method, full) = (seed >> 3 & 15, tree.nodes.len() >= NODES);
+            let node = tree.child(parent, method);
+            let expected = *known.entry((parent, method)).or_insert(node);
+            assert!(node == expected || full && node == parent);
+            if node != parent {
+                assert_eq!((tree.nodes[node as usize].parent, tree.nodes[node as usize].method), (parent, method));
+            }
+        }
+        assert_eq!(tree.nodes.len(), NODES);
+        assert!(tree.places.iter().filter(|p| **p != ROOT).count() == NODES && tree.places.len() <= 4 * NODES);
+    }
+
+    #[test]
+    fn what_is_not_used_goes_with_its_numbers() {
+        let mut tree = CallTree::default();
+        let a = tree.child(ROOT, 1);
+        let b = tree.child(a, 2);
+        let c = tree.child(a, 3);
+        let d = tree.child(c, 4);
+        assert_eq!([a, b, c, d], [0, 1, 2, 3]);
+        tree.nodes[a as usize].shown = Shown::Told(9);
+        tree.nodes[c as usize].shown = Shown::Hidden;
+        assert_eq!(tree.retain(vec![false, false, false, true]), [0, ROOT, 1, 2]);
+        let nodes: Vec<_> = tree.nodes.iter().map(|n| (n.parent, n.method, n.shown)).collect();
+        assert_eq!(nodes, [(ROOT, 1, Shown::NotYet), (0, 3, Shown::Hidden), (1, 4, Shown::NotYet)]);
+        assert_eq!([tree.child(ROOT, 1), tree.child(0, 3), tree.child(1, 4), tree.child(0, 2)], [0, 1, 2, 3]);
+        assert_eq!(tree.retain(Vec::new()), [ROOT; 4]);
+        assert_eq!((tree.nodes.capacity(), tree.places.capacity(), tree.child(ROOT, 5)), (0, 0, 0));
+    }
+}
