@@ -103,6 +103,12 @@ impl Ring {
         }
     }
 
+    /// Gives back what is only reserved, as after a burst.
+    pub(super) fn fit(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
+
     /// Offset at which record `seq` starts, from the first held byte.
     fn offset(&self, seq: u64) -> usize {
         match length(seq - self.first).checked_sub(1) {

@@ -92,6 +92,8 @@ struct Inner {
     ring: Ring,
     newest: Stamp,
     bytes: u64,
+    /// `bytes` when it was trimmed last.
+    trimmed: u64,
     lost: u64,
     truncated: u64,
     clients: HashMap<u32, Client>,
@@ -122,10 +124,16 @@ impl Stream {
         batch.clear();
     }
 
-    /// Gives up what is over the share: for streams that nothing is appended to.
+    /// Gives up what is over the share: for streams that nothing is appended to. Those also give up what they only reserve.
     pub fn trim(&self) {
         let share = self.budget.share();
-        self.change(|inner| inner.ring.drop_oldest(0, share));
+        self.change(|inner| {
+            inner.ring.drop_oldest(0, share);
+            if inner.trimmed == inner.bytes {
+                inner.ring.fit();
+            }
+            inner.trimmed = inner.bytes;
+        });
     }
 
     /// Accounts for what `change` drops, and for the memory it takes or gives back.

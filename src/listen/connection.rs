@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// Room for one read of a quiet connection, and of a busy one.
@@ -20,6 +20,8 @@ const READ_MAX: usize = 64 << 10;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a session is told that time has passed.
 const TICK: Duration = Duration::from_secs(1);
+/// Ticks begin at multiples of this.
+const PHASE: Duration = Duration::from_millis(125);
 
 /// What ended a conversation.
 #[derive(Debug, thiserror::Error)]
@@ -99,8 +101,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
     async fn talk(&mut self, out: &mut BytesMut) -> Result<std::convert::Infallible, End> {
         let mut input = BytesMut::new();
         let mut room = READ_MIN;
-        let mut ticks = interval(TICK);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // Connections have their ticks together, so that a worker is not woken for each.
+        let phase = now().mono.as_millis() % PHASE.as_millis();
+        let first = PHASE.saturating_sub(Duration::from_millis(u64::try_from(phase).unwrap_or_default()));
+        let mut ticks = interval_at(Instant::now() + first, TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut pending = true;
         // Whether something has come since the last tick.
         let mut heard = false;
@@ -141,7 +146,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
                         return Err(End::Eof);
                     }
                     // A stream that fills its buffer gets a larger one; one that has gone quiet gives it back.
-                    room = if n >= room { (room * 2).min(READ_MAX) } else if n < READ_MIN { READ_MIN } else { room };
+                    room = if n >= room { READ_MAX } else if n < READ_MIN { READ_MIN } else { room };
                     self.session.feed(at, &mut input, out, &mut self.sink)?;
                     if input.is_empty() && input.capacity() > 2 * room {
                         input = BytesMut::new();
