@@ -141,7 +141,7 @@ fn streams(traces: &[traces::Loaded]) -> Sum {
 fn merged(traces: &[traces::Loaded]) -> Sum {
     let streams = traces.iter().flat_map(|l| l.streams.iter().map(|(_, bytes)| Stream::new(&l.trace, bytes)));
     let (mut merge, mut sum) = (Merge::new(streams.collect()), Sum::default());
-    while merge.step(&mut sum) {}
+    merge.run(&mut sum);
     sum
 }
 

@@ -38,6 +38,16 @@ impl Writing<'_> {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
+    /// Puts an ASCII character in the place of another one, so many bytes from the beginning of the text.
+    #[inline]
+    pub fn replace(&mut self, at: usize, ascii: u8) {
+        debug_assert!(ascii.is_ascii());
+        if let Some(place) = self.bytes.get_mut(self.from + at) {
+            debug_assert!(place.is_ascii());
+            *place = ascii;
+        }
+    }
+
     /// Appends the first `count` of some characters.
     #[inline]
     pub fn chars(&mut self, ascii: [u8; 8], count: usize) {

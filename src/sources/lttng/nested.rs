@@ -195,14 +195,18 @@ fn bracket(nodes: &[Node], id: NodeId, [array, structure]: [&'static str; 2]) ->
 /// A whole array of numbers without labels.
 #[inline]
 pub(super) fn numbers_text(items: &Packed<'_>, form: Form, out: &mut Writing<'_>) {
-    out.push("[");
-    items.each(0, &mut Plain { follows: false, form, out });
+    if items.is_empty() || full(out) {
+        return out.push(if items.is_empty() { "[]" } else { "[…]" });
+    }
+    // Every element has a comma before it, the first as well: that becomes the bracket.
+    let begin = out.len();
+    items.each(0, &mut Plain { form, out });
+    out.replace(begin, b'[');
     out.push("]");
 }
 
 /// Writes elements of an array of numbers without labels.
 struct Plain<'o, 'b> {
-    follows: bool,
     form: Form,
     out: &'o mut Writing<'b>,
 }
@@ -213,8 +217,7 @@ impl Plain<'_, '_> {
         let short = if full(self.out) { None } else { value.short(self.form) };
         let Some((chars, count)) = short else { return self.long(value) };
         // With the comma it is still one word.
-        let comma = u32::from(std::mem::replace(&mut self.follows, true));
-        self.out.chars((chars << (8 * comma) | u64::from(comma) * u64::from(b',')).to_le_bytes(), count + comma as usize);
+        self.out.chars((chars << 8 | u64::from(b',')).to_le_bytes(), count + 1);
     }
 
     #[inline(never)]
@@ -226,7 +229,7 @@ impl Plain<'_, '_> {
 
     /// What stands before an element. False: there is no room for it.
     fn begin(&mut self) -> bool {
-        before(&mut self.follows, self.out)
+        before(&mut true, self.out)
     }
 }
 
