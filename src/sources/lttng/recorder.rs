@@ -11,7 +11,7 @@ use crate::events::{Batch, Writing};
 use crate::model::{ParamId, Pmid, ValueType};
 
 /// Bytes of records that are packed before they go to the stream.
-const BATCH: usize = 128 << 10;
+const BATCH: usize = 64 << 10;
 
 /// What a session keeps for it from packet to packet.
 #[derive(Debug, Default)]
@@ -156,7 +156,7 @@ impl Recorder<'_> {
             self.scratch.batch.narrow(narrow, value.bits as u32);
         } else if let Place::Wide(wide) = place {
             self.scratch.batch.wide(wide, value.bits);
-        } else {
+        } else if !matches!(place, Place::Skip) {
             self.rare_integer(node, value);
         }
     }
@@ -173,6 +173,15 @@ impl Recorder<'_> {
             }
             Place::Inner => self.inner(|nested, nodes, out| nested.integer(nodes, node, value, out)),
             Place::Other => self.other(node, |nested, nodes, out| nested.integer(nodes, node, value, out)),
+            _ => {}
+        }
+    }
+
+    #[inline(never)]
+    fn rare_float(&mut self, node: NodeId, value: f64) {
+        match place!(self, node) {
+            Place::Inner => self.inner(|nested, nodes, out| nested.float(nodes, node, value, out)),
+            Place::Other => self.other(node, |nested, nodes, out| nested.float(nodes, node, value, out)),
             _ => {}
         }
     }
@@ -250,23 +259,22 @@ impl<'t> Events<'t, '_> for Recorder<'_> {
 }
 
 impl<'a> Visitor<'a> for Recorder<'_> {
-    #[inline]
+    #[inline(always)]
     fn unsigned(&mut self, node: NodeId, bits: u64) {
         self.integer(node, Integer { bits, signed: false });
     }
 
-    #[inline]
+    #[inline(always)]
     fn signed(&mut self, node: NodeId, value: i64) {
         self.integer(node, Integer { bits: value.cast_unsigned(), signed: true });
     }
 
-    #[inline]
+    #[inline(always)]
     fn float(&mut self, node: NodeId, value: f64) {
         match place!(self, node) {
             Place::Wide(wide) => self.scratch.batch.wide(wide, value.to_bits()),
-            Place::Inner => self.inner(|nested, nodes, out| nested.float(nodes, node, value, out)),
-            Place::Other => self.other(node, |nested, nodes, out| nested.float(nodes, node, value, out)),
-            _ => {}
+            Place::Skip => {}
+            _ => self.rare_float(node, value),
         }
     }
 
