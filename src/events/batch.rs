@@ -125,17 +125,17 @@ impl Batch {
     #[inline]
     pub fn put(&mut self, number: &Number, bits: u64) {
         match number {
-            #[expect(clippy::cast_possible_truncation, reason = "cells of 32-bit types hold 32 bits")]
-            Number::Narrow(narrow) => self.narrow(narrow, bits as u32),
+            Number::Narrow(narrow) => self.narrow(narrow, bits),
             Number::Wide(wide) => self.wide(wide, bits),
         }
     }
 
     /// As [`Self::put`] for 32 bits.
     #[inline(always)]
-    pub fn narrow(&mut self, narrow: &Narrow, bits: u32) {
+    #[expect(clippy::cast_possible_truncation, reason = "cells of 32-bit types hold 32 bits")]
+    pub fn narrow(&mut self, narrow: &Narrow, bits: u64) {
         if self.begin(12) {
-            self.bytes.extend_from_slice(&with4(narrow.0, bits.to_ne_bytes()));
+            self.bytes.extend_from_slice(&with4(narrow.0, (bits as u32).to_ne_bytes()));
         }
     }
 

@@ -22,10 +22,10 @@ const fn all(byte: u8) -> u64 {
 #[inline]
 fn eight(value: u64) -> u64 {
     // Halves of four digits, quarters of two, single ones; division by multiplication, exact for numbers of this size.
-    let halves = value / 10_000 | (value % 10_000) << 32;
-    let hundreds = halves * 10_486 >> 20 & 0x0000_007f_0000_007f;
+    let halves = (value / 10_000) | ((value % 10_000) << 32);
+    let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let quarters = hundreds | (halves - 100 * hundreds) << 16;
-    let tens = quarters * 103 >> 10 & 0x000f_000f_000f_000f;
+    let tens = ((quarters * 103) >> 10) & 0x000f_000f_000f_000f;
     tens | (quarters - 10 * tens) << 8
 }
 
@@ -68,7 +68,8 @@ pub(super) fn decimal(value: u64, out: &mut impl Chars) {
 #[inline]
 pub(super) fn hexadecimal(value: u64, out: &mut impl Chars) {
     out.chars(*b"0x      ", 2);
-    let (high, low) = ((value >> 32) as u32, (value & u64::from(u32::MAX)) as u32);
+    let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
+    let (low, high) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
     if high == 0 {
         return stripped(eight_hexadecimal(low), out);
     }

@@ -153,7 +153,7 @@ impl Recorder<'_> {
     fn integer(&mut self, node: NodeId, value: Integer) {
         let place = place!(self, node);
         if let Place::Narrow(narrow) = place {
-            self.scratch.batch.narrow(narrow, value.bits as u32);
+            self.scratch.batch.narrow(narrow, value.bits);
         } else if let Place::Wide(wide) = place {
             self.scratch.batch.wide(wide, value.bits);
         } else if !matches!(place, Place::Skip) {
