@@ -7,6 +7,8 @@
 //! Without CTF_TRACES the largest capture that is there. Every field of every event is decoded and added to a sum.
 //! `streams`: one stream after the other. `merged`: in the order of time. `threads`: a thread for each trace and processor,
 //! each with its share of the packets.
+//!
+//! With `-- --ratio [ROUNDS]` ours and the others run in turn, and the median of the ratios of the rounds is told.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
 
 use divan::counter::ItemsCount;
@@ -14,24 +16,30 @@ use divan::{Bencher, black_box};
 use pmdaapm::ctf::merge::{Merge, Sink};
 use pmdaapm::ctf::{Event, Events, Losses, Lost, NodeId, Packed, Packet, PacketError, Stream, Trace, Visitor};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
+#[path = "lttng_kit/peers.rs"]
+mod peers;
 #[path = "../examples/ctfdump/traces.rs"]
 mod traces;
 
 fn main() {
-    divan::main();
-}
-
-/// Where traces are: those of CTF_TRACES, or the largest of the captures.
-fn dirs() -> Vec<String> {
-    if let Ok(dirs) = std::env::var("CTF_TRACES") {
-        return dirs.split(':').map(str::to_owned).collect();
+    match peers::rounds() {
+        Some(rounds) => {
+            let ours: [peers::Ours<Vec<traces::Loaded>>; 3] = [
+                ("streams", |traces| {
+                    black_box(streams(traces));
+                }),
+                ("merged", |traces| {
+                    black_box(merged(traces));
+                }),
+                ("threads", |traces| {
+                    black_box(threads(traces));
+                }),
+            ];
+            peers::ratio(rounds, load, &ours);
+        }
+        None => divan::main(),
     }
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let all = ["../shared/data/lttng/ust-c-all/trace", "qa/corpus/lttng/ust216-ctf-2/trace"];
-    let there = all.iter().map(|dir| root.join(dir)).find(|dir| dir.is_dir());
-    there.map(|dir| dir.display().to_string()).into_iter().collect()
 }
 
 fn load(dir: &str) -> Vec<traces::Loaded> {
@@ -133,7 +141,7 @@ fn streams(traces: &[traces::Loaded]) -> Sum {
 fn merged(traces: &[traces::Loaded]) -> Sum {
     let streams = traces.iter().flat_map(|l| l.streams.iter().map(|(_, bytes)| Stream::new(&l.trace, bytes)));
     let (mut merge, mut sum) = (Merge::new(streams.collect()), Sum::default());
-    while merge.step(&mut sum) {}
+    merge.run(&mut sum);
     sum
 }
 
@@ -180,41 +188,31 @@ fn measure(bencher: Bencher<'_, '_>, dir: &str, read: fn(&[traces::Loaded]) -> S
     bencher.counter(ItemsCount::new(expected.events)).bench_local(|| read(black_box(&traces)));
 }
 
-#[divan::bench(args = dirs(), sample_count = 5, sample_size = 1)]
+#[divan::bench(args = peers::dirs(), sample_count = 5, sample_size = 1)]
 fn a_streams(bencher: Bencher<'_, '_>, dir: &str) {
     measure(bencher, dir, streams);
 }
 
-#[divan::bench(args = dirs(), sample_count = 5, sample_size = 1)]
+#[divan::bench(args = peers::dirs(), sample_count = 5, sample_size = 1)]
 fn b_merged(bencher: Bencher<'_, '_>, dir: &str) {
     measure(bencher, dir, merged);
 }
 
-#[divan::bench(args = dirs(), sample_count = 5, sample_size = 1)]
+#[divan::bench(args = peers::dirs(), sample_count = 5, sample_size = 1)]
 fn c_threads(bencher: Bencher<'_, '_>, dir: &str) {
     measure(bencher, dir, threads);
 }
 
-/// Another reader with a sink that takes decoded events and does nothing. With its start, which is less than 20 ms.
-fn peer(bencher: Bencher<'_, '_>, program: &str, arguments: &[&str], dir: &str) {
-    let run = || {
-        let mut command = Command::new(program);
-        command.args(arguments).arg(dir).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    if !run() {
-        println!("{program} is not installed or cannot read {dir}");
-        return;
-    }
-    bencher.counter(ItemsCount::new(streams(&load(dir)).events)).bench_local(run);
+fn events(dir: &str) -> u64 {
+    streams(&load(dir)).events as u64
 }
 
-#[divan::bench(args = dirs(), sample_count = 3, sample_size = 1)]
+#[divan::bench(args = peers::dirs(), sample_count = 3, sample_size = 1)]
 fn d_babeltrace2(bencher: Bencher<'_, '_>, dir: &str) {
-    peer(bencher, "babeltrace2", &["-c", "sink.utils.dummy"], dir);
+    peers::peer(bencher, peers::BABELTRACE2, dir, events);
 }
 
-#[divan::bench(args = dirs(), sample_count = 3, sample_size = 1)]
+#[divan::bench(args = peers::dirs(), sample_count = 3, sample_size = 1)]
 fn e_babeltrace1(bencher: Bencher<'_, '_>, dir: &str) {
-    peer(bencher, "babeltrace", &["-o", "dummy"], dir);
+    peers::peer(bencher, peers::BABELTRACE1, dir, events);
 }

@@ -9,9 +9,13 @@
 //! the whole collector takes them. `records`: every event becomes a record. `counted`: events are only counted.
 //! `two_threads`: two relay daemons, with one half of the packets each, and their collectors.
 //!
-//! With `--once records DIR` (or `counted`) nothing is measured, but done once: for perf, callgrind and peak memory.
+//! With `-- --ratio [ROUNDS]` ours and the others run in turn, and the median of the ratios of the rounds is told.
+//! With `--once records DIR` (or `counted`) nothing is measured, but done once: for perf, callgrind and peak memory; with
+//! `--once sum DIR` a sum of all bytes of all records is told, to compare with another version's.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a bench")]
 
+#[path = "lttng_kit/peers.rs"]
+mod peers;
 #[path = "lttng_kit/relayd.rs"]
 mod relayd;
 
@@ -24,8 +28,6 @@ use pmdaapm::sources::lttng::{Choice, Collector};
 use pmdaapm::sources::{OwnSink, SOURCES, Sinks};
 use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
 use relayd::{Recorded, Relayd};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,11 +43,41 @@ fn main() {
         let recorded = Recorded::load(&dir);
         // The packets were in memory to be counted.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
+        if what == "sum" {
+            return sum(&recorded);
+        }
         let records = collect(&recorded, if what == "records" { Choice::default() } else { counted() });
         println!("{dir}: {records} records; {}", peak());
         return;
     }
-    divan::main();
+    match peers::rounds() {
+        Some(rounds) => {
+            let ours: [peers::Ours<Recorded>; 3] = [
+                ("records", |recorded| {
+                    black_box(collect(recorded, Choice::default()));
+                }),
+                ("two threads", |recorded| {
+                    black_box(collect_by_two(recorded));
+                }),
+                ("counted", |recorded| {
+                    black_box(collect(recorded, counted()));
+                }),
+            ];
+            peers::ratio(rounds, Recorded::load, &ours);
+        }
+        None => divan::main(),
+    }
+}
+
+/// Tells a sum of the bytes of all records.
+fn sum(recorded: &Recorded) {
+    let store = Store::new(400, Limits::default(), 2 << 30);
+    connection(&store, recorded, 0, 1, Choice::default());
+    for stream in store.peers().iter().filter_map(|peer| Some(peer.existing_stream(0)?.newest(usize::MAX))) {
+        let sum =
+            stream.iter().fold(0_u64, |sum, byte| (sum.rotate_left(5) ^ u64::from(*byte)).wrapping_mul(0x517c_c1b7_2722_0a95));
+        println!("{} bytes of records, sum {sum:x}", stream.len());
+    }
 }
 
 /// Peak memory of this process.
@@ -56,17 +88,6 @@ fn peak() -> String {
 
 fn counted() -> Choice {
     Choice { records: Vec::new(), except: Vec::new() }
-}
-
-/// Where traces are: those of `CTF_TRACES`, or a capture.
-fn dirs() -> Vec<String> {
-    if let Ok(dirs) = std::env::var("CTF_TRACES") {
-        return dirs.split(':').map(str::to_owned).collect();
-    }
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let all = ["../shared/data/lttng/ust-c-all/trace", "qa/corpus/lttng/ust216-ctf-2/trace"];
-    let there = all.iter().map(|dir| root.join(dir)).find(|dir| dir.is_dir());
-    there.map(|dir| dir.display().to_string()).into_iter().collect()
 }
 
 struct Joined(Arc<Store>);
@@ -138,41 +159,27 @@ fn measure(bencher: Bencher<'_, '_>, dir: &str, run: impl Fn(&Recorded) -> u64, 
     bencher.counter(ItemsCount::new(recorded.events)).bench_local(|| run(black_box(&recorded)));
 }
 
-#[divan::bench(args = dirs(), sample_count = 5, sample_size = 1)]
+#[divan::bench(args = peers::dirs(), sample_count = 5, sample_size = 1)]
 fn a_records(bencher: Bencher<'_, '_>, dir: &str) {
     measure(bencher, dir, |recorded| collect(recorded, Choice::default()), |recorded| recorded.events);
 }
 
-#[divan::bench(args = dirs(), sample_count = 5, sample_size = 1)]
+#[divan::bench(args = peers::dirs(), sample_count = 5, sample_size = 1)]
 fn b_two_threads(bencher: Bencher<'_, '_>, dir: &str) {
     measure(bencher, dir, collect_by_two, |recorded| recorded.events);
 }
 
-#[divan::bench(args = dirs(), sample_count = 5, sample_size = 1)]
+#[divan::bench(args = peers::dirs(), sample_count = 5, sample_size = 1)]
 fn c_counted(bencher: Bencher<'_, '_>, dir: &str) {
     measure(bencher, dir, |recorded| collect(recorded, counted()), |_| 0);
 }
 
-/// Another reader with a sink that takes decoded events and does nothing. With its start, which is less than 20 ms.
-fn peer(bencher: Bencher<'_, '_>, program: &str, arguments: &[&str], dir: &str) {
-    let run = || {
-        let mut command = Command::new(program);
-        command.args(arguments).arg(dir).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    if !run() {
-        println!("{program} is not installed or cannot read {dir}");
-        return;
-    }
-    bencher.counter(ItemsCount::new(Recorded::load(dir).events)).bench_local(run);
-}
-
-#[divan::bench(args = dirs(), sample_count = 3, sample_size = 1)]
+#[divan::bench(args = peers::dirs(), sample_count = 3, sample_size = 1)]
 fn d_babeltrace2(bencher: Bencher<'_, '_>, dir: &str) {
-    peer(bencher, "babeltrace2", &["-c", "sink.utils.dummy"], dir);
+    peers::peer(bencher, peers::BABELTRACE2, dir, |dir| Recorded::load(dir).events);
 }
 
-#[divan::bench(args = dirs(), sample_count = 3, sample_size = 1)]
+#[divan::bench(args = peers::dirs(), sample_count = 3, sample_size = 1)]
 fn e_babeltrace1(bencher: Bencher<'_, '_>, dir: &str) {
-    peer(bencher, "babeltrace", &["-o", "dummy"], dir);
+    peers::peer(bencher, peers::BABELTRACE1, dir, |dir| Recorded::load(dir).events);
 }

@@ -52,22 +52,11 @@ impl<'t, 'a> Merge<'t, 'a> {
 
     /// Tells the next event; false: there are no more.
     pub fn step<S: Sink<'t, 'a> + ?Sized>(&mut self, sink: &mut S) -> bool {
-        if !self.started {
-            self.started = true;
-            for n in 0..self.streams.len() {
-                if let Some((time, event)) = self.advance(n, sink) {
-                    self.wait(n, time, event);
-                }
-            }
-        }
+        self.start(sink);
         let Some((n, time, event)) = self.current.take().or_else(|| self.earliest()) else { return false };
-        sink.event(n, &event, Some(time).filter(|time| *time != i128::MIN));
-        let told = self.streams.get_mut(n).map_or(Ok(()), |stream| stream.visit(sink));
-        match told {
-            Ok(()) => sink.done(n),
-            Err(fault) => sink.fault(n, &fault),
-        }
-        if let Some((time, event)) = self.advance(n, sink) {
+        let Some(stream) = self.streams.get_mut(n) else { return false };
+        tell(stream, n, time, &event, sink);
+        if let Some((time, event)) = next(stream, n, sink) {
             // Most often the same stream goes on.
             match self.waiting.peek() {
                 Some(Reverse(other)) if *other < (time, n) => self.wait(n, time, event),
@@ -75,6 +64,38 @@ impl<'t, 'a> Merge<'t, 'a> {
             }
         }
         true
+    }
+
+    /// Tells all events that are left: the same as [`Self::step`] to the end, and faster.
+    pub fn run<S: Sink<'t, 'a> + ?Sized>(&mut self, sink: &mut S) {
+        self.start(sink);
+        while let Some((n, mut time, mut event)) = self.current.take().or_else(|| self.earliest()) {
+            let limit = self.waiting.peek().map(|Reverse(other)| *other);
+            let Some(stream) = self.streams.get_mut(n) else { return };
+            // No other stream goes on meanwhile, so that the limit stays.
+            loop {
+                tell(stream, n, time, &event, sink);
+                match next(stream, n, sink) {
+                    None => break,
+                    Some(later) if limit.is_some_and(|limit| limit < (later.0, n)) => {
+                        self.wait(n, later.0, later.1);
+                        break;
+                    }
+                    Some(later) => (time, event) = later,
+                }
+            }
+        }
+    }
+
+    fn start<S: Sink<'t, 'a> + ?Sized>(&mut self, sink: &mut S) {
+        if std::mem::replace(&mut self.started, true) {
+            return;
+        }
+        for n in 0..self.streams.len() {
+            if let Some((time, event)) = self.streams.get_mut(n).and_then(|stream| next(stream, n, sink)) {
+                self.wait(n, time, event);
+            }
+        }
     }
 
     fn wait(&mut self, n: usize, time: i128, event: Event<'t>) {
@@ -88,25 +109,35 @@ impl<'t, 'a> Merge<'t, 'a> {
         let Reverse((time, n)) = self.waiting.pop()?;
         Some((n, time, self.next.get_mut(n)?.take()?))
     }
+}
 
-    /// The next event of a stream and its time.
-    fn advance<S: Sink<'t, 'a> + ?Sized>(&mut self, n: usize, sink: &mut S) -> Option<(i128, Event<'t>)> {
-        let stream = self.streams.get_mut(n)?;
-        loop {
-            match stream.advance() {
-                Ok(Next::Event(event)) => {
-                    let packet = stream.packet()?;
-                    let clock = packet.trace().clock(packet.stream());
-                    return Some((clock.map_or(i128::MIN, |clock| clock.nanoseconds(event.cycles)), event));
-                }
-                Ok(Next::Packet(lost)) => {
-                    if let Some(packet) = stream.packet() {
-                        sink.packet(n, packet, lost);
-                    }
-                }
-                Ok(Next::End) => return None,
-                Err(fault) => sink.fault(n, &fault),
+/// Tells an event and its fields.
+#[inline(always)]
+fn tell<'t, 'a, S: Sink<'t, 'a> + ?Sized>(stream: &mut Stream<'t, 'a>, n: usize, time: i128, event: &Event<'t>, sink: &mut S) {
+    sink.event(n, event, Some(time).filter(|time| *time != i128::MIN));
+    match stream.visit(sink) {
+        Ok(()) => sink.done(n),
+        Err(fault) => sink.fault(n, &fault),
+    }
+}
+
+/// The next event of a stream and its time.
+#[inline(always)]
+fn next<'t, 'a, S: Sink<'t, 'a> + ?Sized>(stream: &mut Stream<'t, 'a>, n: usize, sink: &mut S) -> Option<(i128, Event<'t>)> {
+    loop {
+        match stream.advance() {
+            Ok(Next::Event(event)) => {
+                let packet = stream.packet()?;
+                let clock = packet.trace().clock(packet.stream());
+                return Some((clock.map_or(i128::MIN, |clock| clock.nanoseconds(event.cycles)), event));
             }
+            Ok(Next::Packet(lost)) => {
+                if let Some(packet) = stream.packet() {
+                    sink.packet(n, packet, lost);
+                }
+            }
+            Ok(Next::End) => return None,
+            Err(fault) => sink.fault(n, &fault),
         }
     }
 }

@@ -63,9 +63,17 @@ impl<'t, 'a> Sink<'t, 'a> for Told {
 }
 
 fn merged(streams: Vec<Stream<'_, '_>>) -> Told {
-    let (mut merge, mut told) = (Merge::new(streams), Told::default());
+    let (mut merge, mut told) = (Merge::new(streams.clone()), Told::default());
     while merge.step(&mut told) {}
     assert!(!merge.step(&mut told));
+    // All at once, and the rest at once, are the same.
+    for steps in 0..=told.lines.len() {
+        let (mut merge, mut at_once) = (Merge::new(streams.clone()), Told::default());
+        (0..steps).for_each(|_| assert!(merge.step(&mut at_once)));
+        merge.run(&mut at_once);
+        assert_eq!((&at_once.lines, &at_once.faults), (&told.lines, &told.faults));
+        assert_eq!((at_once.packets, at_once.lost), (told.packets, told.lost));
+    }
     told
 }
 

@@ -1,7 +1,8 @@
 //! Records on their way into a stream, packed once by the producer.
 
 use super::flags::MISSED;
-use super::layout::{HighRes, PARAM_HEADER, Resolution, padded, param4, param8, put_bytes};
+use super::layout::{HighRes, PARAM_HEADER, Resolution, padded, param_header, put_bytes, with4, with8};
+use super::param::{Narrow, Number, Wide};
 use crate::model::{Pmid, Stamp, ValueType};
 
 /// Most bytes of a packed record: a text that would go beyond is cut, and any other parameter is left out, which is counted.
@@ -16,8 +17,10 @@ pub struct Batch {
     pub(super) starts: Vec<usize>,
     pub(super) truncated: u64,
     /// Where the record begun last begins, and how many parameters it has; its header says it when it is complete.
-    start: usize,
-    nparams: i32,
+    pub(super) start: usize,
+    pub(super) nparams: i32,
+    /// Where the parameter begins whose text is being written.
+    pub(super) text: Option<usize>,
 }
 
 /// Where a header has the number of parameters.
@@ -45,7 +48,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.starts.clear();
-        (self.truncated, self.start, self.nparams) = (0, 0, 0);
+        (self.truncated, self.start, self.nparams, self.text) = (0, 0, 0, None);
     }
 
     /// Gives the memory back; records are lost.
@@ -102,6 +105,7 @@ impl Batch {
             return;
         }
         self.bytes.truncate(self.start);
+        self.text = None;
         // The one before is complete: its header says how many parameters it has.
         self.start = self.starts.last().copied().unwrap_or_default();
         let count = self.bytes.get(self.start + COUNT..).and_then(<[u8]>::first_chunk);
@@ -110,44 +114,132 @@ impl Batch {
 
     /// Adds a number to the record begun last, given as the bits of its cell (`Value::to_bits`).
     /// Nothing is added without a record, or for a type that is not numeric.
-    #[inline(always)]
+    #[inline]
     pub fn number(&mut self, pmid: Pmid, ty: ValueType, bits: u64) {
-        #[expect(clippy::cast_possible_truncation, reason = "cells of 32-bit types hold 32 bits")]
-        match ty {
-            ValueType::I32 | ValueType::U32 | ValueType::F32 if self.begin(12).is_some() => {
-                self.bytes.extend_from_slice(&param4(pmid.0, ty, (bits as u32).to_ne_bytes()));
-            }
-            ValueType::I64 | ValueType::U64 | ValueType::F64 if self.begin(16).is_some() => {
-                self.bytes.extend_from_slice(&param8(pmid.0, ty, bits.to_ne_bytes()));
-            }
-            _ => {}
+        if let Some(number) = Number::new(pmid, ty) {
+            self.put(&number, bits);
+        }
+    }
+
+    /// As [`Self::number`], for a parameter whose beginning is there already.
+    #[inline]
+    pub fn put(&mut self, number: &Number, bits: u64) {
+        match number {
+            Number::Narrow(narrow) => self.narrow(narrow, bits),
+            Number::Wide(wide) => self.wide(wide, bits),
+        }
+    }
+
+    /// As [`Self::put`] for 32 bits.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "cells of 32-bit types hold 32 bits")]
+    pub fn narrow(&mut self, narrow: &Narrow, bits: u64) {
+        if self.begin(12) {
+            self.bytes.extend_from_slice(&with4(narrow.0, (bits as u32).to_ne_bytes()));
+        }
+    }
+
+    /// As [`Self::put`] for 64 bits.
+    #[inline(always)]
+    pub fn wide(&mut self, wide: &Wide, bits: u64) {
+        if self.begin(16) {
+            self.bytes.extend_from_slice(&with8(wide.0, bits.to_ne_bytes()));
         }
     }
 
     /// Adds a string to the record begun last; cut, at a character, to what is left of [`RECORD_MAX`].
     #[inline]
     pub fn text(&mut self, pmid: Pmid, text: &str) {
+        if !self.short_text(pmid, text.as_bytes()) {
+            self.long_text(pmid, text);
+        }
+    }
+
+    /// As [`Self::text`], if the bytes are UTF-8; false: they are not.
+    #[inline]
+    pub fn utf8(&mut self, pmid: Pmid, text: &[u8]) -> bool {
+        let before = self.bytes.len();
+        if text.len() <= SHORT && self.has_room(PARAM_HEADER + padded(text.len())) {
+            if self.put_short(pmid, text) & HIGH == 0 {
+                return true;
+            }
+            self.bytes.truncate(before);
+            self.nparams -= 1;
+        }
+        self.any_utf8(pmid, text)
+    }
+
+    #[inline(never)]
+    fn any_utf8(&mut self, pmid: Pmid, text: &[u8]) -> bool {
+        std::str::from_utf8(text).map(|text| self.text(pmid, text)).is_ok()
+    }
+
+    /// False: there is no record, or it would be too long.
+    #[inline]
+    fn short_text(&mut self, pmid: Pmid, text: &[u8]) -> bool {
+        if !self.has_room(PARAM_HEADER + padded(text.len())) {
+            return false;
+        }
+        if text.len() <= SHORT {
+            self.put_short(pmid, text);
+        } else {
+            self.nparams += 1;
+            put_bytes(&mut self.bytes, pmid.0, ValueType::Text, text);
+        }
+        true
+    }
+
+    /// Writes a parameter with a text of at most [`SHORT`] bytes, for which there is room: word by word, which is less than a
+    /// call. Gives the words, one laid over the other.
+    #[inline(always)]
+    fn put_short(&mut self, pmid: Pmid, text: &[u8]) -> u64 {
+        self.nparams += 1;
+        let end = self.bytes.len() + PARAM_HEADER + padded(text.len());
+        self.bytes.extend_from_slice(&param_header(pmid.0, ValueType::Text, text.len()));
+        let mut all = 0;
+        for word in text.as_chunks::<8>().0 {
+            all |= u64::from_ne_bytes(*word);
+            self.bytes.extend_from_slice(word);
+        }
+        let last = last_word(text);
+        self.bytes.extend_from_slice(&last.to_le_bytes());
+        self.bytes.truncate(end);
+        all | last
+    }
+
+    #[cold]
+    fn long_text(&mut self, pmid: Pmid, text: &str) {
         if self.is_empty() {
             return;
         }
-        let used = self.bytes.len() - self.start + PARAM_HEADER;
-        let text = if used + padded(text.len()) > RECORD_MAX { self.cut(text, used) } else { text };
-        if self.begin(PARAM_HEADER + padded(text.len())).is_some() {
+        let text = self.cut(text, self.bytes.len() - self.start + PARAM_HEADER);
+        if self.begin(PARAM_HEADER + padded(text.len())) {
             put_bytes(&mut self.bytes, pmid.0, ValueType::Text, text.as_bytes());
         }
     }
 
+    /// Whether there is a record, with room for so many bytes more.
+    #[inline(always)]
+    pub(super) fn has_room(&self, len: usize) -> bool {
+        // Before the first record there is not even a header: the difference is 0, and one less is more than any room.
+        (self.bytes.len() - self.start).wrapping_sub(1) < RECORD_MAX.saturating_sub(len)
+    }
+
     /// Room for a parameter of `len` bytes in the record begun last.
     #[inline(always)]
-    fn begin(&mut self, len: usize) -> Option<()> {
-        let used = self.bytes.len() - self.start;
-        // Before the first record there is not even a header.
-        if used == 0 || used + len > RECORD_MAX {
-            self.truncated += u64::from(used > 0);
-            return None;
+    fn begin(&mut self, len: usize) -> bool {
+        let fits = self.has_room(len);
+        if fits {
+            self.nparams += 1;
+        } else {
+            self.left_out();
         }
-        self.nparams += 1;
-        Some(())
+        fits
+    }
+
+    #[cold]
+    fn left_out(&mut self) {
+        self.truncated += u64::from(!self.is_empty());
     }
 
     /// What of `text` fits behind `used` bytes.
@@ -164,6 +256,10 @@ impl Batch {
     /// Writes the number of parameters into the header of the record begun last: all are final afterwards.
     #[inline]
     pub(super) fn seal(&mut self) {
+        // A text that was not ended.
+        if let Some(at) = self.text.take() {
+            self.bytes.truncate(at);
+        }
         if let Some(count) = self.bytes.get_mut(self.start + COUNT..).and_then(<[u8]>::first_chunk_mut) {
             *count = self.nparams.to_ne_bytes();
         }
@@ -173,6 +269,24 @@ impl Batch {
     pub(super) fn newest(&self) -> Option<Stamp> {
         if self.is_empty() { None } else { HighRes::get_stamp(self.bytes.get(self.start..)?) }
     }
+}
+
+/// Bytes of texts that are written word by word.
+const SHORT: usize = 64;
+/// Bits that only bytes beyond ASCII have.
+const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+
+/// The bytes behind the last whole word, the first in the lowest byte, and zeros; read with words that overlap.
+#[inline(always)]
+fn last_word(text: &[u8]) -> u64 {
+    let rest = text.as_chunks::<8>().1;
+    if let (Some(last), 1..) = (text.last_chunk(), rest.len()) {
+        return u64::from_le_bytes(*last) >> (8 * (8 - rest.len()));
+    }
+    if let (Some(first), Some(last)) = (rest.first_chunk(), rest.last_chunk()) {
+        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (rest.len() - 4));
+    }
+    rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]
@@ -197,6 +311,61 @@ mod tests {
         assert!(RECORD_MAX - cut.len() < 40 && std::str::from_utf8(cut).is_ok());
         assert_eq!((records[0].params.len(), records[1].params.len(), batch.truncated), (1, 2, 2));
         assert_eq!(records[1].params[1].value, Scalar::U32(8));
+    }
+
+    #[test]
+    fn texts_of_all_lengths_are_padded_with_zeros() {
+        let long = "0123456789abcdefghijklmnopqrstuvwxyz".repeat(3);
+        for len in 0..long.len() {
+            let (text, mut batch) = (&long[..len], Batch::default());
+            batch.record(Stamp::default(), 1);
+            batch.text(Pmid(1), text);
+            assert!(batch.utf8(Pmid(2), text.as_bytes()));
+            batch.begin_text();
+            assert!(batch.writing().is_empty());
+            text.split_inclusive('a').for_each(|part| batch.writing().push(part));
+            assert_eq!((batch.writing().len(), batch.writing().text()), (len, text.into()));
+            batch.end_text(Pmid(3));
+            let accented = format!("{text}\u{e9}");
+            assert!(batch.utf8(Pmid(4), accented.as_bytes()));
+            assert!(!batch.utf8(Pmid(4), &accented.as_bytes()[..len + 1]));
+            batch.begin_text();
+            batch.writing().chars(*b"dropped ", 7);
+            batch.record(Stamp::default(), 1);
+            batch.seal();
+            let mut wanted = Vec::new();
+            for (pmid, text) in [(1, text), (2, text), (3, text), (4, &accented)] {
+                put_bytes(&mut wanted, pmid, ValueType::Text, text.as_bytes());
+            }
+            assert_eq!(batch.bytes[HighRes::RECORD_HEADER..batch.starts[1]], wanted, "{len}");
+            assert_eq!(batch.bytes[COUNT], 4);
+        }
+    }
+
+    #[test]
+    fn texts_written_in_pieces_are_cut_like_others() {
+        for len in RECORD_MAX - 80..RECORD_MAX + 80 {
+            let (mut one, mut other) = (Batch::default(), Batch::default());
+            let text = "\u{e9}".repeat(len / 2);
+            one.begin_text();
+            one.writing().push("no record to belong to");
+            one.end_text(Pmid(9));
+            assert_eq!(one.size(), 0);
+            for batch in [&mut one, &mut other] {
+                batch.record(Stamp::default(), 1);
+                batch.number(Pmid(1), ValueType::U64, 7);
+            }
+            one.begin_text();
+            one.writing().push(&text);
+            one.end_text(Pmid(2));
+            other.text(Pmid(2), &text);
+            for batch in [&mut one, &mut other] {
+                batch.utf8(Pmid(3), b"and more");
+                batch.number(Pmid(4), ValueType::U32, 7);
+                batch.seal();
+            }
+            assert!((&one.bytes, one.truncated) == (&other.bytes, other.truncated), "{len}");
+        }
     }
 
     #[test]

@@ -129,7 +129,7 @@ pub(super) const fn padded(len: usize) -> usize {
 
 /// `ep_pmid` and the word of length and type for a value of `len` bytes, which must be below [`ARRAY_MAX`] − 4.
 #[inline]
-fn param_header(pmid: u32, ty: ValueType, len: usize) -> [u8; PARAM_HEADER] {
+pub(super) fn param_header(pmid: u32, ty: ValueType, len: usize) -> [u8; PARAM_HEADER] {
     debug_assert!(len <= ARRAY_MAX - 4);
     #[expect(clippy::cast_possible_truncation, reason = "the caller has checked against ARRAY_MAX")]
     let word = length_word(len as u32 + 4, ty);
@@ -139,14 +139,26 @@ fn param_header(pmid: u32, ty: ValueType, len: usize) -> [u8; PARAM_HEADER] {
 /// A whole parameter whose value has 4 bytes. Values of fixed size are written with one copy: they are the common ones.
 #[inline]
 pub(super) fn param4(pmid: u32, ty: ValueType, value: [u8; 4]) -> [u8; 12] {
-    let [a, b] = split(param_header(pmid, ty, 4));
+    with4(param_header(pmid, ty, 4), value)
+}
+
+/// A value of 4 bytes behind its header.
+#[inline]
+pub(super) fn with4(header: [u8; PARAM_HEADER], value: [u8; 4]) -> [u8; 12] {
+    let [a, b] = split(header);
     join([a, b, value])
 }
 
 /// A whole parameter whose value has 8 bytes.
 #[inline]
 pub(super) fn param8(pmid: u32, ty: ValueType, value: [u8; 8]) -> [u8; 16] {
-    join([param_header(pmid, ty, 8), value])
+    with8(param_header(pmid, ty, 8), value)
+}
+
+/// A value of 8 bytes behind its header.
+#[inline]
+pub(super) fn with8(header: [u8; PARAM_HEADER], value: [u8; 8]) -> [u8; 16] {
+    join([header, value])
 }
 
 #[inline]

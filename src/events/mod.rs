@@ -14,10 +14,12 @@ mod check;
 mod client;
 mod filter;
 mod layout;
+mod param;
 mod queue;
 mod queues;
 mod ring;
 mod stream;
+mod writing;
 
 pub use array::{Array, ArrayError, Mark};
 pub use batch::{Batch, Prepared, RECORD_MAX};
@@ -25,9 +27,11 @@ pub use check::{CheckError, Parameter, Record, Records, Scalar, check};
 pub use client::{Ask, Caps, Delivery, Keep, Want};
 pub use filter::{FILTER_MAX, Filter, FilterError, Names};
 pub use layout::{ARRAY_MAX, HighRes, LowRes, Resolution};
+pub use param::{Narrow, Number, Wide};
 pub use queue::{Event, QueueFilter};
 pub use queues::{Ended, Fetch, Fetched, QueueError, Queues};
 pub use stream::{Budget, Stream, StreamStats};
+pub use writing::Writing;
 
 /// Record flags with PCP's numbers (`PM_EVENT_FLAG_*`).
 pub mod flags {

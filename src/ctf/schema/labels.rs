@@ -23,7 +23,12 @@ pub struct Labels {
     all: Vec<Label>,
     /// Which is the first for a value; sorted, none overlap.
     first: Vec<(Range, u32)>,
+    /// The first for each of the values from 0 on, which most have; as many as the largest that has a name, within a limit.
+    near: Vec<Option<u32>>,
 }
+
+/// Values from 0 on whose names are found without a search.
+const NEAR: i128 = 64;
 
 impl Labels {
     /// Puts ranges of one name together, where the name was first.
@@ -42,7 +47,10 @@ impl Labels {
         }
         let ranges = (0..).zip(&labels).flat_map(|(n, label)| label.ranges.iter().map(move |range| (*range, n)));
         let first = disjoint(ranges.collect());
-        Ok(Self { all: labels, first })
+        let largest = first.last().map_or(-1, |((_, high), _)| *high);
+        let mut labels = Self { all: labels, first, near: Vec::new() };
+        labels.near = (0..largest.saturating_add(1).min(NEAR)).map(|value| labels.search(value)).collect();
+        Ok(labels)
     }
 
     /// All, in order.
@@ -53,13 +61,17 @@ impl Labels {
 
     /// The first name of a value, found quickly however many there are.
     #[must_use]
+    #[inline]
     pub fn first(&self, value: i128) -> Option<&Arc<str>> {
+        let near = usize::try_from(value).ok().and_then(|value| self.near.get(value));
+        let label = near.copied().unwrap_or_else(|| self.search(value))?;
+        self.all.get(label as usize).map(|label| &label.name)
+    }
+
+    fn search(&self, value: i128) -> Option<u32> {
         let next = self.first.partition_point(|((low, _), _)| *low <= value);
         let ((_, high), label) = self.first.get(next.checked_sub(1)?)?;
-        if value > *high {
-            return None;
-        }
-        self.all.get(*label as usize).map(|label| &label.name)
+        (value <= *high).then_some(*label)
     }
 
     /// Names of a value, in order; more than one where ranges overlap. Looks at all of them.

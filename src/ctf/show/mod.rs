@@ -1,9 +1,11 @@
 //! Values as text, in babeltrace's notation: `{ i = 1, tag = [ [0] = 0x2F ], c = ( "RED" : container = 0 ) }`.
 
+mod digits;
 mod number;
 mod string;
 
-pub use number::{float, integer};
+pub use digits::Chars;
+pub use number::{Form, float, integer};
 pub use string::quoted;
 
 use super::plan::{Kind, Node, NodeId};

@@ -1,68 +1,107 @@
 //! Numbers.
 
+use super::digits::{self, Chars};
 use crate::ctf::plan::Kind;
 use crate::ctf::schema::Base;
 use std::fmt::Write as _;
 
-/// Bits of an integer, rounded up to digits of so many bits.
-fn masked(value: i128, bits: u32, digit: u32) -> u64 {
-    let bits = if bits == 0 { 64 } else { bits.div_ceil(digit) * digit };
-    // Two's complement of 64 bits.
-    let value = u64::try_from(value & i128::from(u64::MAX)).unwrap_or_default();
-    if bits >= 64 { value } else { value & ((1 << bits) - 1) }
+/// How the integers of a place are shown: `10`, `0x1F`, `017`, `0b101`.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    base: Base,
+    /// Bits that are shown, in bases other than ten.
+    mask: u64,
+    /// Digits of base two.
+    width: u32,
 }
 
-/// The digits of a number, without what the formatting of the library looks at first: arrays have many small ones.
-fn digits<const BASE: u64>(mut value: u64, out: &mut String) {
-    let mut text = [0_u8; 20];
-    let mut length = 0;
-    // Written from behind.
-    for place in text.iter_mut().rev() {
-        let digit = u8::try_from(value % BASE).unwrap_or_default();
-        *place = if digit < 10 { b'0' + digit } else { b'A' - 10 + digit };
-        length += 1;
-        value /= BASE;
-        if value == 0 {
-            break;
+impl Form {
+    /// Of integers of this kind that should be shown in this base.
+    #[must_use]
+    pub fn new(kind: Kind, base: Base) -> Self {
+        let (bits, base) = match kind {
+            Kind::Bits(bits) => (bits, Base::Hexadecimal),
+            Kind::Unsigned(bits) | Kind::Signed(bits) | Kind::Boolean(bits) => (bits, base),
+            _ => (64, base),
+        };
+        let shown = match base {
+            // Digits are whole, and what is not signed has no bits above its own.
+            Base::Octal if !matches!(kind, Kind::Signed(_)) => 64,
+            Base::Octal => bits.div_ceil(3) * 3,
+            Base::Hexadecimal => bits.div_ceil(4) * 4,
+            _ => bits,
+        };
+        let mask = if shown == 0 || shown >= 64 { u64::MAX } else { (1 << shown) - 1 };
+        Self { base, mask, width: if bits == 0 { 64 } else { bits } }
+    }
+
+    /// Shows an unsigned integer.
+    #[inline]
+    pub fn unsigned(self, value: u64, out: &mut impl Chars) {
+        match self.base {
+            Base::Decimal => digits::decimal(value, out),
+            Base::Hexadecimal => digits::hexadecimal(value & self.mask, out),
+            _ => self.rare(value & self.mask, out),
         }
     }
-    for digit in text.iter().skip(text.len() - length) {
-        out.push(char::from(*digit));
+
+    /// Shows a signed integer; in bases other than ten it is its two's complement.
+    #[inline]
+    pub fn signed(self, value: i64, out: &mut impl Chars) {
+        if value < 0 && self.base == Base::Decimal {
+            out.chars(*b"-       ", 1);
+            return digits::decimal(value.unsigned_abs(), out);
+        }
+        self.unsigned(value.cast_unsigned(), out);
+    }
+
+    /// The characters of a small integer, the first in the lowest byte, and how many there are: at most seven. `None`: it has
+    /// more, or is of a rare base.
+    #[must_use]
+    #[inline(always)]
+    pub fn short(self, value: u64) -> Option<(u64, usize)> {
+        match self.base {
+            Base::Decimal => digits::short_decimal(value),
+            Base::Hexadecimal => digits::short_hexadecimal(value & self.mask),
+            _ => None,
+        }
+    }
+
+    /// As [`Self::short`].
+    #[must_use]
+    #[inline(always)]
+    pub fn short_signed(self, value: i64) -> Option<(u64, usize)> {
+        if value >= 0 || self.base != Base::Decimal {
+            return self.short(value.cast_unsigned());
+        }
+        let (chars, count) = digits::short_decimal(value.unsigned_abs()).filter(|(_, count)| *count < 7)?;
+        Some((chars << 8 | u64::from(b'-'), count + 1))
+    }
+
+    #[cold]
+    fn rare(self, value: u64, out: &mut impl Chars) {
+        if self.base == Base::Octal {
+            out.chars(*b"0       ", 1);
+            digits::bits::<3>(value, value.checked_ilog2().unwrap_or_default() / 3 + 1, out);
+        } else {
+            out.chars(*b"0b      ", 2);
+            digits::bits::<1>(value, self.width.max(value.checked_ilog2().unwrap_or_default() + 1), out);
+        }
     }
 }
 
-/// An integer in its base: `10`, `0x1F`, `017`, `0b101`.
+/// An integer in its base.
 pub fn integer(value: i128, kind: Kind, base: Base, out: &mut String) {
-    let (bits, base) = match kind {
-        Kind::Bits(bits) => (bits, Base::Hexadecimal),
-        Kind::Unsigned(bits) | Kind::Signed(bits) | Kind::Boolean(bits) => (bits, base),
-        _ => (64, base),
-    };
-    let signed = matches!(kind, Kind::Signed(_));
-    let _ = match base {
-        Base::Decimal => match (u64::try_from(value), u64::try_from(value.checked_neg().unwrap_or(-1))) {
-            (Ok(value), _) => {
-                digits::<10>(value, out);
-                Ok(())
-            }
-            (_, Ok(value)) => {
-                out.push('-');
-                digits::<10>(value, out);
-                Ok(())
-            }
-            _ => write!(out, "{value}"),
-        },
-        Base::Hexadecimal => {
-            out.push_str("0x");
-            digits::<16>(masked(value, bits, 4), out);
-            Ok(())
+    let form = Form::new(kind, base);
+    match (u64::try_from(value), i64::try_from(value)) {
+        (Ok(value), _) => form.unsigned(value, out),
+        (_, Ok(value)) => form.signed(value, out),
+        _ if form.base == Base::Decimal => {
+            let _ = write!(out, "{value}");
         }
-        Base::Octal => write!(out, "0{:o}", masked(value, if signed { bits } else { 64 }, 3)),
-        Base::Binary => {
-            let width = if bits == 0 { 64 } else { bits as usize };
-            write!(out, "0b{:0width$b}", masked(value, bits, 1))
-        }
-    };
+        // Two's complement of 64 bits.
+        _ => form.unsigned(u64::try_from(value & i128::from(u64::MAX)).unwrap_or_default(), out),
+    }
 }
 
 /// Significant digits of a floating-point number.
@@ -148,6 +187,14 @@ mod tests {
             let mut out = String::new();
             integer(value, kind, base, &mut out);
             assert_eq!(out, text);
+            let form = Form::new(kind, base);
+            let short = match (i64::try_from(value), kind) {
+                (Ok(value), Kind::Signed(_)) => form.short_signed(value),
+                _ => u64::try_from(value).ok().and_then(|value| form.short(value)),
+            };
+            if let Some((chars, count)) = short {
+                assert_eq!(&chars.to_le_bytes()[..count], text.as_bytes());
+            }
         }
     }
 }

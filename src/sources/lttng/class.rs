@@ -4,9 +4,10 @@ use super::super::OwnSink;
 use super::metrics::{CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_STREAM};
 use super::naming::Field;
 use crate::ctf::schema::{Encoding, Labels, Scope};
-use crate::ctf::{EventPlan, Kind, Node};
+use crate::ctf::show::Form;
+use crate::ctf::{EventPlan, Kind, Node, NodeId};
 use crate::events::flags::{END, POINT, START};
-use crate::events::{Batch, Prepared};
+use crate::events::{Batch, Narrow, Number, Prepared, Wide};
 use crate::model::{MetricSpec, ParamId, Pmid, Stamp, Update, ValueType};
 use crate::read::glob;
 use std::collections::HashMap;
@@ -37,16 +38,36 @@ impl Choice {
 /// Where the value of a node goes.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
-    /// Nowhere: the decoder has used it, or it is within something that is one text.
+    /// Nowhere: the decoder has used it, or nothing can be made of it.
     Skip,
-    Number(Pmid, ValueType),
-    /// An enumeration: the number, and its label as a parameter of its own if there is room for one.
-    Labelled(Pmid, ValueType, Option<Pmid>, Arc<Labels>),
+    /// Into the text of what is around it.
+    Inner,
+    Narrow(Narrow),
+    Wide(Wide),
+    Labelled(Box<Labelled>),
     Text(Pmid, Encoding),
     /// An array, a structure, bytes: one text.
     Compound(Pmid),
+    /// An array of numbers without labels: one text as well.
+    Numbers(Box<Numbers>),
     /// There is no parameter for it: it goes to the text of the others.
     Other,
+}
+
+/// An enumeration: the number, and its label as a parameter of its own if there is room for one.
+#[derive(Clone, Debug)]
+pub(super) struct Labelled {
+    pub(super) number: Number,
+    pub(super) label: Option<Pmid>,
+    pub(super) labels: Arc<Labels>,
+}
+
+/// An array of numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Numbers {
+    pub(super) pmid: Pmid,
+    /// How its elements are shown.
+    pub(super) form: Form,
 }
 
 /// A class of events of one trace and session.
@@ -125,7 +146,10 @@ impl Names {
     fn places(&mut self, plan: &EventPlan, sink: &mut dyn OwnSink) -> Vec<Place> {
         let nodes = plan.nodes();
         let mut overflow = 0;
-        let places = nodes.iter().map(|node| {
+        let places = nodes.iter().zip((1..).map(|next| nodes.get(next))).map(|(node, next)| {
+            if node.parent.is_some_and(|parent| !is_scope(parent, nodes)) {
+                return Place::Inner;
+            }
             if !is_field(node, nodes) {
                 return Place::Skip;
             }
@@ -134,14 +158,23 @@ impl Names {
                 overflow += 1;
                 return Place::Other;
             };
-            match (&node.labels, node.kind) {
-                (Some(labels), Kind::Unsigned(_) | Kind::Signed(_)) => {
+            match (&node.labels, node.kind, Number::new(pmid, ty)) {
+                (Some(labels), Kind::Unsigned(_) | Kind::Signed(_), Some(number)) => {
                     let label = self.param(&Field::of(&plan.name, node, true).spec(), sink);
-                    Place::Labelled(pmid, ty, label.map(|(pmid, _)| pmid), Arc::clone(labels))
+                    let label = label.map(|(pmid, _)| pmid);
+                    Place::Labelled(Box::new(Labelled { number, label, labels: Arc::clone(labels) }))
                 }
-                (_, Kind::Text(encoding)) => Place::Text(pmid, encoding),
-                (_, kind) if kind.is_value() && kind != Kind::Blob => Place::Number(pmid, ty),
-                _ => Place::Compound(pmid),
+                (_, Kind::Text(encoding), _) => Place::Text(pmid, encoding),
+                (_, kind, _) if !kind.is_value() || kind == Kind::Blob => {
+                    let of_array = next.filter(|of| matches!(kind, Kind::Array(_)) && of.kind.is_value() && of.labels.is_none());
+                    of_array.map_or(Place::Compound(pmid), |of| {
+                        Place::Numbers(Box::new(Numbers { pmid, form: Form::new(of.kind, of.base) }))
+                    })
+                }
+                (_, _, Some(Number::Narrow(narrow))) => Place::Narrow(narrow),
+                (_, _, Some(Number::Wide(wide))) => Place::Wide(wide),
+                // A number in a metric that is not numeric.
+                _ => Place::Skip,
             }
         });
         let places = places.collect();
@@ -152,12 +185,14 @@ impl Names {
     }
 }
 
+fn is_scope(id: NodeId, nodes: &[Node]) -> bool {
+    usize::try_from(id).ok().and_then(|id| nodes.get(id)).is_some_and(|node| node.parent.is_none())
+}
+
 /// Whether a node is directly below a scope and says something itself; lengths of sequences do not.
 fn is_field(node: &Node, nodes: &[Node]) -> bool {
-    let scope =
-        |id: crate::ctf::NodeId| usize::try_from(id).ok().and_then(|id| nodes.get(id)).is_some_and(|n| n.parent.is_none());
     let shown = matches!(node.scope, Scope::CommonContext | Scope::Context | Scope::Payload) && !node.hidden;
-    if !shown || !node.parent.is_some_and(scope) {
+    if !shown || !node.parent.is_some_and(|parent| is_scope(parent, nodes)) {
         return false;
     }
     let of = node.name.strip_prefix('_').and_then(|n| n.strip_suffix("_length"));

@@ -43,6 +43,7 @@ mod naming;
 mod nested;
 mod recorder;
 mod session;
+mod ticks;
 mod trace;
 pub mod viewer;
 mod watch;

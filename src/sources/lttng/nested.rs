@@ -1,167 +1,381 @@
 //! Arrays and structures as one text: `[1,2,3]`, `{a=1,b="x"}`.
 
-use crate::ctf::show;
+use crate::ctf::show::{self, Chars, Form};
 use crate::ctf::{Kind, Node, NodeId, Packed, Visitor, decode_text};
+use crate::events::Writing;
 use std::fmt::Write as _;
 
 /// Bytes of such a text; what is beyond is left out, and the text ends in `…`.
 const LENGTH: usize = 4096;
 
-/// A text that is being written.
+/// An integer of either kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Integer {
+    /// Two's complement.
+    pub(super) bits: u64,
+    pub(super) signed: bool,
+}
+
+impl Integer {
+    pub(super) fn wide(self) -> i128 {
+        if self.signed { self.bits.cast_signed().into() } else { self.bits.into() }
+    }
+
+    /// As of [`Form::short`].
+    #[inline(always)]
+    fn short(self, form: Form) -> Option<(u64, usize)> {
+        if self.signed { form.short_signed(self.bits.cast_signed()) } else { form.short(self.bits) }
+    }
+
+    #[inline(always)]
+    fn show(self, form: Form, out: &mut Writing<'_>) {
+        if self.signed { form.signed(self.bits.cast_signed(), out) } else { form.unsigned(self.bits, out) }
+    }
+}
+
+impl Chars for Writing<'_> {
+    #[inline(always)]
+    fn chars(&mut self, ascii: [u8; 8], count: usize) {
+        Writing::chars(self, ascii, count);
+    }
+}
+
+/// Where the writing of a text is.
 #[derive(Debug, Default)]
 pub(super) struct Nested {
-    pub(super) text: String,
     /// Levels that are open.
     pub(super) depth: u32,
     /// Something stands before on this level.
     follows: bool,
+    /// Memory for what is made by others.
+    part: String,
 }
 
+#[inline]
 fn at(nodes: &[Node], id: NodeId) -> Option<&Node> {
     nodes.get(usize::try_from(id).ok()?)
+}
+
+/// No more is written.
+#[inline]
+fn full(out: &Writing<'_>) -> bool {
+    out.len() >= LENGTH
 }
 
 impl Nested {
     /// Begins anew.
     pub(super) fn clear(&mut self) {
-        self.text.clear();
         (self.depth, self.follows) = (0, false);
     }
 
-    /// No more is written.
-    pub(super) fn full(&self) -> bool {
-        self.text.len() >= LENGTH
-    }
-
     /// What stands before a value. False: there is no room for it.
-    fn value(&mut self, nodes: &[Node], id: NodeId) -> bool {
-        if self.full() {
-            if !self.text.ends_with('…') {
-                self.text.push('…');
-            }
-            return false;
+    #[inline]
+    fn value(&mut self, nodes: &[Node], id: NodeId, out: &mut Writing<'_>) -> bool {
+        let room = before(&mut self.follows, out);
+        if room && self.depth > 0 {
+            member(nodes, id, out);
         }
-        if self.follows {
-            self.text.push(',');
-        }
-        self.follows = true;
-        let Some(node) = at(nodes, id) else { return true };
-        let in_structure = node.parent.and_then(|p| at(nodes, p)).is_some_and(|p| p.kind == Kind::Structure);
-        if self.depth > 0 && in_structure {
-            self.text.push_str(&node.name);
-            self.text.push('=');
-        }
-        true
+        room
     }
 
-    pub(super) fn integer(&mut self, nodes: &[Node], id: NodeId, value: i128) {
-        if self.value(nodes, id)
+    pub(super) fn integer(&mut self, nodes: &[Node], id: NodeId, value: Integer, out: &mut Writing<'_>) {
+        if self.value(nodes, id, out)
             && let Some(node) = at(nodes, id)
         {
-            match node.labels.as_ref().and_then(|labels| labels.first(value)) {
-                Some(label) => self.text.push_str(label),
-                None => show::integer(value, node.kind, node.base, &mut self.text),
+            match node.labels.as_ref().and_then(|labels| labels.first(value.wide())) {
+                Some(label) => out.push(label),
+                None => value.show(Form::new(node.kind, node.base), out),
             }
         }
     }
 
-    /// The elements of an array of numbers: what is said of one is said of all.
-    pub(super) fn items(&mut self, nodes: &[Node], id: NodeId, items: &Packed<'_>) {
-        let Some(node) = at(nodes, id) else { return };
-        items.each(id, &mut Items { nested: self, nodes, node });
+    /// A whole array of numbers; what is said of one is said of all.
+    #[inline]
+    pub(super) fn packed(&mut self, nodes: &[Node], id: NodeId, items: &Packed<'_>, out: &mut Writing<'_>) {
+        if self.depth > 0 && !self.value(nodes, id, out) {
+            return out.push("]");
+        }
+        match at(nodes, id + 1) {
+            Some(node) if node.labels.is_none() => numbers_text(items, Form::new(node.kind, node.base), out),
+            _ => {
+                out.push("[");
+                self.follows = false;
+                items.each(id + 1, &mut Items { nested: self, nodes, out });
+                out.push("]");
+            }
+        }
+        self.follows = true;
     }
 
-    pub(super) fn float(&mut self, nodes: &[Node], id: NodeId, value: f64) {
-        if self.value(nodes, id) {
-            let _ = write!(self.text, "{value}");
+    pub(super) fn float(&mut self, nodes: &[Node], id: NodeId, value: f64, out: &mut Writing<'_>) {
+        if self.value(nodes, id, out) {
+            self.part.clear();
+            let _ = write!(self.part, "{value}");
+            out.push(&self.part);
         }
     }
 
-    pub(super) fn string(&mut self, nodes: &[Node], id: NodeId, value: &[u8]) {
-        if self.value(nodes, id) {
+    pub(super) fn string(&mut self, nodes: &[Node], id: NodeId, value: &[u8], out: &mut Writing<'_>) {
+        if self.value(nodes, id, out) {
             let encoding =
                 if let Some(Kind::Text(encoding)) = at(nodes, id).map(|n| n.kind) { encoding } else { Default::default() };
-            let room = LENGTH.saturating_sub(self.text.len());
+            let room = LENGTH.saturating_sub(out.len());
             let cut = value.get(..room / encoding.unit() * encoding.unit()).unwrap_or(value);
-            show::quoted(&decode_text(cut, encoding), &mut self.text);
+            self.part.clear();
+            show::quoted(&decode_text(cut, encoding), &mut self.part);
+            out.push(&self.part);
         }
     }
 
-    pub(super) fn blob(&mut self, nodes: &[Node], id: NodeId, value: &[u8]) {
-        if self.value(nodes, id) {
-            let room = LENGTH.saturating_sub(self.text.len()) / 2;
+    pub(super) fn blob(&mut self, nodes: &[Node], id: NodeId, value: &[u8], out: &mut Writing<'_>) {
+        if self.value(nodes, id, out) {
+            let room = LENGTH.saturating_sub(out.len()) / 2;
+            let digit = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' - 10 + nibble };
             for b in value.iter().take(room) {
-                let _ = write!(self.text, "{b:02x}");
+                out.chars([digit(b >> 4), digit(b & 0xf), 0, 0, 0, 0, 0, 0], 2);
             }
             if value.len() > room {
-                self.text.push('…');
+                out.push("…");
             }
         }
     }
 
-    pub(super) fn open(&mut self, nodes: &[Node], id: NodeId) {
-        let shown = self.value(nodes, id);
-        if let Some(bracket) = bracket(nodes, id, ['[', '{']).filter(|_| shown) {
-            self.text.push(bracket);
+    pub(super) fn open(&mut self, nodes: &[Node], id: NodeId, out: &mut Writing<'_>) {
+        let shown = self.value(nodes, id, out);
+        if let Some(bracket) = bracket(nodes, id, ["[", "{"]).filter(|_| shown) {
+            out.push(bracket);
         }
         self.depth += 1;
         self.follows = false;
     }
 
-    pub(super) fn close(&mut self, nodes: &[Node], id: NodeId) {
-        if let Some(bracket) = bracket(nodes, id, [']', '}']) {
-            self.text.push(bracket);
+    pub(super) fn close(&mut self, nodes: &[Node], id: NodeId, out: &mut Writing<'_>) {
+        if let Some(bracket) = bracket(nodes, id, ["]", "}"]) {
+            out.push(bracket);
         }
         self.depth = self.depth.saturating_sub(1);
         self.follows = true;
     }
 }
 
-/// Writes elements of an array of numbers.
-struct Items<'n> {
-    nested: &'n mut Nested,
-    nodes: &'n [Node],
-    node: &'n Node,
+/// The comma before a value. False: there is no room for it.
+#[inline]
+fn before(follows: &mut bool, out: &mut Writing<'_>) -> bool {
+    if full(out) {
+        if !out.ends_with("…") {
+            out.push("…");
+        }
+        return false;
+    }
+    if std::mem::replace(follows, true) {
+        out.push(",");
+    }
+    true
 }
 
-impl Items<'_> {
-    #[inline]
-    fn integer(&mut self, id: NodeId, value: i128) {
-        let Self { nested, nodes, node } = self;
-        if node.labels.is_some() || nested.full() {
-            return nested.integer(nodes, id, value);
-        }
-        if std::mem::replace(&mut nested.follows, true) {
-            nested.text.push(',');
-        }
-        show::integer(value, node.kind, node.base, &mut nested.text);
+/// The name of a value within a structure.
+fn member(nodes: &[Node], id: NodeId, out: &mut Writing<'_>) {
+    let Some(node) = at(nodes, id) else { return };
+    if node.parent.and_then(|p| at(nodes, p)).is_some_and(|p| p.kind == Kind::Structure) {
+        out.push(&node.name);
+        out.push("=");
     }
 }
 
-impl<'a> Visitor<'a> for Items<'_> {
-    #[inline]
-    fn unsigned(&mut self, id: NodeId, value: u64) {
-        self.integer(id, value.into());
+/// Variants and optionals are what they hold.
+#[inline]
+fn bracket(nodes: &[Node], id: NodeId, [array, structure]: [&'static str; 2]) -> Option<&'static str> {
+    match at(nodes, id)?.kind {
+        Kind::Array(_) => Some(array),
+        Kind::Structure => Some(structure),
+        _ => None,
+    }
+}
+
+/// A whole array of numbers without labels.
+#[inline]
+pub(super) fn numbers_text(items: &Packed<'_>, form: Form, out: &mut Writing<'_>) {
+    if items.is_empty() || full(out) {
+        return out.push(if items.is_empty() { "[]" } else { "[…]" });
+    }
+    // Every element has a comma before it, the first as well: that becomes the bracket.
+    let begin = out.len();
+    items.each(0, &mut Plain { form, out });
+    out.replace(begin, b'[');
+    out.push("]");
+}
+
+/// Writes elements of an array of numbers without labels.
+struct Plain<'o, 'b> {
+    form: Form,
+    out: &'o mut Writing<'b>,
+}
+
+impl Plain<'_, '_> {
+    #[inline(always)]
+    fn integer(&mut self, value: Integer) {
+        let short = if full(self.out) { None } else { value.short(self.form) };
+        let Some((chars, count)) = short else { return self.long(value) };
+        // With the comma it is still one word.
+        self.out.chars((chars << 8 | u64::from(b',')).to_le_bytes(), count + 1);
     }
 
-    #[inline]
-    fn signed(&mut self, id: NodeId, value: i64) {
-        self.integer(id, value.into());
+    #[inline(never)]
+    fn long(&mut self, value: Integer) {
+        if self.begin() {
+            value.show(self.form, self.out);
+        }
     }
 
-    fn float(&mut self, id: NodeId, value: f64) {
-        self.nested.float(self.nodes, id, value);
+    /// What stands before an element. False: there is no room for it.
+    fn begin(&mut self) -> bool {
+        before(&mut true, self.out)
+    }
+}
+
+impl<'a> Visitor<'a> for Plain<'_, '_> {
+    #[inline(always)]
+    fn unsigned(&mut self, _: NodeId, bits: u64) {
+        self.integer(Integer { bits, signed: false });
+    }
+
+    #[inline(always)]
+    fn signed(&mut self, _: NodeId, value: i64) {
+        self.integer(Integer { bits: value.cast_unsigned(), signed: true });
+    }
+
+    fn float(&mut self, _: NodeId, value: f64) {
+        if self.begin() {
+            self.out.push(&value.to_string());
+        }
     }
 
     fn text(&mut self, _: NodeId, _: &'a [u8]) {}
     fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
 }
 
-/// Variants and optionals are what they hold.
-fn bracket(nodes: &[Node], id: NodeId, [array, structure]: [char; 2]) -> Option<char> {
-    match at(nodes, id)?.kind {
-        Kind::Array(_) => Some(array),
-        Kind::Structure => Some(structure),
-        _ => None,
+/// Writes elements of an array of numbers that have labels.
+struct Items<'n, 'o, 'b> {
+    nested: &'n mut Nested,
+    nodes: &'n [Node],
+    out: &'o mut Writing<'b>,
+}
+
+impl<'a> Visitor<'a> for Items<'_, '_, '_> {
+    fn unsigned(&mut self, id: NodeId, bits: u64) {
+        self.nested.integer(self.nodes, id, Integer { bits, signed: false }, self.out);
+    }
+
+    fn signed(&mut self, id: NodeId, value: i64) {
+        self.nested.integer(self.nodes, id, Integer { bits: value.cast_unsigned(), signed: true }, self.out);
+    }
+
+    fn float(&mut self, id: NodeId, value: f64) {
+        self.nested.float(self.nodes, id, value, self.out);
+    }
+
+    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ctf::{Packet, Trace};
+    use crate::events::Batch;
+    use crate::model::Stamp;
+    use proptest::prelude::*;
+
+    /// Arrays as texts, each made at once and element by element.
+    struct Both<'n> {
+        nodes: &'n [Node],
+        texts: Vec<[String; 2]>,
+        slow: String,
+        element: NodeId,
+    }
+
+    impl Both<'_> {
+        fn element(&mut self, show: impl FnOnce(&Node, &mut String)) {
+            if self.slow.len() >= LENGTH {
+                self.slow = format!("{}…", self.slow.trim_end_matches('…'));
+                return;
+            }
+            self.slow.push_str(if self.slow == "[" { "" } else { "," });
+            show(at(self.nodes, self.element).unwrap(), &mut self.slow);
+        }
+
+        fn integer(&mut self, value: i128) {
+            self.element(|node, out| match node.labels.as_ref().and_then(|labels| labels.of(value).next()) {
+                Some(label) => out.push_str(label),
+                None => show::integer(value, node.kind, node.base, out),
+            });
+        }
+    }
+
+    impl<'a> Visitor<'a> for Both<'_> {
+        fn unsigned(&mut self, _: NodeId, value: u64) {
+            self.integer(value.into());
+        }
+
+        fn signed(&mut self, _: NodeId, value: i64) {
+            self.integer(value.into());
+        }
+
+        fn float(&mut self, _: NodeId, value: f64) {
+            self.element(|_, out| out.push_str(&value.to_string()));
+        }
+
+        fn packed(&mut self, node: NodeId, items: Packed<'a>) {
+            let (mut nested, mut batch) = (Nested::default(), Batch::default());
+            batch.record(Stamp::default(), 1);
+            batch.begin_text();
+            nested.packed(self.nodes, node, &items, &mut batch.writing());
+            (self.slow, self.element) = ("[".into(), node + 1);
+            items.each(node + 1, self);
+            self.texts.push([batch.writing().text().into(), format!("{}]", self.slow)]);
+        }
+
+        fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+        fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
+    }
+
+    fn check(bytes: &[u8], few: usize) {
+        let mut fields = String::new();
+        for size in [8, 16, 32, 64] {
+            for (signed, base) in [(false, 10), (true, 10), (false, 16), (true, 16), (false, 8), (true, 2)] {
+                let ty = format!("integer {{ size = {size}; signed = {signed}; base = {base}; align = 8; }}");
+                fields += &format!("{ty} a{size}{signed}{base}[{few}];");
+            }
+            fields += &format!("enum : integer {{ size = {size}; }} {{ A, B, C = 5 ... 9 }} e{size}[{few}];");
+        }
+        fields += &format!("floating_point {{ exp_dig = 8; mant_dig = 24; align = 8; }} f[{few}];");
+        let text = format!(
+            "trace {{ major = 1; minor = 8; byte_order = le; }}; event {{ name = e; fields := struct {{ {fields} }}; }};"
+        );
+        let mut trace = Trace::new();
+        trace.metadata(&mut text.as_bytes()).unwrap();
+        let mut packet = Packet::open(&trace, bytes, 0).unwrap();
+        let class = packet.peek().unwrap().unwrap().class;
+        let mut both = Both { nodes: class.nodes(), texts: Vec::new(), slow: String::new(), element: 0 };
+        packet.visit(&mut both).unwrap();
+        assert_eq!(both.texts.len(), 29);
+        for [fast, slow] in both.texts {
+            assert_eq!(fast, slow);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn arrays_at_once_are_as_element_by_element(bytes in proptest::collection::vec(prop_oneof![0..3_u8, any::<u8>(), Just(255)], 1300)) {
+            // 7 arrays of each of 1, 2, 4 and 8 bytes and one of 4.
+            check(&bytes, bytes.len() / 109);
+        }
+    }
+
+    #[test]
+    fn long_arrays_end_in_an_ellipsis() {
+        let bytes: Vec<u8> = (0..109 * 3000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        check(&bytes, 3000);
+        check(&vec![7; 109 * 2048], 2048);
     }
 }

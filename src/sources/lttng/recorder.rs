@@ -3,15 +3,15 @@
 use super::super::OwnSink;
 use super::class::{Choice, Class, Names, Origin, Place};
 use super::metrics::{P_FIELDS, RECORD};
-use super::nested::Nested;
-use crate::ctf::schema::{Clock, Encoding};
-use crate::ctf::{Event, Events, NodeId, Packed, Visitor, decode_text};
-use crate::events::Batch;
-use crate::model::{ParamId, Pmid, Stamp, ValueType};
+use super::nested::{Integer, Nested, numbers_text};
+use super::ticks::Ticks;
+use crate::ctf::schema::Encoding;
+use crate::ctf::{Event, Events, Node, NodeId, Packed, Visitor, decode_text};
+use crate::events::{Batch, Writing};
+use crate::model::{ParamId, Pmid, ValueType};
 
 /// Bytes of records that are packed before they go to the stream.
-const BATCH: usize = 128 << 10;
-const SECOND: u64 = 1_000_000_000;
+const BATCH: usize = 64 << 10;
 
 /// What a session keeps for it from packet to packet.
 #[derive(Debug, Default)]
@@ -43,27 +43,13 @@ pub(super) struct Recorder<'r> {
     pub(super) open: bool,
 }
 
-/// From cycles to time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ticks<'c> {
-    clock: Option<&'c Clock>,
-    /// Of clocks of one nanosecond, which all of lttng are: what to add.
-    base: Option<u64>,
-}
-
-impl<'c> Ticks<'c> {
-    pub(super) fn new(clock: Option<&'c Clock>) -> Self {
-        let base = clock.filter(|c| c.frequency == SECOND).and_then(|c| u64::try_from(c.nanoseconds(0)).ok());
-        Self { clock, base: base.filter(|base| *base < u64::MAX / 4) }
-    }
-
-    #[inline]
-    pub(super) fn stamp(&self, cycles: u64) -> Stamp {
-        match self.base.and_then(|base| base.checked_add(cycles)) {
-            Some(ns) => Stamp { sec: (ns / SECOND).cast_signed(), nsec: (ns % SECOND) as u32 },
-            None => Stamp::from_nanos(self.clock.map_or_else(|| cycles.into(), |c| c.nanoseconds(cycles))),
-        }
-    }
+/// The place of a node of the event's class.
+macro_rules! place {
+    ($self:ident, $node:ident) => {{
+        let place = $self.class.as_ref().and_then(|class| class.places.get(usize::try_from($node).ok()?));
+        let Some(place) = place else { return };
+        place
+    }};
 }
 
 impl Recorder<'_> {
@@ -125,26 +111,115 @@ impl Recorder<'_> {
         self.class = Some(Box::new(class));
     }
 
+    /// Writes a field that has no parameter to the text of the others.
     #[cold]
-    fn other(&mut self, node: NodeId, write: impl FnOnce(&mut Nested, &Class)) {
+    fn other(&mut self, node: NodeId, write: impl FnOnce(&mut Nested, &[Node], &mut Writing<'_>)) {
         let Some(class) = &self.class else { return };
-        let Scratch { nested, others, .. } = &mut *self.scratch;
+        let Scratch { batch, nested, .. } = &mut *self.scratch;
         nested.clear();
-        write(nested, class);
-        push_other(class, node, &nested.text, others);
+        batch.begin_text();
+        write(nested, &class.nodes, &mut batch.writing());
+        self.end_other(node);
     }
-}
 
-/// Appends `name=value` to the text of the other fields.
-fn push_other(class: &Class, node: NodeId, value: &str, others: &mut String) {
-    if !others.is_empty() {
-        others.push(' ');
+    /// Appends `name=value` to the text of the other fields; the value is what has just been written.
+    #[cold]
+    fn end_other(&mut self, node: NodeId) {
+        let Some(class) = &self.class else { return };
+        let Scratch { batch, others, .. } = &mut *self.scratch;
+        if !others.is_empty() {
+            others.push(' ');
+        }
+        if let Some(node) = usize::try_from(node).ok().and_then(|n| class.nodes.get(n)) {
+            others.push_str(&node.name);
+            others.push('=');
+        }
+        others.push_str(&batch.writing().text());
+        batch.drop_text();
     }
-    if let Some(node) = usize::try_from(node).ok().and_then(|n| class.nodes.get(n)) {
-        others.push_str(&node.name);
-        others.push('=');
+
+    /// Writes to the text of what is open around the value.
+    #[inline(never)]
+    fn inner(&mut self, write: impl FnOnce(&mut Nested, &[Node], &mut Writing<'_>)) {
+        let Some(class) = &self.class else { return };
+        let Scratch { batch, nested, .. } = &mut *self.scratch;
+        if nested.depth > 0 {
+            write(nested, &class.nodes, &mut batch.writing());
+        }
     }
-    others.push_str(value);
+
+    /// What is not rare here is written where the decoder tells it.
+    #[inline(always)]
+    fn integer(&mut self, node: NodeId, value: Integer) {
+        let place = place!(self, node);
+        if let Place::Narrow(narrow) = place {
+            self.scratch.batch.narrow(narrow, value.bits);
+        } else if let Place::Wide(wide) = place {
+            self.scratch.batch.wide(wide, value.bits);
+        } else if !matches!(place, Place::Skip) {
+            self.rare_integer(node, value);
+        }
+    }
+
+    #[inline(never)]
+    fn rare_integer(&mut self, node: NodeId, value: Integer) {
+        match place!(self, node) {
+            Place::Labelled(labelled) => {
+                let batch = &mut self.scratch.batch;
+                batch.put(&labelled.number, value.bits);
+                if let (Some(pmid), Some(label)) = (labelled.label, labelled.labels.first(value.wide())) {
+                    batch.text(pmid, label);
+                }
+            }
+            Place::Inner => self.inner(|nested, nodes, out| nested.integer(nodes, node, value, out)),
+            Place::Other => self.other(node, |nested, nodes, out| nested.integer(nodes, node, value, out)),
+            _ => {}
+        }
+    }
+
+    #[inline(never)]
+    fn rare_float(&mut self, node: NodeId, value: f64) {
+        match place!(self, node) {
+            Place::Inner => self.inner(|nested, nodes, out| nested.float(nodes, node, value, out)),
+            Place::Other => self.other(node, |nested, nodes, out| nested.float(nodes, node, value, out)),
+            _ => {}
+        }
+    }
+
+    #[inline(never)]
+    fn rare_text(&mut self, node: NodeId, value: &[u8]) {
+        match place!(self, node) {
+            Place::Text(pmid, encoding) => self.scratch.batch.text(*pmid, &decode_text(value, *encoding)),
+            Place::Inner => self.inner(|nested, nodes, out| nested.string(nodes, node, value, out)),
+            Place::Other => self.other(node, |nested, nodes, out| nested.string(nodes, node, value, out)),
+            _ => {}
+        }
+    }
+
+    /// Begins a text of its own, or goes into the one that is open.
+    #[inline(never)]
+    fn compound(&mut self, node: NodeId, write: impl FnOnce(&mut Nested, &[Node], &mut Writing<'_>)) {
+        let Some(class) = &self.class else { return };
+        let Scratch { batch, nested, .. } = &mut *self.scratch;
+        if nested.depth == 0 {
+            nested.clear();
+            batch.begin_text();
+        }
+        write(nested, &class.nodes, &mut batch.writing());
+        if nested.depth == 0 {
+            self.end_compound(node);
+        }
+    }
+
+    /// The text of a node directly below a scope is complete.
+    fn end_compound(&mut self, node: NodeId) {
+        match place!(self, node) {
+            Place::Compound(pmid) => self.scratch.batch.end_text(*pmid),
+            Place::Numbers(numbers) => self.scratch.batch.end_text(numbers.pmid),
+            Place::Other => self.end_other(node),
+            _ => self.scratch.batch.drop_text(),
+        }
+    }
 }
 
 impl<'t> Events<'t, '_> for Recorder<'_> {
@@ -183,126 +258,75 @@ impl<'t> Events<'t, '_> for Recorder<'_> {
     }
 }
 
-/// The place of a node, with its class.
-macro_rules! place {
-    ($self:ident, $node:ident) => {{
-        let Some(class) = &$self.class else { return };
-        (class, usize::try_from($node).ok().and_then(|n| class.places.get(n)))
-    }};
-}
-
 impl<'a> Visitor<'a> for Recorder<'_> {
-    #[inline]
-    fn unsigned(&mut self, node: NodeId, value: u64) {
-        let (class, place) = place!(self, node);
-        let Scratch { batch, nested, .. } = &mut *self.scratch;
-        match place {
-            _ if nested.depth > 0 => nested.integer(&class.nodes, node, value.into()),
-            Some(Place::Number(pmid, ty)) => batch.number(*pmid, *ty, value),
-            Some(Place::Labelled(pmid, ty, label, labels)) => {
-                batch.number(*pmid, *ty, value);
-                if let (Some(pmid), Some(label)) = (label, labels.first(value.into())) {
-                    batch.text(*pmid, label);
-                }
-            }
-            Some(Place::Other) => self.other(node, |nested, class| nested.integer(&class.nodes, node, value.into())),
-            _ => {}
-        }
+    #[inline(always)]
+    fn unsigned(&mut self, node: NodeId, bits: u64) {
+        self.integer(node, Integer { bits, signed: false });
     }
 
-    #[inline]
+    #[inline(always)]
     fn signed(&mut self, node: NodeId, value: i64) {
-        let (class, place) = place!(self, node);
-        let Scratch { batch, nested, .. } = &mut *self.scratch;
-        match place {
-            _ if nested.depth > 0 => nested.integer(&class.nodes, node, value.into()),
-            Some(Place::Number(pmid, ty)) => batch.number(*pmid, *ty, value.cast_unsigned()),
-            Some(Place::Labelled(pmid, ty, label, labels)) => {
-                batch.number(*pmid, *ty, value.cast_unsigned());
-                if let (Some(pmid), Some(label)) = (label, labels.first(value.into())) {
-                    batch.text(*pmid, label);
-                }
-            }
-            Some(Place::Other) => self.other(node, |nested, class| nested.integer(&class.nodes, node, value.into())),
-            _ => {}
-        }
+        self.integer(node, Integer { bits: value.cast_unsigned(), signed: true });
     }
 
-    #[inline]
+    #[inline(always)]
     fn float(&mut self, node: NodeId, value: f64) {
-        let (class, place) = place!(self, node);
-        let Scratch { batch, nested, .. } = &mut *self.scratch;
-        match place {
-            _ if nested.depth > 0 => nested.float(&class.nodes, node, value),
-            Some(Place::Number(pmid, ty)) => batch.number(*pmid, *ty, value.to_bits()),
-            Some(Place::Other) => self.other(node, |nested, class| nested.float(&class.nodes, node, value)),
-            _ => {}
+        match place!(self, node) {
+            Place::Wide(wide) => self.scratch.batch.wide(wide, value.to_bits()),
+            Place::Skip => {}
+            _ => self.rare_float(node, value),
         }
     }
 
     #[inline]
     fn text(&mut self, node: NodeId, value: &'a [u8]) {
-        let (class, place) = place!(self, node);
-        let Scratch { batch, nested, .. } = &mut *self.scratch;
-        match place {
-            _ if nested.depth > 0 => nested.string(&class.nodes, node, value),
-            Some(Place::Text(pmid, encoding)) => match std::str::from_utf8(value) {
-                Ok(text) if *encoding == Encoding::Utf8 => batch.text(*pmid, text),
-                _ => batch.text(*pmid, &decode_text(value, *encoding)),
-            },
-            Some(Place::Other) => self.other(node, |nested, class| nested.string(&class.nodes, node, value)),
-            _ => {}
+        let place = place!(self, node);
+        if let Place::Text(pmid, Encoding::Utf8) = place
+            && self.scratch.batch.utf8(*pmid, value)
+        {
+            return;
         }
+        self.rare_text(node, value);
     }
 
     fn blob(&mut self, node: NodeId, value: &'a [u8]) {
-        let (class, place) = place!(self, node);
-        let Scratch { batch, nested, .. } = &mut *self.scratch;
-        match place {
-            _ if nested.depth > 0 => nested.blob(&class.nodes, node, value),
-            Some(Place::Compound(pmid)) => {
-                nested.clear();
-                nested.blob(&class.nodes, node, value);
-                batch.text(*pmid, &nested.text);
-            }
-            Some(Place::Other) => self.other(node, |nested, class| nested.blob(&class.nodes, node, value)),
+        match place!(self, node) {
+            Place::Inner => self.inner(|nested, nodes, out| nested.blob(nodes, node, value, out)),
+            Place::Compound(_) | Place::Other => self.compound(node, |nested, nodes, out| nested.blob(nodes, node, value, out)),
             _ => {}
         }
     }
 
     fn packed(&mut self, node: NodeId, items: Packed<'a>) {
-        self.open(node, items.len() as u64);
-        let Some(class) = &self.class else { return };
-        if self.scratch.nested.depth > 0 {
-            self.scratch.nested.items(&class.nodes, node + 1, &items);
+        match place!(self, node) {
+            Place::Numbers(numbers) => {
+                let batch = &mut self.scratch.batch;
+                batch.begin_text();
+                numbers_text(&items, numbers.form, &mut batch.writing());
+                batch.end_text(numbers.pmid);
+            }
+            Place::Inner => self.inner(|nested, nodes, out| nested.packed(nodes, node, &items, out)),
+            Place::Compound(_) | Place::Other => {
+                self.compound(node, |nested, nodes, out| nested.packed(nodes, node, &items, out));
+            }
+            _ => {}
         }
-        self.close(node);
     }
 
     fn open(&mut self, node: NodeId, _: u64) {
-        let (class, place) = place!(self, node);
-        let nested = &mut self.scratch.nested;
-        match place {
-            _ if nested.depth > 0 => nested.open(&class.nodes, node),
-            Some(Place::Compound(_) | Place::Other) => {
-                nested.clear();
-                nested.open(&class.nodes, node);
+        match place!(self, node) {
+            Place::Inner => self.inner(|nested, nodes, out| nested.open(nodes, node, out)),
+            Place::Numbers(_) | Place::Compound(_) | Place::Other => {
+                self.compound(node, |nested, nodes, out| nested.open(nodes, node, out));
             }
             _ => {}
         }
     }
 
     fn close(&mut self, node: NodeId) {
-        let (class, place) = place!(self, node);
-        let Scratch { batch, nested, others } = &mut *self.scratch;
-        if nested.depth == 0 {
-            return;
-        }
-        nested.close(&class.nodes, node);
-        match place {
-            Some(Place::Compound(pmid)) if nested.depth == 0 => batch.text(*pmid, &nested.text),
-            Some(Place::Other) if nested.depth == 0 => push_other(class, node, &nested.text, others),
-            _ => {}
+        self.inner(|nested, nodes, out| nested.close(nodes, node, out));
+        if self.scratch.nested.depth == 0 {
+            self.end_compound(node);
         }
     }
 }

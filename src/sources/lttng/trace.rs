@@ -2,7 +2,8 @@
 
 use super::super::OwnSink;
 use super::class::{Choice, Class, Names, Origin, common};
-use super::recorder::{Recorder, Scratch, Ticks};
+use super::recorder::{Recorder, Scratch};
+use super::ticks::Ticks;
 use crate::ctf::{self, Losses, Lost, Node, NodeId, PacketError, Visitor};
 use crate::model::Stamp;
 
