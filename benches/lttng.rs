@@ -25,7 +25,7 @@ use divan::{Bencher, black_box};
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::lttng::viewer::{Pattern, Settings};
 use pmdaapm::sources::lttng::{Choice, Collector};
-use pmdaapm::sources::{OwnSink, SOURCES, Sinks};
+use pmdaapm::sources::{LTTNG, OwnSink, Sinks};
 use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
 use relayd::{Recorded, Relayd};
 use std::sync::Arc;
@@ -94,8 +94,7 @@ struct Joined(Arc<Store>);
 
 impl Sinks for Joined {
     fn open(&mut self) -> Box<dyn OwnSink> {
-        let source = SOURCES.iter().position(|s| s.name == "lttng").unwrap();
-        Box::new(PeerSink::new(&self.0, source, &Arc::new(Mailbox::new(|| ()))))
+        Box::new(PeerSink::new(&self.0, LTTNG, &Arc::new(Mailbox::new(|| ()))))
     }
 }
 

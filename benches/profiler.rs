@@ -22,7 +22,7 @@ use pmdaapm::sources::profiler::{
     Block, Call, Interner, Observer, Opened, Pause, Pod, Settings, Shared, StreamKind, TraceEvent, TraceKind, Words,
 };
 use pmdaapm::sources::profiler::{Collector, Options};
-use pmdaapm::sources::{SOURCES, Session as _};
+use pmdaapm::sources::{PROFILER, Session as _};
 use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
 use std::sync::{Arc, LazyLock};
 
@@ -136,10 +136,9 @@ fn collector(bencher: Bencher<'_, '_>) {
     let session = &STEADY;
     let store = Store::new(400, Limits::default(), 32 << 20);
     let shared = Arc::new(Shared::new(64 << 20));
-    let source = SOURCES.iter().position(|s| s.name == "profiler").unwrap();
     bencher.counter(BytesCount::of_slice(&session.requests)).counter(ItemsCount::new(session.calls)).bench_local(|| {
         let mailbox = Arc::new(Mailbox::new(|| ()));
-        let mut sink = PeerSink::new(&store, source, &mailbox);
+        let mut sink = PeerSink::new(&store, PROFILER, &mailbox);
         let mut collector = Collector::new("127.0.0.1:9".into(), Options::default(), Arc::clone(&shared));
         let (mut input, mut out, now) = (BytesMut::with_capacity(2 * READ), BytesMut::new(), Now::default());
         for read in session.requests.chunks(READ) {

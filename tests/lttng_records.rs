@@ -20,7 +20,7 @@ use pmdaapm::events::{HighRes, Records};
 use pmdaapm::model::component;
 use pmdaapm::sources::lttng::viewer::Seen;
 use pmdaapm::sources::lttng::{Choice, Collector};
-use pmdaapm::sources::{OwnSink, SOURCES, Sinks};
+use pmdaapm::sources::{LTTNG, OwnSink, Sinks};
 use pmdaapm::store::{Change, Limits, Mailbox, PeerSink, Store};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -30,8 +30,7 @@ struct Joined(Arc<Store>);
 
 impl Sinks for Joined {
     fn open(&mut self) -> Box<dyn OwnSink> {
-        let source = SOURCES.iter().position(|s| s.name == "lttng").unwrap();
-        Box::new(PeerSink::new(&self.0, source, &Arc::new(Mailbox::new(|| ()))))
+        Box::new(PeerSink::new(&self.0, LTTNG, &Arc::new(Mailbox::new(|| ()))))
     }
 }
 

@@ -6,7 +6,7 @@ use super::tail::{FileFactory, Tail};
 use super::tcp::{Caller, Factory, Listener, is_local};
 use crate::config::{Config, Mono};
 use crate::model::Control;
-use crate::sources::{SOURCES, mono, profiler};
+use crate::sources::{MONO, PROFILER, mono, profiler};
 use crate::store::Store;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -68,24 +68,30 @@ impl Supervisor {
         let settings = Arc::new(RwLock::new(settings(config, false)));
         let profiler_options = Arc::new(RwLock::new(options(config)));
         let mono_files = Arc::new(Mutex::new(config.mono.files.clone()));
-        let source = SOURCES.iter().position(|s| s.name == "mono").unwrap_or_default();
         if let Some(address) = config.mono.listen {
             let (factory, store) = (mono_factory(&settings), Arc::clone(store));
             let gate = gate.clone();
             let listener =
-                Listener { address, source, factory, reset: false, gate, store, stop: stop.clone(), tasks: tasks.clone() };
+                Listener { address, source: MONO, factory, reset: false, gate, store, stop: stop.clone(), tasks: tasks.clone() };
             runtime.spawn(listener.run());
         }
         if let Some(address) = config.profiler.listen {
-            let source = SOURCES.iter().position(|s| s.name == "profiler").unwrap_or_default();
             let (factory, gate, store) = (profiler_factory(&profiler_options, config), gate, Arc::clone(store));
-            let listener =
-                Listener { address, source, factory, reset: true, gate, store, stop: stop.clone(), tasks: tasks.clone() };
+            let listener = Listener {
+                address,
+                source: PROFILER,
+                factory,
+                reset: true,
+                gate,
+                store,
+                stop: stop.clone(),
+                tasks: tasks.clone(),
+            };
             runtime.spawn(listener.run());
         }
         let lttng = lttng::start(config, store, state, (runtime.handle(), &tasks, &stop));
         let tail = Tail {
-            source,
+            source: MONO,
             factory: mono_file_factory(&settings),
             store: Arc::clone(store),
             patterns: Arc::clone(&mono_files),

@@ -199,6 +199,12 @@ pub const DYNAMIC_MAX: usize = 16 * 1024;
 
 /// All protocols. Ids in here are in archives: never change them.
 pub const SOURCES: &[Source] = &[mono::SOURCE, profiler::SOURCE, lttng::SOURCE];
+/// Position of Mono in [`SOURCES`].
+pub const MONO: usize = 0;
+/// Position of the Java profiler.
+pub const PROFILER: usize = 1;
+/// Position of LTTng.
+pub const LTTNG: usize = 2;
 
 /// One line and the help text of an instance domain of any source.
 #[must_use]
@@ -206,4 +212,15 @@ pub fn indom_help(serial: u32) -> Option<(&'static str, &'static str)> {
     let own = SOURCES.iter().map(|s| (s.indom, s.indom_help));
     let tables = SOURCES.iter().flat_map(|s| s.tables).map(|t| (t.indom, t.indom_help));
     own.chain(tables).find(|(indom, _)| *indom == serial).map(|(_, help)| help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_those_of_their_sources() {
+        let names = [MONO, PROFILER, LTTNG].map(|source| SOURCES[source].name);
+        assert_eq!((names, SOURCES.len()), (["mono", "profiler", "lttng"], names.len()));
+    }
 }

@@ -4,7 +4,7 @@ use super::control::LttngControl;
 use super::relay_status::RelayStatus;
 use crate::clock::now;
 use crate::sources::lttng::{Choice, Collector, viewer};
-use crate::sources::{OwnSink, SOURCES, SessionError, Sinks};
+use crate::sources::{LTTNG, OwnSink, SessionError, Sinks};
 use crate::store::{Mailbox, PeerSink, Quiet, Store};
 use bytes::BytesMut;
 use std::sync::Arc;
@@ -48,9 +48,8 @@ struct Joined(Arc<Store>);
 
 impl Sinks for Joined {
     fn open(&mut self) -> Box<dyn OwnSink> {
-        let source = SOURCES.iter().position(|s| s.name == "lttng").unwrap_or_default();
         // Requests to sessions go to the session daemon, and not over this connection.
-        Box::new(PeerSink::new(&self.0, source, &Arc::new(Mailbox::new(|| ()))))
+        Box::new(PeerSink::new(&self.0, LTTNG, &Arc::new(Mailbox::new(|| ()))))
     }
 }
 

@@ -5,7 +5,7 @@ use super::relay::Relay;
 use super::relay_status::RelayStatus;
 use crate::config::{Config, Lttng};
 use crate::model::ControlVerb;
-use crate::sources::SOURCES;
+use crate::sources::LTTNG;
 use crate::sources::lttng::control::{Command, Report, Verb};
 use crate::sources::lttng::{Choice, viewer};
 use crate::store::{Desk, Store};
@@ -29,8 +29,7 @@ pub(in crate::listen) fn start(
     let Lttng { program, relays, view, from, records, count_only, sessions } = config.lttng.clone();
     let (names, own) = watch::channel(sessions.iter().map(|spec| spec.name.clone()).collect::<Vec<_>>());
     let options = LttngOptions { program, state_file: state.join(STATE_FILE), sessions };
-    let source = SOURCES.iter().position(|s| s.name == "lttng").unwrap_or_default();
-    let desk = store.desk(source).cloned().unwrap_or_default();
+    let desk = store.desk(LTTNG).cloned().unwrap_or_default();
     let reported = Arc::clone(&desk);
     let control = LttngControl::start(runtime, tasks, stop.clone(), options, move |reports, _| {
         reported.answer(ControlVerb::Status, &status(reports));
