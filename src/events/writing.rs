@@ -32,6 +32,12 @@ impl Writing<'_> {
         self.bytes.get(self.from..).is_some_and(|text| text.ends_with(end.as_bytes()))
     }
 
+    /// The text so far.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.bytes.get(self.from..).unwrap_or_default())
+    }
+
     /// Appends a text.
     #[inline]
     pub fn push(&mut self, text: &str) {
@@ -104,13 +110,5 @@ impl Batch {
         if let Some(at) = self.text.take() {
             self.bytes.truncate(at);
         }
-    }
-}
-
-impl Writing<'_> {
-    /// The text so far.
-    #[must_use]
-    pub fn text(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(self.bytes.get(self.from..).unwrap_or_default())
     }
 }

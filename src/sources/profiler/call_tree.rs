@@ -1,12 +1,13 @@
 //! The call tree of one connection: a node for each stack, with the time of its last method.
 //!
 //! Most pods are idle, and what they have of it stays. So a node knows its parent and not its children: those are found by a
-//! hash table of numbers of nodes, 4 bytes a place.
+//! hash table of numbers of nodes, 5 bytes a place.
 
 use super::loss_report;
 use super::method_name::{method_name, nameless};
 use super::words::Words;
 use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
 /// Most nodes.
@@ -15,8 +16,6 @@ const NODES: usize = 8192;
 const NAME: usize = 900;
 /// The parent of the outermost methods, and no node at all.
 pub(super) const ROOT: u32 = u32::MAX;
-/// Places of the smallest hash table.
-const PLACES: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct Node {
@@ -44,15 +43,14 @@ pub(super) struct CallTree {
     pub(super) nodes: Vec<Node>,
     /// As [`Node::last`], of the root.
     last: (u32, u32),
-    /// Numbers of nodes by the hash of parent and method, or [`ROOT`]; behind a place that is taken is the next. There are
-    /// always free ones; their number is a power of 2.
-    places: Vec<u32>,
+    /// Numbers of nodes by parent and method.
+    numbers: HashTable<u32>,
     hasher: RandomState,
 }
 
 impl Default for CallTree {
     fn default() -> Self {
-        Self { nodes: Vec::new(), last: (0, ROOT), places: Vec::new(), hasher: RandomState::default() }
+        Self { nodes: Vec::new(), last: (0, ROOT), numbers: HashTable::new(), hasher: RandomState::default() }
     }
 }
 
@@ -65,18 +63,14 @@ impl CallTree {
     }
 
     fn find(&mut self, parent: u32, method: u32) -> u32 {
-        let found = match self.place(parent, method) {
-            (_, Some(known)) => known,
-            _ if self.nodes.len() >= NODES => return parent,
-            (place, None) => {
-                let new = self.push(Node { parent, method, last: (0, ROOT), self_ms: 0, shown: Shown::NotYet });
-                let room = self.nodes.len() <= self.places.len() / 4 * 3;
-                match self.places.get_mut(place) {
-                    Some(free) if room => *free = new,
-                    _ => self.rehash(),
-                }
-                new
-            }
+        let Self { nodes, numbers, hasher, .. } = self;
+        let known = numbers.find(hasher.hash_one((parent, method)), |number| {
+            nodes.get(*number as usize).is_some_and(|node| (node.parent, node.method) == (parent, method))
+        });
+        let found = match known {
+            Some(known) => *known,
+            None if nodes.len() >= NODES => return parent,
+            None => self.push(Node { parent, method, last: (0, ROOT), self_ms: 0, shown: Shown::NotYet }),
         };
         match self.nodes.get_mut(parent as usize) {
             Some(node) => node.last = (method, found),
@@ -86,37 +80,13 @@ impl CallTree {
     }
 
     fn push(&mut self, node: Node) -> u32 {
-        let new = u32::try_from(self.nodes.len()).unwrap_or(ROOT);
-        self.nodes.push(node);
+        let Self { nodes, numbers, hasher, .. } = self;
+        let new = u32::try_from(nodes.len()).unwrap_or(ROOT);
+        let hash = |node: &Node| hasher.hash_one((node.parent, node.method));
+        let of = hash(&node);
+        nodes.push(node);
+        numbers.insert_unique(of, new, |number| nodes.get(*number as usize).map_or(0, hash));
         new
-    }
-
-    /// Where the child is in the table or belongs, and which it is.
-    fn place(&self, parent: u32, method: u32) -> (usize, Option<u32>) {
-        let mask = self.places.len().wrapping_sub(1);
-        #[expect(clippy::cast_possible_truncation, reason = "any bits do")]
-        let mut at = self.hasher.hash_one((parent, method)) as usize & mask;
-        while let Some(number) = self.places.get(at) {
-            match self.nodes.get(*number as usize) {
-                Some(node) if (node.parent, node.method) == (parent, method) => return (at, Some(*number)),
-                Some(_) => at = (at + 1) & mask,
-                None => break,
-            }
-        }
-        (at, None)
-    }
-
-    /// Makes a table in which at most three quarters of the places are taken.
-    fn rehash(&mut self) {
-        let places = (self.nodes.len() / 3 * 4 + 4).next_power_of_two().max(PLACES);
-        self.places = vec![ROOT; places];
-        for number in 0..self.nodes.len() {
-            let Some((parent, method)) = self.nodes.get(number).map(|n| (n.parent, n.method)) else { return };
-            let (place, _) = self.place(parent, method);
-            if let Some(place) = self.places.get_mut(place) {
-                *place = u32::try_from(number).unwrap_or(ROOT);
-            }
-        }
     }
 
     /// Keeps only nodes for which `used` is set, and their parents; the new number of each, or [`ROOT`]. None is told any more.
@@ -129,6 +99,7 @@ impl CallTree {
                 *parent = true;
             }
         }
+        self.numbers = HashTable::new();
         let mut numbers = Vec::with_capacity(used.len());
         for (node, used) in std::mem::take(&mut self.nodes).into_iter().zip(used) {
             let number = if used {
@@ -143,10 +114,6 @@ impl CallTree {
         }
         self.last = (0, ROOT);
         self.nodes.shrink_to_fit();
-        self.places = Vec::new();
-        if !self.nodes.is_empty() {
-            self.rehash();
-        }
         numbers
     }
 
@@ -220,7 +187,7 @@ mod tests {
             }
         }
         assert_eq!(tree.nodes.len(), NODES);
-        assert!(tree.places.iter().filter(|p| **p != ROOT).count() == NODES && tree.places.len() <= 4 * NODES);
+        assert_eq!(tree.numbers.len(), NODES);
     }
 
     #[test]
@@ -238,6 +205,6 @@ mod tests {
         assert_eq!(nodes, [(ROOT, 1, Shown::NotYet), (0, 3, Shown::Hidden), (1, 4, Shown::NotYet)]);
         assert_eq!([tree.child(ROOT, 1), tree.child(0, 3), tree.child(1, 4), tree.child(0, 2)], [0, 1, 2, 3]);
         assert_eq!(tree.retain(Vec::new()), [ROOT; 4]);
-        assert_eq!((tree.nodes.capacity(), tree.places.capacity(), tree.child(ROOT, 5)), (0, 0, 0));
+        assert_eq!((tree.nodes.capacity(), tree.numbers.capacity(), tree.child(ROOT, 5)), (0, 0, 0));
     }
 }

@@ -26,6 +26,7 @@ const LOOK_AGAIN: u32 = 64;
 const ROUNDS: u8 = 10;
 /// Roots that last longer, in ms, and have no tag behind `call.info` have lost something.
 const UNMARKED_MS: u64 = 20;
+
 /// How roots end.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
