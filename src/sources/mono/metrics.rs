@@ -1,19 +1,10 @@
 //! The metrics that every Mono process has, whatever its counters are.
 
+use super::super::define::peer_metrics;
 use crate::model::{Area, ControlVerb, EventKind, MetricDef, Origin, Semantics, Units, ValueType};
 
 /// First PMID cluster of this source: its static metrics.
 pub(super) const CLUSTER: u16 = 64;
-/// Counters that the agent samples now.
-pub(super) const COUNTERS: u16 = 0;
-/// Sampling messages read.
-pub(super) const SAMPLES: u16 = 1;
-/// Arrival minus the agent's stamp.
-pub(super) const SKEW: u16 = 2;
-/// Time between the newest two samples.
-pub(super) const INTERVAL: u16 = 3;
-/// What the agent speaks.
-pub(super) const DIALECT: u16 = 4;
 const CONTROL_ADD: u16 = 5;
 const CONTROL_REMOVE: u16 = 6;
 const CONTROL_LIST: u16 = 7;
@@ -38,46 +29,47 @@ pub(super) const INDOM_HELP: (&str, &str) = (
      instance stays for a while after its process has gone (limits.forget).",
 );
 
-/// The static metrics.
+peer_metrics! {
+    CLUSTER;
+    COUNTERS 0 "counters" U32 Instant Count Cell
+        "Counters that the process samples now"
+        "Counters announced and added, without those removed. Mono 6.8 has 188, all of which its agent sends unless it is told \
+            otherwise. Each that matches mono.select is a metric below apm.mono.counter.";
+    SAMPLES 1 "samples" U64 Counter Count Cell
+        "Sampling messages read"
+        "Sampling messages read from this process. Its rate is the sampling rate; 0 while the process is up \
+            means that it hangs or is stopped. Goes on when the process connects again.";
+    SKEW 2 "skew" I64 Instant Nanoseconds Cell
+        "Arrival of the newest sample minus the time that the agent put on it"
+        "The difference of the two clocks plus the way. On one host it is the delay of the sample: much more than a few \
+            milliseconds means that this PMDA or the process cannot keep up. A large value that stays the same is a clock that \
+            is wrong. No value for agents of the oldest dialect, whose times count from the start of their machine.";
+    INTERVAL 3 "interval" U64 Instant Nanoseconds Cell
+        "Time between the newest two samples, by the agent's clock"
+        "The agent's interval option plus the time that it takes to sample. An interval far above the usual one means that the \
+            process was held up: a long collection, a stopped container, a machine without processor time.";
+    DIALECT 4 "dialect" Text Discrete None Text
+        "Which dialect of the counters-agent protocol the process speaks"
+        "note: the public protocol, spoken by the apm agent module. 2014-A, 2014-B, 2014-C: agents of Mono's source in March \
+            2014, of which A takes no requests and no request is sent to any that could harm its process. Then the byte order.";
+}
+
+/// The static metrics, and the controls.
 pub(super) fn metrics() -> Vec<MetricDef> {
-    use Origin::{Cell, Control, Text};
-    use Semantics::{Counter, Discrete, Instant};
-    let metric = |name: &str, item, ty, sem, units, origin, (oneline, help): (&'static str, &'static str)| MetricDef {
-        name: name.into(),
+    let control = |name: &str, item, verb, (oneline, help): (&'static str, &'static str)| MetricDef {
+        name: name.to_owned(),
         cluster: CLUSTER,
         item,
-        ty,
-        sem,
-        units,
+        ty: ValueType::Text,
+        sem: Semantics::Discrete,
+        units: Units::None,
         area: Area::Source,
-        origin,
+        origin: Origin::Control(verb),
         oneline: oneline.into(),
         help: help.into(),
     };
-    let control = |name, item, verb, help| metric(name, item, ValueType::Text, Discrete, Units::None, Control(verb), help);
     #[rustfmt::skip]
-    let all = vec![
-        metric("counters", COUNTERS, ValueType::U32, Instant, Units::Count, Cell, (
-            "Counters that the process samples now",
-            "Counters announced and added, without those removed. Mono 6.8 has 188, all of which its agent sends unless it is told \
-             otherwise. Each that matches mono.select is a metric below apm.mono.counter.")),
-        metric("samples", SAMPLES, ValueType::U64, Counter, Units::Count, Cell, (
-            "Sampling messages read",
-            "Sampling messages read from this process. Its rate is the sampling rate; 0 while the process is up \
-             means that it hangs or is stopped. Goes on when the process connects again.")),
-        metric("skew", SKEW, ValueType::I64, Instant, Units::Nanoseconds, Cell, (
-            "Arrival of the newest sample minus the time that the agent put on it",
-            "The difference of the two clocks plus the way. On one host it is the delay of the sample: much more than a few \
-             milliseconds means that this PMDA or the process cannot keep up. A large value that stays the same is a clock that \
-             is wrong. No value for agents of the oldest dialect, whose times count from the start of their machine.")),
-        metric("interval", INTERVAL, ValueType::U64, Instant, Units::Nanoseconds, Cell, (
-            "Time between the newest two samples, by the agent's clock",
-            "The agent's interval option plus the time that it takes to sample. An interval far above the usual one means that the \
-             process was held up: a long collection, a stopped container, a machine without processor time.")),
-        metric("dialect", DIALECT, ValueType::Text, Discrete, Units::None, Text, (
-            "Which dialect of the counters-agent protocol the process speaks",
-            "note: the public protocol, spoken by the apm agent module. 2014-A, 2014-B, 2014-C: agents of Mono's source in March \
-             2014, of which A takes no requests and no request is sent to any that could harm its process. Then the byte order.")),
+    let controls = [
         control("control.add", CONTROL_ADD, ControlVerb::Add, (
             "Store CATEGORY/NAME here to sample more counters",
             "pmstore -i PROGRAM:PID apm.mono.control.add \"GC/Minor GC collections\". Several are separated by semicolons; * stands \
@@ -92,7 +84,7 @@ pub(super) fn metrics() -> Vec<MetricDef> {
             "The value is the answer to the last request: CATEGORY/NAME of all counters of the process, sampled or not, separated by \
              semicolons.")),
     ];
-    all
+    own_metrics().chain(controls).collect()
 }
 
 #[cfg(test)]
