@@ -12,7 +12,7 @@ PMDA=${APM_PMDA:-$TARGET/release/pmdaapm}
 AGENT=${APM_AGENT:-$TARGET/release/libmono_profiler_apm.so}
 CAPI=${APM_CAPI:-$TARGET/release/libpmdaevent.so}
 
-D=$(mktemp -d "${TMPDIR:-/tmp}/apm.XXXXXX")
+D=$(mktemp -d --suffix=.apm)
 PIDS=()
 
 _cleanup() {
