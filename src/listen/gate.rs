@@ -1,7 +1,8 @@
 //! How many connections there may be, and how many of them may be silent about what they are.
 
 use crate::store::{SelfStats, Stat};
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -21,7 +22,32 @@ struct Inner {
     /// Connections that have not said what they are, oldest first.
     pending: BTreeMap<u64, CancellationToken>,
     /// Numbers in use for the connections of an address: a name for peers that give none.
-    ordinals: HashMap<IpAddr, Vec<bool>>,
+    ordinals: HashMap<IpAddr, Numbers>,
+}
+
+/// Numbers from 0 on; the lowest that is free is found without a walk.
+#[derive(Debug, Default)]
+struct Numbers {
+    /// Those below have been given out at some time.
+    next: usize,
+    /// Those of them that are free again.
+    free: BinaryHeap<Reverse<usize>>,
+}
+
+impl Numbers {
+    fn take(&mut self) -> usize {
+        if let Some(Reverse(lowest)) = self.free.pop() {
+            return lowest;
+        }
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Whether any is still in use.
+    fn give_back(&mut self, number: usize) -> bool {
+        self.free.push(Reverse(number));
+        self.free.len() < self.next
+    }
 }
 
 /// A connection's place; dropping it gives the place back.
@@ -39,6 +65,11 @@ pub(super) struct Permit<'a> {
 impl Gate {
     pub(super) fn new(connections: usize, pending: usize) -> Arc<Self> {
         Arc::new(Self { connections, pending, inner: Mutex::default() })
+    }
+
+    /// Most connections at once.
+    pub(super) const fn connections(&self) -> usize {
+        self.connections
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -64,13 +95,7 @@ impl Gate {
         inner.next += 1;
         let (id, displaced) = (inner.next, CancellationToken::new());
         inner.pending.insert(id, displaced.clone());
-        let used = inner.ordinals.entry(address).or_default();
-        let ordinal = used.iter().position(|u| !u).unwrap_or(used.len());
-        if ordinal == used.len() {
-            used.push(true);
-        } else if let Some(place) = used.get_mut(ordinal) {
-            *place = true;
-        }
+        let ordinal = inner.ordinals.entry(address).or_default().take();
         stats.set(Stat::ConnectionCurrent, inner.open as u64);
         Some(Permit { gate: self, stats, id, address, ordinal, displaced })
     }
@@ -94,11 +119,8 @@ impl Drop for Permit<'_> {
         let mut inner = self.gate.lock();
         inner.open -= 1;
         inner.pending.remove(&self.id);
-        if let Some(used) = inner.ordinals.get_mut(&self.address) {
-            used.get_mut(self.ordinal).into_iter().for_each(|u| *u = false);
-            if !used.contains(&true) {
-                inner.ordinals.remove(&self.address);
-            }
+        if inner.ordinals.get_mut(&self.address).is_some_and(|numbers| !numbers.give_back(self.ordinal)) {
+            inner.ordinals.remove(&self.address);
         }
         self.stats.set(Stat::ConnectionCurrent, inner.open as u64);
     }
@@ -126,5 +148,23 @@ mod tests {
         drop((b, c, d));
         assert_eq!((stats.get(Stat::ConnectionCurrent), stats.get(Stat::ConnectionRefused)), (0, 2));
         assert!(gate.lock().ordinals.is_empty() && gate.lock().pending.is_empty());
+    }
+    #[test]
+    fn numbers_are_the_lowest_that_are_free() {
+        let (gate, stats) = (Gate::new(100_000, 100_000), SelfStats::default());
+        let home = IpAddr::from([127, 0, 0, 1]);
+        let mut open: Vec<Option<Permit<'_>>> = (0..50_000).map(|_| gate.enter(home, &stats)).collect();
+        let name = |permit: &Option<Permit<'_>>| permit.as_ref().map(Permit::fallback_name);
+        assert_eq!(name(&open[49_999]).as_deref(), Some("127.0.0.1#50000"));
+        for gone in [40_000, 7, 30_000] {
+            open[gone] = None;
+        }
+        for expected in ["127.0.0.1#8", "127.0.0.1#30001", "127.0.0.1#40001", "127.0.0.1#50001"] {
+            let new = gate.enter(home, &stats);
+            assert_eq!(name(&new).as_deref(), Some(expected));
+            open.push(new);
+        }
+        drop(open);
+        assert!(gate.lock().ordinals.is_empty());
     }
 }

@@ -9,9 +9,9 @@ use crate::sources::{Session, SessionError};
 use crate::store::{Mailbox, PeerSink, Store};
 use bytes::BytesMut;
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,6 +22,7 @@ const POLL: Duration = Duration::from_millis(250);
 /// Bytes read from a file at once, and in one round, so that a large file does not keep the others waiting.
 const READ: usize = 64 << 10;
 const ROUND: usize = 4 << 20;
+const NOT_A_FILE: &str = "not a regular file";
 /// Most files followed at once.
 const FILES_MAX: usize = 1024;
 
@@ -81,8 +82,7 @@ impl Tail {
     fn follow(&self, path: &Path, followed: &mut BTreeMap<PathBuf, Followed>) -> Result<(), Box<dyn std::error::Error>> {
         let metadata = match std::fs::metadata(path) {
             Ok(m) if m.is_file() => m,
-            // A named pipe or a socket would block this thread.
-            Ok(_) => return Err("not a regular file".into()),
+            Ok(_) => return Err(NOT_A_FILE.into()),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(e) => return Err(e.into()),
         };
@@ -103,8 +103,7 @@ impl Tail {
     }
 
     fn open(&self, path: &Path, faults: u8) -> std::io::Result<Followed> {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
+        let (file, metadata) = open(path)?;
         let mailbox = Arc::new(Mailbox::new(|| ()));
         let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         Ok(Followed {
@@ -119,6 +118,14 @@ impl Tail {
             file,
         })
     }
+}
+
+/// Opens a file and nothing else. What the path was a moment ago does not count: a named pipe that has taken the file's place
+/// would keep this thread until somebody writes into it, and with it all other files.
+fn open(path: &Path) -> std::io::Result<(File, Metadata)> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_file() { Ok((file, metadata)) } else { Err(std::io::Error::other(NOT_A_FILE)) }
 }
 
 impl Followed {
@@ -192,4 +199,26 @@ fn matching(patterns: &[PathBuf]) -> Vec<PathBuf> {
     paths.dedup();
     paths.truncate(FILES_MAX);
     paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_named_pipe_in_the_place_of_a_file_is_not_waited_for() {
+        let path = std::env::temp_dir().join(format!("apm-tail-{}.fifo", std::process::id()));
+        let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo");
+        assert!(made.success());
+        // Without a writer a plain open(2) would wait here for ever.
+        let error = open(&path).expect_err("no file").to_string();
+        assert_eq!(error, NOT_A_FILE);
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::write(&path, "x").expect("written");
+        let (_, metadata) = open(&path).expect("a file");
+        assert_eq!(metadata.len(), 1);
+        std::fs::remove_file(&path).expect("removed");
+        assert!(open(Path::new("/dev/null")).is_err());
+    }
 }

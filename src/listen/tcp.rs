@@ -8,7 +8,7 @@ use crate::store::{Mailbox, PeerSink, Quiet, Store};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,11 @@ use tokio_util::task::TaskTracker;
 
 /// An address that is in use is tried again after this time: its owner may be our own predecessor.
 const BIND_RETRY: Duration = Duration::from_secs(2);
+/// Connections that may wait to be accepted, as many as Linux can count: all agents come back at once when the PMDA or the host
+/// has been started again, and those that do not fit are lost. The kernel cuts it to `net.core.somaxconn`.
+const BACKLOG: u32 = 65_535;
+/// Where the kernel says what it cuts [`BACKLOG`] to.
+const BACKLOG_MAX: &str = "/proc/sys/net/core/somaxconn";
 /// After a failed accept (too many open files, say).
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
@@ -73,9 +78,9 @@ impl Listener {
     async fn bind(&self) -> Option<TcpListener> {
         let mut quiet = Quiet::default();
         loop {
-            match TcpListener::bind(self.address).await {
+            match listen(self.address) {
                 Ok(listener) => {
-                    log::info!("listening on {}", self.address);
+                    log::info!("listening on {}{}", self.address, short_queue(&self.gate));
                     return Some(listener);
                 }
                 Err(e) => {
@@ -116,6 +121,26 @@ impl Listener {
         if let Some(line) = conversation.run(&address.to_string()).await {
             complaints.write(&line);
         }
+    }
+}
+
+/// A listening socket with the longest queue that the kernel gives.
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A predecessor's connections that have ended do not keep the port.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// What to say if the kernel's queue is shorter than the number of agents that may come at once.
+fn short_queue(gate: &Gate) -> String {
+    let most = std::fs::read_to_string(BACKLOG_MAX).ok().and_then(|text| text.trim().parse::<usize>().ok());
+    match most {
+        Some(most) if most < gate.connections().min(BACKLOG as usize) => {
+            format!("; net.core.somaxconn is {most}: if more agents come at once some can be lost, raise it with sysctl(8)")
+        }
+        _ => String::new(),
     }
 }
 

@@ -1,0 +1,39 @@
+"""Thousands of Mono agents that connect at the same moment and stay: all_at_once.py AGENTS [SECONDS].
+
+Each says Hello and sends one sample as soon as it is connected; none tries again. Prints how many connections were made
+within SECONDS (default 2), and stays until the test makes the file `stop`.
+"""
+
+import os
+import selectors
+import socket
+import struct
+import sys
+import time
+
+import agent
+
+count, seconds = int(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 2.0
+address = ("127.0.0.1", int(os.environ["MONO_PORT"]))
+who = [agent.header(agent.SECTIONS["System"], "Process Id", "i", agent.CONSTANT, 0),
+       agent.header(agent.SECTIONS["Runtime"], "Command Line", "s", agent.CONSTANT, 1),
+       agent.header(agent.SECTIONS["GC"], "Minor GC collections", "i", agent.MONOTONIC, 2)]
+greeting = agent.hello(who)
+waiting, connected = selectors.EpollSelector(), 0
+sockets = []
+for n in range(count):
+    s = socket.socket()
+    s.setblocking(False)
+    sockets.append(s)
+    s.connect_ex(address)
+    waiting.register(s, selectors.EVENT_WRITE, n)
+end = time.monotonic() + seconds
+while waiting.get_map() and time.monotonic() < end:
+    for key, _ in waiting.select(end - time.monotonic()):
+        waiting.unregister(key.fileobj)
+        if key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0:
+            connected += 1
+            key.fileobj.send(greeting + agent.sample([agent.value(0, "i", 1000 + key.data), agent.value(1, "s", "mono many.exe"),
+                                                      agent.value(2, "i", key.data)]))
+print(f"{connected} of {count} connected", flush=True)
+agent.pause()
