@@ -1,35 +1,67 @@
 //! Is a peer there, and are its values still true?
+//!
+//! How many connections are open, and when that last changed, are one word. Only who holds the lock of the source's table
+//! changes it (a [`Turn`] proves that), so joining, leaving and being forgotten have one order; readers take no lock.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use super::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A peer whose interval is not known yet is believed this long.
 const UNKNOWN_INTERVAL: Duration = Duration::from_secs(20);
+/// The upper bits of the word count connections, the lower ones are milliseconds.
+const TIME_BITS: u32 = 44;
+const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
+/// Milliseconds at the start of the monotonic clock: a peer may have left long before that.
+const START: u64 = 1 << (TIME_BITS - 1);
+
+/// The right to change the lives of the peers of one table. The table has the only one, behind its lock.
+#[derive(Debug, Default)]
+pub(super) struct Turn(());
 
 /// Connection state and times of a peer; times are of the monotonic clock.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Life {
-    attached: AtomicU32,
+    /// Open connections, and when the last one began or ended.
+    state: AtomicU64,
     last_message: AtomicU64,
     interval: AtomicU64,
-    gone_at: AtomicU64,
 }
 
 fn nanos(d: Duration) -> u64 {
     u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// `since` before or after the start of the clock, as bits of the word.
+fn time_bits(now: Duration, gone: Duration) -> u64 {
+    let millis = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
+    START.saturating_add(millis(now)).saturating_sub(millis(gone)).min(TIME_MASK)
+}
+
 impl Life {
+    /// Not connected, for the time `gone`.
+    pub(super) fn absent(now: Duration, gone: Duration) -> Self {
+        Self {
+            state: AtomicU64::new(time_bits(now, gone)),
+            last_message: AtomicU64::new(nanos(now.saturating_sub(gone))),
+            interval: AtomicU64::new(0),
+        }
+    }
+
     /// A connection of this peer begins.
-    pub fn attach(&self, now: Duration) {
-        self.last_message.store(nanos(now), Ordering::Relaxed);
-        self.attached.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn attach(&self, _: &mut Turn, now: Duration) {
+        // First the word, then who it is from: a reader that sees the connection sees that it has just spoken.
+        self.last_message.fetch_max(nanos(now), Ordering::Release);
+        self.change(now, 1);
     }
 
     /// A connection of this peer has ended.
-    pub fn detach(&self, now: Duration) {
-        self.gone_at.store(nanos(now), Ordering::Relaxed);
-        self.attached.fetch_sub(1, Ordering::Relaxed);
+    pub(super) fn detach(&self, _: &mut Turn, now: Duration) {
+        self.change(now, -1);
+    }
+
+    fn change(&self, now: Duration, by: i64) {
+        let open = (self.state.load(Ordering::Relaxed) >> TIME_BITS).saturating_add_signed(by);
+        self.state.store(open << TIME_BITS | time_bits(now, Duration::ZERO), Ordering::Release);
     }
 
     /// A whole message has come.
@@ -45,13 +77,15 @@ impl Life {
     /// At least one connection is open.
     #[must_use]
     pub fn up(&self) -> bool {
-        self.attached.load(Ordering::Relaxed) > 0
+        self.state.load(Ordering::Acquire) >> TIME_BITS > 0
     }
 
-    /// Since when no connection is open; `None` while one is.
+    /// Since when no connection is open; `None` while one is. In milliseconds.
     #[must_use]
     pub fn gone_for(&self, now: Duration) -> Option<Duration> {
-        (!self.up()).then(|| now.saturating_sub(Duration::from_nanos(self.gone_at.load(Ordering::Relaxed))))
+        let state = self.state.load(Ordering::Acquire);
+        let gone = || time_bits(now, Duration::ZERO).saturating_sub(state & TIME_MASK);
+        (state >> TIME_BITS == 0).then(|| Duration::from_millis(gone()))
     }
 
     /// Time since the last message.
@@ -87,15 +121,30 @@ mod tests {
 
     #[test]
     fn silence_and_absence_make_stale() {
-        let life = Life::default();
-        life.attach(s(100));
+        let mut turn = Turn::default();
+        let life = Life::absent(s(100), s(0));
+        life.attach(&mut turn, s(100));
         life.set_interval(s(2));
         assert!(life.fresh(s(116), s(10)) && !life.fresh(s(117), s(10)));
         life.message(s(120));
-        life.detach(s(121));
+        life.detach(&mut turn, s(121));
         assert!(life.fresh(s(131), s(10)) && !life.fresh(s(132), s(10)));
         assert_eq!((life.gone_for(s(131)), life.up()), (Some(s(10)), false));
-        life.attach(s(200));
+        life.attach(&mut turn, s(200));
         assert!(life.fresh(s(201), s(10)));
+    }
+
+    #[test]
+    fn a_peer_may_have_left_before_the_clock_began() {
+        let mut turn = Turn::default();
+        let life = Life::absent(s(5), s(23 * 3600));
+        assert_eq!((life.gone_for(s(3605)), life.up()), (Some(s(24 * 3600)), false));
+        life.attach(&mut turn, s(4000));
+        life.attach(&mut turn, s(4001));
+        life.detach(&mut turn, s(4002));
+        assert_eq!((life.gone_for(s(5000)), life.up()), (None, true));
+        life.detach(&mut turn, s(4003));
+        assert_eq!(life.gone_for(s(4003)), Some(s(0)));
+        assert!(Life::absent(s(0), Duration::MAX).gone_for(s(0)).is_some_and(|d| d > s(1 << 32)));
     }
 }

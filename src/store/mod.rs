@@ -13,6 +13,7 @@ mod registry;
 mod rows;
 mod self_stats;
 mod sink;
+mod sync;
 mod table;
 
 pub use catalogue::{AGENT_INDOM, Entry, catalogue, param_entry};

@@ -75,14 +75,14 @@ impl AgentCell {
 }
 
 impl Peer {
-    pub(super) fn new(source: usize, name: String) -> Self {
+    pub(super) fn new(source: usize, name: String, life: Life) -> Self {
         let kinds = SOURCES.get(source).map_or(0, |s| s.events.len());
         let peer = Self {
             source,
             name,
             cells: Cells::new(usize::from(STATIC_COLUMNS) + DYNAMIC_MAX),
             agent: Cells::new(16),
-            life: Life::default(),
+            life,
             streams: (0..kinds).map(|_| OnceLock::new()).collect(),
             words: Mutex::default(),
             mailbox: Mutex::default(),

@@ -1,16 +1,18 @@
 //! Who and what is known: dynamic metrics and peers by name, bounded; changes are queued for the PMDA thread.
 
 use super::desk::Desk;
+use super::life::{Life, Turn};
 use super::limits::Limits;
 use super::mailbox::Mailbox;
 use super::peer::{AgentCell, Peer, STATIC_COLUMNS};
 use super::rows::{Row, RowChange, Rows};
 use super::self_stats::{SelfStats, Stat};
+use super::sync::{Mutex, MutexGuard};
 use crate::events::Budget;
 use crate::model::{Identity, MetricSpec, Now, Pmid, Semantics, Units, ValueType};
 use crate::sources::{DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, SOURCES, TableDef};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// A metric that some peer brought; lives as long as the PMDA and, through the name cache, longer.
@@ -56,6 +58,8 @@ struct Table {
     by_key: HashMap<String, Arc<DynamicMetric>>,
     paths: HashSet<String>,
     peers: HashMap<String, Arc<Peer>>,
+    /// Lives begin and end under this table's lock only.
+    turn: Turn,
 }
 
 /// All that is known. One for the process; shared by all threads.
@@ -227,30 +231,27 @@ impl Store {
             n += 1;
             name = format!("{}#{n}", id.name);
         }
-        let known = table.peers.get(&name).cloned();
-        let peer = match known {
-            Some(peer) => {
-                if !id.resumes {
-                    peer.forget_values();
-                }
-                peer
-            }
+        let peer = match table.peers.get(&name) {
+            Some(peer) => Arc::clone(peer),
             None => {
                 if table.peers.len() >= limits.instances && !self.evict(&mut table, now.mono) {
                     self.stats.add(Stat::InstancesRejected, 1);
                     return None;
                 }
-                self.join(&mut table, source, name)
+                self.join(&mut table, Peer::new(source, name, Life::absent(now.mono, Duration::ZERO)))
             }
         };
-        drop(table);
+        // Still under the lock: who makes room, or sweeps, sees a peer that is connected.
+        peer.life.attach(&mut table.turn, now.mono);
+        if !id.resumes {
+            peer.forget_values();
+        }
         peer.introduce(id.peer.clone(), id.labels.clone());
         let before = peer.set_process(id.process.clone());
         if let Some(item) = SOURCES.get(source).and_then(|s| s.restarts) {
             peer.cells.add(item, u64::from(before.is_some() && before != id.process));
         }
         peer.set_mailbox(mailbox);
-        peer.life.attach(now.mono);
         peer.agent.set(AgentCell::Up as u16, 1);
         peer.count(AgentCell::Connects, 1);
         peer.agent.set(AgentCell::ConnectTime as u16, now.wall.as_millis().cast_unsigned());
@@ -263,15 +264,12 @@ impl Store {
         if table.peers.contains_key(name) {
             return None;
         }
-        let peer = self.join(&mut table, source, name.to_owned());
-        peer.life.attach(now);
-        peer.life.detach(now);
-        Some(peer)
+        Some(self.join(&mut table, Peer::new(source, name.to_owned(), Life::absent(now, Duration::ZERO))))
     }
 
-    fn join(&self, table: &mut Table, source: usize, name: String) -> Arc<Peer> {
-        let peer = Arc::new(Peer::new(source, name.clone()));
-        table.peers.insert(name, Arc::clone(&peer));
+    fn join(&self, table: &mut Table, peer: Peer) -> Arc<Peer> {
+        let peer = Arc::new(peer);
+        table.peers.insert(peer.name.clone(), Arc::clone(&peer));
         self.stats.add(Stat::InstancesRegistered, 1);
         self.queue(Change::Join(Arc::clone(&peer)));
         peer
@@ -279,8 +277,9 @@ impl Store {
 
     /// The end of a connection.
     pub fn detach(&self, peer: &Peer, mailbox: &Arc<Mailbox>, now: Now) {
+        let Some(mut table) = self.table(peer.source) else { return };
         peer.clear_mailbox(mailbox);
-        peer.life.detach(now.mono);
+        peer.life.detach(&mut table.turn, now.mono);
         if !peer.life.up() {
             peer.agent.set(AgentCell::Up as u16, 0);
         }
@@ -288,8 +287,9 @@ impl Store {
 
     /// Forgets the peer that has been gone longest; `false` when all are connected.
     fn evict(&self, table: &mut Table, now: Duration) -> bool {
-        let oldest = table.peers.values().filter_map(|p| Some((p.life.gone_for(now)?, p.name.clone()))).max();
-        let Some((_, name)) = oldest else { return false };
+        let gone = table.peers.values().filter_map(|p| Some((p.life.gone_for(now)?, p)));
+        let longest = gone.max_by(|(a, p), (b, q)| a.cmp(b).then_with(|| p.name.cmp(&q.name)));
+        let Some(name) = longest.map(|(_, p)| p.name.clone()) else { return false };
         self.leave(table, &name);
         true
     }

@@ -1,0 +1,77 @@
+//! Peers that attach, detach, come back, are evicted and swept, in the orders that shuttle chooses: whoever is connected is
+//! known, and the PMDA thread is told the same.
+#![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
+
+use pmdaapm::model::{Identity, Now, Stamp};
+use pmdaapm::sources::SOURCES;
+use pmdaapm::store::{Change, Limits, Mailbox, Peer, Stat, Store};
+use shuttle::thread;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Orders that are tried.
+const RUNS: usize = 1_500;
+
+const fn at(sec: u64) -> Now {
+    Now { mono: Duration::from_secs(sec), wall: Stamp { sec: 1, nsec: 0 } }
+}
+
+fn is_known(store: &Store, peer: &Arc<Peer>) -> bool {
+    store.peers().iter().any(|p| Arc::ptr_eq(p, peer))
+}
+
+/// Attaches, looks whether the peer is known as long as it is connected, detaches. `false`: refused.
+fn visit(store: &Store, name: &str, now: u64) -> bool {
+    let mailbox = Arc::new(Mailbox::new(|| ()));
+    let id = Identity { name: name.into(), resumes: true, ..Identity::default() };
+    let Some(peer) = store.attach(0, &id, &mailbox, at(now)) else { return false };
+    assert!(is_known(store, &peer), "{name} is connected and not known");
+    thread::yield_now();
+    assert!(is_known(store, &peer) && peer.life.up(), "{name} is still connected");
+    store.detach(&peer, &mailbox, at(now + 1));
+    true
+}
+
+/// The changes, applied in their order, give what is known.
+fn agrees(store: &Store, shown: &mut HashMap<String, *const Peer>) {
+    for change in store.take_changes() {
+        match change {
+            Change::Join(p) => assert_eq!(shown.insert(p.name.clone(), Arc::as_ptr(&p)), None),
+            Change::Leave(p) => assert_eq!(shown.remove(&p.name), Some(Arc::as_ptr(&p))),
+            _ => {}
+        }
+    }
+}
+
+fn scene() {
+    let store = Store::new(400, Limits { instances: 2, forget: Duration::from_secs(50), ..Limits::default() }, 1 << 20);
+    for name in ["old:1", "old:2"] {
+        assert!(visit(&store, name, 1));
+    }
+    let worker = |names: [&'static str; 2], now: u64| {
+        let store = Arc::clone(&store);
+        thread::spawn(move || names.into_iter().filter(|name| !visit(&store, name, now)).count())
+    };
+    // One comes back, two are new, all at the limit; a sweep forgets those that left long ago.
+    let workers = [worker(["old:1", "new:a"], 100), worker(["new:b", "old:1"], 101), worker(["new:c", "old:2"], 102)];
+    let sweeping = Arc::clone(&store);
+    let sweeper = thread::spawn(move || (100..103).for_each(|now| sweeping.sweep(Duration::from_secs(now))));
+    let mut shown = HashMap::new();
+    agrees(&store, &mut shown);
+    let refused: usize = workers.into_iter().map(|w| w.join().unwrap()).sum();
+    sweeper.join().unwrap();
+    agrees(&store, &mut shown);
+    let known: HashMap<String, *const Peer> = store.peers().iter().map(|p| (p.name.clone(), Arc::as_ptr(p))).collect();
+    assert_eq!(shown, known);
+    assert!(known.len() <= 2 && store.peers().iter().all(|p| !p.life.up()));
+    assert_eq!(store.stats.get(Stat::InstancesRejected), refused as u64);
+    assert_eq!(store.stats.get(Stat::InstancesRegistered), known.len() as u64);
+}
+
+#[test]
+fn a_connected_peer_is_known_in_every_order() {
+    assert!(SOURCES.len() > 1);
+    shuttle::check_random(scene, RUNS);
+    shuttle::check_pct(scene, RUNS, 3);
+}
