@@ -61,7 +61,7 @@ fn read_1000(bencher: Bencher<'_, '_>, resolution: &str) {
     (0..RECORDS as u64).for_each(|n| put_record(&mut batch, n));
     stream.append(&mut batch);
     let want = Want { low: resolution != "high", high: resolution != "low" };
-    let caps = Caps { records: RECORDS, bytes: 1 << 20 };
+    let caps = Caps::new(RECORDS, 1 << 20);
     bencher.counter(ItemsCount::new(RECORDS)).bench_local(|| {
         let delivery = stream.read(1, &Ask { want, caps, lost: Pmid(9), filter: None });
         assert_eq!(delivery.records, RECORDS);

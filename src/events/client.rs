@@ -18,6 +18,18 @@ pub struct Caps {
     pub records: usize,
     /// Most bytes of packed records.
     pub bytes: usize,
+    /// A record of at most this many bytes is delivered alone if it is the first, else a large one would block the stream.
+    pub one: usize,
+    /// Most bytes of records that a filter looks at.
+    pub scan: usize,
+}
+
+impl Caps {
+    /// So many records and bytes, but one record always; filters may look at everything.
+    #[must_use]
+    pub const fn new(records: usize, bytes: usize) -> Self {
+        Self { records, bytes, one: usize::MAX, scan: usize::MAX }
+    }
 }
 
 /// Looks at a packed high-resolution record.
@@ -47,6 +59,8 @@ pub struct Delivery {
     pub records: usize,
     /// Records that this client will never see.
     pub missed: u64,
+    /// Bytes of records that a filter has looked at.
+    pub scanned: usize,
 }
 
 /// A context's place in a stream.

@@ -150,16 +150,18 @@ impl Ring {
         }
     }
 
-    /// How far records from `from` on go within `records` and `bytes` (high resolution). One record always goes, else a
-    /// large one would block the stream.
-    pub(super) fn within(&self, from: u64, records: usize, bytes: usize) -> u64 {
+    /// How far records from `from` on go within `records` and `bytes` (high resolution). One record goes within `one`, else
+    /// a large one would block the stream.
+    pub(super) fn within(&self, from: u64, records: usize, bytes: usize, one: usize) -> u64 {
         let to = self.next().min(from.saturating_add(records as u64));
         if to <= from {
             return from;
         }
-        let limit = self.start + (self.offset(from) + bytes) as u64;
+        let start = self.offset(from);
+        let limit = self.start.saturating_add((start.saturating_add(bytes)) as u64);
         let index = length(from - self.first);
         let fitting = self.ends.range(index..index + length(to - from)).take_while(|end| **end <= limit).count();
-        from + fitting.max(1) as u64
+        let first = || self.between(start, self.offset(from + 1)).iter().map(|part| part.len()).sum::<usize>();
+        if fitting == 0 && first() <= one { from + 1 } else { from + fitting as u64 }
     }
 }

@@ -23,8 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A stream keeps at least this much, however many streams share the budget: a few records.
 const SHARE_MIN: usize = 4 << 10;
-/// Most bytes of records that a filter looks at in one delivery: the stream is locked meanwhile.
-const SCAN_BYTES: usize = 4 << 20;
+/// Most bytes of the newest records, but for a single one.
+const NEWEST_BYTES: usize = 256 << 10;
 
 /// Memory that all streams of the PMDA share evenly (`events.memory`).
 #[derive(Debug)]
@@ -179,12 +179,16 @@ impl Stream {
         }
     }
 
-    /// A copy of the newest `n` records, packed in high resolution, oldest first.
+    /// A copy of the newest `n` records, packed in high resolution, oldest first; fewer if they have more than 256 KiB.
     #[must_use]
     pub fn newest(&self, n: usize) -> Vec<u8> {
         let inner = self.lock();
         let next = inner.ring.next();
-        inner.ring.slices(inner.ring.first().max(next.saturating_sub(n as u64)), next).concat()
+        let mut from = inner.ring.first().max(next.saturating_sub(n as u64));
+        while from + 1 < next && inner.ring.slices(from, next).iter().map(|s| s.len()).sum::<usize>() > NEWEST_BYTES {
+            from += 1;
+        }
+        inner.ring.slices(from, next).concat()
     }
 }
 
@@ -213,8 +217,8 @@ impl Inner {
         let from = cursor.max(ring.first());
         let mut out = Delivery { missed: from - cursor, ..Delivery::default() };
         let to = match ask.filter {
-            None => ring.within(from, ask.caps.records, ask.caps.bytes),
-            Some(_) => ring.within(from, if ask.caps.records == 0 { 0 } else { usize::MAX }, SCAN_BYTES),
+            None => ring.within(from, ask.caps.records, ask.caps.bytes, ask.caps.one),
+            Some(_) => ring.within(from, if ask.caps.records == 0 { 0 } else { usize::MAX }, ask.caps.scan, ask.caps.one),
         };
         let bytes = if ask.filter.is_none() { ring.slices(from, to).map(<[u8]>::len).iter().sum() } else { 0 };
         let mut low = ask.want.low.then(|| Array::<LowRes>::with_capacity(bytes + 128));
@@ -235,10 +239,11 @@ impl Inner {
                 while seq < to && out.records < ask.caps.records && (bytes < ask.caps.bytes || out.records == 0) {
                     let [a, b] = ring.slices(seq, seq + 1);
                     let record = if b.is_empty() { a } else { joined(a, b, &mut scratch) };
+                    out.scanned += record.len();
                     if keep(record) {
                         bytes += record.len();
                         // What does not fit comes with the next fetch.
-                        if bytes > ask.caps.bytes && out.records > 0 {
+                        if bytes > if out.records > 0 { ask.caps.bytes } else { ask.caps.one.max(ask.caps.bytes) } {
                             break;
                         }
                         out.records += copy(ring, seq, seq + 1, low.as_mut(), high.as_mut());

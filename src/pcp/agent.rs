@@ -4,12 +4,15 @@ use super::options::{Options, parse};
 use super::state::{self, State};
 use super::{callbacks, process, sys, text};
 use crate::sources::SOURCES;
-use crate::store::{AGENT_INDOM, Store};
+use crate::store::{AGENT_INDOM, Stat, Store};
 use std::ffi::CString;
 use std::marker::PhantomData;
 use std::os::fd::RawFd;
 use std::sync::Arc;
+use std::time::Duration;
 
+/// Requests that take longer are counted.
+const LONG: Duration = Duration::from_millis(250);
 /// PMDA domain if `-d` does not say another.
 const DOMAIN: i32 = 400;
 
@@ -124,11 +127,14 @@ impl Agent {
 
     /// Answers one request; `false` when pmcd is gone.
     pub(super) fn answer(&mut self) -> bool {
+        let started = process::thread_time();
         // SAFETY: dispatch is connected; callbacks do not unwind.
         let sts = unsafe { sys::__pmdaMainPDU(&raw mut *self.dispatch) };
         if state::with(|s| s.fetch.release()) == Some(true) {
             process::give_memory_back();
         }
+        let took = process::thread_time().saturating_sub(started);
+        state::with(|s| s.answered(took));
         sts >= 0
     }
 
@@ -148,6 +154,18 @@ impl Agent {
             // SAFETY: the table stays where it is until the next rehash; rows are only ever added.
             unsafe { sys::pmdaRehash(ext, s.entries.metrics.as_mut_ptr(), n) };
         });
+    }
+}
+
+impl State {
+    /// A request has been answered.
+    fn answered(&self, took: Duration) {
+        let stats = &self.store.stats;
+        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        stats.add(Stat::PduCount, 1);
+        stats.add(Stat::PduTime, nanoseconds);
+        stats.raise(Stat::PduMax, nanoseconds);
+        stats.add(Stat::PduOver, (took > LONG).into());
     }
 }
 

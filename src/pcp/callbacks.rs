@@ -1,7 +1,7 @@
 //! The functions that libpcp_pmda calls: each recovers its arguments, runs a safe function behind `catch_unwind`, and maps
 //! the result to a status. Nothing else happens here.
 
-use super::profile::Profile;
+use super::fetch::Profile;
 use super::state::with;
 use super::{label, store, sys, text};
 use crate::store::Stat;

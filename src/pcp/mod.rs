@@ -16,8 +16,6 @@ mod main_loop;
 mod namespace;
 mod options;
 mod process;
-mod profile;
-mod result;
 mod state;
 mod store;
 mod sys;

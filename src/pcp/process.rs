@@ -52,6 +52,14 @@ pub(super) fn set_up_heap() {
     }
 }
 
+/// CPU time of this thread.
+pub(super) fn thread_time() -> std::time::Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: clock_gettime(2) fills the structure.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    std::time::Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
 /// Returns free memory of the C heap to the system: after a large answer, and from time to time.
 pub fn give_memory_back() {
     // SAFETY: malloc_trim(3) only touches free memory.

@@ -56,6 +56,11 @@ stats! {
     InstancesRejected "instances.rejected" U64 Counter Count "Instances refused" "Peers that were turned away because limits.instances was reached and all known ones are connected.";
     Panics "panics" U64 Counter Count "Internal errors caught" "Panics that were caught at the border to C or in a worker. Should be 0; please report the log.";
     AccessDenied "access.denied" U64 Counter Count "Requests refused for want of access" "Fetches of event records and stores to control and filter metrics that [events] and [access] of the configuration refused. The log names a client at most once a minute.";
+    FetchRefused "fetch.refused" U64 Counter Count "Value sets refused for their size" "Metrics of a fetch that were answered with PM_ERR_TOOBIG, because all values together would have been more than 16 MiB, or more than 100 ms of work. The log names a client at most once a minute. Ask for fewer metrics or instances at once.";
+    PduCount "pdu.count" U64 Counter Count "Requests of pmcd answered" "PDUs of all kinds: fetches, descriptions, instances, names, texts, labels, stores.";
+    PduTime "pdu.time" U64 Counter Nanoseconds "CPU time spent answering pmcd" "CPU time of the thread that answers pmcd, from the arrival of a PDU to the end of its answer. Time for which it waits for a processor or for pmcd to read is not in it.";
+    PduMax "pdu.max" U64 Instant Nanoseconds "Longest work on one request so far" "The most CPU time that a single PDU has taken since the PMDA started. pmcd gives an agent 5 s.";
+    PduOver "pdu.over" U64 Counter Count "Requests that took more than 250 ms" "PDUs that took more than 250 ms of CPU time. Should be 0.";
 }
 
 /// The numbers, and the two texts.

@@ -3,7 +3,7 @@ use super::*;
 use crate::model::{Pmid, ValueType};
 use proptest::prelude::*;
 
-const CAPS: Caps = Caps { records: 1000, bytes: 1 << 20 };
+const CAPS: Caps = Caps::new(1000, 1 << 20);
 const BOTH: Want = Want { low: true, high: true };
 const LOST: Pmid = Pmid(99);
 
@@ -68,11 +68,11 @@ fn each_client_sees_every_record_once() {
 fn a_delivery_stops_at_its_caps_and_goes_on_with_the_next() {
     let s = Stream::new(&Budget::new(1 << 20));
     append(&s, 0, 10, 100);
-    let three = Caps { records: 3, bytes: 1 << 20 };
+    let three = Caps::new(3, 1 << 20);
     assert_eq!(seen(&s.read(1, &ask(three))).0, vec![0, 1, 2]);
-    let bytes = Caps { records: 100, bytes: 400 };
+    let bytes = Caps::new(100, 400);
     assert_eq!(seen(&s.read(1, &ask(bytes))).0, vec![3, 4]);
-    let tiny = Caps { records: 100, bytes: 1 };
+    let tiny = Caps::new(100, 1);
     assert_eq!(seen(&s.read(1, &ask(tiny))).0, vec![5]);
 }
 
@@ -109,7 +109,7 @@ fn a_filtered_record_is_neither_delivered_nor_missed() {
         let record = Records::<HighRes>::packed(record).next().expect("one").expect("sound");
         matches!(record.params[0].value, Scalar::U64(n) if n % 2 == 1)
     };
-    let filtered = |records| Ask { filter: Some(&odd), ..ask(Caps { records, bytes: 1 << 20 }) };
+    let filtered = |records| Ask { filter: Some(&odd), ..ask(Caps::new(records, 1 << 20)) };
     append(&s, 0, 10, 30);
     assert_eq!(seen(&s.read(1, &filtered(100))), (vec![1, 3, 5, 7, 9], 0));
     assert_eq!(seen(&s.read(1, &filtered(100))), (vec![], 0));
@@ -122,7 +122,7 @@ fn a_filtered_record_is_neither_delivered_nor_missed() {
     assert_eq!(missed, 1010 - 10 - seqs.len() as u64 * 2);
     assert!(seqs.iter().all(|n| n % 2 == 1) && seqs.last() == Some(&1009));
     // Bytes count what is delivered, not what is looked at.
-    let bytes = Ask { filter: Some(&odd), ..ask(Caps { records: 100, bytes: 200 }) };
+    let bytes = Ask { filter: Some(&odd), ..ask(Caps::new(100, 200)) };
     assert_eq!(seen(&s.read(3, &bytes)).0.len(), 2);
 }
 
@@ -172,7 +172,7 @@ proptest! {
                 Step::Trim => s.trim(),
                 Step::Forget(c) => { s.forget(c); expected.remove(&c); }
                 Step::Read(c, records, bytes) => {
-                    let d = s.read(c, &ask(Caps { records, bytes }));
+                    let d = s.read(c, &ask(Caps::new(records, bytes)));
                     let (seqs, missed) = seen(&d);
                     let cursor = expected.get(&c).copied();
                     if let Some(first) = seqs.first() {

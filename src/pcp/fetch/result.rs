@@ -3,8 +3,9 @@
 //! pmdaFetch(3) would walk all instances of a domain for each metric, and allocate each value: with a thousand agents a
 //! fetch of ten values would cost ten thousand steps. Here only what the profile asks for is looked at.
 
-use super::sys;
+use super::budget::{Budget, VALUE, block};
 use crate::model::ValueType;
+use crate::pcp::sys;
 use std::ffi::c_int;
 use std::mem::{offset_of, size_of};
 
@@ -21,17 +22,44 @@ const _: () = {
 const SET_WORDS: usize = 2;
 const VALUE_WORDS: usize = 2;
 
-/// Being built: sets one after the other, each with its values.
-#[derive(Debug, Default)]
-pub(super) struct Results {
+/// Being built: sets in any order, each with its values. What does not fit into the budget is refused as a whole set.
+#[derive(Debug)]
+pub(in crate::pcp) struct Results {
+    pub(super) budget: Budget,
     head: Vec<u64>,
     sets: Vec<u64>,
-    /// Where each set begins in `sets`.
-    starts: Vec<usize>,
+    /// By place in the PDU: where the set begins in `sets`, and what its values cost.
+    places: Vec<Place>,
     /// `pmValueBlock`s of values that do not fit into a `pmValue`.
     blocks: Vec<u32>,
     /// Values (by word of `sets`) that point to a block (by word of `blocks`).
     links: Vec<(usize, usize)>,
+    open: Open,
+}
+
+/// A set of the answer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    start: usize,
+    cost: usize,
+}
+
+/// The set that is being built, and where to come back to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    place: usize,
+    start: usize,
+    blocks: usize,
+    links: usize,
+    cost: usize,
+    full: bool,
+}
+
+impl Default for Results {
+    fn default() -> Self {
+        let (head, sets, places, blocks, links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { budget: Budget::none(), head, sets, places, blocks, links, open: Open::default() }
+    }
 }
 
 const fn pair(low: u32, high: u32) -> u64 {
@@ -46,30 +74,88 @@ impl Results {
             *self = Self::default();
         }
         self.sets.clear();
-        self.starts.clear();
+        self.places.clear();
         self.blocks.clear();
         self.links.clear();
+        self.open = Open::default();
     }
 
-    /// Begins the set of a metric.
-    pub(super) fn set(&mut self, pmid: sys::pmID) {
-        self.starts.push(self.sets.len());
+    /// Begins an answer of `count` sets.
+    pub(super) fn begin(&mut self, count: usize, budget: Budget) {
+        self.clear();
+        self.budget = budget;
+        self.places.resize(count, Place::default());
+        // What a place that nobody fills would show.
+        self.sets.extend([pair(0, sys::PM_ERR_GENERIC.cast_unsigned()), pair(sys::PM_VAL_INSITU, 0)]);
+    }
+
+    /// Begins the set of a metric, whose place in the answer is told.
+    pub(super) fn set(&mut self, place: usize, pmid: sys::pmID) {
+        let (start, blocks, links) = (self.sets.len(), self.blocks.len(), self.links.len());
+        self.open = Open { place, start, blocks, links, cost: 0, full: false };
         self.sets.extend([pair(pmid, 0), pair(sys::PM_VAL_INSITU, 0)]);
     }
 
-    /// Ends it; `otherwise` is told if it has no values: 0 or an error.
-    pub(super) fn end(&mut self, otherwise: c_int) {
-        let start = self.starts.last().copied().unwrap_or_default();
+    /// Ends it; `otherwise` is told if it has no values: 0 or an error. `false`: it did not fit, and is an error.
+    pub(super) fn end(&mut self, otherwise: c_int) -> bool {
+        let Open { place, start, blocks, links, cost, full } = self.open;
+        if full {
+            self.sets.truncate(start + SET_WORDS);
+            self.blocks.truncate(blocks);
+            self.links.truncate(links);
+            self.budget.refund(cost);
+        }
         let values = (self.sets.len() - start - SET_WORDS) / VALUE_WORDS;
-        let count = if values == 0 { otherwise } else { c_int::try_from(values).unwrap_or(c_int::MAX) };
+        let count = match c_int::try_from(values) {
+            _ if full => sys::PM_ERR_TOOBIG,
+            Ok(0) => otherwise,
+            count => count.unwrap_or(c_int::MAX),
+        };
         if let Some(word) = self.sets.get_mut(start) {
             *word |= pair(0, count.cast_unsigned());
         }
+        if let Some(place) = self.places.get_mut(place) {
+            *place = Place { start, cost: if full { 0 } else { cost } };
+        }
+        !full
+    }
+
+    /// The set at `place` is that of the place `of` once more: the same memory, but libpcp copies it again. `false`: that
+    /// did not fit, and it is an error.
+    pub(super) fn repeat(&mut self, place: usize, of: usize, pmid: sys::pmID) -> bool {
+        let Some(first) = self.places.get(of).copied() else { return false };
+        if self.budget.pay(first.cost) {
+            if let Some(place) = self.places.get_mut(place) {
+                *place = first;
+            }
+            return true;
+        }
+        self.set(place, pmid);
+        self.open.full = true;
+        self.end(0)
+    }
+
+    /// Nothing more goes into the set that is being built: it will be refused.
+    pub(super) fn refuse(&mut self) {
+        self.open.full = true;
+    }
+
+    /// Whether the set that is being built will be refused.
+    pub(super) const fn refused(&self) -> bool {
+        self.open.full
+    }
+
+    /// Pays for a value; `false`: the set does not fit.
+    fn room(&mut self, value: usize) -> bool {
+        let before = self.budget.bytes();
+        let fits = !self.open.full && self.budget.pay_value(self.open.cost == 0, value);
+        self.open.cost += before - self.budget.bytes();
+        self.open.full |= !fits;
+        fits
     }
 
     fn pointers(&mut self) {
-        let start = self.starts.last().copied().unwrap_or_default();
-        if let Some(format) = self.sets.get_mut(start + 1) {
+        if let Some(format) = self.sets.get_mut(self.open.start + 1) {
             // Not PM_VAL_DPTR: nobody but us frees what is pointed to.
             *format = pair(sys::PM_VAL_SPTR, 0);
         }
@@ -80,10 +166,16 @@ impl Results {
         #[expect(clippy::cast_possible_truncation, reason = "cells of 32-bit types hold 32 bits")]
         let low = bits as u32;
         match ty {
-            ValueType::I32 | ValueType::U32 | ValueType::F32 => self.sets.extend([u64::from(inst), u64::from(low)]),
+            ValueType::I32 | ValueType::U32 | ValueType::F32 => {
+                if self.room(VALUE) {
+                    self.sets.extend([u64::from(inst), u64::from(low)]);
+                }
+            }
             _ => {
-                self.link(inst);
-                self.blocks.extend([word(12, ty), low, (bits >> 32) as u32]);
+                if self.room(block(12)) {
+                    self.link(inst);
+                    self.blocks.extend([word(12, ty), low, (bits >> 32) as u32]);
+                }
             }
         }
     }
@@ -93,8 +185,12 @@ impl Results {
         let bytes = text.split('\0').next().unwrap_or_default().as_bytes();
         // A value is its header, the bytes and the NUL, and its length has 24 bits.
         let bytes = bytes.get(..0x00ff_fff0).unwrap_or(bytes);
+        let length = bytes.len() + 5;
+        if !self.room(block(length)) {
+            return;
+        }
         self.link(inst);
-        self.blocks.push(word(u32::try_from(bytes.len() + 5).unwrap_or_default(), ValueType::Text));
+        self.blocks.push(word(u32::try_from(length).unwrap_or_default(), ValueType::Text));
         let whole = bytes.chunks_exact(4);
         let mut last = [0; 4];
         last.iter_mut().zip(whole.remainder()).for_each(|(to, from)| *to = *from);
@@ -104,6 +200,9 @@ impl Results {
 
     /// An event array, which begins as a `pmValueBlock` does and must stay where it is until the answer is sent.
     pub(super) fn array(&mut self, inst: u32, array: &[u8]) {
+        if !self.room(block(array.len())) {
+            return;
+        }
         self.pointers();
         // libpcp reads the first 32 bits in place; allocators align more than that.
         debug_assert!(array.as_ptr().addr().is_multiple_of(4));
@@ -125,20 +224,15 @@ impl Results {
                 *word = address as u64;
             }
         }
-        let count = c_int::try_from(self.starts.len()).unwrap_or(c_int::MAX);
+        let count = c_int::try_from(self.places.len()).unwrap_or(c_int::MAX);
         self.head.clear();
         self.head.extend([status.into(), 0, pair(count.cast_unsigned(), 0)]);
-        for start in &self.starts {
-            self.head.push(self.sets.get(*start..).unwrap_or_default().as_ptr().expose_provenance() as u64);
+        for place in &self.places {
+            self.head.push(self.sets.get(place.start..).unwrap_or_default().as_ptr().expose_provenance() as u64);
         }
         // Room for the one element that C declares, also when there are no metrics.
         self.head.push(0);
         self.head.as_mut_ptr().cast()
-    }
-
-    /// Words in use: how large the answer is.
-    pub(super) fn words(&self) -> usize {
-        self.sets.len() + self.blocks.len()
     }
 }
 
@@ -148,72 +242,5 @@ const fn word(length: u32, ty: ValueType) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn libpcp_reads_it_as_it_was_meant() {
-        let mut r = Results::default();
-        r.clear();
-        r.set(7);
-        r.number(3, ValueType::U32, 42);
-        r.number(4, ValueType::U32, 43);
-        r.end(0);
-        r.set(8);
-        r.number(0, ValueType::I64, (-5i64).cast_unsigned());
-        r.end(0);
-        r.set(9);
-        r.text(1, "four\0hidden");
-        r.end(0);
-        r.set(10);
-        r.end(sys::PM_ERR_PMID);
-        let result = r.finish(0x10);
-        // SAFETY: the result was just built and is not touched meanwhile.
-        let count = unsafe { (*result).numpmid };
-        assert_eq!(count, 4);
-        // SAFETY: as above.
-        let sets = unsafe { &raw const (*result).vset }.cast::<*const sys::pmValueSet>();
-        let set = |i: usize| {
-            // SAFETY: i is below numpmid.
-            let place = unsafe { sets.add(i) };
-            // SAFETY: as above.
-            unsafe { place.read() }
-        };
-        let values = |i: usize, ty: u32| {
-            // SAFETY: the set is of the result.
-            let n = unsafe { (*set(i)).numval };
-            // SAFETY: as above.
-            let format = unsafe { (*set(i)).valfmt };
-            // SAFETY: as above.
-            let list = unsafe { &raw const (*set(i)).vlist }.cast::<sys::pmValue>();
-            let text = |j: usize| {
-                let mut atom = std::mem::MaybeUninit::<sys::pmAtomValue>::uninit();
-                // SAFETY: j is below numval.
-                let value = unsafe { list.add(j) };
-                let (from, to) = (ty.cast_signed(), sys::PM_TYPE_STRING.cast_signed());
-                // SAFETY: libpcp decodes the value and makes a string of it.
-                let sts = unsafe { sys::pmExtractValue(format, value, from, atom.as_mut_ptr(), to) };
-                assert_eq!(sts, 0);
-                // SAFETY: extraction succeeded.
-                let atom = unsafe { atom.assume_init() };
-                // SAFETY: a string was asked for.
-                let s = unsafe { atom.cp };
-                crate::pcp::text::to_string(s).unwrap_or_default()
-            };
-            (n, (0..usize::try_from(n).unwrap_or(0)).map(text).collect::<Vec<_>>())
-        };
-        assert_eq!(values(2, sys::PM_TYPE_STRING), (1, vec!["four".to_owned()]));
-        assert_eq!(values(3, sys::PM_TYPE_U32), (sys::PM_ERR_PMID, vec![]));
-        // SAFETY: the set is of the result; its two values are in situ.
-        let list = unsafe { &raw const (*set(0)).vlist }.cast::<sys::pmValue>();
-        let value = |j: usize| {
-            // SAFETY: j is below two.
-            let place = unsafe { list.add(j) };
-            // SAFETY: as above.
-            let value = unsafe { place.read() };
-            // SAFETY: the member in use with PM_VAL_INSITU.
-            (value.inst, unsafe { value.value.lval })
-        };
-        assert_eq!([value(0), value(1)], [(3, 42), (4, 43)]);
-    }
-}
+#[path = "result_tests.rs"]
+mod tests;

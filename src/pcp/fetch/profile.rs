@@ -1,6 +1,6 @@
 //! A client's choice of instances (`pmProfile`).
 
-use super::sys;
+use crate::pcp::sys;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::slice;
@@ -8,16 +8,21 @@ use std::sync::Arc;
 
 /// The profile of the context that a fetch is for; by default all instances.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Profile<'a>(Option<&'a sys::pmProfile>);
+pub(in crate::pcp) struct Profile<'a>(Option<&'a sys::pmProfile>);
 
 impl<'a> Profile<'a> {
     /// What pmcd sent last for this context.
     ///
     /// # Safety
     /// `profile` must be null or libpcp_pmda's decoded profile, unchanged for `'a`.
-    pub(super) const unsafe fn new(profile: *const sys::pmProfile) -> Self {
+    pub(in crate::pcp) const unsafe fn new(profile: *const sys::pmProfile) -> Self {
         // SAFETY: as the caller promises.
         Self(unsafe { profile.as_ref() })
+    }
+
+    /// No instance of any domain is left out.
+    pub(super) const fn is_all(self) -> bool {
+        self.0.is_none()
     }
 
     /// Whether all but some instances of a domain are wanted, and which those some are (else: only they).
@@ -33,18 +38,44 @@ impl<'a> Profile<'a> {
         }
     }
 
-    /// Calls `f` for each instance that is wanted, in the order of their numbers.
-    pub(super) fn visit<T>(self, indom: sys::pmInDom, instances: Option<&BTreeMap<u32, Arc<T>>>, mut f: impl FnMut(u32, &T)) {
-        let Some(instances) = instances else { return };
+    /// Which of the instances of a domain are wanted: the lists are sorted once, and looked into by halves.
+    pub(super) fn wanted<T>(self, indom: sys::pmInDom, instances: Option<&BTreeMap<u32, Arc<T>>>) -> Wanted {
         let (all, some) = self.of(indom);
-        if all {
-            let wanted = instances.iter().filter(|(inst, _)| !some.contains(&inst.cast_signed()));
-            wanted.for_each(|(inst, peer)| f(*inst, peer));
+        if all && some.is_empty() {
+            return Wanted::All;
+        }
+        let mut some: Vec<u32> = some.iter().map(|i| i.cast_unsigned()).collect();
+        some.sort_unstable();
+        some.dedup();
+        let Some(instances) = instances else { return Wanted::These(Vec::new()) };
+        Wanted::These(if all {
+            instances.keys().copied().filter(|inst| some.binary_search(inst).is_err()).collect()
         } else {
-            let mut some: Vec<u32> = some.iter().map(|i| i.cast_unsigned()).collect();
-            some.sort_unstable();
-            some.dedup();
-            some.iter().filter_map(|i| instances.get_key_value(i)).for_each(|(inst, peer)| f(*inst, peer));
+            some.retain(|inst| instances.contains_key(inst));
+            some
+        })
+    }
+}
+
+/// The instances of one domain that a fetch asks for.
+#[derive(Debug)]
+pub(super) enum Wanted {
+    /// All that there are.
+    All,
+    /// Some that there are, in the order of their numbers.
+    These(Vec<u32>),
+}
+
+impl Wanted {
+    /// Calls `f` for each instance that is wanted, in the order of their numbers, until it says `false`.
+    pub(super) fn visit<'t, T>(&self, instances: Option<&'t BTreeMap<u32, Arc<T>>>, mut f: impl FnMut(u32, &'t T) -> bool) {
+        let Some(instances) = instances else { return };
+        match self {
+            Self::All => drop(instances.iter().all(|(inst, of)| f(*inst, of))),
+            Self::These(these) => {
+                let mut wanted = these.iter().filter_map(|inst| instances.get_key_value(inst));
+                let _ = wanted.all(|(inst, of)| f(*inst, of));
+            }
         }
     }
 }
@@ -61,8 +92,8 @@ unsafe fn array<'a, T>(first: *const T, count: c_int) -> &'a [T] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::state::Instances;
     use super::*;
+    use crate::pcp::state::Instances;
     use crate::store::{Limits, Store};
 
     #[test]
@@ -80,7 +111,11 @@ mod tests {
             let profile = sys::pmProfile { state: default.cast_signed(), profile_len: 1, profile: &raw mut domain };
             let mut seen = Vec::new();
             // SAFETY: the profile and what it points to live until the end of this closure.
-            unsafe { Profile::new(&raw const profile) }.visit(indom, Some(&instances), |i, _| seen.push(i));
+            let profile = unsafe { Profile::new(&raw const profile) };
+            profile.wanted(indom, Some(&instances)).visit(Some(&instances), |i, _| {
+                seen.push(i);
+                true
+            });
             seen
         };
         let (include, exclude) = (sys::PM_PROFILE_INCLUDE, sys::PM_PROFILE_EXCLUDE);
@@ -90,7 +125,11 @@ mod tests {
         assert_eq!(seen(exclude, &mut [1], include, 78), [1, 5, 9]);
         let mut all = Vec::new();
         // SAFETY: null is allowed.
-        unsafe { Profile::new(std::ptr::null()) }.visit(77, Some(&instances), |i, _| all.push(i));
-        assert_eq!(all, [1, 5, 9]);
+        let profile = unsafe { Profile::new(std::ptr::null()) };
+        profile.wanted(77, Some(&instances)).visit(Some(&instances), |i, _| {
+            all.push(i);
+            i < 5
+        });
+        assert_eq!(all, [1, 5], "until it is told to stop");
     }
 }

@@ -1,0 +1,67 @@
+//! Event arrays of one answer: all streams share what the other values have left.
+
+use super::budget::{ARRAY_BYTES, block};
+use super::{FetchScope, World};
+use crate::events::{Ask, Caps, Keep};
+use crate::model::Pmid;
+use crate::sources::{PARAM_CLUSTER, SOURCES};
+use crate::store::Peer;
+
+/// Most bytes of event records of one stream in one resolution.
+const STREAM_BYTES: usize = 1 << 20;
+/// Bytes that the two arrays of a stream need without any records: headers, and what tells of loss.
+const EMPTY_BYTES: usize = 256;
+/// Most bytes of records that filters look at in one fetch: the rest comes with the next.
+const SCAN_BYTES: usize = 4 << 20;
+
+impl FetchScope {
+    /// Reads all streams that are asked for, each its share, so that all arrays together fit into the budget.
+    pub(super) fn deliver(&mut self, world: &World<'_>) {
+        let mut jobs: Vec<(u8, u32, &Peer)> = Vec::new();
+        let wants = std::mem::take(&mut self.wants);
+        for (source, kind) in wants.keys() {
+            if self.hidden.contains(source) {
+                continue;
+            }
+            let Some(serial) = SOURCES.get(*source).map(|s| s.indom) else { continue };
+            self.visit(world, serial, world.domains.instances(serial), |_, inst, peer| {
+                if peer.existing_stream(*kind).is_some() {
+                    jobs.push((*kind, inst, peer));
+                }
+            });
+        }
+        let mut room = self.results.budget.bytes().min(ARRAY_BYTES);
+        self.crowded = jobs.len().saturating_mul(EMPTY_BYTES) > room;
+        if !self.crowded && !jobs.is_empty() {
+            self.turn = self.turn.wrapping_add(1);
+            let first = self.turn % jobs.len();
+            jobs.rotate_left(first);
+            let mut scan = SCAN_BYTES;
+            for (left, (kind, inst, peer)) in (1..=jobs.len()).rev().zip(jobs) {
+                let Some(stream) = peer.existing_stream(kind) else { continue };
+                let want = wants.get(&(peer.source, kind)).copied().unwrap_or_default();
+                let arrays = (usize::from(want.low) + usize::from(want.high)).max(1);
+                let share = (room / left).saturating_sub(EMPTY_BYTES) / arrays;
+                let caps = Caps {
+                    records: if self.results.budget.steps() == 0 { 0 } else { self.max_records },
+                    bytes: share.min(STREAM_BYTES),
+                    one: room.saturating_sub(left * EMPTY_BYTES) / arrays,
+                    scan,
+                };
+                let cluster = SOURCES.get(peer.source).map_or(0, |s| s.cluster + PARAM_CLUSTER);
+                let lost = Pmid::new(world.store.domain(), cluster, 0);
+                let filter = world.contexts.known(self.ctx.cast_signed()).and_then(|c| c.filter((peer.source, kind), inst));
+                let keeps = filter.map(|f| |record: &[u8]| f.keeps(record, &peer.name));
+                let filter = keeps.as_ref().map(|k| k as Keep<'_>);
+                let delivery = stream.read(self.ctx, &Ask { want, caps, lost, filter });
+                let made = [&delivery.low, &delivery.high].into_iter().flatten().map(|array| block(array.len()));
+                let made: usize = made.sum();
+                room = room.saturating_sub(made);
+                scan = scan.saturating_sub(delivery.scanned);
+                self.results.budget.step(32 + (made + delivery.scanned) as u64 / 64);
+                self.deliveries.insert((peer.source, kind, inst), delivery);
+            }
+        }
+        self.wants = wants;
+    }
+}

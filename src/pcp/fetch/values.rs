@@ -1,0 +1,115 @@
+//! What a metric's value of one peer is, or of the PMDA itself.
+
+use super::{FetchScope, NO_INSTANCE, World};
+use crate::model::{Area, EventLeaf, Origin, Pmid, ValueType};
+use crate::pcp::entries::Row;
+use crate::sources::SOURCES;
+use crate::store::{AgentCell, Peer, SelfStats, Stat, Store};
+use std::ffi::c_int;
+use std::sync::Arc;
+
+/// A metric without instances: the PMDA's own, or a parameter, which has no values.
+pub(super) fn own(row: &Row, store: &Store, scope: &mut FetchScope) -> c_int {
+    match row.origin {
+        Origin::SelfStat => self_stat(row, store, scope),
+        Origin::Control(verb) => {
+            if let Some(desk) = row.source.and_then(|source| store.desk(source)) {
+                scope.results.text(NO_INSTANCE, &desk.answered(verb));
+            }
+        }
+        _ => {}
+    }
+    0
+}
+
+fn self_stat(row: &Row, store: &Store, scope: &mut FetchScope) {
+    let bits = match SelfStats::by_item(row.item) {
+        Some(Stat::Version) => return scope.results.text(NO_INSTANCE, env!("CARGO_PKG_VERSION")),
+        Some(Stat::ConfigFile) => return scope.results.text(NO_INSTANCE, &store.stats.config_file()),
+        Some(Stat::Uptime) => u64::try_from(store.stats.uptime(scope.now).as_nanos()).unwrap_or(u64::MAX),
+        Some(Stat::MemoryEvents) => store.budget.held() as u64,
+        Some(Stat::MemoryLimit) => store.budget.limit() as u64,
+        Some(stat) => store.stats.get(stat),
+        None => return,
+    };
+    scope.results.number(NO_INSTANCE, row.ty, bits);
+}
+
+/// A metric's value of one peer, if it has one.
+pub(super) fn value(row: &Row, inst: u32, peer: &Peer, world: &World<'_>, scope: &mut FetchScope) {
+    // What is said of an agent stays true when it has gone; what it said itself does not.
+    let agents = row.area == Area::Agents;
+    let keeps = SOURCES.get(peer.source).is_some_and(|s| s.keeps_values);
+    let told = agents || keeps || peer.life.fresh(scope.now, scope.stale);
+    let bits = match row.origin {
+        Origin::Idle => u64::try_from(peer.life.idle(scope.now).as_nanos()).ok(),
+        Origin::Cell if agents => peer.agent.get(row.item),
+        Origin::Text if agents && row.item == AgentCell::SOURCE => {
+            return scope.results.text(inst, SOURCES.get(peer.source).map_or("", |s| s.name));
+        }
+        Origin::Text if agents => return scope.results.text(inst, &peer.address()),
+        Origin::Control(verb) => return scope.results.text(inst, &peer.answer(verb)),
+        Origin::Event(kind, leaf) => return event(row, inst, peer, (kind, leaf), world, scope),
+        Origin::Cell => peer.cells.get(row.item).filter(|_| told),
+        Origin::Recent => peer.cells.get(row.item).filter(|_| peer.life.fresh(scope.now, scope.stale)),
+        Origin::Column(column) if row.ty != ValueType::Text => peer.cells.get(column).filter(|_| told),
+        Origin::Column(item) => return text(inst, peer.text(item).filter(|_| told), scope),
+        Origin::Text => return text(inst, peer.text(row.item).filter(|_| told), scope),
+        Origin::Param | Origin::SelfStat => None,
+    };
+    if let Some(bits) = bits {
+        scope.results.number(inst, row.ty, bits);
+    }
+}
+
+fn text(inst: u32, text: Option<Arc<str>>, scope: &mut FetchScope) {
+    if let Some(text) = text {
+        scope.results.text(inst, &text);
+    }
+}
+
+/// A leaf of an event stream.
+fn event(row: &Row, inst: u32, peer: &Peer, (kind, leaf): (u8, EventLeaf), world: &World<'_>, scope: &mut FetchScope) {
+    let World { entries, contexts, .. } = *world;
+    let ctx = scope.ctx.cast_signed();
+    let filter = || contexts.known(ctx).and_then(|c| c.filter((peer.source, kind), inst));
+    match leaf {
+        EventLeaf::Filter => return scope.results.text(inst, filter().map_or("", |f| f.text())),
+        EventLeaf::FilterError => {
+            if let Some(why) = contexts.refused((peer.source, kind), ctx) {
+                scope.results.text(inst, why);
+            }
+            return;
+        }
+        _ => {}
+    }
+    let Some(stream) = peer.existing_stream(kind) else { return };
+    let stats = stream.stats();
+    let number = match leaf {
+        EventLeaf::Count => stats.count,
+        EventLeaf::Bytes => stats.bytes,
+        EventLeaf::Lost => stats.lost,
+        EventLeaf::Memory => stats.memory,
+        EventLeaf::Clients => stats.clients.into(),
+        EventLeaf::Truncated => stats.truncated,
+        EventLeaf::Table => {
+            let prefix = format!("apm.{}.param.", SOURCES.get(peer.source).map_or("", |s| s.name));
+            let name = |p: Pmid| entries.by_pmid(p.0).map(|r| r.name.trim_start_matches(&prefix));
+            let text = crate::store::csv(stream, name);
+            // Making it takes longer than copying it.
+            scope.results.budget.step(64 + text.len() as u64 / 8);
+            return scope.results.text(inst, &text);
+        }
+        EventLeaf::Filter | EventLeaf::FilterError => return,
+        EventLeaf::Records | EventLeaf::HighResRecords => {
+            if let Some(delivery) = scope.deliveries.get(&(peer.source, kind, inst)) {
+                let array = if leaf == EventLeaf::Records { &delivery.low } else { &delivery.high };
+                if let Some(array) = array {
+                    scope.results.array(inst, array);
+                }
+            }
+            return;
+        }
+    };
+    scope.results.number(inst, row.ty, number);
+}
