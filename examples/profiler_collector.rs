@@ -71,7 +71,10 @@ fn serve(mut socket: TcpStream, settings: Settings, interner: Arc<Interner>) -> 
             break Ok(());
         }
         input.extend_from_slice(&buffer[..read]);
-        let end = connection.feed(&mut input, &mut out, &mut sums);
+        let mut end = connection.feed(&mut input, &mut out, &mut sums);
+        while end.is_ok() && connection.unfinished() {
+            end = connection.feed(&mut input, &mut out, &mut sums);
+        }
         socket.write_all(&out.split())?;
         if end.is_err() || connection.ended() {
             break end;

@@ -66,6 +66,9 @@ fn told<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Told, Result<(), Ses
         now.mono += Duration::from_micros(1);
         input.extend_from_slice(piece);
         end = collector.feed(now, &mut input, &mut out, &mut told);
+        while end.is_ok() && collector.unfinished() {
+            end = collector.feed(now, &mut input, &mut out, &mut told);
+        }
         if end.is_err() {
             break;
         }

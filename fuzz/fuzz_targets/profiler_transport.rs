@@ -60,6 +60,11 @@ fn talk(bytes: &[u8], piece: usize) -> (Told, Vec<u8>, Result<(), Fault>, bool, 
         end = transport.feed(&mut input, &mut out, &mut |event| {
             told.event(event);
         });
+        while end.is_ok() && transport.unfinished() {
+            end = transport.feed(&mut input, &mut out, &mut |event| {
+                told.event(event);
+            });
+        }
         if end.is_err() || transport.ended() {
             break;
         }
@@ -143,7 +148,7 @@ fuzz_target!(|data: &[u8]| {
     // And with the streams behind it.
     let mut connection = Connection::new(SETTINGS, Arc::new(Interner::new(1 << 20)));
     let (mut input, mut replies) = (BytesMut::from(bytes), BytesMut::new());
-    let _ = connection.feed(&mut input, &mut replies, &mut Nobody);
+    while connection.feed(&mut input, &mut replies, &mut Nobody).is_ok() && connection.unfinished() {}
     connection.close(&mut Nobody);
     let counted: u64 = connection.pod().streams().iter().map(|s| s.counts().bytes).sum();
     assert_eq!(counted as usize, told.bytes);

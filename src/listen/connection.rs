@@ -2,6 +2,7 @@
 //! is another type and not another driver.
 
 use super::gate::Permit;
+use super::turns::Effort;
 use crate::clock::now;
 use crate::sources::{Session, SessionError};
 use crate::store::{Mailbox, PeerSink, Quiet};
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
+use tokio::task::yield_now;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +20,8 @@ const READ_MIN: usize = 2 << 10;
 const READ_MAX: usize = 64 << 10;
 /// A peer that does not take our few bytes within this time is dropped.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Replies that do not wait for the end of what has been read.
+const REPLIES: usize = 4 << 10;
 /// How often a session is told that time has passed.
 const TICK: Duration = Duration::from_secs(1);
 /// Ticks begin at multiples of this.
@@ -109,11 +113,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
         let mut pending = true;
         // Whether something has come since the last tick.
         let mut heard = false;
+        let mut effort = Effort::default();
         loop {
             if input.capacity() - input.len() < room / 2 {
                 input.reserve(room);
             }
-            tokio::select! {
+            let go_on = self.session.unfinished();
+            let fed = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return Err(End::Stop),
                 () = self.permit.displaced.cancelled(), if pending => return Err(End::Displaced),
@@ -123,8 +129,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
                     for request in self.mailbox.take() {
                         self.session.control(at, &request, out, &mut self.sink)?;
                     }
+                    false
                 }
                 _ = ticks.tick() => {
+                    effort.tick();
                     if !std::mem::take(&mut heard) {
                         // Most agents are silent for seconds after each burst.
                         room = READ_MIN;
@@ -135,11 +143,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
                     let at = now();
                     self.sink.set_now(at);
                     self.session.tick(at, out, &mut self.sink)?;
+                    false
                 }
-                read = self.stream.read_buf(&mut input) => {
+                () = yield_now(), if go_on => true,
+                read = self.stream.read_buf(&mut input), if !go_on => {
                     let n = read?;
-                    let at = now();
-                    self.sink.set_now(at);
                     self.sink.count_io(n, 0);
                     heard = true;
                     if n == 0 {
@@ -147,13 +155,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
                     }
                     // A stream that fills its buffer gets a larger one; one that has gone quiet gives it back.
                     room = if n >= room { READ_MAX } else if n < READ_MIN { READ_MIN } else { room };
-                    self.session.feed(at, &mut input, out, &mut self.sink)?;
-                    if input.is_empty() && input.capacity() > 2 * room {
-                        input = BytesMut::new();
-                    }
+                    true
                 }
+            };
+            if fed {
+                let turn = self.permit.turns().take(&effort).await;
+                let at = now();
+                self.sink.set_now(at);
+                let result = self.session.feed(at, &mut input, out, &mut self.sink);
+                self.sink.flush();
+                effort.add(now().mono.saturating_sub(at.mono));
+                drop(turn);
+                result?;
+                if input.is_empty() && input.capacity() > 2 * room {
+                    input = BytesMut::new();
+                }
+            } else {
+                self.sink.flush();
             }
-            self.sink.flush();
             if self.sink.refused() {
                 return Err(End::Refused);
             }
@@ -161,7 +180,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
                 self.permit.established();
                 pending = false;
             }
-            if !out.is_empty() {
+            if out.len() > if self.session.unfinished() { REPLIES } else { 0 } {
                 timeout(WRITE_TIMEOUT, self.stream.write_all(out)).await.map_err(|_| End::WriteTimeout)??;
                 self.sink.count_io(0, out.len());
                 out.clear();

@@ -1,5 +1,6 @@
 //! How many connections there may be, and how many of them may be silent about what they are.
 
+use super::turns::Turns;
 use crate::store::{SelfStats, Stat};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -12,6 +13,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Gate {
     connections: usize,
     pending: usize,
+    /// Turns of connections that bring a lot.
+    turns: Turns,
     inner: Mutex<Inner>,
 }
 
@@ -63,8 +66,9 @@ pub(super) struct Permit<'a> {
 }
 
 impl Gate {
-    pub(super) fn new(connections: usize, pending: usize) -> Arc<Self> {
-        Arc::new(Self { connections, pending, inner: Mutex::default() })
+    /// `workers`: threads that read and decode.
+    pub(super) fn new(connections: usize, pending: usize, workers: usize) -> Arc<Self> {
+        Arc::new(Self { connections, pending, turns: Turns::new(workers), inner: Mutex::default() })
     }
 
     /// Most connections at once.
@@ -102,6 +106,11 @@ impl Gate {
 }
 
 impl Permit<'_> {
+    /// Turns of connections that bring a lot.
+    pub(super) const fn turns(&self) -> &Turns {
+        &self.gate.turns
+    }
+
     /// The connection has said what it is.
     pub(super) fn established(&self) {
         self.gate.lock().pending.remove(&self.id);
@@ -132,7 +141,7 @@ mod tests {
 
     #[test]
     fn bounds_and_names() {
-        let (gate, stats) = (Gate::new(3, 2), SelfStats::default());
+        let (gate, stats) = (Gate::new(3, 2, 1), SelfStats::default());
         let home = IpAddr::from([127, 0, 0, 1]);
         let a = gate.enter(home, &stats).expect("room");
         let b = gate.enter(home, &stats).expect("room");
@@ -151,7 +160,7 @@ mod tests {
     }
     #[test]
     fn numbers_are_the_lowest_that_are_free() {
-        let (gate, stats) = (Gate::new(100_000, 100_000), SelfStats::default());
+        let (gate, stats) = (Gate::new(100_000, 100_000, 1), SelfStats::default());
         let home = IpAddr::from([127, 0, 0, 1]);
         let mut open: Vec<Option<Permit<'_>>> = (0..50_000).map(|_| gate.enter(home, &stats)).collect();
         let name = |permit: &Option<Permit<'_>>| permit.as_ref().map(Permit::fallback_name);

@@ -6,6 +6,7 @@ mod lttng;
 mod supervisor;
 mod tail;
 mod tcp;
+mod turns;
 
 pub use lttng::{LttngControl, LttngOptions, OnAnswer};
 pub use supervisor::{Signal, Supervisor};

@@ -19,6 +19,8 @@ use tokio_util::task::TaskTracker;
 
 /// Threads that read and decode.
 const WORKERS: usize = 2;
+/// Tasks that a worker runs before it looks again who has sent something: a turn can take a millisecond.
+const TURNS: u32 = 8;
 /// How long sessions have to say good-bye.
 const DRAIN: Duration = Duration::from_secs(1);
 
@@ -61,10 +63,14 @@ impl Supervisor {
         state: &Path,
         on_signal: impl Fn(Signal) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).thread_name("apm-worker").enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(WORKERS)
+            .event_interval(TURNS)
+            .thread_name("apm-worker")
+            .enable_all()
+            .build()?;
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let gate = Gate::new(size(config.limits.connections), size(config.limits.pending));
+        let gate = Gate::new(size(config.limits.connections), size(config.limits.pending), WORKERS);
         let settings = Arc::new(RwLock::new(settings(config, false)));
         let profiler_options = Arc::new(RwLock::new(options(config)));
         let mono_files = Arc::new(Mutex::new(config.mono.files.clone()));

@@ -157,6 +157,9 @@ impl Followed {
             self.offset += n as u64;
             self.sink.count_io(n, 0);
             result = self.session.feed(at, &mut self.input, &mut out, &mut self.sink);
+            while result.is_ok() && self.session.unfinished() {
+                result = self.session.feed(at, &mut self.input, &mut out, &mut self.sink);
+            }
             if self.sink.refused() {
                 result = Err(SessionError::Closed("limits.instances is reached"));
             }

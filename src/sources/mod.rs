@@ -88,6 +88,12 @@ pub trait Session: Send {
     /// [`SessionError`]: the connection must be closed.
     fn feed(&mut self, now: Now, input: &mut BytesMut, out: &mut BytesMut, sink: &mut dyn Sink) -> Result<(), SessionError>;
 
+    /// There is more to do of what has been fed: a call of `feed` does a bounded piece of work, and a few bytes can mean a lot of
+    /// it. The driver calls `feed` again, with the same input, once others have had their turn.
+    fn unfinished(&self) -> bool {
+        false
+    }
+
     /// Time has passed.
     ///
     /// # Errors

@@ -163,6 +163,9 @@ pub fn talk<'a>(
     for piece in pieces {
         input.extend_from_slice(piece);
         end = connection.feed(&mut input, &mut out, observer);
+        while end.is_ok() && connection.unfinished() {
+            end = connection.feed(&mut input, &mut out, observer);
+        }
         if end.is_err() || connection.ended() {
             break;
         }

@@ -99,6 +99,7 @@ impl Session for Collector {
     }
 
     fn tick(&mut self, now: Now, out: &mut BytesMut, sink: &mut dyn Sink) -> Result<(), SessionError> {
+        self.connection.tick();
         let silent = now.mono.saturating_sub(*self.heard.get_or_insert(now.mono));
         if !self.established() {
             return if silent >= HELLO { Err(SessionError::Timeout("hello")) } else { Ok(()) };
@@ -145,6 +146,10 @@ impl Session for Collector {
         if let Some((jvm, words)) = connection.leave() {
             shared.keep(now.mono, jvm, words);
         }
+    }
+
+    fn unfinished(&self) -> bool {
+        self.connection.unfinished()
     }
 
     fn established(&self) -> bool {

@@ -59,6 +59,17 @@ impl Connection {
         })
     }
 
+    /// The last [`feed`](Self::feed) has stopped before all was done; the next goes on.
+    #[must_use]
+    pub const fn unfinished(&self) -> bool {
+        self.transport.unfinished()
+    }
+
+    /// A second has passed.
+    pub const fn tick(&mut self) {
+        self.transport.tick();
+    }
+
     /// Who it is, as long as it has no dictionary. The driver looks for one that another connection of the same JVM has left.
     #[must_use]
     pub fn wants_words(&self) -> Option<&Jvm> {

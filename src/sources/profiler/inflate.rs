@@ -73,6 +73,9 @@ impl Inflate {
                 self.wrong = Some("something behind the end");
             }
         }
+        if self.deflate.total_out() > limits::RATIO_FROM.max(self.deflate.total_in().saturating_mul(limits::RATIO)) {
+            self.wrong = Some("inflates to more than 250 times its size");
+        }
         match self.wrong {
             Some(what) if plain.len() == before => Err(Wrong::Gzip(what)),
             _ => Ok(plain.len() > before),

@@ -9,6 +9,14 @@ pub const STREAMS: usize = 32;
 pub const REPLIES: usize = 256 << 10;
 /// Bytes inflated before they are parsed (spec A.7): what a gzip bomb can make us hold.
 pub const INFLATED: usize = 16 << 10;
+/// Bytes inflated in one turn, after which other connections have theirs: as many as one read of an agent that does not compress.
+pub const TURN: usize = 64 << 10;
+/// How many times its size a stream may inflate to: real ones get to 20, deflate to 1,030. It counts from [`RATIO_FROM`] bytes on.
+pub const RATIO: u64 = 250;
+/// Inflated bytes before anything is said about their ratio.
+pub const RATIO_FROM: u64 = 1 << 20;
+/// Commands between two ticks that carry nothing, a second: an agent flushes every 5 s.
+pub const EMPTY: u32 = 10_000;
 /// Bytes of the variable part of a gzip header (extra field, name, comment). Agents send none.
 pub const GZIP_HEADER: usize = 1024;
 

@@ -38,6 +38,8 @@ pub struct Transport {
     settings: Settings,
     intake: Intake,
     dialogue: Dialogue,
+    /// The turn ended before all was done that could be.
+    unfinished: bool,
 }
 
 #[derive(Debug)]
@@ -52,15 +54,25 @@ struct Dialogue {
     handles: u64,
     /// Bytes of the commands so far.
     consumed: u64,
+    /// Commands since the last tick that carry nothing.
+    empty: u32,
 }
 
 impl Transport {
     /// For a new connection.
     #[must_use]
     pub const fn new(settings: Settings) -> Self {
-        let dialogue =
-            Dialogue { settings, greeted: false, known: false, ended: false, streams: Vec::new(), handles: 0, consumed: 0 };
-        Self { settings, intake: Intake::Sniffing, dialogue }
+        let dialogue = Dialogue {
+            settings,
+            greeted: false,
+            known: false,
+            ended: false,
+            streams: Vec::new(),
+            handles: 0,
+            consumed: 0,
+            empty: 0,
+        };
+        Self { settings, intake: Intake::Sniffing, dialogue, unfinished: false }
     }
 
     /// How it was told to behave.
@@ -93,7 +105,19 @@ impl Transport {
         self.dialogue.consumed
     }
 
-    /// Consumes whole commands from the front of `input`, leaves a partial one, appends the replies to `out`.
+    /// A second has passed.
+    pub const fn tick(&mut self) {
+        self.dialogue.empty = 0;
+    }
+
+    /// The last [`feed`](Self::feed) has stopped after [`limits::TURN`] inflated bytes; the next goes on.
+    #[must_use]
+    pub const fn unfinished(&self) -> bool {
+        self.unfinished
+    }
+
+    /// Consumes whole commands from the front of `input`, leaves a partial one, appends the replies to `out`. Of requests that
+    /// are compressed, not more than a turn's: see [`unfinished`](Self::unfinished).
     ///
     /// # Errors
     /// [`Fault`]: send `out`, whose last byte may be an error ack or a null handle, then close.
@@ -109,7 +133,8 @@ impl Transport {
         match &mut self.intake {
             Intake::Gzip(gzip) => {
                 let (inflate, plain) = &mut **gzip;
-                loop {
+                self.unfinished = false;
+                for _ in 0..limits::TURN / limits::INFLATED {
                     let at = self.dialogue.consumed;
                     if !inflate.inflate(input, plain).map_err(|what| Fault { at, what })? {
                         return Ok(());
@@ -120,6 +145,8 @@ impl Transport {
                         return Ok(());
                     }
                 }
+                self.unfinished = true;
+                Ok(())
             }
             _ => self.dialogue.feed(input, out, events),
         }
@@ -160,6 +187,12 @@ impl Dialogue {
     fn command(&mut self, command: &Command<'_>, out: &mut BytesMut, events: &mut impl FnMut(Event<'_>)) -> Result<(), Wrong> {
         if out.len() >= limits::REPLIES {
             return Err(Wrong::Replies);
+        }
+        if matches!(command, Command::KeepAlive | Command::Flush | Command::Result { .. } | Command::Data { payload: [], .. }) {
+            self.empty += 1;
+            if self.empty > limits::EMPTY {
+                return Err(Wrong::Empty);
+            }
         }
         match *command {
             Command::Data { handle, payload } => {

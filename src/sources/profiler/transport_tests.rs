@@ -27,6 +27,9 @@ fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<String>, Vec<u8>
     for piece in pieces {
         input.extend_from_slice(piece);
         end = transport.feed(&mut input, &mut out, &mut |e| events.push(format!("{e:?}")));
+        while end.is_ok() && transport.unfinished() {
+            end = transport.feed(&mut input, &mut out, &mut |e| events.push(format!("{e:?}")));
+        }
         if end.is_err() || transport.ended() {
             break;
         }
@@ -141,10 +144,75 @@ fn any_name_is_taken_but_not_any_number_of_them() {
 fn replies_are_bounded_even_if_the_requests_are_a_bomb() {
     use std::io::Write;
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    packer.write_all(&hello().raw(&vec![0x11; 10 << 20]).0).unwrap();
+    let one = |n: u32| data(Bytes::new(), 1, &n.wrapping_mul(0x9e37_79b1).to_be_bytes()).0;
+    packer.write_all(&open(hello(), "calls", 0).raw(&(0..300_000).flat_map(one).collect::<Vec<_>>()).0).unwrap();
     let packed = packer.finish().unwrap();
     let (_, out, end, _) = talk([&packed[..]]);
     assert_eq!((end.unwrap_err().what, out.len()), (Wrong::Replies, limits::REPLIES));
+}
+
+fn gzip(plain: &[u8]) -> BytesMut {
+    use std::io::Write;
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packer.write_all(plain).unwrap();
+    BytesMut::from(&packer.finish().unwrap()[..])
+}
+
+#[test]
+fn commands_that_carry_nothing_are_bounded() {
+    let many = |n: usize| hello().raw(&vec![0x12; n]);
+    assert_eq!(talk([&many(limits::EMPTY as usize).0[..]]).2, Ok(()));
+    let too_many = many(limits::EMPTY as usize + 1).0;
+    assert_eq!(talk([&too_many[..]]).2.unwrap_err().what, Wrong::Empty);
+    assert_eq!(talk([&gzip(&too_many)[..]]).2.unwrap_err().what, Wrong::Empty);
+    // An idle agent flushes for years.
+    let mut transport = Transport::new(SETTINGS);
+    let (mut out, mut told) = (BytesMut::new(), 0);
+    for round in 0..3 * limits::EMPTY {
+        let mut input = if round == 0 { BytesMut::from(&hello().0[..]) } else { BytesMut::from(&[0x11][..]) };
+        transport.feed(&mut input, &mut out, &mut |_| told += 1).unwrap();
+        transport.tick();
+        out.clear();
+    }
+    assert_eq!(told, 3 * limits::EMPTY);
+}
+
+#[test]
+fn a_turn_is_bounded_and_the_next_goes_on() {
+    let payloads: Vec<u8> =
+        (0..20_000u32).flat_map(|n| data(Bytes::new(), 1, &n.wrapping_mul(0x9e37_79b1).to_be_bytes()).0).collect();
+    let mut input = gzip(&open(hello(), "calls", 0).raw(&payloads).0);
+    let mut transport = Transport::new(SETTINGS);
+    let (mut out, mut told, mut turns) = (BytesMut::new(), 0, 0);
+    loop {
+        let before = transport.consumed();
+        transport.feed(&mut input, &mut out, &mut |_| told += 1).unwrap();
+        assert!(transport.consumed() - before <= (limits::TURN + limits::INFLATED) as u64);
+        turns += 1;
+        if !transport.unfinished() {
+            break;
+        }
+    }
+    assert_eq!((told, out.len()), (2 + 20_000, 8 + 36 + 20_000));
+    assert!(turns > 500_000 / limits::TURN, "{turns}");
+}
+
+#[test]
+fn what_inflates_to_hundreds_of_times_its_size_is_refused() {
+    let bytes = open(hello(), "calls", 0).raw(&data(Bytes::new(), 1, &[0; 1000]).0.repeat(20_000));
+    let mut input = gzip(&bytes.0);
+    assert!(bytes.0.len() / input.len() > 250);
+    let mut transport = Transport::new(SETTINGS);
+    let (mut out, mut turns) = (BytesMut::new(), 0);
+    let fault = loop {
+        if let Err(fault) = transport.feed(&mut input, &mut out, &mut |_| ()) {
+            break fault;
+        }
+        out.clear();
+        turns += 1;
+    };
+    assert!(matches!(fault.what, Wrong::Gzip(what) if what.contains("times its size")), "{fault:?}");
+    assert!(turns <= limits::RATIO_FROM / limits::TURN as u64 + 1, "{turns}");
 }
 
 #[test]

@@ -71,6 +71,9 @@ pub enum Wrong {
     /// More streams than [`limits::STREAMS`].
     #[error("more than {max} streams", max = limits::STREAMS)]
     Streams,
+    /// More than [`limits::EMPTY`] commands in a second that carry nothing.
+    #[error("more than {max} commands in a second that carry nothing", max = limits::EMPTY)]
+    Empty,
     /// More replies than [`limits::REPLIES`] are due at once.
     #[error("more than {max} bytes of replies", max = limits::REPLIES)]
     Replies,
