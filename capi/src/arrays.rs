@@ -44,7 +44,7 @@ unsafe fn add_param<K: Kind>(handle: c_int, pmid: c_uint, ty: c_int, value: *mut
     table::with::<K>(handle, |array| {
         let pmid = Pmid(pmid);
         if value.is_null() {
-            return EINVAL;
+            return if (0..=7).contains(&ty) { EINVAL } else { PM_ERR_TYPE };
         }
         array_status(match ty {
             0 => array.add_i32(pmid, member!(l)),

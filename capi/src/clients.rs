@@ -2,28 +2,65 @@
 #![allow(non_snake_case, reason = "names of C")]
 
 use crate::ctypes::{ApplyFilter, AtomValue, EINVAL, PMDA_FETCH_STATIC, ReleaseFilter, guard, queue_status};
-use crate::state::lock;
+use crate::debug;
+use crate::state;
 use pmdaapm::events::QueueFilter;
 use std::ffi::{c_int, c_uint, c_void};
 
 /// A client begins; its number (≥ 0), the same for a context that is known.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
-    guard(|| c_int::try_from(lock().queues.new_client(context)).unwrap_or(-libc::ENOMEM))
+    guard(|| {
+        debug::find();
+        let (known, slot, total) = state::with(|state| {
+            let known = state.queues.client(context);
+            state.request.number += 1;
+            state.request.told |= known.is_some();
+            let slot = known.unwrap_or_else(|| state.queues.new_client(context));
+            (known.is_some(), slot, state.queues.client_places())
+        });
+        if !known {
+            debug::say(|| format!("pmdaEventNewClient: slot={slot} (total={total}) context={context}"));
+        }
+        c_int::try_from(slot).unwrap_or(-libc::ENOMEM)
+    })
 }
 
 /// A client ends, with its filters and its claim on events; always 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventEndClient(context: c_int) -> c_int {
     guard(|| {
-        let mut state = lock();
-        let ended = state.queues.end_client(context);
-        state.close(&ended.queues);
+        if debug::on() {
+            say_end(context);
+        }
+        let ended = state::with(|state| {
+            let ended = state.queues.end_client(context);
+            state.close(&ended.queues);
+            ended
+        });
         // The callbacks that release filters may call us.
-        drop(state);
         drop(ended);
         0
     })
+}
+
+#[cold]
+fn say_end(context: c_int) {
+    let lines = state::with(|state| {
+        let queues = &state.queues;
+        let slot = queues.client(context).unwrap_or_default();
+        let mut lines = vec![format!("pmdaEventEndClient ctx={context} slot={slot}")];
+        for handle in (0..queues.places()).filter(|handle| queues.is_active(*handle, context)) {
+            let (Ok((name, _)), Ok(clients)) = (queues.about(handle), queues.queue_clients(handle)) else { continue };
+            lines.push(format!("queue_cleanup: {name} numclients={clients}"));
+            if clients == 1 {
+                let shutdown = c_int::from(queues.is_shut_down(handle));
+                lines.push(format!("queue_cleanup: {name} final shutdown={shutdown}"));
+            }
+        }
+        lines
+    });
+    lines.iter().for_each(|line| debug::notify(libc::LOG_DEBUG, line));
 }
 
 /// The number of clients in `atom->ul`; 1, or -EINVAL for a null pointer.
@@ -35,7 +72,7 @@ pub unsafe extern "C" fn pmdaEventClients(atom: *mut AtomValue) -> c_int {
     guard(|| {
         // SAFETY: by contract.
         let Some(atom) = (unsafe { atom.as_mut() }) else { return EINVAL };
-        atom.ul = c_uint::try_from(lock().queues.clients()).unwrap_or(c_uint::MAX);
+        atom.ul = c_uint::try_from(state::with(|state| state.queues.clients())).unwrap_or(c_uint::MAX);
         PMDA_FETCH_STATIC
     })
 }
@@ -45,21 +82,19 @@ struct Filter {
     filter: *mut c_void,
     apply: ApplyFilter,
     release: Option<ReleaseFilter>,
-    scratch: Vec<u8>,
 }
 
 // SAFETY: the PMDA gave the pointer for its callbacks; one thread at a time uses it, as the filter is owned by one fetch.
 unsafe impl Send for Filter {}
 
 impl Filter {
-    fn keeps(&mut self, event: &[u8]) -> bool {
-        // A copy: the callback may write into what it gets, as in C.
-        self.scratch.clear();
-        self.scratch.extend_from_slice(event);
-        self.scratch.push(0);
-        let data = self.scratch.as_mut_ptr().cast();
+    /// The event has a NUL behind it, and is this fetch's own: the callback may write into it, as in C.
+    fn keeps(&self, event: &mut [u8]) -> bool {
+        let len = event.len().saturating_sub(1);
         // SAFETY: pmdaEventApplyFilterCallBack: the PMDA's filter, an event and its size.
-        unsafe { (self.apply)(self.filter, data, event.len()) == 0 }
+        let status = unsafe { (self.apply)(self.filter, event.as_mut_ptr().cast(), len) };
+        debug::say(|| format!("Clientq filter applied ({status})"));
+        status == 0
     }
 }
 
@@ -73,7 +108,7 @@ impl Drop for Filter {
 }
 
 /// Sets a client's filter of a queue and grants it access; a null `filter` removes it. 0, or -EINVAL for an unknown client or
-/// queue, or a filter without `apply`.
+/// queue, or a filter without `apply`: the filter is the caller's then, as in C.
 ///
 /// # Safety
 /// The callbacks can be called with `filter` until it is released.
@@ -87,15 +122,16 @@ pub unsafe extern "C" fn pmdaEventSetFilter(
 ) -> c_int {
     guard(|| {
         let Ok(queue) = usize::try_from(handle) else { return EINVAL };
-        let filter: Option<QueueFilter> = match (filter.is_null(), apply) {
-            (true, _) => None,
+        let apply = match (filter.is_null(), apply) {
             (false, None) => return EINVAL,
-            (false, Some(apply)) => {
-                let mut filter = Filter { filter, apply, release, scratch: Vec::new() };
-                Some(Box::new(move |event| filter.keeps(event)))
-            }
+            (true, _) => None,
+            (false, Some(apply)) => Some(apply),
         };
-        let set = lock().queues.set_filter(context, queue, filter);
+        let make = || {
+            let filter = Filter { filter, apply: apply?, release };
+            Some(Box::new(move |event: &mut [u8]| filter.keeps(event)) as QueueFilter)
+        };
+        let set = state::with(|state| state.queues.set_filter(context, queue, make));
         // The old filter is released here, without the lock.
         set.map_or_else(queue_status, |_| 0)
     })
@@ -106,6 +142,6 @@ pub unsafe extern "C" fn pmdaEventSetFilter(
 pub extern "C" fn pmdaEventSetAccess(context: c_int, handle: c_int, allow: c_int) -> c_int {
     guard(|| {
         let Ok(queue) = usize::try_from(handle) else { return EINVAL };
-        lock().queues.set_access(context, queue, allow != 0).map_or_else(queue_status, |()| 0)
+        state::with(|state| state.queues.set_access(context, queue, allow != 0)).map_or_else(queue_status, |()| 0)
     })
 }

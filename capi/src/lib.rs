@@ -9,10 +9,12 @@
 mod arrays;
 mod clients;
 mod ctypes;
+mod debug;
 mod queues;
 mod slot;
 mod state;
 mod table;
+mod turns;
 
 pub use arrays::*;
 pub use clients::*;

@@ -4,9 +4,11 @@
 use crate::ctypes::{
     AtomValue, Decode, EINVAL, HighResDecode, PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC, array_status, guard, queue_status,
 };
-use crate::state::{Fetching, Time, lock};
+use crate::debug;
+use crate::state::{self, Fetching, Time};
 use crate::table::{self, Kind};
-use pmdaapm::events::{HighRes, LowRes, Mark, QueueError};
+use crate::turns::Request;
+use pmdaapm::events::{ArrayError, Fetch, HighRes, LowRes, Mark, QueueError};
 use pmdaapm::model::Stamp;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -47,14 +49,14 @@ pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: *const c_char, max_memory
     guard(|| {
         // SAFETY: by contract.
         let Some(name) = (unsafe { name_of(name) }) else { return EINVAL };
-        let mut state = lock();
-        match state.queues.new_active_queue(&name, max_memory, clients) {
+        debug::find();
+        state::with(|state| match state.queues.new_active_queue(&name, max_memory, clients) {
             Ok(new) => match state.open(new) {
                 0 => c_int::try_from(new).unwrap_or(-libc::ENOMEM),
                 status => status,
             },
             Err(e) => queue_status(e),
-        }
+        })
     })
 }
 
@@ -62,15 +64,21 @@ pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: *const c_char, max_memory
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
     guard(|| {
-        let mut state = lock();
-        match state.queues.shutdown(queue(handle)) {
+        let queue = queue(handle);
+        debug::say(|| {
+            state::with(|state| match (state.queues.about(queue), state.queues.queue_clients(queue)) {
+                (Ok((name, _)), Ok(clients)) => format!("queue_shutdown: {name} numclients={clients}"),
+                _ => format!("queue_shutdown: no queue#{handle}"),
+            })
+        });
+        state::with(|state| match state.queues.shutdown(queue) {
             Ok(true) => {
-                state.close(&[queue(handle)]);
+                state.close(&[queue]);
                 0
             }
             Ok(false) => 0,
             Err(e) => queue_status(e),
-        }
+        })
     })
 }
 
@@ -82,29 +90,81 @@ pub extern "C" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
 pub unsafe extern "C" fn pmdaEventQueueHandle(name: *const c_char) -> c_int {
     guard(|| {
         // SAFETY: by contract.
-        let found = unsafe { name_of(name) }.ok_or(QueueError::NotFound).and_then(|name| lock().queues.handle(&name));
+        let found =
+            unsafe { name_of(name) }.ok_or(QueueError::NotFound).and_then(|name| state::with(|state| state.queues.handle(&name)));
         found.map_or_else(queue_status, |handle| c_int::try_from(handle).unwrap_or(-libc::ENOMEM))
     })
 }
 
 /// # Safety
 /// `data` points to `bytes` bytes, or is null.
+#[inline(always)]
 unsafe fn append(handle: c_int, data: *const c_void, bytes: usize, time: Option<Time>) -> c_int {
-    guard(|| {
-        let Some(time) = time.filter(|_| !data.is_null() || bytes == 0) else { return EINVAL };
-        let event = match bytes {
-            0 => &[],
-            // SAFETY: not null, and as long as the caller says.
-            _ => unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) },
-        };
-        lock().queues.append(queue(handle), event, time).map_or_else(queue_status, |()| 0)
-    })
+    let queue = queue(handle);
+    if debug::on() {
+        say_append(queue, handle, bytes);
+    }
+    let appended = match time {
+        Some(time) if !data.is_null() || bytes == 0 => {
+            let event = match bytes {
+                0 => &[],
+                // SAFETY: not null, and as long as the caller says.
+                _ => unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) },
+            };
+            state::with(|state| state.queues.append(queue, event, time))
+        }
+        _ => state::with(|state| state.queues.append_nothing(queue, bytes)),
+    };
+    match appended {
+        Ok(true) if !debug::on() => 0,
+        Ok(fits) => say_appended(queue, bytes, fits),
+        Err(e) => queue_status(e),
+    }
 }
 
-/// Appends a copy of an event; 0 (also when it is larger than the queue may be: it is missed then), -EINVAL.
+/// What libpcp_pmda says before an event is kept.
+#[cold]
+fn say_append(queue: usize, handle: c_int, bytes: usize) {
+    let mut say = Vec::new();
+    state::with(|state| {
+        let queues = &mut state.queues;
+        let Ok((name, max)) = queues.about(queue).map(|(name, max)| (name.to_owned(), max)) else { return };
+        say.push(format!("Appending event: queue#{handle} \"{name}\" ({bytes} bytes)"));
+        while let Some((seq, size)) = queues.in_the_way(queue, bytes) {
+            let (event, held) = (debug::event(Some(seq)), queues.memory(queue).unwrap_or_default());
+            say.push(format!("Dropping {name}: e={event} sz={size} max={max} qsz={held}"));
+            say.push(format!("Removing {name} event {event} ({size} bytes)"));
+            queues.drop_oldest(queue);
+        }
+    });
+    say.iter().for_each(|line| debug::notify(libc::LOG_DEBUG, line));
+}
+
+/// What libpcp_pmda says of an event that was kept, or was larger than the queue may be.
+#[cold]
+fn say_appended(queue: usize, bytes: usize, fits: bool) -> c_int {
+    let about = state::with(|state| {
+        let (name, max) = state.queues.about(queue).ok()?;
+        Some((name.to_owned(), max, state.queues.queue_clients(queue).ok()?, state.queues.newest(queue)))
+    });
+    match about {
+        Some((name, max, ..)) if !fits => {
+            debug::notify(libc::LOG_WARNING, &format!("Event too large for queue {name} ({bytes} > {max})"));
+        }
+        Some((name, _, clients, newest)) if clients > 0 => {
+            let event = debug::event(newest);
+            debug::say(|| format!("Inserted {name} event {event} ({bytes} bytes) clients = {clients}"));
+        }
+        _ => {}
+    }
+    0
+}
+
+/// Appends a copy of an event; 0 (also when it is larger than the queue may be: it is missed then, and a warning says so), or
+/// -EINVAL.
 ///
 /// # Safety
-/// `data` points to `bytes` bytes and `time` to a `struct timeval`; null gives -EINVAL.
+/// `data` points to `bytes` bytes and `time` to a `struct timeval`; null gives -EINVAL, unless the event is only counted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueAppend(handle: c_int, data: *mut c_void, bytes: usize, time: *mut libc::timeval) -> c_int {
     // SAFETY: by contract.
@@ -153,7 +213,7 @@ unsafe fn gauge(atom: *mut AtomValue, value: impl FnOnce() -> Result<AtomValue, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueClients(handle: c_int, atom: *mut AtomValue) -> c_int {
     // SAFETY: by contract.
-    unsafe { gauge(atom, || Ok(AtomValue { ull: lock().queues.queue_clients(queue(handle))?.into() })) }
+    unsafe { gauge(atom, || Ok(AtomValue { ull: state::with(|state| state.queues.queue_clients(queue(handle)))?.into() })) }
 }
 
 /// Events ever appended in `atom->ul`, which wraps; 1 or -EINVAL.
@@ -163,7 +223,9 @@ pub unsafe extern "C" fn pmdaEventQueueClients(handle: c_int, atom: *mut AtomVal
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueCounter(handle: c_int, atom: *mut AtomValue) -> c_int {
     // SAFETY: by contract.
-    unsafe { gauge(atom, || Ok(AtomValue { ull: lock().queues.counter(queue(handle))? & u64::from(u32::MAX) })) }
+    unsafe {
+        gauge(atom, || Ok(AtomValue { ull: state::with(|state| state.queues.counter(queue(handle)))? & u64::from(u32::MAX) }))
+    }
 }
 
 /// Bytes ever appended in `atom->ull`; 1 or -EINVAL.
@@ -173,7 +235,7 @@ pub unsafe extern "C" fn pmdaEventQueueCounter(handle: c_int, atom: *mut AtomVal
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, atom: *mut AtomValue) -> c_int {
     // SAFETY: by contract.
-    unsafe { gauge(atom, || Ok(AtomValue { ull: lock().queues.bytes(queue(handle))? })) }
+    unsafe { gauge(atom, || Ok(AtomValue { ull: state::with(|state| state.queues.bytes(queue(handle)))? })) }
 }
 
 /// Bytes held in `atom->ull`; 1 or -EINVAL.
@@ -183,7 +245,7 @@ pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, atom: *mut AtomValue
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueMemory(handle: c_int, atom: *mut AtomValue) -> c_int {
     // SAFETY: by contract.
-    unsafe { gauge(atom, || Ok(AtomValue { ull: lock().queues.memory(queue(handle))? as u64 })) }
+    unsafe { gauge(atom, || Ok(AtomValue { ull: state::with(|state| state.queues.memory(queue(handle)))? as u64 })) }
 }
 
 fn now() -> Stamp {
@@ -195,32 +257,59 @@ fn mark<K: Kind>(array: c_int) -> Option<Mark> {
     table::with_any(array, |any| table::as_kind::<K>(any).map(|a| a.mark())).ok().flatten()
 }
 
-/// What `context` has not seen, decoded into the queue's array of resolution `K`, whose address comes back if it has records.
+/// What `context` has not seen, decoded into an array of resolution `K`, whose handle comes back if it has records.
 fn records<K: Kind>(
     handle: c_int,
     context: c_int,
     high: bool,
-    mut decode: impl FnMut(c_int, *mut c_void, usize, Time) -> c_int,
+    mut decode: impl FnMut(c_int, &mut [u8], Time) -> c_int,
 ) -> Result<Option<c_int>, c_int> {
     let queue = queue(handle);
-    let (fetching, mut state) = Fetching::begin(queue)?;
-    let array = state.array(queue, high);
-    let begun = if array < 0 { Err(array) } else { state.queues.begin(queue, context).map_err(queue_status) };
-    drop(state);
-    let Some(mut fetch) = begun? else { return Ok(None) };
-    let reset = table::with_any(array, table::reset::<K>);
-    let (mut records, mut failed, mut scratch) = (0, reset.err(), Vec::new());
-    while failed.is_none()
-        && let Some(event) = fetch.next()
-    {
+    let fetching = Fetching::begin(queue)?;
+    let begun = state::with(|state| state.queues.begin(queue, context));
+    let trace = debug::on().then(|| Trace::new(queue, context, begun.as_ref().ok().and_then(Option::as_ref)));
+    let Some(mut fetch) = begun.map_err(queue_status)? else { return Ok(None) };
+    let turn = state::with(|state| {
+        let request = Request { context, ..state.request };
+        let turns = state.turns(queue, high)?;
+        turns.begin::<K>(request).map(|()| turns.handle)
+    });
+    let array = match turn {
+        Ok(array) => array,
+        Err(status) => {
+            // Nothing was taken: the client's place stays. A filter is released without the lock.
+            let unused = state::with(|state| state.queues.finish(fetch));
+            drop(fetching);
+            drop(unused);
+            return Err(status);
+        }
+    };
+    let mut filter = fetch.filter.take();
+    let (mut records, mut failed, mut going): (c_int, _, _) = (0, None, true);
+    while going {
+        let Some((event, time)) = fetch.next() else {
+            going = state::with(|state| state.queues.more(&mut fetch));
+            continue;
+        };
+        if let Some(keeps) = &mut filter
+            && !keeps(event)
+        {
+            if let Some(trace) = &trace {
+                trace.event("Culling", event);
+                trace.done(fetch.at());
+            }
+            continue;
+        }
+        if let Some(trace) = &trace {
+            trace.event("Adding", event);
+        }
         let before = mark::<K>(array);
-        // A copy with room for a NUL: decoders may write into the event, as in C.
-        scratch.clear();
-        scratch.extend_from_slice(event.data.as_deref().unwrap_or_default());
-        scratch.push(0);
-        let status = decode(array, scratch.as_mut_ptr().cast(), scratch.len() - 1, event.time);
+        let status = decode(array, event, time);
         if status >= 0 {
-            records += status;
+            records = records.saturating_add(status);
+            if let Some(trace) = &trace {
+                trace.done(fetch.at());
+            }
             continue;
         }
         if let Some(before) = before {
@@ -232,22 +321,72 @@ fn records<K: Kind>(
         if records > 0 {
             // Those before it are delivered now; it fails again with the next call.
             fetch.again();
-            break;
+        } else {
+            failed = Some(status);
         }
-        failed = Some(status);
+        break;
     }
-    let missed = if failed.is_none() { fetch.take_missed() } else { 0 };
-    if missed > 0 {
-        let count = i32::try_from(missed).unwrap_or(i32::MAX);
-        table::with::<K>(array, |a| array_status(a.add_missed(now(), count)));
-        records += 1;
+    if failed.is_none() {
+        let told = fetch.tell(|count| {
+            let now = now();
+            match table::with::<K>(array, |a| array_status(a.add_missed(now, count))) {
+                0 => Ok(()),
+                _ => Err(ArrayError::TooBig),
+            }
+        });
+        records = records.saturating_add(c_int::from(told > 0));
     }
-    let unused = lock().queues.finish(fetch);
+    fetch.filter = filter;
+    let delivered = failed.is_none() && records > 0;
+    let unused = state::with(|state| {
+        if let Ok(turns) = state.turns(queue, high)
+            && turns.handle == array
+            && let Err(status) = turns.end(delivered)
+        {
+            failed.get_or_insert(status);
+        }
+        state.queues.finish(fetch)
+    });
     drop(fetching);
     drop(unused);
     match failed {
         Some(status) => Err(status),
-        None => Ok((records > 0).then_some(array)),
+        None => Ok(delivered.then_some(array)),
+    }
+}
+
+/// The diagnostics of one fetch.
+struct Trace {
+    name: String,
+    /// Sequence number of the first event that others still have to see.
+    wanted: u64,
+}
+
+impl Trace {
+    #[cold]
+    fn new(queue: usize, context: c_int, fetch: Option<&Fetch<Time>>) -> Self {
+        let (name, wanted, held) = state::with(|state| {
+            let name = state.queues.about(queue).map(|(name, _)| name.to_owned()).unwrap_or_default();
+            (name, state.queues.wanted(queue, context), state.queues.memory(queue).unwrap_or_default())
+        });
+        let last = fetch.and_then(|fetch| (!fetch.is_empty()).then(|| fetch.at()));
+        debug::say(|| format!("queue_fetch start, last event={}", debug::event(last)));
+        if fetch.is_none() && held > 0 {
+            debug::say(|| "Clientq access denied".into());
+        }
+        Self { name, wanted }
+    }
+
+    fn event(&self, what: &str, event: &[u8]) {
+        let event = event.split_last().map_or(&[][..], |(_, event)| event);
+        debug::say(|| format!("{what} event (sz={}): \"{}\"", event.len(), debug::print(event)));
+    }
+
+    /// The event before number `next` is done with.
+    fn done(&self, next: u64) {
+        if next <= self.wanted {
+            debug::say(|| format!("Removing {} event {} in fetch", self.name, debug::event(next.checked_sub(1))));
+        }
     }
 }
 
@@ -275,7 +414,8 @@ unsafe fn deliver(
     })
 }
 
-/// Gives a client what it has not seen of a queue: `atom->vbp` is an array, valid until the next call for this queue. 1, or 0
+/// Gives a client what it has not seen of a queue: `atom->vbp` is an array, valid until the client's
+/// next request: other metrics of one request, and calls that fail or bring nothing, leave it alone. 1, or 0
 /// when there is nothing new or no access, -EINVAL for an unknown client or queue, -EDEADLK from within `decode`, or what
 /// `decode` returned for the first event.
 ///
@@ -290,10 +430,10 @@ pub unsafe extern "C" fn pmdaEventQueueRecords(
     data: *mut c_void,
 ) -> c_int {
     let Some(decode) = decode else { return EINVAL };
-    let call = |array, event, size, time: Time| {
+    let call = |array, event: &mut [u8], time: Time| {
         let mut time = time.timeval();
-        // SAFETY: pmdaEventDecodeCallBack: an array, an event and its size, a time, the caller's data.
-        unsafe { decode(array, event, size, &raw mut time, data) }
+        // SAFETY: pmdaEventDecodeCallBack: an array, an event with a NUL behind it and its size, a time, the caller's data.
+        unsafe { decode(array, event.as_mut_ptr().cast(), event.len() - 1, &raw mut time, data) }
     };
     // SAFETY: by contract.
     unsafe { deliver(atom, crate::pmdaEventGetAddr, || records::<LowRes>(handle, context, false, call)) }
@@ -312,10 +452,10 @@ pub unsafe extern "C" fn pmdaEventQueueHighResRecords(
     data: *mut c_void,
 ) -> c_int {
     let Some(decode) = decode else { return EINVAL };
-    let call = |array, event, size, time: Time| {
+    let call = |array, event: &mut [u8], time: Time| {
         let mut time = time.timespec();
-        // SAFETY: pmdaEventDecodeCallBack with a timespec: an array, an event and its size, a time, the caller's data.
-        unsafe { decode(array, event, size, &raw mut time, data) }
+        // SAFETY: as above with a timespec: an array, an event with a NUL behind it and its size, a time, the caller's data.
+        unsafe { decode(array, event.as_mut_ptr().cast(), event.len() - 1, &raw mut time, data) }
     };
     // SAFETY: by contract.
     unsafe { deliver(atom, crate::pmdaEventGetHighResAddr, || records::<HighRes>(handle, context, true, call)) }

@@ -1,10 +1,13 @@
 //! The queues and clients of the process, and which queue is being fetched by whom.
 
+use crate::ctypes::EINVAL;
+use crate::slot::Slot;
 use crate::table;
+use crate::turns::{Request, Turns};
 use pmdaapm::events::{HighRes, LowRes, Queues};
-use std::collections::HashMap;
 use std::ffi::c_int;
-use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::ThreadId;
 
 /// The time of an event as it was given: converted only when it is asked for in the other form.
@@ -33,26 +36,32 @@ impl Time {
 /// Everything behind one lock. It is never held while a callback of the PMDA runs.
 pub(crate) struct State {
     pub(crate) queues: Queues<Time>,
-    /// The arrays of each queue.
-    arrays: HashMap<usize, Arrays>,
-    fetching: HashMap<usize, ThreadId>,
+    /// What belongs to each queue, by its handle.
+    places: Vec<Option<Place>>,
+    pub(crate) request: Request,
 }
 
-/// Handles of a queue's arrays: low resolution from the start, as in C, high when first asked for.
-struct Arrays {
-    low: c_int,
-    high: Option<c_int>,
+/// A queue's arrays: low resolution from the start, as in C, high when first asked for; and who is fetching.
+struct Place {
+    low: Turns,
+    high: Option<Turns>,
+    fetching: Option<ThreadId>,
 }
 
-static STATE: LazyLock<Mutex<State>> =
-    LazyLock::new(|| Mutex::new(State { queues: Queues::default(), arrays: HashMap::new(), fetching: HashMap::new() }));
-static FETCHED: Condvar = Condvar::new();
+static STATE: Slot<State> = Slot::empty();
 
-pub(crate) fn lock() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Runs `f` on the state. `f` calls nothing of the PMDA.
+#[inline(always)]
+pub(crate) fn with<R>(f: impl FnOnce(&mut State) -> R) -> R {
+    STATE.with(|state| f(state.get_or_insert_with(State::new)))
 }
 
 impl State {
+    #[cold]
+    fn new() -> Self {
+        Self { queues: Queues::default(), places: Vec::new(), request: Request::default() }
+    }
+
     /// Gives a new queue its array; a negative status if that fails.
     pub(crate) fn open(&mut self, queue: usize) -> c_int {
         let low = table::create::<LowRes>();
@@ -60,50 +69,99 @@ impl State {
             let _ = self.queues.shutdown(queue);
             return low;
         }
-        self.arrays.insert(queue, Arrays { low, high: None });
+        if self.places.len() <= queue {
+            self.places.resize_with(queue + 1, || None);
+        }
+        if let Some(place) = self.places.get_mut(queue) {
+            *place = Some(Place { low: Turns::of(low), high: None, fetching: None });
+        }
         0
     }
 
     /// The arrays of queues that are no more.
     pub(crate) fn close(&mut self, queues: &[usize]) {
-        for arrays in queues.iter().filter_map(|q| self.arrays.remove(q)) {
-            table::release(arrays.low);
-            arrays.high.map(table::release);
+        for place in queues.iter().filter_map(|queue| self.places.get_mut(*queue)?.take()) {
+            table::release(place.low.handle);
+            place.high.map(|high| table::release(high.handle));
         }
     }
 
-    /// The array of a queue; a negative status if there is none.
-    pub(crate) fn array(&mut self, queue: usize, high: bool) -> c_int {
-        match self.arrays.get_mut(&queue) {
-            Some(arrays) if high => *arrays.high.get_or_insert_with(table::create::<HighRes>),
-            Some(arrays) => arrays.low,
-            None => crate::ctypes::EINVAL,
+    /// The arrays of a queue in one resolution; a negative status if there are none.
+    pub(crate) fn turns(&mut self, queue: usize, high: bool) -> Result<&mut Turns, c_int> {
+        let place = self.places.get_mut(queue).and_then(Option::as_mut).ok_or(EINVAL)?;
+        if !high {
+            return Ok(&mut place.low);
         }
+        if place.high.is_none() {
+            let handle = table::create::<HighRes>();
+            if handle < 0 {
+                return Err(handle);
+            }
+            place.high = Some(Turns::of(handle));
+        }
+        place.high.as_mut().ok_or(EINVAL)
+    }
+
+    /// Who is fetching from a queue; -EINVAL without such a queue.
+    fn fetching(&mut self, queue: usize) -> Result<&mut Option<ThreadId>, c_int> {
+        self.places.get_mut(queue).and_then(Option::as_mut).map(|place| &mut place.fetching).ok_or(EINVAL)
     }
 }
 
-/// One thread fetches from a queue at a time, since the queue has one array. Ends the fetch when dropped.
-pub(crate) struct Fetching(usize);
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+static WAIT: Mutex<()> = Mutex::new(());
+static FETCHED: Condvar = Condvar::new();
+
+/// One thread fetches from a queue at a time, since a queue's arrays take turns. Ends the fetch when dropped.
+pub(crate) struct Fetching(usize, ThreadId);
 
 impl Fetching {
-    /// Waits for other threads; -EDEADLK when this thread is fetching from the queue already (in a decoder).
-    pub(crate) fn begin(queue: usize) -> Result<(Self, MutexGuard<'static, State>), c_int> {
-        let mut state = lock();
+    /// Waits for other threads; -EDEADLK when this thread is fetching from the queue already (in a decoder), -EINVAL without
+    /// such a queue.
+    pub(crate) fn begin(queue: usize) -> Result<Self, c_int> {
         let me = std::thread::current().id();
-        while let Some(other) = state.fetching.get(&queue) {
-            if *other == me {
-                return Err(-libc::EDEADLK);
+        let attempt = || {
+            with(|state| {
+                let fetching = state.fetching(queue)?;
+                match fetching {
+                    Some(other) if *other == me => Err(-libc::EDEADLK),
+                    Some(_) => Ok(false),
+                    None => {
+                        *fetching = Some(me);
+                        Ok(true)
+                    }
+                }
+            })
+        };
+        if !attempt()? {
+            let mut held = WAIT.lock().unwrap_or_else(PoisonError::into_inner);
+            WAITING.fetch_add(1, Ordering::SeqCst);
+            let mut done = attempt();
+            while done == Ok(false) {
+                held = FETCHED.wait(held).unwrap_or_else(PoisonError::into_inner);
+                done = attempt();
             }
-            state = FETCHED.wait(state).unwrap_or_else(PoisonError::into_inner);
+            WAITING.fetch_sub(1, Ordering::SeqCst);
+            done?;
         }
-        state.fetching.insert(queue, me);
-        Ok((Self(queue), state))
+        Ok(Self(queue, me))
     }
 }
 
 impl Drop for Fetching {
     fn drop(&mut self) {
-        lock().fetching.remove(&self.0);
-        FETCHED.notify_all();
+        with(|state| {
+            // The queue may be another one by now, that another thread fetches from.
+            if let Ok(fetching) = state.fetching(self.0)
+                && *fetching == Some(self.1)
+            {
+                *fetching = None;
+            }
+        });
+        if WAITING.load(Ordering::SeqCst) > 0 {
+            // Who waits has seen the queue busy with this lock held.
+            drop(WAIT.lock().unwrap_or_else(PoisonError::into_inner));
+            FETCHED.notify_all();
+        }
     }
 }

@@ -126,7 +126,7 @@ pub(crate) fn create<K: Kind>() -> c_int {
         place.get_or_init(|| (0..CHUNK << chunk).map(|_| Slot::empty()).collect());
     }
     let Some(slot) = slot(handle) else { return -libc::ENOMEM };
-    slot.with(|place| *place = Some(K::wrap(Array::with_capacity(FIRST))));
+    slot.with(|place| *place = Some(any::<K>()));
     handle
 }
 
@@ -137,6 +137,16 @@ pub(crate) fn release(handle: c_int) -> c_int {
     let n = usize::try_from(handle).unwrap_or_default();
     FREE.lock().unwrap_or_else(PoisonError::into_inner).freed.push(Reverse(n));
     0
+}
+
+/// An array that is in no place.
+pub(crate) fn any<K: Kind>() -> Any {
+    K::wrap(Array::with_capacity(FIRST))
+}
+
+/// Exchanges the array of a handle with another.
+pub(crate) fn swap(handle: c_int, other: &mut Any) -> Result<(), c_int> {
+    with_any(handle, |array| std::mem::swap(array, other))
 }
 
 /// Runs `f` on an array, of whatever resolution.

@@ -12,6 +12,7 @@
 mod common;
 
 use common::bytes;
+use common::queue::{Queue, decode, failing};
 use libc::{timespec, timeval};
 use pmdaapm::events::{HighRes, LowRes, Record, check};
 use pmdaevent::*;
@@ -189,86 +190,6 @@ fn padding_tells_nothing_of_earlier_values() {
     assert_eq!((high_record(a), text(a, "x")), (0, 0));
     assert_eq!(checked(a)[8 + 24 + 8..], [b'x', 0, 0, 0]);
     pmdaEventReleaseArray(a);
-}
-
-/// Queues are told apart by name, so that these tests can run at once. Contexts too.
-struct Queue {
-    handle: c_int,
-    first_context: c_int,
-}
-
-impl Queue {
-    fn new(name: &str, memory: usize, first_context: c_int) -> Self {
-        let name = CString::new(name).unwrap();
-        // SAFETY: a C string; the queue copies it.
-        let handle = unsafe { pmdaEventNewQueue(name.as_ptr(), memory) };
-        assert!(handle >= 0);
-        Self { handle, first_context }
-    }
-
-    fn client(&self, n: c_int, access: c_int) -> c_int {
-        let context = self.first_context + n;
-        assert!(pmdaEventNewClient(context) >= 0);
-        assert_eq!(pmdaEventSetAccess(context, self.handle, access), 0);
-        context
-    }
-
-    fn append(&self, event: &str) -> c_int {
-        let mut time = timeval { tv_sec: 1000, tv_usec: 0 };
-        // SAFETY: an event and a time that outlive the call.
-        unsafe { pmdaEventQueueAppend(self.handle, event.as_ptr().cast_mut().cast(), event.len(), &raw mut time) }
-    }
-
-    fn memory(&self) -> u64 {
-        let mut atom = AtomValue { ull: 0 };
-        // SAFETY: an atom that outlives the call.
-        assert_eq!(unsafe { pmdaEventQueueMemory(self.handle, &raw mut atom) }, 1);
-        // SAFETY: just set.
-        unsafe { atom.ull }
-    }
-
-    /// Status, what is seen, and how many were missed.
-    fn fetch(&self, context: c_int, decoder: Decode) -> (c_int, Vec<String>, u32) {
-        let mut atom = AtomValue { ull: 1 };
-        let data = std::ptr::from_ref(self).cast_mut().cast();
-        // SAFETY: an atom that outlives the call; the decoders here take a Queue.
-        let status = unsafe { pmdaEventQueueRecords(self.handle, &raw mut atom, context, Some(decoder), data) };
-        if status != 1 {
-            return (status, vec![], 0);
-        }
-        // SAFETY: set by the call.
-        let all = bytes(unsafe { atom.vbp });
-        let records = check::<LowRes>(&all).expect("sound");
-        let missed = records.iter().filter_map(|r| r.missed).sum();
-        let seen = records.iter().filter(|r| r.missed.is_none()).map(|r| r.params[0].value.to_string()).collect();
-        (status, seen, missed)
-    }
-}
-
-/// Adds the event as a text; writes into the event, which C decoders do.
-unsafe extern "C" fn decode(array: c_int, event: *mut c_void, size: usize, time: *mut timeval, _: *mut c_void) -> c_int {
-    // SAFETY: the queue passes a time.
-    let status = unsafe { pmdaEventAddRecord(array, time, 1) };
-    assert_eq!(status, 0);
-    // SAFETY: the queue passes an event of `size` bytes and leaves room for a NUL.
-    let end = unsafe { event.cast::<u8>().add(size) };
-    // SAFETY: as above.
-    unsafe { end.write(0) };
-    let mut atom = AtomValue { cp: event.cast() };
-    // SAFETY: a C string now.
-    assert_eq!(unsafe { pmdaEventAddParam(array, 7, 6, &raw mut atom) }, 0);
-    // SAFETY: as above.
-    unsafe { event.cast::<u8>().write_bytes(b'#', size) };
-    1
-}
-
-/// Fails at `bad`, having added something.
-unsafe extern "C" fn failing(array: c_int, event: *mut c_void, size: usize, time: *mut timeval, data: *mut c_void) -> c_int {
-    // SAFETY: the queue passes an event of `size` bytes.
-    let bad = unsafe { std::slice::from_raw_parts(event.cast::<u8>(), size) } == b"bad";
-    // SAFETY: as this one.
-    let status = unsafe { decode(array, event, size, time, data) };
-    if bad { -5 } else { status }
 }
 
 /// Calls everything that a decoder may call, and the one thing that it may not.

@@ -15,7 +15,6 @@ mod client;
 mod filter;
 mod layout;
 mod param;
-mod queue;
 mod queues;
 mod ring;
 mod stream;
@@ -28,8 +27,7 @@ pub use client::{Ask, Caps, Delivery, Keep, Want};
 pub use filter::{FILTER_MAX, Filter, FilterError, Names};
 pub use layout::{ARRAY_MAX, HighRes, LowRes, Resolution};
 pub use param::{Narrow, Number, Wide};
-pub use queue::{Event, QueueFilter};
-pub use queues::{Ended, Fetch, Fetched, QueueError, Queues};
+pub use queues::{Ended, Fetch, Fetched, QueueError, QueueFilter, Queues};
 pub use stream::{Budget, Stream, StreamStats};
 pub use writing::Writing;
 

@@ -1,16 +1,22 @@
 //! Named queues and the clients that read them: the calls of `pmdaEventNewQueue`, `pmdaEventQueue…`, `pmdaEventNewClient`,
 //! `pmdaEventSetFilter`, `pmdaEventSetAccess`, for either resolution.
 
+mod arena;
+mod queue;
+mod reserve;
+
 use super::array::{Array, ArrayError};
 use super::layout::Resolution;
-use super::queue::{Event, Queue, QueueFilter};
 use crate::model::Stamp;
-use std::sync::Arc;
+use arena::Batch;
+pub use queue::QueueFilter;
+use queue::{Queue, Unseen};
+use reserve::Reserve;
 
 /// Why a call did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueueError {
-    /// No such queue, no such client, an empty name, or no memory allowed (`-EINVAL`).
+    /// No such queue, no such client, or no memory allowed (`-EINVAL`).
     #[error("no such queue or client, or an argument that makes no sense")]
     Invalid,
     /// A queue of this name exists (`-EEXIST`).
@@ -25,17 +31,26 @@ pub enum QueueError {
 pub struct Queues<T = Stamp> {
     queues: Vec<Option<Queue<T>>>,
     clients: Vec<Option<i32>>,
+    /// Memory of the last fetch, for the next.
+    spare: Batch<T>,
+    /// Queues ever made.
+    made: u64,
 }
 
-/// A fetch between [`Queues::begin`] and [`Queues::finish`]: the events to decode, and the client's filter, taken out.
-/// Neither queue nor client is borrowed meanwhile, so a decoder may call whatever it likes.
+/// A fetch between [`Queues::begin`] and [`Queues::finish`]: copies of events to decode, and the client's filter, taken out.
+/// Neither queue nor client is borrowed meanwhile, so a decoder may call whatever it likes, and write into its events.
 pub struct Fetch<T> {
     handle: usize,
+    queue: u64,
     context: i32,
-    events: std::vec::IntoIter<Arc<Event<T>>>,
+    batch: Batch<T>,
+    /// Sequence number of the first event that was not yet taken or found missing.
     next: u64,
+    /// Events from this one on came later: they are for the next fetch.
+    end: u64,
     missed: u64,
-    filter: Option<QueueFilter>,
+    /// Says which events the client wants. The caller applies it.
+    pub filter: Option<QueueFilter>,
 }
 
 /// One client's new records of a queue.
@@ -56,9 +71,9 @@ pub struct Ended {
     pub filters: Vec<QueueFilter>,
 }
 
-impl<T> Default for Queues<T> {
+impl<T: Copy> Default for Queues<T> {
     fn default() -> Self {
-        Self { queues: Vec::new(), clients: Vec::new() }
+        Self::new()
     }
 }
 
@@ -83,7 +98,13 @@ fn lowest<V>(places: &mut Vec<Option<V>>, value: V) -> usize {
     }
 }
 
-impl<T> Queues<T> {
+impl<T: Copy> Queues<T> {
+    /// No queues, no clients.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { queues: Vec::new(), clients: Vec::new(), spare: Batch::new(), made: 0 }
+    }
+
     fn get(&self, handle: usize) -> Result<&Queue<T>, QueueError> {
         self.queues.get(handle).and_then(Option::as_ref).ok_or(QueueError::Invalid)
     }
@@ -95,23 +116,28 @@ impl<T> Queues<T> {
     /// A queue that keeps at most `max_memory` bytes of events, oldest dropped first.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`] without a name or memory, [`QueueError::Exists`].
+    /// [`QueueError::Invalid`] without memory, [`QueueError::Exists`].
     pub fn new_queue(&mut self, name: &str, max_memory: usize) -> Result<usize, QueueError> {
         self.new_active_queue(name, max_memory, 0)
     }
 
-    /// A queue that keeps events from the start, as `clients` clients are there but have not fetched yet.
+    /// A queue that keeps events from the start, as `clients` clients are there but have not fetched yet. Those that are known
+    /// now are waited for until they fetch, end, or the queue has been fetched from 16 times for each of `clients`; what
+    /// they have missed then is told when they come. Of others, who are not known, each fetch is taken to be one. Nobody is
+    /// waited for any more when the last client of all ends.
     ///
     /// # Errors
     /// As [`Queues::new_queue`].
     pub fn new_active_queue(&mut self, name: &str, max_memory: usize, clients: u32) -> Result<usize, QueueError> {
-        if name.is_empty() || max_memory == 0 {
+        if max_memory == 0 {
             return Err(QueueError::Invalid);
         }
         if self.handle(name).is_ok() {
             return Err(QueueError::Exists);
         }
-        Ok(lowest(&mut self.queues, Queue::new(name, max_memory, clients)))
+        let reserve = Reserve::new(clients, self.clients.iter().flatten().copied());
+        self.made += 1;
+        Ok(lowest(&mut self.queues, Queue::new(self.made, name, max_memory, reserve)))
     }
 
     /// The handle of a queue.
@@ -123,13 +149,74 @@ impl<T> Queues<T> {
         found.ok_or(QueueError::NotFound)
     }
 
-    /// Appends an event. One that is larger than the queue may be is missed by all clients.
+    /// Appends an event. One that is larger than the queue may be is missed by all clients: `false`. One without bytes counts
+    /// as one against the memory of the queue.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
-    pub fn append(&mut self, handle: usize, data: &[u8], time: T) -> Result<(), QueueError> {
-        self.get_mut(handle)?.append(data, time);
-        Ok(())
+    #[inline]
+    pub fn append(&mut self, handle: usize, data: &[u8], time: T) -> Result<bool, QueueError> {
+        Ok(self.get_mut(handle)?.append(data, time))
+    }
+
+    /// Counts an event of `len` bytes that nobody can be given: `false`. It is missed by all clients, if it is larger than the
+    /// queue may be; [`QueueError::Invalid`] if it is not and clients expect it.
+    ///
+    /// # Errors
+    /// [`QueueError::Invalid`].
+    pub fn append_nothing(&mut self, handle: usize, len: usize) -> Result<bool, QueueError> {
+        self.get_mut(handle)?.append_nothing(len)
+    }
+
+    /// Sequence number and bytes of the oldest event, if it must go before one of `len` bytes can be appended.
+    #[must_use]
+    pub fn in_the_way(&self, handle: usize, len: usize) -> Option<(u64, usize)> {
+        self.get(handle).ok()?.in_the_way(len)
+    }
+
+    /// Sequence number of the event appended last.
+    #[must_use]
+    pub fn newest(&self, handle: usize) -> Option<u64> {
+        self.get(handle).ok()?.newest()
+    }
+
+    /// Drops the oldest event of a queue. Those who have not seen it have missed it.
+    pub fn drop_oldest(&mut self, handle: usize) {
+        if let Ok(queue) = self.get_mut(handle) {
+            queue.drop_oldest();
+        }
+    }
+
+    /// The name of a queue and the most bytes that it holds.
+    ///
+    /// # Errors
+    /// [`QueueError::Invalid`].
+    pub fn about(&self, handle: usize) -> Result<(&str, usize), QueueError> {
+        self.get(handle).map(|queue| (queue.name.as_str(), queue.max_memory))
+    }
+
+    /// Sequence number of the first event that clients other than `context` have still to see; the largest number for none.
+    #[must_use]
+    pub fn wanted(&self, handle: usize, context: i32) -> u64 {
+        self.get(handle).map_or(u64::MAX, |queue| queue.wanted(Some(context)))
+    }
+
+    /// Places in the table of queues.
+    #[must_use]
+    pub const fn places(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// `true` for a queue that goes when its last client ends.
+    #[must_use]
+    pub fn is_shut_down(&self, handle: usize) -> bool {
+        self.get(handle).is_ok_and(|queue| queue.shutdown)
+    }
+
+    /// `true` when the client has fetched from the queue.
+    #[must_use]
+    pub fn is_active(&self, handle: usize, context: i32) -> bool {
+        self.get(handle).is_ok_and(|queue| queue.readers.get(&context).is_some_and(|r| r.cursor.is_some()))
     }
 
     /// Clients of a queue: those that have fetched, and those it was made with.
@@ -161,7 +248,7 @@ impl<T> Queues<T> {
     /// # Errors
     /// [`QueueError::Invalid`].
     pub fn memory(&self, handle: usize) -> Result<usize, QueueError> {
-        Ok(self.get(handle)?.memory)
+        Ok(self.get(handle)?.memory())
     }
 
     /// Removes a queue: at once, or when its last client ends. `true`: it has gone.
@@ -186,19 +273,34 @@ impl<T> Queues<T> {
 
     /// A client context ends: events that only it had not seen are given up, and queues that waited for it to shut down.
     pub fn end_client(&mut self, context: i32) -> Ended {
-        if let Some(place) = self.clients.iter_mut().find(|c| **c == Some(context)) {
-            *place = None;
-        }
         let mut ended = Ended::default();
+        let Some(place) = self.clients.iter_mut().find(|c| **c == Some(context)) else { return ended };
+        *place = None;
+        let last = self.clients() == 0;
         for (handle, place) in self.queues.iter_mut().enumerate() {
-            let Some((filter, gone)) = place.as_mut().and_then(|q| q.leave(context)) else { continue };
+            let Some(queue) = place else { continue };
+            let (filter, gone) = queue.leave(context);
             ended.filters.extend(filter);
             if gone {
                 *place = None;
                 ended.queues.push(handle);
+            } else if last {
+                queue.deserted();
             }
         }
         ended
+    }
+
+    /// Number of a client in the table of clients.
+    #[must_use]
+    pub fn client(&self, context: i32) -> Option<usize> {
+        self.clients.iter().position(|c| *c == Some(context))
+    }
+
+    /// Places in the table of clients.
+    #[must_use]
+    pub const fn client_places(&self) -> usize {
+        self.clients.len()
     }
 
     /// Number of client contexts.
@@ -214,7 +316,8 @@ impl<T> Queues<T> {
         self.get_mut(handle)
     }
 
-    /// Sets or removes a client's filter of a queue, and grants it access. Returns the filter that was there.
+    /// Sets or removes a client's filter of a queue, and grants it access. Returns the filter that was there. `filter` is only
+    /// called, and a filter made, when client and queue exist.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -222,11 +325,11 @@ impl<T> Queues<T> {
         &mut self,
         context: i32,
         handle: usize,
-        filter: Option<QueueFilter>,
+        filter: impl FnOnce() -> Option<QueueFilter>,
     ) -> Result<Option<QueueFilter>, QueueError> {
         let mut old = None;
         self.known(context, handle)?.grant(context, |reader| {
-            old = std::mem::replace(&mut reader.filter, filter);
+            old = reader.set_filter(filter());
             reader.access = true;
         });
         Ok(old)
@@ -248,29 +351,45 @@ impl<T> Queues<T> {
     pub fn begin(&mut self, handle: usize, context: i32) -> Result<Option<Fetch<T>>, QueueError> {
         let queue = self.known(context, handle)?;
         let Some(unseen) = queue.unseen(context) else { return Ok(None) };
-        let filter = queue.readers.get_mut(&context).and_then(|r| r.filter.take());
-        let events = unseen.events.into_iter();
-        Ok(Some(Fetch { handle, context, events, next: unseen.from, missed: unseen.missed, filter }))
+        let Unseen { from, end, missed, filter } = unseen;
+        let queue = queue.serial;
+        let batch = std::mem::replace(&mut self.spare, Batch::new());
+        let mut fetch = Fetch { handle, queue, context, batch, next: from, end, missed, filter };
+        self.more(&mut fetch);
+        Ok(Some(fetch))
+    }
+
+    /// Gets more events for a fetch whose events have all been taken; `false` when there are none, and what was dropped
+    /// meanwhile is missed.
+    pub fn more(&mut self, fetch: &mut Fetch<T>) -> bool {
+        let found = self.get(fetch.handle).is_ok_and(|queue| {
+            queue.serial == fetch.queue
+                && fetch.next < fetch.end
+                && queue.copy(fetch.next, &mut fetch.batch)
+                && fetch.batch.seq() < Some(fetch.end)
+        });
+        if !found {
+            fetch.missed += fetch.end - fetch.next;
+            fetch.next = fetch.end;
+        }
+        found
     }
 
     /// Ends a fetch: moves the cursor behind what was taken from it. A client that has ended or has a new filter meanwhile
     /// stays so. Returns the filter, if it is not needed any more.
     pub fn finish(&mut self, fetch: Fetch<T>) -> Option<QueueFilter> {
-        let Ok(queue) = self.known(fetch.context, fetch.handle) else { return fetch.filter };
-        let Some(reader) = queue.readers.get_mut(&fetch.context) else { return fetch.filter };
-        reader.missed += fetch.missed;
-        let unused = if reader.filter.is_none() {
-            reader.filter = fetch.filter;
-            None
-        } else {
-            fetch.filter
-        };
-        queue.seen(fetch.context, fetch.next);
-        unused
+        if fetch.batch.is_small() {
+            self.spare = fetch.batch;
+        }
+        match self.known(fetch.context, fetch.handle) {
+            Ok(queue) if queue.serial == fetch.queue => queue.seen(fetch.context, fetch.next, fetch.missed, fetch.filter),
+            _ => fetch.filter,
+        }
     }
 
     /// Decodes what a client has not seen into `array`, which is reset first. `decode` adds records for one event; what it
-    /// had added when it fails is taken back, and the event is passed over.
+    /// had added when it fails is taken back, and the event is passed over. A count of missed events for which the array has
+    /// no room is told with the next call.
     ///
     /// # Errors
     /// Of `decode`, if nothing was decoded before: else the rest comes with the next call, which then fails at once.
@@ -284,63 +403,80 @@ impl<T> Queues<T> {
     ) -> Result<Fetched, E> {
         array.reset();
         let Some(mut fetch) = self.begin(handle, context)? else { return Ok(Fetched::default()) };
-        let (mut events, mut failed) = (0, None);
-        while let Some(event) = fetch.next() {
-            let mark = array.mark();
-            match decode(array, event.data.as_deref().unwrap_or_default(), &event.time) {
-                Ok(()) => events += 1,
-                Err(e) => {
-                    array.rollback(mark);
-                    if events > 0 {
-                        fetch.again();
-                    } else {
-                        failed = Some(e);
-                    }
-                    break;
-                }
+        let mut filter = fetch.filter.take();
+        let (mut events, mut failed, mut going) = (0, None, true);
+        while going {
+            let Some((event, time)) = fetch.next() else {
+                going = self.more(&mut fetch);
+                continue;
+            };
+            if filter.as_mut().is_some_and(|keeps| !keeps(event)) {
+                continue;
             }
+            let mark = array.mark();
+            let data = event.split_last().map_or(&[][..], |(_, data)| data);
+            if let Err(e) = decode(array, data, &time) {
+                array.rollback(mark);
+                if events > 0 {
+                    fetch.again();
+                } else {
+                    failed = Some(e);
+                }
+                break;
+            }
+            events += 1;
         }
-        let missed = if failed.is_none() { fetch.take_missed() } else { 0 };
+        let missed = match failed {
+            None => fetch.tell(|count| array.add_missed(now, count)),
+            Some(_) => 0,
+        };
+        fetch.filter = filter;
         self.finish(fetch);
-        if let Some(e) = failed {
-            return Err(e);
-        }
-        if missed > 0 {
-            let told = array.add_missed(now, i32::try_from(missed).unwrap_or(i32::MAX));
-            debug_assert!(told != Err(ArrayError::Invalid), "not negative");
-        }
-        Ok(Fetched { events, missed })
+        failed.map_or(Ok(Fetched { events, missed }), Err)
     }
 }
 
-impl<T> Fetch<T> {
-    /// The next event that passes the filter.
+impl<T: Copy> Fetch<T> {
+    /// The next event, and a NUL behind it; `None` at the end of what was copied: [`Queues::more`].
+    #[inline]
     #[expect(clippy::should_implement_trait, reason = "an iterator could not be stepped back")]
-    pub fn next(&mut self) -> Option<Arc<Event<T>>> {
-        loop {
-            let event = self.events.next()?;
-            self.next += 1;
-            let Some(data) = &event.data else {
-                self.missed += 1;
-                continue;
-            };
-            if self.filter.as_mut().is_none_or(|f| f(data)) {
-                return Some(event);
-            }
-        }
+    pub fn next(&mut self) -> Option<(&mut [u8], T)> {
+        let seq = self.batch.seq().filter(|seq| *seq < self.end)?;
+        // Numbers between are of events that were never kept, or dropped since.
+        self.missed += seq - self.next;
+        self.next = seq + 1;
+        self.batch.take()
+    }
+
+    /// Sequence number of the next event or what is missing before it.
+    pub const fn at(&self) -> u64 {
+        self.next
+    }
+
+    /// `true` when no event is left of what was copied.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.batch.seq().is_none_or(|seq| seq >= self.end)
     }
 
     /// The event taken last is not done with: the next fetch begins with it.
-    pub fn again(&mut self) {
+    pub const fn again(&mut self) {
         self.next -= 1;
+        self.batch.back();
     }
 
-    /// Events missed up to here: the caller tells the client. Else they are told with the next fetch.
-    pub const fn take_missed(&mut self) -> u64 {
-        std::mem::replace(&mut self.missed, 0)
+    /// Tells the client how many events it has missed, at most 2^31 − 1 at once; what cannot be told comes with the next fetch.
+    /// Returns what was told.
+    pub fn tell(&mut self, add: impl FnOnce(i32) -> Result<(), ArrayError>) -> u64 {
+        let count = i32::try_from(self.missed).unwrap_or(i32::MAX);
+        if count == 0 || add(count).is_err() {
+            return 0;
+        }
+        let told = u64::from(count.unsigned_abs());
+        self.missed -= told;
+        told
     }
 }
 
 #[cfg(test)]
-#[path = "queues_tests.rs"]
 mod tests;

@@ -1,5 +1,15 @@
 //! The functions of both libraries behind one table, so that a test can run the same calls through either.
-#![allow(dead_code, missing_docs, unreachable_pub, non_snake_case, clippy::indexing_slicing, reason = "tests use what they need")]
+#![allow(
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    non_snake_case,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "tests use what they need"
+)]
+
+pub mod queue;
 
 use libc::{timespec, timeval};
 use pmdaevent::{AtomValue, Decode};

@@ -1,11 +1,11 @@
 //! The scenarios of tools/pcp/qprobe.c, with what should have happened; then a model.
 
-use super::super::{HighRes, LowRes, Scalar, check};
 use super::*;
+use crate::events::{HighRes, LowRes, Scalar, check};
 use crate::model::Pmid;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 const T: Stamp = Stamp { sec: 1000, nsec: 5000 };
 
@@ -56,13 +56,12 @@ fn queue(memory: usize, contexts: &[i32]) -> (Queues, usize) {
 }
 
 fn append(q: &mut Queues, handle: usize, texts: &[&str]) {
-    texts.iter().for_each(|t| q.append(handle, t.as_bytes(), T).expect("appended"));
+    texts.iter().for_each(|t| assert!(q.append(handle, t.as_bytes(), T).is_ok()));
 }
 
 #[test]
 fn names_handles_and_clients() {
     let mut q = Queues::<Stamp>::default();
-    assert_eq!(q.new_queue("", 10), Err(QueueError::Invalid));
     assert_eq!(q.new_queue("x", 0), Err(QueueError::Invalid));
     assert_eq!(q.handle("nosuch"), Err(QueueError::NotFound));
     assert_eq!((q.new_queue("q", 10), q.new_queue("q", 10), q.handle("q")), (Ok(0), Err(QueueError::Exists), Ok(0)));
@@ -147,10 +146,10 @@ fn a_filter_grants_access_and_is_dropped_when_replaced_or_at_the_end() {
     let (mut q, h) = queue(1000, &[1]);
     q.new_client(3);
     sees::<LowRes>(&mut q, h, 3);
-    q.set_filter(3, h, filter(b'g')).expect("known");
+    q.set_filter(3, h, || filter(b'g')).expect("known");
     append(&mut q, h, &["g2", "h2"]);
     assert_eq!(sees::<LowRes>(&mut q, h, 3), (vec!["g2".into()], 0));
-    q.set_filter(3, h, filter(b'h')).expect("known");
+    q.set_filter(3, h, || filter(b'h')).expect("known");
     assert_eq!(*log.lock().expect("lock"), b"g");
     append(&mut q, h, &["g3", "h3"]);
     assert_eq!(sees::<LowRes>(&mut q, h, 3), (vec!["h3".into()], 0));
@@ -194,7 +193,7 @@ fn a_decoder_that_fails_costs_its_event_only() {
 #[test]
 fn a_queue_with_announced_clients_keeps_from_the_start() {
     let mut q = Queues::default();
-    let h = q.new_active_queue("q", 6, 1).expect("new");
+    let h = q.new_active_queue("q", 6, 2).expect("new");
     append(&mut q, h, &["a1", "a2", "a3", "a4"]);
     q.new_client(1);
     q.set_access(1, h, true).expect("known");
@@ -203,6 +202,137 @@ fn a_queue_with_announced_clients_keeps_from_the_start() {
     assert_eq!(q.shutdown(h), Ok(false));
     assert_eq!(q.end_client(1).queues, [h]);
     assert_eq!(q.counter(h), Err(QueueError::Invalid));
+}
+
+/// A queue that three known clients are announced for: they have access to it.
+fn announced(contexts: &[i32], announced: u32) -> (Queues, usize) {
+    let mut q = Queues::default();
+    contexts.iter().for_each(|c| _ = q.new_client(*c));
+    let h = q.new_active_queue("q", 6, announced).expect("new");
+    contexts.iter().for_each(|c| q.set_access(*c, h, true).expect("known"));
+    (q, h)
+}
+
+#[test]
+fn announced_clients_are_waited_for_until_they_fetch_or_end() {
+    let (mut q, h) = announced(&[1, 2, 3], 3);
+    append(&mut q, h, &["a1", "a2", "a3", "a4"]);
+    assert_eq!(q.queue_clients(h), Ok(3));
+    let all = (vec!["a2".to_owned(), "a3".into(), "a4".into()], 1);
+    assert_eq!(sees::<LowRes>(&mut q, h, 1), all, "what had to go is told: it was there from the start");
+    assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec![], 0));
+    assert_eq!(sees::<LowRes>(&mut q, h, 2), all);
+    assert_eq!((q.queue_clients(h), q.memory(h)), (Ok(3), Ok(6)));
+    q.end_client(3);
+    assert_eq!((q.queue_clients(h), q.memory(h)), (Ok(2), Ok(0)));
+}
+
+#[test]
+fn nobody_is_waited_for_for_ever() {
+    // One never fetches: sixteen fetches for each client are enough.
+    let (mut q, h) = announced(&[1, 2], 2);
+    append(&mut q, h, &["a1"]);
+    assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec!["a1".into()], 0));
+    for _ in 0..32 {
+        assert_eq!(q.memory(h), Ok(2));
+        sees::<LowRes>(&mut q, h, 1);
+    }
+    assert_eq!(q.memory(h), Ok(0));
+    assert_eq!(sees::<LowRes>(&mut q, h, 2), (vec![], 1), "it is told when it comes after all");
+    // Those who are not known: each fetch is one of them.
+    let (mut q, h) = announced(&[1], 3);
+    append(&mut q, h, &["a1"]);
+    for left in [2, 2, 0] {
+        sees::<LowRes>(&mut q, h, 1);
+        assert_eq!(q.memory(h), Ok(left));
+    }
+    // All clients have ended.
+    let (mut q, h) = announced(&[1], 3);
+    append(&mut q, h, &["a1"]);
+    sees::<LowRes>(&mut q, h, 1);
+    q.end_client(1);
+    assert_eq!((q.memory(h), q.queue_clients(h)), (Ok(0), Ok(0)));
+    // But those who are announced for later are waited for.
+    let (mut q, h) = announced(&[1], 3);
+    append(&mut q, h, &["a1"]);
+    q.end_client(1);
+    assert_eq!((q.memory(h), q.queue_clients(h)), (Ok(2), Ok(2)));
+}
+
+#[test]
+fn a_client_without_access_does_not_hold_events_for_ever() {
+    let (mut q, h) = announced(&[1, 2], 2);
+    q.set_access(2, h, false).expect("known");
+    append(&mut q, h, &["a1"]);
+    sees::<LowRes>(&mut q, h, 1);
+    q.end_client(1);
+    for _ in 0..16 {
+        assert_eq!(q.memory(h), Ok(2));
+        assert_eq!(sees::<LowRes>(&mut q, h, 2), (vec![], 0));
+    }
+    assert_eq!(q.memory(h), Ok(0));
+}
+
+#[test]
+fn events_that_are_not_kept_and_events_without_bytes_take_no_memory_without_bound() {
+    let (mut q, h) = queue(100, &[1]);
+    for _ in 0..10_000 {
+        assert_eq!(q.append(h, &[b'x'; 101], T), Ok(false));
+    }
+    append(&mut q, h, &["a"]);
+    assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec!["a".into()], 10_000));
+    for _ in 0..1000 {
+        assert_eq!(q.append(h, b"", T), Ok(true));
+    }
+    assert_eq!(q.memory(h), Ok(0));
+    let (seen, missed) = sees::<LowRes>(&mut q, h, 1);
+    assert_eq!((seen.len(), missed), (100, 900), "each counts as one byte");
+}
+
+#[test]
+fn a_count_that_does_not_fit_is_told_with_the_next_fetch() {
+    let (mut q, h) = queue(100, &[1]);
+    append(&mut q, h, &[&"x".repeat(101), "a"]);
+    let mut array = Array::<LowRes>::new();
+    let fill = |array: &mut Array<LowRes>, _: &[u8], time: &Stamp| {
+        while array.add_record(*time, 1).is_ok() {}
+        Ok::<(), Fault>(())
+    };
+    assert_eq!(q.records(h, 1, &mut array, T, fill).expect("sound"), Fetched { events: 1, missed: 0 });
+    assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec![], 1));
+}
+
+#[test]
+fn a_filter_is_only_made_when_it_is_taken() {
+    let (mut q, h) = queue(100, &[1]);
+    assert!(q.set_filter(2, h, || panic!("no such client")).is_err());
+    assert!(q.set_filter(1, h + 1, || panic!("no such queue")).is_err());
+    assert!(q.set_filter(1, h, || Some(Box::new(|_| false))).is_ok_and(|old| old.is_none()));
+    append(&mut q, h, &["a"]);
+    // Removed while a fetch has it: it does not come back.
+    let fetch = q.begin(h, 1).expect("known").expect("access");
+    assert!(q.set_filter(1, h, || None).is_ok_and(|old| old.is_none()));
+    assert!(q.finish(fetch).is_some(), "the caller drops it");
+    assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec!["a".into()], 0));
+}
+
+#[test]
+fn a_queue_that_comes_and_goes_during_a_fetch_is_another() {
+    let (mut q, h) = queue(100, &[1]);
+    append(&mut q, h, &["a", "b"]);
+    let mut fetch = q.begin(h, 1).expect("known").expect("access");
+    assert!(fetch.next().is_some());
+    assert_eq!(q.shutdown(h), Ok(false));
+    q.end_client(1);
+    q.new_client(1);
+    assert_eq!(q.new_queue("another", 100), Ok(h));
+    q.set_access(1, h, true).expect("known");
+    assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec![], 0));
+    append(&mut q, h, &["c", "d", "e"]);
+    while fetch.next().is_some() {}
+    assert!(!q.more(&mut fetch));
+    q.finish(fetch);
+    assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec!["c".into(), "d".into(), "e".into()], 0));
 }
 
 #[derive(Clone, Debug)]

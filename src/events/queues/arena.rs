@@ -1,0 +1,288 @@
+//! The events of a queue as bytes: back to back in chunks, each with its time and its sequence number. Numbers that are missing
+//! are gaps: events that were never kept.
+
+use std::collections::VecDeque;
+
+/// Events begin at multiples of this, as memory of malloc(3) does: C programs append structures and cast them back.
+const ALIGN: usize = 16;
+/// Bytes of the first chunk; each has twice as many as the one before.
+const FIRST: usize = 1 << 10;
+/// Most bytes of a chunk, unless one event is larger. It is also what a fetch copies at once.
+pub(super) const LARGEST: usize = 16 << 10;
+/// Bytes of a chunk for each event that it has a place for.
+const EVENT: usize = 32;
+
+#[derive(Clone, Copy, Debug)]
+struct Place<T> {
+    seq: u64,
+    time: T,
+    start: usize,
+    len: usize,
+}
+
+/// Some events; the first `gone` of them are no more.
+#[derive(Debug)]
+struct Chunk<T> {
+    bytes: Vec<u8>,
+    places: Vec<Place<T>>,
+    gone: usize,
+}
+
+impl<T: Copy> Chunk<T> {
+    const fn none() -> Self {
+        Self { bytes: Vec::new(), places: Vec::new(), gone: 0 }
+    }
+
+    fn with_room(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), places: Vec::with_capacity(bytes.min(LARGEST).div_ceil(EVENT)), gone: 0 }
+    }
+
+    #[inline]
+    fn has_room(&self, len: usize) -> bool {
+        self.bytes.capacity() - self.bytes.len() >= len.saturating_add(ALIGN) && self.places.len() < self.places.capacity()
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.places.clear();
+        self.gone = 0;
+    }
+
+    fn held(&self) -> &[Place<T>] {
+        self.places.get(self.gone..).unwrap_or_default()
+    }
+
+    fn ends_before(&self, seq: u64) -> bool {
+        self.places.last().is_none_or(|last| last.seq < seq)
+    }
+}
+
+/// The events that a queue holds.
+#[derive(Debug)]
+pub(super) struct Arena<T> {
+    older: VecDeque<Chunk<T>>,
+    /// Where events are appended.
+    last: Chunk<T>,
+    /// Memory of a chunk that has gone.
+    spare: Chunk<T>,
+    /// Bytes of all events held.
+    bytes: usize,
+    /// How many of them have no bytes.
+    empty: usize,
+}
+
+impl<T: Copy> Arena<T> {
+    pub(super) const fn new() -> Self {
+        Self { older: VecDeque::new(), last: Chunk::none(), spare: Chunk::none(), bytes: 0, empty: 0 }
+    }
+
+    /// Bytes of the events held.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What counts against the bound of a queue: an event without bytes takes memory too, and counts as one.
+    pub(super) const fn charge(&self) -> usize {
+        self.bytes.saturating_add(self.empty)
+    }
+
+    fn front(&self) -> &Chunk<T> {
+        self.older.front().unwrap_or(&self.last)
+    }
+
+    /// Number and bytes of the oldest event.
+    pub(super) fn oldest(&self) -> Option<(u64, usize)> {
+        self.front().held().first().map(|place| (place.seq, place.len))
+    }
+
+    /// Appends an event, whose number is larger than those before.
+    #[inline]
+    pub(super) fn push(&mut self, seq: u64, data: &[u8], time: T) {
+        if !self.last.has_room(data.len()) {
+            self.begin_chunk(data.len());
+        }
+        let Chunk { bytes, places, .. } = &mut self.last;
+        let (start, len) = (bytes.len(), data.len());
+        bytes.extend_from_slice(data);
+        // At least one byte behind each event is 0.
+        bytes.extend_from_slice(&[0; ALIGN]);
+        bytes.truncate((start + len + ALIGN) & !(ALIGN - 1));
+        places.push(Place { seq, time, start, len });
+        self.bytes += len;
+        self.empty += usize::from(len == 0);
+    }
+
+    #[cold]
+    fn begin_chunk(&mut self, len: usize) {
+        if self.last.held().is_empty() {
+            self.last.clear();
+            if self.last.has_room(len) {
+                return;
+            }
+        }
+        let room = (self.last.bytes.capacity() * 2).clamp(FIRST, LARGEST).max(len.saturating_add(ALIGN));
+        let spare = std::mem::replace(&mut self.spare, Chunk::none());
+        let new = if spare.has_room(len) && spare.bytes.capacity() >= room { spare } else { Chunk::with_room(room) };
+        let full = std::mem::replace(&mut self.last, new);
+        if !full.held().is_empty() {
+            self.older.push_back(full);
+        }
+    }
+
+    /// Drops the events before number `seq`.
+    pub(super) fn drop_before(&mut self, seq: u64) {
+        loop {
+            let chunk = match self.older.front_mut() {
+                Some(chunk) => chunk,
+                None => &mut self.last,
+            };
+            let whole = chunk.ends_before(seq);
+            let gone = if whole { chunk.places.len() } else { chunk.places.partition_point(|place| place.seq < seq) };
+            for place in chunk.places.get(chunk.gone..gone).unwrap_or_default() {
+                self.bytes -= place.len;
+                self.empty -= usize::from(place.len == 0);
+            }
+            chunk.gone = gone.max(chunk.gone);
+            if !whole {
+                return;
+            }
+            chunk.clear();
+            match self.older.pop_front() {
+                Some(chunk) if chunk.bytes.capacity() <= LARGEST => self.spare = chunk,
+                Some(_) => {}
+                None => {
+                    // One event that was larger than a chunk must not keep its memory.
+                    if self.last.bytes.capacity() > LARGEST {
+                        self.last = Chunk::none();
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Drops the oldest event.
+    pub(super) fn drop_oldest(&mut self) {
+        let chunk = match self.older.front_mut() {
+            Some(chunk) => chunk,
+            None => &mut self.last,
+        };
+        let Some(place) = chunk.places.get(chunk.gone).copied() else { return };
+        if chunk.gone + 1 == chunk.places.len() {
+            return self.drop_before(place.seq + 1);
+        }
+        self.bytes -= place.len;
+        self.empty -= usize::from(place.len == 0);
+        chunk.gone += 1;
+    }
+
+    /// Copies events from number `from` on, up to the end of a chunk; `false` when there are none.
+    pub(super) fn copy(&self, from: u64, to: &mut Batch<T>) -> bool {
+        let older = self.older.partition_point(|chunk| chunk.ends_before(from));
+        let chunk = self.older.get(older).unwrap_or(&self.last);
+        let held = chunk.held();
+        let places = held.get(held.partition_point(|place| place.seq < from)..).unwrap_or_default();
+        to.clear();
+        let Some(first) = places.first() else { return false };
+        to.base = first.start;
+        to.bytes.extend_from_slice(chunk.bytes.get(first.start..).unwrap_or_default());
+        to.places.extend_from_slice(places);
+        true
+    }
+}
+
+/// A copy of some events, for one fetch.
+#[derive(Debug)]
+pub(super) struct Batch<T> {
+    bytes: Vec<u8>,
+    places: Vec<Place<T>>,
+    /// Where its bytes were.
+    base: usize,
+    at: usize,
+}
+
+impl<T: Copy> Batch<T> {
+    pub(super) const fn new() -> Self {
+        Self { bytes: Vec::new(), places: Vec::new(), base: 0, at: 0 }
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.places.clear();
+        self.at = 0;
+    }
+
+    /// Memory worth keeping for another fetch.
+    pub(super) fn is_small(&self) -> bool {
+        self.bytes.capacity() <= 2 * LARGEST
+    }
+
+    /// Number of the next event.
+    #[inline]
+    pub(super) fn seq(&self) -> Option<u64> {
+        self.places.get(self.at).map(|place| place.seq)
+    }
+
+    /// The next event: its bytes and a NUL behind them, its time.
+    #[inline]
+    pub(super) fn take(&mut self) -> Option<(&mut [u8], T)> {
+        let place = self.places.get(self.at)?;
+        self.at += 1;
+        let start = place.start - self.base;
+        Some((self.bytes.get_mut(start..=start + place.len)?, place.time))
+    }
+
+    /// The event taken last comes again.
+    pub(super) const fn back(&mut self) {
+        self.at = self.at.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Number, bytes and time of all events from `from` on.
+    fn all(arena: &Arena<u8>, mut from: u64) -> VecDeque<(u64, Vec<u8>, u8)> {
+        let (mut batch, mut all) = (Batch::new(), VecDeque::new());
+        while arena.copy(from, &mut batch) {
+            while let Some(seq) = batch.seq() {
+                let (data, time) = batch.take().expect("there");
+                let (nul, data) = data.split_last().expect("a NUL");
+                assert_eq!((*nul, data.as_ptr().addr() % 4), (0, 0));
+                all.push_back((seq, data.to_vec(), time));
+                from = seq + 1;
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn events_come_back_as_they_were_with_gaps() {
+        let (mut arena, mut want) = (Arena::new(), VecDeque::new());
+        for (n, len) in (0..5000_u64).zip((0..).map(|n: usize| n * 37 % 90 + if n % 900 == 0 { 40_000 } else { 0 })) {
+            if n % 7 == 3 {
+                continue;
+            }
+            let [byte, ..] = n.to_ne_bytes();
+            let data = vec![byte; len];
+            arena.push(n, &data, byte);
+            want.push_back((n, data, byte));
+            while arena.bytes() > 100_000 {
+                arena.drop_oldest();
+                want.pop_front();
+            }
+            assert_eq!(arena.bytes(), want.iter().map(|(_, d, _)| d.len()).sum::<usize>());
+            assert_eq!(arena.charge() - arena.bytes(), want.iter().filter(|(_, d, _)| d.is_empty()).count());
+            assert_eq!(arena.oldest(), want.front().map(|(seq, d, _)| (*seq, d.len())));
+        }
+        assert_eq!(all(&arena, 0), want);
+        arena.drop_before(4800);
+        want.retain(|(seq, ..)| *seq >= 4800);
+        assert_eq!(all(&arena, 0), want);
+        assert_eq!(all(&arena, 4990), want.iter().filter(|(seq, ..)| *seq >= 4990).cloned().collect::<VecDeque<_>>());
+        arena.drop_before(u64::MAX);
+        assert_eq!((arena.bytes(), arena.charge(), arena.oldest(), all(&arena, 0)), (0, 0, None, VecDeque::new()));
+        assert!(arena.last.bytes.capacity() + arena.spare.bytes.capacity() <= 2 * LARGEST, "large chunks are freed");
+    }
+}
