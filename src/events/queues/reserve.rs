@@ -7,8 +7,10 @@ const PATIENCE: u32 = 16;
 /// Who is expected to fetch from a queue.
 #[derive(Debug)]
 pub(super) struct Reserve {
-    /// Contexts that were there when the queue was made.
+    /// Contexts that were there when the queue was made, until they fetch or end.
     known: Vec<i32>,
+    /// Events wait for them.
+    waits: bool,
     /// More that were announced, whoever they may be.
     others: u32,
     patience: u32,
@@ -25,18 +27,19 @@ impl Reserve {
             known.clear();
         }
         let others = clients - u32::try_from(known.len()).unwrap_or(clients);
-        Self { known, others, patience: PATIENCE.saturating_mul(clients), fetched: false }
+        Self { known, waits: true, others, patience: PATIENCE.saturating_mul(clients), fetched: false }
     }
 
     pub(super) fn len(&self) -> u32 {
-        self.others.saturating_add(u32::try_from(self.known.len()).unwrap_or(u32::MAX))
+        let known = if self.waits { self.known.len() } else { 0 };
+        self.others.saturating_add(u32::try_from(known).unwrap_or(u32::MAX))
     }
 
     /// `context` fetches; `true` if it was expected by name. Any other fetch is one that was announced, as in C.
     #[inline]
     pub(super) fn fetched(&mut self, context: i32) -> bool {
         self.fetched = true;
-        self.len() > 0 && self.one_less(context)
+        (self.others > 0 || !self.known.is_empty()) && self.one_less(context)
     }
 
     #[cold]
@@ -47,7 +50,7 @@ impl Reserve {
         self.others = self.others.saturating_sub(1);
         self.patience = self.patience.saturating_sub(1);
         if self.patience == 0 {
-            self.end();
+            (self.waits, self.others) = (false, 0);
         }
         false
     }
