@@ -93,7 +93,7 @@ fn counted() -> Choice {
 struct Joined(Arc<Store>);
 
 impl Sinks for Joined {
-    fn open(&mut self) -> Box<dyn OwnSink> {
+    fn open(&self) -> Box<dyn OwnSink> {
         Box::new(PeerSink::new(&self.0, LTTNG, &Arc::new(Mailbox::new(|| ()))))
     }
 }
@@ -106,12 +106,21 @@ fn at(mono: Duration) -> Now {
 fn connection(store: &Arc<Store>, recorded: &Recorded, share: usize, shares: usize, choice: Choice) {
     let settings = Settings { patterns: vec![Pattern::parse("*").unwrap()], ..Settings::default() };
     let address = format!("127.0.0.1:{share}");
-    let mut collector = Collector::new(address, settings, choice, Box::new(Joined(Arc::clone(store))));
+    let mut collector = Collector::new(&address, settings, choice, Arc::new(Joined(Arc::clone(store))));
     let mut relayd = Relayd::new(recorded, share, shares);
     let (mut out, mut input, mut now) = (BytesMut::new(), BytesMut::new(), Duration::from_secs(1));
     let mut reply = Vec::new();
     collector.start(at(now), &mut out);
-    while !relayd.over {
+    while out.len() >= 16 {
+        let (length, command) = (out.get_u64() as usize, out.get_u32());
+        out.advance(4);
+        relayd.reply(command, &out.split_to(length), &mut reply);
+        input.extend_from_slice(&reply);
+        collector.feed(at(now), &mut input, &mut out).unwrap();
+    }
+    let (mut reader, ()) = collector.due(at(now), || Some(())).remove(0);
+    reader.start(at(now), &mut out);
+    while !reader.is_over() {
         while out.len() >= 16 {
             let (length, command) = (out.get_u64() as usize, out.get_u32());
             out.advance(4);
@@ -119,16 +128,16 @@ fn connection(store: &Arc<Store>, recorded: &Recorded, share: usize, shares: usi
             relayd.reply(command, &body, &mut reply);
             // A read from a socket copies, too.
             let mut left = relayd.packet(&mut input, &reply, PIECE);
-            collector.feed(at(now), &mut input, &mut out).unwrap();
+            reader.feed(at(now), &mut input, &mut out).unwrap();
             while left > 0 {
                 left -= relayd.more(&mut input, left.min(PIECE));
-                collector.feed(at(now), &mut input, &mut out).unwrap();
+                reader.feed(at(now), &mut input, &mut out).unwrap();
             }
         }
-        now = now.max(collector.next_wakeup().unwrap());
-        collector.tick(at(now), &mut out).unwrap();
+        now = now.max(reader.next_wakeup().unwrap());
+        reader.tick(at(now), &mut out).unwrap();
     }
-    collector.close(at(now), "the end");
+    collector.ended(at(now), reader.close(at(now), "the end"));
 }
 
 fn records(store: &Store) -> u64 {

@@ -1,14 +1,15 @@
-//! Attaches to a relay daemon and counts: `lttng_view ADDRESS PATTERN [beginning|last] [SECONDS] [DIRECTORY]`.
+//! Reads the first live session that fits and counts: `lttng_view ADDRESS PATTERN [beginning|last] [SECONDS] [DIRECTORY]`.
 //!
 //! Prints what the viewer tells, a line a second with the sums, and at the end the CPU time; with a directory, the metadata and
-//! packets of each stream are written to it. Dials again when the connection breaks. Also the shortest complete driver.
+//! packets of each stream are written to it. Dials again when the connection breaks. Also the shortest complete driver, of one
+//! session: another would have a connection of its own.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, reason = "a program to look at things with")]
 
 use bytes::BytesMut;
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::lttng::viewer::{
-    Attached, Beacon, Complaint, Ended, Need, Observer, Over, Packet, Pattern, Refused, Relayd, Seek, Seen, SessionInfo,
-    Settings, Skipped, StreamInfo, TraceKey, Viewer,
+    Attached, Beacon, Complaint, Crowd, Ended, Lister, Listing, Need, Observer, Over, Packet, Pattern, Reading, Refused, Relayd,
+    Roster, Seek, SessionInfo, Settings, Skipped, StreamInfo, TraceKey,
 };
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -48,9 +49,6 @@ impl Counts {
 }
 
 impl Observer for Counts {
-    fn connected(&mut self, relayd: Relayd) {
-        println!("connected {relayd:?}");
-    }
     fn attached(&mut self, attached: Attached<'_>) {
         println!("attached {attached:?}");
     }
@@ -98,31 +96,73 @@ impl Observer for Counts {
     }
 }
 
-/// One connection; what was sent and how it ended.
-fn connection(address: &str, viewer: &mut Viewer, counts: &mut Counts, started: Instant, end: Instant) -> Result<(), String> {
-    let mut stream = TcpStream::connect(address).map_err(|e| e.to_string())?;
+/// Takes the listing.
+struct Sessions<'r> {
+    roster: &'r mut Roster,
+    done: bool,
+}
+
+impl Lister for Sessions<'_> {
+    fn connected(&mut self, relayd: Relayd) {
+        println!("connected {relayd:?}");
+    }
+    fn session_listed(&mut self, session: SessionInfo) {
+        self.roster.listed(session);
+    }
+    fn listing_done(&mut self, _: u32) {
+        self.roster.listing_done();
+        self.done = true;
+    }
+}
+
+fn dial(address: &str) -> Result<TcpStream, String> {
+    let stream = TcpStream::connect(address).map_err(|e| e.to_string())?;
     stream.set_nodelay(true).map_err(|e| e.to_string())?;
+    Ok(stream)
+}
+
+fn now(started: Instant) -> Now {
+    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos().cast_signed());
+    Now { wall: Stamp::from_nanos(wall), mono: started.elapsed() }
+}
+
+/// One listing.
+fn list(address: &str, settings: &Settings, roster: &mut Roster, started: Instant) -> Result<(), String> {
+    let mut stream = dial(address)?;
+    let (mut listing, mut sessions) = (Listing::new(settings), Sessions { roster, done: false });
+    let (mut input, mut out, mut piece) = (BytesMut::new(), BytesMut::new(), vec![0; 16 << 10]);
+    listing.start(now(started), &mut out);
+    stream.write_all(&out).map_err(|e| e.to_string())?;
+    out.clear();
+    while !sessions.done {
+        let n = stream.read(&mut piece).map_err(|e| e.to_string())?;
+        if n == 0 {
+            return Err("closed by the relay daemon".into());
+        }
+        input.extend_from_slice(piece.get(..n).unwrap_or_default());
+        listing.feed(now(started), &mut input, &mut out, &mut sessions).map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
+
+/// One connection that reads; how it ended.
+fn read(address: &str, reading: &mut Reading, counts: &mut Counts, started: Instant, end: Instant) -> Result<(), String> {
+    let mut stream = dial(address)?;
     let socket = stream.try_clone().map_err(|e| e.to_string())?;
-    let now = || Now {
-        wall: Stamp::from_nanos(
-            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos().cast_signed()),
-        ),
-        mono: started.elapsed(),
-    };
     let (mut input, mut out, mut piece) = (BytesMut::new(), BytesMut::new(), vec![0; 128 << 10]);
     let (mut writes, mut reads, mut second) = (0, 0, Instant::now());
-    viewer.start(now(), &mut out);
-    while Instant::now() < end {
+    reading.start(now(started), &mut out);
+    while Instant::now() < end && !reading.is_over() {
         if !out.is_empty() {
             stream.write_all(&out).map_err(|e| e.to_string())?;
             out.clear();
             writes += 1;
         }
-        let wait = viewer.next_wakeup().unwrap_or_default().saturating_sub(started.elapsed());
-        if !viewer.awaits_reply() {
+        let wait = reading.next_wakeup().unwrap_or_default().saturating_sub(started.elapsed());
+        if !reading.awaits_reply() {
             // Relay daemons never speak first, and this sleeps more exactly than a socket's time-out.
             std::thread::sleep(wait);
-            viewer.tick(now(), &mut out, counts).map_err(|e| e.to_string())?;
+            reading.tick(now(started), &mut out, counts).map_err(|e| e.to_string())?;
             continue;
         }
         let _ = socket2::SockRef::from(&socket).set_tcp_quickack(true);
@@ -132,10 +172,10 @@ fn connection(address: &str, viewer: &mut Viewer, counts: &mut Counts, started: 
             Ok(n) => {
                 reads += 1;
                 input.extend_from_slice(piece.get(..n).unwrap_or_default());
-                viewer.feed(now(), &mut input, &mut out, counts).map_err(|e| e.to_string())?;
+                reading.feed(now(started), &mut input, &mut out, counts).map_err(|e| e.to_string())?;
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                viewer.tick(now(), &mut out, counts).map_err(|e| e.to_string())?;
+                reading.tick(now(started), &mut out, counts).map_err(|e| e.to_string())?;
             }
             Err(e) => return Err(e.to_string()),
         }
@@ -152,7 +192,7 @@ fn connection(address: &str, viewer: &mut Viewer, counts: &mut Counts, started: 
             counts.lags.clear();
         }
     }
-    viewer.detach(&mut out);
+    reading.detach(&mut out);
     stream.write_all(&out).map_err(|e| e.to_string())
 }
 
@@ -165,12 +205,19 @@ fn main() {
     let mut counts = Counts { directory: arguments.next().map(PathBuf::from), ..Counts::default() };
     let (started, settings) = (Instant::now(), Settings { patterns, seek, ..Settings::default() });
     let end = started + Duration::from_secs(seconds);
-    let mut seen = Seen::new();
+    let mut roster = Roster::new(&settings);
     while Instant::now() < end {
-        let mut viewer = Viewer::new(settings.clone(), seen);
-        let result = connection(&address, &mut viewer, &mut counts, started, end);
-        println!("connection: {result:?}");
-        seen = viewer.close(&mut counts);
+        if let Err(why) = list(&address, &settings, &mut roster, started) {
+            println!("listing: {why}");
+        }
+        let mut room = Some(());
+        let starts = roster.take(started.elapsed(), || room.take(), |session, why| println!("not read: {why:?} {session:?}"));
+        for (start, ()) in starts {
+            let mut reading = Reading::new(settings.clone(), start, Crowd::default());
+            let result = read(&address, &mut reading, &mut counts, started, end);
+            println!("connection: {result:?}");
+            roster.ended(started.elapsed(), reading.close(&mut counts));
+        }
         std::thread::sleep(Duration::from_millis(200));
     }
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();

@@ -65,3 +65,24 @@ live_session() {
 app() { "$D/lttng_app" "$@" >"$D/app.out" 2>>"$D/lttng.out"; }
 # sent: number of events that it says.
 sent() { awk '{ n += $2 } END { print n + 0 }' "$D/app.out"; }
+
+# session NAME CHANNEL EVENTS [OPTIONS of the channel]: a live session of some events, started.
+session() {
+    lttng_do create "$1" --live=100000 "--set-url=net://127.0.0.1:$CONTROL_PORT:$DATA_PORT" || return
+    # shellcheck disable=SC2086 # several options
+    lttng_do enable-channel --userspace -s "$1" ${4:---subbuf-size=64K --num-subbuf=8} "$2" &&
+        lttng_do enable-event --userspace -s "$1" -c "$2" "$3" && lttng_do start "$1"
+}
+# classes SESSION: its classes and counts, as the PMDA has them.
+classes() { pminfo -h "$HOST" -f apm.lttng.class.count | sed -n "s,.*\"$(uname -n)/$1::\(.*\)\"\] value,\1,p" | sort | tr '\n' ' '; }
+# on_disk SESSION: the same, as babeltrace2 finds them in the relay daemon's files.
+on_disk() {
+    local folders
+    folders=$(find "$LTTNG_HOME/relay" -path "*/$1-*" -name metadata -printf '%h\n')
+    # shellcheck disable=SC2086 # one word each
+    [ -z "$folders" ] || babeltrace2 $folders 2>>"$FULL" | awk '{ for (i = 1; i < NF; i++) if ($i ~ /^apm:[a-z_]+:$/) { n[substr($i, 1, length($i) - 1)]++; break } } END { for (c in n) print c, n[c] }' | sort | tr '\n' ' '
+}
+# has SESSION COUNTS: its classes have these counts, and no others do. For wait_for.
+has() { same "$(classes "$1")" "$2"; }
+# reads SESSION: it is attached.
+reads() { [ "$(value apm.lttng.session.up "$(uname -n)/$1")" = 1 ]; }

@@ -13,7 +13,9 @@ mod lttng_kit;
 use bytes::BytesMut;
 use lttng_kit::{Connection, Outcome, Relayd, Told, at, settings};
 use pmdaapm::sources::SessionError;
-use pmdaapm::sources::lttng::viewer::{METADATA_REPLY, OUTSTANDING, Seen, Settings, Viewer};
+use pmdaapm::sources::lttng::viewer::{
+    Crowd, METADATA_REPLY, OUTSTANDING, Reading, Seek, Seen, SessionInfo, Settings, Start, TraceFormat,
+};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -32,7 +34,7 @@ fn talk_to(relayd: &mut Relayd, settings: Settings, seconds: u64, spoil: Spoil<'
     let mut told = Told::default();
     let connection = Connection {
         settings,
-        seen: Seen::new(),
+        roster: None,
         start: START,
         spoil,
         piece: &mut |there, _| there,
@@ -141,9 +143,10 @@ fn a_relay_daemon_that_never_has_anything_is_asked_seldom() {
 #[test]
 fn packets_that_cannot_be_read_are_given_up_and_the_stream_goes_on() {
     for (status, flags, once) in [(2, 0, true), (3, 1, true), (2, 0, false), (3, 1, false), (3, 0, false), (4, 0, false)] {
-        let mut refused = 0;
-        let (told, outcome) = talk(settings("*/*"), 900, &mut |n, c, reply| {
-            if c != 5 || (once && n % 2 == 0) {
+        let (mut refused, mut asked) = (0, 0);
+        let (told, outcome) = talk(settings("*/*"), 900, &mut |_, c, reply| {
+            asked += usize::from(c == 5);
+            if c != 5 || (once && asked % 2 == 0) {
                 return Some(reply);
             }
             refused += 1;
@@ -186,16 +189,44 @@ fn packets_too_large_or_impossible_are_passed_over() {
 }
 
 #[test]
-fn packets_that_are_short_are_passed_over_whole() {
+fn packets_whose_pieces_end_are_passed_over_whole() {
     let (told, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
         if c == 5 {
-            reply.truncate(52);
-            word(&mut reply, 4, 40);
+            // 40 bytes from the packet's magic number on, then none.
+            let piece = if reply[12..].starts_with(&[0xc1, 0x1f, 0xfc, 0xc1]) { 40 } else { 0 };
+            reply.truncate(12 + piece);
+            word(&mut reply, 4, piece as u32);
         }
         Some(reply)
     });
     outcome.result.unwrap();
     assert_eq!((told.packets(), told.skipped["Unreadable"], told.closed), (0, 31, 1));
+}
+
+#[test]
+fn pieces_of_packets_are_bounded() {
+    let mut relayd = Relayd::new(13, &[NAME]);
+    (relayd.back, relayd.most) = (3, 1);
+    let (mut told, mut pieces) = (Told::default(), 0);
+    let outcome = Connection {
+        settings: settings("*/*"),
+        roster: None,
+        start: START,
+        spoil: &mut |_, c, mut reply| {
+            pieces += usize::from(c == 5);
+            if c == 4 {
+                // 15 MiB of content, which comes byte by byte.
+                word(&mut reply, 12, 15 << 23);
+                word(&mut reply, 20, 15 << 23);
+            }
+            Some(if c == 5 { vec![0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 7] } else { reply })
+        },
+        piece: &mut |there, _| there,
+        end: &mut |told, _| told.skipped.values().sum::<usize>() >= 4,
+    }
+    .run(&mut relayd, &mut told);
+    outcome.result.unwrap();
+    assert!(told.skipped.contains_key("TooLarge") && told.packets() == 0 && pieces < 200_000, "{:?} {pieces}", told.skipped);
 }
 
 #[test]
@@ -254,8 +285,7 @@ fn a_session_that_is_lost_is_attached_again() {
         Some(if c == 7 && news == 1 { vec![0, 0, 0, 3, 0, 0, 0, 0] } else { reply })
     });
     outcome.result.unwrap();
-    // This relay daemon still has it attached, so it is shown as busy.
-    assert_eq!((told.lost, told.attached.len(), told.refused.len()), (1, 1, 1));
+    assert_eq!((told.lost, told.attached.len(), told.refused.len(), told.closed), (1, 2, 0, 1));
 }
 
 #[test]
@@ -296,7 +326,17 @@ proptest! {
     /// Noise.
     #[test]
     fn noise(noise in proptest::collection::vec(prop_oneof![4 => Just(0u8), 2 => 0u8..7, 1 => any::<u8>()], 0..20_000), piece in 1usize..5000) {
-        let (mut viewer, mut told) = (Viewer::new(settings("*"), Seen::new()), Told::default());
+        let session = SessionInfo {
+            id: 0,
+            host: "h".into(),
+            name: "s".into(),
+            live_timer: Duration::from_secs(1),
+            clients: 0,
+            streams: 0,
+            format: TraceFormat::Ctf1,
+        };
+        let begin = Start { session, seek: Seek::Beginning, ours: false, seen: Seen::new() };
+        let (mut viewer, mut told) = (Reading::new(settings("*"), begin, Crowd::default()), Told::default());
         let (mut input, mut out, mut now) = (BytesMut::new(), BytesMut::new(), START);
         viewer.start(at(now), &mut out);
         // An answer to CONNECT that is not over at once.

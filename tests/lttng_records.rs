@@ -18,7 +18,6 @@ use pmdaapm::ctf::schema::Scope;
 use pmdaapm::ctf::{Event, Events, Kind, Losses, Node, NodeId, Packet, Trace, Visitor, decode_text};
 use pmdaapm::events::{HighRes, Records};
 use pmdaapm::model::component;
-use pmdaapm::sources::lttng::viewer::Seen;
 use pmdaapm::sources::lttng::{Choice, Collector};
 use pmdaapm::sources::{LTTNG, OwnSink, Sinks};
 use pmdaapm::store::{Change, Limits, Mailbox, PeerSink, Store};
@@ -29,49 +28,107 @@ use std::time::Duration;
 struct Joined(Arc<Store>);
 
 impl Sinks for Joined {
-    fn open(&mut self) -> Box<dyn OwnSink> {
+    fn open(&self) -> Box<dyn OwnSink> {
         Box::new(PeerSink::new(&self.0, LTTNG, &Arc::new(Mailbox::new(|| ()))))
     }
 }
 
-/// Plays a dialogue; at most `size` bytes of a reply at once. `broken`: the connection is lost after so many requests, then made
-/// again.
+/// A connection: its requests out, its replies in.
+#[derive(Default)]
+struct Wire {
+    out: BytesMut,
+    input: BytesMut,
+}
+
+impl Wire {
+    /// Answers all requests; `false`: the connection is lost.
+    fn serve(
+        &mut self,
+        id: u64,
+        relayd: &mut Relayd,
+        now: Duration,
+        mut feed: impl FnMut(&[u8], &mut BytesMut, &mut BytesMut) -> bool,
+    ) -> bool {
+        while self.out.len() >= 16 {
+            let (length, command) = (self.out.get_u64() as usize, self.out.get_u32());
+            self.out.advance(4);
+            let reply = relayd.reply(id, command, &self.out.split_to(length), now);
+            if !feed(&reply, &mut self.input, &mut self.out) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Plays a dialogue; at most `size` bytes of a reply at once. `broken`: the connection that reads is lost after so many requests,
+/// then made again.
 fn collect(
     name: &str,
     minor: u32,
     size: usize,
     choice: Choice,
     limits: Limits,
-    broken: Option<usize>,
+    mut broken: Option<usize>,
 ) -> (Arc<Store>, Vec<Change>) {
     let store = Store::new(400, limits, 256 << 20);
-    let mut collector = Collector::new("127.0.0.1:5344".into(), settings("*"), choice, Box::new(Joined(Arc::clone(&store))));
+    let mut collector = Collector::new("127.0.0.1:5344", settings("*"), choice, Arc::new(Joined(Arc::clone(&store))));
     let mut relayd = Relayd::new(minor, &[name]);
-    let (mut now, mut requests) = (Duration::from_secs(1), 0);
-    for broken in broken.into_iter().map(Some).chain([None]) {
-        let (mut out, mut input) = (BytesMut::new(), BytesMut::new());
-        relayd.connect();
-        collector.start(at(now), &mut out);
-        let end = now + Duration::from_secs(600);
-        'connection: while now < end && !relayd.sessions.iter().all(|s| s.over) {
-            while out.len() >= 16 {
-                let (length, command) = (out.get_u64() as usize, out.get_u32());
-                out.advance(4);
-                let reply = relayd.reply(command, &out.split_to(length), now);
+    let (mut now, mut requests, mut id) = (Duration::from_secs(1), 0, 1);
+    let mut list = Wire::default();
+    collector.start(at(now), &mut list.out);
+    let mut reader = None;
+    let end = now + Duration::from_secs(600);
+    while now < end && !(relayd.sessions.iter().all(|s| s.over) && reader.is_none()) {
+        list.serve(1, &mut relayd, now, |reply, input, out| {
+            input.extend_from_slice(reply);
+            collector.feed(at(now), input, out).unwrap();
+            true
+        });
+        for (mut new, ()) in collector.due(at(now), || Some(())) {
+            let mut wire = Wire::default();
+            new.start(at(now), &mut wire.out);
+            id += 1;
+            reader = Some((id, wire, new));
+        }
+        let mut wakeup = collector.next_wakeup().unwrap();
+        if let Some((id, wire, reader)) = &mut reader {
+            let whole = wire.serve(*id, &mut relayd, now, |reply, input, out| {
                 requests += 1;
                 if broken.is_some_and(|n| requests > n) {
-                    break 'connection;
+                    return false;
                 }
                 for piece in reply.chunks(size) {
                     input.extend_from_slice(piece);
-                    collector.feed(at(now), &mut input, &mut out).unwrap();
+                    reader.feed(at(now), input, out).unwrap();
                 }
+                true
+            });
+            broken = broken.filter(|_| whole);
+            if !whole || reader.is_over() {
+                wakeup = now;
+            } else {
+                wakeup = wakeup.min(reader.next_wakeup().unwrap());
             }
-            now = now.max(collector.next_wakeup().unwrap());
-            collector.tick(at(now), &mut out).unwrap();
+            if !whole {
+                requests = usize::MAX / 2;
+            }
         }
-        collector.close(at(now), "the end");
+        if let Some((id, _, done)) = reader.take_if(|(_, _, reader)| requests > usize::MAX / 4 || reader.is_over()) {
+            requests = 0;
+            relayd.disconnect(id);
+            collector.ended(at(now), done.close(at(now), "the end"));
+        }
+        now = now.max(wakeup);
+        collector.tick(at(now), &mut list.out).unwrap();
+        if let Some((_, wire, reader)) = &mut reader {
+            reader.tick(at(now), &mut wire.out).unwrap();
+        }
     }
+    if let Some((_, _, reader)) = reader {
+        collector.ended(at(now), reader.close(at(now), "the end"));
+    }
+    collector.close();
     let changes = store.take_changes();
     (store, changes)
 }
@@ -189,7 +246,7 @@ impl<'a> Visitor<'a> for Cpu<'_> {
 
 /// Events as text and the number of those that the tracer discarded.
 fn walk(name: &str) -> (Vec<String>, u64) {
-    let (told, _) = whole(&mut Relayd::new(16, &[name]), settings("*"), Seen::new());
+    let (told, _) = whole(&mut Relayd::new(16, &[name]), settings("*"));
     let mut trace = Trace::new();
     trace.metadata(&mut &told.metadata.values().next().unwrap()[..]).unwrap();
     let base = trace.schema().clocks[0].nanoseconds(0);

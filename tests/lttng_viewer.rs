@@ -12,7 +12,7 @@
 mod lttng_kit;
 
 use lttng_kit::{Connection, Dialogue, NAMES, Outcome, Relayd, Told, corpus, crc, settings, whole};
-use pmdaapm::sources::lttng::viewer::{Refused, Seek, Seen, Settings};
+use pmdaapm::sources::lttng::viewer::{Refused, Seek, Settings};
 use std::time::Duration;
 
 const START: Duration = Duration::from_secs(100);
@@ -66,7 +66,7 @@ fn every_dialogue_in_every_minor_is_told_as_it_was_recorded() {
         for minor in 4..=16 {
             let mut relayd = Relayd::new(minor, &[name]);
             let dialogue = relayd.sessions[0].dialogue.clone();
-            let (told, outcome) = whole(&mut relayd, settings(&format!("v*/{name}")), Seen::new());
+            let (told, outcome) = whole(&mut relayd, settings(&format!("v*/{name}")));
             outcome.result.unwrap();
             assert_eq!(told.minors, [(minor, minor.min(15))]);
             if dialogue.format == 1 && minor < 15 {
@@ -84,7 +84,7 @@ fn every_dialogue_in_every_minor_is_told_as_it_was_recorded() {
 fn older_announcements_work_too() {
     for minor in [4, 8, 12, 14] {
         let settings = Settings { minor, ..settings("*/*") };
-        let (told, outcome) = whole(&mut Relayd::new(15, &["live216-ctf-1.8"]), settings, Seen::new());
+        let (told, outcome) = whole(&mut Relayd::new(15, &["live216-ctf-1.8"]), settings);
         outcome.result.unwrap();
         assert_eq!(told.minors, [(15, minor)]);
         check("live216-ctf-1.8", 1, &told);
@@ -95,7 +95,7 @@ fn in_pieces(name: &str, piece: &mut dyn FnMut(usize, usize) -> usize) -> (Told,
     let mut told = Told::default();
     let connection = Connection {
         settings: settings("*/*"),
-        seen: Seen::new(),
+        roster: None,
         start: START,
         spoil: &mut |_, _, reply| Some(reply),
         piece,
@@ -140,7 +140,7 @@ fn several_sessions_of_one_name_are_all_read() {
     let mut told = Told::default();
     let connection = Connection {
         settings: settings("vm/web"),
-        seen: Seen::new(),
+        roster: None,
         start: START,
         spoil: &mut |_, _, reply| Some(reply),
         piece: &mut |there, _| there,
@@ -160,8 +160,9 @@ fn broken(requests: usize, seek: Seek, restart: bool) -> Told {
     let mut spoil = |n: usize, _: u32, reply: Vec<u8>| (n <= requests).then_some(reply);
     let piece = &mut |there, _| there;
     let end = &mut |told: &Told, time| told.closed == 1 || time > Duration::from_secs(30);
-    let (first, seen) = (settings.clone(), Seen::new());
-    let outcome = Connection { settings: first, seen, start: START, spoil: &mut spoil, piece, end }.run(&mut relayd, &mut told);
+    let first = settings.clone();
+    let outcome =
+        Connection { settings: first, roster: None, start: START, spoil: &mut spoil, piece, end }.run(&mut relayd, &mut told);
     if outcome.result.is_ok() {
         return told;
     }
@@ -170,7 +171,7 @@ fn broken(requests: usize, seek: Seek, restart: bool) -> Told {
     }
     let start = START + outcome.time + Duration::from_secs(1);
     let spoil = &mut |_: usize, _: u32, reply: Vec<u8>| Some(reply);
-    let outcome = Connection { settings, seen: outcome.seen, start, spoil, piece, end }.run(&mut relayd, &mut told);
+    let outcome = Connection { settings, roster: Some(outcome.roster), start, spoil, piece, end }.run(&mut relayd, &mut told);
     outcome.result.unwrap();
     assert_eq!(told.closed, 1);
     told
@@ -211,7 +212,7 @@ fn another_viewer_is_waited_for() {
     let mut run = |relayd: &mut Relayd, spoil: &mut dyn FnMut(usize, u32, Vec<u8>) -> Option<Vec<u8>>, seconds| {
         let connection = Connection {
             settings: settings("*/*"),
-            seen: Seen::new(),
+            roster: None,
             start: START,
             spoil,
             piece: &mut |there, _| there,
@@ -245,7 +246,7 @@ fn another_viewer_is_waited_for() {
 fn what_is_not_live_is_told_and_left_alone() {
     let mut relayd = Relayd::new(15, &["live-ust-mid"]);
     relayd.sessions[0].dialogue.live_timer = 0;
-    let (told, _) = whole(&mut relayd, settings("*/*"), Seen::new());
+    let (told, _) = whole(&mut relayd, settings("*/*"));
     assert_eq!((told.refused, told.attached.len()), (vec![(1, Refused::NotLive)], 0));
 }
 
@@ -256,11 +257,11 @@ fn a_session_that_is_created_again_is_read_from_its_beginning() {
     relayd.sessions[1].dialogue.name = relayd.sessions[0].dialogue.name.clone();
     let settings = Settings { seek: Seek::Last, ..settings("*/live-ust-mid") };
     let mut told = Told::default();
-    let mut seen = Seen::new();
+    let mut roster = None;
     for closed in 1..=2 {
         let connection = Connection {
             settings: settings.clone(),
-            seen,
+            roster,
             start: START,
             spoil: &mut |_, _, reply| Some(reply),
             piece: &mut |there, _| there,
@@ -268,7 +269,7 @@ fn a_session_that_is_created_again_is_read_from_its_beginning() {
         };
         let outcome = connection.run(&mut relayd, &mut told);
         outcome.result.unwrap();
-        seen = outcome.seen;
+        roster = Some(outcome.roster);
         relayd.sessions[1].over = false;
     }
     assert_eq!(told.attached, [(1, Seek::Last), (2, Seek::Beginning)]);
@@ -288,7 +289,7 @@ fn packets_wait_until_the_reader_has_all_the_metadata_it_needs() {
     let mut told = Told { need_more: 2, ..Told::default() };
     let connection = Connection {
         settings: settings("*/*"),
-        seen: Seen::new(),
+        roster: None,
         start: START,
         spoil: &mut |_, command, reply| {
             if command != 6 {
@@ -312,7 +313,7 @@ fn packets_wait_until_the_reader_has_all_the_metadata_it_needs() {
     let mut told = Told { need_more: usize::MAX, ..Told::default() };
     let connection = Connection {
         settings: settings("*/*"),
-        seen: Seen::new(),
+        roster: None,
         start: START,
         spoil: &mut |_, _, reply| Some(reply),
         piece: &mut |there, _| there,
@@ -322,4 +323,93 @@ fn packets_wait_until_the_reader_has_all_the_metadata_it_needs() {
     outcome.result.clone().unwrap();
     assert_eq!((told.complaints["MetadataMissing"], told.packets()), (1, 31));
     assert!(outcome.time > Duration::from_secs(5) && outcome.requests < 1000, "{outcome:?}");
+}
+
+/// Plays until all sessions are over, or a minute.
+fn play(relayd: &mut Relayd, settings: Settings) -> (Told, Outcome) {
+    let (told, outcome) = whole(relayd, settings);
+    outcome.result.clone().unwrap();
+    (told, outcome)
+}
+
+#[test]
+fn each_session_has_a_connection_of_its_own() {
+    // The relay daemon refuses a second session on a connection.
+    let mut relayd = Relayd::new(13, &["live-ust-grow", "live-ust-before", "live216-ctf-1.8", "live-ust-mid"]);
+    let (told, outcome) = play(&mut relayd, settings("*/*"));
+    assert_eq!((outcome.connections, told.attached.len(), told.closed), (5, 4, 4));
+    for (session, name) in [(1, "live-ust-grow"), (2, "live-ust-before"), (3, "live216-ctf-1.8"), (4, "live-ust-mid")] {
+        check(name, session, &told);
+    }
+}
+
+#[test]
+fn new_streams_that_fail_cost_a_new_connection_and_nobody_else_is_blamed() {
+    for (failing, slow) in [(1, 0), (1, 7), (3, 0), (3, 5)] {
+        let mut relayd = Relayd::new(13, &["live-ust-grow", "live-ust-before"]);
+        (relayd.failing, relayd.slow) = (failing, slow);
+        let (told, _) = play(&mut relayd, settings("*/*"));
+        assert_eq!((told.lost, told.closed), (failing, 2), "{failing} {slow}");
+        assert!(told.refused.iter().all(|(_, why)| *why == Refused::Ours), "{:?}", told.refused);
+        assert!(slow == 0 || !told.refused.is_empty());
+        check("live-ust-grow", 1, &told);
+        check("live-ust-before", 2, &told);
+    }
+}
+
+#[test]
+fn a_session_that_always_fails_is_tried_ever_more_seldom() {
+    let mut relayd = Relayd::new(13, &["live-ust-grow"]);
+    relayd.failing = usize::MAX;
+    let (told, _) = play(&mut relayd, settings("*/*"));
+    assert!((4..10).contains(&told.lost), "{} times in a minute", told.lost);
+}
+
+#[test]
+fn what_is_indexed_when_the_session_is_over_is_read() {
+    for name in ["live-ust-grow", "live216-ctf-1.8", "live-ust-before"] {
+        let mut relayd = Relayd::new(13, &[name]);
+        relayd.early = true;
+        let (told, _) = play(&mut relayd, settings("*/*"));
+        assert_eq!((told.closed, told.skipped.len(), told.attached.len()), (1, 0, 1), "{name} {:?}", told.skipped);
+        check(name, 1, &told);
+    }
+}
+
+#[test]
+fn a_session_that_is_over_is_not_waited_for_for_ever() {
+    let mut relayd = Relayd::new(13, &["live-ust-grow"]);
+    relayd.early = true;
+    let mut told = Told::default();
+    let mut indexes = 0;
+    let connection = Connection {
+        settings: settings("*/*"),
+        roster: None,
+        start: START,
+        // Its streams never end: after ten indexes there is nothing, for ever.
+        spoil: &mut |_, command, mut reply| {
+            indexes += usize::from(command == 4);
+            if command == 4 && indexes > 10 {
+                reply[..56].fill(0);
+                reply[56..64].copy_from_slice(&[0, 0, 0, 2, 0, 0, 0, 0]);
+            }
+            Some(reply)
+        },
+        piece: &mut |there, _| there,
+        end: &mut |told, time| told.closed == 1 || time > Duration::from_secs(60),
+    };
+    let outcome = connection.run(&mut relayd, &mut told);
+    assert!(told.closed == 1 && told.packets() > 3 && outcome.time < Duration::from_secs(10), "{outcome:?}");
+}
+
+#[test]
+fn packets_that_come_in_pieces_are_put_together() {
+    for most in [40, 1000, 4096] {
+        let mut relayd = Relayd::new(13, &["live-ust-grow"]);
+        // The index behind a packet has been asked for when its second piece is.
+        (relayd.most, relayd.back) = (most, 2);
+        let (told, _) = play(&mut relayd, settings("*/*"));
+        assert!(told.skipped.is_empty(), "{:?}", told.skipped);
+        check("live-ust-grow", 1, &told);
+    }
 }

@@ -6,8 +6,8 @@ use bytes::{Buf, BytesMut};
 use libfuzzer_sys::fuzz_target;
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::lttng::viewer::{
-    Attached, Beacon, METADATA_REPLY, Need, OUTSTANDING, Observer, Over, PACKET, Packet, Pattern, Seen, SessionInfo, Settings,
-    StreamInfo, TraceKey, Viewer,
+    Attached, Beacon, Crowd, Lister, Listing, METADATA_REPLY, Need, OUTSTANDING, Observer, Over, PACKET, Packet, Reading, Seek,
+    Seen, SessionInfo, Settings, Start, StreamInfo, TraceFormat, TraceKey,
 };
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -54,6 +54,19 @@ impl Observer for Told {
     }
 }
 
+/// Sessions that were listed.
+#[derive(Default)]
+struct Listed(u32);
+
+impl Lister for Listed {
+    fn session_listed(&mut self, _: SessionInfo) {
+        self.0 += 1;
+    }
+    fn listing_done(&mut self, sessions: u32) {
+        assert_eq!(std::mem::take(&mut self.0), sessions);
+    }
+}
+
 /// Takes the requests out of `out`, and notes the size of the fixed part of each reply.
 fn requests(out: &mut BytesMut, replies: &mut VecDeque<usize>) {
     while out.has_remaining() {
@@ -78,8 +91,18 @@ fn requests(out: &mut BytesMut, replies: &mut VecDeque<usize>) {
 fuzz_target!(|data: &[u8]| {
     let Some((how, data)) = data.split_first_chunk::<2>() else { return };
     let (piece, step) = (usize::from(how[0]).max(1), Duration::from_millis(how[1].into()));
-    let patterns = Pattern::parse("*/*").into_iter().collect();
-    let mut viewer = Viewer::new(Settings { patterns, ..Settings::default() }, Seen::new());
+    let session = SessionInfo {
+        id: 0,
+        host: "h".into(),
+        name: "s".into(),
+        live_timer: Duration::from_secs(1),
+        clients: 0,
+        streams: 0,
+        format: TraceFormat::Ctf1,
+    };
+    list(piece, step, data);
+    let begin = Start { session, seek: Seek::Beginning, ours: false, seen: Seen::new() };
+    let mut viewer = Reading::new(Settings::default(), begin, Crowd::default());
     let (mut told, mut input, mut out, mut replies) = (Told::default(), BytesMut::new(), BytesMut::new(), VecDeque::new());
     let mut now = Now { wall: Stamp::default(), mono: Duration::from_secs(1) };
     viewer.start(now, &mut out);
@@ -105,3 +128,23 @@ fuzz_target!(|data: &[u8]| {
     viewer.close(&mut told);
     assert!(told.sessions.is_empty());
 });
+
+/// The same bytes as answers to LIST.
+fn list(piece: usize, step: Duration, data: &[u8]) {
+    let (mut listing, mut listed) = (Listing::new(&Settings::default()), Listed::default());
+    let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
+    let mut now = Now { wall: Stamp::default(), mono: Duration::from_secs(1) };
+    listing.start(now, &mut out);
+    for bytes in data.chunks(piece) {
+        out.clear();
+        input.extend_from_slice(bytes);
+        if listing.feed(now, &mut input, &mut out, &mut listed).is_err() {
+            return;
+        }
+        now.mono += step;
+        if listing.tick(now, &mut out).is_err() {
+            return;
+        }
+        assert!(input.capacity() <= 2 * (PACKET.max(METADATA_REPLY) + 4096) && out.len() <= 16);
+    }
+}

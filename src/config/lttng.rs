@@ -3,7 +3,7 @@
 use super::units;
 use crate::sources::lttng::control::limits::SESSIONS_MAX;
 use crate::sources::lttng::control::{Blocking, Buffers, Domain, Spec, blocking, buffers, domain};
-use crate::sources::lttng::viewer::{Pattern, Seek};
+use crate::sources::lttng::viewer::{Pattern, SESSIONS, Seek};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::path::PathBuf;
@@ -24,6 +24,9 @@ pub struct Lttng {
     /// Where reading of a session begins that was there before.
     #[serde(deserialize_with = "from")]
     pub from: Seek,
+    /// Sessions that are read at once, of all relay daemons; each has a connection.
+    #[serde(deserialize_with = "units::count::<_, 1, 10_000>")]
+    pub max_sessions: u64,
     /// Events that become records.
     #[serde(deserialize_with = "units::names::<_, 256, 512>")]
     pub records: Vec<String>,
@@ -42,6 +45,7 @@ impl Default for Lttng {
             relays: vec!["127.0.0.1:5344".into()],
             view: Vec::new(),
             from: Seek::Beginning,
+            max_sessions: SESSIONS as u64,
             records: vec!["*".into()],
             count_only: Vec::new(),
             sessions: Vec::new(),

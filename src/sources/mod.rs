@@ -39,10 +39,10 @@ pub trait OwnSink: Sink + Send {
     fn end(&mut self);
 }
 
-/// Makes a sink for each peer that a connection tells of.
-pub trait Sinks: Send {
+/// Makes a sink for each peer that connections tell of.
+pub trait Sinks: Send + Sync {
     /// For one more.
-    fn open(&mut self) -> Box<dyn OwnSink>;
+    fn open(&self) -> Box<dyn OwnSink>;
 }
 
 /// Why a conversation ends, by whose fault.

@@ -11,7 +11,9 @@ pub use told::{Told, crc};
 use bytes::{Buf, BytesMut};
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::SessionError;
-use pmdaapm::sources::lttng::viewer::{Pattern, Seen, Settings, Viewer};
+use pmdaapm::sources::lttng::viewer::{
+    Crowd, Lister, Listing, Pattern, Reading, Refused, Roster, SESSIONS, SessionInfo, Settings,
+};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -34,24 +36,28 @@ pub fn settings(pattern: &str) -> Settings {
     Settings { patterns: vec![Pattern::parse(pattern).unwrap()], ..Settings::default() }
 }
 
-/// What a connection did beside what it told.
+/// What a viewer did beside what it told.
 #[derive(Debug)]
 pub struct Outcome {
     pub result: Result<(), SessionError>,
-    pub seen: Seen,
+    pub roster: Roster,
     pub requests: usize,
-    /// Most requests that were not answered.
+    /// Most requests of a connection that were not answered.
     pub outstanding: usize,
-    /// Largest capacity of the input.
+    /// Largest capacity of the input of a connection.
     pub input: usize,
+    /// Most connections at once.
+    pub connections: usize,
     pub time: Duration,
 }
 
-/// A connection: `spoil` may change each reply, and closes the connection with `None`. Replies reach the viewer in pieces that
-/// `piece` cuts (the bytes that are there, the bytes already delivered). Ends when `end` says so, or at an error.
+/// A viewer and its connections: `spoil` may change each reply, and closes the connection with `None`. Replies reach a
+/// conversation in pieces that `piece` cuts (the bytes that are there, the bytes already delivered on that connection). Ends when
+/// `end` says so, or at the first error of any conversation.
 pub struct Connection<'a> {
     pub settings: Settings,
-    pub seen: Seen,
+    /// That of the viewer before.
+    pub roster: Option<Roster>,
     pub start: Duration,
     pub spoil: &'a mut dyn FnMut(usize, u32, Vec<u8>) -> Option<Vec<u8>>,
     pub piece: &'a mut dyn FnMut(usize, usize) -> usize,
@@ -62,68 +68,168 @@ pub fn at(mono: Duration) -> Now {
     Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, mono }
 }
 
-impl Connection<'_> {
-    pub fn run(self, relayd: &mut Relayd, told: &mut Told) -> Outcome {
-        let Self { settings, seen, start, spoil, piece, end } = self;
-        let mut viewer = Viewer::new(settings, seen);
-        let (mut now, mut out, mut input) = (start, BytesMut::new(), BytesMut::new());
-        let mut wire: VecDeque<u8> = VecDeque::new();
-        let (mut requests, mut unread, mut outstanding, mut capacity, mut delivered) = (0, VecDeque::new(), 0, 0, 0);
-        relayd.connect();
-        viewer.start(at(now), &mut out);
-        let mut idle = 0;
-        let result = loop {
-            while out.len() >= 16 {
-                let (size, command) = (out.get_u64() as usize, out.get_u32());
-                assert_eq!(out.get_u32(), 0, "version");
-                assert!((1..=9).contains(&command) && size == out.len().min(size), "command {command}");
-                requests += 1;
-                let Some(reply) = spoil(requests, command, relayd.reply(command, &out.split_to(size), now)) else {
-                    let seen = viewer.close(told);
-                    let result = Err(SessionError::Closed("by the test"));
-                    return Outcome { result, seen, requests, outstanding, input: capacity, time: now - start };
-                };
-                unread.push_back(delivered + wire.len() + reply.len());
-                wire.extend(reply);
-            }
-            assert!(out.is_empty());
-            outstanding = outstanding.max(unread.len());
-            let result = if wire.is_empty() {
-                if end(told, now - start) {
-                    break Ok(());
-                }
-                let wakeup = viewer.next_wakeup().unwrap();
-                idle = if wakeup > now { 0 } else { idle + 1 };
-                assert!(idle < 3, "a spin at {now:?}");
-                now = now.max(wakeup);
-                viewer.tick(at(now), &mut out, told)
-            } else {
-                let n = piece(wire.len(), delivered).clamp(1, wire.len());
-                input.extend(wire.drain(..n));
-                delivered += n;
-                while unread.front().is_some_and(|at| *at <= delivered) {
-                    unread.pop_front();
-                }
-                let result = viewer.feed(at(now), &mut input, &mut out, told);
-                capacity = capacity.max(input.capacity());
-                result
-            };
-            if result.is_err() {
-                break result;
-            }
-        };
-        let seen = viewer.close(told);
-        Outcome { result, seen, requests, outstanding, input: capacity, time: now - start }
+enum Talk {
+    List(Listing),
+    Read(Box<Reading>),
+}
+
+/// One connection.
+struct Wire {
+    id: u64,
+    talk: Talk,
+    out: BytesMut,
+    input: BytesMut,
+    coming: VecDeque<u8>,
+    /// Where the replies end that are not delivered.
+    unread: VecDeque<usize>,
+    delivered: usize,
+}
+
+impl Wire {
+    fn new(id: u64, mut talk: Talk, now: Duration) -> Self {
+        let mut out = BytesMut::new();
+        match &mut talk {
+            Talk::List(listing) => listing.start(at(now), &mut out),
+            Talk::Read(reading) => reading.start(at(now), &mut out),
+        }
+        Self { id, talk, out, input: BytesMut::new(), coming: VecDeque::new(), unread: VecDeque::new(), delivered: 0 }
+    }
+
+    fn wakeup(&self) -> Duration {
+        match &self.talk {
+            Talk::List(listing) => listing.next_wakeup().unwrap(),
+            Talk::Read(reading) => reading.next_wakeup().unwrap(),
+        }
+    }
+
+    fn tick(&mut self, now: Duration, told: &mut Told) -> Result<(), SessionError> {
+        match &mut self.talk {
+            Talk::List(listing) => listing.tick(at(now), &mut self.out),
+            Talk::Read(reading) => reading.tick(at(now), &mut self.out, told),
+        }
+    }
+
+    fn feed(&mut self, now: Duration, n: usize, told: &mut Told, roster: &mut Roster) -> Result<(), SessionError> {
+        let n = n.clamp(1, self.coming.len());
+        self.input.extend(self.coming.drain(..n));
+        self.delivered += n;
+        while self.unread.front().is_some_and(|at| *at <= self.delivered) {
+            self.unread.pop_front();
+        }
+        match &mut self.talk {
+            Talk::List(listing) => listing.feed(at(now), &mut self.input, &mut self.out, &mut Lists(told, roster)),
+            Talk::Read(reading) => reading.feed(at(now), &mut self.input, &mut self.out, told),
+        }
     }
 }
 
-/// A connection without faults until all sessions are over.
-pub fn whole(relayd: &mut Relayd, settings: Settings, seen: Seen) -> (Told, Outcome) {
+struct Lists<'a>(&'a mut Told, &'a mut Roster);
+
+impl Lister for Lists<'_> {
+    fn connected(&mut self, relayd: pmdaapm::sources::lttng::viewer::Relayd) {
+        self.0.minors.push((relayd.minor, relayd.effective));
+    }
+    fn session_listed(&mut self, session: SessionInfo) {
+        self.1.listed(session);
+    }
+    fn listing_done(&mut self, _: u32) {
+        self.0.listings += 1;
+        let crowded = self.1.listing_done();
+        if crowded > 0 {
+            *self.0.complaints.entry("TooManySessions".into()).or_default() += usize::try_from(crowded).unwrap();
+        }
+    }
+}
+
+impl Connection<'_> {
+    pub fn run(self, relayd: &mut Relayd, told: &mut Told) -> Outcome {
+        let Self { settings, roster, start, spoil, piece, end } = self;
+        let roster = roster.unwrap_or_else(|| Roster::new(&settings));
+        let result = Ok(());
+        let mut outcome = Outcome { result, roster, requests: 0, outstanding: 0, input: 0, connections: 0, time: Duration::ZERO };
+        let (mut now, crowd, mut next) = (start, Crowd::default(), 2);
+        let mut wires = vec![Wire::new(1, Talk::List(Listing::new(&settings)), now)];
+        let mut idle = 0;
+        outcome.result = 'all: loop {
+            outcome.connections = outcome.connections.max(wires.len());
+            for wire in &mut wires {
+                let out = &mut wire.out;
+                while out.len() >= 16 {
+                    let (size, command) = (out.get_u64() as usize, out.get_u32());
+                    assert_eq!(out.get_u32(), 0, "version");
+                    assert!((1..=9).contains(&command) && size == out.len().min(size), "command {command}");
+                    outcome.requests += 1;
+                    let reply = relayd.reply(wire.id, command, &out.split_to(size), now);
+                    let Some(reply) = spoil(outcome.requests, command, reply) else {
+                        break 'all Err(SessionError::Closed("by the test"));
+                    };
+                    wire.unread.push_back(wire.delivered + wire.coming.len() + reply.len());
+                    wire.coming.extend(reply);
+                }
+                assert!(out.is_empty());
+                outcome.outstanding = outcome.outstanding.max(wire.unread.len());
+            }
+            let listings = told.listings;
+            if let Some(wire) = wires.iter_mut().find(|wire| !wire.coming.is_empty()) {
+                let n = piece(wire.coming.len(), wire.delivered);
+                if let Err(error) = wire.feed(now, n, told, &mut outcome.roster) {
+                    break Err(error);
+                }
+                outcome.input = outcome.input.max(wire.input.capacity());
+            } else {
+                if end(told, now - start) {
+                    break Ok(());
+                }
+                let wire = wires.iter_mut().min_by_key(|wire| wire.wakeup()).unwrap();
+                idle = if wire.wakeup() > now { 0 } else { idle + 1 };
+                assert!(idle < 3 * outcome.connections, "a spin at {now:?}");
+                now = now.max(wire.wakeup());
+                if let Err(error) = wire.tick(now, told) {
+                    break Err(error);
+                }
+            }
+            if told.listings > listings {
+                let open = wires.len() - 1;
+                let mut room = SESSIONS.saturating_sub(open);
+                let permit = || {
+                    room = room.checked_sub(1)?;
+                    Some(())
+                };
+                let refused = |session: &SessionInfo, why: Refused| told.refused.push((session.id, why));
+                for (begin, ()) in outcome.roster.take(now, permit, refused) {
+                    let reading = Reading::new(settings.clone(), begin, crowd.clone());
+                    wires.push(Wire::new(next, Talk::Read(Box::new(reading)), now));
+                    next += 1;
+                }
+            }
+            let over = |wire: &Wire| matches!(&wire.talk, Talk::Read(reading) if reading.is_over());
+            for wire in wires.extract_if(.., |wire| over(wire)) {
+                close(wire, now, relayd, told, &mut outcome.roster);
+            }
+        };
+        outcome.time = now - start;
+        for wire in wires {
+            close(wire, now, relayd, told, &mut outcome.roster);
+        }
+        assert!(crowd.is_empty());
+        outcome
+    }
+}
+
+fn close(wire: Wire, now: Duration, relayd: &mut Relayd, told: &mut Told, roster: &mut Roster) {
+    relayd.disconnect(wire.id);
+    if let Talk::Read(reading) = wire.talk {
+        roster.ended(now, reading.close(told));
+    }
+}
+
+/// A viewer without faults until all sessions are over.
+pub fn whole(relayd: &mut Relayd, settings: Settings) -> (Told, Outcome) {
     let mut told = Told::default();
     let sessions = relayd.sessions.len();
     let outcome = Connection {
         settings,
-        seen,
+        roster: None,
         start: Duration::from_secs(100),
         spoil: &mut |_, _, reply| Some(reply),
         piece: &mut |there, _| there,

@@ -149,7 +149,8 @@ pub struct Served {
     pub dialogue: Dialogue,
     pub clients: u32,
     pub over: bool,
-    attached: bool,
+    /// The connection that has it.
+    attached: Option<u64>,
     groups: usize,
     next: BTreeMap<u64, usize>,
     sent: BTreeMap<u64, usize>,
@@ -200,12 +201,19 @@ impl Served {
         [&entry.index[..60], &words(&[self.flags(stream)])].concat()
     }
 
-    fn packet(&self, stream: u64, offset: u64, length: u32, back: usize) -> Vec<u8> {
+    fn packet(&self, stream: u64, offset: u64, length: u32, back: usize, most: usize) -> Vec<u8> {
         let read = self.next.get(&stream).map_or(&[][..], |n| &self.dialogue.streams[&stream][..*n]);
         // The file of the latest index is the one that is read from: as if each packet had a file of its own.
-        let entry = read.iter().rev().filter(|e| e.packet.is_some()).take(back).find(|e| u64_at(&e.index, 0) == offset);
-        match entry.and_then(|e| e.packet.as_ref()?.get(..length as usize)) {
-            Some(bytes) => [&words(&[1, length, 0]), bytes].concat(),
+        let mut entries = read.iter().rev().filter(|e| e.packet.is_some()).take(back);
+        let part = entries.find_map(|e| {
+            let from = usize::try_from(offset.checked_sub(u64_at(&e.index, 0))?).ok()?;
+            e.packet.as_ref()?.get(from..from + length as usize)
+        });
+        match part {
+            Some(bytes) => {
+                let bytes = &bytes[..bytes.len().min(most)];
+                [&words(&[1, u32::try_from(bytes.len()).unwrap(), 0]), bytes].concat()
+            }
             None => words(&[3, 0, 0]),
         }
     }
@@ -220,7 +228,7 @@ impl Served {
     }
 }
 
-/// The relay daemon. One connection at a time.
+/// The relay daemon.
 #[derive(Clone, Debug)]
 pub struct Relayd {
     pub minor: u32,
@@ -229,8 +237,17 @@ pub struct Relayd {
     pub back: usize,
     /// Times that an ATTACH is still refused, without the listing showing another viewer.
     pub busy: usize,
-    effective: u32,
-    created: bool,
+    /// Most bytes of a packet in one reply.
+    pub most: usize,
+    /// A session is over for `NEW_STREAMS` when all its streams are announced, though there is more in them.
+    pub early: bool,
+    /// Times that `NEW_STREAMS` fails.
+    pub failing: usize,
+    /// Listings until a closed connection is noticed.
+    pub slow: usize,
+    /// By connection: what is spoken, and whether CREATE came.
+    connections: BTreeMap<u64, (u32, bool)>,
+    gone: Vec<(usize, u64)>,
 }
 
 impl Relayd {
@@ -244,30 +261,49 @@ impl Relayd {
             dialogue,
             clients: 0,
             over: false,
-            attached: false,
+            attached: None,
             groups: 0,
             next: BTreeMap::new(),
             sent: BTreeMap::new(),
             released: BTreeMap::new(),
         };
-        Self { minor, sessions: (1..).zip(dialogues).map(served).collect(), back: 1, busy: 0, effective: 0, created: false }
+        let sessions = (1..).zip(dialogues).map(served).collect();
+        Self {
+            minor,
+            sessions,
+            back: 1,
+            busy: 0,
+            most: usize::MAX,
+            early: false,
+            failing: 0,
+            slow: 0,
+            connections: BTreeMap::new(),
+            gone: Vec::new(),
+        }
     }
 
-    /// A new viewer: the one before has left.
-    pub fn connect(&mut self) {
-        self.created = false;
-        self.sessions.iter_mut().for_each(|s| s.attached = false);
+    /// A connection is gone.
+    pub fn disconnect(&mut self, connection: u64) {
+        self.connections.remove(&connection);
+        if self.slow > 0 {
+            return self.gone.push((self.slow, connection));
+        }
+        self.release(connection);
     }
 
-    fn list(&self) -> Vec<u8> {
-        let shown: Vec<_> =
-            self.sessions.iter().filter(|s| !s.over && (self.effective >= 15 || s.dialogue.format == 0)).collect();
+    fn release(&mut self, connection: u64) {
+        self.sessions.iter_mut().filter(|s| s.attached == Some(connection)).for_each(|s| s.attached = None);
+    }
+
+    fn list(&mut self, effective: u32) -> Vec<u8> {
+        let shown: Vec<_> = self.sessions.iter().filter(|s| !s.over && (effective >= 15 || s.dialogue.format == 0)).collect();
         let mut out = words(&[u32::try_from(shown.len()).unwrap()]);
         for Served { id, dialogue: d, clients, attached, .. } in shown {
             out.extend(id.to_be_bytes());
-            out.extend(words(&[d.live_timer, clients + u32::from(*attached), u32::try_from(d.traces.len()).unwrap()]));
+            let clients = clients + u32::from(attached.is_some());
+            out.extend(words(&[d.live_timer, clients, u32::try_from(d.traces.len()).unwrap()]));
             let padded = |text: &str, n: usize| text.bytes().chain(std::iter::repeat(0)).take(n).collect::<Vec<u8>>();
-            if self.effective >= 15 {
+            if effective >= 15 {
                 let length = |text: &str| u32::try_from(text.len()).unwrap();
                 out.extend(words(&[length(&d.host), length(&d.name), d.format]));
                 out.extend([d.host.as_bytes(), d.name.as_bytes()].concat());
@@ -275,21 +311,27 @@ impl Relayd {
                 out.extend([padded(&d.host, 64), padded(&d.name, 255)].concat());
             }
         }
+        self.gone.iter_mut().for_each(|(left, _)| *left -= 1);
+        for (_, connection) in self.gone.extract_if(.., |(left, _)| *left == 0).collect::<Vec<_>>() {
+            self.release(connection);
+        }
         out
     }
 
-    pub fn reply(&mut self, command: u32, body: &[u8], _now: Duration) -> Vec<u8> {
+    pub fn reply(&mut self, connection: u64, command: u32, body: &[u8], _now: Duration) -> Vec<u8> {
         let one = if body.len() >= 8 { u64_at(body, 0) } else { 0 };
-        let (created, effective, back) = (self.created, self.effective, self.back);
+        let (effective, created) = self.connections.get(&connection).copied().unwrap_or_default();
+        let (back, most, early) = (self.back, self.most, self.early);
+        let mine = Some(connection);
         let session = self.sessions.iter_mut().find(|s| s.id == one && !s.over);
         match (command, session) {
             (1, _) => {
-                self.effective = u32_at(body, 12).min(self.minor);
+                self.connections.insert(connection, (u32_at(body, 12).min(self.minor), false));
                 [&7u64.to_be_bytes()[..], &words(&[2, self.minor, 0])].concat()
             }
-            (2, _) => self.list(),
+            (2, _) => self.list(effective),
             (8, _) => {
-                self.created = true;
+                self.connections.insert(connection, (effective, true));
                 words(&[1])
             }
             (3, _) if !created => words(&[6, 0]),
@@ -299,34 +341,40 @@ impl Relayd {
             }
             (3, Some(s)) if s.dialogue.format == 0 || effective >= 15 => match (s.dialogue.live_timer, s.clients, s.attached) {
                 (0, ..) => words(&[4, 0]),
-                (_, 0, false) => {
-                    s.attached = true;
+                (_, 0, None) => {
+                    s.attached = mine;
                     s.reset();
                     s.announce()
                 }
                 _ => words(&[2, 0]),
             },
             (3, _) => words(&[3, 0]),
-            (7, Some(s)) if s.attached => {
-                if s.groups >= s.dialogue.groups.len() && s.next.is_empty() {
-                    (s.over, s.attached) = (true, false);
+            (7, Some(s)) if s.attached == mine => {
+                if self.failing > 0 {
+                    self.failing -= 1;
+                    return words(&[3, 0]);
+                }
+                if s.groups >= s.dialogue.groups.len() && (s.next.is_empty() || early) {
+                    s.over = true;
                     return words(&[4, 0]);
                 }
                 s.announce()
             }
             (7, _) => words(&[3, 0]),
-            (9, Some(s)) if s.attached && effective >= 8 => {
-                s.attached = false;
+            (9, Some(s)) if s.attached == mine && effective >= 8 => {
+                s.attached = None;
                 words(&[1])
             }
             (9, _) => words(&[2]),
             _ => {
-                let mine = self.sessions.iter_mut().find(|s| s.attached && s.dialogue.traces.contains_key(&one));
+                // One viewer session has one folder: that of the session whose streams were opened last.
+                assert!(self.sessions.iter().filter(|s| s.attached == mine).count() <= 1, "two sessions on one connection");
+                let mine = self.sessions.iter_mut().find(|s| s.attached == mine && s.dialogue.traces.contains_key(&one));
                 match (command, mine) {
                     (4, Some(s)) if s.dialogue.streams.contains_key(&one) => s.index(one),
                     (4, _) => [vec![0; 56], words(&[4, 0])].concat(),
                     (5, Some(s)) if s.dialogue.streams.contains_key(&one) => {
-                        s.packet(one, u64_at(body, 8), u32_at(body, 16), back)
+                        s.packet(one, u64_at(body, 8), u32_at(body, 16), back, most)
                     }
                     (5, _) => words(&[3, 0, 0]),
                     (6, Some(s)) if s.dialogue.metadata.contains_key(&one) => s.metadata(one),

@@ -1,8 +1,8 @@
 //! What a viewer told, in a form that can be compared.
 
 use pmdaapm::sources::lttng::viewer::{
-    Attached, Beacon, Complaint, Ended, Index, Need, Observer, Over, Packet, Refused, Relayd, Seek, SessionInfo, Skipped,
-    StreamInfo, TraceKey,
+    Attached, Beacon, Complaint, Ended, Index, Need, Observer, Over, Packet, Refused, Seek, SessionInfo, Skipped, StreamInfo,
+    TraceKey,
 };
 use std::collections::BTreeMap;
 
@@ -58,12 +58,6 @@ impl Told {
 }
 
 impl Observer for Told {
-    fn connected(&mut self, relayd: Relayd) {
-        self.minors.push((relayd.minor, relayd.effective));
-    }
-    fn listing_done(&mut self, _: u32) {
-        self.listings += 1;
-    }
     fn attached(&mut self, attached: Attached<'_>) {
         let id = attached.session.id;
         assert!(self.open.insert(id, Vec::new()).is_none(), "session {id} twice");

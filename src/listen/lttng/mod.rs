@@ -1,5 +1,6 @@
 //! All I/O with LTTng: its relay daemons by sockets, its session daemon by the `lttng` program.
 
+mod carry;
 mod control;
 mod probe;
 mod process;

@@ -1,27 +1,27 @@
-//! Dials relay daemons of LTTng, again and again, and carries bytes between them and their collectors.
+//! Keeps a conversation with a relay daemon of LTTng that lists its sessions, again and again, and a task with a connection of its
+//! own for each session that is read.
 
+use super::carry::{self, Wire};
 use super::control::LttngControl;
 use super::relay_status::RelayStatus;
 use crate::clock::now;
-use crate::sources::lttng::{Choice, Collector, viewer};
-use crate::sources::{LTTNG, OwnSink, SessionError, Sinks};
+use crate::sources::lttng::viewer::{self, End, SessionInfo};
+use crate::sources::lttng::{Choice, Collector};
+use crate::sources::{LTTNG, OwnSink, Sinks};
 use crate::store::{Mailbox, PeerSink, Quiet, Store};
-use bytes::BytesMut;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// First and longest time between two attempts.
 const RETRY: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(5);
-/// Longest time for a connection to be made, and for requests to be taken.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Packets are larger than the input that is kept between them.
-const KEPT: usize = 2 << 20;
+/// Time for the readers to end when the PMDA stops: less than it has itself.
+const DRAIN: Duration = Duration::from_millis(500);
 
 /// One relay daemon.
 pub(super) struct Relay {
@@ -30,6 +30,8 @@ pub(super) struct Relay {
     pub(super) choice: Choice,
     /// Sessions that are read, as `HOST/SESSION` with globs.
     pub(super) view: Vec<String>,
+    /// Sessions that may still be read, of all relay daemons.
+    pub(super) room: Arc<Semaphore>,
     /// Names of sessions that the PMDA makes: they are read too.
     pub(super) own: watch::Receiver<Vec<String>>,
     pub(super) control: LttngControl,
@@ -47,7 +49,7 @@ const IDLE: &str = "idle: no session is to be read; name some in lttng.view of t
 struct Joined(Arc<Store>);
 
 impl Sinks for Joined {
-    fn open(&mut self) -> Box<dyn OwnSink> {
+    fn open(&self) -> Box<dyn OwnSink> {
         // Requests to sessions go to the session daemon, and not over this connection.
         Box::new(PeerSink::new(&self.0, LTTNG, &Arc::new(Mailbox::new(|| ()))))
     }
@@ -61,24 +63,58 @@ enum Over {
     Error(String),
 }
 
-impl From<std::io::Error> for Over {
-    fn from(e: std::io::Error) -> Self {
-        Self::Error(e.to_string())
-    }
+/// The tasks that read sessions.
+struct Readers {
+    tasks: JoinSet<End>,
+    sessions: HashMap<Id, SessionInfo>,
+    stop: CancellationToken,
 }
 
-impl From<SessionError> for Over {
-    fn from(e: SessionError) -> Self {
-        Self::Error(e.to_string())
+impl Readers {
+    fn new(stop: &CancellationToken) -> Self {
+        Self { tasks: JoinSet::new(), sessions: HashMap::new(), stop: stop.child_token() }
+    }
+
+    /// The next one that has ended; waits for ever if there is none.
+    async fn ended(&mut self) -> Result<(Id, End), JoinError> {
+        match self.tasks.join_next_with_id().await {
+            Some(ended) => ended,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn done(&mut self, ended: Result<(Id, End), JoinError>, collector: &mut Collector) {
+        let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
+        let session = self.sessions.remove(&id);
+        match (ended, session) {
+            (Ok((_, end)), _) => collector.ended(now(), end),
+            (Err(fault), Some(session)) => {
+                log::error!("lttng: reading {}/{}: {fault}", session.host, session.name);
+                collector.lost(now(), &session);
+            }
+            (Err(_), None) => {}
+        }
+    }
+
+    /// Ends all, in an orderly way as far as there is time.
+    async fn end(&mut self, collector: &mut Collector) {
+        self.stop.cancel();
+        let all = async {
+            while let Some(ended) = self.tasks.join_next_with_id().await {
+                self.done(ended, collector);
+            }
+        };
+        let _ = timeout(DRAIN, all).await;
     }
 }
 
 impl Relay {
     /// Runs until the PMDA stops.
     pub(super) async fn run(mut self) {
-        let sinks = Box::new(Joined(Arc::clone(&self.store)));
-        let mut collector = Collector::new(self.address.clone(), self.settings.clone(), self.choice.clone(), sinks);
-        let (mut retry, mut quiet) = (RETRY, Quiet::default());
+        let sinks = Arc::new(Joined(Arc::clone(&self.store)));
+        let mut collector = Collector::new(&self.address, self.settings.clone(), self.choice.clone(), sinks);
+        let mut readers = Readers::new(&self.stop);
+        let (mut retry, mut quiet, mut beyond) = (RETRY, Quiet::default(), Quiet::default());
         loop {
             if !self.choose(&mut collector) {
                 self.status.set(&self.address, IDLE.to_owned());
@@ -88,36 +124,36 @@ impl Relay {
                 }
                 continue;
             }
-            let connected = tokio::select! {
-                () = self.stop.cancelled() => return,
-                connected = timeout(PATIENCE, TcpStream::connect(&self.address)) => connected,
+            let dialled = tokio::select! {
+                () = self.stop.cancelled() => Err(Over::Stop),
+                dialled = Wire::dial(&self.address) => dialled.map_err(Over::Error),
             };
-            let over = match connected {
-                Ok(Ok(stream)) => {
-                    let over = self.talk(stream, &mut collector).await;
+            let over = match dialled {
+                Ok(wire) => {
+                    let over = self.list(wire, &mut collector, &mut readers, &mut beyond).await;
                     if collector.connected() {
                         retry = RETRY;
                     }
                     over
                 }
-                Ok(Err(e)) => e.into(),
-                Err(_) => Over::Error("no answer".into()),
+                Err(over) => over,
             };
+            collector.close();
             let why = match over {
-                Over::Stop => return collector.close(now(), "the PMDA stops"),
+                Over::Stop => return readers.end(&mut collector).await,
                 Over::Idle => {
-                    collector.close(now(), "no session is to be read");
+                    readers.end(&mut collector).await;
+                    readers = Readers::new(&self.stop);
                     continue;
                 }
                 Over::Error(why) => why,
             };
-            collector.close(now(), &why);
             self.status.set(&self.address, format!("unreachable: {why}; {HINT}"));
             if let Some(n) = quiet.allow(now().mono) {
                 log::warn!("relay daemon at {}: {why}; {HINT} Trying again{}", self.address, Quiet::more(n));
             }
             tokio::select! {
-                () = self.stop.cancelled() => return,
+                () = self.stop.cancelled() => return readers.end(&mut collector).await,
                 () = sleep(retry) => {}
             }
             retry = (2 * retry).min(RETRY_MAX);
@@ -134,55 +170,54 @@ impl Relay {
         any
     }
 
-    async fn talk(&mut self, mut stream: TcpStream, collector: &mut Collector) -> Over {
-        match self.exchange(&mut stream, collector).await {
-            Ok(never) => match never {},
-            Err(over @ (Over::Stop | Over::Idle)) => {
-                let mut out = BytesMut::new();
-                collector.detach(&mut out);
-                let _ = timeout(Duration::from_millis(100), stream.write_all(&out)).await;
-                over
+    /// Lists sessions over a connection, and has them read.
+    async fn list(&mut self, mut wire: Wire, collector: &mut Collector, readers: &mut Readers, beyond: &mut Quiet) -> Over {
+        collector.start(now(), &mut wire.out);
+        loop {
+            if let Err(why) = wire.send().await {
+                return Over::Error(why);
             }
-            Err(error) => error,
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return Over::Stop,
+                Ok(()) = self.own.changed() => if !self.choose(collector) { return Over::Idle },
+                ended = readers.ended() => readers.done(ended, collector),
+                heard = wire.hear(collector) => if let Err(why) = heard { return Over::Error(why) },
+            }
+            self.read(collector, readers);
+            if collector.connected() {
+                self.tell(collector, beyond);
+            }
+            collector.notices().into_iter().for_each(|notice| self.control.notice(notice));
         }
     }
 
-    async fn exchange(&mut self, stream: &mut TcpStream, collector: &mut Collector) -> Result<std::convert::Infallible, Over> {
-        stream.set_nodelay(true)?;
-        let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
-        collector.start(now(), &mut out);
-        let mut shown = false;
-        loop {
-            if !out.is_empty() {
-                let written = timeout(PATIENCE, stream.write_all(&out)).await;
-                written.map_err(|_| Over::Error("it does not read".into()))??;
-                out.clear();
-            }
-            if collector.awaits_reply() {
-                // Some replies come in two pieces, the second after our ack of the first.
-                let _ = socket2::SockRef::from(&*stream).set_tcp_quickack(true);
-            }
-            let wait = collector.next_wakeup().map_or(RETRY, |at| at.saturating_sub(now().mono));
-            tokio::select! {
-                biased;
-                () = self.stop.cancelled() => return Err(Over::Stop),
-                Ok(()) = self.own.changed() => if !self.choose(collector) { return Err(Over::Idle) },
-                read = stream.read_buf(&mut input) => {
-                    if read? == 0 {
-                        return Err(Over::Error("closed by the relay daemon".into()));
-                    }
-                    collector.feed(now(), &mut input, &mut out)?;
-                    if input.is_empty() && input.capacity() > KEPT {
-                        input = BytesMut::new();
-                    }
-                }
-                () = sleep(wait) => collector.tick(now(), &mut out)?,
-            }
-            if !shown && collector.connected() {
-                shown = true;
-                self.status.set(&self.address, "connected".to_owned());
-            }
-            collector.notices().into_iter().for_each(|notice| self.control.notice(notice));
+    /// Starts a task for each session that is to be read and is not.
+    fn read(&self, collector: &mut Collector, readers: &mut Readers) {
+        for (reader, permit) in collector.due(now(), || Arc::clone(&self.room).try_acquire_owned().ok()) {
+            let session = reader.session().clone();
+            let (address, stop) = (self.address.clone(), readers.stop.clone());
+            let task = readers.tasks.spawn(async move {
+                let end = carry::read(reader, &address, &stop).await;
+                drop(permit);
+                end
+            });
+            readers.sessions.insert(task.id(), session);
+        }
+    }
+
+    fn tell(&self, collector: &Collector, beyond: &mut Quiet) {
+        let more = collector.beyond_limit();
+        if more == 0 {
+            self.status.set(&self.address, "connected".to_owned());
+            return;
+        }
+        let text = format!("{more} sessions are not read: as many are read as lttng.max_sessions of the configuration allows");
+        let status = format!("connected: {text}");
+        if self.status.set(&self.address, status)
+            && let Some(n) = beyond.allow(now().mono)
+        {
+            log::warn!("relay daemon at {}: {text}{}", self.address, Quiet::more(n));
         }
     }
 }

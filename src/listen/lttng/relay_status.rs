@@ -17,13 +17,15 @@ impl RelayStatus {
         Self { desk, lines: Mutex::default() }
     }
 
-    pub(super) fn set(&self, address: &str, status: String) {
+    /// Returns whether it is new.
+    pub(super) fn set(&self, address: &str, status: String) -> bool {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.get(address) == Some(&status) {
-            return;
+            return false;
         }
         lines.insert(address.to_owned(), status);
         let all: Vec<_> = lines.iter().map(|(address, status)| format!("{address} {status}")).collect();
         self.desk.answer(ControlVerb::Relays, &all.join("\n"));
+        true
     }
 }

@@ -12,7 +12,7 @@ use crate::store::{Desk, Store};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -26,7 +26,7 @@ pub(in crate::listen) fn start(
     state: &Path,
     (runtime, tasks, stop): (&Handle, &TaskTracker, &CancellationToken),
 ) -> LttngControl {
-    let Lttng { program, relays, view, from, records, count_only, sessions } = config.lttng.clone();
+    let Lttng { program, relays, view, from, max_sessions, records, count_only, sessions } = config.lttng.clone();
     let (names, own) = watch::channel(sessions.iter().map(|spec| spec.name.clone()).collect::<Vec<_>>());
     let options = LttngOptions { program, state_file: state.join(STATE_FILE), sessions };
     let desk = store.desk(LTTNG).cloned().unwrap_or_default();
@@ -42,12 +42,16 @@ pub(in crate::listen) fn start(
     });
     take_requests(&desk, &control);
     let relay_status = Arc::new(RelayStatus::new(desk));
-    for address in relays {
+    let room = Arc::new(Semaphore::new(usize::try_from(max_sessions).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS)));
+    // Twice the same would be two viewers that keep each other from the sessions.
+    let twice = |i: usize, address: &String| relays.iter().take(i).any(|other| other == address);
+    for (_, address) in relays.iter().enumerate().filter(|(i, address)| !twice(*i, address)) {
         let relay = Relay {
-            address,
+            address: address.clone(),
             settings: viewer::Settings { seek: from, ..viewer::Settings::default() },
             choice: Choice { records: records.clone(), except: count_only.clone() },
             view: view.clone(),
+            room: Arc::clone(&room),
             own: own.clone(),
             control: control.clone(),
             status: Arc::clone(&relay_status),

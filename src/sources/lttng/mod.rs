@@ -41,6 +41,7 @@ pub mod control;
 mod metrics;
 mod naming;
 mod nested;
+mod reader;
 mod recorder;
 mod session;
 mod ticks;
@@ -50,6 +51,7 @@ mod watch;
 
 pub use class::Choice;
 pub use collector::Collector;
+pub use reader::Reader;
 
 use super::{Dynamic, Source};
 

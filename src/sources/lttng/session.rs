@@ -9,6 +9,7 @@ use super::trace::{Position, Tools, Trace};
 use super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
 use crate::model::{Identity, Now, Stamp, Update, Value};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Longest part of an instance name.
@@ -33,6 +34,8 @@ pub(super) fn instance(info: &SessionInfo) -> String {
 pub(super) struct Session {
     name: String,
     own_name: String,
+    relay: Arc<str>,
+    sinks: Arc<dyn Sinks>,
     /// While it is read, or something is to be told of it.
     sink: Option<Box<dyn OwnSink>>,
     names: Names,
@@ -42,7 +45,7 @@ pub(super) struct Session {
     positions: HashMap<(u64, u64), Position>,
     streams: HashSet<u64>,
     /// Relay sessions of it that are attached.
-    pub(super) attached: HashSet<u64>,
+    attached: HashSet<u64>,
     ever: bool,
     packets: u64,
     state: String,
@@ -50,10 +53,12 @@ pub(super) struct Session {
 
 impl Session {
     /// Not connected yet.
-    pub(super) fn new(info: &SessionInfo) -> Self {
+    pub(super) fn new(info: &SessionInfo, relay: &Arc<str>, sinks: &Arc<dyn Sinks>) -> Self {
         Self {
             name: instance(info),
             own_name: info.name.clone(),
+            relay: Arc::clone(relay),
+            sinks: Arc::clone(sinks),
             sink: None,
             names: Names::default(),
             scratch: Scratch::default(),
@@ -68,14 +73,15 @@ impl Session {
     }
 
     /// Has a sink from here on.
-    pub(super) fn connect(&mut self, info: &SessionInfo, relay: &str, sinks: &mut dyn Sinks, now: Now) {
+    fn connect(&mut self, info: &SessionInfo, now: Now) {
         if self.sink.is_some() {
-            return;
+            return self.at(now);
         }
-        let mut sink = sinks.open();
+        let mut sink = self.sinks.open();
         sink.at(now);
-        let labels = vec![("host", info.host.clone()), ("session", info.name.clone()), ("relay", relay.to_owned())];
-        let identity = Identity { name: self.name.clone(), peer: relay.to_owned(), labels, resumes: true, process: None };
+        let relay = self.relay.to_string();
+        let labels = vec![("host", info.host.clone()), ("session", info.name.clone()), ("relay", relay.clone())];
+        let identity = Identity { name: self.name.clone(), peer: relay, labels, resumes: true, process: None };
         sink.update(Update::Identity(identity));
         start_counters(m::metrics(), &mut *sink);
         self.sink = Some(sink);
@@ -115,13 +121,17 @@ impl Session {
         }
     }
 
-    /// It is there and not read.
-    pub(super) fn refused(&mut self, text: &str) {
-        self.state(false, text);
-        self.disconnect();
+    /// It is there and not read, unless another relay session of it is.
+    pub(super) fn refused(&mut self, info: &SessionInfo, text: &str, now: Now) {
+        if self.attached.is_empty() {
+            self.connect(info, now);
+            self.state(false, text);
+            self.disconnect();
+        }
     }
 
-    pub(super) fn attached(&mut self, info: &SessionInfo) {
+    pub(super) fn attached(&mut self, info: &SessionInfo, now: Now) {
+        self.connect(info, now);
         if std::mem::replace(&mut self.ever, true) && self.attached.is_empty() {
             self.update(Update::Count { item: m::RECONNECTS, more: 1 });
         }
@@ -132,7 +142,8 @@ impl Session {
     }
 
     /// A relay session of it is over; `text`: why, if it was the last.
-    pub(super) fn over(&mut self, info: &SessionInfo, text: &str) {
+    pub(super) fn over(&mut self, info: &SessionInfo, text: &str, now: Now) {
+        self.at(now);
         self.attached.remove(&info.id);
         self.traces.retain(|key, _| key.session != info.id);
         if self.attached.is_empty() {
@@ -145,9 +156,11 @@ impl Session {
         }
     }
 
-    /// It will not come back by itself: what is remembered to go on is forgotten.
+    /// If nothing of it is read: it will not come back by itself, and what is remembered to go on is forgotten.
     pub(super) fn forget(&mut self) {
-        self.positions.clear();
+        if self.attached.is_empty() {
+            self.positions.clear();
+        }
     }
 
     /// `joined`: what was lost before its first packet is history.

@@ -1,82 +1,58 @@
 //! What to ask next.
 
-use super::connection::Viewer;
 use super::limits;
-use super::observer::{Complaint, Observer, Skipped, TraceKey};
+use super::observer::{Complaint, Ended, Observer, Over, Skipped, TraceKey};
+use super::reading::Reading;
 use super::streams::{AHEAD, Stream, Trace};
 use super::wire::Request;
 use bytes::BytesMut;
-use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Requests that are not answered, in the order in which the replies come, and those that wait for room.
-#[derive(Debug, Default)]
-pub(super) struct Asks {
-    outstanding: VecDeque<Request>,
-    /// All but indexes and packets: those go first. At most one for each session and trace, and one LIST.
-    waiting: VecDeque<Request>,
-}
-
-impl Asks {
-    pub(super) fn send(&mut self, request: Request, out: &mut BytesMut) {
-        request.encode(out);
-        self.outstanding.push_back(request);
-    }
-
-    /// To be sent with the next write.
-    pub(super) fn push(&mut self, request: Request) {
-        self.waiting.push_back(request);
-    }
-
-    pub(super) fn front(&self) -> Option<Request> {
-        self.outstanding.front().copied()
-    }
-
-    pub(super) fn answered(&mut self) {
-        self.outstanding.pop_front();
-    }
-
-    /// Requests that may still be sent.
-    pub(super) fn room(&self) -> usize {
-        limits::OUTSTANDING.saturating_sub(self.outstanding.len())
-    }
-
-    fn send_waiting(&mut self, out: &mut BytesMut) {
-        while self.room() > 0 {
-            let Some(request) = self.waiting.pop_front() else { break };
-            self.send(request, out);
-        }
-    }
-}
-
-/// The least time between two questions for each stream that is open: 4000 questions a second in all, however many there are.
+/// The least time between two questions for each stream that is open: 4000 questions a second to a relay daemon, however many
+/// streams and sessions there are.
 const SHARE: Duration = Duration::from_micros(250);
 /// What is due this soon is asked with what is due now.
 const TOGETHER: Duration = Duration::from_millis(1);
 
-impl Viewer {
+impl Reading {
     /// Time between two questions about a stream whose news are due.
     pub(super) fn step(&self) -> Duration {
-        let streams = u32::try_from(self.streams.len()).unwrap_or(u32::MAX);
+        let streams = u32::try_from(self.crowd.len()).unwrap_or(u32::MAX);
         self.settings.poll.max(Duration::from_millis(1)).max(SHARE.saturating_mul(streams))
     }
 
     /// Asks all that is due, in one write.
     pub(super) fn pump(&mut self, now: Duration, out: &mut BytesMut, observer: &mut dyn Observer) {
-        if self.ready {
-            if self.list_due.is_some_and(|due| due <= now) {
-                self.list_due = None;
-                self.asks.push(Request::ListSessions);
-            }
+        if self.closing.is_some_and(|end| end <= now) {
+            self.finish(Over::Closed, observer);
+        }
+        if self.is_over() {
+            return;
+        }
+        if self.attached.is_some() {
             self.pump_metadata(now, observer);
-            for (id, session) in self.sessions.iter_mut().filter(|(_, s)| s.attached && !s.asked && s.due <= now) {
-                session.asked = true;
-                session.last = now;
-                self.asks.push(Request::GetNewStreams { session: *id });
+            if !self.asked && self.closing.is_none() && self.due <= now {
+                self.asked = true;
+                self.last = now;
+                self.link.push(Request::GetNewStreams { session: self.session.id });
             }
         }
-        self.asks.send_waiting(out);
+        self.link.send_waiting(out);
         self.pump_streams(now, out, observer);
+    }
+
+    /// There may be new streams, or none any more.
+    pub(super) fn hurry(&mut self) {
+        self.due = self.due.min(self.last + limits::FLAGGED);
+    }
+
+    /// `NEW_STREAMS` was answered, or ATTACH: nothing else to do than to look again now and then.
+    pub(super) fn relax(&mut self, now: Duration) {
+        self.asked = false;
+        // Without a stream the end of the session is near, or its first application.
+        let empty = self.streams.is_empty();
+        let pause = if empty { self.session.live_timer.clamp(limits::FLAGGED, limits::SAFETY_NET) } else { limits::SAFETY_NET };
+        self.due = now + pause.max(self.step());
     }
 
     fn pump_metadata(&mut self, now: Duration, observer: &mut dyn Observer) {
@@ -96,7 +72,7 @@ impl Viewer {
     /// Metadata of a trace is to be read before any more of its packets.
     pub(super) fn ask_metadata(&mut self, now: Duration, key: TraceKey) {
         if let Some(stream) = self.traces.get_mut(&key).and_then(|trace| trace.ask(now)) {
-            self.asks.push(Request::GetMetadata { stream });
+            self.link.push(Request::GetMetadata { stream });
         }
     }
 
@@ -116,7 +92,7 @@ impl Viewer {
         // Those that have waited longest come first, if there is no room for all.
         due.sort_unstable();
         for (_, id) in due {
-            if self.asks.room() < AHEAD {
+            if self.link.room() < AHEAD {
                 break;
             }
             self.ask_stream(now, id, out, observer);
@@ -135,15 +111,18 @@ impl Viewer {
                 stream.wanted.pop_front();
             }
             if let Some(wanted) = stream.wanted.front().filter(|_| stream.packet_after <= now + TOGETHER) {
-                let offset = wanted.index.offset;
-                self.asks.send(Request::GetPacket { stream: id, offset, length: wanted.length }, out);
+                let (offset, length) = stream.rest(wanted);
+                self.link.send(Request::GetPacket { stream: id, offset, length }, out);
                 stream.asked_packet = true;
             }
         }
         if stream.index_is_next() && !stream.asked_index && stream.index_after <= now + TOGETHER {
-            self.asks.send(Request::GetNextIndex { stream: id }, out);
+            self.link.send(Request::GetNextIndex { stream: id }, out);
             stream.asked_index = true;
         }
         stream.schedule(ready);
+        if stream.is_drained() {
+            self.end(now, id, Ended::HungUp, observer);
+        }
     }
 }

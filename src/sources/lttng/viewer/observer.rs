@@ -62,13 +62,16 @@ pub struct Attached<'a> {
 pub enum Refused {
     /// Another viewer has it; the protocol allows one.
     Busy,
+    /// It has been attached ever since we had it: the relay daemon has not noticed that our connection is gone, or another viewer
+    /// was quicker.
+    Ours,
     /// It is gone, or is in a format that older minors do not show.
     Unknown,
     /// It was not created with `--live`.
     NotLive,
     /// The relay daemon does not know the seek.
     BadSeek,
-    /// [`super::Settings::sessions`] is reached.
+    /// As many sessions are read as may be.
     Limit,
 }
 
@@ -165,22 +168,19 @@ pub enum Over {
 pub enum Complaint {
     /// A stream was announced again, or with a number that another one has. The first one stands.
     StreamRepeated,
-    /// [`super::Settings::streams`] is reached; the stream is not read.
+    /// [`super::Settings::streams`] is reached, or as many are open on the relay daemon as may be; the stream is not read.
     TooManyStreams,
-    /// More sessions fit than are remembered.
-    TooManySessions,
     /// A trace's metadata did not come in time, or was never whole. Its packets come nevertheless.
     MetadataMissing,
 }
 
-/// Takes what a relay daemon tells, in the order of the connection. All methods but one do nothing unless they are written.
+/// Takes what a relay daemon tells of a session, in the order of the connection. All methods but one do nothing unless they are
+/// written.
 ///
-/// * [`connected`](Self::connected) comes first and once. Listings come about once a second:
-///   [`session_listed`](Self::session_listed) for each session, then [`listing_done`](Self::listing_done).
-/// * A session is [`attached`](Self::attached), its streams are [`opened`](Self::stream_opened), more of them at any time, and
-///   it ends with [`session_over`](Self::session_over), which ends all its streams and traces that have not ended, without a
-///   word for each. Sessions still attached when the viewer is closed are over then ([`Over::Disconnected`]). What is destroyed
-///   and created again under the same name has another number.
+/// * The session is [`attached`](Self::attached), or [`refused`](Self::refused). Its streams are
+///   [`opened`](Self::stream_opened), more of them at any time, and it ends with [`session_over`](Self::session_over), which ends
+///   all streams and traces that have not ended, without a word for each. If it is still attached when reading is closed it is
+///   over then ([`Over::Disconnected`]). What is destroyed and created again under the same name has another number.
 /// * Metadata comes before the packets that need it. Everything about a trace begins anew with the next attach: metadata is
 ///   sent in full again.
 /// * Packets of one stream come in order, each once as long as [`super::Seen`] is handed on; those of different streams are
@@ -188,28 +188,12 @@ pub enum Complaint {
 /// * Loss is the difference of `events_discarded` of two packets of a stream. `lttng clear` makes offsets begin anew and
 ///   packets disappear; nothing else tells of it.
 pub trait Observer {
-    /// The relay daemon has answered.
-    fn connected(&mut self, relayd: Relayd) {
-        let _ = relayd;
-    }
-
-    /// There is a session. `wanted`: it fits a pattern.
-    fn session_listed(&mut self, session: &SessionInfo, wanted: bool) {
-        let _ = (session, wanted);
-    }
-
-    /// That were all sessions. One that is attached and not listed is being destroyed; there may be more to read.
-    fn listing_done(&mut self, sessions: u32) {
-        let _ = sessions;
-    }
-
     /// A session is being read.
     fn attached(&mut self, attached: Attached<'_>) {
         let _ = attached;
     }
 
-    /// A session that fits is not read. Told when the reason changes, and each time that the relay daemon refuses; tried again
-    /// with back-off.
+    /// The relay daemon does not let us read it. Tried again with back-off.
     fn refused(&mut self, session: &SessionInfo, why: Refused) {
         let _ = (session, why);
     }

@@ -11,7 +11,43 @@
 //!
 //! A stream whose packets come off schedule has full sub-buffers: it is asked more often, to take them while they come.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+
+/// All streams that are open on one relay daemon, in whatever conversation: they share its time.
+#[derive(Clone, Debug, Default)]
+pub struct Crowd(Arc<AtomicUsize>);
+
+impl Crowd {
+    /// Streams that are open.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Nothing is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One more, until the place is dropped.
+    pub(super) fn enter(&self) -> Place {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Place(Arc::clone(&self.0))
+    }
+}
+
+/// The place of a stream among all.
+#[derive(Debug)]
+pub(super) struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// Time between two questions to a stream with full sub-buffers.
 const BUSY: Duration = Duration::from_millis(20);

@@ -7,7 +7,7 @@
 //! stream, time never goes back. One mark for each stream is enough.
 
 use super::limits;
-use super::observer::{SessionInfo, StreamInfo};
+use super::observer::StreamInfo;
 use super::wire::Index;
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -56,15 +56,11 @@ impl Mark {
     }
 }
 
-/// Memory of what was told, bounded: the least recently used of 16384 streams and 4096 sessions give way. It belongs to one
-/// relay daemon: hand it from one [`super::Viewer`] of it to the next. It may be handed on over a restart of the relay daemon.
+/// Memory of what was told of a session, bounded: the least recently used of 16384 streams give way. Hand it from one
+/// [`super::Reading`] of the session to the next. It may be handed on over a restart of the relay daemon.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     marks: Recent<StreamKey, Mark>,
-    /// Sessions that were listed, and whether they were attached.
-    sessions: Recent<(u64, u64), bool>,
-    /// There was a listing.
-    listed: bool,
 }
 
 impl Seen {
@@ -99,38 +95,11 @@ impl Seen {
         }
         new
     }
-
-    /// A session is listed. Returns whether it must be read from its beginning, whatever the configured seek: because it was
-    /// read before, or because it came after our first listing.
-    pub(super) fn session(&mut self, session: &SessionInfo) -> bool {
-        let key = session_key(session);
-        match self.sessions.get(&key) {
-            Some(attached) => *attached,
-            None => {
-                self.sessions.put(key, self.listed, limits::SEEN_SESSIONS);
-                self.listed
-            }
-        }
-    }
-
-    /// A session is attached.
-    pub(super) fn attached(&mut self, session: &SessionInfo) {
-        self.sessions.put(session_key(session), true, limits::SEEN_SESSIONS);
-    }
-
-    /// A listing is complete.
-    pub(super) const fn listing_done(&mut self) {
-        self.listed = true;
-    }
-}
-
-fn session_key(session: &SessionInfo) -> (u64, u64) {
-    (session.id, hash((&session.host, &session.name)))
 }
 
 /// A map that forgets what was longest not written when it is full.
 #[derive(Clone, Debug)]
-struct Recent<K, V> {
+pub(super) struct Recent<K, V> {
     entries: HashMap<K, (u64, V)>,
     clock: u64,
 }
@@ -142,11 +111,26 @@ impl<K, V> Default for Recent<K, V> {
 }
 
 impl<K: Hash + Eq + Clone, V> Recent<K, V> {
-    fn get(&self, key: &K) -> Option<&V> {
+    pub(super) fn get(&self, key: &K) -> Option<&V> {
         self.entries.get(key).map(|(_, value)| value)
     }
 
-    fn put(&mut self, key: K, value: V, max: usize) {
+    pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.clock += 1;
+        let entry = self.entries.get_mut(key)?;
+        entry.0 = self.clock;
+        Some(&mut entry.1)
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
+        self.entries.values().map(|(_, value)| value)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn put(&mut self, key: K, value: V, max: usize) {
         self.clock += 1;
         let clock = self.clock;
         if let Some(entry) = self.entries.get_mut(&key) {
@@ -160,7 +144,7 @@ impl<K: Hash + Eq + Clone, V> Recent<K, V> {
     }
 
     /// Forgets the oldest, many at once so that the search is rare.
-    fn forget(&mut self, many: usize) {
+    pub(super) fn forget(&mut self, many: usize) {
         let mut clocks: Vec<u64> = self.entries.values().map(|(clock, _)| *clock).collect();
         clocks.sort_unstable();
         let oldest = clocks.get(many).copied().unwrap_or_default();
@@ -170,9 +154,8 @@ impl<K: Hash + Eq + Clone, V> Recent<K, V> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::observer::{TraceFormat, TraceKey};
+    use super::super::observer::TraceKey;
     use super::*;
-    use std::time::Duration;
 
     fn key(identity: u64, id: u64) -> StreamKey {
         let trace = TraceKey { session: 1, trace: 1 };
@@ -225,23 +208,5 @@ mod tests {
         }
         assert!(!seen.is_new(&key(1, 99_999), &index(1, 2, 0)) && seen.is_new(&key(1, 0), &index(1, 2, 0)));
         assert!(!seen.is_new(&key(9, 9), &index(1, 2, 0)));
-    }
-
-    #[test]
-    fn sessions_that_come_later_or_were_attached_are_read_from_the_beginning() {
-        let session = |id| SessionInfo {
-            id,
-            host: "h".into(),
-            name: "s".into(),
-            live_timer: Duration::from_secs(1),
-            clients: 0,
-            streams: 0,
-            format: TraceFormat::Ctf1,
-        };
-        let mut seen = Seen::new();
-        assert!(!seen.session(&session(1)) && !seen.session(&session(2)));
-        seen.attached(&session(1));
-        seen.listing_done();
-        assert!(seen.session(&session(1)) && !seen.session(&session(2)) && seen.session(&session(3)));
     }
 }

@@ -46,24 +46,30 @@ pub enum Seek {
 /// How to view one relay daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Which sessions; a session that fits any of them is attached.
+    /// Which sessions; a session that fits any of them is read.
     pub patterns: Vec<Pattern>,
     /// Where reading begins.
     pub seek: Seek,
-    /// Time between two questions about a stream whose news are due; raised to 0.25 ms for each stream that is open.
+    /// Time between two questions about a stream whose news are due; raised to 0.25 ms for each stream that is open
+    /// on this relay daemon ([`super::Crowd`]).
     pub poll: Duration,
     /// Time between two listings: how soon a new session is found.
     pub list: Duration,
     /// Time without a byte from the relay daemon while it owes one, after which the connection is given up.
     pub reply_time: Duration,
-    /// Most sessions attached at once.
-    pub sessions: usize,
-    /// Most streams open at once.
+    /// Most streams of a session open at once.
     pub streams: usize,
     /// Most bytes of a packet's content; larger ones are passed over.
     pub packet: usize,
     /// The minor version to announce, 4 to [`super::MINOR`]. Only tests say less.
     pub minor: u32,
+}
+
+impl Settings {
+    /// The minor version to announce.
+    pub(super) fn announced(&self) -> u32 {
+        self.minor.clamp(4, super::MINOR)
+    }
 }
 
 impl Default for Settings {
@@ -74,7 +80,6 @@ impl Default for Settings {
             poll: Duration::from_millis(5),
             list: Duration::from_secs(1),
             reply_time: limits::REPLY_TIME,
-            sessions: limits::SESSIONS,
             streams: limits::STREAMS,
             packet: limits::PACKET,
             minor: super::MINOR,

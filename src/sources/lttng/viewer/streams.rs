@@ -2,7 +2,7 @@
 
 use super::limits;
 use super::observer::{Need, StreamInfo};
-use super::pace::Pace;
+use super::pace::{Pace, Place};
 use super::seen::{StreamKey, hash};
 use super::wire::Index;
 use std::collections::VecDeque;
@@ -16,6 +16,8 @@ pub(super) struct Wanted {
     pub(super) length: u32,
     /// Times that it was refused.
     pub(super) tries: u32,
+    /// Pieces of it that have come.
+    pub(super) pieces: u32,
 }
 
 /// Packets of one stream that are indexed and not read: one asked for, and the one behind it.
@@ -41,10 +43,15 @@ pub(super) struct Stream {
     pub(super) beacon: Option<u64>,
     /// For [`super::Seen`]; known once the metadata is.
     pub(super) key: Option<StreamKey>,
+    /// What has come of the first packet wanted, if it comes in pieces.
+    pub(super) partial: Vec<u8>,
+    /// There are no further indexes.
+    pub(super) hung_up: bool,
+    _place: Place,
 }
 
 impl Stream {
-    pub(super) fn new(info: StreamInfo, live_timer: Duration, now: Duration) -> Self {
+    pub(super) fn new(info: StreamInfo, live_timer: Duration, now: Duration, place: Place) -> Self {
         Self {
             info,
             pace: Pace::new(live_timer),
@@ -56,7 +63,27 @@ impl Stream {
             packet_after: now,
             beacon: None,
             key: None,
+            partial: Vec::new(),
+            hung_up: false,
+            _place: place,
         }
+    }
+
+    /// Where to go on with the first packet wanted, and how many bytes are missing.
+    pub(super) fn rest(&self, wanted: &Wanted) -> (u64, u32) {
+        let have = u32::try_from(self.partial.len()).unwrap_or(u32::MAX);
+        (wanted.index.offset.wrapping_add(have.into()), wanted.length.saturating_sub(have))
+    }
+
+    /// The first packet wanted is read or given up. Returns the bytes that had come in pieces.
+    pub(super) fn done(&mut self) -> usize {
+        self.wanted.pop_front();
+        std::mem::take(&mut self.partial).len()
+    }
+
+    /// It has hung up, and nothing is left to be read.
+    pub(super) fn is_drained(&self) -> bool {
+        self.hung_up && self.wanted.is_empty()
     }
 
     pub(super) fn key(&mut self, trace: &Trace) -> StreamKey {
@@ -65,7 +92,7 @@ impl Stream {
 
     /// Whether the next index may be asked for: behind the packet, never ahead of it (see the page of the module).
     pub(super) fn index_is_next(&self) -> bool {
-        self.wanted.is_empty() || (self.asked_packet && self.wanted.len() < AHEAD)
+        !self.hung_up && (self.wanted.is_empty() || (self.asked_packet && self.wanted.len() < AHEAD))
     }
 
     /// When there is something to ask, given whether packets may be asked for.

@@ -311,5 +311,4 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
-#[path = "wire_tests.rs"]
 mod tests;

@@ -1,0 +1,162 @@
+//! Carries bytes between one connection to a relay daemon and the conversation that it is for.
+
+use crate::clock::now;
+use crate::model::Now;
+use crate::sources::SessionError;
+use crate::sources::lttng::{Collector, Reader, viewer::End};
+use bytes::BytesMut;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Longest time for a connection to be made, and for requests to be taken.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// Packets are larger than the input that is kept between them.
+const KEPT: usize = 2 << 20;
+/// Input that is kept while nothing comes for [`QUIET`].
+const KEPT_QUIET: usize = 4 << 10;
+const QUIET: Duration = Duration::from_secs(2);
+/// Time for a good-bye to be sent.
+const FAREWELL: Duration = Duration::from_millis(100);
+/// When to look again, if the conversation does not say.
+const IDLE: Duration = Duration::from_millis(250);
+
+/// Why reading ends when nothing else ends it.
+const STOPPED: &str = "nothing is to be read there any more, or the PMDA stops";
+
+/// What a driver needs of a conversation.
+pub(super) trait Talk {
+    fn feed(&mut self, now: Now, input: &mut BytesMut, out: &mut BytesMut) -> Result<(), SessionError>;
+    fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError>;
+    fn next_wakeup(&self) -> Option<Duration>;
+    fn awaits_reply(&self) -> bool;
+}
+
+macro_rules! talk {
+    ($type:ty) => {
+        impl Talk for $type {
+            fn feed(&mut self, now: Now, input: &mut BytesMut, out: &mut BytesMut) -> Result<(), SessionError> {
+                Self::feed(self, now, input, out)
+            }
+            fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
+                Self::tick(self, now, out)
+            }
+            fn next_wakeup(&self) -> Option<Duration> {
+                Self::next_wakeup(self)
+            }
+            fn awaits_reply(&self) -> bool {
+                Self::awaits_reply(self)
+            }
+        }
+    };
+}
+talk!(Collector);
+talk!(Reader);
+
+/// A connection to a relay daemon.
+pub(super) struct Wire {
+    stream: TcpStream,
+    input: BytesMut,
+    pub(super) out: BytesMut,
+    /// When packets came last.
+    large: Duration,
+}
+
+impl Wire {
+    /// # Errors
+    /// Why there is no connection.
+    pub(super) async fn dial(address: &str) -> Result<Self, String> {
+        let connected = timeout(PATIENCE, TcpStream::connect(address)).await;
+        let stream = connected.map_err(|_| "no answer".to_owned())?.map_err(|e| e.to_string())?;
+        stream.set_nodelay(true).map_err(|e| e.to_string())?;
+        Ok(Self { stream, input: BytesMut::new(), out: BytesMut::new(), large: Duration::ZERO })
+    }
+
+    /// Sends what is to be sent. Must not be cancelled if anything is to be sent after it.
+    ///
+    /// # Errors
+    /// Why the connection is over.
+    pub(super) async fn send(&mut self) -> Result<(), String> {
+        if !self.out.is_empty() {
+            let written = timeout(PATIENCE, self.stream.write_all(&self.out)).await;
+            written.map_err(|_| "it does not read".to_owned())?.map_err(|e| e.to_string())?;
+            self.out.clear();
+        }
+        Ok(())
+    }
+
+    /// Waits for bytes or for the conversation's time. Can be cancelled.
+    ///
+    /// # Errors
+    /// Why the connection is over.
+    pub(super) async fn hear(&mut self, talk: &mut impl Talk) -> Result<(), String> {
+        if talk.awaits_reply() {
+            // Some replies come in two pieces, the second after our ack of the first.
+            let _ = socket2::SockRef::from(&self.stream).set_tcp_quickack(true);
+        }
+        let wait = talk.next_wakeup().map_or(IDLE, |at| at.saturating_sub(now().mono));
+        tokio::select! {
+            biased;
+            read = self.stream.read_buf(&mut self.input) => {
+                if read.map_err(|e| e.to_string())? == 0 {
+                    return Err("closed by the relay daemon".into());
+                }
+                let at = now();
+                talk.feed(at, &mut self.input, &mut self.out).map_err(|e| e.to_string())?;
+                if self.input.capacity() > KEPT_QUIET {
+                    self.large = self.large.max(at.mono);
+                }
+                if self.input.is_empty() && self.input.capacity() > KEPT {
+                    self.input = BytesMut::new();
+                }
+            }
+            () = sleep(wait) => {
+                let at = now();
+                talk.tick(at, &mut self.out).map_err(|e| e.to_string())?;
+                if self.input.is_empty() && self.input.capacity() > KEPT_QUIET && at.mono.saturating_sub(self.large) >= QUIET {
+                    self.input = BytesMut::new();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a good-bye, if it can be sent at once.
+    async fn farewell(&mut self) {
+        let _ = timeout(FAREWELL, self.stream.write_all(&self.out)).await;
+    }
+}
+
+/// Reads a session until it is over, its connection breaks, or `stop`.
+pub(super) async fn read(mut reader: Reader, address: &str, stop: &CancellationToken) -> End {
+    let dialled = tokio::select! {
+        () = stop.cancelled() => Err(STOPPED.to_owned()),
+        dialled = Wire::dial(address) => dialled,
+    };
+    let mut wire = match dialled {
+        Ok(wire) => wire,
+        Err(why) => return reader.close(now(), &why),
+    };
+    reader.start(now(), &mut wire.out);
+    let why = loop {
+        if reader.is_over() {
+            break String::new();
+        }
+        if let Err(why) = wire.send().await {
+            break why;
+        }
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => break STOPPED.to_owned(),
+            heard = wire.hear(&mut reader) => if let Err(why) = heard { break why },
+        }
+    };
+    // What was not sent whole cannot be followed by anything else.
+    if wire.out.is_empty() || reader.is_over() {
+        reader.detach(&mut wire.out);
+        wire.farewell().await;
+    }
+    reader.close(now(), &why)
+}

@@ -1,0 +1,217 @@
+//! One session of a relay daemon that is read: its conversation, and what makes metrics and records of it.
+
+use super::super::{SessionError, Sinks};
+use super::class::Choice;
+use super::collector::refusal;
+use super::session::Session;
+use super::viewer::{
+    Attached, Beacon, Complaint, Crowd, End, Ended, Index, Need, Observer, Over, Packet, Reading, Refused, Seek, SessionInfo,
+    Settings, Skipped, Start, StreamInfo, TraceKey,
+};
+use super::watch::Watch;
+use crate::model::Now;
+use bytes::BytesMut;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What all sessions of a relay daemon share.
+#[derive(Clone)]
+pub(super) struct Common {
+    pub(super) relay: Arc<str>,
+    pub(super) choice: Arc<Choice>,
+    pub(super) sinks: Arc<dyn Sinks>,
+    pub(super) watch: Arc<Mutex<Watch>>,
+}
+
+/// A lock that nothing can poison: what it guards is sound after each step.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads one session over one connection. The driver's duties are those of [`super::viewer`]; at the end it gives what
+/// [`Self::close`] returns to [`super::Collector::ended`].
+pub struct Reader {
+    reading: Reading,
+    told: Told,
+}
+
+/// What reading is told to.
+struct Told {
+    common: Common,
+    /// Kernel and programs of 32 bits are relay sessions of their own, and share the session of their name.
+    session: Arc<Mutex<Session>>,
+    now: Now,
+    /// Streams of the attach that are still to be told; they were there before.
+    joined: u32,
+    /// Why the connection is gone, while it is being closed.
+    why: String,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("session", self.reading.session()).finish_non_exhaustive()
+    }
+}
+
+impl Reader {
+    pub(super) fn new(settings: Settings, start: Start, crowd: Crowd, common: Common, session: Arc<Mutex<Session>>) -> Self {
+        let told = Told { common, session, now: Now::default(), joined: 0, why: String::new() };
+        Self { reading: Reading::new(settings, start, crowd), told }
+    }
+
+    /// Which session it is.
+    #[must_use]
+    pub const fn session(&self) -> &SessionInfo {
+        self.reading.session()
+    }
+
+    /// A connection is there: `out` is to be sent.
+    pub fn start(&mut self, now: Now, out: &mut BytesMut) {
+        self.reading.start(now, out);
+    }
+
+    /// Bytes have come.
+    ///
+    /// # Errors
+    /// As of [`Reading::feed`]: the connection must be closed.
+    pub fn feed(&mut self, now: Now, input: &mut BytesMut, out: &mut BytesMut) -> Result<(), SessionError> {
+        self.told.now = now;
+        self.reading.feed(now, input, out, &mut self.told)
+    }
+
+    /// Time has passed.
+    ///
+    /// # Errors
+    /// As of [`Reading::tick`]: the connection must be closed.
+    pub fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
+        self.told.now = now;
+        self.reading.tick(now, out, &mut self.told)
+    }
+
+    /// When [`Self::tick`] is to be called.
+    #[must_use]
+    pub const fn next_wakeup(&self) -> Option<Duration> {
+        self.reading.next_wakeup()
+    }
+
+    /// Whether the relay daemon owes a reply.
+    #[must_use]
+    pub fn awaits_reply(&self) -> bool {
+        self.reading.awaits_reply()
+    }
+
+    /// Nothing more is to be read: the connection is to be closed.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.reading.is_over()
+    }
+
+    /// Leaves the session, as far as the relay daemon knows how.
+    pub fn detach(&mut self, out: &mut BytesMut) {
+        self.reading.detach(out);
+    }
+
+    /// The connection is gone, or could not be made; `why` is shown.
+    pub fn close(self, now: Now, why: &str) -> End {
+        let Self { reading, mut told } = self;
+        told.now = now;
+        why.clone_into(&mut told.why);
+        let info = reading.session().clone();
+        let end = reading.close(&mut told);
+        if end.attached.is_none() && end.refused.is_none() {
+            let text = told.disconnected();
+            locked(&told.session).refused(&info, &text, now);
+        }
+        end
+    }
+}
+
+impl Told {
+    fn disconnected(&self) -> String {
+        format!("no connection to the relay daemon at {}: {}", self.common.relay, self.why)
+    }
+
+    fn session(&self) -> MutexGuard<'_, Session> {
+        let mut session = locked(&self.session);
+        session.at(self.now);
+        session
+    }
+}
+
+impl Observer for Told {
+    fn attached(&mut self, attached: Attached<'_>) {
+        self.joined = if attached.seek == Seek::Last { attached.streams } else { 0 };
+        locked(&self.session).attached(attached.session, self.now);
+    }
+
+    fn refused(&mut self, info: &SessionInfo, why: Refused) {
+        locked(&self.session).refused(info, &refusal(why, &self.common.relay), self.now);
+    }
+
+    fn session_over(&mut self, info: &SessionInfo, why: Over) {
+        let text = match why {
+            Over::Closed => "the session was destroyed; it is read again when it is created again".to_owned(),
+            Over::Lost => "the relay daemon has lost the session".to_owned(),
+            Over::Disconnected => self.disconnected(),
+        };
+        let mut session = locked(&self.session);
+        session.over(info, &text, self.now);
+        if why == Over::Closed {
+            session.forget();
+        }
+    }
+
+    fn stream_opened(&mut self, stream: &StreamInfo) {
+        // Those of the attach were there before; later ones are read from their beginning.
+        let joined = self.joined > 0;
+        self.joined = self.joined.saturating_sub(1);
+        self.session().opened(stream, joined);
+    }
+
+    fn stream_ended(&mut self, stream: &StreamInfo, why: Ended) {
+        let mut session = self.session();
+        session.ended(stream);
+        if why == Ended::Error {
+            session.error(&format!("stream {}: the relay daemon cannot read it", stream.channel));
+        }
+    }
+
+    fn metadata(&mut self, trace: TraceKey, bytes: &[u8]) -> Need {
+        self.session().metadata(trace, bytes)
+    }
+
+    fn metadata_restart(&mut self, trace: TraceKey) {
+        self.session().restart(trace);
+    }
+
+    fn trace_gone(&mut self, trace: TraceKey) {
+        self.metadata_restart(trace);
+    }
+
+    fn packet(&mut self, packet: Packet<'_>) {
+        let mut session = locked(&self.session);
+        session.at(self.now);
+        let events = session.packet(&packet, &self.common.choice, self.now);
+        if events > 0 {
+            locked(&self.common.watch).events(session.own_name(), events, self.now.mono);
+        }
+    }
+
+    fn skipped(&mut self, stream: &StreamInfo, index: &Index, why: Skipped) {
+        let text = match why {
+            Skipped::Replayed => return,
+            Skipped::TooLarge => format!("{} bytes are too many", index.content_size / 8),
+            Skipped::BadIndex => "its index cannot be true".to_owned(),
+            Skipped::Unreadable => "the relay daemon cannot read it; its file was cleared or rotated away".to_owned(),
+        };
+        self.session().skipped(stream, &text);
+    }
+
+    fn beacon(&mut self, _: Beacon<'_>) {
+        self.session().beacon();
+    }
+
+    fn complaint(&mut self, complaint: Complaint) {
+        self.session().error(&format!("the relay daemon at {}: {complaint:?}", self.common.relay));
+    }
+}

@@ -1,0 +1,168 @@
+//! What to make of replies that bring indexes and packets.
+
+use super::limits;
+use super::link::{Step, read};
+use super::observer::{Beacon, Ended, Observer, Over, Packet, Skipped};
+use super::reading::Reading;
+use super::streams::{Waiting, Wanted};
+use super::wire::{self, Flags, Index, IndexStatus, PacketStatus, Wrong};
+use std::time::Duration;
+
+impl Reading {
+    pub(super) fn on_index(
+        &mut self,
+        now: Duration,
+        id: u64,
+        index: Index,
+        status: IndexStatus,
+        flags: Flags,
+        observer: &mut dyn Observer,
+    ) {
+        let Some(key) = self.streams.get(&id).map(|stream| stream.info.trace) else { return };
+        self.flagged(now, key, flags);
+        let step = self.step();
+        let (Some(stream), Some(trace)) = (self.streams.get_mut(&id), self.traces.get(&key)) else { return };
+        stream.asked_index = false;
+        match status {
+            IndexStatus::Ok => {
+                stream.pace.news(now, true);
+                if self.closing.is_some() {
+                    self.closing = Some(now + limits::CLOSING);
+                }
+                match length(&index, self.settings.packet) {
+                    Ok(length) => {
+                        stream.index_after = now;
+                        stream.packet_after = if stream.wanted.is_empty() { now } else { stream.packet_after };
+                        stream.wanted.push_back(Wanted { index, length, tries: 0, pieces: 0 });
+                    }
+                    Err(why) => {
+                        // Not at once: such packets cost no transfer, so nothing else would slow them down.
+                        stream.index_after = now + step;
+                        observer.skipped(&stream.info, &index, why);
+                    }
+                }
+            }
+            IndexStatus::Retry => stream.index_after = stream.pace.next(now, step),
+            IndexStatus::Inactive => {
+                if stream.beacon != Some(index.timestamp_end) {
+                    stream.beacon = Some(index.timestamp_end);
+                    stream.pace.news(now, false);
+                    // A packet before it may still have to be read: then it must not be remembered.
+                    let known = trace.ready() && stream.wanted.is_empty();
+                    if !known || self.seen.beacon(stream.key(trace), index.timestamp_end) {
+                        let (timestamp_end, class) = (index.timestamp_end, index.stream_class);
+                        observer.beacon(Beacon { stream: &stream.info, timestamp_end, class });
+                    }
+                }
+                stream.index_after = stream.pace.next(now, step);
+            }
+            IndexStatus::HungUp => {
+                // What was indexed before is still to be read.
+                stream.hung_up = true;
+                if stream.is_drained() {
+                    return self.end(now, id, Ended::HungUp, observer);
+                }
+            }
+            IndexStatus::Error => return self.end(now, id, Ended::Error, observer),
+        }
+        stream.schedule(trace.ready());
+    }
+
+    /// Nothing more comes of a stream.
+    pub(super) fn end(&mut self, now: Duration, id: u64, why: Ended, observer: &mut dyn Observer) {
+        let Some(stream) = self.streams.remove(&id) else { return };
+        for wanted in &stream.wanted {
+            observer.skipped(&stream.info, &wanted.index, Skipped::Unreadable);
+        }
+        observer.stream_ended(&stream.info, why);
+        let key = stream.info.trace;
+        if let Some(trace) = self.traces.get_mut(&key) {
+            trace.count(false, now);
+            if trace.open == 0 && trace.waiting == Waiting::Gone {
+                self.forget(key);
+            }
+        }
+        self.partial = self.partial.saturating_sub(stream.partial.len());
+        if self.closing.is_some() && self.streams.is_empty() {
+            self.finish(Over::Closed, observer);
+        } else if self.streams.is_empty() || why == Ended::Error {
+            self.hurry();
+        }
+    }
+
+    pub(super) fn on_packet(
+        &mut self,
+        now: Duration,
+        id: u64,
+        asked: u32,
+        input: &[u8],
+        observer: &mut dyn Observer,
+    ) -> Result<Step, Wrong> {
+        let (status, length, flags) = read!(wire::packet(input));
+        let mut status = wire::packet_status(status)?;
+        let mut bytes: &[u8] = &[];
+        if status == PacketStatus::Ok {
+            // The relay daemon sends what was asked or less, never more.
+            let end = wire::PACKET + wire::within("packet.length", length, asked)?;
+            bytes = read!(input.get(wire::PACKET..end).ok_or(end));
+            if bytes.is_empty() {
+                status = PacketStatus::Error;
+            }
+        }
+        let read = wire::PACKET + bytes.len();
+        let Some(key) = self.streams.get(&id).map(|stream| stream.info.trace) else { return Ok(Step::Last(read)) };
+        self.flagged(now, key, flags);
+        let (Some(stream), Some(trace)) = (self.streams.get_mut(&id), self.traces.get(&key)) else { return Ok(Step::Last(read)) };
+        stream.asked_packet = false;
+        match (status, stream.wanted.front_mut()) {
+            (PacketStatus::Ok, Some(wanted)) => {
+                if length < asked || !stream.partial.is_empty() {
+                    // It comes in pieces.
+                    stream.partial.extend_from_slice(bytes);
+                    self.partial += bytes.len();
+                    wanted.pieces += 1;
+                }
+                let (index, whole) = (wanted.index, length == asked);
+                let too_much = self.partial > limits::PARTIAL || wanted.pieces > limits::PIECES;
+                if whole {
+                    let bytes = if stream.partial.is_empty() { bytes } else { &stream.partial };
+                    observer.packet(Packet { stream: &stream.info, index: &index, bytes });
+                    let key = stream.key(trace);
+                    self.seen.packet(key, &index);
+                } else if too_much {
+                    observer.skipped(&stream.info, &index, Skipped::TooLarge);
+                }
+                if whole || too_much {
+                    self.partial -= stream.done();
+                }
+            }
+            // Something holds it up: metadata that must be read first, or a rotation.
+            (PacketStatus::Retry | PacketStatus::Error, Some(wanted))
+                if wanted.tries < limits::PACKET_TRIES && (status == PacketStatus::Retry || flags.new_metadata()) =>
+            {
+                let pause = Duration::from_millis(5) * (1 << wanted.tries.min(8));
+                wanted.tries += 1;
+                stream.packet_after = if flags.new_metadata() && wanted.tries == 1 { now } else { now + pause };
+            }
+            (_, Some(wanted)) => {
+                observer.skipped(&stream.info, &wanted.index, Skipped::Unreadable);
+                self.partial -= stream.done();
+            }
+            (_, None) => {}
+        }
+        stream.schedule(trace.ready());
+        if stream.is_drained() {
+            self.end(now, id, Ended::HungUp, observer);
+        }
+        Ok(Step::Last(read))
+    }
+}
+
+/// Bytes of a packet's content, as a request can ask for them.
+fn length(index: &Index, max: usize) -> Result<u32, Skipped> {
+    if index.content_size == 0 || index.content_size > index.packet_size {
+        return Err(Skipped::BadIndex);
+    }
+    let length = index.content_size.div_ceil(8);
+    u32::try_from(length).ok().filter(|_| length <= max as u64).ok_or(Skipped::TooLarge)
+}
