@@ -183,7 +183,7 @@ fn streams() {
     (0..RECORDS as u64).for_each(|n| put_record(&mut batch, n));
     stream.append(&mut batch);
     let want = Want { low: false, high: true };
-    let ask = Ask { want, caps: Caps::new(RECORDS, 1 << 20), lost: Pmid(9), filter: None };
+    let ask = Ask::new(want, Caps::new(RECORDS, 1 << 20), Pmid(9));
     for clients in [1, 10] {
         let ns = time(201, || {
             for ctx in 0..clients {

@@ -63,7 +63,7 @@ fn read_1000(bencher: Bencher<'_, '_>, resolution: &str) {
     let want = Want { low: resolution != "high", high: resolution != "low" };
     let caps = Caps::new(RECORDS, 1 << 20);
     bencher.counter(ItemsCount::new(RECORDS)).bench_local(|| {
-        let delivery = stream.read(1, &Ask { want, caps, lost: Pmid(9), filter: None });
+        let delivery = stream.read(1, &Ask::new(want, caps, Pmid(9)));
         assert_eq!(delivery.records, RECORDS);
         stream.forget(1);
     });

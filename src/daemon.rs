@@ -86,7 +86,7 @@ fn check(options: &Options) -> i32 {
             config.mono.files.iter().for_each(|f| println!("mono: follows {}", f.display()));
             let select = config.mono.select.join(", ");
             println!("mono: samples {}", if select.is_empty() { "what each agent announces" } else { &select });
-            println!("events: {} bytes, {} records a fetch", config.events.memory, config.events.max_records);
+            println!("events: {} bytes, {} records a second", config.events.memory, config.events.max_records);
             let rights = rights(&config);
             for (source, allow) in SOURCES.iter().zip(&rights.events) {
                 println!("events of {}: for {allow}", source.name);

@@ -67,7 +67,7 @@ fn run(seed: u64, records: u64) -> (u64, u64, u64) {
             n if n > 12 * u64::from(client) => {
                 let high = random.below(3) > 0;
                 let caps = Caps::new(usize::try_from(1 + random.below(1000)).unwrap(), 1 << 20);
-                let delivery = stream.read(client, &Ask { want: Want { low: !high, high }, caps, lost: LOST, filter: None });
+                let delivery = stream.read(client, &Ask::new(Want { low: !high, high }, caps, LOST));
                 let (first, count, told) = match (delivery.low, delivery.high) {
                     (Some(low), None) => seen::<LowRes>(&low),
                     (None, Some(high)) => seen::<HighRes>(&high),

@@ -25,8 +25,8 @@ pub struct Events {
     /// Bytes of packed records kept for all streams together.
     #[serde(deserialize_with = "super::units::bytes::<_, { 256 << 10 }, { 16 << 30 }>")]
     pub memory: u64,
-    /// Most records of a stream in one fetch.
-    #[serde(deserialize_with = "count::<_, 1, 10_000>")]
+    /// Most records of a stream for each second since a client's last fetch of it.
+    #[serde(deserialize_with = "count::<_, 1, 100_000>")]
     pub max_records: u64,
     /// User ids that may see records.
     pub allow_uids: Vec<u32>,
@@ -48,7 +48,7 @@ impl Default for Events {
     fn default() -> Self {
         Self {
             memory: 32 << 20,
-            max_records: 1000,
+            max_records: 10_000,
             allow_uids: Vec::new(),
             allow_users: Vec::new(),
             allow_groups: Vec::new(),

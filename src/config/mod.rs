@@ -271,7 +271,7 @@ mod tests {
             ("[mono]\nlisten = '127.0.0.1:99999'", &["ADDRESS:PORT"]),
             ("[events]\nmemory = '12 parsecs'", &["line 2", "KiB", "MiB"]),
             ("[events]\nmemory = 1", &["between 256KiB and 16GiB"]),
-            ("[events]\nmax_records = 0", &["between 1 and 10000"]),
+            ("[events]\nmax_records = 0", &["between 1 and 100000"]),
             ("[limits]\nstale = '5 fortnights'", &["line 2", "10s", "min"]),
             ("[log]\nlevel = 'loud'", &["error", "warn", "info", "debug", "trace"]),
             ("[mono]\nselect = ['nonsense']", &["CATEGORY/NAME"]),

@@ -89,12 +89,6 @@ impl<'a, R: Resolution> Records<'a, R> {
         Self { bytes, at: 0, resolution: PhantomData }
     }
 
-    /// The parameters of one packed record, up to the first fault.
-    pub(super) fn parameters(record: &'a [u8]) -> impl Iterator<Item = Parameter<'a>> {
-        let mut rest = Self { bytes: record, at: R::RECORD_HEADER, resolution: PhantomData };
-        std::iter::from_fn(move || if rest.at < rest.bytes.len() { rest.parameter().ok() } else { None })
-    }
-
     fn take(&mut self, n: usize, what: &'static str) -> Result<&'a [u8], CheckError> {
         let err = CheckError { offset: self.at, what };
         let end = self.at.checked_add(n).ok_or(err)?;

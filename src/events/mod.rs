@@ -24,7 +24,7 @@ pub use array::{Array, ArrayError, Mark};
 pub use batch::{Batch, Prepared, RECORD_MAX};
 pub use check::{CheckError, Parameter, Record, Records, Scalar, check};
 pub use client::{Ask, Caps, Delivery, Keep, Want};
-pub use filter::{FILTER_MAX, Filter, FilterError, Names};
+pub use filter::{FILTER_MAX, Filter, FilterError, Judge, Names};
 pub use layout::{ARRAY_MAX, HighRes, LowRes, Resolution};
 pub use param::{Narrow, Number, Wide};
 pub use queues::{Ended, Fetch, Fetched, QueueError, QueueFilter, Queues};

@@ -150,6 +150,13 @@ impl Ring {
         }
     }
 
+    /// Where each of the records [from, to), which must be held, ends, from the beginning of the first.
+    pub(super) fn ends(&self, from: u64, to: u64) -> impl Iterator<Item = usize> {
+        let start = self.start + self.offset(from) as u64;
+        let index = length(from - self.first);
+        self.ends.range(index..index + length(to - from)).map(move |end| length(end - start))
+    }
+
     /// How far records from `from` on go within `records` and `bytes` (high resolution). One record goes within `one`, else
     /// a large one would block the stream.
     pub(super) fn within(&self, from: u64, records: usize, bytes: usize, one: usize) -> u64 {
@@ -159,8 +166,8 @@ impl Ring {
         }
         let start = self.offset(from);
         let limit = self.start.saturating_add((start.saturating_add(bytes)) as u64);
-        let index = length(from - self.first);
-        let fitting = self.ends.range(index..index + length(to - from)).take_while(|end| **end <= limit).count();
+        let fitting = self.ends.partition_point(|end| *end <= limit).saturating_sub(length(from - self.first));
+        let fitting = fitting.min(length(to - from));
         let first = || self.between(start, self.offset(from + 1)).iter().map(|part| part.len()).sum::<usize>();
         if fitting == 0 && first() <= one { from + 1 } else { from + fitting as u64 }
     }

@@ -10,16 +10,15 @@
 //! read. A delivery in low resolution writes another header for each record: who asks for it pays for it, and neither the
 //! producers nor the memory of the others. Only a filter looks at single records.
 
-use super::array::Array;
 use super::batch::Batch;
 use super::client::{Ask, Client, Delivery};
-use super::flags::POINT;
-use super::layout::{HighRes, LowRes, Resolution};
 use super::ring::Ring;
 use crate::model::Stamp;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+mod reading;
 
 /// A stream keeps at least this much, however many streams share the budget: a few records.
 const SHARE_MIN: usize = 4 << 10;
@@ -155,9 +154,10 @@ impl Stream {
     /// records, a MISSED record. It is last because libpcp's one-line summary counts it once more for each record behind
     /// it; the records it speaks of are older than those delivered.
     ///
-    /// With a filter, records that it refuses are passed over: they are neither delivered nor missed.
+    /// With a filter, records that it refuses are passed over: they are neither delivered nor missed. The stream is locked
+    /// for a piece at a time, and not while a filter looks.
     pub fn read(&self, ctx: u32, ask: &Ask<'_>) -> Delivery {
-        self.lock().read(ctx, ask)
+        reading::read(self, ctx, ask)
     }
 
     /// Forgets a context.
@@ -210,86 +210,6 @@ impl Inner {
             self.lost += now.saturating_sub(slowest.max(first));
         }
     }
-
-    fn read(&mut self, ctx: u32, ask: &Ask<'_>) -> Delivery {
-        let ring = &self.ring;
-        let cursor = self.clients.get(&ctx).map_or(ring.first(), |c| c.cursor);
-        let from = cursor.max(ring.first());
-        let mut out = Delivery { missed: from - cursor, ..Delivery::default() };
-        let to = match ask.filter {
-            None => ring.within(from, ask.caps.records, ask.caps.bytes, ask.caps.one),
-            Some(_) => ring.within(from, if ask.caps.records == 0 { 0 } else { usize::MAX }, ask.caps.scan, ask.caps.one),
-        };
-        let bytes = if ask.filter.is_none() { ring.slices(from, to).map(<[u8]>::len).iter().sum() } else { 0 };
-        let mut low = ask.want.low.then(|| Array::<LowRes>::with_capacity(bytes + 128));
-        let mut high = ask.want.high.then(|| Array::<HighRes>::with_capacity(bytes + 128));
-        if let Some(high) = &mut high
-            && out.missed > 0
-        {
-            let told = high.add_record(self.newest, POINT).and_then(|()| high.add_u64(ask.lost, out.missed));
-            debug_assert_eq!(told, Ok(()));
-        }
-        let to = match ask.filter {
-            None => {
-                out.records = copy(ring, from, to, low.as_mut(), high.as_mut());
-                to
-            }
-            Some(keep) => {
-                let (mut seq, mut scratch, mut bytes) = (from, Vec::new(), 0);
-                while seq < to && out.records < ask.caps.records && (bytes < ask.caps.bytes || out.records == 0) {
-                    let [a, b] = ring.slices(seq, seq + 1);
-                    let record = if b.is_empty() { a } else { joined(a, b, &mut scratch) };
-                    out.scanned += record.len();
-                    if keep(record) {
-                        bytes += record.len();
-                        // What does not fit comes with the next fetch.
-                        if bytes > if out.records > 0 { ask.caps.bytes } else { ask.caps.one.max(ask.caps.bytes) } {
-                            break;
-                        }
-                        out.records += copy(ring, seq, seq + 1, low.as_mut(), high.as_mut());
-                    }
-                    seq += 1;
-                }
-                seq
-            }
-        };
-        self.clients.insert(ctx, Client { cursor: to });
-        out.low = low.map(|a| finish(a, self.newest, out.missed));
-        out.high = high.map(|a| finish(a, self.newest, out.missed));
-        out
-    }
-}
-
-fn joined<'s>(a: &[u8], b: &[u8], scratch: &'s mut Vec<u8>) -> &'s [u8] {
-    scratch.clear();
-    scratch.extend_from_slice(a);
-    scratch.extend_from_slice(b);
-    scratch
-}
-
-/// Copies the records [from, to) into the arrays that are wanted; their number.
-fn copy(ring: &Ring, from: u64, to: u64, low: Option<&mut Array<LowRes>>, high: Option<&mut Array<HighRes>>) -> usize {
-    let records = usize::try_from(to - from).unwrap_or(usize::MAX);
-    let count = i32::try_from(records).unwrap_or(i32::MAX);
-    if let Some(low) = low {
-        ring.copy_low(from, to, low);
-    }
-    let put = high.map_or(Ok(()), |a| a.add_packed(ring.slices(from, to), count));
-    debug_assert_eq!(put, Ok(()), "the caps are far below ARRAY_MAX");
-    records
-}
-
-/// The array with the MISSED records at its end.
-fn finish<R: Resolution>(mut array: Array<R>, stamp: Stamp, missed: u64) -> Vec<u8> {
-    let mut left = missed;
-    while left > 0 {
-        let count = i32::try_from(left).unwrap_or(i32::MAX);
-        if array.add_missed(stamp, count).is_err() {
-            break;
-        }
-        left -= u64::from(count.unsigned_abs());
-    }
-    array.into_bytes()
 }
 
 #[cfg(test)]

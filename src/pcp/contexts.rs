@@ -1,25 +1,62 @@
 //! Client contexts: who they are, and the filters that they have set.
 
 use super::access::Credentials;
-use crate::events::Filter;
+use crate::events::{Filter, FilterError, Names};
+use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::rc::Rc;
 
-/// Most filters of a context for single instances.
+/// Most filters for single instances, of a context and of all.
 const INSTANCES_MAX: usize = 4096;
-/// Most users whose refused filters are kept.
+const INSTANCES_ALL: usize = 64 << 10;
+/// Most different filters, of a context and of all, and the bytes that all may take.
+const FILTERS_MAX: usize = 32;
+const FILTERS_ALL: usize = 256;
+const FILTERS_BYTES: usize = 8 << 20;
+/// Most users and contexts whose refused filters are kept.
 const REFUSED_MAX: usize = 256;
 
 /// A source and one of its event kinds.
 pub(super) type Kind = (usize, u8);
 
+/// A filter that one or more contexts have set: the same text of a source is kept once.
+#[derive(Clone, Debug)]
+pub(super) struct Held(Rc<RefCell<Filter>>);
+
+impl Held {
+    /// The filter, whose names stand for what is known by now.
+    pub(super) fn renewed(&self, names: &dyn Names) -> Ref<'_, Filter> {
+        if let Ok(mut filter) = self.0.try_borrow_mut() {
+            filter.renew(names);
+        }
+        self.0.borrow()
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.0.borrow().text().to_owned()
+    }
+
+    fn memory(&self) -> usize {
+        self.0.borrow().memory()
+    }
+}
+
+/// Why a filter is not taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotTaken {
+    #[error(transparent)]
+    Wrong(#[from] FilterError),
+    #[error("{0}: set fewer, or use those that are in force")]
+    TooMany(String),
+}
+
 /// The filters of a context for one kind of events.
 #[derive(Debug, Default)]
 struct Filters {
     /// For every instance that has none of its own, those that are yet to come too.
-    all: Option<Arc<Filter>>,
+    all: Option<Held>,
     /// `None`: this instance is not filtered, whatever `all` says.
-    own: HashMap<u32, Option<Arc<Filter>>>,
+    own: HashMap<u32, Option<Held>>,
 }
 
 /// One client context.
@@ -31,30 +68,23 @@ pub(super) struct Context {
 
 impl Context {
     /// The filter in force for an instance.
-    pub(super) fn filter(&self, kind: Kind, inst: u32) -> Option<&Arc<Filter>> {
+    pub(super) fn filter(&self, kind: Kind, inst: u32) -> Option<&Held> {
         let filters = self.filters.get(&kind)?;
         filters.own.get(&inst).unwrap_or(&filters.all).as_ref()
     }
 
-    /// Sets or removes the filter of all instances, or of some.
-    pub(super) fn set_filter(&mut self, kind: Kind, instances: Option<&[u32]>, filter: Option<&Arc<Filter>>) {
-        let filters = self.filters.entry(kind).or_default();
-        match instances {
-            None => *filters = Filters { all: filter.cloned(), own: HashMap::new() },
-            Some(some) => {
-                for inst in some {
-                    if filters.own.len() < INSTANCES_MAX || filters.own.contains_key(inst) {
-                        filters.own.insert(*inst, filter.cloned());
-                    }
-                }
-            }
-        }
+    /// How many instances have filters of their own.
+    fn own(&self) -> usize {
+        self.filters.values().map(|f| f.own.len()).sum()
     }
 
-    fn each_filter(&mut self, kind: impl Fn(usize) -> bool, mut change: impl FnMut(&mut Arc<Filter>)) {
-        for filters in self.filters.iter_mut().filter(|((source, _), _)| kind(*source)).map(|(_, f)| f) {
-            filters.all.iter_mut().chain(filters.own.values_mut().flatten()).for_each(&mut change);
-        }
+    /// How many different filters are set.
+    fn different(&self) -> usize {
+        let all = self.filters.values().flat_map(|f| f.all.iter().chain(f.own.values().flatten()));
+        let mut places: Vec<*const RefCell<Filter>> = all.map(|held| Rc::as_ptr(&held.0)).collect();
+        places.sort_unstable();
+        places.dedup();
+        places.len()
     }
 }
 
@@ -62,7 +92,16 @@ impl Context {
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     by_number: HashMap<i32, Context>,
-    refused: HashMap<(Kind, Option<u32>), String>,
+    filters: HashMap<(usize, String), Held>,
+    refused: HashMap<(Kind, Whose), String>,
+}
+
+/// Whose a refused filter is. A user sees it in another context too, as pmstore(1) ends with its own; of whom nobody knows
+/// who it is, the context alone sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Whose {
+    User(u32),
+    Context(i32),
 }
 
 impl Contexts {
@@ -79,39 +118,80 @@ impl Contexts {
     /// A context has ended; its number will be used again.
     pub(super) fn forget(&mut self, ctx: i32) {
         self.by_number.remove(&ctx);
+        self.refused.retain(|(_, whose), _| *whose != Whose::Context(ctx));
+        self.purge();
     }
 
-    /// Why the newest filter of this context's user was refused.
+    fn whose(&self, ctx: i32) -> Whose {
+        self.by_number.get(&ctx).and_then(|c| c.who.uid()).map_or(Whose::Context(ctx), Whose::User)
+    }
+
+    /// Why the newest filter of this context, or of its user, was refused.
     pub(super) fn refused(&self, kind: Kind, ctx: i32) -> Option<&str> {
-        let uid = self.by_number.get(&ctx).and_then(|c| c.who.uid());
-        self.refused.get(&(kind, uid)).map(String::as_str)
+        self.refused.get(&(kind, self.whose(ctx))).map(String::as_str)
     }
 
-    /// The newest filter of this context's user was refused, or taken.
+    /// The newest filter of this context was refused, or taken.
     pub(super) fn set_refused(&mut self, kind: Kind, ctx: i32, why: Option<String>) {
-        let uid = self.get(ctx).who.uid();
+        let whose = self.whose(ctx);
         match why {
             Some(why) => {
                 if self.refused.len() >= REFUSED_MAX {
                     self.refused.clear();
                 }
-                self.refused.insert((kind, uid), why);
+                self.refused.insert((kind, whose), why);
             }
-            None => drop(self.refused.remove(&(kind, uid))),
+            None => drop(self.refused.remove(&(kind, whose))),
         }
     }
 
-    /// New metrics have come: what the names in filters stand for may be more.
-    pub(super) fn renew_filters(&mut self, source: usize, parse: impl Fn(&str) -> Option<Filter>) {
-        for context in self.by_number.values_mut() {
-            context.each_filter(
-                |s| s == source,
-                |filter| {
-                    if let Some(new) = parse(filter.text()) {
-                        *filter = Arc::new(new);
-                    }
-                },
-            );
+    /// Filters that no context has any more.
+    fn purge(&mut self) {
+        self.filters.retain(|_, held| Rc::strong_count(&held.0) > 1);
+    }
+
+    /// The filter of a text: one that is in force already, or a new one.
+    pub(super) fn filter(&mut self, source: usize, ctx: i32, text: &str, names: &dyn Names) -> Result<Held, NotTaken> {
+        let key = (source, text.to_owned());
+        let known = self.filters.get(&key).cloned();
+        if self.get(ctx).different() >= FILTERS_MAX {
+            return Err(NotTaken::TooMany(format!("this client has {FILTERS_MAX} different filters")));
         }
+        if let Some(held) = known {
+            return Ok(held);
+        }
+        self.purge();
+        let bytes: usize = self.filters.values().map(Held::memory).sum();
+        if self.filters.len() >= FILTERS_ALL || bytes >= FILTERS_BYTES {
+            let (count, mib) = (self.filters.len(), FILTERS_BYTES >> 20);
+            return Err(NotTaken::TooMany(format!(
+                "all clients have {count} different filters of {bytes} bytes; at most {FILTERS_ALL} and {mib} MiB are kept"
+            )));
+        }
+        let held = Held(Rc::new(RefCell::new(Filter::parse(text, names)?)));
+        self.filters.insert(key, held.clone());
+        Ok(held)
+    }
+
+    /// Sets or removes the filter of all instances of a context, or of some. `false`: there are too many instances.
+    pub(super) fn set_filter(&mut self, ctx: i32, kind: Kind, instances: Option<&[u32]>, filter: Option<&Held>) -> bool {
+        let others: usize = self.by_number.iter().filter(|(other, _)| **other != ctx).map(|(_, c)| c.own()).sum();
+        let context = self.get(ctx);
+        let mut own = context.own();
+        let filters = context.filters.entry(kind).or_default();
+        let Some(some) = instances else {
+            *filters = Filters { all: filter.cloned(), own: HashMap::new() };
+            self.purge();
+            return true;
+        };
+        let mut fits = true;
+        for inst in some {
+            if filters.own.contains_key(inst) || own < INSTANCES_MAX && others + own < INSTANCES_ALL {
+                own += usize::from(filters.own.insert(*inst, filter.cloned()).is_none());
+            } else {
+                fits = false;
+            }
+        }
+        fits
     }
 }

@@ -1,6 +1,7 @@
 //! The metric table: `pmdaMetric` rows for libpcp_pmda, and beside each what the callbacks need to answer for it.
 
 use super::sys;
+use crate::events::Names;
 use crate::model::{Area, MetricDef, Origin, Pmid, Semantics, Units, ValueType};
 use crate::sources::SOURCES;
 use crate::store::{AGENT_INDOM, DynamicMetric, Entry, param_entry};
@@ -29,11 +30,34 @@ pub(super) struct Entries {
     pub(super) metrics: Vec<sys::pmdaMetric>,
     rows: Vec<Row>,
     by_pmid: HashMap<u32, usize>,
+    /// Parameters by their source and the last word of their name: rows in their order.
+    by_word: HashMap<(usize, String), Vec<usize>>,
+}
+
+/// The parameters of a source's records by name.
+#[derive(Debug)]
+pub(super) struct Parameters<'e> {
+    entries: &'e Entries,
+    source: usize,
+}
+
+impl Names for Parameters<'_> {
+    fn known(&self) -> usize {
+        self.entries.rows.len()
+    }
+
+    fn find(&self, name: &str, from: usize) -> Vec<(Pmid, ValueType)> {
+        let word = name.rsplit('.').next().unwrap_or_default();
+        let rows = self.entries.by_word.get(&(self.source, word.to_owned())).map_or(&[] as &[usize], Vec::as_slice);
+        let new = rows.get(rows.partition_point(|row| *row < from)..).unwrap_or_default();
+        let ends = |row: &&Row| row.name.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+        new.iter().filter_map(|row| self.entries.rows.get(*row)).filter(ends).map(|row| (row.pmid, row.ty)).collect()
+    }
 }
 
 impl Entries {
     pub(super) fn new(domain: u32) -> Self {
-        Self { domain, metrics: Vec::new(), rows: Vec::new(), by_pmid: HashMap::new() }
+        Self { domain, metrics: Vec::new(), rows: Vec::new(), by_pmid: HashMap::new(), by_word: HashMap::new() }
     }
 
     pub(super) fn rows(&self) -> &[Row] {
@@ -42,6 +66,11 @@ impl Entries {
 
     pub(super) fn by_pmid(&self, pmid: u32) -> Option<&Row> {
         self.rows.get(*self.by_pmid.get(&pmid)?)
+    }
+
+    /// The parameters of a source, for filters.
+    pub(super) const fn parameters(&self, source: usize) -> Parameters<'_> {
+        Parameters { entries: self, source }
     }
 
     /// Serial number of the instance domain of a metric.
@@ -109,6 +138,10 @@ impl Entries {
             Self::serial(row.area, row.source).map_or(sys::PM_INDOM_NULL, |s| super::indom::Cache::new(self.domain, s).indom());
         let index = self.rows.len();
         self.by_pmid.insert(row.pmid.0, index);
+        if let (Origin::Param, Some(source)) = (row.origin, row.source) {
+            let word = row.name.rsplit('.').next().unwrap_or_default();
+            self.by_word.entry((source, word.to_owned())).or_default().push(index);
+        }
         self.metrics.push(sys::pmdaMetric {
             m_user: std::ptr::null_mut(),
             m_desc: sys::pmDesc { pmid: row.pmid.0, type_: row.ty as i32, indom, sem: sem as i32, units: pack(units) },

@@ -195,7 +195,6 @@ impl State {
         }
         if metrics {
             self.names.rebuild();
-            self.renew_filters();
             self.names_changed = true;
         }
         self.dirty.extend(dirty);

@@ -1,22 +1,22 @@
 //! `pmstore`: requests to peers, and the filters of client contexts.
 
-use super::contexts::Kind;
+use super::contexts::{Held, Kind, NotTaken};
 use super::entries::{Entries, Row};
 use super::fetch::NO_INSTANCE;
 use super::state::State;
-use super::sys;
 use super::text::to_string;
-use crate::events::{Filter, Names};
-use crate::model::{Area, Control, ControlVerb, EventLeaf, Origin, Pmid, ValueType};
-use crate::sources::SOURCES;
+use super::{process, sys};
+use crate::model::{Area, Control, ControlVerb, EventLeaf, Origin};
 use crate::store::{Quiet, Stat, Store};
+use std::collections::HashSet;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Most bytes of a request.
 const REQUEST_MAX: usize = 4096;
+/// Most time of the PMDA's thread to understand all values of one PDU.
+const UNDERSTAND_TIME: Duration = Duration::from_millis(100);
 
 /// One value of a store request.
 #[derive(Debug)]
@@ -78,10 +78,15 @@ fn text(format: c_int, value: *const sys::pmValue) -> Result<String, c_int> {
     Ok(text)
 }
 
+/// Whether a leaf of an event kind takes a filter: that of its own, and by PCP's convention (`pmevent -x`) the records.
+const fn takes_filter(leaf: EventLeaf) -> bool {
+    matches!(leaf, EventLeaf::Filter | EventLeaf::Records | EventLeaf::HighResRecords)
+}
+
 /// What the text of a request becomes.
 enum Asked {
     Control(ControlVerb, String),
-    Filter(Kind, Option<Arc<Filter>>),
+    Filter(Kind, Option<Held>),
 }
 
 impl State {
@@ -90,7 +95,12 @@ impl State {
         // pmstore(1) without -i sends the same text for every instance.
         let groups = requests.chunk_by(|a, b| a.pmid == b.pmid && a.text == b.text);
         let mut understood = Vec::new();
+        let until = process::thread_time() + UNDERSTAND_TIME;
         for group in groups {
+            if process::thread_time() > until {
+                log::warn!("a store of {} by {} is too big", requests.len(), self.contexts.get(ctx).who.shown());
+                return sys::PM_ERR_TOOBIG;
+            }
             let Some(first) = group.first() else { continue };
             match self.understand(first, ctx, now) {
                 Ok(asked) => understood.push((first.pmid, asked, group.iter().map(|r| r.inst).collect::<Vec<_>>())),
@@ -111,7 +121,11 @@ impl State {
 
     fn understand(&mut self, request: &Request, ctx: i32, now: Duration) -> Result<Asked, c_int> {
         let Some(row) = self.entries.by_pmid(request.pmid) else { return Err(sys::PM_ERR_PMID) };
-        let storable = matches!(row.origin, Origin::Control(_) | Origin::Event(_, EventLeaf::Filter));
+        let storable = match row.origin {
+            Origin::Control(_) => true,
+            Origin::Event(_, leaf) => takes_filter(leaf),
+            _ => false,
+        };
         let shown = matches!(row.origin, Origin::Control(ControlVerb::Status | ControlVerb::Relays));
         if !storable || shown {
             return Err(sys::PM_ERR_PERMISSION);
@@ -129,21 +143,22 @@ impl State {
                 }
                 (self.permits.control.holds(who, now), Asked::Control(verb, text.clone()))
             }
-            (Origin::Event(kind, EventLeaf::Filter), Some(source)) => {
+            (Origin::Event(kind, _), Some(source)) => {
                 let kind = (source, kind);
                 if !self.permits.filter.holds(who, now) {
                     (false, Asked::Filter(kind, None))
                 } else if text.trim().is_empty() {
                     (true, Asked::Filter(kind, None))
                 } else {
-                    let names = Parameters::new(&self.entries, source);
-                    match Filter::parse(text, &names) {
-                        Ok(filter) => (true, Asked::Filter(kind, Some(Arc::new(filter)))),
+                    let names = self.entries.parameters(source);
+                    let who = who.shown();
+                    match self.contexts.filter(source, ctx, text, &names) {
+                        Ok(filter) => (true, Asked::Filter(kind, Some(filter))),
                         Err(e) => {
-                            let who = who.shown();
                             log::warn!("{}: a filter of {who} is refused: {e}: {text:?}", row.name);
                             self.contexts.set_refused(kind, ctx, Some(format!("{e}: {text}")));
-                            return Err(sys::PM_ERR_BADSTORE);
+                            let many = matches!(e, NotTaken::TooMany(_));
+                            return Err(if many { sys::PM_ERR_TOOBIG } else { sys::PM_ERR_BADSTORE });
                         }
                     }
                 }
@@ -158,7 +173,7 @@ impl State {
         Err(sys::PM_ERR_PERMISSION)
     }
 
-    fn set_filter(&mut self, pmid: u32, kind: Kind, filter: Option<&Arc<Filter>>, instances: &[u32], ctx: i32) -> c_int {
+    fn set_filter(&mut self, pmid: u32, kind: Kind, filter: Option<&Held>, instances: &[u32], ctx: i32) -> c_int {
         let Some(row) = self.entries.by_pmid(pmid) else { return sys::PM_ERR_PMID };
         let serial = Entries::serial(row.area, row.source).unwrap_or_default();
         let known = self.domains.instances(serial);
@@ -167,10 +182,14 @@ impl State {
             return sys::PM_ERR_INST;
         }
         // Said to all that there are, it is meant for those to come too.
-        let all = everyone || known.is_some_and(|k| k.keys().all(|i| instances.contains(i)));
-        let context = self.contexts.get(ctx);
-        context.set_filter(kind, (!all).then_some(instances), filter);
-        log::info!("{}: {:?} set by {}", row.name, filter.map_or("", |f| f.text()), context.who.shown());
+        let meant: HashSet<u32> = instances.iter().copied().collect();
+        let all = everyone || known.is_some_and(|k| k.keys().all(|i| meant.contains(i)));
+        if !self.contexts.set_filter(ctx, kind, (!all).then_some(instances), filter) {
+            log::warn!("{}: too many filters of single instances", row.name);
+            return sys::PM_ERR_TOOBIG;
+        }
+        let (text, who) = (filter.map(Held::text).unwrap_or_default(), self.contexts.get(ctx).who.shown());
+        log::info!("{}: {text:?} set by {who}", row.name);
         self.contexts.set_refused(kind, ctx, None);
         0
     }
@@ -187,7 +206,8 @@ impl State {
         let (mut known, mut taken) = (false, false);
         // pmproxy stores to no instance in particular when none is named: that means all who are connected.
         let everyone = instances.contains(&NO_INSTANCE);
-        let meant = all.into_iter().flatten().filter(|(inst, p)| instances.contains(inst) || everyone && p.life.up());
+        let named: HashSet<u32> = instances.iter().copied().collect();
+        let meant = all.into_iter().flatten().filter(|(inst, p)| named.contains(inst) || everyone && p.life.up());
         for (_, peer) in meant {
             known = true;
             log::info!("{}: {} {text:?} requested by {who}", peer.agent_name(), row.name);
@@ -211,40 +231,6 @@ impl State {
             let who = self.contexts.get(ctx).who.shown();
             log::warn!("{who} may not {what}: see [events] and [access] in apm.toml{}", Quiet::more(n));
         }
-    }
-
-    /// Filters of all contexts, understood anew: more parameters are known.
-    pub(super) fn renew_filters(&mut self) {
-        for source in 0..SOURCES.len() {
-            let names = Parameters::new(&self.entries, source);
-            self.contexts.renew_filters(source, |text| Filter::parse(text, &names).ok());
-        }
-    }
-}
-
-/// The parameters of a source's records by name.
-struct Parameters<'e> {
-    entries: &'e Entries,
-    source: usize,
-}
-
-impl<'e> Parameters<'e> {
-    const fn new(entries: &'e Entries, source: usize) -> Self {
-        Self { entries, source }
-    }
-}
-
-impl Names for Parameters<'_> {
-    fn find(&self, name: &str) -> Vec<(Pmid, ValueType)> {
-        let mut found = Vec::new();
-        for row in self.entries.rows() {
-            let meant = row.origin == Origin::Param && row.source == Some(self.source);
-            let ends = |rest: &str| rest.is_empty() || rest.ends_with('.');
-            if meant && row.name.strip_suffix(name).is_some_and(ends) {
-                found.push((row.pmid, row.ty));
-            }
-        }
-        found
     }
 }
 

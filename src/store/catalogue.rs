@@ -159,7 +159,7 @@ fn event_leaves(kind: EventKind, position: u8) -> Vec<MetricDef> {
     let records = format!(
         "New event records for this client, as {{}}. Each client sees every record once, in order; a client that is too slow \
          gets a MISSED record with the number of those dropped, at the end of the array. A new client starts with the \
-         oldest record kept. At most events.max_records come with one fetch, the rest with the next. {}",
+         oldest record kept. At most events.max_records come for each second since its last fetch, the rest with the next. {}",
         kind.help
     );
     #[rustfmt::skip]
@@ -179,9 +179,9 @@ fn event_leaves(kind: EventKind, position: u8) -> Vec<MetricDef> {
         leaf("filter", 8, Filter, Text, Discrete, Units::None, "Which records this client wants (storable)",
             "An expression over the parameters of a record; the client that stores it gets only records for which it is true, in records and highres_records, from all instances or from the one that is stored to. Empty: all records. Other clients are not concerned, and it ends with the client's context. \
              A name is the end of a parameter's name, from a dot on; timestamp (seconds since 1970), flags and instance are always there. Comparisons == != < <= > >=, and && || ! ( ); numbers 12 0x1f 2.5; texts in double quotes with * for anything. A comparison with a parameter that a record lacks is false. \
-             Example: instance == \"app*\" && flags == 1. The value is the text in force. What is wrong with a refused one is in filter_error and in the log; records passed over are not missed."),
-        leaf("filter_error", 9, FilterError, Text, Discrete, Units::None, "The newest filter of this user that was refused",
-            "The column, what was expected there, and the filter. No value if no filter of this user was refused since the PMDA started, or if the newest one was taken."),
+             Example: instance == \"app*\" && flags == 1. The value is the text in force. What is wrong with a refused one is in filter_error and in the log; records passed over are not missed. A store to records or highres_records sets it too, as pmevent -x does. At most 128 comparisons, 32 different names."),
+        leaf("filter_error", 9, FilterError, Text, Discrete, Units::None, "The newest filter of this client that was refused",
+            "The column, what was expected there, and the filter. No value if none was refused, or if the newest one was taken. A user sees it in every context, as pmstore(1) ends with its own; a client of whom nobody knows who it is, in the context that stored it."),
         leaf("truncated", 10, Truncated, U64, Counter, Units::Count, "Parameters cut or left out",
             "Texts that were cut, and other parameters that were left out, because their record would have been larger than 512 KiB, which is what every fetch can carry."),
     ];

@@ -9,7 +9,7 @@ pub struct Limits {
     pub names: usize,
     /// Bytes of a peer's name for a metric.
     pub name_length: usize,
-    /// Records of one stream in one fetch (`events.max_records`).
+    /// Records of one stream for each second since a client's last fetch of it (`events.max_records`).
     pub max_records: usize,
     /// Peers (instances) of one source, connected or not.
     pub instances: usize,
@@ -24,7 +24,7 @@ impl Default for Limits {
         Self {
             names: 4096,
             name_length: 200,
-            max_records: 1000,
+            max_records: 10_000,
             instances: 2048,
             stale: Duration::from_secs(10),
             forget: Duration::from_secs(24 * 3600),

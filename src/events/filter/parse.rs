@@ -1,9 +1,42 @@
 //! Words to expression: recursive descent, bounded.
 
-use super::eval::{Comparison, Expr, Operand};
 use super::lex::{Lexer, Token};
-use super::{DEPTH_MAX, FilterError, Names};
+use super::program::Comparison;
+use super::{DEPTH_MAX, FilterError, MEANT_MAX, NAMES_MAX, Names, STARS_MAX, TERMS_MAX};
 use crate::model::ValueType;
+
+/// A filter's expression. Lists have at least one member.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Expr {
+    Any(Vec<Self>),
+    All(Vec<Self>),
+    Not(Box<Self>),
+    Compare(Operand, Comparison, Operand),
+    True(Operand),
+}
+
+/// A side of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Operand {
+    Integer(i128),
+    Float(f64),
+    /// The pieces between `*`.
+    Text(Vec<String>),
+    /// The first parameter that the name in this slot stands for.
+    Slot(u16),
+    Timestamp,
+    Flags,
+    Instance,
+}
+
+/// What was read.
+pub(super) struct Parsed {
+    pub(super) expr: Expr,
+    /// Names by slot.
+    pub(super) slots: Vec<String>,
+    /// Parameters that they stand for, and their slots.
+    pub(super) meant: Vec<(u32, u16)>,
+}
 
 struct Parser<'t> {
     lexer: Lexer<'t>,
@@ -11,6 +44,17 @@ struct Parser<'t> {
     token: Token,
     names: &'t dyn Names,
     depth: usize,
+    terms: usize,
+    stars: usize,
+    /// Names by slot, with what is known of their types.
+    slots: Vec<Name>,
+    meant: Vec<(u32, u16)>,
+}
+
+struct Name {
+    name: String,
+    text: bool,
+    number: bool,
 }
 
 /// An operand, where it is, and the types that its parameters have.
@@ -23,13 +67,16 @@ struct Placed {
     number: bool,
 }
 
-pub(super) fn parse(text: &str, names: &dyn Names) -> Result<Expr, FilterError> {
+pub(super) fn parse(text: &str, names: &dyn Names) -> Result<Parsed, FilterError> {
     let mut lexer = Lexer::new(text);
     let (at, token) = lexer.next()?;
-    let mut parser = Parser { lexer, at, token, names, depth: 0 };
+    let mut parser = Parser { lexer, at, token, names, depth: 0, terms: 0, stars: 0, slots: Vec::new(), meant: Vec::new() };
     let expr = parser.or()?;
     match parser.token {
-        Token::End => Ok(expr),
+        Token::End => {
+            let slots = parser.slots.into_iter().map(|n| n.name).collect();
+            Ok(Parsed { expr, slots, meant: parser.meant })
+        }
         _ => parser.expected("&&, || or the end"),
     }
 }
@@ -93,6 +140,10 @@ impl Parser<'_> {
     }
 
     fn comparison(&mut self) -> Result<Expr, FilterError> {
+        self.terms += 1;
+        if self.terms > TERMS_MAX {
+            return self.error(self.at, format!("more than {TERMS_MAX} comparisons"));
+        }
         let left = self.operand()?;
         let how = match self.token {
             Token::Sign("==") => Comparison::Equal,
@@ -132,13 +183,19 @@ impl Parser<'_> {
         Ok(match token {
             Token::Integer(n) => placed(Operand::Integer(if minus { -n } else { n }), at, false),
             Token::Float(n) => placed(Operand::Float(if minus { -n } else { n }), at, false),
-            Token::Text(pieces) => placed(Operand::Text(pieces), at, true),
+            Token::Text(pieces) => {
+                self.stars += pieces.len().saturating_sub(1);
+                if self.stars > STARS_MAX {
+                    return self.error(at, format!("more than {STARS_MAX} times *"));
+                }
+                placed(Operand::Text(pieces), at, true)
+            }
             Token::Name(name) => return self.named(at, name),
             Token::Sign(_) | Token::End => return self.expected("a name, a number or a text in double quotes"),
         })
     }
 
-    fn named(&self, at: usize, name: String) -> Result<Placed, FilterError> {
+    fn named(&mut self, at: usize, name: String) -> Result<Placed, FilterError> {
         let built_in = match name.as_str() {
             "timestamp" => Some((Operand::Timestamp, false)),
             "flags" => Some((Operand::Flags, false)),
@@ -148,17 +205,33 @@ impl Parser<'_> {
         if let Some((operand, text)) = built_in {
             return Ok(Placed { operand, at, name, text, number: !text });
         }
-        let found = self.names.find(&name);
+        let (slot, text, number) = self.slot(at, &name)?;
+        Ok(Placed { operand: Operand::Slot(slot), at, name, text, number })
+    }
+
+    /// The slot of a name, and whether it can be a text and a number. A name is looked up once.
+    fn slot(&mut self, at: usize, name: &str) -> Result<(u16, bool, bool), FilterError> {
+        if let Some((slot, known)) = (0..).zip(&self.slots).find(|(_, known)| known.name == name) {
+            return Ok((slot, known.text, known.number));
+        }
+        if self.slots.len() == NAMES_MAX {
+            return self.error(at, format!("more than {NAMES_MAX} different names"));
+        }
+        let found = self.names.find(name, 0);
         if found.is_empty() {
             return self.error(
                 at,
                 format!("no parameter is called `{name}`: expected one that pmevent shows, timestamp, flags or instance"),
             );
         }
-        let text = found.iter().any(|(_, ty)| matches!(ty, ValueType::Text | ValueType::Aggregate));
-        let number = found.iter().any(|(_, ty)| !matches!(ty, ValueType::Text | ValueType::Aggregate));
-        let mut pmids: Vec<u32> = found.iter().map(|(pmid, _)| pmid.0).collect();
-        pmids.sort_unstable();
-        Ok(Placed { operand: Operand::Parameter(pmids), at, name, text, number })
+        if self.meant.len() + found.len() > MEANT_MAX {
+            return self.error(at, format!("`{name}` and the names before it stand for more than {MEANT_MAX} parameters"));
+        }
+        let slot = u16::try_from(self.slots.len()).unwrap_or(u16::MAX);
+        let is_text = |(_, ty): &(_, ValueType)| matches!(ty, ValueType::Text | ValueType::Aggregate);
+        let (text, number) = (found.iter().any(is_text), !found.iter().all(is_text));
+        self.meant.extend(found.iter().map(|(pmid, _)| (pmid.0, slot)));
+        self.slots.push(Name { name: name.to_owned(), text, number });
+        Ok((slot, text, number))
     }
 }

@@ -2,6 +2,8 @@ use super::super::{Batch, flags};
 use super::*;
 use crate::model::Stamp;
 use proptest::prelude::*;
+use std::cell::Cell;
+use std::collections::HashSet;
 
 /// Parameters: 1 is a number, 2 a text, 3 a double; two are called `size`, one of them a text.
 struct Known;
@@ -16,10 +18,66 @@ const ALL: &[(&str, u32, ValueType)] = &[
 ];
 
 impl Names for Known {
-    fn find(&self, name: &str) -> Vec<(Pmid, ValueType)> {
-        let ends = |full: &str| full.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-        ALL.iter().filter(|(full, ..)| ends(full)).map(|(_, id, ty)| (Pmid(*id), *ty)).collect()
+    fn known(&self) -> usize {
+        ALL.len()
     }
+
+    fn find(&self, name: &str, from: usize) -> Vec<(Pmid, ValueType)> {
+        let ends = |full: &str| full.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+        ALL.iter().skip(from).filter(|(full, ..)| ends(full)).map(|(_, id, ty)| (Pmid(*id), *ty)).collect()
+    }
+}
+
+/// Every name is one parameter.
+struct Anything;
+
+impl Names for Anything {
+    fn find(&self, _: &str, _: usize) -> Vec<(Pmid, ValueType)> {
+        vec![(Pmid(1), ValueType::U64)]
+    }
+}
+
+/// Every name is many parameters.
+struct Crowd;
+
+impl Names for Crowd {
+    fn find(&self, _: &str, _: usize) -> Vec<(Pmid, ValueType)> {
+        (0..=u32::try_from(MEANT_MAX / 2).unwrap_or(0)).map(|n| (Pmid(n), ValueType::U64)).collect()
+    }
+}
+
+/// The first so many of [`ALL`].
+struct First(usize, std::cell::Cell<usize>);
+
+impl Names for First {
+    fn known(&self) -> usize {
+        self.0
+    }
+
+    fn find(&self, name: &str, from: usize) -> Vec<(Pmid, ValueType)> {
+        self.1.set(self.1.get() + 1);
+        let known: HashSet<u32> = ALL.iter().take(self.0).map(|(_, id, _)| *id).collect();
+        Known.find(name, from).into_iter().filter(|(pmid, _)| known.contains(&pmid.0)).collect()
+    }
+}
+
+#[test]
+fn new_parameters_are_looked_up_once_for_each_name() {
+    let mut filter = Filter::parse("size == -7 || size == 9 || size < duration", &First(5, Cell::default())).expect("sound");
+    assert!(filter.judge("x").keeps(&record()));
+    let none = Filter::parse("size == -7", &First(3, Cell::default())).expect_err("no size yet");
+    assert!(none.message.contains("size"));
+    let few = First(4, Cell::default());
+    let mut one = Filter::parse("size == \"x*\" || size == 1", &few).map_err(|e| e.message);
+    assert!(one.is_err(), "size is a number so far");
+    one = Filter::parse("size == 1", &few).map_err(|e| e.message);
+    let (mut one, all) = (one.expect("sound"), First(6, Cell::default()));
+    assert_eq!((one.names.len(), one.meant.len()), (1, 1));
+    one.renew(&all);
+    one.renew(&all);
+    assert_eq!((one.meant.len(), all.1.get()), (2, 1));
+    filter.renew(&all);
+    assert_eq!(all.1.get(), 3, "two names");
 }
 
 /// 1795000000.25 s, POINT, duration 120, method "GET /a*b", ratio 0.5, in.size -7.
@@ -35,7 +93,7 @@ fn record() -> Vec<u8> {
 }
 
 fn keeps(text: &str) -> bool {
-    Filter::parse(text, &Known).unwrap_or_else(|e| panic!("{text}: {e}")).keeps(&record(), "app:12")
+    Filter::parse(text, &Known).unwrap_or_else(|e| panic!("{text}: {e}")).judge("app:12").keeps(&record())
 }
 
 #[test]
@@ -130,7 +188,15 @@ fn size_and_depth_are_limited() {
     assert!(Filter::parse(&"!".repeat(4000), &Known).is_err());
     let long = format!("duration == 1{}", " ".repeat(FILTER_MAX));
     assert!(Filter::parse(&long, &Known).is_err_and(|e| e.message.contains("4096")));
-    assert!(Filter::parse(&vec!["duration == 120"; 200].join(" || "), &Known).is_ok());
+    assert!(Filter::parse(&vec!["duration == 120"; TERMS_MAX].join(" || "), &Known).is_ok());
+    let many = Filter::parse(&vec!["duration == 120"; TERMS_MAX + 1].join(" || "), &Known);
+    assert!(many.is_err_and(|e| e.message.contains("128 comparisons")));
+    let stars = format!("method == \"{}\"", "*a".repeat(STARS_MAX + 1));
+    assert!(Filter::parse(&stars, &Known).is_err_and(|e| e.message.contains("128 times *")));
+    let names: Vec<_> = (0..=NAMES_MAX).map(|n| format!("n{n}")).collect();
+    assert!(Filter::parse(&names.join("&&"), &Anything).is_err_and(|e| e.message.contains("32 different names")));
+    let two = Filter::parse("a && b", &Crowd).map(|f| f.text.clone());
+    assert!(two.is_err_and(|e| e.message.contains("16384 parameters") && e.column == 6));
 }
 
 proptest! {
@@ -138,7 +204,7 @@ proptest! {
     fn nothing_panics(text in "[a-z0-9 ()!&|<>=\"*.$\\\\-]{0,60}|(duration|method|size|[0-9]+|==|<|&&|\\|\\||!|\\(|\\)|\"a\\*\"| ){0,30}", cut in 0..120usize) {
         if let Ok(filter) = Filter::parse(&text, &Known) {
             let record = record();
-            let _ = filter.keeps(record.split_at(cut.min(record.len())).0, "x");
+            let _ = filter.judge("x").keeps(record.split_at(cut.min(record.len())).0);
         }
     }
 }

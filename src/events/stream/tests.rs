@@ -1,14 +1,18 @@
+use super::super::flags::POINT;
+use super::super::layout::{HighRes, LowRes};
 use super::super::{Caps, RECORD_MAX, Records, Scalar, Want, check};
 use super::*;
 use crate::model::{Pmid, ValueType};
 use proptest::prelude::*;
+use std::cell::Cell;
+use std::time::Duration;
 
 const CAPS: Caps = Caps::new(1000, 1 << 20);
 const BOTH: Want = Want { low: true, high: true };
 const LOST: Pmid = Pmid(99);
 
 fn ask(caps: Caps) -> Ask<'static> {
-    Ask { want: BOTH, caps, lost: LOST, filter: None }
+    Ask::new(BOTH, caps, LOST)
 }
 
 /// Appends records whose only parameter is their sequence number, padded with `size` bytes of text.
@@ -74,6 +78,62 @@ fn a_delivery_stops_at_its_caps_and_goes_on_with_the_next() {
     assert_eq!(seen(&s.read(1, &ask(bytes))).0, vec![3, 4]);
     let tiny = Caps::new(100, 1);
     assert_eq!(seen(&s.read(1, &ask(tiny))).0, vec![5]);
+}
+
+#[test]
+fn a_delivery_grows_with_the_time_since_the_one_before() {
+    let s = Stream::new(&Budget::new(4 << 20));
+    append(&s, 0, 10_000, 10);
+    let after = |seconds: f64, caps| Ask { now: Duration::from_secs_f64(seconds), ..ask(caps) };
+    let three = Caps::new(3, 1 << 20);
+    assert_eq!(seen(&s.read(1, &after(1000.0, three))).0, vec![0, 1, 2], "a new client has not waited");
+    assert_eq!(s.read(1, &after(1010.0, three)).records, 30);
+    assert_eq!(s.read(1, &after(1010.1, three)).records, 3);
+    assert_eq!(s.read(1, &after(1011.6, three)).records, 4);
+    assert_eq!(s.read(1, &after(1.0, three)).records, 3, "a clock that goes back");
+    let bytes = Caps { rate: 200, ..Caps::new(10_000, 1000) };
+    let size = s.newest(1).len();
+    assert_eq!(s.read(1, &after(2.0, bytes)).records, 200 / size);
+    assert_eq!(s.read(1, &after(5.0, bytes)).records, 600 / size);
+    assert_eq!(s.read(1, &after(500.0, bytes)).records, 1000 / size);
+}
+
+#[test]
+fn a_filter_ends_when_it_is_told_to_and_goes_on_where_it_was() {
+    let s = Stream::new(&Budget::new(4 << 20));
+    append(&s, 0, 5000, 100);
+    let looked = Cell::new(0);
+    let none = |_: &[u8]| {
+        looked.set(looked.get() + 1);
+        false
+    };
+    let ask = Ask { filter: Some(&none), go_on: Some(&|| false), ..ask(CAPS) };
+    let first = s.read(1, &ask);
+    assert_eq!((first.records, first.missed), (0, 0));
+    assert!((1..1000).contains(&looked.get()), "a piece: {}", looked.get());
+    for _ in 0..20 {
+        s.read(1, &ask);
+    }
+    assert_eq!(looked.get(), 5000, "each record once");
+}
+
+#[test]
+fn what_is_dropped_while_a_filter_looks_is_missed_exactly() {
+    let s = Stream::new(&Budget::new(512 << 10));
+    append(&s, 0, 1000, 200);
+    let flood = Cell::new(true);
+    let all = |_: &[u8]| {
+        if flood.take() {
+            append(&s, 1000, 3000, 200);
+        }
+        true
+    };
+    let ask = Ask { filter: Some(&all), ..ask(Caps::new(10_000, 1 << 20)) };
+    let (first, none) = seen(&s.read(1, &ask));
+    assert!(none == 0 && first.len() < 1000 && first[0] == 0);
+    let (then, missed) = seen(&s.read(1, &ask));
+    assert_eq!(then[0], first.len() as u64 + missed);
+    assert_eq!((then.last(), s.stats().lost), (Some(&3999), missed));
 }
 
 #[test]

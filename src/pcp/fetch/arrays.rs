@@ -2,17 +2,20 @@
 
 use super::budget::{ARRAY_BYTES, block};
 use super::{FetchScope, World};
-use crate::events::{Ask, Caps, Keep};
+use crate::events::{Ask, Caps, Judge, Keep};
 use crate::model::Pmid;
 use crate::sources::{PARAM_CLUSTER, SOURCES};
 use crate::store::Peer;
+use std::cell::RefCell;
 
-/// Most bytes of event records of one stream in one resolution.
+/// Most bytes of event records of one stream in one resolution, for each second since the client's last fetch of it.
 const STREAM_BYTES: usize = 1 << 20;
 /// Bytes that the two arrays of a stream need without any records: headers, and what tells of loss.
 const EMPTY_BYTES: usize = 256;
 /// Most bytes of records that filters look at in one fetch: the rest comes with the next.
-const SCAN_BYTES: usize = 4 << 20;
+const SCAN_BYTES: usize = 32 << 20;
+/// Steps of filters that are as long as one of a budget.
+const FILTER_STEPS: u64 = 4;
 
 impl FetchScope {
     /// Reads all streams that are asked for, each its share, so that all arrays together fit into the budget.
@@ -44,21 +47,31 @@ impl FetchScope {
                 let share = (room / left).saturating_sub(EMPTY_BYTES) / arrays;
                 let caps = Caps {
                     records: if self.results.budget.steps() == 0 { 0 } else { self.max_records },
-                    bytes: share.min(STREAM_BYTES),
+                    rate: STREAM_BYTES,
+                    bytes: share,
                     one: room.saturating_sub(left * EMPTY_BYTES) / arrays,
                     scan,
                 };
                 let cluster = SOURCES.get(peer.source).map_or(0, |s| s.cluster + PARAM_CLUSTER);
                 let lost = Pmid::new(world.store.domain(), cluster, 0);
                 let filter = world.contexts.known(self.ctx.cast_signed()).and_then(|c| c.filter((peer.source, kind), inst));
-                let keeps = filter.map(|f| |record: &[u8]| f.keeps(record, &peer.name));
-                let filter = keeps.as_ref().map(|k| k as Keep<'_>);
-                let delivery = stream.read(self.ctx, &Ask { want, caps, lost, filter });
+                let names = world.entries.parameters(peer.source);
+                let filter = filter.map(|held| held.renewed(&names));
+                let judge = filter.as_ref().map(|f| f.judge(&peer.name));
+                let keeps = judge.as_ref().map(|j| |record: &[u8]| j.keeps(record));
+                let budget = RefCell::new(&mut self.results.budget);
+                let go_on = || {
+                    let steps = judge.as_ref().map_or(0, Judge::take_steps);
+                    budget.borrow_mut().step(1 + steps / FILTER_STEPS)
+                };
+                let mut ask = Ask { go_on: Some(&go_on), now: self.now, ..Ask::new(want, caps, lost) };
+                ask.filter = keeps.as_ref().map(|k| k as Keep<'_>);
+                let delivery = stream.read(self.ctx, &ask);
                 let made = [&delivery.low, &delivery.high].into_iter().flatten().map(|array| block(array.len()));
                 let made: usize = made.sum();
                 room = room.saturating_sub(made);
                 scan = scan.saturating_sub(delivery.scanned);
-                self.results.budget.step(32 + (made + delivery.scanned) as u64 / 64);
+                self.results.budget.step(32 + (made + delivery.scanned) as u64 / 256);
                 self.deliveries.insert((peer.source, kind, inst), delivery);
             }
         }

@@ -2,6 +2,7 @@
 
 use super::{FetchScope, NO_INSTANCE, World};
 use crate::model::{Area, EventLeaf, Origin, Pmid, ValueType};
+use crate::pcp::contexts::Held;
 use crate::pcp::entries::Row;
 use crate::sources::SOURCES;
 use crate::store::{AgentCell, Peer, SelfStats, Stat, Store};
@@ -74,7 +75,7 @@ fn event(row: &Row, inst: u32, peer: &Peer, (kind, leaf): (u8, EventLeaf), world
     let ctx = scope.ctx.cast_signed();
     let filter = || contexts.known(ctx).and_then(|c| c.filter((peer.source, kind), inst));
     match leaf {
-        EventLeaf::Filter => return scope.results.text(inst, filter().map_or("", |f| f.text())),
+        EventLeaf::Filter => return scope.results.text(inst, &filter().map(Held::text).unwrap_or_default()),
         EventLeaf::FilterError => {
             if let Some(why) = contexts.refused((peer.source, kind), ctx) {
                 scope.results.text(inst, why);

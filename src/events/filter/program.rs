@@ -1,0 +1,153 @@
+//! An expression as a list of comparisons, each of which says where to go on.
+
+use super::glob::Glob;
+use super::parse::{Expr, Operand};
+use std::cmp::Ordering;
+
+/// `==` and its like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// With the sides exchanged.
+    const fn turned(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            same => same,
+        }
+    }
+
+    /// Not-a-number is unequal to everything.
+    #[inline]
+    pub(super) const fn of(self, order: Option<Ordering>) -> bool {
+        let Some(order) = order else { return matches!(self, Self::NotEqual) };
+        match self {
+            Self::Equal => order.is_eq(),
+            Self::NotEqual => order.is_ne(),
+            Self::Less => order.is_lt(),
+            Self::LessOrEqual => order.is_le(),
+            Self::Greater => order.is_gt(),
+            Self::GreaterOrEqual => order.is_ge(),
+        }
+    }
+
+    /// For what is only equal or not.
+    pub(super) const fn of_equal(self, equal: bool) -> bool {
+        match self {
+            Self::Equal => equal,
+            Self::NotEqual => !equal,
+            _ => false,
+        }
+    }
+}
+
+/// A side of a comparison, ready.
+#[derive(Clone, Debug)]
+pub(super) enum Side {
+    Integer(i128),
+    Float(f64),
+    Glob(Glob),
+    /// The parameter in a slot.
+    Slot(u16),
+    Timestamp,
+    Flags,
+    Instance,
+}
+
+/// What is asked of a record.
+#[derive(Clone, Debug)]
+pub(super) enum Question {
+    /// The common case: a parameter and a number that 64 bits hold.
+    Number(u16, Comparison, i64),
+    Compare(Side, Comparison, Side),
+    True(Side),
+}
+
+/// Where to go on: the position of a step, or an end.
+pub(super) type Next = u16;
+pub(super) const KEEP: Next = u16::MAX;
+pub(super) const PASS: Next = u16::MAX - 1;
+
+/// A question, and where its answers lead.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) question: Question,
+    pub(super) yes: Next,
+    pub(super) no: Next,
+}
+
+/// Steps; every jump goes to a lower position.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    pub(super) steps: Vec<Step>,
+    pub(super) start: Next,
+}
+
+impl Program {
+    pub(super) fn new(expr: &Expr) -> Self {
+        let mut program = Self { steps: Vec::new(), start: PASS };
+        program.start = program.emit(expr, KEEP, PASS);
+        program
+    }
+
+    /// The steps of an expression that leads to `yes` or `no`; where it begins.
+    fn emit(&mut self, expr: &Expr, yes: Next, no: Next) -> Next {
+        match expr {
+            Expr::Any(any) => any.iter().rev().fold(no, |next, e| self.emit(e, yes, next)),
+            Expr::All(all) => all.iter().rev().fold(yes, |next, e| self.emit(e, next, no)),
+            Expr::Not(inner) => self.emit(inner, no, yes),
+            Expr::Compare(left, how, right) => self.push(question(left, *how, right), yes, no),
+            Expr::True(operand) => self.push(Question::True(side(operand)), yes, no),
+        }
+    }
+
+    fn push(&mut self, question: Question, yes: Next, no: Next) -> Next {
+        // At most TERMS_MAX, so the position fits.
+        let position = Next::try_from(self.steps.len()).unwrap_or(PASS);
+        self.steps.push(Step { question, yes, no });
+        position
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        let glob = |side: &Side| if let Side::Glob(glob) = side { glob.memory() } else { 0 };
+        let sides = |step: &Step| match &step.question {
+            Question::Compare(left, _, right) => glob(left) + glob(right),
+            Question::True(side) => glob(side),
+            Question::Number(..) => 0,
+        };
+        self.steps.iter().map(|step| size_of::<Step>() + sides(step)).sum()
+    }
+}
+
+fn question(left: &Operand, how: Comparison, right: &Operand) -> Question {
+    match (left, right) {
+        (Operand::Slot(slot), Operand::Integer(n)) => match i64::try_from(*n) {
+            Ok(n) => Question::Number(*slot, how, n),
+            Err(_) => Question::Compare(side(left), how, side(right)),
+        },
+        (Operand::Integer(_), Operand::Slot(_)) => question(right, how.turned(), left),
+        _ => Question::Compare(side(left), how, side(right)),
+    }
+}
+
+fn side(operand: &Operand) -> Side {
+    match operand {
+        Operand::Integer(n) => Side::Integer(*n),
+        Operand::Float(n) => Side::Float(*n),
+        Operand::Text(pieces) => Side::Glob(Glob::new(pieces)),
+        Operand::Slot(slot) => Side::Slot(*slot),
+        Operand::Timestamp => Side::Timestamp,
+        Operand::Flags => Side::Flags,
+        Operand::Instance => Side::Instance,
+    }
+}
