@@ -14,8 +14,8 @@ mod bindings {
     const FUNCTIONS: &str = "pmSetProgname|pmGetProgname|pmSetProcessIdentity|pmGetUsername|pmErrStr_r|pmGetConfig|\
         pmdaDaemon|pmdaGetOptions|pmdaUsageMessage|pmdaOpenLog|pmdaSetFlags|pmdaSetCommFlags|\
         pmdaSetLabelCallBack|pmdaSetEndContextCallBack|pmdaSetResultCallBack|pmdaInit|pmdaConnect|\
-        pmdaRehash|pmdaLabel|pmdaAddLabels|pmdaTree.*|pmdaCacheStore|pmdaCacheLookup|\
-        pmdaCacheLookupName|pmdaCacheOp|pmdaCachePurge|__pmdaMainPDU|__pmdaInFd|pmExtractValue";
+        pmdaRehash|pmdaInstance|pmdaLabel|pmdaAddLabels|pmdaTree.*|\
+        __pmdaMainPDU|__pmdaInFd|pmExtractValue";
     const TYPES: &str = "pmda.*|pmDesc|pmID|pmInDom|pmUnits|pmResult|pmResult_v2|pmValueSet|pmValueBlock|pmAtomValue|\
         pmLabelSet|pmLabel|pmInResult|pmProfile|pmLongOptions";
     const CONSTANTS: &str = "PM_ERR_.*|PM_TYPE_.*|PM_SEM_.*|PM_TEXT_.*|PM_LABEL_.*|PM_INDOM_NULL|PM_IN_NULL|PMDA_.*|PCP_ATTR_.*|PM_VAL_.*|PM_PROFILE_.*|PMCD_.*";

@@ -27,6 +27,8 @@ pub mod sources;
 
 pub mod store;
 
+pub mod state;
+
 pub mod config;
 
 pub mod print;

@@ -12,11 +12,12 @@ const RULES: &[(&str, &[&str])] = &[
     ("events", &["model"]),
     ("sources", &["ctf", "events", "model", "read", "sources"]),
     ("store", &["model", "events", "sources"]),
+    ("state", &["model", "sources", "store"]),
     ("config", &["model", "read", "sources", "store"]),
     ("print", &["model", "sources", "store"]),
     ("clock", &["model"]),
     ("listen", &["clock", "config", "model", "read", "sources", "store"]),
-    ("pcp", &["clock", "events", "model", "print", "sources", "store"]),
+    ("pcp", &["clock", "events", "model", "print", "sources", "state", "store"]),
 ];
 
 /// Crates that only these modules may name.

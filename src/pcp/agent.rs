@@ -3,8 +3,7 @@
 use super::options::{Options, parse};
 use super::state::{self, State};
 use super::{callbacks, process, sys, text};
-use crate::sources::SOURCES;
-use crate::store::{AGENT_INDOM, Stat, Store};
+use crate::store::{Stat, Store};
 use std::ffi::CString;
 use std::marker::PhantomData;
 use std::os::fd::RawFd;
@@ -24,7 +23,6 @@ pub struct StartError(String);
 /// libpcp_pmda's state. Not `Send`: the library has no locks.
 pub struct Agent {
     dispatch: Box<sys::pmdaInterface>,
-    indoms: Vec<sys::pmdaIndom>,
     /// libpcp_pmda keeps pointers to these.
     _words: Vec<CString>,
     not_send: PhantomData<*mut ()>,
@@ -47,7 +45,7 @@ impl Agent {
         // SAFETY: all pointers live as long as the agent; no help file, as the texts are in the program.
         unsafe { sys::pmdaDaemon(&raw mut *dispatch, version, name, DOMAIN, logfile, std::ptr::null()) };
         let options = parse(args, &mut dispatch)?;
-        Ok((Self { dispatch, indoms: Vec::new(), _words: words, not_send: PhantomData }, options))
+        Ok((Self { dispatch, _words: words, not_send: PhantomData }, options))
     }
 
     /// The domain number in force.
@@ -83,22 +81,16 @@ impl Agent {
         unsafe { sys::pmdaSetFlags(&raw mut *self.dispatch, sys::PMDA_EXT_FLAG_HASHED.cast_signed()) };
         // SAFETY: as above; pmcd then sends the credentials of client contexts.
         unsafe { sys::pmdaSetCommFlags(&raw mut *self.dispatch, sys::PMDA_FLAG_AUTHORIZE.cast_signed()) };
-        let mut state = State::new(Arc::clone(store)).map_err(StartError)?;
-        let tables = SOURCES.iter().flat_map(|s| s.tables).map(|t| t.indom);
-        let serials = std::iter::once(AGENT_INDOM).chain(SOURCES.iter().map(|s| s.indom)).chain(tables);
-        self.indoms = serials
-            .map(|s| super::indom::Cache::new(store.domain(), s).indom())
-            .map(|it_indom| sys::pmdaIndom { it_indom, it_numinst: 0, it_set: std::ptr::null_mut() })
-            .collect();
+        let mut state = State::new(Arc::clone(store), &process::state_dir()).map_err(StartError)?;
         let (metrics, count) = (state.entries.metrics.as_mut_ptr(), state.entries.metrics.len());
-        let n = |len: usize| i32::try_from(len).unwrap_or(i32::MAX);
-        // SAFETY: both tables stay where they are: indoms in self, metrics in the state until `rehash` names a new place.
-        unsafe { sys::pmdaInit(&raw mut *self.dispatch, self.indoms.as_mut_ptr(), n(self.indoms.len()), metrics, n(count)) };
+        let count = i32::try_from(count).unwrap_or(i32::MAX);
+        let (indoms, domains) = state.indoms.raw();
+        // SAFETY: both tables stay where they are, in the state: indoms for ever, metrics until `rehash` names a new place.
+        unsafe { sys::pmdaInit(&raw mut *self.dispatch, indoms, domains, metrics, count) };
         if self.dispatch.status < 0 {
             return Err(StartError(format!("pmdaInit: {}", text::error(self.dispatch.status))));
         }
         callbacks::register_result(&mut self.dispatch);
-        state.restore();
         state.apply();
         state::install(Some(state));
         self.rehash();
@@ -140,10 +132,10 @@ impl Agent {
 
     /// New metrics and instances become visible.
     pub(super) fn apply_changes(&mut self) {
-        state::with(|s| s.save(false));
         if state::with(State::apply) == Some(true) {
             self.rehash();
         }
+        state::with(State::save);
     }
 
     fn rehash(&mut self) {
@@ -171,7 +163,7 @@ impl State {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        state::with(|s| s.save(true));
+        // The last thing that the keeper in it does is to save.
         state::install(None);
     }
 }

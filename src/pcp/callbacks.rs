@@ -17,7 +17,8 @@ fn guard(f: impl FnOnce() -> c_int) -> c_int {
 pub(super) fn register(dispatch: &mut sys::pmdaInterface) {
     // SAFETY: the union member `seven` is the one in use: pmdaDaemon was called with PMDA_INTERFACE_7.
     let seven = unsafe { &mut dispatch.version.seven };
-    // profile, desc and instance keep libpcp_pmda's own: they work on pmdaCache and the metric table.
+    // profile and desc keep libpcp_pmda's own: they work on the metric table.
+    seven.instance = Some(instance);
     seven.fetch = Some(fetch);
     seven.text = Some(help);
     seven.store = Some(pmstore);
@@ -67,6 +68,20 @@ unsafe extern "C" fn fetch(n: c_int, pmids: *mut sys::pmID, result: *mut *mut sy
 
 /// Results are in our own memory: nothing is to be freed when one has been sent.
 unsafe extern "C" fn sent(_: *mut sys::PmdaResult) {}
+
+unsafe extern "C" fn instance(
+    indom: sys::pmInDom,
+    inst: c_int,
+    name: *mut c_char,
+    result: *mut *mut sys::pmInResult,
+    ext: *mut sys::pmdaExt,
+) -> c_int {
+    guard(|| {
+        with(|s| s.refresh(indom));
+        // SAFETY: the arguments of this callback are passed on unchanged; the domain's table stays until the next refresh.
+        unsafe { sys::pmdaInstance(indom, inst, name, result, ext) }
+    })
+}
 
 unsafe extern "C" fn help(ident: c_int, kind: c_int, buffer: *mut *mut c_char, _: *mut sys::pmdaExt) -> c_int {
     guard(|| {
@@ -125,6 +140,9 @@ unsafe extern "C" fn labels(ident: c_int, level: c_int, set: *mut *mut sys::pmLa
             if sts < 0 {
                 return sts;
             }
+        }
+        if level.cast_unsigned() == sys::PM_LABEL_INSTANCES {
+            with(|s| s.refresh(ident.cast_unsigned()));
         }
         // SAFETY: the arguments of this callback are passed on unchanged; instances come through `instance_labels`.
         unsafe { sys::pmdaLabel(ident, level, set, ext) }

@@ -134,8 +134,7 @@ impl Entries {
     }
 
     fn push(&mut self, row: Row, sem: Semantics, units: Units) {
-        let indom =
-            Self::serial(row.area, row.source).map_or(sys::PM_INDOM_NULL, |s| super::indom::Cache::new(self.domain, s).indom());
+        let indom = Self::serial(row.area, row.source).map_or(sys::PM_INDOM_NULL, |s| super::indom::number(self.domain, s));
         let index = self.rows.len();
         self.by_pmid.insert(row.pmid.0, index);
         if let (Origin::Param, Some(source)) = (row.origin, row.source) {

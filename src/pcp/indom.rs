@@ -1,82 +1,65 @@
-//! Instance domains and name tables on pmdaCache(3): ids that stay the same over restarts.
+//! Instance domains as libpcp_pmda sees them: tables of numbers and names that pmdaInstance(3) and pmdaLabel(3) read.
 
+use super::state::Domains;
 use super::sys;
-use super::text::to_string;
-use std::ffi::{CString, c_int};
-use std::time::Duration;
+use crate::sources::SOURCES;
+use crate::store::AGENT_INDOM;
+use std::collections::HashSet;
+use std::ffi::CString;
 
-/// A cache file; `$PCP_VAR_DIR/config/pmda/<domain>.<serial>`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cache {
-    indom: sys::pmInDom,
+/// The number of an instance domain, as of `pmInDom_build(3)`: domain 9 bits, serial 22 bits.
+pub(super) const fn number(domain: u32, serial: u32) -> sys::pmInDom {
+    (domain & 0x1ff) << 22 | serial & 0x3f_ffff
 }
 
-/// Flags and operations are small positive numbers.
-const fn code(c: u32) -> c_int {
-    c.cast_signed()
+/// The serial number in it.
+pub(super) const fn serial(indom: sys::pmInDom) -> u32 {
+    indom & 0x3f_ffff
 }
 
-impl Cache {
-    /// As `pmInDom_build(3)`: domain 9 bits, serial 22 bits.
-    pub(super) const fn new(domain: u32, serial: u32) -> Self {
-        Self { indom: (domain & 0x1ff) << 22 | serial & 0x3f_ffff }
+/// The table that pmdaInit(3) gets: it stays where it is as long as this lives. Rows of a domain are made again when somebody
+/// asks for it and it has changed.
+#[derive(Debug)]
+pub(super) struct Tables {
+    domains: Vec<sys::pmdaIndom>,
+    rows: Vec<Vec<sys::pmdaInstid>>,
+    /// The rows point to these.
+    names: Vec<Vec<CString>>,
+    stale: HashSet<u32>,
+}
+
+impl Tables {
+    pub(super) fn new(domain: u32) -> Self {
+        let tables = SOURCES.iter().flat_map(|s| s.tables).map(|t| t.indom);
+        let serials = std::iter::once(AGENT_INDOM).chain(SOURCES.iter().map(|s| s.indom)).chain(tables);
+        let empty = |s| sys::pmdaIndom { it_indom: number(domain, s), it_numinst: 0, it_set: std::ptr::null_mut() };
+        let domains: Vec<_> = serials.map(empty).collect();
+        let (rows, names) = domains.iter().map(|_| (Vec::new(), Vec::new())).unzip();
+        Self { domains, rows, names, stale: HashSet::new() }
     }
 
-    pub(super) const fn indom(self) -> sys::pmInDom {
-        self.indom
+    /// For pmdaInit(3): first row and number of rows.
+    pub(super) fn raw(&mut self) -> (*mut sys::pmdaIndom, i32) {
+        (self.domains.as_mut_ptr(), i32::try_from(self.domains.len()).unwrap_or(i32::MAX))
     }
 
-    fn op(self, op: u32) -> c_int {
-        // SAFETY: pmdaCacheOp(3) takes numbers only; all caches are used on this thread only.
-        unsafe { sys::pmdaCacheOp(self.indom, code(op)) }
+    /// Instances of a domain have come or gone.
+    pub(super) fn changed(&mut self, serial: u32) {
+        self.stale.insert(serial);
     }
 
-    /// Reads the file, if there is one, and gives all entries in the order of their ids; they are active afterwards.
-    /// Entries that have been inactive for longer than `forget` are dropped.
-    pub(super) fn load(self, forget: Option<Duration>) -> Vec<(u32, String)> {
-        self.op(sys::PMDA_CACHE_LOAD);
-        if let Some(forget) = forget {
-            let seconds = sys::time_t::try_from(forget.as_secs()).unwrap_or(sys::time_t::MAX);
-            // SAFETY: as above.
-            unsafe { sys::pmdaCachePurge(self.indom, seconds) };
+    /// Before libpcp_pmda reads the instances of a domain.
+    pub(super) fn refresh(&mut self, indom: sys::pmInDom, instances: &Domains) {
+        if !self.stale.remove(&serial(indom)) {
+            return;
         }
-        self.op(sys::PMDA_CACHE_ACTIVE);
-        self.op(sys::PMDA_CACHE_WALK_REWIND);
-        let mut entries = Vec::new();
-        while let Ok(id) = u32::try_from(self.op(sys::PMDA_CACHE_WALK_NEXT)) {
-            entries.extend(self.name(id).map(|name| (id, name)));
-        }
-        entries
-    }
-
-    fn name(self, id: u32) -> Option<String> {
-        let mut name = std::ptr::null_mut();
-        // SAFETY: on success pmdaCacheLookup(3) stores a pointer to a C string that the cache keeps while the entry lives.
-        let sts = unsafe { sys::pmdaCacheLookup(self.indom, id.cast_signed(), &raw mut name, std::ptr::null_mut()) };
-        if sts < 0 { None } else { to_string(name) }
-    }
-
-    /// Adds a name or makes it active again; its id.
-    pub(super) fn add(self, name: &str) -> Result<u32, String> {
-        self.store(sys::PMDA_CACHE_ADD, name)
-    }
-
-    /// Takes a name out of sight. Its id stays its own, unless the cache has grown beyond `keep` entries.
-    pub(super) fn remove(self, name: &str, keep: usize) -> Result<u32, String> {
-        let large = usize::try_from(self.op(sys::PMDA_CACHE_SIZE)).is_ok_and(|n| n > keep);
-        self.store(if large { sys::PMDA_CACHE_CULL } else { sys::PMDA_CACHE_HIDE }, name)
-    }
-
-    fn store(self, flags: u32, name: &str) -> Result<u32, String> {
-        let text = CString::new(name).map_err(|_| format!("{name:?} holds a NUL"))?;
-        // SAFETY: pmdaCacheStore(3) copies the C string; no private data is attached.
-        let sts = unsafe { sys::pmdaCacheStore(self.indom, code(flags), text.as_ptr(), std::ptr::null_mut()) };
-        u32::try_from(sts).map_err(|_| format!("{name:?}: {}", super::text::error(sts)))
-    }
-
-    /// Writes the file if something has changed.
-    pub(super) fn save(self) -> Result<(), String> {
-        let sts = self.op(sys::PMDA_CACHE_SAVE);
-        if sts < 0 { Err(super::text::error(sts)) } else { Ok(()) }
+        let all = self.domains.iter_mut().zip(&mut self.rows).zip(&mut self.names);
+        let Some(((domain, rows), names)) = all.into_iter().find(|((d, _), _)| d.it_indom == indom) else { return };
+        let (ids, words): (Vec<u32>, Vec<CString>) =
+            instances.names(serial(indom)).into_iter().map(|(id, name)| (id, super::text::c_string(&name))).unzip();
+        *names = words;
+        let row = |(id, name): (u32, &CString)| sys::pmdaInstid { i_inst: id.cast_signed(), i_name: name.as_ptr().cast_mut() };
+        *rows = ids.into_iter().zip(&*names).map(row).collect();
+        (domain.it_set, domain.it_numinst) = (rows.as_mut_ptr(), i32::try_from(rows.len()).unwrap_or(i32::MAX));
     }
 }

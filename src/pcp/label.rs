@@ -42,7 +42,7 @@ pub(super) fn of_instance(domains: &Domains, indom: sys::pmInDom, inst: u32) -> 
     let peer = domains.peer(indom & 0x3f_ffff, inst)?;
     let source = SOURCES.get(peer.source)?.name;
     let words = peer.labels();
-    let labels = words.iter().map(|(k, v)| (*k, v.as_str())).chain([("source", source)]);
+    let labels = words.iter().map(|(k, v)| (&**k, v.as_str())).chain([("source", source)]);
     Some(json(labels))
 }
 

@@ -5,7 +5,8 @@ use super::access::Permits;
 use super::contexts::Contexts;
 use super::entries::Entries;
 use super::fetch::FetchScope;
-use super::indom::Cache;
+use super::indom::Tables;
+use super::keeper::Keeper;
 use super::namespace::NameSpace;
 use super::{label, sys};
 use crate::model::Rights;
@@ -14,8 +15,8 @@ use crate::store::{AGENT_INDOM, Change, DynamicMetric, Peer, Quiet, Row, Store, 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::CString;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Instances of a domain: id → peer, in the order of ids.
 pub(super) type Instances = BTreeMap<u32, Arc<Peer>>;
@@ -36,12 +37,15 @@ impl Domains {
     pub(super) fn instances(&self, serial: u32) -> Option<&Instances> {
         self.0.get(&serial)
     }
-}
 
-/// How often instances are saved.
-const SAVE: Duration = Duration::from_secs(1);
-/// Serial numbers of the name tables of dynamic metrics: pseudo domains that no metric has.
-const NAMES_SERIAL: u32 = 1000;
+    /// Numbers and names of a domain's instances, in the order of the numbers.
+    pub(super) fn names(&self, serial: u32) -> Vec<(u32, String)> {
+        let name = |peer: &Peer| if serial == AGENT_INDOM { peer.agent_name() } else { peer.name.clone() };
+        let peers = self.0.get(&serial).into_iter().flatten().map(|(id, p)| (*id, name(p)));
+        let rows = self.1.get(&serial).into_iter().flatten().map(|(id, r)| (*id, r.key.clone()));
+        peers.chain(rows).collect()
+    }
+}
 
 /// Everything of the main thread.
 #[derive(Debug)]
@@ -59,10 +63,9 @@ pub(super) struct State {
     pub(super) names_changed: bool,
     /// The last help text: libpcp_pmda reads it after the callback has returned.
     pub(super) scratch: CString,
-    unsaved: Quiet,
-    /// Caches that have changed since they were saved, and when that was.
-    dirty: Vec<Cache>,
-    saved: Option<Duration>,
+    /// Instance domains for libpcp_pmda.
+    pub(super) indoms: Tables,
+    keeper: Keeper,
 }
 
 thread_local! {
@@ -85,8 +88,9 @@ pub fn set_rights(rights: &Rights) {
 }
 
 impl State {
-    /// With the static metrics; the rest comes by [`State::restore`] and [`State::apply`].
-    pub(super) fn new(store: Arc<Store>) -> Result<Self, String> {
+    /// With the static metrics, and what earlier runs left in `dir`: dynamic metrics with their ids, instances with theirs;
+    /// then the metrics and rows that always exist. The rest comes by [`State::apply`].
+    pub(super) fn new(store: Arc<Store>, dir: &Path) -> Result<Self, String> {
         let mut entries = Entries::new(store.domain());
         catalogue().into_iter().for_each(|e| entries.push_static(e));
         let mut names = NameSpace::new()?;
@@ -94,8 +98,10 @@ impl State {
         for row in entries.rows().iter().rev() {
             names.insert(row.pmid, &row.name)?;
         }
-        names.rebuild();
-        Ok(Self {
+        let (keeper, restored) = Keeper::open(dir, &store);
+        let mut state = Self {
+            indoms: Tables::new(store.domain()),
+            keeper,
             store,
             entries,
             names,
@@ -106,56 +112,16 @@ impl State {
             refusals: Quiet::default(),
             names_changed: false,
             scratch: CString::default(),
-            unsaved: Quiet::default(),
-            dirty: Vec::new(),
-            saved: None,
-        })
-    }
-
-    fn cache(&self, serial: u32) -> Cache {
-        Cache::new(self.store.domain(), serial)
-    }
-
-    fn names_cache(&self, source: usize) -> Cache {
-        self.cache(NAMES_SERIAL + SOURCES.get(source).map_or(0, |s| s.indom))
-    }
-
-    /// What earlier runs knew: dynamic metrics with their ids, instances with theirs; then the metrics that always exist.
-    pub(super) fn restore(&mut self) {
-        let forget = self.store.limits().forget;
-        self.cache(AGENT_INDOM).load(Some(forget));
-        for (i, source) in SOURCES.iter().enumerate() {
-            for (id, line) in self.names_cache(i).load(None) {
-                let (path, persist) = line.split_once(' ').unwrap_or((&line, ""));
-                let spec = source.dynamic.and_then(|d| (d.restore)(persist)).map(|mut spec| {
-                    path.clone_into(&mut spec.path);
-                    spec
-                });
-                let metric = spec.and_then(|spec| self.store.restore_metric(i, id as usize, spec));
-                match metric {
-                    Some(metric) => self.add_metric(&metric),
-                    None => {
-                        log::warn!("{} name table: entry {id} {line:?} is not understood; its id stays reserved", source.name);
-                        self.store.reserve_id(i, id as usize);
-                    }
-                }
-            }
-            for spec in source.dynamic.map(|d| (d.initial)()).unwrap_or_default() {
-                self.store.define(i, &spec);
-            }
-            for table in source.tables {
-                // Ids are known again; rows come when somebody adds to them.
-                let cache = self.cache(table.indom);
-                for (_, key) in cache.load(Some(forget)) {
-                    let _ = cache.remove(&key, usize::MAX);
-                }
-            }
-            for (_, name) in self.cache(source.indom).load(Some(forget)) {
-                self.store.restore_peer(i, &name, crate::clock::now().mono);
+        };
+        restored.metrics.iter().for_each(|metric| state.add_metric(metric));
+        for (source, s) in SOURCES.iter().enumerate() {
+            for spec in s.dynamic.map(|d| (d.initial)()).unwrap_or_default() {
+                state.store.define(source, &spec);
             }
         }
-        self.store.initial_rows();
-        self.names.rebuild();
+        state.store.initial_rows();
+        state.names.rebuild();
+        Ok(state)
     }
 
     fn add_metric(&mut self, metric: &Arc<DynamicMetric>) {
@@ -174,100 +140,76 @@ impl State {
         if changes.is_empty() {
             return false;
         }
-        let (mut metrics, mut dirty) = (false, Vec::new());
+        let mut metrics = false;
         for change in changes {
             match change {
                 Change::Metric(metric) => {
-                    let cache = self.names_cache(metric.source);
-                    match cache.add(&format!("{} {}", metric.spec.path, metric.spec.persist)) {
-                        Ok(id) if id == u32::from(metric.id) => {}
-                        other => log::error!("name table gave {other:?} for {}, expected {}", metric.spec.key, metric.id),
-                    }
-                    dirty.push(cache);
+                    self.keeper.book.add_metric(&metric);
                     self.add_metric(&metric);
                     metrics = true;
                 }
-                Change::Join(peer) => dirty.extend(self.join(&peer)),
-                Change::Leave(peer) => dirty.extend(self.leave(&peer)),
-                Change::JoinRow(source, table, row) => dirty.extend(self.join_row(source, table, &row)),
-                Change::LeaveRow(source, table, row) => dirty.extend(self.leave_row(source, table, &row)),
+                Change::Join(peer) => self.join(&peer),
+                Change::Leave(peer) => self.leave(&peer),
+                Change::JoinRow(source, table, row) => self.join_row(source, table, &row),
+                Change::LeaveRow(source, table, row) => self.leave_row(source, table, &row),
             }
         }
         if metrics {
             self.names.rebuild();
             self.names_changed = true;
         }
-        self.dirty.extend(dirty);
-        self.dirty.sort_by_key(|c| c.indom());
-        self.dirty.dedup();
-        // A metric comes once in its life, a thousand instances may come in one second.
-        self.save(metrics);
+        self.keeper.changed(metrics);
         metrics
     }
 
-    /// Saves what has changed: at most once a second, since whole files are written and the disk is waited for; or at once.
-    pub(super) fn save(&mut self, at_once: bool) {
-        let now = crate::clock::now().mono;
-        let soon = self.saved.is_some_and(|at| now.saturating_sub(at) < SAVE);
-        if self.dirty.is_empty() || soon && !at_once {
-            return;
+    /// Has the state file written if it is time.
+    pub(super) fn save(&mut self) {
+        self.keeper.turn();
+    }
+
+    /// Instance domains of a peer.
+    fn serials(peer: &Peer) -> [u32; 2] {
+        [SOURCES.get(peer.source).map_or(AGENT_INDOM, |s| s.indom), AGENT_INDOM]
+    }
+
+    fn join(&mut self, peer: &Arc<Peer>) {
+        let Some(ids) = self.keeper.book.join_peer(peer) else {
+            return log::error!("{} is not shown: no instance number is left", peer.agent_name());
+        };
+        for (serial, id) in Self::serials(peer).into_iter().zip(ids) {
+            self.domains.0.entry(serial).or_default().insert(id, Arc::clone(peer));
+            self.indoms.changed(serial);
         }
-        self.saved = Some(now);
-        let failed: Vec<String> = self.dirty.drain(..).filter_map(|c| c.save().err()).collect();
-        if let Some(e) = failed.first()
-            && let Some(n) = self.unsaved.allow(now)
-        {
-            let advice = "ids may differ after a restart; is $PCP_VAR_DIR/config/pmda writable for this user?";
-            log::error!("cannot save names and instances: {e}; {advice}{}", Quiet::more(n));
+    }
+
+    fn leave(&mut self, peer: &Arc<Peer>) {
+        let Some(ids) = self.keeper.book.leave_peer(peer, &self.store.limits(), crate::clock::now()) else { return };
+        for (serial, id) in Self::serials(peer).into_iter().zip(ids) {
+            self.domains.0.get_mut(&serial).and_then(|d| d.remove(&id));
+            self.indoms.changed(serial);
         }
     }
 
-    fn places(&self, peer: &Peer) -> [(u32, String); 2] {
-        let own = SOURCES.get(peer.source).map_or(AGENT_INDOM, |s| s.indom);
-        [(AGENT_INDOM, peer.agent_name()), (own, peer.name.clone())]
-    }
-
-    fn join(&mut self, peer: &Arc<Peer>) -> [Cache; 2] {
-        self.places(peer).map(|(serial, name)| {
-            let cache = self.cache(serial);
-            match cache.add(&name) {
-                Ok(id) => drop(self.domains.0.entry(serial).or_default().insert(id, Arc::clone(peer))),
-                Err(e) => log::error!("instance {e}"),
-            }
-            cache
-        })
-    }
-
-    fn join_row(&mut self, source: usize, table: u8, row: &Arc<Row>) -> Option<Cache> {
-        let serial = SOURCES.get(source)?.tables.get(usize::from(table))?.indom;
-        let cache = self.cache(serial);
-        match cache.add(&row.key) {
-            Ok(id) => drop(self.domains.1.entry(serial).or_default().insert(id, Arc::clone(row))),
-            Err(e) => log::error!("instance {e}"),
+    fn join_row(&mut self, source: usize, table: u8, row: &Arc<Row>) {
+        let Some(def) = SOURCES.get(source).and_then(|s| s.tables.get(usize::from(table))) else { return };
+        match self.keeper.book.join_row(source, table, row) {
+            Some(id) => drop(self.domains.1.entry(def.indom).or_default().insert(id, Arc::clone(row))),
+            None => log::error!("{} {} is not shown: no instance number is left", def.name, row.key),
         }
-        Some(cache)
+        self.indoms.changed(def.indom);
     }
 
-    fn leave_row(&mut self, source: usize, table: u8, row: &Arc<Row>) -> Option<Cache> {
-        let def = SOURCES.get(source)?.tables.get(usize::from(table))?;
-        let cache = self.cache(def.indom);
-        match cache.remove(&row.key, 4 * def.max) {
-            Ok(id) => drop(self.domains.1.get_mut(&def.indom).and_then(|d| d.remove(&id))),
-            Err(e) => log::error!("instance {e}"),
+    fn leave_row(&mut self, source: usize, table: u8, row: &Arc<Row>) {
+        let Some(def) = SOURCES.get(source).and_then(|s| s.tables.get(usize::from(table))) else { return };
+        if let Some(id) = self.keeper.book.leave_row(source, table, row, crate::clock::now()) {
+            self.domains.1.get_mut(&def.indom).and_then(|d| d.remove(&id));
         }
-        Some(cache)
+        self.indoms.changed(def.indom);
     }
 
-    fn leave(&mut self, peer: &Arc<Peer>) -> [Cache; 2] {
-        let keep = 4 * self.store.limits().instances;
-        self.places(peer).map(|(serial, name)| {
-            let cache = self.cache(serial);
-            match cache.remove(&name, keep) {
-                Ok(id) => drop(self.domains.0.get_mut(&serial).and_then(|d| d.remove(&id))),
-                Err(e) => log::error!("instance {e}"),
-            }
-            cache
-        })
+    /// Before libpcp_pmda reads the instances of a domain.
+    pub(super) fn refresh(&mut self, indom: sys::pmInDom) {
+        self.indoms.refresh(indom, &self.domains);
     }
 
     /// A client context has ended; its number will be used again.

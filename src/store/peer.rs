@@ -7,6 +7,7 @@ use super::mailbox::Mailbox;
 use crate::events::{Budget, Stream};
 use crate::model::{Control, ControlVerb};
 use crate::sources::{DYNAMIC_MAX, SOURCES};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -58,7 +59,7 @@ pub struct Peer {
 struct Words {
     texts: HashMap<u16, Arc<str>>,
     answers: HashMap<ControlVerb, Arc<str>>,
-    labels: Vec<(&'static str, String)>,
+    labels: Vec<(Cow<'static, str>, String)>,
     address: String,
     process: Option<String>,
 }
@@ -153,6 +154,13 @@ impl Peer {
     pub fn introduce(&self, address: String, labels: Vec<(&'static str, String)>) {
         let mut words = lock(&self.words);
         words.address = address;
+        words.labels = labels.into_iter().map(|(k, v)| (k.into(), v)).collect();
+    }
+
+    /// The same for one that an earlier run knew.
+    pub fn remember(&self, address: String, labels: Vec<(Cow<'static, str>, String)>) {
+        let mut words = lock(&self.words);
+        words.address = address;
         words.labels = labels;
     }
 
@@ -175,7 +183,7 @@ impl Peer {
 
     /// Instance labels.
     #[must_use]
-    pub fn labels(&self) -> Vec<(&'static str, String)> {
+    pub fn labels(&self) -> Vec<(Cow<'static, str>, String)> {
         lock(&self.words).labels.clone()
     }
 

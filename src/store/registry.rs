@@ -9,13 +9,14 @@ use super::rows::{Row, RowChange, Rows};
 use super::self_stats::{SelfStats, Stat};
 use super::sync::{Mutex, MutexGuard};
 use crate::events::Budget;
-use crate::model::{Identity, MetricSpec, Now, Pmid, Semantics, Units, ValueType};
+use crate::model::{Identity, MetricSpec, Now, Pmid};
 use crate::sources::{DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, SOURCES, TableDef};
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// A metric that some peer brought; lives as long as the PMDA and, through the name cache, longer.
+/// A metric that some peer brought; lives as long as the PMDA and, through the state file, longer.
 #[derive(Debug)]
 pub struct DynamicMetric {
     /// Position of its source in `SOURCES`.
@@ -56,6 +57,10 @@ pub enum Change {
 #[derive(Debug, Default)]
 struct Table {
     by_key: HashMap<String, Arc<DynamicMetric>>,
+    /// No metric has had this id or a higher one.
+    next_id: usize,
+    /// Ids and paths of metrics that earlier runs knew and `limits.names` leaves no room for now, by key.
+    parked: HashMap<String, (usize, String)>,
     paths: HashSet<String>,
     peers: HashMap<String, Arc<Peer>>,
     /// Lives begin and end under this table's lock only.
@@ -74,6 +79,7 @@ pub struct Store {
     rows: Vec<Vec<Mutex<Rows>>>,
     desks: Vec<Arc<Desk>>,
     pending: Mutex<Vec<Change>>,
+    comings: AtomicU64,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -100,6 +106,7 @@ impl Store {
             rows: SOURCES.iter().map(|s| s.tables.iter().map(|_| Mutex::default()).collect()).collect(),
             desks: SOURCES.iter().map(|_| Arc::default()).collect(),
             pending: Mutex::default(),
+            comings: AtomicU64::new(0),
             wake: OnceLock::new(),
         })
     }
@@ -159,41 +166,50 @@ impl Store {
             self.stats.add(Stat::NamesRejected, 1);
             return None;
         }
-        let id = table.by_key.len();
-        let metric = self.insert(&mut table, source, id, spec.clone())?;
-        // Queued under the table's lock, so that ids reach the name cache in their order.
+        let mut spec = spec.clone();
+        let id = match table.parked.remove(&spec.key) {
+            Some((id, path)) => {
+                spec.path = path;
+                id
+            }
+            None => table.next_id,
+        };
+        if id >= DYNAMIC_MAX {
+            self.stats.add(Stat::NamesRejected, 1);
+            return None;
+        }
+        let metric = self.insert(&mut table, source, id, spec)?;
+        // Queued under the table's lock, so that the PMDA thread hears of them in the order of their ids.
         self.queue(Change::Metric(Arc::clone(&metric)));
         Some(metric)
     }
 
-    /// A metric from the name cache, with the id it had. Ids must come in order without gaps; `None` if they do not.
-    pub fn restore_metric(&self, source: usize, id: usize, spec: MetricSpec) -> Option<Arc<DynamicMetric>> {
-        let mut table = self.table(source)?;
-        if id != table.by_key.len() || id >= DYNAMIC_MAX || table.by_key.contains_key(&spec.key) {
-            return None;
+    /// A metric that an earlier run knew, with the id it had, which no other may have. `Ok(None)`: there is no room for it
+    /// now, its id is kept until it is defined again.
+    ///
+    /// # Errors
+    /// Why it cannot be: its id is out of range, or its key is known. Nothing changes, but the id is never given out.
+    pub fn restore_metric(&self, source: usize, id: usize, spec: MetricSpec) -> Result<Option<Arc<DynamicMetric>>, &'static str> {
+        let limits = self.limits();
+        let mut table = self.table(source).ok_or("no such source")?;
+        if id >= DYNAMIC_MAX {
+            return Err("the id is out of range");
         }
-        self.insert(&mut table, source, id, spec)
+        table.next_id = table.next_id.max(id + 1);
+        if table.by_key.contains_key(&spec.key) || table.parked.contains_key(&spec.key) {
+            return Err("its key has another id");
+        }
+        if table.by_key.len() >= limits.names {
+            table.parked.insert(spec.key, (id, spec.path));
+            return Ok(None);
+        }
+        Ok(self.insert(&mut table, source, id, spec))
     }
 
-    /// Keeps an id that the name cache holds and no source understands from being given out again.
-    pub fn reserve_id(&self, source: usize, id: usize) {
-        if let Some(mut table) = self.table(source)
-            && let Ok(number) = u16::try_from(id)
-        {
-            let nothing = Pmid(0);
-            let spec = MetricSpec {
-                key: format!("\0{id}"),
-                path: format!("\0{id}"),
-                ty: ValueType::U64,
-                sem: Semantics::Instant,
-                units: Units::None,
-                oneline: String::new(),
-                help: String::new(),
-                labels: Vec::new(),
-                persist: String::new(),
-            };
-            let reserved = DynamicMetric { source, id: number, spec, pmid: nothing, param: nothing };
-            table.by_key.insert(reserved.spec.key.clone(), Arc::new(reserved));
+    /// Ids below `next` are not given out any more, whoever had them.
+    pub fn reserve_ids(&self, source: usize, next: usize) {
+        if let Some(mut table) = self.table(source) {
+            table.next_id = table.next_id.max(next.min(DYNAMIC_MAX));
         }
     }
 
@@ -205,6 +221,7 @@ impl Store {
             n += 1;
             spec.path = format!("{plain}_{n}");
         }
+        table.next_id = table.next_id.max(id + 1);
         let id = u16::try_from(id).ok()?;
         let first = SOURCES.get(source)?.cluster;
         let pmid = |base: u16| Pmid::new(self.domain, first + base + id / 1024, id % 1024);
@@ -241,6 +258,7 @@ impl Store {
                 self.join(&mut table, Peer::new(source, name, Life::absent(now.mono, Duration::ZERO)))
             }
         };
+        self.comings.fetch_add(1, Ordering::Relaxed);
         // Still under the lock: who makes room, or sweeps, sees a peer that is connected.
         peer.life.attach(&mut table.turn, now.mono);
         if !id.resumes {
@@ -258,13 +276,20 @@ impl Store {
         Some(peer)
     }
 
-    /// An instance from the name cache: known, not connected.
-    pub fn restore_peer(&self, source: usize, name: &str, now: Duration) -> Option<Arc<Peer>> {
+    /// An instance that an earlier run knew: not connected, for the time `gone`. `None` when `limits.instances` is reached.
+    pub fn restore_peer(&self, source: usize, name: &str, now: Duration, gone: Duration) -> Option<Arc<Peer>> {
+        let limits = self.limits();
         let mut table = self.table(source)?;
-        if table.peers.contains_key(name) {
+        if table.peers.contains_key(name) || table.peers.len() >= limits.instances {
             return None;
         }
-        Some(self.join(&mut table, Peer::new(source, name.to_owned(), Life::absent(now, Duration::ZERO))))
+        Some(self.join(&mut table, Peer::new(source, name.to_owned(), Life::absent(now, gone))))
+    }
+
+    /// Changes with every peer that comes or goes: times of leaving have changed.
+    #[must_use]
+    pub fn comings(&self) -> u64 {
+        self.comings.load(Ordering::Relaxed)
     }
 
     fn join(&self, table: &mut Table, peer: Peer) -> Arc<Peer> {
@@ -278,6 +303,7 @@ impl Store {
     /// The end of a connection.
     pub fn detach(&self, peer: &Peer, mailbox: &Arc<Mailbox>, now: Now) {
         let Some(mut table) = self.table(peer.source) else { return };
+        self.comings.fetch_add(1, Ordering::Relaxed);
         peer.clear_mailbox(mailbox);
         peer.life.detach(&mut table.turn, now.mono);
         if !peer.life.up() {
@@ -300,7 +326,7 @@ impl Store {
             for n in 0..self.rows.get(peer.source).map_or(0, Vec::len) {
                 self.change_rows(peer.source, n, |def, rows, changes| {
                     if def.of_peer {
-                        rows.forget_peer(name, changes);
+                        rows.forget_peer(&peer, changes);
                     }
                 });
             }
@@ -353,9 +379,10 @@ impl Store {
         Some(result)
     }
 
-    /// The row of a key in a table: its own, that for all the rest, or none where there is no room.
-    pub fn row(&self, source: usize, table: u8, key: Option<&str>) -> Option<Arc<Row>> {
-        self.change_rows(source, table.into(), |def, rows, changes| rows.get(def, key, changes)).flatten()
+    /// The row of a key in a table: its own, that for all the rest, or none where there is no room. In a table of peers it
+    /// belongs to `peer` and goes with it.
+    pub fn row(&self, source: usize, table: u8, peer: Option<&Arc<Peer>>, key: Option<&str>) -> Option<Arc<Row>> {
+        self.change_rows(source, table.into(), |def, rows, changes| rows.get(def, peer, key, changes)).flatten()
     }
 
     /// A key without a row of its own has added this much to what places are given for.
@@ -368,7 +395,7 @@ impl Store {
         for (source, s) in SOURCES.iter().enumerate() {
             for (n, def) in s.tables.iter().enumerate() {
                 let n = u8::try_from(n).unwrap_or(u8::MAX);
-                (def.initial)().iter().for_each(|key| drop(self.row(source, n, Some(key))));
+                (def.initial)().iter().for_each(|key| drop(self.row(source, n, None, Some(key))));
             }
         }
     }

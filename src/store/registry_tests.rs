@@ -53,12 +53,32 @@ fn names_are_bounded_and_refusals_counted() {
 }
 
 #[test]
-fn restored_ids_must_be_dense() {
+fn a_restored_id_is_kept_and_none_is_given_out_twice() {
     let s = store(Limits::default());
-    assert!(s.restore_metric(0, 1, spec("x", "xx")).is_none());
-    assert!(s.restore_metric(0, 0, spec("x", "xx")).is_some());
-    assert_eq!(s.define(0, &spec("x", "xx")).map(|m| m.id), Some(0));
-    assert_eq!(s.define(0, &spec("y", "yy")).map(|m| m.id), Some(1));
+    assert!(s.restore_metric(0, 7, spec("x", "xx")).is_ok_and(|m| m.is_some_and(|m| m.id == 7)));
+    assert!(s.restore_metric(0, 8, spec("x", "xx")).is_err());
+    assert!(s.restore_metric(0, 2, spec("w", "ww")).is_ok_and(|m| m.is_some()));
+    assert_eq!(s.define(0, &spec("x", "xx")).map(|m| m.id), Some(7));
+    assert_eq!(s.define(0, &spec("y", "yy")).map(|m| m.id), Some(9));
+    s.reserve_ids(0, 40);
+    assert_eq!(s.define(0, &spec("z", "zz")).map(|m| m.id), Some(40));
+    assert!(s.restore_metric(0, DYNAMIC_MAX, spec("v", "vv")).is_err());
+}
+
+#[test]
+fn limits_hold_on_the_way_back_too_and_ids_wait_for_room() {
+    let s = store(Limits { names: 1, instances: 1, ..Limits::default() });
+    assert!(s.restore_metric(0, 0, spec("a", "aa")).is_ok_and(|m| m.is_some()));
+    assert!(s.restore_metric(0, 1, spec("b", "bb_2")).is_ok_and(|m| m.is_none()));
+    assert!(s.define(0, &spec("b", "bb")).is_none());
+    s.set_limits(Limits { names: 3, ..Limits::default() });
+    let b = s.define(0, &spec("b", "bb")).expect("room");
+    assert_eq!((b.id, b.spec.path.as_str()), (1, "bb_2"));
+    assert_eq!(s.define(0, &spec("c", "cc")).map(|m| m.id), Some(2));
+    s.set_limits(Limits { instances: 1, ..Limits::default() });
+    let back = |name| s.restore_peer(0, name, Duration::ZERO, Duration::from_secs(9));
+    assert!(back("p:1").is_some_and(|p| p.life.gone_for(Duration::ZERO) == Some(Duration::from_secs(9))));
+    assert!(back("p:2").is_none());
 }
 
 #[test]

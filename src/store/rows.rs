@@ -1,6 +1,7 @@
 //! Tables: rows with cells that many peers, or one, add to. Each row is an instance of the table's domain.
 
 use super::cells::Cells;
+use super::peer::Peer;
 use crate::sources::{OTHER, TableDef};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,13 +19,16 @@ pub struct Row {
     pub key: String,
     /// Its values, by item number.
     pub cells: Cells,
+    /// Whose it is, in a table of peers.
+    pub peer: Option<Arc<Peer>>,
     /// It has lost its place.
     gone: AtomicBool,
 }
 
 impl Row {
-    fn new(key: &str) -> Arc<Self> {
-        Arc::new(Self { key: key.into(), cells: Cells::new(COLUMNS.into()), gone: AtomicBool::new(false) })
+    fn new(key: &str, peer: Option<&Arc<Peer>>) -> Arc<Self> {
+        let gone = AtomicBool::new(false);
+        Arc::new(Self { key: key.into(), cells: Cells::new(COLUMNS.into()), peer: peer.cloned(), gone })
     }
 
     /// Another row has its place: what is still added to it belongs to [`OTHER`].
@@ -51,7 +55,13 @@ pub(super) struct Rows {
 
 impl Rows {
     /// The row of a key, made if there is room; else the row for all the rest, or nothing in a table of peers.
-    pub(super) fn get(&mut self, def: &TableDef, key: Option<&str>, changes: &mut Vec<RowChange>) -> Option<Arc<Row>> {
+    pub(super) fn get(
+        &mut self,
+        def: &TableDef,
+        peer: Option<&Arc<Peer>>,
+        key: Option<&str>,
+        changes: &mut Vec<RowChange>,
+    ) -> Option<Arc<Row>> {
         if let Some(known) = key.and_then(|k| self.by_key.get(k)) {
             return Some(Arc::clone(known));
         }
@@ -61,14 +71,14 @@ impl Rows {
             Some(_) | None if def.of_peer => return None,
             _ => OTHER,
         };
-        Some(self.add(key, changes))
+        Some(self.add(key, peer.filter(|_| def.of_peer), changes))
     }
 
-    fn add(&mut self, key: &str, changes: &mut Vec<RowChange>) -> Arc<Row> {
+    fn add(&mut self, key: &str, peer: Option<&Arc<Peer>>, changes: &mut Vec<RowChange>) -> Arc<Row> {
         if let Some(known) = self.by_key.get(key) {
             return Arc::clone(known);
         }
-        let row = Row::new(key);
+        let row = Row::new(key, peer);
         self.by_key.insert(key.into(), Arc::clone(&row));
         changes.push(RowChange::Join(Arc::clone(&row)));
         row
@@ -91,19 +101,19 @@ impl Rows {
         for (more, key) in waiting.into_iter().take(def.max / 8 + 1) {
             let least = self.by_key.values().filter(|r| r.key != OTHER).min_by_key(|r| (score(r), r.key.clone())).cloned();
             let Some(least) = least.filter(|l| score(l) < more) else { break };
-            let other = self.add(OTHER, changes);
+            let other = self.add(OTHER, None, changes);
             self.by_key.remove(&least.key);
             least.gone.store(true, Ordering::Relaxed);
             (0..COLUMNS).for_each(|c| least.cells.get(c).into_iter().for_each(|v| other.cells.add(c, v)));
             changes.push(RowChange::Leave(least));
-            self.add(&key, changes);
+            self.add(&key, None, changes);
         }
     }
 
-    /// Rows of a peer that is forgotten: those whose key begins with its name and `::`.
-    pub(super) fn forget_peer(&mut self, name: &str, changes: &mut Vec<RowChange>) {
-        let of_peer = |key: &String| key.strip_prefix(name).is_some_and(|rest| rest.starts_with("::"));
-        let keys: Vec<String> = self.by_key.keys().filter(|k| of_peer(k)).cloned().collect();
+    /// A peer is forgotten, and its rows with it.
+    pub(super) fn forget_peer(&mut self, peer: &Arc<Peer>, changes: &mut Vec<RowChange>) {
+        let of_peer = |row: &Arc<Row>| row.peer.as_ref().is_some_and(|p| Arc::ptr_eq(p, peer));
+        let keys: Vec<String> = self.by_key.values().filter(|r| of_peer(r)).map(|r| r.key.clone()).collect();
         for row in keys.iter().filter_map(|k| self.by_key.remove(k)) {
             row.gone.store(true, Ordering::Relaxed);
             changes.push(RowChange::Leave(row));
@@ -131,23 +141,39 @@ mod tests {
     }
 
     #[test]
+    fn a_row_goes_with_its_peer_and_not_with_one_whose_name_begins_alike() {
+        use crate::store::{Limits, Store};
+        let store = Store::new(400, Limits::default(), 1 << 20);
+        let peer = |name| store.restore_peer(0, name, std::time::Duration::ZERO, std::time::Duration::ZERO).expect("room");
+        let (short, long) = (peer("host/s"), peer("host/s::x"));
+        let def = TableDef { of_peer: true, ..DEF };
+        let (mut rows, mut changes) = (Rows::default(), Vec::new());
+        for (peer, key) in [(&short, "host/s::a"), (&long, "host/s::x::a")] {
+            rows.get(&def, Some(peer), Some(key), &mut changes).expect("room");
+        }
+        rows.forget_peer(&short, &mut changes);
+        assert_eq!(rows.by_key.keys().collect::<Vec<_>>(), ["host/s::x::a"]);
+        assert!(matches!(&changes[..], [_, _, RowChange::Leave(row)] if row.key == "host/s::a"));
+    }
+
+    #[test]
     fn places_go_to_those_with_most_and_nothing_is_lost() {
         let (mut rows, mut changes) = (Rows::default(), Vec::new());
         for (key, score) in [("a", 10), ("b", 50), ("c", 30)] {
-            rows.get(&DEF, Some(key), &mut changes).expect("room").cells.add(2, score);
+            rows.get(&DEF, None, Some(key), &mut changes).expect("room").cells.add(2, score);
         }
-        let other = rows.get(&DEF, Some("d"), &mut changes).expect("the rest");
+        let other = rows.get(&DEF, None, Some("d"), &mut changes).expect("the rest");
         assert_eq!(other.key, OTHER);
         other.cells.add(2, 40);
         rows.wait(&DEF, "d", 40);
         rows.wait(&DEF, "e", 5);
-        let a = rows.get(&DEF, Some("a"), &mut changes).expect("known");
+        let a = rows.get(&DEF, None, Some("a"), &mut changes).expect("known");
         rows.promote(&DEF, &mut changes);
         assert!(a.gone());
-        let d = rows.get(&DEF, Some("d"), &mut changes).expect("a row of its own");
+        let d = rows.get(&DEF, None, Some("d"), &mut changes).expect("a row of its own");
         assert_eq!((d.key.as_str(), d.cells.get(2)), ("d", None));
         let all: u64 = rows.by_key.values().filter_map(|r| r.cells.get(2)).sum();
         assert_eq!(all, 10 + 50 + 30 + 40);
-        assert_eq!(rows.get(&DEF, Some("e"), &mut changes).expect("the rest").key, OTHER);
+        assert_eq!(rows.get(&DEF, None, Some("e"), &mut changes).expect("the rest").key, OTHER);
     }
 }

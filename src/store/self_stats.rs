@@ -61,6 +61,10 @@ stats! {
     PduTime "pdu.time" U64 Counter Nanoseconds "CPU time spent answering pmcd" "CPU time of the thread that answers pmcd, from the arrival of a PDU to the end of its answer. Time for which it waits for a processor or for pmcd to read is not in it.";
     PduMax "pdu.max" U64 Instant Nanoseconds "Longest work on one request so far" "The most CPU time that a single PDU has taken since the PMDA started. pmcd gives an agent 5 s.";
     PduOver "pdu.over" U64 Counter Count "Requests that took more than 250 ms" "PDUs that took more than 250 ms of CPU time. Should be 0.";
+    StateSaves "state.saves" U64 Counter Count "Times that ids and names were saved" "Writings of the state file that took effect: when something has changed, at most once a second. A PMDA that shares its directory with an older one saves nothing; the log says so.";
+    StateErrors "state.errors" U64 Counter Count "Faults of the state file" "Writings of the state file that failed, and damaged or contradictory lines that were found at the start. A failed writing leaves the old file as it is and is tried again; the log says why at most once a minute.";
+    StateBytes "state.bytes" U64 Instant Bytes "Size of the state file" "Size of the file with ids, names, descriptions and labels when it was last written.";
+    StateTime "state.time" U64 Instant Nanoseconds "Duration of the last saving" "Time that the last writing of the state file took, on a thread of its own.";
 }
 
 /// The numbers, and the two texts.

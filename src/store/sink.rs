@@ -129,7 +129,7 @@ impl PeerSink {
         if rows.len() <= slot {
             rows.resize_with(slot + 1, || None);
         }
-        let row = self.store.row(self.source, table, key);
+        let row = self.store.row(self.source, table, self.peer.as_ref(), key);
         if let Some(place) = rows.get_mut(slot) {
             *place = row.map(|row| Held { key: key.filter(|k| *k != row.key).map(Into::into), row });
         }
@@ -142,7 +142,7 @@ impl PeerSink {
         };
         if held.row.gone() {
             let key = held.row.key.clone();
-            let Some(row) = self.store.row(self.source, table, Some(&key)) else { return };
+            let Some(row) = self.store.row(self.source, table, self.peer.as_ref(), Some(&key)) else { return };
             *held = Held { key: (row.key != key).then(|| key.into()), row };
         }
         held.row.cells.add(item, more);
@@ -152,7 +152,7 @@ impl PeerSink {
         {
             self.store.wait_for_row(self.source, table, key, more);
             // It may have a place by now.
-            if let Some(row) = self.store.row(self.source, table, Some(key)).filter(|r| *r.key == **key) {
+            if let Some(row) = self.store.row(self.source, table, self.peer.as_ref(), Some(key)).filter(|r| *r.key == **key) {
                 *held = Held { key: None, row };
             }
         }

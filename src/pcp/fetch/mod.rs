@@ -12,7 +12,7 @@ mod values;
 
 use super::contexts::Contexts;
 use super::entries::{Entries, Row};
-use super::indom::Cache;
+use super::indom;
 use super::state::{Domains, State};
 use super::{process, sys};
 use crate::events::{Delivery, Want};
@@ -129,7 +129,7 @@ impl FetchScope {
         instances: Option<&'w BTreeMap<u32, std::sync::Arc<T>>>,
         mut f: impl FnMut(&mut Self, u32, &'w T),
     ) {
-        let indom = || Cache::new(world.store.domain(), serial).indom();
+        let indom = || indom::number(world.store.domain(), serial);
         let wanted = self.wanted.remove(&serial).unwrap_or_else(|| {
             let known = instances.map_or(0, BTreeMap::len);
             self.results.budget.step(if world.profile.is_all() { 1 } else { 2 * known as u64 });

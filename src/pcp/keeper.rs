@@ -1,0 +1,194 @@
+//! Keeps the state file: reads it at the start, has it written when something has changed.
+
+use super::lock::{Locked, take};
+use crate::clock::now;
+use crate::model::Now;
+use crate::state::{Book, Loaded, Outcome, Restored, Saver, read, read_old};
+use crate::store::{Quiet, Stat, Store};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between two writings: at least this, and so long that they take a twentieth of the time.
+const PAUSE: Duration = Duration::from_secs(1);
+const SHARE: u32 = 20;
+/// The same when only times of leaving have changed.
+const LAZY: Duration = Duration::from_secs(10);
+/// After a failure.
+const RETRY: Duration = Duration::from_secs(5);
+/// Most that new ids wait to be on file before clients can see them.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// Most that the end of the process waits for the last writing.
+const LAST: Duration = Duration::from_secs(5);
+/// Faults of the file that are logged one by one.
+const SHOWN: usize = 10;
+
+#[derive(Debug)]
+pub(super) struct Keeper {
+    pub(super) book: Book,
+    store: Arc<Store>,
+    /// `None`: another PMDA keeps the file.
+    saver: Option<Saver>,
+    _lock: Option<File>,
+    /// Metrics have come, or anything else, since the last snapshot.
+    names: bool,
+    ids: bool,
+    comings: u64,
+    submitted: Duration,
+    pause: Duration,
+    /// The last writing failed, or is slow: new ids do not wait for the disk.
+    trouble: bool,
+    quiet: Quiet,
+}
+
+impl Keeper {
+    /// Reads what earlier runs of this domain left in `dir`, and fills the store.
+    pub(super) fn open(dir: &Path, store: &Arc<Store>) -> (Self, Restored) {
+        let path = dir.join(format!("apm.{}.state", store.domain()));
+        let lock = match take(&path.with_extension("state.lock")) {
+            Ok(Locked::Ours(file)) => Ok(Some(file)),
+            Ok(Locked::Others(pid)) => Err(pid),
+            Err(e) => {
+                log::error!("{}: no lock ({e}): is it writable for this user?", path.display());
+                Ok(None)
+            }
+        };
+        if let Err(pid) = &lock {
+            let (path, pid) = (path.display(), if pid.is_empty() { "of unknown number" } else { pid });
+            log::error!(
+                "{path} is kept by another PMDA, process {pid}: this one reads it and saves nothing; ids that it gives are its own"
+            );
+        }
+        let loaded = load(&path, dir, store.domain(), lock.is_ok());
+        let (book, restored) = Book::restore(loaded, store, now());
+        for fault in restored.faults.iter().take(SHOWN) {
+            log::warn!("{}: {fault}", path.display());
+        }
+        if restored.faults.len() > SHOWN {
+            log::warn!("{}: and {} more like it", path.display(), restored.faults.len() - SHOWN);
+        }
+        store.stats.add(Stat::StateErrors, restored.faults.len() as u64);
+        let keeper = Self {
+            book,
+            store: Arc::clone(store),
+            saver: lock.is_ok().then(|| Saver::new(path)),
+            _lock: lock.ok().flatten(),
+            names: true,
+            ids: true,
+            comings: 0,
+            submitted: Duration::ZERO,
+            pause: Duration::ZERO,
+            trouble: false,
+            quiet: Quiet::default(),
+        };
+        (keeper, restored)
+    }
+
+    /// Something is to be written soon; `names`: metrics, before clients see them.
+    pub(super) fn changed(&mut self, names: bool) {
+        self.ids = true;
+        self.names |= names;
+    }
+
+    /// Has the file written if it is time. Waits for the disk only for ids that could be given again after a crash, and then
+    /// not long.
+    pub(super) fn turn(&mut self) {
+        if let Some(outcome) = self.saver.as_ref().and_then(Saver::outcome) {
+            self.learn(outcome);
+        }
+        let Some(saver) = &self.saver else { return };
+        let at = now();
+        let since = at.mono.saturating_sub(self.submitted);
+        let comings = self.store.comings();
+        let urgent = !self.trouble && (self.names || self.ids && self.book.is_ahead());
+        let soon = self.ids && since >= self.pause || self.comings != comings && since >= self.pause.max(LAZY);
+        if !urgent && !soon || saver.busy() && !(urgent && saver.wait(PATIENCE / 2)) {
+            return;
+        }
+        self.comings = comings;
+        self.submit(at, false);
+        if urgent && let Some(saver) = &self.saver {
+            self.trouble = !saver.wait(PATIENCE);
+            if let Some(outcome) = saver.outcome() {
+                self.learn(outcome);
+            }
+        }
+    }
+
+    fn submit(&mut self, at: Now, clean: bool) {
+        let snapshot = self.book.snapshot(at, clean);
+        (self.names, self.ids, self.submitted) = (false, false, at.mono);
+        if let Some(saver) = &mut self.saver
+            && let Err(e) = saver.submit(snapshot)
+        {
+            self.failed(&e.to_string());
+        }
+    }
+
+    fn learn(&mut self, outcome: Outcome) {
+        match outcome.result {
+            Ok(size) => {
+                self.book.is_saved(&outcome.promises);
+                self.pause = PAUSE.max(outcome.took * SHARE);
+                self.trouble = false;
+                self.store.stats.add(Stat::StateSaves, 1);
+                self.store.stats.set(Stat::StateBytes, size);
+                self.store.stats.set(Stat::StateTime, u64::try_from(outcome.took.as_nanos()).unwrap_or(u64::MAX));
+            }
+            Err(why) => self.failed(&why),
+        }
+    }
+
+    fn failed(&mut self, why: &str) {
+        self.changed(true);
+        (self.trouble, self.pause) = (true, RETRY);
+        self.store.stats.add(Stat::StateErrors, 1);
+        if let Some(n) = self.quiet.allow(now().mono) {
+            let advice = "what was saved before is kept, ids given since may differ after a restart";
+            log::error!("cannot save ids and names: {why}; {advice}{}", Quiet::more(n));
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.submit(now(), true);
+        let Some(saver) = &self.saver else { return };
+        if !saver.wait(LAST) {
+            log::error!("ids and names are not saved within {LAST:?}");
+        } else if let Some(Outcome { result: Err(why), .. }) = saver.outcome() {
+            log::error!("cannot save ids and names: {why}");
+        }
+    }
+}
+
+/// What is in the file, or in those of the version before it.
+fn load(path: &Path, dir: &Path, domain: u32, ours: bool) -> Loaded {
+    match read(path) {
+        Ok(Loaded { newer: Some(version), .. }) => {
+            let kept = path.with_extension(format!("state.version{version}"));
+            log::error!("{} is of version {version}, which this program cannot read", path.display());
+            if ours {
+                match std::fs::rename(path, &kept) {
+                    Ok(()) => log::error!("it is kept as {}; ids begin anew", kept.display()),
+                    Err(e) => log::error!("it cannot be kept as {}: {e}", kept.display()),
+                }
+            }
+            Loaded::default()
+        }
+        Ok(loaded) => loaded,
+        Err(e) if e.kind() == ErrorKind::NotFound => match read_old(dir, domain) {
+            Some(old) => {
+                log::info!("ids and names are taken over from {}/{domain}.*", dir.display());
+                old
+            }
+            None => Loaded::default(),
+        },
+        Err(e) => {
+            log::error!("{}: {e}; ids begin anew", path.display());
+            Loaded::default()
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Who has which id: kept by the PMDA thread, in memory; a [`Snapshot`] of it goes into the file.
+
+use super::domain::{Domain, Entry, Holder, Mark};
+use super::record::{LINE_MAX, Record, VERSION};
+use crate::model::Now;
+use crate::sources::{SOURCES, TableDef};
+use crate::store::{DynamicMetric, Limits, Peer, Row};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Instances that are remembered, for each that may be there.
+pub(super) const KEEP: usize = 4;
+
+/// What is known of one source.
+#[derive(Debug, Default)]
+pub(super) struct Shelf {
+    pub(super) names: BTreeMap<u32, Arc<Record>>,
+    pub(super) names_mark: Mark,
+    pub(super) peers: Domain,
+    pub(super) tables: Vec<Domain>,
+}
+
+/// Ids of everything.
+#[derive(Debug)]
+pub struct Book {
+    pub(super) agents: Mark,
+    pub(super) shelves: Vec<Shelf>,
+    pub(super) kept: Arc<Vec<String>>,
+}
+
+/// How a table is called in the file.
+pub(super) fn table_name(source: usize, table: &TableDef) -> String {
+    format!("{}/{}", SOURCES.get(source).map_or("", |s| s.name), table.name)
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        let shelf = |s: &crate::sources::Source| Shelf {
+            tables: s.tables.iter().map(|_| Domain::default()).collect(),
+            ..Shelf::default()
+        };
+        Self { agents: Mark::default(), shelves: SOURCES.iter().map(shelf).collect(), kept: Arc::default() }
+    }
+}
+
+impl Book {
+    /// A peer is an instance: of its source's domain and of that of all agents. `None` when no id is left.
+    pub fn join_peer(&mut self, peer: &Arc<Peer>) -> Option<[u32; 2]> {
+        let domain = &mut self.shelves.get_mut(peer.source)?.peers;
+        let known = domain.get(&peer.name).map(|e| (e.id, e.agent));
+        let (id, agent) = match known {
+            Some(ids) => ids,
+            None => (domain.mark.give()?, None),
+        };
+        let agent = match agent {
+            Some(agent) => agent,
+            None => self.agents.give()?,
+        };
+        let holder = Holder::Peer(Arc::clone(peer));
+        domain.put(Entry { name: peer.name.as_str().into(), id, agent: Some(agent), holder });
+        Some([id, agent])
+    }
+
+    /// A peer is an instance no more; its ids stay its own, among the newest `KEEP * limits.instances`.
+    pub fn leave_peer(&mut self, peer: &Peer, limits: &Limits, now: Now) -> Option<[u32; 2]> {
+        let domain = &mut self.shelves.get_mut(peer.source)?.peers;
+        let (id, agent) = domain.get(&peer.name).map(|e| (e.id, e.agent))?;
+        domain.put(Entry { name: peer.name.as_str().into(), id, agent, holder: Holder::Nobody(now.wall.sec) });
+        domain.trim(KEEP.saturating_mul(limits.instances));
+        Some([id, agent?])
+    }
+
+    /// A row is an instance of its table's domain.
+    pub fn join_row(&mut self, source: usize, table: u8, row: &Row) -> Option<u32> {
+        let domain = self.shelves.get_mut(source)?.tables.get_mut(usize::from(table))?;
+        let id = match domain.get(&row.key) {
+            Some(known) => known.id,
+            None => domain.mark.give()?,
+        };
+        domain.put(Entry { name: row.key.as_str().into(), id, agent: None, holder: Holder::Row });
+        Some(id)
+    }
+
+    /// A row has lost its place; its id stays its own, as that of a peer.
+    pub fn leave_row(&mut self, source: usize, table: u8, row: &Row, now: Now) -> Option<u32> {
+        let def = SOURCES.get(source)?.tables.get(usize::from(table))?;
+        let domain = self.shelves.get_mut(source)?.tables.get_mut(usize::from(table))?;
+        let id = domain.get(&row.key)?.id;
+        domain.put(Entry { name: row.key.as_str().into(), id, agent: None, holder: Holder::Nobody(now.wall.sec) });
+        domain.trim(KEEP.saturating_mul(def.max));
+        Some(id)
+    }
+
+    /// A metric has come.
+    pub fn add_metric(&mut self, metric: &DynamicMetric) {
+        let (Some(shelf), Some(source)) = (self.shelves.get_mut(metric.source), SOURCES.get(metric.source)) else { return };
+        let (id, path, persist) = (metric.id.into(), metric.spec.path.clone(), metric.spec.persist.clone());
+        shelf.names_mark.pass(id);
+        shelf.names.insert(id, Arc::new(Record::Name { source: source.name.into(), id, path, persist }));
+    }
+
+    fn marks(&mut self) -> impl Iterator<Item = &mut Mark> {
+        let of_shelves = self.shelves.iter_mut().flat_map(|shelf| {
+            let tables = shelf.tables.iter_mut().map(|t| &mut t.mark);
+            [&mut shelf.names_mark, &mut shelf.peers.mark].into_iter().chain(tables)
+        });
+        std::iter::once(&mut self.agents).chain(of_shelves)
+    }
+
+    /// Ids were given that the file does not know to be given: after a crash now they could be given again.
+    pub fn is_ahead(&mut self) -> bool {
+        self.marks().any(|m| m.next > m.promised)
+    }
+
+    /// The file has the marks of this snapshot.
+    pub fn is_saved(&mut self, promises: &[u32]) {
+        for (mark, promise) in self.marks().zip(promises) {
+            mark.promised = *promise;
+        }
+    }
+
+    /// What is to be written, at the cost of a pointer for each entry. `clean`: the process is about to end.
+    pub fn snapshot(&mut self, now: Now, clean: bool) -> Snapshot {
+        let mut promises = vec![self.agents.to_promise(clean)];
+        let mut marks = vec![("agent".to_owned(), self.agents.to_promise(clean))];
+        let (mut names, mut domains) = (Vec::new(), Vec::new());
+        for (n, (shelf, source)) in self.shelves.iter().zip(SOURCES).enumerate() {
+            // Names are on file before they are seen: there is no need to pass over any.
+            marks.push((format!("{} names", source.name), shelf.names_mark.to_promise(true)));
+            names.extend(shelf.names.values().cloned());
+            marks.push((source.name.to_owned(), shelf.peers.mark.to_promise(clean)));
+            domains.push((source.name.to_owned(), shelf.peers.entries().cloned().collect()));
+            for (domain, def) in shelf.tables.iter().zip(source.tables) {
+                let name = table_name(n, def);
+                marks.push((name.clone(), domain.mark.to_promise(clean)));
+                domains.push((name, domain.entries().cloned().collect()));
+            }
+            promises.extend(marks.iter().skip(promises.len()).map(|(_, next)| *next));
+        }
+        Snapshot { now, clean, promises, marks, names, domains, kept: Arc::clone(&self.kept) }
+    }
+}
+
+/// The state at one moment.
+#[derive(Debug)]
+pub struct Snapshot {
+    now: Now,
+    clean: bool,
+    pub(super) promises: Vec<u32>,
+    marks: Vec<(String, u32)>,
+    names: Vec<Arc<Record>>,
+    domains: Vec<(String, Vec<Arc<Entry>>)>,
+    pub(super) kept: Arc<Vec<String>>,
+}
+
+impl Snapshot {
+    /// Its records, in the order of the file.
+    pub fn records(&self) -> impl Iterator<Item = Record> {
+        let head = Record::Head { version: VERSION, saved: self.now.wall.sec, clean: self.clean };
+        let marks = || self.marks.iter().map(|(of, next)| Record::Next { of: of.clone(), next: *next });
+        let names = self.names.iter().map(|r| Record::clone(r));
+        let entries = self.domains.iter().flat_map(|(of, entries)| entries.iter().map(|e| self.entry(of, e)));
+        std::iter::once(head).chain(marks()).chain(names).chain(entries).chain(marks())
+    }
+
+    fn entry(&self, of: &str, entry: &Entry) -> Record {
+        let (name, id, agent) = (String::from(&*entry.name), entry.id, entry.agent);
+        let of = of.to_owned();
+        match &entry.holder {
+            Holder::Peer(peer) => {
+                let left =
+                    peer.life.gone_for(self.now.mono).map(|gone| self.now.wall.sec.saturating_sub_unsigned(gone.as_secs()));
+                let mut labels: BTreeMap<String, String> = peer.labels().into_iter().map(|(k, v)| (k.into_owned(), v)).collect();
+                if labels.values().map(String::len).sum::<usize>() > LINE_MAX / 8 {
+                    // Each byte may become six; a line that is too long to be read would cost the ids.
+                    labels.clear();
+                }
+                Record::Peer { source: of, name, id, agent, left, forgotten: false, address: peer.address(), labels }
+            }
+            Holder::Row => Record::Row { table: of, key: name, id, left: None },
+            Holder::Nobody(left) if of.contains('/') => Record::Row { table: of, key: name, id, left: Some(*left) },
+            Holder::Nobody(left) => {
+                let (address, labels) = (String::new(), BTreeMap::new());
+                Record::Peer { source: of, name, id, agent, left: Some(*left), forgotten: true, address, labels }
+            }
+        }
+    }
+}

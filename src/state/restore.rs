@@ -1,0 +1,209 @@
+//! From the file back into the book and the store, with every limit in force.
+
+use super::book::{Book, KEEP, table_name};
+use super::domain::{Domain, Entry, Holder, ID_MAX, Mark};
+use super::file::Loaded;
+use super::record::Record;
+use crate::model::Now;
+use crate::sources::{DYNAMIC_MAX, SOURCES};
+use crate::store::{DynamicMetric, Store};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What came back.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// Metrics with their old ids.
+    pub metrics: Vec<Arc<DynamicMetric>>,
+    /// What was lost or cannot be used, in words; their ids are not given to others.
+    pub faults: Vec<String>,
+}
+
+/// A peer that may be an instance again.
+struct Gone {
+    name: Arc<str>,
+    left: i64,
+    address: String,
+    labels: BTreeMap<String, String>,
+}
+
+struct Reader<'s> {
+    book: Book,
+    faults: Vec<String>,
+    kept: Vec<String>,
+    agent_ids: HashSet<u32>,
+    /// Ids of each domain that were seen, by its name.
+    seen: HashSet<(String, u32)>,
+    /// Peers of each source that are not forgotten.
+    gone: Vec<Vec<Gone>>,
+    /// When those left who were there when the file was written.
+    last: i64,
+    store: &'s Store,
+}
+
+impl Book {
+    /// Fills the store with what was known, and keeps the ids. Peers are not connected; the newest `limits.instances` of each
+    /// source that left within `limits.forget` are instances. A time of leaving in the future counts as now.
+    #[must_use]
+    pub fn restore(loaded: Loaded, store: &Store, now: Now) -> (Self, Restored) {
+        let head = loaded.records.iter().find_map(|r| match r {
+            Record::Head { saved, clean: true, .. } => Some((*saved).min(now.wall.sec)),
+            _ => None,
+        });
+        let mut reader = Reader {
+            book: Self::default(),
+            faults: Vec::new(),
+            kept: loaded.kept,
+            agent_ids: HashSet::new(),
+            seen: HashSet::new(),
+            gone: SOURCES.iter().map(|_| Vec::new()).collect(),
+            last: head.unwrap_or(now.wall.sec),
+            store,
+        };
+        if loaded.damaged > 0 {
+            reader.faults.push(format!("{} damaged lines; their ids are not given to others", loaded.damaged));
+        }
+        loaded.records.into_iter().for_each(|record| reader.take(record));
+        let metrics = reader.names();
+        reader.peers(now);
+        let Reader { mut book, faults, kept, .. } = reader;
+        book.kept = Arc::new(kept);
+        (book, Restored { metrics, faults })
+    }
+
+    fn mark(&mut self, of: &str) -> Option<&mut Mark> {
+        if of == "agent" {
+            return Some(&mut self.agents);
+        }
+        let name = of.strip_suffix(" names").unwrap_or(of);
+        if let Some(source) = SOURCES.iter().position(|s| s.name == name) {
+            let shelf = self.shelves.get_mut(source)?;
+            return Some(if name == of { &mut shelf.peers.mark } else { &mut shelf.names_mark });
+        }
+        self.table(of).map(|d| &mut d.mark)
+    }
+
+    fn table(&mut self, name: &str) -> Option<&mut Domain> {
+        let tables = SOURCES.iter().enumerate().flat_map(|(n, s)| s.tables.iter().enumerate().map(move |(t, def)| (n, t, def)));
+        let (source, table, _) = tables.into_iter().find(|(n, _, def)| table_name(*n, def) == name)?;
+        self.shelves.get_mut(source)?.tables.get_mut(table)
+    }
+}
+
+impl Reader<'_> {
+    /// One record. Of two that contradict each other the first holds.
+    fn take(&mut self, record: Record) {
+        let known = |name: &str| SOURCES.iter().position(|s| s.name == name);
+        match record {
+            Record::Head { .. } => {}
+            Record::Next { ref of, next } => match self.book.mark(of) {
+                Some(mark) => mark.raise(next),
+                None => self.keep(&record),
+            },
+            Record::Name { ref source, id, .. } => match known(source) {
+                Some(n) if id as usize >= DYNAMIC_MAX || !self.first(&format!("{source} names"), id) => {
+                    self.faults.push(format!("{}: {record:?} contradicts others", SOURCES.get(n).map_or("", |s| s.name)));
+                }
+                Some(n) => {
+                    let shelf = self.book.shelves.get_mut(n);
+                    shelf.into_iter().for_each(|shelf| {
+                        shelf.names_mark.pass(id);
+                        shelf.names.insert(id, Arc::new(record.clone()));
+                    });
+                }
+                None => self.keep(&record),
+            },
+            Record::Peer { ref source, .. } => match known(source) {
+                Some(n) => self.peer(n, record),
+                None => self.keep(&record),
+            },
+            Record::Row { ref table, ref key, id, left } => {
+                if self.book.table(table).is_none() {
+                    return self.keep(&record);
+                }
+                let first = self.first(table, id);
+                let Some(domain) = self.book.table(table) else { return };
+                if !first || domain.get(key).is_some() {
+                    return self.faults.push(format!("{record:?} contradicts others"));
+                }
+                let holder = Holder::Nobody(left.unwrap_or(self.last));
+                domain.put(Entry { name: key.as_str().into(), id, agent: None, holder });
+            }
+        }
+    }
+
+    /// A later version has written it.
+    fn keep(&mut self, record: &Record) {
+        self.kept.extend(serde_json::to_string(record));
+    }
+
+    /// Nobody has had this id so far.
+    fn first(&mut self, of: &str, id: u32) -> bool {
+        id < ID_MAX && self.seen.insert((of.to_owned(), id))
+    }
+
+    fn peer(&mut self, source: usize, record: Record) {
+        let first = matches!(&record, Record::Peer { source, id, .. } if self.first(source, *id));
+        let Some(domain) = self.book.shelves.get_mut(source).map(|s| &mut s.peers) else { return };
+        if !first || matches!(&record, Record::Peer { name, .. } if domain.get(name).is_some()) {
+            return self.faults.push(format!("{record:?} contradicts others"));
+        }
+        let Record::Peer { name, id, agent, left, forgotten, address, labels, .. } = record else { return };
+        let agent = agent.filter(|agent| *agent < ID_MAX && self.agent_ids.insert(*agent));
+        agent.into_iter().for_each(|agent| self.book.agents.pass(agent));
+        let name: Arc<str> = name.into();
+        let left = left.unwrap_or(self.last);
+        domain.put(Entry { name: Arc::clone(&name), id, agent, holder: Holder::Nobody(left) });
+        if !forgotten {
+            self.gone.get_mut(source).into_iter().for_each(|all| {
+                all.push(Gone { name: Arc::clone(&name), left, address: address.clone(), labels: labels.clone() });
+            });
+        }
+    }
+
+    /// Metrics get their ids back, those with the lowest first.
+    fn names(&mut self) -> Vec<Arc<DynamicMetric>> {
+        let mut metrics = Vec::new();
+        for (n, (shelf, source)) in self.book.shelves.iter().zip(SOURCES).enumerate() {
+            for record in shelf.names.values() {
+                let Record::Name { id, path, persist, .. } = &**record else { continue };
+                let spec = source.dynamic.and_then(|d| (d.restore)(persist));
+                let restored = spec.ok_or("it is not understood").and_then(|mut spec| {
+                    path.clone_into(&mut spec.path);
+                    self.store.restore_metric(n, *id as usize, spec)
+                });
+                match restored {
+                    Ok(metric) => metrics.extend(metric),
+                    Err(why) => self.faults.push(format!("metric {id} of {}, {path} {persist:?}: {why}", source.name)),
+                }
+            }
+            self.store.reserve_ids(n, shelf.names_mark.next as usize);
+        }
+        metrics
+    }
+
+    /// Peers that have not been gone too long are instances again.
+    fn peers(&mut self, now: Now) {
+        let limits = self.store.limits();
+        for (source, mut all) in self.gone.drain(..).enumerate() {
+            all.sort_unstable_by(|a, b| b.left.cmp(&a.left).then_with(|| a.name.cmp(&b.name)));
+            for peer in all.into_iter().take(limits.instances) {
+                let gone = Duration::from_secs(u64::try_from(now.wall.sec.saturating_sub(peer.left)).unwrap_or(0));
+                if gone > limits.forget {
+                    break;
+                }
+                if let Some(known) = self.store.restore_peer(source, &peer.name, now.mono, gone) {
+                    known.remember(peer.address, peer.labels.into_iter().map(|(k, v)| (k.into(), v)).collect());
+                }
+            }
+        }
+        for (shelf, source) in self.book.shelves.iter_mut().zip(SOURCES) {
+            // Those that have just become instances are nobody's until they join, and are the last to have left.
+            shelf.peers.trim(KEEP.saturating_mul(limits.instances));
+            for (domain, def) in shelf.tables.iter_mut().zip(source.tables) {
+                domain.trim(KEEP.saturating_mul(def.max));
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The thread that writes: the PMDA thread hands over a snapshot and goes on.
+
+use super::book::Snapshot;
+use super::file::write;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What became of a snapshot.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The marks that it had, for [`super::Book::is_saved`].
+    pub promises: Vec<u32>,
+    /// The size of the file in bytes, or why it could not be written.
+    pub result: Result<u64, String>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Desk {
+    job: Option<Snapshot>,
+    busy: bool,
+    outcome: Option<Outcome>,
+    end: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared(Mutex<Desk>, Condvar);
+
+impl Shared {
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self, path: &std::path::Path) {
+        let mut desk = self.desk();
+        loop {
+            if let Some(snapshot) = desk.job.take() {
+                desk.busy = true;
+                drop(desk);
+                let start = Instant::now();
+                let result = write(path, snapshot.records(), &snapshot.kept).map_err(|e| e.to_string());
+                let outcome = Outcome { promises: snapshot.promises.clone(), result, took: start.elapsed() };
+                drop(snapshot);
+                desk = self.desk();
+                (desk.busy, desk.outcome) = (false, Some(outcome));
+                self.1.notify_all();
+            } else if desk.end {
+                return;
+            } else {
+                desk = self.1.wait(desk).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+}
+
+/// Writes snapshots to one file, one after the other. Ends when dropped, after what it is at.
+#[derive(Debug)]
+pub struct Saver {
+    path: PathBuf,
+    shared: Arc<Shared>,
+    started: bool,
+}
+
+impl Saver {
+    /// For one file. The thread is started with the first snapshot.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, shared: Arc::default(), started: false }
+    }
+
+    /// Hands a snapshot over; one that waits is replaced.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn submit(&mut self, snapshot: Snapshot) -> std::io::Result<()> {
+        if !self.started {
+            let (shared, path) = (Arc::clone(&self.shared), self.path.clone());
+            std::thread::Builder::new().name("apm-state".into()).spawn(move || shared.work(&path))?;
+            self.started = true;
+        }
+        self.shared.desk().job = Some(snapshot);
+        self.shared.1.notify_all();
+        Ok(())
+    }
+
+    /// Something is being written or waits to be.
+    #[must_use]
+    pub fn busy(&self) -> bool {
+        let desk = self.shared.desk();
+        desk.busy || desk.job.is_some()
+    }
+
+    /// Waits until all is written; `false` if that takes longer than `most`.
+    #[must_use]
+    pub fn wait(&self, most: Duration) -> bool {
+        let desk = self.shared.desk();
+        let busy = |desk: &mut Desk| desk.busy || desk.job.is_some();
+        let waited = self.shared.1.wait_timeout_while(desk, most, busy).unwrap_or_else(PoisonError::into_inner);
+        !waited.1.timed_out()
+    }
+
+    /// What became of the last snapshot, once.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.shared.desk().outcome.take()
+    }
+}
+
+impl Drop for Saver {
+    fn drop(&mut self) {
+        self.shared.desk().end = true;
+        self.shared.1.notify_all();
+    }
+}
