@@ -87,7 +87,7 @@ fn peak() -> String {
 }
 
 fn counted() -> Choice {
-    Choice { records: Vec::new(), except: Vec::new() }
+    Choice { records: Vec::new(), ..Choice::default() }
 }
 
 struct Joined(Arc<Store>);

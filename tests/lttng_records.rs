@@ -188,7 +188,14 @@ impl Walk<'_> {
     }
 
     fn number(&mut self, node: NodeId, value: i128) {
-        let label = self.nodes.get(node as usize).and_then(|n| n.labels.as_ref()?.of(value).next().map(ToString::to_string));
+        let labels = self.nodes.get(node as usize).and_then(|n| n.labels.as_ref());
+        let mut names: Vec<&str> = labels.iter().flat_map(|l| l.of(value)).map(|name| &**name).collect();
+        names.sort_unstable();
+        let label = match names[..] {
+            [] => None,
+            [one] => Some(one.to_owned()),
+            _ => Some(names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")),
+        };
         self.put(node, |_| value.to_string(), label);
     }
 }
@@ -299,7 +306,14 @@ fn records_are_what_a_plain_walk_finds() {
                 "{name}: events, discarded, errors, up"
             );
             let rows = changes.iter().filter_map(|c| if let Change::JoinRow(_, 0, row) = c { Some(row) } else { None });
-            assert_eq!(rows.map(|row| row.cells.get(0).unwrap()).sum::<u64>(), expected.len() as u64);
+            assert_eq!(rows.clone().map(|row| row.cells.get(0).unwrap()).sum::<u64>(), expected.len() as u64);
+            for row in rows {
+                let labels: HashMap<_, _> = row.labels().into_iter().collect();
+                let session = format!("{}/{}", labels["host"], labels["session"]);
+                assert_eq!((row.key.clone(), &session), (format!("{session}::{}", labels["event"]), &peer.name));
+                assert!(labels["event"].starts_with(&format!("{}:", labels["provider"])));
+                assert!(labels["loglevel"].starts_with("TRACE_"), "{labels:?}");
+            }
         }
     }
 }
@@ -352,7 +366,7 @@ fn beyond_the_limit_of_names_fields_are_one_text_and_events_count() {
 
 #[test]
 fn what_is_only_counted_is_no_record() {
-    let choice = Choice { records: vec!["*".into()], except: vec!["*:tick".into()] };
+    let choice = Choice { records: vec!["*".into()], except: vec!["*:tick".into()], ..Choice::default() };
     let (store, _) = collect("live-ust-before", 13, usize::MAX, choice, Limits::default(), None);
     let (expected, _) = walk("live-ust-before");
     let ticks = expected.iter().filter(|l| l.contains("demo:tick\"")).count() as u64;

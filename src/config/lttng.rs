@@ -1,6 +1,7 @@
 //! `[lttng]`: live sessions that are read; `[[lttng.session]]`: those that the PMDA makes and keeps.
 
 use super::units;
+use crate::sources::lttng::FIELD_SIZE;
 use crate::sources::lttng::control::limits::SESSIONS_MAX;
 use crate::sources::lttng::control::{Blocking, Buffers, Domain, Spec, blocking, buffers, domain};
 use crate::sources::lttng::viewer::{Pattern, SESSIONS, Seek};
@@ -33,6 +34,9 @@ pub struct Lttng {
     /// Events that are only counted, of those.
     #[serde(deserialize_with = "units::names::<_, 256, 512>")]
     pub count_only: Vec<String>,
+    /// Bytes of text of an array or structure in a record.
+    #[serde(deserialize_with = "units::bytes::<_, 64, 262_144>")]
+    pub field_size: u64,
     /// Sessions that the PMDA makes.
     #[serde(rename = "session", deserialize_with = "sessions")]
     pub sessions: Vec<Spec>,
@@ -48,6 +52,7 @@ impl Default for Lttng {
             max_sessions: SESSIONS as u64,
             records: vec!["*".into()],
             count_only: Vec::new(),
+            field_size: FIELD_SIZE as u64,
             sessions: Vec::new(),
         }
     }

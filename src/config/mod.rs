@@ -224,8 +224,9 @@ impl Config {
         differ("profiler.listen", self.profiler.listen != new.profiler.listen);
         differ("profiler.dictionary", self.profiler.dictionary != new.profiler.dictionary);
         differ("lttng.program", self.lttng.program != new.lttng.program);
-        let viewing = |l: &Lttng| (l.relays.clone(), l.view.clone(), l.from, l.records.clone(), l.count_only.clone());
-        differ("lttng.relays, view, from, records or count_only", viewing(&self.lttng) != viewing(&new.lttng));
+        let viewing =
+            |l: &Lttng| (l.relays.clone(), l.view.clone(), l.from, l.records.clone(), l.count_only.clone(), l.field_size);
+        differ("lttng.relays, view, from, records, count_only or field_size", viewing(&self.lttng) != viewing(&new.lttng));
         differ("limits.connections", self.limits.connections != new.limits.connections);
         differ("limits.pending", self.limits.pending != new.limits.pending);
         keys

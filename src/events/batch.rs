@@ -237,6 +237,12 @@ impl Batch {
         fits
     }
 
+    /// A parameter of the record begun last was cut by who made it.
+    #[cold]
+    pub const fn count_cut(&mut self) {
+        self.truncated += 1;
+    }
+
     #[cold]
     fn left_out(&mut self) {
         self.truncated += u64::from(!self.is_empty());

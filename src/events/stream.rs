@@ -182,13 +182,19 @@ impl Stream {
     /// A copy of the newest `n` records, packed in high resolution, oldest first; fewer if they have more than 256 KiB.
     #[must_use]
     pub fn newest(&self, n: usize) -> Vec<u8> {
+        self.newest_numbered(n).1
+    }
+
+    /// As [`Self::newest`], and the number of the oldest of them: records are numbered from 0 on.
+    #[must_use]
+    pub fn newest_numbered(&self, n: usize) -> (u64, Vec<u8>) {
         let inner = self.lock();
         let next = inner.ring.next();
         let mut from = inner.ring.first().max(next.saturating_sub(n as u64));
         while from + 1 < next && inner.ring.slices(from, next).iter().map(|s| s.len()).sum::<usize>() > NEWEST_BYTES {
             from += 1;
         }
-        inner.ring.slices(from, next).concat()
+        (from, inner.ring.slices(from, next).concat())
     }
 }
 

@@ -45,7 +45,7 @@ impl Stamp {
     }
 }
 
-/// ISO 8601 in UTC with milliseconds: `2026-11-21T02:17:53.181Z`.
+/// ISO 8601 in UTC with milliseconds, or as many digits as the precision says: `2026-11-21T02:17:53.181Z`.
 impl std::fmt::Display for Stamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (days, second) = (self.sec.div_euclid(86_400), self.sec.rem_euclid(86_400));
@@ -60,7 +60,9 @@ impl std::fmt::Display for Stamp {
         let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
         let year = year_of_era + era * 400 + i64::from(month <= 2);
         let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{:03}Z", self.nsec / 1_000_000)
+        let digits = f.precision().unwrap_or(3).min(9);
+        let fraction = (digits..9).fold(self.nsec, |fraction, _| fraction / 10);
+        write!(f, "{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{fraction:0digits$}Z")
     }
 }
 

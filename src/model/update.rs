@@ -72,6 +72,15 @@ pub enum Update<'a> {
         /// The row's instance name, without blanks; `None`: the row for all the rest.
         key: Option<&'a str>,
     },
+    /// Labels of a row's instance, beside those that all of its domain have; they replace what was said before.
+    RowLabels {
+        /// Position in the source's tables.
+        table: u8,
+        /// The row.
+        slot: u32,
+        /// Names, as of `pmLookupLabels(3)`, and values.
+        labels: &'a [(&'static str, &'a str)],
+    },
     /// A cell of a row grows.
     RowCount {
         /// Position in the source's tables.

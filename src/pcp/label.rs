@@ -39,10 +39,16 @@ pub(super) fn of(entries: &Entries, ident: u32, level: u32) -> Option<String> {
 
 /// Labels of an instance.
 pub(super) fn of_instance(domains: &Domains, indom: sys::pmInDom, inst: u32) -> Option<String> {
-    let peer = domains.peer(indom & 0x3f_ffff, inst)?;
-    let source = SOURCES.get(peer.source)?.name;
-    let words = peer.labels();
-    let labels = words.iter().map(|(k, v)| (&**k, v.as_str())).chain([("source", source)]);
+    let serial = indom & 0x3f_ffff;
+    let (words, source) = match domains.peer(serial, inst) {
+        Some(peer) => (peer.labels(), SOURCES.get(peer.source)?),
+        None => {
+            let source = SOURCES.iter().find(|s| s.tables.iter().any(|t| t.indom == serial))?;
+            let own = domains.rows(serial)?.get(&inst)?.labels();
+            (own.into_iter().map(|(k, v)| (k.into(), v)).collect(), source)
+        }
+    };
+    let labels = words.iter().map(|(k, v)| (&**k, v.as_str())).chain([("source", source.name)]);
     Some(json(labels))
 }
 

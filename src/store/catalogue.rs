@@ -175,7 +175,7 @@ fn event_leaves(kind: EventKind, position: u8) -> Vec<MetricDef> {
         leaf("memory", 5, Memory, U64, Instant, Units::Bytes, "Memory of the stream", "Bytes of records held now; all streams share events.memory evenly."),
         leaf("clients", 6, Clients, U64, Instant, Units::Count, "Clients of the stream", "PCP client contexts that read this stream."),
         leaf("table", 7, Table, Text, Discrete, Units::None, "Newest records as a CSV table",
-            "The newest records as text: a header line time,parameter,value and one line for each parameter. For Grafana: a Vector target with format csv_table."),
+            "The newest records as text: a header line time,parameter,value,record and one line for each parameter of whole records, at most 100 lines; record numbers the records of the stream. For Grafana: a Vector target with format csv_table."),
         leaf("filter", 8, Filter, Text, Discrete, Units::None, "Which records this client wants (storable)",
             "An expression over the parameters of a record; the client that stores it gets only records for which it is true, in records and highres_records, from all instances or from the one that is stored to. Empty: all records. Other clients are not concerned, and it ends with the client's context. \
              A name is the end of a parameter's name, from a dot on; timestamp (seconds since 1970), flags and instance are always there. Comparisons == != < <= > >=, and && || ! ( ); numbers 12 0x1f 2.5; texts in double quotes with * for anything. A comparison with a parameter that a record lacks is false. \
@@ -183,7 +183,7 @@ fn event_leaves(kind: EventKind, position: u8) -> Vec<MetricDef> {
         leaf("filter_error", 9, FilterError, Text, Discrete, Units::None, "The newest filter of this client that was refused",
             "The column, what was expected there, and the filter. No value if none was refused, or if the newest one was taken. A user sees it in every context, as pmstore(1) ends with its own; a client of whom nobody knows who it is, in the context that stored it."),
         leaf("truncated", 10, Truncated, U64, Counter, Units::Count, "Parameters cut or left out",
-            "Texts that were cut, and other parameters that were left out, because their record would have been larger than 512 KiB, which is what every fetch can carry."),
+            "Texts that were cut, and other parameters that were left out, because their record would have been larger than 512 KiB, which is what every fetch can carry; of LTTng also texts of arrays and structures that were cut at lttng.field_size."),
     ];
     all
 }

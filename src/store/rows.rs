@@ -4,8 +4,8 @@ use super::cells::Cells;
 use super::peer::Peer;
 use crate::sources::{OTHER, TableDef};
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Columns of a row: more than any table has items.
 pub(super) const COLUMNS: u16 = 8;
@@ -21,14 +21,36 @@ pub struct Row {
     pub cells: Cells,
     /// Whose it is, in a table of peers.
     pub peer: Option<Arc<Peer>>,
+    labels: Mutex<Labels>,
     /// It has lost its place.
     gone: AtomicBool,
 }
 
+/// Names and values.
+type Labels = Vec<(&'static str, String)>;
+
 impl Row {
     fn new(key: &str, peer: Option<&Arc<Peer>>) -> Arc<Self> {
-        let gone = AtomicBool::new(false);
-        Arc::new(Self { key: key.into(), cells: Cells::new(COLUMNS.into()), peer: peer.cloned(), gone })
+        Arc::new(Self {
+            key: key.into(),
+            cells: Cells::new(COLUMNS.into()),
+            peer: peer.cloned(),
+            labels: Mutex::default(),
+            gone: AtomicBool::new(false),
+        })
+    }
+
+    /// Says what the labels of its instance are. They need not outlive the PMDA: a row comes with its first event, and its
+    /// labels with it.
+    pub(super) fn set_labels(&self, labels: &[(&'static str, &str)]) {
+        let labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        *self.labels.lock().unwrap_or_else(PoisonError::into_inner) = labels;
+    }
+
+    /// The labels of its instance.
+    #[must_use]
+    pub fn labels(&self) -> Labels {
+        self.labels.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Another row has its place: what is still added to it belongs to [`OTHER`].

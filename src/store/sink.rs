@@ -135,6 +135,10 @@ impl PeerSink {
         }
     }
 
+    fn held(&mut self, table: u8, slot: u32) -> Option<&mut Held> {
+        self.rows.get_mut(usize::from(table))?.get_mut(slot as usize)?.as_mut()
+    }
+
     fn count_row(&mut self, table: u8, slot: u32, item: u16, more: u64) {
         let Some(held) = self.rows.get_mut(usize::from(table)).and_then(|r| r.get_mut(slot as usize)).and_then(Option::as_mut)
         else {
@@ -337,6 +341,11 @@ impl Sink for PeerSink {
             }
             Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item)),
             Update::Row { table, slot, key } => self.bind_row(table, slot, key),
+            Update::RowLabels { table, slot, labels } => {
+                if let Some(held) = self.held(table, slot) {
+                    held.row.set_labels(labels);
+                }
+            }
             Update::RowCount { table, slot, item, more } => self.count_row(table, slot, item, more),
             Update::FreeRows { table } => self.rows.get_mut(usize::from(table)).into_iter().for_each(|rows| *rows = Vec::new()),
             Update::Event { kind, stamp, flags, params } => self.event(kind, stamp, flags, params),

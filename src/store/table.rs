@@ -1,46 +1,52 @@
-//! The newest event records as CSV for Grafana's CSV table: a header line, then one line for each parameter.
+//! The newest event records as CSV for Grafana's CSV table: a header line, then one line for each parameter of whole records.
 
-use crate::events::{HighRes, Records, Stream};
+use crate::events::{HighRes, Record, Records, Stream};
 use crate::model::Pmid;
 use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Records looked at, newest last.
 const RECORDS: usize = 50;
-/// Most lines, newest kept: the text is fetched whole at each refresh.
+/// Most lines, newest records kept: the text is fetched whole at each refresh. A newest record of more is cut.
 const LINES: usize = 100;
 
-/// Header `time,parameter,value`; `name` gives a parameter's name. No newline or quote is left inside a cell.
+/// Header `time,parameter,value,record`: the time has nanoseconds, the last column numbers the records of the stream from 0 on;
+/// `name` gives a parameter's name. No newline or double quote is left inside a cell.
 #[must_use]
 pub fn csv<'n>(stream: &Stream, name: impl Fn(Pmid) -> Option<&'n str>) -> String {
-    let packed = stream.newest(RECORDS);
-    let records: Vec<_> = Records::<HighRes>::packed(&packed).map_while(Result::ok).collect();
-    let mut skip = records.iter().map(|r| r.params.len()).sum::<usize>().saturating_sub(LINES);
-    let mut out = String::from("time,parameter,value");
-    for record in &records {
-        let shown = record.params.get(skip..).unwrap_or_default();
-        skip = skip.saturating_sub(record.params.len());
-        if shown.is_empty() {
-            continue;
-        }
-        let time = record.stamp.to_string();
-        for p in shown {
+    let (first, packed) = stream.newest_numbered(RECORDS);
+    let records: Vec<_> = (first..).zip(Records::<HighRes>::packed(&packed).map_while(Result::ok)).collect();
+    let mut lines = 0;
+    let fit = |(_, record): &&(u64, Record<'_>)| {
+        lines += record.params.len();
+        lines <= LINES
+    };
+    let whole = records.iter().rev().take_while(fit).count().max(1);
+    let mut out = String::from("time,parameter,value,record");
+    for (number, record) in records.iter().skip(records.len().saturating_sub(whole)) {
+        let time = format!("{:.9}", record.stamp);
+        for p in record.params.iter().take(LINES) {
             let value = p.value.to_string();
             let _ = match name(p.pmid) {
-                Some(name) => write!(out, "\n{time},{},{}", cell(name), cell(&value)),
-                None => write!(out, "\n{time},{},{}", p.pmid.0, cell(&value)),
+                Some(name) => write!(out, "\n{time},{},{},{number}", cell(name), cell(&value)),
+                None => write!(out, "\n{time},{},{},{number}", p.pmid.0, cell(&value)),
             };
         }
     }
     out
 }
 
+/// For Grafana's parser: quotes of both kinds begin a quoted cell, and none can stand within its own kind.
 fn cell(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c: char| c.is_control() || c == '"' || c == ',') {
+    if !text.contains(|c: char| c.is_control() || matches!(c, '"' | ',' | '\'')) {
         return text.into();
     }
-    let clean: String = text.chars().map(|c| if c.is_control() || c == '"' { ' ' } else { c }).collect();
-    if clean.contains(',') { format!("\"{clean}\"").into() } else { clean.into() }
+    let clean = |c: char| match c {
+        '"' => '\'',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    format!("\"{}\"", text.chars().map(clean).collect::<String>()).into()
 }
 
 #[cfg(test)]
@@ -58,7 +64,28 @@ mod tests {
         batch.text(Pmid(2), "a,\"b\"\nc");
         stream.append(&mut batch);
         let text = csv(&stream, |p| (p.0 == 1).then_some("gc.minor"));
-        let expected = "time,parameter,value\n1970-01-01T00:00:00.000Z,gc.minor,7\n1970-01-01T00:00:00.000Z,2,\"a, b  c\"";
-        assert_eq!(text, expected);
+        let time = "1970-01-01T00:00:00.000000000Z";
+        assert_eq!(text, format!("time,parameter,value,record\n{time},gc.minor,7,0\n{time},2,\"a,'b' c\",0"));
+        assert_eq!(["a b", "pool's", "a\tb", ""].map(cell), ["a b", "\"pool's\"", "\"a b\"", ""]);
+    }
+
+    #[test]
+    fn records_are_whole_and_have_their_numbers() {
+        let stream = Stream::new(&Budget::new(1 << 20));
+        let mut batch = Batch::default();
+        for (record, params) in [30, 30, 60, 9, 30].into_iter().enumerate() {
+            batch.record(Stamp { sec: 0, nsec: u32::try_from(record).unwrap() }, 1);
+            (0..params).for_each(|_| batch.number(Pmid(1), ValueType::U64, 7));
+        }
+        stream.append(&mut batch);
+        let text = csv(&stream, |_| None);
+        assert_eq!(text.lines().nth(1), Some("1970-01-01T00:00:00.000000002Z,1,7,2"));
+        assert_eq!(text.lines().count(), 1 + 60 + 9 + 30);
+        batch.record(Stamp::default(), 1);
+        (0..150).for_each(|n| batch.number(Pmid(1), ValueType::U64, n));
+        stream.append(&mut batch);
+        let text = csv(&stream, |_| None);
+        assert_eq!(text.lines().nth(1), Some("1970-01-01T00:00:00.000000000Z,1,0,5"), "a record that is too large is cut");
+        assert_eq!(text.lines().count(), 1 + LINES);
     }
 }

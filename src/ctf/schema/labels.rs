@@ -2,7 +2,7 @@
 
 use crate::ctf::error::{Fault, bounded};
 use crate::ctf::limits;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 
 /// From and to, both included. Wide enough for every signed and unsigned integer of 64 bits.
@@ -25,10 +25,15 @@ pub struct Labels {
     first: Vec<(Range, u32)>,
     /// The first for each of the values from 0 on, which most have; as many as the largest that has a name, within a limit.
     near: Vec<Option<u32>>,
+    /// Values with several names, and those as they are shown; sorted, none overlap.
+    several: Vec<(Range, Box<str>)>,
 }
 
 /// Values from 0 on whose names are found without a search.
 const NEAR: i128 = 64;
+
+/// Bytes of texts with several names, about; values beyond are shown with the first.
+const SEVERAL: usize = 256 << 10;
 
 impl Labels {
     /// Puts ranges of one name together, where the name was first.
@@ -46,9 +51,10 @@ impl Labels {
             }
         }
         let ranges = (0..).zip(&labels).flat_map(|(n, label)| label.ranges.iter().map(move |range| (*range, n)));
+        let several = several(&labels);
         let first = disjoint(ranges.collect());
         let largest = first.last().map_or(-1, |((_, high), _)| *high);
-        let mut labels = Self { all: labels, first, near: Vec::new() };
+        let mut labels = Self { all: labels, first, near: Vec::new(), several };
         labels.near = (0..largest.saturating_add(1).min(NEAR)).map(|value| labels.search(value)).collect();
         Ok(labels)
     }
@@ -68,6 +74,25 @@ impl Labels {
         self.all.get(label as usize).map(|label| &label.name)
     }
 
+    /// What is shown for a value: its name, or all of them, `"A", "B"`, sorted as babeltrace2 does.
+    #[must_use]
+    #[inline]
+    pub fn shown(&self, value: i128) -> Option<&str> {
+        if !self.several.is_empty()
+            && let Some(text) = self.all_names(value)
+        {
+            return Some(text);
+        }
+        self.first(value).map(|name| &**name)
+    }
+
+    #[cold]
+    fn all_names(&self, value: i128) -> Option<&str> {
+        let next = self.several.partition_point(|((low, _), _)| *low <= value);
+        let ((_, high), text) = self.several.get(next.checked_sub(1)?)?;
+        (value <= *high).then_some(text)
+    }
+
     fn search(&self, value: i128) -> Option<u32> {
         let next = self.first.partition_point(|((low, _), _)| *low <= value);
         let ((_, high), label) = self.first.get(next.checked_sub(1)?)?;
@@ -85,6 +110,52 @@ impl Labels {
     pub fn named(&self, name: &str) -> Option<&Label> {
         self.all.iter().find(|label| &*label.name == name)
     }
+}
+
+/// Values that have several names.
+fn several(labels: &[Label]) -> Vec<(Range, Box<str>)> {
+    // Where a name begins or is over; before a value of the same number those that are over.
+    let mut ends: Vec<(i128, bool, usize, usize)> = Vec::new();
+    for (n, label) in labels.iter().enumerate() {
+        for (at, (low, high)) in label.ranges.iter().enumerate() {
+            ends.push((*low, true, n, at));
+            ends.extend(high.checked_add(1).map(|over| (over, false, n, at)));
+        }
+    }
+    ends.sort_unstable();
+    let (mut out, mut spent) = (Vec::new(), 0);
+    // Ranges of one name may overlap too.
+    let mut open: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let mut ends = ends.into_iter().peekable();
+    while let Some((at, begins, n, range)) = ends.next() {
+        if begins {
+            open.insert((n, range));
+        } else {
+            open.remove(&(n, range));
+        }
+        let until = match ends.peek() {
+            Some((next, ..)) if *next == at => continue,
+            Some((next, ..)) => next.saturating_sub(1),
+            None => i128::MAX,
+        };
+        if open.len() < 2 {
+            continue;
+        }
+        let mut names: Vec<&str> = open.iter().filter_map(|(n, _)| labels.get(*n)).map(|label| &*label.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        // Many ranges of one name cost time and bring nothing.
+        spent += open.len();
+        if names.len() > 1 {
+            let text = names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+            spent += text.len();
+            out.push(((at, until), text.into()));
+        }
+        if spent > SEVERAL {
+            break;
+        }
+    }
+    out
 }
 
 /// Cuts ranges so that none overlap; where several do, the smallest number has the values. Sorted.
@@ -136,8 +207,22 @@ mod tests {
             let labels = Labels::new(ranges.into_iter().map(|(n, low, more)| (named(n), (low, low + more)))).unwrap();
             for value in -25..35 {
                 prop_assert_eq!(labels.first(value), labels.of(value).next(), "{}", value);
+                let mut all: Vec<String> = labels.of(value).map(|name| format!("\"{name}\"")).collect();
+                all.sort();
+                let shown = if all.len() > 1 { Some(all.join(", ")) } else { labels.of(value).next().map(ToString::to_string) };
+                prop_assert_eq!(labels.shown(value), shown.as_deref(), "{}", value);
             }
         }
+    }
+
+    #[test]
+    fn names_that_all_overlap_have_a_bound() {
+        let all = (0..10_000).map(|n| (Arc::from(format!("a name, number {n}")), (i128::from(n), 20_000)));
+        let labels = Labels::new(all).unwrap();
+        assert_eq!(labels.shown(0), Some("a name, number 0"));
+        assert_eq!(labels.shown(1), Some("\"a name, number 0\", \"a name, number 1\""));
+        assert_eq!(labels.shown(9_999), Some("a name, number 0"));
+        assert!(labels.several.iter().map(|(_, text)| text.len()).sum::<usize>() < 2 * SEVERAL);
     }
 
     #[test]

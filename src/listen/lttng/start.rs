@@ -26,7 +26,7 @@ pub(in crate::listen) fn start(
     state: &Path,
     (runtime, tasks, stop): (&Handle, &TaskTracker, &CancellationToken),
 ) -> LttngControl {
-    let Lttng { program, relays, view, from, max_sessions, records, count_only, sessions } = config.lttng.clone();
+    let Lttng { program, relays, view, from, max_sessions, records, count_only, field_size, sessions } = config.lttng.clone();
     let (names, own) = watch::channel(sessions.iter().map(|spec| spec.name.clone()).collect::<Vec<_>>());
     let options = LttngOptions { program, state_file: state.join(STATE_FILE), sessions };
     let desk = store.desk(LTTNG).cloned().unwrap_or_default();
@@ -42,6 +42,7 @@ pub(in crate::listen) fn start(
     });
     take_requests(&desk, &control);
     let relay_status = Arc::new(RelayStatus::new(desk));
+    let field_size = usize::try_from(field_size).unwrap_or(usize::MAX);
     let room = Arc::new(Semaphore::new(usize::try_from(max_sessions).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS)));
     // Twice the same would be two viewers that keep each other from the sessions.
     let twice = |i: usize, address: &String| relays.iter().take(i).any(|other| other == address);
@@ -49,7 +50,7 @@ pub(in crate::listen) fn start(
         let relay = Relay {
             address: address.clone(),
             settings: viewer::Settings { seek: from, ..viewer::Settings::default() },
-            choice: Choice { records: records.clone(), except: count_only.clone() },
+            choice: Choice { records: records.clone(), except: count_only.clone(), field_size },
             view: view.clone(),
             room: Arc::clone(&room),
             own: own.clone(),

@@ -2,7 +2,7 @@
 
 use super::super::OwnSink;
 use super::metrics::{CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_STREAM};
-use super::naming::Field;
+use super::naming::{Field, is_byte, provider};
 use crate::ctf::schema::{Encoding, Labels, Scope};
 use crate::ctf::show::Form;
 use crate::ctf::{EventPlan, Kind, Node, NodeId};
@@ -13,18 +13,24 @@ use crate::read::glob;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Which events become records: those that fit one of `records` and none of `except`. The others are counted.
+/// Which events become records: those that fit one of `records` and none of `except`, and how much of them. The others are
+/// counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Patterns of `provider:event`.
     pub records: Vec<String>,
     /// Exceptions.
     pub except: Vec<String>,
+    /// Bytes of text of an array or structure; what is beyond is cut, and counted.
+    pub field_size: usize,
 }
+
+/// [`Choice::field_size`], if nothing else is said.
+pub const FIELD_SIZE: usize = 64 << 10;
 
 impl Default for Choice {
     fn default() -> Self {
-        Self { records: vec!["*".into()], except: Vec::new() }
+        Self { records: vec!["*".into()], except: Vec::new(), field_size: FIELD_SIZE }
     }
 }
 
@@ -50,6 +56,8 @@ pub(super) enum Place {
     Compound(Pmid),
     /// An array of numbers without labels: one text as well.
     Numbers(Box<Numbers>),
+    /// An array of bytes: one text as well, in hexadecimal.
+    Bytes(Pmid),
     /// There is no parameter for it: it goes to the text of the others.
     Other,
 }
@@ -92,6 +100,9 @@ pub(super) struct Class {
 /// What is defined in the sink of one session: parameters and rows.
 #[derive(Debug, Default)]
 pub(super) struct Names {
+    /// Host and name of the session.
+    host: String,
+    session: String,
     slots: HashMap<String, u32>,
     rows: u32,
 }
@@ -106,6 +117,20 @@ pub(super) struct Origin<'a> {
 }
 
 impl Names {
+    /// Nothing is defined yet.
+    pub(super) fn new(host: &str, session: &str) -> Self {
+        Self { host: host.into(), session: session.into(), ..Self::default() }
+    }
+
+    /// Labels of a class's row.
+    fn label(&self, plan: &EventPlan, row: u32, sink: &mut dyn OwnSink) {
+        let (host, session) = (self.host.as_str(), self.session.as_str());
+        let mut labels = vec![("host", host), ("session", session), ("provider", provider(&plan.name)), ("event", &*plan.name)];
+        let level = plan.log_level.and_then(|n| LOG_LEVELS.get(usize::try_from(n).ok()?));
+        labels.extend(level.map(|level| ("loglevel", *level)));
+        sink.update(Update::RowLabels { table: CLASSES, slot: row, labels: &labels });
+    }
+
     /// The parameter of a field.
     fn param(&mut self, spec: &MetricSpec, sink: &mut dyn OwnSink) -> Option<(Pmid, ValueType)> {
         let next = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
@@ -127,6 +152,7 @@ impl Names {
         self.rows += 1;
         let key: String = format!("{session}::{}", plan.name).chars().map(|c| if c.is_whitespace() { '_' } else { c }).collect();
         sink.update(Update::Row { table: CLASSES, slot: row, key: Some(&key) });
+        self.label(plan, row, sink);
         let recorded = choice.takes(&plan.name);
         let places = if recorded { self.places(plan, sink) } else { Vec::new() };
         Class {
@@ -153,14 +179,14 @@ impl Names {
             if !is_field(node, nodes) {
                 return Place::Skip;
             }
-            let param = self.param(&Field::of(&plan.name, node, false).spec(), sink);
+            let param = self.param(&Field::of(&plan.name, node, next, false).spec(), sink);
             let Some((pmid, ty)) = param else {
                 overflow += 1;
                 return Place::Other;
             };
             match (&node.labels, node.kind, Number::new(pmid, ty)) {
                 (Some(labels), Kind::Unsigned(_) | Kind::Signed(_), Some(number)) => {
-                    let label = self.param(&Field::of(&plan.name, node, true).spec(), sink);
+                    let label = self.param(&Field::of(&plan.name, node, next, true).spec(), sink);
                     let label = label.map(|(pmid, _)| pmid);
                     Place::Labelled(Box::new(Labelled { number, label, labels: Arc::clone(labels) }))
                 }
@@ -168,6 +194,9 @@ impl Names {
                 (_, kind, _) if !kind.is_value() || kind == Kind::Blob => {
                     let of_array = next.filter(|of| matches!(kind, Kind::Array(_)) && of.kind.is_value() && of.labels.is_none());
                     of_array.map_or(Place::Compound(pmid), |of| {
+                        if is_byte(of) {
+                            return Place::Bytes(pmid);
+                        }
                         Place::Numbers(Box::new(Numbers { pmid, form: Form::new(of.kind, of.base) }))
                     })
                 }
@@ -203,6 +232,25 @@ fn is_field(node: &Node, nodes: &[Node]) -> bool {
     };
     !nodes.iter().any(is_length)
 }
+
+/// Names of log levels (lttng-ust(3)), in the order of their numbers; events of the kernel have none.
+const LOG_LEVELS: [&str; 15] = [
+    "TRACE_EMERG",
+    "TRACE_ALERT",
+    "TRACE_CRIT",
+    "TRACE_ERR",
+    "TRACE_WARNING",
+    "TRACE_NOTICE",
+    "TRACE_INFO",
+    "TRACE_DEBUG_SYSTEM",
+    "TRACE_DEBUG_PROGRAM",
+    "TRACE_DEBUG_PROCESS",
+    "TRACE_DEBUG_MODULE",
+    "TRACE_DEBUG_UNIT",
+    "TRACE_DEBUG_FUNCTION",
+    "TRACE_DEBUG_LINE",
+    "TRACE_DEBUG",
+];
 
 /// By convention of names.
 fn flags(name: &str) -> u32 {
@@ -277,7 +325,7 @@ mod tests {
 
     #[test]
     fn choices() {
-        let choice = Choice { records: vec!["demo:*".into()], except: vec!["*:tick".into()] };
+        let choice = Choice { records: vec!["demo:*".into()], except: vec!["*:tick".into()], ..Choice::default() };
         assert_eq!(["demo:all", "demo:tick", "other:all"].map(|e| choice.takes(e)), [true, false, false]);
         assert!(Choice::default().takes("anything"));
     }

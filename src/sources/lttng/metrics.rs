@@ -117,8 +117,8 @@ pub(super) const KINDS: &[EventKind] = &[EventKind {
     cluster: CLUSTER + 1,
     what: "an event of the trace, at its time in the trace's clock",
     help: "Parameters: event (its name), cpu, stream (channel and processor), then contexts (param.ctx.*) and fields \
-           (param.PROVIDER.EVENT.FIELD), typed; of enumerations the number and, in FIELD_label, its label; arrays and nested \
-           structures as text. Names that end in _begin, _start or _entry have the flag START, those in _end, _stop or _exit END.",
+           (param.PROVIDER.EVENT.FIELD), typed; of enumerations the number and, in FIELD_label, its label or all of them; arrays and nested \
+           structures as text, arrays of bytes in hexadecimal. Bytes that are no UTF-8 are U+FFFD in texts. Names that end in _begin, _start or _entry have the flag START, those in _end, _stop or _exit END.",
 }];
 pub(super) const RECORD: u8 = 0;
 

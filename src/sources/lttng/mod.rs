@@ -49,7 +49,7 @@ mod trace;
 pub mod viewer;
 mod watch;
 
-pub use class::Choice;
+pub use class::{Choice, FIELD_SIZE};
 pub use collector::Collector;
 pub use reader::Reader;
 

@@ -19,12 +19,24 @@ pub(super) struct Field<'a> {
     pub(super) about: String,
 }
 
+/// The provider of an event, `PROVIDER:EVENT`; those of the kernel have none in their names.
+pub(super) fn provider(event: &str) -> &str {
+    event.split_once(':').map_or(KERNEL, |(provider, _)| provider)
+}
+const KERNEL: &str = "kernel";
+
 /// Labels of an enumeration that a help text tells, and bytes of all.
 const LABELS: usize = 32;
 const ABOUT: usize = 600;
 
-/// Type and labels in words: `unsigned integer of 8 bits: RED = 0, GREEN = 1..2`.
-fn about(node: &Node) -> String {
+/// An integer whose arrays are bytes of anything.
+pub(super) fn is_byte(element: &Node) -> bool {
+    matches!(element.kind, Kind::Unsigned(8) | Kind::Signed(8)) && element.labels.is_none()
+}
+
+/// Type and labels in words: `unsigned integer of 8 bits: RED = 0, GREEN = 1..2`. `next`: of arrays, an element.
+fn about(node: &Node, next: Option<&Node>) -> String {
+    let bytes = matches!(node.kind, Kind::Array(_)) && next.is_some_and(is_byte);
     let mut text = match node.kind {
         Kind::Unsigned(0) => "unsigned integer of variable length".to_owned(),
         Kind::Unsigned(bits) => format!("unsigned integer of {bits} bits"),
@@ -36,6 +48,8 @@ fn about(node: &Node) -> String {
         Kind::Text(_) => "text".to_owned(),
         Kind::Blob => "bytes, shown in hexadecimal".to_owned(),
         Kind::Structure => "structure, shown as {name=value,...}".to_owned(),
+        Kind::Array(Some(length)) if bytes => format!("array of {length} bytes, shown in hexadecimal"),
+        Kind::Array(None) if bytes => "sequence of bytes, shown in hexadecimal".to_owned(),
         Kind::Array(Some(length)) => format!("array of {length}, shown as [value,...]"),
         Kind::Array(None) => "sequence, shown as [value,...]".to_owned(),
         Kind::Variant | Kind::Optional => "one of several types, or none".to_owned(),
@@ -66,11 +80,11 @@ pub(super) const fn value_type(kind: Kind) -> ValueType {
 }
 
 impl<'a> Field<'a> {
-    /// Of a node directly below a scope.
-    pub(super) fn of(event: &'a str, node: &'a Node, label: bool) -> Self {
+    /// Of a node directly below a scope, and the one after it.
+    pub(super) fn of(event: &'a str, node: &'a Node, next: Option<&Node>, label: bool) -> Self {
         let context = matches!(node.scope, Scope::CommonContext | Scope::Context);
         let ty = if label { ValueType::Text } else { value_type(node.kind) };
-        Self { event: (!context).then_some(event), name: &node.name, ty, label, about: about(node) }
+        Self { event: (!context).then_some(event), name: &node.name, ty, label, about: about(node, next) }
     }
 
     /// The metric: `PROVIDER.EVENT.FIELD` or `ctx.NAME`.
@@ -80,7 +94,7 @@ impl<'a> Field<'a> {
         let (path, what, key) = match event {
             None => (format!("ctx.{}{suffix}", component(name)), format!("context {name}"), format!("ctx/{name}")),
             Some(event) => {
-                let (provider, short) = event.split_once(':').unwrap_or(("kernel", event));
+                let (provider, short) = event.split_once(':').unwrap_or((KERNEL, event));
                 let mut provider = component(provider);
                 if RESERVED.contains(&provider.as_str()) {
                     provider.push('_');

@@ -1,12 +1,12 @@
-//! Arrays and structures as one text: `[1,2,3]`, `{a=1,b="x"}`.
+//! Arrays and structures as one text: `[1,2,3]`, `{a=1,b="x"}`; bytes in hexadecimal: `00ff7f`. What is beyond a limit is left
+//! out, and the text has an `…` there.
 
+use super::naming::is_byte;
+use crate::ctf::schema::Encoding;
 use crate::ctf::show::{self, Chars, Form};
 use crate::ctf::{Kind, Node, NodeId, Packed, Visitor, decode_text};
 use crate::events::Writing;
 use std::fmt::Write as _;
-
-/// Bytes of such a text; what is beyond is left out, and the text ends in `…`.
-const LENGTH: usize = 4096;
 
 /// An integer of either kind.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,10 @@ impl Chars for Writing<'_> {
 /// Where the writing of a text is.
 #[derive(Debug, Default)]
 pub(super) struct Nested {
+    /// Bytes of a text.
+    pub(super) limit: usize,
+    /// Something of the text was left out.
+    pub(super) cut: bool,
     /// Levels that are open.
     pub(super) depth: u32,
     /// Something stands before on this level.
@@ -56,22 +60,17 @@ fn at(nodes: &[Node], id: NodeId) -> Option<&Node> {
     nodes.get(usize::try_from(id).ok()?)
 }
 
-/// No more is written.
-#[inline]
-fn full(out: &Writing<'_>) -> bool {
-    out.len() >= LENGTH
-}
-
 impl Nested {
     /// Begins anew.
     pub(super) fn clear(&mut self) {
-        (self.depth, self.follows) = (0, false);
+        (self.cut, self.depth, self.follows) = (false, 0, false);
     }
 
     /// What stands before a value. False: there is no room for it.
     #[inline]
     fn value(&mut self, nodes: &[Node], id: NodeId, out: &mut Writing<'_>) -> bool {
-        let room = before(&mut self.follows, out);
+        let room = before(&mut self.follows, self.limit, out);
+        self.cut |= !room;
         if room && self.depth > 0 {
             member(nodes, id, out);
         }
@@ -82,7 +81,7 @@ impl Nested {
         if self.value(nodes, id, out)
             && let Some(node) = at(nodes, id)
         {
-            match node.labels.as_ref().and_then(|labels| labels.first(value.wide())) {
+            match node.labels.as_ref().and_then(|labels| labels.shown(value.wide())) {
                 Some(label) => out.push(label),
                 None => value.show(Form::new(node.kind, node.base), out),
             }
@@ -96,7 +95,10 @@ impl Nested {
             return out.push("]");
         }
         match at(nodes, id + 1) {
-            Some(node) if node.labels.is_none() => numbers_text(items, Form::new(node.kind, node.base), out),
+            Some(node) if is_byte(node) => self.cut |= bytes_text(items.bytes(), self.limit, out),
+            Some(node) if node.labels.is_none() => {
+                self.cut |= numbers_text(items, Form::new(node.kind, node.base), self.limit, out);
+            }
             _ => {
                 out.push("[");
                 self.follows = false;
@@ -119,24 +121,21 @@ impl Nested {
         if self.value(nodes, id, out) {
             let encoding =
                 if let Some(Kind::Text(encoding)) = at(nodes, id).map(|n| n.kind) { encoding } else { Default::default() };
-            let room = LENGTH.saturating_sub(out.len());
-            let cut = value.get(..room / encoding.unit() * encoding.unit()).unwrap_or(value);
+            let room = self.limit.saturating_sub(out.len());
+            let part = value.get(..room / encoding.unit() * encoding.unit()).unwrap_or(value);
             self.part.clear();
-            show::quoted(&decode_text(cut, encoding), &mut self.part);
+            show::quoted(&decode_text(whole(part, encoding), encoding), &mut self.part);
             out.push(&self.part);
+            if part.len() < value.len() {
+                self.cut = true;
+                out.push("…");
+            }
         }
     }
 
     pub(super) fn blob(&mut self, nodes: &[Node], id: NodeId, value: &[u8], out: &mut Writing<'_>) {
         if self.value(nodes, id, out) {
-            let room = LENGTH.saturating_sub(out.len()) / 2;
-            let digit = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' - 10 + nibble };
-            for b in value.iter().take(room) {
-                out.chars([digit(b >> 4), digit(b & 0xf), 0, 0, 0, 0, 0, 0], 2);
-            }
-            if value.len() > room {
-                out.push("…");
-            }
+            self.cut |= bytes_text(value, self.limit, out);
         }
     }
 
@@ -160,8 +159,8 @@ impl Nested {
 
 /// The comma before a value. False: there is no room for it.
 #[inline]
-fn before(follows: &mut bool, out: &mut Writing<'_>) -> bool {
-    if full(out) {
+fn before(follows: &mut bool, limit: usize, out: &mut Writing<'_>) -> bool {
+    if out.len() >= limit {
         if !out.ends_with("…") {
             out.push("…");
         }
@@ -192,29 +191,77 @@ fn bracket(nodes: &[Node], id: NodeId, [array, structure]: [&'static str; 2]) ->
     }
 }
 
-/// A whole array of numbers without labels.
+/// What is before a character that was cut in the middle.
+fn whole(part: &[u8], encoding: Encoding) -> &[u8] {
+    let half = match encoding {
+        Encoding::Utf8 => {
+            std::str::from_utf8(part).err().filter(|e| e.error_len().is_none()).map(|e| part.len() - e.valid_up_to())
+        }
+        _ => None,
+    };
+    half.and_then(|half| part.get(..part.len() - half)).unwrap_or(part)
+}
+
+/// A whole array of numbers without labels. True: something was left out.
 #[inline]
-pub(super) fn numbers_text(items: &Packed<'_>, form: Form, out: &mut Writing<'_>) {
-    if items.is_empty() || full(out) {
-        return out.push(if items.is_empty() { "[]" } else { "[…]" });
+pub(super) fn numbers_text(items: &Packed<'_>, form: Form, limit: usize, out: &mut Writing<'_>) -> bool {
+    let full = out.len() >= limit;
+    if items.is_empty() || full {
+        out.push(if items.is_empty() { "[]" } else { "[…]" });
+        return !items.is_empty();
     }
     // Every element has a comma before it, the first as well: that becomes the bracket.
     let begin = out.len();
-    items.each(0, &mut Plain { form, out });
+    let mut plain = Plain { form, limit, cut: false, out };
+    items.each(0, &mut plain);
+    let cut = plain.cut;
     out.replace(begin, b'[');
     out.push("]");
+    cut
+}
+
+/// Bytes of anything, two digits each. True: something was left out.
+pub(super) fn bytes_text(bytes: &[u8], limit: usize, out: &mut Writing<'_>) -> bool {
+    let shown = bytes.get(..limit.saturating_sub(out.len()) / 2).unwrap_or(bytes);
+    let (words, rest) = shown.as_chunks::<4>();
+    for word in words {
+        out.chars(digits(u32::from_le_bytes(*word)), 8);
+    }
+    for byte in rest {
+        out.chars(digits(u32::from(*byte)), 2);
+    }
+    let cut = shown.len() < bytes.len();
+    if cut {
+        out.push("…");
+    }
+    cut
+}
+
+/// The digits of four bytes, those of the lowest first.
+#[inline]
+fn digits(bytes: u32) -> [u8; 8] {
+    // Each byte becomes two, the high half in the lower one.
+    let spread = u64::from(bytes);
+    let spread = (spread | spread << 16) & 0x0000_ffff_0000_ffff;
+    let spread = (spread | spread << 8) & 0x00ff_00ff_00ff_00ff;
+    let halves = (spread >> 4 | spread << 8) & 0x0f0f_0f0f_0f0f_0f0f;
+    // 1 where the half is more than nine.
+    let letters = (halves + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
+    (halves + 0x3030_3030_3030_3030 + letters * u64::from(b'a' - b'0' - 10)).to_le_bytes()
 }
 
 /// Writes elements of an array of numbers without labels.
 struct Plain<'o, 'b> {
     form: Form,
+    limit: usize,
+    cut: bool,
     out: &'o mut Writing<'b>,
 }
 
 impl Plain<'_, '_> {
     #[inline(always)]
     fn integer(&mut self, value: Integer) {
-        let short = if full(self.out) { None } else { value.short(self.form) };
+        let short = if self.out.len() >= self.limit { None } else { value.short(self.form) };
         let Some((chars, count)) = short else { return self.long(value) };
         // With the comma it is still one word.
         self.out.chars((chars << 8 | u64::from(b',')).to_le_bytes(), count + 1);
@@ -229,7 +276,9 @@ impl Plain<'_, '_> {
 
     /// What stands before an element. False: there is no room for it.
     fn begin(&mut self) -> bool {
-        before(&mut true, self.out)
+        let room = before(&mut true, self.limit, self.out);
+        self.cut |= !room;
+        room
     }
 }
 
@@ -286,6 +335,8 @@ mod tests {
     use crate::model::Stamp;
     use proptest::prelude::*;
 
+    const LIMIT: usize = 4096;
+
     /// Arrays as texts, each made at once and element by element.
     struct Both<'n> {
         nodes: &'n [Node],
@@ -296,7 +347,7 @@ mod tests {
 
     impl Both<'_> {
         fn element(&mut self, show: impl FnOnce(&Node, &mut String)) {
-            if self.slow.len() >= LENGTH {
+            if self.slow.len() >= LIMIT {
                 self.slow = format!("{}…", self.slow.trim_end_matches('…'));
                 return;
             }
@@ -326,13 +377,22 @@ mod tests {
         }
 
         fn packed(&mut self, node: NodeId, items: Packed<'a>) {
-            let (mut nested, mut batch) = (Nested::default(), Batch::default());
+            let (mut nested, mut batch) = (Nested { limit: LIMIT, ..Nested::default() }, Batch::default());
             batch.record(Stamp::default(), 1);
             batch.begin_text();
             nested.packed(self.nodes, node, &items, &mut batch.writing());
+            let text = batch.writing().text().into_owned();
+            let bytes = items.bytes();
+            if is_byte(at(self.nodes, node + 1).unwrap()) {
+                let all: String = bytes.iter().take(LIMIT / 2).map(|b| format!("{b:02x}")).collect();
+                let slow = if bytes.len() > LIMIT / 2 { all + "…" } else { all };
+                assert_eq!(nested.cut, bytes.len() > LIMIT / 2);
+                return self.texts.push([text, slow]);
+            }
             (self.slow, self.element) = ("[".into(), node + 1);
             items.each(node + 1, self);
-            self.texts.push([batch.writing().text().into(), format!("{}]", self.slow)]);
+            assert_eq!(nested.cut, self.slow.ends_with('…'), "{text}");
+            self.texts.push([text, format!("{}]", self.slow)]);
         }
 
         fn text(&mut self, _: NodeId, _: &'a [u8]) {}
@@ -362,6 +422,35 @@ mod tests {
         for [fast, slow] in both.texts {
             assert_eq!(fast, slow);
         }
+    }
+
+    #[test]
+    fn texts_within_structures_are_cut_at_a_character() {
+        for limit in 3..30 {
+            let (mut nested, mut batch) = (Nested { limit, ..Nested::default() }, Batch::default());
+            batch.record(Stamp::default(), 1);
+            batch.begin_text();
+            nested.string(&[], 0, "é→𝄞é→𝄞".as_bytes(), &mut batch.writing());
+            let text = batch.writing().text().into_owned();
+            assert_eq!(nested.cut, limit < 18, "{text}");
+            let shown = text.trim_end_matches('…').trim_matches('"');
+            assert!(
+                "é→𝄞é→𝄞".starts_with(shown) && text.ends_with('…') == nested.cut && shown.len() + 3 >= limit.min(18),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_byte_has_its_digits() {
+        let all: Vec<u8> = (0..=255).collect();
+        let mut batch = Batch::default();
+        batch.record(Stamp::default(), 1);
+        batch.begin_text();
+        assert!(!bytes_text(&all, 512, &mut batch.writing()));
+        assert_eq!(batch.writing().text(), all.iter().map(|b| format!("{b:02x}")).collect::<String>());
+        assert!(bytes_text(&all, 520, &mut batch.writing()));
+        assert!(batch.writing().text().ends_with("ff00010203…"));
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use super::super::OwnSink;
 use super::class::{Choice, Class, Names, Origin, Place};
 use super::metrics::{P_FIELDS, RECORD};
-use super::nested::{Integer, Nested, numbers_text};
+use super::nested::{Integer, Nested, bytes_text, numbers_text};
 use super::ticks::Ticks;
 use crate::ctf::schema::Encoding;
 use crate::ctf::{Event, Events, Node, NodeId, Packed, Visitor, decode_text};
@@ -17,7 +17,7 @@ const BATCH: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) batch: Batch,
-    nested: Nested,
+    pub(super) nested: Nested,
     others: String,
 }
 
@@ -126,7 +126,7 @@ impl Recorder<'_> {
     #[cold]
     fn end_other(&mut self, node: NodeId) {
         let Some(class) = &self.class else { return };
-        let Scratch { batch, others, .. } = &mut *self.scratch;
+        let Scratch { batch, others, nested } = &mut *self.scratch;
         if !others.is_empty() {
             others.push(' ');
         }
@@ -136,6 +136,9 @@ impl Recorder<'_> {
         }
         others.push_str(&batch.writing().text());
         batch.drop_text();
+        if nested.cut {
+            batch.count_cut();
+        }
     }
 
     /// Writes to the text of what is open around the value.
@@ -167,7 +170,7 @@ impl Recorder<'_> {
             Place::Labelled(labelled) => {
                 let batch = &mut self.scratch.batch;
                 batch.put(&labelled.number, value.bits);
-                if let (Some(pmid), Some(label)) = (labelled.label, labelled.labels.first(value.wide())) {
+                if let (Some(pmid), Some(label)) = (labelled.label, labelled.labels.shown(value.wide())) {
                     batch.text(pmid, label);
                 }
             }
@@ -213,11 +216,22 @@ impl Recorder<'_> {
 
     /// The text of a node directly below a scope is complete.
     fn end_compound(&mut self, node: NodeId) {
-        match place!(self, node) {
-            Place::Compound(pmid) => self.scratch.batch.end_text(*pmid),
-            Place::Numbers(numbers) => self.scratch.batch.end_text(numbers.pmid),
-            Place::Other => self.end_other(node),
-            _ => self.scratch.batch.drop_text(),
+        let pmid = match place!(self, node) {
+            Place::Compound(pmid) | Place::Bytes(pmid) => *pmid,
+            Place::Numbers(numbers) => numbers.pmid,
+            Place::Other => return self.end_other(node),
+            _ => return self.scratch.batch.drop_text(),
+        };
+        self.end_text(pmid, self.scratch.nested.cut);
+    }
+
+    /// The text of a parameter is complete, or was cut.
+    #[inline]
+    fn end_text(&mut self, pmid: Pmid, cut: bool) {
+        let batch = &mut self.scratch.batch;
+        batch.end_text(pmid);
+        if cut {
+            batch.count_cut();
         }
     }
 }
@@ -300,10 +314,16 @@ impl<'a> Visitor<'a> for Recorder<'_> {
     fn packed(&mut self, node: NodeId, items: Packed<'a>) {
         match place!(self, node) {
             Place::Numbers(numbers) => {
-                let batch = &mut self.scratch.batch;
+                let (pmid, limit, batch) = (numbers.pmid, self.scratch.nested.limit, &mut self.scratch.batch);
                 batch.begin_text();
-                numbers_text(&items, numbers.form, &mut batch.writing());
-                batch.end_text(numbers.pmid);
+                let cut = numbers_text(&items, numbers.form, limit, &mut batch.writing());
+                self.end_text(pmid, cut);
+            }
+            Place::Bytes(pmid) => {
+                let (pmid, limit, batch) = (*pmid, self.scratch.nested.limit, &mut self.scratch.batch);
+                batch.begin_text();
+                let cut = bytes_text(items.bytes(), limit, &mut batch.writing());
+                self.end_text(pmid, cut);
             }
             Place::Inner => self.inner(|nested, nodes, out| nested.packed(nodes, node, &items, out)),
             Place::Compound(_) | Place::Other => {
@@ -316,7 +336,7 @@ impl<'a> Visitor<'a> for Recorder<'_> {
     fn open(&mut self, node: NodeId, _: u64) {
         match place!(self, node) {
             Place::Inner => self.inner(|nested, nodes, out| nested.open(nodes, node, out)),
-            Place::Numbers(_) | Place::Compound(_) | Place::Other => {
+            Place::Numbers(_) | Place::Bytes(_) | Place::Compound(_) | Place::Other => {
                 self.compound(node, |nested, nodes, out| nested.open(nodes, node, out));
             }
             _ => {}

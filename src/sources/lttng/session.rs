@@ -86,7 +86,7 @@ impl Session {
         start_counters(m::metrics(), &mut *sink);
         self.sink = Some(sink);
         // Parameters and rows are those of a sink.
-        self.names = Names::default();
+        self.names = Names::new(&info.host, &info.name);
         self.traces.clear();
     }
 

@@ -91,6 +91,7 @@ impl Trace {
         }
         let Some(classes) = self.classes.get_mut(info.stream) else { return gain };
         let Tools { session, choice, sink, names, scratch } = tools;
+        scratch.nested.limit = choice.field_size;
         let mut recorder = Recorder {
             session,
             choice,
