@@ -80,7 +80,7 @@ impl Sink for Nowhere {
 
 fn session() -> mono::Inspector {
     let peer = mono::Peer { address: "127.0.0.1:9".into(), fallback: "127.0.0.1#1".into(), host: None, process: None };
-    let settings = mono::Settings { select: Vec::new(), probe: false, name_length: 200, one_way: true };
+    let settings = mono::Settings { select: Vec::new(), probe: false, name_length: 200, names: 4096, one_way: true };
     mono::Inspector::new(peer, settings)
 }
 

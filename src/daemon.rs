@@ -86,7 +86,8 @@ fn check(options: &Options) -> i32 {
             config.mono.files.iter().for_each(|f| println!("mono: follows {}", f.display()));
             let select = config.mono.select.join(", ");
             println!("mono: samples {}", if select.is_empty() { "what each agent announces" } else { &select });
-            println!("events: {} bytes, {} records a second", config.events.memory, config.events.max_records);
+            println!("events: {} bytes, {} records a second", config.event_memory(), config.events.max_records);
+            println!("memory: {} bytes in all, {} for one peer", config.limits.memory, config.limits.peer_memory);
             let rights = rights(&config);
             for (source, allow) in SOURCES.iter().zip(&rights.events) {
                 println!("events of {}: for {allow}", source.name);
@@ -108,8 +109,7 @@ fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Er
     log::info!("pmdaapm {} starts; configuration: {}", env!("CARGO_PKG_VERSION"), shown(path.as_deref()));
     agent.become_user(options.user.as_deref())?;
 
-    let memory = usize::try_from(config.events.memory).unwrap_or(usize::MAX);
-    let store = Store::new(agent.domain(), config.limits(), memory);
+    let store = Store::new(agent.domain(), config.limits(), config.event_memory());
     store.stats.set_started(now().mono);
     if let Some(path) = &path {
         store.stats.set_config_file(&path.display().to_string());
@@ -182,6 +182,7 @@ impl Hooks for Turns<'_> {
             self.reload();
         }
         let at = now().mono;
+        self.store.set_resident(pcp::resident_memory());
         if at.saturating_sub(self.swept) >= SWEEP {
             self.swept = at;
             self.store.sweep(at);
@@ -209,8 +210,8 @@ impl Turns<'_> {
         }
         pcp::set_level(new.log.level);
         pcp::set_rights(&rights(&new));
+        self.store.budget.set_limit(new.event_memory());
         self.store.set_limits(new.limits());
-        self.store.budget.set_limit(usize::try_from(new.events.memory).unwrap_or(usize::MAX));
         self.supervisor.reconfigure(&new);
         self.config = new;
         self.store.stats.add(Stat::ConfigReloads, 1);

@@ -132,6 +132,12 @@ pub struct LimitKeys {
     /// Peers (instances) of each source.
     #[serde(deserialize_with = "count::<_, 1, 100_000>")]
     pub instances: u64,
+    /// Memory for all that peers cause, event records included.
+    #[serde(deserialize_with = "units::bytes::<_, { 16 << 20 }, { 1 << 40 }>")]
+    pub memory: u64,
+    /// Memory for what one peer causes.
+    #[serde(deserialize_with = "units::bytes::<_, { 1 << 20 }, { 1 << 40 }>")]
+    pub peer_memory: u64,
     /// Dynamic metric names of each source.
     #[serde(deserialize_with = "count::<_, 1, 16_384>")]
     pub names: u64,
@@ -153,6 +159,8 @@ impl Default for LimitKeys {
             connections: 4096,
             pending: 1024,
             instances: l.instances as u64,
+            memory: l.memory as u64,
+            peer_memory: l.peer_memory as u64,
             names: l.names as u64,
             name_length: l.name_length as u64,
             stale: l.stale,
@@ -200,9 +208,17 @@ impl Config {
             name_length: n(self.limits.name_length),
             max_records: n(self.events.max_records),
             instances: n(self.limits.instances),
+            memory: n(self.limits.memory),
+            peer_memory: n(self.limits.peer_memory),
             stale: self.limits.stale,
             forget: self.limits.forget,
         }
+    }
+
+    /// Memory for event records: `events.memory`, but never more than half of `limits.memory`.
+    #[must_use]
+    pub fn event_memory(&self) -> usize {
+        usize::try_from(self.events.memory.min(self.limits.memory / 2)).unwrap_or(usize::MAX)
     }
 
     /// Who may, for the sources of these names.

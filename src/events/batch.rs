@@ -62,6 +62,12 @@ impl Batch {
         self.bytes.len()
     }
 
+    /// Bytes allocated.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        self.bytes.capacity() + self.starts.capacity() * size_of::<usize>()
+    }
+
     /// Records so far.
     #[must_use]
     pub fn len(&self) -> usize {

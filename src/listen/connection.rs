@@ -2,6 +2,7 @@
 //! is another type and not another driver.
 
 use super::gate::Permit;
+use super::ledger::{Full, Ledger};
 use super::turns::Effort;
 use crate::clock::now;
 use crate::sources::{Session, SessionError};
@@ -38,6 +39,8 @@ pub(super) enum End {
     WriteTimeout,
     #[error("limits.instances is reached")]
     Refused,
+    #[error("{0}")]
+    Full(#[from] Full),
     #[error("gave way to newer connections: limits.pending is reached")]
     Displaced,
     #[error("closed by the peer")]
@@ -51,8 +54,8 @@ impl End {
     const fn is_fault(&self) -> bool {
         match self {
             Self::Session(e) => !matches!(e, SessionError::Closed(_)),
-            Self::WriteTimeout => true,
-            Self::Io(_) | Self::Refused | Self::Displaced | Self::Eof | Self::Stop => false,
+            Self::WriteTimeout | Self::Full(Full::Peer { .. }) => true,
+            Self::Io(_) | Self::Refused | Self::Full(Full::All) | Self::Displaced | Self::Eof | Self::Stop => false,
         }
     }
 }
@@ -65,6 +68,7 @@ pub(super) struct Conversation<'a, S> {
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) requests: Arc<Notify>,
     pub(super) permit: Permit<'a>,
+    pub(super) ledger: Ledger,
     pub(super) stop: CancellationToken,
     /// Makes the end of the stream an orderly one, whatever it would be if the process were killed.
     pub(super) orderly: fn(&S),
@@ -88,7 +92,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
         (self.orderly)(&self.stream);
         let name = self.sink.peer().map(|p| p.agent_name());
         self.sink.finish(end.is_fault());
-        match (name, end.is_fault()) {
+        match (name, end.is_fault() || matches!(end, End::Full(_))) {
             (Some(name), true) => Some(format!("{name} from {address} dropped: {end}")),
             (Some(name), false) => {
                 log::info!("{name} from {address} disconnected: {end}");
@@ -176,6 +180,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
             if self.sink.refused() {
                 return Err(End::Refused);
             }
+            if self.sink.full() {
+                return Err(End::Full(Full::All));
+            }
+            self.ledger.settle(pending, input.capacity() + out.capacity(), self.session.held(), &self.sink)?;
             if pending && self.session.established() {
                 self.permit.established();
                 pending = false;

@@ -2,6 +2,7 @@
 
 mod connection;
 mod gate;
+mod ledger;
 mod lttng;
 mod supervisor;
 mod tail;

@@ -82,7 +82,7 @@ impl Supervisor {
             runtime.spawn(listener.run());
         }
         if let Some(address) = config.profiler.listen {
-            let (factory, gate, store) = (profiler_factory(&profiler_options, config), gate, Arc::clone(store));
+            let (factory, gate, store) = (profiler_factory(&profiler_options, config, store), gate, Arc::clone(store));
             let listener = Listener {
                 address,
                 source: PROFILER,
@@ -160,7 +160,13 @@ fn size(n: u64) -> usize {
 fn settings(config: &Config, one_way: bool) -> mono::Settings {
     let Mono { select, probe, .. } = &config.mono;
     let select = select.iter().filter_map(|p| mono::Pattern::parse(p).ok()).collect();
-    mono::Settings { select, probe: *probe, name_length: size(config.limits.name_length), one_way }
+    mono::Settings {
+        select,
+        probe: *probe,
+        name_length: size(config.limits.name_length),
+        names: size(config.limits.names),
+        one_way,
+    }
 }
 
 fn options(config: &Config) -> profiler::Options {
@@ -171,8 +177,9 @@ fn options(config: &Config) -> profiler::Options {
     profiler::Options { settings, idle: p.idle, stacks: p.stacks, parameters: p.parameters.as_slice().into() }
 }
 
-fn profiler_factory(options: &ProfilerOptions, config: &Config) -> Factory {
-    let (options, shared) = (Arc::clone(options), Arc::new(profiler::Shared::new(size(config.profiler.dictionary))));
+fn profiler_factory(options: &ProfilerOptions, config: &Config, store: &Store) -> Factory {
+    let (options, shared) =
+        (Arc::clone(options), Arc::new(profiler::Shared::within(size(config.profiler.dictionary), &store.memory)));
     Arc::new(move |caller: Caller| {
         let options = options.read().unwrap_or_else(PoisonError::into_inner).clone();
         Box::new(profiler::Collector::new(caller.address.to_string(), options, Arc::clone(&shared)))

@@ -2,6 +2,7 @@
 //! or replaced. A plain thread, since file reads block.
 
 use super::connection::Complaints;
+use super::ledger::Ledger;
 use crate::clock::now;
 use crate::model::Control;
 use crate::read::glob;
@@ -46,6 +47,7 @@ struct Followed {
     input: BytesMut,
     session: Box<dyn Session>,
     sink: PeerSink,
+    ledger: Ledger,
     mailbox: Arc<Mailbox>,
     /// Faults since the file was truncated or replaced. A first one may come from a truncation between two looks at the
     /// file that its length did not show, so it is read once more from the start; after a second it is left alone.
@@ -112,6 +114,7 @@ impl Tail {
             input: BytesMut::new(),
             session: (self.factory)(format!("file:{}", path.display()), stem),
             sink: PeerSink::new(&self.store, self.source, &mailbox),
+            ledger: Ledger::new(&self.store.memory),
             mailbox,
             faults,
             again: false,
@@ -159,6 +162,11 @@ impl Followed {
             result = self.session.feed(at, &mut self.input, &mut out, &mut self.sink);
             while result.is_ok() && self.session.unfinished() {
                 result = self.session.feed(at, &mut self.input, &mut out, &mut self.sink);
+            }
+            self.sink.flush();
+            if let Err(full) = self.ledger.settle(false, self.input.capacity(), self.session.held(), &self.sink) {
+                log::debug!("{full}");
+                result = Err(SessionError::Closed("limits.memory or limits.peer_memory is reached"));
             }
             if self.sink.refused() {
                 result = Err(SessionError::Closed("limits.instances is reached"));

@@ -2,9 +2,10 @@
 
 use super::connection::{Complaints, Conversation};
 use super::gate::Gate;
+use super::ledger::Ledger;
 use crate::clock::now;
 use crate::sources::Session;
-use crate::store::{Mailbox, PeerSink, Quiet, Store};
+use crate::store::{Mailbox, PeerSink, Quiet, Stat, Store};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,6 +108,11 @@ impl Listener {
             complaints.write(&format!("connection from {address} refused: limits.connections is reached"));
             return;
         };
+        if self.store.memory.is_full() {
+            self.store.stats.add(Stat::ConnectionRefused, 1);
+            complaints.write(&format!("connection from {address} refused: limits.memory is reached"));
+            return;
+        }
         let _ = stream.set_nodelay(true);
         keep_alive(&stream);
         if self.reset {
@@ -117,7 +123,9 @@ impl Listener {
         let mailbox = Arc::new(Mailbox::new(move || wake.notify_one()));
         let session = (self.factory)(Caller { address, fallback: permit.fallback_name() });
         let sink = PeerSink::new(&self.store, self.source, &mailbox);
-        let conversation = Conversation { stream, session, sink, mailbox, requests, permit, stop: self.stop.clone(), orderly };
+        let ledger = Ledger::new(&self.store.memory);
+        let stop = self.stop.clone();
+        let conversation = Conversation { stream, session, sink, mailbox, requests, permit, ledger, stop, orderly };
         if let Some(line) = conversation.run(&address.to_string()).await {
             complaints.write(&line);
         }

@@ -2,6 +2,7 @@
 //! Nothing here does I/O, reads a clock or knows a protocol.
 
 mod access;
+mod memory;
 mod metric;
 mod name;
 mod stamp;
@@ -9,6 +10,7 @@ mod update;
 mod value;
 
 pub use access::{Allow, Rights};
+pub use memory::{Charge, Memory, Purpose};
 pub use metric::{Area, EventKind, EventLeaf, MetricDef, MetricSpec, Origin, Pmid, Semantics, Units, ValueType};
 pub use name::component;
 pub use stamp::{Now, Stamp};

@@ -28,6 +28,6 @@ pub use agent::{Agent, StartError};
 pub use log::{Log, set_level};
 pub use main_loop::{Hooks, run};
 pub use options::{Mode, Options, parse};
-pub use process::{config_dir, give_memory_back, is_started_by_pmcd, state_dir};
+pub use process::{config_dir, give_memory_back, is_started_by_pmcd, resident_memory, state_dir};
 pub use state::set_rights;
 pub use wake::Wake;

@@ -66,6 +66,15 @@ pub fn give_memory_back() {
     unsafe { libc::malloc_trim(0) };
 }
 
+/// Bytes of memory that the process really has; 0 if the kernel does not say.
+#[must_use]
+pub fn resident_memory() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok().and_then(|text| text.split(' ').nth(1)?.parse::<usize>().ok());
+    // SAFETY: sysconf(3) takes a number and has no other effect.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    pages.unwrap_or_default().saturating_mul(usize::try_from(page).unwrap_or_default())
+}
+
 /// The user that PCP's daemons run as (`pmGetUsername`).
 pub(super) fn default_user() -> String {
     let mut name = std::ptr::null_mut();

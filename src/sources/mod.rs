@@ -77,6 +77,15 @@ pub enum SessionError {
     Closed(&'static str),
 }
 
+/// Bytes that a session holds, by the capacities of what it is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Only for this session.
+    pub own: usize,
+    /// Also for others, which is accounted for elsewhere: for the limit of one peer.
+    pub shared: usize,
+}
+
 /// One peer's conversation, without I/O and without a clock.
 ///
 /// The driver owes it: `feed` whenever bytes have come, `tick` about once a second, `close` exactly once at the end, and
@@ -92,6 +101,11 @@ pub trait Session: Send {
     /// it. The driver calls `feed` again, with the same input, once others have had their turn.
     fn unfinished(&self) -> bool {
         false
+    }
+
+    /// What it holds now. Asked for after each call, so it must be quick.
+    fn held(&self) -> Held {
+        Held::default()
     }
 
     /// Time has passed.

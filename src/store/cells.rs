@@ -1,7 +1,7 @@
 //! Values of one instance: a 64-bit atomic for each metric, in chunks that appear when first written.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 const CHUNK: usize = 64;
 
@@ -15,13 +15,15 @@ pub struct Cells {
     /// The first columns: as a rule a source has no others.
     first: Chunk,
     others: OnceLock<Box<[Chunk]>>,
+    /// Bytes allocated.
+    memory: AtomicUsize,
 }
 
 impl Cells {
     /// Room for columns below `columns`; memory only for what is written.
     #[must_use]
     pub const fn new(columns: usize) -> Self {
-        Self { columns, first: OnceLock::new(), others: OnceLock::new() }
+        Self { columns, first: OnceLock::new(), others: OnceLock::new(), memory: AtomicUsize::new(0) }
     }
 
     /// Sets a cell. A column beyond the room is ignored: the registry hands out none.
@@ -74,8 +76,7 @@ impl Cells {
     /// Bytes allocated.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let chunks: usize = self.chunks().filter_map(|c| c.get()).map(|c| size_of_val(&**c)).sum();
-        chunks + self.others.get().map_or(0, |others| size_of_val(&**others))
+        self.memory.load(Ordering::Relaxed)
     }
 
     fn chunks(&self) -> impl Iterator<Item = &Chunk> {
@@ -105,11 +106,19 @@ impl Cells {
             None => &self.first,
             Some(other) => {
                 let others = self.columns.div_ceil(CHUNK) - 1;
-                self.others.get_or_init(|| (0..others).map(|_| OnceLock::new()).collect()).get(other)?
+                let make = || {
+                    self.memory.fetch_add(others * size_of::<Chunk>(), Ordering::Relaxed);
+                    (0..others).map(|_| OnceLock::new()).collect()
+                };
+                self.others.get_or_init(make).get(other)?
             }
         };
         let cells = CHUNK.min(self.columns - number * CHUNK);
-        in_chunk(chunk.get_or_init(|| (0..=cells).map(|_| AtomicU64::new(0)).collect()), column)
+        let make = || {
+            self.memory.fetch_add((cells + 1) * size_of::<AtomicU64>(), Ordering::Relaxed);
+            (0..=cells).map(|_| AtomicU64::new(0)).collect()
+        };
+        in_chunk(chunk.get_or_init(make), column)
     }
 }
 
@@ -131,6 +140,7 @@ mod tests {
         c.add(0, 3);
         c.set(9999, 1);
         assert_eq!((c.get(199), c.get(0), c.get(198)), (Some(8), Some(3), None));
+        assert_eq!(c.memory(), 8 * (65 + 9) + 3 * size_of::<Chunk>());
         c.unset(199);
         c.unset(9999);
         assert_eq!((c.get(199), c.get(0)), (None, Some(3)));

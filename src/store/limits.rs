@@ -13,6 +13,10 @@ pub struct Limits {
     pub max_records: usize,
     /// Peers (instances) of one source, connected or not.
     pub instances: usize,
+    /// Bytes of all that peers cause, event records included, and of what one of them does.
+    pub memory: usize,
+    /// See `memory`.
+    pub peer_memory: usize,
     /// Values of a peer that is silent or gone are shown this much longer.
     pub stale: Duration,
     /// A peer that has been gone this long is forgotten as an instance.
@@ -26,6 +30,8 @@ impl Default for Limits {
             name_length: 200,
             max_records: 10_000,
             instances: 2048,
+            memory: 512 << 20,
+            peer_memory: 64 << 20,
             stale: Duration::from_secs(10),
             forget: Duration::from_secs(24 * 3600),
         }

@@ -7,6 +7,7 @@ mod desk;
 mod life;
 mod limits;
 mod mailbox;
+mod memory;
 mod peer;
 mod quiet;
 mod registry;

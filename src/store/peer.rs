@@ -5,7 +5,7 @@ use super::cells::Cells;
 use super::life::Life;
 use super::mailbox::Mailbox;
 use crate::events::{Budget, Stream};
-use crate::model::{Control, ControlVerb};
+use crate::model::{Charge, Control, ControlVerb, Memory, Purpose};
 use crate::sources::{DYNAMIC_MAX, SOURCES};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -51,6 +51,8 @@ pub struct Peer {
     pub life: Life,
     streams: Box<[OnceLock<Stream>]>,
     words: Mutex<Words>,
+    /// What it has of the budget: cells and texts.
+    charged: Mutex<Option<Charged>>,
     mailbox: Mutex<Option<Arc<Mailbox>>>,
 }
 
@@ -58,10 +60,34 @@ pub struct Peer {
 #[derive(Debug, Default)]
 struct Words {
     texts: HashMap<u16, Arc<str>>,
+    /// Bytes of the texts, with what each costs besides.
+    bytes: usize,
     answers: HashMap<ControlVerb, Arc<str>>,
     labels: Vec<(Cow<'static, str>, String)>,
     address: String,
     process: Option<String>,
+}
+
+#[derive(Debug)]
+struct Charged {
+    cells: Charge,
+    texts: Charge,
+}
+
+/// Bytes of a text that are kept; of a longer one its beginning, and [`MORE`].
+pub(super) const TEXT_MAX: usize = 1024;
+/// The end of a text that was cut.
+pub(super) const MORE: &str = "…";
+/// Bytes that a text costs besides its own.
+const TEXT_COST: usize = 64;
+
+/// What became of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    Whole,
+    Cut,
+    /// There was no memory for it: the metric has no value.
+    Dropped,
 }
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -86,6 +112,7 @@ impl Peer {
             life,
             streams: (0..kinds).map(|_| OnceLock::new()).collect(),
             words: Mutex::default(),
+            charged: Mutex::default(),
             mailbox: Mutex::default(),
         };
         use AgentCell::{BytesIn, BytesOut, Connects, Errors, Events, Messages, Up};
@@ -122,9 +149,52 @@ impl Peer {
         self.streams.get(usize::from(kind)).and_then(OnceLock::get)
     }
 
-    /// Sets a text metric.
-    pub fn set_text(&self, column: u16, text: &str) {
-        lock(&self.words).texts.insert(column, text.into());
+    /// Sets a text metric, as far as there is memory for it.
+    pub(super) fn set_text(&self, column: u16, text: &str, memory: &Arc<Memory>) -> Kept {
+        let cut = (text.len() > TEXT_MAX).then(|| (0..=TEXT_MAX).rev().find_map(|end| text.get(..end)).unwrap_or_default());
+        let kept: Arc<str> = cut.map_or_else(|| text.into(), |start| format!("{start}{MORE}").into());
+        let mut words = lock(&self.words);
+        let old = words.texts.remove(&column).map_or(0, |old| old.len() + TEXT_COST);
+        let bytes = words.bytes - old + kept.len() + TEXT_COST;
+        if !self.charge(memory, |charged| charged.texts.resize(bytes, bytes)) {
+            words.bytes -= old;
+            return Kept::Dropped;
+        }
+        words.bytes = bytes;
+        words.texts.insert(column, kept);
+        if cut.is_some() { Kept::Cut } else { Kept::Whole }
+    }
+
+    fn charge<T>(&self, memory: &Arc<Memory>, change: impl FnOnce(&mut Charged) -> T) -> T {
+        let new = |purpose| Charge::new(Arc::clone(memory), purpose);
+        let mut charged = lock(&self.charged);
+        change(charged.get_or_insert_with(|| Charged { cells: new(Purpose::Registry), texts: new(Purpose::Texts) }))
+    }
+
+    /// Charges the cells that it has; `false`: there is no room for them.
+    pub(super) fn charge_cells(&self, memory: &Arc<Memory>) -> bool {
+        let bytes = size_of::<Self>() + self.cells.memory() + self.agent.memory() + self.name.len();
+        self.charge(memory, |charged| {
+            let room = charged.cells.resize(bytes, bytes);
+            // They are there, and stay until the peer is forgotten.
+            charged.cells.set(bytes);
+            room
+        })
+    }
+
+    /// Bytes of its texts and cells that are charged.
+    #[must_use]
+    pub fn charged(&self) -> usize {
+        lock(&self.charged).as_ref().map_or(0, |c| c.cells.bytes() + c.texts.bytes())
+    }
+
+    /// Forgets its texts: it is gone, and they are not shown any more.
+    pub(super) fn forget_texts(&self) {
+        let mut words = lock(&self.words);
+        (words.texts, words.bytes) = (HashMap::new(), 0);
+        if let Some(charged) = lock(&self.charged).as_mut() {
+            charged.texts.set(0);
+        }
     }
 
     /// A text metric.
@@ -136,7 +206,10 @@ impl Peer {
     /// Takes the value of one metric away.
     pub(super) fn hide(&self, column: u16) {
         self.cells.unset(column);
-        lock(&self.words).texts.remove(&column);
+        let mut words = lock(&self.words);
+        if let Some(old) = words.texts.remove(&column) {
+            words.bytes -= old.len() + TEXT_COST;
+        }
     }
 
     /// Remembers the answer to a request.
@@ -190,7 +263,7 @@ impl Peer {
     /// Takes all values of the source's metrics away: another process has this name now.
     pub(super) fn forget_values(&self) {
         self.cells.clear(0);
-        lock(&self.words).texts.clear();
+        self.forget_texts();
     }
 
     /// Requests go to `mailbox` from now on; an older connection is told that it is replaced.
@@ -212,13 +285,5 @@ impl Peer {
     pub fn post(&self, request: Control) -> bool {
         let mailbox = lock(&self.mailbox).clone();
         mailbox.is_some_and(|m| m.post(request))
-    }
-
-    /// Bytes allocated for it, without event streams.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        let words = lock(&self.words);
-        let text: usize = words.texts.values().map(|t| t.len() + 48).sum();
-        size_of::<Self>() + self.cells.memory() + self.agent.memory() + text + self.name.len()
     }
 }

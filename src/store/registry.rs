@@ -9,7 +9,7 @@ use super::rows::{Row, RowChange, Rows};
 use super::self_stats::{SelfStats, Stat};
 use super::sync::{Mutex, MutexGuard};
 use crate::events::Budget;
-use crate::model::{Identity, MetricSpec, Now, Pmid};
+use crate::model::{Charge, Identity, Memory, MetricSpec, Now, Pmid, Purpose};
 use crate::sources::{DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, SOURCES, TableDef};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,11 +73,15 @@ pub struct Store {
     pub stats: SelfStats,
     /// Memory for event records.
     pub budget: Arc<Budget>,
+    /// Memory for everything that peers cause.
+    pub memory: Arc<Memory>,
     domain: u32,
     limits: Mutex<Arc<Limits>>,
     tables: Vec<Mutex<Table>>,
     rows: Vec<Vec<Mutex<Rows>>>,
     desks: Vec<Arc<Desk>>,
+    /// What names, descriptions and rows take.
+    metrics: Mutex<Charge>,
     pending: Mutex<Vec<Change>>,
     comings: AtomicU64,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -97,9 +101,13 @@ impl Store {
     /// Empty. `domain` goes into the PMIDs; `event_memory` bounds packed event records, in bytes.
     #[must_use]
     pub fn new(domain: u32, limits: Limits, event_memory: usize) -> Arc<Self> {
+        let memory = Arc::new(Memory::default());
+        memory.set_limits(limits.memory, event_memory, limits.peer_memory);
         Arc::new(Self {
             stats: SelfStats::default(),
             budget: Budget::new(event_memory),
+            metrics: Mutex::new(Charge::new(Arc::clone(&memory), Purpose::Registry)),
+            memory,
             domain,
             limits: Mutex::new(Arc::new(limits)),
             tables: SOURCES.iter().map(|_| Mutex::default()).collect(),
@@ -131,6 +139,7 @@ impl Store {
 
     /// New limits; what is already known stays.
     pub fn set_limits(&self, limits: Limits) {
+        self.memory.set_limits(limits.memory, self.budget.limit(), limits.peer_memory);
         *lock(&self.limits) = Arc::new(limits);
     }
 
@@ -345,8 +354,16 @@ impl Store {
                 .map(|p| p.name.clone())
                 .collect();
             gone.iter().for_each(|name| self.leave(&mut table, name));
+            for peer in table.peers.values() {
+                // Nobody sees the texts of one that is gone, unless its values are sums of ours.
+                if SOURCES.get(peer.source).is_some_and(|s| !s.keeps_values)
+                    && peer.life.gone_for(now).is_some_and(|gone| gone > limits.stale)
+                {
+                    peer.forget_texts();
+                }
+                peer.charge_cells(&self.memory);
+            }
             table.peers.values().flat_map(|p| p.streams()).for_each(crate::events::Stream::trim);
-            memory += table.peers.values().map(|p| p.memory()).sum::<usize>();
             memory += table.by_key.values().map(|m| size_of::<DynamicMetric>() + 4 * m.spec.help.len()).sum::<usize>();
         }
         for (source, tables) in self.rows.iter().enumerate() {
@@ -355,7 +372,33 @@ impl Store {
                 memory += lock(table).memory();
             }
         }
-        self.stats.set(Stat::MemoryRegistry, memory as u64);
+        lock(&self.metrics).set(memory);
+        self.relieve(now);
+    }
+
+    /// When there is too little room for those that hold a lot, the texts of peers that are gone go; if that is not enough, the
+    /// peers, those gone longest first.
+    fn relieve(&self, now: Duration) {
+        if self.memory.over() == 0 {
+            return;
+        }
+        for table in &self.tables {
+            lock(table).peers.values().filter(|p| p.life.gone_for(now).is_some()).for_each(|p| p.forget_texts());
+        }
+        let mut over = self.memory.over();
+        for table in &self.tables {
+            let mut table = lock(table);
+            let gone = table.peers.values().filter_map(|p| Some((p.life.gone_for(now)?, p.name.clone(), p.charged())));
+            let mut gone: Vec<(Duration, String, usize)> = gone.collect();
+            gone.sort_by(|a, b| b.cmp(a));
+            for (_, name, bytes) in gone {
+                if over == 0 {
+                    return;
+                }
+                self.leave(&mut table, &name);
+                over = over.saturating_sub(bytes);
+            }
+        }
     }
 
     /// Changes the rows of a table and tells the PMDA thread.

@@ -48,7 +48,7 @@ stats! {
     ConnectionTotal "connection.total" U64 Counter Count "Connections accepted" "Connections accepted since the PMDA started.";
     ConnectionRefused "connection.refused" U64 Counter Count "Connections refused or displaced" "Connections closed at once because limits.connections was reached, or displaced while nobody knew yet what they are because limits.pending was.";
     MemoryEvents "memory.events" U64 Instant Bytes "Memory held by event records" "Packed event records of all streams, bounded by events.memory.";
-    MemoryRegistry "memory.registry" U64 Instant Bytes "Memory held by names and values" "Metrics, instances and values that peers have brought; an estimate, bounded by limits.names and limits.instances.";
+    MemoryRegistry "memory.registry" U64 Instant Bytes "Memory held by names and values" "Metrics, instances and values that peers have brought, but for texts; an estimate, bounded by limits.names and limits.instances.";
     MemoryLimit "memory.limit" U64 Instant Bytes "Bound of apm.self.memory.events" "The setting events.memory.";
     NamesRegistered "names.registered" U64 Instant Count "Dynamic metrics known" "Metrics that peers have brought, of all sources; each has a counter and a parameter name.";
     NamesRejected "names.rejected" U64 Counter Count "Metrics refused" "Definitions of metrics refused because limits.names was reached, or because category and name together are longer than limits.name_length. Their values are not shown. Names that are too long by themselves are errors of their agent.";
@@ -65,6 +65,15 @@ stats! {
     StateErrors "state.errors" U64 Counter Count "Faults of the state file" "Writings of the state file that failed, and damaged or contradictory lines that were found at the start. A failed writing leaves the old file as it is and is tried again; the log says why at most once a minute.";
     StateBytes "state.bytes" U64 Instant Bytes "Size of the state file" "Size of the file with ids, names, descriptions and labels when it was last written.";
     StateTime "state.time" U64 Instant Nanoseconds "Duration of the last saving" "Time that the last writing of the state file took, on a thread of its own.";
+    MemoryTexts "memory.texts" U64 Instant Bytes "Memory held by values that are texts" "Texts of counters, at most 1 KiB each. Those of a peer that is gone go after limits.stale.";
+    MemoryDefinitions "memory.definitions" U64 Instant Bytes "Memory held by connections" "What connections hold to understand their peers: descriptions of counters, call trees, calls that wait for names. Bounded for each by limits.peer_memory.";
+    MemoryDictionaries "memory.dictionaries" U64 Instant Bytes "Memory held by dictionaries" "Names of methods and parameters that Java profiler agents have sent, each kept once; bounded by profiler.dictionary.";
+    MemoryInput "memory.input" U64 Instant Bytes "Memory held by input" "Bytes that were read and not yet understood, and all that connections hold that have not said what they are.";
+    MemoryOther "memory.other" U64 Instant Bytes "Memory beyond what is accounted for" "Resident memory of the PMDA beyond all that apm.self.memory knows and 40 MiB for program, libraries and answers. It counts as used, so that the total holds whatever is missed.";
+    MemoryTotal "memory.total" U64 Instant Bytes "Memory held for all that peers have caused" "Event records, registry, texts, definitions, dictionaries, input and other, together.";
+    MemoryTotalLimit "memory.total_limit" U64 Instant Bytes "Bound of apm.self.memory.total" "The setting limits.memory.";
+    MemoryRefused "memory.refused" U64 Counter Count "Requests for memory refused" "Texts dropped, and connections ended or turned away, because limits.memory or limits.peer_memory was reached. The log says which, at most once a minute.";
+    TextsCut "texts.cut" U64 Counter Count "Values that are texts and were cut" "Values of counters that are texts longer than 1 KiB: what is shown is their beginning and an ellipsis. Event records have them whole.";
 }
 
 /// The numbers, and the two texts.

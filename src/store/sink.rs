@@ -1,7 +1,7 @@
 //! Takes one session's updates into the store: cells, event records, counts, log lines.
 
 use super::mailbox::Mailbox;
-use super::peer::{AgentCell, Peer};
+use super::peer::{AgentCell, Kept, Peer};
 use super::quiet::Quiet;
 use super::registry::Store;
 use super::rows::Row;
@@ -47,6 +47,10 @@ pub struct PeerSink {
     rows: Vec<Vec<Option<Held>>>,
     quiet: Quiet,
     refused: bool,
+    /// There is no memory for the peer.
+    full: bool,
+    /// Bytes of the peer's cells when they were charged last.
+    cells: usize,
     /// The moment of the call that is being made; the driver sets it.
     now: Now,
 }
@@ -66,6 +70,8 @@ impl PeerSink {
             rows: SOURCES.get(source).map(|s| s.tables.iter().map(|_| Vec::new()).collect()).unwrap_or_default(),
             quiet: Quiet::default(),
             refused: false,
+            full: false,
+            cells: 0,
             now: Now::default(),
         }
     }
@@ -78,6 +84,12 @@ impl PeerSink {
     /// The session's call is over: its event records reach their streams. After a call without any, their memory is given back:
     /// most peers are idle. The kinds of a busy peer take turns, so it is all of them or none.
     pub fn flush(&mut self) {
+        if let Some(peer) = &self.peer
+            && self.cells != peer.cells.memory()
+        {
+            self.cells = peer.cells.memory();
+            self.full |= !peer.charge_cells(&self.store.memory);
+        }
         if self.events.iter().all(Batch::is_empty) {
             return self.events.iter_mut().for_each(Batch::release);
         }
@@ -177,6 +189,33 @@ impl PeerSink {
         self.refused
     }
 
+    /// `limits.memory` leaves no room for this peer: the connection must be closed.
+    #[must_use]
+    pub const fn full(&self) -> bool {
+        self.full
+    }
+
+    /// Bytes that the sink itself holds.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let rows: usize = self.rows.iter().map(|r| r.capacity() * size_of::<Option<Held>>()).sum();
+        let batches: usize = self.events.iter().chain([&self.batch]).map(Batch::memory).sum();
+        size_of::<Self>() + self.slots.capacity() * size_of::<Option<Target>>() + rows + batches
+    }
+
+    fn set_text(&mut self, column: u16, text: &str) {
+        let Some(peer) = &self.peer else { return };
+        match peer.set_text(column, text, &self.store.memory) {
+            Kept::Whole => {}
+            Kept::Cut => self.store.stats.add(Stat::TextsCut, 1),
+            Kept::Dropped => {
+                if let Some(n) = self.quiet.allow(self.now.mono) {
+                    log::warn!("{}: a text is not shown: limits.memory is reached{}", self.name(), Quiet::more(n));
+                }
+            }
+        }
+    }
+
     /// The peer, once it is known.
     #[must_use]
     pub const fn peer(&self) -> Option<&Arc<Peer>> {
@@ -207,15 +246,16 @@ impl PeerSink {
     }
 
     fn sample(&mut self, kind: u8, stamp: Stamp, values: &[(u32, Value)]) {
-        let Some(peer) = &self.peer else { return };
+        let Some(peer) = self.peer.clone() else { return };
         self.batch.record(stamp, flags::POINT);
         for (slot, value) in values {
             let Some(target) = self.slots.get_mut(*slot as usize).and_then(Option::as_mut) else { continue };
             let first = !std::mem::replace(&mut target.seen, true);
             if target.ty == ValueType::Text {
                 if let Value::Text(text) = value {
-                    peer.set_text(target.column, text);
-                    self.batch.text(target.param, text);
+                    let (column, param) = (target.column, target.param);
+                    self.batch.text(param, text);
+                    self.set_text(column, text);
                 }
                 continue;
             }
@@ -294,6 +334,10 @@ impl Sink for PeerSink {
     fn update(&mut self, update: Update<'_>) {
         match update {
             Update::Identity(id) => {
+                self.full = self.store.memory.is_full();
+                if self.full {
+                    return log::warn!("{} from {} refused: limits.memory is reached", id.name, id.peer);
+                }
                 self.peer = self.store.attach(self.source, &id, &self.mailbox, self.now);
                 self.refused = self.peer.is_none();
                 match &self.peer {
@@ -327,9 +371,11 @@ impl Sink for PeerSink {
                 }
             }
             Update::Set { item, value } => {
+                if let Value::Text(text) = value {
+                    return self.set_text(item, &text);
+                }
                 let Some(peer) = &self.peer else { return };
                 match value {
-                    Value::Text(text) => peer.set_text(item, &text),
                     Value::I32(_) | Value::I64(_) => {
                         value.to_bits(ValueType::I64).into_iter().for_each(|b| peer.cells.set(item, b));
                     }
@@ -408,6 +454,32 @@ mod tests {
             assert_eq!(widen(Some(0x5_0000_0003), 3, first), 0x5_0000_0003);
         }
         assert_eq!((widen(Some(100), 5, false), widen(Some(100), 5, true)), (0x1_0000_0005, 5));
+    }
+
+    #[test]
+    fn texts_are_short_charged_and_forgotten_when_the_peer_is_gone() {
+        let store = Store::new(400, Limits { memory: 3 << 20, ..Limits::default() }, 1 << 20);
+        let mailbox = Arc::new(Mailbox::new(|| ()));
+        let mut sink = PeerSink::new(&store, 0, &mailbox);
+        sink.update(Update::Identity(Identity { name: "app:1".into(), ..Identity::default() }));
+        let peer = Arc::clone(sink.peer().expect("attached"));
+        sink.update(Update::Set { item: 1, value: Value::text(&"é".repeat(2000)) });
+        let text = peer.text(1).expect("kept");
+        assert!(text.len() < 1030 && text.ends_with("é…"), "{text}");
+        assert_eq!(store.stats.get(Stat::TextsCut), 1);
+        // There is no room for 4096 of them.
+        (1..4096).for_each(|item| sink.update(Update::Set { item, value: Value::text(&"x".repeat(1000)) }));
+        let texts = (1..4096).filter(|item| peer.text(*item).is_some()).count();
+        let held = store.memory_stat(Stat::MemoryTexts).unwrap_or_default();
+        assert!((1000..2000).contains(&texts) && (1 << 20..2 << 20).contains(&held), "{texts} {held}");
+        assert!(store.memory_stat(Stat::MemoryRefused) > Some(2000));
+        store.set_limits(Limits::default());
+        sink.set_now(Now { mono: std::time::Duration::from_secs(100), ..Now::default() });
+        sink.finish(false);
+        store.sweep(std::time::Duration::from_secs(105));
+        assert!(peer.text(2).is_some(), "still shown");
+        store.sweep(std::time::Duration::from_secs(111));
+        assert_eq!((peer.text(2), store.memory_stat(Stat::MemoryTexts)), (None, Some(0)));
     }
 
     #[test]

@@ -28,9 +28,7 @@ fn self_stat(row: &Row, store: &Store, scope: &mut FetchScope) {
         Some(Stat::Version) => return scope.results.text(NO_INSTANCE, env!("CARGO_PKG_VERSION")),
         Some(Stat::ConfigFile) => return scope.results.text(NO_INSTANCE, &store.stats.config_file()),
         Some(Stat::Uptime) => u64::try_from(store.stats.uptime(scope.now).as_nanos()).unwrap_or(u64::MAX),
-        Some(Stat::MemoryEvents) => store.budget.held() as u64,
-        Some(Stat::MemoryLimit) => store.budget.limit() as u64,
-        Some(stat) => store.stats.get(stat),
+        Some(stat) => store.memory_stat(stat).unwrap_or_else(|| store.stats.get(stat)),
         None => return,
     };
     scope.results.number(NO_INSTANCE, row.ty, bits);

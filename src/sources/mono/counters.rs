@@ -47,6 +47,20 @@ impl Counter {
     }
 }
 
+/// What the user allows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Bytes of a name.
+    pub(super) name_length: usize,
+    /// Counters that can be shown.
+    pub(super) names: usize,
+}
+
+/// Bytes that a counter costs: itself, its place, the head of its name.
+const COUNTER: usize = size_of::<Counter>() + size_of::<usize>() + 48;
+/// Bytes of an entry of a table of names.
+const ENTRY: usize = 48;
+
 /// How many counters there are and were of one category and name.
 #[derive(Debug, Default)]
 struct Same {
@@ -59,8 +73,12 @@ struct Same {
 pub(super) struct Counters {
     order: Order,
     space: Option<Space>,
-    name_length: usize,
+    bounds: Bounds,
     selection: Vec<Pattern>,
+    /// Counters that were announced and are not kept, since so many are that no more can be shown.
+    beyond: usize,
+    /// Bytes of the counters that are kept.
+    bytes: usize,
     by_index: Vec<Option<Box<Counter>>>,
     /// By category and name. Not kept once Hello is complete, but made again when another counter comes or goes: it
     /// would be a good part of a connection's memory, and most agents never add one.
@@ -81,12 +99,14 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn new(order: Order, selection: Vec<Pattern>, name_length: usize) -> Self {
+    pub(super) fn new(order: Order, selection: Vec<Pattern>, bounds: Bounds) -> Self {
         Self {
             order,
             space: None,
-            name_length,
+            bounds,
             selection,
+            beyond: 0,
+            bytes: 0,
             by_index: Vec::new(),
             same: None,
             names: OnceCell::new(),
@@ -102,13 +122,20 @@ impl Counters {
 
     /// Forgets all: another Headers of the same Hello follows.
     pub(super) fn restart(&mut self) {
-        *self = Self::new(self.order, std::mem::take(&mut self.selection), self.name_length);
+        *self = Self::new(self.order, std::mem::take(&mut self.selection), self.bounds);
     }
 
     /// Takes a counter in. The tokenizer has made sure that the index is a new one.
     pub(super) fn announce(&mut self, header: &Header<'_>) {
         let Header { numbers, name, index } = *header;
         let space = *self.space.get_or_insert(Space::of(numbers.category));
+        let tells = Tells::of(space, numbers, name);
+        // With a selection, as many may be meant by it as can be shown, and as many may be in the way of them.
+        let kept = if self.selection.is_empty() { self.bounds.names } else { 2 * self.bounds.names };
+        if self.used - self.beyond >= kept && tells.is_none() {
+            (self.beyond, self.used, self.sampled) = (self.beyond + 1, self.used + 1, self.sampled + 1);
+            return;
+        }
         let shared: Arc<str> = name.into();
         let same = self.same().entry((numbers.category, Arc::clone(&shared))).or_default();
         same.occurrence = if same.sampled == 0 { 1 } else { same.occurrence + 1 };
@@ -117,7 +144,7 @@ impl Counters {
         if let Some(names) = self.names.get_mut() {
             names.extend(names_of(space, numbers, &shared));
         }
-        let unusable = name.len() > self.name_length || name.chars().any(char::is_control);
+        let unusable = name.len() > self.bounds.name_length || name.chars().any(char::is_control);
         if unusable && !self.complained {
             self.complained = true;
             let start: String = name.chars().take(60).collect();
@@ -131,7 +158,7 @@ impl Counters {
             numbers,
             name: shared,
             occurrence,
-            tells: Tells::of(space, numbers, name),
+            tells,
             reader: Reader::new(Meaning::of(space, numbers, name), self.order),
             unusable,
             selected: false,
@@ -147,6 +174,7 @@ impl Counters {
             self.by_index.resize_with(at + 1, || None);
         }
         if let Some(place) = self.by_index.get_mut(at) {
+            self.bytes += COUNTER + counter.name.len();
             *place = Some(Box::new(counter));
             self.used += 1;
             self.sampled += 1;
@@ -188,6 +216,13 @@ impl Counters {
 
     pub(super) const fn space(&self) -> Option<Space> {
         self.space
+    }
+
+    /// Bytes allocated.
+    pub(super) fn memory(&self) -> usize {
+        let names = self.same.as_ref().map_or(0, HashMap::capacity) + self.names.get().map_or(0, HashSet::capacity);
+        let numbers = (self.fresh.capacity() + self.gone.capacity()) * size_of::<u16>() + self.owed.len() * size_of::<Value>();
+        self.bytes + (names * ENTRY) + numbers + self.by_index.capacity() * size_of::<usize>()
     }
 
     /// Counters that the agent samples.
@@ -335,11 +370,14 @@ impl Counters {
     /// A value as the store wants it, and what it tells about the process. `None` as value: it is not shown.
     pub(super) fn value(&mut self, index: u16, bytes: &[u8]) -> (Option<Value>, Option<(Tells, Value)>) {
         self.owed.remove(&index);
-        let Some(counter) = self.get_mut(index) else { return (None, None) };
+        let Some(counter) = self.by_index.get_mut(usize::from(index)).and_then(Option::as_deref_mut) else { return (None, None) };
         let Some(value) = counter.reader.read(bytes) else { return (None, None) };
         let told = counter.tells.map(|tells| (tells, value.clone()));
         let short = !matches!(&value, Value::Text(text) if text.len() > limits::REMEMBERED_TEXT);
+        let text = |value: &Option<Value>| if let Some(Value::Text(text)) = value { text.len() } else { 0 };
+        self.bytes -= text(&counter.last);
         counter.last = Some(&value).filter(|_| short && !counter.removed && !counter.unusable).cloned();
+        self.bytes += text(&counter.last);
         (Some(value).filter(|_| counter.in_sight), told)
     }
 

@@ -105,6 +105,11 @@ impl Detector {
         Ok(None)
     }
 
+    /// Bytes allocated.
+    pub(super) fn memory(&self) -> usize {
+        self.hypotheses.iter().map(|h| size_of::<Hypothesis>() + h.tokenizer.memory()).sum()
+    }
+
     /// Time is up: a whole Hello without a sample decides too.
     pub(super) fn settle(&self) -> Option<Decision> {
         let said = |h: &&Hypothesis| h.strict_until() == u64::MAX && h.tokenizer.said_hello();

@@ -69,6 +69,11 @@ impl Dialogue {
         Self { rules: Rules { agent, one_way }, order, waiting: VecDeque::new(), asked: VecDeque::new() }
     }
 
+    /// Bytes allocated, about: names have 40 bytes as a rule.
+    pub(super) fn memory(&self) -> usize {
+        (self.waiting.capacity() + self.asked.capacity()) * size_of::<Asked>() + (self.waiting.len() + self.asked.len()) * 64
+    }
+
     pub(super) const fn agent(&self) -> Agent {
         self.rules.agent
     }

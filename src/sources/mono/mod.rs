@@ -101,12 +101,14 @@ pub struct Settings {
     pub probe: bool,
     /// Longest name of a counter, in bytes.
     pub name_length: usize,
+    /// Most counters of one connection that are kept: more cannot be shown.
+    pub names: usize,
     /// There is no way back: a file. Nothing is ever sent, and no time is too long.
     pub one_way: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { select: Vec::new(), probe: false, name_length: 200, one_way: false }
+        Self { select: Vec::new(), probe: false, name_length: 200, names: 4096, one_way: false }
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Report {
     stamp: i64,
     before: Option<i64>,
     values: Vec<(u32, Value)>,
+    /// Bytes of the values that are texts.
+    texts: usize,
 }
 
 impl Report {
@@ -42,6 +44,7 @@ impl Report {
             stamp: 0,
             before: None,
             values: Vec::new(),
+            texts: 0,
         }
     }
 
@@ -105,6 +108,7 @@ impl Report {
     pub(super) fn sample(&mut self, stamp: i64) {
         self.stamp = stamp;
         self.values.clear();
+        self.texts = 0;
     }
 
     /// A value of the sample: to show, and what it tells about the process.
@@ -112,7 +116,15 @@ impl Report {
         if let Some((tells, value)) = told {
             self.told.learn(tells, &value);
         }
+        if let Some(Value::Text(text)) = &shown {
+            self.texts += text.len();
+        }
         self.values.extend(shown.map(|value| (index.into(), value)));
+    }
+
+    /// Bytes allocated.
+    pub(super) fn memory(&self) -> usize {
+        self.texts + self.values.capacity() * size_of::<(u32, Value)>()
     }
 
     /// The sample is complete. `wall`: the agent's stamps are of its wall clock.
@@ -123,6 +135,7 @@ impl Report {
         // The first sample has all counters, later ones only what has changed.
         let used = self.values.len();
         self.values.clear();
+        self.texts = 0;
         self.values.shrink_to(2 * used);
         sink.update(Update::Count { item: SAMPLES, more: 1 });
         if wall {

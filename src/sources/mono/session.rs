@@ -19,7 +19,7 @@
 //!
 //! A file passes through the same states, without time-outs (its tail may still be written) and without requests.
 
-use super::counters::Counters;
+use super::counters::{Bounds, Counters};
 use super::detect::{Decision, Detector};
 use super::dialogue::Dialogue;
 use super::numbers::Space;
@@ -30,7 +30,7 @@ use super::wire::{Fault, Framing, Part, Token, Tokenizer, Wrong};
 use super::{Pattern, Peer, Settings, limits};
 use crate::model::{Control, Now, Update};
 use crate::read::Order;
-use crate::sources::{Session, SessionError, Sink};
+use crate::sources::{Held, Session, SessionError, Sink};
 use bytes::{Buf, BytesMut};
 use std::time::Duration;
 
@@ -88,7 +88,8 @@ impl Inspector {
     }
 
     fn decide(&mut self, (framing, order): Decision) {
-        let counters = Counters::new(order, self.settings.select.clone(), self.settings.name_length);
+        let bounds = Bounds { name_length: self.settings.name_length, names: self.settings.names };
+        let counters = Counters::new(order, self.settings.select.clone(), bounds);
         let reading = Reading { tokenizer: Tokenizer::new(framing, order), counters, steering: None };
         self.phase = Phase::Reading(Box::new(reading));
     }
@@ -270,6 +271,17 @@ impl Session for Inspector {
         if let Some((steering, counters)) = self.phase.greeted() {
             steering.good_bye(counters, out);
         }
+    }
+
+    fn held(&self) -> Held {
+        let phase = match &self.phase {
+            Phase::Detecting(detector) => detector.memory(),
+            Phase::Reading(reading) => {
+                let Reading { tokenizer, counters, steering } = &**reading;
+                size_of::<Reading>() + tokenizer.memory() + counters.memory() + steering.as_ref().map_or(0, Steering::memory)
+            }
+        };
+        Held { own: size_of::<Self>() + self.held.capacity() + self.report.memory() + phase, shared: 0 }
     }
 
     fn established(&self) -> bool {

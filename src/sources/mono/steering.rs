@@ -25,6 +25,10 @@ pub(super) struct Ways<'a> {
     pub(super) sink: &'a mut dyn Sink,
 }
 
+/// Bytes that a pair of strings costs besides theirs, and those of a usual pair.
+const PAIR: usize = 2 * size_of::<String>() + 32;
+const USUAL: usize = 40;
+
 /// The asking side of one connection.
 #[derive(Debug)]
 pub(super) struct Steering {
@@ -32,13 +36,20 @@ pub(super) struct Steering {
     batches: Batches,
     /// A List that was asked for: category and name of each counter so far.
     listing: Option<Vec<(String, String)>>,
+    /// Bytes of it.
+    listed: usize,
     /// Announced counters that the selection had removed, so that an empty one can bring them back.
     removed: BTreeSet<(String, String)>,
 }
 
 impl Steering {
     pub(super) fn new(dialogue: Dialogue) -> Self {
-        Self { dialogue, batches: Batches::default(), listing: None, removed: BTreeSet::new() }
+        Self { dialogue, batches: Batches::default(), listing: None, listed: 0, removed: BTreeSet::new() }
+    }
+
+    /// Bytes allocated.
+    pub(super) fn memory(&self) -> usize {
+        self.listed + self.dialogue.memory() + self.removed.len() * (PAIR + USUAL)
     }
 
     pub(super) const fn agent(&self) -> Agent {
@@ -191,6 +202,7 @@ impl Steering {
 
     /// A List response begins.
     pub(super) fn list_begins(&mut self) {
+        self.listed = 0;
         self.listing = self.dialogue.expects_list().then(Vec::new);
     }
 
@@ -199,6 +211,7 @@ impl Steering {
         let Some(list) = &mut self.listing else { return true };
         let (category, name) = if self.dialogue.agent() == Agent::C { (first, second) } else { (second, first) };
         if !category.is_empty() && !name.is_empty() {
+            self.listed += category.len() + name.len() + PAIR;
             list.push((category.to_owned(), name.to_owned()));
         }
         list.len() <= limits::COUNTERS
@@ -207,6 +220,7 @@ impl Steering {
     /// A List response is complete.
     pub(super) fn list_ends(&mut self, counters: &mut Counters, ways: &mut Ways<'_>) {
         // What was expected when it began; a List that was sent since then gets its own response.
+        self.listed = 0;
         let Some((list, asked)) = self.listing.take().and_then(|list| Some((list, self.dialogue.listed()?))) else {
             unasked("List", ways);
             return;

@@ -218,6 +218,11 @@ impl Tokenizer {
         self.order
     }
 
+    /// Bytes allocated.
+    pub(super) const fn memory(&self) -> usize {
+        self.widths.capacity() * size_of::<Width>()
+    }
+
     /// Bytes of the tokens so far.
     pub(super) const fn consumed(&self) -> u64 {
         self.consumed

@@ -89,6 +89,11 @@ impl CallTree {
         new
     }
 
+    /// Bytes allocated.
+    pub(super) fn memory(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>() + self.numbers.allocation_size()
+    }
+
     /// Keeps only nodes for which `used` is set, and their parents; the new number of each, or [`ROOT`]. None is told any more.
     pub(super) fn retain(&mut self, mut used: Vec<bool>) -> Vec<u32> {
         used.resize(self.nodes.len(), false);

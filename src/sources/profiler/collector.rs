@@ -1,6 +1,6 @@
 //! One agent's connection as a session: the decoders, and what makes metrics and events of their records.
 
-use super::super::{Session, SessionError, Sink};
+use super::super::{Held, Session, SessionError, Sink};
 use super::connection::Connection;
 use super::event::Settings;
 use super::meter::{Meter, Pod};
@@ -150,6 +150,11 @@ impl Session for Collector {
 
     fn unfinished(&self) -> bool {
         self.connection.unfinished()
+    }
+
+    fn held(&self) -> Held {
+        let own = size_of::<Self>() + self.connection.memory() + self.pod.memory();
+        Held { own, shared: self.connection.pod().words().cost() }
     }
 
     fn established(&self) -> bool {

@@ -70,6 +70,12 @@ impl Connection {
         self.transport.tick();
     }
 
+    /// Bytes allocated, without the words.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        size_of::<Self>() + self.transport.memory() + self.pod.memory()
+    }
+
     /// Who it is, as long as it has no dictionary. The driver looks for one that another connection of the same JVM has left.
     #[must_use]
     pub fn wants_words(&self) -> Option<&Jvm> {

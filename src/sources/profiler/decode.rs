@@ -62,6 +62,15 @@ impl Decoder {
         }
     }
 
+    /// Bytes allocated, about: what a decoder keeps of one record is bounded by [`limits::CALL_TEXT`].
+    pub(super) fn memory(&self) -> usize {
+        const USUAL: usize = 1 << 10;
+        match self {
+            Self::Calls(calls) => 2 * USUAL + calls.1.capacity() * size_of::<Option<Arc<str>>>(),
+            _ => USUAL,
+        }
+    }
+
     pub(super) fn feed<O: Observer + ?Sized>(&mut self, bytes: &[u8], words: &mut Words, observer: &mut O) -> Result<(), Lost> {
         match self {
             Self::Trace(trace) => lost(trace, bytes, &mut Told { observer, words }),

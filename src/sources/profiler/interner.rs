@@ -1,11 +1,13 @@
 //! Words of all pods, each kept once: pods of one service have the same ones.
 
+use crate::model::{Memory, Purpose};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes that a word costs besides its text: reference counts, its place in the set, the allocator.
 const OVERHEAD: usize = 64;
+const DICTIONARIES: Purpose = Purpose::Dictionaries;
 /// Below this it is not worth looking for words that nobody uses.
 const SWEEP: usize = 1 << 20;
 
@@ -15,6 +17,8 @@ pub struct Interner {
     table: Mutex<Table>,
     /// Bytes besides words that pods have charged.
     charged: AtomicUsize,
+    /// What words and charges are taken from.
+    memory: Arc<Memory>,
     max: usize,
 }
 
@@ -29,7 +33,9 @@ struct Table {
 }
 
 impl Table {
-    fn sweep(&mut self) {
+    /// Forgets unused words; the bytes that they took.
+    fn sweep(&mut self) -> usize {
+        let before = self.bytes;
         let mut bytes = 0;
         self.words.retain(|word| {
             let used = Arc::strong_count(word) > 1;
@@ -38,6 +44,7 @@ impl Table {
         });
         self.bytes = bytes;
         self.sweep = (2 * bytes).max(SWEEP);
+        before - bytes
     }
 }
 
@@ -45,7 +52,14 @@ impl Interner {
     /// For words of at most `max` bytes in all.
     #[must_use]
     pub fn new(max: usize) -> Self {
-        Self { table: Mutex::new(Table { sweep: SWEEP, ..Table::default() }), charged: AtomicUsize::new(0), max }
+        Self::within(max, &Arc::default())
+    }
+
+    /// The same, as far as a budget of memory goes.
+    #[must_use]
+    pub fn within(max: usize, memory: &Arc<Memory>) -> Self {
+        let memory = Arc::clone(memory);
+        Self { table: Mutex::new(Table { sweep: SWEEP, ..Table::default() }), charged: AtomicUsize::new(0), memory, max }
     }
 
     /// The one copy of `word`; `None` when there is no room for it.
@@ -62,11 +76,15 @@ impl Interner {
                 table.patience -= 1;
                 return None;
             }
-            table.sweep();
+            self.memory.give_back(DICTIONARIES, table.sweep());
             if table.bytes + cost > room {
                 table.patience = table.words.len() / 8;
                 return None;
             }
+        }
+        // Words belong to all that have sent them: nobody holds a lot of them alone.
+        if !self.memory.take(DICTIONARIES, cost, usize::MAX) {
+            return None;
         }
         let word: Arc<str> = word.into();
         table.words.insert(Arc::clone(&word));
@@ -96,7 +114,8 @@ impl Interner {
     /// Reserves bytes for something that is not a word.
     pub(super) fn charge(&self, bytes: usize) -> bool {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = table.bytes + self.charged.load(Ordering::Relaxed) + bytes <= self.max;
+        let fits = table.bytes + self.charged.load(Ordering::Relaxed) + bytes <= self.max
+            && self.memory.take(DICTIONARIES, bytes, usize::MAX);
         if fits {
             self.charged.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -106,6 +125,7 @@ impl Interner {
     /// Gives charged bytes back.
     pub(super) fn release(&self, bytes: usize) {
         self.charged.fetch_sub(bytes, Ordering::Relaxed);
+        self.memory.give_back(DICTIONARIES, bytes);
     }
 }
 

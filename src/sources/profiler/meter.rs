@@ -93,6 +93,11 @@ impl Pod {
         }
     }
 
+    /// Bytes allocated.
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.numbers.memory() + self.stacks.as_ref().map_or(0, Stacks::memory) + self.waiting.memory()
+    }
+
     /// The read is over: what it added is told. `end`: nothing more comes.
     pub(super) fn settle(&mut self, now: Now, words: &Words, sink: &mut dyn Sink, end: bool) {
         self.release(now, words, sink, end);

@@ -38,6 +38,15 @@ pub(super) struct Methods {
 }
 
 impl Methods {
+    /// Bytes allocated; names are the dictionary's and short ones made of them.
+    pub(super) fn memory(&self) -> usize {
+        const NAME: usize = 96;
+        self.by_id.capacity() * (size_of::<(u32, Method)>() + 1)
+            + self.by_id.len() * NAME
+            + self.sums.capacity() * size_of::<Sums>()
+            + self.unnamed.capacity() * (size_of::<(u32, (Duration, Sums))>() + 1)
+    }
+
     /// A call of a method. Without a name its sums are kept until that comes.
     pub(super) fn add(&mut self, id: u32, more: &Sums, now: Duration, words: &Words, sink: &mut dyn Sink) {
         let slot = match self.by_id.get(&id) {

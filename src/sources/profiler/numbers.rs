@@ -25,6 +25,11 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
+    /// Bytes allocated.
+    pub(super) fn memory(&self) -> usize {
+        self.methods.memory() + self.unmarked.capacity() * (size_of::<((u32, u32), u64)>() + 1)
+    }
+
     /// A call; `named`: it has all its names.
     pub(super) fn call(&mut self, call: &Call<'_>, entry: &Entry, named: bool, now: Now, words: &Words, sink: &mut dyn Sink) {
         self.totals.call(call);

@@ -107,6 +107,11 @@ impl Pod {
         &self.streams
     }
 
+    /// Bytes allocated, without the words.
+    pub(super) fn memory(&self) -> usize {
+        self.streams.iter().map(|s| size_of::<Stream>() + s.decoder.memory()).sum()
+    }
+
     /// The agent goes on with the words of a connection before: they are told as if they came now.
     pub(super) fn adopt<O: Observer + ?Sized>(&mut self, words: Words, observer: &mut O) {
         self.words.succeed(words);

@@ -5,6 +5,7 @@ use super::kept::{Jvm, Kept};
 use super::limits;
 use super::waiting::Budget;
 use super::words::Words;
+use crate::model::Memory;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,8 +21,14 @@ impl Shared {
     /// For words of at most `max` bytes in all.
     #[must_use]
     pub fn new(max: usize) -> Self {
+        Self::within(max, &Arc::default())
+    }
+
+    /// The same, as far as a budget of memory goes.
+    #[must_use]
+    pub fn within(max: usize, memory: &Arc<Memory>) -> Self {
         let kept = Mutex::new(Kept::new(limits::KEPT_TEXT.min(max / 4)));
-        Self { interner: Arc::new(Interner::new(max)), waiting: Arc::default(), kept }
+        Self { interner: Arc::new(Interner::within(max, memory)), waiting: Arc::new(Budget::new(memory)), kept }
     }
 
     /// The connection of a JVM has gone, but the JVM has not.

@@ -116,6 +116,12 @@ impl Stacks {
         }
     }
 
+    /// Bytes allocated; of threads, those of as many frames as a thread has as a rule.
+    pub(super) fn memory(&self) -> usize {
+        const THREAD: usize = size_of::<Thread>() + 16 * size_of::<Frame>() + 32;
+        self.tree.memory() + self.threads.capacity() * THREAD + self.touched.capacity() * size_of::<u32>()
+    }
+
     /// Goes to a thread, a new one if it is not known; false: there are too many that are within something.
     fn change_thread(&mut self, id: u64) -> bool {
         if let Some(known) = self.by_id.get(&id) {

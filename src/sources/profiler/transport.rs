@@ -17,6 +17,9 @@ use super::limits;
 use super::wire::{self, Command, NULL, Open, Uuid, Wrong};
 use bytes::{Buf, BufMut, BytesMut};
 
+/// Bytes that it takes to inflate: the window of 32 KiB and tables.
+const INFLATE: usize = 48 << 10;
+
 /// Where commands come from.
 #[derive(Debug)]
 enum Intake {
@@ -97,6 +100,15 @@ impl Transport {
     #[must_use]
     pub const fn is_gzip(&self) -> bool {
         matches!(self.intake, Intake::Gzip(_))
+    }
+
+    /// Bytes allocated.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        match &self.intake {
+            Intake::Gzip(gzip) => INFLATE + gzip.1.capacity(),
+            _ => 0,
+        }
     }
 
     /// Bytes of whole commands so far, inflated.

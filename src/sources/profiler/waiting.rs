@@ -4,6 +4,7 @@
 use super::entry::Entry;
 use super::limits;
 use super::words::Words;
+use crate::model::Memory;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,11 +18,22 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Bytes that calls of all pods may take while they wait.
 #[derive(Debug, Default)]
-pub(super) struct Budget(AtomicUsize);
+pub(super) struct Budget(AtomicUsize, Arc<Memory>);
 
 impl Budget {
+    /// Within a budget of memory, which connections charge for all that they hold.
+    pub(super) fn new(memory: &Arc<Memory>) -> Self {
+        Self(AtomicUsize::new(0), Arc::clone(memory))
+    }
+
+    /// Calls wait rather less long than that their connection ends for want of memory.
     fn is_over(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > limits::ALL_WAITING
+        self.0.load(Ordering::Relaxed) > limits::ALL_WAITING.min(self.1.limit() / 8) || self.1.over() > 0
+    }
+
+    /// Bytes that one pod may have.
+    fn most(&self) -> usize {
+        limits::WAITING.min(self.1.peer_limit() / 2)
     }
 
     /// Bytes that are taken.
@@ -55,6 +67,12 @@ impl Waiting {
         self.budget.0.fetch_add(cost, Ordering::Relaxed);
         self.pushed += 1;
         self.calls.push_back((now + PATIENCE, entry.clone()));
+    }
+
+    /// Bytes that they take.
+    pub(super) fn memory(&self) -> usize {
+        let spare = self.calls.capacity() - self.calls.len();
+        self.bytes + spare * size_of::<(Duration, Entry)>()
     }
 
     /// A word has come: some may have their names now.
@@ -100,7 +118,7 @@ impl Waiting {
     }
 
     fn is_full(&self) -> bool {
-        self.bytes > limits::WAITING || self.bytes > limits::WAITING_LEAST && self.budget.is_over()
+        self.bytes > self.budget.most() || self.bytes > limits::WAITING_LEAST && self.budget.is_over()
     }
 }
 

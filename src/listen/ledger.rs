@@ -1,0 +1,58 @@
+//! What one connection holds, charged to the budget of memory after each piece of work.
+
+use crate::model::{Charge, Memory, Purpose};
+use crate::sources::Held;
+use crate::store::PeerSink;
+use std::sync::Arc;
+
+/// Why there is no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Full {
+    /// This peer has had its part.
+    #[error("limit limits.peer_memory exceeded: {got} > {max}")]
+    Peer { got: usize, max: usize },
+    /// All of them together have.
+    #[error("limits.memory is reached")]
+    All,
+}
+
+/// The charges of one connection; they end with it.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    memory: Arc<Memory>,
+    undecided: Charge,
+    input: Charge,
+    definitions: Charge,
+}
+
+impl Ledger {
+    pub(super) fn new(memory: &Arc<Memory>) -> Self {
+        let [undecided, input, definitions] =
+            [Purpose::Undecided, Purpose::Input, Purpose::Definitions].map(|purpose| Charge::new(Arc::clone(memory), purpose));
+        memory.enter();
+        Self { memory: Arc::clone(memory), undecided, input, definitions }
+    }
+
+    /// Charges what is held now. `pending`: nobody knows yet what the peer is.
+    ///
+    /// # Errors
+    /// [`Full`]: the connection must be closed.
+    pub(super) fn settle(&mut self, pending: bool, buffers: usize, session: Held, sink: &PeerSink) -> Result<(), Full> {
+        let own = session.own + sink.memory();
+        let all = own + session.shared + buffers + sink.peer().map_or(0, |p| p.charged());
+        let max = self.memory.peer_limit();
+        if all > max {
+            return Err(Full::Peer { got: all, max });
+        }
+        let (undecided, input, definitions) = if pending { (own + buffers, 0, 0) } else { (0, buffers, own) };
+        let room =
+            self.undecided.resize(undecided, all) && self.input.resize(input, all) && self.definitions.resize(definitions, all);
+        if room { Ok(()) } else { Err(Full::All) }
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        self.memory.leave();
+    }
+}
