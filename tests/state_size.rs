@@ -1,0 +1,62 @@
+//! A hundred thousand instances: what the state file costs, and that the thread which answers pmcd pays a pointer for each.
+#![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
+
+use pmdaapm::model::{Identity, Now, Stamp};
+use pmdaapm::state::{Book, Saver, read};
+use pmdaapm::store::{Change, Limits, Mailbox, Store};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const INSTANCES: usize = 100_000;
+
+const fn now() -> Now {
+    Now { mono: Duration::from_secs(5), wall: Stamp { sec: 1_700_000_000, nsec: 0 } }
+}
+
+fn join(store: &Store, book: &mut Book) -> usize {
+    let joined = store.take_changes().into_iter().filter(|c| matches!(c, Change::Join(p) if book.join_peer(p).is_some()));
+    joined.count()
+}
+
+#[test]
+fn a_hundred_thousand_instances_are_saved_aside_and_read_at_once() {
+    let limits = Limits { instances: INSTANCES, ..Limits::default() };
+    let store = Store::new(400, limits.clone(), 1 << 20);
+    let mut book = Book::default();
+    for n in 0..INSTANCES {
+        let mailbox = Arc::new(Mailbox::new(|| ()));
+        let labels = vec![("program", format!("program{n}.exe")), ("pid", n.to_string()), ("dialect", "e3".to_owned())];
+        let name = format!("program{n}.exe:{n}");
+        let id = Identity { name, peer: "127.0.0.1:12345".into(), labels, resumes: true, process: None };
+        let peer = store.attach(0, &id, &mailbox, now()).unwrap();
+        if n % 2 == 0 {
+            store.detach(&peer, &mailbox, now());
+        }
+    }
+    assert_eq!(join(&store, &mut book), INSTANCES);
+    let dir = std::env::temp_dir().join(format!("apm-state-size-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let path = dir.join("apm.400.state");
+    let mut saver = Saver::new(path.clone());
+
+    let begin = Instant::now();
+    let snapshot = book.snapshot(now(), true);
+    saver.submit(snapshot).unwrap();
+    let handed_over = begin.elapsed();
+    assert!(saver.wait(Duration::from_secs(60)));
+    let outcome = saver.outcome().unwrap();
+    let size = outcome.result.unwrap();
+
+    let begin = Instant::now();
+    let loaded = read(&path).unwrap();
+    let read = begin.elapsed();
+    let again = Store::new(400, limits, 1 << 20);
+    let begin = Instant::now();
+    let (mut book, restored) = Book::restore(loaded, &again, now());
+    let restored_in = begin.elapsed();
+    assert_eq!((join(&again, &mut book), restored.faults.len()), (INSTANCES, 0));
+    std::fs::remove_dir_all(&dir).unwrap();
+    println!("{size} bytes; handed over in {handed_over:?}, written in {:?}, read in {read:?} + {restored_in:?}", outcome.took);
+    assert!(handed_over < Duration::from_millis(250), "{handed_over:?}");
+    assert!(size < 250 * INSTANCES as u64, "{size}");
+}
