@@ -184,7 +184,7 @@ async fn from_the_configuration_to_a_recording_session_and_requests() {
     assert_eq!(lab.read("log").lines().count(), commands + 2, "version and list only: {}", lab.read("log"));
     assert!(control.configure(vec![]));
     until(&mut reports, Vec::is_empty).await;
-    assert!(!lab.0.join("session").exists() && lab.read("log").ends_with("destroy s1\n"));
+    assert!(!lab.0.join("session").exists() && lab.read("log").ends_with("destroy s1 --no-wait\n"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -50,9 +50,9 @@ fn control_metrics() -> impl Iterator<Item = MetricDef> {
     };
     [
         metric("control.session", 0, Session, "Create or destroy a live session (storable)",
-            "create NAME [KEY=VALUE ...] with the keys of [[lttng.session]] in the configuration, lists separated by commas and filter= last; with start=true it is started, else it waits for control.start. Or destroy NAME. Only sessions that this PMDA has created can be changed."),
-        metric("control.enable", 1, Enable, "Enable events of a session (storable)", "NAME PATTERN[,PATTERN...], for example s1 demo:*,other:tick."),
-        metric("control.context", 2, Context, "Add context fields to a session (storable)", "NAME CONTEXT[,CONTEXT...], for example s1 vpid,vtid; before its first start."),
+            "create NAME [KEY=VALUE ...] with the keys of [[lttng.session]] in the configuration, lists separated by commas; filter= comes last and is everything behind it, without quotes around it; with start=true it is started, else it waits for control.start. Or destroy NAME. Only sessions that this PMDA has created can be changed."),
+        metric("control.enable", 1, Enable, "Enable events of a session (storable)", "NAME PATTERN[,PATTERN...], for example s1 demo:*,other:tick; events= before the patterns is allowed."),
+        metric("control.context", 2, Context, "Add context fields to a session (storable)", "NAME CONTEXT[,CONTEXT...], for example s1 vpid,vtid; before its first start. contexts= before them is allowed."),
         metric("control.start", 3, Start, "Start a session (storable)", "NAME."),
         metric("control.stop", 4, Stop, "Stop a session (storable)", "NAME."),
         metric("control.status", 5, Status, "How the sessions are that the PMDA makes",

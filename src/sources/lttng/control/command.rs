@@ -3,8 +3,8 @@
 //! | metric | text |
 //! | --- | --- |
 //! | session | `create NAME [key=value …]` with the keys of the configuration, lists separated by commas, `filter=` last; `destroy NAME` |
-//! | enable | `NAME PATTERN[,PATTERN…]` |
-//! | context | `NAME CONTEXT[,CONTEXT…]`, before the first start |
+//! | enable | `NAME PATTERN[,PATTERN…]`, or `NAME events=PATTERN…` |
+//! | context | `NAME CONTEXT[,CONTEXT…]`, or `NAME contexts=CONTEXT…`, before the first start |
 //! | start, stop | `NAME` |
 
 use super::limits::REQUEST_MAX;
@@ -60,12 +60,12 @@ impl Command {
                 _ => Err("write \"create NAME [key=value ...]\" or \"destroy NAME\"".into()),
             },
             Verb::Enable => {
-                let (name, patterns) = listed(text, "NAME PATTERN[,PATTERN...]", "s1 demo:*,other:tick")?;
+                let (name, patterns) = listed(text, "events", "NAME PATTERN[,PATTERN...]", "s1 demo:*,other:tick")?;
                 patterns.iter().try_for_each(|p| event(p)).map_err(|e| e.to_string())?;
                 Ok(Self::Enable(name, patterns))
             }
             Verb::Context => {
-                let (name, contexts) = listed(text, "NAME CONTEXT[,CONTEXT...]", "s1 vpid,vtid")?;
+                let (name, contexts) = listed(text, "contexts", "NAME CONTEXT[,CONTEXT...]", "s1 vpid,vtid")?;
                 Ok(Self::Context(name, contexts))
             }
             Verb::Start => Ok(Self::Start(named(text)?)),
@@ -93,12 +93,18 @@ fn items(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|i| !i.is_empty()).map(str::to_owned).collect()
 }
 
-fn listed(text: &str, form: &str, example: &str) -> Result<(String, Vec<String>), String> {
+/// A name and a list, which may be written as in `create`: `key=`.
+fn listed(text: &str, key: &str, form: &str, example: &str) -> Result<(String, Vec<String>), String> {
     let help = || format!("write \"{form}\", for example \"{example}\"");
     let (name, rest) = text.split_once(char::is_whitespace).ok_or_else(help)?;
+    let rest = rest.trim_start();
+    let rest = rest.strip_prefix(key).and_then(|rest| rest.strip_prefix('=')).unwrap_or(rest);
     let items = items(rest);
     if items.is_empty() {
         return Err(help());
+    }
+    if let Some(other) = items.iter().find(|item| item.contains('=')) {
+        return Err(format!("{other:?}: no other key than {key}= can be here; {}", help()));
     }
     Ok((named(name)?, items))
 }
@@ -137,7 +143,7 @@ fn set(spec: &mut Spec, key: &str, value: &str) -> Result<(), String> {
         "tracefile_count" => spec.tracefile_count = number()?,
         "events" => spec.events = items(value),
         "contexts" => spec.contexts = items(value),
-        "filter" => spec.filter = Some(value.trim().to_owned()),
+        "filter" => spec.filter = Some(unquoted(value.trim())?.to_owned()),
         "loglevel" => spec.loglevel = Some(value.to_owned()),
         "loglevel_only" => spec.loglevel_only = Some(value.to_owned()),
         "start" => spec.start = value.parse().map_err(|_| format!("{value:?} is neither true nor false"))?,
@@ -150,6 +156,24 @@ fn set(spec: &mut Spec, key: &str, value: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A filter is everything behind `filter=`. Quotes around all of it are those of somebody's shell.
+fn unquoted(filter: &str) -> Result<&str, String> {
+    for quote in ['\'', '"'] {
+        let Some(rest) = filter.strip_prefix(quote) else { continue };
+        // A text in double quotes can begin an expression: "a" == $ctx.procname.
+        match rest.strip_suffix(quote) {
+            Some(inner) if !inner.contains(quote) => return Ok(inner.trim()),
+            _ if quote == '"' => {}
+            _ => {
+                return Err(
+                    "write the expression without quotes around it, as the last key: filter=n == 1 && name == \"x\"".into()
+                );
+            }
+        }
+    }
+    Ok(filter)
 }
 
 /// # Errors
@@ -203,9 +227,15 @@ mod tests {
         assert_eq!((all.events.len(), all.contexts.len(), all.start), (2, 2, true));
         assert_eq!((all.buffers, all.blocking_timeout), (Some(Buffers::Pid), Some(Blocking::Inf)));
         assert_eq!(all.filter.as_deref(), Some("$ctx.vpid == 7 && x = 1"));
+        for (text, filter) in [("'n == 1'", "n == 1"), ("\"n == 1\"", "n == 1"), ("' n == \"a\" '", "n == \"a\"")] {
+            assert_eq!(spec(&format!("create s1 filter={text}")).filter.as_deref(), Some(filter));
+        }
+        assert_eq!(spec("create s1 filter=\"a\" == n && m == \"b\"").filter.as_deref(), Some("\"a\" == n && m == \"b\""));
         assert_eq!(spec("create s1 domain=python loglevel_only=INFO").domain, Domain::Python);
         assert_eq!(parse(Verb::Session, " destroy s1 "), Command::Destroy("s1".into()));
         assert_eq!(parse(Verb::Enable, "s1 a:*, b"), Command::Enable("s1".into(), vec!["a:*".into(), "b".into()]));
+        assert_eq!(parse(Verb::Enable, "s1  events=a:*,b"), Command::Enable("s1".into(), vec!["a:*".into(), "b".into()]));
+        assert_eq!(parse(Verb::Context, "s1 contexts=vpid"), Command::Context("s1".into(), vec!["vpid".into()]));
         assert_eq!(parse(Verb::Context, "s1 vpid"), Command::Context("s1".into(), vec!["vpid".into()]));
         assert_eq!(parse(Verb::Start, "s1"), Command::Start("s1".into()));
         assert_eq!(parse(Verb::Stop, "s1").session(), "s1");
@@ -231,6 +261,11 @@ mod tests {
             (Verb::Enable, "s1", "NAME PATTERN"),
             (Verb::Enable, "s1 ,", "NAME PATTERN"),
             (Verb::Enable, "s1 a b", "without blanks"),
+            (Verb::Enable, "s1 contexts=vpid", "no other key than events="),
+            (Verb::Enable, "s1 events=", "NAME PATTERN"),
+            (Verb::Context, "s1 events=a:b", "no other key than contexts="),
+            (Verb::Session, "create s1 filter='n == 1", "without quotes"),
+            (Verb::Session, "create s1 filter='n' == 'm'", "without quotes"),
             (Verb::Context, "", "NAME CONTEXT"),
             (Verb::Start, "", "name"),
         ] {

@@ -33,8 +33,7 @@ pub const REQUESTS_MAX: usize = 64;
 /// Bytes of the state file.
 pub const STATE_MAX: usize = 4 << 20;
 
-/// How long a command may take. The slowest in practice are the first `enable-event` (it starts the consumer: 0.2 s) and
-/// `destroy` (it waits for the rotation: 0.5 s).
+/// How long a command may take. The slowest in practice is the first `enable-event` (it starts the consumer: 0.2 s).
 pub const COMMAND_TIME: Duration = Duration::from_secs(10);
 /// How long `stop`, `destroy` and the list of tracepoints may take: they wait for data on its way, or for every program.
 pub const SLOW_COMMAND_TIME: Duration = Duration::from_secs(30);

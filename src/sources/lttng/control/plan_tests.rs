@@ -112,7 +112,7 @@ fn what_is_missing_is_added() {
 
 #[test]
 fn what_cannot_be_changed_is_made_anew() {
-    let anew: Vec<String> = ["destroy s1"].iter().chain(&MADE).map(|s| (*s).to_owned()).collect();
+    let anew: Vec<String> = ["destroy s1 --no-wait"].iter().chain(&MADE).map(|s| (*s).to_owned()).collect();
     let context = Spec { contexts: vec!["vpid".into()], ..spec() };
     let fewer = Spec { events: vec!["demo:tick".into(), "demo:req*".into(), "x".into()], ..spec() };
     let buffers = Spec { buffers: Some(Buffers::Pid), ..spec() };
@@ -162,7 +162,7 @@ fn a_session_that_is_to_go_is_destroyed_if_it_is_ours() {
     let (s, l) = (spec(), [listed(true)]);
     let ours = marks();
     let gone = Situation { spec: &s, marks: &ours, next_mark: "n", applied: None, listed: &l, anew: false, gone: true };
-    assert_eq!(lines(&plan(gone)), ["destroy s1"]);
+    assert_eq!(lines(&plan(gone)), ["destroy s1 --no-wait"]);
     assert!(lines(&plan(Situation { listed: &[], ..gone })).is_empty());
 }
 
