@@ -35,5 +35,7 @@ while waiting.get_map() and time.monotonic() < end:
             connected += 1
             key.fileobj.send(greeting + agent.sample([agent.value(0, "i", 1000 + key.data), agent.value(1, "s", "mono many.exe"),
                                                       agent.value(2, "i", key.data)]))
-print(f"{connected} of {count} connected", flush=True)
+# One write, since the test reads it as soon as it is there.
+sys.stdout.write(f"{connected} of {count} connected\n")
+sys.stdout.flush()
 agent.pause()

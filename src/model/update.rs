@@ -30,6 +30,8 @@ pub enum Update<'a> {
         /// Its description.
         spec: &'a MetricSpec,
     },
+    /// So many metrics that the peer has are not passed on, since more cannot be shown.
+    Unshown(u64),
     /// The peer no longer says what the value of this slot is: the last one is not true for ever.
     Hide {
         /// The slot.

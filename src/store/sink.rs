@@ -8,7 +8,7 @@ use super::rows::Row;
 use super::self_stats::Stat;
 use crate::events::{Batch, flags};
 use crate::model::{EventParam, EventValue, Now, ParamId, Pmid, Stamp, Update, Value, ValueType};
-use crate::sources::{OwnSink, PARAM_CLUSTER, SOURCES, Sink, Source};
+use crate::sources::{LTTNG, OwnSink, PARAM_CLUSTER, SOURCES, Sink, Source};
 use std::sync::Arc;
 
 /// Most slots of one session: the largest number of counters a Hello can announce.
@@ -334,7 +334,8 @@ impl Sink for PeerSink {
     fn update(&mut self, update: Update<'_>) {
         match update {
             Update::Identity(id) => {
-                self.full = self.store.memory.is_full();
+                // Sessions of LTTng have no connection that could be closed: they are those that the administrator has named.
+                self.full = self.source != LTTNG && self.store.memory.is_full();
                 if self.full {
                     return log::warn!("{} from {} refused: limits.memory is reached", id.name, id.peer);
                 }
@@ -362,6 +363,12 @@ impl Sink for PeerSink {
                 }
                 if let Some(place) = self.slots.get_mut(slot) {
                     *place = metric.map(|m| Target { column: m.column(), ty: m.spec.ty, param: m.param, seen: false });
+                }
+            }
+            Update::Unshown(more) => {
+                self.store.stats.add(Stat::NamesRejected, more);
+                if let Some(n) = self.quiet.allow(self.now.mono) {
+                    log::warn!("{}: {more} metrics are not shown: limits.names is reached{}", self.name(), Quiet::more(n));
                 }
             }
             Update::Hide { slot } => {

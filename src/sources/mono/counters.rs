@@ -77,6 +77,8 @@ pub(super) struct Counters {
     selection: Vec<Pattern>,
     /// Counters that were announced and are not kept, since so many are that no more can be shown.
     beyond: usize,
+    /// How many of them have been told.
+    beyond_told: usize,
     /// Bytes of the counters that are kept.
     bytes: usize,
     by_index: Vec<Option<Box<Counter>>>,
@@ -106,6 +108,7 @@ impl Counters {
             bounds,
             selection,
             beyond: 0,
+            beyond_told: 0,
             bytes: 0,
             by_index: Vec::new(),
             same: None,
@@ -395,6 +398,12 @@ impl Counters {
     pub(super) fn take_fresh(&mut self) -> impl Iterator<Item = (u16, MetricSpec)> {
         let fresh = std::mem::take(&mut self.fresh);
         fresh.into_iter().filter_map(|index| Some((index, self.description(self.get(index)?).spec())))
+    }
+
+    /// How many more cannot be shown than when this was asked last.
+    pub(super) fn take_beyond(&mut self) -> usize {
+        let told = std::mem::replace(&mut self.beyond_told, self.beyond);
+        self.beyond - told
     }
 
     /// What to say about unusable names, once.

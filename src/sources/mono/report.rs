@@ -81,6 +81,10 @@ impl Report {
         for (slot, spec) in counters.take_fresh() {
             sink.update(Update::Define { slot: slot.into(), spec: &spec });
         }
+        let beyond = counters.take_beyond();
+        if beyond > 0 {
+            sink.update(Update::Unshown(beyond as u64));
+        }
         if let Some(complaint) = counters.take_complaint() {
             sink.update(Update::Error(&complaint));
         }
