@@ -1,7 +1,7 @@
 //! Keys that say who may: in `[events]`, `[events.SOURCE]`, `[access]`, `[access.control]` and `[access.filter]`.
 
 use super::units::count;
-use crate::model::{Allow, Rights};
+use crate::model::{Allow, Network, Rights};
 use serde::Deserialize;
 
 /// Whom one thing is allowed to.
@@ -14,6 +14,9 @@ pub struct AllowKeys {
     pub allow_users: Vec<String>,
     /// Group names.
     pub allow_groups: Vec<String>,
+    /// Addresses and networks of unauthenticated clients.
+    #[serde(deserialize_with = "super::units::networks")]
+    pub allow_hosts: Vec<Network>,
     /// Also unauthenticated clients on other hosts.
     pub allow_remote: bool,
 }
@@ -34,6 +37,9 @@ pub struct Events {
     pub allow_users: Vec<String>,
     /// Group names.
     pub allow_groups: Vec<String>,
+    /// Addresses and networks of unauthenticated clients.
+    #[serde(deserialize_with = "super::units::networks")]
+    pub allow_hosts: Vec<Network>,
     /// Also unauthenticated clients on other hosts.
     pub allow_remote: bool,
     /// `[events.mono]`, instead of the keys above.
@@ -52,6 +58,7 @@ impl Default for Events {
             allow_uids: Vec::new(),
             allow_users: Vec::new(),
             allow_groups: Vec::new(),
+            allow_hosts: Vec::new(),
             allow_remote: false,
             mono: None,
             profiler: None,
@@ -70,6 +77,9 @@ pub struct Access {
     pub allow_users: Vec<String>,
     /// Group names.
     pub allow_groups: Vec<String>,
+    /// Addresses and networks of unauthenticated clients.
+    #[serde(deserialize_with = "super::units::networks")]
+    pub allow_hosts: Vec<Network>,
     /// Also unauthenticated clients on other hosts.
     pub allow_remote: bool,
     /// `[access.control]`, instead of the keys above.
@@ -80,8 +90,8 @@ pub struct Access {
 
 impl From<&AllowKeys> for Allow {
     fn from(keys: &AllowKeys) -> Self {
-        let AllowKeys { allow_uids, allow_users, allow_groups, allow_remote } = keys.clone();
-        Self { uids: allow_uids, users: allow_users, groups: allow_groups, remote: allow_remote }
+        let AllowKeys { allow_uids, allow_users, allow_groups, allow_hosts, allow_remote } = keys.clone();
+        Self { uids: allow_uids, users: allow_users, groups: allow_groups, hosts: allow_hosts, remote: allow_remote }
     }
 }
 
@@ -91,6 +101,7 @@ pub(super) fn rights<'s>(events: &Events, access: &Access, sources: impl Iterato
         uids: events.allow_uids.clone(),
         users: events.allow_users.clone(),
         groups: events.allow_groups.clone(),
+        hosts: events.allow_hosts.clone(),
         remote: events.allow_remote,
     };
     let of = |source: &str| match source {
@@ -103,6 +114,7 @@ pub(super) fn rights<'s>(events: &Events, access: &Access, sources: impl Iterato
         uids: access.allow_uids.clone(),
         users: access.allow_users.clone(),
         groups: access.allow_groups.clone(),
+        hosts: access.allow_hosts.clone(),
         remote: access.allow_remote,
     };
     let own = |keys: &Option<AllowKeys>| keys.as_ref().map_or_else(|| store.clone(), Allow::from);

@@ -1,5 +1,6 @@
 //! Readers of values with units and bounds. Their messages reach the user behind a line and a column.
 
+use crate::model::Network;
 use crate::read::{SIZES, quantity};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -98,6 +99,12 @@ pub(super) fn patterns<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D
         }
     }
     Ok(patterns)
+}
+
+/// Addresses and networks.
+pub(super) fn networks<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Network>, D::Error> {
+    let texts = Vec::<String>::deserialize(d)?;
+    texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
 }
 
 /// A log level.

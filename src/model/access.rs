@@ -1,5 +1,7 @@
 //! Who may see event records and store to metrics, as the configuration says it.
 
+use super::Network;
+
 /// Whom one thing is allowed to. Empty lists: everyone on this host, and whoever pmcd has authenticated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allow {
@@ -9,6 +11,8 @@ pub struct Allow {
     pub users: Vec<String>,
     /// Names of groups, primary or supplementary.
     pub groups: Vec<String>,
+    /// Clients that nobody has authenticated and that are on these hosts.
+    pub hosts: Vec<Network>,
     /// Also clients on other hosts that nobody has authenticated.
     pub remote: bool,
 }
@@ -24,6 +28,7 @@ impl std::fmt::Display for Allow {
         if whom.is_empty() {
             whom.push("all on this host and the authenticated".into());
         }
+        whom.extend(self.hosts.iter().map(|h| format!("host {h}")));
         if self.remote {
             whom.push("the unauthenticated on other hosts".into());
         }

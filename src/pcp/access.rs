@@ -1,9 +1,11 @@
 //! Who a client context is, and what it may: the configuration's names resolved to ids of this host.
 
-use super::{local, sys};
-use crate::model::{Allow, Rights};
+use super::local::{self, Clients};
+use super::sys;
+use crate::model::{Allow, Network, Rights};
 use std::cell::OnceCell;
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// Most groups of a user that are looked at.
@@ -18,7 +20,8 @@ pub(super) struct Credentials {
     gid: Option<u32>,
     user: Option<String>,
     groups: OnceCell<Vec<u32>>,
-    local: Option<(Duration, bool)>,
+    /// The connections that pmcd had at a moment when this one was among them, and when that was.
+    seen: Option<(Duration, Option<Clients>)>,
 }
 
 impl Credentials {
@@ -49,17 +52,23 @@ impl Credentials {
         self.uid.is_some() || self.user.is_some()
     }
 
-    /// On this host, as far as can be told: a context without credentials is, while all of pmcd's connections are.
-    fn local(&mut self, now: Duration) -> bool {
-        match self.local {
-            Some((_, true)) => true,
-            Some((at, answer)) if now.saturating_sub(at) < LOCAL_FOR => answer,
-            _ => {
-                let answer = local::all_clients_are();
-                self.local = Some((now, answer));
-                answer
+    /// Whether `all` holds of pmcd's connections, of which this context's is one, now or at an earlier moment of its life.
+    fn among(&mut self, now: Duration, all: impl Fn(&Clients) -> bool) -> bool {
+        if let Some((at, seen)) = &self.seen {
+            let holds = seen.as_ref().is_some_and(&all);
+            if holds || now.saturating_sub(*at) < LOCAL_FOR {
+                return holds;
             }
         }
+        let seen = local::clients();
+        let holds = seen.as_ref().is_some_and(&all);
+        self.seen = Some((now, seen));
+        holds
+    }
+
+    /// Hosts one of which this client may be on, as they were when that was asked last.
+    pub(super) fn hosts(&self) -> &[IpAddr] {
+        self.seen.as_ref().and_then(|(_, seen)| seen.as_ref()).map_or(&[], Clients::elsewhere)
     }
 
     fn groups(&self) -> &[u32] {
@@ -80,6 +89,7 @@ pub(super) struct Permit {
     uids: Vec<u32>,
     users: Vec<String>,
     gids: Vec<u32>,
+    hosts: Vec<Network>,
     remote: bool,
 }
 
@@ -106,6 +116,7 @@ impl Permit {
             gids: allow.groups.iter().filter_map(gid).collect(),
             uids,
             users: allow.users.clone(),
+            hosts: allow.hosts.clone(),
             remote: allow.remote,
         }
     }
@@ -113,7 +124,10 @@ impl Permit {
     /// Whether a context has this right.
     pub(super) fn holds(&self, who: &mut Credentials, now: Duration) -> bool {
         if !who.known() {
-            return self.remote || !self.listed && who.local(now);
+            let hosts = &self.hosts;
+            return self.remote
+                || !self.listed && who.among(now, |clients| clients.all_here_or(hosts))
+                || !hosts.is_empty() && who.among(now, |clients| clients.all_from(hosts));
         }
         !self.listed
             || who.uid.is_some_and(|uid| self.uids.contains(&uid))
@@ -197,7 +211,13 @@ mod tests {
 
     fn who(uid: Option<u32>, user: Option<&str>) -> Credentials {
         // Decided, so that the test does not depend on this host's connections.
-        Credentials { uid, user: user.map(Into::into), local: Some((Duration::MAX, false)), ..Credentials::default() }
+        Credentials { uid, user: user.map(Into::into), seen: Some((Duration::MAX, None)), ..Credentials::default() }
+    }
+
+    /// A client without credentials, while pmcd has one connection from this host and others from these.
+    fn unknown(others: &str) -> Credentials {
+        let clients = Clients::of("127.0.0.1", others);
+        Credentials { seen: Some((Duration::MAX, Some(clients))), ..Credentials::default() }
     }
 
     fn holds(allow: &Allow, mut who: Credentials) -> bool {
@@ -210,13 +230,21 @@ mod tests {
         assert!(holds(&nobody, who(Some(1000), None)));
         assert!(holds(&nobody, who(None, Some("ann"))));
         assert!(!holds(&nobody, who(None, None)));
-        assert!(holds(&nobody, Credentials { local: Some((Duration::ZERO, true)), ..Credentials::default() }));
+        assert!(holds(&nobody, unknown("")));
+        assert!(!holds(&nobody, unknown("10.77.0.1")));
+        let logger = Allow { hosts: vec!["10.77.0.0/16".parse().expect("a network")], ..Allow::default() };
+        assert!(holds(&logger, unknown("10.77.0.1")) && holds(&logger, unknown("")) && holds(&logger, who(Some(5), None)));
+        assert!(!holds(&logger, unknown("10.77.0.1 10.78.0.1")) && !holds(&logger, who(None, None)));
+        let strict = Allow { uids: vec![7], ..logger };
+        assert!(!holds(&strict, unknown("10.77.0.1")), "nobody has listed this host");
+        let own = "127.0.0.1".parse().expect("an address");
+        assert!(holds(&Allow { hosts: [strict.hosts.clone(), vec![own]].concat(), ..strict.clone() }, unknown("10.77.0.1")));
         let remote = Allow { remote: true, ..Allow::default() };
         assert!(holds(&remote, who(None, None)));
         let uids = Allow { uids: vec![7], ..Allow::default() };
         assert!(holds(&uids, who(Some(7), None)));
         assert!(!holds(&uids, who(Some(0), None)) && !holds(&uids, who(None, None)));
-        assert!(!holds(&uids, Credentials { local: Some((Duration::ZERO, true)), ..Credentials::default() }));
+        assert!(!holds(&uids, unknown("")));
         let root = Allow { users: vec!["root".into(), "ann".into()], ..Allow::default() };
         assert!(holds(&root, who(Some(0), None)) && holds(&root, who(None, Some("ann"))));
         assert!(!holds(&root, who(Some(7), None)));

@@ -120,6 +120,7 @@ impl Agent {
     /// Answers one request; `false` when pmcd is gone.
     pub(super) fn answer(&mut self) -> bool {
         let started = process::thread_time();
+        state::with(|s| s.turn = process::Turn::begin(started));
         // SAFETY: dispatch is connected; callbacks do not unwind.
         let sts = unsafe { sys::__pmdaMainPDU(&raw mut *self.dispatch) };
         if state::with(|s| s.fetch.release()) == Some(true) {
@@ -158,6 +159,7 @@ impl State {
         stats.add(Stat::PduTime, nanoseconds);
         stats.raise(Stat::PduMax, nanoseconds);
         stats.add(Stat::PduOver, (took > LONG).into());
+        stats.add(Stat::PduCut, self.turn.over().into());
     }
 }
 

@@ -2,8 +2,8 @@
 //! the result to a status. Nothing else happens here.
 
 use super::fetch::Profile;
-use super::state::with;
-use super::{label, store, sys, text};
+use super::state::{State, with};
+use super::{label, process, store, sys, text};
 use crate::store::Stat;
 use std::ffi::{c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -150,7 +150,9 @@ unsafe extern "C" fn labels(ident: c_int, level: c_int, set: *mut *mut sys::pmLa
 }
 
 unsafe extern "C" fn instance_labels(indom: sys::pmInDom, inst: u32, set: *mut *mut sys::pmLabelSet) -> c_int {
-    guard(|| match with(|s| s.instance_labels(indom, inst)).flatten() {
+    // There may be a hundred thousand instances: those for which there is no time have no labels in this answer.
+    let labels = |s: &mut State| if s.turn.go_on(process::thread_time) { s.instance_labels(indom, inst) } else { None };
+    guard(|| match with(labels).flatten() {
         Some(json) => label::add(set, &json),
         None => 0,
     })

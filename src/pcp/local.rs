@@ -1,6 +1,10 @@
-//! Whether pmcd has clients on other hosts. pmcd does not tell its agents where a client is; but while all its connections
-//! come from this host, so do those of which nothing is known.
+//! Which hosts pmcd has clients on. pmcd does not tell its agents where a client is (of a TCP connection without
+//! authentication it passes on nothing at all, PCP 6.0 to 7.2); nor which of its connections a context is: the numbers of
+//! contexts are places in a table of its own, /proc/PMCD/fd is not readable for other users, and an order in time proves nothing.
+//! But a client has one of the connections that there are. While all of them come from hosts that may, so does every client of
+//! which nothing is known; when one is from elsewhere, nobody can tell which client it is.
 
+use crate::model::Network;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,14 +13,44 @@ const PMCD_PORT: u16 = 44321;
 /// States of /proc/net/tcp that are no connection of a client: TIME_WAIT, LISTEN.
 const IDLE_STATES: [&str; 2] = ["06", "0A"];
 
-/// No connection to pmcd comes from another host. `false` when that cannot be found out.
-pub(super) fn all_clients_are() -> bool {
+/// Where clients may be that are not on this host: of each of pmcd's connections over TCP the far end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Clients {
+    here: Vec<IpAddr>,
+    elsewhere: Vec<IpAddr>,
+}
+
+impl Clients {
+    #[cfg(test)]
+    pub(super) fn of(here: &str, elsewhere: &str) -> Self {
+        let addresses = |text: &str| text.split_whitespace().map(|a| a.parse().expect("an address")).collect();
+        Self { here: addresses(here), elsewhere: addresses(elsewhere) }
+    }
+
+    /// All connections come from this host or from `hosts`.
+    pub(super) fn all_here_or(&self, hosts: &[Network]) -> bool {
+        self.elsewhere.iter().all(|far| hosts.iter().any(|h| h.contains(*far)))
+    }
+
+    /// All connections come from `hosts`.
+    pub(super) fn all_from(&self, hosts: &[Network]) -> bool {
+        self.here.iter().chain(&self.elsewhere).all(|far| hosts.iter().any(|h| h.contains(*far)))
+    }
+
+    /// Far ends on other hosts.
+    pub(super) fn elsewhere(&self) -> &[IpAddr] {
+        &self.elsewhere
+    }
+}
+
+/// The connections that pmcd has now; `None` when that cannot be found out.
+pub(super) fn clients() -> Option<Clients> {
     let parent = fs::read(format!("/proc/{}/cmdline", std::os::unix::process::parent_id())).unwrap_or_default();
     let parent = String::from_utf8_lossy(&parent).into_owned();
     let arguments: Vec<&str> = parent.split('\0').collect();
     let program = arguments.first().and_then(|p| p.rsplit('/').next()).unwrap_or_default();
     if program == "dbpmda" {
-        return true;
+        return Some(Clients::default());
     }
     let ports = ports(&arguments);
     let mut seen = Clients::default();
@@ -24,11 +58,11 @@ pub(super) fn all_clients_are() -> bool {
         match fs::read_to_string(table) {
             Ok(text) => seen.count(&text, &ports),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound && table.ends_with('6') => {}
-            Err(_) => return false,
+            Err(_) => return None,
         }
     }
     // The client that asks has a connection: if none is seen, these are not pmcd's ports.
-    seen.here > 0 && seen.elsewhere == 0
+    (!seen.here.is_empty() || !seen.elsewhere.is_empty()).then_some(seen)
 }
 
 /// The ports that pmcd listens on: its arguments, else the environment that it has given to us, else the default.
@@ -53,13 +87,6 @@ fn ports_of(arguments: &[&str]) -> Vec<u16> {
     ports
 }
 
-/// Connections to pmcd by where the other end is.
-#[derive(Debug, Default, PartialEq)]
-struct Clients {
-    here: usize,
-    elsewhere: usize,
-}
-
 impl Clients {
     /// Those of a table of /proc/net. Here is what comes from loopback or from the address that it came in on.
     fn count(&mut self, table: &str, ports: &[u16]) {
@@ -70,7 +97,10 @@ impl Clients {
             if !ports.contains(&port) || IDLE_STATES.contains(&state) {
                 continue;
             }
-            if there.is_loopback() || here == there { self.here += 1 } else { self.elsewhere += 1 }
+            let side = if there.is_loopback() || here == there { &mut self.here } else { &mut self.elsewhere };
+            if !side.contains(&there) {
+                side.push(there);
+            }
         }
     }
 }
@@ -98,7 +128,7 @@ mod tests {
     fn clients(lines: &str) -> (usize, usize) {
         let mut seen = Clients::default();
         seen.count(&format!("{HEAD}{lines}"), &[44321]);
-        (seen.here, seen.elsewhere)
+        (seen.here.len(), seen.elsewhere.len())
     }
 
     #[test]

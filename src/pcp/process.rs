@@ -52,6 +52,40 @@ pub(super) fn set_up_heap() {
     }
 }
 
+/// Calls for one request, and whether there is time for more of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Turn {
+    until: std::time::Duration,
+    calls: u32,
+    over: bool,
+}
+
+impl Turn {
+    /// Most time of the thread for one request other than a fetch.
+    const TIME: std::time::Duration = std::time::Duration::from_millis(100);
+    /// Calls between two looks at the clock.
+    const LOOK: u32 = 64;
+
+    /// A request that begins when the thread has worked for `now`.
+    pub(super) fn begin(now: std::time::Duration) -> Self {
+        Self { until: now + Self::TIME, calls: 0, over: false }
+    }
+
+    /// Whether there is time for one more call. `clock` gives the time that the thread has worked.
+    pub(super) fn go_on(&mut self, clock: fn() -> std::time::Duration) -> bool {
+        self.calls += 1;
+        if self.calls.is_multiple_of(Self::LOOK) {
+            self.over |= clock() > self.until;
+        }
+        !self.over
+    }
+
+    /// It ended early.
+    pub(super) const fn over(self) -> bool {
+        self.over
+    }
+}
+
 /// CPU time of this thread.
 pub(super) fn thread_time() -> std::time::Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -8,7 +8,7 @@ use super::fetch::FetchScope;
 use super::indom::Tables;
 use super::keeper::Keeper;
 use super::namespace::NameSpace;
-use super::{label, sys};
+use super::{label, process, sys};
 use crate::model::Rights;
 use crate::sources::SOURCES;
 use crate::store::{AGENT_INDOM, Change, DynamicMetric, Peer, Quiet, Row, Store, catalogue};
@@ -55,6 +55,8 @@ pub(super) struct State {
     pub(super) names: NameSpace,
     pub(super) domains: Domains,
     pub(super) fetch: FetchScope,
+    /// The request that is being answered.
+    pub(super) turn: process::Turn,
     pub(super) contexts: Contexts,
     pub(super) permits: Permits,
     /// For the log of refused requests.
@@ -107,6 +109,7 @@ impl State {
             names,
             domains: Domains::default(),
             fetch: FetchScope::default(),
+            turn: process::Turn::default(),
             contexts: Contexts::default(),
             permits: Permits::default(),
             refusals: Quiet::default(),

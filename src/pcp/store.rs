@@ -98,6 +98,7 @@ impl State {
         let until = process::thread_time() + UNDERSTAND_TIME;
         for group in groups {
             if process::thread_time() > until {
+                self.store.stats.add(Stat::PduCut, 1);
                 log::warn!("a store of {} by {} is too big", requests.len(), self.contexts.get(ctx).who.shown());
                 return sys::PM_ERR_TOOBIG;
             }
@@ -227,10 +228,23 @@ impl State {
     /// A request was refused for want of access: counted, and logged once a minute.
     pub(super) fn denied(&mut self, ctx: i32, what: &str, now: Duration) {
         self.store.stats.add(Stat::AccessDenied, 1);
+        let who = &self.contexts.get(ctx).who;
+        let advice = "see [events] and [access] in apm.toml";
+        let why = match who.hosts() {
+            [] => format!("{} may not {what}: {advice}", who.shown()),
+            [host, more @ ..] => {
+                let and = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+                format!(
+                    "{} may not {what}: over TCP and without credentials, every client may be on host {host}{and} while that is \
+                     connected to pmcd; connect to local: instead, or see allow_hosts and allow_remote in apm.toml",
+                    who.shown()
+                )
+            }
+        };
         if let Some(n) = self.refusals.allow(now) {
-            let who = self.contexts.get(ctx).who.shown();
-            log::warn!("{who} may not {what}: see [events] and [access] in apm.toml{}", Quiet::more(n));
+            log::warn!("{why}{}", Quiet::more(n));
         }
+        self.store.stats.set_access_reason(why);
     }
 }
 

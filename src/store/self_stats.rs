@@ -74,14 +74,17 @@ stats! {
     MemoryTotalLimit "memory.total_limit" U64 Instant Bytes "Bound of apm.self.memory.total" "The setting limits.memory.";
     MemoryRefused "memory.refused" U64 Counter Count "Requests for memory refused" "Texts dropped, and connections ended or turned away, because limits.memory or limits.peer_memory was reached. The log says which, at most once a minute.";
     TextsCut "texts.cut" U64 Counter Count "Values that are texts and were cut" "Values of counters that are texts longer than 1 KiB: what is shown is their beginning and an ellipsis. Event records have them whole.";
+    PduCut "pdu.cut" U64 Counter Count "Answers cut for want of time" "Answers in which labels of instances were left out, and stores that were refused, because they would have been more than 100 ms of work.";
+    AccessReason "access.reason" Text Discrete None "Why a request was refused last" "Who was refused what for want of access, and what to do; empty before the first. pmcd does not tell where a client is that comes over TCP without authentication: while one connection to pmcd comes from another host that allow_hosts does not name, every such client may be the one.";
 }
 
-/// The numbers, and the two texts.
+/// The numbers, and the texts.
 #[derive(Debug)]
 pub struct SelfStats {
     cells: [AtomicU64; ROWS.len()],
     started: Mutex<Duration>,
     config_file: Mutex<String>,
+    access_reason: Mutex<String>,
 }
 
 impl Default for SelfStats {
@@ -90,6 +93,7 @@ impl Default for SelfStats {
             cells: [const { AtomicU64::new(0) }; ROWS.len()],
             started: Mutex::default(),
             config_file: Mutex::new("defaults".into()),
+            access_reason: Mutex::default(),
         }
     }
 }
@@ -141,6 +145,17 @@ impl SelfStats {
     #[must_use]
     pub fn uptime(&self, now: Duration) -> Duration {
         now.saturating_sub(*self.started.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Why a request was refused last.
+    pub fn set_access_reason(&self, why: String) {
+        *self.access_reason.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    /// Why a request was refused last; empty before the first.
+    #[must_use]
+    pub fn access_reason(&self) -> String {
+        self.access_reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The configuration file in use.

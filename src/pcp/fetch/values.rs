@@ -27,6 +27,7 @@ fn self_stat(row: &Row, store: &Store, scope: &mut FetchScope) {
     let bits = match SelfStats::by_item(row.item) {
         Some(Stat::Version) => return scope.results.text(NO_INSTANCE, env!("CARGO_PKG_VERSION")),
         Some(Stat::ConfigFile) => return scope.results.text(NO_INSTANCE, &store.stats.config_file()),
+        Some(Stat::AccessReason) => return scope.results.text(NO_INSTANCE, &store.stats.access_reason()),
         Some(Stat::Uptime) => u64::try_from(store.stats.uptime(scope.now).as_nanos()).unwrap_or(u64::MAX),
         Some(stat) => store.memory_stat(stat).unwrap_or_else(|| store.stats.get(stat)),
         None => return,
