@@ -47,6 +47,8 @@ impl Keeper {
     /// Reads what earlier runs of this domain left in `dir`, and fills the store.
     pub(super) fn open(dir: &Path, store: &Arc<Store>) -> (Self, Restored) {
         let path = dir.join(format!("apm.{}.state", store.domain()));
+        // What is wrong with the directory is told by the lock, and with each writing.
+        let _ = std::fs::create_dir_all(dir);
         let lock = match take(&path.with_extension("state.lock")) {
             Ok(Locked::Ours(file)) => Ok(Some(file)),
             Ok(Locked::Others(pid)) => Err(pid),
@@ -99,9 +101,12 @@ impl Keeper {
             self.learn(outcome);
         }
         let Some(saver) = &self.saver else { return };
+        let comings = self.store.comings();
+        if !self.names && !self.ids && self.comings == comings {
+            return;
+        }
         let at = now();
         let since = at.mono.saturating_sub(self.submitted);
-        let comings = self.store.comings();
         let urgent = !self.trouble && (self.names || self.ids && self.book.is_ahead());
         let soon = self.ids && since >= self.pause || self.comings != comings && since >= self.pause.max(LAZY);
         if !urgent && !soon || saver.busy() && !(urgent && saver.wait(PATIENCE / 2)) {

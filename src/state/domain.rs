@@ -7,8 +7,9 @@ use std::sync::Arc;
 /// Ids from here on are not sound: nobody has given so many.
 pub(super) const ID_MAX: u32 = 1 << 30;
 /// While the process runs, the file's mark is this far above the ids that were given: after a crash they are passed over, so
-/// that an id which somebody has seen is not given to another.
-const AHEAD: u32 = 1024;
+/// that an id which somebody has seen is not given to another. More than can be given between two writings; there is room for
+/// 16,000 crashes.
+const AHEAD: u32 = 1 << 16;
 
 /// The first id that was never given, and what the file says that it is.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,6 +3,7 @@
 use super::file::{Loaded, parse, read, write, write_to};
 use super::record::{LINE_MAX, Record, VERSION, seal};
 use super::*;
+use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 fn records() -> Vec<Record> {
@@ -135,4 +136,16 @@ fn the_files_of_the_old_version_are_taken_over() {
     assert!(old.records.iter().any(peer));
     assert!(old.records.iter().any(|r| matches!(r, Record::Row { key, id: 1, .. } if key == "1-2")));
     std::fs::remove_dir_all(&dir).expect("ours");
+}
+
+proptest! {
+    #[test]
+    fn nonsense_is_never_a_record(bytes in prop::collection::vec(any::<u8>(), 0..2000), at in any::<prop::sample::Index>()) {
+        only_sound(&parsed(&bytes));
+        let whole = super::file_tests::bytes();
+        let at = at.index(whole.len());
+        let loaded = parsed(&[&whole[..at], &bytes[..], &whole[at..]].concat());
+        only_sound(&loaded);
+        prop_assert!(loaded.records.len() + 2 > records().len() || bytes.is_empty());
+    }
 }

@@ -7,7 +7,7 @@ use super::record::Record;
 use crate::model::Now;
 use crate::sources::{DYNAMIC_MAX, SOURCES};
 use crate::store::{DynamicMetric, Store};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ struct Reader<'s> {
     kept: Vec<String>,
     agent_ids: HashSet<u32>,
     /// Ids of each domain that were seen, by its name.
-    seen: HashSet<(String, u32)>,
+    seen: HashMap<String, HashSet<u32>>,
     /// Peers of each source that are not forgotten.
     gone: Vec<Vec<Gone>>,
     /// When those left who were there when the file was written.
@@ -56,7 +56,7 @@ impl Book {
             faults: Vec::new(),
             kept: loaded.kept,
             agent_ids: HashSet::new(),
-            seen: HashSet::new(),
+            seen: HashMap::new(),
             gone: SOURCES.iter().map(|_| Vec::new()).collect(),
             last: head.unwrap_or(now.wall.sec),
             store,
@@ -140,7 +140,10 @@ impl Reader<'_> {
 
     /// Nobody has had this id so far.
     fn first(&mut self, of: &str, id: u32) -> bool {
-        id < ID_MAX && self.seen.insert((of.to_owned(), id))
+        if !self.seen.contains_key(of) {
+            self.seen.insert(of.to_owned(), HashSet::new());
+        }
+        id < ID_MAX && self.seen.get_mut(of).is_some_and(|seen| seen.insert(id))
     }
 
     fn peer(&mut self, source: usize, record: Record) {
