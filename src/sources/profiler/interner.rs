@@ -1,9 +1,11 @@
 //! Words of all pods, each kept once: pods of one service have the same ones.
 
 use crate::model::{Memory, Purpose};
+use foldhash::fast::RandomState;
 use std::collections::HashSet;
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes that a word costs besides its text: reference counts, its place in the set, the allocator.
 const OVERHEAD: usize = 64;
@@ -11,10 +13,16 @@ const DICTIONARIES: Purpose = Purpose::Dictionaries;
 /// Below this it is not worth looking for words that nobody uses.
 const SWEEP: usize = 1 << 20;
 
+/// Parts of the set, each with a lock of its own: looking for unused words in one of them is short.
+const PARTS: usize = 32;
+
 /// A bounded set of shared words. Words that no pod uses go when room is needed.
 #[derive(Debug)]
 pub struct Interner {
-    table: Mutex<Table>,
+    parts: [Mutex<Table>; PARTS],
+    hasher: RandomState,
+    /// Bytes of all words.
+    bytes: AtomicUsize,
     /// Bytes besides words that pods have charged.
     charged: AtomicUsize,
     /// What words and charges are taken from.
@@ -22,7 +30,7 @@ pub struct Interner {
     max: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Table {
     words: HashSet<Arc<str>>,
     bytes: usize,
@@ -30,6 +38,12 @@ struct Table {
     sweep: usize,
     /// Words to refuse before that is tried again in vain, so that a full table does not cost a walk for each.
     patience: usize,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self { words: HashSet::new(), bytes: 0, sweep: SWEEP / PARTS, patience: 0 }
+    }
 }
 
 impl Table {
@@ -43,9 +57,13 @@ impl Table {
             used
         });
         self.bytes = bytes;
-        self.sweep = (2 * bytes).max(SWEEP);
+        self.sweep = (2 * bytes).max(SWEEP / PARTS);
         before - bytes
     }
+}
+
+fn lock(part: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Interner {
@@ -58,28 +76,42 @@ impl Interner {
     /// The same, as far as a budget of memory goes.
     #[must_use]
     pub fn within(max: usize, memory: &Arc<Memory>) -> Self {
-        let memory = Arc::clone(memory);
-        Self { table: Mutex::new(Table { sweep: SWEEP, ..Table::default() }), charged: AtomicUsize::new(0), memory, max }
+        Self {
+            parts: std::array::from_fn(|_| Mutex::default()),
+            hasher: RandomState::default(),
+            bytes: AtomicUsize::new(0),
+            charged: AtomicUsize::new(0),
+            memory: Arc::clone(memory),
+            max,
+        }
     }
 
     /// The one copy of `word`; `None` when there is no room for it.
     #[must_use]
     pub fn intern(&self, word: &str) -> Option<Arc<str>> {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let hash = usize::try_from(self.hasher.hash_one(word) >> 32).unwrap_or_default();
+        let mut table = lock(self.parts.get(hash % PARTS)?);
         if let Some(known) = table.words.get(word) {
             return Some(Arc::clone(known));
         }
         let cost = word.len() + OVERHEAD;
-        let room = self.max.saturating_sub(self.charged.load(Ordering::Relaxed));
-        if table.bytes + cost > table.sweep.min(room) {
+        if table.bytes + cost > table.sweep || !self.has_room(cost) {
             if table.patience > 0 {
                 table.patience -= 1;
                 return None;
             }
-            self.memory.give_back(DICTIONARIES, table.sweep());
-            if table.bytes + cost > room {
+            self.forget(table.sweep());
+            if !self.has_room(cost) {
                 table.patience = table.words.len() / 8;
-                return None;
+                drop(table);
+                if self.bytes.load(Ordering::Relaxed) <= SWEEP {
+                    // All of it is short.
+                    self.parts.iter().for_each(|part| self.forget(lock(part).sweep()));
+                }
+                if !self.has_room(cost) {
+                    return None;
+                }
+                table = lock(self.parts.get(hash % PARTS)?);
             }
         }
         // Words belong to all that have sent them: nobody holds a lot of them alone.
@@ -89,20 +121,30 @@ impl Interner {
         let word: Arc<str> = word.into();
         table.words.insert(Arc::clone(&word));
         table.bytes += cost;
+        self.bytes.fetch_add(cost, Ordering::Relaxed);
         Some(word)
+    }
+
+    fn has_room(&self, more: usize) -> bool {
+        self.bytes().saturating_add(more) <= self.max
+    }
+
+    /// Words of so many bytes are gone.
+    fn forget(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.memory.give_back(DICTIONARIES, bytes);
     }
 
     /// Bytes of all words, used or not, and of all charges.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        table.bytes + self.charged.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Relaxed) + self.charged.load(Ordering::Relaxed)
     }
 
     /// Words, used or not.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner).words.len()
+        self.parts.iter().map(|part| lock(part).words.len()).sum()
     }
 
     /// There are no words.
@@ -113,9 +155,7 @@ impl Interner {
 
     /// Reserves bytes for something that is not a word.
     pub(super) fn charge(&self, bytes: usize) -> bool {
-        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = table.bytes + self.charged.load(Ordering::Relaxed) + bytes <= self.max
-            && self.memory.take(DICTIONARIES, bytes, usize::MAX);
+        let fits = self.has_room(bytes) && self.memory.take(DICTIONARIES, bytes, usize::MAX);
         if fits {
             self.charged.fetch_add(bytes, Ordering::Relaxed);
         }
