@@ -15,7 +15,7 @@ use super::client::{Ask, Client, Delivery};
 use super::ring::Ring;
 use crate::model::Stamp;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 mod reading;
@@ -84,6 +84,7 @@ pub struct StreamStats {
 pub struct Stream {
     inner: Mutex<Inner>,
     budget: Arc<Budget>,
+    id: u64,
 }
 
 #[derive(Debug, Default)]
@@ -103,7 +104,15 @@ impl Stream {
     #[must_use]
     pub fn new(budget: &Arc<Budget>) -> Self {
         budget.streams.fetch_add(1, Ordering::Relaxed);
-        Self { inner: Mutex::default(), budget: Arc::clone(budget) }
+        static STREAMS: AtomicU64 = AtomicU64::new(0);
+        let id = STREAMS.fetch_add(1, Ordering::Relaxed);
+        Self { inner: Mutex::default(), budget: Arc::clone(budget), id }
+    }
+
+    /// A number that no other stream of this process has or had.
+    #[must_use]
+    pub const fn id(&self) -> u64 {
+        self.id
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

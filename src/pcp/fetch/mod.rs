@@ -8,6 +8,7 @@ mod arrays;
 mod budget;
 mod profile;
 mod result;
+mod tables;
 mod values;
 
 use super::contexts::Contexts;
@@ -26,6 +27,7 @@ use result::Results;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::c_int;
 use std::time::Duration;
+use tables::Tables;
 
 /// After an answer of this many bytes the memory that libpcp took for it is given back to the system.
 const LARGE_BYTES: usize = 2 << 20;
@@ -78,6 +80,7 @@ pub(super) struct FetchScope {
     /// Instances that the profile asks for, by domain.
     wanted: HashMap<u32, Wanted>,
     results: Results,
+    tables: Tables,
     /// For the log of refused sets.
     refusals: Quiet,
 }

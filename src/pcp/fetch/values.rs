@@ -93,11 +93,16 @@ fn event(row: &Row, inst: u32, peer: &Peer, (kind, leaf): (u8, EventLeaf), world
         EventLeaf::Clients => stats.clients.into(),
         EventLeaf::Truncated => stats.truncated,
         EventLeaf::Table => {
+            let version = (stats.count, entries.rows().len());
+            if let Some(text) = scope.tables.get(stream.id(), version) {
+                return scope.results.text(inst, &text);
+            }
             let prefix = format!("apm.{}.param.", SOURCES.get(peer.source).map_or("", |s| s.name));
             let name = |p: Pmid| entries.by_pmid(p.0).map(|r| r.name.trim_start_matches(&prefix));
-            let text = crate::store::csv(stream, name);
+            let text: Arc<str> = crate::store::csv(stream, name).into();
             // Making it takes longer than copying it.
             scope.results.budget.step(64 + text.len() as u64 / 8);
+            scope.tables.put(stream.id(), version, &text);
             return scope.results.text(inst, &text);
         }
         EventLeaf::Filter | EventLeaf::FilterError => return,
