@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The least time between two questions for each stream that is open: 4000 questions a second to a relay daemon, however many
 /// streams and sessions there are.
 const SHARE: Duration = Duration::from_micros(250);
-/// What is due this soon is asked with what is due now.
+/// What is due this soon, or within a third of the time between two questions, is asked with what is due now.
 const TOGETHER: Duration = Duration::from_millis(1);
 
 impl Reading {
@@ -19,6 +19,10 @@ impl Reading {
     pub(super) fn step(&self) -> Duration {
         let streams = u32::try_from(self.crowd.len()).unwrap_or(u32::MAX);
         self.settings.poll.max(Duration::from_millis(1)).max(SHARE.saturating_mul(streams))
+    }
+
+    fn together(&self) -> Duration {
+        TOGETHER.max(self.step() / 3)
     }
 
     /// Asks all that is due, in one write.
@@ -31,7 +35,11 @@ impl Reading {
         }
         if self.attached.is_some() {
             self.pump_metadata(now, observer);
-            if !self.asked && self.closing.is_none() && self.due <= now {
+            // With the streams, if they are asked now.
+            let asking = self.streams.values().any(|s| s.due.is_some_and(|due| due <= now));
+            let soon = if asking { now + limits::SAFETY_NET / 2 } else { now };
+            let flagged = self.due <= self.last + limits::FLAGGED;
+            if !self.asked && self.closing.is_none() && self.due <= if flagged { now } else { soon } {
                 self.asked = true;
                 self.last = now;
                 self.link.push(Request::GetNewStreams { session: self.session.id });
@@ -87,7 +95,8 @@ impl Reading {
         if !self.streams.values().any(|s| s.due.is_some_and(|d| d <= now)) {
             return;
         }
-        let soon = |stream: &Stream| stream.due.filter(|due| *due <= now + TOGETHER);
+        let together = self.together();
+        let soon = |stream: &Stream| stream.due.filter(|due| *due <= now + together);
         let mut due: Vec<(Duration, u64)> = self.streams.iter().filter_map(|(id, s)| Some((soon(s)?, *id))).collect();
         // Those that have waited longest come first, if there is no room for all.
         due.sort_unstable();
@@ -101,6 +110,7 @@ impl Reading {
 
     /// The packet that is wanted, and the index behind it.
     fn ask_stream(&mut self, now: Duration, id: u64, out: &mut BytesMut, observer: &mut dyn Observer) {
+        let soon = now + self.together();
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let Some(trace) = self.traces.get(&stream.info.trace) else { return };
         let ready = trace.ready();
@@ -116,7 +126,7 @@ impl Reading {
                 stream.asked_packet = true;
             }
         }
-        if stream.index_is_next() && !stream.asked_index && stream.index_after <= now + TOGETHER {
+        if stream.index_is_next() && !stream.asked_index && stream.index_after <= soon {
             self.link.send(Request::GetNextIndex { stream: id }, out);
             stream.asked_index = true;
         }

@@ -9,7 +9,8 @@
 //!    │               (rare polls)   step step step  (the phase is never off by more than a step)
 //! ```
 //!
-//! A stream whose packets come off schedule has full sub-buffers: it is asked more often, to take them while they come.
+//! A stream whose packets come off schedule has full sub-buffers: it is asked more often, to take them while they come. One that
+//! is idle, as its last beacon says, is not asked in between at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,6 +64,8 @@ pub(super) struct Pace {
     period: Duration,
     /// When the last news were seen.
     news: Option<Duration>,
+    /// The last news were a packet.
+    packets: bool,
     /// Packets came off schedule lately.
     busy: u8,
     /// The next question is the first since the news are due, and asked how long apart.
@@ -71,12 +74,13 @@ pub(super) struct Pace {
 
 impl Pace {
     pub(super) fn new(live_timer: Duration) -> Self {
-        Self { period: live_timer.clamp(Duration::from_millis(1), LONGEST), news: None, busy: 0, first: None }
+        Self { period: live_timer.clamp(Duration::from_millis(1), LONGEST), news: None, packets: true, busy: 0, first: None }
     }
 
     /// A packet or a new beacon was seen.
     pub(super) fn news(&mut self, now: Duration, packet: bool) {
         let early = self.news.is_some_and(|last| now.saturating_sub(last) < self.period.mul_f64(0.75));
+        self.packets = packet;
         self.busy = if packet && early { 4 } else { self.busy.saturating_sub(1) };
         // Seen at the first question, they may have waited: begin earlier next time, until a question finds nothing.
         self.news = Some(now.saturating_sub(self.first.take().unwrap_or_default()));
@@ -90,13 +94,17 @@ impl Pace {
         let overdue = now.saturating_sub(due);
         self.first = None;
         if now + step < due {
-            let pause = now + step.max(if self.busy > 0 { BUSY } else { QUIET });
+            let pause = match (self.busy, self.packets) {
+                (0, false) => due,
+                (0, true) => now + step.max(QUIET),
+                _ => now + step.max(BUSY),
+            };
             self.first = (due - step <= pause).then_some(step);
             pause.min(due - step)
         } else if overdue < self.period * 2 {
             now + step
         } else {
-            now + step.max(LATE.min(overdue / 4))
+            now + (step * 2).max(LATE.min(overdue / 4))
         }
     }
 }

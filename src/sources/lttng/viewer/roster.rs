@@ -14,8 +14,6 @@ struct Candidate {
     info: SessionInfo,
     /// The reason that was told.
     why: Option<Refused>,
-    /// Not before this time.
-    after: Duration,
     listing: u64,
 }
 
@@ -29,6 +27,8 @@ struct Past {
     ours: bool,
     /// Time that passed before the last attempt to attach.
     pause: Duration,
+    /// Not to be tried before this time.
+    after: Duration,
     seen: Seen,
 }
 
@@ -91,9 +91,12 @@ impl Roster {
         let full = self.candidates.len() >= limits::CANDIDATES;
         if let Some(known) = self.candidates.get_mut(&info.id) {
             if known.info.host == info.host && known.info.name == info.name {
-                if known.info.clients > 0 && info.clients == 0 {
+                if known.info.clients > 0
+                    && info.clients == 0
+                    && let Some(past) = self.past.get_mut(&key(&info))
+                {
                     // The other viewer has left.
-                    known.after = Duration::ZERO;
+                    past.after = Duration::ZERO;
                 }
                 (known.info, known.listing) = (info, listing);
                 return true;
@@ -102,7 +105,7 @@ impl Roster {
             self.crowded += 1;
             return true;
         }
-        self.candidates.insert(info.id, Candidate { info, why: None, after: Duration::ZERO, listing });
+        self.candidates.insert(info.id, Candidate { info, why: None, listing });
         true
     }
 
@@ -132,7 +135,7 @@ impl Roster {
             let why = match &candidate.info {
                 info if info.live_timer.is_zero() => Refused::NotLive,
                 info if info.clients > 0 && !ours => Refused::Busy,
-                _ if now < candidate.after => continue,
+                _ if past.as_ref().is_some_and(|p| now < p.after) => continue,
                 _ => match permit() {
                     Some(permit) => {
                         let Some(Candidate { info: session, .. }) = self.candidates.remove(&id) else { continue };
@@ -178,11 +181,7 @@ impl Roster {
             (past.beginning, past.ours) = (true, true);
         }
         past.seen = seen;
-        let after = now + past.pause;
-        if self.candidates.len() < limits::CANDIDATES {
-            let listing = self.listing;
-            self.candidates.insert(session, Candidate { info, why: refused, after, listing });
-        }
+        past.after = now + past.pause;
         self.bound();
     }
 
@@ -192,5 +191,98 @@ impl Roster {
         while streams(&self.past) > limits::SEEN_STREAMS && self.past.len() > 1 {
             self.past.forget((self.past.len() / 4).max(1));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::observer::TraceFormat;
+    use super::*;
+
+    fn session(id: u64, clients: u32) -> SessionInfo {
+        let live_timer = Duration::from_secs(1);
+        SessionInfo { id, host: "h".into(), name: format!("s{id}"), live_timer, clients, streams: 0, format: TraceFormat::Ctf1 }
+    }
+
+    fn roster(seek: Seek) -> Roster {
+        Roster::new(&Settings { patterns: vec![Pattern::parse("*").unwrap()], seek, ..Settings::default() })
+    }
+
+    /// A listing, and what is taken: numbers, and what was told.
+    fn list(roster: &mut Roster, now: u64, sessions: &[(u64, u32)], room: usize) -> (Vec<Start>, Vec<(u64, Refused)>) {
+        for (id, clients) in sessions {
+            roster.listed(session(*id, *clients));
+        }
+        roster.listing_done();
+        let (mut told, mut left) = (Vec::new(), room);
+        let permit = || {
+            left = left.checked_sub(1)?;
+            Some(())
+        };
+        let taken = roster.take(Duration::from_secs(now), permit, |info, why| told.push((info.id, why)));
+        (taken.into_iter().map(|(start, ())| start).collect(), told)
+    }
+
+    fn ids(starts: &[Start]) -> Vec<u64> {
+        starts.iter().map(|start| start.session.id).collect()
+    }
+
+    fn end(session: u64, attached: Option<u64>, over: Option<Over>) -> End {
+        End { session, attached: attached.map(Duration::from_secs), refused: None, over, seen: Seen::new() }
+    }
+
+    #[test]
+    fn as_many_are_read_as_there_is_room_and_the_others_when_there_is() {
+        let mut roster = roster(Seek::Beginning);
+        let all = [(1, 0), (2, 0), (3, 0)];
+        let (taken, told) = list(&mut roster, 1, &all, 2);
+        assert_eq!((ids(&taken), told, roster.beyond_limit()), (vec![1, 2], vec![(3, Refused::Limit)], 1));
+        let (taken, told) = list(&mut roster, 2, &all, 0);
+        assert_eq!((ids(&taken), told), (vec![], vec![]), "told once");
+        roster.ended(Duration::from_secs(2), end(1, Some(1), Some(Over::Closed)));
+        let (taken, _) = list(&mut roster, 3, &all[1..], 1);
+        assert_eq!((ids(&taken), roster.beyond_limit()), (vec![3], 0));
+    }
+
+    #[test]
+    fn sessions_that_come_later_or_were_attached_are_read_from_the_beginning() {
+        let mut roster = roster(Seek::Last);
+        let (taken, _) = list(&mut roster, 1, &[(1, 0), (2, 1)], 9);
+        assert_eq!((ids(&taken), taken[0].seek), (vec![1], Seek::Last));
+        roster.ended(Duration::from_secs(2), end(1, Some(1), Some(Over::Disconnected)));
+        let (taken, _) = list(&mut roster, 9, &[(1, 0), (2, 0), (3, 0)], 9);
+        let seeks: Vec<Seek> = taken.iter().map(|start| start.seek).collect();
+        assert_eq!(seeks, [Seek::Beginning, Seek::Last, Seek::Beginning]);
+    }
+
+    #[test]
+    fn what_was_ours_is_not_another_viewers_until_it_was_free() {
+        let mut roster = roster(Seek::Beginning);
+        let (taken, told) = list(&mut roster, 1, &[(1, 0), (2, 1)], 9);
+        assert_eq!((taken[0].ours, told), (false, vec![(2, Refused::Busy)]));
+        roster.ended(Duration::from_secs(2), end(1, Some(1), Some(Over::Lost)));
+        let (taken, told) = list(&mut roster, 2, &[(1, 1)], 9);
+        assert_eq!((ids(&taken), told), (vec![], vec![]), "not at once");
+        let (taken, told) = list(&mut roster, 4, &[(1, 1)], 9);
+        assert!(taken[0].ours && told.is_empty());
+        roster.ended(Duration::from_secs(4), End { refused: Some(Refused::Ours), ..end(1, None, None) });
+        let (_, told) = list(&mut roster, 5, &[(1, 0)], 0);
+        let (_, then) = list(&mut roster, 90, &[(1, 1)], 9);
+        assert_eq!((told, then), (vec![], vec![(1, Refused::Busy)]), "it was free, and is another's now");
+    }
+
+    #[test]
+    fn what_fails_is_tried_ever_more_seldom() {
+        let mut roster = roster(Seek::Beginning);
+        let (mut tries, mut last) = (Vec::new(), 0);
+        for now in 1..200 {
+            let (taken, _) = list(&mut roster, now, &[(1, 0)], 9);
+            if !taken.is_empty() {
+                tries.push(now - last);
+                last = now;
+                roster.ended(Duration::from_secs(now), end(1, Some(now), Some(Over::Lost)));
+            }
+        }
+        assert_eq!(tries[..7], [1, 1, 2, 4, 8, 16, 30]);
     }
 }
