@@ -133,3 +133,17 @@ pub fn config_dir() -> std::path::PathBuf {
     let value = unsafe { sys::pmGetConfig(c"PCP_SYSCONF_DIR".as_ptr()) };
     super::text::to_string(value).unwrap_or_else(|| "/etc/pcp".into()).into()
 }
+
+/// CPU time of all threads, in user mode and in the kernel, nanoseconds.
+pub(super) fn cpu_time() -> (u64, u64) {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage(2) fills the structure it is given, or leaves it.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    // SAFETY: zeros are a sound rusage.
+    let usage = unsafe { usage.assume_init() };
+    let nanoseconds = |time: libc::timeval| {
+        let part = |n: i64| u64::try_from(n).unwrap_or_default();
+        part(time.tv_sec) * 1_000_000_000 + part(time.tv_usec) * 1000
+    };
+    (nanoseconds(usage.ru_utime), nanoseconds(usage.ru_stime))
+}

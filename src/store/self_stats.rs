@@ -76,6 +76,9 @@ stats! {
     TextsCut "texts.cut" U64 Counter Count "Values that are texts and were cut" "Values of counters that are texts longer than 1 KiB: what is shown is their beginning and an ellipsis. Event records have them whole.";
     PduCut "pdu.cut" U64 Counter Count "Answers cut for want of time" "Answers in which labels of instances were left out, and stores that were refused, because they would have been more than 100 ms of work.";
     AccessReason "access.reason" Text Discrete None "Why a request was refused last" "Who was refused what for want of access, and what to do; empty before the first. pmcd does not tell where a client is that comes over TCP without authentication: while one connection to pmcd comes from another host that allow_hosts does not name, every such client may be the one.";
+    CpuUser "cpu.user" U64 Counter Nanoseconds "CPU time of the PMDA in user mode" "Of all its threads, as of getrusage(2).";
+    CpuSys "cpu.sys" U64 Counter Nanoseconds "CPU time of the PMDA in the kernel" "Of all its threads, as of getrusage(2).";
+    MemoryRss "memory.rss" U64 Instant Bytes "Memory of the PMDA that is resident" "Of the whole process, code included, as of /proc/self/statm.";
 }
 
 /// The numbers, and the texts.

@@ -207,8 +207,13 @@ fn location(at: &At<'_>) -> Result<Path, Fault> {
     let path = at.need("path")?;
     let (mut names, mut up): (Vec<Arc<str>>, u32) = (Vec::new(), 0);
     for name in path.array()? {
-        if name.value.is_null() && names.is_empty() && scope.is_none() {
-            up = up.saturating_add(1);
+        if name.value.is_null() {
+            // Up from what the name before it leads to, be it there or not; or from where the path starts.
+            match (names.pop(), scope) {
+                (Some(_), _) => {}
+                (None, None) => up = up.saturating_add(1),
+                (None, Some(_)) => return path.wrong("a way up from the origin"),
+            }
         } else {
             names.push(name.text()?.into());
         }

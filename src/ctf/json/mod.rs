@@ -17,6 +17,8 @@ mod object;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vectors;
 
 use super::error::{Fault, MetadataError, bounded, malformed};
 use super::limits;

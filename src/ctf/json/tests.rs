@@ -312,7 +312,7 @@ fn faults_say_what_and_where() {
             payload(json!({"type": "dynamic-length-string", "length-field-location": {"path": [null, "n"]}})),
             "no field n before it",
         ),
-        (payload(json!({"type": "dynamic-length-string", "length-field-location": {"path": ["a", null]}})), "no string"),
+        (payload(json!({"type": "dynamic-length-string", "length-field-location": {"path": ["a", null]}})), "no names"),
         (
             payload(json!({"type": "dynamic-length-string", "length-field-location": {"origin": "sky", "path": ["n"]}})),
             "no origin",

@@ -165,9 +165,8 @@ impl<'a> Interpreter<'a> {
             return Err(Bad);
         }
         // The order in which bits of a byte come.
-        let least_first = (order == Order::Little) != reversed;
-        let across = if least_first { Order::Little } else { Order::Big };
-        if !self.bit.is_multiple_of(8) && self.order.is_some_and(|o| o != across) {
+        let least_first = order == Order::Little;
+        if !self.bit.is_multiple_of(8) && self.order.is_some_and(|o| o != order) {
             return Err(Bad);
         }
         let mut value = 0;
@@ -175,12 +174,12 @@ impl<'a> Interpreter<'a> {
             let byte = self.data[usize::try_from(self.bit / 8).unwrap()];
             let within = self.bit % 8;
             let bit = u64::from(byte >> if least_first { within } else { 7 - within } & 1);
-            // Little endian: the first is the least significant.
-            value = if order == Order::Little { value | bit << n } else { value << 1 | bit };
+            // Little endian: the first is the least significant, unless the bit order is against that.
+            value = if least_first != reversed { value | bit << n } else { value << 1 | bit };
             self.bit += 1;
         }
         if !self.bit.is_multiple_of(8) {
-            self.order = Some(across);
+            self.order = Some(order);
         } else {
             self.order = None;
         }

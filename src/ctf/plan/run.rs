@@ -10,7 +10,6 @@ use crate::ctf::error::Wrong;
 use crate::ctf::schema::Encoding;
 use crate::ctf::text;
 use crate::ctf::visit::{Packed, Visitor};
-use crate::read::Order;
 use std::ops::Range;
 
 /// Reads what the code describes. On a fault the cursor is somewhere within.
@@ -226,16 +225,12 @@ fn bitfield<'a, V: Visitor<'a> + ?Sized>(
     visitor: &mut V,
 ) -> Result<u64, Fault> {
     let count = u32::from(form.bits);
-    // Which end of its bytes the field's first bit is at.
-    let across = match (form.order, form.reversed) {
-        (Order::Little, false) | (Order::Big, true) => Order::Little,
-        (Order::Big, false) | (Order::Little, true) => Order::Big,
-    };
-    if !bit.is_multiple_of(8) && cursor.order.is_some_and(|order| order != across) {
+    if !bit.is_multiple_of(8) && cursor.order.is_some_and(|order| order != form.order) {
         return Err(Fault { bit, node, wrong: Wrong::MixedOrder });
     }
-    cursor.order = Some(across);
-    let value = bits::read(cursor.data, bit, count, across).ok_or_else(|| cursor.short(node, count.into()))?;
+    cursor.order = Some(form.order);
+    let value = bits::read(cursor.data, bit, count, form.order).ok_or_else(|| cursor.short(node, count.into()))?;
+    // As yactfr and babeltrace 2.1: the bytes are those of the byte order, then all bits of the value change places.
     let value = if form.reversed { bits::reverse(value, count) } else { value };
     Ok(tell(form.class, value, count, node, visitor))
 }

@@ -164,7 +164,8 @@ pub struct Integer {
     pub number: Number,
     /// Byte order, if it is not the trace's.
     pub order: Option<Order>,
-    /// CTF 2: the bits within a byte go against the custom of the byte order.
+    /// CTF 2: the bit order is against the custom of the byte order: the value's bits have changed places, the first with the
+    /// last.
     pub reversed: bool,
     /// How it should be shown.
     pub base: Base,

@@ -106,6 +106,8 @@ impl<'a> Lexer<'a> {
         let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
         let value = if let Some(hex) = digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
             u64::from_str_radix(hex, 16)
+        } else if let Some(binary) = digits.strip_prefix("0b").or(digits.strip_prefix("0B")) {
+            u64::from_str_radix(binary, 2)
         } else if digits.len() > 1 && digits.starts_with('0') {
             u64::from_str_radix(digits, 8)
         } else {
@@ -141,6 +143,15 @@ fn escape<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], Fault> {
         let is_digit = |b: &u8| char::from(*b).is_digit(radix);
         rest.iter().take(max).take_while(|b| is_digit(b)).count()
     };
+    if let [mark @ (b'u' | b'U'), hex @ ..] = rest {
+        let wanted = if *mark == b'u' { 4 } else { 8 };
+        let text = hex.get(..wanted).filter(|_| digits(wanted, 16, hex) == wanted);
+        let code = text.and_then(|t| u32::from_str_radix(std::str::from_utf8(t).ok()?, 16).ok());
+        // What names no character stays as it is, as in babeltrace2.
+        let (used, c) = code.and_then(char::from_u32).map_or((0, '\\'), |c| (1 + wanted, c));
+        out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        return Ok(rest.get(used..).unwrap_or_default());
+    }
     let (used, byte) = match rest {
         [b'x', hex @ ..] if digits(2, 16, hex) > 0 => {
             let n = digits(2, 16, hex);
@@ -209,6 +220,8 @@ mod tests {
             ])
         );
         assert_eq!(words("18446744073709551615 0"), Ok(vec![Integer(u64::MAX), Integer(0)]));
+        assert_eq!(words("0b101 0B0u"), Ok(vec![Integer(5), Integer(0)]));
+        assert_eq!(words(r#""\u00e9\U0001d11e \u yeah \ud800""#), Ok(vec![Text("é𝄞 \\u yeah \\ud800".into())]));
     }
 
     #[test]
@@ -221,6 +234,8 @@ mod tests {
             ("a\n  @", 4),
             ("\"\\q\"", 0),
             ("1x", 0),
+            ("0b", 0),
+            ("0b2", 0),
             ("\"\\777\"", 0),
         ] {
             assert_eq!(words(text).map_err(|(at, _)| at), Err(at), "{text}");

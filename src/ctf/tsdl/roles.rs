@@ -23,6 +23,11 @@ fn role(scope: Scope, name: &str, top: bool) -> Option<Role> {
     }
 }
 
+/// Whether a field of this role may be something else: then its name means nothing, as for babeltrace2.
+const fn may_be_plain(role: Role) -> bool {
+    matches!(role, Role::EventClass | Role::PacketSize | Role::ContentSize)
+}
+
 /// Whether a field of this name takes the clock even without `map`, as babeltrace does for old tracers.
 fn clocked(scope: Scope, name: &str) -> bool {
     matches!((scope, shown(name)), (Scope::EventHeader, "timestamp") | (Scope::PacketContext, "timestamp_begin"))
@@ -30,7 +35,7 @@ fn clocked(scope: Scope, name: &str) -> bool {
 
 fn integer(integer: &Integer, scope: Scope, name: &str, top: bool) -> Result<Option<Integer>, Fault> {
     let mut roles = integer.roles;
-    if let Some(role) = role(scope, name, top) {
+    if let Some(role) = role(scope, name, top).filter(|role| !(integer.signed() && may_be_plain(*role))) {
         if integer.signed() {
             return malformed!("{name} is signed");
         }
@@ -83,7 +88,9 @@ impl Walk {
                 let options = self.options(&v.options, level)?;
                 options.map(|options| Shape::Variant(Variant { options, ..v.clone() }))
             }
-            _ if level == 1 && role(scope, name, true).is_some() => return malformed!("{name} is no integer"),
+            _ if level == 1 && role(scope, name, true).is_some_and(|role| !may_be_plain(role)) => {
+                return malformed!("{name} is no integer");
+            }
             _ => None,
         };
         shape.map(Type::new).transpose()

@@ -328,8 +328,12 @@ const WRONG: &[(&str, u64, &str)] = &[
     ("event { name = e; fields := struct { string a[env.n]; }; };", 2, "env.n is no length"),
     ("event { name = e; fields := struct { string a[event.fields]; }; };", 2, "no field"),
     ("event { name = e; fields := struct { integer { size = 8; map = clock.c.value; } a; }; };", 2, "no clock c"),
-    ("stream { event.header := struct { integer { size = 8; signed = true; } id; }; };", 2, "id is signed"),
-    ("stream { packet.context := struct { string content_size; }; };", 2, "content_size is no integer"),
+    (
+        "stream { packet.context := struct { integer { size = 8; signed = true; } timestamp_end; }; };",
+        2,
+        "timestamp_end is signed",
+    ),
+    ("stream { packet.context := struct { string packet_seq_num; }; };", 2, "packet_seq_num is no integer"),
     (
         "clock { name = a; };\nclock { name = b; };\nstream { event.header := struct { integer { size = 8; } timestamp; }; };",
         4,
@@ -340,6 +344,21 @@ const WRONG: &[(&str, u64, &str)] = &[
     ("event { name = e; fields := struct { string a } };", 2, "; expected"),
     ("event { name = e; fields := struct { @ }; };", 2, "no part of the language"),
 ];
+
+#[test]
+fn fields_with_the_names_of_others_are_plain() {
+    for declaration in [
+        "stream { event.header := struct { string id; }; };",
+        "stream { event.header := struct { integer { size = 8; signed = true; } id; }; };",
+        "stream { packet.context := struct { string content_size; integer { size = 8; signed = true; } packet_size; }; };",
+    ] {
+        let text = format!("trace {{ major = 1; minor = 8; byte_order = le; }};\n{declaration} event {{ name = e; }};");
+        let mut trace = crate::ctf::Trace::new();
+        assert_eq!(trace.metadata(&mut text.as_bytes()).map_err(|e| e.to_string()), Ok(()), "{declaration}");
+        let mut packet = crate::ctf::Packet::open(&trace, b"\xffa\0\xff\0", 0).unwrap();
+        assert!(packet.peek().unwrap().is_some(), "{declaration}");
+    }
+}
 
 #[test]
 fn faults_say_what_and_where() {

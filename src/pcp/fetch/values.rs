@@ -29,6 +29,9 @@ fn self_stat(row: &Row, store: &Store, scope: &mut FetchScope) {
         Some(Stat::ConfigFile) => return scope.results.text(NO_INSTANCE, &store.stats.config_file()),
         Some(Stat::AccessReason) => return scope.results.text(NO_INSTANCE, &store.stats.access_reason()),
         Some(Stat::Uptime) => u64::try_from(store.stats.uptime(scope.now).as_nanos()).unwrap_or(u64::MAX),
+        Some(Stat::CpuUser) => super::super::process::cpu_time().0,
+        Some(Stat::CpuSys) => super::super::process::cpu_time().1,
+        Some(Stat::MemoryRss) => super::super::process::resident_memory() as u64,
         Some(stat) => store.memory_stat(stat).unwrap_or_else(|| store.stats.get(stat)),
         None => return,
     };

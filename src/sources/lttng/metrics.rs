@@ -13,7 +13,7 @@ peer_metrics! {
     STATE 1 "session.state" Text Discrete None Text "Whether the session is read, and why not" "reading, or what is in the way and what can be done.";
     STREAMS 2 "session.streams" U32 Instant Count Cell "Streams that are open" "One for each processor and channel; of each process where buffers are not shared.";
     PACKETS 3 "session.packets" U64 Counter Count Cell "Packets read" "Sub-buffers that the tracer has written.";
-    BYTES 4 "session.bytes" U64 Counter Bytes Cell "Bytes of packets read" "Without padding.";
+    BYTES 4 "session.bytes" U64 Counter Bytes Cell "Bytes of packets read" "Bytes of the packets as the relay daemon sends them, without padding.";
     EVENTS 5 "session.events" U64 Counter Count Cell "Events decoded" "Each is counted, also in class.count; records of them are event.record.count.";
     DISCARDED 6 "session.discarded" U64 Counter Count Cell "Events that the tracer discarded" "Because its buffers were full: larger or more sub-buffers, fewer events, or a blocking time-out help.";
     PACKETS_LOST 7 "session.packets_lost" U64 Counter Count Cell "Packets that were written and did not come" "Gaps in the packets' numbers: overwritten, cleared (lttng clear), or passed over (session.packets_skipped).";

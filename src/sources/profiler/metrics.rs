@@ -25,10 +25,10 @@ peer_metrics! {
     NET_WRITTEN 13 "call.io.net_written" U64 Counter Bytes Cell "Bytes that calls wrote to sockets" "Through instrumented streams, on the calling thread.";
     LOG_WRITTEN 14 "call.log.written" U64 Counter Count Cell "Characters that calls logged" "Characters, not bytes.";
     LOG_GENERATED 15 "call.log.generated" U64 Counter Count Cell "Characters that calls made for logs" "With those that a log level suppressed.";
-    P50 16 "call.latency.p50" U64 Instant Nanoseconds Recent "Median duration of calls in the last minute" "Of calls whose records came within the last minute; no value if there were none. Of two significant digits.";
-    P95 17 "call.latency.p95" U64 Instant Nanoseconds Recent "95th percentile of the duration of calls in the last minute" "As call.latency.p50.";
-    P99 18 "call.latency.p99" U64 Instant Nanoseconds Recent "99th percentile of the duration of calls in the last minute" "As call.latency.p50.";
-    MAX 19 "call.latency.max" U64 Instant Nanoseconds Recent "Longest call in the last minute" "As call.latency.p50.";
+    P50 16 "call.latency.p50" U64 Instant Nanoseconds Recent "Median duration of calls in the last minute" "Of calls whose records came within the last minute, with their whole duration: one that began long before counts when it ends. No value if there were none. Of two significant digits.";
+    P95 17 "call.latency.p95" U64 Instant Nanoseconds Recent "95th percentile of the duration of calls in the last minute" "Of calls whose records came within the last minute, with their whole duration: one that began long before counts when it ends. No value if there were none. Of two significant digits.";
+    P99 18 "call.latency.p99" U64 Instant Nanoseconds Recent "99th percentile of the duration of calls in the last minute" "Of calls whose records came within the last minute, with their whole duration: one that began long before counts when it ends. No value if there were none. Of two significant digits.";
+    MAX 19 "call.latency.max" U64 Instant Nanoseconds Recent "Longest call in the last minute" "Of calls whose records came within the last minute, with their whole duration: one that began long before counts when it ends. No value if there were none. Of two significant digits.";
     SUSPENDS 20 "suspend.count" U64 Counter Count Cell "Times that the JVM stood still" "Pauses that the agent's timer thread noticed: garbage collection, safepoints, want of CPU, swapping.";
     SUSPEND_TIME 21 "suspend.time" U64 Counter Nanoseconds Cell "Time that the JVM stood still" "Its rate is the share of time.";
     SUSPEND_MAX 22 "suspend.max" U64 Instant Nanoseconds Cell "Longest pause so far" "Of this connection.";
@@ -42,7 +42,7 @@ peer_metrics! {
     SQL_VALUES 30 "value.sql" U64 Counter Count Cell "Values of the stream sql" "Big values that occur often: statements, but also node.name and java.thread.";
     XML_VALUES 31 "value.xml" U64 Counter Count Cell "Values of the stream xml" "Big values: binds, exceptions.";
     GC_COUNT 32 "gc.count" U64 Counter Count Cell "Pauses in the garbage collector's log" "Lines of the JVM's unified log with a pause; agents before 3.1.4, and only with ESC_HARVEST_GCLOG=true.";
-    GC_TIME 33 "gc.time" U64 Counter Nanoseconds Cell "Time of pauses in the garbage collector's log" "As gc.count.";
+    GC_TIME 33 "gc.time" U64 Counter Nanoseconds Cell "Time of pauses in the garbage collector's log" "Of the pauses that gc.count counts, with the milliseconds of the log.";
     RESTARTS 34 "restarts" U64 Counter Count Cell "New JVMs under this name" "Grows when an agent of the same namespace, service and server connects whose JVM was started at another time.";
     START_TIME 35 "start_time" I64 Discrete Milliseconds Cell "Start of the JVM" "Milliseconds since 1970-01-01 00:00 UTC, as the name of the pod tells.";
     FLUSHES 36 "flushes" U64 Counter Count Cell "Requests to acknowledge" "Six or seven every 5 s, or every 10 s from some agents whose application is idle: the heartbeat.";
@@ -149,12 +149,12 @@ fn table_metrics() -> impl Iterator<Item = MetricDef> {
         ("stream.rotations", 4, STREAM_ROTATIONS, Count, STREAMS, "Times that a stream was opened again", "By size or period (profiler.rotation_size, profiler.rotation_period). The first opening is not counted."),
         ("stream.errors", 4, STREAM_ERRORS, Count, STREAMS, "Faults of a stream", "Files that could not be read to their end."),
         ("call.histogram", 5, 0, Count, BUCKETS, "Calls by duration", "Calls of all pods whose duration in ms is in the range."),
-        ("method.count", 6, METHOD_COUNT, Count, METHODS, "Calls of a root method", "Calls of all pods."),
+        ("method.count", 6, METHOD_COUNT, Count, METHODS, "Calls of a root method", "Calls of all pods whose first method it is."),
         ("method.errors", 6, METHOD_ERRORS, Count, METHODS, "Calls of a root method that failed", "Calls with the parameter call.red."),
         ("method.time", 6, METHOD_TIME, Nanoseconds, METHODS, "Time of calls of a root method", "Sum of their durations."),
-        ("method.cpu", 6, METHOD_CPU, Nanoseconds, METHODS, "CPU time of calls of a root method", "See call.cpu."),
+        ("method.cpu", 6, METHOD_CPU, Nanoseconds, METHODS, "CPU time of calls of a root method", "Of all pods; the agent samples it at most every 100 ms for each thread."),
         ("stack.time", 7, 0, Nanoseconds, STACKS, "Time in the last method of a stack, without what it called", "From the trace; of millisecond resolution. Roots of which the agent has lost a part are left out; the others count when they end, or after 10 s. For flame graphs; profiler.stacks = false turns it off."),
-        ("method.memory", 6, METHOD_MEMORY, Bytes, METHODS, "Memory allocated by calls of a root method", "See call.memory."),
+        ("method.memory", 6, METHOD_MEMORY, Bytes, METHODS, "Memory allocated by calls of a root method", "Of all pods: bytes allocated by the calling thread."),
     ];
     all.into_iter().map(|(name, cluster, item, units, table, oneline, help)| MetricDef {
         name: name.into(),
