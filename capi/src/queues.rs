@@ -71,14 +71,15 @@ pub extern "C" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
                 _ => format!("queue_shutdown: no queue#{handle}"),
             })
         });
-        state::with(|state| match state.queues.shutdown(queue) {
-            Ok(true) => {
+        let done = state::with(|state| {
+            let gone = state.queues.shutdown(queue)?;
+            if gone.is_some() {
                 state.close(&[queue]);
-                0
             }
-            Ok(false) => 0,
-            Err(e) => queue_status(e),
-        })
+            Ok(gone)
+        });
+        // Filters are released here, without the lock.
+        done.map_or_else(queue_status, |_| 0)
     })
 }
 

@@ -66,7 +66,8 @@ impl State {
     pub(crate) fn open(&mut self, queue: usize) -> c_int {
         let low = table::create::<LowRes>();
         if low < 0 {
-            let _ = self.queues.shutdown(queue);
+            // Nobody knows it yet: it has no filters.
+            drop(self.queues.shutdown(queue));
             return low;
         }
         if self.places.len() <= queue {

@@ -1,8 +1,9 @@
 /*
  * Builds event arrays through the C functions, one record with 5 parameters (U32, U64, DOUBLE, STRING of 24 bytes, 64) in six
- * calls, and prints nanoseconds a record. Whose functions these are is decided by the linker or LD_PRELOAD.
+ * calls, and prints nanoseconds a record; hi0 and lo0: records without parameters. Whose functions these are is decided by the
+ * linker or LD_PRELOAD.
  *
- * cc -O2 evbench.c -lpcp_pmda -lpcp; a.out RECORDS REPETITIONS hi|lo
+ * cc -O2 evbench.c -lpcp_pmda -lpcp; a.out RECORDS REPETITIONS hi|lo|hi0|lo0
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ compare(const void *a, const void *b)
 int
 main(int argc, char **argv)
 {
-    int			records, repetitions, high, array, sts = 0;
+    int			records, repetitions, high, bare, array, sts = 0;
     static char		text[] = "java.lang.Thread.run:834";
     struct timespec	ts = { 1700000000, 0 };
     struct timeval	tv = { 1700000000, 0 };
@@ -40,12 +41,13 @@ main(int argc, char **argv)
     pmID		pmid[5];
 
     if (argc != 4) {
-	fprintf(stderr, "usage: %s RECORDS REPETITIONS hi|lo\n", argv[0]);
+	fprintf(stderr, "usage: %s RECORDS REPETITIONS hi|lo|hi0|lo0\n", argv[0]);
 	return 2;
     }
     records = atoi(argv[1]);
     repetitions = atoi(argv[2]);
     high = argv[3][0] == 'h';
+    bare = argv[3][2] == '0';
     times = calloc(repetitions, sizeof(*times));
     for (int i = 0; i < 5; i++)
 	pmid[i] = pmID_build(30, 0, i + 1);
@@ -70,7 +72,11 @@ main(int argc, char **argv)
 	for (int i = 0; i < records; i++) {
 	    ts.tv_nsec = i;
 	    tv.tv_usec = i;
-	    if (high)
+	    if (high && bare)
+		sts |= pmdaEventAddHighResRecord(array, &ts, PM_EVENT_FLAG_POINT);
+	    else if (bare)
+		sts |= pmdaEventAddRecord(array, &tv, PM_EVENT_FLAG_POINT);
+	    else if (high)
 		RECORD(pmdaEventAddHighResRecord, pmdaEventAddHighResParam, &ts);
 	    else
 		RECORD(pmdaEventAddRecord, pmdaEventAddParam, &tv);

@@ -67,7 +67,7 @@ pub struct Fetched {
 pub struct Ended {
     /// Handles of queues that are no more.
     pub queues: Vec<usize>,
-    /// Its filters.
+    /// Its filters, and those of queues that are no more.
     pub filters: Vec<QueueFilter>,
 }
 
@@ -251,16 +251,20 @@ impl<T: Copy> Queues<T> {
         Ok(self.get(handle)?.memory())
     }
 
-    /// Removes a queue: at once, or when its last client ends. `true`: it has gone.
+    /// Removes a queue: at once, or when its last client ends. `Some`: it has gone, with these filters.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
-    pub fn shutdown(&mut self, handle: usize) -> Result<bool, QueueError> {
-        let gone = self.get_mut(handle)?.close();
-        if gone && let Some(place) = self.queues.get_mut(handle) {
+    pub fn shutdown(&mut self, handle: usize) -> Result<Option<Vec<QueueFilter>>, QueueError> {
+        let queue = self.get_mut(handle)?;
+        if !queue.close() {
+            return Ok(None);
+        }
+        let filters = queue.take_filters();
+        if let Some(place) = self.queues.get_mut(handle) {
             *place = None;
         }
-        Ok(gone)
+        Ok(Some(filters))
     }
 
     /// A client context begins; its number in the table of clients. Known contexts keep theirs.
@@ -282,6 +286,7 @@ impl<T: Copy> Queues<T> {
             let (filter, gone) = queue.leave(context);
             ended.filters.extend(filter);
             if gone {
+                ended.filters.extend(queue.take_filters());
                 *place = None;
                 ended.queues.push(handle);
             } else if last {
@@ -380,6 +385,7 @@ impl<T: Copy> Queues<T> {
     pub fn finish(&mut self, fetch: Fetch<T>) -> Option<QueueFilter> {
         if fetch.batch.is_small() {
             self.spare = fetch.batch;
+            self.spare.clear();
         }
         match self.known(fetch.context, fetch.handle) {
             Ok(queue) if queue.serial == fetch.queue => queue.seen(fetch.context, fetch.next, fetch.missed, fetch.filter),

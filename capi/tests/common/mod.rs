@@ -9,15 +9,17 @@
     reason = "tests use what they need"
 )]
 
+pub mod model;
 pub mod queue;
 
 use libc::{timespec, timeval};
-use pmdaevent::{AtomValue, Decode};
+use pmdaevent::{ApplyFilter, AtomValue, Decode, ReleaseFilter};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 type Array = extern "C" fn(c_int) -> c_int;
 type Address = extern "C" fn(c_int) -> *mut c_void;
 type AddParam = unsafe extern "C" fn(c_int, c_uint, c_int, *mut AtomValue) -> c_int;
+type SetFilter = unsafe extern "C" fn(c_int, c_int, *mut c_void, Option<ApplyFilter>, Option<ReleaseFilter>) -> c_int;
 type Gauge = unsafe extern "C" fn(c_int, *mut AtomValue) -> c_int;
 
 macro_rules! api {
@@ -37,8 +39,13 @@ macro_rules! api {
 
             /// libpcp_pmda's; stays loaded.
             pub fn theirs() -> Self {
-                // SAFETY: the library's initialisers do nothing but set up its own data.
-                let library = unsafe { libloading::Library::new("libpcp_pmda.so.3") }.expect("libpcp_pmda is installed");
+                Self::load("libpcp_pmda.so.3")
+            }
+
+            /// Those of a library; it stays loaded.
+            pub fn load(path: &str) -> Self {
+                // SAFETY: the libraries' initialisers do nothing but set up their own data.
+                let library = unsafe { libloading::Library::new(path) }.expect(path);
                 Self {
                     $($name: {
                         // SAFETY: the types are those of pcp/pmda.h.
@@ -70,6 +77,7 @@ api! {
     pmdaEventGetHighResAddr: Address;
     pmdaEventHighResGetAddr: Address;
     pmdaEventNewQueue: unsafe extern "C" fn(*const c_char, usize) -> c_int;
+    pmdaEventNewActiveQueue: unsafe extern "C" fn(*const c_char, usize, c_uint) -> c_int;
     pmdaEventQueueHandle: unsafe extern "C" fn(*const c_char) -> c_int;
     pmdaEventQueueAppend: unsafe extern "C" fn(c_int, *mut c_void, usize, *mut timeval) -> c_int;
     pmdaEventQueueClients: Gauge;
@@ -82,6 +90,7 @@ api! {
     pmdaEventEndClient: extern "C" fn(c_int) -> c_int;
     pmdaEventClients: unsafe extern "C" fn(*mut AtomValue) -> c_int;
     pmdaEventSetAccess: extern "C" fn(c_int, c_int, c_int) -> c_int;
+    pmdaEventSetFilter: SetFilter;
 }
 
 /// The bytes of a finished array.

@@ -206,7 +206,7 @@ impl<T: Copy> Batch<T> {
         Self { bytes: Vec::new(), places: Vec::new(), base: 0, at: 0 }
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.places.clear();
         self.at = 0;

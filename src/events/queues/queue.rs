@@ -234,6 +234,11 @@ impl<T: Copy> Queue<T> {
         self.active == 0
     }
 
+    /// The filters of clients that have not fetched, when the queue goes.
+    pub(super) fn take_filters(&mut self) -> Vec<QueueFilter> {
+        self.readers.values_mut().filter_map(|reader| reader.filter.take()).collect()
+    }
+
     /// Sequence number of the first event that somebody other than `context` has still to see.
     pub(super) fn wanted(&self, context: Option<i32>) -> u64 {
         if self.reserve.len() > 0 {

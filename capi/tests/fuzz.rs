@@ -1,0 +1,651 @@
+//! Random sequences of the queue calls on both libraries at once, and on a model of what DESIGN.md says ours does: statuses
+//! against libpcp_pmda, everything else against the model. Then sequences whose callbacks call back.
+//!
+//! `APM_FUZZ_SEQUENCES` (how many), `APM_FUZZ_SEED`; `APM_CAPI` is a libpmdaevent.so to test in place of the linked library.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    missing_docs,
+    reason = "a test of a C boundary"
+)]
+
+mod common;
+
+use common::model::{EINVAL, Queue};
+use common::{Api, bytes};
+use libc::timeval;
+use pmdaapm::events::{LowRes, Scalar, check};
+use pmdaevent::AtomValue;
+use std::ffi::{CString, c_int, c_uint, c_void};
+use std::ptr::null_mut;
+
+const ENODATA: c_int = -61;
+const CONTEXTS: i32 = 5;
+const QUEUES: usize = 3;
+
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        (self.next() >> 33) % n
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// A filter: drops events by their first byte; counts its releases.
+struct Filter {
+    number: usize,
+    released: u32,
+}
+
+fn drops(number: usize, event: &[u8]) -> bool {
+    event.first().is_some_and(|b| usize::from(*b) % 3 == number % 3)
+}
+
+unsafe extern "C" fn apply(filter: *mut c_void, event: *mut c_void, size: usize) -> c_int {
+    // SAFETY: a filter that was set, and not yet released.
+    let filter = unsafe { &*filter.cast::<Filter>() };
+    assert_eq!(filter.released, 0, "a filter is not used after its release");
+    // SAFETY: an event of `size` bytes.
+    let event = unsafe { std::slice::from_raw_parts(event.cast::<u8>(), size) };
+    c_int::from(drops(filter.number, event))
+}
+
+unsafe extern "C" fn release(filter: *mut c_void) {
+    // SAFETY: a filter that was set; they live as long as the sequence.
+    unsafe { (*filter.cast::<Filter>()).released += 1 };
+}
+
+/// What decoders get: whose functions to call, and which events to fail for.
+struct Decoder<'a> {
+    api: &'a Api,
+    fails: u8,
+}
+
+fn fails(fails: u8, event: &[u8]) -> Option<c_int> {
+    event.first().is_some_and(|b| fails != 0 && b % 8 == fails).then_some(ENODATA)
+}
+
+fn add(api: &Api, array: c_int, event: &[u8], time: *mut timeval) {
+    // SAFETY: the queue passes a time.
+    assert_eq!(unsafe { (api.pmdaEventAddRecord)(array, time, 1) }, 0);
+    let mut block = vec![(event.len() as u32 + 4) | 7 << 24];
+    block.extend(event.chunks(4).map(|c| {
+        let mut word = [0; 4];
+        word[..c.len()].copy_from_slice(c);
+        u32::from_ne_bytes(word)
+    }));
+    let mut atom = AtomValue { vbp: block.as_mut_ptr().cast() };
+    // SAFETY: a pmValueBlock that outlives the call.
+    assert_eq!(unsafe { (api.pmdaEventAddParam)(array, 7, 7, &raw mut atom) }, 0);
+}
+
+unsafe extern "C" fn decode(array: c_int, event: *mut c_void, size: usize, time: *mut timeval, data: *mut c_void) -> c_int {
+    // SAFETY: the fetches here pass this.
+    let decoder = unsafe { &*data.cast::<Decoder<'_>>() };
+    // SAFETY: an event of `size` bytes.
+    let event = unsafe { std::slice::from_raw_parts(event.cast::<u8>(), size) };
+    add(decoder.api, array, event, time);
+    fails(decoder.fails, event).unwrap_or(1)
+}
+
+/// The events of an array, and how many it says were missed.
+fn shown(array: &[u8]) -> (Vec<Vec<u8>>, u64) {
+    let (mut events, mut missed) = (Vec::new(), 0);
+    for record in check::<LowRes>(array).expect("sound") {
+        match record.params.first().map(|p| p.value) {
+            Some(Scalar::Aggregate(data)) => events.push(data.to_vec()),
+            _ => missed += u64::from(record.missed.expect("a MISSED record")),
+        }
+    }
+    (events, missed)
+}
+
+/// One library in a sequence.
+struct Side<'a> {
+    api: &'a Api,
+    handles: [c_int; QUEUES],
+    filters: Vec<Box<Filter>>,
+}
+
+impl<'a> Side<'a> {
+    fn new(api: &'a Api) -> Self {
+        Self { api, handles: [-1; QUEUES], filters: Vec::new() }
+    }
+
+    fn append(&self, queue: usize, event: &[u8]) -> c_int {
+        let mut time = timeval { tv_sec: 1000, tv_usec: event.len() as i64 };
+        let mut event = event.to_vec();
+        // SAFETY: an event and a time that outlive the call.
+        unsafe { (self.api.pmdaEventQueueAppend)(self.handles[queue], event.as_mut_ptr().cast(), event.len(), &raw mut time) }
+    }
+
+    fn fetch(&self, queue: usize, context: i32, fails: u8) -> (c_int, *mut c_void) {
+        let mut atom = AtomValue { vbp: null_mut() };
+        let mut decoder = Decoder { api: self.api, fails };
+        let data = (&raw mut decoder).cast();
+        // SAFETY: an atom and a decoder's data that outlive the call.
+        let status = unsafe { (self.api.pmdaEventQueueRecords)(self.handles[queue], &raw mut atom, context, Some(decode), data) };
+        // SAFETY: set above or by the call.
+        (status, unsafe { atom.vbp })
+    }
+
+    fn gauges(&self, queue: usize) -> [(c_int, u64); 4] {
+        let api = self.api;
+        [api.pmdaEventQueueCounter, api.pmdaEventQueueBytes, api.pmdaEventQueueMemory, api.pmdaEventQueueClients].map(|gauge| {
+            let mut atom = AtomValue { ull: 0 };
+            // SAFETY: an atom that outlives the call.
+            let status = unsafe { gauge(self.handles[queue], &raw mut atom) };
+            // SAFETY: all bits are set: it was 0 before.
+            (status, unsafe { atom.ull })
+        })
+    }
+
+    /// Sets a new filter, or none.
+    fn set_filter(&mut self, queue: usize, context: i32, some: bool) -> c_int {
+        let (mut filter, mut calls) = (null_mut(), (None, None));
+        if some {
+            self.filters.push(Box::new(Filter { number: self.filters.len(), released: 0 }));
+            filter = std::ptr::from_mut(self.filters.last_mut().unwrap().as_mut()).cast();
+            calls = (Some(apply as _), Some(release as _));
+        }
+        // SAFETY: filters live as long as the sequence.
+        unsafe { (self.api.pmdaEventSetFilter)(context, self.handles[queue], filter, calls.0, calls.1) }
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    calls: u64,
+    fetches: u64,
+    missed: u64,
+    failures: u64,
+    diverged: u64,
+}
+
+/// One sequence on both libraries and the model.
+struct Sequence<'a> {
+    rng: Rng,
+    ours: Side<'a>,
+    /// Until it has queues that we do not have, or the other way round.
+    theirs: Option<Side<'a>>,
+    names: Vec<CString>,
+    queues: [Option<Queue>; QUEUES],
+    clients: Vec<Option<i32>>,
+    /// How often each filter of ours must have been released.
+    released: Vec<u32>,
+    events: u64,
+}
+
+impl Sequence<'_> {
+    fn knows(&self, context: i32) -> bool {
+        self.clients.contains(&Some(context))
+    }
+
+    fn same(&self, what: &str, ours: c_int, theirs: impl Fn(&Side<'_>) -> c_int) {
+        if let Some(side) = &self.theirs {
+            assert_eq!(ours, theirs(side), "{what}: ours, theirs");
+        }
+    }
+
+    fn event(&mut self) -> Vec<u8> {
+        self.events += 1;
+        let len = match self.rng.below(12) {
+            0 => 0,
+            1 => 90 + self.rng.below(30),
+            2 if self.rng.one_in(8) => 20_000 + self.rng.below(3000),
+            _ => self.rng.below(40),
+        };
+        let mut event = vec![self.rng.next() as u8; len as usize];
+        event.iter_mut().skip(1).zip(self.events.to_le_bytes()).for_each(|(to, from)| *to = from);
+        event
+    }
+
+    fn open(&mut self, queue: usize, active: bool) {
+        let max = [1, 30, 100, 1000, 60_000][self.rng.below(5) as usize];
+        let clients = if active { self.rng.below(4) as c_uint } else { 0 };
+        let name = self.names[queue].as_ptr();
+        // SAFETY: a C string that lives as long as a library may have it.
+        let new = |api: &Api| unsafe { (api.pmdaEventNewActiveQueue)(name, max, clients) };
+        let handle = new(self.ours.api);
+        // Handles can differ: libpcp_pmda keeps queues of earlier sequences.
+        let other = self.theirs.as_ref().map(|side| new(side.api));
+        assert_eq!(other.unwrap_or(handle).min(0), handle.min(0), "new queue: theirs, ours");
+        if self.queues[queue].is_some() {
+            assert_eq!(handle, -libc::EEXIST);
+            return;
+        }
+        assert!(handle >= 0, "new queue: {handle}");
+        self.ours.handles[queue] = handle;
+        if let Some(side) = &mut self.theirs {
+            side.handles[queue] = other.unwrap_or(-1);
+        }
+        let contexts: Vec<i32> = self.clients.iter().flatten().copied().collect();
+        self.queues[queue] = Some(Queue::new(max, clients, &contexts));
+    }
+
+    fn forget(&mut self, filter: Option<usize>) {
+        if let Some(number) = filter {
+            self.released[number] += 1;
+        }
+    }
+
+    /// A queue goes: the filters of its clients do too.
+    fn gone(&mut self, queue: usize) {
+        let Some(gone) = self.queues[queue].take() else { return };
+        // The number may soon be another queue's.
+        self.ours.handles[queue] = -1;
+        self.theirs.iter_mut().for_each(|side| side.handles[queue] = -1);
+        gone.readers.values().for_each(|reader| self.forget(reader.filter));
+    }
+
+    fn end(&mut self, context: i32) {
+        let ours = (self.ours.api.pmdaEventEndClient)(context);
+        self.same("end", ours, |side| (side.api.pmdaEventEndClient)(context));
+        let Some(place) = self.clients.iter_mut().find(|c| **c == Some(context)) else { return };
+        *place = None;
+        let last = self.clients.iter().flatten().next().is_none();
+        for n in 0..QUEUES {
+            let Some(queue) = &mut self.queues[n] else { continue };
+            let (filter, goes) = queue.leave(context, last);
+            self.forget(filter);
+            if goes {
+                self.gone(n);
+            }
+        }
+        self.alive();
+    }
+
+    /// libpcp_pmda keeps a queue that was shut down while clients are announced: from there on only the model is followed.
+    fn alive(&mut self) -> bool {
+        for (n, name) in self.names.iter().enumerate() {
+            let found = |api: &Api| {
+                // SAFETY: a C string.
+                unsafe { (api.pmdaEventQueueHandle)(name.as_ptr()) }
+            };
+            let ours = found(self.ours.api);
+            assert_eq!(ours >= 0, self.queues[n].is_some());
+            if self.theirs.as_ref().is_some_and(|side| (found(side.api) < 0) != (ours < 0)) {
+                self.theirs = None;
+                return false;
+            }
+        }
+        true
+    }
+
+    fn request(&mut self, context: i32, counts: &mut Counts) {
+        let mut delivered = Vec::new();
+        for _ in 0..=self.rng.below(3) {
+            let (queue, failing) = (self.rng.below(QUEUES as u64) as usize, self.rng.below(12) as u8);
+            let failing = if failing < 8 { failing } else { 0 };
+            let (status, array) = self.ours.fetch(queue, context, failing);
+            let known = self.knows(context);
+            let Some(model) = self.queues[queue].as_mut().filter(|_| known) else {
+                assert_eq!(status, EINVAL);
+                self.same("fetch of nothing", status, |side| side.fetch(queue, context, failing).0);
+                continue;
+            };
+            let want = model.fetch(context, drops, |event| fails(failing, event));
+            counts.fetches += 1;
+            counts.missed += want.missed;
+            counts.failures += u64::from(want.status == ENODATA);
+            assert_eq!(status, want.status);
+            if status == 1 {
+                let all = bytes(array);
+                assert_eq!(shown(&all), (want.events, want.missed));
+                delivered.push((array, all));
+            }
+            if let Some(side) = &self.theirs {
+                let (status, array) = side.fetch(queue, context, failing);
+                assert!(status == 0 || status == ENODATA || status == 1, "theirs: {status}");
+                assert!(status != 1 || !bytes(array).is_empty());
+            }
+        }
+        for (array, all) in delivered {
+            assert_eq!(bytes(array), all, "what was delivered stays until the next request");
+        }
+    }
+
+    fn step(&mut self, active: bool, counts: &mut Counts) {
+        counts.calls += 1;
+        let (queue, context) = (self.rng.below(QUEUES as u64) as usize, self.rng.below(CONTEXTS as u64) as i32);
+        let alive = self.queues[queue].is_some() && self.knows(context);
+        match self.rng.below(40) {
+            0..=2 => self.open(queue, active),
+            3..=5 => {
+                let place = (self.ours.api.pmdaEventNewClient)(context);
+                self.same("new client", place, |side| (side.api.pmdaEventNewClient)(context));
+                if !self.knows(context) {
+                    let free = self.clients.iter().position(Option::is_none).unwrap_or(self.clients.len());
+                    assert_eq!(place, free as c_int);
+                    self.clients.resize(self.clients.len().max(free + 1), None);
+                    self.clients[free] = Some(context);
+                }
+            }
+            6 => self.end(context),
+            7 if self.rng.one_in(2) => {
+                let shutdown = |side: &Side<'_>| (side.api.pmdaEventQueueShutdown)(side.handles[queue]);
+                let status = shutdown(&self.ours);
+                self.same("shutdown", status, shutdown);
+                assert_eq!(status, if self.queues[queue].is_some() { 0 } else { EINVAL });
+                if self.queues[queue].as_mut().is_some_and(Queue::shut_down) {
+                    self.gone(queue);
+                }
+                counts.diverged += u64::from(!self.alive());
+            }
+            8..=11 => {
+                let allow = c_int::from(!self.rng.one_in(4));
+                let set = |side: &Side<'_>| (side.api.pmdaEventSetAccess)(context, side.handles[queue], allow);
+                let status = set(&self.ours);
+                self.same("access", status, set);
+                assert_eq!(status, if alive { 0 } else { EINVAL });
+                if let Some(model) = self.queues[queue].as_mut().filter(|_| alive) {
+                    model.set_access(context, allow != 0);
+                }
+            }
+            12..=13 => {
+                let some = !self.rng.one_in(3);
+                let status = self.ours.set_filter(queue, context, some);
+                if let Some(side) = &mut self.theirs {
+                    assert_eq!(side.set_filter(queue, context, some), status);
+                }
+                assert_eq!(status, if alive { 0 } else { EINVAL });
+                self.released.resize(self.ours.filters.len(), 0);
+                let new = some.then(|| self.ours.filters.len() - 1);
+                if let Some(model) = self.queues[queue].as_mut().filter(|_| alive) {
+                    let old = model.set_filter(context, new);
+                    self.forget(old);
+                }
+            }
+            14..=24 => self.request(context, counts),
+            _ => {
+                let event = self.event();
+                let status = self.ours.append(queue, &event);
+                self.same("append", status, |side| side.append(queue, &event));
+                assert_eq!(status, if self.queues[queue].is_some() { 0 } else { EINVAL });
+                if let Some(model) = &mut self.queues[queue] {
+                    model.append(&event);
+                }
+            }
+        }
+        for (n, model) in self.queues.iter().enumerate() {
+            let Some(model) = model else { continue };
+            let gauges = self.ours.gauges(n);
+            let want = [model.count, model.bytes, model.memory() as u64, model.clients().into()];
+            assert_eq!(gauges, want.map(|value| (1, value)), "counter, bytes, memory, clients");
+            if let Some(side) = &self.theirs {
+                assert_eq!(side.gauges(n)[..2], gauges[..2], "counter and bytes: theirs, ours");
+            }
+        }
+        let released: Vec<u32> = self.ours.filters.iter().map(|f| f.released).collect();
+        assert_eq!(released, self.released, "filters are released once, and only then");
+    }
+}
+
+/// Ends everything that a sequence has begun; `true` if the library has nothing left.
+fn clean(side: &Side<'_>, names: &[CString]) -> bool {
+    (0..CONTEXTS).for_each(|c| assert_eq!((side.api.pmdaEventEndClient)(c), 0));
+    let handle = |name: &CString| {
+        // SAFETY: a C string.
+        unsafe { (side.api.pmdaEventQueueHandle)(name.as_ptr()) }
+    };
+    for name in names {
+        let handle = handle(name);
+        if handle >= 0 {
+            (side.api.pmdaEventQueueShutdown)(handle);
+        }
+    }
+    names.iter().all(|name| handle(name) < 0)
+}
+
+fn libraries() -> (Api, Api) {
+    let ours = std::env::var("APM_CAPI").map_or_else(|_| Api::ours(), |path| Api::load(&path));
+    (ours, Api::theirs())
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+}
+
+/// libpcp_pmda says a line of each event that is too large.
+fn quiet(quiet: bool) {
+    // SAFETY: open(2) and dup2(2) of a descriptor that is open.
+    unsafe {
+        static KEPT: std::sync::OnceLock<c_int> = std::sync::OnceLock::new();
+        let kept = *KEPT.get_or_init(|| libc::dup(2));
+        let to = if quiet { libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY) } else { kept };
+        libc::dup2(to, 2);
+    }
+}
+
+fn both(ours: &Api, theirs: &Api, sequences: u64, seed: u64) {
+    let mut counts = Counts::default();
+    for n in 0..sequences {
+        // Queues of libpcp_pmda that clients were announced for stay for ever: not in all sequences, and with names of their own.
+        let (active, follow) = (n % 4 == 0, n % 4 != 0 || n % 64 == 0);
+        let names: Vec<CString> = (0..QUEUES).map(|q| CString::new(format!("{n} {q}")).unwrap()).collect();
+        let mut sequence = Sequence {
+            rng: Rng((seed + n).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
+            ours: Side::new(ours),
+            theirs: follow.then(|| Side::new(theirs)),
+            names,
+            queues: [const { None }; QUEUES],
+            clients: Vec::new(),
+            released: Vec::new(),
+            events: 0,
+        };
+        // Whoever is left of other sequences is in nobody's way.
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for _ in 0..60 + sequence.rng.below(60) {
+                sequence.step(active, &mut counts);
+            }
+        }));
+        if result.is_err() {
+            quiet(false);
+            panic!("sequence {n} of seed {seed} failed");
+        }
+        let Sequence { ours: side, names, .. } = sequence;
+        assert!(clean(&side, &names), "nothing is left");
+        assert!(side.filters.iter().all(|f| f.released <= 1));
+        // Handles do not matter here: names and contexts are enough.
+        if !clean(&Side::new(theirs), &names) {
+            std::mem::forget(names);
+        }
+    }
+    println!(
+        "{sequences} sequences of seed {seed}: {} steps, {} fetches, {} missed, {} failures of decoders, {} diverged as documented",
+        counts.calls, counts.fetches, counts.missed, counts.failures, counts.diverged
+    );
+}
+
+/// What callbacks may do: everything.
+struct Wild<'a> {
+    api: &'a Api,
+    rng: Rng,
+    handles: Vec<c_int>,
+    /// The number of the next event.
+    next: u64,
+    depth: u32,
+    filters: Vec<*mut WildFilter>,
+    names: u64,
+    /// Callbacks call back.
+    calls: bool,
+}
+
+struct WildFilter {
+    wild: *mut c_void,
+    set: bool,
+    released: u32,
+}
+
+unsafe extern "C" fn wild_apply(filter: *mut c_void, _: *mut c_void, _: usize) -> c_int {
+    let filter = filter.cast::<WildFilter>();
+    // SAFETY: a filter that was set: they are never freed.
+    assert_eq!(unsafe { (*filter).released }, 0);
+    // SAFETY: as above.
+    let wild = unsafe { (*filter).wild }.cast::<Wild<'_>>();
+    Wild::act(wild);
+    // SAFETY: the sequence goes on.
+    c_int::from(unsafe { (*wild).rng.one_in(3) })
+}
+
+unsafe extern "C" fn wild_release(filter: *mut c_void) {
+    let filter = filter.cast::<WildFilter>();
+    // SAFETY: as above.
+    unsafe { (*filter).released += 1 };
+    // SAFETY: as above.
+    Wild::act(unsafe { (*filter).wild }.cast());
+}
+
+unsafe extern "C" fn wild_decode(array: c_int, event: *mut c_void, size: usize, time: *mut timeval, data: *mut c_void) -> c_int {
+    let wild = data.cast::<Wild<'_>>();
+    // SAFETY: an event of `size` bytes.
+    let copy = unsafe { std::slice::from_raw_parts(event.cast::<u8>(), size) }.to_vec();
+    // SAFETY: the sequence goes on.
+    add(unsafe { (*wild).api }, array, &copy, time);
+    Wild::act(wild);
+    // SAFETY: as above: the event is this fetch's own.
+    unsafe { event.cast::<u8>().write_bytes(0, size + 1) };
+    // SAFETY: as above.
+    if unsafe { (*wild).rng.one_in(10) } { ENODATA } else { 1 }
+}
+
+impl Wild<'_> {
+    /// Some call, whose callbacks may act in turn.
+    fn act(this: *mut Self) {
+        // SAFETY: one thread; the reference ends before a call that may come back here.
+        let (api, what, context, handle, deep) = {
+            let wild = unsafe { &mut *this };
+            if wild.depth > 3 || (wild.depth > 0 && !wild.calls) {
+                return;
+            }
+            let handle = wild.handles[wild.rng.below(wild.handles.len() as u64) as usize];
+            (wild.api, wild.rng.below(32), wild.rng.below(CONTEXTS as u64) as c_int, handle, wild.depth > 0)
+        };
+        // SAFETY: as above, also below.
+        unsafe { (*this).depth += 1 };
+        match what {
+            0..=9 => {
+                // SAFETY: as above.
+                let mut event = unsafe {
+                    (*this).next += 1;
+                    (*this).next.to_le_bytes()
+                };
+                let mut time = timeval { tv_sec: 1, tv_usec: 1 };
+                // SAFETY: an event and a time that outlive the call.
+                unsafe { (api.pmdaEventQueueAppend)(handle, event.as_mut_ptr().cast(), 8, &raw mut time) };
+            }
+            10..=12 => _ = (api.pmdaEventNewClient)(context),
+            13 => _ = (api.pmdaEventEndClient)(context),
+            14..=16 => _ = (api.pmdaEventSetAccess)(context, handle, c_int::from(what < 16)),
+            17..=18 => {
+                let filter = Box::into_raw(Box::new(WildFilter { wild: this.cast(), set: false, released: 0 }));
+                // SAFETY: as above; filters are freed when the sequence is over.
+                unsafe { (*this).filters.push(filter) };
+                // SAFETY: a filter that is not freed meanwhile.
+                let status =
+                    unsafe { (api.pmdaEventSetFilter)(context, handle, filter.cast(), Some(wild_apply), Some(wild_release)) };
+                // SAFETY: as above.
+                unsafe { (*filter).set = status == 0 };
+            }
+            // SAFETY: null removes a filter.
+            19 => _ = unsafe { (api.pmdaEventSetFilter)(context, handle, null_mut(), None, None) },
+            20 if !deep || what % 2 == 0 => _ = (api.pmdaEventQueueShutdown)(handle),
+            21 => {
+                // SAFETY: as above.
+                let (name, clients) = unsafe {
+                    (*this).names += 1;
+                    (CString::new(format!("wild {}", (*this).names)).unwrap(), (*this).rng.below(3) as c_uint)
+                };
+                // SAFETY: a C string.
+                let handle = unsafe { (api.pmdaEventNewActiveQueue)(name.as_ptr(), 100, clients) };
+                assert!(handle >= 0);
+                // SAFETY: as above.
+                unsafe {
+                    let at = (*this).rng.below((*this).handles.len() as u64) as usize;
+                    (&mut (*this).handles)[at] = handle;
+                }
+            }
+            _ => {
+                let mut atom = AtomValue { vbp: null_mut() };
+                // SAFETY: an atom that outlives the call; the sequence does too.
+                let status =
+                    unsafe { (api.pmdaEventQueueRecords)(handle, &raw mut atom, context, Some(wild_decode), this.cast()) };
+                assert!([0, 1, EINVAL, ENODATA, -libc::EDEADLK, -12376].contains(&status), "status {status}");
+                // In a callback other calls may have ended the queue meanwhile.
+                if status == 1 && !deep {
+                    // SAFETY: set by the call.
+                    let all = unsafe { atom.vbp };
+                    if !all.is_null() {
+                        let (events, _) = shown(&bytes(all));
+                        let numbers = events.iter().map(|e| u64::from_le_bytes(e[..].try_into().unwrap()));
+                        let numbers: Vec<u64> = numbers.collect();
+                        assert!(numbers.windows(2).all(|w| w[0] < w[1]), "in order, and each once");
+                    }
+                }
+            }
+        }
+        // SAFETY: as above.
+        unsafe { (*this).depth -= 1 };
+    }
+}
+
+fn wild(ours: &Api, sequences: u64, seed: u64) {
+    let mut released = 0;
+    for n in 0..sequences {
+        let mut wild = Wild {
+            api: ours,
+            rng: Rng((seed ^ 0x5555).wrapping_add(n).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
+            handles: vec![-1; 3],
+            next: 0,
+            depth: 0,
+            filters: Vec::new(),
+            names: n << 32,
+            calls: true,
+        };
+        let this = &raw mut wild;
+        for _ in 0..80 {
+            Wild::act(this);
+        }
+        // SAFETY: nobody else looks at it now.
+        unsafe { (*this).calls = false };
+        // SAFETY: as above; callbacks do nothing any more.
+        unsafe { (*this).depth = 1 };
+        (0..CONTEXTS).for_each(|c| assert_eq!((ours.pmdaEventEndClient)(c), 0));
+        for handle in 0..64 {
+            (ours.pmdaEventQueueShutdown)(handle);
+        }
+        for filter in std::mem::take(&mut wild.filters) {
+            // SAFETY: made by Box above; the library has none left.
+            let filter = unsafe { Box::from_raw(filter) };
+            assert_eq!(filter.released, u32::from(filter.set), "sequence {n}: once if it was taken, else never");
+            released += filter.released;
+        }
+    }
+    println!("{sequences} sequences of seed {seed} with callbacks that call back, {released} filters released once");
+}
+
+/// One test, as clients are the process's.
+#[test]
+fn queues_do_what_is_documented() {
+    let (ours, theirs) = libraries();
+    let (sequences, seed) = (number("APM_FUZZ_SEQUENCES", 3000), number("APM_FUZZ_SEED", 1));
+    quiet(true);
+    both(&ours, &theirs, sequences, seed);
+    quiet(false);
+    wild(&ours, sequences, seed);
+}
