@@ -5,8 +5,9 @@ use crate::ctypes::{
     AtomValue, Decode, EINVAL, HighResDecode, PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC, array_status, guard, queue_status,
 };
 use crate::debug;
+use crate::slot::Slot;
 use crate::state::{self, Fetching, Time};
-use crate::table::{self, Kind};
+use crate::table::{self, Any, Kind};
 use crate::turns::Request;
 use pmdaapm::events::{ArrayError, Fetch, HighRes, LowRes, Mark, QueueError};
 use pmdaapm::model::Stamp;
@@ -101,6 +102,26 @@ pub unsafe extern "C" fn pmdaEventQueueHandle(name: *const c_char) -> c_int {
 /// `data` points to `bytes` bytes, or is null.
 #[inline(always)]
 unsafe fn append(handle: c_int, data: *const c_void, bytes: usize, time: Option<Time>) -> c_int {
+    let Some(time) = time.filter(|_| !data.is_null() && !debug::on()) else {
+        // SAFETY: by contract.
+        return unsafe { append_otherwise(handle, data, bytes, time) };
+    };
+    // SAFETY: not null, and as long as the caller says.
+    let event = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
+    match state::with(|state| state.queues.append(queue(handle), event, time)) {
+        Ok(true) => 0,
+        Ok(false) => say_appended(queue(handle), bytes, false),
+        Err(e) => queue_status(e),
+    }
+}
+
+/// An event with diagnostics, one without bytes that is at null, or one that is only counted.
+///
+/// # Safety
+/// As [`append`].
+#[cold]
+#[inline(never)]
+unsafe fn append_otherwise(handle: c_int, data: *const c_void, bytes: usize, time: Option<Time>) -> c_int {
     let queue = queue(handle);
     if debug::on() {
         say_append(queue, handle, bytes);
@@ -116,11 +137,7 @@ unsafe fn append(handle: c_int, data: *const c_void, bytes: usize, time: Option<
         }
         _ => state::with(|state| state.queues.append_nothing(queue, bytes)),
     };
-    match appended {
-        Ok(true) if !debug::on() => 0,
-        Ok(fits) => say_appended(queue, bytes, fits),
-        Err(e) => queue_status(e),
-    }
+    appended.map_or_else(queue_status, |fits| say_appended(queue, bytes, fits))
 }
 
 /// What libpcp_pmda says before an event is kept.
@@ -143,6 +160,7 @@ fn say_append(queue: usize, handle: c_int, bytes: usize) {
 
 /// What libpcp_pmda says of an event that was kept, or was larger than the queue may be.
 #[cold]
+#[inline(never)]
 fn say_appended(queue: usize, bytes: usize, fits: bool) -> c_int {
     let about = state::with(|state| {
         let (name, max) = state.queues.about(queue).ok()?;
@@ -254,8 +272,9 @@ fn now() -> Stamp {
     Stamp { sec: i64::try_from(now.as_secs()).unwrap_or(i64::MAX), nsec: now.subsec_nanos() }
 }
 
-fn mark<K: Kind>(array: c_int) -> Option<Mark> {
-    table::with_any(array, |any| table::as_kind::<K>(any).map(|a| a.mark())).ok().flatten()
+#[inline(always)]
+fn mark<K: Kind>(array: Option<&Slot<Any>>) -> Option<Mark> {
+    array.and_then(|slot| slot.with(|place| place.as_mut().and_then(K::get).map(|a| a.mark())))
 }
 
 /// What `context` has not seen, decoded into an array of resolution `K`, whose handle comes back if it has records.
@@ -285,6 +304,7 @@ fn records<K: Kind>(
             return Err(status);
         }
     };
+    let slot = table::slot(array);
     let mut filter = fetch.filter.take();
     let (mut records, mut failed, mut going): (c_int, _, _) = (0, None, true);
     while going {
@@ -304,7 +324,7 @@ fn records<K: Kind>(
         if let Some(trace) = &trace {
             trace.event("Adding", event);
         }
-        let before = mark::<K>(array);
+        let before = mark::<K>(slot);
         let status = decode(array, event, time);
         if status >= 0 {
             records = records.saturating_add(status);

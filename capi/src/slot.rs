@@ -37,10 +37,18 @@ impl<V> Slot<V> {
     /// Runs `f` on the value. `f` is ours: it neither calls back into C nor starts a thread.
     #[inline(always)]
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Option<V>) -> R) -> R {
-        let _held = if single_threaded() { None } else { Some(self.lock.lock().unwrap_or_else(PoisonError::into_inner)) };
-        // SAFETY: either the lock is held, or no other thread exists and none can begin before `f` returns; `f` does not come
-        // back here for the same slot.
-        let value = unsafe { &mut *self.value.get() };
-        f(value)
+        if single_threaded() {
+            // SAFETY: no other thread exists and none can begin before `f` returns; `f` does not come back here for this slot.
+            return f(unsafe { &mut *self.value.get() });
+        }
+        self.locked(f)
+    }
+
+    /// Apart, so that the registers that a lock needs are not saved without one.
+    #[inline(never)]
+    fn locked<R>(&self, f: impl FnOnce(&mut Option<V>) -> R) -> R {
+        let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the lock is held; `f` does not come back here for this slot.
+        f(unsafe { &mut *self.value.get() })
     }
 }

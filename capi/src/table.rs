@@ -93,7 +93,7 @@ pub(crate) fn reset<K: Kind>(any: &mut Any) {
 }
 
 #[inline]
-fn slot(handle: c_int) -> Option<&'static Slot<Any>> {
+pub(crate) fn slot(handle: c_int) -> Option<&'static Slot<Any>> {
     // A negative handle is a very large number.
     match FIRST_SLOTS.get(handle.cast_unsigned() as usize) {
         None => later_slot(handle),
@@ -158,7 +158,28 @@ pub(crate) fn with_any<T>(handle: c_int, f: impl FnOnce(&mut Any) -> T) -> Resul
 /// Runs `f` on an array of resolution `K`; the status for C. One that has records of the other resolution is refused.
 #[inline(always)]
 pub(crate) fn with<K: Kind>(handle: c_int, f: impl FnOnce(&mut Array<K>) -> c_int) -> c_int {
-    let Some(slot) = slot(handle) else { return PM_ERR_NOCONTEXT };
+    // A negative handle is a very large number.
+    match FIRST_SLOTS.get(handle.cast_unsigned() as usize) {
+        Some(slot) => slot.with(|place| match place {
+            Some(any) => match K::get(any) {
+                Some(array) => f(array),
+                None => converted::<K>(any, f),
+            },
+            None => PM_ERR_NOCONTEXT,
+        }),
+        None => with_later::<K>(handle, f),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn converted<K: Kind>(any: &mut Any, f: impl FnOnce(&mut Array<K>) -> c_int) -> c_int {
+    as_kind::<K>(any).map_or(EINVAL, f)
+}
+
+#[inline(never)]
+fn with_later<K: Kind>(handle: c_int, f: impl FnOnce(&mut Array<K>) -> c_int) -> c_int {
+    let Some(slot) = later_slot(handle) else { return PM_ERR_NOCONTEXT };
     slot.with(|place| match place {
         Some(any) => as_kind::<K>(any).map_or(EINVAL, f),
         None => PM_ERR_NOCONTEXT,

@@ -9,6 +9,8 @@
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::vec_box,
     missing_docs,
     reason = "a test of a C boundary"
 )]
@@ -527,8 +529,8 @@ unsafe extern "C" fn wild_decode(array: c_int, event: *mut c_void, size: usize, 
 impl Wild<'_> {
     /// Some call, whose callbacks may act in turn.
     fn act(this: *mut Self) {
-        // SAFETY: one thread; the reference ends before a call that may come back here.
         let (api, what, context, handle, deep) = {
+            // SAFETY: one thread; the reference ends before a call that may come back here.
             let wild = unsafe { &mut *this };
             if wild.depth > 3 || (wild.depth > 0 && !wild.calls) {
                 return;

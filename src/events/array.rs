@@ -2,7 +2,7 @@
 //! resolution, so that records of the two kinds cannot be mixed.
 
 use super::flags::MISSED;
-use super::layout::{ARRAY_HEADER, ARRAY_MAX, PARAM_HEADER, Resolution, SLACK, length_word, padded, param4, param8, put_bytes};
+use super::layout::{ARRAY_HEADER, ARRAY_MAX, PARAM_HEADER, Resolution, length_word, padded, param_header, param4, param8};
 use crate::model::{Pmid, Stamp, Value, ValueType};
 use std::marker::PhantomData;
 
@@ -29,9 +29,10 @@ pub enum ArrayError {
 /// A packed array being built.
 #[derive(Debug)]
 pub struct Array<R> {
+    /// Memory that can be written to: at most [`ARRAY_MAX`] bytes, so that one look at its end is enough.
     bytes: Vec<u8>,
-    /// `bytes` may grow to this without a further look at capacity and [`ARRAY_MAX`].
-    limit: usize,
+    /// How much of it is the array.
+    len: usize,
     records: i32,
     /// Where the `er_nparams` of the open record is, 0 when no parameter may be added; and what it will be. It is written
     /// when the record is closed.
@@ -45,6 +46,8 @@ pub struct Array<R> {
 pub struct Mark {
     len: usize,
     records: i32,
+    open: usize,
+    nparams: i32,
 }
 
 impl<R: Resolution> Default for Array<R> {
@@ -63,21 +66,20 @@ impl<R: Resolution> Array<R> {
     /// An empty array with room for `capacity` bytes.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self::over(Vec::with_capacity(capacity.clamp(ARRAY_HEADER, ARRAY_MAX) + SLACK))
+        Self::over(Vec::with_capacity(capacity.clamp(ARRAY_HEADER, ARRAY_MAX)))
     }
 
     /// An empty array in memory that has served before.
     #[must_use]
     pub fn over(mut bytes: Vec<u8>) -> Self {
-        bytes.clear();
-        bytes.resize(ARRAY_HEADER, 0);
-        let limit = bytes.capacity().saturating_sub(SLACK).min(ARRAY_MAX);
-        Self { bytes, limit, records: 0, open: 0, nparams: 0, resolution: PhantomData }
+        bytes.truncate(ARRAY_MAX);
+        bytes.resize(bytes.len().max(ARRAY_HEADER), 0);
+        Self { bytes, len: ARRAY_HEADER, records: 0, open: 0, nparams: 0, resolution: PhantomData }
     }
 
     /// Removes all records, keeps the memory. A parameter added next is refused, as there is no record.
-    pub fn reset(&mut self) {
-        self.bytes.truncate(ARRAY_HEADER);
+    pub const fn reset(&mut self) {
+        self.len = ARRAY_HEADER;
         (self.records, self.open) = (0, 0);
     }
 
@@ -90,7 +92,7 @@ impl<R: Resolution> Array<R> {
     /// Bytes so far: what `ea_len` will say.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.bytes.len()
+        self.len
     }
 
     /// No records yet.
@@ -99,20 +101,30 @@ impl<R: Resolution> Array<R> {
         self.records == 0
     }
 
-    #[inline]
-    fn room_for(&mut self, more: usize) -> Result<(), ArrayError> {
-        if self.bytes.len() + more > self.limit { self.grow(more) } else { Ok(()) }
+    /// Appends a part of a size that is known when this is compiled; `false` when there is no room.
+    #[inline(always)]
+    fn put(&mut self, part: &[u8]) -> bool {
+        let end = self.len + part.len();
+        let Some(to) = self.bytes.get_mut(self.len..end) else { return false };
+        to.copy_from_slice(part);
+        self.len = end;
+        true
     }
 
+    /// Makes room for `more` bytes.
     #[cold]
+    #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<(), ArrayError> {
-        let needed = self.bytes.len().saturating_add(more);
+        let needed = self.len.saturating_add(more);
         if needed > ARRAY_MAX {
             return Err(ArrayError::TooBig);
         }
-        let wanted = self.bytes.capacity().saturating_mul(2).clamp(FIRST, ARRAY_MAX + SLACK).max(needed + SLACK);
-        self.bytes.try_reserve_exact(wanted - self.bytes.len()).map_err(|_| ArrayError::NoMemory)?;
-        self.limit = (self.bytes.capacity() - SLACK).min(ARRAY_MAX);
+        let mut wanted = self.bytes.len().saturating_mul(2).clamp(FIRST, ARRAY_MAX).max(needed);
+        if wanted > self.bytes.capacity() && needed <= self.bytes.capacity() {
+            wanted = self.bytes.capacity();
+        }
+        self.bytes.try_reserve_exact(wanted.saturating_sub(self.bytes.len())).map_err(|_| ArrayError::NoMemory)?;
+        self.bytes.resize(wanted.max(self.bytes.len()), 0);
         Ok(())
     }
 
@@ -128,13 +140,21 @@ impl<R: Resolution> Array<R> {
 
     #[inline]
     fn put_header(&mut self, sec: i64, fraction: i64, flags: u32, nparams: i32) -> Result<(), ArrayError> {
-        self.room_for(R::RECORD_HEADER)?;
         self.close();
-        self.bytes.extend_from_slice(R::header(sec, fraction, flags, nparams).as_ref());
+        if !self.put(R::header(sec, fraction, flags, nparams).as_ref()) {
+            return self.put_header_grown(sec, fraction, flags, nparams);
+        }
         self.records += 1;
         self.nparams = 0;
-        self.open = if flags & MISSED == 0 { self.bytes.len() - 4 } else { 0 };
+        self.open = if flags & MISSED == 0 { self.len - 4 } else { 0 };
         Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_header_grown(&mut self, sec: i64, fraction: i64, flags: u32, nparams: i32) -> Result<(), ArrayError> {
+        self.grow(R::RECORD_HEADER)?;
+        self.put_header(sec, fraction, flags, nparams)
     }
 
     /// Begins a record; parameters follow.
@@ -195,31 +215,62 @@ impl<R: Resolution> Array<R> {
         }
     }
 
+    /// Adds a whole parameter of a size that is known when this is compiled.
+    #[inline(always)]
+    fn put_param(&mut self, param: &[u8]) -> Result<(), ArrayError> {
+        if self.open == 0 {
+            return Err(ArrayError::NoRecord);
+        }
+        if !self.put(param) {
+            return self.put_grown(param);
+        }
+        self.nparams += 1;
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_grown(&mut self, param: &[u8]) -> Result<(), ArrayError> {
+        self.grow(param.len())?;
+        self.put_param(param)
+    }
+
     #[inline]
     fn put4(&mut self, pmid: Pmid, ty: ValueType, value: [u8; 4]) -> Result<(), ArrayError> {
-        self.begin_param(4)?;
-        self.bytes.extend_from_slice(&param4(pmid.0, ty, value));
-        Ok(())
+        self.put_param(&param4(pmid.0, ty, value))
     }
 
     #[inline]
     fn put8(&mut self, pmid: Pmid, ty: ValueType, value: [u8; 8]) -> Result<(), ArrayError> {
-        self.begin_param(8)?;
-        self.bytes.extend_from_slice(&param8(pmid.0, ty, value));
-        Ok(())
+        self.put_param(&param8(pmid.0, ty, value))
     }
 
+    /// Adds a parameter of any length: header, value, zeroed padding.
     #[inline]
-    fn begin_param(&mut self, len: usize) -> Result<(), ArrayError> {
+    fn put_bytes(&mut self, pmid: Pmid, ty: ValueType, value: &[u8]) -> Result<(), ArrayError> {
         if self.open == 0 {
             return Err(ArrayError::NoRecord);
         }
-        if len > ARRAY_MAX {
-            return Err(ArrayError::TooBig);
+        let end = self.len + PARAM_HEADER + padded(value.len());
+        let room = self.bytes.get_mut(self.len..end).and_then(|to| to.split_first_chunk_mut::<PARAM_HEADER>());
+        let Some((header, to)) = room else { return self.put_bytes_grown(pmid, ty, value) };
+        *header = param_header(pmid.0, ty, value.len());
+        if let Some(padding) = to.last_chunk_mut::<4>() {
+            *padding = [0; 4];
         }
-        self.room_for(PARAM_HEADER + padded(len))?;
+        if let Some(to) = to.get_mut(..value.len()) {
+            to.copy_from_slice(value);
+        }
+        self.len = end;
         self.nparams += 1;
         Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_bytes_grown(&mut self, pmid: Pmid, ty: ValueType, value: &[u8]) -> Result<(), ArrayError> {
+        self.grow(PARAM_HEADER + padded(value.len()))?;
+        self.put_bytes(pmid, ty, value)
     }
 
     /// Adds a parameter of type `PM_TYPE_STRING`: bytes without NUL.
@@ -228,9 +279,7 @@ impl<R: Resolution> Array<R> {
     /// As [`Array::add_param`].
     #[inline]
     pub fn add_text(&mut self, pmid: Pmid, text: &[u8]) -> Result<(), ArrayError> {
-        self.begin_param(text.len())?;
-        put_bytes(&mut self.bytes, pmid.0, ValueType::Text, text);
-        Ok(())
+        self.put_bytes(pmid, ValueType::Text, text)
     }
 
     /// Adds a parameter of type `PM_TYPE_AGGREGATE`: bytes of any meaning.
@@ -238,22 +287,16 @@ impl<R: Resolution> Array<R> {
     /// # Errors
     /// As [`Array::add_param`].
     pub fn add_aggregate(&mut self, pmid: Pmid, bytes: &[u8]) -> Result<(), ArrayError> {
-        self.begin_param(bytes.len())?;
-        put_bytes(&mut self.bytes, pmid.0, ValueType::Aggregate, bytes);
-        Ok(())
+        self.put_bytes(pmid, ValueType::Aggregate, bytes)
     }
 
     /// Appends a record that is already packed, in pieces.
     ///
     /// # Errors
     /// [`ArrayError::TooBig`].
+    #[inline]
     pub(super) fn add_record_parts(&mut self, parts: [&[u8]; 3]) -> Result<(), ArrayError> {
-        self.room_for(parts.iter().map(|p| p.len()).sum())?;
-        self.close();
-        parts.iter().for_each(|p| self.bytes.extend_from_slice(p));
-        self.records += 1;
-        self.open = 0;
-        Ok(())
+        self.put_packed(&parts, 1)
     }
 
     /// Appends records that are already packed in this resolution.
@@ -261,44 +304,58 @@ impl<R: Resolution> Array<R> {
     /// # Errors
     /// [`ArrayError::TooBig`].
     pub(super) fn add_packed(&mut self, parts: [&[u8]; 2], records: i32) -> Result<(), ArrayError> {
-        self.room_for(parts[0].len() + parts[1].len())?;
+        self.put_packed(&parts, records)
+    }
+
+    /// Memory behind the array is not written to before it is copied to: these are the large ones.
+    #[inline]
+    fn put_packed(&mut self, parts: &[&[u8]], records: i32) -> Result<(), ArrayError> {
         self.close();
+        let more = parts.iter().map(|p| p.len()).sum();
+        self.bytes.truncate(self.len);
+        if more > self.bytes.capacity() - self.len || self.len + more > ARRAY_MAX {
+            self.grow(more)?;
+            self.bytes.truncate(self.len);
+        }
         parts.iter().for_each(|p| self.bytes.extend_from_slice(p));
+        self.len = self.bytes.len();
         self.records += records;
         self.open = 0;
         Ok(())
     }
 
-    /// The array as it is now, to return to. No parameter may be added to the last record afterwards.
-    pub fn mark(&mut self) -> Mark {
-        self.close();
-        self.open = 0;
-        Mark { len: self.bytes.len(), records: self.records }
+    /// The array as it is now, to return to.
+    #[inline]
+    #[must_use]
+    pub const fn mark(&self) -> Mark {
+        Mark { len: self.len, records: self.records, open: self.open, nparams: self.nparams }
     }
 
     /// Takes back what was added since `mark`, which must be of this array since its last reset.
     pub fn rollback(&mut self, mark: Mark) {
-        self.bytes.truncate(mark.len.max(ARRAY_HEADER));
-        (self.records, self.open) = (mark.records, 0);
+        self.close();
+        self.len = mark.len.clamp(ARRAY_HEADER, self.len.max(ARRAY_HEADER));
+        (self.records, self.open, self.nparams) = (mark.records, mark.open, mark.nparams);
     }
 
     /// The finished array, header filled in. More may be added afterwards, to the last record too.
     pub fn bytes(&mut self) -> &[u8] {
         self.close();
-        #[expect(clippy::cast_possible_truncation, reason = "room_for keeps the length below 2^24")]
-        let word = length_word(self.bytes.len() as u32, R::TYPE);
+        #[expect(clippy::cast_possible_truncation, reason = "grow keeps the length below 2^24")]
+        let word = length_word(self.len as u32, R::TYPE);
         if let Some(head) = self.bytes.first_chunk_mut::<ARRAY_HEADER>() {
             let (len, count) = head.split_at_mut(4);
             len.copy_from_slice(&word.to_ne_bytes());
             count.copy_from_slice(&self.records.to_ne_bytes());
         }
-        &self.bytes
+        self.bytes.get(..self.len).unwrap_or_default()
     }
 
     /// The finished array as its own allocation.
     #[must_use]
     pub fn into_bytes(mut self) -> Vec<u8> {
         self.bytes();
+        self.bytes.truncate(self.len);
         self.bytes
     }
 }

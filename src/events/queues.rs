@@ -367,12 +367,12 @@ impl<T: Copy> Queues<T> {
     /// Gets more events for a fetch whose events have all been taken; `false` when there are none, and what was dropped
     /// meanwhile is missed.
     pub fn more(&mut self, fetch: &mut Fetch<T>) -> bool {
-        let found = self.get(fetch.handle).is_ok_and(|queue| {
-            queue.serial == fetch.queue
-                && fetch.next < fetch.end
-                && queue.copy(fetch.next, &mut fetch.batch)
-                && fetch.batch.seq() < Some(fetch.end)
-        });
+        let found = fetch.next < fetch.end
+            && self.get(fetch.handle).is_ok_and(|queue| {
+                let copied = queue.serial == fetch.queue && queue.copy(fetch.next, &mut fetch.batch);
+                fetch.batch.cut(fetch.end);
+                copied && fetch.batch.seq().is_some()
+            });
         if !found {
             fetch.missed += fetch.end - fetch.next;
             fetch.next = fetch.end;
@@ -444,14 +444,14 @@ impl<T: Copy> Queues<T> {
 
 impl<T: Copy> Fetch<T> {
     /// The next event, and a NUL behind it; `None` at the end of what was copied: [`Queues::more`].
-    #[inline]
+    #[inline(always)]
     #[expect(clippy::should_implement_trait, reason = "an iterator could not be stepped back")]
     pub fn next(&mut self) -> Option<(&mut [u8], T)> {
-        let seq = self.batch.seq().filter(|seq| *seq < self.end)?;
+        let (seq, data, time) = self.batch.take()?;
         // Numbers between are of events that were never kept, or dropped since.
         self.missed += seq - self.next;
         self.next = seq + 1;
-        self.batch.take()
+        Some((data, time))
     }
 
     /// Sequence number of the next event or what is missing before it.
@@ -462,7 +462,7 @@ impl<T: Copy> Fetch<T> {
     /// `true` when no event is left of what was copied.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.batch.seq().is_none_or(|seq| seq >= self.end)
+        self.batch.seq().is_none()
     }
 
     /// The event taken last is not done with: the next fetch begins with it.

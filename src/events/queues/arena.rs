@@ -9,8 +9,8 @@ const ALIGN: usize = 16;
 const FIRST: usize = 1 << 10;
 /// Most bytes of a chunk, unless one event is larger. It is also what a fetch copies at once.
 pub(super) const LARGEST: usize = 16 << 10;
-/// Bytes of a chunk for each event that it has a place for.
-const EVENT: usize = 32;
+/// Bytes of a chunk for each event that it has a place for at first.
+const EVENT: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
 struct Place<T> {
@@ -24,28 +24,27 @@ struct Place<T> {
 #[derive(Debug)]
 struct Chunk<T> {
     bytes: Vec<u8>,
+    used: usize,
     places: Vec<Place<T>>,
     gone: usize,
 }
 
 impl<T: Copy> Chunk<T> {
     const fn none() -> Self {
-        Self { bytes: Vec::new(), places: Vec::new(), gone: 0 }
+        Self { bytes: Vec::new(), used: 0, places: Vec::new(), gone: 0 }
     }
 
     fn with_room(bytes: usize) -> Self {
-        Self { bytes: Vec::with_capacity(bytes), places: Vec::with_capacity(bytes.min(LARGEST).div_ceil(EVENT)), gone: 0 }
+        Self { bytes: vec![0; bytes], used: 0, places: Vec::with_capacity(bytes.min(LARGEST).div_ceil(EVENT)), gone: 0 }
     }
 
-    #[inline]
     fn has_room(&self, len: usize) -> bool {
-        self.bytes.capacity() - self.bytes.len() >= len.saturating_add(ALIGN) && self.places.len() < self.places.capacity()
+        self.used <= self.bytes.len() && self.bytes.len() - self.used > len
     }
 
     fn clear(&mut self) {
-        self.bytes.clear();
         self.places.clear();
-        self.gone = 0;
+        (self.used, self.gone) = (0, 0);
     }
 
     fn held(&self) -> &[Place<T>] {
@@ -98,18 +97,23 @@ impl<T: Copy> Arena<T> {
     /// Appends an event, whose number is larger than those before.
     #[inline]
     pub(super) fn push(&mut self, seq: u64, data: &[u8], time: T) {
-        if !self.last.has_room(data.len()) {
-            self.begin_chunk(data.len());
-        }
-        let Chunk { bytes, places, .. } = &mut self.last;
-        let (start, len) = (bytes.len(), data.len());
-        bytes.extend_from_slice(data);
+        let (start, len) = (self.last.used, data.len());
         // At least one byte behind each event is 0.
-        bytes.extend_from_slice(&[0; ALIGN]);
-        bytes.truncate((start + len + ALIGN) & !(ALIGN - 1));
-        places.push(Place { seq, time, start, len });
+        let room = self.last.bytes.get_mut(start..).and_then(|to| to.split_at_mut_checked(len));
+        let Some((to, [nul, ..])) = room else { return self.push_into_new(seq, data, time) };
+        to.copy_from_slice(data);
+        *nul = 0;
+        self.last.used = (start + len + ALIGN) & !(ALIGN - 1);
+        self.last.places.push(Place { seq, time, start, len });
         self.bytes += len;
         self.empty += usize::from(len == 0);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_into_new(&mut self, seq: u64, data: &[u8], time: T) {
+        self.begin_chunk(data.len());
+        self.push(seq, data, time);
     }
 
     #[cold]
@@ -120,9 +124,9 @@ impl<T: Copy> Arena<T> {
                 return;
             }
         }
-        let room = (self.last.bytes.capacity() * 2).clamp(FIRST, LARGEST).max(len.saturating_add(ALIGN));
+        let room = (self.last.bytes.len() * 2).clamp(FIRST, LARGEST).max(len.saturating_add(ALIGN));
         let spare = std::mem::replace(&mut self.spare, Chunk::none());
-        let new = if spare.has_room(len) && spare.bytes.capacity() >= room { spare } else { Chunk::with_room(room) };
+        let new = if spare.has_room(len) && spare.bytes.len() >= room { spare } else { Chunk::with_room(room) };
         let full = std::mem::replace(&mut self.last, new);
         if !full.held().is_empty() {
             self.older.push_back(full);
@@ -148,11 +152,11 @@ impl<T: Copy> Arena<T> {
             }
             chunk.clear();
             match self.older.pop_front() {
-                Some(chunk) if chunk.bytes.capacity() <= LARGEST => self.spare = chunk,
+                Some(chunk) if chunk.bytes.len() <= LARGEST => self.spare = chunk,
                 Some(_) => {}
                 None => {
                     // One event that was larger than a chunk must not keep its memory.
-                    if self.last.bytes.capacity() > LARGEST {
+                    if self.last.bytes.len() > LARGEST {
                         self.last = Chunk::none();
                     }
                     return;
@@ -185,7 +189,7 @@ impl<T: Copy> Arena<T> {
         to.clear();
         let Some(first) = places.first() else { return false };
         to.base = first.start;
-        to.bytes.extend_from_slice(chunk.bytes.get(first.start..).unwrap_or_default());
+        to.bytes.extend_from_slice(chunk.bytes.get(first.start..chunk.used.min(chunk.bytes.len())).unwrap_or_default());
         to.places.extend_from_slice(places);
         true
     }
@@ -223,13 +227,21 @@ impl<T: Copy> Batch<T> {
         self.places.get(self.at).map(|place| place.seq)
     }
 
-    /// The next event: its bytes and a NUL behind them, its time.
-    #[inline]
-    pub(super) fn take(&mut self) -> Option<(&mut [u8], T)> {
+    /// The next event: its number, its bytes and a NUL behind them, its time.
+    #[inline(always)]
+    pub(super) fn take(&mut self) -> Option<(u64, &mut [u8], T)> {
         let place = self.places.get(self.at)?;
-        self.at += 1;
         let start = place.start - self.base;
-        Some((self.bytes.get_mut(start..=start + place.len)?, place.time))
+        let data = self.bytes.get_mut(start..=start + place.len)?;
+        self.at += 1;
+        Some((place.seq, data, place.time))
+    }
+
+    /// No event from number `end` on comes any more.
+    pub(super) fn cut(&mut self, end: u64) {
+        if self.places.last().is_some_and(|last| last.seq >= end) {
+            self.places.truncate(self.places.partition_point(|place| place.seq < end));
+        }
     }
 
     /// The event taken last comes again.
@@ -246,8 +258,7 @@ mod tests {
     fn all(arena: &Arena<u8>, mut from: u64) -> VecDeque<(u64, Vec<u8>, u8)> {
         let (mut batch, mut all) = (Batch::new(), VecDeque::new());
         while arena.copy(from, &mut batch) {
-            while let Some(seq) = batch.seq() {
-                let (data, time) = batch.take().expect("there");
+            while let Some((seq, data, time)) = batch.take() {
                 let (nul, data) = data.split_last().expect("a NUL");
                 assert_eq!((*nul, data.as_ptr().addr() % 4), (0, 0));
                 all.push_back((seq, data.to_vec(), time));

@@ -128,16 +128,25 @@ impl<T: Copy> Queue<T> {
     pub(super) fn append(&mut self, data: &[u8], time: T) -> bool {
         self.count += 1;
         self.bytes += data.len() as u64;
-        let fits = data.len() <= self.max_memory;
-        while self.in_the_way(data.len()).is_some() {
-            self.drop_oldest();
+        if self.events.charge().saturating_add(data.len().max(1)) > self.max_memory && !self.make_room(data.len()) {
+            return false;
         }
-        if self.clients() > 0 {
-            if fits {
-                self.events.push(self.next, data, time);
-            }
+        if self.active > 0 || self.reserve.len() > 0 {
+            self.events.push(self.next, data, time);
             self.next += 1;
         }
+        true
+    }
+
+    /// Drops what is in the way of an event; `false` when it is too large, and missed by all clients.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, len: usize) -> bool {
+        while self.in_the_way(len).is_some() {
+            self.drop_oldest();
+        }
+        let fits = len <= self.max_memory;
+        self.next += u64::from(!fits && self.clients() > 0);
         fits
     }
 
