@@ -1,7 +1,9 @@
 //! Event arrays against libpcp_pmda's in the same run, and what streams cost: `cargo bench --bench events`.
 //!
 //! One record with 5 parameters (U32, U64, DOUBLE, STRING of 24 bytes, 64), built by qa/peers/evbench.c with libpcp_pmda, by the
-//! same program with libpmdaevent.so in front of it, and by `events::Array`. The three take turns; medians are shown.
+//! same program with libpmdaevent.so in front of it, and by `events::Array`. The three take turns; medians are shown. Then, for
+//! both libraries, instructions of records without parameters and of queues (qa/peers/evqueue.c: events of 64 bytes appended and
+//! fetched, a record and a text each).
 //! Needs cc, libpcp-pmda-dev and, for instruction counts, valgrind.
 #![allow(clippy::expect_used, clippy::cast_precision_loss, clippy::cast_possible_wrap, reason = "a bench")]
 
@@ -60,9 +62,8 @@ fn c_program(program: &Path, preload: Option<&Path>, records: u32, repetitions: 
     text.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("evbench: {output:?}"))
 }
 
-/// Instructions a record: the difference of two runs, one of which builds one more array.
-fn instructions(program: &Path, preload: Option<&Path>, arguments: impl Fn(u32) -> Vec<String>) -> Option<f64> {
-    const RECORDS: f64 = 10_000.0;
+/// Instructions a record: the difference of two runs, one of which does what brings `records` once more.
+fn instructions(program: &Path, preload: Option<&Path>, records: u32, arguments: impl Fn(u32) -> Vec<String>) -> Option<f64> {
     let run = |repetitions| {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program).args(arguments(repetitions));
@@ -73,7 +74,7 @@ fn instructions(program: &Path, preload: Option<&Path>, arguments: impl Fn(u32) 
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         text.lines().find_map(|l| l.split("Collected :").nth(1)?.trim().parse::<f64>().ok())
     };
-    Some((run(2)? - run(1)?) / RECORDS)
+    Some((run(2)? - run(1)?) / f64::from(records))
 }
 
 fn run_or_panic(command: &mut Command) {
@@ -81,30 +82,49 @@ fn run_or_panic(command: &mut Command) {
     assert!(status.success(), "{command:?} failed");
 }
 
-/// evbench and libpmdaevent.so, built.
-fn build() -> (PathBuf, PathBuf) {
+/// evbench, evqueue and libpmdaevent.so, built.
+fn build() -> [PathBuf; 3] {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
     let here = std::env::current_exe().expect("a path");
     let release = here.ancestors().nth(2).expect("target/release/deps/events");
-    let program = release.join("evbench");
-    run_or_panic(
-        Command::new("cc")
-            .args(["-O2", "-Wall", "-o"])
-            .arg(&program)
-            .arg(top.join("qa/peers/evbench.c"))
-            .args(["-lpcp_pmda", "-lpcp"]),
-    );
+    let [arrays, queues] = ["evbench", "evqueue"].map(|name| {
+        let program = release.join(name);
+        let source = top.join("qa/peers").join(name).with_extension("c");
+        run_or_panic(Command::new("cc").args(["-O2", "-Wall", "-o"]).arg(&program).arg(source).args(["-lpcp_pmda", "-lpcp"]));
+        program
+    });
     run_or_panic(
         Command::new(env!("CARGO"))
             .args(["build", "--quiet", "--release", "-p", "pmdaevent"])
             .env("CARGO_TARGET_DIR", release.parent().expect("target"))
             .current_dir(top),
     );
-    (program, release.join("libpmdaevent.so"))
+    [arrays, queues, release.join("libpmdaevent.so")]
+}
+
+/// Instructions of both libraries for what `arguments` tell the program to do once, or twice.
+fn compare(what: &str, program: &Path, library: &Path, records: u32, arguments: impl Fn(u32) -> Vec<String>) {
+    let [c, capi] = [None, Some(library)].map(|preload| instructions(program, preload, records, &arguments));
+    if let (Some(c), Some(capi)) = (c, capi) {
+        println!("{what:<44}{c:>12.0}{capi:>12.0}{:>12}{:>10.2}", "", capi / c);
+    }
+}
+
+fn queues(arrays: &Path, queues: &Path, library: &Path) {
+    println!("instructions");
+    for (kind, what) in [("lo0", "low"), ("hi0", "high"), ("lo", "low, 5 parameters"), ("hi", "high, 5 parameters")] {
+        let arguments = |n: u32| vec!["10000".into(), n.to_string(), kind.into()];
+        compare(&format!("record, {what}"), arrays, library, 10_000, arguments);
+    }
+    for (clients, events) in [(1, 100), (4, 100), (1, 1), (4, 1)] {
+        let rounds = 10_000 / events;
+        let arguments = |n: u32| [n * rounds, clients, events, 64].map(|n| n.to_string()).to_vec();
+        compare(&format!("event, {clients} clients, {events} a fetch"), queues, library, 10_000, arguments);
+    }
 }
 
 fn arrays() {
-    let (program, library) = build();
+    let [program, queue_program, library] = build();
     println!(
         "{:<44}{:>12}{:>12}{:>12}{:>10}{:>10}",
         "ns a record (medians)", "libpcp_pmda", "pmdaevent", "Array", "capi/C", "Array/C"
@@ -124,9 +144,9 @@ fn arrays() {
     let c_arguments = |repetitions: u32| vec!["10000".into(), repetitions.to_string(), "hi".into()];
     let own = std::env::current_exe().expect("a path");
     let counts = (
-        instructions(&program, None, c_arguments),
-        instructions(&program, Some(&library), c_arguments),
-        instructions(&own, None, |repetitions| vec!["--native".into(), "10000".into(), repetitions.to_string()]),
+        instructions(&program, None, 10_000, c_arguments),
+        instructions(&program, Some(&library), 10_000, c_arguments),
+        instructions(&own, None, 10_000, |repetitions| vec!["--native".into(), "10000".into(), repetitions.to_string()]),
     );
     match counts {
         (Some(c), Some(capi), Some(rust)) => {
@@ -139,6 +159,7 @@ fn arrays() {
         }
         _ => println!("no instruction counts: is valgrind installed?"),
     }
+    queues(&program, &queue_program, &library);
 }
 
 fn put_record(batch: &mut Batch, n: u64) {

@@ -8,7 +8,6 @@ use crate::debug;
 use crate::slot::Slot;
 use crate::state::{self, Fetching, Time};
 use crate::table::{self, Any, Kind};
-use crate::turns::Request;
 use pmdaapm::events::{ArrayError, Fetch, HighRes, LowRes, Mark, QueueError};
 use pmdaapm::model::Stamp;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -286,14 +285,14 @@ fn records<K: Kind>(
 ) -> Result<Option<c_int>, c_int> {
     let queue = queue(handle);
     let fetching = Fetching::begin(queue)?;
-    let begun = state::with(|state| state.queues.begin(queue, context));
-    let trace = debug::on().then(|| Trace::new(queue, context, begun.as_ref().ok().and_then(Option::as_ref)));
-    let Some(mut fetch) = begun.map_err(queue_status)? else { return Ok(None) };
-    let turn = state::with(|state| {
-        let request = Request { context, ..state.request };
-        let turns = state.turns(queue, high)?;
-        turns.begin::<K>(request).map(|()| turns.handle)
+    let (begun, turn) = state::with(|state| {
+        let begun = state.queues.begin(queue, context);
+        let turn = if matches!(begun, Ok(Some(_))) { state.turn::<K>(queue, high, context) } else { Err(EINVAL) };
+        (begun, turn)
     });
+    let begun = begun.map_err(queue_status)?;
+    let trace = debug::on().then(|| Trace::new(queue, context, begun.as_ref()));
+    let Some(mut fetch) = begun else { return Ok(None) };
     let array = match turn {
         Ok(array) => array,
         Err(status) => {
@@ -309,7 +308,7 @@ fn records<K: Kind>(
     let (mut records, mut failed, mut going): (c_int, _, _) = (0, None, true);
     while going {
         let Some((event, time)) = fetch.next() else {
-            going = state::with(|state| state.queues.more(&mut fetch));
+            going = !fetch.is_done() && state::with(|state| state.queues.more(&mut fetch));
             continue;
         };
         if let Some(keeps) = &mut filter
@@ -358,13 +357,16 @@ fn records<K: Kind>(
         records = records.saturating_add(c_int::from(told > 0));
     }
     fetch.filter = filter;
-    let delivered = failed.is_none() && records > 0;
+    let mut delivered = failed.is_none() && records > 0;
     let unused = state::with(|state| {
-        if let Ok(turns) = state.turns(queue, high)
-            && turns.handle == array
-            && let Err(status) = turns.end(delivered)
-        {
-            failed.get_or_insert(status);
+        match state.turns(queue, high) {
+            Ok(turns) if turns.handle == array => {
+                if let Err(status) = turns.end(delivered) {
+                    failed.get_or_insert(status);
+                }
+            }
+            // A callback has ended the queue, and the array with it.
+            _ => delivered = false,
         }
         state.queues.finish(fetch)
     });
@@ -386,13 +388,13 @@ struct Trace {
 impl Trace {
     #[cold]
     fn new(queue: usize, context: c_int, fetch: Option<&Fetch<Time>>) -> Self {
-        let (name, wanted, held) = state::with(|state| {
+        let (name, wanted, oldest) = state::with(|state| {
             let name = state.queues.about(queue).map(|(name, _)| name.to_owned()).unwrap_or_default();
-            (name, state.queues.wanted(queue, context), state.queues.memory(queue).unwrap_or_default())
+            (name, state.queues.wanted(queue, context), state.queues.oldest(queue))
         });
-        let last = fetch.and_then(|fetch| (!fetch.is_empty()).then(|| fetch.at()));
+        let last = fetch.map_or(oldest, |fetch| (!fetch.is_empty()).then(|| fetch.at()));
         debug::say(|| format!("queue_fetch start, last event={}", debug::event(last)));
-        if fetch.is_none() && held > 0 {
+        if fetch.is_none() && oldest.is_some() {
             debug::say(|| "Clientq access denied".into());
         }
         Self { name, wanted }

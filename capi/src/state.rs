@@ -2,7 +2,7 @@
 
 use crate::ctypes::EINVAL;
 use crate::slot::Slot;
-use crate::table;
+use crate::table::{self, Kind};
 use crate::turns::{Request, Turns};
 use pmdaapm::events::{HighRes, LowRes, Queues};
 use std::ffi::c_int;
@@ -101,6 +101,14 @@ impl State {
             place.high = Some(Turns::of(handle));
         }
         place.high.as_mut().ok_or(EINVAL)
+    }
+
+    /// The handle of the array whose turn it is.
+    #[inline]
+    pub(crate) fn turn<K: Kind>(&mut self, queue: usize, high: bool, context: c_int) -> Result<c_int, c_int> {
+        let request = Request { context, ..self.request };
+        let turns = self.turns(queue, high)?;
+        turns.begin::<K>(request).map(|()| turns.handle)
     }
 
     /// Who is fetching from a queue; -EINVAL without such a queue.

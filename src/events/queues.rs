@@ -2,13 +2,15 @@
 //! `pmdaEventSetFilter`, `pmdaEventSetAccess`, for either resolution.
 
 mod arena;
+mod fetch;
 mod queue;
 mod reserve;
 
-use super::array::{Array, ArrayError};
+use super::array::Array;
 use super::layout::Resolution;
 use crate::model::Stamp;
 use arena::Batch;
+pub use fetch::Fetch;
 pub use queue::QueueFilter;
 use queue::{Queue, Unseen};
 use reserve::Reserve;
@@ -35,22 +37,6 @@ pub struct Queues<T = Stamp> {
     spare: Batch<T>,
     /// Queues ever made.
     made: u64,
-}
-
-/// A fetch between [`Queues::begin`] and [`Queues::finish`]: copies of events to decode, and the client's filter, taken out.
-/// Neither queue nor client is borrowed meanwhile, so a decoder may call whatever it likes, and write into its events.
-pub struct Fetch<T> {
-    handle: usize,
-    queue: u64,
-    context: i32,
-    batch: Batch<T>,
-    /// Sequence number of the first event that was not yet taken or found missing.
-    next: u64,
-    /// Events from this one on came later: they are for the next fetch.
-    end: u64,
-    missed: u64,
-    /// Says which events the client wants. The caller applies it.
-    pub filter: Option<QueueFilter>,
 }
 
 /// One client's new records of a queue.
@@ -172,6 +158,12 @@ impl<T: Copy> Queues<T> {
     #[must_use]
     pub fn in_the_way(&self, handle: usize, len: usize) -> Option<(u64, usize)> {
         self.get(handle).ok()?.in_the_way(len)
+    }
+
+    /// Sequence number of the oldest event that is held.
+    #[must_use]
+    pub fn oldest(&self, handle: usize) -> Option<u64> {
+        self.get(handle).ok()?.oldest()
     }
 
     /// Sequence number of the event appended last.
@@ -439,48 +431,6 @@ impl<T: Copy> Queues<T> {
         fetch.filter = filter;
         self.finish(fetch);
         failed.map_or(Ok(Fetched { events, missed }), Err)
-    }
-}
-
-impl<T: Copy> Fetch<T> {
-    /// The next event, and a NUL behind it; `None` at the end of what was copied: [`Queues::more`].
-    #[inline(always)]
-    #[expect(clippy::should_implement_trait, reason = "an iterator could not be stepped back")]
-    pub fn next(&mut self) -> Option<(&mut [u8], T)> {
-        let (seq, data, time) = self.batch.take()?;
-        // Numbers between are of events that were never kept, or dropped since.
-        self.missed += seq - self.next;
-        self.next = seq + 1;
-        Some((data, time))
-    }
-
-    /// Sequence number of the next event or what is missing before it.
-    pub const fn at(&self) -> u64 {
-        self.next
-    }
-
-    /// `true` when no event is left of what was copied.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.batch.seq().is_none()
-    }
-
-    /// The event taken last is not done with: the next fetch begins with it.
-    pub const fn again(&mut self) {
-        self.next -= 1;
-        self.batch.back();
-    }
-
-    /// Tells the client how many events it has missed, at most 2^31 − 1 at once; what cannot be told comes with the next fetch.
-    /// Returns what was told.
-    pub fn tell(&mut self, add: impl FnOnce(i32) -> Result<(), ArrayError>) -> u64 {
-        let count = i32::try_from(self.missed).unwrap_or(i32::MAX);
-        if count == 0 || add(count).is_err() {
-            return 0;
-        }
-        let told = u64::from(count.unsigned_abs());
-        self.missed -= told;
-        told
     }
 }
 

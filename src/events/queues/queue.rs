@@ -109,6 +109,11 @@ impl<T: Copy> Queue<T> {
         if fits || len > self.max_memory { None } else { self.events.oldest() }
     }
 
+    /// Sequence number of the oldest event that is held.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        self.events.oldest().map(|(seq, _)| seq)
+    }
+
     /// Sequence number of the event appended last, if there were clients.
     pub(super) const fn newest(&self) -> Option<u64> {
         self.next.checked_sub(1)
