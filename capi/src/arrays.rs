@@ -30,45 +30,61 @@ fn add_missed<K: Kind>(handle: c_int, time: Option<(i64, i64)>, missed: c_int) -
     })
 }
 
+// Only the member in use is read: the others may not be initialised.
+macro_rules! member {
+    ($value:ident, $name:ident) => {
+        // SAFETY: not null, so a pmAtomValue whose member for the type is set, by contract of the caller.
+        unsafe { (*$value).$name }
+    };
+}
+
 /// # Safety
 /// `value` points to a `pmAtomValue` whose member for `ty` is set, or is null.
 #[inline(always)]
 unsafe fn add_param<K: Kind>(handle: c_int, pmid: c_uint, ty: c_int, value: *mut AtomValue) -> c_int {
-    // Only the member in use is read: the others may not be initialised.
-    macro_rules! member {
-        ($name:ident) => {
-            // SAFETY: not null, so a pmAtomValue whose member for the type is set, by contract of the caller.
-            unsafe { (*value).$name }
-        };
+    if value.is_null() || !(0..6).contains(&ty) {
+        // SAFETY: by contract.
+        return unsafe { add_other::<K>(handle, pmid, ty, value) };
     }
     table::with::<K>(handle, |array| {
         let pmid = Pmid(pmid);
-        if value.is_null() {
-            return if (0..=7).contains(&ty) { EINVAL } else { PM_ERR_TYPE };
-        }
         array_status(match ty {
-            0 => array.add_i32(pmid, member!(l)),
-            1 => array.add_u32(pmid, member!(ul)),
-            2 => array.add_i64(pmid, member!(ll)),
-            3 => array.add_u64(pmid, member!(ull)),
-            4 => array.add_f32(pmid, member!(f)),
-            5 => array.add_f64(pmid, member!(d)),
-            6 => {
-                let text = member!(cp);
-                if text.is_null() {
-                    return EINVAL;
-                }
-                // SAFETY: a C string by contract of the caller, which does not change it during the call.
-                array.add_text(pmid, unsafe { CStr::from_ptr(text) }.to_bytes())
-            }
-            7 => {
-                let block = member!(vbp);
-                // SAFETY: a pmValueBlock by contract of the caller, or null.
-                let Some(bytes) = (unsafe { block_bytes(block) }) else { return EINVAL };
-                array.add_aggregate(pmid, bytes)
-            }
-            _ => return PM_ERR_TYPE,
+            0 => array.add_i32(pmid, member!(value, l)),
+            1 => array.add_u32(pmid, member!(value, ul)),
+            2 => array.add_i64(pmid, member!(value, ll)),
+            3 => array.add_u64(pmid, member!(value, ull)),
+            4 => array.add_f32(pmid, member!(value, f)),
+            _ => array.add_f64(pmid, member!(value, d)),
         })
+    })
+}
+
+/// Values that are no numbers. Apart, so that the registers that copying needs are not saved for numbers.
+///
+/// # Safety
+/// As [`add_param`].
+#[inline(never)]
+unsafe fn add_other<K: Kind>(handle: c_int, pmid: c_uint, ty: c_int, value: *mut AtomValue) -> c_int {
+    table::with::<K>(handle, |array| {
+        let pmid = Pmid(pmid);
+        if !(0..=7).contains(&ty) {
+            return PM_ERR_TYPE;
+        }
+        if value.is_null() {
+            return EINVAL;
+        }
+        if ty == 6 {
+            let text = member!(value, cp);
+            if text.is_null() {
+                return EINVAL;
+            }
+            // SAFETY: a C string by contract of the caller, which does not change it during the call.
+            return array_status(array.add_text(pmid, unsafe { CStr::from_ptr(text) }.to_bytes()));
+        }
+        let block = member!(value, vbp);
+        // SAFETY: a pmValueBlock by contract of the caller, or null.
+        let bytes = unsafe { block_bytes(block) };
+        bytes.map_or(EINVAL, |bytes| array_status(array.add_aggregate(pmid, bytes)))
     })
 }
 

@@ -185,6 +185,8 @@ struct Sequence<'a> {
     ours: Side<'a>,
     /// Until it has queues that we do not have, or the other way round.
     theirs: Option<Side<'a>>,
+    /// From then on: libpcp_pmda still has its filters.
+    diverged: Option<Side<'a>>,
     names: Vec<CString>,
     queues: [Option<Queue>; QUEUES],
     clients: Vec<Option<i32>>,
@@ -282,7 +284,7 @@ impl Sequence<'_> {
             let ours = found(self.ours.api);
             assert_eq!(ours >= 0, self.queues[n].is_some());
             if self.theirs.as_ref().is_some_and(|side| (found(side.api) < 0) != (ours < 0)) {
-                self.theirs = None;
+                self.diverged = self.theirs.take();
                 return false;
             }
         }
@@ -444,6 +446,7 @@ fn both(ours: &Api, theirs: &Api, sequences: u64, seed: u64) {
             rng: Rng((seed + n).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
             ours: Side::new(ours),
             theirs: follow.then(|| Side::new(theirs)),
+            diverged: None,
             names,
             queues: [const { None }; QUEUES],
             clients: Vec::new(),

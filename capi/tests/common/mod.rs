@@ -4,6 +4,7 @@
     missing_docs,
     unreachable_pub,
     non_snake_case,
+    clippy::cast_possible_truncation,
     clippy::indexing_slicing,
     clippy::missing_panics_doc,
     reason = "tests use what they need"
