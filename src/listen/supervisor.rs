@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 /// Threads that read and decode.
 const WORKERS: usize = 2;
 /// Tasks that a worker runs before it looks again who has sent something: a turn can take a millisecond.
-const TURNS: u32 = 8;
+const TURNS: u32 = 31;
 /// How long sessions have to say good-bye.
 const DRAIN: Duration = Duration::from_secs(1);
 
