@@ -17,7 +17,7 @@ pub(super) const FETCH_BYTES: usize = 16 << 20;
 pub(super) const ARRAY_BYTES: usize = 8 << 20;
 /// Most steps of one answer: about 25 ns each.
 pub(super) const FETCH_STEPS: u64 = 4 << 20;
-/// Most time of the PMDA's thread for one answer, should steps be slower than they look.
+/// Most time of the PMDA's thread for one answer, should steps be slower than they look: CPU time and a tenth of the time passed.
 pub(super) const FETCH_TIME: Duration = Duration::from_millis(100);
 /// Steps between two looks at the clock.
 const LOOK: u64 = 16 << 10;

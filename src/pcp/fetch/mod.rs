@@ -99,7 +99,7 @@ impl FetchScope {
         let limits = store.limits();
         (self.now, self.stale, self.ctx) = (now, limits.stale, ctx.cast_unsigned());
         self.max_records = limits.max_records;
-        self.results.begin(pmids.len(), Budget::new(pmids.len(), process::thread_time));
+        self.results.begin(pmids.len(), Budget::new(pmids.len(), process::work_time));
         for (place, pmid) in pmids.iter().enumerate() {
             let first = *self.firsts.entry(*pmid).or_insert(place);
             if first != place {
