@@ -28,12 +28,15 @@ pub struct Life {
 }
 
 fn nanos(d: Duration) -> u64 {
-    u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
+    d.as_secs().saturating_mul(1_000_000_000).saturating_add(d.subsec_nanos().into())
+}
+
+fn millis(d: Duration) -> u64 {
+    d.as_secs().saturating_mul(1000).saturating_add(d.subsec_millis().into())
 }
 
 /// `since` before or after the start of the clock, as bits of the word.
 fn time_bits(now: Duration, gone: Duration) -> u64 {
-    let millis = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
     START.saturating_add(millis(now)).saturating_sub(millis(gone)).min(TIME_MASK)
 }
 
@@ -98,16 +101,17 @@ impl Life {
     /// (specs/mono-counters.md section 6), one that is gone for `stale`.
     #[must_use]
     pub fn fresh(&self, now: Duration, stale: Duration) -> bool {
-        match self.gone_for(now) {
-            Some(gone) => gone <= stale,
-            None => {
-                let interval = match self.interval.load(Ordering::Relaxed) {
-                    0 => UNKNOWN_INTERVAL,
-                    ns => Duration::from_nanos(ns),
-                };
-                self.idle(now) <= interval.saturating_mul(3).saturating_add(stale)
-            }
+        // Whole numbers: a fetch asks for each value.
+        let state = self.state.load(Ordering::Acquire);
+        if state >> TIME_BITS == 0 {
+            return START.saturating_add(millis(now)).saturating_sub(state & TIME_MASK) <= millis(stale);
         }
+        let interval = match self.interval.load(Ordering::Relaxed) {
+            0 => const { UNKNOWN_INTERVAL.as_secs() * 1_000_000_000 },
+            ns => ns,
+        };
+        let idle = nanos(now).saturating_sub(self.last_message.load(Ordering::Relaxed));
+        idle <= interval.saturating_mul(3).saturating_add(nanos(stale))
     }
 }
 
