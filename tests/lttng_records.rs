@@ -70,14 +70,14 @@ fn collect(
     choice: Choice,
     limits: Limits,
     mut broken: Option<usize>,
-) -> (Arc<Store>, Vec<Change>) {
+) -> (Arc<Store>, Vec<Change>, Vec<u8>) {
     let store = Store::new(400, limits, 256 << 20);
     let mut collector = Collector::new("127.0.0.1:5344", settings("*"), choice, Arc::new(Joined(Arc::clone(&store))));
     let mut relayd = Relayd::new(minor, &[name]);
     let (mut now, mut requests, mut id) = (Duration::from_secs(1), 0, 1);
     let mut list = Wire::default();
     collector.start(at(now), &mut list.out);
-    let mut reader = None;
+    let (mut reader, mut packed, mut taken) = (None, Vec::new(), 0);
     let end = now + Duration::from_secs(600);
     while now < end && !(relayd.sessions.iter().all(|s| s.over) && reader.is_none()) {
         list.serve(1, &mut relayd, now, |reply, input, out| {
@@ -101,6 +101,14 @@ fn collect(
                 for piece in reply.chunks(size) {
                     input.extend_from_slice(piece);
                     reader.feed(at(now), input, out).unwrap();
+                }
+                // At once: the newest ones are to be had only up to a size.
+                if let Some(peer) = store.peers().first()
+                    && let Some(stream) = peer.existing_stream(0)
+                {
+                    let count = stream.stats().count;
+                    packed.extend(stream.newest((count - taken) as usize));
+                    taken = count;
                 }
                 true
             });
@@ -130,17 +138,16 @@ fn collect(
     }
     collector.close();
     let changes = store.take_changes();
-    (store, changes)
+    (store, changes, packed)
 }
 
 /// Every record as text: time, event, then parameters by name, which are those that are plain.
-fn records(store: &Store, changes: &[Change]) -> Vec<String> {
+fn records(packed: &[u8], changes: &[Change]) -> Vec<String> {
     let names: HashMap<_, _> = changes
         .iter()
         .filter_map(|c| if let Change::Metric(m) = c { Some((m.param, m.spec.path.clone())) } else { None })
         .collect();
-    let packed = store.peers()[0].existing_stream(0).unwrap().newest(usize::MAX);
-    let records = Records::<HighRes>::packed(&packed).map(Result::unwrap);
+    let records = Records::<HighRes>::packed(packed).map(Result::unwrap);
     let line = |r: pmdaapm::events::Record<'_>| {
         let mut params = BTreeMap::new();
         for p in &r.params {
@@ -294,8 +301,8 @@ fn records_are_what_a_plain_walk_finds() {
             if minor < 15 && name.ends_with("ctf-2") {
                 continue;
             }
-            let (store, changes) = collect(name, minor, size, Choice::default(), Limits::default(), None);
-            let got = records(&store, &changes);
+            let (store, changes, packed) = collect(name, minor, size, Choice::default(), Limits::default(), None);
+            let got = records(&packed, &changes);
             assert_eq!(got.len(), expected.len(), "{name}");
             compare(name, got, &expected);
             let peer = &store.peers()[0];
@@ -343,8 +350,9 @@ fn compare(name: &str, got: Vec<String>, expected: &[String]) {
 fn nothing_is_told_twice_after_a_lost_connection() {
     for requests in [3, 9, 20, 33, 47, 60] {
         let (expected, discarded) = walk("live-ust-grow");
-        let (store, changes) = collect("live-ust-grow", 13, usize::MAX, Choice::default(), Limits::default(), Some(requests));
-        compare("again", records(&store, &changes), &expected);
+        let (store, changes, packed) =
+            collect("live-ust-grow", 13, usize::MAX, Choice::default(), Limits::default(), Some(requests));
+        compare("again", records(&packed, &changes), &expected);
         let cell = |item| store.peers()[0].cells.get(item).unwrap();
         assert_eq!((cell(5), cell(6)), (expected.len() as u64, discarded), "after {requests} requests");
     }
@@ -353,9 +361,8 @@ fn nothing_is_told_twice_after_a_lost_connection() {
 #[test]
 fn beyond_the_limit_of_names_fields_are_one_text_and_events_count() {
     let limits = Limits { names: 5, ..Limits::default() };
-    let (store, _) = collect("live-ust-grow", 13, usize::MAX, Choice::default(), limits, None);
+    let (store, _, packed) = collect("live-ust-grow", 13, usize::MAX, Choice::default(), limits, None);
     let (expected, _) = walk("live-ust-grow");
-    let packed = store.peers()[0].existing_stream(0).unwrap().newest(usize::MAX);
     let all: Vec<_> = Records::<HighRes>::packed(&packed).map(Result::unwrap).collect();
     let with_text =
         all.iter().filter(|r| r.params.iter().any(|p| p.pmid.item() == 4 && p.value.to_string().contains('='))).count();
@@ -367,7 +374,7 @@ fn beyond_the_limit_of_names_fields_are_one_text_and_events_count() {
 #[test]
 fn what_is_only_counted_is_no_record() {
     let choice = Choice { records: vec!["*".into()], except: vec!["*:tick".into()], ..Choice::default() };
-    let (store, _) = collect("live-ust-before", 13, usize::MAX, choice, Limits::default(), None);
+    let (store, ..) = collect("live-ust-before", 13, usize::MAX, choice, Limits::default(), None);
     let (expected, _) = walk("live-ust-before");
     let ticks = expected.iter().filter(|l| l.contains("demo:tick\"")).count() as u64;
     let peer = &store.peers()[0];
