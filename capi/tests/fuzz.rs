@@ -521,7 +521,13 @@ unsafe extern "C" fn wild_decode(array: c_int, event: *mut c_void, size: usize, 
     // SAFETY: an event of `size` bytes.
     let copy = unsafe { std::slice::from_raw_parts(event.cast::<u8>(), size) }.to_vec();
     // SAFETY: the sequence goes on.
-    add(unsafe { (*wild).api }, array, &copy, time);
+    let api = unsafe { (*wild).api };
+    // A callback may have ended the queue, and its array, before.
+    // SAFETY: the queue passes a time.
+    match unsafe { (api.pmdaEventAddMissedRecord)(array, time, 0) } {
+        0 => add(api, array, &copy, time),
+        status => assert_eq!(status, -12376),
+    }
     Wild::act(wild);
     // SAFETY: as above: the event is this fetch's own.
     unsafe { event.cast::<u8>().write_bytes(0, size + 1) };
