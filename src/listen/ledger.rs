@@ -2,6 +2,7 @@
 
 use crate::model::{Charge, Memory, Purpose};
 use crate::sources::Held;
+use crate::sources::OwnSink;
 use crate::store::PeerSink;
 use std::sync::Arc;
 
@@ -38,8 +39,16 @@ impl Ledger {
     /// # Errors
     /// [`Full`]: the connection must be closed.
     pub(super) fn settle(&mut self, pending: bool, buffers: usize, session: Held, sink: &PeerSink) -> Result<(), Full> {
-        let own = session.own + sink.memory();
-        let all = own + session.shared + buffers + sink.peer().map_or(0, |p| p.charged());
+        let Held { own, shared } = sink.held();
+        self.hold(pending, buffers, Held { own: session.own + own, shared: session.shared + shared })
+    }
+
+    /// The same without a sink.
+    ///
+    /// # Errors
+    /// [`Full`]: the connection must be closed.
+    pub(super) fn hold(&mut self, pending: bool, buffers: usize, Held { own, shared }: Held) -> Result<(), Full> {
+        let all = own + shared + buffers;
         let max = self.memory.peer_limit();
         if all > max {
             return Err(Full::Peer { got: all, max });

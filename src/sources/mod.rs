@@ -35,6 +35,11 @@ pub trait OwnSink: Sink + Send {
     /// Bytes of its own that were read.
     fn read(&mut self, bytes: usize);
 
+    /// Bytes that the sink itself holds, and as `shared` those that its peer has in the store.
+    fn held(&self) -> Held {
+        Held::default()
+    }
+
     /// It is gone, in an orderly way.
     fn end(&mut self);
 }

@@ -284,6 +284,10 @@ impl OwnSink for PeerSink {
         self.count_io(bytes, 0);
     }
 
+    fn held(&self) -> crate::sources::Held {
+        crate::sources::Held { own: self.memory(), shared: self.peer.as_ref().map_or(0, |p| p.charged()) }
+    }
+
     fn end(&mut self) {
         self.finish(false);
     }

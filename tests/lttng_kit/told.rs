@@ -72,7 +72,7 @@ impl Observer for Told {
         match why {
             Over::Closed => self.closed += 1,
             Over::Lost => self.lost += 1,
-            Over::Disconnected => self.disconnected += 1,
+            Over::Disconnected | Over::Full => self.disconnected += 1,
         }
     }
     fn stream_opened(&mut self, stream: &StreamInfo) {

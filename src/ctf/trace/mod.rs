@@ -11,6 +11,10 @@ use super::metadata::Metadata;
 use super::schema::{Clock, Schema};
 use plans::Layer;
 
+/// Bytes of memory for a byte of metadata, and for a field.
+const TEXT: u64 = 3;
+const FIELD: u64 = 384;
+
 /// A trace. Metadata may come while packets are decoded; what was known does not change by it.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
@@ -68,6 +72,14 @@ impl Trace {
     #[must_use]
     pub fn unfinished(&self) -> bool {
         self.metadata.unfinished() || !self.schema.orphans.is_empty() || self.waits()
+    }
+
+    /// Memory that it holds, from above and by what was counted while it was compiled: text, schema and names, and for each field
+    /// its types, its place and its code.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        let counted = TEXT * self.bytes + 2 * self.names + FIELD * self.fields;
+        size_of::<Self>() + usize::try_from(counted).unwrap_or(usize::MAX)
     }
 
     /// What the metadata has said so far.

@@ -1,5 +1,6 @@
 //! Carries bytes between one connection to a relay daemon and the conversation that it is for.
 
+use super::super::ledger::{Full, Ledger};
 use crate::clock::now;
 use crate::model::Now;
 use crate::sources::SessionError;
@@ -123,23 +124,30 @@ impl Wire {
         Ok(())
     }
 
+    /// Bytes of its buffers.
+    pub(super) fn held(&self) -> usize {
+        self.input.capacity() + self.out.capacity()
+    }
+
     /// Sends a good-bye, if it can be sent at once.
     async fn farewell(&mut self) {
         let _ = timeout(FAREWELL, self.stream.write_all(&self.out)).await;
     }
 }
 
-/// Reads a session until it is over, its connection breaks, or `stop`.
-pub(super) async fn read(mut reader: Reader, address: &str, stop: &CancellationToken) -> End {
+/// Reads a session until it is over, its connection breaks, there is no memory for it, or `stop`. What it holds is charged to
+/// `ledger` after each piece of work.
+pub(super) async fn read(mut reader: Reader, address: &str, stop: &CancellationToken, mut ledger: Ledger) -> (End, Option<Full>) {
     let dialled = tokio::select! {
         () = stop.cancelled() => Err(STOPPED.to_owned()),
         dialled = Wire::dial(address) => dialled,
     };
     let mut wire = match dialled {
         Ok(wire) => wire,
-        Err(why) => return reader.close(now(), &why),
+        Err(why) => return (reader.close(now(), &why), None),
     };
     reader.start(now(), &mut wire.out);
+    let mut full = None;
     let why = loop {
         if reader.is_over() {
             break String::new();
@@ -152,11 +160,15 @@ pub(super) async fn read(mut reader: Reader, address: &str, stop: &CancellationT
             () = stop.cancelled() => break STOPPED.to_owned(),
             heard = wire.hear(&mut reader) => if let Err(why) = heard { break why },
         }
+        if let Err(why) = ledger.hold(false, wire.held(), reader.held()) {
+            reader.give_up(now(), &why.to_string());
+            full = Some(why);
+        }
     };
     // What was not sent whole cannot be followed by anything else.
     if wire.out.is_empty() || reader.is_over() {
         reader.detach(&mut wire.out);
         wire.farewell().await;
     }
-    reader.close(now(), &why)
+    (reader.close(now(), &why), full)
 }

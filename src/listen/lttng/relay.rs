@@ -1,13 +1,14 @@
 //! Keeps a conversation with a relay daemon of LTTng that lists its sessions, again and again, and a task with a connection of its
 //! own for each session that is read.
 
+use super::super::ledger::{Full, Ledger};
 use super::carry::{self, Wire};
 use super::control::LttngControl;
 use super::relay_status::RelayStatus;
 use crate::clock::now;
 use crate::sources::lttng::viewer::{self, End, SessionInfo};
 use crate::sources::lttng::{Choice, Collector};
-use crate::sources::{LTTNG, OwnSink, Sinks};
+use crate::sources::{Held, LTTNG, OwnSink, Sinks};
 use crate::store::{Mailbox, PeerSink, Quiet, Store};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -61,33 +62,48 @@ enum Over {
     /// Nothing is to be read any more.
     Idle,
     Error(String),
+    /// There is no memory for it.
+    Full(Full),
 }
+
+/// A reader that has ended, and whether there was no memory for it.
+type Ended = (Id, (End, Option<Full>));
 
 /// The tasks that read sessions.
 struct Readers {
-    tasks: JoinSet<End>,
+    tasks: JoinSet<(End, Option<Full>)>,
     sessions: HashMap<Id, SessionInfo>,
     stop: CancellationToken,
+    /// Lines about those for which there was no memory.
+    full: Quiet,
 }
 
 impl Readers {
     fn new(stop: &CancellationToken) -> Self {
-        Self { tasks: JoinSet::new(), sessions: HashMap::new(), stop: stop.child_token() }
+        Self { tasks: JoinSet::new(), sessions: HashMap::new(), stop: stop.child_token(), full: Quiet::default() }
     }
 
     /// The next one that has ended; waits for ever if there is none.
-    async fn ended(&mut self) -> Result<(Id, End), JoinError> {
+    async fn ended(&mut self) -> Result<Ended, JoinError> {
         match self.tasks.join_next_with_id().await {
             Some(ended) => ended,
             None => std::future::pending().await,
         }
     }
 
-    fn done(&mut self, ended: Result<(Id, End), JoinError>, collector: &mut Collector) {
+    fn done(&mut self, ended: Result<Ended, JoinError>, collector: &mut Collector) {
         let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
         let session = self.sessions.remove(&id);
         match (ended, session) {
-            (Ok((_, end)), _) => collector.ended(now(), end),
+            (Ok((_, (end, full))), session) => {
+                if let (Some(why), Some(session)) = (full, session)
+                    && let Some(n) = self.full.allow(now().mono)
+                {
+                    let (host, name) = (&session.host, &session.name);
+                    log::warn!("lttng: {host}/{name} is not read, to keep within memory: {why}{}", Quiet::more(n));
+                }
+                collector.ended(now(), end);
+            }
             (Err(fault), Some(session)) => {
                 log::error!("lttng: reading {}/{}: {fault}", session.host, session.name);
                 collector.lost(now(), &session);
@@ -146,12 +162,13 @@ impl Relay {
                     readers = Readers::new(&self.stop);
                     continue;
                 }
-                Over::Error(why) => why,
+                Over::Error(why) => format!("unreachable: {why}; {HINT}"),
+                Over::Full(why) => format!("sessions are not listed, to keep within memory: {why};"),
             };
-            self.status.set(&self.address, format!("unreachable: {why}; {HINT}"));
             if let Some(n) = quiet.allow(now().mono) {
-                log::warn!("relay daemon at {}: {why}; {HINT} Trying again{}", self.address, Quiet::more(n));
+                log::warn!("relay daemon at {}: {why} Trying again{}", self.address, Quiet::more(n));
             }
+            self.status.set(&self.address, why);
             tokio::select! {
                 () = self.stop.cancelled() => return readers.end(&mut collector).await,
                 () = sleep(retry) => {}
@@ -172,6 +189,7 @@ impl Relay {
 
     /// Lists sessions over a connection, and has them read.
     async fn list(&mut self, mut wire: Wire, collector: &mut Collector, readers: &mut Readers, beyond: &mut Quiet) -> Over {
+        let mut ledger = Ledger::new(&self.store.memory);
         collector.start(now(), &mut wire.out);
         loop {
             if let Err(why) = wire.send().await {
@@ -183,6 +201,9 @@ impl Relay {
                 Ok(()) = self.own.changed() => if !self.choose(collector) { return Over::Idle },
                 ended = readers.ended() => readers.done(ended, collector),
                 heard = wire.hear(collector) => if let Err(why) = heard { return Over::Error(why) },
+            }
+            if let Err(full) = ledger.hold(false, wire.held(), Held::default()) {
+                return Over::Full(full);
             }
             self.read(collector, readers);
             if collector.connected() {
@@ -196,9 +217,9 @@ impl Relay {
     fn read(&self, collector: &mut Collector, readers: &mut Readers) {
         for (reader, permit) in collector.due(now(), || Arc::clone(&self.room).try_acquire_owned().ok()) {
             let session = reader.session().clone();
-            let (address, stop) = (self.address.clone(), readers.stop.clone());
+            let (address, stop, ledger) = (self.address.clone(), readers.stop.clone(), Ledger::new(&self.store.memory));
             let task = readers.tasks.spawn(async move {
-                let end = carry::read(reader, &address, &stop).await;
+                let end = carry::read(reader, &address, &stop, ledger).await;
                 drop(permit);
                 end
             });

@@ -97,6 +97,9 @@ pub(super) struct Class {
     pub(super) bits: u64,
 }
 
+/// Bytes of the key of a parameter: provider, event, field and type.
+const PARAM_KEY: usize = 64;
+
 /// What is defined in the sink of one session: parameters and rows.
 #[derive(Debug, Default)]
 pub(super) struct Names {
@@ -120,6 +123,11 @@ impl Names {
     /// Nothing is defined yet.
     pub(super) fn new(host: &str, session: &str) -> Self {
         Self { host: host.into(), session: session.into(), ..Self::default() }
+    }
+
+    /// Memory that they hold, keys of parameters estimated.
+    pub(super) fn held(&self) -> usize {
+        self.slots.capacity() * (size_of::<(String, u32)>() + PARAM_KEY)
     }
 
     /// Labels of a class's row.

@@ -1,6 +1,6 @@
 //! One session of a relay daemon that is read: its conversation, and what makes metrics and records of it.
 
-use super::super::{SessionError, Sinks};
+use super::super::{Held, SessionError, Sinks};
 use super::class::Choice;
 use super::collector::refusal;
 use super::session::Session;
@@ -45,7 +45,14 @@ struct Told {
     joined: u32,
     /// Why the connection is gone, while it is being closed.
     why: String,
+    /// What the session holds, as it was when it was last asked.
+    held: Held,
+    /// Questions until it is asked again.
+    stale: u32,
 }
+
+/// What a session holds is asked again after so many questions: metadata and streams are known to change it, the rest is slow.
+const HELD_FOR: u32 = 256;
 
 impl std::fmt::Debug for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -55,7 +62,7 @@ impl std::fmt::Debug for Reader {
 
 impl Reader {
     pub(super) fn new(settings: Settings, start: Start, crowd: Crowd, common: Common, session: Arc<Mutex<Session>>) -> Self {
-        let told = Told { common, session, now: Now::default(), joined: 0, why: String::new() };
+        let told = Told { common, session, now: Now::default(), joined: 0, why: String::new(), held: Held::default(), stale: 0 };
         Self { reading: Reading::new(settings, start, crowd), told }
     }
 
@@ -106,6 +113,24 @@ impl Reader {
         self.reading.is_over()
     }
 
+    /// What it holds, without the driver's buffers. Asked for after each call, so it is quick.
+    pub fn held(&mut self) -> Held {
+        let told = &mut self.told;
+        if told.stale == 0 {
+            told.held = locked(&told.session).held(self.reading.session().id);
+            told.stale = HELD_FOR;
+        }
+        told.stale -= 1;
+        Held { own: told.held.own + self.reading.held(), shared: told.held.shared }
+    }
+
+    /// There is no memory for it; `why` is shown. The connection is to be closed.
+    pub fn give_up(&mut self, now: Now, why: &str) {
+        self.told.now = now;
+        why.clone_into(&mut self.told.why);
+        self.reading.give_up(&mut self.told);
+    }
+
     /// Leaves the session, as far as the relay daemon knows how.
     pub fn detach(&mut self, out: &mut BytesMut) {
         self.reading.detach(out);
@@ -153,6 +178,7 @@ impl Observer for Told {
             Over::Closed => "the session was destroyed; it is read again when it is created again".to_owned(),
             Over::Lost => "the relay daemon has lost the session".to_owned(),
             Over::Disconnected => self.disconnected(),
+            Over::Full => format!("not read, to keep within memory: {}; it is tried again", self.why),
         };
         let mut session = locked(&self.session);
         session.over(info, &text, self.now);
@@ -165,6 +191,7 @@ impl Observer for Told {
         // Those of the attach were there before; later ones are read from their beginning.
         let joined = self.joined > 0;
         self.joined = self.joined.saturating_sub(1);
+        self.stale = 0;
         self.session().opened(stream, joined);
     }
 
@@ -177,10 +204,12 @@ impl Observer for Told {
     }
 
     fn metadata(&mut self, trace: TraceKey, bytes: &[u8]) -> Need {
+        self.stale = 0;
         self.session().metadata(trace, bytes)
     }
 
     fn metadata_restart(&mut self, trace: TraceKey) {
+        self.stale = 0;
         self.session().restart(trace);
     }
 

@@ -1,7 +1,7 @@
 //! A session as users know it, host and name: its sink, its traces, its sums.
 
 use super::super::define::start_counters;
-use super::super::{OwnSink, Sinks};
+use super::super::{Held, OwnSink, Sinks};
 use super::class::{Choice, Names};
 use super::metrics as m;
 use super::recorder::Scratch;
@@ -197,6 +197,18 @@ impl Session {
             self.update(Update::Error(&format!("metadata: {fault}")));
         }
         need
+    }
+
+    /// What reading this relay session holds here: its traces; the sink and what is remembered of streams, which a kernel and
+    /// programs of 32 bits share, are with the first of them that asks.
+    pub(super) fn held(&self, relay_session: u64) -> Held {
+        let traces: usize = self.traces.iter().filter(|(key, _)| key.session == relay_session).map(|(_, t)| t.held()).sum();
+        if self.attached.iter().min() != Some(&relay_session) {
+            return Held { own: traces, shared: 0 };
+        }
+        let Held { own, shared } = self.sink.as_ref().map(|s| s.held()).unwrap_or_default();
+        let positions = self.positions.capacity() * size_of::<((u64, u64), Position)>();
+        Held { own: own + traces + positions + self.names.held() + self.scratch.batch.memory(), shared }
     }
 
     /// The session's name, without its host.

@@ -61,6 +61,11 @@ impl Trace {
         faults
     }
 
+    /// Memory that it holds; classes of events are in the fields of the metadata.
+    pub(super) fn held(&self) -> usize {
+        size_of::<Self>() + self.ctf.held()
+    }
+
     /// Metadata ends within a declaration.
     pub(super) fn unfinished(&self) -> bool {
         self.ctf.unfinished()

@@ -15,6 +15,8 @@ pub(super) const NAME: u32 = 4096;
 pub(super) const RECORDS: u32 = 16_384;
 /// Streams of one session open at once, unless configured; metadata streams count. Each costs about 0.7 KiB and its path.
 pub const STREAMS: usize = 8192;
+/// Bytes of path and channel of a stream with what finds it, as a rule.
+pub(super) const STREAM_NAMES: usize = 256;
 /// Streams of packets of all sessions of one relay daemon open at once.
 pub(super) const CROWD: usize = 32_768;
 /// Bytes of the content of one packet, unless configured. Sub-buffers have 16 KiB to 1 MiB as a rule.

@@ -161,6 +161,8 @@ pub enum Over {
     Lost,
     /// The connection is gone.
     Disconnected,
+    /// It was given up: there is no memory for it.
+    Full,
 }
 
 /// A breach of the protocol that costs nothing but what it says.

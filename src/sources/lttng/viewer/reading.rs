@@ -182,7 +182,14 @@ impl Reading {
     #[must_use]
     pub fn held(&self) -> usize {
         let traces = self.traces.len() * (size_of::<Trace>() + limits::IDENTITY);
-        traces + self.streams.len() * size_of::<Stream>() + self.partial
+        traces + self.streams.len() * (size_of::<Stream>() + limits::STREAM_NAMES) + self.seen.held() + self.partial
+    }
+
+    /// Reading ends: there is no memory for it.
+    pub fn give_up(&mut self, observer: &mut dyn Observer) {
+        if self.over.is_none() {
+            self.finish(Over::Full, observer);
+        }
     }
 
     /// Leaves the session in an orderly way, where the relay daemon knows how (2.8 on). Closing the connection does as well;

@@ -171,9 +171,10 @@ impl Roster {
             self.past.put(key(&info), Past { beginning: true, ..Past::default() }, limits::SEEN_SESSIONS);
         }
         let Some(past) = self.past.get_mut(&key(&info)) else { return };
-        let lasted = attached.is_some_and(|since| now.saturating_sub(since) >= limits::LASTED);
+        // What has no memory has none soon after, however long it takes to get there.
+        let lasted = over != Some(Over::Full) && attached.is_some_and(|since| now.saturating_sub(since) >= limits::LASTED);
         let (first, longest) = match (refused, over) {
-            (Some(_), _) | (_, Some(Over::Closed | Over::Lost)) => (limits::ATTACH_FIRST, limits::ATTACH_RETRY),
+            (Some(_), _) | (_, Some(Over::Closed | Over::Lost | Over::Full)) => (limits::ATTACH_FIRST, limits::ATTACH_RETRY),
             (None, Some(Over::Disconnected) | None) => (limits::BROKEN_FIRST, limits::BROKEN_RETRY),
         };
         past.pause = if lasted || over == Some(Over::Closed) { first } else { (past.pause * 2).clamp(first, longest) };

@@ -76,6 +76,12 @@ impl Seen {
         self.marks.entries.len()
     }
 
+    /// Memory that it holds.
+    #[must_use]
+    pub(super) fn held(&self) -> usize {
+        self.marks.entries.capacity() * size_of::<(StreamKey, (u64, Mark))>()
+    }
+
     /// Whether a packet was not told yet.
     pub(super) fn is_new(&self, stream: &StreamKey, index: &Index) -> bool {
         self.marks.get(stream).is_none_or(|mark| mark.is_before(index))
