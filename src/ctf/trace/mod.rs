@@ -74,8 +74,8 @@ impl Trace {
         self.metadata.unfinished() || !self.schema.orphans.is_empty() || self.waits()
     }
 
-    /// Memory that it holds, from above and by what was counted while it was compiled: text, schema and names, and for each field
-    /// its types, its place and its code.
+    /// Memory that it holds, estimated by what was counted while it was compiled: text, schema and names, and for each field its
+    /// types, its place and its code. For recorded traces it is 0.8 to 1.9 times what was resident.
     #[must_use]
     pub fn held(&self) -> usize {
         let counted = TEXT * self.bytes + 2 * self.names + FIELD * self.fields;

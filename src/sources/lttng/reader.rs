@@ -181,6 +181,7 @@ impl Observer for Told {
             Over::Full => format!("not read, to keep within memory: {}; it is tried again", self.why),
         };
         let mut session = locked(&self.session);
+        session.quiet(why == Over::Full);
         session.over(info, &text, self.now);
         if why == Over::Closed {
             session.forget();

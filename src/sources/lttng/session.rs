@@ -49,6 +49,8 @@ pub(super) struct Session {
     ever: bool,
     packets: u64,
     state: String,
+    /// It comes and goes for want of memory, of which its driver has a line in the log once in a while.
+    quiet: bool,
 }
 
 impl Session {
@@ -69,6 +71,7 @@ impl Session {
             ever: false,
             packets: 0,
             state: String::new(),
+            quiet: false,
         }
     }
 
@@ -117,7 +120,7 @@ impl Session {
         self.update(Update::Set { item: m::STATE, value: Value::Text(text.into()) });
         if self.state != text {
             text.clone_into(&mut self.state);
-            log::info!("lttng::{}: {text}", self.name);
+            log::log!(if self.quiet { log::Level::Debug } else { log::Level::Info }, "lttng::{}: {text}", self.name);
         }
     }
 
@@ -139,6 +142,11 @@ impl Session {
         let timer = info.live_timer.max(Duration::from_secs(1));
         self.update(Update::Interval(timer * QUIET_TIMERS));
         self.state(true, "reading");
+    }
+
+    /// It ends for want of memory, or for another reason.
+    pub(super) const fn quiet(&mut self, full: bool) {
+        self.quiet = full;
     }
 
     /// A relay session of it is over; `text`: why, if it was the last.
