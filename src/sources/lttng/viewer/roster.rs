@@ -257,6 +257,20 @@ mod tests {
     }
 
     #[test]
+    fn what_had_no_memory_comes_again_ever_later_however_long_it_was_read() {
+        let mut roster = roster(Seek::Beginning);
+        let (mut now, mut pauses) = (0, Vec::new());
+        for _ in 0..7 {
+            list(&mut roster, now, &[(1, 0)], 9);
+            let over = now + 60;
+            roster.ended(Duration::from_secs(over), end(1, Some(now), Some(Over::Full)));
+            now = (over..).find(|at| !list(&mut roster, *at, &[(1, 0)], 9).0.is_empty()).unwrap();
+            pauses.push(now - over);
+        }
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
+    }
+
+    #[test]
     fn what_was_ours_is_not_another_viewers_until_it_was_free() {
         let mut roster = roster(Seek::Beginning);
         let (taken, told) = list(&mut roster, 1, &[(1, 0), (2, 1)], 9);
