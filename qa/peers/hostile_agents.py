@@ -198,7 +198,10 @@ class Load:
 
     @staticmethod
     async def swallow(reader):
-        while await reader.read(65536):
+        try:
+            while await reader.read(65536):
+                pass
+        except OSError:
             pass
 
     # Good agents.
