@@ -105,7 +105,8 @@ static void exclude(pmInDom indom, int count)
     int *some = malloc((size_t)count * sizeof *some);
     for (int i = 0; i < count; i++)
         some[i] = 1000000 + i;
-    pmAddProfile(indom, 0, NULL);
+    /* Of one domain at a time: pmcd hangs up on a client whose profile takes more than 64 KiB. */
+    pmAddProfile(PM_INDOM_NULL, 0, NULL);
     if (count)
         pmDelProfile(indom, count, some);
     free(some);
