@@ -26,10 +26,13 @@ use pmdaapm::events::{LowRes, Scalar, check};
 use pmdaevent::AtomValue;
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 
 const ENODATA: c_int = -61;
 const CONTEXTS: i32 = 5;
 const QUEUES: usize = 3;
+/// Names that libpcp_pmda's queues point to until the process ends; here, so that nobody takes them for lost.
+static KEPT: OnceLock<Vec<Vec<CString>>> = OnceLock::new();
 
 struct Rng(u64);
 
@@ -431,8 +434,8 @@ fn number(variable: &str, default: u64) -> u64 {
 fn quiet(quiet: bool) {
     // SAFETY: open(2) and dup2(2) of a descriptor that is open.
     unsafe {
-        static KEPT: std::sync::OnceLock<c_int> = std::sync::OnceLock::new();
-        let kept = *KEPT.get_or_init(|| libc::dup(2));
+        static STDERR: OnceLock<c_int> = OnceLock::new();
+        let kept = *STDERR.get_or_init(|| libc::dup(2));
         let to = if quiet { libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY) } else { kept };
         libc::dup2(to, 2);
     }
@@ -440,6 +443,7 @@ fn quiet(quiet: bool) {
 
 fn both(ours: &Api, theirs: &Api, sequences: u64, seed: u64) {
     let mut counts = Counts::default();
+    let mut kept = Vec::new();
     for n in 0..sequences {
         // Queues of libpcp_pmda that clients were announced for stay for ever: not in all sequences, and with names of their own.
         let (active, follow) = (n % 4 == 0, n % 4 != 0 || n % 64 == 0);
@@ -468,15 +472,17 @@ fn both(ours: &Api, theirs: &Api, sequences: u64, seed: u64) {
         let Sequence { ours: side, names, .. } = sequence;
         assert!(clean(&side, &names), "nothing is left");
         assert!(side.filters.iter().all(|f| f.released <= 1));
-        // Handles do not matter here: names and contexts are enough.
+        // Handles do not matter here: names and contexts are enough. Queues of libpcp_pmda that stay have pointers to their names.
         if !clean(&Side::new(theirs), &names) {
-            std::mem::forget(names);
+            kept.push(names);
         }
     }
     println!(
         "{sequences} sequences of seed {seed}: {} steps, {} fetches, {} missed, {} failures of decoders, {} diverged as documented",
         counts.calls, counts.fetches, counts.missed, counts.failures, counts.diverged
     );
+    // The process ends with them.
+    KEPT.get_or_init(|| kept);
 }
 
 /// One test, as clients are the process's.
