@@ -52,7 +52,7 @@ impl Life {
 
     /// A connection of this peer begins.
     pub(super) fn attach(&self, _: &mut Turn, now: Duration) {
-        // First the word, then who it is from: a reader that sees the connection sees that it has just spoken.
+        // The time of the last message comes first: a reader that sees the connection sees that it has just spoken.
         self.last_message.fetch_max(nanos(now), Ordering::Release);
         self.change(now, 1);
     }

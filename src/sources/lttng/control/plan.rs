@@ -162,7 +162,7 @@ pub fn plan(s: Situation<'_>) -> Plan {
 }
 
 fn destroy(name: &str) -> Invocation {
-    // Without --no-wait 2.13 waits for ever when it is one of several live sessions with data; all of 2.12 to 2.16 know it. What
+    // Without --no-wait 2.13 waits for ever when it is one of several live sessions with data; seen with 2.13.9 only. What
     // is recorded comes all the same: the consumer sends it before it lets go of its buffers.
     Invocation::new(Step::Destroy, &["destroy", name, "--no-wait"])
 }
