@@ -1,4 +1,5 @@
-//! Bindings to libpcp_pmda, made from the headers of the PCP that is installed. Without feature `agent`: nothing.
+//! Bindings to libpcp_pmda, made from the headers of the PCP that is installed. Without feature
+//! `agent`: nothing.
 
 fn main() {
     println!("cargo::rerun-if-changed=src/pcp/sys/wrapper.h");
@@ -21,15 +22,21 @@ mod bindings {
     const CONSTANTS: &str = "PM_ERR_.*|PM_TYPE_.*|PM_SEM_.*|PM_TEXT_.*|PM_LABEL_.*|PM_INDOM_NULL|PM_IN_NULL|PMDA_.*|PCP_ATTR_.*|PM_VAL_.*|PM_PROFILE_.*|PMCD_.*";
 
     pub(crate) fn generate() {
-        let pcp = pkg_config::Config::new()
-            .atleast_version("6.0")
-            .probe("libpcp_pmda")
-            .unwrap_or_else(|e| panic!("libpcp_pmda 6.0 or later is needed (Debian: libpcp-pmda3-dev): {e}"));
+        let pcp =
+            pkg_config::Config::new().atleast_version("6.0").probe("libpcp_pmda").unwrap_or_else(
+                |e| panic!("libpcp_pmda 6.0 or later is needed (Debian: libpcp-pmda3-dev): {e}"),
+            );
         let bindings = bindgen::Builder::default()
             .header("src/pcp/sys/wrapper.h")
             .clang_args(pcp.include_paths.iter().map(|p| format!("-I{}", p.display())))
-            // pmapi.h is found as <pcp/pmapi.h>, while pkg-config may name the pcp directory itself.
-            .clang_args(pcp.include_paths.iter().filter_map(|p| p.parent()).map(|p| format!("-I{}", p.display())))
+            // pmapi.h is found as <pcp/pmapi.h>, while pkg-config may name the pcp directory
+            // itself.
+            .clang_args(
+                pcp.include_paths
+                    .iter()
+                    .filter_map(|p| p.parent())
+                    .map(|p| format!("-I{}", p.display())),
+            )
             .allowlist_function(FUNCTIONS)
             .allowlist_type(TYPES)
             .allowlist_var(CONSTANTS)
@@ -39,14 +46,20 @@ mod bindings {
             .derive_default(false)
             .formatter(bindgen::Formatter::None)
             .generate()
-            .unwrap_or_else(|e| panic!("bindgen failed on pmda.h (is libclang installed? Debian: libclang-dev): {e}"));
+            .unwrap_or_else(|e| {
+                panic!(
+                    "bindgen failed on pmda.h (is libclang installed? Debian: libclang-dev): {e}"
+                )
+            });
         let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
         let text = bindings.to_string();
-        // PCP 7 makes pmdaResult a macro for pmResult_v2, which bindgen does not see (specs/pcp-events.md section 7).
+        // PCP 7 makes pmdaResult a macro for pmResult_v2, which bindgen does not see
+        // (specs/pcp-events.md section 7).
         println!("cargo::rustc-check-cfg=cfg(pcp_result_v2)");
         if text.contains("pub struct pmResult_v2") {
             println!("cargo::rustc-cfg=pcp_result_v2");
         }
-        std::fs::write(out.join("pcp.rs"), text).unwrap_or_else(|e| panic!("cannot write bindings: {e}"));
+        std::fs::write(out.join("pcp.rs"), text)
+            .unwrap_or_else(|e| panic!("cannot write bindings: {e}"));
     }
 }

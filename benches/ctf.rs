@@ -1,21 +1,26 @@
-//! Events a second of `ctf`, beside babeltrace2 and babeltrace 1 on the same traces when they are installed:
+//! Events a second of `ctf`, beside babeltrace2 and babeltrace 1 on the same traces when they are
+//! installed:
 //!
 //! ```text
 //! CTF_TRACES=/tmp/big-tick:/tmp/big-all cargo bench --no-default-features --bench ctf
 //! ```
 //!
-//! Without CTF_TRACES the largest capture that is there. Every field of every event is decoded and added to a sum.
-//! `streams`: one stream after the other. `merged`: in the order of time. `threads`: a thread for each trace and processor,
-//! each with its share of the packets.
+//! Without CTF_TRACES the largest capture that is there. Every field of every event is decoded and
+//! added to a sum. `streams`: one stream after the other. `merged`: in the order of time.
+//! `threads`: a thread for each trace and processor, each with its share of the packets.
 //!
-//! With `-- --ratio [ROUNDS]` ours and the others run in turn, and the median of the ratios of the rounds is told.
+//! With `-- --ratio [ROUNDS]` ours and the others run in turn, and the median of the ratios of the
+//! rounds is told.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
+
+use std::path::PathBuf;
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use pmdaapm::ctf::merge::{Merge, Sink};
-use pmdaapm::ctf::{Event, Events, Losses, Lost, NodeId, Packed, Packet, PacketError, Stream, Trace, Visitor};
-use std::path::PathBuf;
+use pmdaapm::ctf::{
+    Event, Events, Losses, Lost, NodeId, Packed, Packet, PacketError, Stream, Trace, Visitor,
+};
 
 #[path = "lttng_kit/peers.rs"]
 mod peers;
@@ -74,7 +79,8 @@ impl<'a> Visitor<'a> for Sum {
     #[inline]
     fn text(&mut self, _: NodeId, value: &'a [u8]) {
         let (words, rest) = value.as_chunks();
-        let sum = words.iter().fold(self.sum, |sum, word| sum.wrapping_add(u64::from_le_bytes(*word)));
+        let sum =
+            words.iter().fold(self.sum, |sum, word| sum.wrapping_add(u64::from_le_bytes(*word)));
         self.sum = rest.iter().fold(sum, |sum, b| sum.wrapping_add(u64::from(*b)));
     }
 
@@ -122,7 +128,8 @@ fn stream(trace: &Trace, bytes: &[u8]) -> Sum {
     while at < bytes.len() {
         let mut packet = Packet::open(trace, &bytes[at..], clock).unwrap();
         packet.read(&mut sum).unwrap();
-        (at, clock) = (at + usize::try_from(packet.info().packet_bits / 8).unwrap(), packet.clock());
+        (at, clock) =
+            (at + usize::try_from(packet.info().packet_bits / 8).unwrap(), packet.clock());
     }
     sum
 }
@@ -139,7 +146,8 @@ fn streams(traces: &[traces::Loaded]) -> Sum {
 }
 
 fn merged(traces: &[traces::Loaded]) -> Sum {
-    let streams = traces.iter().flat_map(|l| l.streams.iter().map(|(_, bytes)| Stream::new(&l.trace, bytes)));
+    let streams =
+        traces.iter().flat_map(|l| l.streams.iter().map(|(_, bytes)| Stream::new(&l.trace, bytes)));
     let (mut merge, mut sum) = (Merge::new(streams.collect()), Sum::default());
     merge.run(&mut sum);
     sum
@@ -162,22 +170,27 @@ fn threads(traces: &[traces::Loaded]) -> Sum {
     let mut jobs = Vec::new();
     for loaded in traces {
         for (_, bytes) in &loaded.streams {
-            jobs.extend(packets(&loaded.trace, bytes).into_iter().map(|(at, length)| (&loaded.trace, &bytes[at..at + length])));
+            jobs.extend(
+                packets(&loaded.trace, bytes)
+                    .into_iter()
+                    .map(|(at, length)| (&loaded.trace, &bytes[at..at + length])),
+            );
         }
     }
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
     let share = jobs.len().div_ceil(workers).max(1);
     std::thread::scope(|scope| {
         let work = |jobs: &[(&Trace, &[u8])]| {
-            jobs.iter()
-                .map(|(trace, bytes)| stream(trace, bytes))
-                .fold(Sum::default(), |a, b| Sum { sum: a.sum.wrapping_add(b.sum), events: a.events + b.events })
+            jobs.iter().map(|(trace, bytes)| stream(trace, bytes)).fold(Sum::default(), |a, b| {
+                Sum { sum: a.sum.wrapping_add(b.sum), events: a.events + b.events }
+            })
         };
-        let running: Vec<_> = jobs.chunks(share).map(|jobs| scope.spawn(move || work(jobs))).collect();
-        running
-            .into_iter()
-            .map(|t| t.join().unwrap())
-            .fold(Sum::default(), |a, b| Sum { sum: a.sum.wrapping_add(b.sum), events: a.events + b.events })
+        let running: Vec<_> =
+            jobs.chunks(share).map(|jobs| scope.spawn(move || work(jobs))).collect();
+        running.into_iter().map(|t| t.join().unwrap()).fold(Sum::default(), |a, b| Sum {
+            sum: a.sum.wrapping_add(b.sum),
+            events: a.events + b.events,
+        })
     })
 }
 

@@ -1,18 +1,26 @@
-//! Event arrays against libpcp_pmda's in the same run, and what streams cost: `cargo bench --bench events`.
+//! Event arrays against libpcp_pmda's in the same run, and what streams cost: `cargo bench --bench
+//! events`.
 //!
-//! One record with 5 parameters (U32, U64, DOUBLE, STRING of 24 bytes, 64), built by qa/peers/evbench.c with libpcp_pmda, by the
-//! same program with libpmdaevent.so in front of it, and by `events::Array`. The three take turns; medians are shown. Then, for
-//! both libraries, instructions of records without parameters and of queues (qa/peers/evqueue.c: events of 64 bytes appended and
-//! fetched, a record and a text each).
+//! One record with 5 parameters (U32, U64, DOUBLE, STRING of 24 bytes, 64), built by
+//! qa/peers/evbench.c with libpcp_pmda, by the same program with libpmdaevent.so in front of it,
+//! and by `events::Array`. The three take turns; medians are shown. Then, for both libraries,
+//! instructions of records without parameters and of queues (qa/peers/evqueue.c: events of 64 bytes
+//! appended and fetched, a record and a text each).
 //! Needs cc, libpcp-pmda-dev and, for instruction counts, valgrind.
-#![allow(clippy::expect_used, clippy::cast_precision_loss, clippy::cast_possible_wrap, reason = "a bench")]
+#![allow(
+    clippy::expect_used,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_wrap,
+    reason = "a bench"
+)]
 
-use pmdaapm::events::{Array, Ask, Batch, Budget, Caps, HighRes, Stream, Want, flags};
-use pmdaapm::model::{Pmid, Stamp, ValueType};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
+
+use pmdaapm::events::{Array, Ask, Batch, Budget, Caps, HighRes, Stream, Want, flags};
+use pmdaapm::model::{Pmid, Stamp, ValueType};
 
 const TEXT: &str = "java.lang.Thread.run:834";
 const ROUNDS: usize = 7;
@@ -30,13 +38,15 @@ fn native(records: u32, repetitions: u32) -> Vec<f64> {
     let once = |array: &mut Array<HighRes>| {
         array.reset();
         for i in 0..records {
-            let added = array.add_record(Stamp { sec: 1_700_000_000, nsec: i }, flags::POINT).and_then(|()| {
-                array.add_u32(a, black_box(i))?;
-                array.add_u64(b, u64::from(i) * 1000)?;
-                array.add_f64(c, f64::from(i) * 0.5)?;
-                array.add_text(d, black_box(TEXT).as_bytes())?;
-                array.add_i64(e, -i64::from(i))
-            });
+            let added = array
+                .add_record(Stamp { sec: 1_700_000_000, nsec: i }, flags::POINT)
+                .and_then(|()| {
+                    array.add_u32(a, black_box(i))?;
+                    array.add_u64(b, u64::from(i) * 1000)?;
+                    array.add_f64(c, f64::from(i) * 0.5)?;
+                    array.add_text(d, black_box(TEXT).as_bytes())?;
+                    array.add_i64(e, -i64::from(i))
+                });
             added.expect("fits");
         }
         black_box(array.bytes());
@@ -59,14 +69,26 @@ fn c_program(program: &Path, preload: Option<&Path>, records: u32, repetitions: 
     }
     let output = command.output().expect("evbench runs");
     let text = String::from_utf8_lossy(&output.stdout);
-    text.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("evbench: {output:?}"))
+    text.split(' ')
+        .next()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or_else(|| panic!("evbench: {output:?}"))
 }
 
-/// Instructions a record: the difference of two runs, one of which does what brings `records` once more.
-fn instructions(program: &Path, preload: Option<&Path>, records: u32, arguments: impl Fn(u32) -> Vec<String>) -> Option<f64> {
+/// Instructions a record: the difference of two runs, one of which does what brings `records` once
+/// more.
+fn instructions(
+    program: &Path,
+    preload: Option<&Path>,
+    records: u32,
+    arguments: impl Fn(u32) -> Vec<String>,
+) -> Option<f64> {
     let run = |repetitions| {
         let mut command = Command::new("valgrind");
-        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program).args(arguments(repetitions));
+        command
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .arg(program)
+            .args(arguments(repetitions));
         if let Some(library) = preload {
             command.env("LD_PRELOAD", library);
         }
@@ -90,7 +112,13 @@ fn build() -> [PathBuf; 3] {
     let [arrays, queues] = ["evbench", "evqueue"].map(|name| {
         let program = release.join(name);
         let source = top.join("qa/peers").join(name).with_extension("c");
-        run_or_panic(Command::new("cc").args(["-O2", "-Wall", "-o"]).arg(&program).arg(source).args(["-lpcp_pmda", "-lpcp"]));
+        run_or_panic(
+            Command::new("cc")
+                .args(["-O2", "-Wall", "-o"])
+                .arg(&program)
+                .arg(source)
+                .args(["-lpcp_pmda", "-lpcp"]),
+        );
         program
     });
     run_or_panic(
@@ -103,8 +131,15 @@ fn build() -> [PathBuf; 3] {
 }
 
 /// Instructions of both libraries for what `arguments` tell the program to do once, or twice.
-fn compare(what: &str, program: &Path, library: &Path, records: u32, arguments: impl Fn(u32) -> Vec<String>) {
-    let [c, capi] = [None, Some(library)].map(|preload| instructions(program, preload, records, &arguments));
+fn compare(
+    what: &str,
+    program: &Path,
+    library: &Path,
+    records: u32,
+    arguments: impl Fn(u32) -> Vec<String>,
+) {
+    let [c, capi] =
+        [None, Some(library)].map(|preload| instructions(program, preload, records, &arguments));
     if let (Some(c), Some(capi)) = (c, capi) {
         println!("{what:<44}{c:>12.0}{capi:>12.0}{:>12}{:>10.2}", "", capi / c);
     }
@@ -112,14 +147,22 @@ fn compare(what: &str, program: &Path, library: &Path, records: u32, arguments: 
 
 fn queues(arrays: &Path, queues: &Path, library: &Path) {
     println!("instructions");
-    for (kind, what) in [("lo0", "low"), ("hi0", "high"), ("lo", "low, 5 parameters"), ("hi", "high, 5 parameters")] {
+    for (kind, what) in
+        [("lo0", "low"), ("hi0", "high"), ("lo", "low, 5 parameters"), ("hi", "high, 5 parameters")]
+    {
         let arguments = |n: u32| vec!["10000".into(), n.to_string(), kind.into()];
         compare(&format!("record, {what}"), arrays, library, 10_000, arguments);
     }
     for (clients, events) in [(1, 100), (4, 100), (1, 1), (4, 1)] {
         let rounds = 10_000 / events;
         let arguments = |n: u32| [n * rounds, clients, events, 64].map(|n| n.to_string()).to_vec();
-        compare(&format!("event, {clients} clients, {events} a fetch"), queues, library, 10_000, arguments);
+        compare(
+            &format!("event, {clients} clients, {events} a fetch"),
+            queues,
+            library,
+            10_000,
+            arguments,
+        );
     }
 }
 
@@ -146,7 +189,9 @@ fn arrays() {
     let counts = (
         instructions(&program, None, 10_000, c_arguments),
         instructions(&program, Some(&library), 10_000, c_arguments),
-        instructions(&own, None, 10_000, |repetitions| vec!["--native".into(), "10000".into(), repetitions.to_string()]),
+        instructions(&own, None, 10_000, |repetitions| {
+            vec!["--native".into(), "10000".into(), repetitions.to_string()]
+        }),
     );
     match counts {
         (Some(c), Some(capi), Some(rust)) => {
@@ -196,7 +241,10 @@ fn streams() {
                 stream.append(&mut batch);
             }
         });
-        println!("append (pack and ring), batches of {size:<5}{:>10.1} ns a record", ns / (rounds * size) as f64);
+        println!(
+            "append (pack and ring), batches of {size:<5}{:>10.1} ns a record",
+            ns / (rounds * size) as f64
+        );
     }
     const RECORDS: usize = 1000;
     let stream = Stream::new(&Budget::new(32 << 20));

@@ -1,25 +1,29 @@
-//! A fleet of simulated Mono agents: load for `qa/bench`. No harness, since it is a program of its own:
+//! A fleet of simulated Mono agents: load for `qa/bench`. No harness, since it is a program of its
+//! own:
 //!
 //! ```text
 //! cargo bench --bench fleet -- --address 127.0.0.1:8888 --agents 1000 --interval 1000 --seconds 30
 //! ```
 //!
-//! Every agent announces the 185 counters of a real capture and the two that say who it is, sends all values once and then
-//! a sample each interval. Which counters are in a sample is taken from the capture too (`--changed` says otherwise). One
-//! thread, and bytes are made when they are sent, so that the load costs less than what it measures.
+//! Every agent announces the 185 counters of a real capture and the two that say who it is, sends
+//! all values once and then a sample each interval. Which counters are in a sample is taken from
+//! the capture too (`--changed` says otherwise). One thread, and bytes are made when they are sent,
+//! so that the load costs less than what it measures.
 
-use bytes::{Buf, BufMut, BytesMut};
 use std::collections::VecDeque;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::{Buf, BufMut, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Mono 6.8 under a workload that presses the garbage collector, a sample every 500 ms (benches/README.md).
+/// Mono 6.8 under a workload that presses the garbage collector, a sample every 500 ms
+/// (benches/README.md).
 const CAPTURE: &[u8] = include_bytes!("../qa/corpus/mono/c-file-all-gcpressure.bin");
 /// Process ids that no real process of this machine has.
 const FIRST_PID: u32 = 10_000_000;
@@ -58,7 +62,8 @@ fn number<T: FromStr>(word: &str) -> Result<T, String> {
 }
 
 fn options(mut words: impl Iterator<Item = String>) -> Result<Option<Options>, String> {
-    let (mut address, mut agents, mut interval, mut seconds, mut changed) = (None, 1000, 1000, 30, Changed::AsCaptured);
+    let (mut address, mut agents, mut interval, mut seconds, mut changed) =
+        (None, 1000, 1000, 30, Changed::AsCaptured);
     while let Some(key) = words.next() {
         if key == "--bench" {
             continue; // cargo bench adds it
@@ -135,7 +140,8 @@ impl Plan {
 
         let first = captured_sample(&mut bytes);
         assert_eq!(first.len(), types.len(), "the first sample has every counter");
-        let counters: Vec<_> = types.into_iter().zip(first).map(|(ty, (_, value))| (ty, value)).collect();
+        let counters: Vec<_> =
+            types.into_iter().zip(first).map(|(ty, (_, value))| (ty, value)).collect();
         let mut sets = Vec::new();
         while !bytes.is_empty() {
             sets.push(captured_sample(&mut bytes).into_iter().map(|(index, _)| index).collect());
@@ -145,7 +151,9 @@ impl Plan {
             let n = n.min(all.len());
             // As many sets as bring every counter to its turn.
             let turns = if n == 0 { 1 } else { all.len().div_ceil(n) };
-            sets = (0..turns).map(|turn| all.iter().copied().cycle().skip(turn * n).take(n).collect()).collect();
+            sets = (0..turns)
+                .map(|turn| all.iter().copied().cycle().skip(turn * n).take(n).collect())
+                .collect();
         }
         Self { options, hello, counters, sets }
     }
@@ -162,7 +170,8 @@ struct Totals {
     messages: AtomicU64,
     values: AtomicU64,
     bytes: AtomicU64,
-    /// Samples that were begun more than a tenth of the interval after their time: the machine cannot keep the load up.
+    /// Samples that were begun more than a tenth of the interval after their time: the machine
+    /// cannot keep the load up.
     late: AtomicU64,
     latest: AtomicU64,
     /// Connections that did not come about or that the other side has ended.
@@ -202,9 +211,16 @@ impl Agent {
 
     fn put(&mut self, index: u16) {
         let at = usize::from(index);
-        let (Some((ty, _)), Some(value)) = (self.plan.counters.get(at), self.values.get_mut(at)) else { return };
+        let (Some((ty, _)), Some(value)) = (self.plan.counters.get(at), self.values.get_mut(at))
+        else {
+            return;
+        };
         let size = if matches!(*ty, INT | UINT) { 4 } else { 8 };
-        *value = if *ty == DOUBLE { (f64::from_bits(*value) + 0.25).to_bits() } else { value.wrapping_add(1) };
+        *value = if *ty == DOUBLE {
+            (f64::from_bits(*value) + 0.25).to_bits()
+        } else {
+            value.wrapping_add(1)
+        };
         self.out.put_u16_le(index);
         self.out.put_u16_le(size);
         self.out.put_uint_le(*value & (u64::MAX >> (64 - 8 * size)), size.into());
@@ -289,7 +305,8 @@ async fn run(plan: Plan) -> Result<(), Box<dyn std::error::Error>> {
             }
         });
     }
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
         () = sleep(run), if !run.is_zero() => {}
         _ = terminate.recv() => {}

@@ -1,23 +1,35 @@
-//! Events a second of `sources::lttng`: from the bytes that a relay daemon sends to packed records in the stream of a store,
-//! beside babeltrace2 and babeltrace 1 on the same traces when they are installed:
+//! Events a second of `sources::lttng`: from the bytes that a relay daemon sends to packed records
+//! in the stream of a store, beside babeltrace2 and babeltrace 1 on the same traces when they are
+//! installed:
 //!
 //! ```text
 //! CTF_TRACES=/tmp/big-tick:/tmp/big-all cargo bench --no-default-features --bench lttng
 //! ```
 //!
-//! Without CTF_TRACES a capture. A relay daemon within this process reads packets from their files, as a socket would be read;
-//! the whole collector takes them. `records`: every event becomes a record. `counted`: events are only counted.
-//! `two_threads`: two relay daemons, with one half of the packets each, and their collectors.
+//! Without CTF_TRACES a capture. A relay daemon within this process reads packets from their files,
+//! as a socket would be read; the whole collector takes them. `records`: every event becomes a
+//! record. `counted`: events are only counted. `two_threads`: two relay daemons, with one half of
+//! the packets each, and their collectors.
 //!
-//! With `-- --ratio [ROUNDS]` ours and the others run in turn, and the median of the ratios of the rounds is told.
-//! With `--once records DIR` (or `counted`) nothing is measured, but done once: for perf, callgrind and peak memory; with
-//! `--once sum DIR` a sum of all bytes of all records is told, to compare with another version's.
-#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a bench")]
+//! With `-- --ratio [ROUNDS]` ours and the others run in turn, and the median of the ratios of the
+//! rounds is told. With `--once records DIR` (or `counted`) nothing is measured, but done once: for
+//! perf, callgrind and peak memory; with `--once sum DIR` a sum of all bytes of all records is
+//! told, to compare with another version's.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a bench"
+)]
 
 #[path = "lttng_kit/peers.rs"]
 mod peers;
 #[path = "lttng_kit/relayd.rs"]
 mod relayd;
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use divan::counter::ItemsCount;
@@ -28,8 +40,6 @@ use pmdaapm::sources::lttng::{Choice, Collector};
 use pmdaapm::sources::{LTTNG, OwnSink, Sinks};
 use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
 use relayd::{Recorded, Relayd};
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Memory of all event streams.
 const BUDGET: usize = 32 << 20;
@@ -46,7 +56,8 @@ fn main() {
         if what == "sum" {
             return sum(&recorded);
         }
-        let records = collect(&recorded, if what == "records" { Choice::default() } else { counted() });
+        let records =
+            collect(&recorded, if what == "records" { Choice::default() } else { counted() });
         println!("{dir}: {records} records; {}", peak());
         return;
     }
@@ -73,9 +84,12 @@ fn main() {
 fn sum(recorded: &Recorded) {
     let store = Store::new(400, Limits::default(), 2 << 30);
     connection(&store, recorded, 0, 1, Choice::default());
-    for stream in store.peers().iter().filter_map(|peer| Some(peer.existing_stream(0)?.newest(usize::MAX))) {
-        let sum =
-            stream.iter().fold(0_u64, |sum, byte| (sum.rotate_left(5) ^ u64::from(*byte)).wrapping_mul(0x517c_c1b7_2722_0a95));
+    for stream in
+        store.peers().iter().filter_map(|peer| Some(peer.existing_stream(0)?.newest(usize::MAX)))
+    {
+        let sum = stream.iter().fold(0_u64, |sum, byte| {
+            (sum.rotate_left(5) ^ u64::from(*byte)).wrapping_mul(0x517c_c1b7_2722_0a95)
+        });
         println!("{} bytes of records, sum {sum:x}", stream.len());
     }
 }
@@ -103,10 +117,17 @@ fn at(mono: Duration) -> Now {
 }
 
 /// A whole connection, until the relay daemon has nothing more to say.
-fn connection(store: &Arc<Store>, recorded: &Recorded, share: usize, shares: usize, choice: Choice) {
+fn connection(
+    store: &Arc<Store>,
+    recorded: &Recorded,
+    share: usize,
+    shares: usize,
+    choice: Choice,
+) {
     let settings = Settings { patterns: vec![Pattern::parse("*").unwrap()], ..Settings::default() };
     let address = format!("127.0.0.1:{share}");
-    let mut collector = Collector::new(&address, settings, choice, Arc::new(Joined(Arc::clone(store))));
+    let mut collector =
+        Collector::new(&address, settings, choice, Arc::new(Joined(Arc::clone(store))));
     let mut relayd = Relayd::new(recorded, share, shares);
     let (mut out, mut input, mut now) = (BytesMut::new(), BytesMut::new(), Duration::from_secs(1));
     let mut reply = Vec::new();
@@ -161,7 +182,12 @@ fn collect_by_two(recorded: &Recorded) -> u64 {
     records(&store)
 }
 
-fn measure(bencher: Bencher<'_, '_>, dir: &str, run: impl Fn(&Recorded) -> u64, expected: impl Fn(&Recorded) -> u64) {
+fn measure(
+    bencher: Bencher<'_, '_>,
+    dir: &str,
+    run: impl Fn(&Recorded) -> u64,
+    expected: impl Fn(&Recorded) -> u64,
+) {
     let recorded = Recorded::load(dir);
     assert_eq!(run(&recorded), expected(&recorded), "records of {dir}");
     bencher.counter(ItemsCount::new(recorded.events)).bench_local(|| run(black_box(&recorded)));
@@ -169,7 +195,12 @@ fn measure(bencher: Bencher<'_, '_>, dir: &str, run: impl Fn(&Recorded) -> u64, 
 
 #[divan::bench(args = peers::dirs(), sample_count = 5, sample_size = 1)]
 fn a_records(bencher: Bencher<'_, '_>, dir: &str) {
-    measure(bencher, dir, |recorded| collect(recorded, Choice::default()), |recorded| recorded.events);
+    measure(
+        bencher,
+        dir,
+        |recorded| collect(recorded, Choice::default()),
+        |recorded| recorded.events,
+    );
 }
 
 #[divan::bench(args = peers::dirs(), sample_count = 5, sample_size = 1)]

@@ -1,5 +1,7 @@
 //! The inner loops: event streams and the Mono decoder. `cargo bench --bench micro`.
 
+use std::sync::Arc;
+
 use bytes::{Buf, BytesMut};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
@@ -7,7 +9,6 @@ use pmdaapm::events::{Ask, Batch, Budget, Caps, Stream, Want, flags};
 use pmdaapm::model::{Now, Pmid, Stamp, Update, ValueType};
 use pmdaapm::sources::{Session, Sink, mono};
 use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
-use std::sync::Arc;
 
 /// Hello with 185 counters and 22 samples; see benches/README.md.
 const CAPTURE: &[u8] = include_bytes!("../qa/corpus/mono/c-file-all-gcpressure.bin");
@@ -79,8 +80,19 @@ impl Sink for Nowhere {
 }
 
 fn session() -> mono::Inspector {
-    let peer = mono::Peer { address: "127.0.0.1:9".into(), fallback: "127.0.0.1#1".into(), host: None, process: None };
-    let settings = mono::Settings { select: Vec::new(), probe: false, name_length: 200, names: 4096, one_way: true };
+    let peer = mono::Peer {
+        address: "127.0.0.1:9".into(),
+        fallback: "127.0.0.1#1".into(),
+        host: None,
+        process: None,
+    };
+    let settings = mono::Settings {
+        select: Vec::new(),
+        probe: false,
+        name_length: 200,
+        names: 4096,
+        one_way: true,
+    };
     mono::Inspector::new(peer, settings)
 }
 
@@ -115,7 +127,8 @@ fn mono_connection(bencher: Bencher<'_, '_>) {
         .bench_local_values(|mut session| feed(&mut session, CAPTURE, &mut Nowhere));
 }
 
-/// The samples of a connection that is under way: the session alone, and with cells and event records behind it.
+/// The samples of a connection that is under way: the session alone, and with cells and event
+/// records behind it.
 #[divan::bench(args = ["session", "store"], sample_size = 10)]
 fn mono_samples(bencher: Bencher<'_, '_>, into: &str) {
     let (mut session, mut nowhere, mut store) = (session(), Nowhere, peer_sink());

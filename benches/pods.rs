@@ -1,13 +1,15 @@
-//! JVMs with a Java profiler agent, simulated: load for `qa/bench_profiler`. No harness, since it is a program of its own:
+//! JVMs with a Java profiler agent, simulated: load for `qa/bench_profiler`. No harness, since it
+//! is a program of its own:
 //!
 //! ```text
 //! cargo bench --bench pods -- --address 127.0.0.1:1715 --pods 8 --rate 0 --seconds 20 [--cycle MS] [--capture gen|start] [--idle 1]
 //! ```
 //!
-//! Every pod plays a recorded session again and again, opening its streams anew each time as agents do. `rate`: bytes a
-//! second of a pod, which it sends every `cycle` ms (5000, as agents do), 0: as fast as the collector takes them, with no more
-//! than 64 KiB unanswered. `--idle 1`: the recording
-//! once, then the seven flushes every 5 s that an idle agent sends. One thread; bytes are prepared before.
+//! Every pod plays a recorded session again and again, opening its streams anew each time as agents
+//! do. `rate`: bytes a second of a pod, which it sends every `cycle` ms (5000, as agents do), 0: as
+//! fast as the collector takes them, with no more than 64 KiB unanswered. `--idle 1`: the recording
+//! once, then the seven flushes every 5 s that an idle agent sends. One thread; bytes are prepared
+//! before.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,12 +24,13 @@
 #[path = "../tests/profiler_kit/mod.rs"]
 mod kit;
 
-use hdrhistogram::Histogram;
-use pmdaapm::sources::profiler::Settings;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use pmdaapm::sources::profiler::Settings;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -81,13 +84,15 @@ struct Script {
     ends: Vec<(usize, usize)>,
 }
 
-/// A recording played slowly would have calls wait for their words much longer than the 5 s that they do with agents.
+/// A recording played slowly would have calls wait for their words much longer than the 5 s that
+/// they do with agents.
 fn words_first(ops: Vec<kit::Op>) -> Vec<kit::Op> {
     let dictionary = ops.iter().find(|op| op.opens("dictionary")).map(|op| op.handle);
     let opening = ops.iter().take_while(|op| op.command != 0x02).count();
     let mut rest = ops;
     let mut ordered: Vec<_> = rest.drain(..opening).collect();
-    let (words, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|op| op.command == 0x02 && Some(op.handle) == dictionary);
+    let (words, others): (Vec<_>, Vec<_>) =
+        rest.into_iter().partition(|op| op.command == 0x02 && Some(op.handle) == dictionary);
     ordered.extend(words);
     ordered.extend(others);
     ordered
@@ -214,7 +219,11 @@ impl Pod {
         let (script, rate) = (&shared.script, shared.options.rate);
         let (start, mut at, mut next, mut answers) = (Instant::now(), 0, 0, 0);
         while Instant::now() < shared.end && next < script.ends.len() {
-            let goal = if rate == 0 { at + WINDOW } else { (start.elapsed().as_secs_f64() * rate as f64) as usize };
+            let goal = if rate == 0 {
+                at + WINDOW
+            } else {
+                (start.elapsed().as_secs_f64() * rate as f64) as usize
+            };
             // Whole commands, as agents send them.
             let upto = script.ends.partition_point(|(end, _)| *end <= goal);
             if upto > next {
@@ -244,7 +253,8 @@ async fn pod(number: usize, shared: Rc<Shared>) {
             socket.set_nodelay(true)?;
             shared.totals.borrow_mut().connects += 1;
             let (waiting, buffer) = (VecDeque::new(), vec![0; 16 << 10]);
-            let mut pod = Pod { socket, shared: Rc::clone(&shared), answered: 0, asked: 0, waiting, buffer };
+            let mut pod =
+                Pod { socket, shared: Rc::clone(&shared), answered: 0, asked: 0, waiting, buffer };
             pod.send(&hello(number), 8).await?;
             pod.wait_for_answers().await?;
             pod.play().await?;
@@ -284,12 +294,15 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
-        let pods: Vec<_> = (0..shared.options.pods).map(|n| tokio::task::spawn_local(pod(n, Rc::clone(&shared)))).collect();
+        let pods: Vec<_> = (0..shared.options.pods)
+            .map(|n| tokio::task::spawn_local(pod(n, Rc::clone(&shared))))
+            .collect();
         for pod in pods {
             pod.await.unwrap();
         }
     });
-    let (seconds, totals, acks) = (begin.elapsed().as_secs_f64(), shared.totals.borrow(), shared.acks.borrow());
+    let (seconds, totals, acks) =
+        (begin.elapsed().as_secs_f64(), shared.totals.borrow(), shared.acks.borrow());
     println!(
         "{{\"seconds\":{seconds:.2},\"bytes\":{},\"mb_per_s\":{:.1},\"acks\":{},\"connects\":{},\"failed\":{},\
          \"ack_p50_us\":{},\"ack_p99_us\":{},\"ack_max_us\":{}}}",

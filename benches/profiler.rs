@@ -1,7 +1,8 @@
-//! Decoding of Java profiler sessions: `cargo bench --no-default-features --bench profiler`. One core, no I/O.
+//! Decoding of Java profiler sessions: `cargo bench --no-default-features --bench profiler`. One
+//! core, no I/O.
 //!
-//! `steady` is a capture of a JVM with 4000 calls/s: the whole one (79249 calls) if ../shared is there, else its first 1.5 MB
-//! from the repository. Fed in reads of 64 KiB, as a socket has them.
+//! `steady` is a capture of a JVM with 4000 calls/s: the whole one (79249 calls) if ../shared is
+//! there, else its first 1.5 MB from the repository. Fed in reads of 64 KiB, as a socket has them.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -14,17 +15,19 @@
 #[path = "../tests/profiler_kit/mod.rs"]
 mod kit;
 
+use std::sync::{Arc, LazyLock};
+
 use bytes::BytesMut;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use pmdaapm::model::Now;
 use pmdaapm::sources::profiler::{
-    Block, Call, Interner, Observer, Opened, Pause, Pod, Settings, Shared, StreamKind, TraceEvent, TraceKind, Words,
+    Block, Call, Interner, Observer, Opened, Pause, Pod, Settings, Shared, StreamKind, TraceEvent,
+    TraceKind, Words,
 };
 use pmdaapm::sources::profiler::{Collector, Options};
 use pmdaapm::sources::{PROFILER, Session as _};
 use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
-use std::sync::{Arc, LazyLock};
 
 const READ: usize = 64 << 10;
 
@@ -47,11 +50,16 @@ fn session(bytes: &[u8]) -> Session {
 
 static STEADY: LazyLock<Session> = LazyLock::new(|| {
     let whole = kit::shared().join("captures/gen.duplex.gz");
-    session(&kit::read(&if whole.exists() { whole } else { kit::corpus().join("gen-head.duplex.gz") }))
+    session(&kit::read(&if whole.exists() {
+        whole
+    } else {
+        kit::corpus().join("gen-head.duplex.gz")
+    }))
 });
 
 /// The start of a real pod: 942 words in 331 KB, 45 calls with many parameters.
-static START: LazyLock<Session> = LazyLock::new(|| session(&kit::read(&kit::corpus().join("parser.test.protocol.gz"))));
+static START: LazyLock<Session> =
+    LazyLock::new(|| session(&kit::read(&kit::corpus().join("parser.test.protocol.gz"))));
 
 /// What metrics need at least.
 #[derive(Default)]
@@ -103,20 +111,36 @@ impl Observer for Sums {
 /// A whole connection: commands, acks and all streams.
 fn connection(bencher: Bencher<'_, '_>, session: &Session) {
     let interner = Arc::new(Interner::new(64 << 20));
-    bencher.counter(BytesCount::of_slice(&session.requests)).counter(ItemsCount::new(session.calls)).bench_local(|| {
-        let mut connection = pmdaapm::sources::profiler::Connection::new(Settings::default(), Arc::clone(&interner));
-        let (mut input, mut out, mut sums) = (BytesMut::with_capacity(2 * READ), BytesMut::new(), Sums::default());
-        for read in session.requests.chunks(READ) {
-            input.extend_from_slice(read);
-            connection.feed(&mut input, &mut out, &mut sums).unwrap();
-            black_box(&out);
-            out.clear();
-        }
-        connection.close(&mut sums);
-        assert_eq!(sums.calls as usize, session.calls);
-        black_box((sums.time, sums.cpu, sums.memory, sums.late, sums.enters, sums.exits, sums.tags, sums.blocks));
-        black_box((sums.paused, sums.words));
-    });
+    bencher
+        .counter(BytesCount::of_slice(&session.requests))
+        .counter(ItemsCount::new(session.calls))
+        .bench_local(|| {
+            let mut connection = pmdaapm::sources::profiler::Connection::new(
+                Settings::default(),
+                Arc::clone(&interner),
+            );
+            let (mut input, mut out, mut sums) =
+                (BytesMut::with_capacity(2 * READ), BytesMut::new(), Sums::default());
+            for read in session.requests.chunks(READ) {
+                input.extend_from_slice(read);
+                connection.feed(&mut input, &mut out, &mut sums).unwrap();
+                black_box(&out);
+                out.clear();
+            }
+            connection.close(&mut sums);
+            assert_eq!(sums.calls as usize, session.calls);
+            black_box((
+                sums.time,
+                sums.cpu,
+                sums.memory,
+                sums.late,
+                sums.enters,
+                sums.exits,
+                sums.tags,
+                sums.blocks,
+            ));
+            black_box((sums.paused, sums.words));
+        });
 }
 
 #[divan::bench]
@@ -129,30 +153,39 @@ fn start(bencher: Bencher<'_, '_>) {
     connection(bencher, &START);
 }
 
-/// A whole connection as the PMDA has it: metrics in the store's cells, rows and streams, and an event record for each call and
-/// each chunk.
+/// A whole connection as the PMDA has it: metrics in the store's cells, rows and streams, and an
+/// event record for each call and each chunk.
 #[divan::bench]
 fn collector(bencher: Bencher<'_, '_>) {
     let session = &STEADY;
     let store = Store::new(400, Limits::default(), 32 << 20);
     let shared = Arc::new(Shared::new(64 << 20));
-    bencher.counter(BytesCount::of_slice(&session.requests)).counter(ItemsCount::new(session.calls)).bench_local(|| {
-        let mailbox = Arc::new(Mailbox::new(|| ()));
-        let mut sink = PeerSink::new(&store, PROFILER, &mailbox);
-        let mut collector = Collector::new("127.0.0.1:9".into(), Options::default(), Arc::clone(&shared));
-        let (mut input, mut out, now) = (BytesMut::with_capacity(2 * READ), BytesMut::new(), Now::default());
-        for read in session.requests.chunks(READ) {
-            input.extend_from_slice(read);
-            // The agent's good-bye ends it.
-            let _ = collector.feed(now, &mut input, &mut out, &mut sink);
-            sink.flush();
-            out.clear();
-        }
-        collector.close(now, &mut out, &mut sink);
-        sink.finish(false);
-    });
+    bencher
+        .counter(BytesCount::of_slice(&session.requests))
+        .counter(ItemsCount::new(session.calls))
+        .bench_local(|| {
+            let mailbox = Arc::new(Mailbox::new(|| ()));
+            let mut sink = PeerSink::new(&store, PROFILER, &mailbox);
+            let mut collector =
+                Collector::new("127.0.0.1:9".into(), Options::default(), Arc::clone(&shared));
+            let (mut input, mut out, now) =
+                (BytesMut::with_capacity(2 * READ), BytesMut::new(), Now::default());
+            for read in session.requests.chunks(READ) {
+                input.extend_from_slice(read);
+                // The agent's good-bye ends it.
+                let _ = collector.feed(now, &mut input, &mut out, &mut sink);
+                sink.flush();
+                out.clear();
+            }
+            collector.close(now, &mut out, &mut sink);
+            sink.finish(false);
+        });
     let calls = store.peers().iter().filter_map(|p| p.cells.get(0)).sum::<u64>();
-    assert!(calls > 0 && calls.is_multiple_of(session.calls as u64), "{calls} calls of {}", session.calls);
+    assert!(
+        calls > 0 && calls.is_multiple_of(session.calls as u64),
+        "{calls} calls of {}",
+        session.calls
+    );
 }
 
 /// One stream of the steady session alone, in the payloads that came.
@@ -169,7 +202,8 @@ fn dictionary(bencher: Bencher<'_, '_>, shared: bool) {
     let _first = decode(&payloads, "dictionary", &interner);
     let bytes: usize = payloads.iter().map(Vec::len).sum();
     bencher.counter(BytesCount::new(bytes)).counter(ItemsCount::new(942usize)).bench_local(|| {
-        let interner = if shared { Arc::clone(&interner) } else { Arc::new(Interner::new(64 << 20)) };
+        let interner =
+            if shared { Arc::clone(&interner) } else { Arc::new(Interner::new(64 << 20)) };
         assert_eq!(decode(&payloads, "dictionary", &interner).words().len(), 942);
     });
 }
@@ -210,7 +244,16 @@ fn decode(payloads: &[Vec<u8>], name: &str, interner: &Arc<Interner>) -> Pod {
     pod.open(&opened, &mut sums);
     payloads.iter().for_each(|p| pod.data(0, p, &mut sums));
     assert!(!pod.streams()[0].is_corrupt());
-    black_box((sums.calls, sums.time, sums.late, sums.enters, sums.exits, sums.tags, sums.blocks, sums.paused));
+    black_box((
+        sums.calls,
+        sums.time,
+        sums.late,
+        sums.enters,
+        sums.exits,
+        sums.tags,
+        sums.blocks,
+        sums.paused,
+    ));
     pod
 }
 

@@ -1,22 +1,31 @@
-//! Reads the first live session that fits and counts: `lttng_view ADDRESS PATTERN [beginning|last] [SECONDS] [DIRECTORY]`.
+//! Reads the first live session that fits and counts: `lttng_view ADDRESS PATTERN [beginning|last]
+//! [SECONDS] [DIRECTORY]`.
 //!
-//! Prints what the viewer tells, a line a second with the sums, and at the end the CPU time; with a directory, the metadata and
-//! packets of each stream are written to it. Dials again when the connection breaks. Also the shortest complete driver, of one
-//! session: another would have a connection of its own.
-#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, reason = "a program to look at things with")]
+//! Prints what the viewer tells, a line a second with the sums, and at the end the CPU time; with a
+//! directory, the metadata and packets of each stream are written to it. Dials again when the
+//! connection breaks. Also the shortest complete driver, of one session: another would have a
+//! connection of its own.
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a program to look at things with"
+)]
 
-use bytes::BytesMut;
-use pmdaapm::model::{Now, Stamp};
-use pmdaapm::sources::lttng::viewer::{
-    Attached, Beacon, Complaint, Crowd, Ended, Lister, Listing, Need, Observer, Over, Packet, Pattern, Reading, Refused, Relayd,
-    Roster, Seek, SessionInfo, Settings, Skipped, StreamInfo, TraceKey,
-};
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
+
+use bytes::BytesMut;
+use pmdaapm::model::{Now, Stamp};
+use pmdaapm::sources::lttng::viewer::{
+    Attached, Beacon, Complaint, Crowd, Ended, Lister, Listing, Need, Observer, Over, Packet,
+    Pattern, Reading, Refused, Relayd, Roster, Seek, SessionInfo, Settings, Skipped, StreamInfo,
+    TraceKey,
+};
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -30,11 +39,12 @@ struct Counts {
     lags: Vec<u64>,
 }
 
-/// `CLOCK_MONOTONIC` in nanoseconds, the clock of user-space traces. Only its debug text tells it without a system call of our
-/// own: `Instant { tv_sec: 1, tv_nsec: 2 }`.
+/// `CLOCK_MONOTONIC` in nanoseconds, the clock of user-space traces. Only its debug text tells it
+/// without a system call of our own: `Instant { tv_sec: 1, tv_nsec: 2 }`.
 fn monotonic() -> u64 {
     let text = format!("{:?}", Instant::now());
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse::<u64>().ok());
+    let mut numbers =
+        text.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse::<u64>().ok());
     numbers.next().unwrap_or_default() * 1_000_000_000 + numbers.next().unwrap_or_default()
 }
 
@@ -80,9 +90,18 @@ impl Observer for Counts {
         self.packets += 1;
         self.bytes += packet.bytes.len() as u64;
         self.lags.push(monotonic().saturating_sub(packet.index.timestamp_end));
-        self.save(packet.stream.trace, &format!("{}_{}", packet.stream.channel, packet.stream.id), packet.bytes);
+        self.save(
+            packet.stream.trace,
+            &format!("{}_{}", packet.stream.channel, packet.stream.id),
+            packet.bytes,
+        );
     }
-    fn skipped(&mut self, stream: &StreamInfo, index: &pmdaapm::sources::lttng::viewer::Index, why: Skipped) {
+    fn skipped(
+        &mut self,
+        stream: &StreamInfo,
+        index: &pmdaapm::sources::lttng::viewer::Index,
+        why: Skipped,
+    ) {
         if why != Skipped::Replayed {
             println!("skipped {why:?} {stream:?} {index:?}");
         }
@@ -122,12 +141,19 @@ fn dial(address: &str) -> Result<TcpStream, String> {
 }
 
 fn now(started: Instant) -> Now {
-    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos().cast_signed());
+    let wall = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |d| d.as_nanos().cast_signed());
     Now { wall: Stamp::from_nanos(wall), mono: started.elapsed() }
 }
 
 /// One listing.
-fn list(address: &str, settings: &Settings, roster: &mut Roster, started: Instant) -> Result<(), String> {
+fn list(
+    address: &str,
+    settings: &Settings,
+    roster: &mut Roster,
+    started: Instant,
+) -> Result<(), String> {
     let mut stream = dial(address)?;
     let (mut listing, mut sessions) = (Listing::new(settings), Sessions { roster, done: false });
     let (mut input, mut out, mut piece) = (BytesMut::new(), BytesMut::new(), vec![0; 16 << 10]);
@@ -140,13 +166,21 @@ fn list(address: &str, settings: &Settings, roster: &mut Roster, started: Instan
             return Err("closed by the relay daemon".into());
         }
         input.extend_from_slice(piece.get(..n).unwrap_or_default());
-        listing.feed(now(started), &mut input, &mut out, &mut sessions).map_err(|e| e.to_string())?;
+        listing
+            .feed(now(started), &mut input, &mut out, &mut sessions)
+            .map_err(|e| e.to_string())?;
     }
     Ok(())
 }
 
 /// One connection that reads; how it ended.
-fn read(address: &str, reading: &mut Reading, counts: &mut Counts, started: Instant, end: Instant) -> Result<(), String> {
+fn read(
+    address: &str,
+    reading: &mut Reading,
+    counts: &mut Counts,
+    started: Instant,
+    end: Instant,
+) -> Result<(), String> {
     let mut stream = dial(address)?;
     let socket = stream.try_clone().map_err(|e| e.to_string())?;
     let (mut input, mut out, mut piece) = (BytesMut::new(), BytesMut::new(), vec![0; 128 << 10]);
@@ -160,19 +194,24 @@ fn read(address: &str, reading: &mut Reading, counts: &mut Counts, started: Inst
         }
         let wait = reading.next_wakeup().unwrap_or_default().saturating_sub(started.elapsed());
         if !reading.awaits_reply() {
-            // Relay daemons never speak first, and this sleeps more exactly than a socket's time-out.
+            // Relay daemons never speak first, and this sleeps more exactly than a socket's
+            // time-out.
             std::thread::sleep(wait);
             reading.tick(now(started), &mut out, counts).map_err(|e| e.to_string())?;
             continue;
         }
         let _ = socket2::SockRef::from(&socket).set_tcp_quickack(true);
-        stream.set_read_timeout(Some(wait.max(Duration::from_millis(1)))).map_err(|e| e.to_string())?;
+        stream
+            .set_read_timeout(Some(wait.max(Duration::from_millis(1))))
+            .map_err(|e| e.to_string())?;
         match stream.read(&mut piece) {
             Ok(0) => return Err("closed by the relay daemon".into()),
             Ok(n) => {
                 reads += 1;
                 input.extend_from_slice(piece.get(..n).unwrap_or_default());
-                reading.feed(now(started), &mut input, &mut out, counts).map_err(|e| e.to_string())?;
+                reading
+                    .feed(now(started), &mut input, &mut out, counts)
+                    .map_err(|e| e.to_string())?;
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 reading.tick(now(started), &mut out, counts).map_err(|e| e.to_string())?;
@@ -183,7 +222,10 @@ fn read(address: &str, reading: &mut Reading, counts: &mut Counts, started: Inst
             second = Instant::now();
             let Counts { packets, bytes, beacons, skipped, metadata, .. } = counts;
             counts.lags.sort_unstable();
-            let lag = |part: usize| counts.lags.get(counts.lags.len() * part / 100).copied().unwrap_or_default() / 100_000;
+            let lag = |part: usize| {
+                counts.lags.get(counts.lags.len() * part / 100).copied().unwrap_or_default()
+                    / 100_000
+            };
             let lags = [0, 50, 99].map(lag);
             println!(
                 "{:.1} s: {packets} packets, {bytes} bytes, {metadata} of metadata, {beacons} beacons, {skipped:?}, least, median and 99% lag {lags:?} in 0.1 ms, {writes} writes, {reads} reads",
@@ -200,7 +242,8 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let address = arguments.next().expect("an address");
     let patterns = arguments.next().and_then(|text| Pattern::parse(&text)).into_iter().collect();
-    let seek = if arguments.next().as_deref() == Some("last") { Seek::Last } else { Seek::Beginning };
+    let seek =
+        if arguments.next().as_deref() == Some("last") { Seek::Last } else { Seek::Beginning };
     let seconds = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(10);
     let mut counts = Counts { directory: arguments.next().map(PathBuf::from), ..Counts::default() };
     let (started, settings) = (Instant::now(), Settings { patterns, seek, ..Settings::default() });
@@ -211,7 +254,11 @@ fn main() {
             println!("listing: {why}");
         }
         let mut room = Some(());
-        let starts = roster.take(started.elapsed(), || room.take(), |session, why| println!("not read: {why:?} {session:?}"));
+        let starts = roster.take(
+            started.elapsed(),
+            || room.take(),
+            |session, why| println!("not read: {why:?} {session:?}"),
+        );
         for (start, ()) in starts {
             let mut reading = Reading::new(settings.clone(), start, Crowd::default());
             let result = read(&address, &mut reading, &mut counts, started, end);
@@ -223,5 +270,7 @@ fn main() {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let times: Vec<u64> = stat.split(' ').skip(13).take(2).filter_map(|t| t.parse().ok()).collect();
     let Counts { packets, bytes, beacons, skipped, .. } = &counts;
-    println!("{packets} packets, {bytes} bytes, {beacons} beacons, {skipped:?}; user and system CPU in 10 ms: {times:?}");
+    println!(
+        "{packets} packets, {bytes} bytes, {beacons} beacons, {skipped:?}; user and system CPU in 10 ms: {times:?}"
+    );
 }

@@ -1,12 +1,16 @@
-//! A collector for Java profiler agents that only counts: `cargo run --no-default-features --example profiler_collector -- 1715`.
-//! A thread for each connection, std only; for trying the decoders against real agents and replayers, not for production.
+//! A collector for Java profiler agents that only counts: `cargo run --no-default-features
+//! --example profiler_collector -- 1715`. A thread for each connection, std only; for trying the
+//! decoders against real agents and replayers, not for production.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "an example")]
 
-use bytes::BytesMut;
-use pmdaapm::sources::profiler::{Block, Call, Connection, Corrupt, File, Hello, Interner, Observer, Pause, Settings, Words};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
+
+use bytes::BytesMut;
+use pmdaapm::sources::profiler::{
+    Block, Call, Connection, Corrupt, File, Hello, Interner, Observer, Pause, Settings, Words,
+};
 
 #[derive(Debug, Default)]
 struct Sums {
@@ -88,7 +92,8 @@ fn serve(mut socket: TcpStream, settings: Settings, interner: Arc<Interner>) -> 
 fn main() -> io::Result<()> {
     let mut numbers = std::env::args().skip(1).map(|n| n.parse::<u64>().unwrap());
     let port = u16::try_from(numbers.next().unwrap_or(1715)).unwrap();
-    let (rotation_size, rotation_period_ms) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let (rotation_size, rotation_period_ms) =
+        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     let settings = Settings { rotation_size, rotation_period_ms, ..Settings::default() };
     let interner = Arc::new(Interner::new(64 << 20));
     let listener = TcpListener::bind(("127.0.0.1", port))?;

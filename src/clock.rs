@@ -1,8 +1,9 @@
 //! The only place that reads clocks.
 
-use crate::model::{Now, Stamp};
 use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use crate::model::{Now, Stamp};
 
 /// Both clocks at this moment. The monotonic one counts from a little before the first call.
 #[must_use]
@@ -10,5 +11,8 @@ pub fn now() -> Now {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     // A time before 1970 is a host without a clock; 0 says so as well as anything.
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Now { wall: Stamp { sec: wall.as_secs().cast_signed(), nsec: wall.subsec_nanos() }, mono: START.elapsed() }
+    Now {
+        wall: Stamp { sec: wall.as_secs().cast_signed(), nsec: wall.subsec_nanos() },
+        mono: START.elapsed(),
+    }
 }

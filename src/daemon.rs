@@ -1,5 +1,10 @@
 //! The PMDA as a whole: configuration → store → libpcp_pmda → peers → loop → drain.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use crate::clock::now;
 use crate::config::Config;
 use crate::listen::{Signal, Supervisor};
@@ -7,10 +12,6 @@ use crate::model::Rights;
 use crate::pcp::{self, Agent, Hooks, Log, Mode, Options, Wake};
 use crate::sources::SOURCES;
 use crate::store::{Stat, Store};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// How often the store is swept.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -85,9 +86,19 @@ fn check(options: &Options) -> i32 {
             println!("profiler: listens on {listen}");
             config.mono.files.iter().for_each(|f| println!("mono: follows {}", f.display()));
             let select = config.mono.select.join(", ");
-            println!("mono: samples {}", if select.is_empty() { "what each agent announces" } else { &select });
-            println!("events: {} bytes, {} records a second", config.event_memory(), config.events.max_records);
-            println!("memory: {} bytes in all, {} for one peer", config.limits.memory, config.limits.peer_memory);
+            println!(
+                "mono: samples {}",
+                if select.is_empty() { "what each agent announces" } else { &select }
+            );
+            println!(
+                "events: {} bytes, {} records a second",
+                config.event_memory(),
+                config.events.max_records
+            );
+            println!(
+                "memory: {} bytes in all, {} for one peer",
+                config.limits.memory, config.limits.peer_memory
+            );
             let rights = rights(&config);
             for (source, allow) in SOURCES.iter().zip(&rights.events) {
                 println!("events of {}: for {allow}", source.name);
@@ -106,7 +117,11 @@ fn shown(path: Option<&Path>) -> String {
 fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let (config, path) = read_config(options)?;
     Log::install(config.log.level);
-    log::info!("pmdaapm {} starts; configuration: {}", env!("CARGO_PKG_VERSION"), shown(path.as_deref()));
+    log::info!(
+        "pmdaapm {} starts; configuration: {}",
+        env!("CARGO_PKG_VERSION"),
+        shown(path.as_deref())
+    );
     agent.become_user(options.user.as_deref())?;
 
     let store = Store::new(agent.domain(), config.limits(), config.event_memory());
@@ -121,7 +136,8 @@ fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Er
 
     agent.init(&store)?;
     pcp::set_rights(&rights(&config));
-    // The hand-shake comes before any other thread is started: pmcd waits for it, and it uses standard input.
+    // The hand-shake comes before any other thread is started: pmcd waits for it, and it uses
+    // standard input.
     agent.connect()?;
     let told = Arc::new(Told::default());
     let (tell, waker) = (Arc::clone(&told), wake.clone());
@@ -129,8 +145,15 @@ fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Er
         tell.set(signal);
         waker.wake();
     })?;
-    let mut turns =
-        Turns { options, config, store: &store, supervisor: &supervisor, told: &told, swept: now().mono, trimmed: now().mono };
+    let mut turns = Turns {
+        options,
+        config,
+        store: &store,
+        supervisor: &supervisor,
+        told: &told,
+        swept: now().mono,
+        trimmed: now().mono,
+    };
     pcp::run(&mut agent, &wake, &mut turns);
     log::info!("stopping");
     supervisor.stop();
@@ -206,7 +229,9 @@ impl Turns<'_> {
             }
         };
         for key in self.config.needs_restart(&new) {
-            log::warn!("{key} has changed: it takes effect when the PMDA is started again (run its Install, or restart pmcd)");
+            log::warn!(
+                "{key} has changed: it takes effect when the PMDA is started again (run its Install, or restart pmcd)"
+            );
         }
         pcp::set_level(new.log.level);
         pcp::set_rights(&rights(&new));
@@ -215,7 +240,9 @@ impl Turns<'_> {
         self.supervisor.reconfigure(&new);
         self.config = new;
         self.store.stats.add(Stat::ConfigReloads, 1);
-        self.store.stats.set_config_file(&path.as_deref().map_or_else(|| "defaults".into(), |p| p.display().to_string()));
+        self.store.stats.set_config_file(
+            &path.as_deref().map_or_else(|| "defaults".into(), |p| p.display().to_string()),
+        );
         log::info!("configuration {} is in force", shown(path.as_deref()));
     }
 }

@@ -9,9 +9,9 @@
 //!                 I/O only        pure: no I/O, no clock                (rings, cursors)     C calls only here
 //! ```
 //!
-//! listen → sources → model → store → pcp. Imports run from both ends to the middle: a source never sees tokio or PCP, and
-//! `pcp` never sees a protocol's bytes (`tests/imports.rs` checks it). Without feature `agent` only the pure part is built:
-//! it needs neither libpcp nor libclang.
+//! listen → sources → model → store → pcp. Imports run from both ends to the middle: a source never
+//! sees tokio or PCP, and `pcp` never sees a protocol's bytes (`tests/imports.rs` checks it).
+//! Without feature `agent` only the pure part is built: it needs neither libpcp nor libclang.
 
 #![deny(unsafe_code)]
 

@@ -1,10 +1,11 @@
 //! The files `pmns` and `help` and README's table of metrics, made from the metric tables.
 
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
 use crate::model::Area;
 use crate::sources::{SOURCES, Source};
 use crate::store::{AGENT_INDOM, Entry, catalogue};
-use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// What the help of the domain of all agents says: one line and the full text.
 pub const AGENT_INDOM_HELP: (&str, &str) = (
@@ -16,13 +17,22 @@ pub const AGENT_INDOM_HELP: (&str, &str) = (
 /// Nodes whose names the PMDA answers itself: pmcd asks it.
 fn dynamic_nodes(source: &Source) -> Vec<String> {
     let Some(dynamic) = source.dynamic else { return Vec::new() };
-    dynamic.node.into_iter().chain(["param"]).map(|node| format!("apm.{}.{node}", source.name)).collect()
+    dynamic
+        .node
+        .into_iter()
+        .chain(["param"])
+        .map(|node| format!("apm.{}.{node}", source.name))
+        .collect()
 }
 
 /// Static metrics that stand in `pmns` by name: all but those under a dynamic node.
 fn named() -> Vec<Entry> {
     let dynamic: Vec<String> = SOURCES.iter().flat_map(dynamic_nodes).collect();
-    let below = |name: &str| dynamic.iter().any(|d| name.strip_prefix(d.as_str()).is_some_and(|rest| rest.starts_with('.')));
+    let below = |name: &str| {
+        dynamic
+            .iter()
+            .any(|d| name.strip_prefix(d.as_str()).is_some_and(|rest| rest.starts_with('.')))
+    };
     catalogue().into_iter().filter(|e| !below(&e.name)).collect()
 }
 
@@ -42,7 +52,8 @@ pub fn pmns() -> String {
     named().iter().for_each(|e| add(&e.name, format!("APM:{}:{}", e.def.cluster, e.def.item)));
     SOURCES.iter().flat_map(dynamic_nodes).for_each(|node| add(&node, "APM:*:*".into()));
 
-    let mut out = String::from("/*\n * Name space of pmdaapm. Made by: pmdaapm --print-pmns\n */\n");
+    let mut out =
+        String::from("/*\n * Name space of pmdaapm. Made by: pmdaapm --print-pmns\n */\n");
     for (node, children) in &nodes {
         let _ = write!(out, "\n{node} {{\n");
         for (child, id) in children {
@@ -93,7 +104,9 @@ pub fn help() -> String {
     entry(&format!("APM.{AGENT_INDOM}"), AGENT_INDOM_HELP.0, AGENT_INDOM_HELP.1);
     for s in SOURCES {
         entry(&format!("APM.{}", s.indom), s.indom_help.0, s.indom_help.1);
-        s.tables.iter().for_each(|t| entry(&format!("APM.{}", t.indom), t.indom_help.0, t.indom_help.1));
+        s.tables
+            .iter()
+            .for_each(|t| entry(&format!("APM.{}", t.indom), t.indom_help.0, t.indom_help.1));
     }
     out
 }
@@ -101,8 +114,9 @@ pub fn help() -> String {
 /// README's table of metrics.
 #[must_use]
 pub fn metrics() -> String {
-    let mut out =
-        String::from("| metric | type | semantics | units | instances | what |\n| --- | --- | --- | --- | --- | --- |\n");
+    let mut out = String::from(
+        "| metric | type | semantics | units | instances | what |\n| --- | --- | --- | --- | --- | --- |\n",
+    );
     for e in catalogue() {
         let instances = match (e.def.area, e.source.and_then(|s| SOURCES.get(s))) {
             (Area::Agents, _) => "agent",
@@ -111,12 +125,22 @@ pub fn metrics() -> String {
             _ => "",
         };
         let (ty, sem, units) = (e.def.ty.name(), e.def.sem.name(), e.def.units.name());
-        let _ = writeln!(out, "| `{}` | {ty} | {sem} | {units} | {instances} | {} |", e.name, e.def.oneline);
+        let _ = writeln!(
+            out,
+            "| `{}` | {ty} | {sem} | {units} | {instances} | {} |",
+            e.name, e.def.oneline
+        );
     }
     for source in SOURCES {
         if let Some(d) = source.dynamic {
-            let _ =
-                writeln!(out, "| `apm.{}.{}.*` | | | | {} | {} |", source.name, d.node.unwrap_or("param"), source.name, d.what);
+            let _ = writeln!(
+                out,
+                "| `apm.{}.{}.*` | | | | {} | {} |",
+                source.name,
+                d.node.unwrap_or("param"),
+                source.name,
+                d.what
+            );
         }
     }
     out
@@ -138,6 +162,9 @@ mod tests {
         let readme = include_str!("../README.md");
         assert!(include_str!("../pmns") == super::pmns(), "pmns is stale: run qa/generate");
         assert!(include_str!("../help") == super::help(), "help is stale: run qa/generate");
-        assert!(readme.contains(&super::metrics()), "README's table of metrics is stale: run qa/generate");
+        assert!(
+            readme.contains(&super::metrics()),
+            "README's table of metrics is stale: run qa/generate"
+        );
     }
 }

@@ -1,13 +1,14 @@
-//! An agent that is connected is known, whoever else comes, goes or makes room meanwhile: at `limits.instances`, with two
-//! workers and a sweep that runs all the time.
+//! An agent that is connected is known, whoever else comes, goes or makes room meanwhile: at
+//! `limits.instances`, with two workers and a sweep that runs all the time.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
 
-use pmdaapm::model::{Identity, Now, Stamp};
-use pmdaapm::store::{Change, Limits, Mailbox, Stat, Store};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
+
+use pmdaapm::model::{Identity, Now, Stamp};
+use pmdaapm::store::{Change, Limits, Mailbox, Stat, Store};
 
 const ATTACHES: usize = 10_000;
 
@@ -19,8 +20,18 @@ const fn now() -> Now {
 fn follow(shown: &mut HashMap<String, usize>, changes: Vec<Change>) {
     for change in changes {
         match change {
-            Change::Join(p) => assert_eq!(shown.insert(p.name.clone(), Arc::as_ptr(&p) as usize), None, "{} joins twice", p.name),
-            Change::Leave(p) => assert_eq!(shown.remove(&p.name), Some(Arc::as_ptr(&p) as usize), "{} leaves", p.name),
+            Change::Join(p) => assert_eq!(
+                shown.insert(p.name.clone(), Arc::as_ptr(&p) as usize),
+                None,
+                "{} joins twice",
+                p.name
+            ),
+            Change::Leave(p) => assert_eq!(
+                shown.remove(&p.name),
+                Some(Arc::as_ptr(&p) as usize),
+                "{} leaves",
+                p.name
+            ),
             _ => {}
         }
     }
@@ -30,7 +41,8 @@ fn follow(shown: &mut HashMap<String, usize>, changes: Vec<Change>) {
 fn nobody_connected_is_invisible() {
     let limits = Limits { instances: 64, forget: Duration::from_secs(60), ..Limits::default() };
     let store = Store::new(400, limits, 1 << 20);
-    let (invisible, refused, stop) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    let (invisible, refused, stop) =
+        (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
     let mut shown = HashMap::new();
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..2)
@@ -40,7 +52,11 @@ fn nobody_connected_is_invisible() {
                     for n in 0..ATTACHES / 2 {
                         let mailbox = Arc::new(Mailbox::new(|| ()));
                         // Every third comes back under a name that the other worker uses too.
-                        let name = if n % 3 == 0 { format!("back:{}", n % 50) } else { format!("app:{worker}.{n}") };
+                        let name = if n % 3 == 0 {
+                            format!("back:{}", n % 50)
+                        } else {
+                            format!("app:{worker}.{n}")
+                        };
                         let id = Identity { name, resumes: true, ..Identity::default() };
                         let Some(peer) = store.attach(0, &id, &mailbox, now()) else {
                             refused.fetch_add(1, Ordering::Relaxed);
@@ -67,7 +83,8 @@ fn nobody_connected_is_invisible() {
         stop.store(true, Ordering::Relaxed);
     });
     follow(&mut shown, store.take_changes());
-    let known: HashMap<String, usize> = store.peers().iter().map(|p| (p.name.clone(), Arc::as_ptr(p) as usize)).collect();
+    let known: HashMap<String, usize> =
+        store.peers().iter().map(|p| (p.name.clone(), Arc::as_ptr(p) as usize)).collect();
     assert_eq!(invisible.into_inner(), 0, "connected and not known, of {ATTACHES}");
     assert_eq!(shown, known, "what the PMDA thread shows");
     assert_eq!(refused.into_inner() as u64, store.stats.get(Stat::InstancesRejected));

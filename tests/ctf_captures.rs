@@ -1,17 +1,27 @@
-//! Every recorded trace: its text is babeltrace's, what is told of its streams is what an independent walk over the packets
-//! found, and neither pieces of metadata nor cuts of packets change anything.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, unreachable_pub, missing_docs, reason = "a test")]
+//! Every recorded trace: its text is babeltrace's, what is told of its streams is what an
+//! independent walk over the packets found, and neither pieces of metadata nor cuts of packets
+//! change anything.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test"
+)]
 
 mod ctf_kit;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use ctf_kit::dump::How;
 use ctf_kit::{assert_same_lines, captures, corpus, dumped, expected, traces};
 use pmdaapm::ctf::{Event, Events, Losses, NodeId, Packet, Trace, Visitor};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
-/// Empty texts that babeltrace 2.0.4 shows wrongly (see `ctf_kit::Stale`); in texts of 2.1.2 there are none.
-const STALE: [(&str, usize); 4] = [("ust-c-all", 118), ("ust-c-lossy", 112), ("ust-c-perpid", 11), ("live-ust-grow", 58)];
+/// Empty texts that babeltrace 2.0.4 shows wrongly (see `ctf_kit::Stale`); in texts of 2.1.2 there
+/// are none.
+const STALE: [(&str, usize); 4] =
+    [("ust-c-all", 118), ("ust-c-lossy", 112), ("ust-c-perpid", 11), ("live-ust-grow", 58)];
 
 #[test]
 fn text_is_babeltraces() {
@@ -55,7 +65,10 @@ fn the_article_byte_for_byte() {
     let mut values = Values::default();
     packet.read(&mut values).unwrap();
     let event = |cycles, bit, count| (cycles, bit, vec![7137, count, 2, 1, 0, 0, 0]);
-    assert_eq!(values.events, [event(11_031_997_419_922, 0x54 * 8, 3), event(11_032_423_018_061, 0x7f * 8, 4)]);
+    assert_eq!(
+        values.events,
+        [event(11_031_997_419_922, 0x54 * 8, 3), event(11_032_423_018_061, 0x7f * 8, 4)]
+    );
     let clock = &trace.schema().clocks[0];
     assert_eq!(clock.nanoseconds(11_031_997_419_922), 1_514_347_074_563_030_002);
 }
@@ -124,7 +137,8 @@ fn streams_are_as_the_independent_walk_found_them() {
         let want: Vec<u64> = numbers.split(' ').map(|n| n.parse().unwrap()).collect();
         let path = corpus().join(file);
         let bytes = std::fs::read(&path).unwrap();
-        let trace = traces::metadata(&std::fs::read(path.with_file_name("metadata")).unwrap()).unwrap();
+        let trace =
+            traces::metadata(&std::fs::read(path.with_file_name("metadata")).unwrap()).unwrap();
         let all = packets(&trace, &bytes);
         let mut cpu = Values::default();
         all[0].1.visit_context(&mut cpu).unwrap();
@@ -147,7 +161,10 @@ fn streams_are_as_the_independent_walk_found_them() {
         assert_eq!(got.to_vec(), want, "{file}");
         // Losses are the differences of what the walk found.
         let mut losses = Losses::default();
-        let lost = all.iter().map(|(_, p)| losses.packet(p.info())).fold((0, 0), |n, l| (n.0 + l.events, n.1 + l.packets));
+        let lost = all
+            .iter()
+            .map(|(_, p)| losses.packet(p.info()))
+            .fold((0, 0), |n, l| (n.0 + l.events, n.1 + l.packets));
         assert_eq!(lost, (want[8], want[3] - want[2] + 1 - want[1]), "{file}");
         checked += 1;
     }
@@ -157,7 +174,8 @@ fn streams_are_as_the_independent_walk_found_them() {
 #[test]
 fn what_was_discarded_is_told() {
     let (_, told, _) = dumped(&[corpus().join("ust-c-lossy/trace")], How::Counts);
-    let lines: Vec<&str> = told.lost.iter().map(|line| line.split(" within").next().unwrap()).collect();
+    let lines: Vec<&str> =
+        told.lost.iter().map(|line| line.split(" within").next().unwrap()).collect();
     let want = [
         "WARNING: Tracer discarded 2108 events between [2026-11-21 02:06:03.487198922] and [2026-11-21 02:06:03.691214538]",
         "WARNING: Tracer discarded 2108 events between [2026-11-21 02:06:03.487216483] and [2026-11-21 02:06:03.691237352]",
@@ -220,12 +238,19 @@ fn metadata_may_come_in_any_pieces() {
         assert_eq!(pieces(&mut bytes.chunks(1)), whole, "{} byte by byte", file.display());
         for cut in (0..bytes.len()).step_by(bytes.len() / 200 + 1) {
             let (head, tail) = bytes.split_at(cut);
-            assert_eq!(pieces(&mut [head, tail].into_iter()), whole, "{} cut at {cut}", file.display());
+            assert_eq!(
+                pieces(&mut [head, tail].into_iter()),
+                whole,
+                "{} cut at {cut}",
+                file.display()
+            );
         }
         // And every beginning of it is either unfinished or sound by itself.
         for cut in (0..bytes.len()).step_by(bytes.len() / 400 + 1) {
             let mut trace = Trace::new();
-            trace.metadata(&mut &bytes[..cut]).unwrap_or_else(|e| panic!("{} up to {cut}: {e}", file.display()));
+            trace
+                .metadata(&mut &bytes[..cut])
+                .unwrap_or_else(|e| panic!("{} up to {cut}: {e}", file.display()));
         }
     }
 }
@@ -245,7 +270,8 @@ fn cut_packets_give_what_is_whole_and_an_error() {
     ] {
         let path = corpus().join(file);
         let bytes = std::fs::read(&path).unwrap();
-        let trace = traces::metadata(&std::fs::read(path.with_file_name("metadata")).unwrap()).unwrap();
+        let trace =
+            traces::metadata(&std::fs::read(path.with_file_name("metadata")).unwrap()).unwrap();
         let (bytes, mut whole) = packets(&trace, &bytes).swap_remove(0);
         let content = usize::try_from(whole.info().content_bits).unwrap();
         let mut all = Values::default();
@@ -254,8 +280,10 @@ fn cut_packets_give_what_is_whole_and_an_error() {
         for cut in 0..content / 8 {
             assert!(Packet::open(&trace, &bytes[..cut], 0).is_err(), "{file} cut at byte {cut}");
         }
-        // The content ends earlier, at any bit: events before the cut are told, and the one in it is not.
-        let ends: BTreeMap<u64, usize> = all.events.iter().enumerate().map(|(n, (_, bit, _))| (*bit, n)).collect();
+        // The content ends earlier, at any bit: events before the cut are told, and the one in it
+        // is not.
+        let ends: BTreeMap<u64, usize> =
+            all.events.iter().enumerate().map(|(n, (_, bit, _))| (*bit, n)).collect();
         let first = usize::try_from(*ends.keys().next().unwrap()).unwrap();
         for cut in (first..content).step_by(if content < 30_000 { 1 } else { 61 }) {
             let mut short = bytes.to_vec();
@@ -271,7 +299,10 @@ fn cut_packets_give_what_is_whole_and_an_error() {
             if let Err(e) = end {
                 assert!(e.bit <= cut as u64 && !e.field.is_empty(), "{e}");
                 let next = all.events.get(told + 1).map_or(content as u64, |e| e.1);
-                assert!((all.events[told].1..next).contains(&(cut as u64 - 1)), "{file} ends at bit {cut}: {told} events");
+                assert!(
+                    (all.events[told].1..next).contains(&(cut as u64 - 1)),
+                    "{file} ends at bit {cut}: {told} events"
+                );
             }
             assert_eq!(packet.peek().map(|e| e.is_none()), Ok(true), "something after the end");
             cuts += 1;

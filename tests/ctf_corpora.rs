@@ -1,20 +1,31 @@
-//! Babeltrace's own traces (`tests/data/ctf-traces` of its repository), when a copy is beside the tests: in
-//! `tests/ctf-traces`, or where CTF_TRACES_DIR says. They are not part of this repository.
+//! Babeltrace's own traces (`tests/data/ctf-traces` of its repository), when a copy is beside the
+//! tests: in `tests/ctf-traces`, or where CTF_TRACES_DIR says. They are not part of this
+//! repository.
 //!
-//! What must succeed has the text that babeltrace2 prints (it must be installed for that), what must fail gives an error and
-//! no panic, and what is lost is what babeltrace tells.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, unreachable_pub, missing_docs, reason = "a test")]
+//! What must succeed has the text that babeltrace2 prints (it must be installed for that), what
+//! must fail gives an error and no panic, and what is lost is what babeltrace tells.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test"
+)]
 
 mod ctf_kit;
 
-use ctf_kit::dump::How;
-use ctf_kit::{assert_same_lines, dumped, root};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use ctf_kit::dump::How;
+use ctf_kit::{assert_same_lines, dumped, root};
+
 fn corpora() -> Option<PathBuf> {
     let told = std::env::var_os("CTF_TRACES_DIR").map(PathBuf::from);
-    let beside = [told.clone(), Some(root().join("tests/ctf-traces"))].into_iter().flatten().find(|dir| dir.is_dir());
+    let beside = [told.clone(), Some(root().join("tests/ctf-traces"))]
+        .into_iter()
+        .flatten()
+        .find(|dir| dir.is_dir());
     assert!(told.is_none() || beside.is_some(), "CTF_TRACES_DIR is no directory");
     if beside.is_none() {
         println!("skipped: no tests/ctf-traces");
@@ -32,7 +43,8 @@ fn babeltrace(dir: &Path) -> Option<Output> {
 }
 
 fn traces(dir: &Path) -> Vec<PathBuf> {
-    let mut inner: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut inner: Vec<PathBuf> =
+        std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
     inner.sort();
     inner
 }
@@ -61,7 +73,8 @@ fn compare(dir: &Path) -> bool {
     assert!(theirs.status.success(), "{name}: babeltrace2 {}", theirs.status);
     assert_eq!((told.faults, faults), (vec![], vec![]), "{name}");
     assert_same_lines(&name, &text, &String::from_utf8_lossy(&theirs.stdout));
-    let (mut ours, mut lost) = (losses(&told.lost.join("\n")), losses(&String::from_utf8_lossy(&theirs.stderr)));
+    let (mut ours, mut lost) =
+        (losses(&told.lost.join("\n")), losses(&String::from_utf8_lossy(&theirs.stderr)));
     ours.sort();
     lost.sort();
     assert_eq!(ours, lost, "{name}");
@@ -127,7 +140,12 @@ fn losses_are_what_the_names_say() {
 fn forms_of_metadata() {
     let Some(corpora) = corpora() else { return };
     let text = |name: &str| dumped(&[corpora.join("succeed").join(name)], How::Dates).0;
-    let events = |name: &str| text(name).lines().map(|line| line[line.find(") ").unwrap()..].to_owned()).collect::<Vec<_>>();
+    let events = |name: &str| {
+        text(name)
+            .lines()
+            .map(|line| line[line.find(") ").unwrap()..].to_owned())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(events("lf-metadata"), events("crlf-metadata"));
     let plain = text("meta-variant-no-underscore");
     assert_eq!(text("meta-variant-one-underscore"), plain);

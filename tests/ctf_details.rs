@@ -1,14 +1,24 @@
-//! Values in full precision and descriptions of classes, compared with `babeltrace2 -c sink.text.details`: numbers with all
-//! digits, floating-point numbers with 6 decimals of any size, clocks in cycles and nanoseconds, names, types and labels.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, unreachable_pub, missing_docs, reason = "a test")]
+//! Values in full precision and descriptions of classes, compared with `babeltrace2 -c
+//! sink.text.details`: numbers with all digits, floating-point numbers with 6 decimals of any size,
+//! clocks in cycles and nanoseconds, names, types and labels.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test"
+)]
 
 mod ctf_kit;
+
+use std::fmt::Write;
 
 use ctf_kit::{captures, expected, traces};
 use pmdaapm::ctf::merge::{Merge, Sink};
 use pmdaapm::ctf::schema::{Base, Encoding, Scope};
-use pmdaapm::ctf::{Event, EventPlan, Kind, Lost, Node, NodeId, Packet, PacketError, Stream, Visitor, decode_text};
-use std::fmt::Write;
+use pmdaapm::ctf::{
+    Event, EventPlan, Kind, Lost, Node, NodeId, Packet, PacketError, Stream, Visitor, decode_text,
+};
 
 /// `1,234,567`; four digits stay together.
 fn grouped(digits: &str, every: usize, mark: char) -> String {
@@ -130,9 +140,11 @@ impl<'a> Visitor<'a> for Details {
     fn open(&mut self, node: NodeId, count: u64) {
         match self.nodes[node as usize].kind {
             Kind::Array(_) if count == 0 => self.field(node, "Empty"),
-            Kind::Array(_) => {
-                self.field(node, &format!(": Length {}:", grouped(&count.to_string(), 3, ',')).replacen(": ", ": ", 1))
-            }
+            Kind::Array(_) => self.field(
+                node,
+                &format!(": Length {}:", grouped(&count.to_string(), 3, ','))
+                    .replacen(": ", ": ", 1),
+            ),
             other => panic!("no capture has {other:?} in an event"),
         }
         self.open.push((self.nodes[node as usize].kind, 0));
@@ -170,16 +182,21 @@ impl<'t, 'a> Sink<'t, 'a> for Details {
     }
 }
 
-/// Blocks of the expected text that are events, without the line that numbers traces and streams. Texts in events may have
-/// blank lines, so that a block goes on until the next time stamp with such a line behind it.
+/// Blocks of the expected text that are events, without the line that numbers traces and streams.
+/// Texts in events may have blank lines, so that a block goes on until the next time stamp with
+/// such a line behind it.
 fn event_blocks(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.split('\n').collect();
-    let starts =
-        |n: usize| lines[n].starts_with('[') && lines.get(n + 1).is_some_and(|l| l.starts_with("{Trace ") || l.starts_with('['));
+    let starts = |n: usize| {
+        lines[n].starts_with('[')
+            && lines.get(n + 1).is_some_and(|l| l.starts_with("{Trace ") || l.starts_with('['))
+    };
     let starts: Vec<usize> = (0..lines.len()).filter(|n| starts(*n)).chain([lines.len()]).collect();
     let block = |pair: &[usize]| {
         let event = lines.get(pair[0] + 2).is_some_and(|line| line.starts_with("Event `"));
-        event.then(|| [&[lines[pair[0]]], &lines[pair[0] + 2..pair[1] - 1]].concat().join("\n") + "\n")
+        event.then(|| {
+            [&[lines[pair[0]]], &lines[pair[0] + 2..pair[1] - 1]].concat().join("\n") + "\n"
+        })
     };
     starts.windows(2).filter_map(block).collect()
 }
@@ -191,7 +208,9 @@ fn values_to_the_last_digit() {
         let Some(text) = expected(&capture.dir, "details") else { continue };
         let (traces, faults) = traces::read(&[capture.trace]).unwrap();
         assert!(faults.is_empty());
-        let streams = traces.iter().flat_map(|l| l.streams.iter().map(|(_, bytes)| Stream::new(&l.trace, bytes)));
+        let streams = traces
+            .iter()
+            .flat_map(|l| l.streams.iter().map(|(_, bytes)| Stream::new(&l.trace, bytes)));
         let mut merge = Merge::new(streams.collect());
         let mut details = Details::default();
         while merge.step(&mut details) {}
@@ -211,7 +230,8 @@ fn values_to_the_last_digit() {
     assert!(compared > 6000, "only {compared} events");
 }
 
-/// Equal, but for texts that babeltrace 2.0.4 did not clear (see `ctf_kit::Stale`): where ours is empty, theirs may not be.
+/// Equal, but for texts that babeltrace 2.0.4 did not clear (see `ctf_kit::Stale`): where ours is
+/// empty, theirs may not be.
 fn same(ours: &str, theirs: &str) -> bool {
     if ours == theirs {
         return true;
@@ -237,7 +257,10 @@ fn kind_name(node: &Node) -> String {
         Base::Decimal => 10,
         Base::Hexadecimal => 16,
     };
-    let mappings = node.labels.as_ref().map_or(String::new(), |labels| format!(", {} mappings", labels.all().len()));
+    let mappings = node
+        .labels
+        .as_ref()
+        .map_or(String::new(), |labels| format!(", {} mappings", labels.all().len()));
     let integer = |sign: &str, bits| {
         let kind = if node.labels.is_some() { "enumeration" } else { "integer" };
         format!("{sign} {kind} ({bits}-bit, Base {base}{mappings})")
@@ -292,7 +315,11 @@ fn class(plan: &EventPlan) -> String {
             out.truncate(out.len() - 2);
             out.push('\n');
         }
-        for node in plan.nodes().iter().filter(|n| n.parent.is_some() && n.scope == plan.nodes()[*root as usize].scope) {
+        for node in plan
+            .nodes()
+            .iter()
+            .filter(|n| n.parent.is_some() && n.scope == plan.nodes()[*root as usize].scope)
+        {
             let inner = node.parent != Some(*root);
             let (indent, name) = if inner { (10, "Element") } else { (8, &*node.name) };
             write!(out, "{:indent$}{name}: {}", "", kind_name(node)).unwrap();
@@ -305,8 +332,9 @@ fn class(plan: &EventPlan) -> String {
                 .all()
                 .iter()
                 .map(|label| {
-                    let range =
-                        |(low, high): &(i128, i128)| if low == high { format!("[{low}]") } else { format!("[{low}, {high}]") };
+                    let range = |(low, high): &(i128, i128)| {
+                        if low == high { format!("[{low}]") } else { format!("[{low}, {high}]") }
+                    };
                     let ranges: Vec<String> = label.ranges.iter().map(range).collect();
                     format!("{:10}{}: {}\n", "", label.name, ranges.join(" "))
                 })
@@ -332,7 +360,8 @@ fn class_blocks(text: &str) -> Vec<String> {
             }
             continue;
         }
-        // Attributes as they are; we have what they mean. And paths to lengths, which only babeltrace prints so.
+        // Attributes as they are; we have what they mean. And paths to lengths, which only
+        // babeltrace prints so.
         skip = line.starts_with("      User attributes:") || skip && line.starts_with("       ");
         if let Some(block) = blocks.last_mut().filter(|_| !skip) {
             let line = line.split(" (Length field ").next().unwrap();
@@ -350,8 +379,10 @@ fn classes_are_known_before_their_events() {
     for capture in captures() {
         let Some(text) = expected(&capture.dir, "details") else { continue };
         let (traces, _) = traces::read(&[capture.trace]).unwrap();
-        let mut ours: Vec<String> =
-            traces.iter().flat_map(|l| l.trace.streams().iter().flat_map(|s| s.events().iter().map(class))).collect();
+        let mut ours: Vec<String> = traces
+            .iter()
+            .flat_map(|l| l.trace.streams().iter().flat_map(|s| s.events().iter().map(class)))
+            .collect();
         let mut theirs = class_blocks(&text);
         ours.sort();
         theirs.sort();

@@ -1,15 +1,23 @@
-//! Recorded dialogues of viewers with lttng-relayd: metadata comes while packets are decoded, in the order of the wire, and
-//! the events are those that babeltrace saw. Only as much of the protocol is read here as finding metadata and packets takes
-//! (shared specs/lttng-live-and-ctf.md, i).
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, unreachable_pub, missing_docs, reason = "a test")]
+//! Recorded dialogues of viewers with lttng-relayd: metadata comes while packets are decoded, in
+//! the order of the wire, and the events are those that babeltrace saw. Only as much of the
+//! protocol is read here as finding metadata and packets takes (shared specs/lttng-live-and-ctf.md,
+//! i).
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test"
+)]
 
 mod ctf_kit;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use ctf_kit::{Stale, corpus, expected, shared};
 use pmdaapm::ctf::show::Text;
 use pmdaapm::ctf::{Event, Events, Packed, Packet, Trace, Visitor};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 /// Reads numbers of the protocol, which are big endian.
 struct Wire<'a>(&'a [u8]);
@@ -207,11 +215,15 @@ impl Viewer {
 fn dialogues() -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for dir in [Some(corpus()), shared()].into_iter().flatten() {
-        let mut inner: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+        let mut inner: Vec<PathBuf> =
+            std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
         inner.sort();
         for dir in inner {
             let known = all.iter().any(|d| d.file_name() == dir.file_name());
-            if !known && dir.join("cap/s2c.bin").is_file() && !dir.ends_with("live-ust-grow-bt2crash") {
+            if !known
+                && dir.join("cap/s2c.bin").is_file()
+                && !dir.ends_with("live-ust-grow-bt2crash")
+            {
                 all.push(dir);
             }
         }
@@ -243,12 +255,16 @@ fn events_are_those_that_babeltrace_saw() {
         let theirs = expected(&dir, "pretty").unwrap();
         assert_eq!(ours.len(), theirs.lines().count(), "{name}");
         // Events at the same nanosecond may stand in any order.
-        let mut theirs: Vec<(String, &str)> = theirs.lines().map(|l| (l[1..30].to_owned(), event_of(l))).collect();
+        let mut theirs: Vec<(String, &str)> =
+            theirs.lines().map(|l| (l[1..30].to_owned(), event_of(l))).collect();
         theirs.sort_by(|a, b| a.0.cmp(&b.0).then(kind(a.1).cmp(kind(b.1))));
         ours.sort_by(|a, b| a.0.cmp(&b.0).then(kind(&a.1).cmp(kind(&b.1))));
         let mut stale = Stale::default();
         for ((nanoseconds, ours), (date, theirs)) in ours.iter().zip(&theirs) {
-            assert!(stale.same(ours, theirs), "{name} at {date}:\nours:       {ours}\nbabeltrace: {theirs}");
+            assert!(
+                stale.same(ours, theirs),
+                "{name} at {date}:\nours:       {ours}\nbabeltrace: {theirs}"
+            );
             let fraction = format!("{:09}", nanoseconds.rem_euclid(1_000_000_000));
             assert!(date.ends_with(&fraction), "{name}: {date} is not {nanoseconds}");
         }

@@ -1,10 +1,20 @@
-//! A stream against the obvious model, long: for every client, delivered + missed = appended since it joined, in order and
-//! nothing twice, while clients join, leave and stall at random. 10^8 records when optimised (qa/check runs it so).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs, reason = "a test")]
+//! A stream against the obvious model, long: for every client, delivered + missed = appended since
+//! it joined, in order and nothing twice, while clients join, leave and stall at random. 10^8
+//! records when optimised (qa/check runs it so).
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a test"
+)]
 
-use pmdaapm::events::{Ask, Batch, Budget, Caps, HighRes, LowRes, Records, Resolution, Scalar, Stream, Want, flags};
-use pmdaapm::model::{Pmid, Stamp, ValueType};
 use std::collections::BTreeMap;
+
+use pmdaapm::events::{
+    Ask, Batch, Budget, Caps, HighRes, LowRes, Records, Resolution, Scalar, Stream, Want, flags,
+};
+use pmdaapm::model::{Pmid, Stamp, ValueType};
 
 const RECORDS: u64 = if cfg!(debug_assertions) { 1_000_000 } else { 100_000_000 };
 const SEEDS: u64 = 4;
@@ -67,7 +77,8 @@ fn run(seed: u64, records: u64) -> (u64, u64, u64) {
             n if n > 12 * u64::from(client) => {
                 let high = random.below(3) > 0;
                 let caps = Caps::new(usize::try_from(1 + random.below(1000)).unwrap(), 1 << 20);
-                let delivery = stream.read(client, &Ask::new(Want { low: !high, high }, caps, LOST));
+                let delivery =
+                    stream.read(client, &Ask::new(Want { low: !high, high }, caps, LOST));
                 let (first, count, told) = match (delivery.low, delivery.high) {
                     (Some(low), None) => seen::<LowRes>(&low),
                     (None, Some(high)) => seen::<HighRes>(&high),
@@ -92,12 +103,16 @@ fn run(seed: u64, records: u64) -> (u64, u64, u64) {
 #[test]
 fn delivered_plus_missed_is_appended_for_every_client() {
     let runs: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (1..=SEEDS).map(|seed| scope.spawn(move || run(seed, RECORDS / SEEDS))).collect();
+        let threads: Vec<_> =
+            (1..=SEEDS).map(|seed| scope.spawn(move || run(seed, RECORDS / SEEDS))).collect();
         threads.into_iter().map(|t| t.join().expect("no panic")).collect()
     });
     for (appended, delivered, missed) in &runs {
         println!("{appended} appended, {delivered} delivered, {missed} missed");
-        assert!(*delivered > appended / 4 && *missed > appended / 100, "the test has lost its point");
+        assert!(
+            *delivered > appended / 4 && *missed > appended / 100,
+            "the test has lost its point"
+        );
     }
     assert!(runs.iter().map(|r| r.0).sum::<u64>() >= RECORDS);
 }

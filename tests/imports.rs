@@ -21,8 +21,12 @@ const RULES: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that only these modules may name.
-const FOREIGN: &[(&str, &[&str])] =
-    &[("tokio", &["listen"]), ("tokio_util", &["listen"]), ("socket2", &["listen"]), ("libc", &["listen", "pcp"])];
+const FOREIGN: &[(&str, &[&str])] = &[
+    ("tokio", &["listen"]),
+    ("tokio_util", &["listen"]),
+    ("socket2", &["listen"]),
+    ("libc", &["listen", "pcp"]),
+];
 
 fn files(dir: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap() {
@@ -43,7 +47,8 @@ fn code(path: &Path) -> Vec<String> {
 }
 
 fn words_after<'a>(line: &'a str, prefix: &str) -> Vec<&'a str> {
-    let ident = |s: &'a str| s.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+    let ident =
+        |s: &'a str| s.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
     line.match_indices(prefix).map(|(i, _)| ident(&line[i + prefix.len()..])).collect()
 }
 
@@ -59,17 +64,26 @@ fn imports_run_from_both_ends_to_the_middle() {
         if path.file_stem().unwrap().to_string_lossy().contains("tests") {
             continue;
         }
-        let module = inner.components().next().unwrap().as_os_str().to_string_lossy().replace(".rs", "");
+        let module =
+            inner.components().next().unwrap().as_os_str().to_string_lossy().replace(".rs", "");
         let Some((_, allowed)) = RULES.iter().find(|r| r.0 == module) else { continue };
         for line in code(&path) {
             for other in words_after(&line, "crate::") {
                 if other != module && !allowed.contains(&other) {
-                    faults.push(format!("{}: {module} names {other}: {}", inner.display(), line.trim()));
+                    faults.push(format!(
+                        "{}: {module} names {other}: {}",
+                        inner.display(),
+                        line.trim()
+                    ));
                 }
             }
             for (foreign, homes) in FOREIGN {
                 if line.contains(&format!("{foreign}::")) && !homes.contains(&module.as_str()) {
-                    faults.push(format!("{}: {module} names {foreign}: {}", inner.display(), line.trim()));
+                    faults.push(format!(
+                        "{}: {module} names {foreign}: {}",
+                        inner.display(),
+                        line.trim()
+                    ));
                 }
             }
         }
@@ -88,9 +102,12 @@ fn unsafe_stays_behind_its_fences_and_rooms_stay_small() {
         let inner = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.lines().count() <= 600, "{inner} has more than 600 lines");
-        let fenced = inner.starts_with("src/pcp/") || inner.starts_with("agents/") || inner.starts_with("capi/");
+        let fenced = inner.starts_with("src/pcp/")
+            || inner.starts_with("agents/")
+            || inner.starts_with("capi/");
         let word = concat!("un", "safe ");
-        let named = text.lines().filter(|l| !l.trim_start().starts_with("//")).any(|l| l.contains(word));
+        let named =
+            text.lines().filter(|l| !l.trim_start().starts_with("//")).any(|l| l.contains(word));
         assert!(fenced || !named, "{inner} has {word}code outside the fences");
     }
 }

@@ -1,14 +1,15 @@
-//! Peers that attach, detach, come back, are evicted and swept, in the orders that shuttle chooses: whoever is connected is
-//! known, and the PMDA thread is told the same.
+//! Peers that attach, detach, come back, are evicted and swept, in the orders that shuttle chooses:
+//! whoever is connected is known, and the PMDA thread is told the same.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use pmdaapm::model::{Identity, Now, Stamp};
 use pmdaapm::sources::SOURCES;
 use pmdaapm::store::{Change, Limits, Mailbox, Peer, Stat, Store};
 use shuttle::thread;
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Orders that are tried.
 const RUNS: usize = 1_500;
@@ -21,7 +22,8 @@ fn is_known(store: &Store, peer: &Arc<Peer>) -> bool {
     store.peers().iter().any(|p| Arc::ptr_eq(p, peer))
 }
 
-/// Attaches, looks whether the peer is known as long as it is connected, detaches. `false`: refused.
+/// Attaches, looks whether the peer is known as long as it is connected, detaches. `false`:
+/// refused.
 fn visit(store: &Store, name: &str, now: u64) -> bool {
     let mailbox = Arc::new(Mailbox::new(|| ()));
     let id = Identity { name: name.into(), resumes: true, ..Identity::default() };
@@ -45,7 +47,11 @@ fn agrees(store: &Store, shown: &mut HashMap<String, *const Peer>) {
 }
 
 fn scene() {
-    let store = Store::new(400, Limits { instances: 2, forget: Duration::from_secs(50), ..Limits::default() }, 1 << 20);
+    let store = Store::new(
+        400,
+        Limits { instances: 2, forget: Duration::from_secs(50), ..Limits::default() },
+        1 << 20,
+    );
     for name in ["old:1", "old:2"] {
         assert!(visit(&store, name, 1));
     }
@@ -54,15 +60,21 @@ fn scene() {
         thread::spawn(move || names.into_iter().filter(|name| !visit(&store, name, now)).count())
     };
     // One comes back, two are new, all at the limit; a sweep forgets those that left long ago.
-    let workers = [worker(["old:1", "new:a"], 100), worker(["new:b", "old:1"], 101), worker(["new:c", "old:2"], 102)];
+    let workers = [
+        worker(["old:1", "new:a"], 100),
+        worker(["new:b", "old:1"], 101),
+        worker(["new:c", "old:2"], 102),
+    ];
     let sweeping = Arc::clone(&store);
-    let sweeper = thread::spawn(move || (100..103).for_each(|now| sweeping.sweep(Duration::from_secs(now))));
+    let sweeper =
+        thread::spawn(move || (100..103).for_each(|now| sweeping.sweep(Duration::from_secs(now))));
     let mut shown = HashMap::new();
     agrees(&store, &mut shown);
     let refused: usize = workers.into_iter().map(|w| w.join().unwrap()).sum();
     sweeper.join().unwrap();
     agrees(&store, &mut shown);
-    let known: HashMap<String, *const Peer> = store.peers().iter().map(|p| (p.name.clone(), Arc::as_ptr(p))).collect();
+    let known: HashMap<String, *const Peer> =
+        store.peers().iter().map(|p| (p.name.clone(), Arc::as_ptr(p))).collect();
     assert_eq!(shown, known);
     assert!(known.len() <= 2 && store.peers().iter().all(|p| !p.life.up()));
     assert_eq!(store.stats.get(Stat::InstancesRejected), refused as u64);

@@ -1,18 +1,29 @@
-//! Session control with the real lttng: a session daemon and a relay daemon of our own, each killed in turn.
+//! Session control with the real lttng: a session daemon and a relay daemon of our own, each killed
+//! in turn.
 //!
-//! As root it runs in a mount namespace of its own, so that the daemons of the machine are neither seen nor touched. Without
-//! lttng-sessiond, or where no such namespace can be made, it says so and does nothing.
+//! As root it runs in a mount namespace of its own, so that the daemons of the machine are neither
+//! seen nor touched. Without lttng-sessiond, or where no such namespace can be made, it says so and
+//! does nothing.
 #![cfg(feature = "agent")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs, reason = "a test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a test"
+)]
 
-use pmdaapm::listen::{LttngControl, LttngOptions};
-use pmdaapm::sources::lttng::control::{Blocking, Buffers, Code, Command, Notice, Phase, Report, Spec, Verb};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Process, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use pmdaapm::listen::{LttngControl, LttngOptions};
+use pmdaapm::sources::lttng::control::{
+    Blocking, Buffers, Code, Command, Notice, Phase, Report, Spec, Verb,
+};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -20,7 +31,8 @@ const CONTROL: u16 = 17_442;
 const LIVE: u16 = 17_444;
 
 fn installed(program: &str) -> bool {
-    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|p| p.join(program).exists()))
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|p| p.join(program).exists()))
 }
 
 /// Runs `inside` in a namespace where nobody else's session daemon is.
@@ -30,19 +42,24 @@ fn sessions_survive_whatever_dies() {
         println!("skipped: lttng-tools is not installed");
         return;
     }
-    let private = "mkdir -p /run/lttng && mount -t tmpfs none /run/lttng && mount -t tmpfs none /dev/shm";
+    let private =
+        "mkdir -p /run/lttng && mount -t tmpfs none /run/lttng && mount -t tmpfs none /dev/shm";
     let unshare = |script: &str| {
         let mut process = Process::new("unshare");
-        process.args(["-m", "--propagation", "private", "sh", "-c", script, "sh"]).arg(std::env::current_exe().unwrap());
+        process
+            .args(["-m", "--propagation", "private", "sh", "-c", script, "sh"])
+            .arg(std::env::current_exe().unwrap());
         process
     };
     if !unshare(private).stderr(Stdio::null()).status().is_ok_and(|s| s.success()) {
         println!("skipped: no mount namespace can be made here (are you root?)");
         return;
     }
-    let script = format!("{private} && exec \"$1\" inside --exact --ignored --nocapture --test-threads=1");
+    let script =
+        format!("{private} && exec \"$1\" inside --exact --ignored --nocapture --test-threads=1");
     let output = unshare(&script).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
     println!("{text}");
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
@@ -53,7 +70,12 @@ struct Daemon(Child);
 impl Daemon {
     fn start(home: &Path, program: &str, args: &[&str]) -> Self {
         let mut process = Process::new(program);
-        process.args(args).env("LTTNG_HOME", home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        process
+            .args(args)
+            .env("LTTNG_HOME", home)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         Self(process.spawn().unwrap())
     }
 
@@ -110,13 +132,23 @@ impl World {
         self.tasks = TaskTracker::new();
         let (reports, options) = (
             Arc::clone(&self.reports),
-            LttngOptions { program: "lttng".into(), state_file: self.home.join("state.json"), sessions },
+            LttngOptions {
+                program: "lttng".into(),
+                state_file: self.home.join("state.json"),
+                sessions,
+            },
         );
         let told = move |new: &[Report], _: &str| {
             new.iter().for_each(|r| println!("  {} {:?} {}", r.name, r.phase, r.diagnosis));
             *reports.lock().unwrap() = new.to_vec();
         };
-        self.control = Some(LttngControl::start(self.runtime.handle(), &self.tasks, self.stop.clone(), options, told));
+        self.control = Some(LttngControl::start(
+            self.runtime.handle(),
+            &self.tasks,
+            self.stop.clone(),
+            options,
+            told,
+        ));
     }
 
     fn end(&mut self) {
@@ -128,7 +160,13 @@ impl World {
     fn until(&self, name: &str, codes: &[Code]) -> Report {
         let mut found = None;
         wait(&format!("{name} {codes:?}"), || {
-            found = self.reports.lock().unwrap().iter().find(|r| r.name == name && codes.contains(&r.diagnosis.code)).cloned();
+            found = self
+                .reports
+                .lock()
+                .unwrap()
+                .iter()
+                .find(|r| r.name == name && codes.contains(&r.diagnosis.code))
+                .cloned();
             found.is_some()
         });
         found.unwrap()
@@ -137,7 +175,10 @@ impl World {
     fn ask(&self, verb: Verb, text: &str) -> Result<String, String> {
         let (sender, receiver) = std::sync::mpsc::channel();
         let command = Command::parse(verb, text).unwrap();
-        self.control.as_ref().unwrap().request(command, Box::new(move |result| drop(sender.send(result))));
+        self.control
+            .as_ref()
+            .unwrap()
+            .request(command, Box::new(move |result| drop(sender.send(result))));
         receiver.recv_timeout(Duration::from_secs(60)).expect("an answer")
     }
 
@@ -158,7 +199,9 @@ fn wait(what: &str, mut done: impl FnMut() -> bool) {
 fn viewable() -> Vec<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", LIVE)).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    let header = |command: u32, size: u64| [&size.to_be_bytes()[..], &command.to_be_bytes(), &[0; 4]].concat();
+    let header = |command: u32, size: u64| {
+        [&size.to_be_bytes()[..], &command.to_be_bytes(), &[0; 4]].concat()
+    };
     let mut hello = header(1, 20);
     for word in [0u32, 0, 2, 4, 1] {
         hello.extend(word.to_be_bytes());
@@ -173,7 +216,10 @@ fn viewable() -> Vec<String> {
         let mut entry = [0; 20 + 64 + 255];
         stream.read_exact(&mut entry).unwrap();
         let name = &entry[84..];
-        names.push(String::from_utf8_lossy(&name[..name.iter().position(|b| *b == 0).unwrap()]).into_owned());
+        names.push(
+            String::from_utf8_lossy(&name[..name.iter().position(|b| *b == 0).unwrap()])
+                .into_owned(),
+        );
     }
     names
 }
@@ -201,11 +247,16 @@ fn inside() {
     std::fs::create_dir_all(&home).unwrap();
     let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let mut w = World { home: home.clone(), runtime, tasks, stop, control: None, reports: Arc::default() };
+    let mut w =
+        World { home: home.clone(), runtime, tasks, stop, control: None, reports: Arc::default() };
     let running = [Code::Ok, Code::NoApplication];
 
     println!("no session daemon, then no relay daemon, then both");
-    let one = Spec { filter: Some("$ctx.vpid > 0".into()), loglevel: Some("TRACE_DEBUG".into()), ..spec("one") };
+    let one = Spec {
+        filter: Some("$ctx.vpid > 0".into()),
+        loglevel: Some("TRACE_DEBUG".into()),
+        ..spec("one")
+    };
     w.start(vec![one.clone()]);
     w.until("one", &[Code::NoSessiond]);
     let sessiond = w.sessiond();
@@ -224,15 +275,24 @@ fn inside() {
         loglevel_only: Some("TRACE_INFO".into()),
         ..spec("two")
     };
-    let jul =
-        Spec { domain: pmdaapm::sources::lttng::control::Domain::Jul, contexts: vec!["$app.prov:ctx".into()], ..spec("jul") };
+    let jul = Spec {
+        domain: pmdaapm::sources::lttng::control::Domain::Jul,
+        contexts: vec!["$app.prov:ctx".into()],
+        ..spec("jul")
+    };
     assert!(w.control.as_ref().unwrap().configure(vec![one.clone(), two, jul]));
     w.until("two", &[Code::NoApplication]);
     w.until("jul", &[Code::NoApplication]);
     let list = lttng(&home, &["list", "two"]);
-    for part in
-        ["demo:*", "other:tick", "loglevel == TRACE_INFO", "scheme: per-process", "16384 bytes", "67108864 bytes", "100 us"]
-    {
+    for part in [
+        "demo:*",
+        "other:tick",
+        "loglevel == TRACE_INFO",
+        "scheme: per-process",
+        "16384 bytes",
+        "67108864 bytes",
+        "100 us",
+    ] {
         assert!(list.contains(part), "{part} is not in {list}");
     }
     assert!(lttng(&home, &["list", "jul"]).contains("demo:*"));
@@ -250,12 +310,17 @@ fn inside() {
     assert!(refused.contains("Unknown context type nosuch"), "{refused}");
     assert_eq!(w.ask(Verb::Start, "mine"), Ok("done: session mine is recording".into()));
     assert!(w.ask(Verb::Context, "mine vtid").expect_err("too late").contains("started once"));
-    let refused = w.ask(Verb::Session, &format!("create bad url={url} events=a start=true filter=a ==")).expect_err("no filter");
+    let refused = w
+        .ask(Verb::Session, &format!("create bad url={url} events=a start=true filter=a =="))
+        .expect_err("no filter");
     assert!(refused.contains("Invalid filter"), "{refused}");
     wait("the bad one's end", || !lttng(&home, &["list"]).contains("bad"));
 
     println!("sessions of others");
-    assert!(lttng(&home, &["create", "theirs", "--live", &format!("--set-url={url}")]).contains("created"));
+    assert!(
+        lttng(&home, &["create", "theirs", "--live", &format!("--set-url={url}")])
+            .contains("created")
+    );
     let no = w.ask(Verb::Session, &format!("create theirs url={url} events=a")).expect_err("taken");
     assert!(no.contains("left alone"), "{no}");
     assert!(lttng(&home, &["list"]).contains("theirs"));
@@ -266,7 +331,9 @@ fn inside() {
     w.reports.lock().unwrap().clear();
     w.start(vec![one.clone()]);
     w.until("one", &running);
-    wait("the end of what was refused", || !w.reports.lock().unwrap().iter().any(|r| r.name == "theirs"));
+    wait("the end of what was refused", || {
+        !w.reports.lock().unwrap().iter().any(|r| r.name == "theirs")
+    });
     assert_eq!(w.until("mine", &running).phase, Phase::Active);
     assert_eq!(lttng(&home, &["list"]), before, "nothing was made anew");
 
@@ -280,9 +347,14 @@ fn inside() {
     std::thread::sleep(Duration::from_millis(500));
     let relayd = w.relayd();
     assert!(viewable().is_empty(), "it knows no session");
-    assert!(lttng(&home, &["list"]).contains("[active]"), "and the session daemon does not know it");
+    assert!(
+        lttng(&home, &["list"]).contains("[active]"),
+        "and the session daemon does not know it"
+    );
     std::thread::sleep(Duration::from_secs(5));
-    let made = |name: &str| w.reports.lock().unwrap().iter().find(|r| r.name == name).map_or(0, |r| r.made);
+    let made = |name: &str| {
+        w.reports.lock().unwrap().iter().find(|r| r.name == name).map_or(0, |r| r.made)
+    };
     let before = [made("one"), made("mine")];
     for name in ["one", "mine"] {
         w.notice(Notice::Lost(name.into()));
@@ -303,8 +375,12 @@ fn inside() {
 
     println!("why no events come");
     if let Some(app) = application(&home) {
-        let child =
-            Process::new(&app).args(["1", "1", "all"]).env("DEMO_WAIT", "90000000").stderr(Stdio::null()).spawn().unwrap();
+        let child = Process::new(&app)
+            .args(["1", "1", "all"])
+            .env("DEMO_WAIT", "90000000")
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let mut child = Daemon(child);
         wait("its tracepoints", || lttng(&home, &["list", "--userspace"]).contains("demo:tick"));
         w.notice(Notice::Silent("mine".into()));
@@ -331,6 +407,10 @@ fn application(home: &Path) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/tools/lttng");
     let program = home.join("demo");
     let mut compiler = Process::new("gcc");
-    compiler.arg("-I").arg(&source).arg("-o").arg(&program).arg(source.join("demo.c")).args(["-llttng-ust", "-ldl", "-lpthread"]);
+    compiler.arg("-I").arg(&source).arg("-o").arg(&program).arg(source.join("demo.c")).args([
+        "-llttng-ust",
+        "-ldl",
+        "-lpthread",
+    ]);
     compiler.stderr(Stdio::null()).status().is_ok_and(|s| s.success()).then_some(program)
 }

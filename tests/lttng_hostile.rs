@@ -1,4 +1,5 @@
-//! A relay daemon that breaks its protocol in every way: an error or nothing comes of it, never a panic, growth or a spin.
+//! A relay daemon that breaks its protocol in every way: an error or nothing comes of it, never a
+//! panic, growth or a spin.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,14 +11,16 @@
 
 mod lttng_kit;
 
+use std::time::Duration;
+
 use bytes::BytesMut;
 use lttng_kit::{Connection, Outcome, Relayd, Told, at, settings};
 use pmdaapm::sources::SessionError;
 use pmdaapm::sources::lttng::viewer::{
-    Crowd, METADATA_REPLY, OUTSTANDING, Reading, Seek, Seen, SessionInfo, Settings, Start, TraceFormat,
+    Crowd, METADATA_REPLY, OUTSTANDING, Reading, Seek, Seen, SessionInfo, Settings, Start,
+    TraceFormat,
 };
 use proptest::prelude::*;
-use std::time::Duration;
 
 const START: Duration = Duration::from_secs(100);
 const NAME: &str = "live-ust-grow";
@@ -30,7 +33,12 @@ fn talk(settings: Settings, seconds: u64, spoil: Spoil<'_>) -> (Told, Outcome) {
     talk_to(&mut relayd, settings, seconds, spoil)
 }
 
-fn talk_to(relayd: &mut Relayd, settings: Settings, seconds: u64, spoil: Spoil<'_>) -> (Told, Outcome) {
+fn talk_to(
+    relayd: &mut Relayd,
+    settings: Settings,
+    seconds: u64,
+    spoil: Spoil<'_>,
+) -> (Told, Outcome) {
     let mut told = Told::default();
     let connection = Connection {
         settings,
@@ -45,7 +53,12 @@ fn talk_to(relayd: &mut Relayd, settings: Settings, seconds: u64, spoil: Spoil<'
     assert!(outcome.input <= 2 * (METADATA_REPLY + 4096), "{} bytes of input", outcome.input);
     // A stream's 4000 questions a second in all, and what is due each second besides.
     let most = 500.0 + outcome.time.as_secs_f64() * 4000.0;
-    assert!((outcome.requests as f64) < most, "{} requests in {:?}", outcome.requests, outcome.time);
+    assert!(
+        (outcome.requests as f64) < most,
+        "{} requests in {:?}",
+        outcome.requests,
+        outcome.time
+    );
     (told, outcome)
 }
 
@@ -85,7 +98,10 @@ fn counts_and_lengths_beyond_their_limits_are_errors_before_anything_is_allocate
             }
             Some(reply)
         });
-        assert!(matches!(&outcome.result, Err(SessionError::Limit { limit: l, .. }) if *l == limit), "{command} {outcome:?}");
+        assert!(
+            matches!(&outcome.result, Err(SessionError::Limit { limit: l, .. }) if *l == limit),
+            "{command} {outcome:?}"
+        );
         assert!(outcome.input < 64 << 10, "{} bytes of input", outcome.input);
     }
 }
@@ -120,7 +136,10 @@ fn bytes_that_nobody_asked_for_are_an_error() {
         }
         Some(reply)
     });
-    assert!(matches!(outcome.result, Err(SessionError::Malformed { offset, .. }) if offset > 10_000), "{outcome:?}");
+    assert!(
+        matches!(outcome.result, Err(SessionError::Malformed { offset, .. }) if offset > 10_000),
+        "{outcome:?}"
+    );
 }
 
 #[test]
@@ -136,13 +155,19 @@ fn a_relay_daemon_that_never_has_anything_is_asked_seldom() {
         });
         outcome.result.unwrap();
         assert_eq!(told.packets(), 0);
-        assert!((60..most).contains(&outcome.requests), "flags {flags}: {} requests in a minute", outcome.requests);
+        assert!(
+            (60..most).contains(&outcome.requests),
+            "flags {flags}: {} requests in a minute",
+            outcome.requests
+        );
     }
 }
 
 #[test]
 fn packets_that_cannot_be_read_are_given_up_and_the_stream_goes_on() {
-    for (status, flags, once) in [(2, 0, true), (3, 1, true), (2, 0, false), (3, 1, false), (3, 0, false), (4, 0, false)] {
+    for (status, flags, once) in
+        [(2, 0, true), (3, 1, true), (2, 0, false), (3, 1, false), (3, 0, false), (4, 0, false)]
+    {
         let (mut refused, mut asked) = (0, 0);
         let (told, outcome) = talk(settings("*/*"), 900, &mut |_, c, reply| {
             asked += usize::from(c == 5);
@@ -175,7 +200,11 @@ fn packets_too_large_or_impossible_are_passed_over() {
     let small = Settings { packet: 1000, ..settings("*/*") };
     let (told, outcome) = talk(small, 60, &mut |_, _, reply| Some(reply));
     outcome.result.unwrap();
-    assert!(told.skipped["TooLarge"] > 5 && told.packets() > 5 && told.packets() + told.skipped["TooLarge"] == 31);
+    assert!(
+        told.skipped["TooLarge"] > 5
+            && told.packets() > 5
+            && told.packets() + told.skipped["TooLarge"] == 31
+    );
     for (content, why) in [(0, "BadIndex"), (400_000, "BadIndex"), (u32::MAX, "BadIndex")] {
         let (told, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
             if c == 4 {
@@ -226,7 +255,11 @@ fn pieces_of_packets_are_bounded() {
     }
     .run(&mut relayd, &mut told);
     outcome.result.unwrap();
-    assert!(told.skipped.contains_key("TooLarge") && told.packets() == 0 && pieces < 200_000, "{:?} {pieces}", told.skipped);
+    assert!(
+        told.skipped.contains_key("TooLarge") && told.packets() == 0 && pieces < 200_000,
+        "{:?} {pieces}",
+        told.skipped
+    );
 }
 
 #[test]
@@ -248,18 +281,22 @@ fn streams_are_bounded_and_their_numbers_unique() {
 
 #[test]
 fn a_flood_of_sessions_and_of_metadata_is_bounded() {
-    let (told, outcome) = talk(Settings { list: Duration::from_secs(20), ..settings("*/*") }, 60, &mut |_, c, reply| {
-        if c != 2 {
-            return Some(reply);
-        }
-        let mut list = 3000u32.to_be_bytes().to_vec();
-        for id in 0..3000u64 {
-            let mut entry = reply[4..4 + 339].to_vec();
-            entry[..8].copy_from_slice(&(id + 2).to_be_bytes());
-            list.extend(entry);
-        }
-        Some(list)
-    });
+    let (told, outcome) = talk(
+        Settings { list: Duration::from_secs(20), ..settings("*/*") },
+        60,
+        &mut |_, c, reply| {
+            if c != 2 {
+                return Some(reply);
+            }
+            let mut list = 3000u32.to_be_bytes().to_vec();
+            for id in 0..3000u64 {
+                let mut entry = reply[4..4 + 339].to_vec();
+                entry[..8].copy_from_slice(&(id + 2).to_be_bytes());
+                list.extend(entry);
+            }
+            Some(list)
+        },
+    );
     outcome.result.unwrap();
     assert_eq!(told.complaints["TooManySessions"] % (3000 - 1024), 0);
     assert!(told.attached.is_empty() && told.refused.len() > 256);
@@ -274,7 +311,11 @@ fn a_flood_of_sessions_and_of_metadata_is_bounded() {
         endless.extend((0..200_000u32).map(|i| (i.wrapping_mul(asked + 7) >> 3) as u8));
         Some(endless)
     });
-    assert!(matches!(outcome.result, Err(SessionError::Limit { limit: "metadata.trace", .. })), "{:?}", outcome.result);
+    assert!(
+        matches!(outcome.result, Err(SessionError::Limit { limit: "metadata.trace", .. })),
+        "{:?}",
+        outcome.result
+    );
 }
 
 #[test]

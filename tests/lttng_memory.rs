@@ -1,4 +1,5 @@
-//! Sessions of a relay daemon that would take memory without end, beside one that is sound: real connections, the whole layer.
+//! Sessions of a relay daemon that would take memory without end, beside one that is sound: real
+//! connections, the whole layer.
 #![cfg(feature = "agent")]
 #![allow(
     clippy::unwrap_used,
@@ -11,15 +12,16 @@
 
 mod lttng_kit;
 
-use lttng_kit::{Dialogue, Relayd};
-use pmdaapm::config::Config;
-use pmdaapm::listen::Supervisor;
-use pmdaapm::store::{Stat, Store};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use lttng_kit::{Dialogue, Relayd};
+use pmdaapm::config::Config;
+use pmdaapm::listen::Supervisor;
+use pmdaapm::store::{Stat, Store};
 
 /// Column of `session.state`.
 const STATE: u16 = 1;
@@ -40,7 +42,11 @@ fn spoil(session: u64, command: u32, mut reply: Vec<u8>) -> Vec<u8> {
         (ENDLESS, 4) => word(&mut reply, 60, 1),
         (ENDLESS, 6) => {
             // First what was recorded, then text without end.
-            let text = if reply.len() > 12 { reply[12..].to_vec() } else { b"/* more and more */ ".repeat(4 << 10) };
+            let text = if reply.len() > 12 {
+                reply[12..].to_vec()
+            } else {
+                b"/* more and more */ ".repeat(4 << 10)
+            };
             reply = [&(text.len() as u64).to_be_bytes()[..], &1u32.to_be_bytes(), &text].concat();
         }
         (HUGE, 4) if reply[59] == 1 => {
@@ -61,7 +67,12 @@ fn spoil(session: u64, command: u32, mut reply: Vec<u8>) -> Vec<u8> {
     reply
 }
 
-fn serve(mut stream: TcpStream, id: u64, relayd: &Mutex<Relayd>, attached: &[AtomicU64]) -> std::io::Result<()> {
+fn serve(
+    mut stream: TcpStream,
+    id: u64,
+    relayd: &Mutex<Relayd>,
+    attached: &[AtomicU64],
+) -> std::io::Result<()> {
     let mut session = 0;
     loop {
         let mut head = [0; 16];
@@ -114,18 +125,35 @@ fn a_session_beyond_its_memory_ends_and_others_go_on() {
     let (mut seen, mut most, start) = ([false; 2], 0, Instant::now());
     let again = |session: u64| attached[session as usize].load(Ordering::Relaxed) > 1;
     while !(seen == [true; 2] && again(ENDLESS) && again(HUGE)) {
-        assert!(start.elapsed() < Duration::from_secs(60), "{seen:?} {} {}", reading("endless"), reading("huge"));
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "{seen:?} {} {}",
+            reading("endless"),
+            reading("huge")
+        );
         seen = [seen[0] | ended("endless"), seen[1] | ended("huge")];
-        let held = [Stat::MemoryInput, Stat::MemoryDefinitions].map(|stat| store.memory_stat(stat).unwrap());
+        let held = [Stat::MemoryInput, Stat::MemoryDefinitions]
+            .map(|stat| store.memory_stat(stat).unwrap());
         most = most.max(held[0] + held[1]);
         std::thread::sleep(Duration::from_millis(1));
     }
     assert_eq!((reading("sound").as_str(), attached[1].load(Ordering::Relaxed)), ("reading", 1));
-    let events = store.peers().iter().find(|p| p.name.ends_with("/sound")).unwrap().existing_stream(0).unwrap().stats().count;
+    let events = store
+        .peers()
+        .iter()
+        .find(|p| p.name.ends_with("/sound"))
+        .unwrap()
+        .existing_stream(0)
+        .unwrap()
+        .stats()
+        .count;
     assert!(events > 0);
     let limit = 3 * 4 * MIB as u64;
     assert!((100_000..limit).contains(&most), "{most} bytes were charged");
     supervisor.stop();
-    assert_eq!([Stat::MemoryInput, Stat::MemoryDefinitions].map(|stat| store.memory_stat(stat)), [Some(0); 2]);
+    assert_eq!(
+        [Stat::MemoryInput, Stat::MemoryDefinitions].map(|stat| store.memory_stat(stat)),
+        [Some(0); 2]
+    );
     let _ = std::fs::remove_dir_all(&state);
 }

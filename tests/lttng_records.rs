@@ -1,5 +1,5 @@
-//! Recorded live sessions through the whole layer into a store: what comes out as records and counters is what a plain walk over
-//! the same packets finds.
+//! Recorded live sessions through the whole layer into a store: what comes out as records and
+//! counters is what a plain walk over the same packets finds.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,18 +12,21 @@
 #[path = "lttng_kit/mod.rs"]
 mod kit;
 
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
 use bytes::{Buf, BytesMut};
 use kit::{NAMES, Relayd, at, settings, whole};
 use pmdaapm::ctf::schema::Scope;
-use pmdaapm::ctf::{Event, Events, Kind, Losses, Node, NodeId, Packet, Trace, Visitor, decode_text};
+use pmdaapm::ctf::{
+    Event, Events, Kind, Losses, Node, NodeId, Packet, Trace, Visitor, decode_text,
+};
 use pmdaapm::events::{HighRes, Records};
 use pmdaapm::model::component;
 use pmdaapm::sources::lttng::{Choice, Collector};
 use pmdaapm::sources::{LTTNG, OwnSink, Sinks};
 use pmdaapm::store::{Change, Limits, Mailbox, PeerSink, Store};
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
-use std::time::Duration;
 
 struct Joined(Arc<Store>);
 
@@ -61,8 +64,8 @@ impl Wire {
     }
 }
 
-/// Plays a dialogue; at most `size` bytes of a reply at once. `broken`: the connection that reads is lost after so many requests,
-/// then made again.
+/// Plays a dialogue; at most `size` bytes of a reply at once. `broken`: the connection that reads
+/// is lost after so many requests, then made again.
 fn collect(
     name: &str,
     minor: u32,
@@ -72,7 +75,12 @@ fn collect(
     mut broken: Option<usize>,
 ) -> (Arc<Store>, Vec<Change>, Vec<u8>) {
     let store = Store::new(400, limits, 256 << 20);
-    let mut collector = Collector::new("127.0.0.1:5344", settings("*"), choice, Arc::new(Joined(Arc::clone(&store))));
+    let mut collector = Collector::new(
+        "127.0.0.1:5344",
+        settings("*"),
+        choice,
+        Arc::new(Joined(Arc::clone(&store))),
+    );
     let mut relayd = Relayd::new(minor, &[name]);
     let (mut now, mut requests, mut id) = (Duration::from_secs(1), 0, 1);
     let mut list = Wire::default();
@@ -122,7 +130,9 @@ fn collect(
                 requests = usize::MAX / 2;
             }
         }
-        if let Some((id, _, done)) = reader.take_if(|(_, _, reader)| requests > usize::MAX / 4 || reader.is_over()) {
+        if let Some((id, _, done)) =
+            reader.take_if(|(_, _, reader)| requests > usize::MAX / 4 || reader.is_over())
+        {
             requests = 0;
             relayd.disconnect(id);
             collector.ended(at(now), done.close(at(now), "the end"));
@@ -145,7 +155,9 @@ fn collect(
 fn records(packed: &[u8], changes: &[Change]) -> Vec<String> {
     let names: HashMap<_, _> = changes
         .iter()
-        .filter_map(|c| if let Change::Metric(m) = c { Some((m.param, m.spec.path.clone())) } else { None })
+        .filter_map(|c| {
+            if let Change::Metric(m) = c { Some((m.param, m.spec.path.clone())) } else { None }
+        })
         .collect();
     let records = Records::<HighRes>::packed(packed).map(Result::unwrap);
     let line = |r: pmdaapm::events::Record<'_>| {
@@ -179,7 +191,11 @@ impl Walk<'_> {
     fn put(&mut self, node: NodeId, value: impl FnOnce(&Node) -> String, label: Option<String>) {
         let Some(node) = self.nodes.get(node as usize) else { return };
         let top = node.parent.is_some_and(|p| self.nodes[p as usize].parent.is_none());
-        if self.depth > 0 || !top || node.hidden || (node.name.starts_with('_') && node.name.ends_with("_length")) {
+        if self.depth > 0
+            || !top
+            || node.hidden
+            || (node.name.starts_with('_') && node.name.ends_with("_length"))
+        {
             return;
         }
         let path = if node.scope == Scope::Payload {
@@ -196,12 +212,15 @@ impl Walk<'_> {
 
     fn number(&mut self, node: NodeId, value: i128) {
         let labels = self.nodes.get(node as usize).and_then(|n| n.labels.as_ref());
-        let mut names: Vec<&str> = labels.iter().flat_map(|l| l.of(value)).map(|name| &**name).collect();
+        let mut names: Vec<&str> =
+            labels.iter().flat_map(|l| l.of(value)).map(|name| &**name).collect();
         names.sort_unstable();
         let label = match names[..] {
             [] => None,
             [one] => Some(one.to_owned()),
-            _ => Some(names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")),
+            _ => {
+                Some(names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", "))
+            }
         };
         self.put(node, |_| value.to_string(), label);
     }
@@ -218,7 +237,11 @@ impl<'a> Visitor<'a> for Walk<'_> {
         self.put(node, |_| value.to_string(), None);
     }
     fn text(&mut self, node: NodeId, value: &'a [u8]) {
-        let encoding = if let Kind::Text(encoding) = self.nodes[node as usize].kind { encoding } else { Default::default() };
+        let encoding = if let Kind::Text(encoding) = self.nodes[node as usize].kind {
+            encoding
+        } else {
+            Default::default()
+        };
         self.put(node, |_| decode_text(value, encoding).into_owned(), None);
     }
     fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
@@ -235,7 +258,10 @@ impl<'t> Events<'t, '_> for Walk<'t> {
         self.nodes = event.class.nodes();
         self.event = event.class.name.to_string();
         self.stamp = self.base + i128::from(event.cycles);
-        self.line = BTreeMap::from([(" event".into(), self.event.clone()), (" cpu".into(), self.cpu.to_string())]);
+        self.line = BTreeMap::from([
+            (" event".into(), self.event.clone()),
+            (" cpu".into(), self.cpu.to_string()),
+        ]);
         true
     }
     fn done(&mut self) {
@@ -301,7 +327,8 @@ fn records_are_what_a_plain_walk_finds() {
             if minor < 15 && name.ends_with("ctf-2") {
                 continue;
             }
-            let (store, changes, packed) = collect(name, minor, size, Choice::default(), Limits::default(), None);
+            let (store, changes, packed) =
+                collect(name, minor, size, Choice::default(), Limits::default(), None);
             let got = records(&packed, &changes);
             assert_eq!(got.len(), expected.len(), "{name}");
             compare(name, got, &expected);
@@ -312,12 +339,20 @@ fn records_are_what_a_plain_walk_finds() {
                 (expected.len() as u64, discarded, 0, 0),
                 "{name}: events, discarded, errors, up"
             );
-            let rows = changes.iter().filter_map(|c| if let Change::JoinRow(_, 0, row) = c { Some(row) } else { None });
-            assert_eq!(rows.clone().map(|row| row.cells.get(0).unwrap()).sum::<u64>(), expected.len() as u64);
+            let rows = changes
+                .iter()
+                .filter_map(|c| if let Change::JoinRow(_, 0, row) = c { Some(row) } else { None });
+            assert_eq!(
+                rows.clone().map(|row| row.cells.get(0).unwrap()).sum::<u64>(),
+                expected.len() as u64
+            );
             for row in rows {
                 let labels: HashMap<_, _> = row.labels().into_iter().collect();
                 let session = format!("{}/{}", labels["host"], labels["session"]);
-                assert_eq!((row.key.clone(), &session), (format!("{session}::{}", labels["event"]), &peer.name));
+                assert_eq!(
+                    (row.key.clone(), &session),
+                    (format!("{session}::{}", labels["event"]), &peer.name)
+                );
                 assert!(labels["event"].starts_with(&format!("{}:", labels["provider"])));
                 assert!(labels["loglevel"].starts_with("TRACE_"), "{labels:?}");
             }
@@ -329,12 +364,24 @@ fn records_are_what_a_plain_walk_finds() {
 fn compare(name: &str, got: Vec<String>, expected: &[String]) {
     let fields = |line: &str| -> (String, Vec<String>) {
         let (time, map) = line.split_once(" {").unwrap();
-        (time.to_owned(), map.trim_end_matches('}').split("\", \"").map(|f| f.trim_matches('"').to_owned()).collect())
+        (
+            time.to_owned(),
+            map.trim_end_matches('}')
+                .split("\", \"")
+                .map(|f| f.trim_matches('"').to_owned())
+                .collect(),
+        )
     };
     let mut got: Vec<_> = got.iter().map(|l| fields(l)).collect();
     let mut wanted: Vec<_> = expected.iter().map(|l| fields(l)).collect();
     let key = |f: &(String, Vec<String>)| {
-        (f.0.clone(), f.1.iter().filter(|w| w.starts_with(" cpu") || w.starts_with(" event")).cloned().collect::<Vec<_>>())
+        (
+            f.0.clone(),
+            f.1.iter()
+                .filter(|w| w.starts_with(" cpu") || w.starts_with(" event"))
+                .cloned()
+                .collect::<Vec<_>>(),
+        )
     };
     got.sort_by_key(key);
     wanted.sort_by_key(key);
@@ -350,22 +397,37 @@ fn compare(name: &str, got: Vec<String>, expected: &[String]) {
 fn nothing_is_told_twice_after_a_lost_connection() {
     for requests in [3, 9, 20, 33, 47, 60] {
         let (expected, discarded) = walk("live-ust-grow");
-        let (store, changes, packed) =
-            collect("live-ust-grow", 13, usize::MAX, Choice::default(), Limits::default(), Some(requests));
+        let (store, changes, packed) = collect(
+            "live-ust-grow",
+            13,
+            usize::MAX,
+            Choice::default(),
+            Limits::default(),
+            Some(requests),
+        );
         compare("again", records(&packed, &changes), &expected);
         let cell = |item| store.peers()[0].cells.get(item).unwrap();
-        assert_eq!((cell(5), cell(6)), (expected.len() as u64, discarded), "after {requests} requests");
+        assert_eq!(
+            (cell(5), cell(6)),
+            (expected.len() as u64, discarded),
+            "after {requests} requests"
+        );
     }
 }
 
 #[test]
 fn beyond_the_limit_of_names_fields_are_one_text_and_events_count() {
     let limits = Limits { names: 5, ..Limits::default() };
-    let (store, _, packed) = collect("live-ust-grow", 13, usize::MAX, Choice::default(), limits, None);
+    let (store, _, packed) =
+        collect("live-ust-grow", 13, usize::MAX, Choice::default(), limits, None);
     let (expected, _) = walk("live-ust-grow");
     let all: Vec<_> = Records::<HighRes>::packed(&packed).map(Result::unwrap).collect();
-    let with_text =
-        all.iter().filter(|r| r.params.iter().any(|p| p.pmid.item() == 4 && p.value.to_string().contains('='))).count();
+    let with_text = all
+        .iter()
+        .filter(|r| {
+            r.params.iter().any(|p| p.pmid.item() == 4 && p.value.to_string().contains('='))
+        })
+        .count();
     assert_eq!(all.len(), expected.len());
     assert!(with_text > 100, "{with_text}");
     assert!(store.peers()[0].cells.get(12).unwrap() > 0, "it is counted");
@@ -373,7 +435,8 @@ fn beyond_the_limit_of_names_fields_are_one_text_and_events_count() {
 
 #[test]
 fn what_is_only_counted_is_no_record() {
-    let choice = Choice { records: vec!["*".into()], except: vec!["*:tick".into()], ..Choice::default() };
+    let choice =
+        Choice { records: vec!["*".into()], except: vec!["*:tick".into()], ..Choice::default() };
     let (store, ..) = collect("live-ust-before", 13, usize::MAX, choice, Limits::default(), None);
     let (expected, _) = walk("live-ust-before");
     let ticks = expected.iter().filter(|l| l.contains("demo:tick\"")).count() as u64;

@@ -1,5 +1,6 @@
-//! Recorded dialogues with relay daemons, served by a relay daemon made of them: whole, byte by byte and cut at many positions,
-//! in every minor version, the viewer tells what an independent decoder found (qa/corpus/lttng/live/expected.json).
+//! Recorded dialogues with relay daemons, served by a relay daemon made of them: whole, byte by
+//! byte and cut at many positions, in every minor version, the viewer tells what an independent
+//! decoder found (qa/corpus/lttng/live/expected.json).
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,9 +12,10 @@
 
 mod lttng_kit;
 
+use std::time::Duration;
+
 use lttng_kit::{Connection, Dialogue, NAMES, Outcome, Relayd, Told, corpus, crc, settings, whole};
 use pmdaapm::sources::lttng::viewer::{Refused, Seek, Settings};
-use std::time::Duration;
 
 const START: Duration = Duration::from_secs(100);
 
@@ -21,7 +23,8 @@ fn expected() -> serde_json::Value {
     serde_json::from_slice(&std::fs::read(corpus().join("expected.json")).unwrap()).unwrap()
 }
 
-/// Compares what was told of a session with the facts; packets that were told before may be missing when `replayed`.
+/// Compares what was told of a session with the facts; packets that were told before may be missing
+/// when `replayed`.
 fn check(name: &str, session: u64, told: &Told) {
     let expected = &expected()[name];
     let streams = expected["streams"].as_object().unwrap();
@@ -29,8 +32,16 @@ fn check(name: &str, session: u64, told: &Told) {
     for (id, facts) in streams {
         let id: u64 = id.parse().unwrap();
         if facts["channel"] == "metadata" {
-            let (_, bytes) = told.metadata.iter().find(|(k, _)| k.session == session && facts["trace"] == k.trace).unwrap();
-            assert_eq!((facts["bytes"].as_u64(), &facts["crc32"]), (Some(bytes.len() as u64), &crc(bytes).into()), "{name}");
+            let (_, bytes) = told
+                .metadata
+                .iter()
+                .find(|(k, _)| k.session == session && facts["trace"] == k.trace)
+                .unwrap();
+            assert_eq!(
+                (facts["bytes"].as_u64(), &facts["crc32"]),
+                (Some(bytes.len() as u64), &crc(bytes).into()),
+                "{name}"
+            );
             continue;
         }
         let stream = &told.streams[&(session, id)];
@@ -51,7 +62,8 @@ fn check(name: &str, session: u64, told: &Told) {
 fn check_order(dialogue: &Dialogue, session: u64, told: &Told) {
     let mut later = 0;
     for (id, entries) in &dialogue.streams {
-        let needs: Vec<usize> = entries.iter().filter(|e| e.packet.is_some()).map(|e| e.needs).collect();
+        let needs: Vec<usize> =
+            entries.iter().filter(|e| e.packet.is_some()).map(|e| e.needs).collect();
         let there = &told.streams[&(session, *id)].metadata;
         assert_eq!(needs.len(), there.len());
         assert!(needs.iter().zip(there).all(|(n, t)| n <= t), "{needs:?} {there:?}");
@@ -70,10 +82,17 @@ fn every_dialogue_in_every_minor_is_told_as_it_was_recorded() {
             outcome.result.unwrap();
             assert_eq!(told.minors, [(minor, minor.min(15))]);
             if dialogue.format == 1 && minor < 15 {
-                assert!(told.attached.is_empty() && told.listings > 50, "CTF 2 is hidden from old minors");
+                assert!(
+                    told.attached.is_empty() && told.listings > 50,
+                    "CTF 2 is hidden from old minors"
+                );
                 continue;
             }
-            assert_eq!((told.attached.len(), told.closed, told.complaints.len(), told.skipped.len()), (1, 1, 0, 0), "{name}");
+            assert_eq!(
+                (told.attached.len(), told.closed, told.complaints.len(), told.skipped.len()),
+                (1, 1, 0, 0),
+                "{name}"
+            );
             check(name, 1, &told);
             check_order(&dialogue, 1, &told);
         }
@@ -117,9 +136,11 @@ fn byte_by_byte_the_same_is_told() {
 
 #[test]
 fn cut_at_many_positions_the_same_is_told() {
-    // All of the first bytes, in which every kind of reply begins, then a piece size that hits all phases of later ones.
+    // All of the first bytes, in which every kind of reply begins, then a piece size that hits all
+    // phases of later ones.
     for cut in (1..700).chain((700..60_000).step_by(977)) {
-        let (told, outcome) = in_pieces("live-ust-grow", &mut |there, at| if at < cut { cut - at } else { there });
+        let (told, outcome) =
+            in_pieces("live-ust-grow", &mut |there, at| if at < cut { cut - at } else { there });
         outcome.result.unwrap();
         check("live-ust-grow", 1, &told);
     }
@@ -132,7 +153,8 @@ fn cut_at_many_positions_the_same_is_told() {
 
 #[test]
 fn several_sessions_of_one_name_are_all_read() {
-    let mut dialogues: Vec<Dialogue> = ["live-ust-grow", "live-ust-before"].map(Dialogue::load).to_vec();
+    let mut dialogues: Vec<Dialogue> =
+        ["live-ust-grow", "live-ust-before"].map(Dialogue::load).to_vec();
     dialogues.push(Dialogue::load("live216-ctf-1.8"));
     dialogues[0].name = "web".into();
     dialogues[1].name = "web".into();
@@ -162,7 +184,8 @@ fn broken(requests: usize, seek: Seek, restart: bool) -> Told {
     let end = &mut |told: &Told, time| told.closed == 1 || time > Duration::from_secs(30);
     let first = settings.clone();
     let outcome =
-        Connection { settings: first, roster: None, start: START, spoil: &mut spoil, piece, end }.run(&mut relayd, &mut told);
+        Connection { settings: first, roster: None, start: START, spoil: &mut spoil, piece, end }
+            .run(&mut relayd, &mut told);
     if outcome.result.is_ok() {
         return told;
     }
@@ -171,7 +194,8 @@ fn broken(requests: usize, seek: Seek, restart: bool) -> Told {
     }
     let start = START + outcome.time + Duration::from_secs(1);
     let spoil = &mut |_: usize, _: u32, reply: Vec<u8>| Some(reply);
-    let outcome = Connection { settings, roster: Some(outcome.roster), start, spoil, piece, end }.run(&mut relayd, &mut told);
+    let outcome = Connection { settings, roster: Some(outcome.roster), start, spoil, piece, end }
+        .run(&mut relayd, &mut told);
     outcome.result.unwrap();
     assert_eq!(told.closed, 1);
     told
@@ -209,7 +233,9 @@ fn another_viewer_is_waited_for() {
     relayd.sessions[0].clients = 1;
     let mut told = Told::default();
     let mut listings = 0;
-    let mut run = |relayd: &mut Relayd, spoil: &mut dyn FnMut(usize, u32, Vec<u8>) -> Option<Vec<u8>>, seconds| {
+    let mut run = |relayd: &mut Relayd,
+                   spoil: &mut dyn FnMut(usize, u32, Vec<u8>) -> Option<Vec<u8>>,
+                   seconds| {
         let connection = Connection {
             settings: settings("*/*"),
             roster: None,
@@ -308,7 +334,10 @@ fn packets_wait_until_the_reader_has_all_the_metadata_it_needs() {
     };
     connection.run(&mut relayd, &mut told).result.unwrap();
     check("live-ust-grow", 1, &told);
-    assert!(told.streams.values().flat_map(|s| &s.metadata).all(|there| *there == 12288) && told.complaints.is_empty());
+    assert!(
+        told.streams.values().flat_map(|s| &s.metadata).all(|there| *there == 12288)
+            && told.complaints.is_empty()
+    );
     // When it never comes, packets come nevertheless.
     let mut told = Told { need_more: usize::MAX, ..Told::default() };
     let connection = Connection {
@@ -335,10 +364,13 @@ fn play(relayd: &mut Relayd, settings: Settings) -> (Told, Outcome) {
 #[test]
 fn each_session_has_a_connection_of_its_own() {
     // The relay daemon refuses a second session on a connection.
-    let mut relayd = Relayd::new(13, &["live-ust-grow", "live-ust-before", "live216-ctf-1.8", "live-ust-mid"]);
+    let mut relayd =
+        Relayd::new(13, &["live-ust-grow", "live-ust-before", "live216-ctf-1.8", "live-ust-mid"]);
     let (told, outcome) = play(&mut relayd, settings("*/*"));
     assert_eq!((outcome.connections, told.attached.len(), told.closed), (5, 4, 4));
-    for (session, name) in [(1, "live-ust-grow"), (2, "live-ust-before"), (3, "live216-ctf-1.8"), (4, "live-ust-mid")] {
+    for (session, name) in
+        [(1, "live-ust-grow"), (2, "live-ust-before"), (3, "live216-ctf-1.8"), (4, "live-ust-mid")]
+    {
         check(name, session, &told);
     }
 }
@@ -371,7 +403,12 @@ fn what_is_indexed_when_the_session_is_over_is_read() {
         let mut relayd = Relayd::new(13, &[name]);
         relayd.early = true;
         let (told, _) = play(&mut relayd, settings("*/*"));
-        assert_eq!((told.closed, told.skipped.len(), told.attached.len()), (1, 0, 1), "{name} {:?}", told.skipped);
+        assert_eq!(
+            (told.closed, told.skipped.len(), told.attached.len()),
+            (1, 0, 1),
+            "{name} {:?}",
+            told.skipped
+        );
         check(name, 1, &told);
     }
 }
@@ -399,7 +436,10 @@ fn a_session_that_is_over_is_not_waited_for_for_ever() {
         end: &mut |told, time| told.closed == 1 || time > Duration::from_secs(60),
     };
     let outcome = connection.run(&mut relayd, &mut told);
-    assert!(told.closed == 1 && told.packets() > 3 && outcome.time < Duration::from_secs(10), "{outcome:?}");
+    assert!(
+        told.closed == 1 && told.packets() > 3 && outcome.time < Duration::from_secs(10),
+        "{outcome:?}"
+    );
 }
 
 #[test]

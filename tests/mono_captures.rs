@@ -1,5 +1,6 @@
-//! Every capture and vector of the counters-agent protocol: whole, byte by byte and cut at every position the session tells
-//! the same, and it is what an independent decoder found (qa/corpus/mono/expected.json).
+//! Every capture and vector of the counters-agent protocol: whole, byte by byte and cut at every
+//! position the session tells the same, and it is what an independent decoder found
+//! (qa/corpus/mono/expected.json).
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -9,14 +10,15 @@
     reason = "a test"
 )]
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
 use bytes::BytesMut;
 use pmdaapm::model::{Now, Stamp, Update, Value};
 use pmdaapm::sources::mono::{Inspector, Peer, Settings};
 use pmdaapm::sources::{Session, SessionError, Sink};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// What a session told, in a form that can be compared.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,7 +44,10 @@ impl Sink for Told {
             Update::Identity(_) => self.identities += 1,
             Update::Define { slot, spec } => {
                 assert_eq!(self.identities, 1, "a metric before the identity");
-                assert!(self.keys.insert(slot, spec.key.clone()).is_none(), "slot {slot} defined twice");
+                assert!(
+                    self.keys.insert(slot, spec.key.clone()).is_none(),
+                    "slot {slot} defined twice"
+                );
             }
             Update::Set { value: Value::Text(text), .. } => self.dialect = text.into(),
             Update::Sample { values, .. } => {
@@ -59,14 +64,20 @@ impl Sink for Told {
     }
 }
 
-const NOW: Now = Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, mono: Duration::from_secs(100) };
+const NOW: Now =
+    Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, mono: Duration::from_secs(100) };
 
 /// Feeds the pieces; what was told, what was sent, how it ended.
-fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Told, Vec<u8>, Result<(), SessionError>) {
+fn talk<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> (Told, Vec<u8>, Result<(), SessionError>) {
     talk_with(Settings::default(), pieces)
 }
 
-fn talk_with<'a>(settings: Settings, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Told, Vec<u8>, Result<(), SessionError>) {
+fn talk_with<'a>(
+    settings: Settings,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> (Told, Vec<u8>, Result<(), SessionError>) {
     let peer = Peer { address: "file:/x".into(), fallback: "x".into(), ..Peer::default() };
     let mut session = Inspector::new(peer, settings);
     let (mut told, mut input, mut out) = (Told::default(), BytesMut::new(), BytesMut::new());
@@ -89,9 +100,11 @@ fn read(name: &str) -> Vec<u8> {
 
 /// Streams from an agent: all files but the requests.
 fn streams() -> Vec<(String, Vec<u8>)> {
-    let names = std::fs::read_dir(corpus()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<_> =
-        names.filter(|n| n.ends_with(".bin") && !n.starts_with("v-req") && !n.starts_with("v-probe")).collect();
+    let names =
+        std::fs::read_dir(corpus()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names
+        .filter(|n| n.ends_with(".bin") && !n.starts_with("v-req") && !n.starts_with("v-probe"))
+        .collect();
     names.sort();
     assert!(names.len() >= 22, "where is the corpus?");
     names.into_iter().map(|n| (n.clone(), read(&n))).collect()
@@ -116,7 +129,8 @@ fn pieces_make_no_difference() {
     });
 }
 
-/// The independent decoder's time of a sample, as nanoseconds since 1970; dialect A has another clock.
+/// The independent decoder's time of a sample, as nanoseconds since 1970; dialect A has another
+/// clock.
 fn sent(time: &serde_json::Value) -> i128 {
     (i128::from(time.as_i64().unwrap()) - 116_444_736_000_000_000) * 100
 }
@@ -128,18 +142,23 @@ fn the_independent_decoder_agrees() {
     for (name, file) in expected.as_object().unwrap() {
         let (told, _, end) = talk([&read(name)[..]]);
         assert_eq!(end, Ok(()), "{name}");
-        let (samples, counters) = (file["samples"].as_array().unwrap(), file["counters"].as_array().unwrap());
+        let (samples, counters) =
+            (file["samples"].as_array().unwrap(), file["counters"].as_array().unwrap());
         if samples.is_empty() && counters.is_empty() {
-            // A Hello without counters is not told from other dialects before a sample or a time-out.
+            // A Hello without counters is not told from other dialects before a sample or a
+            // time-out.
             continue;
         }
         assert_eq!(Some(told.messages), file["messages"].as_u64(), "{name}");
         let order = if file["endian"] == "le" { "little-endian" } else { "big-endian" };
         assert!(told.dialect.ends_with(order), "{name} {}", told.dialect);
-        let by_index: BTreeMap<u64, &serde_json::Value> = counters.iter().map(|c| (c[0].as_u64().unwrap(), c)).collect();
+        let by_index: BTreeMap<u64, &serde_json::Value> =
+            counters.iter().map(|c| (c[0].as_u64().unwrap(), c)).collect();
         let word = |index: u64, field: usize| by_index[&index][field].as_str().unwrap();
-        let keys: BTreeMap<u32, String> =
-            by_index.keys().map(|i| (*i as u32, format!("{}/{}", word(*i, 1), word(*i, 2)))).collect();
+        let keys: BTreeMap<u32, String> = by_index
+            .keys()
+            .map(|i| (*i as u32, format!("{}/{}", word(*i, 1), word(*i, 2))))
+            .collect();
         assert_eq!(told.keys, keys, "{name}");
 
         let skews: Vec<i128> = samples.iter().map(|s| NOW.wall.as_nanos() - sent(&s[0])).collect();
@@ -147,7 +166,8 @@ fn the_independent_decoder_agrees() {
         assert_eq!(told_skews, if file["dialect"] == "A" { vec![] } else { skews }, "{name}");
         assert_eq!(told.samples.len(), samples.len(), "{name}");
         for (n, (found, sample)) in told.samples.iter().zip(samples).enumerate() {
-            let found: Vec<_> = found.iter().map(|(slot, value)| (u64::from(*slot), comparable(value))).collect();
+            let found: Vec<_> =
+                found.iter().map(|(slot, value)| (u64::from(*slot), comparable(value))).collect();
             let values = sample.as_array().unwrap().iter().skip(1);
             let want: Vec<_> = values
                 .map(|v| (v[0].as_u64().unwrap(), &v[1]))
@@ -188,7 +208,8 @@ fn facts_of_the_captures() {
 
 #[test]
 fn a_hello_without_counters_or_samples_is_taken_after_a_while() {
-    let mut session = Inspector::new(Peer { fallback: "x".into(), ..Peer::default() }, Settings::default());
+    let mut session =
+        Inspector::new(Peer { fallback: "x".into(), ..Peer::default() }, Settings::default());
     let (mut told, mut out) = (Told::default(), BytesMut::new());
     let mut input = BytesMut::from(&read("v-edge-empty-hello-le.bin")[..]);
     assert_eq!(session.feed(NOW, &mut input, &mut out, &mut told), Ok(()));
@@ -196,14 +217,18 @@ fn a_hello_without_counters_or_samples_is_taken_after_a_while() {
     let later = Now { mono: NOW.mono + Duration::from_secs(11), ..NOW };
     assert_eq!(session.tick(later, &mut out, &mut told), Ok(()));
     assert!(session.established());
-    assert_eq!((told.identities, told.messages, told.dialect.as_str()), (1, 1, "note little-endian"));
+    assert_eq!(
+        (told.identities, told.messages, told.dialect.as_str()),
+        (1, 1, "note little-endian")
+    );
     // And its samples may come when they like.
     input.extend_from_slice(&read("f-empty-hello.a2i.bin")[5..]);
     assert_eq!(session.feed(later, &mut input, &mut out, &mut told), Ok(()));
     assert_eq!((told.samples.len(), input.len()), (3, 0));
 }
 
-/// Section 8 of the specification, by the words of the independent decoder: the value in the unit of the metric.
+/// Section 8 of the specification, by the words of the independent decoder: the value in the unit
+/// of the metric.
 fn mapped(raw: &serde_json::Value, ty: &str, unit: &str, variance: &str) -> String {
     let scale = match (ty, unit) {
         ("time_interval", _) => 1000,
@@ -216,7 +241,9 @@ fn mapped(raw: &serde_json::Value, ty: &str, unit: &str, variance: &str) -> Stri
         ("double", _) => format!("{:?}", raw.as_f64().unwrap()),
         // The bits of a counter of 32 bits, since it wraps.
         ("int" | "uint", Some(v)) if variance == "monotonic" => (v as u32).to_string(),
-        (_, Some(v)) if variance == "monotonic" => (v.max(0) * scale).min(u64::MAX.into()).to_string(),
+        (_, Some(v)) if variance == "monotonic" => {
+            (v.max(0) * scale).min(u64::MAX.into()).to_string()
+        }
         (_, Some(v)) => (v * scale).to_string(),
         (_, None) => panic!("{raw} as {ty}"),
     }
@@ -238,7 +265,10 @@ fn comparable(value: &Value) -> String {
 fn what_must_be_rejected_is() {
     for name in ["bad-index", "bad-size", "huge-string", "bad-utf8"] {
         let (_, out, end) = talk([&read(&format!("v-edge-{name}-le.bin"))[..]]);
-        assert!(matches!(end, Err(SessionError::Malformed { .. } | SessionError::Limit { .. })), "{name}: {end:?}");
+        assert!(
+            matches!(end, Err(SessionError::Malformed { .. } | SessionError::Limit { .. })),
+            "{name}: {end:?}"
+        );
         assert!(out.is_empty());
     }
     let (_, _, end) = talk([&read("v-edge-http.bin")[..]]);

@@ -1,5 +1,6 @@
-//! Every captured session of a Java profiler agent: whole, byte by byte and cut at many positions the collector tells and
-//! answers the same, and it is what an independent decoder found (qa/corpus/profiler/expected.json).
+//! Every captured session of a Java profiler agent: whole, byte by byte and cut at many positions
+//! the collector tells and answers the same, and it is what an independent decoder found
+//! (qa/corpus/profiler/expected.json).
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -16,12 +17,13 @@ mod kit;
 #[path = "profiler_kit/told.rs"]
 mod told;
 
+use std::io::Write;
+
 use flate2::Compression;
 use kit::{corpus, play, read, script, shared, talk};
 use pmdaapm::sources::profiler::{Settings, StreamKind};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::io::Write;
 use told::Told;
 
 const SESSIONS: [&str; 12] = [
@@ -39,7 +41,8 @@ const SESSIONS: [&str; 12] = [
     "v3.duplex",
 ];
 
-const ROTATING: Settings = Settings { version: 100_605, rotation_period_ms: 3_600_000, rotation_size: 2 << 20 };
+const ROTATING: Settings =
+    Settings { version: 100_605, rotation_period_ms: 3_600_000, rotation_size: 2 << 20 };
 
 /// What the agent of a capture sends to us.
 fn requests(name: &str) -> Vec<u8> {
@@ -50,8 +53,8 @@ fn expected() -> Value {
     serde_json::from_slice(&read(&corpus().join("expected.json"))).unwrap()
 }
 
-/// Compares what was told of a session with what the independent decoder says: all sums of all files, and all their records.
-/// How many numbers were compared.
+/// Compares what was told of a session with what the independent decoder says: all sums of all
+/// files, and all their records. How many numbers were compared.
 fn compare(name: &str, told: &Told, session: &Value) -> u64 {
     let mut compared = 0;
     let hello = &session["hello"];
@@ -67,18 +70,35 @@ fn compare(name: &str, told: &Told, session: &Value) -> u64 {
         let (records, sums) = told.files.get(&file).unwrap_or_else(|| panic!("{name}: no {file}"));
         let content = &stream["content"];
         for (what, n) in sums {
-            let want = if content.get(*what).is_some() && *what != "bytes" { &content[*what] } else { &stream[*what] };
+            let want = if content.get(*what).is_some() && *what != "bytes" {
+                &content[*what]
+            } else {
+                &stream[*what]
+            };
             assert_eq!(n, want, "{name} {file} {what}");
             compared += 1;
         }
         if let Some(want) = stream.get("records") {
-            assert_eq!(json!({"lines": records.lines, "crc32": records.crc32()}), *want, "{name} {file}");
+            assert_eq!(
+                json!({"lines": records.lines, "crc32": records.crc32()}),
+                *want,
+                "{name} {file}"
+            );
             compared += 2;
         }
-        let torn = content.get("torn_tail").or(content.get("unread_tail")).and_then(Value::as_u64).unwrap_or(0) > 0;
+        let torn = content
+            .get("torn_tail")
+            .or(content.get("unread_tail"))
+            .and_then(Value::as_u64)
+            .unwrap_or(0)
+            > 0;
         assert_eq!(told.torn.contains(&file), torn, "{name} {file}");
     }
-    assert_eq!(told.flushes, session["commands"]["REQUEST_ACK_FLUSH"].as_u64().unwrap_or(0), "{name}");
+    assert_eq!(
+        told.flushes,
+        session["commands"]["REQUEST_ACK_FLUSH"].as_u64().unwrap_or(0),
+        "{name}"
+    );
     assert_eq!(told.closed, Some(session["commands"].get("CLOSE").is_some()), "{name}");
     assert_eq!(told.corrupt, Vec::<String>::new(), "{name}");
     compared
@@ -138,8 +158,16 @@ fn figures_of_the_specification() {
     assert_eq!(connection.pod().words().len(), 942);
     // One line of the log in 3 tells of a pause; INDEX: Serial collector, 49 pauses.
     assert_eq!((test_service.gc.len(), &*test_service.gc[0].1), (49, "Young (Allocation Failure)"));
-    assert_eq!(test_service.gc[0], (0, "Young (Allocation Failure)".into(), 105_563_000, Some(1_690_201_585_553)));
-    let chunks: Vec<_> = connection.pod().streams().iter().map(|s| (s.kind(), s.counts().chunks, s.counts().bytes)).collect();
+    assert_eq!(
+        test_service.gc[0],
+        (0, "Young (Allocation Failure)".into(), 105_563_000, Some(1_690_201_585_553))
+    );
+    let chunks: Vec<_> = connection
+        .pod()
+        .streams()
+        .iter()
+        .map(|s| (s.kind(), s.counts().chunks, s.counts().bytes))
+        .collect();
     let want = [
         (StreamKind::Trace, 57, 44_290),
         (StreamKind::Calls, 34, 28_874),
@@ -151,17 +179,22 @@ fn figures_of_the_specification() {
         (StreamKind::Params, 5, 3704),
     ];
     assert_eq!(chunks, want);
-    // 91 of 256 calls precede their words; 80 of 182 in rotsize, whose calls refer to two files of the trace each.
+    // 91 of 256 calls precede their words; 80 of 182 in rotsize, whose calls refer to two files of
+    // the trace each.
     assert_eq!(of("load.duplex").0.late, 91);
     let (rotsize, connection) = of("rotsize.duplex");
     assert_eq!(rotsize.late, 80);
-    let rotations: Vec<_> = connection.pod().streams().iter().map(|s| (s.name(), s.counts().rotations)).collect();
+    let rotations: Vec<_> =
+        connection.pod().streams().iter().map(|s| (s.name(), s.counts().rotations)).collect();
     assert_eq!(rotations[..3], [("trace", 3), ("calls", 3), ("xml", 0)]);
     assert_eq!(of("err-1.duplex").0.torn, ["calls.0"]);
     let adv = of("adv.duplex").1;
     let words = adv.pod().words();
     assert_eq!(words.get(53).map(|w| &**w), Some(""));
-    assert_eq!((0..59).filter(|id| words.get(*id).unwrap().chars().any(|c| c > '\u{ffff}')).count(), 2);
+    assert_eq!(
+        (0..59).filter(|id| words.get(*id).unwrap().chars().any(|c| c > '\u{ffff}')).count(),
+        2
+    );
 }
 
 #[test]
@@ -217,13 +250,24 @@ fn gzip_is_told_by_its_first_bytes() {
     let run = |bytes: &[u8], piece: usize| {
         let mut told = Told::default();
         let (replies, end, connection) = talk(ROTATING, bytes.chunks(piece), &mut told);
-        (told.digest(), replies, end, connection.transport().consumed(), connection.transport().is_gzip())
+        (
+            told.digest(),
+            replies,
+            end,
+            connection.transport().consumed(),
+            connection.transport().is_gzip(),
+        )
     };
     let want = run(&plain, plain.len());
     // The handles in it are another collector's, so it ends with the first data.
     assert!(want.2.is_err() && !want.4 && want.3 > 100, "{:?}", want.2);
     let got = run(&packed, packed.len());
-    assert!(got.4 && (&got.0, &got.1, &got.2, got.3) == (&want.0, &want.1, &want.2, want.3), "{:?} {:?}", got.2, want.2);
+    assert!(
+        got.4 && (&got.0, &got.1, &got.2, got.3) == (&want.0, &want.1, &want.2, want.3),
+        "{:?} {:?}",
+        got.2,
+        want.2
+    );
 
     // Sessions to the end, packed as an agent does: one member, flushed now and then.
     for name in ["load.duplex", "rotsize.duplex", "parser.test.protocol.gz"] {
@@ -238,7 +282,12 @@ fn gzip_is_told_by_its_first_bytes() {
         for packed in [open_end, packer.finish().unwrap()] {
             for piece in [1, 7, 1000, packed.len()] {
                 let got = run(&packed, piece);
-                assert!(got.4 && (&got.0, &got.1, &got.2, got.3) == (&whole.0, &whole.1, &whole.2, whole.3), "{name} by {piece}");
+                assert!(
+                    got.4
+                        && (&got.0, &got.1, &got.2, got.3)
+                            == (&whole.0, &whole.1, &whole.2, whole.3),
+                    "{name} by {piece}"
+                );
             }
         }
     }

@@ -1,16 +1,25 @@
-//! Captures through the whole Java profiler session: what it tells the store is the same however the bytes come.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs, unreachable_pub, reason = "a test")]
+//! Captures through the whole Java profiler session: what it tells the store is the same however
+//! the bytes come.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test"
+)]
 
 #[path = "profiler_kit/mod.rs"]
 mod kit;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use pmdaapm::model::{EventValue, Now, Update, Value};
 use pmdaapm::sources::profiler::{Collector, Options, Settings, Shared};
 use pmdaapm::sources::{Session, SessionError, Sink};
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Items that a cut makes larger: records whose names were cut off, and files.
 const CALL_NAMELESS: u16 = 38;
@@ -34,12 +43,16 @@ impl Sink for Told {
             Update::Identity(id) => self.identity.push(format!("{} {:?}", id.name, id.process)),
             Update::Count { item, more } => *self.counts.entry(item).or_default() += more,
             Update::Set { item, value } => {
-                let text = if let Value::U64(n) = value { n.to_string() } else { format!("{value:?}") };
+                let text =
+                    if let Value::U64(n) = value { n.to_string() } else { format!("{value:?}") };
                 self.sets.insert(item, text);
             }
-            Update::Row { table, slot, key } => drop(self.slots.insert((table, slot), key.map(Into::into))),
+            Update::Row { table, slot, key } => {
+                drop(self.slots.insert((table, slot), key.map(Into::into)))
+            }
             Update::RowCount { table, slot, item, more } => {
-                let key = self.slots.get(&(table, slot)).expect("bound before it is counted").clone();
+                let key =
+                    self.slots.get(&(table, slot)).expect("bound before it is counted").clone();
                 *self.rows.entry((table, key, item)).or_default() += more;
             }
             Update::Event { kind, stamp, flags, params } => {
@@ -47,7 +60,8 @@ impl Sink for Told {
                     EventValue::Number(n) => n.to_string(),
                     EventValue::Text(t) => format!("{t:?}"),
                 };
-                let params: Vec<_> = params.iter().map(|p| format!("{:?}={}", p.id, value(&p.value))).collect();
+                let params: Vec<_> =
+                    params.iter().map(|p| format!("{:?}={}", p.id, value(&p.value))).collect();
                 self.events.push(format!("{kind} {stamp} {flags} {}", params.join(" ")));
             }
             Update::Error(what) => self.errors.push(what.into()),
@@ -58,7 +72,8 @@ impl Sink for Told {
 }
 
 fn told<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Told, Result<(), SessionError>) {
-    let mut collector = Collector::new("127.0.0.1:9".into(), Options::default(), Arc::new(Shared::new(64 << 20)));
+    let mut collector =
+        Collector::new("127.0.0.1:9".into(), Options::default(), Arc::new(Shared::new(64 << 20)));
     let (mut told, mut input, mut out) = (Told::default(), BytesMut::new(), BytesMut::new());
     let (mut now, mut end) = (Now::default(), Ok(()));
     for piece in pieces {
@@ -84,22 +99,31 @@ fn requests(name: &str) -> Vec<u8> {
 
 #[test]
 fn the_same_is_told_whole_and_in_pieces() {
-    for name in ["adv.duplex", "load.duplex", "rotsize.duplex", "err-1.duplex", "parser.test.protocol.gz"] {
+    for name in
+        ["adv.duplex", "load.duplex", "rotsize.duplex", "err-1.duplex", "parser.test.protocol.gz"]
+    {
         let bytes = requests(name);
         let (whole, end) = told([&bytes[..]]);
         assert!(matches!(end, Ok(()) | Err(SessionError::Closed(_))), "{name}: {end:?}");
         assert!(whole.counts[&0] > 0 && whole.errors.is_empty(), "{name}");
         let calls = whole.events.iter().filter(|e| e.starts_with("0 ")).count() as u64;
         assert_eq!(calls, whole.counts[&0], "{name}: a record for each call");
-        let of_methods: u64 = whole.rows.iter().filter(|((table, _, item), _)| (*table, *item) == (2, 0)).map(|(_, n)| n).sum();
-        let in_buckets: u64 = whole.rows.iter().filter(|((table, ..), _)| *table == 1).map(|(_, n)| n).sum();
+        let of_methods: u64 = whole
+            .rows
+            .iter()
+            .filter(|((table, _, item), _)| (*table, *item) == (2, 0))
+            .map(|(_, n)| n)
+            .sum();
+        let in_buckets: u64 =
+            whole.rows.iter().filter(|((table, ..), _)| *table == 1).map(|(_, n)| n).sum();
         assert_eq!((of_methods, in_buckets), (calls, calls), "{name}");
         for size in [1, 7, 1460] {
             let (pieces, _) = told(bytes.chunks(size));
             assert_eq!(pieces.counts, whole.counts, "{name} in pieces of {size}");
             assert_eq!(pieces.rows, whole.rows, "{name} in pieces of {size}");
             assert_eq!(pieces.sets, whole.sets, "{name} in pieces of {size}");
-            // A call may be told with names that a larger piece brought before it, so only their number is the same with late words.
+            // A call may be told with names that a larger piece brought before it, so only their
+            // number is the same with late words.
             assert_eq!(pieces.events.len(), whole.events.len(), "{name} in pieces of {size}");
         }
     }
@@ -113,10 +137,17 @@ fn wherever_a_session_is_cut_what_was_told_is_sound() {
         let (part, end) = told([&bytes[..cut]]);
         assert!(end.is_ok(), "cut at {cut}: {end:?}");
         assert!(
-            part.counts.iter().all(|(item, n)| *n <= whole.counts[item] || [CALL_NAMELESS, ERROR_TORN].contains(item)),
+            part.counts
+                .iter()
+                .all(|(item, n)| *n <= whole.counts[item]
+                    || [CALL_NAMELESS, ERROR_TORN].contains(item)),
             "cut at {cut}"
         );
-        assert_eq!(part.identity, if part.counts.is_empty() { vec![] } else { whole.identity.clone() }, "cut at {cut}");
+        assert_eq!(
+            part.identity,
+            if part.counts.is_empty() { vec![] } else { whole.identity.clone() },
+            "cut at {cut}"
+        );
     }
 }
 

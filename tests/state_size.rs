@@ -1,11 +1,13 @@
-//! A hundred thousand instances: what the state file costs, and that the thread which answers pmcd pays a pointer for each.
+//! A hundred thousand instances: what the state file costs, and that the thread which answers pmcd
+//! pays a pointer for each.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use pmdaapm::model::{Identity, Now, Stamp};
 use pmdaapm::state::{Book, Saver, read};
 use pmdaapm::store::{Change, Limits, Mailbox, Store};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 const INSTANCES: usize = 100_000;
 
@@ -14,7 +16,10 @@ const fn now() -> Now {
 }
 
 fn join(store: &Store, book: &mut Book) -> usize {
-    let joined = store.take_changes().into_iter().filter(|c| matches!(c, Change::Join(p) if book.join_peer(p).is_some()));
+    let joined = store
+        .take_changes()
+        .into_iter()
+        .filter(|c| matches!(c, Change::Join(p) if book.join_peer(p).is_some()));
     joined.count()
 }
 
@@ -25,9 +30,14 @@ fn a_hundred_thousand_instances_are_saved_aside_and_read_at_once() {
     let mut book = Book::default();
     for n in 0..INSTANCES {
         let mailbox = Arc::new(Mailbox::new(|| ()));
-        let labels = vec![("program", format!("program{n}.exe")), ("pid", n.to_string()), ("dialect", "e3".to_owned())];
+        let labels = vec![
+            ("program", format!("program{n}.exe")),
+            ("pid", n.to_string()),
+            ("dialect", "e3".to_owned()),
+        ];
         let name = format!("program{n}.exe:{n}");
-        let id = Identity { name, peer: "127.0.0.1:12345".into(), labels, resumes: true, process: None };
+        let id =
+            Identity { name, peer: "127.0.0.1:12345".into(), labels, resumes: true, process: None };
         let peer = store.attach(0, &id, &mailbox, now()).unwrap();
         if n % 2 == 0 {
             store.detach(&peer, &mailbox, now());
@@ -56,7 +66,10 @@ fn a_hundred_thousand_instances_are_saved_aside_and_read_at_once() {
     let restored_in = begin.elapsed();
     assert_eq!((join(&again, &mut book), restored.faults.len()), (INSTANCES, 0));
     std::fs::remove_dir_all(&dir).unwrap();
-    println!("{size} bytes; handed over in {handed_over:?}, written in {:?}, read in {read:?} + {restored_in:?}", outcome.took);
+    println!(
+        "{size} bytes; handed over in {handed_over:?}, written in {:?}, read in {read:?} + {restored_in:?}",
+        outcome.took
+    );
     assert!(handed_over < Duration::from_millis(250), "{handed_over:?}");
     assert!(size < 250 * INSTANCES as u64, "{size}");
 }

@@ -1,10 +1,12 @@
-//! The traces that are read, and the other readers of them: babeltrace2 and babeltrace 1, when they are installed.
+//! The traces that are read, and the other readers of them: babeltrace2 and babeltrace 1, when they
+//! are installed.
 
-use divan::Bencher;
-use divan::counter::ItemsCount;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
 
 /// Readers with a sink that takes decoded events and does nothing.
 pub(crate) const BABELTRACE2: (&str, &[&str]) = ("babeltrace2", &["-c", "sink.utils.dummy"]);
@@ -21,7 +23,8 @@ pub(crate) fn dirs() -> Vec<String> {
     there.map(|dir| dir.display().to_string()).into_iter().collect()
 }
 
-/// How long a reader takes, with its start, which is less than 20 ms; `None`: it is not installed or cannot read the trace.
+/// How long a reader takes, with its start, which is less than 20 ms; `None`: it is not installed
+/// or cannot read the trace.
 fn run((program, arguments): (&str, &[&str]), dir: &str) -> Option<Duration> {
     let mut command = Command::new(program);
     command.args(arguments).arg(dir).stdout(Stdio::null()).stderr(Stdio::null());
@@ -30,7 +33,12 @@ fn run((program, arguments): (&str, &[&str]), dir: &str) -> Option<Duration> {
 }
 
 /// Measures a reader. `events`: how many the trace has.
-pub(crate) fn peer(bencher: Bencher<'_, '_>, reader: (&str, &[&str]), dir: &str, events: impl Fn(&str) -> u64) {
+pub(crate) fn peer(
+    bencher: Bencher<'_, '_>,
+    reader: (&str, &[&str]),
+    dir: &str,
+    events: impl Fn(&str) -> u64,
+) {
     if run(reader, dir).is_none() {
         println!("{} is not installed or cannot read {dir}", reader.0);
         return;
@@ -53,8 +61,9 @@ pub(crate) fn rounds() -> Option<usize> {
 /// One of ours: its name, and what it does with a trace that has been loaded.
 pub(crate) type Ours<T> = (&'static str, fn(&T));
 
-/// Ours and the other readers in turn, so many times: whatever else the machine does, it does to all of a round. Prints medians
-/// of times, and of the ratios of each round: the faster of the others against each of ours.
+/// Ours and the other readers in turn, so many times: whatever else the machine does, it does to
+/// all of a round. Prints medians of times, and of the ratios of each round: the faster of the
+/// others against each of ours.
 pub(crate) fn ratio<T>(rounds: usize, load: impl Fn(&str) -> T, ours: &[Ours<T>]) {
     for dir in dirs() {
         let loaded = load(&dir);
@@ -76,18 +85,26 @@ pub(crate) fn ratio<T>(rounds: usize, load: impl Fn(&str) -> T, ours: &[Ours<T>]
         }
         println!("{dir}, {rounds} rounds");
         let readers = [BABELTRACE2, BABELTRACE1].map(|(name, _)| name);
-        for (name, times) in readers.into_iter().zip(&others).filter(|(_, times)| !times.is_empty()) {
+        for (name, times) in readers.into_iter().zip(&others).filter(|(_, times)| !times.is_empty())
+        {
             println!("  {name:14} {:8.3} s", median(times.clone(), f64::total_cmp));
         }
-        let faster: Vec<_> =
-            (0..rounds).filter_map(|n| others.iter().filter_map(|t| t.get(n).copied()).reduce(f64::min)).collect();
+        let faster: Vec<_> = (0..rounds)
+            .filter_map(|n| others.iter().filter_map(|t| t.get(n).copied()).reduce(f64::min))
+            .collect();
         for ((name, _), times) in ours.iter().zip(times) {
-            let ratios: Vec<_> = times.iter().zip(&faster).map(|(ours, other)| other / ours).collect();
+            let ratios: Vec<_> =
+                times.iter().zip(&faster).map(|(ours, other)| other / ours).collect();
             let against = if ratios.is_empty() {
                 "no other reader".to_owned()
             } else {
                 let of = |part: fn(f64, f64) -> f64| ratios.iter().copied().reduce(part).unwrap();
-                format!("{:6.2} x ({:.2} to {:.2})", median(ratios.clone(), f64::total_cmp), of(f64::min), of(f64::max))
+                format!(
+                    "{:6.2} x ({:.2} to {:.2})",
+                    median(ratios.clone(), f64::total_cmp),
+                    of(f64::min),
+                    of(f64::max)
+                )
             };
             println!("  {name:14} {:8.3} s {against}", median(times, f64::total_cmp));
         }

@@ -1,10 +1,12 @@
-//! A relay daemon with one session, made of a trace in files. It speaks 2.15 and knows what the viewer asks of it, no more.
+//! A relay daemon with one session, made of a trace in files. It speaks 2.15 and knows what the
+//! viewer asks of it, no more.
 
-use bytes::BytesMut;
-use pmdaapm::ctf::{Packet, PacketInfo, Trace};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+use bytes::BytesMut;
+use pmdaapm::ctf::{Packet, PacketInfo, Trace};
 
 /// A packet in its file.
 struct Place {
@@ -120,12 +122,19 @@ impl<'r> Relayd<'r> {
             }
             4 => self.index((u64_at(body, 0) - 2) as usize, out),
             5 => {
-                let (length, stream) = (u32::from_be_bytes(body[16..20].try_into().unwrap()), (u64_at(body, 0) - 2) as usize);
+                let (length, stream) = (
+                    u32::from_be_bytes(body[16..20].try_into().unwrap()),
+                    (u64_at(body, 0) - 2) as usize,
+                );
                 Self::words(out, &[1, length, 0]);
                 self.sending = Some((stream, u64_at(body, 8)));
             }
             6 => {
-                let new = if std::mem::replace(&mut self.told, true) { &[][..] } else { &self.recorded.metadata };
+                let new = if std::mem::replace(&mut self.told, true) {
+                    &[][..]
+                } else {
+                    &self.recorded.metadata
+                };
                 out.extend_from_slice(&(new.len() as u64).to_be_bytes());
                 Self::words(out, &[if new.is_empty() { 2 } else { 1 }]);
                 out.extend_from_slice(new);
@@ -148,13 +157,22 @@ impl<'r> Relayd<'r> {
         self.next[stream] += self.shares;
         let info = &place.info;
         let clock = [info.begin, info.end].map(Option::unwrap_or_default);
-        for word in [place.at, info.packet_bits, info.content_bits, clock[0], clock[1], 0, info.stream as u64] {
+        for word in [
+            place.at,
+            info.packet_bits,
+            info.content_bits,
+            clock[0],
+            clock[1],
+            0,
+            info.stream as u64,
+        ] {
             out.extend_from_slice(&word.to_be_bytes());
         }
         Self::words(out, &[1, u32::from(!self.told)]);
     }
 
-    /// Gives the reply and the beginning of its packet, if it has one; how much of that is to follow.
+    /// Gives the reply and the beginning of its packet, if it has one; how much of that is to
+    /// follow.
     pub(crate) fn packet(&mut self, input: &mut BytesMut, reply: &[u8], piece: usize) -> usize {
         input.extend_from_slice(reply);
         if self.sending.is_none() {

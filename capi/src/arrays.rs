@@ -1,16 +1,19 @@
 //! pmdaEventNewArray(3) and its high-resolution forms.
 #![allow(non_snake_case, reason = "names of C")]
 
-use crate::ctypes::{AtomValue, EINVAL, PM_ERR_CONV, PM_ERR_TYPE, array_status, guard};
-use crate::table::{self, Kind};
-use pmdaapm::events::{HighRes, LowRes, flags};
-use pmdaapm::model::Pmid;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
+use pmdaapm::events::{HighRes, LowRes, flags};
+use pmdaapm::model::Pmid;
+
+use crate::ctypes::{AtomValue, EINVAL, PM_ERR_CONV, PM_ERR_TYPE, array_status, guard};
+use crate::table::{self, Kind};
+
 const PM_VAL_HDR_SIZE: usize = 4;
 
-// The calls that build arrays have no path that panics: they cost less than a place to catch it would.
+// The calls that build arrays have no path that panics: they cost less than a place to catch it
+// would.
 
 #[inline(always)]
 fn add_record<K: Kind>(handle: c_int, time: Option<(i64, i64)>, flags: c_int) -> c_int {
@@ -19,21 +22,26 @@ fn add_record<K: Kind>(handle: c_int, time: Option<(i64, i64)>, flags: c_int) ->
         if flags & flags::MISSED != 0 {
             return PM_ERR_CONV;
         }
-        time.map_or(EINVAL, |(sec, fraction)| array_status(array.add_record_at(sec, fraction, flags)))
+        time.map_or(EINVAL, |(sec, fraction)| {
+            array_status(array.add_record_at(sec, fraction, flags))
+        })
     })
 }
 
 #[inline(always)]
 fn add_missed<K: Kind>(handle: c_int, time: Option<(i64, i64)>, missed: c_int) -> c_int {
     table::with::<K>(handle, |array| {
-        time.map_or(EINVAL, |(sec, fraction)| array_status(array.add_missed_at(sec, fraction, missed)))
+        time.map_or(EINVAL, |(sec, fraction)| {
+            array_status(array.add_missed_at(sec, fraction, missed))
+        })
     })
 }
 
 // Only the member in use is read: the others may not be initialised.
 macro_rules! member {
     ($value:ident, $name:ident) => {
-        // SAFETY: not null, so a pmAtomValue whose member for the type is set, by contract of the caller.
+        // SAFETY: not null, so a pmAtomValue whose member for the type is set, by contract of the
+        // caller.
         unsafe { (*$value).$name }
     };
 }
@@ -41,7 +49,12 @@ macro_rules! member {
 /// # Safety
 /// `value` points to a `pmAtomValue` whose member for `ty` is set, or is null.
 #[inline(always)]
-unsafe fn add_param<K: Kind>(handle: c_int, pmid: c_uint, ty: c_int, value: *mut AtomValue) -> c_int {
+unsafe fn add_param<K: Kind>(
+    handle: c_int,
+    pmid: c_uint,
+    ty: c_int,
+    value: *mut AtomValue,
+) -> c_int {
     if value.is_null() || !(0..6).contains(&ty) {
         // SAFETY: by contract.
         return unsafe { add_other::<K>(handle, pmid, ty, value) };
@@ -59,12 +72,18 @@ unsafe fn add_param<K: Kind>(handle: c_int, pmid: c_uint, ty: c_int, value: *mut
     })
 }
 
-/// Values that are no numbers. Apart, so that the registers that copying needs are not saved for numbers.
+/// Values that are no numbers. Apart, so that the registers that copying needs are not saved for
+/// numbers.
 ///
 /// # Safety
 /// As [`add_param`].
 #[inline(never)]
-unsafe fn add_other<K: Kind>(handle: c_int, pmid: c_uint, ty: c_int, value: *mut AtomValue) -> c_int {
+unsafe fn add_other<K: Kind>(
+    handle: c_int,
+    pmid: c_uint,
+    ty: c_int,
+    value: *mut AtomValue,
+) -> c_int {
     table::with::<K>(handle, |array| {
         let pmid = Pmid(pmid);
         if !(0..=7).contains(&ty) {
@@ -78,7 +97,8 @@ unsafe fn add_other<K: Kind>(handle: c_int, pmid: c_uint, ty: c_int, value: *mut
             if text.is_null() {
                 return EINVAL;
             }
-            // SAFETY: a C string by contract of the caller, which does not change it during the call.
+            // SAFETY: a C string by contract of the caller, which does not change it during the
+            // call.
             return array_status(array.add_text(pmid, unsafe { CStr::from_ptr(text) }.to_bytes()));
         }
         let block = member!(value, vbp);
@@ -88,7 +108,8 @@ unsafe fn add_other<K: Kind>(handle: c_int, pmid: c_uint, ty: c_int, value: *mut
     })
 }
 
-/// The bytes of a `pmValueBlock`: a word of length (24 bits, itself included) and type (8), then the bytes.
+/// The bytes of a `pmValueBlock`: a word of length (24 bits, itself included) and type (8), then
+/// the bytes.
 ///
 /// # Safety
 /// `block` is null or points to a `pmValueBlock` that stays as it is as long as the bytes are used.
@@ -110,7 +131,8 @@ fn reset<K: Kind>(handle: c_int) -> c_int {
     guard(|| table::with_any(handle, table::reset::<K>).map_or_else(|e| e, |()| 0))
 }
 
-/// Memory from malloc(3) is aligned for every C type, and an array never moves before it is changed.
+/// Memory from malloc(3) is aligned for every C type, and an array never moves before it is
+/// changed.
 fn address<K: Kind>(handle: c_int) -> *mut c_void {
     let mut found = null_mut();
     guard(|| {
@@ -172,13 +194,17 @@ pub extern "C" fn pmdaEventReleaseHighResArray(handle: c_int) -> c_int {
     guard(|| table::release(handle))
 }
 
-/// Begins a record; 0, `PM_ERR_NOCONTEXT`, `PM_ERR_CONV` for the MISSED flag, `PM_ERR_TOOBIG`, -EINVAL without a time or when
-/// the array has high-resolution records.
+/// Begins a record; 0, `PM_ERR_NOCONTEXT`, `PM_ERR_CONV` for the MISSED flag, `PM_ERR_TOOBIG`,
+/// -EINVAL without a time or when the array has high-resolution records.
 ///
 /// # Safety
 /// `time` is null or points to a `struct timeval`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddRecord(handle: c_int, time: *mut libc::timeval, flags: c_int) -> c_int {
+pub unsafe extern "C" fn pmdaEventAddRecord(
+    handle: c_int,
+    time: *mut libc::timeval,
+    flags: c_int,
+) -> c_int {
     // SAFETY: by contract.
     add_record::<LowRes>(handle, unsafe { micro(time) }, flags)
 }
@@ -188,18 +214,26 @@ pub unsafe extern "C" fn pmdaEventAddRecord(handle: c_int, time: *mut libc::time
 /// # Safety
 /// `time` is null or points to a `struct timespec`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddHighResRecord(handle: c_int, time: *mut libc::timespec, flags: c_int) -> c_int {
+pub unsafe extern "C" fn pmdaEventAddHighResRecord(
+    handle: c_int,
+    time: *mut libc::timespec,
+    flags: c_int,
+) -> c_int {
     // SAFETY: by contract.
     add_record::<HighRes>(handle, unsafe { nano(time) }, flags)
 }
 
-/// Adds a MISSED record; 0, `PM_ERR_NOCONTEXT`, `PM_ERR_TOOBIG`, -EINVAL without a time, for a negative count or when the
-/// array has high-resolution records.
+/// Adds a MISSED record; 0, `PM_ERR_NOCONTEXT`, `PM_ERR_TOOBIG`, -EINVAL without a time, for a
+/// negative count or when the array has high-resolution records.
 ///
 /// # Safety
 /// `time` is null or points to a `struct timeval`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddMissedRecord(handle: c_int, time: *mut libc::timeval, missed: c_int) -> c_int {
+pub unsafe extern "C" fn pmdaEventAddMissedRecord(
+    handle: c_int,
+    time: *mut libc::timeval,
+    missed: c_int,
+) -> c_int {
     // SAFETY: by contract.
     add_missed::<LowRes>(handle, unsafe { micro(time) }, missed)
 }
@@ -209,18 +243,28 @@ pub unsafe extern "C" fn pmdaEventAddMissedRecord(handle: c_int, time: *mut libc
 /// # Safety
 /// `time` is null or points to a `struct timespec`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(handle: c_int, time: *mut libc::timespec, missed: c_int) -> c_int {
+pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(
+    handle: c_int,
+    time: *mut libc::timespec,
+    missed: c_int,
+) -> c_int {
     // SAFETY: by contract.
     add_missed::<HighRes>(handle, unsafe { nano(time) }, missed)
 }
 
-/// Adds a parameter to the record begun last; 0, `PM_ERR_NOCONTEXT`, `PM_ERR_TYPE`, `PM_ERR_TOOBIG`, -EINVAL without a record,
-/// behind a MISSED record, for a null pointer, an aggregate shorter than its header, or an array of the other resolution.
+/// Adds a parameter to the record begun last; 0, `PM_ERR_NOCONTEXT`, `PM_ERR_TYPE`,
+/// `PM_ERR_TOOBIG`, -EINVAL without a record, behind a MISSED record, for a null pointer, an
+/// aggregate shorter than its header, or an array of the other resolution.
 ///
 /// # Safety
 /// `value` is null or points to a `pmAtomValue` whose member for `ty` is set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddParam(handle: c_int, pmid: c_uint, ty: c_int, value: *mut AtomValue) -> c_int {
+pub unsafe extern "C" fn pmdaEventAddParam(
+    handle: c_int,
+    pmid: c_uint,
+    ty: c_int,
+    value: *mut AtomValue,
+) -> c_int {
     // SAFETY: by contract.
     unsafe { add_param::<LowRes>(handle, pmid, ty, value) }
 }
@@ -230,7 +274,12 @@ pub unsafe extern "C" fn pmdaEventAddParam(handle: c_int, pmid: c_uint, ty: c_in
 /// # Safety
 /// As [`pmdaEventAddParam`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddHighResParam(handle: c_int, pmid: c_uint, ty: c_int, value: *mut AtomValue) -> c_int {
+pub unsafe extern "C" fn pmdaEventAddHighResParam(
+    handle: c_int,
+    pmid: c_uint,
+    ty: c_int,
+    value: *mut AtomValue,
+) -> c_int {
     // SAFETY: by contract.
     unsafe { add_param::<HighRes>(handle, pmid, ty, value) }
 }
@@ -240,18 +289,25 @@ pub unsafe extern "C" fn pmdaEventAddHighResParam(handle: c_int, pmid: c_uint, t
 /// # Safety
 /// As [`pmdaEventAddParam`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventHighResAddParam(handle: c_int, pmid: c_uint, ty: c_int, value: *mut AtomValue) -> c_int {
+pub unsafe extern "C" fn pmdaEventHighResAddParam(
+    handle: c_int,
+    pmid: c_uint,
+    ty: c_int,
+    value: *mut AtomValue,
+) -> c_int {
     // SAFETY: by contract.
     unsafe { add_param::<HighRes>(handle, pmid, ty, value) }
 }
 
-/// The finished `pmEventArray`, or null for a handle that is not in use or an array with high-resolution records.
+/// The finished `pmEventArray`, or null for a handle that is not in use or an array with
+/// high-resolution records.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventGetAddr(handle: c_int) -> *mut c_void {
     address::<LowRes>(handle)
 }
 
-/// The finished `pmHighResEventArray`, or null for a handle that is not in use or an array with low-resolution records.
+/// The finished `pmHighResEventArray`, or null for a handle that is not in use or an array with
+/// low-resolution records.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventGetHighResAddr(handle: c_int) -> *mut c_void {
     address::<HighRes>(handle)

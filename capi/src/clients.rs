@@ -1,11 +1,15 @@
 //! pmdaEventNewClient(3) with filters and access.
 #![allow(non_snake_case, reason = "names of C")]
 
-use crate::ctypes::{ApplyFilter, AtomValue, EINVAL, PMDA_FETCH_STATIC, ReleaseFilter, guard, queue_status};
+use std::ffi::{c_int, c_uint, c_void};
+
+use pmdaapm::events::QueueFilter;
+
+use crate::ctypes::{
+    ApplyFilter, AtomValue, EINVAL, PMDA_FETCH_STATIC, ReleaseFilter, guard, queue_status,
+};
 use crate::debug;
 use crate::state;
-use pmdaapm::events::QueueFilter;
-use std::ffi::{c_int, c_uint, c_void};
 
 /// A client begins; its number (≥ 0), the same for a context that is known.
 #[unsafe(no_mangle)]
@@ -20,7 +24,9 @@ pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
             (known.is_some(), slot, state.queues.client_places())
         });
         if !known {
-            debug::say(|| format!("pmdaEventNewClient: slot={slot} (total={total}) context={context}"));
+            debug::say(|| {
+                format!("pmdaEventNewClient: slot={slot} (total={total}) context={context}")
+            });
         }
         c_int::try_from(slot).unwrap_or(-libc::ENOMEM)
     })
@@ -51,7 +57,10 @@ fn say_end(context: c_int) {
         let slot = queues.client(context).unwrap_or_default();
         let mut lines = vec![format!("pmdaEventEndClient ctx={context} slot={slot}")];
         for handle in (0..queues.places()).filter(|handle| queues.is_active(*handle, context)) {
-            let (Ok((name, _)), Ok(clients)) = (queues.about(handle), queues.queue_clients(handle)) else { continue };
+            let (Ok((name, _)), Ok(clients)) = (queues.about(handle), queues.queue_clients(handle))
+            else {
+                continue;
+            };
             lines.push(format!("queue_cleanup: {name} numclients={clients}"));
             if clients == 1 {
                 let shutdown = c_int::from(queues.is_shut_down(handle));
@@ -72,7 +81,8 @@ pub unsafe extern "C" fn pmdaEventClients(atom: *mut AtomValue) -> c_int {
     guard(|| {
         // SAFETY: by contract.
         let Some(atom) = (unsafe { atom.as_mut() }) else { return EINVAL };
-        atom.ul = c_uint::try_from(state::with(|state| state.queues.clients())).unwrap_or(c_uint::MAX);
+        atom.ul =
+            c_uint::try_from(state::with(|state| state.queues.clients())).unwrap_or(c_uint::MAX);
         PMDA_FETCH_STATIC
     })
 }
@@ -84,11 +94,13 @@ struct Filter {
     release: Option<ReleaseFilter>,
 }
 
-// SAFETY: the PMDA gave the pointer for its callbacks; one thread at a time uses it, as the filter is owned by one fetch.
+// SAFETY: the PMDA gave the pointer for its callbacks; one thread at a time uses it, as the filter
+// is owned by one fetch.
 unsafe impl Send for Filter {}
 
 impl Filter {
-    /// The event has a NUL behind it, and is this fetch's own: the callback may write into it, as in C.
+    /// The event has a NUL behind it, and is this fetch's own: the callback may write into it, as
+    /// in C.
     fn keeps(&self, event: &mut [u8]) -> bool {
         let len = event.len().saturating_sub(1);
         // SAFETY: pmdaEventApplyFilterCallBack: the PMDA's filter, an event and its size.
@@ -101,14 +113,16 @@ impl Filter {
 impl Drop for Filter {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: pmdaEventReleaseFilterCallBack: the PMDA's filter, which nobody uses any more.
+            // SAFETY: pmdaEventReleaseFilterCallBack: the PMDA's filter, which nobody uses any
+            // more.
             unsafe { release(self.filter) }
         }
     }
 }
 
-/// Sets a client's filter of a queue and grants it access; a null `filter` removes it. 0, or -EINVAL for an unknown client or
-/// queue, or a filter without `apply`: the filter is the caller's then, as in C.
+/// Sets a client's filter of a queue and grants it access; a null `filter` removes it. 0, or
+/// -EINVAL for an unknown client or queue, or a filter without `apply`: the filter is the caller's
+/// then, as in C.
 ///
 /// # Safety
 /// The callbacks can be called with `filter` until it is released.
@@ -137,11 +151,13 @@ pub unsafe extern "C" fn pmdaEventSetFilter(
     })
 }
 
-/// Grants (non-zero) or takes a client's access to a queue; 0, or -EINVAL for an unknown client or queue.
+/// Grants (non-zero) or takes a client's access to a queue; 0, or -EINVAL for an unknown client or
+/// queue.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventSetAccess(context: c_int, handle: c_int, allow: c_int) -> c_int {
     guard(|| {
         let Ok(queue) = usize::try_from(handle) else { return EINVAL };
-        state::with(|state| state.queues.set_access(context, queue, allow != 0)).map_or_else(queue_status, |()| 0)
+        state::with(|state| state.queues.set_access(context, queue, allow != 0))
+            .map_or_else(queue_status, |()| 0)
     })
 }

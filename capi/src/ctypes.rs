@@ -1,9 +1,10 @@
-//! The C types and status codes of pcp/pmapi.h and pcp/pmda.h that the calls use, written out so that no PCP header is
-//! needed to build (sizes and values: specs/pcp-events.md section 1).
+//! The C types and status codes of pcp/pmapi.h and pcp/pmda.h that the calls use, written out so
+//! that no PCP header is needed to build (sizes and values: specs/pcp-events.md section 1).
 
-use pmdaapm::events::{ArrayError, QueueError};
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pmdaapm::events::{ArrayError, QueueError};
 
 /// `pmAtomValue`
 #[repr(C)]
@@ -33,10 +34,13 @@ impl std::fmt::Debug for AtomValue {
     }
 }
 
-/// `pmdaEventDecodeCallBack`: array, event, its size, its time, the caller's data; records added, or a negative status.
-pub type Decode = unsafe extern "C" fn(c_int, *mut c_void, usize, *mut libc::timeval, *mut c_void) -> c_int;
+/// `pmdaEventDecodeCallBack`: array, event, its size, its time, the caller's data; records added,
+/// or a negative status.
+pub type Decode =
+    unsafe extern "C" fn(c_int, *mut c_void, usize, *mut libc::timeval, *mut c_void) -> c_int;
 /// As [`Decode`] with nanoseconds, for `pmdaEventQueueHighResRecords`.
-pub type HighResDecode = unsafe extern "C" fn(c_int, *mut c_void, usize, *mut libc::timespec, *mut c_void) -> c_int;
+pub type HighResDecode =
+    unsafe extern "C" fn(c_int, *mut c_void, usize, *mut libc::timespec, *mut c_void) -> c_int;
 /// `pmdaEventApplyFilterCallBack`: filter, event, its size; 0 keeps the event.
 pub type ApplyFilter = unsafe extern "C" fn(*mut c_void, *mut c_void, usize) -> c_int;
 /// `pmdaEventReleaseFilterCallBack`

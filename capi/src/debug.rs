@@ -1,10 +1,11 @@
-//! What libpcp_pmda says: warnings in the PMDA's log, and its diagnostics with `-Dlibpmda`. libpcp is asked for if the process
-//! has it; this library does not need it.
+//! What libpcp_pmda says: warnings in the PMDA's log, and its diagnostics with `-Dlibpmda`. libpcp
+//! is asked for if the process has it; this library does not need it.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// `pmDebugOptions.libpmda`: the 16th of its ints. pcp/pmapi.h only appends, and PCP 3 had `DBG_TRACE_LIBPMDA` as 1 << 15.
+/// `pmDebugOptions.libpmda`: the 16th of its ints. pcp/pmapi.h only appends, and PCP 3 had
+/// `DBG_TRACE_LIBPMDA` as 1 << 15.
 const LIBPMDA: usize = 15;
 
 /// `pmNotifyErr`: a priority of syslog(3), a format, values.
@@ -20,7 +21,8 @@ fn symbol(name: &CStr) -> *mut c_void {
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
 
-/// Looks for libpcp. Called when a queue or a client is made, which is before anything that is worth a diagnostic.
+/// Looks for libpcp. Called when a queue or a client is made, which is before anything that is
+/// worth a diagnostic.
 pub(crate) fn find() {
     if !std::ptr::eq(OPTION.load(Ordering::Relaxed), &raw const OFF) {
         return;
@@ -35,8 +37,8 @@ pub(crate) fn find() {
 #[inline(always)]
 pub(crate) fn on() -> bool {
     let option = OPTION.load(Ordering::Relaxed);
-    // SAFETY: `OFF`, or an int of pmDebugOptions of libpcp, which stays loaded as the PMDA uses it. It is read as volatile
-    // since pmSetDebug(3) writes it.
+    // SAFETY: `OFF`, or an int of pmDebugOptions of libpcp, which stays loaded as the PMDA uses it.
+    // It is read as volatile since pmSetDebug(3) writes it.
     unsafe { option.read_volatile() != 0 }
 }
 

@@ -1,18 +1,21 @@
 //! pmdaEventNewQueue(3), and what that lacks: fetching in high resolution.
 #![allow(non_snake_case, reason = "names of C")]
 
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ptr::null_mut;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pmdaapm::events::{ArrayError, Fetch, HighRes, LowRes, Mark, QueueError};
+use pmdaapm::model::Stamp;
+
 use crate::ctypes::{
-    AtomValue, Decode, EINVAL, HighResDecode, PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC, array_status, guard, queue_status,
+    AtomValue, Decode, EINVAL, HighResDecode, PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC, array_status,
+    guard, queue_status,
 };
 use crate::debug;
 use crate::slot::Slot;
 use crate::state::{self, Fetching, Time};
 use crate::table::{self, Any, Kind};
-use pmdaapm::events::{ArrayError, Fetch, HighRes, LowRes, Mark, QueueError};
-use pmdaapm::model::Stamp;
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::ptr::null_mut;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// # Safety
 /// `name` is null or a C string.
@@ -22,7 +25,8 @@ unsafe fn name_of(name: *const c_char) -> Option<String> {
     }
     // SAFETY: a C string by contract.
     let name = unsafe { CStr::from_ptr(name) };
-    // Names are compared and printed, never given back: other bytes than UTF-8 keep apart as they are.
+    // Names are compared and printed, never given back: other bytes than UTF-8 keep apart as they
+    // are.
     Some(name.to_bytes().iter().map(|b| char::from(*b)).collect())
 }
 
@@ -30,7 +34,8 @@ fn queue(handle: c_int) -> usize {
     usize::try_from(handle).unwrap_or(usize::MAX)
 }
 
-/// A queue of at most `max_memory` bytes; its handle, -EINVAL without a name or memory, -EEXIST, -ENOMEM.
+/// A queue of at most `max_memory` bytes; its handle, -EINVAL without a name or memory, -EEXIST,
+/// -ENOMEM.
 ///
 /// # Safety
 /// `name` is null or a C string; it is copied.
@@ -40,12 +45,17 @@ pub unsafe extern "C" fn pmdaEventNewQueue(name: *const c_char, max_memory: usiz
     unsafe { pmdaEventNewActiveQueue(name, max_memory, 0) }
 }
 
-/// A queue that keeps events from the start, since `clients` clients are there; else as [`pmdaEventNewQueue`].
+/// A queue that keeps events from the start, since `clients` clients are there; else as
+/// [`pmdaEventNewQueue`].
 ///
 /// # Safety
 /// `name` is null or a C string; it is copied.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: *const c_char, max_memory: usize, clients: c_uint) -> c_int {
+pub unsafe extern "C" fn pmdaEventNewActiveQueue(
+    name: *const c_char,
+    max_memory: usize,
+    clients: c_uint,
+) -> c_int {
     guard(|| {
         // SAFETY: by contract.
         let Some(name) = (unsafe { name_of(name) }) else { return EINVAL };
@@ -66,9 +76,13 @@ pub extern "C" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
     guard(|| {
         let queue = queue(handle);
         debug::say(|| {
-            state::with(|state| match (state.queues.about(queue), state.queues.queue_clients(queue)) {
-                (Ok((name, _)), Ok(clients)) => format!("queue_shutdown: {name} numclients={clients}"),
-                _ => format!("queue_shutdown: no queue#{handle}"),
+            state::with(|state| {
+                match (state.queues.about(queue), state.queues.queue_clients(queue)) {
+                    (Ok((name, _)), Ok(clients)) => {
+                        format!("queue_shutdown: {name} numclients={clients}")
+                    }
+                    _ => format!("queue_shutdown: no queue#{handle}"),
+                }
             })
         });
         let done = state::with(|state| {
@@ -91,8 +105,9 @@ pub extern "C" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
 pub unsafe extern "C" fn pmdaEventQueueHandle(name: *const c_char) -> c_int {
     guard(|| {
         // SAFETY: by contract.
-        let found =
-            unsafe { name_of(name) }.ok_or(QueueError::NotFound).and_then(|name| state::with(|state| state.queues.handle(&name)));
+        let found = unsafe { name_of(name) }
+            .ok_or(QueueError::NotFound)
+            .and_then(|name| state::with(|state| state.queues.handle(&name)));
         found.map_or_else(queue_status, |handle| c_int::try_from(handle).unwrap_or(-libc::ENOMEM))
     })
 }
@@ -120,7 +135,12 @@ unsafe fn append(handle: c_int, data: *const c_void, bytes: usize, time: Option<
 /// As [`append`].
 #[cold]
 #[inline(never)]
-unsafe fn append_otherwise(handle: c_int, data: *const c_void, bytes: usize, time: Option<Time>) -> c_int {
+unsafe fn append_otherwise(
+    handle: c_int,
+    data: *const c_void,
+    bytes: usize,
+    time: Option<Time>,
+) -> c_int {
     let queue = queue(handle);
     if debug::on() {
         say_append(queue, handle, bytes);
@@ -145,7 +165,9 @@ fn say_append(queue: usize, handle: c_int, bytes: usize) {
     let mut say = Vec::new();
     state::with(|state| {
         let queues = &mut state.queues;
-        let Ok((name, max)) = queues.about(queue).map(|(name, max)| (name.to_owned(), max)) else { return };
+        let Ok((name, max)) = queues.about(queue).map(|(name, max)| (name.to_owned(), max)) else {
+            return;
+        };
         say.push(format!("Appending event: queue#{handle} \"{name}\" ({bytes} bytes)"));
         while let Some((seq, size)) = queues.in_the_way(queue, bytes) {
             let (event, held) = (debug::event(Some(seq)), queues.memory(queue).unwrap_or_default());
@@ -163,28 +185,44 @@ fn say_append(queue: usize, handle: c_int, bytes: usize) {
 fn say_appended(queue: usize, bytes: usize, fits: bool) -> c_int {
     let about = state::with(|state| {
         let (name, max) = state.queues.about(queue).ok()?;
-        Some((name.to_owned(), max, state.queues.queue_clients(queue).ok()?, state.queues.newest(queue)))
+        Some((
+            name.to_owned(),
+            max,
+            state.queues.queue_clients(queue).ok()?,
+            state.queues.newest(queue),
+        ))
     });
     match about {
         Some((name, max, ..)) if !fits => {
-            debug::notify(libc::LOG_WARNING, &format!("Event too large for queue {name} ({bytes} > {max})"));
+            debug::notify(
+                libc::LOG_WARNING,
+                &format!("Event too large for queue {name} ({bytes} > {max})"),
+            );
         }
         Some((name, _, clients, newest)) if clients > 0 => {
             let event = debug::event(newest);
-            debug::say(|| format!("Inserted {name} event {event} ({bytes} bytes) clients = {clients}"));
+            debug::say(|| {
+                format!("Inserted {name} event {event} ({bytes} bytes) clients = {clients}")
+            });
         }
         _ => {}
     }
     0
 }
 
-/// Appends a copy of an event; 0 (also when it is larger than the queue may be: it is missed then, and a warning says so), or
-/// -EINVAL.
+/// Appends a copy of an event; 0 (also when it is larger than the queue may be: it is missed then,
+/// and a warning says so), or -EINVAL.
 ///
 /// # Safety
-/// `data` points to `bytes` bytes and `time` to a `struct timeval`; null gives -EINVAL, unless the event is only counted.
+/// `data` points to `bytes` bytes and `time` to a `struct timeval`; null gives -EINVAL, unless the
+/// event is only counted.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueAppend(handle: c_int, data: *mut c_void, bytes: usize, time: *mut libc::timeval) -> c_int {
+pub unsafe extern "C" fn pmdaEventQueueAppend(
+    handle: c_int,
+    data: *mut c_void,
+    bytes: usize,
+    time: *mut libc::timeval,
+) -> c_int {
     // SAFETY: by contract.
     let time = unsafe { time.as_ref() }.map(|t| Time::Micro(*t));
     // SAFETY: by contract.
@@ -210,7 +248,10 @@ pub unsafe extern "C" fn pmdaEventQueueHighResAppend(
 
 /// # Safety
 /// `atom` is null or points to a `pmAtomValue`.
-unsafe fn gauge(atom: *mut AtomValue, value: impl FnOnce() -> Result<AtomValue, QueueError>) -> c_int {
+unsafe fn gauge(
+    atom: *mut AtomValue,
+    value: impl FnOnce() -> Result<AtomValue, QueueError>,
+) -> c_int {
     guard(|| {
         // SAFETY: by contract.
         let Some(atom) = (unsafe { atom.as_mut() }) else { return EINVAL };
@@ -231,7 +272,13 @@ unsafe fn gauge(atom: *mut AtomValue, value: impl FnOnce() -> Result<AtomValue, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueClients(handle: c_int, atom: *mut AtomValue) -> c_int {
     // SAFETY: by contract.
-    unsafe { gauge(atom, || Ok(AtomValue { ull: state::with(|state| state.queues.queue_clients(queue(handle)))?.into() })) }
+    unsafe {
+        gauge(atom, || {
+            Ok(AtomValue {
+                ull: state::with(|state| state.queues.queue_clients(queue(handle)))?.into(),
+            })
+        })
+    }
 }
 
 /// Events ever appended in `atom->ul`, which wraps; 1 or -EINVAL.
@@ -242,7 +289,12 @@ pub unsafe extern "C" fn pmdaEventQueueClients(handle: c_int, atom: *mut AtomVal
 pub unsafe extern "C" fn pmdaEventQueueCounter(handle: c_int, atom: *mut AtomValue) -> c_int {
     // SAFETY: by contract.
     unsafe {
-        gauge(atom, || Ok(AtomValue { ull: state::with(|state| state.queues.counter(queue(handle)))? & u64::from(u32::MAX) }))
+        gauge(atom, || {
+            Ok(AtomValue {
+                ull: state::with(|state| state.queues.counter(queue(handle)))?
+                    & u64::from(u32::MAX),
+            })
+        })
     }
 }
 
@@ -253,7 +305,11 @@ pub unsafe extern "C" fn pmdaEventQueueCounter(handle: c_int, atom: *mut AtomVal
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, atom: *mut AtomValue) -> c_int {
     // SAFETY: by contract.
-    unsafe { gauge(atom, || Ok(AtomValue { ull: state::with(|state| state.queues.bytes(queue(handle)))? })) }
+    unsafe {
+        gauge(atom, || {
+            Ok(AtomValue { ull: state::with(|state| state.queues.bytes(queue(handle)))? })
+        })
+    }
 }
 
 /// Bytes held in `atom->ull`; 1 or -EINVAL.
@@ -263,7 +319,11 @@ pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, atom: *mut AtomValue
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueMemory(handle: c_int, atom: *mut AtomValue) -> c_int {
     // SAFETY: by contract.
-    unsafe { gauge(atom, || Ok(AtomValue { ull: state::with(|state| state.queues.memory(queue(handle)))? as u64 })) }
+    unsafe {
+        gauge(atom, || {
+            Ok(AtomValue { ull: state::with(|state| state.queues.memory(queue(handle)))? as u64 })
+        })
+    }
 }
 
 fn now() -> Stamp {
@@ -276,7 +336,8 @@ fn mark<K: Kind>(array: Option<&Slot<Any>>) -> Option<Mark> {
     array.and_then(|slot| slot.with(|place| place.as_mut().and_then(K::get).map(|a| a.mark())))
 }
 
-/// What `context` has not seen, decoded into an array of resolution `K`, whose handle comes back if it has records.
+/// What `context` has not seen, decoded into an array of resolution `K`, whose handle comes back if
+/// it has records.
 fn records<K: Kind>(
     handle: c_int,
     context: c_int,
@@ -287,7 +348,11 @@ fn records<K: Kind>(
     let fetching = Fetching::begin(queue)?;
     let (begun, turn) = state::with(|state| {
         let begun = state.queues.begin(queue, context);
-        let turn = if matches!(begun, Ok(Some(_))) { state.turn::<K>(queue, high, context) } else { Err(EINVAL) };
+        let turn = if matches!(begun, Ok(Some(_))) {
+            state.turn::<K>(queue, high, context)
+        } else {
+            Err(EINVAL)
+        };
         (begun, turn)
     });
     let begun = begun.map_err(queue_status)?;
@@ -389,7 +454,8 @@ impl Trace {
     #[cold]
     fn new(queue: usize, context: c_int, fetch: Option<&Fetch<Time>>) -> Self {
         let (name, wanted, oldest) = state::with(|state| {
-            let name = state.queues.about(queue).map(|(name, _)| name.to_owned()).unwrap_or_default();
+            let name =
+                state.queues.about(queue).map(|(name, _)| name.to_owned()).unwrap_or_default();
             (name, state.queues.wanted(queue, context), state.queues.oldest(queue))
         });
         let last = fetch.map_or(oldest, |fetch| (!fetch.is_empty()).then(|| fetch.at()));
@@ -408,7 +474,13 @@ impl Trace {
     /// The event before number `next` is done with.
     fn done(&self, next: u64) {
         if next <= self.wanted {
-            debug::say(|| format!("Removing {} event {} in fetch", self.name, debug::event(next.checked_sub(1))));
+            debug::say(|| {
+                format!(
+                    "Removing {} event {} in fetch",
+                    self.name,
+                    debug::event(next.checked_sub(1))
+                )
+            });
         }
     }
 }
@@ -437,10 +509,10 @@ unsafe fn deliver(
     })
 }
 
-/// Gives a client what it has not seen of a queue: `atom->vbp` is an array, valid until the client's
-/// next request: other metrics of one request, and calls that fail or bring nothing, leave it alone. 1, or 0
-/// when there is nothing new or no access, -EINVAL for an unknown client or queue, -EDEADLK from within `decode`, or what
-/// `decode` returned for the first event.
+/// Gives a client what it has not seen of a queue: `atom->vbp` is an array, valid until the
+/// client's next request: other metrics of one request, and calls that fail or bring nothing, leave
+/// it alone. 1, or 0 when there is nothing new or no access, -EINVAL for an unknown client or
+/// queue, -EDEADLK from within `decode`, or what `decode` returned for the first event.
 ///
 /// # Safety
 /// `atom` is null or points to a `pmAtomValue`; `decode` can be called with `data`.
@@ -455,14 +527,18 @@ pub unsafe extern "C" fn pmdaEventQueueRecords(
     let Some(decode) = decode else { return EINVAL };
     let call = |array, event: &mut [u8], time: Time| {
         let mut time = time.timeval();
-        // SAFETY: pmdaEventDecodeCallBack: an array, an event with a NUL behind it and its size, a time, the caller's data.
+        // SAFETY: pmdaEventDecodeCallBack: an array, an event with a NUL behind it and its size, a
+        // time, the caller's data.
         unsafe { decode(array, event.as_mut_ptr().cast(), event.len() - 1, &raw mut time, data) }
     };
     // SAFETY: by contract.
-    unsafe { deliver(atom, crate::pmdaEventGetAddr, || records::<LowRes>(handle, context, false, call)) }
+    unsafe {
+        deliver(atom, crate::pmdaEventGetAddr, || records::<LowRes>(handle, context, false, call))
+    }
 }
 
-/// As [`pmdaEventQueueRecords`] with a high-resolution array and nanoseconds. libpcp_pmda has no such function.
+/// As [`pmdaEventQueueRecords`] with a high-resolution array and nanoseconds. libpcp_pmda has no
+/// such function.
 ///
 /// # Safety
 /// As [`pmdaEventQueueRecords`].
@@ -477,9 +553,14 @@ pub unsafe extern "C" fn pmdaEventQueueHighResRecords(
     let Some(decode) = decode else { return EINVAL };
     let call = |array, event: &mut [u8], time: Time| {
         let mut time = time.timespec();
-        // SAFETY: as above with a timespec: an array, an event with a NUL behind it and its size, a time, the caller's data.
+        // SAFETY: as above with a timespec: an array, an event with a NUL behind it and its size, a
+        // time, the caller's data.
         unsafe { decode(array, event.as_mut_ptr().cast(), event.len() - 1, &raw mut time, data) }
     };
     // SAFETY: by contract.
-    unsafe { deliver(atom, crate::pmdaEventGetHighResAddr, || records::<HighRes>(handle, context, true, call)) }
+    unsafe {
+        deliver(atom, crate::pmdaEventGetHighResAddr, || {
+            records::<HighRes>(handle, context, true, call)
+        })
+    }
 }

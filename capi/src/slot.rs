@@ -1,4 +1,5 @@
-//! A place for one array, with a lock that costs nothing while the process has one thread, which is what most PMDAs are.
+//! A place for one array, with a lock that costs nothing while the process has one thread, which is
+//! what most PMDAs are.
 
 use std::cell::UnsafeCell;
 use std::sync::{Mutex, PoisonError};
@@ -19,8 +20,8 @@ fn single_threaded() -> bool {
         /// glibc ≥ 2.32, sys/single_threaded.h: non-zero only while the process has one thread.
         static __libc_single_threaded: std::ffi::c_char;
     }
-    // SAFETY: glibc defines it; while other threads exist it is 0 and stays 0, so a plain read is enough. It is read as
-    // volatile since it changes behind the compiler's back.
+    // SAFETY: glibc defines it; while other threads exist it is 0 and stays 0, so a plain read is
+    // enough. It is read as volatile since it changes behind the compiler's back.
     unsafe { (&raw const __libc_single_threaded).read_volatile() != 0 }
 }
 
@@ -38,7 +39,8 @@ impl<V> Slot<V> {
     #[inline(always)]
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Option<V>) -> R) -> R {
         if single_threaded() {
-            // SAFETY: no other thread exists and none can begin before `f` returns; `f` does not come back here for this slot.
+            // SAFETY: no other thread exists and none can begin before `f` returns; `f` does not
+            // come back here for this slot.
             return f(unsafe { &mut *self.value.get() });
         }
         self.locked(f)

@@ -1,14 +1,16 @@
 //! The queues and clients of the process, and which queue is being fetched by whom.
 
-use crate::ctypes::EINVAL;
-use crate::slot::Slot;
-use crate::table::{self, Kind};
-use crate::turns::{Request, Turns};
-use pmdaapm::events::{HighRes, LowRes, Queues};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::ThreadId;
+
+use pmdaapm::events::{HighRes, LowRes, Queues};
+
+use crate::ctypes::EINVAL;
+use crate::slot::Slot;
+use crate::table::{self, Kind};
+use crate::turns::{Request, Turns};
 
 /// The time of an event as it was given: converted only when it is asked for in the other form.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +29,9 @@ impl Time {
 
     pub(crate) const fn timespec(self) -> libc::timespec {
         match self {
-            Self::Micro(t) => libc::timespec { tv_sec: t.tv_sec, tv_nsec: t.tv_usec.wrapping_mul(1000) },
+            Self::Micro(t) => {
+                libc::timespec { tv_sec: t.tv_sec, tv_nsec: t.tv_usec.wrapping_mul(1000) }
+            }
             Self::Nano(t) => t,
         }
     }
@@ -41,7 +45,8 @@ pub(crate) struct State {
     pub(crate) request: Request,
 }
 
-/// A queue's arrays: low resolution from the start, as in C, high when first asked for; and who is fetching.
+/// A queue's arrays: low resolution from the start, as in C, high when first asked for; and who is
+/// fetching.
 struct Place {
     low: Turns,
     high: Option<Turns>,
@@ -105,7 +110,12 @@ impl State {
 
     /// The handle of the array whose turn it is.
     #[inline]
-    pub(crate) fn turn<K: Kind>(&mut self, queue: usize, high: bool, context: c_int) -> Result<c_int, c_int> {
+    pub(crate) fn turn<K: Kind>(
+        &mut self,
+        queue: usize,
+        high: bool,
+        context: c_int,
+    ) -> Result<c_int, c_int> {
         let request = Request { context, ..self.request };
         let turns = self.turns(queue, high)?;
         turns.begin::<K>(request).map(|()| turns.handle)
@@ -113,7 +123,11 @@ impl State {
 
     /// Who is fetching from a queue; -EINVAL without such a queue.
     fn fetching(&mut self, queue: usize) -> Result<&mut Option<ThreadId>, c_int> {
-        self.places.get_mut(queue).and_then(Option::as_mut).map(|place| &mut place.fetching).ok_or(EINVAL)
+        self.places
+            .get_mut(queue)
+            .and_then(Option::as_mut)
+            .map(|place| &mut place.fetching)
+            .ok_or(EINVAL)
     }
 }
 
@@ -121,12 +135,13 @@ static WAITING: AtomicUsize = AtomicUsize::new(0);
 static WAIT: Mutex<()> = Mutex::new(());
 static FETCHED: Condvar = Condvar::new();
 
-/// One thread fetches from a queue at a time, since a queue's arrays take turns. Ends the fetch when dropped.
+/// One thread fetches from a queue at a time, since a queue's arrays take turns. Ends the fetch
+/// when dropped.
 pub(crate) struct Fetching(usize, ThreadId);
 
 impl Fetching {
-    /// Waits for other threads; -EDEADLK when this thread is fetching from the queue already (in a decoder), -EINVAL without
-    /// such a queue.
+    /// Waits for other threads; -EDEADLK when this thread is fetching from the queue already (in a
+    /// decoder), -EINVAL without such a queue.
     pub(crate) fn begin(queue: usize) -> Result<Self, c_int> {
         let me = std::thread::current().id();
         let attempt = || {

@@ -1,16 +1,19 @@
 //! Handles to arrays: the lowest free number, as in C, found without a lock.
 
-use crate::ctypes::{EINVAL, PM_ERR_NOCONTEXT};
-use crate::slot::Slot;
-use pmdaapm::events::{Array, HighRes, LowRes, Resolution};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ffi::c_int;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use pmdaapm::events::{Array, HighRes, LowRes, Resolution};
+
+use crate::ctypes::{EINVAL, PM_ERR_NOCONTEXT};
+use crate::slot::Slot;
+
 /// Memory that a new array has, as in C.
 const FIRST: usize = 508;
-/// Slots of the first chunk; each chunk has twice as many as the one before, so that slots never move.
+/// Slots of the first chunk; each chunk has twice as many as the one before, so that slots never
+/// move.
 const CHUNK: usize = 64;
 /// Chunks in all: 2^26 arrays.
 const CHUNKS: usize = 20;
@@ -61,8 +64,8 @@ impl Kind for HighRes {
     }
 }
 
-/// The array as one of resolution `K`. libpcp_pmda's arrays have no resolution until something is added: one without records
-/// becomes what it is used as.
+/// The array as one of resolution `K`. libpcp_pmda's arrays have no resolution until something is
+/// added: one without records becomes what it is used as.
 #[inline]
 pub(crate) fn as_kind<K: Kind>(any: &mut Any) -> Option<&mut Array<K>> {
     if K::get(any).is_none() {
@@ -132,7 +135,9 @@ pub(crate) fn create<K: Kind>() -> c_int {
 
 /// Frees an array and its handle.
 pub(crate) fn release(handle: c_int) -> c_int {
-    let Some(array) = slot(handle).and_then(|s| s.with(Option::take)) else { return PM_ERR_NOCONTEXT };
+    let Some(array) = slot(handle).and_then(|s| s.with(Option::take)) else {
+        return PM_ERR_NOCONTEXT;
+    };
     drop(array);
     let n = usize::try_from(handle).unwrap_or_default();
     FREE.lock().unwrap_or_else(PoisonError::into_inner).freed.push(Reverse(n));
@@ -155,7 +160,8 @@ pub(crate) fn with_any<T>(handle: c_int, f: impl FnOnce(&mut Any) -> T) -> Resul
     slot(handle).and_then(|s| s.with(|place| place.as_mut().map(f))).ok_or(PM_ERR_NOCONTEXT)
 }
 
-/// Runs `f` on an array of resolution `K`; the status for C. One that has records of the other resolution is refused.
+/// Runs `f` on an array of resolution `K`; the status for C. One that has records of the other
+/// resolution is refused.
 #[inline(always)]
 pub(crate) fn with<K: Kind>(handle: c_int, f: impl FnOnce(&mut Array<K>) -> c_int) -> c_int {
     // A negative handle is a very large number.

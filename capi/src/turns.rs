@@ -1,13 +1,16 @@
-//! Which array a queue's records go into. libpcp encodes a result when all metrics of a request have been fetched, so an array
-//! that was delivered must stay as it is until then, whatever is fetched from the same queue for another metric of the request.
-//! libpcp_pmda has one array a queue, which the next fetch overwrites.
+//! Which array a queue's records go into. libpcp encodes a result when all metrics of a request
+//! have been fetched, so an array that was delivered must stay as it is until then, whatever is
+//! fetched from the same queue for another metric of the request. libpcp_pmda has one array a
+//! queue, which the next fetch overwrites.
 
-use crate::ctypes::PM_ERR_NOCONTEXT;
-use crate::table::{self, Any, Kind};
 use std::collections::VecDeque;
 use std::ffi::c_int;
 
-/// Which request of pmcd a fetch belongs to, as far as calls tell: PMDAs call `pmdaEventNewClient` at the beginning of each.
+use crate::ctypes::PM_ERR_NOCONTEXT;
+use crate::table::{self, Any, Kind};
+
+/// Which request of pmcd a fetch belongs to, as far as calls tell: PMDAs call `pmdaEventNewClient`
+/// at the beginning of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) context: c_int,
@@ -20,7 +23,8 @@ pub(crate) struct Request {
 /// Arrays that stay where requests are not told apart.
 const STAY: usize = 8;
 
-/// The arrays of a queue in one resolution. All have one handle: it stands for the one whose turn it is.
+/// The arrays of a queue in one resolution. All have one handle: it stands for the one whose turn
+/// it is.
 pub(crate) struct Turns {
     pub(crate) handle: c_int,
     /// The array of the handle has been delivered.
@@ -34,7 +38,13 @@ pub(crate) struct Turns {
 
 impl Turns {
     pub(crate) fn of(handle: c_int) -> Self {
-        Self { handle, delivered: false, others: VecDeque::new(), request: Request::default(), deliveries: 0 }
+        Self {
+            handle,
+            delivered: false,
+            others: VecDeque::new(),
+            request: Request::default(),
+            deliveries: 0,
+        }
     }
 
     /// A fetch begins: the handle gets an array that nobody looks at any more, without records.
@@ -57,7 +67,8 @@ impl Turns {
         table::with_any(self.handle, table::reset::<K>)
     }
 
-    /// A fetch ends, with records or without: then the handle gets the array back that was delivered last.
+    /// A fetch ends, with records or without: then the handle gets the array back that was
+    /// delivered last.
     pub(crate) fn end(&mut self, delivered: bool) -> Result<(), c_int> {
         if delivered {
             self.delivered = true;

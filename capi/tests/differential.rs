@@ -1,4 +1,5 @@
-//! Random valid sequences of calls give the same handles, statuses and bytes from our library as from libpcp_pmda.
+//! Random valid sequences of calls give the same handles, statuses and bytes from our library as
+//! from libpcp_pmda.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -10,12 +11,13 @@
 
 mod common;
 
+use std::ffi::{CString, c_int, c_void};
+use std::sync::{Mutex, OnceLock};
+
 use common::{Api, bytes, clear_padding};
 use libc::{timespec, timeval};
 use pmdaevent::AtomValue;
 use proptest::prelude::*;
-use std::ffi::{CString, c_int, c_void};
-use std::sync::{Mutex, OnceLock};
 
 /// libpcp_pmda's tables are global and have no lock.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -83,7 +85,8 @@ struct Known {
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, call: impl Fn(&'static Api) -> T) -> T {
-    // Loaded before anything is called, so that a library that is missing does not look like a difference.
+    // Loaded before anything is called, so that a library that is missing does not look like a
+    // difference.
     let (ours, theirs) = (ours(), theirs());
     let (us, them) = (call(ours), call(theirs));
     assert_eq!(us, them, "{what}: ours, theirs");
@@ -147,33 +150,49 @@ fn take(step: &Step, known: &mut [Option<Known>; 6]) {
     match step {
         Step::New(high) => {
             let Some(place) = known.iter_mut().find(|k| k.is_none()) else { return };
-            let new = |api: &Api| if *high { (api.pmdaEventNewHighResArray)() } else { (api.pmdaEventNewArray)() };
+            let new = |api: &Api| {
+                if *high { (api.pmdaEventNewHighResArray)() } else { (api.pmdaEventNewArray)() }
+            };
             *place = Some(Known { handle: same("new", new), high: *high, open: false });
         }
         Step::Reset(slot) => {
             if let Some(k) = &mut known[*slot] {
-                let reset = |api: &Api| if k.high { api.pmdaEventResetHighResArray } else { api.pmdaEventResetArray };
+                let reset = |api: &Api| {
+                    if k.high { api.pmdaEventResetHighResArray } else { api.pmdaEventResetArray }
+                };
                 assert_eq!(same("reset", |api| reset(api)(k.handle)), 0);
                 k.open = false;
             }
         }
         Step::Release(slot) => {
             if let Some(k) = known[*slot].take() {
-                let release = |api: &Api| if k.high { api.pmdaEventReleaseHighResArray } else { api.pmdaEventReleaseArray };
+                let release = |api: &Api| {
+                    if k.high {
+                        api.pmdaEventReleaseHighResArray
+                    } else {
+                        api.pmdaEventReleaseArray
+                    }
+                };
                 assert_eq!(same("release", |api| release(api)(k.handle)), 0);
                 same("second release", |api| release(api)(k.handle));
             }
         }
         Step::Record(slot, sec, fraction, flags) => {
             if let Some(k) = &mut known[*slot] {
-                let (mut low, mut high) =
-                    (timeval { tv_sec: *sec, tv_usec: *fraction }, timespec { tv_sec: *sec, tv_nsec: *fraction });
+                let (mut low, mut high) = (
+                    timeval { tv_sec: *sec, tv_usec: *fraction },
+                    timespec { tv_sec: *sec, tv_nsec: *fraction },
+                );
                 let (low, high) = (&raw mut low, &raw mut high);
                 let status = same("record", |api| match k.high {
                     // SAFETY: a timespec that outlives the call.
-                    true => unsafe { (api.pmdaEventAddHighResRecord)(k.handle, high, flags.cast_signed()) },
+                    true => unsafe {
+                        (api.pmdaEventAddHighResRecord)(k.handle, high, flags.cast_signed())
+                    },
                     // SAFETY: a timeval that outlives the call.
-                    false => unsafe { (api.pmdaEventAddRecord)(k.handle, low, flags.cast_signed()) },
+                    false => unsafe {
+                        (api.pmdaEventAddRecord)(k.handle, low, flags.cast_signed())
+                    },
                 });
                 k.open |= status == 0;
             }
@@ -181,12 +200,16 @@ fn take(step: &Step, known: &mut [Option<Known>; 6]) {
         Step::Missed(slot, sec, fraction, count) => {
             if let Some(k) = &mut known[*slot] {
                 let (sec, fraction) = (i64::from(*sec), i64::from(*fraction));
-                let (mut low, mut high) =
-                    (timeval { tv_sec: sec, tv_usec: fraction }, timespec { tv_sec: sec, tv_nsec: fraction });
+                let (mut low, mut high) = (
+                    timeval { tv_sec: sec, tv_usec: fraction },
+                    timespec { tv_sec: sec, tv_nsec: fraction },
+                );
                 let (low, high) = (&raw mut low, &raw mut high);
                 same("missed", |api| match k.high {
                     // SAFETY: a timespec that outlives the call.
-                    true => unsafe { (api.pmdaEventAddHighResMissedRecord)(k.handle, high, *count) },
+                    true => unsafe {
+                        (api.pmdaEventAddHighResMissedRecord)(k.handle, high, *count)
+                    },
                     // SAFETY: a timeval that outlives the call.
                     false => unsafe { (api.pmdaEventAddMissedRecord)(k.handle, low, *count) },
                 });
@@ -274,7 +297,12 @@ proptest! {
 
 fn gauges(queue: c_int) {
     same("gauges", |api| {
-        let gauges = [api.pmdaEventQueueClients, api.pmdaEventQueueCounter, api.pmdaEventQueueBytes, api.pmdaEventQueueMemory];
+        let gauges = [
+            api.pmdaEventQueueClients,
+            api.pmdaEventQueueCounter,
+            api.pmdaEventQueueBytes,
+            api.pmdaEventQueueMemory,
+        ];
         gauges.map(|gauge| {
             let mut atom = AtomValue { ull: 0 };
             // SAFETY: an atom that outlives the call.
@@ -297,7 +325,9 @@ fn fetch_both(queue: c_int, client: c_int) {
         let mut atom = AtomValue { ull: 0 };
         let data = std::ptr::from_ref(api).cast_mut().cast();
         // SAFETY: the decoder gets the table of functions that lives for ever.
-        let status = unsafe { (api.pmdaEventQueueRecords)(queue, &raw mut atom, client, Some(decode), data) };
+        let status = unsafe {
+            (api.pmdaEventQueueRecords)(queue, &raw mut atom, client, Some(decode), data)
+        };
         // SAFETY: set by the call.
         let array = unsafe { atom.vbp };
         let mut bytes = if array.is_null() { Vec::new() } else { bytes(array) };
@@ -309,7 +339,13 @@ fn fetch_both(queue: c_int, client: c_int) {
 }
 
 /// Adds the event as a text, and its length.
-unsafe extern "C" fn decode(array: c_int, event: *mut c_void, size: usize, time: *mut timeval, data: *mut c_void) -> c_int {
+unsafe extern "C" fn decode(
+    array: c_int,
+    event: *mut c_void,
+    size: usize,
+    time: *mut timeval,
+    data: *mut c_void,
+) -> c_int {
     // SAFETY: `fetch_both` passes this.
     let api = unsafe { &*data.cast::<Api>() };
     // SAFETY: the queue passes an event and its size.

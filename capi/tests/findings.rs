@@ -1,4 +1,5 @@
-//! What an independent test found in the queues (D1 to D6 of its report): C programs of a few lines, as tests.
+//! What an independent test found in the queues (D1 to D6 of its report): C programs of a few
+//! lines, as tests.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -10,12 +11,13 @@
 
 mod common;
 
-use common::bytes;
-use common::queue::{Queue, decode, failing, shown};
-use pmdaevent::*;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use common::bytes;
+use common::queue::{Queue, decode, failing, shown};
+use pmdaevent::*;
 
 const EINVAL: c_int = -22;
 
@@ -33,8 +35,8 @@ fn gauge(gauge: unsafe extern "C" fn(c_int, *mut AtomValue) -> c_int, handle: c_
     unsafe { atom.ull }
 }
 
-/// D1: pmdabash makes a queue for each shell with as many clients as there are, and lets go of a shell that has ended when the
-/// queue has no memory any more.
+/// D1: pmdabash makes a queue for each shell with as many clients as there are, and lets go of a
+/// shell that has ended when the queue has no memory any more.
 #[test]
 fn the_memory_of_an_announced_queue_becomes_0() {
     let _alone = alone();
@@ -87,7 +89,10 @@ fn arrays_that_were_delivered_stay_while_other_metrics_are_fetched() {
         let statuses = fetched.map(|(status, _)| status);
         assert_eq!(statuses, [1, -5, 1, -5, 1, -5], "round {round}");
         let seen = [0, 2, 4].map(|n: usize| shown(&bytes(fetched[n].1)).0);
-        assert_eq!(seen, [vec!["first event of three", "second event"], vec!["after"], vec!["more and more"]]);
+        assert_eq!(
+            seen,
+            [vec!["first event of three", "second event"], vec!["after"], vec!["more and more"]]
+        );
     }
     // A call that brings nothing leaves the last array alone too.
     q.append("last");
@@ -116,19 +121,32 @@ fn a_filter_that_is_refused_is_not_released() {
     let mut released = 0_u32;
     let filter = (&raw mut released).cast::<c_void>();
     // SAFETY: the counter outlives the queue.
-    let set = |context, handle| unsafe { pmdaEventSetFilter(context, handle, filter, Some(apply), Some(release)) };
-    assert_eq!((set(1200, q.handle), set(1200, -1), set(1200, 77_777)), (EINVAL, EINVAL, EINVAL), "no such client");
+    let set = |context, handle| unsafe {
+        pmdaEventSetFilter(context, handle, filter, Some(apply), Some(release))
+    };
+    assert_eq!(
+        (set(1200, q.handle), set(1200, -1), set(1200, 77_777)),
+        (EINVAL, EINVAL, EINVAL),
+        "no such client"
+    );
     let c = q.client(0, 1);
     assert_eq!(set(c, 77_777), EINVAL);
     // SAFETY: as above.
-    assert_eq!(unsafe { pmdaEventSetFilter(c, q.handle, filter, None, Some(release)) }, EINVAL, "without apply");
+    assert_eq!(
+        unsafe { pmdaEventSetFilter(c, q.handle, filter, None, Some(release)) },
+        EINVAL,
+        "without apply"
+    );
     assert_eq!(released, 0);
     assert_eq!((set(c, q.handle), set(c, q.handle)), (0, 0));
     // SAFETY: nobody else looks at the counter now.
     assert_eq!(unsafe { filter.cast::<u32>().read() }, 1, "the one before");
     // A null filter's release function is never called.
     // SAFETY: it would write to null.
-    assert_eq!(unsafe { pmdaEventSetFilter(c, q.handle, null_mut(), Some(apply), Some(release)) }, 0);
+    assert_eq!(
+        unsafe { pmdaEventSetFilter(c, q.handle, null_mut(), Some(apply), Some(release)) },
+        0
+    );
     pmdaEventEndClient(c);
     assert_eq!(released, 2);
     pmdaEventQueueShutdown(q.handle);
@@ -158,12 +176,22 @@ fn a_queue_does_not_grow_without_bound() {
     assert!(resident() - before < 8 << 20, "{} bytes more", resident() - before);
     assert_eq!((q.memory(), gauge(pmdaEventQueueCounter, q.handle)), (0, 1_002_000));
     let (status, seen, missed) = q.fetch(c, decode);
-    assert_eq!((status, seen.len(), missed), (1, 1000, 1_001_000), "an empty event counts as one byte");
+    assert_eq!(
+        (status, seen.len(), missed),
+        (1, 1000, 1_001_000),
+        "an empty event counts as one byte"
+    );
     pmdaEventEndClient(c);
     pmdaEventQueueShutdown(q.handle);
 }
 
-unsafe extern "C" fn fill(array: c_int, _: *mut c_void, size: usize, time: *mut libc::timeval, _: *mut c_void) -> c_int {
+unsafe extern "C" fn fill(
+    array: c_int,
+    _: *mut c_void,
+    size: usize,
+    time: *mut libc::timeval,
+    _: *mut c_void,
+) -> c_int {
     let mut records = 0;
     // SAFETY: the queue passes a time.
     while records == 0 || (size > 3 && unsafe { pmdaEventAddRecord(array, time, 1) } == 0) {
@@ -204,12 +232,22 @@ fn small_differences() {
     let mut time = libc::timeval { tv_sec: 1, tv_usec: 1 };
     // SAFETY: null is allowed.
     let append = |bytes, time| unsafe { pmdaEventQueueAppend(q.handle, null_mut(), bytes, time) };
-    assert_eq!((append(1000, &raw mut time), append(50, null_mut())), (0, 0), "counted, as in C, where nothing is read");
+    assert_eq!(
+        (append(1000, &raw mut time), append(50, null_mut())),
+        (0, 0),
+        "counted, as in C, where nothing is read"
+    );
     let c = q.client(0, 1);
     q.fetch(c, decode);
-    assert_eq!((append(1000, null_mut()), append(50, &raw mut time), append(0, null_mut())), (0, EINVAL, EINVAL));
+    assert_eq!(
+        (append(1000, null_mut()), append(50, &raw mut time), append(0, null_mut())),
+        (0, EINVAL, EINVAL)
+    );
     assert_eq!(append(0, &raw mut time), 0);
-    assert_eq!((gauge(pmdaEventQueueCounter, q.handle), gauge(pmdaEventQueueBytes, q.handle)), (4, 2050));
+    assert_eq!(
+        (gauge(pmdaEventQueueCounter, q.handle), gauge(pmdaEventQueueBytes, q.handle)),
+        (4, 2050)
+    );
     assert_eq!(q.fetch(c, decode), (1, vec![String::new()], 1));
 
     // A name is copied: whoever frees it and comes with it again is told that it exists.

@@ -1,7 +1,9 @@
-//! Random sequences of the queue calls on both libraries at once, and on a model of what DESIGN.md says ours does: statuses
-//! against libpcp_pmda, everything else against the model. Then sequences whose callbacks call back.
+//! Random sequences of the queue calls on both libraries at once, and on a model of what DESIGN.md
+//! says ours does: statuses against libpcp_pmda, everything else against the model. Then sequences
+//! whose callbacks call back.
 //!
-//! `APM_FUZZ_SEQUENCES` (how many), `APM_FUZZ_SEED`; `APM_CAPI` is a libpmdaevent.so to test in place of the linked library.
+//! `APM_FUZZ_SEQUENCES` (how many), `APM_FUZZ_SEED`; `APM_CAPI` is a libpmdaevent.so to test in
+//! place of the linked library.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -19,19 +21,21 @@ mod common;
 #[path = "fuzz/wild.rs"]
 mod wild;
 
+use std::ffi::{CString, c_int, c_uint, c_void};
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
 use common::model::{EINVAL, Queue};
 use common::{Api, bytes};
 use libc::timeval;
 use pmdaapm::events::{LowRes, Scalar, check};
 use pmdaevent::AtomValue;
-use std::ffi::{CString, c_int, c_uint, c_void};
-use std::ptr::null_mut;
-use std::sync::OnceLock;
 
 const ENODATA: c_int = -61;
 const CONTEXTS: i32 = 5;
 const QUEUES: usize = 3;
-/// Names that libpcp_pmda's queues point to until the process ends; here, so that nobody takes them for lost.
+/// Names that libpcp_pmda's queues point to until the process ends; here, so that nobody takes them
+/// for lost.
 static KEPT: OnceLock<Vec<Vec<CString>>> = OnceLock::new();
 
 struct Rng(u64);
@@ -101,7 +105,13 @@ fn add(api: &Api, array: c_int, event: &[u8], time: *mut timeval) {
     assert_eq!(unsafe { (api.pmdaEventAddParam)(array, 7, 7, &raw mut atom) }, 0);
 }
 
-unsafe extern "C" fn decode(array: c_int, event: *mut c_void, size: usize, time: *mut timeval, data: *mut c_void) -> c_int {
+unsafe extern "C" fn decode(
+    array: c_int,
+    event: *mut c_void,
+    size: usize,
+    time: *mut timeval,
+    data: *mut c_void,
+) -> c_int {
     // SAFETY: the fetches here pass this.
     let decoder = unsafe { &*data.cast::<Decoder<'_>>() };
     // SAFETY: an event of `size` bytes.
@@ -138,7 +148,14 @@ impl<'a> Side<'a> {
         let mut time = timeval { tv_sec: 1000, tv_usec: event.len() as i64 };
         let mut event = event.to_vec();
         // SAFETY: an event and a time that outlive the call.
-        unsafe { (self.api.pmdaEventQueueAppend)(self.handles[queue], event.as_mut_ptr().cast(), event.len(), &raw mut time) }
+        unsafe {
+            (self.api.pmdaEventQueueAppend)(
+                self.handles[queue],
+                event.as_mut_ptr().cast(),
+                event.len(),
+                &raw mut time,
+            )
+        }
     }
 
     fn fetch(&self, queue: usize, context: i32, fails: u8) -> (c_int, *mut c_void) {
@@ -146,14 +163,28 @@ impl<'a> Side<'a> {
         let mut decoder = Decoder { api: self.api, fails };
         let data = (&raw mut decoder).cast();
         // SAFETY: an atom and a decoder's data that outlive the call.
-        let status = unsafe { (self.api.pmdaEventQueueRecords)(self.handles[queue], &raw mut atom, context, Some(decode), data) };
+        let status = unsafe {
+            (self.api.pmdaEventQueueRecords)(
+                self.handles[queue],
+                &raw mut atom,
+                context,
+                Some(decode),
+                data,
+            )
+        };
         // SAFETY: set above or by the call.
         (status, unsafe { atom.vbp })
     }
 
     fn gauges(&self, queue: usize) -> [(c_int, u64); 4] {
         let api = self.api;
-        [api.pmdaEventQueueCounter, api.pmdaEventQueueBytes, api.pmdaEventQueueMemory, api.pmdaEventQueueClients].map(|gauge| {
+        [
+            api.pmdaEventQueueCounter,
+            api.pmdaEventQueueBytes,
+            api.pmdaEventQueueMemory,
+            api.pmdaEventQueueClients,
+        ]
+        .map(|gauge| {
             let mut atom = AtomValue { ull: 0 };
             // SAFETY: an atom that outlives the call.
             let status = unsafe { gauge(self.handles[queue], &raw mut atom) };
@@ -171,7 +202,9 @@ impl<'a> Side<'a> {
             calls = (Some(apply as _), Some(release as _));
         }
         // SAFETY: filters live as long as the sequence.
-        unsafe { (self.api.pmdaEventSetFilter)(context, self.handles[queue], filter, calls.0, calls.1) }
+        unsafe {
+            (self.api.pmdaEventSetFilter)(context, self.handles[queue], filter, calls.0, calls.1)
+        }
     }
 }
 
@@ -279,7 +312,8 @@ impl Sequence<'_> {
         self.alive();
     }
 
-    /// libpcp_pmda keeps a queue that was shut down while clients are announced: from there on only the model is followed.
+    /// libpcp_pmda keeps a queue that was shut down while clients are announced: from there on only
+    /// the model is followed.
     fn alive(&mut self) -> bool {
         for (n, name) in self.names.iter().enumerate() {
             let found = |api: &Api| {
@@ -299,7 +333,8 @@ impl Sequence<'_> {
     fn request(&mut self, context: i32, counts: &mut Counts) {
         let mut delivered = Vec::new();
         for _ in 0..=self.rng.below(3) {
-            let (queue, failing) = (self.rng.below(QUEUES as u64) as usize, self.rng.below(12) as u8);
+            let (queue, failing) =
+                (self.rng.below(QUEUES as u64) as usize, self.rng.below(12) as u8);
             let failing = if failing < 8 { failing } else { 0 };
             let (status, array) = self.ours.fetch(queue, context, failing);
             let known = self.knows(context);
@@ -331,7 +366,8 @@ impl Sequence<'_> {
 
     fn step(&mut self, active: bool, counts: &mut Counts) {
         counts.calls += 1;
-        let (queue, context) = (self.rng.below(QUEUES as u64) as usize, self.rng.below(CONTEXTS as u64) as i32);
+        let (queue, context) =
+            (self.rng.below(QUEUES as u64) as usize, self.rng.below(CONTEXTS as u64) as i32);
         let alive = self.queues[queue].is_some() && self.knows(context);
         match self.rng.below(40) {
             0..=2 => self.open(queue, active),
@@ -339,7 +375,8 @@ impl Sequence<'_> {
                 let place = (self.ours.api.pmdaEventNewClient)(context);
                 self.same("new client", place, |side| (side.api.pmdaEventNewClient)(context));
                 if !self.knows(context) {
-                    let free = self.clients.iter().position(Option::is_none).unwrap_or(self.clients.len());
+                    let free =
+                        self.clients.iter().position(Option::is_none).unwrap_or(self.clients.len());
                     assert_eq!(place, free as c_int);
                     self.clients.resize(self.clients.len().max(free + 1), None);
                     self.clients[free] = Some(context);
@@ -347,7 +384,8 @@ impl Sequence<'_> {
             }
             6 => self.end(context),
             7 if self.rng.one_in(2) => {
-                let shutdown = |side: &Side<'_>| (side.api.pmdaEventQueueShutdown)(side.handles[queue]);
+                let shutdown =
+                    |side: &Side<'_>| (side.api.pmdaEventQueueShutdown)(side.handles[queue]);
                 let status = shutdown(&self.ours);
                 self.same("shutdown", status, shutdown);
                 assert_eq!(status, if self.queues[queue].is_some() { 0 } else { EINVAL });
@@ -358,7 +396,9 @@ impl Sequence<'_> {
             }
             8..=11 => {
                 let allow = c_int::from(!self.rng.one_in(4));
-                let set = |side: &Side<'_>| (side.api.pmdaEventSetAccess)(context, side.handles[queue], allow);
+                let set = |side: &Side<'_>| {
+                    (side.api.pmdaEventSetAccess)(context, side.handles[queue], allow)
+                };
                 let status = set(&self.ours);
                 self.same("access", status, set);
                 assert_eq!(status, if alive { 0 } else { EINVAL });
@@ -445,9 +485,11 @@ fn both(ours: &Api, theirs: &Api, sequences: u64, seed: u64) {
     let mut counts = Counts::default();
     let mut kept = Vec::new();
     for n in 0..sequences {
-        // Queues of libpcp_pmda that clients were announced for stay for ever: not in all sequences, and with names of their own.
+        // Queues of libpcp_pmda that clients were announced for stay for ever: not in all
+        // sequences, and with names of their own.
         let (active, follow) = (n % 4 == 0, n % 4 != 0 || n % 64 == 0);
-        let names: Vec<CString> = (0..QUEUES).map(|q| CString::new(format!("{n} {q}")).unwrap()).collect();
+        let names: Vec<CString> =
+            (0..QUEUES).map(|q| CString::new(format!("{n} {q}")).unwrap()).collect();
         let mut sequence = Sequence {
             rng: Rng((seed + n).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
             ours: Side::new(ours),
@@ -472,7 +514,8 @@ fn both(ours: &Api, theirs: &Api, sequences: u64, seed: u64) {
         let Sequence { ours: side, names, .. } = sequence;
         assert!(clean(&side, &names), "nothing is left");
         assert!(side.filters.iter().all(|f| f.released <= 1));
-        // Handles do not matter here: names and contexts are enough. Queues of libpcp_pmda that stay have pointers to their names.
+        // Handles do not matter here: names and contexts are enough. Queues of libpcp_pmda that
+        // stay have pointers to their names.
         if !clean(&Side::new(theirs), &names) {
             kept.push(names);
         }

@@ -1,5 +1,6 @@
-//! The C probes of libpcp_pmda's behaviour (evprobe, evprobe2, evprobe3, missed, qprobe), through the C ABI and with what should
-//! happen: errors where that library corrupts memory, events where it loses them.
+//! The C probes of libpcp_pmda's behaviour (evprobe, evprobe2, evprobe3, missed, qprobe), through
+//! the C ABI and with what should happen: errors where that library corrupts memory, events where
+//! it loses them.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -11,13 +12,14 @@
 
 mod common;
 
+use std::ffi::{CString, c_int, c_void};
+use std::ptr::null_mut;
+
 use common::bytes;
 use common::queue::{Queue, decode, failing};
 use libc::{timespec, timeval};
 use pmdaapm::events::{HighRes, LowRes, Record, check};
 use pmdaevent::*;
-use std::ffi::{CString, c_int, c_void};
-use std::ptr::null_mut;
 
 const EINVAL: c_int = -22;
 const PM_ERR_CONV: c_int = -12362;
@@ -115,7 +117,11 @@ fn arguments_that_kill_c() {
     assert_eq!(unsafe { pmdaEventAddHighResParam(a, 7, 0, null_mut()) }, EINVAL);
     for length in 0..4_u32 {
         let mut block = [length | 7 << 24];
-        assert_eq!(param(a, 7, AtomValue { vbp: block.as_mut_ptr().cast() }), EINVAL, "vlen {length}");
+        assert_eq!(
+            param(a, 7, AtomValue { vbp: block.as_mut_ptr().cast() }),
+            EINVAL,
+            "vlen {length}"
+        );
     }
     for ty in [-1, 8, 9, 10, 11, 255, c_int::MAX] {
         assert_eq!(param(a, ty, AtomValue { ull: 1 }), PM_ERR_TYPE);
@@ -193,14 +199,21 @@ fn padding_tells_nothing_of_earlier_values() {
 }
 
 /// Calls everything that a decoder may call, and the one thing that it may not.
-unsafe extern "C" fn busy(array: c_int, event: *mut c_void, size: usize, time: *mut timeval, data: *mut c_void) -> c_int {
+unsafe extern "C" fn busy(
+    array: c_int,
+    event: *mut c_void,
+    size: usize,
+    time: *mut timeval,
+    data: *mut c_void,
+) -> c_int {
     // SAFETY: `Queue::fetch` passes this.
     let queue = unsafe { &*data.cast::<Queue>() };
     queue.memory();
     let context = queue.first_context;
     let mut atom = AtomValue { ull: 0 };
     // SAFETY: an atom that outlives the call.
-    let status = unsafe { pmdaEventQueueRecords(queue.handle, &raw mut atom, context, Some(decode), data) };
+    let status =
+        unsafe { pmdaEventQueueRecords(queue.handle, &raw mut atom, context, Some(decode), data) };
     assert_eq!(status, -libc::EDEADLK);
     assert_eq!(queue.append("from within"), 0);
     let other = pmdaEventNewArray();
@@ -241,7 +254,11 @@ fn every_client_sees_every_event_once_or_is_told() {
     let q = Queue::new("clients", 1000, 200);
     let (a, b) = (q.client(1, 1), q.client(2, 1));
     q.append("e0");
-    assert_eq!((q.fetch(a, decode).0, q.fetch(b, decode).0), (0, 0), "before any client had fetched");
+    assert_eq!(
+        (q.fetch(a, decode).0, q.fetch(b, decode).0),
+        (0, 0),
+        "before any client had fetched"
+    );
     q.append("e1");
     q.append("e2");
     let all = (1, vec!["e1".to_owned(), "e2".to_owned()], 0);
@@ -312,7 +329,11 @@ fn filters_and_access() {
     };
     assert_eq!(set(&raw mut g), 0);
     q.append("h2");
-    assert_eq!(q.fetch(c, decode), (1, vec!["g1".into()], 0), "nothing was consumed without access");
+    assert_eq!(
+        q.fetch(c, decode),
+        (1, vec!["g1".into()], 0),
+        "nothing was consumed without access"
+    );
     assert_eq!(set(&raw mut h), 0);
     assert_eq!((g.1, h.1), (1, 0));
     q.append("g3");
@@ -326,7 +347,13 @@ fn filters_and_access() {
     pmdaEventQueueShutdown(q.handle);
 }
 
-unsafe extern "C" fn nano(array: c_int, _: *mut c_void, size: usize, time: *mut timespec, _: *mut c_void) -> c_int {
+unsafe extern "C" fn nano(
+    array: c_int,
+    _: *mut c_void,
+    size: usize,
+    time: *mut timespec,
+    _: *mut c_void,
+) -> c_int {
     // SAFETY: the queue passes a time.
     assert_eq!(unsafe { pmdaEventAddHighResRecord(array, time, 1) }, 0);
     let mut atom = AtomValue { ull: size as u64 };
@@ -347,7 +374,17 @@ fn queues_with_nanoseconds() {
     assert_eq!(fetch(&raw mut atom), 0);
     let mut time = NANO;
     // SAFETY: an event and a time that outlive the call.
-    assert_eq!(unsafe { pmdaEventQueueHighResAppend(q.handle, c"abc".as_ptr().cast_mut().cast(), 3, &raw mut time) }, 0);
+    assert_eq!(
+        unsafe {
+            pmdaEventQueueHighResAppend(
+                q.handle,
+                c"abc".as_ptr().cast_mut().cast(),
+                3,
+                &raw mut time,
+            )
+        },
+        0
+    );
     q.append("micro");
     assert_eq!(fetch(&raw mut atom), 1);
     // SAFETY: set by the call.

@@ -10,13 +10,14 @@
 
 mod common;
 
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use common::bytes;
 use libc::timeval;
 use pmdaapm::events::{LowRes, Scalar, check};
 use pmdaevent::*;
-use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 fn add(array: c_int, value: u64) {
     let mut time = timeval { tv_sec: 1, tv_usec: 2 };
@@ -45,11 +46,19 @@ fn arrays_of_many_threads() {
                 for round in 0..60 {
                     let arrays: Vec<c_int> = (0..20).map(|_| pmdaEventNewArray()).collect();
                     for n in 0..30 {
-                        arrays.iter().zip(0..).for_each(|(a, i)| add(*a, thread << 32 | round << 16 | i << 8 | n));
+                        arrays
+                            .iter()
+                            .zip(0..)
+                            .for_each(|(a, i)| add(*a, thread << 32 | round << 16 | i << 8 | n));
                     }
                     for (a, i) in arrays.iter().zip(0..) {
                         let (values, _) = values(&bytes(pmdaEventGetAddr(*a)));
-                        assert_eq!(values, (0..30).map(|n| thread << 32 | round << 16 | i << 8 | n).collect::<Vec<_>>());
+                        assert_eq!(
+                            values,
+                            (0..30)
+                                .map(|n| thread << 32 | round << 16 | i << 8 | n)
+                                .collect::<Vec<_>>()
+                        );
                         assert_eq!(pmdaEventReleaseArray(*a), 0);
                     }
                 }
@@ -74,7 +83,13 @@ fn one_array_of_many_threads() {
     pmdaEventReleaseArray(array);
 }
 
-unsafe extern "C" fn decode(array: c_int, event: *mut c_void, size: usize, _: *mut timeval, _: *mut c_void) -> c_int {
+unsafe extern "C" fn decode(
+    array: c_int,
+    event: *mut c_void,
+    size: usize,
+    _: *mut timeval,
+    _: *mut c_void,
+) -> c_int {
     assert_eq!(size, 8);
     // SAFETY: the queue passes an event of 8 bytes.
     add(array, unsafe { event.cast::<u64>().read_unaligned() });
@@ -95,7 +110,9 @@ fn producers_and_a_consumer_for_each_queue() {
             let fetch = move || {
                 let mut atom = AtomValue { ull: 0 };
                 // SAFETY: an atom that outlives the call.
-                let status = unsafe { pmdaEventQueueRecords(queue, &raw mut atom, context, Some(decode), null_mut()) };
+                let status = unsafe {
+                    pmdaEventQueueRecords(queue, &raw mut atom, context, Some(decode), null_mut())
+                };
                 // SAFETY: set by the call, and nobody else fetches from this queue.
                 if status == 1 { values(&bytes(unsafe { atom.vbp })) } else { (Vec::new(), 0) }
             };
@@ -112,7 +129,12 @@ fn producers_and_a_consumer_for_each_queue() {
                                     let mut time = timeval { tv_sec: 1, tv_usec: 1 };
                                     let data = event.as_ptr().cast_mut().cast();
                                     // SAFETY: an event and a time that outlive the call.
-                                    assert_eq!(unsafe { pmdaEventQueueAppend(queue, data, 8, &raw mut time) }, 0);
+                                    assert_eq!(
+                                        unsafe {
+                                            pmdaEventQueueAppend(queue, data, 8, &raw mut time)
+                                        },
+                                        0
+                                    );
                                 }
                             })
                         })
@@ -134,7 +156,8 @@ fn producers_and_a_consumer_for_each_queue() {
                 });
                 assert_eq!(seen.len() as u64 + missed, PRODUCERS * EVENTS);
                 for producer in 0..PRODUCERS {
-                    let own: Vec<u64> = seen.iter().copied().filter(|v| v >> 32 == producer).collect();
+                    let own: Vec<u64> =
+                        seen.iter().copied().filter(|v| v >> 32 == producer).collect();
                     assert!(own.windows(2).all(|w| w[0] < w[1]), "in order, nothing twice");
                 }
                 pmdaEventEndClient(context);

@@ -1,13 +1,15 @@
 //! Lines of text from merged streams.
 
-use super::traces::Loaded;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write;
+
 use pmdaapm::ctf::merge::{Merge, Sink};
 use pmdaapm::ctf::schema::{Clock, EnvValue, Schema};
 use pmdaapm::ctf::show::Text;
 use pmdaapm::ctf::{Event, Lost, NodeId, Packed, Packet, PacketError, Stream, Visitor};
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::io::Write;
+
+use super::traces::Loaded;
 
 /// What is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +43,14 @@ pub(crate) fn dump(traces: &[Loaded], how: How, out: &mut dyn Write) -> std::io:
             sources.push(Source { name, ..Source::new(loaded) });
         }
     }
-    let mut lines = Lines { how, sources, previous: None, text: Text::default(), told: Told::default(), ready: false };
+    let mut lines = Lines {
+        how,
+        sources,
+        previous: None,
+        text: Text::default(),
+        told: Told::default(),
+        ready: false,
+    };
     let mut merge = Merge::new(streams);
     while merge.step(&mut lines) {
         if std::mem::take(&mut lines.ready) {
@@ -72,8 +81,9 @@ struct Source<'t> {
     end: Option<u64>,
 }
 
-/// Whether the trace is of lttng 2.15 or later, which only babeltrace 2.1 and later can read: values with several labels are
-/// shown in its notation then, and in that of babeltrace 2.0 otherwise.
+/// Whether the trace is of lttng 2.15 or later, which only babeltrace 2.1 and later can read:
+/// values with several labels are shown in its notation then, and in that of babeltrace 2.0
+/// otherwise.
 fn newer(schema: &Schema) -> bool {
     let version = |key| if let Some(EnvValue::Integer(n)) = schema.env(key) { *n } else { 0 };
     (version("tracer_major"), version("tracer_minor")) >= (2, 15)
@@ -94,7 +104,15 @@ impl<'t> Source<'t> {
         if !origin.is_empty() {
             origin.push(' ');
         }
-        Self { name: "", origin, newer: newer(schema), schema, clock: None, context: String::new(), end: None }
+        Self {
+            name: "",
+            origin,
+            newer: newer(schema),
+            schema,
+            clock: None,
+            context: String::new(),
+            end: None,
+        }
     }
 }
 
@@ -111,7 +129,8 @@ struct Lines<'t> {
 
 /// `2026-11-21 02:06:31.545313367`
 fn date(nanoseconds: i128, out: &mut String) {
-    let (seconds, nanoseconds) = (nanoseconds.div_euclid(1_000_000_000), nanoseconds.rem_euclid(1_000_000_000));
+    let (seconds, nanoseconds) =
+        (nanoseconds.div_euclid(1_000_000_000), nanoseconds.rem_euclid(1_000_000_000));
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     // Days to a date of the Gregorian calendar, with years that begin in March.
     let era_day = days + 719_468;
@@ -123,7 +142,10 @@ fn date(nanoseconds: i128, out: &mut String) {
     let month = if month < 10 { month + 3 } else { month - 9 };
     let year = year + era * 400 + i128::from(month <= 2);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    let _ = write!(out, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{nanoseconds:09}");
+    let _ = write!(
+        out,
+        "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{nanoseconds:09}"
+    );
 }
 
 impl<'t> Lines<'t> {
@@ -142,14 +164,19 @@ impl<'t> Lines<'t> {
             (None, How::Cycles) => write!(line, "+????????????"),
             (None, _) => write!(line, "+?.?????????"),
             (Some(delta), How::Cycles) => write!(line, "+{delta:012}"),
-            (Some(delta), _) => write!(line, "+{}.{:09}", delta / 1_000_000_000, delta % 1_000_000_000),
+            (Some(delta), _) => {
+                write!(line, "+{}.{:09}", delta / 1_000_000_000, delta % 1_000_000_000)
+            }
         };
         line.push_str(") ");
     }
 
     fn lost(&mut self, n: usize, what: &str, count: u64, times: Option<(u64, u64)>) {
         let Some(source) = self.sources.get(n) else { return };
-        let mut line = format!("WARNING: Tracer discarded {count} {what}{} ", if count == 1 { "" } else { "s" });
+        let mut line = format!(
+            "WARNING: Tracer discarded {count} {what}{} ",
+            if count == 1 { "" } else { "s" }
+        );
         match times.zip(source.clock) {
             Some(((begin, end), clock)) => {
                 line.push_str("between [");
@@ -170,7 +197,9 @@ impl<'t, 'a> Sink<'t, 'a> for Lines<'t> {
         let info = packet.info();
         if info.foreign {
             let name = self.sources.get(n).map_or("", |source| source.name);
-            self.told.lost.push(format!("WARNING: packet with the UUID of another trace in stream \"{name}\""));
+            self.told.lost.push(format!(
+                "WARNING: packet with the UUID of another trace in stream \"{name}\""
+            ));
         }
         let before = if let Some(source) = self.sources.get_mut(n) {
             source.clock = packet.stream().clock.and_then(|clock| source.schema.clocks.get(clock));

@@ -1,11 +1,13 @@
-//! Prints the events of CTF traces in the order of time, as `babeltrace2 --clock-gmt --clock-date` does.
+//! Prints the events of CTF traces in the order of time, as `babeltrace2 --clock-gmt --clock-date`
+//! does.
 //!
 //! ```text
 //! cargo run --no-default-features --example ctfdump -- [--cycles | --counts] DIR...
 //! ```
 //!
-//! `--cycles`: clock values instead of dates. `--counts`: how many events of each class, and what was lost. What was lost and
-//! what could not be read is told on stderr; the latter makes the exit status 1.
+//! `--cycles`: clock values instead of dates. `--counts`: how many events of each class, and what
+//! was lost. What was lost and what could not be read is told on stderr; the latter makes the exit
+//! status 1.
 #![allow(clippy::print_stderr, reason = "a tool")]
 
 mod dump;

@@ -1,15 +1,17 @@
 //! Traces in directories: a file `metadata` and, beside it, files of packets.
 
-use pmdaapm::ctf::{Packet, Trace};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use pmdaapm::ctf::{Packet, Trace};
 
 /// A trace and its streams.
 pub(crate) struct Loaded {
     /// Its metadata, compiled.
     pub(crate) trace: Trace,
-    /// Name and bytes of each stream. Files of one stream (tracers begin new ones when they are full) are put together.
+    /// Name and bytes of each stream. Files of one stream (tracers begin new ones when they are
+    /// full) are put together.
     pub(crate) streams: Vec<(String, Vec<u8>)>,
 }
 
@@ -57,7 +59,8 @@ fn streams(dir: &Path) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     Ok(files)
 }
 
-/// One trace of a directory, or of several with one UUID: those that a session wrote one after the other.
+/// One trace of a directory, or of several with one UUID: those that a session wrote one after the
+/// other.
 struct Group {
     metadata: Vec<u8>,
     files: Vec<(String, Vec<u8>)>,
@@ -75,7 +78,8 @@ pub(crate) fn read(dirs: &[PathBuf]) -> Result<Read, String> {
     let mut groups: Vec<Group> = Vec::new();
     let mut by_uuid: BTreeMap<[u8; 16], usize> = BTreeMap::new();
     for dir in found {
-        let bytes = fs::read(dir.join("metadata")).map_err(|e| format!("{}: {e}", dir.display()))?;
+        let bytes =
+            fs::read(dir.join("metadata")).map_err(|e| format!("{}: {e}", dir.display()))?;
         let files = streams(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
         let trace = match metadata(&bytes) {
             Ok(trace) => trace,
@@ -84,7 +88,10 @@ pub(crate) fn read(dirs: &[PathBuf]) -> Result<Read, String> {
                 continue;
             }
         };
-        let n = trace.schema().uuid.map_or(groups.len(), |uuid| *by_uuid.entry(uuid).or_insert(groups.len()));
+        let n = trace
+            .schema()
+            .uuid
+            .map_or(groups.len(), |uuid| *by_uuid.entry(uuid).or_insert(groups.len()));
         if let Some(group) = groups.get_mut(n) {
             if bytes.len() > group.metadata.len() {
                 group.metadata = bytes;
@@ -114,7 +121,8 @@ fn together(trace: &Trace, files: Vec<(String, Vec<u8>)>) -> Vec<(String, Vec<u8
         let first = Packet::open(trace, &bytes, 0).ok().map(|packet| packet.info().clone());
         let stream = first.as_ref().and_then(|info| Some((info.stream, info.stream_id?)));
         let begin = first.and_then(|info| info.begin).unwrap_or_default();
-        let n = stream.map_or(streams.len(), |stream| *known.entry(stream).or_insert(streams.len()));
+        let n =
+            stream.map_or(streams.len(), |stream| *known.entry(stream).or_insert(streams.len()));
         match streams.get_mut(n) {
             Some((_, parts)) => parts.push((begin, bytes)),
             None => streams.push((name, vec![(begin, bytes)])),

@@ -1,5 +1,5 @@
-//! Metadata of CTF 2 from anybody: fragments between separators. Whole and in pieces it must mean the same; types that are
-//! taken are sound in themselves; a packet of zeros does no harm.
+//! Metadata of CTF 2 from anybody: fragments between separators. Whole and in pieces it must mean
+//! the same; types that are taken are sound in themselves; a packet of zeros does no harm.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

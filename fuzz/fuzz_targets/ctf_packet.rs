@@ -1,12 +1,13 @@
-//! Packets from anybody. First of any schema (both made out of the same bytes): the compiled plan and the interpreter of types
-//! must tell the same. Then of an LTTng trace: events lie one behind the other within the content, and reading all at once,
-//! one by one and over a stream is the same.
+//! Packets from anybody. First of any schema (both made out of the same bytes): the compiled plan
+//! and the interpreter of types must tell the same. Then of an LTTng trace: events lie one behind
+//! the other within the content, and reading all at once, one by one and over a stream is the same.
 #![no_main]
+
+use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use pmdaapm::ctf::oracle::{by_plan, by_types, check};
-use pmdaapm::ctf::{Packet, Stream, Next, Trace};
-use std::sync::LazyLock;
+use pmdaapm::ctf::{Next, Packet, Stream, Trace};
 
 const METADATA: [&[u8]; 3] = [
     include_bytes!("../../qa/corpus/lttng/ust-c-lossy/trace/ust/uid/0/64-bit/metadata"),

@@ -1,5 +1,6 @@
-//! Metadata of CTF 1.8, plain or in packets, from anybody. Whole and in pieces it must mean the same and have the same faults
-//! at the same places; faults are within the text; what has been declared stays; every class has a plan or is not there.
+//! Metadata of CTF 1.8, plain or in packets, from anybody. Whole and in pieces it must mean the
+//! same and have the same faults at the same places; faults are within the text; what has been
+//! declared stays; every class has a plan or is not there.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -34,7 +35,10 @@ fn read(bytes: &[u8], piece: usize) -> (String, Vec<MetadataError>) {
             assert_eq!((event.id, &event.name), (class.id, &class.name));
             assert_eq!(plan.event(event.id).map(|e| e.index), Some(event.index));
             for (n, node) in event.nodes().iter().enumerate() {
-                assert!(node.parent.is_none_or(|parent| (parent as usize) < n), "a node before its parent");
+                assert!(
+                    node.parent.is_none_or(|parent| (parent as usize) < n),
+                    "a node before its parent"
+                );
             }
         }
     }

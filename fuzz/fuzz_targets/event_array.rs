@@ -1,5 +1,6 @@
-//! The strict checker of event arrays: never a panic; what it accepts has as many records as it says, and every parameter
-//! and record lies within the array (the checker itself would have said so).
+//! The strict checker of event arrays: never a panic; what it accepts has as many records as it
+//! says, and every parameter and record lies within the array (the checker itself would have said
+//! so).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,7 +12,11 @@ fuzz_target!(|data: &[u8]| {
         for ty in [9u32, 10] {
             let word = whole.len() as u32 & 0x00ff_ffff | ty << 24;
             whole[..4].copy_from_slice(&word.to_ne_bytes());
-            let found = if ty == 9 { check::<LowRes>(&whole).map(|r| r.len()) } else { check::<HighRes>(&whole).map(|r| r.len()) };
+            let found = if ty == 9 {
+                check::<LowRes>(&whole).map(|r| r.len())
+            } else {
+                check::<HighRes>(&whole).map(|r| r.len())
+            };
             if let Ok(n) = found {
                 assert_eq!(n, i32::from_ne_bytes(whole[4..8].try_into().unwrap()) as usize);
             }

@@ -1,5 +1,6 @@
-//! Answers of the lttng program and requests of users: never a panic; a sound answer says the same when blanks follow it; what a
-//! request makes is sound; a state that is read is written and read the same.
+//! Answers of the lttng program and requests of users: never a panic; a sound answer says the same
+//! when blanks follow it; what a request makes is sound; a state that is read is written and read
+//! the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,9 +14,17 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(mi::read(&longer), (answer, Ok(())));
     }
     let stderr = String::from_utf8_lossy(data).into_owned();
-    for step in [Step::List, Step::Create("s1".into()), Step::Channel, Step::Events, Step::Start, Step::Destroy] {
+    for step in [
+        Step::List,
+        Step::Create("s1".into()),
+        Step::Channel,
+        Step::Events,
+        Step::Start,
+        Step::Destroy,
+    ] {
         for code in [0, 1, 4, 55] {
-            let reply = Reply { exit: Exit::Code(code), stdout: data.to_vec(), stderr: stderr.clone() };
+            let reply =
+                Reply { exit: Exit::Code(code), stdout: data.to_vec(), stderr: stderr.clone() };
             let _ = reply.judge(&step);
         }
     }

@@ -1,16 +1,19 @@
-//! A relay daemon answers anything in any pieces. The requests stay few and known, the input stays within the limits, packets
-//! have the length of their index and come after an attach, and at the end all sessions are over.
+//! A relay daemon answers anything in any pieces. The requests stay few and known, the input stays
+//! within the limits, packets have the length of their index and come after an attach, and at the
+//! end all sessions are over.
 #![no_main]
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use libfuzzer_sys::fuzz_target;
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::lttng::viewer::{
-    Attached, Beacon, Crowd, Lister, Listing, METADATA_REPLY, Need, OUTSTANDING, Observer, Over, PACKET, Packet, Reading, Seek,
-    Seen, SessionInfo, Settings, Start, StreamInfo, TraceFormat, TraceKey,
+    Attached, Beacon, Crowd, Lister, Listing, METADATA_REPLY, Need, OUTSTANDING, Observer, Over,
+    PACKET, Packet, Reading, Seek, Seen, SessionInfo, Settings, Start, StreamInfo, TraceFormat,
+    TraceKey,
 };
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::time::Duration;
 
 #[derive(Default)]
 struct Told {
@@ -23,7 +26,11 @@ struct Told {
 
 impl Told {
     fn check(&self, stream: &StreamInfo) {
-        assert!(self.sessions.contains(&stream.trace.session) && self.streams.contains(&stream.id) && !stream.metadata);
+        assert!(
+            self.sessions.contains(&stream.trace.session)
+                && self.streams.contains(&stream.id)
+                && !stream.metadata
+        );
     }
 }
 
@@ -103,7 +110,8 @@ fuzz_target!(|data: &[u8]| {
     list(piece, step, data);
     let begin = Start { session, seek: Seek::Beginning, ours: false, seen: Seen::new() };
     let mut viewer = Reading::new(Settings::default(), begin, Crowd::default());
-    let (mut told, mut input, mut out, mut replies) = (Told::default(), BytesMut::new(), BytesMut::new(), VecDeque::new());
+    let (mut told, mut input, mut out, mut replies) =
+        (Told::default(), BytesMut::new(), BytesMut::new(), VecDeque::new());
     let mut now = Now { wall: Stamp::default(), mono: Duration::from_secs(1) };
     viewer.start(now, &mut out);
     let mut sent = 0;

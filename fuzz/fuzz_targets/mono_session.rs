@@ -1,14 +1,16 @@
-//! A Mono peer sends anything in any pieces. Whole and in pieces the same must come out; the identity comes at most once and
-//! first; no slot is defined twice; nothing is sent before the dialect is decided, and never a Remove to an agent of 2014.
+//! A Mono peer sends anything in any pieces. Whole and in pieces the same must come out; the
+//! identity comes at most once and first; no slot is defined twice; nothing is sent before the
+//! dialect is decided, and never a Remove to an agent of 2014.
 #![no_main]
+
+use std::collections::HashSet;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
 use pmdaapm::model::{Control, ControlVerb, Now, Stamp, Update, Value};
 use pmdaapm::sources::mono::{Inspector, Pattern, Peer, Settings};
 use pmdaapm::sources::{Session, SessionError, Sink};
-use std::collections::HashSet;
-use std::time::Duration;
 
 #[derive(Default)]
 struct Told {
@@ -39,7 +41,8 @@ impl Sink for Told {
     }
 }
 
-const NOW: Now = Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, mono: Duration::from_secs(100) };
+const NOW: Now =
+    Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, mono: Duration::from_secs(100) };
 
 /// What a user does between two pieces.
 const REQUESTS: [(ControlVerb, &str); 4] = [
@@ -49,9 +52,15 @@ const REQUESTS: [(ControlVerb, &str); 4] = [
     (ControlVerb::Remove, "*"),
 ];
 
-fn talk(bytes: &[u8], piece: usize, probe: bool, requests: bool) -> (Told, Vec<u8>, Result<(), SessionError>) {
+fn talk(
+    bytes: &[u8],
+    piece: usize,
+    probe: bool,
+    requests: bool,
+) -> (Told, Vec<u8>, Result<(), SessionError>) {
     let select = Pattern::parse("GC/*").into_iter().collect();
-    let mut session = Inspector::new(Peer::default(), Settings { select, probe, ..Settings::default() });
+    let mut session =
+        Inspector::new(Peer::default(), Settings { select, probe, ..Settings::default() });
     let (mut told, mut input, mut out) = (Told::default(), BytesMut::new(), BytesMut::new());
     let mut end = Ok(());
     let mut next = REQUESTS.iter().cycle();
@@ -62,7 +71,9 @@ fn talk(bytes: &[u8], piece: usize, probe: bool, requests: bool) -> (Told, Vec<u
             break;
         }
         if let Some((verb, text)) = next.next().filter(|_| requests) {
-            session.control(NOW, &Control::Request(*verb, (*text).into()), &mut out, &mut told).unwrap();
+            session
+                .control(NOW, &Control::Request(*verb, (*text).into()), &mut out, &mut told)
+                .unwrap();
         }
     }
     assert!(out.is_empty() || session.established(), "something was sent before Hello");
@@ -82,13 +93,21 @@ fn check_2014(mut out: &[u8], big_endian: bool) {
             1 => {
                 let mut string = || {
                     let (length, rest) = out.split_first_chunk::<4>().unwrap();
-                    let length = if big_endian { u32::from_be_bytes(*length) } else { u32::from_le_bytes(*length) };
+                    let length = if big_endian {
+                        u32::from_be_bytes(*length)
+                    } else {
+                        u32::from_le_bytes(*length)
+                    };
                     let (string, rest) = rest.split_at(length as usize);
                     out = rest;
                     string
                 };
                 let (category, name) = (string(), string());
-                assert_eq!(category.is_empty(), name.is_empty(), "only the probe has empty strings");
+                assert_eq!(
+                    category.is_empty(),
+                    name.is_empty(),
+                    "only the probe has empty strings"
+                );
             }
             other => panic!("request {other} to an agent of 2014"),
         }

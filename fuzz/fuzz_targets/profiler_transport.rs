@@ -1,12 +1,16 @@
-//! A Java profiler agent sends anything in any pieces: raw bytes, or commands with sound frames and handles. Whole and in
-//! pieces the same must come out and be answered; who it is comes once and before anything else; every reply is the one that
-//! the command is due, and nothing but the last can be an error.
+//! A Java profiler agent sends anything in any pieces: raw bytes, or commands with sound frames and
+//! handles. Whole and in pieces the same must come out and be answered; who it is comes once and
+//! before anything else; every reply is the one that the command is due, and nothing but the last
+//! can be an error.
 #![no_main]
+
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::sources::profiler::{Connection, Event, Fault, Interner, Observer, Settings, Transport, Wrong, limits};
-use std::sync::Arc;
+use pmdaapm::sources::profiler::{
+    Connection, Event, Fault, Interner, Observer, Settings, Transport, Wrong, limits,
+};
 
 const SETTINGS: Settings = Settings { version: 100_605, rotation_period_ms: 7, rotation_size: 9 };
 
@@ -32,7 +36,10 @@ impl Told {
             }
             Event::Opened(opened) => {
                 assert!(
-                    self.known && opened.stream < limits::STREAMS && opened.name.len() <= limits::FIELD && opened.sequence >= 0
+                    self.known
+                        && opened.stream < limits::STREAMS
+                        && opened.name.len() <= limits::FIELD
+                        && opened.sequence >= 0
                 );
                 self.due.extend(opened.handle);
                 self.due.extend(opened.rotation_period_ms.to_be_bytes());
@@ -52,7 +59,8 @@ impl Told {
 
 fn talk(bytes: &[u8], piece: usize) -> (Told, Vec<u8>, Result<(), Fault>, bool, u64) {
     let mut transport = Transport::new(SETTINGS);
-    let (mut told, mut input, mut out, mut end) = (Told::default(), BytesMut::new(), BytesMut::new(), Ok(()));
+    let (mut told, mut input, mut out, mut end) =
+        (Told::default(), BytesMut::new(), BytesMut::new(), Ok(()));
     let mut fed = 0;
     for part in bytes.chunks(piece.max(1)) {
         input.extend_from_slice(part);
@@ -68,7 +76,10 @@ fn talk(bytes: &[u8], piece: usize) -> (Told, Vec<u8>, Result<(), Fault>, bool, 
         if end.is_err() || transport.ended() {
             break;
         }
-        assert!(transport.is_gzip() || transport.consumed() as usize + input.len() == fed, "bytes are lost");
+        assert!(
+            transport.is_gzip() || transport.consumed() as usize + input.len() == fed,
+            "bytes are lost"
+        );
         assert!(input.len() < 5000, "whole commands are left lying");
     }
     assert!(!transport.ended() || input.is_empty());
@@ -87,11 +98,25 @@ fn commands(mut data: &[u8]) -> Vec<u8> {
     while let [op, size, rest @ ..] = data {
         data = rest;
         // An Init takes nothing, everything else a body.
-        let body = if op % 8 > 1 { data.split_off(..data.len().min((*size).into())).unwrap_or_default() } else { &[] };
+        let body = if op % 8 > 1 {
+            data.split_off(..data.len().min((*size).into())).unwrap_or_default()
+        } else {
+            &[]
+        };
         match op % 8 {
             0 | 1 => {
-                const NAMES: [&str; 10] =
-                    ["trace", "calls", "xml", "sql", "dictionary", "posDictionary", "suspend", "params", "gc", "heap"];
+                const NAMES: [&str; 10] = [
+                    "trace",
+                    "calls",
+                    "xml",
+                    "sql",
+                    "dictionary",
+                    "posDictionary",
+                    "suspend",
+                    "params",
+                    "gc",
+                    "heap",
+                ];
                 let name = NAMES[usize::from(*size) % NAMES.len()];
                 bytes.push(0x15);
                 bytes.extend((name.len() as u32).to_be_bytes());
@@ -138,8 +163,10 @@ fuzz_target!(|data: &[u8]| {
     }
     let (told, out, end, ..) = whole;
     // The legacy version is answered without an event; it can only be the first reply.
-    let out =
-        out.strip_prefix(&100_505u64.to_be_bytes()).filter(|_| !told.due.starts_with(&100_605u64.to_be_bytes())).unwrap_or(&out);
+    let out = out
+        .strip_prefix(&100_505u64.to_be_bytes())
+        .filter(|_| !told.due.starts_with(&100_605u64.to_be_bytes()))
+        .unwrap_or(&out);
     let rest = out.strip_prefix(&told.due[..]).expect("a reply that is not due");
     match end {
         Ok(()) => assert!(rest.is_empty()),
@@ -148,7 +175,9 @@ fuzz_target!(|data: &[u8]| {
     // And with the streams behind it.
     let mut connection = Connection::new(SETTINGS, Arc::new(Interner::new(1 << 20)));
     let (mut input, mut replies) = (BytesMut::from(bytes), BytesMut::new());
-    while connection.feed(&mut input, &mut replies, &mut Nobody).is_ok() && connection.unfinished() {}
+    while connection.feed(&mut input, &mut replies, &mut Nobody).is_ok() && connection.unfinished()
+    {
+    }
     connection.close(&mut Nobody);
     let counted: u64 = connection.pod().streams().iter().map(|s| s.counts().bytes).sum();
     assert_eq!(counted as usize, told.bytes);

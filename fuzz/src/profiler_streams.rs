@@ -1,10 +1,12 @@
-//! Every decoder of a Java profiler's streams reads anything in any pieces. Whole and in pieces the same must be told; texts, parameters and memory keep within their limits; after a fault nothing more is told of the file,
-//! and the next file is read again.
-use pmdaapm::sources::profiler::{
-    BigValue, Block, Call, Corrupt, Definition, File, GcPause, Interner, Observer, Opened, Pause, Pod, StreamKind, TagValue,
-    Text, TraceEvent, TraceKind, Words, limits,
-};
+//! Every decoder of a Java profiler's streams reads anything in any pieces. Whole and in pieces the
+//! same must be told; texts, parameters and memory keep within their limits; after a fault nothing
+//! more is told of the file, and the next file is read again.
 use std::sync::Arc;
+
+use pmdaapm::sources::profiler::{
+    BigValue, Block, Call, Corrupt, Definition, File, GcPause, Interner, Observer, Opened, Pause,
+    Pod, StreamKind, TagValue, Text, TraceEvent, TraceKind, Words, limits,
+};
 
 /// Little, so that limits are met.
 const WORDS: usize = 64 << 10;
@@ -23,7 +25,10 @@ impl Told {
     }
 
     fn text(text: Text<'_>, limit: u32) {
-        assert!(text.units() <= limits::UNITS && text.as_utf16().len() <= 2 * limit.min(text.units()) as usize);
+        assert!(
+            text.units() <= limits::UNITS
+                && text.as_utf16().len() <= 2 * limit.min(text.units()) as usize
+        );
         let mut pushed = String::new();
         text.push_to(&mut pushed);
         assert!(text.chars().eq(pushed.chars()));
@@ -37,7 +42,10 @@ impl Told {
 impl Observer for Told {
     fn call(&mut self, call: &Call<'_>, words: &Words) {
         let kept = call.params.iter();
-        let bytes: usize = kept.inspect(|p| Self::text(p.value, limits::TEXT)).map(|p| p.value.as_utf16().len()).sum();
+        let bytes: usize = kept
+            .inspect(|p| Self::text(p.value, limits::TEXT))
+            .map(|p| p.value.as_utf16().len())
+            .sum();
         assert!(bytes <= limits::CALL_TEXT && call.params.iter().count() <= limits::CALL_VALUES);
         assert!(call.params.count() <= limits::CLAIMED);
         assert!(call.thread_name.is_none_or(|name| name.len() <= 3 * limits::THREAD_NAME as usize));
@@ -50,7 +58,9 @@ impl Observer for Told {
         self.line(format!("{block:?}"));
     }
     fn trace_event(&mut self, _: &Block, event: &TraceEvent<'_>, _: &Words) {
-        if let TraceKind::Tag { value: TagValue::Inline(text) | TagValue::Indexed(text), .. } = event.kind {
+        if let TraceKind::Tag { value: TagValue::Inline(text) | TagValue::Indexed(text), .. } =
+            event.kind
+        {
             Self::text(text, limits::TEXT);
         }
         self.line(format!("{event:?}"));
@@ -121,8 +131,9 @@ fn run(name: &str, bytes: &[u8], piece: usize) -> Told {
     told
 }
 
-/// One input for the decoder of a stream. The first byte says whether a frame is put around the rest, since otherwise a fuzzer
-/// seldom gets into a phrase or behind a header; the second how long pieces are.
+/// One input for the decoder of a stream. The first byte says whether a frame is put around the
+/// rest, since otherwise a fuzzer seldom gets into a phrase or behind a header; the second how long
+/// pieces are.
 pub fn check(name: &str, data: &[u8]) {
     let [how, piece, bytes @ ..] = data else { return };
     let framed;

@@ -1,8 +1,10 @@
-//! Keys that say who may: in `[events]`, `[events.SOURCE]`, `[access]`, `[access.control]` and `[access.filter]`.
+//! Keys that say who may: in `[events]`, `[events.SOURCE]`, `[access]`, `[access.control]` and
+//! `[access.filter]`.
+
+use serde::Deserialize;
 
 use super::units::count;
 use crate::model::{Allow, Network, Rights};
-use serde::Deserialize;
 
 /// Whom one thing is allowed to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -90,13 +92,24 @@ pub struct Access {
 
 impl From<&AllowKeys> for Allow {
     fn from(keys: &AllowKeys) -> Self {
-        let AllowKeys { allow_uids, allow_users, allow_groups, allow_hosts, allow_remote } = keys.clone();
-        Self { uids: allow_uids, users: allow_users, groups: allow_groups, hosts: allow_hosts, remote: allow_remote }
+        let AllowKeys { allow_uids, allow_users, allow_groups, allow_hosts, allow_remote } =
+            keys.clone();
+        Self {
+            uids: allow_uids,
+            users: allow_users,
+            groups: allow_groups,
+            hosts: allow_hosts,
+            remote: allow_remote,
+        }
     }
 }
 
 /// The rights that the two sections give; `sources` are the names of all sources in their order.
-pub(super) fn rights<'s>(events: &Events, access: &Access, sources: impl Iterator<Item = &'s str>) -> Rights {
+pub(super) fn rights<'s>(
+    events: &Events,
+    access: &Access,
+    sources: impl Iterator<Item = &'s str>,
+) -> Rights {
     let all = Allow {
         uids: events.allow_uids.clone(),
         users: events.allow_users.clone(),
@@ -133,10 +146,15 @@ mod tests {
     #[test]
     fn every_source_has_a_section_of_its_own() {
         for (at, source) in SOURCES.iter().enumerate() {
-            let config = Config::parse(&format!("[events.{}]\nallow_uids = [7]", source.name)).expect(source.name);
+            let config = Config::parse(&format!("[events.{}]\nallow_uids = [7]", source.name))
+                .expect(source.name);
             let rights = config.rights(SOURCES.iter().map(|s| s.name));
             let uids: Vec<_> = rights.events.iter().map(|allow| allow.uids.clone()).collect();
-            assert!(uids.iter().enumerate().all(|(n, uids)| (*uids == [7]) == (n == at)), "{}: {uids:?}", source.name);
+            assert!(
+                uids.iter().enumerate().all(|(n, uids)| (*uids == [7]) == (n == at)),
+                "{}: {uids:?}",
+                source.name
+            );
         }
     }
 }

@@ -1,13 +1,16 @@
-//! `[lttng]`: live sessions that are read; `[[lttng.session]]`: those that the PMDA makes and keeps.
+//! `[lttng]`: live sessions that are read; `[[lttng.session]]`: those that the PMDA makes and
+//! keeps.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
 
 use super::units;
 use crate::sources::lttng::FIELD_SIZE;
 use crate::sources::lttng::control::limits::SESSIONS_MAX;
 use crate::sources::lttng::control::{Blocking, Buffers, Domain, Spec, blocking, buffers, domain};
 use crate::sources::lttng::viewer::{Pattern, SESSIONS, Seek};
-use serde::Deserialize;
-use serde::de::{Deserializer, Error};
-use std::path::PathBuf;
 
 /// `[lttng]`
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -107,7 +110,11 @@ impl From<Keys> for Spec {
             blocking_timeout: k.blocking_timeout,
             tracefile_size: k.tracefile_size.unwrap_or(own.tracefile_size),
             // Files without end are not counted either.
-            tracefile_count: k.tracefile_count.unwrap_or(if k.tracefile_size == Some(0) { 0 } else { own.tracefile_count }),
+            tracefile_count: k.tracefile_count.unwrap_or(if k.tracefile_size == Some(0) {
+                0
+            } else {
+                own.tracefile_count
+            }),
             events: k.events,
             contexts: k.contexts,
             filter: k.filter,
@@ -138,11 +145,17 @@ impl<'de> Deserialize<'de> for Checked {
 fn sessions<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Spec>, D::Error> {
     let specs: Vec<Spec> = Vec::<Checked>::deserialize(d)?.into_iter().map(|c| c.0).collect();
     if specs.len() > SESSIONS_MAX {
-        return Err(D::Error::custom(format!("{} sessions, at most {SESSIONS_MAX} are allowed", specs.len())));
+        return Err(D::Error::custom(format!(
+            "{} sessions, at most {SESSIONS_MAX} are allowed",
+            specs.len()
+        )));
     }
     for (i, spec) in specs.iter().enumerate() {
         if specs.iter().take(i).any(|s| s.name == spec.name) {
-            return Err(D::Error::custom(format!("two sessions have the name {:?}: give one of them another", spec.name)));
+            return Err(D::Error::custom(format!(
+                "two sessions have the name {:?}: give one of them another",
+                spec.name
+            )));
         }
     }
     Ok(specs)
@@ -150,9 +163,14 @@ fn sessions<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Spec>, D::Error> {
 
 fn relays<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
     let relays = units::names::<_, 64, 300>(d)?;
-    let sound = |r: &&String| r.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    let sound = |r: &&String| {
+        r.rsplit_once(':')
+            .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+    };
     match relays.iter().find(|r| !sound(r)) {
-        Some(wrong) => Err(D::Error::custom(format!("{wrong:?} is not HOST:PORT; write for example \"127.0.0.1:5344\""))),
+        Some(wrong) => Err(D::Error::custom(format!(
+            "{wrong:?} is not HOST:PORT; write for example \"127.0.0.1:5344\""
+        ))),
         None => Ok(relays),
     }
 }
@@ -160,7 +178,9 @@ fn relays<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
 fn view<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
     let view = units::names::<_, 256, 1024>(d)?;
     match view.iter().find(|pattern| Pattern::parse(pattern).is_none()) {
-        Some(wrong) => Err(D::Error::custom(format!("{wrong:?} is not HOST/SESSION; write for example \"*/*\" or \"web*/app\""))),
+        Some(wrong) => Err(D::Error::custom(format!(
+            "{wrong:?} is not HOST/SESSION; write for example \"*/*\" or \"web*/app\""
+        ))),
         None => Ok(view),
     }
 }
@@ -216,7 +236,8 @@ mod tests {
 
     #[test]
     fn a_session_needs_a_name_and_events() {
-        let sessions = parse("[[lttng.session]]\nname = 'web'\nevents = ['demo:*']").expect("sound");
+        let sessions =
+            parse("[[lttng.session]]\nname = 'web'\nevents = ['demo:*']").expect("sound");
         assert_eq!(sessions, [Spec { events: vec!["demo:*".into()], ..Spec::new("web") }]);
         assert_eq!(Config::parse("").expect("sound").lttng, Lttng::default());
     }
@@ -256,10 +277,19 @@ mod tests {
     fn errors_name_the_place_and_what_to_do() {
         let session = "[[lttng.session]]\nname = 'a'\nevents = ['x']\n";
         for (text, parts) in [
-            ("[[lttng.session]]\nevents = ['x']".to_owned(), &["line 1", "missing field `name`"] as &[&str]),
+            (
+                "[[lttng.session]]\nevents = ['x']".to_owned(),
+                &["line 1", "missing field `name`"] as &[&str],
+            ),
             ("[[lttng.session]]\nname = 'a'".into(), &["missing field `events`"]),
-            ("[[lttng.session]]\nname = 'a'\nevents = []\nstart = false".into(), &["line 1", "at least one pattern"]),
-            ("[[lttng.session]]\nname = 'a/b'\nevents = ['x']".into(), &["line 1", "without '/' and blanks"]),
+            (
+                "[[lttng.session]]\nname = 'a'\nevents = []\nstart = false".into(),
+                &["line 1", "at least one pattern"],
+            ),
+            (
+                "[[lttng.session]]\nname = 'a/b'\nevents = ['x']".into(),
+                &["line 1", "without '/' and blanks"],
+            ),
             (format!("{session}evnts = []"), &["line 4", "unknown field `evnts`"]),
             (format!("{session}live_timer = '1'"), &["line 4", "200ms"]),
             (format!("{session}live_timer = '2h'"), &["between 1ms and 1h"]),
@@ -278,7 +308,9 @@ mod tests {
                 assert!(message.contains(part), "{text:?} gave {message:?}, without {part:?}");
             }
         }
-        let many: String = (0..=SESSIONS_MAX).map(|i| format!("[[lttng.session]]\nname = 's{i}'\nevents = ['x']\n")).collect();
+        let many: String = (0..=SESSIONS_MAX)
+            .map(|i| format!("[[lttng.session]]\nname = 's{i}'\nevents = ['x']\n"))
+            .collect();
         assert!(parse(&many).expect_err("many").contains("at most"));
     }
 
@@ -286,13 +318,30 @@ mod tests {
     fn the_example_of_the_shipped_file_is_sound() {
         let shipped = include_str!("../../etc/apm.toml");
         let at = shipped.find("# [[lttng.session]]").expect("an example");
-        let lines = shipped[at..].lines().take_while(|l| l.starts_with('#')).map(|l| l.trim_start_matches('#').trim());
-        let key = |l: &str| l.split_once(" = ").is_some_and(|(k, _)| k.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
-        let text: String = lines.filter(|l| l.starts_with("[[") || key(l)).map(|l| format!("{l}\n")).collect();
+        let lines = shipped[at..]
+            .lines()
+            .take_while(|l| l.starts_with('#'))
+            .map(|l| l.trim_start_matches('#').trim());
+        let key = |l: &str| {
+            l.split_once(" = ")
+                .is_some_and(|(k, _)| k.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+        };
+        let text: String =
+            lines.filter(|l| l.starts_with("[[") || key(l)).map(|l| format!("{l}\n")).collect();
         let sessions = parse(&text).unwrap_or_else(|e| panic!("{text}\n{e}"));
-        let own = Spec { name: sessions[0].name.clone(), events: sessions[0].events.clone(), ..Spec::new("x") };
+        let own = Spec {
+            name: sessions[0].name.clone(),
+            events: sessions[0].events.clone(),
+            ..Spec::new("x")
+        };
         let shown = Spec { contexts: vec![], filter: None, loglevel: None, ..sessions[0].clone() };
-        let shown = Spec { subbuf_size: None, num_subbuf: None, buffers: None, blocking_timeout: None, ..shown };
+        let shown = Spec {
+            subbuf_size: None,
+            num_subbuf: None,
+            buffers: None,
+            blocking_timeout: None,
+            ..shown
+        };
         assert_eq!(shown, own, "the example shows the defaults where there are some");
     }
 }

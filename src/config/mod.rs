@@ -1,19 +1,21 @@
-//! `apm.toml`: every key typed, bounded and with a unit; what is wrong is told with line, column and what is allowed.
+//! `apm.toml`: every key typed, bounded and with a unit; what is wrong is told with line, column
+//! and what is allowed.
 
 mod access;
 mod lttng;
 mod units;
 
-use crate::model::Rights;
-use crate::store::Limits;
-use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use units::{count, period};
 
 pub use access::{Access, AllowKeys, Events};
 pub use lttng::Lttng;
+use serde::Deserialize;
+use units::{count, period};
+
+use crate::model::Rights;
+use crate::store::Limits;
 
 /// Why a configuration is not taken.
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +77,12 @@ pub struct Mono {
 
 impl Default for Mono {
     fn default() -> Self {
-        Self { listen: Some(SocketAddr::from(([127, 0, 0, 1], 8888))), files: vec![], select: vec![], probe: false }
+        Self {
+            listen: Some(SocketAddr::from(([127, 0, 0, 1], 8888))),
+            files: vec![],
+            select: vec![],
+            probe: false,
+        }
     }
 }
 
@@ -191,8 +198,10 @@ impl Config {
     /// [`ConfigError`], whose text is for the user.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let path_owned = || path.to_path_buf();
-        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Read { path: path_owned(), error })?;
-        Self::parse(&text).map_err(|error| ConfigError::Parse { path: path_owned(), error: Box::new(error) })
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ConfigError::Read { path: path_owned(), error })?;
+        Self::parse(&text)
+            .map_err(|error| ConfigError::Parse { path: path_owned(), error: Box::new(error) })
     }
 
     fn parse(text: &str) -> Result<Self, toml::de::Error> {
@@ -240,9 +249,20 @@ impl Config {
         differ("profiler.listen", self.profiler.listen != new.profiler.listen);
         differ("profiler.dictionary", self.profiler.dictionary != new.profiler.dictionary);
         differ("lttng.program", self.lttng.program != new.lttng.program);
-        let viewing =
-            |l: &Lttng| (l.relays.clone(), l.view.clone(), l.from, l.records.clone(), l.count_only.clone(), l.field_size);
-        differ("lttng.relays, view, from, records, count_only or field_size", viewing(&self.lttng) != viewing(&new.lttng));
+        let viewing = |l: &Lttng| {
+            (
+                l.relays.clone(),
+                l.view.clone(),
+                l.from,
+                l.records.clone(),
+                l.count_only.clone(),
+                l.field_size,
+            )
+        };
+        differ(
+            "lttng.relays, view, from, records, count_only or field_size",
+            viewing(&self.lttng) != viewing(&new.lttng),
+        );
         differ("limits.connections", self.limits.connections != new.limits.connections);
         differ("limits.pending", self.limits.pending != new.limits.pending);
         keys
@@ -261,7 +281,11 @@ mod tests {
     fn the_shipped_file_says_the_defaults() {
         let text = include_str!("../../etc/apm.toml");
         assert_eq!(Config::parse(text).expect("sound"), Config::default());
-        let uncommented: String = text.lines().map(|l| l.strip_prefix("#= ").unwrap_or(l)).map(|l| format!("{l}\n")).collect();
+        let uncommented: String = text
+            .lines()
+            .map(|l| l.strip_prefix("#= ").unwrap_or(l))
+            .map(|l| format!("{l}\n"))
+            .collect();
         assert_ne!(text, uncommented, "keys are shown as comments that begin with #=");
         assert_eq!(Config::parse(&uncommented).expect("sound"), Config::default());
     }
@@ -273,16 +297,24 @@ mod tests {
 
     #[test]
     fn units_are_understood() {
-        let c = Config::parse("[events]\nmemory='1 MiB'\n[limits]\nstale='2min'\n[mono]\nlisten=''\n[log]\nlevel='DEBUG'");
+        let c = Config::parse(
+            "[events]\nmemory='1 MiB'\n[limits]\nstale='2min'\n[mono]\nlisten=''\n[log]\nlevel='DEBUG'",
+        );
         let c = c.expect("sound");
-        assert_eq!((c.events.memory, c.limits.stale, c.mono.listen), (1 << 20, Duration::from_secs(120), None));
+        assert_eq!(
+            (c.events.memory, c.limits.stale, c.mono.listen),
+            (1 << 20, Duration::from_secs(120), None)
+        );
         assert_eq!(c.log.level, log::LevelFilter::Debug);
     }
 
     #[test]
     fn errors_name_the_place_and_what_is_allowed() {
         for (text, parts) in [
-            ("[mono]\nlissen = 'x'", &["line 2", "column 1", "unknown field `lissen`", "`listen`"] as &[_]),
+            (
+                "[mono]\nlissen = 'x'",
+                &["line 2", "column 1", "unknown field `lissen`", "`listen`"] as &[_],
+            ),
             ("[monno]", &["line 1", "unknown field `monno`"]),
             ("[mono]\nlisten = '127.0.0.1'", &["line 2", "column 10", "ADDRESS:PORT"]),
             ("[mono]\nlisten = '127.0.0.1:99999'", &["ADDRESS:PORT"]),

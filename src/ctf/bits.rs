@@ -1,7 +1,8 @@
 //! Integers of any number of bits at any bit (CTF 1.8, 4.1.5).
 //!
-//! Little endian: bit 0 is the least significant of byte 0, and a field takes successively higher ones, the first its least
-//! significant. Big endian: bit 0 is the most significant of byte 0, and the first bit of a field is its most significant.
+//! Little endian: bit 0 is the least significant of byte 0, and a field takes successively higher
+//! ones, the first its least significant. Big endian: bit 0 is the most significant of byte 0, and
+//! the first bit of a field is its most significant.
 
 use crate::read::Order;
 
@@ -14,7 +15,9 @@ pub(super) fn read(data: &[u8], at: u64, count: u32, order: Order) -> Option<u64
     let bytes = data.get(first..first.checked_add(bytes)?)?;
     // At most nine bytes.
     let word = match order {
-        Order::Little => bytes.iter().rev().fold(0_u128, |word, b| word << 8 | u128::from(*b)) >> shift,
+        Order::Little => {
+            bytes.iter().rev().fold(0_u128, |word, b| word << 8 | u128::from(*b)) >> shift
+        }
         Order::Big => {
             let word = bytes.iter().fold(0_u128, |word, b| word << 8 | u128::from(*b));
             word >> (u32::try_from(bytes.len()).ok()? * 8 - shift - count)
@@ -61,8 +64,9 @@ fn half(value: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     /// Bit by bit, as the specification says it.
     fn slowly(data: &[u8], at: u64, count: u32, order: Order) -> Option<u64> {
@@ -89,9 +93,18 @@ mod tests {
 
     #[test]
     fn signs_and_floats() {
-        assert_eq!((sign(0b111, 3), sign(0b011, 3), sign(u64::MAX, 64), sign(1, 1)), (-1, 3, -1, -1));
+        assert_eq!(
+            (sign(0b111, 3), sign(0b011, 3), sign(u64::MAX, 64), sign(1, 1)),
+            (-1, 3, -1, -1)
+        );
         assert_eq!((reverse(0b001, 3), reverse(1, 64)), (0b100, 1 << 63));
-        let halves = [(0x3c00, 1.0), (0xc000, -2.0), (0x7bff, 65504.0), (1, 5.960_464_477_539_063e-8), (0x7c00, f64::INFINITY)];
+        let halves = [
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65504.0),
+            (1, 5.960_464_477_539_063e-8),
+            (0x7c00, f64::INFINITY),
+        ];
         for (bits, value) in halves {
             assert_eq!(float(bits, 16).to_bits(), f64::to_bits(value));
         }

@@ -54,7 +54,9 @@ impl Fault {
         match self {
             Self::Malformed(what) => MetadataError::Malformed { offset, line, what },
             Self::Unsupported(what) => MetadataError::Unsupported { offset, line, what },
-            Self::Limit { limit, got, max } => MetadataError::Limit { offset, line, limit, got, max },
+            Self::Limit { limit, got, max } => {
+                MetadataError::Limit { offset, line, limit, got, max }
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Event headers: which class, when.
 //!
-//! lttng has two layouts since 2011 (and barectf and CTF 2 sessions of lttng 2.15 take them over), read here without a plan:
+//! lttng has two layouts since 2011 (and barectf and CTF 2 sessions of lttng 2.15 take them over),
+//! read here without a plan:
 //!
 //! | layout | short | long, when the id has all bits set |
 //! |---|---|---|
@@ -30,10 +31,16 @@ impl Layout {
 
     fn recognise(ty: &Type, native: Option<Order>) -> Option<Self> {
         let [id, v] = ty.structure()?.fields.as_slice() else { return None };
-        let (Shape::Integer(id_type), Shape::Variant(variant)) = (id.ty.shape(), v.ty.shape()) else { return None };
+        let (Shape::Integer(id_type), Shape::Variant(variant)) = (id.ty.shape(), v.ty.shape())
+        else {
+            return None;
+        };
         let order = id_type.order.or(native)?;
         let sound = |i: &Integer, bits: u32, align: u64, role: Role| {
-            let plain = !i.signed() && !i.reversed && i.roles.has(role) && i.order.or(native) == Some(order);
+            let plain = !i.signed()
+                && !i.reversed
+                && i.roles.has(role)
+                && i.order.or(native) == Some(order);
             plain && i.bits == bits && i.align == align
         };
         let layout = match id_type.bits {
@@ -41,21 +48,24 @@ impl Layout {
             16 => Self::Large(order),
             _ => return None,
         };
-        let (id_align, clock_bits, clock_align) = if id_type.bits == 5 { (1, 27, 1) } else { (8, 32, 8) };
+        let (id_align, clock_bits, clock_align) =
+            if id_type.bits == 5 { (1, 27, 1) } else { (8, 32, 8) };
         let last: i128 = (1 << id_type.bits) - 1;
         let selected = variant.selector.names.last().is_some_and(|n| *n == id.raw);
         if variant.options.len() != 2 {
             return None;
         }
         let mut options = Vec::new();
-        for (option, ranges) in variant.options.iter().zip(ranges(variant, id_type.labels.as_deref())?) {
+        for (option, ranges) in
+            variant.options.iter().zip(ranges(variant, id_type.labels.as_deref())?)
+        {
             options.push((ranges, integers(option)?));
         }
         let short = |i: &[&Integer]| matches!(i, [clock] if sound(clock, clock_bits, clock_align, Role::Clock));
-        let long =
-            |i: &[&Integer]| matches!(i, [id, clock] if sound(id, 32, 8, Role::EventClass) && sound(clock, 64, 8, Role::Clock));
+        let long = |i: &[&Integer]| matches!(i, [id, clock] if sound(id, 32, 8, Role::EventClass) && sound(clock, 64, 8, Role::Clock));
         let has = |range: Range, fits: &dyn Fn(&[&Integer]) -> bool| {
-            options.iter().filter(|(ranges, integers)| *ranges == [range] && fits(integers)).count() == 1
+            options.iter().filter(|(ranges, integers)| *ranges == [range] && fits(integers)).count()
+                == 1
         };
         let fits = ty.align() == 8
             && sound(id_type, id_type.bits, id_align, Role::EventClass)
@@ -66,14 +76,26 @@ impl Layout {
         fits.then_some(layout)
     }
 
-    /// Reads a header from the next byte on: the id; the clock has moved. `None`: its end is missing.
+    /// Reads a header from the next byte on: the id; the clock has moved. `None`: its end is
+    /// missing.
     #[inline(always)]
     pub(super) fn read(self, cursor: &mut Cursor<'_>) -> Option<u64> {
         match self {
-            Self::Large(Order::Little) => large(cursor, u16::from_le_bytes, u32::from_le_bytes, u64::from_le_bytes),
-            Self::Large(Order::Big) => large(cursor, u16::from_be_bytes, u32::from_be_bytes, u64::from_be_bytes),
-            Self::Compact(Order::Little) => compact(cursor, |w| (w & 0x1f, w >> 5), u32::from_le_bytes, u64::from_le_bytes),
-            Self::Compact(Order::Big) => compact(cursor, |w| (w >> 27, w & 0x07ff_ffff), u32::from_be_bytes, u64::from_be_bytes),
+            Self::Large(Order::Little) => {
+                large(cursor, u16::from_le_bytes, u32::from_le_bytes, u64::from_le_bytes)
+            }
+            Self::Large(Order::Big) => {
+                large(cursor, u16::from_be_bytes, u32::from_be_bytes, u64::from_be_bytes)
+            }
+            Self::Compact(Order::Little) => {
+                compact(cursor, |w| (w & 0x1f, w >> 5), u32::from_le_bytes, u64::from_le_bytes)
+            }
+            Self::Compact(Order::Big) => compact(
+                cursor,
+                |w| (w >> 27, w & 0x07ff_ffff),
+                u32::from_be_bytes,
+                u64::from_be_bytes,
+            ),
             Self::General => None,
         }
     }
@@ -145,7 +167,12 @@ fn integers(option: &Field) -> Option<Vec<&Integer>> {
     if !fields.iter().all(integer) {
         return None;
     }
-    Some(fields.iter().filter_map(|f| if let Shape::Integer(i) = f.ty.shape() { Some(i) } else { None }).collect())
+    Some(
+        fields
+            .iter()
+            .filter_map(|f| if let Shape::Integer(i) = f.ty.shape() { Some(i) } else { None })
+            .collect(),
+    )
 }
 
 /// Looks for the id while the plan runs.

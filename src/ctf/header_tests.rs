@@ -22,7 +22,12 @@ const LARGE: Variety = Variety {
     ranges: (65534, 65535),
 };
 
-const COMPACT: Variety = Variety { id: "size = 5; align = 1;", short: "size = 27; align = 1;", ranges: (30, 31), ..LARGE };
+const COMPACT: Variety = Variety {
+    id: "size = 5; align = 1;",
+    short: "size = 27; align = 1;",
+    ranges: (30, 31),
+    ..LARGE
+};
 
 fn trace(v: &Variety) -> Trace {
     let text = format!(
@@ -65,8 +70,11 @@ impl Writer {
     }
 
     fn bytes(&self) -> Vec<u8> {
-        let byte =
-            |bits: &[bool]| bits.iter().enumerate().fold(0, |b, (n, bit)| b | u8::from(*bit) << if self.big { 7 - n } else { n });
+        let byte = |bits: &[bool]| {
+            bits.iter()
+                .enumerate()
+                .fold(0, |b, (n, bit)| b | u8::from(*bit) << if self.big { 7 - n } else { n })
+        };
         self.bits.chunks(8).map(byte).collect()
     }
 }
@@ -79,11 +87,22 @@ fn attribute(text: &str, key: &str) -> usize {
 
 fn packet(v: &Variety) -> Vec<u8> {
     let mut w = Writer { bits: Vec::new(), big: v.order == "be" };
-    let events = [(0, false, 100), (7, false, 50), (0, true, 1 << 40), (70000, true, 1 << 41), (7, true, 3), (7, false, 2)];
+    let events = [
+        (0, false, 100),
+        (7, false, 50),
+        (0, true, 1 << 40),
+        (70000, true, 1 << 41),
+        (7, true, 3),
+        (7, false, 2),
+    ];
     for (id, long, clock) in events {
         let at = |text| (attribute(text, "size"), attribute(text, "align"));
         let (id_bits, id_align) = at(v.id);
-        w.put(if long { v.ranges.1.into() } else { id }, id_bits, usize::try_from(v.align).unwrap().max(id_align));
+        w.put(
+            if long { v.ranges.1.into() } else { id },
+            id_bits,
+            usize::try_from(v.align).unwrap().max(id_align),
+        );
         if long {
             // The structure around them is aligned like its members.
             let (bits, align) = at(v.long);
@@ -130,24 +149,46 @@ const NEARLY: [Variety; 9] = [
 #[test]
 fn what_is_not() {
     for v in &NEARLY {
-        assert_eq!(layout(v), Layout::General, "{} {} {} {} {:?}", v.id, v.short, v.long, v.align, v.ranges);
+        assert_eq!(
+            layout(v),
+            Layout::General,
+            "{} {} {} {} {:?}",
+            v.id,
+            v.short,
+            v.long,
+            v.align,
+            v.ranges
+        );
     }
 }
 
 #[test]
 fn both_ways_tell_the_same() {
-    for v in [LARGE, COMPACT, Variety { order: "be", ..LARGE }, Variety { order: "be", ..COMPACT }] {
+    for v in [LARGE, COMPACT, Variety { order: "be", ..LARGE }, Variety { order: "be", ..COMPACT }]
+    {
         let (trace, packet) = (trace(&v), packet(&v));
         let slowly = by_types(trace.schema(), &packet);
         let clocks: Vec<u64> = slowly.events.iter().map(|e| e.1).collect();
         let wrapped = if v.ranges.0 == 30 { 1 << 27 } else { 1 << 32 };
         // 50 comes after 100, so that the short clock has wrapped; the last one counts on from 3.
-        assert_eq!(clocks, [100, wrapped + 50, 1 << 40, 1 << 41, 3, wrapped + 2], "{} {}", v.order, v.id);
+        assert_eq!(
+            clocks,
+            [100, wrapped + 50, 1 << 40, 1 << 41, 3, wrapped + 2],
+            "{} {}",
+            v.order,
+            v.id
+        );
         assert_eq!(slowly.events.iter().map(|e| e.0).collect::<Vec<_>>(), [0, 1, 0, 2, 1, 1]);
         for cut in 0..=packet.len() {
             let expected = by_types(trace.schema(), &packet[..cut]);
             for at_once in [true, false] {
-                assert_eq!(by_plan(&trace, &packet[..cut], at_once), expected, "{} {} cut at {cut}", v.order, v.id);
+                assert_eq!(
+                    by_plan(&trace, &packet[..cut], at_once),
+                    expected,
+                    "{} {} cut at {cut}",
+                    v.order,
+                    v.id
+                );
             }
         }
     }

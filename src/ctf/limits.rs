@@ -1,6 +1,8 @@
-//! What a peer may ask of us, each with its unit and reason. All are checked before anything is allocated for them.
+//! What a peer may ask of us, each with its unit and reason. All are checked before anything is
+//! allocated for them.
 
-/// Bytes of metadata of one trace. .NET Core 3.1 with all 160 event classes has 77 KB, a whole Linux kernel about 2 MB.
+/// Bytes of metadata of one trace. .NET Core 3.1 with all 160 event classes has 77 KB, a whole
+/// Linux kernel about 2 MB.
 pub const METADATA: u64 = 16 << 20;
 /// Bytes of one declaration of TSDL. The largest seen is 12 KB (an enumeration of system calls).
 pub const DECLARATION: u64 = 4 << 20;
@@ -22,8 +24,8 @@ pub const ENVIRONMENT: u64 = 4096;
 pub const STREAM_CLASSES: u64 = 1024;
 /// Event classes of a stream class.
 pub const EVENT_CLASSES: u64 = 64 << 10;
-/// Fields of one event class, its contexts included, with every option of its variants. A named structure can be used many
-/// times over, so that a few lines of metadata may ask for any number.
+/// Fields of one event class, its contexts included, with every option of its variants. A named
+/// structure can be used many times over, so that a few lines of metadata may ask for any number.
 pub const FIELDS: u64 = 16 << 10;
 /// Fields of all classes of a trace, for the same reason. A whole kernel has about 40 000.
 pub const TRACE_FIELDS: u64 = 128 << 10;
@@ -31,15 +33,17 @@ pub const TRACE_FIELDS: u64 = 128 << 10;
 pub const NAMES: u64 = 1 << 20;
 /// Bytes of the names of all fields of a trace.
 pub const TRACE_NAMES: u64 = 16 << 20;
-/// Types, fields and labels that the metadata of a trace declares. Each may take some hundred bytes of memory for four bytes
-/// of text.
+/// Types, fields and labels that the metadata of a trace declares. Each may take some hundred bytes
+/// of memory for four bytes of text.
 pub const DECLARED: u64 = 256 << 10;
 /// Ranges of the labels of one enumeration, and of the options of one variant.
 pub const RANGES: u64 = 64 << 10;
-/// Fields of a packet's header, context and of the event header that lengths and selectors of later fields look at.
+/// Fields of a packet's header, context and of the event header that lengths and selectors of later
+/// fields look at.
 pub const OUTER_REFERENCES: u32 = 64;
-/// Operations for each bit of a packet, and for each packet besides. Fields may have no bits (empty structures, arrays of
-/// them), so that a small packet could ask for any work; real ones need less than one for each bit.
+/// Operations for each bit of a packet, and for each packet besides. Fields may have no bits (empty
+/// structures, arrays of them), so that a small packet could ask for any work; real ones need less
+/// than one for each bit.
 pub const WORK_FOR_BIT: u64 = 16;
 /// See [`WORK_FOR_BIT`].
 pub const WORK: u64 = 64 << 10;

@@ -37,16 +37,22 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Takes the next packet of the stream. Of the first packet all discarded events count; what packets were before it is
-    /// not known.
+    /// Takes the next packet of the stream. Of the first packet all discarded events count; what
+    /// packets were before it is not known.
     pub fn packet(&mut self, info: &PacketInfo) -> Lost {
-        let events = info.discarded.map_or(0, |now| self.discarded.map_or(now.value, |before| now.since(before)));
-        let packets = info.sequence.zip(self.sequence).map_or(0, |(now, before)| now.since(before).saturating_sub(1));
+        let events = info
+            .discarded
+            .map_or(0, |now| self.discarded.map_or(now.value, |before| now.since(before)));
+        let packets = info
+            .sequence
+            .zip(self.sequence)
+            .map_or(0, |(now, before)| now.since(before).saturating_sub(1));
         self.skip(info);
         Lost { events, packets }
     }
 
-    /// Takes a packet of which what was lost before does not count: the first after joining a live stream.
+    /// Takes a packet of which what was lost before does not count: the first after joining a live
+    /// stream.
     pub fn skip(&mut self, info: &PacketInfo) {
         self.discarded = info.discarded.or(self.discarded);
         self.sequence = info.sequence.or(self.sequence);
@@ -59,7 +65,11 @@ mod tests {
 
     fn packet(sequence: u64, discarded: u64) -> PacketInfo {
         let counter = |value, bits| Some(Counter { value, bits });
-        PacketInfo { sequence: counter(sequence, 64), discarded: counter(discarded, 32), ..PacketInfo::default() }
+        PacketInfo {
+            sequence: counter(sequence, 64),
+            discarded: counter(discarded, 32),
+            ..PacketInfo::default()
+        }
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Events of many streams in the order of time.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::error::PacketError;
 use super::loss::Lost;
 use super::packet::{Event, Packet};
 use super::stream::{Next, Stream};
 use super::visit::Visitor;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Streams that are read together. Those without a clock come first.
 #[derive(Debug, Default)]
@@ -25,10 +26,12 @@ pub trait Sink<'t, 'a>: Visitor<'a> {
     /// A packet of a stream begins.
     fn packet(&mut self, stream: usize, packet: &Packet<'t, 'a>, lost: Lost);
 
-    /// A packet of a stream, or the rest of it, cannot be read. If an event was told in part, it is to be forgotten.
+    /// A packet of a stream, or the rest of it, cannot be read. If an event was told in part, it is
+    /// to be forgotten.
     fn fault(&mut self, stream: usize, fault: &PacketError);
 
-    /// An event; its fields follow. `nanoseconds` since the origin of the stream's clock, if it has one.
+    /// An event; its fields follow. `nanoseconds` since the origin of the stream's clock, if it has
+    /// one.
     fn event(&mut self, stream: usize, event: &Event<'t>, nanoseconds: Option<i128>);
 
     /// All its fields have been told.
@@ -36,8 +39,8 @@ pub trait Sink<'t, 'a>: Visitor<'a> {
 }
 
 impl<'t, 'a> Merge<'t, 'a> {
-    /// Puts streams together. They keep their order in `streams` as their numbers; of events at the same time, the one of
-    /// the earlier stream is first.
+    /// Puts streams together. They keep their order in `streams` as their numbers; of events at the
+    /// same time, the one of the earlier stream is first.
     #[must_use]
     pub fn new(streams: Vec<Stream<'t, 'a>>) -> Self {
         let next = streams.iter().map(|_| None).collect();
@@ -53,7 +56,9 @@ impl<'t, 'a> Merge<'t, 'a> {
     /// Tells the next event; false: there are no more.
     pub fn step<S: Sink<'t, 'a> + ?Sized>(&mut self, sink: &mut S) -> bool {
         self.start(sink);
-        let Some((n, time, event)) = self.current.take().or_else(|| self.earliest()) else { return false };
+        let Some((n, time, event)) = self.current.take().or_else(|| self.earliest()) else {
+            return false;
+        };
         let Some(stream) = self.streams.get_mut(n) else { return false };
         tell(stream, n, time, &event, sink);
         if let Some((time, event)) = next(stream, n, sink) {
@@ -92,7 +97,9 @@ impl<'t, 'a> Merge<'t, 'a> {
             return;
         }
         for n in 0..self.streams.len() {
-            if let Some((time, event)) = self.streams.get_mut(n).and_then(|stream| next(stream, n, sink)) {
+            if let Some((time, event)) =
+                self.streams.get_mut(n).and_then(|stream| next(stream, n, sink))
+            {
                 self.wait(n, time, event);
             }
         }
@@ -113,7 +120,13 @@ impl<'t, 'a> Merge<'t, 'a> {
 
 /// Tells an event and its fields.
 #[inline(always)]
-fn tell<'t, 'a, S: Sink<'t, 'a> + ?Sized>(stream: &mut Stream<'t, 'a>, n: usize, time: i128, event: &Event<'t>, sink: &mut S) {
+fn tell<'t, 'a, S: Sink<'t, 'a> + ?Sized>(
+    stream: &mut Stream<'t, 'a>,
+    n: usize,
+    time: i128,
+    event: &Event<'t>,
+    sink: &mut S,
+) {
     sink.event(n, event, Some(time).filter(|time| *time != i128::MIN));
     match stream.visit(sink) {
         Ok(()) => sink.done(n),
@@ -123,13 +136,20 @@ fn tell<'t, 'a, S: Sink<'t, 'a> + ?Sized>(stream: &mut Stream<'t, 'a>, n: usize,
 
 /// The next event of a stream and its time.
 #[inline(always)]
-fn next<'t, 'a, S: Sink<'t, 'a> + ?Sized>(stream: &mut Stream<'t, 'a>, n: usize, sink: &mut S) -> Option<(i128, Event<'t>)> {
+fn next<'t, 'a, S: Sink<'t, 'a> + ?Sized>(
+    stream: &mut Stream<'t, 'a>,
+    n: usize,
+    sink: &mut S,
+) -> Option<(i128, Event<'t>)> {
     loop {
         match stream.advance() {
             Ok(Next::Event(event)) => {
                 let packet = stream.packet()?;
                 let clock = packet.trace().clock(packet.stream());
-                return Some((clock.map_or(i128::MIN, |clock| clock.nanoseconds(event.cycles)), event));
+                return Some((
+                    clock.map_or(i128::MIN, |clock| clock.nanoseconds(event.cycles)),
+                    event,
+                ));
             }
             Ok(Next::Packet(lost)) => {
                 if let Some(packet) = stream.packet() {

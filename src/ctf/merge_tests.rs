@@ -84,7 +84,18 @@ fn in_the_order_of_time() {
     let b = packet(0, &[(3, 5), (4, 6), (40, 7)]);
     let told = merged(vec![Stream::new(&near, &a), Stream::new(&far, &b), Stream::new(&near, &[])]);
     // Equal times: the stream of the smaller number first.
-    assert_eq!(told.lines, [(1001, 0, 1), (1008, 1, 5), (1009, 0, 2), (1009, 0, 3), (1009, 1, 6), (1030, 0, 4), (1045, 1, 7)]);
+    assert_eq!(
+        told.lines,
+        [
+            (1001, 0, 1),
+            (1008, 1, 5),
+            (1009, 0, 2),
+            (1009, 0, 3),
+            (1009, 1, 6),
+            (1030, 0, 4),
+            (1045, 1, 7)
+        ]
+    );
     assert_eq!((told.faults.len(), told.packets, told.lost), (0, 4, 1));
 }
 
@@ -98,19 +109,29 @@ fn a_fault_costs_the_packet_and_an_unknown_size_the_stream() {
     cut[0] += 8; // larger than what is there
     let b = [packet(0, &[(2, 6)]), cut].concat();
     let zero = [packet(0, &[(3, 8)]), vec![0; 8]].concat();
-    let told = merged(vec![Stream::new(&trace, &a), Stream::new(&trace, &b), Stream::new(&trace, &zero)]);
+    let told =
+        merged(vec![Stream::new(&trace, &a), Stream::new(&trace, &b), Stream::new(&trace, &zero)]);
     let numbers: Vec<u64> = told.lines.iter().map(|line| line.2).collect();
     assert_eq!(numbers, [1, 6, 8, 2, 5]);
     let mut faults = told.faults;
     faults.sort_by_key(|fault| fault.0);
-    assert_eq!(faults, [(0, Wrong::EventClass(77)), (1, Wrong::Size { got: 48, max: 40 }), (2, Wrong::Size { got: 0, max: 16 })]);
+    assert_eq!(
+        faults,
+        [
+            (0, Wrong::EventClass(77)),
+            (1, Wrong::Size { got: 48, max: 40 }),
+            (2, Wrong::Size { got: 0, max: 16 })
+        ]
+    );
 }
 
 #[test]
 fn streams_without_clocks_come_first() {
     let with = trace(1);
     let mut without = Trace::new();
-    let text = METADATA.replace(" map = clock.c.value;", "").replace("clock { name = c; offset = CYCLES; };", "");
+    let text = METADATA
+        .replace(" map = clock.c.value;", "")
+        .replace("clock { name = c; offset = CYCLES; };", "");
     without.metadata(&mut text.as_bytes()).unwrap();
     let (a, b) = (packet(0, &[(1, 1)]), packet(0, &[(200, 2), (3, 3)]));
     let streams = vec![Stream::new(&with, &a), Stream::new(&without, &b)];

@@ -5,12 +5,14 @@
 //!  packet bytes ───▶ Packet: header, context ─▶ event headers ─▶ operations of the class ◀──┘─▶ Visitor
 //! ```
 //!
-//! Knows neither LTTng nor PCP, does no I/O and has no clock. [`Trace`] takes metadata in any pieces, also while packets are
-//! read. A [`Packet`] borrows its bytes and the trace and tells each field to a [`Visitor`] as (node, value); nodes are
-//! numbered for each class when its metadata comes, and [`Node`] says name, type and labels. Nothing is allocated for an
-//! event. A bad declaration costs itself, a bad packet the rest of itself.
+//! Knows neither LTTng nor PCP, does no I/O and has no clock. [`Trace`] takes metadata in any
+//! pieces, also while packets are read. A [`Packet`] borrows its bytes and the trace and tells each
+//! field to a [`Visitor`] as (node, value); nodes are numbered for each class when its metadata
+//! comes, and [`Node`] says name, type and labels. Nothing is allocated for an event. A bad
+//! declaration costs itself, a bad packet the rest of itself.
 //!
-//! Specification: CTF 1.8.3 (diamon.org/ctf/v1.8.3), CTF2-SPEC-2.0; section numbers in the code are of these.
+//! Specification: CTF 1.8.3 (diamon.org/ctf/v1.8.3), CTF2-SPEC-2.0; section numbers in the code are
+//! of these.
 
 #![allow(unexpected_cfgs, reason = "cargo fuzz sets `fuzzing`")]
 

@@ -18,7 +18,8 @@ pub struct PacketInfo {
     pub stream: usize,
     /// Which stream of that class.
     pub stream_id: Option<u64>,
-    /// Its UUID is not that of the metadata. babeltrace does not mind, and real traces have it after manual repairs.
+    /// Its UUID is not that of the metadata. babeltrace does not mind, and real traces have it
+    /// after manual repairs.
     pub foreign: bool,
     /// The clock at the first event or before.
     pub begin: Option<u64>,
@@ -58,8 +59,8 @@ pub struct Packet<'t, 'a> {
 }
 
 impl<'t, 'a> Packet<'t, 'a> {
-    /// Reads header and context of the packet at the front of `bytes`, which may go on behind it. `clock` is that of the
-    /// stream, after the packet before.
+    /// Reads header and context of the packet at the front of `bytes`, which may go on behind it.
+    /// `clock` is that of the stream, after the packet before.
     ///
     /// # Errors
     /// [`PacketError`]: it is no packet of this trace, or not all of its content is here.
@@ -67,40 +68,59 @@ impl<'t, 'a> Packet<'t, 'a> {
         let mut cursor = Cursor::new(bytes, clock, trace.slots);
         let nodes = &trace.header.nodes;
         let mut found = Found::new(nodes);
-        run(&trace.header.code, nodes, &mut cursor, &mut found).map_err(|fault| fault.named(nodes))?;
-        let wrong = |cursor: &Cursor<'_>, what: &str, wrong| PacketError { bit: cursor.bit, field: what.into(), wrong };
+        run(&trace.header.code, nodes, &mut cursor, &mut found)
+            .map_err(|fault| fault.named(nodes))?;
+        let wrong = |cursor: &Cursor<'_>, what: &str, wrong| PacketError {
+            bit: cursor.bit,
+            field: what.into(),
+            wrong,
+        };
         if let Some(magic) = found.magic.filter(|m| *m != MAGIC) {
             return Err(wrong(&cursor, "trace.packet.header.magic", Wrong::Magic(magic)));
         }
-        let foreign = found.uuid.is_some_and(|uuid| trace.schema().uuid.is_some_and(|trace| trace != *uuid));
+        let foreign =
+            found.uuid.is_some_and(|uuid| trace.schema().uuid.is_some_and(|trace| trace != *uuid));
         let index = match (found.stream_class, trace.streams()) {
-            (Some(id), streams) => streams.iter().position(|s| s.id == id).ok_or(Wrong::StreamClass(id)),
+            (Some(id), streams) => {
+                streams.iter().position(|s| s.id == id).ok_or(Wrong::StreamClass(id))
+            }
             (None, [_]) => Ok(0),
             (None, _) => Err(Wrong::ClassNotTold),
         };
         let index = index.map_err(|e| wrong(&cursor, "trace.packet.header.stream_id", e))?;
         let no_class = Wrong::ClassNotTold;
-        let stream = trace.streams().get(index).ok_or_else(|| wrong(&cursor, "trace.packet.header.stream_id", no_class))?;
+        let stream = trace
+            .streams()
+            .get(index)
+            .ok_or_else(|| wrong(&cursor, "trace.packet.header.stream_id", no_class))?;
 
         let before_context = cursor.mark();
         let nodes = &stream.context.nodes;
         found.nodes = nodes;
-        run(&stream.context.code, nodes, &mut cursor, &mut found).map_err(|fault| fault.named(nodes))?;
+        run(&stream.context.code, nodes, &mut cursor, &mut found)
+            .map_err(|fault| fault.named(nodes))?;
         let here = (bytes.len() as u64).saturating_mul(8);
         let size = found.packet_size.or(found.content_size).unwrap_or(here);
         let content = found.content_size.unwrap_or(size);
-        for (wrong_size, got, max) in
-            [(content > size, content, size), (content > here, content, here), (content < cursor.bit, content, cursor.bit)]
-        {
+        for (wrong_size, got, max) in [
+            (content > size, content, size),
+            (content > here, content, here),
+            (content < cursor.bit, content, cursor.bit),
+        ] {
             if wrong_size {
-                return Err(wrong(&cursor, "stream.packet.context.content_size", Wrong::Size { got, max }));
+                return Err(wrong(
+                    &cursor,
+                    "stream.packet.context.content_size",
+                    Wrong::Size { got, max },
+                ));
             }
         }
         if !size.is_multiple_of(8) {
             return Err(wrong(&cursor, "stream.packet.context.packet_size", Wrong::NotBytes(size)));
         }
         cursor.end = content;
-        cursor.data = usize::try_from(content.div_ceil(8)).ok().and_then(|n| bytes.get(..n)).unwrap_or(bytes);
+        cursor.data =
+            usize::try_from(content.div_ceil(8)).ok().and_then(|n| bytes.get(..n)).unwrap_or(bytes);
         let begin = stream.context.code.clocked.then_some(cursor.clock);
         let info = PacketInfo {
             stream: index,
@@ -138,14 +158,19 @@ impl<'t, 'a> Packet<'t, 'a> {
     ///
     /// # Errors
     /// None that [`Self::open`] has not had.
-    pub fn visit_context<V: Visitor<'a> + ?Sized>(&self, visitor: &mut V) -> Result<(), PacketError> {
+    pub fn visit_context<V: Visitor<'a> + ?Sized>(
+        &self,
+        visitor: &mut V,
+    ) -> Result<(), PacketError> {
         let mut cursor = self.cursor.clone();
         cursor.go_back(self.before_context);
         let nodes = &self.stream.context.nodes;
-        run(&self.stream.context.code, nodes, &mut cursor, visitor).map_err(|fault| fault.named(nodes))
+        run(&self.stream.context.code, nodes, &mut cursor, visitor)
+            .map_err(|fault| fault.named(nodes))
     }
 
-    /// The next event, whose header is read now and whose fields with [`Self::visit`]; `None`: there are no more.
+    /// The next event, whose header is read now and whose fields with [`Self::visit`]; `None`:
+    /// there are no more.
     ///
     /// # Errors
     /// [`PacketError`]: the rest of the packet cannot be read. `None` comes after it.
@@ -169,8 +194,8 @@ impl<'t, 'a> Packet<'t, 'a> {
         }
     }
 
-    /// Tells all events that are left, one after the other: the fastest way when they need not be in order with those of
-    /// other streams.
+    /// Tells all events that are left, one after the other: the fastest way when they need not be
+    /// in order with those of other streams.
     ///
     /// # Errors
     /// [`PacketError`], as of [`Self::peek`] and [`Self::visit`].
@@ -210,7 +235,11 @@ impl<'t, 'a> Packet<'t, 'a> {
 
     /// Reads the fields of an event.
     #[inline(always)]
-    fn fields<V: Visitor<'a> + ?Sized>(&mut self, event: Event<'t>, visitor: &mut V) -> Result<(), PacketError> {
+    fn fields<V: Visitor<'a> + ?Sized>(
+        &mut self,
+        event: Event<'t>,
+        visitor: &mut V,
+    ) -> Result<(), PacketError> {
         let nodes = &event.class.nodes;
         if let Err(fault) = run(&event.class.code, nodes, &mut self.cursor, visitor) {
             return Err(self.give_up(fault, nodes, Scope::Payload));
@@ -263,7 +292,11 @@ impl<'t, 'a> Packet<'t, 'a> {
         self.next = None;
         self.cursor.bit = self.cursor.end;
         let error = fault.named(nodes);
-        if error.field.is_empty() { PacketError { field: scope.name().into(), ..error } } else { error }
+        if error.field.is_empty() {
+            PacketError { field: scope.name().into(), ..error }
+        } else {
+            error
+        }
     }
 
     /// The trace that it belongs to.

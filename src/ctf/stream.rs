@@ -36,7 +36,8 @@ impl<'t, 'a> Stream<'t, 'a> {
         Self { trace, bytes, offset: 0, packet: None, clock: 0, losses: Losses::default() }
     }
 
-    /// Goes on with other bytes of the same stream after [`Next::End`]: the next file, the next packet of a live session.
+    /// Goes on with other bytes of the same stream after [`Next::End`]: the next file, the next
+    /// packet of a live session.
     pub fn append(&mut self, bytes: &'a [u8]) {
         (self.bytes, self.offset) = (bytes, 0);
     }
@@ -97,7 +98,11 @@ impl<'t, 'a> Stream<'t, 'a> {
         let (here, info) = (rest.len() as u64 * 8, packet.info());
         if info.packet_bits > here || info.packet_bits == 0 {
             let wrong = Wrong::Size { got: info.packet_bits, max: here };
-            return Err(PacketError { bit: 0, field: "stream.packet.context.packet_size".into(), wrong });
+            return Err(PacketError {
+                bit: 0,
+                field: "stream.packet.context.packet_size".into(),
+                wrong,
+            });
         }
         let lost = self.losses.packet(info);
         self.offset = offset;

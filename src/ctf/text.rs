@@ -17,8 +17,8 @@ pub(super) fn until_nul(bytes: &[u8], encoding: Encoding) -> &[u8] {
     nul(bytes, encoding).and_then(|n| bytes.get(..n)).unwrap_or(bytes)
 }
 
-/// Eight bytes at a time: most strings of traces are longer than one and shorter than a cache line, where this beats a
-/// library call.
+/// Eight bytes at a time: most strings of traces are longer than one and shorter than a cache line,
+/// where this beats a library call.
 #[inline]
 pub(super) fn zero_byte(bytes: &[u8]) -> Option<usize> {
     const LOW: u64 = u64::from_ne_bytes([0x01; 8]);
@@ -47,15 +47,20 @@ pub fn decode(bytes: &[u8], encoding: Encoding) -> std::borrow::Cow<'_, str> {
         Encoding::Utf8 => String::from_utf8_lossy(bytes),
         Encoding::Utf16Le => utf16(units.map(|u| u16::from_le_bytes(pair(u))).collect()),
         Encoding::Utf16Be => utf16(units.map(|u| u16::from_be_bytes(pair(u))).collect()),
-        Encoding::Utf32Le => units.map(|u| wide(u32::from_le_bytes(four(u)))).collect::<String>().into(),
-        Encoding::Utf32Be => units.map(|u| wide(u32::from_be_bytes(four(u)))).collect::<String>().into(),
+        Encoding::Utf32Le => {
+            units.map(|u| wide(u32::from_le_bytes(four(u)))).collect::<String>().into()
+        }
+        Encoding::Utf32Be => {
+            units.map(|u| wide(u32::from_be_bytes(four(u)))).collect::<String>().into()
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #[test]

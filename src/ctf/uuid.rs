@@ -8,7 +8,9 @@ pub(crate) fn parse(text: &str) -> Result<[u8; 16], Fault> {
     let mut bytes = [0; 16];
     let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
-        let (Some(high), Some(low)) = (pair.first().and_then(|b| digit(*b)), pair.get(1).and_then(|b| digit(*b))) else {
+        let (Some(high), Some(low)) =
+            (pair.first().and_then(|b| digit(*b)), pair.get(1).and_then(|b| digit(*b)))
+        else {
             return malformed!("{text:?} is no UUID");
         };
         *byte = high << 4 | low;
@@ -37,7 +39,9 @@ mod tests {
     fn there_and_back() {
         let id = "29826bfe-2410-4c6b-9791-4dc3edd4418f";
         assert_eq!(text(&parse(id).unwrap()), id);
-        assert!(parse("29826bfe").is_err() && parse("29826bfe-2410-4c6b-9791-4dc3edd4418g").is_err());
+        assert!(
+            parse("29826bfe").is_err() && parse("29826bfe-2410-4c6b-9791-4dc3edd4418g").is_err()
+        );
         assert!(parse(&id.repeat(2)).is_err());
     }
 }

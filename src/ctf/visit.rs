@@ -3,11 +3,12 @@
 use super::plan::Load;
 use super::plan::NodeId;
 
-/// Takes values in the order of decoding. A node is a place in the class's fields: [`super::plan::Node`] says its name, type
-/// and labels beforehand, and its number never changes for a class.
+/// Takes values in the order of decoding. A node is a place in the class's fields:
+/// [`super::plan::Node`] says its name, type and labels beforehand, and its number never changes
+/// for a class.
 ///
-/// A packet that turns out to be bad in the middle of an event has told the fields before that: whoever keeps them drops
-/// them when the decoder returns an error.
+/// A packet that turns out to be bad in the middle of an event has told the fields before that:
+/// whoever keeps them drops them when the decoder returns an error.
 pub trait Visitor<'a> {
     /// Unsigned integer, truth value or set of bits.
     fn unsigned(&mut self, node: NodeId, value: u64);
@@ -24,16 +25,16 @@ pub trait Visitor<'a> {
     /// Bytes of anything.
     fn blob(&mut self, node: NodeId, value: &'a [u8]);
 
-    /// A whole array of numbers of 8, 16, 32 or 64 bits, elements are of the node after it. Who does not override it gets
-    /// `open`, each element, `close`.
+    /// A whole array of numbers of 8, 16, 32 or 64 bits, elements are of the node after it. Who
+    /// does not override it gets `open`, each element, `close`.
     fn packed(&mut self, node: NodeId, items: Packed<'a>) {
         self.open(node, items.len() as u64);
         items.each(node + 1, self);
         self.close(node);
     }
 
-    /// A structure, an array of so many elements, the option of a variant (its number) or an optional (0 or 1) begins. The
-    /// structure of a scope is not told.
+    /// A structure, an array of so many elements, the option of a variant (its number) or an
+    /// optional (0 or 1) begins. The structure of a scope is not told.
     fn open(&mut self, node: NodeId, count: u64) {
         let _ = (node, count);
     }

@@ -1,10 +1,14 @@
-//! Builder of one packed array, in the order of calls of `pmdaEventNewArray`, `AddRecord`, `AddParam`, `GetAddr`; typed by
-//! resolution, so that records of the two kinds cannot be mixed.
+//! Builder of one packed array, in the order of calls of `pmdaEventNewArray`, `AddRecord`,
+//! `AddParam`, `GetAddr`; typed by resolution, so that records of the two kinds cannot be mixed.
+
+use std::marker::PhantomData;
 
 use super::flags::MISSED;
-use super::layout::{ARRAY_HEADER, ARRAY_MAX, PARAM_HEADER, Resolution, length_word, padded, param_header, param4, param8};
+use super::layout::{
+    ARRAY_HEADER, ARRAY_MAX, PARAM_HEADER, Resolution, length_word, padded, param_header, param4,
+    param8,
+};
 use crate::model::{Pmid, Stamp, Value, ValueType};
-use std::marker::PhantomData;
 
 /// Bytes of the first allocation.
 const FIRST: usize = 512;
@@ -12,10 +16,12 @@ const FIRST: usize = 512;
 /// Why a call changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArrayError {
-    /// The 24 bits of `ea_len` or `ep_len` would overflow (C wraps silently and a later fetch kills the PMDA).
+    /// The 24 bits of `ea_len` or `ep_len` would overflow (C wraps silently and a later fetch kills
+    /// the PMDA).
     #[error("event array would exceed {ARRAY_MAX} bytes")]
     TooBig,
-    /// A parameter with no record to belong to: none yet, or the last one is a MISSED record (C corrupts the array).
+    /// A parameter with no record to belong to: none yet, or the last one is a MISSED record (C
+    /// corrupts the array).
     #[error("parameter without a record")]
     NoRecord,
     /// The MISSED flag in an ordinary record (`PM_ERR_CONV`), or a count below zero.
@@ -29,13 +35,14 @@ pub enum ArrayError {
 /// A packed array being built.
 #[derive(Debug)]
 pub struct Array<R> {
-    /// Memory that can be written to: at most [`ARRAY_MAX`] bytes, so that one look at its end is enough.
+    /// Memory that can be written to: at most [`ARRAY_MAX`] bytes, so that one look at its end is
+    /// enough.
     bytes: Vec<u8>,
     /// How much of it is the array.
     len: usize,
     records: i32,
-    /// Where the `er_nparams` of the open record is, 0 when no parameter may be added; and what it will be. It is written
-    /// when the record is closed.
+    /// Where the `er_nparams` of the open record is, 0 when no parameter may be added; and what it
+    /// will be. It is written when the record is closed.
     open: usize,
     nparams: i32,
     resolution: PhantomData<R>,
@@ -77,7 +84,8 @@ impl<R: Resolution> Array<R> {
         Self { bytes, len: ARRAY_HEADER, records: 0, open: 0, nparams: 0, resolution: PhantomData }
     }
 
-    /// Removes all records, keeps the memory. A parameter added next is refused, as there is no record.
+    /// Removes all records, keeps the memory. A parameter added next is refused, as there is no
+    /// record.
     pub const fn reset(&mut self) {
         self.len = ARRAY_HEADER;
         (self.records, self.open) = (0, 0);
@@ -123,7 +131,9 @@ impl<R: Resolution> Array<R> {
         if wanted > self.bytes.capacity() && needed <= self.bytes.capacity() {
             wanted = self.bytes.capacity();
         }
-        self.bytes.try_reserve_exact(wanted.saturating_sub(self.bytes.len())).map_err(|_| ArrayError::NoMemory)?;
+        self.bytes
+            .try_reserve_exact(wanted.saturating_sub(self.bytes.len()))
+            .map_err(|_| ArrayError::NoMemory)?;
         self.bytes.resize(wanted.max(self.bytes.len()), 0);
         Ok(())
     }
@@ -132,14 +142,21 @@ impl<R: Resolution> Array<R> {
     #[inline]
     fn close(&mut self) {
         if self.open != 0
-            && let Some(count) = self.bytes.get_mut(self.open..).and_then(|b| b.first_chunk_mut::<4>())
+            && let Some(count) =
+                self.bytes.get_mut(self.open..).and_then(|b| b.first_chunk_mut::<4>())
         {
             *count = self.nparams.to_ne_bytes();
         }
     }
 
     #[inline]
-    fn put_header(&mut self, sec: i64, fraction: i64, flags: u32, nparams: i32) -> Result<(), ArrayError> {
+    fn put_header(
+        &mut self,
+        sec: i64,
+        fraction: i64,
+        flags: u32,
+        nparams: i32,
+    ) -> Result<(), ArrayError> {
         self.close();
         if !self.put(R::header(sec, fraction, flags, nparams).as_ref()) {
             return self.put_header_grown(sec, fraction, flags, nparams);
@@ -152,7 +169,13 @@ impl<R: Resolution> Array<R> {
 
     #[cold]
     #[inline(never)]
-    fn put_header_grown(&mut self, sec: i64, fraction: i64, flags: u32, nparams: i32) -> Result<(), ArrayError> {
+    fn put_header_grown(
+        &mut self,
+        sec: i64,
+        fraction: i64,
+        flags: u32,
+        nparams: i32,
+    ) -> Result<(), ArrayError> {
         self.grow(R::RECORD_HEADER)?;
         self.put_header(sec, fraction, flags, nparams)
     }
@@ -167,7 +190,8 @@ impl<R: Resolution> Array<R> {
         self.add_record_at(sec, fraction, flags)
     }
 
-    /// As [`Array::add_record`] for a time in seconds and the unit of the resolution, which is stored as it is.
+    /// As [`Array::add_record`] for a time in seconds and the unit of the resolution, which is
+    /// stored as it is.
     ///
     /// # Errors
     /// As [`Array::add_record`].
@@ -179,7 +203,8 @@ impl<R: Resolution> Array<R> {
         self.put_header(sec, fraction, flags, 0)
     }
 
-    /// Adds a MISSED record: `count` records were lost. libpcp's wire encoder zeroes the count of high-resolution ones.
+    /// Adds a MISSED record: `count` records were lost. libpcp's wire encoder zeroes the count of
+    /// high-resolution ones.
     ///
     /// # Errors
     /// [`ArrayError::Invalid`] for a negative count, [`ArrayError::TooBig`].
@@ -188,7 +213,8 @@ impl<R: Resolution> Array<R> {
         self.add_missed_at(sec, fraction, count)
     }
 
-    /// As [`Array::add_missed`] for a time in seconds and the unit of the resolution, which is stored as it is.
+    /// As [`Array::add_missed`] for a time in seconds and the unit of the resolution, which is
+    /// stored as it is.
     ///
     /// # Errors
     /// As [`Array::add_missed`].
@@ -252,7 +278,10 @@ impl<R: Resolution> Array<R> {
             return Err(ArrayError::NoRecord);
         }
         let end = self.len + PARAM_HEADER + padded(value.len());
-        let room = self.bytes.get_mut(self.len..end).and_then(|to| to.split_first_chunk_mut::<PARAM_HEADER>());
+        let room = self
+            .bytes
+            .get_mut(self.len..end)
+            .and_then(|to| to.split_first_chunk_mut::<PARAM_HEADER>());
         let Some((header, to)) = room else { return self.put_bytes_grown(pmid, ty, value) };
         *header = param_header(pmid.0, ty, value.len());
         if let Some(padding) = to.last_chunk_mut::<4>() {
@@ -268,7 +297,12 @@ impl<R: Resolution> Array<R> {
 
     #[cold]
     #[inline(never)]
-    fn put_bytes_grown(&mut self, pmid: Pmid, ty: ValueType, value: &[u8]) -> Result<(), ArrayError> {
+    fn put_bytes_grown(
+        &mut self,
+        pmid: Pmid,
+        ty: ValueType,
+        value: &[u8],
+    ) -> Result<(), ArrayError> {
         self.grow(PARAM_HEADER + padded(value.len()))?;
         self.put_bytes(pmid, ty, value)
     }

@@ -45,7 +45,8 @@ fn the_bytes_are_those_of_the_reference_dump() {
                     0500800704000006 050080070700000758595a00 00f1536500000000 15cd5b07000000000000008007000000";
     assert_eq!(hex(a.bytes()), expected.replace(' ', ""));
     let mut low = Array::<LowRes>::new();
-    low.add_record(Stamp { sec: 1_700_000_000, nsec: 654_321_000 }, flags::START | flags::ID).expect("fits");
+    low.add_record(Stamp { sec: 1_700_000_000, nsec: 654_321_000 }, flags::START | flags::ID)
+        .expect("fits");
     low.add_text(id, b"id").expect("fits");
     low.add_missed(Stamp { sec: 1_700_000_000, nsec: 654_321_000 }, 3).expect("fits");
     assert_eq!(
@@ -58,7 +59,9 @@ fn the_bytes_are_those_of_the_reference_dump() {
 #[test]
 fn padding_is_zero_even_where_older_bytes_were() {
     let mut a = Array::<HighRes>::new();
-    a.add_record(T, 1).and_then(|()| a.add_param(Pmid(1), &Value::text("SECRETSECRET"))).expect("fits");
+    a.add_record(T, 1)
+        .and_then(|()| a.add_param(Pmid(1), &Value::text("SECRETSECRET")))
+        .expect("fits");
     a.reset();
     a.add_record(T, 1).and_then(|()| a.add_param(Pmid(1), &Value::text("x"))).expect("fits");
     assert_eq!(a.bytes().split_at(8 + 24 + 8).1, [b'x', 0, 0, 0]);
@@ -98,7 +101,8 @@ fn never_over_24_bits() {
     }
     assert_eq!(added, 15);
     assert!(a.len() <= ARRAY_MAX);
-    let records = check::<HighRes>(a.bytes()).expect("a refused parameter leaves a sound array").len();
+    let records =
+        check::<HighRes>(a.bytes()).expect("a refused parameter leaves a sound array").len();
     assert_eq!(records, 16, "the last one has no parameter");
     let huge = "x".repeat(ARRAY_MAX);
     let mut b = Array::<LowRes>::new();

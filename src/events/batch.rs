@@ -1,12 +1,15 @@
 //! Records on their way into a stream, packed once by the producer.
 
 use super::flags::MISSED;
-use super::layout::{HighRes, PARAM_HEADER, Resolution, padded, param_header, put_bytes, with4, with8};
+use super::layout::{
+    HighRes, PARAM_HEADER, Resolution, padded, param_header, put_bytes, with4, with8,
+};
 use super::param::{Narrow, Number, Wide};
 use crate::model::{Pmid, Stamp, ValueType};
 
-/// Most bytes of a packed record: a text that would go beyond is cut, and any other parameter is left out, which is counted.
-/// It is well below what one fetch may carry, so that every record can be delivered.
+/// Most bytes of a packed record: a text that would go beyond is cut, and any other parameter is
+/// left out, which is counted. It is well below what one fetch may carry, so that every record can
+/// be delivered.
 pub const RECORD_MAX: usize = 512 << 10;
 
 /// Packed high-resolution records, back to back, with their beginnings.
@@ -16,7 +19,8 @@ pub struct Batch {
     /// Where each record begins.
     pub(super) starts: Vec<usize>,
     pub(super) truncated: u64,
-    /// Where the record begun last begins, and how many parameters it has; its header says it when it is complete.
+    /// Where the record begun last begins, and how many parameters it has; its header says it when
+    /// it is complete.
     pub(super) start: usize,
     pub(super) nparams: i32,
     /// Where the parameter begins whose text is being written.
@@ -26,8 +30,8 @@ pub struct Batch {
 /// Where a header has the number of parameters.
 const COUNT: usize = HighRes::RECORD_HEADER - 4;
 
-/// A record begun once for many that begin with the same flags and parameters: each begins as a copy of it, with a time of its
-/// own.
+/// A record begun once for many that begin with the same flags and parameters: each begins as a
+/// copy of it, with a time of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
     bytes: Vec<u8>,
@@ -38,7 +42,8 @@ impl Prepared {
     /// The newest record of a batch, as it is so far.
     #[must_use]
     pub fn of(batch: &Batch) -> Self {
-        let begun = if batch.is_empty() { &[] } else { batch.bytes.get(batch.start..).unwrap_or_default() };
+        let begun =
+            if batch.is_empty() { &[] } else { batch.bytes.get(batch.start..).unwrap_or_default() };
         Self { bytes: begun.to_vec(), count: batch.nparams }
     }
 }
@@ -153,7 +158,8 @@ impl Batch {
         }
     }
 
-    /// Adds a string to the record begun last; cut, at a character, to what is left of [`RECORD_MAX`].
+    /// Adds a string to the record begun last; cut, at a character, to what is left of
+    /// [`RECORD_MAX`].
     #[inline]
     pub fn text(&mut self, pmid: Pmid, text: &str) {
         if !self.short_text(pmid, text.as_bytes()) {
@@ -195,8 +201,8 @@ impl Batch {
         true
     }
 
-    /// Writes a parameter with a text of at most [`SHORT`] bytes, for which there is room: word by word, which is less than a
-    /// call. Gives the words, one laid over the other.
+    /// Writes a parameter with a text of at most [`SHORT`] bytes, for which there is room: word by
+    /// word, which is less than a call. Gives the words, one laid over the other.
     #[inline(always)]
     fn put_short(&mut self, pmid: Pmid, text: &[u8]) -> u64 {
         self.nparams += 1;
@@ -227,7 +233,8 @@ impl Batch {
     /// Whether there is a record, with room for so many bytes more.
     #[inline(always)]
     pub(super) fn has_room(&self, len: usize) -> bool {
-        // Before the first record there is not even a header: the difference is 0, and one less is more than any room.
+        // Before the first record there is not even a header: the difference is 0, and one less is
+        // more than any room.
         (self.bytes.len() - self.start).wrapping_sub(1) < RECORD_MAX.saturating_sub(len)
     }
 
@@ -261,18 +268,24 @@ impl Batch {
         if room > 0 {
             self.truncated += 1;
         }
-        let end = (0..=room.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or_default();
+        let end = (0..=room.min(text.len()))
+            .rev()
+            .find(|i| text.is_char_boundary(*i))
+            .unwrap_or_default();
         text.split_at(end).0
     }
 
-    /// Writes the number of parameters into the header of the record begun last: all are final afterwards.
+    /// Writes the number of parameters into the header of the record begun last: all are final
+    /// afterwards.
     #[inline]
     pub(super) fn seal(&mut self) {
         // A text that was not ended.
         if let Some(at) = self.text.take() {
             self.bytes.truncate(at);
         }
-        if let Some(count) = self.bytes.get_mut(self.start + COUNT..).and_then(<[u8]>::first_chunk_mut) {
+        if let Some(count) =
+            self.bytes.get_mut(self.start + COUNT..).and_then(<[u8]>::first_chunk_mut)
+        {
             *count = self.nparams.to_ne_bytes();
         }
     }
@@ -288,7 +301,8 @@ const SHORT: usize = 64;
 /// Bits that only bytes beyond ASCII have.
 const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// The bytes behind the last whole word, the first in the lowest byte, and zeros; read with words that overlap.
+/// The bytes behind the last whole word, the first in the lowest byte, and zeros; read with words
+/// that overlap.
 #[inline(always)]
 fn last_word(text: &[u8]) -> u64 {
     let rest = text.as_chunks::<8>().1;
@@ -296,7 +310,8 @@ fn last_word(text: &[u8]) -> u64 {
         return u64::from_le_bytes(*last) >> (8 * (8 - rest.len()));
     }
     if let (Some(first), Some(last)) = (rest.first_chunk(), rest.last_chunk()) {
-        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (rest.len() - 4));
+        return u64::from(u32::from_le_bytes(*first))
+            | u64::from(u32::from_le_bytes(*last)) << (8 * (rest.len() - 4));
     }
     rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
@@ -317,7 +332,8 @@ mod tests {
         batch.text(Pmid(3), &"y".repeat(RECORD_MAX / 2 + 1));
         batch.number(Pmid(4), ValueType::U32, 8);
         batch.seal();
-        let records: Vec<_> = Records::<HighRes>::packed(&batch.bytes).collect::<Result<_, _>>().expect("sound");
+        let records: Vec<_> =
+            Records::<HighRes>::packed(&batch.bytes).collect::<Result<_, _>>().expect("sound");
         assert_eq!(records.iter().map(|r| r.flags).collect::<Vec<_>>(), [1, 1]);
         let Scalar::Text(cut) = records[0].params[0].value else { panic!("{records:?}") };
         assert!(RECORD_MAX - cut.len() < 40 && std::str::from_utf8(cut).is_ok());
@@ -382,7 +398,8 @@ mod tests {
 
     #[test]
     fn prepared_records_are_those_that_are_written_out() {
-        let (mut one, mut other, mut begun) = (Batch::default(), Batch::default(), Prepared::default());
+        let (mut one, mut other, mut begun) =
+            (Batch::default(), Batch::default(), Prepared::default());
         one.prepared(Stamp::default(), &begun);
         assert!(one.is_empty(), "nothing was prepared");
         for n in 0..3_u32 {
@@ -409,7 +426,9 @@ mod tests {
         one.seal();
         other.seal();
         assert_eq!((&one.bytes, one.starts), (&other.bytes, other.starts));
-        let counts: Vec<_> = Records::<HighRes>::packed(&one.bytes).map(|r| r.expect("sound").params.len()).collect();
+        let counts: Vec<_> = Records::<HighRes>::packed(&one.bytes)
+            .map(|r| r.expect("sound").params.len())
+            .collect();
         assert_eq!(counts, [1, 2, 3]);
     }
 }

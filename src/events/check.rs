@@ -1,10 +1,11 @@
-//! Strict decoder of packed arrays: an iterator over records for our own tables and tests, and a checker that refuses what
-//! libpcp lets through (wrong `ep_len`, negative counts, trailing bytes).
+//! Strict decoder of packed arrays: an iterator over records for our own tables and tests, and a
+//! checker that refuses what libpcp lets through (wrong `ep_len`, negative counts, trailing bytes).
+
+use std::marker::PhantomData;
 
 use super::flags::MISSED;
 use super::layout::{ARRAY_HEADER, PARAM_HEADER, Resolution, padded};
 use crate::model::{Pmid, Stamp};
-use std::marker::PhantomData;
 
 /// What is wrong with an array, and at which byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -137,8 +138,10 @@ impl<'a, R: Resolution> Records<'a, R> {
         let len = len.checked_sub(4).ok_or(fail("ep_len below 4"))?;
         let slot = self.take(padded(len), "parameter value is cut")?;
         let raw = slot.get(..len).unwrap_or_default();
-        let four = || <[u8; 4]>::try_from(raw).map_err(|_| fail("ep_len of a 32-bit value is not 8"));
-        let eight = || <[u8; 8]>::try_from(raw).map_err(|_| fail("ep_len of a 64-bit value is not 12"));
+        let four =
+            || <[u8; 4]>::try_from(raw).map_err(|_| fail("ep_len of a 32-bit value is not 8"));
+        let eight =
+            || <[u8; 8]>::try_from(raw).map_err(|_| fail("ep_len of a 64-bit value is not 12"));
         let value = match word >> 24 {
             0 => Scalar::I32(i32::from_ne_bytes(four()?)),
             1 => Scalar::U32(u32::from_ne_bytes(four()?)),
@@ -175,9 +178,13 @@ impl<'a, R: Resolution> Iterator for Records<'a, R> {
 /// [`CheckError`] with the offset of the first fault.
 pub fn check<R: Resolution>(array: &[u8]) -> Result<Vec<Record<'_>>, CheckError> {
     let fail = |offset, what| CheckError { offset, what };
-    let word = array.first_chunk().map(|b| u32::from_ne_bytes(*b)).ok_or(fail(0, "array header is cut"))?;
+    let word = array
+        .first_chunk()
+        .map(|b| u32::from_ne_bytes(*b))
+        .ok_or(fail(0, "array header is cut"))?;
     let count = array.get(4..).and_then(|b| b.first_chunk()).map(|b| i32::from_ne_bytes(*b));
-    let count = usize::try_from(count.ok_or(fail(4, "array header is cut"))?).map_err(|_| fail(4, "negative ea_nrecords"))?;
+    let count = usize::try_from(count.ok_or(fail(4, "array header is cut"))?)
+        .map_err(|_| fail(4, "negative ea_nrecords"))?;
     if word >> 24 != R::TYPE as u32 {
         return Err(fail(0, "ea_type is of another resolution"));
     }
@@ -187,23 +194,34 @@ pub fn check<R: Resolution>(array: &[u8]) -> Result<Vec<Record<'_>>, CheckError>
     let records: Vec<_> = Records::<R>::packed(array.get(ARRAY_HEADER..).unwrap_or_default())
         .map(|r| r.map_err(|e| fail(e.offset + ARRAY_HEADER, e.what)))
         .collect::<Result<_, _>>()?;
-    if records.len() == count { Ok(records) } else { Err(fail(4, "ea_nrecords is not the number of records")) }
+    if records.len() == count {
+        Ok(records)
+    } else {
+        Err(fail(4, "ea_nrecords is not the number of records"))
+    }
 }
 
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "test")]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::{Array, HighRes, LowRes};
     use super::*;
     use crate::model::Value;
-    use proptest::prelude::*;
 
     fn sample() -> Array<HighRes> {
         let mut a = Array::<HighRes>::new();
         let t = Stamp { sec: 5_000_000_000, nsec: 7 };
         a.add_record(t, 1).expect("fits");
-        for v in [Value::I32(-1), Value::U64(u64::MAX), Value::F32(1.5), Value::F64(-2.5), Value::text("abcde"), Value::text("")]
-        {
+        for v in [
+            Value::I32(-1),
+            Value::U64(u64::MAX),
+            Value::F32(1.5),
+            Value::F64(-2.5),
+            Value::text("abcde"),
+            Value::text(""),
+        ] {
             a.add_param(Pmid(77), &v).expect("fits");
         }
         a.add_missed(t, 7).expect("fits");

@@ -1,7 +1,8 @@
 //! What one client context gets from a stream: the request, the delivery, the cursor.
 
-use crate::model::Pmid;
 use std::time::Duration;
+
+use crate::model::Pmid;
 
 /// A delivery grows with the time since the one before up to this.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -18,20 +19,23 @@ pub struct Want {
 /// Bounds of one delivery; what is left comes with the next fetch.
 #[derive(Clone, Copy, Debug)]
 pub struct Caps {
-    /// Most records (`events.max_records`) for each second since this client's last delivery, at least for one.
+    /// Most records (`events.max_records`) for each second since this client's last delivery, at
+    /// least for one.
     pub records: usize,
     /// Most bytes of packed records for each of those seconds.
     pub rate: usize,
     /// Most bytes of packed records in any case.
     pub bytes: usize,
-    /// A record of at most this many bytes is delivered alone if it is the first, else a large one would block the stream.
+    /// A record of at most this many bytes is delivered alone if it is the first, else a large one
+    /// would block the stream.
     pub one: usize,
     /// Most bytes of records that a filter looks at.
     pub scan: usize,
 }
 
 impl Caps {
-    /// So many records for a second and bytes in all, but one record always; filters may look at everything.
+    /// So many records for a second and bytes in all, but one record always; filters may look at
+    /// everything.
     #[must_use]
     pub const fn new(records: usize, bytes: usize) -> Self {
         Self { records, rate: usize::MAX, bytes, one: usize::MAX, scan: usize::MAX }
@@ -59,7 +63,8 @@ pub struct Ask<'a> {
     pub lost: Pmid,
     /// `true` for records (packed, high resolution) that this client wants; all, if there is none.
     pub filter: Option<Keep<'a>>,
-    /// Asked after each piece that a filter has looked at: `false` ends the delivery, and the rest comes with the next.
+    /// Asked after each piece that a filter has looked at: `false` ends the delivery, and the rest
+    /// comes with the next.
     pub go_on: Option<&'a dyn Fn() -> bool>,
     /// The time, on a clock that only goes forward.
     pub now: Duration,

@@ -1,5 +1,5 @@
-//! Byte layout of both resolutions: sizes, headers, parameters. Native byte order; alignment is only 4, so everything goes
-//! through byte copies.
+//! Byte layout of both resolutions: sizes, headers, parameters. Native byte order; alignment is
+//! only 4, so everything goes through byte copies.
 
 use crate::model::{Stamp, ValueType};
 
@@ -27,9 +27,11 @@ pub trait Resolution: sealed::Sealed {
 
     /// Seconds and the fraction (microseconds or nanoseconds) that stand for a time.
     fn time(stamp: Stamp) -> (i64, i64);
-    /// A record header as it lies in an array. The time is stored as it is; what does not fit is cut as C casts cut it.
+    /// A record header as it lies in an array. The time is stored as it is; what does not fit is
+    /// cut as C casts cut it.
     fn header(sec: i64, fraction: i64, flags: u32, nparams: i32) -> Self::Header;
-    /// Reads the time fields of a record header; `None` when bytes are missing or the fraction is not below one second.
+    /// Reads the time fields of a record header; `None` when bytes are missing or the fraction is
+    /// not below one second.
     fn get_stamp(bytes: &[u8]) -> Option<Stamp>;
 }
 
@@ -54,7 +56,12 @@ impl Resolution for LowRes {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "as documented")]
     fn header(sec: i64, fraction: i64, flags: u32, nparams: i32) -> [u8; 16] {
-        join([(sec as i32).to_ne_bytes(), (fraction as i32).to_ne_bytes(), flags.to_ne_bytes(), nparams.to_ne_bytes()])
+        join([
+            (sec as i32).to_ne_bytes(),
+            (fraction as i32).to_ne_bytes(),
+            flags.to_ne_bytes(),
+            nparams.to_ne_bytes(),
+        ])
     }
 
     fn get_stamp(bytes: &[u8]) -> Option<Stamp> {
@@ -99,7 +106,9 @@ impl HighRes {
 impl LowRes {
     /// The header of a record whose header in high resolution is given.
     #[inline]
-    pub(super) fn header_of(high: &[u8; HighRes::RECORD_HEADER]) -> Option<[u8; Self::RECORD_HEADER]> {
+    pub(super) fn header_of(
+        high: &[u8; HighRes::RECORD_HEADER],
+    ) -> Option<[u8; Self::RECORD_HEADER]> {
         let [sec, nsec, rest] = high.as_chunks::<8>().0 else { return None };
         let nsec = u32::try_from(i64::from_ne_bytes(*nsec)).unwrap_or(u32::MAX);
         let (sec, fraction) = Self::time(Stamp { sec: i64::from_ne_bytes(*sec), nsec });
@@ -110,14 +119,17 @@ impl LowRes {
 
 /// The bytes of some words of one size, in their order.
 #[inline]
-fn join<const N: usize, const WORDS: usize, const ALL: usize>(words: [[u8; N]; WORDS]) -> [u8; ALL] {
+fn join<const N: usize, const WORDS: usize, const ALL: usize>(
+    words: [[u8; N]; WORDS],
+) -> [u8; ALL] {
     const { assert!(N * WORDS == ALL) };
     let mut all = [0; ALL];
     all.copy_from_slice(words.as_flattened());
     all
 }
 
-/// The word `length | type << 24` that begins arrays and follows a parameter's PMID. `length` must be below 2^24.
+/// The word `length | type << 24` that begins arrays and follows a parameter's PMID. `length` must
+/// be below 2^24.
 pub(super) const fn length_word(length: u32, ty: ValueType) -> u32 {
     length | (ty as u32) << 24
 }
@@ -127,7 +139,8 @@ pub(super) const fn padded(len: usize) -> usize {
     len.next_multiple_of(4)
 }
 
-/// `ep_pmid` and the word of length and type for a value of `len` bytes, which must be below [`ARRAY_MAX`] − 4.
+/// `ep_pmid` and the word of length and type for a value of `len` bytes, which must be below
+/// [`ARRAY_MAX`] − 4.
 #[inline]
 pub(super) fn param_header(pmid: u32, ty: ValueType, len: usize) -> [u8; PARAM_HEADER] {
     debug_assert!(len <= ARRAY_MAX - 4);
@@ -136,7 +149,8 @@ pub(super) fn param_header(pmid: u32, ty: ValueType, len: usize) -> [u8; PARAM_H
     join([pmid.to_ne_bytes(), word.to_ne_bytes()])
 }
 
-/// A whole parameter whose value has 4 bytes. Values of fixed size are written with one copy: they are the common ones.
+/// A whole parameter whose value has 4 bytes. Values of fixed size are written with one copy: they
+/// are the common ones.
 #[inline]
 pub(super) fn param4(pmid: u32, ty: ValueType, value: [u8; 4]) -> [u8; 12] {
     with4(param_header(pmid, ty, 4), value)
@@ -169,10 +183,12 @@ fn split(bytes: [u8; 8]) -> [[u8; 4]; 2] {
     [a, b]
 }
 
-/// Room that [`put_bytes`] needs beyond the padded value: the padding is written as a whole word and cut.
+/// Room that [`put_bytes`] needs beyond the padded value: the padding is written as a whole word
+/// and cut.
 pub(super) const SLACK: usize = 4;
 
-/// Writes a parameter of any length: header, value, zeroed padding. `value` must be shorter than [`ARRAY_MAX`] − 4.
+/// Writes a parameter of any length: header, value, zeroed padding. `value` must be shorter than
+/// [`ARRAY_MAX`] − 4.
 #[inline]
 pub(super) fn put_bytes(out: &mut Vec<u8>, pmid: u32, ty: ValueType, value: &[u8]) {
     out.extend_from_slice(&param_header(pmid, ty, value.len()));

@@ -1,12 +1,13 @@
-//! Packed event arrays and the bounded streams they are read from. Pure Rust, no C: the layout is that of PCP's
-//! `pmEventArray` and `pmHighResEventArray` (shared specs/pcp-events.md section 1), checked against libpcp's own decoder in
-//! the integration tests.
+//! Packed event arrays and the bounded streams they are read from. Pure Rust, no C: the layout is
+//! that of PCP's `pmEventArray` and `pmHighResEventArray` (shared specs/pcp-events.md section 1),
+//! checked against libpcp's own decoder in the integration tests.
 //!
-//! [`Array`] is `pmdaEventNewArray` and its calls; [`Queues`] is `pmdaEventNewQueue` and its calls, with queues of raw events
-//! that are decoded for each client. What the PMDA itself uses is faster:
+//! [`Array`] is `pmdaEventNewArray` and its calls; [`Queues`] is `pmdaEventNewQueue` and its calls,
+//! with queues of raw events that are decoded for each client. What the PMDA itself uses is faster:
 //!
-//! A producer packs records into a [`Batch`] and appends it to a [`Stream`]; a client context reads each record once, as a
-//! header and a copy of bytes that were packed when the record was made. Loss is arithmetic on sequence numbers.
+//! A producer packs records into a [`Batch`] and appends it to a [`Stream`]; a client context reads
+//! each record once, as a header and a copy of bytes that were packed when the record was made.
+//! Loss is arithmetic on sequence numbers.
 
 mod array;
 mod batch;

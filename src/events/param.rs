@@ -26,8 +26,12 @@ impl Number {
     #[inline(always)]
     pub fn new(pmid: Pmid, ty: ValueType) -> Option<Self> {
         match ty {
-            ValueType::I32 | ValueType::U32 | ValueType::F32 => Some(Self::Narrow(Narrow(param_header(pmid.0, ty, 4)))),
-            ValueType::I64 | ValueType::U64 | ValueType::F64 => Some(Self::Wide(Wide(param_header(pmid.0, ty, 8)))),
+            ValueType::I32 | ValueType::U32 | ValueType::F32 => {
+                Some(Self::Narrow(Narrow(param_header(pmid.0, ty, 4))))
+            }
+            ValueType::I64 | ValueType::U64 | ValueType::F64 => {
+                Some(Self::Wide(Wide(param_header(pmid.0, ty, 8))))
+            }
             _ => None,
         }
     }

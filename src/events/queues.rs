@@ -1,19 +1,21 @@
-//! Named queues and the clients that read them: the calls of `pmdaEventNewQueue`, `pmdaEventQueue…`, `pmdaEventNewClient`,
-//! `pmdaEventSetFilter`, `pmdaEventSetAccess`, for either resolution.
+//! Named queues and the clients that read them: the calls of `pmdaEventNewQueue`,
+//! `pmdaEventQueue…`, `pmdaEventNewClient`, `pmdaEventSetFilter`, `pmdaEventSetAccess`, for either
+//! resolution.
 
 mod arena;
 mod fetch;
 mod queue;
 mod reserve;
 
-use super::array::Array;
-use super::layout::Resolution;
-use crate::model::Stamp;
 use arena::Batch;
 pub use fetch::Fetch;
 pub use queue::QueueFilter;
 use queue::{Queue, Unseen};
 use reserve::Reserve;
+
+use super::array::Array;
+use super::layout::Resolution;
+use crate::model::Stamp;
 
 /// Why a call did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +31,8 @@ pub enum QueueError {
     NotFound,
 }
 
-/// Queues by handle (the lowest free number, as in C), clients by context. `T` is the time of an event.
+/// Queues by handle (the lowest free number, as in C), clients by context. `T` is the time of an
+/// event.
 pub struct Queues<T = Stamp> {
     queues: Vec<Option<Queue<T>>>,
     clients: Vec<Option<i32>>,
@@ -107,14 +110,20 @@ impl<T: Copy> Queues<T> {
         self.new_active_queue(name, max_memory, 0)
     }
 
-    /// A queue that keeps events from the start, as `clients` clients are there but have not fetched yet. Those that are known
-    /// now are waited for until they fetch, end, or the queue has been fetched from 16 times for each of `clients`; what
-    /// they have missed then is told when they come. Of others, who are not known, each fetch is taken to be one. Nobody is
+    /// A queue that keeps events from the start, as `clients` clients are there but have not
+    /// fetched yet. Those that are known now are waited for until they fetch, end, or the queue
+    /// has been fetched from 16 times for each of `clients`; what they have missed then is told
+    /// when they come. Of others, who are not known, each fetch is taken to be one. Nobody is
     /// waited for any more when the last client of all ends.
     ///
     /// # Errors
     /// As [`Queues::new_queue`].
-    pub fn new_active_queue(&mut self, name: &str, max_memory: usize, clients: u32) -> Result<usize, QueueError> {
+    pub fn new_active_queue(
+        &mut self,
+        name: &str,
+        max_memory: usize,
+        clients: u32,
+    ) -> Result<usize, QueueError> {
         if max_memory == 0 {
             return Err(QueueError::Invalid);
         }
@@ -135,8 +144,8 @@ impl<T: Copy> Queues<T> {
         found.ok_or(QueueError::NotFound)
     }
 
-    /// Appends an event. One that is larger than the queue may be is missed by all clients: `false`. One without bytes counts
-    /// as one against the memory of the queue.
+    /// Appends an event. One that is larger than the queue may be is missed by all clients:
+    /// `false`. One without bytes counts as one against the memory of the queue.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -145,8 +154,9 @@ impl<T: Copy> Queues<T> {
         Ok(self.get_mut(handle)?.append(data, time))
     }
 
-    /// Counts an event of `len` bytes that nobody can be given: `false`. It is missed by all clients, if it is larger than the
-    /// queue may be; [`QueueError::Invalid`] if it is not and clients expect it.
+    /// Counts an event of `len` bytes that nobody can be given: `false`. It is missed by all
+    /// clients, if it is larger than the queue may be; [`QueueError::Invalid`] if it is not and
+    /// clients expect it.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -154,7 +164,8 @@ impl<T: Copy> Queues<T> {
         self.get_mut(handle)?.append_nothing(len)
     }
 
-    /// Sequence number and bytes of the oldest event, if it must go before one of `len` bytes can be appended.
+    /// Sequence number and bytes of the oldest event, if it must go before one of `len` bytes can
+    /// be appended.
     #[must_use]
     pub fn in_the_way(&self, handle: usize, len: usize) -> Option<(u64, usize)> {
         self.get(handle).ok()?.in_the_way(len)
@@ -187,7 +198,8 @@ impl<T: Copy> Queues<T> {
         self.get(handle).map(|queue| (queue.name.as_str(), queue.max_memory))
     }
 
-    /// Sequence number of the first event that clients other than `context` have still to see; the largest number for none.
+    /// Sequence number of the first event that clients other than `context` have still to see; the
+    /// largest number for none.
     #[must_use]
     pub fn wanted(&self, handle: usize, context: i32) -> u64 {
         self.get(handle).map_or(u64::MAX, |queue| queue.wanted(Some(context)))
@@ -208,7 +220,8 @@ impl<T: Copy> Queues<T> {
     /// `true` when the client has fetched from the queue.
     #[must_use]
     pub fn is_active(&self, handle: usize, context: i32) -> bool {
-        self.get(handle).is_ok_and(|queue| queue.readers.get(&context).is_some_and(|r| r.cursor.is_some()))
+        self.get(handle)
+            .is_ok_and(|queue| queue.readers.get(&context).is_some_and(|r| r.cursor.is_some()))
     }
 
     /// Clients of a queue: those that have fetched, and those it was made with.
@@ -243,7 +256,8 @@ impl<T: Copy> Queues<T> {
         Ok(self.get(handle)?.memory())
     }
 
-    /// Removes a queue: at once, or when its last client ends. `Some`: it has gone, with these filters.
+    /// Removes a queue: at once, or when its last client ends. `Some`: it has gone, with these
+    /// filters.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -267,10 +281,13 @@ impl<T: Copy> Queues<T> {
         }
     }
 
-    /// A client context ends: events that only it had not seen are given up, and queues that waited for it to shut down.
+    /// A client context ends: events that only it had not seen are given up, and queues that waited
+    /// for it to shut down.
     pub fn end_client(&mut self, context: i32) -> Ended {
         let mut ended = Ended::default();
-        let Some(place) = self.clients.iter_mut().find(|c| **c == Some(context)) else { return ended };
+        let Some(place) = self.clients.iter_mut().find(|c| **c == Some(context)) else {
+            return ended;
+        };
         *place = None;
         let last = self.clients() == 0;
         for (handle, place) in self.queues.iter_mut().enumerate() {
@@ -313,8 +330,8 @@ impl<T: Copy> Queues<T> {
         self.get_mut(handle)
     }
 
-    /// Sets or removes a client's filter of a queue, and grants it access. Returns the filter that was there. `filter` is only
-    /// called, and a filter made, when client and queue exist.
+    /// Sets or removes a client's filter of a queue, and grants it access. Returns the filter that
+    /// was there. `filter` is only called, and a filter made, when client and queue exist.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -332,11 +349,17 @@ impl<T: Copy> Queues<T> {
         Ok(old)
     }
 
-    /// Grants or takes a client's access to a queue. Without, it gets nothing, consumes nothing and misses nothing.
+    /// Grants or takes a client's access to a queue. Without, it gets nothing, consumes nothing and
+    /// misses nothing.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
-    pub fn set_access(&mut self, context: i32, handle: usize, allow: bool) -> Result<(), QueueError> {
+    pub fn set_access(
+        &mut self,
+        context: i32,
+        handle: usize,
+        allow: bool,
+    ) -> Result<(), QueueError> {
         self.known(context, handle)?.grant(context, |reader| reader.access = allow);
         Ok(())
     }
@@ -356,12 +379,13 @@ impl<T: Copy> Queues<T> {
         Ok(Some(fetch))
     }
 
-    /// Gets more events for a fetch whose events have all been taken; `false` when there are none, and what was dropped
-    /// meanwhile is missed.
+    /// Gets more events for a fetch whose events have all been taken; `false` when there are none,
+    /// and what was dropped meanwhile is missed.
     pub fn more(&mut self, fetch: &mut Fetch<T>) -> bool {
         let found = fetch.next < fetch.end
             && self.get(fetch.handle).is_ok_and(|queue| {
-                let copied = queue.serial == fetch.queue && queue.copy(fetch.next, &mut fetch.batch);
+                let copied =
+                    queue.serial == fetch.queue && queue.copy(fetch.next, &mut fetch.batch);
                 fetch.batch.cut(fetch.end);
                 copied && fetch.batch.seq().is_some()
             });
@@ -372,25 +396,29 @@ impl<T: Copy> Queues<T> {
         found
     }
 
-    /// Ends a fetch: moves the cursor behind what was taken from it. A client that has ended or has a new filter meanwhile
-    /// stays so. Returns the filter, if it is not needed any more.
+    /// Ends a fetch: moves the cursor behind what was taken from it. A client that has ended or has
+    /// a new filter meanwhile stays so. Returns the filter, if it is not needed any more.
     pub fn finish(&mut self, fetch: Fetch<T>) -> Option<QueueFilter> {
         if fetch.batch.is_small() {
             self.spare = fetch.batch;
             self.spare.clear();
         }
         match self.known(fetch.context, fetch.handle) {
-            Ok(queue) if queue.serial == fetch.queue => queue.seen(fetch.context, fetch.next, fetch.missed, fetch.filter),
+            Ok(queue) if queue.serial == fetch.queue => {
+                queue.seen(fetch.context, fetch.next, fetch.missed, fetch.filter)
+            }
             _ => fetch.filter,
         }
     }
 
-    /// Decodes what a client has not seen into `array`, which is reset first. `decode` adds records for one event; what it
-    /// had added when it fails is taken back, and the event is passed over. A count of missed events for which the array has
-    /// no room is told with the next call.
+    /// Decodes what a client has not seen into `array`, which is reset first. `decode` adds records
+    /// for one event; what it had added when it fails is taken back, and the event is passed
+    /// over. A count of missed events for which the array has no room is told with the next
+    /// call.
     ///
     /// # Errors
-    /// Of `decode`, if nothing was decoded before: else the rest comes with the next call, which then fails at once.
+    /// Of `decode`, if nothing was decoded before: else the rest comes with the next call, which
+    /// then fails at once.
     pub fn records<R: Resolution, E: From<QueueError>>(
         &mut self,
         handle: usize,

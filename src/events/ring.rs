@@ -1,9 +1,10 @@
 //! Packed high-resolution records, back to back, bounded, with absolute sequence numbers.
 
+use std::collections::VecDeque;
+
 use super::array::Array;
 use super::batch::Batch;
 use super::layout::{HighRes, LowRes, Resolution};
-use std::collections::VecDeque;
 
 /// Bytes of the table of ends for each record.
 const ENTRY: usize = size_of::<u64>();
@@ -31,7 +32,8 @@ impl Ring {
         self.first
     }
 
-    /// Sequence number of the next record to come, which is also the number of records ever appended.
+    /// Sequence number of the next record to come, which is also the number of records ever
+    /// appended.
     pub(super) fn next(&self) -> u64 {
         self.first + self.ends.len() as u64
     }
@@ -41,23 +43,30 @@ impl Ring {
         self.bytes.len() + ENTRY * self.ends.len()
     }
 
-    /// Appends a sealed batch, dropping the oldest records (of the ring, then of the batch) until all fit into `share`
-    /// bytes. What was dropped is [`Ring::first`] before and after.
+    /// Appends a sealed batch, dropping the oldest records (of the ring, then of the batch) until
+    /// all fit into `share` bytes. What was dropped is [`Ring::first`] before and after.
     pub(super) fn append(&mut self, batch: &Batch, share: usize) {
         let (total, records) = (batch.bytes.len(), batch.starts.len());
-        // The newest records of the batch that fit by themselves: all, but for batches of unusual size.
+        // The newest records of the batch that fit by themselves: all, but for batches of unusual
+        // size.
         let takes = |at: usize, start: usize| total - start + ENTRY * (records - at);
         let skip = if takes(0, 0) <= share {
             0
         } else {
-            batch.starts.iter().enumerate().position(|(at, start)| takes(at, *start) <= share).unwrap_or(records)
+            batch
+                .starts
+                .iter()
+                .enumerate()
+                .position(|(at, start)| takes(at, *start) <= share)
+                .unwrap_or(records)
         };
         let from = batch.starts.get(skip).copied().unwrap_or(total);
         self.drop_oldest(if skip == 0 { takes(0, 0) } else { usize::MAX }, share);
         self.first += skip as u64;
         let base = self.start + self.bytes.len() as u64;
         let bytes = batch.bytes.get(from..).unwrap_or_default();
-        // By a quarter and not by doubling: what rings reserve and do not use would be most of the memory of a large fleet.
+        // By a quarter and not by doubling: what rings reserve and do not use would be most of the
+        // memory of a large fleet.
         if self.bytes.capacity() - self.bytes.len() < bytes.len() {
             self.bytes.reserve_exact(bytes.len().max(self.bytes.len() / 4));
         }
@@ -76,10 +85,13 @@ impl Ring {
         if over == 0 || self.ends.is_empty() {
             return;
         }
-        // What the records up to one take grows with it: the first up to which it is enough. They are few of many.
+        // What the records up to one take grows with it: the first up to which it is enough. They
+        // are few of many.
         let mut dropped = 0;
         let mut step = 1;
-        let enough = |at: usize| self.ends.get(at).is_none_or(|end| end - self.start + (ENTRY * (at + 1)) as u64 >= over);
+        let enough = |at: usize| {
+            self.ends.get(at).is_none_or(|end| end - self.start + (ENTRY * (at + 1)) as u64 >= over)
+        };
         while !enough(dropped + step - 1) {
             dropped += step;
             step *= 2;
@@ -124,41 +136,47 @@ impl Ring {
 
     fn between(&self, from: usize, to: usize) -> [&[u8]; 2] {
         let (a, b) = self.bytes.as_slices();
-        let part = |s: &'_ [u8], base: usize| (from.saturating_sub(base).min(s.len()), to.saturating_sub(base).min(s.len()));
+        let part = |s: &'_ [u8], base: usize| {
+            (from.saturating_sub(base).min(s.len()), to.saturating_sub(base).min(s.len()))
+        };
         let ((a0, a1), (b0, b1)) = (part(a, 0), part(b, a.len()));
         [a.get(a0..a1).unwrap_or_default(), b.get(b0..b1).unwrap_or_default()]
     }
 
-    /// Copies the records [from, to), which must be held, in low resolution: another header each, the same parameters.
+    /// Copies the records [from, to), which must be held, in low resolution: another header each,
+    /// the same parameters.
     pub(super) fn copy_low(&self, from: u64, to: u64, out: &mut Array<LowRes>) {
         let mut at = self.offset(from);
         let index = length(from - self.first);
         for end in self.ends.range(index..index + length(to - from)) {
             let end = length(end - self.start);
             let [a, b] = self.between(at, end);
-            let (mut header, mut have) = ([0; HighRes::RECORD_HEADER], a.len().min(HighRes::RECORD_HEADER));
+            let (mut header, mut have) =
+                ([0; HighRes::RECORD_HEADER], a.len().min(HighRes::RECORD_HEADER));
             // A header may be in both pieces.
             for (to, from) in header.iter_mut().zip(a.iter().chain(b)) {
                 *to = *from;
             }
             if let (Some(params), Some(header)) = (a.get(have..), LowRes::header_of(&header)) {
                 have = HighRes::RECORD_HEADER - have;
-                let put = out.add_record_parts([&header, params, b.get(have..).unwrap_or_default()]);
+                let put =
+                    out.add_record_parts([&header, params, b.get(have..).unwrap_or_default()]);
                 debug_assert_eq!(put, Ok(()), "the caps are far below ARRAY_MAX");
             }
             at = end;
         }
     }
 
-    /// Where each of the records [from, to), which must be held, ends, from the beginning of the first.
+    /// Where each of the records [from, to), which must be held, ends, from the beginning of the
+    /// first.
     pub(super) fn ends(&self, from: u64, to: u64) -> impl Iterator<Item = usize> {
         let start = self.start + self.offset(from) as u64;
         let index = length(from - self.first);
         self.ends.range(index..index + length(to - from)).map(move |end| length(end - start))
     }
 
-    /// How far records from `from` on go within `records` and `bytes` (high resolution). One record goes within `one`, else
-    /// a large one would block the stream.
+    /// How far records from `from` on go within `records` and `bytes` (high resolution). One record
+    /// goes within `one`, else a large one would block the stream.
     pub(super) fn within(&self, from: u64, records: usize, bytes: usize, one: usize) -> u64 {
         let to = self.next().min(from.saturating_add(records as u64));
         if to <= from {
@@ -166,9 +184,14 @@ impl Ring {
         }
         let start = self.offset(from);
         let limit = self.start.saturating_add((start.saturating_add(bytes)) as u64);
-        let fitting = self.ends.partition_point(|end| *end <= limit).saturating_sub(length(from - self.first));
+        let fitting = self
+            .ends
+            .partition_point(|end| *end <= limit)
+            .saturating_sub(length(from - self.first));
         let fitting = fitting.min(length(to - from));
-        let first = || self.between(start, self.offset(from + 1)).iter().map(|part| part.len()).sum::<usize>();
+        let first = || {
+            self.between(start, self.offset(from + 1)).iter().map(|part| part.len()).sum::<usize>()
+        };
         if fitting == 0 && first() <= one { from + 1 } else { from + fitting as u64 }
     }
 }

@@ -1,4 +1,5 @@
-//! A bounded stream of packed records with absolute sequence numbers and a cursor for each client context.
+//! A bounded stream of packed records with absolute sequence numbers and a cursor for each client
+//! context.
 //!
 //! ```text
 //!   first                        next            sequence numbers; records [first, next) are held
@@ -6,17 +7,19 @@
 //!        ^ cursor of client A    ^ cursor of client B (has seen everything)
 //!  ^ cursor of client C: has missed first - cursor records
 //! ```
-//! Records are held packed in high resolution, so that a delivery is a header and at most two copies, however many clients
-//! read. A delivery in low resolution writes another header for each record: who asks for it pays for it, and neither the
-//! producers nor the memory of the others. Only a filter looks at single records.
+//! Records are held packed in high resolution, so that a delivery is a header and at most two
+//! copies, however many clients read. A delivery in low resolution writes another header for each
+//! record: who asks for it pays for it, and neither the producers nor the memory of the others.
+//! Only a filter looks at single records.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::batch::Batch;
 use super::client::{Ask, Client, Delivery};
 use super::ring::Ring;
 use crate::model::Stamp;
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 mod reading;
 
@@ -37,7 +40,11 @@ impl Budget {
     /// `limit` bytes of packed records in all.
     #[must_use]
     pub fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit: AtomicUsize::new(limit), streams: AtomicUsize::new(0), held: AtomicUsize::new(0) })
+        Arc::new(Self {
+            limit: AtomicUsize::new(limit),
+            streams: AtomicUsize::new(0),
+            held: AtomicUsize::new(0),
+        })
     }
 
     /// Changes the limit; streams shrink when they are next appended to or trimmed.
@@ -71,7 +78,8 @@ pub struct StreamStats {
     pub bytes: u64,
     /// Records dropped before some client that was reading had seen them.
     pub lost: u64,
-    /// Parameters cut or left out, because their record would have been larger than [`super::RECORD_MAX`].
+    /// Parameters cut or left out, because their record would have been larger than
+    /// [`super::RECORD_MAX`].
     pub truncated: u64,
     /// Bytes held now.
     pub memory: u64,
@@ -119,7 +127,8 @@ impl Stream {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends the records of a batch and empties it. The oldest records make room; loss is counted per client.
+    /// Appends the records of a batch and empties it. The oldest records make room; loss is counted
+    /// per client.
     pub fn append(&self, batch: &mut Batch) {
         batch.seal();
         let share = self.budget.share();
@@ -132,7 +141,8 @@ impl Stream {
         batch.clear();
     }
 
-    /// Gives up what is over the share: for streams that nothing is appended to. Those also give up what they only reserve.
+    /// Gives up what is over the share: for streams that nothing is appended to. Those also give up
+    /// what they only reserve.
     pub fn trim(&self) {
         let share = self.budget.share();
         self.change(|inner| {
@@ -158,13 +168,14 @@ impl Stream {
         }
     }
 
-    /// Delivers to context `ctx` what it has not yet seen, and moves its cursor. A context not seen before starts at the
-    /// oldest record held. The order is: (high resolution: a POINT record with the missed count in parameter `lost`), the
-    /// records, a MISSED record. It is last because libpcp's one-line summary counts it once more for each record behind
+    /// Delivers to context `ctx` what it has not yet seen, and moves its cursor. A context not seen
+    /// before starts at the oldest record held. The order is: (high resolution: a POINT record
+    /// with the missed count in parameter `lost`), the records, a MISSED record. It is last
+    /// because libpcp's one-line summary counts it once more for each record behind
     /// it; the records it speaks of are older than those delivered.
     ///
-    /// With a filter, records that it refuses are passed over: they are neither delivered nor missed. The stream is locked
-    /// for a piece at a time, and not while a filter looks.
+    /// With a filter, records that it refuses are passed over: they are neither delivered nor
+    /// missed. The stream is locked for a piece at a time, and not while a filter looks.
     pub fn read(&self, ctx: u32, ask: &Ask<'_>) -> Delivery {
         reading::read(self, ctx, ask)
     }
@@ -188,7 +199,8 @@ impl Stream {
         }
     }
 
-    /// A copy of the newest `n` records, packed in high resolution, oldest first; fewer if they have more than 256 KiB.
+    /// A copy of the newest `n` records, packed in high resolution, oldest first; fewer if they
+    /// have more than 256 KiB.
     #[must_use]
     pub fn newest(&self, n: usize) -> Vec<u8> {
         self.newest_numbered(n).1
@@ -200,7 +212,9 @@ impl Stream {
         let inner = self.lock();
         let next = inner.ring.next();
         let mut from = inner.ring.first().max(next.saturating_sub(n as u64));
-        while from + 1 < next && inner.ring.slices(from, next).iter().map(|s| s.len()).sum::<usize>() > NEWEST_BYTES {
+        while from + 1 < next
+            && inner.ring.slices(from, next).iter().map(|s| s.len()).sum::<usize>() > NEWEST_BYTES
+        {
             from += 1;
         }
         (from, inner.ring.slices(from, next).concat())
@@ -216,7 +230,8 @@ impl Drop for Stream {
 }
 
 impl Inner {
-    /// Records from `first` on are gone: lost to the slowest client that was reading, if it had not seen them.
+    /// Records from `first` on are gone: lost to the slowest client that was reading, if it had not
+    /// seen them.
     fn count_lost(&mut self, first: u64) {
         let now = self.ring.first();
         if now > first
@@ -228,5 +243,10 @@ impl Inner {
 }
 
 #[cfg(test)]
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, reason = "test")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "test"
+)]
 mod tests;

@@ -1,9 +1,10 @@
 //! Texts that are written piece by piece, where they are to be.
 
+use std::borrow::Cow;
+
 use super::batch::Batch;
 use super::layout::{PARAM_HEADER, SLACK, padded, param_header};
 use crate::model::{Pmid, ValueType};
-use std::borrow::Cow;
 
 /// A text of a record that is being written.
 #[derive(Debug)]
@@ -44,7 +45,8 @@ impl Writing<'_> {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Puts an ASCII character in the place of another one, so many bytes from the beginning of the text.
+    /// Puts an ASCII character in the place of another one, so many bytes from the beginning of the
+    /// text.
     #[inline]
     pub fn replace(&mut self, at: usize, ascii: u8) {
         debug_assert!(ascii.is_ascii());
@@ -65,8 +67,8 @@ impl Writing<'_> {
 }
 
 impl Batch {
-    /// Begins a text in the record begun last. It is written to [`Self::writing`] and must be ended before anything else is
-    /// added; a record that ends without that has no such parameter.
+    /// Begins a text in the record begun last. It is written to [`Self::writing`] and must be ended
+    /// before anything else is added; a record that ends without that has no such parameter.
     #[inline]
     pub fn begin_text(&mut self) {
         self.text = Some(self.bytes.len());

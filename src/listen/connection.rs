@@ -1,5 +1,15 @@
-//! Drives one session over one byte stream: read, tick, requests from users, write. Generic over the stream, so that TLS
-//! is another type and not another driver.
+//! Drives one session over one byte stream: read, tick, requests from users, write. Generic over
+//! the stream, so that TLS is another type and not another driver.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
+use tokio::task::yield_now;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::gate::Permit;
 use super::ledger::{Full, Ledger};
@@ -7,14 +17,6 @@ use super::turns::Effort;
 use crate::clock::now;
 use crate::sources::{Session, SessionError};
 use crate::store::{Mailbox, PeerSink, Quiet};
-use bytes::BytesMut;
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::Notify;
-use tokio::task::yield_now;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
-use tokio_util::sync::CancellationToken;
 
 /// Room for one read of a quiet connection, and of a busy one.
 const READ_MIN: usize = 2 << 10;
@@ -55,7 +57,12 @@ impl End {
         match self {
             Self::Session(e) => !matches!(e, SessionError::Closed(_)),
             Self::WriteTimeout | Self::Full(Full::Peer { .. }) => true,
-            Self::Io(_) | Self::Refused | Self::Full(Full::All) | Self::Displaced | Self::Eof | Self::Stop => false,
+            Self::Io(_)
+            | Self::Refused
+            | Self::Full(Full::All)
+            | Self::Displaced
+            | Self::Eof
+            | Self::Stop => false,
         }
     }
 }
@@ -70,7 +77,8 @@ pub(super) struct Conversation<'a, S> {
     pub(super) permit: Permit<'a>,
     pub(super) ledger: Ledger,
     pub(super) stop: CancellationToken,
-    /// Makes the end of the stream an orderly one, whatever it would be if the process were killed.
+    /// Makes the end of the stream an orderly one, whatever it would be if the process were
+    /// killed.
     pub(super) orderly: fn(&S),
 }
 
@@ -111,7 +119,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
         let mut room = READ_MIN;
         // Connections have their ticks together, so that a worker is not woken for each.
         let phase = now().mono.as_millis() % PHASE.as_millis();
-        let first = PHASE.saturating_sub(Duration::from_millis(u64::try_from(phase).unwrap_or_default()));
+        let first =
+            PHASE.saturating_sub(Duration::from_millis(u64::try_from(phase).unwrap_or_default()));
         let mut ticks = interval_at(Instant::now() + first, TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut pending = true;
@@ -183,13 +192,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
             if self.sink.full() {
                 return Err(End::Full(Full::All));
             }
-            self.ledger.settle(pending, input.capacity() + out.capacity(), self.session.held(), &self.sink)?;
+            self.ledger.settle(
+                pending,
+                input.capacity() + out.capacity(),
+                self.session.held(),
+                &self.sink,
+            )?;
             if pending && self.session.established() {
                 self.permit.established();
                 pending = false;
             }
             if out.len() > if self.session.unfinished() { REPLIES } else { 0 } {
-                timeout(WRITE_TIMEOUT, self.stream.write_all(out)).await.map_err(|_| End::WriteTimeout)??;
+                timeout(WRITE_TIMEOUT, self.stream.write_all(out))
+                    .await
+                    .map_err(|_| End::WriteTimeout)??;
                 self.sink.count_io(0, out.len());
                 out.clear();
             }
@@ -203,7 +219,8 @@ pub(super) struct Complaints(std::sync::Mutex<Quiet>);
 
 impl Complaints {
     pub(super) fn write(&self, line: &str) {
-        let allowed = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).allow(now().mono);
+        let allowed =
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).allow(now().mono);
         if let Some(n) = allowed {
             log::warn!("{line}{}", Quiet::more(n));
         }

@@ -1,12 +1,14 @@
 //! How many connections there may be, and how many of them may be silent about what they are.
 
-use super::turns::Turns;
-use crate::store::{SelfStats, Stat};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use tokio_util::sync::CancellationToken;
+
+use super::turns::Turns;
+use crate::store::{SelfStats, Stat};
 
 /// Shared by all listeners.
 #[derive(Debug)]
@@ -80,8 +82,9 @@ impl Gate {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a new connection; `None` when `limits.connections` are open. When `limits.pending` are silent, the
-    /// oldest of those gives way: an agent says who it is at once, so it is never the oldest for long.
+    /// A place for a new connection; `None` when `limits.connections` are open. When
+    /// `limits.pending` are silent, the oldest of those gives way: an agent says who it is at
+    /// once, so it is never the oldest for long.
     pub(super) fn enter<'a>(&'a self, address: IpAddr, stats: &'a SelfStats) -> Option<Permit<'a>> {
         stats.add(Stat::ConnectionTotal, 1);
         let mut inner = self.lock();
@@ -116,8 +119,8 @@ impl Permit<'_> {
         self.gate.lock().pending.remove(&self.id);
     }
 
-    /// A name for a peer that gives none: `127.0.0.1#1`, the lowest free number of its address, so that a peer that comes
-    /// back tends to have the same.
+    /// A name for a peer that gives none: `127.0.0.1#1`, the lowest free number of its address, so
+    /// that a peer that comes back tends to have the same.
     pub(super) fn fallback_name(&self) -> String {
         format!("{}#{}", self.address, self.ordinal + 1)
     }
@@ -128,7 +131,11 @@ impl Drop for Permit<'_> {
         let mut inner = self.gate.lock();
         inner.open -= 1;
         inner.pending.remove(&self.id);
-        if inner.ordinals.get_mut(&self.address).is_some_and(|numbers| !numbers.give_back(self.ordinal)) {
+        if inner
+            .ordinals
+            .get_mut(&self.address)
+            .is_some_and(|numbers| !numbers.give_back(self.ordinal))
+        {
             inner.ordinals.remove(&self.address);
         }
         self.stats.set(Stat::ConnectionCurrent, inner.open as u64);
@@ -145,7 +152,10 @@ mod tests {
         let home = IpAddr::from([127, 0, 0, 1]);
         let a = gate.enter(home, &stats).expect("room");
         let b = gate.enter(home, &stats).expect("room");
-        assert_eq!((a.fallback_name(), b.fallback_name()), ("127.0.0.1#1".into(), "127.0.0.1#2".into()));
+        assert_eq!(
+            (a.fallback_name(), b.fallback_name()),
+            ("127.0.0.1#1".into(), "127.0.0.1#2".into())
+        );
         let c = gate.enter(home, &stats).expect("room");
         assert!(a.displaced.is_cancelled() && !b.displaced.is_cancelled());
         assert!(gate.enter(home, &stats).is_none());
@@ -155,14 +165,18 @@ mod tests {
         let d = gate.enter(home, &stats).expect("room");
         assert_eq!(d.fallback_name(), "127.0.0.1#1");
         drop((b, c, d));
-        assert_eq!((stats.get(Stat::ConnectionCurrent), stats.get(Stat::ConnectionRefused)), (0, 2));
+        assert_eq!(
+            (stats.get(Stat::ConnectionCurrent), stats.get(Stat::ConnectionRefused)),
+            (0, 2)
+        );
         assert!(gate.lock().ordinals.is_empty() && gate.lock().pending.is_empty());
     }
     #[test]
     fn numbers_are_the_lowest_that_are_free() {
         let (gate, stats) = (Gate::new(100_000, 100_000, 1), SelfStats::default());
         let home = IpAddr::from([127, 0, 0, 1]);
-        let mut open: Vec<Option<Permit<'_>>> = (0..50_000).map(|_| gate.enter(home, &stats)).collect();
+        let mut open: Vec<Option<Permit<'_>>> =
+            (0..50_000).map(|_| gate.enter(home, &stats)).collect();
         let name = |permit: &Option<Permit<'_>>| permit.as_ref().map(Permit::fallback_name);
         assert_eq!(name(&open[49_999]).as_deref(), Some("127.0.0.1#50000"));
         for gone in [40_000, 7, 30_000] {

@@ -1,10 +1,11 @@
 //! What one connection holds, charged to the budget of memory after each piece of work.
 
+use std::sync::Arc;
+
 use crate::model::{Charge, Memory, Purpose};
 use crate::sources::Held;
 use crate::sources::OwnSink;
 use crate::store::PeerSink;
-use std::sync::Arc;
 
 /// Why there is no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +30,8 @@ pub(super) struct Ledger {
 impl Ledger {
     pub(super) fn new(memory: &Arc<Memory>) -> Self {
         let [undecided, input, definitions] =
-            [Purpose::Undecided, Purpose::Input, Purpose::Definitions].map(|purpose| Charge::new(Arc::clone(memory), purpose));
+            [Purpose::Undecided, Purpose::Input, Purpose::Definitions]
+                .map(|purpose| Charge::new(Arc::clone(memory), purpose));
         memory.enter();
         Self { memory: Arc::clone(memory), undecided, input, definitions }
     }
@@ -38,24 +40,41 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Full`]: the connection must be closed.
-    pub(super) fn settle(&mut self, pending: bool, buffers: usize, session: Held, sink: &PeerSink) -> Result<(), Full> {
+    pub(super) fn settle(
+        &mut self,
+        pending: bool,
+        buffers: usize,
+        session: Held,
+        sink: &PeerSink,
+    ) -> Result<(), Full> {
         let Held { own, shared } = sink.held();
-        self.hold(pending, buffers, Held { own: session.own + own, shared: session.shared + shared })
+        self.hold(
+            pending,
+            buffers,
+            Held { own: session.own + own, shared: session.shared + shared },
+        )
     }
 
     /// The same without a sink.
     ///
     /// # Errors
     /// [`Full`]: the connection must be closed.
-    pub(super) fn hold(&mut self, pending: bool, buffers: usize, Held { own, shared }: Held) -> Result<(), Full> {
+    pub(super) fn hold(
+        &mut self,
+        pending: bool,
+        buffers: usize,
+        Held { own, shared }: Held,
+    ) -> Result<(), Full> {
         let all = own + shared + buffers;
         let max = self.memory.peer_limit();
         if all > max {
             return Err(Full::Peer { got: all, max });
         }
-        let (undecided, input, definitions) = if pending { (own + buffers, 0, 0) } else { (0, buffers, own) };
-        let room =
-            self.undecided.resize(undecided, all) && self.input.resize(input, all) && self.definitions.resize(definitions, all);
+        let (undecided, input, definitions) =
+            if pending { (own + buffers, 0, 0) } else { (0, buffers, own) };
+        let room = self.undecided.resize(undecided, all)
+            && self.input.resize(input, all)
+            && self.definitions.resize(definitions, all);
         if room { Ok(()) } else { Err(Full::All) }
     }
 }

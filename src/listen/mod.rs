@@ -1,4 +1,5 @@
-//! All I/O with peers: tokio sockets and a thread that follows files. Sessions decide, this only carries bytes.
+//! All I/O with peers: tokio sockets and a thread that follows files. Sessions decide, this only
+//! carries bytes.
 
 mod connection;
 mod gate;

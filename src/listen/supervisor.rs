@@ -1,5 +1,15 @@
 //! Starts everything that talks to peers, changes it on reload, stops it within a second.
 
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
 use super::gate::Gate;
 use super::lttng::{self, LttngControl};
 use super::tail::{FileFactory, Tail};
@@ -8,18 +18,11 @@ use crate::config::{Config, Mono};
 use crate::model::Control;
 use crate::sources::{MONO, PROFILER, mono, profiler};
 use crate::store::Store;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
-use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// Threads that read and decode.
 const WORKERS: usize = 2;
-/// Tasks that a worker runs before it looks again who has sent something: a turn can take a millisecond.
+/// Tasks that a worker runs before it looks again who has sent something: a turn can take a
+/// millisecond.
 const TURNS: u32 = 31;
 /// How long sessions have to say good-bye.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -53,10 +56,12 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts listeners, file followers and what LTTng needs; `state` is the folder of what outlives the process. `on_signal` is called on a worker and must not block.
+    /// Starts listeners, file followers and what LTTng needs; `state` is the folder of what
+    /// outlives the process. `on_signal` is called on a worker and must not block.
     ///
     /// # Errors
-    /// When threads cannot be started. A listener that cannot bind is not an error: it tries again and says so.
+    /// When threads cannot be started. A listener that cannot bind is not an error: it tries again
+    /// and says so.
     pub fn start(
         config: &Config,
         store: &Arc<Store>,
@@ -77,12 +82,21 @@ impl Supervisor {
         if let Some(address) = config.mono.listen {
             let (factory, store) = (mono_factory(&settings), Arc::clone(store));
             let gate = gate.clone();
-            let listener =
-                Listener { address, source: MONO, factory, reset: false, gate, store, stop: stop.clone(), tasks: tasks.clone() };
+            let listener = Listener {
+                address,
+                source: MONO,
+                factory,
+                reset: false,
+                gate,
+                store,
+                stop: stop.clone(),
+                tasks: tasks.clone(),
+            };
             runtime.spawn(listener.run());
         }
         if let Some(address) = config.profiler.listen {
-            let (factory, gate, store) = (profiler_factory(&profiler_options, config, store), gate, Arc::clone(store));
+            let (factory, gate, store) =
+                (profiler_factory(&profiler_options, config, store), gate, Arc::clone(store));
             let listener = Listener {
                 address,
                 source: PROFILER,
@@ -103,7 +117,8 @@ impl Supervisor {
             patterns: Arc::clone(&mono_files),
             stop: stop.clone(),
         };
-        let tail = std::thread::Builder::new().name("apm-files".into()).spawn(move || tail.run())?;
+        let tail =
+            std::thread::Builder::new().name("apm-files".into()).spawn(move || tail.run())?;
         runtime.block_on(async { watch_signals(on_signal) })?;
         Ok(Self {
             runtime,
@@ -122,14 +137,19 @@ impl Supervisor {
     pub fn reconfigure(&self, config: &Config) {
         *self.profiler.write().unwrap_or_else(PoisonError::into_inner) = options(config);
         if !self.lttng.configure(config.lttng.sessions.clone()) {
-            log::warn!("lttng: too many requests wait; send SIGHUP again for the sessions of the configuration");
+            log::warn!(
+                "lttng: too many requests wait; send SIGHUP again for the sessions of the configuration"
+            );
         }
         let new = settings(config, false);
         let mut current = self.mono.write().unwrap_or_else(PoisonError::into_inner);
         let select_changed = current.select != new.select;
         *current = new;
         drop(current);
-        self.mono_files.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&config.mono.files);
+        self.mono_files
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone_from(&config.mono.files);
         if select_changed {
             for peer in self.store.peers() {
                 peer.post(Control::Select(config.mono.select.clone()));
@@ -142,7 +162,8 @@ impl Supervisor {
         self.stop.cancel();
         self.tasks.close();
         let tasks = self.tasks.clone();
-        let drained = self.runtime.block_on(async move { timeout(DRAIN, tasks.wait()).await.is_ok() });
+        let drained =
+            self.runtime.block_on(async move { timeout(DRAIN, tasks.wait()).await.is_ok() });
         if !drained {
             log::warn!("some connections did not end in time");
         }
@@ -172,14 +193,24 @@ fn settings(config: &Config, one_way: bool) -> mono::Settings {
 fn options(config: &Config) -> profiler::Options {
     let p = &config.profiler;
     let period = u64::try_from(p.rotation_period.as_millis()).unwrap_or(u64::MAX);
-    let settings =
-        profiler::Settings { rotation_period_ms: period, rotation_size: p.rotation_size, ..profiler::Settings::default() };
-    profiler::Options { settings, idle: p.idle, stacks: p.stacks, parameters: p.parameters.as_slice().into() }
+    let settings = profiler::Settings {
+        rotation_period_ms: period,
+        rotation_size: p.rotation_size,
+        ..profiler::Settings::default()
+    };
+    profiler::Options {
+        settings,
+        idle: p.idle,
+        stacks: p.stacks,
+        parameters: p.parameters.as_slice().into(),
+    }
 }
 
 fn profiler_factory(options: &ProfilerOptions, config: &Config, store: &Store) -> Factory {
-    let (options, shared) =
-        (Arc::clone(options), Arc::new(profiler::Shared::within(size(config.profiler.dictionary), &store.memory)));
+    let (options, shared) = (
+        Arc::clone(options),
+        Arc::new(profiler::Shared::within(size(config.profiler.dictionary), &store.memory)),
+    );
     Arc::new(move |caller: Caller| {
         let options = options.read().unwrap_or_else(PoisonError::into_inner).clone();
         Box::new(profiler::Collector::new(caller.address.to_string(), options, Arc::clone(&shared)))
@@ -194,7 +225,12 @@ fn mono_factory(settings: &MonoSettings) -> Factory {
     let settings = Arc::clone(settings);
     Arc::new(move |caller: Caller| {
         let host = (!is_local(caller.address.ip())).then(|| caller.address.ip().to_string());
-        let peer = mono::Peer { address: caller.address.to_string(), fallback: caller.fallback, host, process: None };
+        let peer = mono::Peer {
+            address: caller.address.to_string(),
+            fallback: caller.fallback,
+            host,
+            process: None,
+        };
         Box::new(mono::Inspector::new(peer, current(&settings)))
     })
 }

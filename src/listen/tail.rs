@@ -1,14 +1,6 @@
 //! Follows files that agents write (`address=file://PATH`): from the start, again from the start when a file was truncated
 //! or replaced. A plain thread, since file reads block.
 
-use super::connection::Complaints;
-use super::ledger::Ledger;
-use crate::clock::now;
-use crate::model::Control;
-use crate::read::glob;
-use crate::sources::{Session, SessionError};
-use crate::store::{Mailbox, PeerSink, Store};
-use bytes::BytesMut;
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
@@ -16,11 +8,22 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use bytes::BytesMut;
 use tokio_util::sync::CancellationToken;
+
+use super::connection::Complaints;
+use super::ledger::Ledger;
+use crate::clock::now;
+use crate::model::Control;
+use crate::read::glob;
+use crate::sources::{Session, SessionError};
+use crate::store::{Mailbox, PeerSink, Store};
 
 /// How often files are looked at.
 const POLL: Duration = Duration::from_millis(250);
-/// Bytes read from a file at once, and in one round, so that a large file does not keep the others waiting.
+/// Bytes read from a file at once, and in one round, so that a large file does not keep the others
+/// waiting.
 const READ: usize = 64 << 10;
 const ROUND: usize = 4 << 20;
 const NOT_A_FILE: &str = "not a regular file";
@@ -49,8 +52,9 @@ struct Followed {
     sink: PeerSink,
     ledger: Ledger,
     mailbox: Arc<Mailbox>,
-    /// Faults since the file was truncated or replaced. A first one may come from a truncation between two looks at the
-    /// file that its length did not show, so it is read once more from the start; after a second it is left alone.
+    /// Faults since the file was truncated or replaced. A first one may come from a truncation
+    /// between two looks at the file that its length did not show, so it is read once more
+    /// from the start; after a second it is left alone.
     faults: u8,
     /// The first fault has just come.
     again: bool,
@@ -81,7 +85,11 @@ impl Tail {
         followed.values_mut().for_each(|f| f.end(false));
     }
 
-    fn follow(&self, path: &Path, followed: &mut BTreeMap<PathBuf, Followed>) -> Result<(), Box<dyn std::error::Error>> {
+    fn follow(
+        &self,
+        path: &Path,
+        followed: &mut BTreeMap<PathBuf, Followed>,
+    ) -> Result<(), Box<dyn std::error::Error>> {
         let metadata = match std::fs::metadata(path) {
             Ok(m) if m.is_file() => m,
             Ok(_) => return Err(NOT_A_FILE.into()),
@@ -123,10 +131,12 @@ impl Tail {
     }
 }
 
-/// Opens a file and nothing else. What the path was a moment ago does not count: a named pipe that has taken the file's place
-/// would keep this thread until somebody writes into it, and with it all other files.
+/// Opens a file and nothing else. What the path was a moment ago does not count: a named pipe that
+/// has taken the file's place would keep this thread until somebody writes into it, and with it all
+/// other files.
 fn open(path: &Path) -> std::io::Result<(File, Metadata)> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    let file =
+        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_file() { Ok((file, metadata)) } else { Err(std::io::Error::other(NOT_A_FILE)) }
 }
@@ -164,9 +174,12 @@ impl Followed {
                 result = self.session.feed(at, &mut self.input, &mut out, &mut self.sink);
             }
             self.sink.flush();
-            if let Err(full) = self.ledger.settle(false, self.input.capacity(), self.session.held(), &self.sink) {
+            if let Err(full) =
+                self.ledger.settle(false, self.input.capacity(), self.session.held(), &self.sink)
+            {
                 log::debug!("{full}");
-                result = Err(SessionError::Closed("limits.memory or limits.peer_memory is reached"));
+                result =
+                    Err(SessionError::Closed("limits.memory or limits.peer_memory is reached"));
             }
             if self.sink.refused() {
                 result = Err(SessionError::Closed("limits.instances is reached"));
@@ -193,18 +206,16 @@ impl Followed {
 fn matching(patterns: &[PathBuf]) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for pattern in patterns {
-        let name = pattern.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let name =
+            pattern.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         if !name.contains('*') {
             paths.push(pattern.clone());
             continue;
         }
         let Some(Ok(entries)) = pattern.parent().map(std::fs::read_dir) else { continue };
-        paths.extend(
-            entries
-                .filter_map(Result::ok)
-                .map(|e| e.path())
-                .filter(|p| p.file_name().is_some_and(|n| glob(name.as_bytes(), n.as_encoded_bytes()))),
-        );
+        paths.extend(entries.filter_map(Result::ok).map(|e| e.path()).filter(|p| {
+            p.file_name().is_some_and(|n| glob(name.as_bytes(), n.as_encoded_bytes()))
+        }));
     }
     paths.sort();
     paths.dedup();
@@ -214,8 +225,9 @@ fn matching(patterns: &[PathBuf]) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::process::Command;
+
+    use super::*;
 
     #[test]
     fn a_named_pipe_in_the_place_of_a_file_is_not_waited_for() {

@@ -1,4 +1,15 @@
-//! A listening socket: bound as soon as it can be, accepting for ever, one task for each connection.
+//! A listening socket: bound as soon as it can be, accepting for ever, one task for each
+//! connection.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::connection::{Complaints, Conversation};
 use super::gate::Gate;
@@ -6,19 +17,12 @@ use super::ledger::Ledger;
 use crate::clock::now;
 use crate::sources::Session;
 use crate::store::{Mailbox, PeerSink, Quiet, Stat, Store};
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Notify;
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// An address that is in use is tried again after this time: its owner may be our own predecessor.
 const BIND_RETRY: Duration = Duration::from_secs(2);
-/// Connections that may wait to be accepted, as many as Linux can count: all agents come back at once when the PMDA or the host
-/// has been started again, and those that do not fit are lost. The kernel cuts it to `net.core.somaxconn`.
+/// Connections that may wait to be accepted, as many as Linux can count: all agents come back at
+/// once when the PMDA or the host has been started again, and those that do not fit are lost. The
+/// kernel cuts it to `net.core.somaxconn`.
 const BACKLOG: u32 = 65_535;
 /// Where the kernel says what it cuts [`BACKLOG`] to.
 const BACKLOG_MAX: &str = "/proc/sys/net/core/somaxconn";
@@ -42,7 +46,8 @@ pub(super) struct Listener {
     pub(super) address: SocketAddr,
     pub(super) source: usize,
     pub(super) factory: Factory,
-    /// Peers that take the mere end of a connection for a pause: when this process is killed, their connections are reset.
+    /// Peers that take the mere end of a connection for a pause: when this process is killed,
+    /// their connections are reset.
     pub(super) reset: bool,
     pub(super) gate: Arc<Gate>,
     pub(super) store: Arc<Store>,
@@ -105,12 +110,15 @@ impl Listener {
     async fn serve(self, stream: TcpStream, from: SocketAddr, complaints: Arc<Complaints>) {
         let address = SocketAddr::new(from.ip().to_canonical(), from.port());
         let Some(permit) = self.gate.enter(address.ip(), &self.store.stats) else {
-            complaints.write(&format!("connection from {address} refused: limits.connections is reached"));
+            complaints.write(&format!(
+                "connection from {address} refused: limits.connections is reached"
+            ));
             return;
         };
         if self.store.memory.is_full() {
             self.store.stats.add(Stat::ConnectionRefused, 1);
-            complaints.write(&format!("connection from {address} refused: limits.memory is reached"));
+            complaints
+                .write(&format!("connection from {address} refused: limits.memory is reached"));
             return;
         }
         let _ = stream.set_nodelay(true);
@@ -125,7 +133,17 @@ impl Listener {
         let sink = PeerSink::new(&self.store, self.source, &mailbox);
         let ledger = Ledger::new(&self.store.memory);
         let stop = self.stop.clone();
-        let conversation = Conversation { stream, session, sink, mailbox, requests, permit, ledger, stop, orderly };
+        let conversation = Conversation {
+            stream,
+            session,
+            sink,
+            mailbox,
+            requests,
+            permit,
+            ledger,
+            stop,
+            orderly,
+        };
         if let Some(line) = conversation.run(&address.to_string()).await {
             complaints.write(&line);
         }
@@ -143,19 +161,26 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
 
 /// What to say if the kernel's queue is shorter than the number of agents that may come at once.
 fn short_queue(gate: &Gate) -> String {
-    let most = std::fs::read_to_string(BACKLOG_MAX).ok().and_then(|text| text.trim().parse::<usize>().ok());
+    let most = std::fs::read_to_string(BACKLOG_MAX)
+        .ok()
+        .and_then(|text| text.trim().parse::<usize>().ok());
     match most {
         Some(most) if most < gate.connections().min(BACKLOG as usize) => {
-            format!("; net.core.somaxconn is {most}: if more agents come at once some can be lost, raise it with sysctl(8)")
+            format!(
+                "; net.core.somaxconn is {most}: if more agents come at once some can be lost, raise it with sysctl(8)"
+            )
         }
         _ => String::new(),
     }
 }
 
-/// Finds out within two minutes that a host has gone without a word. A failure leaves a connection that may stay half-open.
+/// Finds out within two minutes that a host has gone without a word. A failure leaves a connection
+/// that may stay half-open.
 fn keep_alive(stream: &TcpStream) {
-    let often =
-        socket2::TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15)).with_retries(4);
+    let often = socket2::TcpKeepalive::new()
+        .with_time(Duration::from_secs(60))
+        .with_interval(Duration::from_secs(15))
+        .with_retries(4);
     if let Err(e) = socket2::SockRef::from(stream).set_tcp_keepalive(&often) {
         log::debug!("keep-alive: {e}");
     }
@@ -166,7 +191,8 @@ fn orderly(stream: &TcpStream) {
     linger(stream, None);
 }
 
-/// What becomes of a connection that is closed, by us or because the process is gone. It goes without as well.
+/// What becomes of a connection that is closed, by us or because the process is gone. It goes
+/// without as well.
 fn linger(stream: &TcpStream, time: Option<Duration>) {
     if let Err(e) = socket2::SockRef::from(stream).set_linger(time) {
         log::debug!("linger: {e}");

@@ -1,14 +1,16 @@
-//! Who may work when there is more to do than the workers can: a connection that has taken more than its part of a worker's time
-//! queues with others like it for each turn. So those that bring little are never behind more turns than there are workers, however
-//! many bring a lot.
+//! Who may work when there is more to do than the workers can: a connection that has taken more
+//! than its part of a worker's time queues with others like it for each turn. So those that bring
+//! little are never behind more turns than there are workers, however many bring a lot.
 
 use std::time::Duration;
+
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Time of a worker that a connection may take each second without a queue: 20 times what a Mono agent needs that sends 200
-/// counters a second.
+/// Time of a worker that a connection may take each second without a queue: 20 times what a Mono
+/// agent needs that sends 200 counters a second.
 const LIGHT: Duration = Duration::from_millis(2);
-/// What a connection can owe at most: after a burst it queues no longer than this divided by [`LIGHT`] seconds.
+/// What a connection can owe at most: after a burst it queues no longer than this divided by
+/// [`LIGHT`] seconds.
 const DEBT: Duration = Duration::from_millis(60);
 
 /// Places for those that queue.

@@ -2,7 +2,8 @@
 
 use super::Network;
 
-/// Whom one thing is allowed to. Empty lists: everyone on this host, and whoever pmcd has authenticated.
+/// Whom one thing is allowed to. Empty lists: everyone on this host, and whoever pmcd has
+/// authenticated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allow {
     /// User ids.

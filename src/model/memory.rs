@@ -1,23 +1,26 @@
-//! A budget of memory for all that peers cause: who wants to hold more asks before, or at the latest when a bounded piece of work is
-//! done, and what is refused has an end: a text is dropped, a newcomer is turned away, a connection ends.
+//! A budget of memory for all that peers cause: who wants to hold more asks before, or at the
+//! latest when a bounded piece of work is done, and what is refused has an end: a text is dropped,
+//! a newcomer is turned away, a connection ends.
 //!
 //! ```text
 //!  0                                              7/8 of the room                 limit
 //!  |── set aside for events ──|───── whoever ─────|── those that hold little ──|
 //! ```
-//! Who holds a lot cannot take the last eighth of the room, so that newcomers and those that hold little find some.
+//! Who holds a lot cannot take the last eighth of the room, so that newcomers and those that hold
+//! little find some.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Charges are in steps of this many bytes, so that they seldom change.
 const STEP: usize = 4 << 10;
-/// Who holds no more than this may also use the last eighth, or half of what each would have if all had the same: ten times a
-/// Mono agent with 200 counters.
+/// Who holds no more than this may also use the last eighth, or half of what each would have if all
+/// had the same: ten times a Mono agent with 200 counters.
 const LITTLE: usize = 512 << 10;
 /// All that connections hold that have not said what they are: this part of the room.
 const UNDECIDED_PART: usize = 16;
-/// Each of those may hold this much, however much others have: many times what an agent needs to say what it is.
+/// Each of those may hold this much, however much others have: many times what an agent needs to
+/// say what it is.
 const UNDECIDED_LITTLE: usize = 32 << 10;
 
 /// What memory is held for.
@@ -27,7 +30,8 @@ pub enum Purpose {
     Registry,
     /// Values of metrics that are texts.
     Texts,
-    /// What connections hold to understand their peers: descriptions of counters, call trees, calls that wait for names.
+    /// What connections hold to understand their peers: descriptions of counters, call trees, calls
+    /// that wait for names.
     Definitions,
     /// Words of all connections.
     Dictionaries,
@@ -116,7 +120,8 @@ impl Memory {
         self.limit().saturating_sub(self.aside.load(Ordering::Relaxed))
     }
 
-    /// Bytes by which too much is used for those that hold a lot: what is kept of peers that are gone should go.
+    /// Bytes by which too much is used for those that hold a lot: what is kept of peers that are
+    /// gone should go.
     #[must_use]
     pub fn over(&self) -> usize {
         let room = self.room();
@@ -134,7 +139,8 @@ impl Memory {
         self.by_purpose.get(purpose as usize).unwrap_or(&NOWHERE)
     }
 
-    /// Takes `more` bytes if there is room for them. `holds`: what the one that asks will hold then, in all.
+    /// Takes `more` bytes if there is room for them. `holds`: what the one that asks will hold
+    /// then, in all.
     pub fn take(&self, purpose: Purpose, more: usize, holds: usize) -> bool {
         let room = self.room();
         let even = room / self.holders.load(Ordering::Relaxed).max(1);
@@ -145,7 +151,8 @@ impl Memory {
             return false;
         }
         let held = self.cell(purpose).fetch_add(more, Ordering::Relaxed).saturating_add(more);
-        if purpose == Purpose::Undecided && holds > UNDECIDED_LITTLE && held > room / UNDECIDED_PART {
+        if purpose == Purpose::Undecided && holds > UNDECIDED_LITTLE && held > room / UNDECIDED_PART
+        {
             self.give_back(purpose, more);
             self.refused.fetch_add(1, Ordering::Relaxed);
             return false;
@@ -203,8 +210,8 @@ impl Charge {
         self.bytes
     }
 
-    /// The holder has this much now, or wants to; `holds` is what it has for all purposes. Less is always possible. `false`:
-    /// there is no room, and the charge stays what it was.
+    /// The holder has this much now, or wants to; `holds` is what it has for all purposes. Less is
+    /// always possible. `false`: there is no room, and the charge stays what it was.
     #[must_use]
     pub fn resize(&mut self, bytes: usize, holds: usize) -> bool {
         let bytes = bytes.next_multiple_of(STEP);
@@ -257,7 +264,10 @@ mod tests {
         (0..100).for_each(|_| memory.enter());
         let mut large = Charge::new(Arc::clone(&memory), Purpose::Definitions);
         assert!(large.resize(70 * MIB, 70 * MIB) && !large.resize(70 * MIB + 1, 70 * MIB + 1));
-        assert_eq!((large.bytes(), memory.used(), memory.over(), memory.refused()), (70 * MIB, 70 * MIB, 0, 1));
+        assert_eq!(
+            (large.bytes(), memory.used(), memory.over(), memory.refused()),
+            (70 * MIB, 70 * MIB, 0, 1)
+        );
         let mut small: Vec<Charge> = Vec::new();
         while !memory.is_full() {
             small.push(Charge::new(Arc::clone(&memory), Purpose::Texts));
@@ -266,21 +276,32 @@ mod tests {
         }
         assert_eq!((memory.held(Purpose::Texts), memory.over()), (10 * MIB, 10 * MIB));
         (1..100).for_each(|_| memory.leave());
-        assert!(small[0].resize(LITTLE, 39 * MIB) && !small[0].resize(2 * LITTLE, 39 * MIB), "it is full for everyone");
+        assert!(
+            small[0].resize(LITTLE, 39 * MIB) && !small[0].resize(2 * LITTLE, 39 * MIB),
+            "it is full for everyone"
+        );
         assert!(large.resize(1, 1), "less is always possible");
         assert_eq!(memory.used(), 10 * MIB + STEP);
         large.set(200 * MIB);
         assert!(memory.is_full());
         drop((large, small));
-        assert_eq!((memory.used(), memory.held(Purpose::Texts), memory.held(Purpose::Definitions)), (0, 0, 0));
+        assert_eq!(
+            (memory.used(), memory.held(Purpose::Texts), memory.held(Purpose::Definitions)),
+            (0, 0, 0)
+        );
     }
 
     #[test]
     fn what_is_undecided_has_a_small_part_but_everyone_a_little_of_it() {
         let memory = memory(100 * MIB);
-        let mut all: Vec<Charge> = (0..100).map(|_| Charge::new(Arc::clone(&memory), Purpose::Undecided)).collect();
+        let mut all: Vec<Charge> =
+            (0..100).map(|_| Charge::new(Arc::clone(&memory), Purpose::Undecided)).collect();
         let granted = all.iter_mut().filter_map(|c| c.resize(MIB, MIB).then_some(())).count();
         assert_eq!(granted, 80 / UNDECIDED_PART);
-        assert!(all.iter_mut().filter(|c| c.bytes() == 0).all(|c| c.resize(UNDECIDED_LITTLE, UNDECIDED_LITTLE)));
+        assert!(
+            all.iter_mut()
+                .filter(|c| c.bytes() == 0)
+                .all(|c| c.resize(UNDECIDED_LITTLE, UNDECIDED_LITTLE))
+        );
     }
 }

@@ -111,8 +111,9 @@ pub enum Units {
 }
 
 impl Units {
-    /// The 32 bits of `pmUnits` as read on a little-endian host: dimSpace 28, dimTime 24, dimCount 20, scaleSpace 16,
-    /// scaleTime 12, scaleCount 8 (specs/pcp-events.md section 7; the same in PCP 6 and 7).
+    /// The 32 bits of `pmUnits` as read on a little-endian host: dimSpace 28, dimTime 24, dimCount
+    /// 20, scaleSpace 16, scaleTime 12, scaleCount 8 (specs/pcp-events.md section 7; the same
+    /// in PCP 6 and 7).
     #[must_use]
     pub const fn pack(self) -> u32 {
         match self {
@@ -146,9 +147,11 @@ pub enum Area {
     Own,
     /// one instance for each peer of every source
     Agents,
-    /// one instance for each thing that the metric's source watches (a Mono process, a pod, a session)
+    /// one instance for each thing that the metric's source watches (a Mono process, a pod, a
+    /// session)
     Source,
-    /// one instance for each row of the source's table with this position: methods, streams, buckets
+    /// one instance for each row of the source's table with this position: methods, streams,
+    /// buckets
     Table(u8),
 }
 
@@ -186,7 +189,8 @@ pub enum Origin {
     SelfStat,
     /// an atomic cell of the instance; its column is the item number
     Cell,
-    /// as `Cell`, of a value that is about now: it goes when the peer is silent or gone, whatever stays of its source
+    /// as `Cell`, of a value that is about now: it goes when the peer is silent or gone, whatever
+    /// stays of its source
     Recent,
     /// a text of the instance; its column is the item number
     Text,
@@ -196,8 +200,8 @@ pub enum Origin {
     Idle,
     /// a leaf of the event stream with this position in the source's table
     Event(u8, EventLeaf),
-    /// request and answer of a control metric: `pmstore` asks, fetch shows the last answer. Of an instance, or (`Area::Own`) of the
-    /// source as a whole
+    /// request and answer of a control metric: `pmstore` asks, fetch shows the last answer. Of an
+    /// instance, or (`Area::Own`) of the source as a whole
     Control(super::ControlVerb),
     /// parameter of event records: exists for name and type only
     Param,
@@ -241,12 +245,14 @@ pub struct EventKind {
     pub help: &'static str,
 }
 
-/// A metric that a peer brought: description in PCP's terms, made by the source from the peer's words.
+/// A metric that a peer brought: description in PCP's terms, made by the source from the peer's
+/// words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricSpec {
     /// What the peer calls it; the identity over restarts: `GC/Minor GC collections`.
     pub key: String,
-    /// Name components below the source's dynamic node, already sanitised: `gc.minor_gc_collections`.
+    /// Name components below the source's dynamic node, already sanitised:
+    /// `gc.minor_gc_collections`.
     pub path: String,
     /// Value type, the same for all peers.
     pub ty: ValueType,
@@ -260,7 +266,8 @@ pub struct MetricSpec {
     pub help: String,
     /// Item labels: name and value.
     pub labels: Vec<(&'static str, String)>,
-    /// What the source needs to make this spec again after a restart; one line without control characters.
+    /// What the source needs to make this spec again after a restart; one line without control
+    /// characters.
     pub persist: String,
 }
 

@@ -1,5 +1,5 @@
-//! Plain data that both sides of the store speak: what a source says (`Update`) and what PCP is told (`MetricDef`).
-//! Nothing here does I/O, reads a clock or knows a protocol.
+//! Plain data that both sides of the store speak: what a source says (`Update`) and what PCP is
+//! told (`MetricDef`). Nothing here does I/O, reads a clock or knows a protocol.
 
 mod access;
 mod memory;
@@ -12,7 +12,9 @@ mod value;
 
 pub use access::{Allow, Rights};
 pub use memory::{Charge, Memory, Purpose};
-pub use metric::{Area, EventKind, EventLeaf, MetricDef, MetricSpec, Origin, Pmid, Semantics, Units, ValueType};
+pub use metric::{
+    Area, EventKind, EventLeaf, MetricDef, MetricSpec, Origin, Pmid, Semantics, Units, ValueType,
+};
 pub use name::component;
 pub use network::Network;
 pub use stamp::{Now, Stamp};

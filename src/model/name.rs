@@ -1,6 +1,7 @@
 //! Names of peers made into names of metrics.
 
-/// One component of a metric name: lower case, everything but letters and digits as single underscores.
+/// One component of a metric name: lower case, everything but letters and digits as single
+/// underscores.
 #[must_use]
 pub fn component(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());

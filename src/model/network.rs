@@ -31,14 +31,21 @@ impl std::str::FromStr for Network {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let help = || format!("{text:?} is no address or network, for example \"10.77.0.1\" or \"10.0.0.0/8\"");
-        let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
+        let help = || {
+            format!(
+                "{text:?} is no address or network, for example \"10.77.0.1\" or \"10.0.0.0/8\""
+            )
+        };
+        let (address, length) =
+            text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
         let address: IpAddr = address.parse().map_err(|_| help())?;
         let address = address.to_canonical();
         let width = bits(address).1;
         let length = length.map_or(Ok(width), str::parse).map_err(|_| help())?;
         if length > width || bits(address).0.checked_shl(length).unwrap_or(0) != 0 {
-            return Err(format!("{text:?}: a network has at most {width} bits, and zeros behind them"));
+            return Err(format!(
+                "{text:?}: a network has at most {width} bits, and zeros behind them"
+            ));
         }
         Ok(Self { address, bits: length })
     }
@@ -46,7 +53,11 @@ impl std::str::FromStr for Network {
 
 impl std::fmt::Display for Network {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.bits == bits(self.address).1 { self.address.fmt(f) } else { write!(f, "{}/{}", self.address, self.bits) }
+        if self.bits == bits(self.address).1 {
+            self.address.fmt(f)
+        } else {
+            write!(f, "{}/{}", self.address, self.bits)
+        }
     }
 }
 
@@ -62,10 +73,28 @@ mod tests {
             network.contains(address.parse().expect(address))
         };
         assert!(has("10.77.0.1", "10.77.0.1") && !has("10.77.0.1", "10.77.0.2"));
-        assert!(has("10.0.0.0/8", "10.255.1.2") && !has("10.0.0.0/8", "11.0.0.1") && has("10.0.0.0/8", "::ffff:10.1.1.1"));
+        assert!(
+            has("10.0.0.0/8", "10.255.1.2")
+                && !has("10.0.0.0/8", "11.0.0.1")
+                && has("10.0.0.0/8", "::ffff:10.1.1.1")
+        );
         assert!(has("0.0.0.0/0", "1.2.3.4") && !has("0.0.0.0/0", "::1") && has("::/0", "fe80::1"));
-        assert!(has("fd00::/8", "fd12::1") && !has("fd00::/8", "fe80::1") && has("::1", "::1") && !has("::1", "::2"));
-        for bad in ["", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "host", "10.0.0", "::1/129", "10.0.0.0/-1"] {
+        assert!(
+            has("fd00::/8", "fd12::1")
+                && !has("fd00::/8", "fe80::1")
+                && has("::1", "::1")
+                && !has("::1", "::2")
+        );
+        for bad in [
+            "",
+            "10.0.0.1/8",
+            "10.0.0.0/33",
+            "10.0.0.0/",
+            "host",
+            "10.0.0",
+            "::1/129",
+            "10.0.0.0/-1",
+        ] {
             assert!(bad.parse::<Network>().is_err(), "{bad}");
         }
     }

@@ -1,4 +1,5 @@
-//! Time as it travels through the program: always handed in, never read from a clock below `listen` and `pcp`.
+//! Time as it travels through the program: always handed in, never read from a clock below `listen`
+//! and `pcp`.
 
 use std::time::Duration;
 
@@ -15,7 +16,10 @@ impl Stamp {
     /// From nanoseconds since the epoch.
     #[must_use]
     pub const fn from_nanos(ns: i128) -> Self {
-        #[expect(clippy::cast_possible_truncation, reason = "an i128 of nanoseconds from 64-bit inputs")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "an i128 of nanoseconds from 64-bit inputs"
+        )]
         let sec = ns.div_euclid(1_000_000_000) as i64;
         #[expect(clippy::cast_possible_truncation, reason = "rem_euclid is within 0..10^9")]
         #[allow(clippy::cast_sign_loss, reason = "as above; not every clippy sees it")]
@@ -45,15 +49,18 @@ impl Stamp {
     }
 }
 
-/// ISO 8601 in UTC with milliseconds, or as many digits as the precision says: `2026-11-21T02:17:53.181Z`.
+/// ISO 8601 in UTC with milliseconds, or as many digits as the precision says:
+/// `2026-11-21T02:17:53.181Z`.
 impl std::fmt::Display for Stamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (days, second) = (self.sec.div_euclid(86_400), self.sec.rem_euclid(86_400));
-        // Days to civil date with years that begin in March, so that the leap day is the last of its year.
+        // Days to civil date with years that begin in March, so that the leap day is the last of
+        // its year.
         let z = days + 719_468;
         let era = z.div_euclid(146_097);
         let day_of_era = z.rem_euclid(146_097);
-        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let year_of_era =
+            (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let march_month = (5 * day_of_year + 2) / 153;
         let day = day_of_year - (153 * march_month + 2) / 5 + 1;
@@ -81,7 +88,8 @@ mod tests {
 
     #[test]
     fn nanos_round_trip_on_both_sides_of_1970() {
-        for ns in [0, 1, -1, 999_999_999, 1_000_000_000, -1_000_000_001, 1_795_000_000_123_456_789] {
+        for ns in [0, 1, -1, 999_999_999, 1_000_000_000, -1_000_000_001, 1_795_000_000_123_456_789]
+        {
             assert_eq!(Stamp::from_nanos(ns).as_nanos(), ns);
         }
     }

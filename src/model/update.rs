@@ -13,8 +13,9 @@ pub struct Identity {
     pub labels: Vec<(&'static str, String)>,
     /// The same process as before if the name is the same: its values and 32-bit counters go on.
     pub resumes: bool,
-    /// Which process of this name it is, if the protocol tells: a connection of the same process takes over from an older one,
-    /// however alive that looks, and a new process is counted as a restart.
+    /// Which process of this name it is, if the protocol tells: a connection of the same process
+    /// takes over from an older one, however alive that looks, and a new process is counted as
+    /// a restart.
     pub process: Option<String>,
 }
 
@@ -51,7 +52,8 @@ pub enum Update<'a> {
         /// By how much.
         more: u64,
     },
-    /// Values that the peer sent at one moment: cells are set and one record goes to event stream `kind`.
+    /// Values that the peer sent at one moment: cells are set and one record goes to event stream
+    /// `kind`.
     Sample {
         /// Position of the event kind in the source's table.
         kind: u8,
@@ -74,7 +76,8 @@ pub enum Update<'a> {
         /// The row's instance name, without blanks; `None`: the row for all the rest.
         key: Option<&'a str>,
     },
-    /// Labels of a row's instance, beside those that all of its domain have; they replace what was said before.
+    /// Labels of a row's instance, beside those that all of its domain have; they replace what was
+    /// said before.
     RowLabels {
         /// Position in the source's tables.
         table: u8,

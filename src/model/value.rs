@@ -13,7 +13,8 @@ pub enum Value {
     I64(i64),
     /// `PM_TYPE_U64`
     U64(u64),
-    /// A counter of 32 bits that wraps: the store widens it into a `U64` by differences modulo 2^32.
+    /// A counter of 32 bits that wraps: the store widens it into a `U64` by differences modulo
+    /// 2^32.
     Wrapping32(u32),
     /// `PM_TYPE_FLOAT`
     F32(f32),
@@ -30,11 +31,17 @@ impl Value {
         Self::Text(s.split('\0').next().unwrap_or_default().into())
     }
 
-    /// The value as the 64 bits that a cell of type `ty` holds; `None` for strings and where `ty` is not numeric.
+    /// The value as the 64 bits that a cell of type `ty` holds; `None` for strings and where `ty`
+    /// is not numeric.
     ///
-    /// Conversions saturate, so that one metric can serve peers that use another width or sign for the same counter.
+    /// Conversions saturate, so that one metric can serve peers that use another width or sign for
+    /// the same counter.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate by definition")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "float casts saturate by definition"
+    )]
     pub fn to_bits(&self, ty: ValueType) -> Option<u64> {
         let wide: i128 = match *self {
             Self::I32(v) => v.into(),
@@ -55,9 +62,14 @@ impl Value {
         })
     }
 
-    /// The value of type `ty` that a cell with these bits stands for; `None` where `ty` is not numeric.
+    /// The value of type `ty` that a cell with these bits stands for; `None` where `ty` is not
+    /// numeric.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "inverse of to_bits")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        reason = "inverse of to_bits"
+    )]
     pub const fn from_bits(bits: u64, ty: ValueType) -> Option<Self> {
         Some(match ty {
             ValueType::I32 => Self::I32(bits as i32),
@@ -74,7 +86,11 @@ fn clamp(v: i128, lo: i128, hi: i128) -> i128 {
     v.clamp(lo, hi)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate by definition")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "float casts saturate by definition"
+)]
 fn float_bits(v: f64, ty: ValueType) -> Option<u64> {
     Some(match ty {
         ValueType::I32 => (v as i32) as u64,

@@ -1,19 +1,22 @@
-//! Who a client context is, and what it may: the configuration's names resolved to ids of this host.
+//! Who a client context is, and what it may: the configuration's names resolved to ids of this
+//! host.
 
-use super::local::{self, Clients};
-use super::sys;
-use crate::model::{Allow, Network, Rights};
 use std::cell::OnceCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::net::IpAddr;
 use std::time::Duration;
+
+use super::local::{self, Clients};
+use super::sys;
+use crate::model::{Allow, Network, Rights};
 
 /// Most groups of a user that are looked at.
 const GROUPS_MAX: usize = 1024;
 /// How long an answer about connections from other hosts holds.
 const LOCAL_FOR: Duration = Duration::from_secs(1);
 
-/// A client context, as pmcd told of it (attributes of PCP_ATTR_*): nothing at all for an unauthenticated TCP connection.
+/// A client context, as pmcd told of it (attributes of PCP_ATTR_*): nothing at all for an
+/// unauthenticated TCP connection.
 #[derive(Debug, Default)]
 pub(super) struct Credentials {
     uid: Option<u32>,
@@ -52,7 +55,8 @@ impl Credentials {
         self.uid.is_some() || self.user.is_some()
     }
 
-    /// Whether `all` holds of pmcd's connections, of which this context's is one, now or at an earlier moment of its life.
+    /// Whether `all` holds of pmcd's connections, of which this context's is one, now or at an
+    /// earlier moment of its life.
     fn among(&mut self, now: Duration, all: impl Fn(&Clients) -> bool) -> bool {
         if let Some((at, seen)) = &self.seen {
             let holds = seen.as_ref().is_some_and(&all);
@@ -95,8 +99,9 @@ pub(super) struct Permit {
 
 impl Permit {
     fn new(allow: &Allow) -> Self {
-        let missing =
-            |what: &str, name: &str| log::warn!("the configuration allows {what} {name}, which this host does not know");
+        let missing = |what: &str, name: &str| {
+            log::warn!("the configuration allows {what} {name}, which this host does not know")
+        };
         let mut uids = allow.uids.clone();
         for user in &allow.users {
             match uid_of(user) {
@@ -169,7 +174,15 @@ fn uid_of(user: &str) -> Option<u32> {
     let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
     let mut found = std::ptr::null_mut();
     // SAFETY: all pointers are to live places of the sizes told.
-    let status = unsafe { libc::getpwnam_r(name.as_ptr(), &raw mut entry, buffer.as_mut_ptr(), buffer.len(), &raw mut found) };
+    let status = unsafe {
+        libc::getpwnam_r(
+            name.as_ptr(),
+            &raw mut entry,
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            &raw mut found,
+        )
+    };
     (status == 0 && !found.is_null()).then_some(entry.pw_uid)
 }
 
@@ -180,7 +193,15 @@ fn gid_of(group: &str) -> Option<u32> {
     let mut entry: libc::group = unsafe { std::mem::zeroed() };
     let mut found = std::ptr::null_mut();
     // SAFETY: all pointers are to live places of the sizes told.
-    let status = unsafe { libc::getgrnam_r(name.as_ptr(), &raw mut entry, buffer.as_mut_ptr(), buffer.len(), &raw mut found) };
+    let status = unsafe {
+        libc::getgrnam_r(
+            name.as_ptr(),
+            &raw mut entry,
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            &raw mut found,
+        )
+    };
     (status == 0 && !found.is_null()).then_some(entry.gr_gid)
 }
 
@@ -191,7 +212,9 @@ fn groups_of(uid: u32) -> Vec<u32> {
     let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
     let mut found = std::ptr::null_mut();
     // SAFETY: all pointers are to live places of the sizes told.
-    let status = unsafe { libc::getpwuid_r(uid, &raw mut entry, buffer.as_mut_ptr(), buffer.len(), &raw mut found) };
+    let status = unsafe {
+        libc::getpwuid_r(uid, &raw mut entry, buffer.as_mut_ptr(), buffer.len(), &raw mut found)
+    };
     if status != 0 || found.is_null() {
         return Vec::new();
     }
@@ -211,10 +234,16 @@ mod tests {
 
     fn who(uid: Option<u32>, user: Option<&str>) -> Credentials {
         // Decided, so that the test does not depend on this host's connections.
-        Credentials { uid, user: user.map(Into::into), seen: Some((Duration::MAX, None)), ..Credentials::default() }
+        Credentials {
+            uid,
+            user: user.map(Into::into),
+            seen: Some((Duration::MAX, None)),
+            ..Credentials::default()
+        }
     }
 
-    /// A client without credentials, while pmcd has one connection from this host and others from these.
+    /// A client without credentials, while pmcd has one connection from this host and others from
+    /// these.
     fn unknown(others: &str) -> Credentials {
         let clients = Clients::of("127.0.0.1", others);
         Credentials { seen: Some((Duration::MAX, Some(clients))), ..Credentials::default() }
@@ -232,13 +261,23 @@ mod tests {
         assert!(!holds(&nobody, who(None, None)));
         assert!(holds(&nobody, unknown("")));
         assert!(!holds(&nobody, unknown("10.77.0.1")));
-        let logger = Allow { hosts: vec!["10.77.0.0/16".parse().expect("a network")], ..Allow::default() };
-        assert!(holds(&logger, unknown("10.77.0.1")) && holds(&logger, unknown("")) && holds(&logger, who(Some(5), None)));
-        assert!(!holds(&logger, unknown("10.77.0.1 10.78.0.1")) && !holds(&logger, who(None, None)));
+        let logger =
+            Allow { hosts: vec!["10.77.0.0/16".parse().expect("a network")], ..Allow::default() };
+        assert!(
+            holds(&logger, unknown("10.77.0.1"))
+                && holds(&logger, unknown(""))
+                && holds(&logger, who(Some(5), None))
+        );
+        assert!(
+            !holds(&logger, unknown("10.77.0.1 10.78.0.1")) && !holds(&logger, who(None, None))
+        );
         let strict = Allow { uids: vec![7], ..logger };
         assert!(!holds(&strict, unknown("10.77.0.1")), "nobody has listed this host");
         let own = "127.0.0.1".parse().expect("an address");
-        assert!(holds(&Allow { hosts: [strict.hosts.clone(), vec![own]].concat(), ..strict.clone() }, unknown("10.77.0.1")));
+        assert!(holds(
+            &Allow { hosts: [strict.hosts.clone(), vec![own]].concat(), ..strict.clone() },
+            unknown("10.77.0.1")
+        ));
         let remote = Allow { remote: true, ..Allow::default() };
         assert!(holds(&remote, who(None, None)));
         let uids = Allow { uids: vec![7], ..Allow::default() };
@@ -248,8 +287,14 @@ mod tests {
         let root = Allow { users: vec!["root".into(), "ann".into()], ..Allow::default() };
         assert!(holds(&root, who(Some(0), None)) && holds(&root, who(None, Some("ann"))));
         assert!(!holds(&root, who(Some(7), None)));
-        let group = Allow { groups: vec!["root".into(), "no such group".into()], ..Allow::default() };
-        assert!(holds(&group, who(Some(0), None)) && !holds(&group, who(Some(4_000_000_000), None)));
-        assert!(!holds(&Allow { groups: vec!["no such group".into()], ..Allow::default() }, who(Some(0), None)));
+        let group =
+            Allow { groups: vec!["root".into(), "no such group".into()], ..Allow::default() };
+        assert!(
+            holds(&group, who(Some(0), None)) && !holds(&group, who(Some(4_000_000_000), None))
+        );
+        assert!(!holds(
+            &Allow { groups: vec!["no such group".into()], ..Allow::default() },
+            who(Some(0), None)
+        ));
     }
 }

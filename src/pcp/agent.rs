@@ -1,14 +1,16 @@
-//! Start of the daemon: libpcp_pmda's calls in their order, behind a handle that cannot leave the main thread.
+//! Start of the daemon: libpcp_pmda's calls in their order, behind a handle that cannot leave the
+//! main thread.
 
-use super::options::{Options, parse};
-use super::state::{self, State};
-use super::{callbacks, process, sys, text};
-use crate::store::{Stat, Store};
 use std::ffi::CString;
 use std::marker::PhantomData;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::options::{Options, parse};
+use super::state::{self, State};
+use super::{callbacks, process, sys, text};
+use crate::store::{Stat, Store};
 
 /// Requests that take longer are counted.
 const LONG: Duration = Duration::from_millis(250);
@@ -37,13 +39,18 @@ impl Agent {
         let words = vec![c"pmdaapm".to_owned(), c"apm.log".to_owned()];
         // SAFETY: pmdaInterface is plain data; pmdaDaemon(3) fills it in.
         let mut dispatch: Box<sys::pmdaInterface> = Box::new(unsafe { std::mem::zeroed() });
-        let (name, logfile) =
-            (words.first().map_or(std::ptr::null(), |w| w.as_ptr()), words.get(1).map_or(std::ptr::null(), |w| w.as_ptr()));
+        let (name, logfile) = (
+            words.first().map_or(std::ptr::null(), |w| w.as_ptr()),
+            words.get(1).map_or(std::ptr::null(), |w| w.as_ptr()),
+        );
         // SAFETY: pmSetProgname(3) keeps a pointer to the name, which lives as long as the agent.
         unsafe { sys::pmSetProgname(name) };
         let version = sys::PMDA_INTERFACE_7.cast_signed();
-        // SAFETY: all pointers live as long as the agent; no help file, as the texts are in the program.
-        unsafe { sys::pmdaDaemon(&raw mut *dispatch, version, name, DOMAIN, logfile, std::ptr::null()) };
+        // SAFETY: all pointers live as long as the agent; no help file, as the texts are in the
+        // program.
+        unsafe {
+            sys::pmdaDaemon(&raw mut *dispatch, version, name, DOMAIN, logfile, std::ptr::null())
+        };
         let options = parse(args, &mut dispatch)?;
         Ok((Self { dispatch, _words: words, not_send: PhantomData }, options))
     }
@@ -78,14 +85,19 @@ impl Agent {
     pub fn init(&mut self, store: &Arc<Store>) -> Result<(), StartError> {
         callbacks::register(&mut self.dispatch);
         // SAFETY: dispatch was initialised by pmdaDaemon.
-        unsafe { sys::pmdaSetFlags(&raw mut *self.dispatch, sys::PMDA_EXT_FLAG_HASHED.cast_signed()) };
+        unsafe {
+            sys::pmdaSetFlags(&raw mut *self.dispatch, sys::PMDA_EXT_FLAG_HASHED.cast_signed())
+        };
         // SAFETY: as above; pmcd then sends the credentials of client contexts.
-        unsafe { sys::pmdaSetCommFlags(&raw mut *self.dispatch, sys::PMDA_FLAG_AUTHORIZE.cast_signed()) };
+        unsafe {
+            sys::pmdaSetCommFlags(&raw mut *self.dispatch, sys::PMDA_FLAG_AUTHORIZE.cast_signed())
+        };
         let mut state = State::new(Arc::clone(store), &process::state_dir()).map_err(StartError)?;
         let (metrics, count) = (state.entries.metrics.as_mut_ptr(), state.entries.metrics.len());
         let count = i32::try_from(count).unwrap_or(i32::MAX);
         let (indoms, domains) = state.indoms.raw();
-        // SAFETY: both tables stay where they are, in the state: indoms for ever, metrics until `rehash` names a new place.
+        // SAFETY: both tables stay where they are, in the state: indoms for ever, metrics until
+        // `rehash` names a new place.
         unsafe { sys::pmdaInit(&raw mut *self.dispatch, indoms, domains, metrics, count) };
         if self.dispatch.status < 0 {
             return Err(StartError(format!("pmdaInit: {}", text::error(self.dispatch.status))));

@@ -1,12 +1,13 @@
-//! The functions that libpcp_pmda calls: each recovers its arguments, runs a safe function behind `catch_unwind`, and maps
-//! the result to a status. Nothing else happens here.
+//! The functions that libpcp_pmda calls: each recovers its arguments, runs a safe function behind
+//! `catch_unwind`, and maps the result to a status. Nothing else happens here.
+
+use std::ffi::{c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::fetch::Profile;
 use super::state::{State, with};
 use super::{label, process, store, sys, text};
 use crate::store::Stat;
-use std::ffi::{c_char, c_int};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// No panic crosses into C: it becomes `PM_ERR_GENERIC`. The panic hook has counted and logged it.
 fn guard(f: impl FnOnce() -> c_int) -> c_int {
@@ -15,7 +16,8 @@ fn guard(f: impl FnOnce() -> c_int) -> c_int {
 
 /// Fills in all callbacks.
 pub(super) fn register(dispatch: &mut sys::pmdaInterface) {
-    // SAFETY: the union member `seven` is the one in use: pmdaDaemon was called with PMDA_INTERFACE_7.
+    // SAFETY: the union member `seven` is the one in use: pmdaDaemon was called with
+    // PMDA_INTERFACE_7.
     let seven = unsafe { &mut dispatch.version.seven };
     // profile and desc keep libpcp_pmda's own: they work on the metric table.
     seven.instance = Some(instance);
@@ -39,7 +41,12 @@ pub(super) fn register_result(dispatch: &mut sys::pmdaInterface) {
     unsafe { sys::pmdaSetResultCallBack(dispatch, Some(sent)) };
 }
 
-unsafe extern "C" fn fetch(n: c_int, pmids: *mut sys::pmID, result: *mut *mut sys::PmdaResult, ext: *mut sys::pmdaExt) -> c_int {
+unsafe extern "C" fn fetch(
+    n: c_int,
+    pmids: *mut sys::pmID,
+    result: *mut *mut sys::PmdaResult,
+    ext: *mut sys::pmdaExt,
+) -> c_int {
     guard(|| {
         let started = crate::clock::now().mono;
         let count = usize::try_from(n).unwrap_or_default();
@@ -53,14 +60,16 @@ unsafe extern "C" fn fetch(n: c_int, pmids: *mut sys::pmID, result: *mut *mut sy
         let profile = unsafe { Profile::new(profile) };
         let answer = with(|s| {
             let answer = s.fetch(asked, ctx, &profile, started);
-            let took = u64::try_from((crate::clock::now().mono - started).as_nanos()).unwrap_or(u64::MAX);
+            let took =
+                u64::try_from((crate::clock::now().mono - started).as_nanos()).unwrap_or(u64::MAX);
             s.store.stats.add(Stat::FetchCount, 1);
             s.store.stats.add(Stat::FetchTime, took);
             s.store.stats.raise(Stat::FetchMax, took);
             answer
         });
         let Some(answer) = answer else { return sys::PM_ERR_GENERIC };
-        // SAFETY: libpcp_pmda passes a place for the result, which it reads before the next request.
+        // SAFETY: libpcp_pmda passes a place for the result, which it reads before the next
+        // request.
         unsafe { *result = answer };
         0
     })
@@ -78,12 +87,18 @@ unsafe extern "C" fn instance(
 ) -> c_int {
     guard(|| {
         with(|s| s.refresh(indom));
-        // SAFETY: the arguments of this callback are passed on unchanged; the domain's table stays until the next refresh.
+        // SAFETY: the arguments of this callback are passed on unchanged; the domain's table stays
+        // until the next refresh.
         unsafe { sys::pmdaInstance(indom, inst, name, result, ext) }
     })
 }
 
-unsafe extern "C" fn help(ident: c_int, kind: c_int, buffer: *mut *mut c_char, _: *mut sys::pmdaExt) -> c_int {
+unsafe extern "C" fn help(
+    ident: c_int,
+    kind: c_int,
+    buffer: *mut *mut c_char,
+    _: *mut sys::pmdaExt,
+) -> c_int {
     guard(|| {
         let found = with(|s| {
             let found = text::help(&s.entries, ident.cast_unsigned(), kind.cast_unsigned())?;
@@ -91,7 +106,8 @@ unsafe extern "C" fn help(ident: c_int, kind: c_int, buffer: *mut *mut c_char, _
             Some(s.scratch.as_ptr().cast_mut())
         });
         let Some(Some(words)) = found else { return sys::PM_ERR_TEXT };
-        // SAFETY: libpcp_pmda passes a place for the pointer and copies the text before the next request.
+        // SAFETY: libpcp_pmda passes a place for the pointer and copies the text before the next
+        // request.
         unsafe { *buffer = words };
         0
     })
@@ -106,11 +122,19 @@ unsafe extern "C" fn pmstore(result: *mut sys::PmdaResult, ext: *mut sys::pmdaEx
     })
 }
 
-unsafe extern "C" fn pmid(wanted: *const c_char, found: *mut sys::pmID, _: *mut sys::pmdaExt) -> c_int {
+unsafe extern "C" fn pmid(
+    wanted: *const c_char,
+    found: *mut sys::pmID,
+    _: *mut sys::pmdaExt,
+) -> c_int {
     guard(|| with(|s| s.names.pmid(wanted, found)).unwrap_or(sys::PM_ERR_NAME))
 }
 
-unsafe extern "C" fn name(wanted: sys::pmID, found: *mut *mut *mut c_char, _: *mut sys::pmdaExt) -> c_int {
+unsafe extern "C" fn name(
+    wanted: sys::pmID,
+    found: *mut *mut *mut c_char,
+    _: *mut sys::pmdaExt,
+) -> c_int {
     guard(|| with(|s| s.names.name(wanted, found)).unwrap_or(sys::PM_ERR_PMID))
 }
 
@@ -124,7 +148,13 @@ unsafe extern "C" fn children(
     guard(|| with(|s| s.names.children(parent, traverse, kids, status)).unwrap_or(sys::PM_ERR_NAME))
 }
 
-unsafe extern "C" fn attribute(ctx: c_int, key: c_int, value: *const c_char, _: c_int, _: *mut sys::pmdaExt) -> c_int {
+unsafe extern "C" fn attribute(
+    ctx: c_int,
+    key: c_int,
+    value: *const c_char,
+    _: c_int,
+    _: *mut sys::pmdaExt,
+) -> c_int {
     guard(|| {
         let value = text::to_string(value);
         with(|s| s.contexts.get(ctx).who.learn(key, value));
@@ -132,9 +162,15 @@ unsafe extern "C" fn attribute(ctx: c_int, key: c_int, value: *const c_char, _: 
     })
 }
 
-unsafe extern "C" fn labels(ident: c_int, level: c_int, set: *mut *mut sys::pmLabelSet, ext: *mut sys::pmdaExt) -> c_int {
+unsafe extern "C" fn labels(
+    ident: c_int,
+    level: c_int,
+    set: *mut *mut sys::pmLabelSet,
+    ext: *mut sys::pmdaExt,
+) -> c_int {
     guard(|| {
-        let json = with(|s| label::of(&s.entries, ident.cast_unsigned(), level.cast_unsigned())).flatten();
+        let json =
+            with(|s| label::of(&s.entries, ident.cast_unsigned(), level.cast_unsigned())).flatten();
         if let Some(json) = json {
             let sts = label::add(set, &json);
             if sts < 0 {
@@ -144,14 +180,22 @@ unsafe extern "C" fn labels(ident: c_int, level: c_int, set: *mut *mut sys::pmLa
         if level.cast_unsigned() == sys::PM_LABEL_INSTANCES {
             with(|s| s.refresh(ident.cast_unsigned()));
         }
-        // SAFETY: the arguments of this callback are passed on unchanged; instances come through `instance_labels`.
+        // SAFETY: the arguments of this callback are passed on unchanged; instances come through
+        // `instance_labels`.
         unsafe { sys::pmdaLabel(ident, level, set, ext) }
     })
 }
 
-unsafe extern "C" fn instance_labels(indom: sys::pmInDom, inst: u32, set: *mut *mut sys::pmLabelSet) -> c_int {
-    // There may be a hundred thousand instances: those for which there is no time have no labels in this answer.
-    let labels = |s: &mut State| if s.turn.go_on(process::thread_time) { s.instance_labels(indom, inst) } else { None };
+unsafe extern "C" fn instance_labels(
+    indom: sys::pmInDom,
+    inst: u32,
+    set: *mut *mut sys::pmLabelSet,
+) -> c_int {
+    // There may be a hundred thousand instances: those for which there is no time have no labels in
+    // this answer.
+    let labels = |s: &mut State| {
+        if s.turn.go_on(process::thread_time) { s.instance_labels(indom, inst) } else { None }
+    };
     guard(|| match with(labels).flatten() {
         Some(json) => label::add(set, &json),
         None => 0,

@@ -1,10 +1,11 @@
 //! Client contexts: who they are, and the filters that they have set.
 
-use super::access::Credentials;
-use crate::events::{Filter, FilterError, Names};
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+
+use super::access::Credentials;
+use crate::events::{Filter, FilterError, Names};
 
 /// Most filters for single instances, of a context and of all.
 const INSTANCES_MAX: usize = 4096;
@@ -96,8 +97,8 @@ pub(super) struct Contexts {
     refused: HashMap<(Kind, Whose), String>,
 }
 
-/// Whose a refused filter is. A user sees it in another context too, as pmstore(1) ends with its own; of whom nobody knows
-/// who it is, the context alone sees it.
+/// Whose a refused filter is. A user sees it in another context too, as pmstore(1) ends with its
+/// own; of whom nobody knows who it is, the context alone sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Whose {
     User(u32),
@@ -151,11 +152,19 @@ impl Contexts {
     }
 
     /// The filter of a text: one that is in force already, or a new one.
-    pub(super) fn filter(&mut self, source: usize, ctx: i32, text: &str, names: &dyn Names) -> Result<Held, NotTaken> {
+    pub(super) fn filter(
+        &mut self,
+        source: usize,
+        ctx: i32,
+        text: &str,
+        names: &dyn Names,
+    ) -> Result<Held, NotTaken> {
         let key = (source, text.to_owned());
         let known = self.filters.get(&key).cloned();
         if self.get(ctx).different() >= FILTERS_MAX {
-            return Err(NotTaken::TooMany(format!("this client has {FILTERS_MAX} different filters")));
+            return Err(NotTaken::TooMany(format!(
+                "this client has {FILTERS_MAX} different filters"
+            )));
         }
         if let Some(held) = known {
             return Ok(held);
@@ -173,9 +182,17 @@ impl Contexts {
         Ok(held)
     }
 
-    /// Sets or removes the filter of all instances of a context, or of some. `false`: there are too many instances.
-    pub(super) fn set_filter(&mut self, ctx: i32, kind: Kind, instances: Option<&[u32]>, filter: Option<&Held>) -> bool {
-        let others: usize = self.by_number.iter().filter(|(other, _)| **other != ctx).map(|(_, c)| c.own()).sum();
+    /// Sets or removes the filter of all instances of a context, or of some. `false`: there are too
+    /// many instances.
+    pub(super) fn set_filter(
+        &mut self,
+        ctx: i32,
+        kind: Kind,
+        instances: Option<&[u32]>,
+        filter: Option<&Held>,
+    ) -> bool {
+        let others: usize =
+            self.by_number.iter().filter(|(other, _)| **other != ctx).map(|(_, c)| c.own()).sum();
         let context = self.get(ctx);
         let mut own = context.own();
         let filters = context.filters.entry(kind).or_default();
@@ -186,7 +203,8 @@ impl Contexts {
         };
         let mut fits = true;
         for inst in some {
-            if filters.own.contains_key(inst) || own < INSTANCES_MAX && others + own < INSTANCES_ALL {
+            if filters.own.contains_key(inst) || own < INSTANCES_MAX && others + own < INSTANCES_ALL
+            {
                 own += usize::from(filters.own.insert(*inst, filter.cloned()).is_none());
             } else {
                 fits = false;

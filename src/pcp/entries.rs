@@ -1,12 +1,14 @@
-//! The metric table: `pmdaMetric` rows for libpcp_pmda, and beside each what the callbacks need to answer for it.
+//! The metric table: `pmdaMetric` rows for libpcp_pmda, and beside each what the callbacks need to
+//! answer for it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::sys;
 use crate::events::Names;
 use crate::model::{Area, MetricDef, Origin, Pmid, Semantics, Units, ValueType};
 use crate::sources::SOURCES;
 use crate::store::{AGENT_INDOM, DynamicMetric, Entry, param_entry};
-use std::collections::HashMap;
-use std::sync::Arc;
 
 /// What the callbacks know of a metric.
 #[derive(Clone, Debug)]
@@ -48,16 +50,32 @@ impl Names for Parameters<'_> {
 
     fn find(&self, name: &str, from: usize) -> Vec<(Pmid, ValueType)> {
         let word = name.rsplit('.').next().unwrap_or_default();
-        let rows = self.entries.by_word.get(&(self.source, word.to_owned())).map_or(&[] as &[usize], Vec::as_slice);
+        let rows = self
+            .entries
+            .by_word
+            .get(&(self.source, word.to_owned()))
+            .map_or(&[] as &[usize], Vec::as_slice);
         let new = rows.get(rows.partition_point(|row| *row < from)..).unwrap_or_default();
-        let ends = |row: &&Row| row.name.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-        new.iter().filter_map(|row| self.entries.rows.get(*row)).filter(ends).map(|row| (row.pmid, row.ty)).collect()
+        let ends = |row: &&Row| {
+            row.name.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        new.iter()
+            .filter_map(|row| self.entries.rows.get(*row))
+            .filter(ends)
+            .map(|row| (row.pmid, row.ty))
+            .collect()
     }
 }
 
 impl Entries {
     pub(super) fn new(domain: u32) -> Self {
-        Self { domain, metrics: Vec::new(), rows: Vec::new(), by_pmid: HashMap::new(), by_word: HashMap::new() }
+        Self {
+            domain,
+            metrics: Vec::new(),
+            rows: Vec::new(),
+            by_pmid: HashMap::new(),
+            by_word: HashMap::new(),
+        }
     }
 
     pub(super) fn rows(&self) -> &[Row] {
@@ -84,7 +102,8 @@ impl Entries {
     }
 
     pub(super) fn push_static(&mut self, entry: Entry) {
-        let MetricDef { cluster, item, ty, sem, units, area, origin, oneline, help, .. } = entry.def;
+        let MetricDef { cluster, item, ty, sem, units, area, origin, oneline, help, .. } =
+            entry.def;
         let row = Row {
             name: entry.name,
             pmid: Pmid::new(self.domain, cluster, item),
@@ -102,7 +121,11 @@ impl Entries {
 
     /// The metric, if it has values, and its parameter metric: the last rows.
     pub(super) fn push_dynamic(&mut self, metric: &Arc<DynamicMetric>) {
-        let Some((source, node)) = SOURCES.get(metric.source).and_then(|s| Some((s, s.dynamic?.node))) else { return };
+        let Some((source, node)) =
+            SOURCES.get(metric.source).and_then(|s| Some((s, s.dynamic?.node)))
+        else {
+            return;
+        };
         let row = Row {
             name: format!("apm.{}.{}.{}", source.name, node.unwrap_or_default(), metric.spec.path),
             pmid: metric.pmid,
@@ -128,13 +151,19 @@ impl Entries {
         if node.is_some() {
             self.push(row, metric.spec.sem, metric.spec.units);
         }
-        // The value in a record is what the counter was then; a rate between records of several processes means nothing.
-        let sem = if metric.spec.sem == Semantics::Counter { Semantics::Instant } else { metric.spec.sem };
+        // The value in a record is what the counter was then; a rate between records of several
+        // processes means nothing.
+        let sem = if metric.spec.sem == Semantics::Counter {
+            Semantics::Instant
+        } else {
+            metric.spec.sem
+        };
         self.push(param, sem, metric.spec.units);
     }
 
     fn push(&mut self, row: Row, sem: Semantics, units: Units) {
-        let indom = Self::serial(row.area, row.source).map_or(sys::PM_INDOM_NULL, |s| super::indom::number(self.domain, s));
+        let indom = Self::serial(row.area, row.source)
+            .map_or(sys::PM_INDOM_NULL, |s| super::indom::number(self.domain, s));
         let index = self.rows.len();
         self.by_pmid.insert(row.pmid.0, index);
         if let (Origin::Param, Some(source)) = (row.origin, row.source) {
@@ -143,7 +172,13 @@ impl Entries {
         }
         self.metrics.push(sys::pmdaMetric {
             m_user: std::ptr::null_mut(),
-            m_desc: sys::pmDesc { pmid: row.pmid.0, type_: row.ty as i32, indom, sem: sem as i32, units: pack(units) },
+            m_desc: sys::pmDesc {
+                pmid: row.pmid.0,
+                type_: row.ty as i32,
+                indom,
+                sem: sem as i32,
+                units: pack(units),
+            },
         });
         self.rows.push(row);
     }
@@ -151,6 +186,7 @@ impl Entries {
 
 fn pack(units: Units) -> sys::pmUnits {
     const { assert!(cfg!(target_endian = "little"), "Units::pack is for little-endian hosts") };
-    // SAFETY: pmUnits is 32 bits of bit-fields; Units::pack gives them in the order of little-endian ABIs.
+    // SAFETY: pmUnits is 32 bits of bit-fields; Units::pack gives them in the order of
+    // little-endian ABIs.
     unsafe { std::mem::transmute::<u32, sys::pmUnits>(units.pack()) }
 }

@@ -1,11 +1,13 @@
-//! Instance domains as libpcp_pmda sees them: tables of numbers and names that pmdaInstance(3) and pmdaLabel(3) read.
+//! Instance domains as libpcp_pmda sees them: tables of numbers and names that pmdaInstance(3) and
+//! pmdaLabel(3) read.
+
+use std::collections::HashSet;
+use std::ffi::CString;
 
 use super::state::Domains;
 use super::sys;
 use crate::sources::SOURCES;
 use crate::store::AGENT_INDOM;
-use std::collections::HashSet;
-use std::ffi::CString;
 
 /// The number of an instance domain, as of `pmInDom_build(3)`: domain 9 bits, serial 22 bits.
 pub(super) const fn number(domain: u32, serial: u32) -> sys::pmInDom {
@@ -17,8 +19,8 @@ pub(super) const fn serial(indom: sys::pmInDom) -> u32 {
     indom & 0x3f_ffff
 }
 
-/// The table that pmdaInit(3) gets: it stays where it is as long as this lives. Rows of a domain are made again when somebody
-/// asks for it and it has changed.
+/// The table that pmdaInit(3) gets: it stays where it is as long as this lives. Rows of a domain
+/// are made again when somebody asks for it and it has changed.
 #[derive(Debug)]
 pub(super) struct Tables {
     domains: Vec<sys::pmdaIndom>,
@@ -31,8 +33,13 @@ pub(super) struct Tables {
 impl Tables {
     pub(super) fn new(domain: u32) -> Self {
         let tables = SOURCES.iter().flat_map(|s| s.tables).map(|t| t.indom);
-        let serials = std::iter::once(AGENT_INDOM).chain(SOURCES.iter().map(|s| s.indom)).chain(tables);
-        let empty = |s| sys::pmdaIndom { it_indom: number(domain, s), it_numinst: 0, it_set: std::ptr::null_mut() };
+        let serials =
+            std::iter::once(AGENT_INDOM).chain(SOURCES.iter().map(|s| s.indom)).chain(tables);
+        let empty = |s| sys::pmdaIndom {
+            it_indom: number(domain, s),
+            it_numinst: 0,
+            it_set: std::ptr::null_mut(),
+        };
         let domains: Vec<_> = serials.map(empty).collect();
         let (rows, names) = domains.iter().map(|_| (Vec::new(), Vec::new())).unzip();
         Self { domains, rows, names, stale: HashSet::new() }
@@ -54,12 +61,22 @@ impl Tables {
             return;
         }
         let all = self.domains.iter_mut().zip(&mut self.rows).zip(&mut self.names);
-        let Some(((domain, rows), names)) = all.into_iter().find(|((d, _), _)| d.it_indom == indom) else { return };
-        let (ids, words): (Vec<u32>, Vec<CString>) =
-            instances.names(serial(indom)).into_iter().map(|(id, name)| (id, super::text::c_string(&name))).unzip();
+        let Some(((domain, rows), names)) = all.into_iter().find(|((d, _), _)| d.it_indom == indom)
+        else {
+            return;
+        };
+        let (ids, words): (Vec<u32>, Vec<CString>) = instances
+            .names(serial(indom))
+            .into_iter()
+            .map(|(id, name)| (id, super::text::c_string(&name)))
+            .unzip();
         *names = words;
-        let row = |(id, name): (u32, &CString)| sys::pmdaInstid { i_inst: id.cast_signed(), i_name: name.as_ptr().cast_mut() };
+        let row = |(id, name): (u32, &CString)| sys::pmdaInstid {
+            i_inst: id.cast_signed(),
+            i_name: name.as_ptr().cast_mut(),
+        };
         *rows = ids.into_iter().zip(&*names).map(row).collect();
-        (domain.it_set, domain.it_numinst) = (rows.as_mut_ptr(), i32::try_from(rows.len()).unwrap_or(i32::MAX));
+        (domain.it_set, domain.it_numinst) =
+            (rows.as_mut_ptr(), i32::try_from(rows.len()).unwrap_or(i32::MAX));
     }
 }

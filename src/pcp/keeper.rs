@@ -1,15 +1,16 @@
 //! Keeps the state file: reads it at the start, has it written when something has changed.
 
-use super::lock::{Locked, take};
-use crate::clock::now;
-use crate::model::Now;
-use crate::state::{Book, Loaded, Outcome, Restored, Saver, read, read_old};
-use crate::store::{Quiet, Stat, Store};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::lock::{Locked, take};
+use crate::clock::now;
+use crate::model::Now;
+use crate::state::{Book, Loaded, Outcome, Restored, Saver, read, read_old};
+use crate::store::{Quiet, Stat, Store};
 
 /// Between two writings: at least this, and so long that they take a twentieth of the time.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -58,7 +59,8 @@ impl Keeper {
             }
         };
         if let Err(pid) = &lock {
-            let (path, pid) = (path.display(), if pid.is_empty() { "of unknown number" } else { pid });
+            let (path, pid) =
+                (path.display(), if pid.is_empty() { "of unknown number" } else { pid });
             log::error!(
                 "{path} is kept by another PMDA, process {pid}: this one reads it and saves nothing; ids that it gives are its own"
             );
@@ -94,8 +96,8 @@ impl Keeper {
         self.names |= names;
     }
 
-    /// Has the file written if it is time. Waits for the disk only for ids that could be given again after a crash, and then
-    /// not long.
+    /// Has the file written if it is time. Waits for the disk only for ids that could be given
+    /// again after a crash, and then not long.
     pub(super) fn turn(&mut self) {
         if let Some(outcome) = self.saver.as_ref().and_then(Saver::outcome) {
             self.learn(outcome);
@@ -108,7 +110,8 @@ impl Keeper {
         let at = now();
         let since = at.mono.saturating_sub(self.submitted);
         let urgent = !self.trouble && (self.names || self.ids && self.book.is_ahead());
-        let soon = self.ids && since >= self.pause || self.comings != comings && since >= self.pause.max(LAZY);
+        let soon = self.ids && since >= self.pause
+            || self.comings != comings && since >= self.pause.max(LAZY);
         if !urgent && !soon || saver.busy() && !(urgent && saver.wait(PATIENCE / 2)) {
             return;
         }
@@ -140,7 +143,10 @@ impl Keeper {
                 self.trouble = false;
                 self.store.stats.add(Stat::StateSaves, 1);
                 self.store.stats.set(Stat::StateBytes, size);
-                self.store.stats.set(Stat::StateTime, u64::try_from(outcome.took.as_nanos()).unwrap_or(u64::MAX));
+                self.store.stats.set(
+                    Stat::StateTime,
+                    u64::try_from(outcome.took.as_nanos()).unwrap_or(u64::MAX),
+                );
             }
             Err(why) => self.failed(&why),
         }
@@ -151,7 +157,8 @@ impl Keeper {
         (self.trouble, self.pause) = (true, RETRY);
         self.store.stats.add(Stat::StateErrors, 1);
         if let Some(n) = self.quiet.allow(now().mono) {
-            let advice = "what was saved before is kept, ids given since may differ after a restart";
+            let advice =
+                "what was saved before is kept, ids given since may differ after a restart";
             log::error!("cannot save ids and names: {why}; {advice}{}", Quiet::more(n));
         }
     }
@@ -174,7 +181,10 @@ fn load(path: &Path, dir: &Path, domain: u32, ours: bool) -> Loaded {
     match read(path) {
         Ok(Loaded { newer: Some(version), .. }) => {
             let kept = path.with_extension(format!("state.version{version}"));
-            log::error!("{} is of version {version}, which this program cannot read", path.display());
+            log::error!(
+                "{} is of version {version}, which this program cannot read",
+                path.display()
+            );
             if ours {
                 match std::fs::rename(path, &kept) {
                     Ok(()) => log::error!("it is kept as {}; ids begin anew", kept.display()),

@@ -1,15 +1,18 @@
 //! Labels of all levels as JSON.
 
+use std::ffi::c_int;
+
+use serde_json::{Map, Value};
+
 use super::entries::Entries;
 use super::state::Domains;
 use super::sys;
 use crate::sources::SOURCES;
 use crate::store::AGENT_INDOM;
-use serde_json::{Map, Value};
-use std::ffi::c_int;
 
 fn json(pairs: impl IntoIterator<Item = (impl Into<String>, impl Into<Value>)>) -> String {
-    Value::Object(pairs.into_iter().map(|(k, v)| (k.into(), v.into())).collect::<Map<_, _>>()).to_string()
+    Value::Object(pairs.into_iter().map(|(k, v)| (k.into(), v.into())).collect::<Map<_, _>>())
+        .to_string()
 }
 
 /// Labels of a domain, instance domain, cluster or metric; `None` where there are none.
@@ -21,12 +24,16 @@ pub(super) fn of(entries: &Entries, ident: u32, level: u32) -> Option<String> {
             serial => {
                 let own = SOURCES.iter().map(|s| (s.indom, s.name));
                 let tables = SOURCES.iter().flat_map(|s| s.tables).map(|t| (t.indom, t.name));
-                own.chain(tables).find(|(indom, _)| *indom == serial).map(|(_, name)| json([("instances", name)]))
+                own.chain(tables)
+                    .find(|(indom, _)| *indom == serial)
+                    .map(|(_, name)| json([("instances", name)]))
             }
         },
         sys::PM_LABEL_CLUSTER => {
             let cluster = u16::try_from(ident >> 10 & 0xfff).ok()?;
-            let source = SOURCES.iter().find(|s| (s.cluster..s.cluster + crate::sources::CLUSTERS).contains(&cluster))?;
+            let source = SOURCES
+                .iter()
+                .find(|s| (s.cluster..s.cluster + crate::sources::CLUSTERS).contains(&cluster))?;
             Some(json([("source", source.name)]))
         }
         sys::PM_LABEL_ITEM => {

@@ -1,19 +1,23 @@
-//! Which hosts pmcd has clients on. pmcd does not tell its agents where a client is (of a TCP connection without
-//! authentication it passes on nothing at all, PCP 6.0 to 7.2); nor which of its connections a context is: the numbers of
-//! contexts are places in a table of its own, /proc/PMCD/fd is not readable for other users, and an order in time proves nothing.
-//! But a client has one of the connections that there are. While all of them come from hosts that may, so does every client of
-//! which nothing is known; when one is from elsewhere, nobody can tell which client it is.
+//! Which hosts pmcd has clients on. pmcd does not tell its agents where a client is (of a TCP
+//! connection without authentication it passes on nothing at all, PCP 6.0 to 7.2); nor which of its
+//! connections a context is: the numbers of contexts are places in a table of its own,
+//! /proc/PMCD/fd is not readable for other users, and an order in time proves nothing. But a client
+//! has one of the connections that there are. While all of them come from hosts that may, so does
+//! every client of which nothing is known; when one is from elsewhere, nobody can tell which client
+//! it is.
 
-use crate::model::Network;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::model::Network;
 
 /// `PMCD_PORT` when nothing else is said.
 const PMCD_PORT: u16 = 44321;
 /// States of /proc/net/tcp that are no connection of a client: TIME_WAIT, LISTEN.
 const IDLE_STATES: [&str; 2] = ["06", "0A"];
 
-/// Where clients may be that are not on this host: of each of pmcd's connections over TCP the far end.
+/// Where clients may be that are not on this host: of each of pmcd's connections over TCP the far
+/// end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Clients {
     here: Vec<IpAddr>,
@@ -23,7 +27,8 @@ pub(super) struct Clients {
 impl Clients {
     #[cfg(test)]
     pub(super) fn of(here: &str, elsewhere: &str) -> Self {
-        let addresses = |text: &str| text.split_whitespace().map(|a| a.parse().expect("an address")).collect();
+        let addresses =
+            |text: &str| text.split_whitespace().map(|a| a.parse().expect("an address")).collect();
         Self { here: addresses(here), elsewhere: addresses(elsewhere) }
     }
 
@@ -45,7 +50,8 @@ impl Clients {
 
 /// The connections that pmcd has now; `None` when that cannot be found out.
 pub(super) fn clients() -> Option<Clients> {
-    let parent = fs::read(format!("/proc/{}/cmdline", std::os::unix::process::parent_id())).unwrap_or_default();
+    let parent = fs::read(format!("/proc/{}/cmdline", std::os::unix::process::parent_id()))
+        .unwrap_or_default();
     let parent = String::from_utf8_lossy(&parent).into_owned();
     let arguments: Vec<&str> = parent.split('\0').collect();
     let program = arguments.first().and_then(|p| p.rsplit('/').next()).unwrap_or_default();
@@ -65,14 +71,20 @@ pub(super) fn clients() -> Option<Clients> {
     (!seen.here.is_empty() || !seen.elsewhere.is_empty()).then_some(seen)
 }
 
-/// The ports that pmcd listens on: its arguments, else the environment that it has given to us, else the default.
+/// The ports that pmcd listens on: its arguments, else the environment that it has given to us,
+/// else the default.
 fn ports(arguments: &[&str]) -> Vec<u16> {
     let from_arguments = ports_of(arguments);
     if !from_arguments.is_empty() {
         return from_arguments;
     }
-    let listed = |text: String| text.split(',').filter_map(|p| p.trim().parse().ok()).collect::<Vec<u16>>();
-    std::env::var("PMCD_PORT").map(listed).ok().filter(|p| !p.is_empty()).unwrap_or_else(|| vec![PMCD_PORT])
+    let listed =
+        |text: String| text.split(',').filter_map(|p| p.trim().parse().ok()).collect::<Vec<u16>>();
+    std::env::var("PMCD_PORT")
+        .map(listed)
+        .ok()
+        .filter(|p| !p.is_empty())
+        .unwrap_or_else(|| vec![PMCD_PORT])
 }
 
 fn ports_of(arguments: &[&str]) -> Vec<u16> {
@@ -80,7 +92,10 @@ fn ports_of(arguments: &[&str]) -> Vec<u16> {
     for (i, argument) in arguments.iter().enumerate() {
         let value = match *argument {
             "-p" | "--port" => arguments.get(i + 1).copied().unwrap_or_default(),
-            other => other.strip_prefix("--port=").or_else(|| other.strip_prefix("-p")).unwrap_or_default(),
+            other => other
+                .strip_prefix("--port=")
+                .or_else(|| other.strip_prefix("-p"))
+                .unwrap_or_default(),
         };
         ports.extend(value.split(',').filter_map(|p| p.parse::<u16>().ok()));
     }
@@ -88,16 +103,26 @@ fn ports_of(arguments: &[&str]) -> Vec<u16> {
 }
 
 impl Clients {
-    /// Those of a table of /proc/net. Here is what comes from loopback or from the address that it came in on.
+    /// Those of a table of /proc/net. Here is what comes from loopback or from the address that it
+    /// came in on.
     fn count(&mut self, table: &str, ports: &[u16]) {
         for line in table.lines().skip(1) {
             let mut words = line.split_ascii_whitespace().skip(1);
-            let (Some(here), Some(there), Some(state)) = (words.next(), words.next(), words.next()) else { continue };
-            let (Some((here, port)), Some((there, _))) = (address(here), address(there)) else { continue };
+            let (Some(here), Some(there), Some(state)) = (words.next(), words.next(), words.next())
+            else {
+                continue;
+            };
+            let (Some((here, port)), Some((there, _))) = (address(here), address(there)) else {
+                continue;
+            };
             if !ports.contains(&port) || IDLE_STATES.contains(&state) {
                 continue;
             }
-            let side = if there.is_loopback() || here == there { &mut self.here } else { &mut self.elsewhere };
+            let side = if there.is_loopback() || here == there {
+                &mut self.here
+            } else {
+                &mut self.elsewhere
+            };
             if !side.contains(&there) {
                 side.push(there);
             }
@@ -141,7 +166,11 @@ mod tests {
         assert_eq!(clients("   4: 0501A8C0:AD21 0901A8C0:D2F0 06 0:0"), (0, 0), "time-wait");
         assert_eq!(clients("   5: 0501A8C0:AD21 0901A8C0:D2F0 01 0:0"), (0, 1));
         let v6 = "0000000000000000FFFF0000";
-        assert_eq!(clients(&format!("   6: {v6}0100007F:AD21 {v6}0100007F:D2F0 01 0:0")), (1, 0), "mapped loopback");
+        assert_eq!(
+            clients(&format!("   6: {v6}0100007F:AD21 {v6}0100007F:D2F0 01 0:0")),
+            (1, 0),
+            "mapped loopback"
+        );
         assert_eq!(clients(&format!("   7: {v6}0501A8C0:AD21 {v6}0901A8C0:D2F0 01 0:0")), (0, 1));
         let one = "00000000000000000000000001000000";
         assert_eq!(clients(&format!("   8: {one}:AD21 {one}:D2F0 01 0:0")), (1, 0), "::1");

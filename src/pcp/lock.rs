@@ -24,7 +24,8 @@ pub(super) enum Locked {
 /// # Errors
 /// The file cannot be made, or its file system has no locks.
 pub(super) fn take(path: &Path) -> io::Result<Locked> {
-    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    let mut file =
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
     let tries = PATIENCE.as_millis() / AGAIN.as_millis();
     for left in (0..tries).rev() {
         // SAFETY: flock(2) takes a descriptor, which the file keeps open.

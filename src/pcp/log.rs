@@ -1,11 +1,13 @@
-//! Backend of the `log` facade: PCP's log file (stderr, which pmdaOpenLog has redirected), in the form of pmNotifyErr(3),
-//! one write(2) a line, and never more than a burst of lines whatever peers do.
+//! Backend of the `log` facade: PCP's log file (stderr, which pmdaOpenLog has redirected), in the
+//! form of pmNotifyErr(3), one write(2) a line, and never more than a burst of lines whatever peers
+//! do.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Lines that may come at once, and per second in the long run. Errors are always written: they are few by construction.
+/// Lines that may come at once, and per second in the long run. Errors are always written: they are
+/// few by construction.
 const BURST: f64 = 200.0;
 const PER_SECOND: f64 = 1.0;
 
@@ -58,7 +60,8 @@ impl log::Log for Log {
     }
 
     fn log(&self, record: &log::Record<'_>) {
-        let allowed = self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
+        let allowed =
+            self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
         let dropped = match allowed {
             Some(dropped) => dropped,
             None if record.level() == log::Level::Error => 0,
@@ -97,15 +100,24 @@ fn local_time() -> String {
     let mut tm: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are valid for the call; localtime_r(3) is thread-safe.
     unsafe { libc::localtime_r(&raw const now, &raw mut tm) };
-    // SAFETY: strftime(3) writes at most the given number of bytes and returns how many without the NUL, or 0.
-    let n = unsafe { libc::strftime(buffer.as_mut_ptr().cast(), buffer.len(), c"%a %b %e %H:%M:%S".as_ptr(), &raw const tm) };
+    // SAFETY: strftime(3) writes at most the given number of bytes and returns how many without the
+    // NUL, or 0.
+    let n = unsafe {
+        libc::strftime(
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            c"%a %b %e %H:%M:%S".as_ptr(),
+            &raw const tm,
+        )
+    };
     String::from_utf8_lossy(buffer.get(..n).unwrap_or_default()).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::time::Duration;
+
+    use super::*;
 
     #[test]
     fn a_flood_is_cut_and_counted() {

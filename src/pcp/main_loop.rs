@@ -1,8 +1,9 @@
 //! The PMDA thread: waits for pmcd and for our own wake-ups, answers one, applies the other.
 
+use std::time::Duration;
+
 use super::agent::Agent;
 use super::wake::Wake;
-use std::time::Duration;
 
 /// What the rest of the program does on this thread.
 pub trait Hooks {

@@ -1,6 +1,10 @@
-//! The fence: every C name and every `unsafe` of the crate is in here, and all of it runs on the main thread. Three steps:
-//! `sys` (raw, generated) → safe wrappers of one libpcp_pmda service each → callbacks and loop that use only those.
-#![allow(unsafe_code, reason = "the C boundary of libpcp_pmda; each block names the contract it relies on")]
+//! The fence: every C name and every `unsafe` of the crate is in here, and all of it runs on the
+//! main thread. Three steps: `sys` (raw, generated) → safe wrappers of one libpcp_pmda service each
+//! → callbacks and loop that use only those.
+#![allow(
+    unsafe_code,
+    reason = "the C boundary of libpcp_pmda; each block names the contract it relies on"
+)]
 
 mod access;
 mod agent;

@@ -1,8 +1,9 @@
 //! The PMDA's own name space (pmdaTree), so that pmcd needs no more than `apm 400:*:*`.
 
+use std::ffi::{CString, c_char, c_int};
+
 use super::sys;
 use crate::model::Pmid;
-use std::ffi::{CString, c_char, c_int};
 
 /// Owns a `pmdaNameSpace`.
 #[derive(Debug)]
@@ -39,7 +40,8 @@ impl NameSpace {
 
     /// pmdaTreePMID(3). `name` and `pmid` are what libpcp_pmda gave the callback.
     pub(super) fn pmid(&self, name: *const c_char, pmid: *mut sys::pmID) -> c_int {
-        // SAFETY: the tree is alive; the caller passes on the pointers of libpcp_pmda's own request.
+        // SAFETY: the tree is alive; the caller passes on the pointers of libpcp_pmda's own
+        // request.
         unsafe { sys::pmdaTreePMID(self.tree, name, pmid) }
     }
 

@@ -1,9 +1,10 @@
 //! Command line: PCP's own options through pmdaGetOptions(3), and ours.
 
-use super::sys;
-use super::text::to_string;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::PathBuf;
+
+use super::sys;
+use super::text::to_string;
 
 /// What to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +37,13 @@ pub struct Options {
 
 /// `(long, takes an argument, short, argument name, text)`; 0 for options without a letter.
 const OURS: &[(&CStr, bool, u8, Option<&CStr>, &CStr)] = &[
-    (c"config", true, b'c', Some(c"FILE"), c"configuration [default $PCP_SYSCONF_DIR/apm/apm.toml]"),
+    (
+        c"config",
+        true,
+        b'c',
+        Some(c"FILE"),
+        c"configuration [default $PCP_SYSCONF_DIR/apm/apm.toml]",
+    ),
     (c"check", false, 0, None, c"check the configuration, print what would be listened on, exit"),
     (c"print-pmns", false, 0, None, c"print the name space, exit"),
     (c"print-help", false, 0, None, c"print the help texts in the form of newhelp(1), exit"),
@@ -53,8 +60,8 @@ const PCPS: &[(&CStr, bool, u8, Option<&CStr>, &CStr)] = &[
     (c"help", false, b'?', None, c"show this message and exit"),
 ];
 
-/// Reads the arguments into `dispatch` (domain, log file) and the result. `Err` holds the exit status: a message has been
-/// printed.
+/// Reads the arguments into `dispatch` (domain, log file) and the result. `Err` holds the exit
+/// status: a message has been printed.
 pub fn parse(args: &[CString], dispatch: &mut sys::pmdaInterface) -> Result<Options, i32> {
     let header = |text: &'static CStr| sys::pmLongOptions {
         long_opt: c"".as_ptr(),
@@ -63,13 +70,14 @@ pub fn parse(args: &[CString], dispatch: &mut sys::pmdaInterface) -> Result<Opti
         argname: std::ptr::null(),
         message: text.as_ptr(),
     };
-    let row = |o: &(&'static CStr, bool, u8, Option<&'static CStr>, &'static CStr)| sys::pmLongOptions {
-        long_opt: o.0.as_ptr(),
-        has_arg: c_int::from(o.1),
-        short_opt: o.2.into(),
-        argname: o.3.map_or(std::ptr::null(), CStr::as_ptr),
-        message: o.4.as_ptr(),
-    };
+    let row =
+        |o: &(&'static CStr, bool, u8, Option<&'static CStr>, &'static CStr)| sys::pmLongOptions {
+            long_opt: o.0.as_ptr(),
+            has_arg: c_int::from(o.1),
+            short_opt: o.2.into(),
+            argname: o.3.map_or(std::ptr::null(), CStr::as_ptr),
+            message: o.4.as_ptr(),
+        };
     let mut long: Vec<sys::pmLongOptions> = vec![header(c"PMDA options")];
     long.extend(PCPS.iter().map(row));
     long.push(header(c"Options of pmdaapm"));
@@ -77,7 +85,8 @@ pub fn parse(args: &[CString], dispatch: &mut sys::pmdaInterface) -> Result<Opti
     // SAFETY: pmLongOptions is plain data for which all zeroes is the end mark.
     long.push(unsafe { std::mem::zeroed() });
 
-    // SAFETY: pmdaOptions is plain data; zero is what C's static initialisers leave in the fields that are not named.
+    // SAFETY: pmdaOptions is plain data; zero is what C's static initialisers leave in the fields
+    // that are not named.
     let mut opts: sys::pmdaOptions = unsafe { std::mem::zeroed() };
     opts.short_options = c"D:d:l:U:c:V?".as_ptr();
     opts.long_options = long.as_mut_ptr();
@@ -89,8 +98,9 @@ pub fn parse(args: &[CString], dispatch: &mut sys::pmdaInterface) -> Result<Opti
     let mut found = Options::default();
     let mut bad = false;
     loop {
-        // SAFETY: argv has argc C strings that outlive the loop; opts and dispatch are valid for writing, and the option
-        // table ends with a zeroed row. getopt(3) permutes the pointers, not the strings.
+        // SAFETY: argv has argc C strings that outlive the loop; opts and dispatch are valid for
+        // writing, and the option table ends with a zeroed row. getopt(3) permutes the
+        // pointers, not the strings.
         let c = unsafe { sys::pmdaGetOptions(argc, argv.as_ptr(), &raw mut opts, dispatch) };
         let argument = || to_string(opts.optarg).unwrap_or_default();
         match u8::try_from(c) {
@@ -99,7 +109,12 @@ pub fn parse(args: &[CString], dispatch: &mut sys::pmdaInterface) -> Result<Opti
             Ok(b'U') => found.user = Some(argument()),
             Ok(b'V') => found.mode = Mode::Version,
             Ok(0) => {
-                match usize::try_from(opts.index).ok().and_then(|i| long.get(i)).and_then(|o| to_string(o.long_opt)).as_deref() {
+                match usize::try_from(opts.index)
+                    .ok()
+                    .and_then(|i| long.get(i))
+                    .and_then(|o| to_string(o.long_opt))
+                    .as_deref()
+                {
                     Some("check") => found.mode = Mode::Check,
                     Some("print-pmns") => found.mode = Mode::PrintPmns,
                     Some("print-help") => found.mode = Mode::PrintHelp,

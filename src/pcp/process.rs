@@ -1,8 +1,9 @@
 //! What the process is and may: standard input, user, open files.
 
-use super::sys;
 use std::ffi::CString;
 use std::mem::MaybeUninit;
+
+use super::sys;
 
 /// Standard input is a pipe or a socket, as pmcd and dbpmda make it.
 #[must_use]
@@ -27,23 +28,30 @@ pub(super) fn raise_open_files() -> u64 {
     }
     let wanted = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
     // SAFETY: setrlimit(2) reads the structure it is given.
-    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const wanted) } == 0 { wanted.rlim_cur } else { limit.rlim_cur }
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const wanted) } == 0 {
+        wanted.rlim_cur
+    } else {
+        limit.rlim_cur
+    }
 }
 
-/// Becomes `user`, as PCP's agents do (`pmSetProcessIdentity`); without root's rights only the same user is possible.
+/// Becomes `user`, as PCP's agents do (`pmSetProcessIdentity`); without root's rights only the same
+/// user is possible.
 pub(super) fn become_user(user: &str) -> Result<(), String> {
     // SAFETY: geteuid(2) has no arguments and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
         return Ok(());
     }
     let name = CString::new(user).map_err(|_| format!("user name {user:?} holds a NUL"))?;
-    // SAFETY: pmSetProcessIdentity(3) reads a C string; on failure it returns or ends the process with a message.
+    // SAFETY: pmSetProcessIdentity(3) reads a C string; on failure it returns or ends the process
+    // with a message.
     let sts = unsafe { sys::pmSetProcessIdentity(name.as_ptr()) };
     if sts == 0 { Ok(()) } else { Err(format!("cannot become user {user}")) }
 }
 
-/// Keeps the C heap, which is Rust's too, from growing for ever under bursts: large blocks are mapped and unmapped by
-/// themselves, also after the first has been freed (else glibc raises the threshold), and threads share few arenas.
+/// Keeps the C heap, which is Rust's too, from growing for ever under bursts: large blocks are
+/// mapped and unmapped by themselves, also after the first has been freed (else glibc raises the
+/// threshold), and threads share few arenas.
 pub(super) fn set_up_heap() {
     const LARGE: libc::c_int = 256 << 10;
     for (what, value) in [(libc::M_MMAP_THRESHOLD, LARGE), (libc::M_ARENA_MAX, 2)] {
@@ -91,11 +99,14 @@ pub(super) fn thread_time() -> std::time::Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: clock_gettime(2) fills the structure.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    std::time::Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+    std::time::Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
 }
 
-/// CPU time of this thread and a tenth of the time that passes: what is bounded by it ends after a second also where the thread
-/// hardly gets a processor. pmcd waits 5 s.
+/// CPU time of this thread and a tenth of the time that passes: what is bounded by it ends after a
+/// second also where the thread hardly gets a processor. pmcd waits 5 s.
 pub(super) fn work_time() -> std::time::Duration {
     thread_time() + crate::clock::now().mono / 10
 }
@@ -109,7 +120,9 @@ pub fn give_memory_back() {
 /// Bytes of memory that the process really has; 0 if the kernel does not say.
 #[must_use]
 pub fn resident_memory() -> usize {
-    let pages = std::fs::read_to_string("/proc/self/statm").ok().and_then(|text| text.split(' ').nth(1)?.parse::<usize>().ok());
+    let pages = std::fs::read_to_string("/proc/self/statm")
+        .ok()
+        .and_then(|text| text.split(' ').nth(1)?.parse::<usize>().ok());
     // SAFETY: sysconf(3) takes a number and has no other effect.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     pages.unwrap_or_default().saturating_mul(usize::try_from(page).unwrap_or_default())
@@ -123,19 +136,21 @@ pub(super) fn default_user() -> String {
     super::text::to_string(name).unwrap_or_else(|| "pcp".into())
 }
 
-/// Where libpcp_pmda keeps its caches, `$PCP_VAR_DIR/config/pmda`: what must outlive the process goes there.
+/// Where libpcp_pmda keeps its caches, `$PCP_VAR_DIR/config/pmda`: what must outlive the process
+/// goes there.
 #[must_use]
 pub fn state_dir() -> std::path::PathBuf {
     // SAFETY: as of config_dir.
     let value = unsafe { sys::pmGetConfig(c"PCP_VAR_DIR".as_ptr()) };
-    std::path::PathBuf::from(super::text::to_string(value).unwrap_or_else(|| "/var/lib/pcp".into())).join("config/pmda")
+    std::path::PathBuf::from(super::text::to_string(value).unwrap_or_else(|| "/var/lib/pcp".into()))
+        .join("config/pmda")
 }
 
 /// `$PCP_SYSCONF_DIR`, from the environment or /etc/pcp.conf.
 #[must_use]
 pub fn config_dir() -> std::path::PathBuf {
-    // SAFETY: pmGetConfig(3) reads a C string and returns one that libpcp keeps, or ends the process with a message when
-    // the variable is nowhere: PCP is not installed then.
+    // SAFETY: pmGetConfig(3) reads a C string and returns one that libpcp keeps, or ends the
+    // process with a message when the variable is nowhere: PCP is not installed then.
     let value = unsafe { sys::pmGetConfig(c"PCP_SYSCONF_DIR".as_ptr()) };
     super::text::to_string(value).unwrap_or_else(|| "/etc/pcp".into()).into()
 }

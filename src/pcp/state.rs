@@ -1,5 +1,11 @@
-//! What the callbacks share. Lives on the main thread; libpcp_pmda's callbacks have no argument to carry it, so a
-//! thread-local holds it, borrowed for the length of one callback.
+//! What the callbacks share. Lives on the main thread; libpcp_pmda's callbacks have no argument to
+//! carry it, so a thread-local holds it, borrowed for the length of one callback.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::CString;
+use std::path::Path;
+use std::sync::Arc;
 
 use super::access::Permits;
 use super::contexts::Contexts;
@@ -12,11 +18,6 @@ use super::{label, process, sys};
 use crate::model::Rights;
 use crate::sources::SOURCES;
 use crate::store::{AGENT_INDOM, Change, DynamicMetric, Peer, Quiet, Row, Store, catalogue};
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::CString;
-use std::path::Path;
-use std::sync::Arc;
 
 /// Instances of a domain: id → peer, in the order of ids.
 pub(super) type Instances = BTreeMap<u32, Arc<Peer>>;
@@ -40,7 +41,8 @@ impl Domains {
 
     /// Numbers and names of a domain's instances, in the order of the numbers.
     pub(super) fn names(&self, serial: u32) -> Vec<(u32, String)> {
-        let name = |peer: &Peer| if serial == AGENT_INDOM { peer.agent_name() } else { peer.name.clone() };
+        let name =
+            |peer: &Peer| if serial == AGENT_INDOM { peer.agent_name() } else { peer.name.clone() };
         let peers = self.0.get(&serial).into_iter().flatten().map(|(id, p)| (*id, name(p)));
         let rows = self.1.get(&serial).into_iter().flatten().map(|(id, r)| (*id, r.key.clone()));
         peers.chain(rows).collect()
@@ -90,13 +92,15 @@ pub fn set_rights(rights: &Rights) {
 }
 
 impl State {
-    /// With the static metrics, and what earlier runs left in `dir`: dynamic metrics with their ids, instances with theirs;
-    /// then the metrics and rows that always exist. The rest comes by [`State::apply`].
+    /// With the static metrics, and what earlier runs left in `dir`: dynamic metrics with their
+    /// ids, instances with theirs; then the metrics and rows that always exist. The rest comes
+    /// by [`State::apply`].
     pub(super) fn new(store: Arc<Store>, dir: &Path) -> Result<Self, String> {
         let mut entries = Entries::new(store.domain());
         catalogue().into_iter().for_each(|e| entries.push_static(e));
         let mut names = NameSpace::new()?;
-        // pmdaTree puts each new name before its siblings: the last becomes the first that pminfo shows.
+        // pmdaTree puts each new name before its siblings: the last becomes the first that pminfo
+        // shows.
         for row in entries.rows().iter().rev() {
             names.insert(row.pmid, &row.name)?;
         }
@@ -137,7 +141,8 @@ impl State {
         }
     }
 
-    /// Tells libpcp_pmda about new metrics and instances. Returns whether the metric table has changed.
+    /// Tells libpcp_pmda about new metrics and instances. Returns whether the metric table has
+    /// changed.
     pub(super) fn apply(&mut self) -> bool {
         let changes = self.store.take_changes();
         if changes.is_empty() {
@@ -186,7 +191,11 @@ impl State {
     }
 
     fn leave(&mut self, peer: &Arc<Peer>) {
-        let Some(ids) = self.keeper.book.leave_peer(peer, &self.store.limits(), crate::clock::now()) else { return };
+        let Some(ids) =
+            self.keeper.book.leave_peer(peer, &self.store.limits(), crate::clock::now())
+        else {
+            return;
+        };
         for (serial, id) in Self::serials(peer).into_iter().zip(ids) {
             self.domains.0.get_mut(&serial).and_then(|d| d.remove(&id));
             self.indoms.changed(serial);
@@ -194,16 +203,24 @@ impl State {
     }
 
     fn join_row(&mut self, source: usize, table: u8, row: &Arc<Row>) {
-        let Some(def) = SOURCES.get(source).and_then(|s| s.tables.get(usize::from(table))) else { return };
+        let Some(def) = SOURCES.get(source).and_then(|s| s.tables.get(usize::from(table))) else {
+            return;
+        };
         match self.keeper.book.join_row(source, table, row) {
-            Some(id) => drop(self.domains.1.entry(def.indom).or_default().insert(id, Arc::clone(row))),
-            None => log::error!("{} {} is not shown: no instance number is left", def.name, row.key),
+            Some(id) => {
+                drop(self.domains.1.entry(def.indom).or_default().insert(id, Arc::clone(row)))
+            }
+            None => {
+                log::error!("{} {} is not shown: no instance number is left", def.name, row.key)
+            }
         }
         self.indoms.changed(def.indom);
     }
 
     fn leave_row(&mut self, source: usize, table: u8, row: &Arc<Row>) {
-        let Some(def) = SOURCES.get(source).and_then(|s| s.tables.get(usize::from(table))) else { return };
+        let Some(def) = SOURCES.get(source).and_then(|s| s.tables.get(usize::from(table))) else {
+            return;
+        };
         if let Some(id) = self.keeper.book.leave_row(source, table, row, crate::clock::now()) {
             self.domains.1.get_mut(&def.indom).and_then(|d| d.remove(&id));
         }

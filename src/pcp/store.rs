@@ -1,5 +1,10 @@
 //! `pmstore`: requests to peers, and the filters of client contexts.
 
+use std::collections::HashSet;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::time::Duration;
+
 use super::contexts::{Held, Kind, NotTaken};
 use super::entries::{Entries, Row};
 use super::fetch::NO_INSTANCE;
@@ -8,10 +13,6 @@ use super::text::to_string;
 use super::{process, sys};
 use crate::model::{Area, Control, ControlVerb, EventLeaf, Origin};
 use crate::store::{Quiet, Stat, Store};
-use std::collections::HashSet;
-use std::ffi::c_int;
-use std::mem::MaybeUninit;
-use std::time::Duration;
 
 /// Most bytes of a request.
 const REQUEST_MAX: usize = 4096;
@@ -28,8 +29,8 @@ pub(super) struct Request {
 
 /// All values of a `pmdaResult`, which libpcp_pmda has decoded and which lives during the callback.
 ///
-/// C declares `vset` and `vlist` with one element and allocates as many as the counts say, so they are walked by raw
-/// pointers that stem from the whole structure.
+/// C declares `vset` and `vlist` with one element and allocates as many as the counts say, so they
+/// are walked by raw pointers that stem from the whole structure.
 pub(super) fn requests(result: *const sys::PmdaResult) -> Vec<Request> {
     let mut all = Vec::new();
     // SAFETY: a valid result, see above.
@@ -78,7 +79,8 @@ fn text(format: c_int, value: *const sys::pmValue) -> Result<String, c_int> {
     Ok(text)
 }
 
-/// Whether a leaf of an event kind takes a filter: that of its own, and by PCP's convention (`pmevent -x`) the records.
+/// Whether a leaf of an event kind takes a filter: that of its own, and by PCP's convention
+/// (`pmevent -x`) the records.
 const fn takes_filter(leaf: EventLeaf) -> bool {
     matches!(leaf, EventLeaf::Filter | EventLeaf::Records | EventLeaf::HighResRecords)
 }
@@ -90,7 +92,8 @@ enum Asked {
 }
 
 impl State {
-    /// All values of a store request. Filters are understood before any is set, so that an error changes nothing.
+    /// All values of a store request. Filters are understood before any is set, so that an error
+    /// changes nothing.
     pub(super) fn store(&mut self, requests: Vec<Request>, ctx: i32, now: Duration) -> c_int {
         // pmstore(1) without -i sends the same text for every instance.
         let groups = requests.chunk_by(|a, b| a.pmid == b.pmid && a.text == b.text);
@@ -99,19 +102,29 @@ impl State {
         for group in groups {
             if process::thread_time() > until {
                 self.store.stats.add(Stat::PduCut, 1);
-                log::warn!("a store of {} by {} is too big", requests.len(), self.contexts.get(ctx).who.shown());
+                log::warn!(
+                    "a store of {} by {} is too big",
+                    requests.len(),
+                    self.contexts.get(ctx).who.shown()
+                );
                 return sys::PM_ERR_TOOBIG;
             }
             let Some(first) = group.first() else { continue };
             match self.understand(first, ctx, now) {
-                Ok(asked) => understood.push((first.pmid, asked, group.iter().map(|r| r.inst).collect::<Vec<_>>())),
+                Ok(asked) => understood.push((
+                    first.pmid,
+                    asked,
+                    group.iter().map(|r| r.inst).collect::<Vec<_>>(),
+                )),
                 Err(status) => return status,
             }
         }
         for (pmid, asked, instances) in understood {
             let status = match asked {
                 Asked::Control(verb, text) => self.request(pmid, verb, &text, &instances, ctx),
-                Asked::Filter(kind, filter) => self.set_filter(pmid, kind, filter.as_ref(), &instances, ctx),
+                Asked::Filter(kind, filter) => {
+                    self.set_filter(pmid, kind, filter.as_ref(), &instances, ctx)
+                }
             };
             if status < 0 {
                 return status;
@@ -127,7 +140,8 @@ impl State {
             Origin::Event(_, leaf) => takes_filter(leaf),
             _ => false,
         };
-        let shown = matches!(row.origin, Origin::Control(ControlVerb::Status | ControlVerb::Relays));
+        let shown =
+            matches!(row.origin, Origin::Control(ControlVerb::Status | ControlVerb::Relays));
         if !storable || shown {
             return Err(sys::PM_ERR_PERMISSION);
         }
@@ -159,7 +173,11 @@ impl State {
                             log::warn!("{}: a filter of {who} is refused: {e}: {text:?}", row.name);
                             self.contexts.set_refused(kind, ctx, Some(format!("{e}: {text}")));
                             let many = matches!(e, NotTaken::TooMany(_));
-                            return Err(if many { sys::PM_ERR_TOOBIG } else { sys::PM_ERR_BADSTORE });
+                            return Err(if many {
+                                sys::PM_ERR_TOOBIG
+                            } else {
+                                sys::PM_ERR_BADSTORE
+                            });
                         }
                     }
                 }
@@ -174,7 +192,14 @@ impl State {
         Err(sys::PM_ERR_PERMISSION)
     }
 
-    fn set_filter(&mut self, pmid: u32, kind: Kind, filter: Option<&Held>, instances: &[u32], ctx: i32) -> c_int {
+    fn set_filter(
+        &mut self,
+        pmid: u32,
+        kind: Kind,
+        filter: Option<&Held>,
+        instances: &[u32],
+        ctx: i32,
+    ) -> c_int {
         let Some(row) = self.entries.by_pmid(pmid) else { return sys::PM_ERR_PMID };
         let serial = Entries::serial(row.area, row.source).unwrap_or_default();
         let known = self.domains.instances(serial);
@@ -189,14 +214,23 @@ impl State {
             log::warn!("{}: too many filters of single instances", row.name);
             return sys::PM_ERR_TOOBIG;
         }
-        let (text, who) = (filter.map(Held::text).unwrap_or_default(), self.contexts.get(ctx).who.shown());
+        let (text, who) =
+            (filter.map(Held::text).unwrap_or_default(), self.contexts.get(ctx).who.shown());
         log::info!("{}: {text:?} set by {who}", row.name);
         self.contexts.set_refused(kind, ctx, None);
         0
     }
 
-    /// Passes a request on to the task that talks to the peer; the answer comes later, in the metric and the log.
-    fn request(&mut self, pmid: u32, verb: ControlVerb, text: &str, instances: &[u32], ctx: i32) -> c_int {
+    /// Passes a request on to the task that talks to the peer; the answer comes later, in the
+    /// metric and the log.
+    fn request(
+        &mut self,
+        pmid: u32,
+        verb: ControlVerb,
+        text: &str,
+        instances: &[u32],
+        ctx: i32,
+    ) -> c_int {
         let Some(row) = self.entries.by_pmid(pmid) else { return sys::PM_ERR_PMID };
         if row.area == Area::Own {
             let who = self.contexts.get(ctx).who.shown();
@@ -205,10 +239,14 @@ impl State {
         let all = self.domains.instances(Entries::serial(row.area, row.source).unwrap_or_default());
         let who = self.contexts.get(ctx).who.shown();
         let (mut known, mut taken) = (false, false);
-        // pmproxy stores to no instance in particular when none is named: that means all who are connected.
+        // pmproxy stores to no instance in particular when none is named: that means all who are
+        // connected.
         let everyone = instances.contains(&NO_INSTANCE);
         let named: HashSet<u32> = instances.iter().copied().collect();
-        let meant = all.into_iter().flatten().filter(|(inst, p)| named.contains(inst) || everyone && p.life.up());
+        let meant = all
+            .into_iter()
+            .flatten()
+            .filter(|(inst, p)| named.contains(inst) || everyone && p.life.up());
         for (_, peer) in meant {
             known = true;
             log::info!("{}: {} {text:?} requested by {who}", peer.agent_name(), row.name);
@@ -233,7 +271,11 @@ impl State {
         let why = match who.hosts() {
             [] => format!("{} may not {what}: {advice}", who.shown()),
             [host, more @ ..] => {
-                let and = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+                let and = if more.is_empty() {
+                    String::new()
+                } else {
+                    format!(" and {} more", more.len())
+                };
                 format!(
                     "{} may not {what}: over TCP and without credentials, every client may be on host {host}{and} while that is \
                      connected to pmcd; connect to local: instead, or see allow_hosts and allow_remote in apm.toml",
@@ -250,7 +292,9 @@ impl State {
 
 /// Passes a request on to the source as a whole.
 fn request_of_source(row: &Row, store: &Store, verb: ControlVerb, text: &str, who: &str) -> c_int {
-    let Some(desk) = row.source.and_then(|source| store.desk(source)) else { return sys::PM_ERR_PMID };
+    let Some(desk) = row.source.and_then(|source| store.desk(source)) else {
+        return sys::PM_ERR_PMID;
+    };
     log::info!("{} {text:?} requested by {who}", row.name);
     match desk.request(verb, text) {
         Ok(()) => 0,

@@ -1,9 +1,10 @@
 //! C strings, error texts, help texts.
 
+use std::ffi::{CStr, CString, c_char, c_int};
+
 use super::entries::Entries;
 use super::sys;
 use crate::store::AGENT_INDOM;
-use std::ffi::{CStr, CString, c_char, c_int};
 
 /// A copy of a C string; `None` for a null pointer.
 pub(super) fn to_string(s: *const c_char) -> Option<String> {

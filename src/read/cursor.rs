@@ -9,7 +9,8 @@ pub enum Order {
     Big,
 }
 
-/// Reads forward over a slice. Every reader returns `None` when bytes are missing and then has not moved.
+/// Reads forward over a slice. Every reader returns `None` when bytes are missing and then has not
+/// moved.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],

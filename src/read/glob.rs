@@ -1,6 +1,7 @@
 //! Patterns with `*`, for names of counters and of files.
 
-/// `*` stands for any text. Linear but for the last `*`, where it is pattern × text at worst: callers bound both.
+/// `*` stands for any text. Linear but for the last `*`, where it is pattern × text at worst:
+/// callers bound both.
 #[must_use]
 pub fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);

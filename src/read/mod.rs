@@ -1,5 +1,5 @@
-//! What text and bytes are read with: the only byte access of the decoders, bounds-checked, byte-order aware, the one place that can
-//! say "short"; patterns; numbers with units.
+//! What text and bytes are read with: the only byte access of the decoders, bounds-checked,
+//! byte-order aware, the one place that can say "short"; patterns; numbers with units.
 
 mod cursor;
 mod glob;

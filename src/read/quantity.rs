@@ -1,7 +1,8 @@
 //! Numbers with units as users write them: `512KiB`, `200ms`.
 
 /// Units of sizes, in bytes; a number alone is bytes.
-pub const SIZES: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+pub const SIZES: &[(&str, u64)] =
+    &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
 /// A whole number and one of these units, whatever its case.
 ///
@@ -9,13 +10,15 @@ pub const SIZES: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB",
 /// What can be written instead, with this example.
 pub fn quantity(text: &str, units: &[(&str, u64)], example: &str) -> Result<u64, String> {
     scaled(text.trim(), units).ok_or_else(|| {
-        let known = units.iter().map(|u| u.0).filter(|u| !u.is_empty()).collect::<Vec<_>>().join(", ");
+        let known =
+            units.iter().map(|u| u.0).filter(|u| !u.is_empty()).collect::<Vec<_>>().join(", ");
         format!("{text:?} is not understood; write for example {example:?}; units: {known}")
     })
 }
 
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let (number, unit) =
+        text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let scale = units.iter().find(|u| u.0.eq_ignore_ascii_case(unit.trim()))?.1;
     number.parse::<u64>().ok()?.checked_mul(scale)
 }
@@ -27,7 +30,10 @@ mod tests {
     #[test]
     fn numbers_have_units_that_are_known() {
         let bytes = |text| quantity(text, SIZES, "1MiB").ok();
-        assert_eq!((bytes("16KiB"), bytes(" 5 "), bytes("1 mib")), (Some(16384), Some(5), Some(1 << 20)));
+        assert_eq!(
+            (bytes("16KiB"), bytes(" 5 "), bytes("1 mib")),
+            (Some(16384), Some(5), Some(1 << 20))
+        );
         for text in ["", "B", "-1B", "1.5MiB", "1 kb", "99999999999GiB", "99999999999999999999"] {
             assert_eq!(bytes(text), None, "{text}");
         }

@@ -3,8 +3,9 @@
 use super::Sink;
 use crate::model::{Area, MetricDef, Semantics, Update};
 
-/// Rows `ID item "name" Type Semantics Units Origin "one line" "help";` become constants of the items and `own_metrics()`: the
-/// static metrics that each peer of a source has. The first argument is their cluster.
+/// Rows `ID item "name" Type Semantics Units Origin "one line" "help";` become constants of the
+/// items and `own_metrics()`: the static metrics that each peer of a source has. The first argument
+/// is their cluster.
 macro_rules! peer_metrics {
     ($cluster:expr; $($id:ident $item:literal $name:literal $ty:ident $sem:ident $units:ident $origin:ident $oneline:literal $help:literal;)*) => {
         $(#[doc = $oneline] pub(super) const $id: u16 = $item;)*
@@ -29,8 +30,8 @@ macro_rules! peer_metrics {
     };
 }
 
-/// Rows `ID item "name" Type Units "one line";` become constants of the items and `PARAMS`, in the order of the items: the
-/// parameters that a source's event records always have.
+/// Rows `ID item "name" Type Units "one line";` become constants of the items and `PARAMS`, in the
+/// order of the items: the parameters that a source's event records always have.
 macro_rules! event_params {
     ($($id:ident $item:literal $name:literal $ty:ident $units:ident $oneline:literal;)*) => {
         $(#[doc = $oneline] pub(super) const $id: u16 = $item;)*
@@ -50,6 +51,7 @@ pub(super) use {event_params, peer_metrics};
 
 /// Everything that is counted of a peer has a value from the start: 0 is not "unknown".
 pub(super) fn start_counters(metrics: impl IntoIterator<Item = MetricDef>, sink: &mut dyn Sink) {
-    let counters = metrics.into_iter().filter(|m| m.area == Area::Source && m.sem == Semantics::Counter);
+    let counters =
+        metrics.into_iter().filter(|m| m.area == Area::Source && m.sem == Semantics::Counter);
     counters.for_each(|m| sink.update(Update::Count { item: m.item, more: 0 }));
 }

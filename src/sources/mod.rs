@@ -1,33 +1,39 @@
-//! One folder for each protocol. A source is pure: bytes and time in, [`Update`]s and reply bytes out; it never sees a
-//! socket, a clock, tokio or PCP. A new protocol is one folder here and one row in [`SOURCES`].
+//! One folder for each protocol. A source is pure: bytes and time in, [`Update`]s and reply bytes
+//! out; it never sees a socket, a clock, tokio or PCP. A new protocol is one folder here and one
+//! row in [`SOURCES`].
 
 mod define;
 pub mod lttng;
 pub mod mono;
 pub mod profiler;
 
-use crate::events::Batch;
-use crate::model::{Control, EventKind, MetricDef, MetricSpec, Now, ParamId, Pmid, Units, Update, ValueType};
 use bytes::BytesMut;
+
+use crate::events::Batch;
+use crate::model::{
+    Control, EventKind, MetricDef, MetricSpec, Now, ParamId, Pmid, Units, Update, ValueType,
+};
 
 /// Takes what sessions tell. The store implements it; tests collect into a `Vec`.
 pub trait Sink {
     /// One thing that happened. Never blocks on a peer or on PCP.
     fn update(&mut self, update: Update<'_>);
 
-    /// The metric of a parameter of event records and its type, for records that the source packs itself; `None` if there is
-    /// no room for such a metric, or no peer yet.
+    /// The metric of a parameter of event records and its type, for records that the source packs
+    /// itself; `None` if there is no room for such a metric, or no peer yet.
     fn param(&self, _: ParamId) -> Option<(Pmid, ValueType)> {
         None
     }
 
-    /// Records that the source has packed, for the event stream `kind`; they are gone from the batch.
+    /// Records that the source has packed, for the event stream `kind`; they are gone from the
+    /// batch.
     fn append(&mut self, _: u8, records: &mut Batch) {
         records.clear();
     }
 }
 
-/// The sink of a peer whose driver is the source itself: where one connection tells of several peers.
+/// The sink of a peer whose driver is the source itself: where one connection tells of several
+/// peers.
 pub trait OwnSink: Sink + Send {
     /// The moment for what follows.
     fn at(&mut self, now: Now);
@@ -93,17 +99,26 @@ pub struct Held {
 
 /// One peer's conversation, without I/O and without a clock.
 ///
-/// The driver owes it: `feed` whenever bytes have come, `tick` about once a second, `close` exactly once at the end, and
-/// nothing after an error except `close`. Bytes in `out` are to be sent in order.
+/// The driver owes it: `feed` whenever bytes have come, `tick` about once a second, `close` exactly
+/// once at the end, and nothing after an error except `close`. Bytes in `out` are to be sent in
+/// order.
 pub trait Session: Send {
-    /// Consumes whole tokens from the front of `input`, leaves a partial one. Never blocks, never panics on any input.
+    /// Consumes whole tokens from the front of `input`, leaves a partial one. Never blocks, never
+    /// panics on any input.
     ///
     /// # Errors
     /// [`SessionError`]: the connection must be closed.
-    fn feed(&mut self, now: Now, input: &mut BytesMut, out: &mut BytesMut, sink: &mut dyn Sink) -> Result<(), SessionError>;
+    fn feed(
+        &mut self,
+        now: Now,
+        input: &mut BytesMut,
+        out: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError>;
 
-    /// There is more to do of what has been fed: a call of `feed` does a bounded piece of work, and a few bytes can mean a lot of
-    /// it. The driver calls `feed` again, with the same input, once others have had their turn.
+    /// There is more to do of what has been fed: a call of `feed` does a bounded piece of work, and
+    /// a few bytes can mean a lot of it. The driver calls `feed` again, with the same input,
+    /// once others have had their turn.
     fn unfinished(&self) -> bool {
         false
     }
@@ -117,13 +132,24 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// [`SessionError`]: the connection must be closed.
-    fn tick(&mut self, now: Now, out: &mut BytesMut, sink: &mut dyn Sink) -> Result<(), SessionError>;
+    fn tick(
+        &mut self,
+        now: Now,
+        out: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError>;
 
     /// A user's request.
     ///
     /// # Errors
     /// [`SessionError::Closed`] when the request is to end.
-    fn control(&mut self, now: Now, request: &Control, out: &mut BytesMut, sink: &mut dyn Sink) -> Result<(), SessionError>;
+    fn control(
+        &mut self,
+        now: Now,
+        request: &Control,
+        out: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError>;
 
     /// The connection is gone or about to be closed by us; `out` is sent if it still can be.
     fn close(&mut self, now: Now, out: &mut BytesMut, sink: &mut dyn Sink);
@@ -135,14 +161,16 @@ pub trait Session: Send {
 /// Metrics that peers bring: nodes, and how a description comes back after a restart.
 #[derive(Clone, Copy, Debug)]
 pub struct Dynamic {
-    /// Node below the source's prefix under which the metrics are: `counter`. `None`: they are only parameters of event
-    /// records, below `param`.
+    /// Node below the source's prefix under which the metrics are: `counter`. `None`: they are
+    /// only parameters of event records, below `param`.
     pub node: Option<&'static str>,
     /// One line for the node's help.
     pub what: &'static str,
-    /// Makes the description again from `MetricSpec::persist`; `None` if the line is not one of this source's.
+    /// Makes the description again from `MetricSpec::persist`; `None` if the line is not one of
+    /// this source's.
     pub restore: fn(&str) -> Option<MetricSpec>,
-    /// Metrics that exist before the first peer has come. Their order makes their ids: only ever append.
+    /// Metrics that exist before the first peer has come. Their order makes their ids: only ever
+    /// append.
     pub initial: fn() -> Vec<MetricSpec>,
 }
 
@@ -157,7 +185,8 @@ pub struct TableDef {
     pub indom_help: (&'static str, &'static str),
     /// Rows belong to one peer each, and go with it; else all peers share them.
     pub of_peer: bool,
-    /// Most rows. A shared table gives the places to the rows with most in cell `score`; the rest is in [`OTHER`].
+    /// Most rows. A shared table gives the places to the rows with most in cell `score`; the rest
+    /// is in [`OTHER`].
     pub max: usize,
     /// Which cell says how much a row matters.
     pub score: u16,
@@ -194,7 +223,8 @@ pub struct Source {
     pub indom: u32,
     /// One line and the help text of its instance domain.
     pub indom_help: (&'static str, &'static str),
-    /// The static metrics (`Area::Source` cells and texts, controls); the leaves of `events` are not among them.
+    /// The static metrics (`Area::Source` cells and texts, controls); the leaves of `events` are
+    /// not among them.
     pub metrics: fn() -> Vec<MetricDef>,
     /// The kinds of events.
     pub events: &'static [EventKind],
@@ -206,12 +236,14 @@ pub struct Source {
     pub params: &'static [ParamDef],
     /// The static metric that counts new processes of a known name.
     pub restarts: Option<u16>,
-    /// Values are sums of our own: they stay true when the peer is silent or gone. Else they are what the peer said last.
+    /// Values are sums of our own: they stay true when the peer is silent or gone. Else they are
+    /// what the peer said last.
     pub keeps_values: bool,
 }
 
-/// PMID clusters reserved for each source: static +0, event leaves +1.., static parameters +[`PARAM_CLUSTER`],
-/// dynamic metrics +[`DYNAMIC_CLUSTER`].., their parameters +[`DYNAMIC_PARAM_CLUSTER`]...
+/// PMID clusters reserved for each source: static +0, event leaves +1.., static parameters
+/// +[`PARAM_CLUSTER`], dynamic metrics +[`DYNAMIC_CLUSTER`].., their parameters
+/// +[`DYNAMIC_PARAM_CLUSTER`]...
 pub const CLUSTERS: u16 = 64;
 /// Cluster of `param.*` metrics that every source has, relative to the source's first.
 pub const PARAM_CLUSTER: u16 = 15;

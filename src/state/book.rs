@@ -1,12 +1,13 @@
 //! Who has which id: kept by the PMDA thread, in memory; a [`Snapshot`] of it goes into the file.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::domain::{Domain, Entry, Holder, Mark};
 use super::record::{LINE_MAX, Record, VERSION};
 use crate::model::Now;
 use crate::sources::{SOURCES, TableDef};
 use crate::store::{DynamicMetric, Limits, Peer, Row};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Instances that are remembered, for each that may be there.
 pub(super) const KEEP: usize = 4;
@@ -39,12 +40,17 @@ impl Default for Book {
             tables: s.tables.iter().map(|_| Domain::default()).collect(),
             ..Shelf::default()
         };
-        Self { agents: Mark::default(), shelves: SOURCES.iter().map(shelf).collect(), kept: Arc::default() }
+        Self {
+            agents: Mark::default(),
+            shelves: SOURCES.iter().map(shelf).collect(),
+            kept: Arc::default(),
+        }
     }
 }
 
 impl Book {
-    /// A peer is an instance: of its source's domain and of that of all agents. `None` when no id is left.
+    /// A peer is an instance: of its source's domain and of that of all agents. `None` when no id
+    /// is left.
     pub fn join_peer(&mut self, peer: &Arc<Peer>) -> Option<[u32; 2]> {
         let domain = &mut self.shelves.get_mut(peer.source)?.peers;
         let known = domain.get(&peer.name).map(|e| (e.id, e.agent));
@@ -61,11 +67,17 @@ impl Book {
         Some([id, agent])
     }
 
-    /// A peer is an instance no more; its ids stay its own, among the newest `KEEP * limits.instances`.
+    /// A peer is an instance no more; its ids stay its own, among the newest `KEEP *
+    /// limits.instances`.
     pub fn leave_peer(&mut self, peer: &Peer, limits: &Limits, now: Now) -> Option<[u32; 2]> {
         let domain = &mut self.shelves.get_mut(peer.source)?.peers;
         let (id, agent) = domain.get(&peer.name).map(|e| (e.id, e.agent))?;
-        domain.put(Entry { name: peer.name.as_str().into(), id, agent, holder: Holder::Nobody(now.wall.sec) });
+        domain.put(Entry {
+            name: peer.name.as_str().into(),
+            id,
+            agent,
+            holder: Holder::Nobody(now.wall.sec),
+        });
         domain.trim(KEEP.saturating_mul(limits.instances));
         Some([id, agent?])
     }
@@ -86,17 +98,29 @@ impl Book {
         let def = SOURCES.get(source)?.tables.get(usize::from(table))?;
         let domain = self.shelves.get_mut(source)?.tables.get_mut(usize::from(table))?;
         let id = domain.get(&row.key)?.id;
-        domain.put(Entry { name: row.key.as_str().into(), id, agent: None, holder: Holder::Nobody(now.wall.sec) });
+        domain.put(Entry {
+            name: row.key.as_str().into(),
+            id,
+            agent: None,
+            holder: Holder::Nobody(now.wall.sec),
+        });
         domain.trim(KEEP.saturating_mul(def.max));
         Some(id)
     }
 
     /// A metric has come.
     pub fn add_metric(&mut self, metric: &DynamicMetric) {
-        let (Some(shelf), Some(source)) = (self.shelves.get_mut(metric.source), SOURCES.get(metric.source)) else { return };
-        let (id, path, persist) = (metric.id.into(), metric.spec.path.clone(), metric.spec.persist.clone());
+        let (Some(shelf), Some(source)) =
+            (self.shelves.get_mut(metric.source), SOURCES.get(metric.source))
+        else {
+            return;
+        };
+        let (id, path, persist) =
+            (metric.id.into(), metric.spec.path.clone(), metric.spec.persist.clone());
         shelf.names_mark.pass(id);
-        shelf.names.insert(id, Arc::new(Record::Name { source: source.name.into(), id, path, persist }));
+        shelf
+            .names
+            .insert(id, Arc::new(Record::Name { source: source.name.into(), id, path, persist }));
     }
 
     fn marks(&mut self) -> impl Iterator<Item = &mut Mark> {
@@ -107,7 +131,8 @@ impl Book {
         std::iter::once(&mut self.agents).chain(of_shelves)
     }
 
-    /// Ids were given that the file does not know to be given: after a crash now they could be given again.
+    /// Ids were given that the file does not know to be given: after a crash now they could be
+    /// given again.
     pub fn is_ahead(&mut self) -> bool {
         self.marks().any(|m| m.next > m.promised)
     }
@@ -119,7 +144,8 @@ impl Book {
         }
     }
 
-    /// What is to be written, at the cost of a pointer for each entry. `clean`: the process is about to end.
+    /// What is to be written, at the cost of a pointer for each entry. `clean`: the process is
+    /// about to end.
     pub fn snapshot(&mut self, now: Now, clean: bool) -> Snapshot {
         let mut promises = vec![self.agents.to_promise(clean)];
         let mut marks = vec![("agent".to_owned(), self.agents.to_promise(clean))];
@@ -157,9 +183,11 @@ impl Snapshot {
     /// Its records, in the order of the file.
     pub fn records(&self) -> impl Iterator<Item = Record> {
         let head = Record::Head { version: VERSION, saved: self.now.wall.sec, clean: self.clean };
-        let marks = || self.marks.iter().map(|(of, next)| Record::Next { of: of.clone(), next: *next });
+        let marks =
+            || self.marks.iter().map(|(of, next)| Record::Next { of: of.clone(), next: *next });
         let names = self.names.iter().map(|r| Record::clone(r));
-        let entries = self.domains.iter().flat_map(|(of, entries)| entries.iter().map(|e| self.entry(of, e)));
+        let entries =
+            self.domains.iter().flat_map(|(of, entries)| entries.iter().map(|e| self.entry(of, e)));
         std::iter::once(head).chain(marks()).chain(names).chain(entries).chain(marks())
     }
 
@@ -168,20 +196,44 @@ impl Snapshot {
         let of = of.to_owned();
         match &entry.holder {
             Holder::Peer(peer) => {
-                let left =
-                    peer.life.gone_for(self.now.mono).map(|gone| self.now.wall.sec.saturating_sub_unsigned(gone.as_secs()));
-                let mut labels: BTreeMap<String, String> = peer.labels().into_iter().map(|(k, v)| (k.into_owned(), v)).collect();
+                let left = peer
+                    .life
+                    .gone_for(self.now.mono)
+                    .map(|gone| self.now.wall.sec.saturating_sub_unsigned(gone.as_secs()));
+                let mut labels: BTreeMap<String, String> =
+                    peer.labels().into_iter().map(|(k, v)| (k.into_owned(), v)).collect();
                 if labels.values().map(String::len).sum::<usize>() > LINE_MAX / 8 {
-                    // Each byte may become six; a line that is too long to be read would cost the ids.
+                    // Each byte may become six; a line that is too long to be read would cost the
+                    // ids.
                     labels.clear();
                 }
-                Record::Peer { source: of, name, id, agent, left, forgotten: false, address: peer.address(), labels }
+                Record::Peer {
+                    source: of,
+                    name,
+                    id,
+                    agent,
+                    left,
+                    forgotten: false,
+                    address: peer.address(),
+                    labels,
+                }
             }
             Holder::Row => Record::Row { table: of, key: name, id, left: None },
-            Holder::Nobody(left) if of.contains('/') => Record::Row { table: of, key: name, id, left: Some(*left) },
+            Holder::Nobody(left) if of.contains('/') => {
+                Record::Row { table: of, key: name, id, left: Some(*left) }
+            }
             Holder::Nobody(left) => {
                 let (address, labels) = (String::new(), BTreeMap::new());
-                Record::Peer { source: of, name, id, agent, left: Some(*left), forgotten: true, address, labels }
+                Record::Peer {
+                    source: of,
+                    name,
+                    id,
+                    agent,
+                    left: Some(*left),
+                    forgotten: true,
+                    address,
+                    labels,
+                }
             }
         }
     }

@@ -1,14 +1,16 @@
 //! Ids never move and are never given twice, whatever happens to processes, peers and the file.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
 use super::file::{parse, write_to};
 use super::*;
 use crate::model::{Identity, Now, Stamp};
 use crate::sources::SOURCES;
 use crate::store::{Change, Limits, Mailbox, Peer, Store};
-use proptest::prelude::*;
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 const HOUR: u64 = 3600;
 const START: i64 = 1_700_000_000;
@@ -44,8 +46,12 @@ impl Pmda {
                 Change::Metric(metric) => self.book.add_metric(&metric),
                 Change::Join(peer) => assert!(self.book.join_peer(&peer).is_some()),
                 Change::Leave(peer) => drop(self.book.leave_peer(&peer, &self.store.limits(), now)),
-                Change::JoinRow(source, table, row) => assert!(self.book.join_row(source, table, &row).is_some()),
-                Change::LeaveRow(source, table, row) => drop(self.book.leave_row(source, table, &row, now)),
+                Change::JoinRow(source, table, row) => {
+                    assert!(self.book.join_row(source, table, &row).is_some())
+                }
+                Change::LeaveRow(source, table, row) => {
+                    drop(self.book.leave_row(source, table, &row, now))
+                }
             }
         }
     }
@@ -60,7 +66,13 @@ impl Pmda {
     fn attach(&mut self, name: &str, sec: u64) {
         let mailbox = Arc::new(Mailbox::new(|| ()));
         let labels = vec![("pod", format!("label of {name}"))];
-        let id = Identity { name: name.into(), peer: "here:1".into(), labels, resumes: true, process: None };
+        let id = Identity {
+            name: name.into(),
+            peer: "here:1".into(),
+            labels,
+            resumes: true,
+            process: None,
+        };
         if !self.live.contains_key(name)
             && let Some(peer) = self.store.attach(0, &id, &mailbox, at(sec, self.boot))
         {
@@ -77,7 +89,8 @@ impl Pmda {
 
     fn define(&mut self, name: &str, sec: u64) {
         let dynamic = SOURCES[0].dynamic.expect("mono has metrics that agents bring");
-        let spec = (dynamic.restore)(&format!("E3 4 2000000 10000000 GC/{name}")).expect("as it is written");
+        let spec = (dynamic.restore)(&format!("E3 4 2000000 10000000 GC/{name}"))
+            .expect("as it is written");
         self.store.define(0, &spec);
         self.apply(sec);
     }
@@ -88,7 +101,9 @@ impl Pmda {
         let mut ids = Vec::new();
         for record in snapshot.records() {
             match record {
-                Record::Name { source, id, persist, .. } => ids.push((format!("{source} names"), id, persist)),
+                Record::Name { source, id, persist, .. } => {
+                    ids.push((format!("{source} names"), id, persist))
+                }
                 Record::Peer { source, name, id, agent, .. } => {
                     ids.extend(agent.map(|agent| ("agent".to_owned(), agent, name.clone())));
                     ids.push((source, id, name));
@@ -126,9 +141,15 @@ fn ids_labels_and_addresses_survive_a_restart() {
         ids
     };
     assert_eq!((sorted(second.ids()), restored.faults), (sorted(before), Vec::<String>::new()));
-    assert_eq!((second.shown(), restored.metrics.len()), (vec!["a:1".to_owned(), "b:1".to_owned()], 1));
+    assert_eq!(
+        (second.shown(), restored.metrics.len()),
+        (vec!["a:1".to_owned(), "b:1".to_owned()], 1)
+    );
     let peer = second.store.peers().into_iter().find(|p| p.name == "a:1").expect("shown");
-    assert_eq!((peer.address(), peer.labels()), ("here:1".to_owned(), vec![("pod".into(), "label of a:1".to_owned())]));
+    assert_eq!(
+        (peer.address(), peer.labels()),
+        ("here:1".to_owned(), vec![("pod".into(), "label of a:1".to_owned())])
+    );
     assert_eq!(restored.metrics[0].id, 0);
 }
 
@@ -155,7 +176,11 @@ fn forget_counts_from_the_time_of_leaving_over_restarts() {
     let (mut third, _) = Pmda::start(&file, &limits(), 59 * HOUR - 1);
     assert_eq!(third.shown(), ["long:1"]);
     third.attach("gone:1", 59 * HOUR);
-    assert!(third.ids().iter().all(|id| ids.contains(id) || id.0.contains('/')), "{:?}", third.ids());
+    assert!(
+        third.ids().iter().all(|id| ids.contains(id) || id.0.contains('/')),
+        "{:?}",
+        third.ids()
+    );
     // After a clean end, those that were there left then.
     let (fourth, _) = Pmda::start(&file, &limits(), 35 * HOUR + 24 * HOUR + 1);
     assert_eq!(fourth.shown(), Vec::<String>::new());
@@ -191,7 +216,10 @@ fn limits_hold_on_the_way_back() {
     let known = narrow.ids().into_iter().filter(|(of, ..)| of == "mono").count();
     assert_eq!(known, 16, "four times limits.instances");
     narrow.attach("new:1", 101);
-    assert!(narrow.ids().contains(&("mono".to_owned(), 90, "new:1".to_owned())), "above all that ever were");
+    assert!(
+        narrow.ids().contains(&("mono".to_owned(), 90, "new:1".to_owned())),
+        "above all that ever were"
+    );
 }
 
 #[test]
@@ -212,11 +240,22 @@ fn what_contradicts_itself_is_refused() {
         path: text.into(),
         persist: format!("E3 4 2000000 10000000 GC/{text}"),
     };
-    let records = [peer("a", 1, 1), peer("b", 1, 2), peer("a", 3, 3), peer("c", 4, 1), peer("d", u32::MAX, 5)];
+    let records = [
+        peer("a", 1, 1),
+        peer("b", 1, 2),
+        peer("a", 3, 3),
+        peer("c", 4, 1),
+        peer("d", u32::MAX, 5),
+    ];
     let names = [name(2, "x"), name(2, "y"), name(5, "x"), name(70_000, "z")];
     let all: Vec<u8> = records.iter().chain(&names).flat_map(|r| r.line().into_bytes()).collect();
     let (mut pmda, restored) = Pmda::start(&all, &limits(), 0);
-    let ids: Vec<_> = pmda.ids().into_iter().filter(|(of, ..)| of == "mono").map(|(_, id, name)| (id, name)).collect();
+    let ids: Vec<_> = pmda
+        .ids()
+        .into_iter()
+        .filter(|(of, ..)| of == "mono")
+        .map(|(_, id, name)| (id, name))
+        .collect();
     assert_eq!(ids.len(), 2, "{ids:?}");
     assert!(ids.contains(&(1, "a".into())) && ids.contains(&(4, "c".into())));
     assert_eq!((restored.metrics.len(), restored.metrics[0].id), (1, 2));
@@ -252,7 +291,8 @@ enum Damage {
 impl Damage {
     fn inflict(&self, file: &mut Vec<u8>) {
         let place = |n: usize, len: usize| n % len.max(1);
-        let mut lines: Vec<Vec<u8>> = file.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+        let mut lines: Vec<Vec<u8>> =
+            file.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
         match *self {
             Self::None => {}
             Self::Flip(n) => {

@@ -1,14 +1,15 @@
 //! Ids of one instance domain: who has which, and which was never given.
 
-use crate::store::Peer;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::store::Peer;
+
 /// Ids from here on are not sound: nobody has given so many.
 pub(super) const ID_MAX: u32 = 1 << 30;
-/// While the process runs, the file's mark is this far above the ids that were given: after a crash they are passed over, so
-/// that an id which somebody has seen is not given to another. More than can be given between two writings; there is room for
-/// 16,000 crashes.
+/// While the process runs, the file's mark is this far above the ids that were given: after a crash
+/// they are passed over, so that an id which somebody has seen is not given to another. More than
+/// can be given between two writings; there is room for 16,000 crashes.
 const AHEAD: u32 = 1 << 16;
 
 /// The first id that was never given, and what the file says that it is.
@@ -38,7 +39,11 @@ impl Mark {
 
     /// What the file is to say.
     pub(super) fn to_promise(self, clean: bool) -> u32 {
-        if clean || self.next == 0 { self.next } else { self.next.saturating_add(AHEAD).min(ID_MAX) }
+        if clean || self.next == 0 {
+            self.next
+        } else {
+            self.next.saturating_add(AHEAD).min(ID_MAX)
+        }
     }
 }
 

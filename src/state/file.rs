@@ -1,9 +1,10 @@
 //! Reading and writing the file as a whole.
 
-use super::record::{LINE_MAX, Record, VERSION, open, seal};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+
+use super::record::{LINE_MAX, Record, VERSION, open, seal};
 
 /// More than this is not read: no file that was written within the limits is so large.
 const FILE_MAX: u64 = 256 << 20;
@@ -82,7 +83,11 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 /// The bytes of a file; their number.
-pub(super) fn write_to(out: &mut impl Write, records: impl Iterator<Item = Record>, kept: &[String]) -> io::Result<u64> {
+pub(super) fn write_to(
+    out: &mut impl Write,
+    records: impl Iterator<Item = Record>,
+    kept: &[String],
+) -> io::Result<u64> {
     let mut size = 0;
     for line in records.map(|r| r.line()).chain(kept.iter().map(|text| seal(text))) {
         size += line.len() as u64;
@@ -91,11 +96,16 @@ pub(super) fn write_to(out: &mut impl Write, records: impl Iterator<Item = Recor
     Ok(size)
 }
 
-/// Writes the file whole, and puts it in the place of the old one when it is on the disk; its size in bytes.
+/// Writes the file whole, and puts it in the place of the old one when it is on the disk; its size
+/// in bytes.
 ///
 /// # Errors
 /// What the system says; the old file is as it was.
-pub fn write(path: &Path, records: impl Iterator<Item = Record>, kept: &[String]) -> io::Result<u64> {
+pub fn write(
+    path: &Path,
+    records: impl Iterator<Item = Record>,
+    kept: &[String],
+) -> io::Result<u64> {
     let new = beside(path);
     let written = (|| {
         let mut out = BufWriter::with_capacity(256 << 10, File::create(&new)?);

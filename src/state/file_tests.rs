@@ -1,13 +1,20 @@
 //! Lines, files and every kind of damage.
 
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
 use super::file::{Loaded, parse, read, write, write_to};
 use super::record::{LINE_MAX, Record, VERSION, seal};
 use super::*;
-use proptest::prelude::*;
-use std::collections::BTreeMap;
 
 fn records() -> Vec<Record> {
-    let name = |id, path: &str| Record::Name { source: "mono".into(), id, path: path.into(), persist: "E3 é \"\\\n".into() };
+    let name = |id, path: &str| Record::Name {
+        source: "mono".into(),
+        id,
+        path: path.into(),
+        persist: "E3 é \"\\\n".into(),
+    };
     let labels: BTreeMap<String, String> = [("pod".to_owned(), "π\u{0}\r\n".to_owned())].into();
     let peer = Record::Peer {
         source: "mono".into(),
@@ -55,7 +62,10 @@ fn a_flipped_bit_costs_one_line_or_two() {
         let loaded = parsed(&bytes);
         only_sound(&loaded);
         // A newline that is gone joins two lines.
-        assert!(loaded.records.len() + 2 >= records().len() && loaded.records.len() < records().len(), "bit {at}");
+        assert!(
+            loaded.records.len() + 2 >= records().len() && loaded.records.len() < records().len(),
+            "bit {at}"
+        );
         assert!(loaded.damaged > 0);
     }
 }
@@ -75,7 +85,13 @@ fn a_cut_costs_what_is_behind_it() {
 fn nuls_and_overlong_lines_cost_only_themselves() {
     let whole = bytes();
     let lines: Vec<&[u8]> = whole.split_inclusive(|b| *b == b'\n').collect();
-    for junk in [vec![0; 4096], vec![b'x'; LINE_MAX - 1], vec![b'x'; LINE_MAX], vec![b'x'; 3 * LINE_MAX + 7], vec![0xff; 9]] {
+    for junk in [
+        vec![0; 4096],
+        vec![b'x'; LINE_MAX - 1],
+        vec![b'x'; LINE_MAX],
+        vec![b'x'; 3 * LINE_MAX + 7],
+        vec![0xff; 9],
+    ] {
         for at in 0..=lines.len() {
             let mut bytes = lines[..at].concat();
             bytes.extend(&junk);
@@ -92,8 +108,12 @@ fn what_a_later_version_adds_is_kept_and_a_later_format_is_not_read() {
     let mut bytes = bytes();
     bytes.extend(seal("{\"is\":\"novelty\",\"of\":1}").bytes());
     let loaded = parsed(&bytes);
-    assert_eq!((loaded.records.len(), &loaded.kept[..]), (records().len(), &["{\"is\":\"novelty\",\"of\":1}".to_owned()][..]));
-    let mut newer = Record::Head { version: VERSION + 1, saved: 0, clean: true }.line().into_bytes();
+    assert_eq!(
+        (loaded.records.len(), &loaded.kept[..]),
+        (records().len(), &["{\"is\":\"novelty\",\"of\":1}".to_owned()][..])
+    );
+    let mut newer =
+        Record::Head { version: VERSION + 1, saved: 0, clean: true }.line().into_bytes();
     newer.extend(bytes);
     assert_eq!(parsed(&newer), Loaded { newer: Some(VERSION + 1), ..Loaded::default() });
 }
@@ -120,7 +140,9 @@ fn a_file_is_replaced_whole_or_not_at_all() {
 fn the_files_of_the_old_version_are_taken_over() {
     let dir = std::env::temp_dir().join(format!("apm-state-old-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a directory");
-    let put = |serial: u32, text: &str| std::fs::write(dir.join(format!("400.{serial}")), text).expect("room");
+    let put = |serial: u32, text: &str| {
+        std::fs::write(dir.join(format!("400.{serial}")), text).expect("room")
+    };
     assert_eq!(read_old(&dir, 400), None);
     put(0, "2 0 2147483647\n4 1700000000 mono::p.exe:7\n9 1700000001 profiler::a/b/c\nbroken\n");
     put(1, "2 0 2147483647\n2 1700000000 p.exe:7\n3 x y\n");
@@ -134,7 +156,9 @@ fn the_files_of_the_old_version_are_taken_over() {
     assert!(has(&Record::Name { source: "mono".into(), id: 5, path: "gc.x".into(), persist }));
     let peer = |r: &Record| matches!(r, Record::Peer { name, id: 2, agent: Some(4), left: Some(1_700_000_000), .. } if name == "p.exe:7");
     assert!(old.records.iter().any(peer));
-    assert!(old.records.iter().any(|r| matches!(r, Record::Row { key, id: 1, .. } if key == "1-2")));
+    assert!(
+        old.records.iter().any(|r| matches!(r, Record::Row { key, id: 1, .. } if key == "1-2"))
+    );
     std::fs::remove_dir_all(&dir).expect("ours");
 }
 

@@ -1,9 +1,12 @@
-//! What outlives the process: one file with the ids, names, descriptions, labels and times of leaving of all that peers have
-//! brought.
+//! What outlives the process: one file with the ids, names, descriptions, labels and times of
+//! leaving of all that peers have brought.
 //!
-//! * [`record`]: a line of the file: a checksum and a JSON object. A damaged line costs only itself.
-//! * [`Book`]: who has which id. Ids are never given out twice, and never move: each domain has a mark above all ids it ever gave.
-//! * [`read`] and the [`Saver`]: the file is written whole beside the old one, synced and renamed, by a thread of its own.
+//! * [`record`]: a line of the file: a checksum and a JSON object. A damaged line costs only
+//!   itself.
+//! * [`Book`]: who has which id. Ids are never given out twice, and never move: each domain has a
+//!   mark above all ids it ever gave.
+//! * [`read`] and the [`Saver`]: the file is written whole beside the old one, synced and renamed,
+//!   by a thread of its own.
 //! * [`old`]: the files that pmdaapm 0.1 kept with pmdaCache(3).
 
 mod book;

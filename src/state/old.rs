@@ -1,25 +1,35 @@
-//! The state of pmdaapm 0.1: pmdaCache(3) files `<domain>.<serial>` with a header line and then `<id> <time> <text>`. They are
-//! read once and left as they are, so that the old version can go on where it was.
+//! The state of pmdaapm 0.1: pmdaCache(3) files `<domain>.<serial>` with a header line and then
+//! `<id> <time> <text>`. They are read once and left as they are, so that the old version can go on
+//! where it was.
+
+use std::collections::HashMap;
+use std::path::Path;
 
 use super::file::Loaded;
 use super::record::{LINE_MAX, Record};
 use crate::sources::SOURCES;
 use crate::store::AGENT_INDOM;
-use std::collections::HashMap;
-use std::path::Path;
 
 /// Serial numbers of the name tables.
 const NAMES_SERIAL: u32 = 1000;
 
-/// Entries of one file: id, when it was added, text. Lines that are not understood cost only themselves.
+/// Entries of one file: id, when it was added, text. Lines that are not understood cost only
+/// themselves.
 fn entries(dir: &Path, domain: u32, serial: u32, damaged: &mut usize) -> Vec<(u32, i64, String)> {
-    let Ok(bytes) = std::fs::read(dir.join(format!("{domain}.{serial}"))) else { return Vec::new() };
+    let Ok(bytes) = std::fs::read(dir.join(format!("{domain}.{serial}"))) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     for line in bytes.split(|b| *b == b'\n').skip(1).filter(|line| !line.is_empty()) {
-        let text = std::str::from_utf8(line).ok().filter(|t| t.len() < LINE_MAX && !t.contains('\0'));
+        let text =
+            std::str::from_utf8(line).ok().filter(|t| t.len() < LINE_MAX && !t.contains('\0'));
         let entry = text.and_then(|text| {
             let mut words = text.splitn(3, ' ');
-            Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?, words.next()?.to_owned()))
+            Some((
+                words.next()?.parse().ok()?,
+                words.next()?.parse().ok()?,
+                words.next()?.to_owned(),
+            ))
         });
         match entry {
             Some(entry) => found.push(entry),
@@ -29,7 +39,8 @@ fn entries(dir: &Path, domain: u32, serial: u32, damaged: &mut usize) -> Vec<(u3
     found
 }
 
-/// All that the old version knew, as the records that this one would have written; `None` if there is nothing.
+/// All that the old version knew, as the records that this one would have written; `None` if there
+/// is nothing.
 #[must_use]
 pub fn read_old(dir: &Path, domain: u32) -> Option<Loaded> {
     let (mut records, mut damaged) = (Vec::new(), 0);
@@ -62,7 +73,12 @@ pub fn read_old(dir: &Path, domain: u32) -> Option<Loaded> {
         }
         for table in source.tables {
             for (id, since, key) in entries(dir, domain, table.indom, &mut damaged) {
-                records.push(Record::Row { table: format!("{}/{}", source.name, table.name), key, id, left: Some(since) });
+                records.push(Record::Row {
+                    table: format!("{}/{}", source.name, table.name),
+                    key,
+                    id,
+                    left: Some(since),
+                });
             }
         }
     }

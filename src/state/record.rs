@@ -1,7 +1,8 @@
 //! A line of the state file: eight hexadecimal digits (CRC-32 of the rest), a space, a JSON object.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 /// The version that this program writes, and the newest that it reads.
 pub const VERSION: u32 = 1;
@@ -9,8 +10,8 @@ pub const VERSION: u32 = 1;
 pub const LINE_MAX: usize = 64 << 10;
 const SUM: usize = 8;
 
-/// One thing that is remembered. Sources and tables go by their names, so that their order in the program does not matter.
-/// Times are seconds since 1970.
+/// One thing that is remembered. Sources and tables go by their names, so that their order in the
+/// program does not matter. Times are seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "lowercase")]
 pub enum Record {
@@ -94,7 +95,9 @@ pub(super) fn seal(json: &str) -> String {
 pub(super) fn open(line: &[u8]) -> Option<&str> {
     let (head, text) = line.split_at_checked(SUM)?;
     let text = text.strip_prefix(b" ")?;
-    (head == format!("{:08x}", sum(text)).as_bytes()).then(|| std::str::from_utf8(text).ok()).flatten()
+    (head == format!("{:08x}", sum(text)).as_bytes())
+        .then(|| std::str::from_utf8(text).ok())
+        .flatten()
 }
 
 impl Record {

@@ -1,5 +1,9 @@
 //! From the file back into the book and the store, with every limit in force.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::book::{Book, KEEP, table_name};
 use super::domain::{Domain, Entry, Holder, ID_MAX, Mark};
 use super::file::Loaded;
@@ -7,9 +11,6 @@ use super::record::Record;
 use crate::model::Now;
 use crate::sources::{DYNAMIC_MAX, SOURCES};
 use crate::store::{DynamicMetric, Store};
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
-use std::time::Duration;
 
 /// What came back.
 #[derive(Debug, Default)]
@@ -43,8 +44,9 @@ struct Reader<'s> {
 }
 
 impl Book {
-    /// Fills the store with what was known, and keeps the ids. Peers are not connected; the newest `limits.instances` of each
-    /// source that left within `limits.forget` are instances. A time of leaving in the future counts as now.
+    /// Fills the store with what was known, and keeps the ids. Peers are not connected; the newest
+    /// `limits.instances` of each source that left within `limits.forget` are instances. A time
+    /// of leaving in the future counts as now.
     #[must_use]
     pub fn restore(loaded: Loaded, store: &Store, now: Now) -> (Self, Restored) {
         let head = loaded.records.iter().find_map(|r| match r {
@@ -62,7 +64,10 @@ impl Book {
             store,
         };
         if loaded.damaged > 0 {
-            reader.faults.push(format!("{} damaged lines; their ids are not given to others", loaded.damaged));
+            reader.faults.push(format!(
+                "{} damaged lines; their ids are not given to others",
+                loaded.damaged
+            ));
         }
         loaded.records.into_iter().for_each(|record| reader.take(record));
         let metrics = reader.names();
@@ -85,8 +90,12 @@ impl Book {
     }
 
     fn table(&mut self, name: &str) -> Option<&mut Domain> {
-        let tables = SOURCES.iter().enumerate().flat_map(|(n, s)| s.tables.iter().enumerate().map(move |(t, def)| (n, t, def)));
-        let (source, table, _) = tables.into_iter().find(|(n, _, def)| table_name(*n, def) == name)?;
+        let tables = SOURCES
+            .iter()
+            .enumerate()
+            .flat_map(|(n, s)| s.tables.iter().enumerate().map(move |(t, def)| (n, t, def)));
+        let (source, table, _) =
+            tables.into_iter().find(|(n, _, def)| table_name(*n, def) == name)?;
         self.shelves.get_mut(source)?.tables.get_mut(table)
     }
 }
@@ -102,8 +111,14 @@ impl Reader<'_> {
                 None => self.keep(&record),
             },
             Record::Name { ref source, id, .. } => match known(source) {
-                Some(n) if id as usize >= DYNAMIC_MAX || !self.first(&format!("{source} names"), id) => {
-                    self.faults.push(format!("{}: {record:?} contradicts others", SOURCES.get(n).map_or("", |s| s.name)));
+                Some(n)
+                    if id as usize >= DYNAMIC_MAX
+                        || !self.first(&format!("{source} names"), id) =>
+                {
+                    self.faults.push(format!(
+                        "{}: {record:?} contradicts others",
+                        SOURCES.get(n).map_or("", |s| s.name)
+                    ));
                 }
                 Some(n) => {
                     let shelf = self.book.shelves.get_mut(n);
@@ -152,7 +167,9 @@ impl Reader<'_> {
         if !first || matches!(&record, Record::Peer { name, .. } if domain.get(name).is_some()) {
             return self.faults.push(format!("{record:?} contradicts others"));
         }
-        let Record::Peer { name, id, agent, left, forgotten, address, labels, .. } = record else { return };
+        let Record::Peer { name, id, agent, left, forgotten, address, labels, .. } = record else {
+            return;
+        };
         let agent = agent.filter(|agent| *agent < ID_MAX && self.agent_ids.insert(*agent));
         agent.into_iter().for_each(|agent| self.book.agents.pass(agent));
         let name: Arc<str> = name.into();
@@ -160,7 +177,12 @@ impl Reader<'_> {
         domain.put(Entry { name: Arc::clone(&name), id, agent, holder: Holder::Nobody(left) });
         if !forgotten {
             self.gone.get_mut(source).into_iter().for_each(|all| {
-                all.push(Gone { name: Arc::clone(&name), left, address: address.clone(), labels: labels.clone() });
+                all.push(Gone {
+                    name: Arc::clone(&name),
+                    left,
+                    address: address.clone(),
+                    labels: labels.clone(),
+                });
             });
         }
     }
@@ -178,7 +200,9 @@ impl Reader<'_> {
                 });
                 match restored {
                     Ok(metric) => metrics.extend(metric),
-                    Err(why) => self.faults.push(format!("metric {id} of {}, {path} {persist:?}: {why}", source.name)),
+                    Err(why) => self
+                        .faults
+                        .push(format!("metric {id} of {}, {path} {persist:?}: {why}", source.name)),
                 }
             }
             self.store.reserve_ids(n, shelf.names_mark.next as usize);
@@ -192,17 +216,23 @@ impl Reader<'_> {
         for (source, mut all) in self.gone.drain(..).enumerate() {
             all.sort_unstable_by(|a, b| b.left.cmp(&a.left).then_with(|| a.name.cmp(&b.name)));
             for peer in all.into_iter().take(limits.instances) {
-                let gone = Duration::from_secs(u64::try_from(now.wall.sec.saturating_sub(peer.left)).unwrap_or(0));
+                let gone = Duration::from_secs(
+                    u64::try_from(now.wall.sec.saturating_sub(peer.left)).unwrap_or(0),
+                );
                 if gone > limits.forget {
                     break;
                 }
                 if let Some(known) = self.store.restore_peer(source, &peer.name, now.mono, gone) {
-                    known.remember(peer.address, peer.labels.into_iter().map(|(k, v)| (k.into(), v)).collect());
+                    known.remember(
+                        peer.address,
+                        peer.labels.into_iter().map(|(k, v)| (k.into(), v)).collect(),
+                    );
                 }
             }
         }
         for (shelf, source) in self.book.shelves.iter_mut().zip(SOURCES) {
-            // Those that have just become instances are nobody's until they join, and are the last to have left.
+            // Those that have just become instances are nobody's until they join, and are the last
+            // to have left.
             shelf.peers.trim(KEEP.saturating_mul(limits.instances));
             for (domain, def) in shelf.tables.iter_mut().zip(source.tables) {
                 domain.trim(KEEP.saturating_mul(def.max));

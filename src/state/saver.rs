@@ -1,10 +1,11 @@
 //! The thread that writes: the PMDA thread hands over a snapshot and goes on.
 
-use super::book::Snapshot;
-use super::file::write;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use super::book::Snapshot;
+use super::file::write;
 
 /// What became of a snapshot.
 #[derive(Debug)]
@@ -40,8 +41,10 @@ impl Shared {
                 desk.busy = true;
                 drop(desk);
                 let start = Instant::now();
-                let result = write(path, snapshot.records(), &snapshot.kept).map_err(|e| e.to_string());
-                let outcome = Outcome { promises: snapshot.promises.clone(), result, took: start.elapsed() };
+                let result =
+                    write(path, snapshot.records(), &snapshot.kept).map_err(|e| e.to_string());
+                let outcome =
+                    Outcome { promises: snapshot.promises.clone(), result, took: start.elapsed() };
                 drop(snapshot);
                 desk = self.desk();
                 (desk.busy, desk.outcome) = (false, Some(outcome));
@@ -77,7 +80,9 @@ impl Saver {
     pub fn submit(&mut self, snapshot: Snapshot) -> std::io::Result<()> {
         if !self.started {
             let (shared, path) = (Arc::clone(&self.shared), self.path.clone());
-            std::thread::Builder::new().name("apm-state".into()).spawn(move || shared.work(&path))?;
+            std::thread::Builder::new()
+                .name("apm-state".into())
+                .spawn(move || shared.work(&path))?;
             self.started = true;
         }
         self.shared.desk().job = Some(snapshot);
@@ -97,7 +102,11 @@ impl Saver {
     pub fn wait(&self, most: Duration) -> bool {
         let desk = self.shared.desk();
         let busy = |desk: &mut Desk| desk.busy || desk.job.is_some();
-        let waited = self.shared.1.wait_timeout_while(desk, most, busy).unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .shared
+            .1
+            .wait_timeout_while(desk, most, busy)
+            .unwrap_or_else(PoisonError::into_inner);
         !waited.1.timed_out()
     }
 

@@ -1,4 +1,5 @@
-//! Every static metric with its full name: the PMDA registers it, and `pmns`, `help` and README's table are made from it.
+//! Every static metric with its full name: the PMDA registers it, and `pmns`, `help` and README's
+//! table are made from it.
 
 use super::peer::AgentCell;
 use super::registry::DynamicMetric;
@@ -25,8 +26,13 @@ pub struct Entry {
 /// All static metrics.
 #[must_use]
 pub fn catalogue() -> Vec<Entry> {
-    let entry = |prefix: &str, source, def: MetricDef| Entry { name: format!("apm.{prefix}.{}", def.name), source, def };
-    let mut all: Vec<Entry> = agent_metrics().into_iter().map(|d| entry("agent", None, d)).collect();
+    let entry = |prefix: &str, source, def: MetricDef| Entry {
+        name: format!("apm.{prefix}.{}", def.name),
+        source,
+        def,
+    };
+    let mut all: Vec<Entry> =
+        agent_metrics().into_iter().map(|d| entry("agent", None, d)).collect();
     for (i, source) in SOURCES.iter().enumerate() {
         let metrics = (source.metrics)().into_iter().chain(params(source));
         let leaves = source.events.iter().zip(0..).flat_map(|(kind, n)| event_leaves(*kind, n));
@@ -36,13 +42,22 @@ pub fn catalogue() -> Vec<Entry> {
     all
 }
 
-/// The parameter metric that goes with a dynamic metric, described like it but without instances and values.
+/// The parameter metric that goes with a dynamic metric, described like it but without instances
+/// and values.
 #[must_use]
 pub fn param_entry(metric: &DynamicMetric) -> (String, String) {
     let oneline = format!("Parameter: {}", metric.spec.oneline);
-    let values = SOURCES.get(metric.source).and_then(|s| s.dynamic).is_some_and(|d| d.node.is_some());
-    let what = if values { format!(": the value of {} that a record brought", metric.spec.key) } else { String::new() };
-    let help = format!("Parameter of event records{what}. It has no values of its own.\n{}", metric.spec.help);
+    let values =
+        SOURCES.get(metric.source).and_then(|s| s.dynamic).is_some_and(|d| d.node.is_some());
+    let what = if values {
+        format!(": the value of {} that a record brought", metric.spec.key)
+    } else {
+        String::new()
+    };
+    let help = format!(
+        "Parameter of event records{what}. It has no values of its own.\n{}",
+        metric.spec.help
+    );
     (oneline, help)
 }
 
@@ -68,18 +83,21 @@ fn agent_metrics() -> Vec<MetricDef> {
     use AgentCell::{BytesIn, BytesOut, ConnectTime, Connects, Errors, Events, Messages, Up};
     use Semantics::{Counter, Discrete, Instant};
     use ValueType::{I64, Text, U32, U64};
-    let metric = |name: &str, item, ty, sem, units, origin, oneline: &'static str, help: &'static str| MetricDef {
-        name: name.into(),
-        cluster: AGENT_CLUSTER,
-        item,
-        ty,
-        sem,
-        units,
-        area: Area::Agents,
-        origin,
-        oneline: oneline.into(),
-        help: help.into(),
-    };
+    let metric =
+        |name: &str, item, ty, sem, units, origin, oneline: &'static str, help: &'static str| {
+            MetricDef {
+                name: name.into(),
+                cluster: AGENT_CLUSTER,
+                item,
+                ty,
+                sem,
+                units,
+                area: Area::Agents,
+                origin,
+                oneline: oneline.into(),
+                help: help.into(),
+            }
+        };
     let cell = |name, item: AgentCell, ty, sem, units, oneline, help| {
         metric(name, item as u16, ty, sem, units, Origin::Cell, oneline, help)
     };
@@ -141,7 +159,10 @@ fn params(source: &Source) -> Vec<MetricDef> {
 
 /// The leaves below `event.<kind>`.
 fn event_leaves(kind: EventKind, position: u8) -> Vec<MetricDef> {
-    use EventLeaf::{Bytes, Clients, Count, Filter, FilterError, HighResRecords, Lost, Memory, Records, Table, Truncated};
+    use EventLeaf::{
+        Bytes, Clients, Count, Filter, FilterError, HighResRecords, Lost, Memory, Records, Table,
+        Truncated,
+    };
     use Semantics::{Counter, Discrete, Instant};
     use ValueType::{Event, HighResEvent, Text, U64};
     let leaf = |name: &str, item, leaf, ty, sem, units, oneline: &str, help: &str| MetricDef {
@@ -190,8 +211,9 @@ fn event_leaves(kind: EventKind, position: u8) -> Vec<MetricDef> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::HashSet;
+
+    use super::*;
 
     #[test]
     fn names_and_pmids_are_unique_and_grafana_can_read_the_names() {
@@ -210,7 +232,11 @@ mod tests {
             assert!(!names.contains(&format!("{}.", e.name)));
         }
         for e in &all {
-            assert!(!all.iter().any(|o| o.name.starts_with(&format!("{}.", e.name))), "{} is a leaf and a node", e.name);
+            assert!(
+                !all.iter().any(|o| o.name.starts_with(&format!("{}.", e.name))),
+                "{} is a leaf and a node",
+                e.name
+            );
         }
     }
 }

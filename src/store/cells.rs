@@ -1,14 +1,17 @@
-//! Values of one instance: a 64-bit atomic for each metric, in chunks that appear when first written.
+//! Values of one instance: a 64-bit atomic for each metric, in chunks that appear when first
+//! written.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 const CHUNK: usize = 64;
 
-/// Which cells have been written, a bit for each, and behind it the cells. As many as there are columns, at most [`CHUNK`].
+/// Which cells have been written, a bit for each, and behind it the cells. As many as there are
+/// columns, at most [`CHUNK`].
 type Chunk = OnceLock<Box<[AtomicU64]>>;
 
-/// Cells by column number. Reading and writing take no lock; a cell has no value until it is first written.
+/// Cells by column number. Reading and writing take no lock; a cell has no value until it is first
+/// written.
 #[derive(Debug)]
 pub struct Cells {
     columns: usize,
@@ -23,7 +26,12 @@ impl Cells {
     /// Room for columns below `columns`; memory only for what is written.
     #[must_use]
     pub const fn new(columns: usize) -> Self {
-        Self { columns, first: OnceLock::new(), others: OnceLock::new(), memory: AtomicUsize::new(0) }
+        Self {
+            columns,
+            first: OnceLock::new(),
+            others: OnceLock::new(),
+            memory: AtomicUsize::new(0),
+        }
     }
 
     /// Sets a cell. A column beyond the room is ignored: the registry hands out none.
@@ -36,7 +44,8 @@ impl Cells {
 
     /// Adds to a cell; one that has no value starts at 0. Several may do so at once.
     pub fn add(&self, column: u16, more: u64) {
-        let known = self.cell(column).filter(|(set, bit, _)| set.load(Ordering::Relaxed) & bit != 0);
+        let known =
+            self.cell(column).filter(|(set, bit, _)| set.load(Ordering::Relaxed) & bit != 0);
         if let Some((_, _, cell)) = known {
             cell.fetch_add(more, Ordering::Relaxed);
         } else if let Some((set, bit, cell)) = self.made(column) {
@@ -83,8 +92,8 @@ impl Cells {
         std::iter::once(&self.first).chain(self.others.get().into_iter().flatten())
     }
 
-    /// The bits that say which cells have been written, that of this one, and the cell; `None` before there is memory for it.
-    /// A cell that is not written is 0.
+    /// The bits that say which cells have been written, that of this one, and the cell; `None`
+    /// before there is memory for it. A cell that is not written is 0.
     #[inline]
     fn cell(&self, column: u16) -> Option<(&AtomicU64, u64, &AtomicU64)> {
         let column = usize::from(column);

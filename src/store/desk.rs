@@ -1,10 +1,12 @@
 //! Requests to a source as a whole, and what was answered: for what no single peer can do.
 
-use crate::model::ControlVerb;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Takes a request at once and does it later; an error says what should have been written. Must not block.
+use crate::model::ControlVerb;
+
+/// Takes a request at once and does it later; an error says what should have been written. Must not
+/// block.
 type Handler = Box<dyn Fn(ControlVerb, &str) -> Result<(), String> + Send + Sync>;
 
 /// The desk of one source.
@@ -22,7 +24,10 @@ impl std::fmt::Debug for Desk {
 
 impl Desk {
     /// Who takes requests. Only the first call counts.
-    pub fn on_request(&self, handler: impl Fn(ControlVerb, &str) -> Result<(), String> + Send + Sync + 'static) {
+    pub fn on_request(
+        &self,
+        handler: impl Fn(ControlVerb, &str) -> Result<(), String> + Send + Sync + 'static,
+    ) {
         let _ = self.handler.set(Box::new(handler));
     }
 
@@ -31,7 +36,10 @@ impl Desk {
     /// # Errors
     /// It is not understood; the answer says why.
     pub fn request(&self, verb: ControlVerb, text: &str) -> Result<(), String> {
-        let result = self.handler.get().map_or_else(|| Err("nobody takes requests".to_owned()), |handler| handler(verb, text));
+        let result = self
+            .handler
+            .get()
+            .map_or_else(|| Err("nobody takes requests".to_owned()), |handler| handler(verb, text));
         if let Err(why) = &result {
             self.answer(verb, &format!("refused: {why}"));
         }
@@ -46,7 +54,12 @@ impl Desk {
     /// What was answered last; empty before the first.
     #[must_use]
     pub fn answered(&self, verb: ControlVerb) -> Arc<str> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(&verb).cloned().unwrap_or_default()
+        self.answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&verb)
+            .cloned()
+            .unwrap_or_default()
     }
 }
 
@@ -61,7 +74,10 @@ mod tests {
         desk.on_request(|_, text| if text == "s1" { Ok(()) } else { Err("write NAME".into()) });
         assert_eq!(desk.request(ControlVerb::Start, "?"), Err("write NAME".into()));
         assert_eq!(&*desk.answered(ControlVerb::Start), "refused: write NAME");
-        assert_eq!((desk.request(ControlVerb::Stop, "s1"), &*desk.answered(ControlVerb::Stop)), (Ok(()), ""));
+        assert_eq!(
+            (desk.request(ControlVerb::Stop, "s1"), &*desk.answered(ControlVerb::Stop)),
+            (Ok(()), "")
+        );
         desk.answer(ControlVerb::Stop, "done");
         assert_eq!(&*desk.answered(ControlVerb::Stop), "done");
     }

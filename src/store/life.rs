@@ -1,10 +1,12 @@
 //! Is a peer there, and are its values still true?
 //!
-//! How many connections are open, and when that last changed, are one word. Only who holds the lock of the source's table
-//! changes it (a [`Turn`] proves that), so joining, leaving and being forgotten have one order; readers take no lock.
+//! How many connections are open, and when that last changed, are one word. Only who holds the lock
+//! of the source's table changes it (a [`Turn`] proves that), so joining, leaving and being
+//! forgotten have one order; readers take no lock.
+
+use std::time::Duration;
 
 use super::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 /// A peer whose interval is not known yet is believed this long.
 const UNKNOWN_INTERVAL: Duration = Duration::from_secs(20);
@@ -14,7 +16,8 @@ const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 /// Milliseconds at the start of the monotonic clock: a peer may have left long before that.
 const START: u64 = 1 << (TIME_BITS - 1);
 
-/// The right to change the lives of the peers of one table. The table has the only one, behind its lock.
+/// The right to change the lives of the peers of one table. The table has the only one, behind its
+/// lock.
 #[derive(Debug, Default)]
 pub(super) struct Turn(());
 
@@ -52,7 +55,8 @@ impl Life {
 
     /// A connection of this peer begins.
     pub(super) fn attach(&self, _: &mut Turn, now: Duration) {
-        // The time of the last message comes first: a reader that sees the connection sees that it has just spoken.
+        // The time of the last message comes first: a reader that sees the connection sees that it
+        // has just spoken.
         self.last_message.fetch_max(nanos(now), Ordering::Release);
         self.change(now, 1);
     }
@@ -97,14 +101,15 @@ impl Life {
         now.saturating_sub(Duration::from_nanos(self.last_message.load(Ordering::Relaxed)))
     }
 
-    /// The last values may still be shown: a connected peer may be silent for three of its intervals and `stale`
-    /// (specs/mono-counters.md section 6), one that is gone for `stale`.
+    /// The last values may still be shown: a connected peer may be silent for three of its
+    /// intervals and `stale` (specs/mono-counters.md section 6), one that is gone for `stale`.
     #[must_use]
     pub fn fresh(&self, now: Duration, stale: Duration) -> bool {
         // Whole numbers: a fetch asks for each value.
         let state = self.state.load(Ordering::Acquire);
         if state >> TIME_BITS == 0 {
-            return START.saturating_add(millis(now)).saturating_sub(state & TIME_MASK) <= millis(stale);
+            return START.saturating_add(millis(now)).saturating_sub(state & TIME_MASK)
+                <= millis(stale);
         }
         let interval = match self.interval.load(Ordering::Relaxed) {
             0 => const { UNKNOWN_INTERVAL.as_secs() * 1_000_000_000 },

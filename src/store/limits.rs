@@ -9,7 +9,8 @@ pub struct Limits {
     pub names: usize,
     /// Bytes of a peer's name for a metric.
     pub name_length: usize,
-    /// Records of one stream for each second since a client's last fetch of it (`events.max_records`).
+    /// Records of one stream for each second since a client's last fetch of it
+    /// (`events.max_records`).
     pub max_records: usize,
     /// Peers (instances) of one source, connected or not.
     pub instances: usize,

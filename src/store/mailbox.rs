@@ -1,7 +1,8 @@
 //! Requests from the PMDA thread to the task that talks to a peer.
 
-use crate::model::Control;
 use std::sync::{Mutex, PoisonError};
+
+use crate::model::Control;
 
 /// Most requests waiting for one peer.
 const REQUESTS_MAX: usize = 64;

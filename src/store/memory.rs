@@ -4,7 +4,8 @@ use super::registry::Store;
 use super::self_stats::Stat;
 use crate::model::Purpose::{Definitions, Dictionaries, Input, Other, Registry, Texts, Undecided};
 
-/// What the process may have without any peer: program, libraries, threads, the answer to a fetch, what the allocator keeps.
+/// What the process may have without any peer: program, libraries, threads, the answer to a fetch,
+/// what the allocator keeps.
 const PROGRAM: usize = 40 << 20;
 
 impl Store {
@@ -43,12 +44,24 @@ mod tests {
     fn what_nobody_asked_for_counts_as_used() {
         let store = Store::new(400, Limits { memory: 100 << 20, ..Limits::default() }, 10 << 20);
         store.set_resident(30 << 20);
-        assert_eq!((store.memory_stat(Stat::MemoryOther), store.memory.is_full()), (Some(0), false));
+        assert_eq!(
+            (store.memory_stat(Stat::MemoryOther), store.memory.is_full()),
+            (Some(0), false)
+        );
         store.set_resident(200 << 20);
-        assert_eq!((store.memory_stat(Stat::MemoryOther), store.memory.is_full()), (Some(160 << 20), true));
+        assert_eq!(
+            (store.memory_stat(Stat::MemoryOther), store.memory.is_full()),
+            (Some(160 << 20), true)
+        );
         assert_eq!(store.memory_stat(Stat::MemoryTotal), Some(160 << 20));
         store.set_resident(50 << 20);
-        assert_eq!((store.memory_stat(Stat::MemoryTotal), store.memory.is_full()), (Some(10 << 20), false));
-        assert_eq!((store.memory_stat(Stat::MemoryTotalLimit), store.memory_stat(Stat::Panics)), (Some(100 << 20), None));
+        assert_eq!(
+            (store.memory_stat(Stat::MemoryTotal), store.memory.is_full()),
+            (Some(10 << 20), false)
+        );
+        assert_eq!(
+            (store.memory_stat(Stat::MemoryTotalLimit), store.memory_stat(Stat::Panics)),
+            (Some(100 << 20), None)
+        );
     }
 }

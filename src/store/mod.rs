@@ -1,5 +1,5 @@
-//! What is known now: peers, metrics, values, event streams. Workers write, the PMDA thread reads; neither waits for the
-//! other longer than a copy takes. Nothing here does I/O.
+//! What is known now: peers, metrics, values, event streams. Workers write, the PMDA thread reads;
+//! neither waits for the other longer than a copy takes. Nothing here does I/O.
 
 mod catalogue;
 mod cells;

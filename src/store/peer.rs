@@ -1,5 +1,9 @@
-//! One peer of one source: its cells, texts, event streams and life. Two instances speak of it: `<source>::<name>` in the
-//! domain of all agents and `<name>` in the source's own.
+//! One peer of one source: its cells, texts, event streams and life. Two instances speak of it:
+//! `<source>::<name>` in the domain of all agents and `<name>` in the source's own.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::cells::Cells;
 use super::life::Life;
@@ -7,9 +11,6 @@ use super::mailbox::Mailbox;
 use crate::events::{Budget, Stream};
 use crate::model::{Charge, Control, ControlVerb, Memory, Purpose};
 use crate::sources::{DYNAMIC_MAX, SOURCES};
-use std::borrow::Cow;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Columns below this are the source's static metrics (column = item), the others dynamic ones.
 pub(super) const STATIC_COLUMNS: u16 = 64;
@@ -133,7 +134,8 @@ impl Peer {
         self.agent.add(cell as u16, more);
     }
 
-    /// The stream of an event kind of its source, made when first asked for; `None` for a kind that does not exist.
+    /// The stream of an event kind of its source, made when first asked for; `None` for a kind that
+    /// does not exist.
     pub fn stream(&self, kind: u8, budget: &Arc<Budget>) -> Option<&Stream> {
         self.streams.get(usize::from(kind)).map(|s| s.get_or_init(|| Stream::new(budget)))
     }
@@ -151,8 +153,10 @@ impl Peer {
 
     /// Sets a text metric, as far as there is memory for it.
     pub(super) fn set_text(&self, column: u16, text: &str, memory: &Arc<Memory>) -> Kept {
-        let cut = (text.len() > TEXT_MAX).then(|| (0..=TEXT_MAX).rev().find_map(|end| text.get(..end)).unwrap_or_default());
-        let kept: Arc<str> = cut.map_or_else(|| text.into(), |start| format!("{start}{MORE}").into());
+        let cut = (text.len() > TEXT_MAX)
+            .then(|| (0..=TEXT_MAX).rev().find_map(|end| text.get(..end)).unwrap_or_default());
+        let kept: Arc<str> =
+            cut.map_or_else(|| text.into(), |start| format!("{start}{MORE}").into());
         let mut words = lock(&self.words);
         let old = words.texts.remove(&column).map_or(0, |old| old.len() + TEXT_COST);
         let bytes = words.bytes - old + kept.len() + TEXT_COST;
@@ -168,7 +172,10 @@ impl Peer {
     fn charge<T>(&self, memory: &Arc<Memory>, change: impl FnOnce(&mut Charged) -> T) -> T {
         let new = |purpose| Charge::new(Arc::clone(memory), purpose);
         let mut charged = lock(&self.charged);
-        change(charged.get_or_insert_with(|| Charged { cells: new(Purpose::Registry), texts: new(Purpose::Texts) }))
+        change(charged.get_or_insert_with(|| Charged {
+            cells: new(Purpose::Registry),
+            texts: new(Purpose::Texts),
+        }))
     }
 
     /// Charges the cells that it has; `false`: there is no room for them.
@@ -281,7 +288,8 @@ impl Peer {
         }
     }
 
-    /// Sends a request to the task that talks to the peer; `false` when it is not connected or too busy.
+    /// Sends a request to the task that talks to the peer; `false` when it is not connected or too
+    /// busy.
     pub fn post(&self, request: Control) -> bool {
         let mailbox = lock(&self.mailbox).clone();
         mailbox.is_some_and(|m| m.post(request))

@@ -25,7 +25,11 @@ impl Quiet {
     /// ` (and 3 more in the last minute)`, or nothing for 0.
     #[must_use]
     pub fn more(suppressed: u64) -> String {
-        if suppressed == 0 { String::new() } else { format!(" (and {suppressed} more like it since the last such line)") }
+        if suppressed == 0 {
+            String::new()
+        } else {
+            format!(" (and {suppressed} more like it since the last such line)")
+        }
     }
 }
 

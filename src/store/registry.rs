@@ -1,4 +1,10 @@
-//! Who and what is known: dynamic metrics and peers by name, bounded; changes are queued for the PMDA thread.
+//! Who and what is known: dynamic metrics and peers by name, bounded; changes are queued for the
+//! PMDA thread.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::Duration;
 
 use super::desk::Desk;
 use super::life::{Life, Turn};
@@ -11,10 +17,6 @@ use super::sync::{Mutex, MutexGuard};
 use crate::events::Budget;
 use crate::model::{Charge, Identity, Memory, MetricSpec, Now, Pmid, Purpose};
 use crate::sources::{DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, SOURCES, TableDef};
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError};
-use std::time::Duration;
 
 /// A metric that some peer brought; lives as long as the PMDA and, through the state file, longer.
 #[derive(Debug)]
@@ -59,7 +61,8 @@ struct Table {
     by_key: HashMap<String, Arc<DynamicMetric>>,
     /// No metric has had this id or a higher one.
     next_id: usize,
-    /// Ids and paths of metrics that earlier runs knew and `limits.names` leaves no room for now, by key.
+    /// Ids and paths of metrics that earlier runs knew and `limits.names` leaves no room for now,
+    /// by key.
     parked: HashMap<String, (usize, String)>,
     paths: HashSet<String>,
     peers: HashMap<String, Arc<Peer>>,
@@ -111,7 +114,10 @@ impl Store {
             domain,
             limits: Mutex::new(Arc::new(limits)),
             tables: SOURCES.iter().map(|_| Mutex::default()).collect(),
-            rows: SOURCES.iter().map(|s| s.tables.iter().map(|_| Mutex::default()).collect()).collect(),
+            rows: SOURCES
+                .iter()
+                .map(|s| s.tables.iter().map(|_| Mutex::default()).collect())
+                .collect(),
             desks: SOURCES.iter().map(|_| Arc::default()).collect(),
             pending: Mutex::default(),
             comings: AtomicU64::new(0),
@@ -164,14 +170,17 @@ impl Store {
         self.tables.get(source).map(lock)
     }
 
-    /// The metric for `spec`: known by its key, or new. `None` when a limit is reached, which is counted.
+    /// The metric for `spec`: known by its key, or new. `None` when a limit is reached, which is
+    /// counted.
     pub fn define(&self, source: usize, spec: &MetricSpec) -> Option<Arc<DynamicMetric>> {
         let limits = self.limits();
         let mut table = self.table(source)?;
         if let Some(known) = table.by_key.get(&spec.key) {
             return Some(Arc::clone(known));
         }
-        if table.by_key.len() >= limits.names.min(DYNAMIC_MAX) || spec.key.len() > limits.name_length {
+        if table.by_key.len() >= limits.names.min(DYNAMIC_MAX)
+            || spec.key.len() > limits.name_length
+        {
             self.stats.add(Stat::NamesRejected, 1);
             return None;
         }
@@ -188,17 +197,24 @@ impl Store {
             return None;
         }
         let metric = self.insert(&mut table, source, id, spec)?;
-        // Queued under the table's lock, so that the PMDA thread hears of them in the order of their ids.
+        // Queued under the table's lock, so that the PMDA thread hears of them in the order of
+        // their ids.
         self.queue(Change::Metric(Arc::clone(&metric)));
         Some(metric)
     }
 
-    /// A metric that an earlier run knew, with the id it had, which no other may have. `Ok(None)`: there is no room for it
-    /// now, its id is kept until it is defined again.
+    /// A metric that an earlier run knew, with the id it had, which no other may have. `Ok(None)`:
+    /// there is no room for it now, its id is kept until it is defined again.
     ///
     /// # Errors
-    /// Why it cannot be: its id is out of range, or its key is known. Nothing changes, but the id is never given out.
-    pub fn restore_metric(&self, source: usize, id: usize, spec: MetricSpec) -> Result<Option<Arc<DynamicMetric>>, &'static str> {
+    /// Why it cannot be: its id is out of range, or its key is known. Nothing changes, but the id
+    /// is never given out.
+    pub fn restore_metric(
+        &self,
+        source: usize,
+        id: usize,
+        spec: MetricSpec,
+    ) -> Result<Option<Arc<DynamicMetric>>, &'static str> {
         let limits = self.limits();
         let mut table = self.table(source).ok_or("no such source")?;
         if id >= DYNAMIC_MAX {
@@ -222,7 +238,13 @@ impl Store {
         }
     }
 
-    fn insert(&self, table: &mut Table, source: usize, id: usize, mut spec: MetricSpec) -> Option<Arc<DynamicMetric>> {
+    fn insert(
+        &self,
+        table: &mut Table,
+        source: usize,
+        id: usize,
+        mut spec: MetricSpec,
+    ) -> Option<Arc<DynamicMetric>> {
         // Two raw names may come out the same when sanitised; the second gets a number.
         let plain = spec.path.clone();
         let mut n = 1;
@@ -235,22 +257,35 @@ impl Store {
         let first = SOURCES.get(source)?.cluster;
         let pmid = |base: u16| Pmid::new(self.domain, first + base + id / 1024, id % 1024);
         let key = spec.key.clone();
-        let metric =
-            Arc::new(DynamicMetric { source, id, spec, pmid: pmid(DYNAMIC_CLUSTER), param: pmid(DYNAMIC_PARAM_CLUSTER) });
+        let metric = Arc::new(DynamicMetric {
+            source,
+            id,
+            spec,
+            pmid: pmid(DYNAMIC_CLUSTER),
+            param: pmid(DYNAMIC_PARAM_CLUSTER),
+        });
         table.by_key.insert(key, Arc::clone(&metric));
         self.stats.add(Stat::NamesRegistered, 1);
         Some(metric)
     }
 
-    /// A connection says who it is. A name whose owner is connected and alive goes to the owner: the newcomer gets a
-    /// number behind its own. `None` when `limits.instances` is reached with all peers connected, which is counted.
-    pub fn attach(&self, source: usize, id: &Identity, mailbox: &Arc<Mailbox>, now: Now) -> Option<Arc<Peer>> {
+    /// A connection says who it is. A name whose owner is connected and alive goes to the owner:
+    /// the newcomer gets a number behind its own. `None` when `limits.instances` is reached
+    /// with all peers connected, which is counted.
+    pub fn attach(
+        &self,
+        source: usize,
+        id: &Identity,
+        mailbox: &Arc<Mailbox>,
+        now: Now,
+    ) -> Option<Arc<Peer>> {
         let limits = self.limits();
         let mut table = self.table(source)?;
         let mut name = id.name.clone();
         let mut n = 1;
         let another = |p: &Arc<Peer>| {
-            let same_process = id.process.as_ref().is_some_and(|process| p.process().as_ref() == Some(process));
+            let same_process =
+                id.process.as_ref().is_some_and(|process| p.process().as_ref() == Some(process));
             !same_process && p.life.up() && p.life.fresh(now.mono, Duration::ZERO)
         };
         while table.peers.get(&name).is_some_and(another) {
@@ -264,7 +299,10 @@ impl Store {
                     self.stats.add(Stat::InstancesRejected, 1);
                     return None;
                 }
-                self.join(&mut table, Peer::new(source, name, Life::absent(now.mono, Duration::ZERO)))
+                self.join(
+                    &mut table,
+                    Peer::new(source, name, Life::absent(now.mono, Duration::ZERO)),
+                )
             }
         };
         self.comings.fetch_add(1, Ordering::Relaxed);
@@ -285,8 +323,15 @@ impl Store {
         Some(peer)
     }
 
-    /// An instance that an earlier run knew: not connected, for the time `gone`. `None` when `limits.instances` is reached.
-    pub fn restore_peer(&self, source: usize, name: &str, now: Duration, gone: Duration) -> Option<Arc<Peer>> {
+    /// An instance that an earlier run knew: not connected, for the time `gone`. `None` when
+    /// `limits.instances` is reached.
+    pub fn restore_peer(
+        &self,
+        source: usize,
+        name: &str,
+        now: Duration,
+        gone: Duration,
+    ) -> Option<Arc<Peer>> {
         let limits = self.limits();
         let mut table = self.table(source)?;
         if table.peers.contains_key(name) || table.peers.len() >= limits.instances {
@@ -343,7 +388,8 @@ impl Store {
         }
     }
 
-    /// Housekeeping, every few seconds: forgets peers gone too long, trims idle streams, measures memory.
+    /// Housekeeping, every few seconds: forgets peers gone too long, trims idle streams, measures
+    /// memory.
     pub fn sweep(&self, now: Duration) {
         let limits = self.limits();
         let mut memory = 0;
@@ -364,7 +410,11 @@ impl Store {
                 peer.charge_cells(&self.memory);
             }
             table.peers.values().flat_map(|p| p.streams()).for_each(crate::events::Stream::trim);
-            memory += table.by_key.values().map(|m| size_of::<DynamicMetric>() + 4 * m.spec.help.len()).sum::<usize>();
+            memory += table
+                .by_key
+                .values()
+                .map(|m| size_of::<DynamicMetric>() + 4 * m.spec.help.len())
+                .sum::<usize>();
         }
         for (source, tables) in self.rows.iter().enumerate() {
             for (n, table) in tables.iter().enumerate() {
@@ -376,19 +426,26 @@ impl Store {
         self.relieve(now);
     }
 
-    /// When there is too little room for those that hold a lot, the texts of peers that are gone go; if that is not enough, the
-    /// peers, those gone longest first.
+    /// When there is too little room for those that hold a lot, the texts of peers that are gone
+    /// go; if that is not enough, the peers, those gone longest first.
     fn relieve(&self, now: Duration) {
         if self.memory.over() == 0 {
             return;
         }
         for table in &self.tables {
-            lock(table).peers.values().filter(|p| p.life.gone_for(now).is_some()).for_each(|p| p.forget_texts());
+            lock(table)
+                .peers
+                .values()
+                .filter(|p| p.life.gone_for(now).is_some())
+                .for_each(|p| p.forget_texts());
         }
         let mut over = self.memory.over();
         for table in &self.tables {
             let mut table = lock(table);
-            let gone = table.peers.values().filter_map(|p| Some((p.life.gone_for(now)?, p.name.clone(), p.charged())));
+            let gone = table
+                .peers
+                .values()
+                .filter_map(|p| Some((p.life.gone_for(now)?, p.name.clone(), p.charged())));
             let mut gone: Vec<(Duration, String, usize)> = gone.collect();
             gone.sort_by(|a, b| b.cmp(a));
             for (_, name, bytes) in gone {
@@ -422,10 +479,19 @@ impl Store {
         Some(result)
     }
 
-    /// The row of a key in a table: its own, that for all the rest, or none where there is no room. In a table of peers it
-    /// belongs to `peer` and goes with it.
-    pub fn row(&self, source: usize, table: u8, peer: Option<&Arc<Peer>>, key: Option<&str>) -> Option<Arc<Row>> {
-        self.change_rows(source, table.into(), |def, rows, changes| rows.get(def, peer, key, changes)).flatten()
+    /// The row of a key in a table: its own, that for all the rest, or none where there is no room.
+    /// In a table of peers it belongs to `peer` and goes with it.
+    pub fn row(
+        &self,
+        source: usize,
+        table: u8,
+        peer: Option<&Arc<Peer>>,
+        key: Option<&str>,
+    ) -> Option<Arc<Row>> {
+        self.change_rows(source, table.into(), |def, rows, changes| {
+            rows.get(def, peer, key, changes)
+        })
+        .flatten()
     }
 
     /// A key without a row of its own has added this much to what places are given for.
@@ -446,7 +512,10 @@ impl Store {
     /// All peers of all sources: for requests that go to everyone.
     #[must_use]
     pub fn peers(&self) -> Vec<Arc<Peer>> {
-        self.tables.iter().flat_map(|t| lock(t).peers.values().cloned().collect::<Vec<_>>()).collect()
+        self.tables
+            .iter()
+            .flat_map(|t| lock(t).peers.values().cloned().collect::<Vec<_>>())
+            .collect()
     }
 }
 

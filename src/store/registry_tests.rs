@@ -77,7 +77,10 @@ fn limits_hold_on_the_way_back_too_and_ids_wait_for_room() {
     assert_eq!(s.define(0, &spec("c", "cc")).map(|m| m.id), Some(2));
     s.set_limits(Limits { instances: 1, ..Limits::default() });
     let back = |name| s.restore_peer(0, name, Duration::ZERO, Duration::from_secs(9));
-    assert!(back("p:1").is_some_and(|p| p.life.gone_for(Duration::ZERO) == Some(Duration::from_secs(9))));
+    assert!(
+        back("p:1")
+            .is_some_and(|p| p.life.gone_for(Duration::ZERO) == Some(Duration::from_secs(9)))
+    );
     assert!(back("p:2").is_none());
 }
 

@@ -1,11 +1,13 @@
-//! Tables: rows with cells that many peers, or one, add to. Each row is an instance of the table's domain.
+//! Tables: rows with cells that many peers, or one, add to. Each row is an instance of the table's
+//! domain.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cells::Cells;
 use super::peer::Peer;
 use crate::sources::{OTHER, TableDef};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Columns of a row: more than any table has items.
 pub(super) const COLUMNS: u16 = 8;
@@ -40,8 +42,8 @@ impl Row {
         })
     }
 
-    /// Says what the labels of its instance are. They need not outlive the PMDA: a row comes with its first event, and its
-    /// labels with it.
+    /// Says what the labels of its instance are. They need not outlive the PMDA: a row comes with
+    /// its first event, and its labels with it.
     pub(super) fn set_labels(&self, labels: &[(&'static str, &str)]) {
         let labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         *self.labels.lock().unwrap_or_else(PoisonError::into_inner) = labels;
@@ -76,7 +78,8 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The row of a key, made if there is room; else the row for all the rest, or nothing in a table of peers.
+    /// The row of a key, made if there is room; else the row for all the rest, or nothing in a
+    /// table of peers.
     pub(super) fn get(
         &mut self,
         def: &TableDef,
@@ -96,7 +99,12 @@ impl Rows {
         Some(self.add(key, peer.filter(|_| def.of_peer), changes))
     }
 
-    fn add(&mut self, key: &str, peer: Option<&Arc<Peer>>, changes: &mut Vec<RowChange>) -> Arc<Row> {
+    fn add(
+        &mut self,
+        key: &str,
+        peer: Option<&Arc<Peer>>,
+        changes: &mut Vec<RowChange>,
+    ) -> Arc<Row> {
         if let Some(known) = self.by_key.get(key) {
             return Arc::clone(known);
         }
@@ -115,18 +123,25 @@ impl Rows {
         }
     }
 
-    /// Gives places to those who wait and have more than the least of the rows; its values go to the row for all the rest.
+    /// Gives places to those who wait and have more than the least of the rows; its values go to
+    /// the row for all the rest.
     pub(super) fn promote(&mut self, def: &TableDef, changes: &mut Vec<RowChange>) {
         let score = |row: &Row| row.cells.get(def.score).unwrap_or_default();
         let mut waiting: Vec<(u64, String)> = self.waiting.drain().map(|(k, s)| (s, k)).collect();
         waiting.sort_unstable_by(|a, b| b.cmp(a));
         for (more, key) in waiting.into_iter().take(def.max / 8 + 1) {
-            let least = self.by_key.values().filter(|r| r.key != OTHER).min_by_key(|r| (score(r), r.key.clone())).cloned();
+            let least = self
+                .by_key
+                .values()
+                .filter(|r| r.key != OTHER)
+                .min_by_key(|r| (score(r), r.key.clone()))
+                .cloned();
             let Some(least) = least.filter(|l| score(l) < more) else { break };
             let other = self.add(OTHER, None, changes);
             self.by_key.remove(&least.key);
             least.gone.store(true, Ordering::Relaxed);
-            (0..COLUMNS).for_each(|c| least.cells.get(c).into_iter().for_each(|v| other.cells.add(c, v)));
+            (0..COLUMNS)
+                .for_each(|c| least.cells.get(c).into_iter().for_each(|v| other.cells.add(c, v)));
             changes.push(RowChange::Leave(least));
             self.add(&key, None, changes);
         }
@@ -135,7 +150,8 @@ impl Rows {
     /// A peer is forgotten, and its rows with it.
     pub(super) fn forget_peer(&mut self, peer: &Arc<Peer>, changes: &mut Vec<RowChange>) {
         let of_peer = |row: &Arc<Row>| row.peer.as_ref().is_some_and(|p| Arc::ptr_eq(p, peer));
-        let keys: Vec<String> = self.by_key.values().filter(|r| of_peer(r)).map(|r| r.key.clone()).collect();
+        let keys: Vec<String> =
+            self.by_key.values().filter(|r| of_peer(r)).map(|r| r.key.clone()).collect();
         for row in keys.iter().filter_map(|k| self.by_key.remove(k)) {
             row.gone.store(true, Ordering::Relaxed);
             changes.push(RowChange::Leave(row));
@@ -144,7 +160,10 @@ impl Rows {
 
     /// Bytes allocated.
     pub(super) fn memory(&self) -> usize {
-        self.by_key.values().map(|r| size_of::<Row>() + 2 * r.key.len() + r.cells.memory() + 96).sum()
+        self.by_key
+            .values()
+            .map(|r| size_of::<Row>() + 2 * r.key.len() + r.cells.memory() + 96)
+            .sum()
     }
 }
 
@@ -152,13 +171,23 @@ impl Rows {
 mod tests {
     use super::*;
 
-    const DEF: TableDef =
-        TableDef { name: "method", indom: 9, indom_help: ("", ""), of_peer: false, max: 3, score: 2, initial: Vec::new };
+    const DEF: TableDef = TableDef {
+        name: "method",
+        indom: 9,
+        indom_help: ("", ""),
+        of_peer: false,
+        max: 3,
+        score: 2,
+        initial: Vec::new,
+    };
 
     #[test]
     fn rows_have_room_for_the_items_of_all_tables() {
         let metrics = crate::sources::SOURCES.iter().flat_map(|s| (s.metrics)());
-        let items: Vec<u16> = metrics.filter(|m| matches!(m.area, crate::model::Area::Table(_))).map(|m| m.item).collect();
+        let items: Vec<u16> = metrics
+            .filter(|m| matches!(m.area, crate::model::Area::Table(_)))
+            .map(|m| m.item)
+            .collect();
         assert!(!items.is_empty() && items.iter().all(|item| *item < COLUMNS), "{items:?}");
     }
 
@@ -166,7 +195,11 @@ mod tests {
     fn a_row_goes_with_its_peer_and_not_with_one_whose_name_begins_alike() {
         use crate::store::{Limits, Store};
         let store = Store::new(400, Limits::default(), 1 << 20);
-        let peer = |name| store.restore_peer(0, name, std::time::Duration::ZERO, std::time::Duration::ZERO).expect("room");
+        let peer = |name| {
+            store
+                .restore_peer(0, name, std::time::Duration::ZERO, std::time::Duration::ZERO)
+                .expect("room")
+        };
         let (short, long) = (peer("host/s"), peer("host/s::x"));
         let def = TableDef { of_peer: true, ..DEF };
         let (mut rows, mut changes) = (Rows::default(), Vec::new());

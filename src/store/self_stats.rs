@@ -1,9 +1,10 @@
 //! Statistics of the PMDA itself: `apm.self.*`. One table says everything about each.
 
-use crate::model::{Semantics, Units, ValueType};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use crate::model::{Semantics, Units, ValueType};
 
 macro_rules! stats {
     ($($id:ident $name:literal $ty:ident $sem:ident $units:ident $oneline:literal $help:literal;)*) => {

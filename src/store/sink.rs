@@ -1,5 +1,7 @@
 //! Takes one session's updates into the store: cells, event records, counts, log lines.
 
+use std::sync::Arc;
+
 use super::mailbox::Mailbox;
 use super::peer::{AgentCell, Kept, Peer};
 use super::quiet::Quiet;
@@ -9,7 +11,6 @@ use super::self_stats::Stat;
 use crate::events::{Batch, flags};
 use crate::model::{EventParam, EventValue, Now, ParamId, Pmid, Stamp, Update, Value, ValueType};
 use crate::sources::{LTTNG, OwnSink, PARAM_CLUSTER, SOURCES, Sink, Source};
-use std::sync::Arc;
 
 /// Most slots of one session: the largest number of counters a Hello can announce.
 const SLOTS_MAX: usize = 32_768;
@@ -26,14 +27,16 @@ struct Target {
     seen: bool,
 }
 
-/// A row that a slot stands for, and the key that it was asked for with, if the row is that for all the rest.
+/// A row that a slot stands for, and the key that it was asked for with, if the row is that for all
+/// the rest.
 #[derive(Debug)]
 struct Held {
     row: Arc<Row>,
     key: Option<Box<str>>,
 }
 
-/// The sink of one connection: its peer counts as connected until [`PeerSink::finish`] or, after a panic, the drop.
+/// The sink of one connection: its peer counts as connected until [`PeerSink::finish`] or, after a
+/// panic, the drop.
 #[derive(Debug)]
 pub struct PeerSink {
     store: Arc<Store>,
@@ -67,7 +70,10 @@ impl PeerSink {
             slots: Vec::new(),
             batch: Batch::default(),
             events: Vec::new(),
-            rows: SOURCES.get(source).map(|s| s.tables.iter().map(|_| Vec::new()).collect()).unwrap_or_default(),
+            rows: SOURCES
+                .get(source)
+                .map(|s| s.tables.iter().map(|_| Vec::new()).collect())
+                .unwrap_or_default(),
             quiet: Quiet::default(),
             refused: false,
             full: false,
@@ -81,8 +87,9 @@ impl PeerSink {
         self.now = now;
     }
 
-    /// The session's call is over: its event records reach their streams. After a call without any, their memory is given back:
-    /// most peers are idle. The kinds of a busy peer take turns, so it is all of them or none.
+    /// The session's call is over: its event records reach their streams. After a call without any,
+    /// their memory is given back: most peers are idle. The kinds of a busy peer take turns, so
+    /// it is all of them or none.
     pub fn flush(&mut self) {
         if let Some(peer) = &self.peer
             && self.cells != peer.cells.memory()
@@ -137,13 +144,16 @@ impl PeerSink {
 
     fn bind_row(&mut self, table: u8, slot: u32, key: Option<&str>) {
         let slot = slot as usize;
-        let Some(rows) = self.rows.get_mut(usize::from(table)).filter(|_| slot < SLOTS_MAX) else { return };
+        let Some(rows) = self.rows.get_mut(usize::from(table)).filter(|_| slot < SLOTS_MAX) else {
+            return;
+        };
         if rows.len() <= slot {
             rows.resize_with(slot + 1, || None);
         }
         let row = self.store.row(self.source, table, self.peer.as_ref(), key);
         if let Some(place) = rows.get_mut(slot) {
-            *place = row.map(|row| Held { key: key.filter(|k| *k != row.key).map(Into::into), row });
+            *place =
+                row.map(|row| Held { key: key.filter(|k| *k != row.key).map(Into::into), row });
         }
     }
 
@@ -152,13 +162,20 @@ impl PeerSink {
     }
 
     fn count_row(&mut self, table: u8, slot: u32, item: u16, more: u64) {
-        let Some(held) = self.rows.get_mut(usize::from(table)).and_then(|r| r.get_mut(slot as usize)).and_then(Option::as_mut)
+        let Some(held) = self
+            .rows
+            .get_mut(usize::from(table))
+            .and_then(|r| r.get_mut(slot as usize))
+            .and_then(Option::as_mut)
         else {
             return;
         };
         if held.row.gone() {
             let key = held.row.key.clone();
-            let Some(row) = self.store.row(self.source, table, self.peer.as_ref(), Some(&key)) else { return };
+            let Some(row) = self.store.row(self.source, table, self.peer.as_ref(), Some(&key))
+            else {
+                return;
+            };
             *held = Held { key: (row.key != key).then(|| key.into()), row };
         }
         held.row.cells.add(item, more);
@@ -168,7 +185,11 @@ impl PeerSink {
         {
             self.store.wait_for_row(self.source, table, key, more);
             // It may have a place by now.
-            if let Some(row) = self.store.row(self.source, table, self.peer.as_ref(), Some(key)).filter(|r| *r.key == **key) {
+            if let Some(row) = self
+                .store
+                .row(self.source, table, self.peer.as_ref(), Some(key))
+                .filter(|r| *r.key == **key)
+            {
                 *held = Held { key: None, row };
             }
         }
@@ -210,7 +231,11 @@ impl PeerSink {
             Kept::Cut => self.store.stats.add(Stat::TextsCut, 1),
             Kept::Dropped => {
                 if let Some(n) = self.quiet.allow(self.now.mono) {
-                    log::warn!("{}: a text is not shown: limits.memory is reached{}", self.name(), Quiet::more(n));
+                    log::warn!(
+                        "{}: a text is not shown: limits.memory is reached{}",
+                        self.name(),
+                        Quiet::more(n)
+                    );
                 }
             }
         }
@@ -249,7 +274,9 @@ impl PeerSink {
         let Some(peer) = self.peer.clone() else { return };
         self.batch.record(stamp, flags::POINT);
         for (slot, value) in values {
-            let Some(target) = self.slots.get_mut(*slot as usize).and_then(Option::as_mut) else { continue };
+            let Some(target) = self.slots.get_mut(*slot as usize).and_then(Option::as_mut) else {
+                continue;
+            };
             let first = !std::mem::replace(&mut target.seen, true);
             if target.ty == ValueType::Text {
                 if let Value::Text(text) = value {
@@ -285,7 +312,10 @@ impl OwnSink for PeerSink {
     }
 
     fn held(&self) -> crate::sources::Held {
-        crate::sources::Held { own: self.memory(), shared: self.peer.as_ref().map_or(0, |p| p.charged()) }
+        crate::sources::Held {
+            own: self.memory(),
+            shared: self.peer.as_ref().map_or(0, |p| p.charged()),
+        }
     }
 
     fn end(&mut self) {
@@ -302,7 +332,12 @@ impl Drop for PeerSink {
 }
 
 /// Where a parameter of event records is.
-fn target(source: &Source, domain: u32, slots: &[Option<Target>], id: ParamId) -> Option<(Pmid, ValueType)> {
+fn target(
+    source: &Source,
+    domain: u32,
+    slots: &[Option<Target>],
+    id: ParamId,
+) -> Option<(Pmid, ValueType)> {
     match id {
         ParamId::Item(item) => {
             // Items are given from 1 on without gaps.
@@ -313,10 +348,12 @@ fn target(source: &Source, domain: u32, slots: &[Option<Target>], id: ParamId) -
     }
 }
 
-/// The 64-bit value of a counter of 32 bits: its low half is what the peer sent, its high half counts the wraps.
+/// The 64-bit value of a counter of 32 bits: its low half is what the peer sent, its high half
+/// counts the wraps.
 ///
-/// `first` value of a connection: the same process may have come back, or another of its name and number, as every program
-/// that is number 1 of its container. A counter that was in its lower half and has gone down is that of another.
+/// `first` value of a connection: the same process may have come back, or another of its name and
+/// number, as every program that is number 1 of its container. A counter that was in its lower half
+/// and has gone down is that of another.
 const fn widen(before: Option<u64>, now: u32, first: bool) -> u64 {
     let now = now as u64;
     match before {
@@ -338,16 +375,25 @@ impl Sink for PeerSink {
     fn update(&mut self, update: Update<'_>) {
         match update {
             Update::Identity(id) => {
-                // Sessions of LTTng have no connection that could be closed: they are those that the administrator has named.
+                // Sessions of LTTng have no connection that could be closed: they are those that
+                // the administrator has named.
                 self.full = self.source != LTTNG && self.store.memory.is_full();
                 if self.full {
-                    return log::warn!("{} from {} refused: limits.memory is reached", id.name, id.peer);
+                    return log::warn!(
+                        "{} from {} refused: limits.memory is reached",
+                        id.name,
+                        id.peer
+                    );
                 }
                 self.peer = self.store.attach(self.source, &id, &self.mailbox, self.now);
                 self.refused = self.peer.is_none();
                 match &self.peer {
                     Some(peer) => log::info!("{} connected from {}", peer.agent_name(), id.peer),
-                    None => log::warn!("{} from {} refused: limits.instances is reached", id.name, id.peer),
+                    None => log::warn!(
+                        "{} from {} refused: limits.instances is reached",
+                        id.name,
+                        id.peer
+                    ),
                 }
             }
             Update::Define { slot, spec } => {
@@ -363,16 +409,30 @@ impl Sink for PeerSink {
                     && let Some(n) = self.quiet.allow(self.now.mono)
                 {
                     let why = "limits.names or limits.name_length is reached";
-                    log::warn!("{}: {} is not shown: {why}{}", self.name(), spec.key, Quiet::more(n));
+                    log::warn!(
+                        "{}: {} is not shown: {why}{}",
+                        self.name(),
+                        spec.key,
+                        Quiet::more(n)
+                    );
                 }
                 if let Some(place) = self.slots.get_mut(slot) {
-                    *place = metric.map(|m| Target { column: m.column(), ty: m.spec.ty, param: m.param, seen: false });
+                    *place = metric.map(|m| Target {
+                        column: m.column(),
+                        ty: m.spec.ty,
+                        param: m.param,
+                        seen: false,
+                    });
                 }
             }
             Update::Unshown(more) => {
                 self.store.stats.add(Stat::NamesRejected, more);
                 if let Some(n) = self.quiet.allow(self.now.mono) {
-                    log::warn!("{}: {more} metrics are not shown: limits.names is reached{}", self.name(), Quiet::more(n));
+                    log::warn!(
+                        "{}: {more} metrics are not shown: limits.names is reached{}",
+                        self.name(),
+                        Quiet::more(n)
+                    );
                 }
             }
             Update::Hide { slot } => {
@@ -388,12 +448,21 @@ impl Sink for PeerSink {
                 let Some(peer) = &self.peer else { return };
                 match value {
                     Value::I32(_) | Value::I64(_) => {
-                        value.to_bits(ValueType::I64).into_iter().for_each(|b| peer.cells.set(item, b));
+                        value
+                            .to_bits(ValueType::I64)
+                            .into_iter()
+                            .for_each(|b| peer.cells.set(item, b));
                     }
                     Value::F32(_) | Value::F64(_) => {
-                        value.to_bits(ValueType::F64).into_iter().for_each(|b| peer.cells.set(item, b));
+                        value
+                            .to_bits(ValueType::F64)
+                            .into_iter()
+                            .for_each(|b| peer.cells.set(item, b));
                     }
-                    _ => value.to_bits(ValueType::U64).into_iter().for_each(|b| peer.cells.set(item, b)),
+                    _ => value
+                        .to_bits(ValueType::U64)
+                        .into_iter()
+                        .for_each(|b| peer.cells.set(item, b)),
                 }
             }
             Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item)),
@@ -404,7 +473,11 @@ impl Sink for PeerSink {
                 }
             }
             Update::RowCount { table, slot, item, more } => self.count_row(table, slot, item, more),
-            Update::FreeRows { table } => self.rows.get_mut(usize::from(table)).into_iter().for_each(|rows| *rows = Vec::new()),
+            Update::FreeRows { table } => self
+                .rows
+                .get_mut(usize::from(table))
+                .into_iter()
+                .for_each(|rows| *rows = Vec::new()),
             Update::Event { kind, stamp, flags, params } => self.event(kind, stamp, flags, params),
             Update::Count { item, more } => self.peer.iter().for_each(|p| p.cells.add(item, more)),
             Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),

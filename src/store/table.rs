@@ -1,21 +1,26 @@
-//! The newest event records as CSV for Grafana's CSV table: a header line, then one line for each parameter of whole records.
+//! The newest event records as CSV for Grafana's CSV table: a header line, then one line for each
+//! parameter of whole records.
 
-use crate::events::{HighRes, Record, Records, Stream};
-use crate::model::Pmid;
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use crate::events::{HighRes, Record, Records, Stream};
+use crate::model::Pmid;
+
 /// Records looked at, newest last.
 const RECORDS: usize = 50;
-/// Most lines, newest records kept: the text is fetched whole at each refresh. A newest record of more is cut.
+/// Most lines, newest records kept: the text is fetched whole at each refresh. A newest record of
+/// more is cut.
 const LINES: usize = 100;
 
-/// Header `time,parameter,value,record`: the time has nanoseconds, the last column numbers the records of the stream from 0 on;
-/// `name` gives a parameter's name. No newline or double quote is left inside a cell.
+/// Header `time,parameter,value,record`: the time has nanoseconds, the last column numbers the
+/// records of the stream from 0 on; `name` gives a parameter's name. No newline or double quote is
+/// left inside a cell.
 #[must_use]
 pub fn csv<'n>(stream: &Stream, name: impl Fn(Pmid) -> Option<&'n str>) -> String {
     let (first, packed) = stream.newest_numbered(RECORDS);
-    let records: Vec<_> = (first..).zip(Records::<HighRes>::packed(&packed).map_while(Result::ok)).collect();
+    let records: Vec<_> =
+        (first..).zip(Records::<HighRes>::packed(&packed).map_while(Result::ok)).collect();
     let mut lines = 0;
     let fit = |(_, record): &&(u64, Record<'_>)| {
         lines += record.params.len();
@@ -36,7 +41,8 @@ pub fn csv<'n>(stream: &Stream, name: impl Fn(Pmid) -> Option<&'n str>) -> Strin
     out
 }
 
-/// For Grafana's parser: quotes of both kinds begin a quoted cell, and none can stand within its own kind.
+/// For Grafana's parser: quotes of both kinds begin a quoted cell, and none can stand within its
+/// own kind.
 fn cell(text: &str) -> Cow<'_, str> {
     if !text.contains(|c: char| c.is_control() || matches!(c, '"' | ',' | '\'')) {
         return text.into();
@@ -65,7 +71,10 @@ mod tests {
         stream.append(&mut batch);
         let text = csv(&stream, |p| (p.0 == 1).then_some("gc.minor"));
         let time = "1970-01-01T00:00:00.000000000Z";
-        assert_eq!(text, format!("time,parameter,value,record\n{time},gc.minor,7,0\n{time},2,\"a,'b' c\",0"));
+        assert_eq!(
+            text,
+            format!("time,parameter,value,record\n{time},gc.minor,7,0\n{time},2,\"a,'b' c\",0")
+        );
         assert_eq!(["a b", "pool's", "a\tb", ""].map(cell), ["a b", "\"pool's\"", "\"a b\"", ""]);
     }
 
@@ -85,7 +94,11 @@ mod tests {
         (0..150).for_each(|n| batch.number(Pmid(1), ValueType::U64, n));
         stream.append(&mut batch);
         let text = csv(&stream, |_| None);
-        assert_eq!(text.lines().nth(1), Some("1970-01-01T00:00:00.000000000Z,1,0,5"), "a record that is too large is cut");
+        assert_eq!(
+            text.lines().nth(1),
+            Some("1970-01-01T00:00:00.000000000Z,1,0,5"),
+            "a record that is too large is cut"
+        );
         assert_eq!(text.lines().count(), 1 + LINES);
     }
 }

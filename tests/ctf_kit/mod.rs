@@ -1,4 +1,5 @@
-//! What the tests of `ctf` have in common: where captures are, babeltrace's text, and the words for comparing with it.
+//! What the tests of `ctf` have in common: where captures are, babeltrace's text, and the words for
+//! comparing with it.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 #[path = "../../examples/ctfdump/dump.rs"]
@@ -40,7 +41,8 @@ pub fn shared() -> Option<PathBuf> {
 pub fn captures() -> Vec<Capture> {
     let mut all: Vec<Capture> = Vec::new();
     for dir in [Some(corpus()), shared()].into_iter().flatten() {
-        let mut inner: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+        let mut inner: Vec<PathBuf> =
+            std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
         inner.sort();
         for dir in inner {
             let name = dir.file_name().unwrap().to_string_lossy().into_owned();
@@ -48,7 +50,9 @@ pub fn captures() -> Vec<Capture> {
             let known = all.iter().any(|c| c.name == name);
             // babeltrace crashed over it and did not get to the end.
             let whole = !name.ends_with("bt2crash");
-            if let Some(trace) = trace.filter(|_| !known && whole && expected(&dir, "pretty").is_some()) {
+            if let Some(trace) =
+                trace.filter(|_| !known && whole && expected(&dir, "pretty").is_some())
+            {
                 all.push(Capture { name, dir, trace });
             }
         }
@@ -81,8 +85,9 @@ pub fn dumped(dirs: &[PathBuf], how: dump::How) -> (String, dump::Told, Vec<Stri
     (String::from_utf8(out).unwrap(), told, faults)
 }
 
-/// Babeltrace 2.0.4 keeps the objects of fields for later events and does not clear their text when an empty one comes: it
-/// shows what an earlier event had there. Compares texts that are equal but for that, and counts how often it is so.
+/// Babeltrace 2.0.4 keeps the objects of fields for later events and does not clear their text when
+/// an empty one comes: it shows what an earlier event had there. Compares texts that are equal but
+/// for that, and counts how often it is so.
 #[derive(Default)]
 pub struct Stale {
     pub count: usize,
@@ -90,7 +95,8 @@ pub struct Stale {
 }
 
 impl Stale {
-    /// Whether lines are the same, or differ only where ours has an empty text and theirs one that was there before.
+    /// Whether lines are the same, or differ only where ours has an empty text and theirs one that
+    /// was there before.
     pub fn same(&mut self, ours: &str, theirs: &str) -> bool {
         let mut found = 0;
         let (mut a, mut b) = (ours, theirs);
@@ -100,8 +106,11 @@ impl Stale {
                 break true;
             }
             // Ours goes on with the closing quote of an empty text, theirs with a text.
-            let empty = a.get(..common).is_some_and(|s| s.ends_with(" = \"")) && a[common..].starts_with('"');
-            let Some(text) = b.get(common..).and_then(quoted_end).filter(|_| empty) else { break false };
+            let empty = a.get(..common).is_some_and(|s| s.ends_with(" = \""))
+                && a[common..].starts_with('"');
+            let Some(text) = b.get(common..).and_then(quoted_end).filter(|_| empty) else {
+                break false;
+            };
             if !self.seen.contains(&b[common..common + text]) {
                 break false;
             }
@@ -133,7 +142,8 @@ fn quoted_end(text: &str) -> Option<usize> {
     })
 }
 
-/// Asserts that two texts have the same lines, and gives how many empty texts babeltrace showed wrongly.
+/// Asserts that two texts have the same lines, and gives how many empty texts babeltrace showed
+/// wrongly.
 pub fn assert_same_lines(name: &str, ours: &str, theirs: &str) -> usize {
     let mut stale = Stale::default();
     for (n, (a, b)) in ours.lines().zip(theirs.lines()).enumerate() {

@@ -1,12 +1,19 @@
-//! Recorded dialogues with relay daemons, a relay daemon made of them that answers any viewer of any minor version, and a
-//! driver with a clock of its own.
-#![allow(dead_code, unused_imports, unreachable_pub, reason = "shared by several tests; not every user needs all of it")]
+//! Recorded dialogues with relay daemons, a relay daemon made of them that answers any viewer of
+//! any minor version, and a driver with a clock of its own.
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    reason = "shared by several tests; not every user needs all of it"
+)]
 
 mod relayd;
 mod told;
 
-pub use relayd::{Dialogue, Relayd};
-pub use told::{Told, crc};
+use std::collections::VecDeque;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use pmdaapm::model::{Now, Stamp};
@@ -14,16 +21,15 @@ use pmdaapm::sources::SessionError;
 use pmdaapm::sources::lttng::viewer::{
     Crowd, Lister, Listing, Pattern, Reading, Refused, Roster, SESSIONS, SessionInfo, Settings,
 };
-use std::collections::VecDeque;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+pub use relayd::{Dialogue, Relayd};
+pub use told::{Told, crc};
 
 pub fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("qa/corpus/lttng/live")
 }
 
-pub const NAMES: [&str; 5] = ["live-ust-before", "live-ust-grow", "live-ust-mid", "live216-ctf-1.8", "live216-ctf-2"];
+pub const NAMES: [&str; 5] =
+    ["live-ust-before", "live-ust-grow", "live-ust-mid", "live216-ctf-1.8", "live216-ctf-2"];
 
 pub fn read_gz(path: &Path) -> Vec<u8> {
     let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -51,9 +57,10 @@ pub struct Outcome {
     pub time: Duration,
 }
 
-/// A viewer and its connections: `spoil` may change each reply, and closes the connection with `None`. Replies reach a
-/// conversation in pieces that `piece` cuts (the bytes that are there, the bytes already delivered on that connection). Ends when
-/// `end` says so, or at the first error of any conversation.
+/// A viewer and its connections: `spoil` may change each reply, and closes the connection with
+/// `None`. Replies reach a conversation in pieces that `piece` cuts (the bytes that are there, the
+/// bytes already delivered on that connection). Ends when `end` says so, or at the first error of
+/// any conversation.
 pub struct Connection<'a> {
     pub settings: Settings,
     /// That of the viewer before.
@@ -92,7 +99,15 @@ impl Wire {
             Talk::List(listing) => listing.start(at(now), &mut out),
             Talk::Read(reading) => reading.start(at(now), &mut out),
         }
-        Self { id, talk, out, input: BytesMut::new(), coming: VecDeque::new(), unread: VecDeque::new(), delivered: 0 }
+        Self {
+            id,
+            talk,
+            out,
+            input: BytesMut::new(),
+            coming: VecDeque::new(),
+            unread: VecDeque::new(),
+            delivered: 0,
+        }
     }
 
     fn wakeup(&self) -> Duration {
@@ -109,7 +124,13 @@ impl Wire {
         }
     }
 
-    fn feed(&mut self, now: Duration, n: usize, told: &mut Told, roster: &mut Roster) -> Result<(), SessionError> {
+    fn feed(
+        &mut self,
+        now: Duration,
+        n: usize,
+        told: &mut Told,
+        roster: &mut Roster,
+    ) -> Result<(), SessionError> {
         let n = n.clamp(1, self.coming.len());
         self.input.extend(self.coming.drain(..n));
         self.delivered += n;
@@ -117,7 +138,9 @@ impl Wire {
             self.unread.pop_front();
         }
         match &mut self.talk {
-            Talk::List(listing) => listing.feed(at(now), &mut self.input, &mut self.out, &mut Lists(told, roster)),
+            Talk::List(listing) => {
+                listing.feed(at(now), &mut self.input, &mut self.out, &mut Lists(told, roster))
+            }
             Talk::Read(reading) => reading.feed(at(now), &mut self.input, &mut self.out, told),
         }
     }
@@ -136,7 +159,8 @@ impl Lister for Lists<'_> {
         self.0.listings += 1;
         let crowded = self.1.listing_done();
         if crowded > 0 {
-            *self.0.complaints.entry("TooManySessions".into()).or_default() += usize::try_from(crowded).unwrap();
+            *self.0.complaints.entry("TooManySessions".into()).or_default() +=
+                usize::try_from(crowded).unwrap();
         }
     }
 }
@@ -146,7 +170,15 @@ impl Connection<'_> {
         let Self { settings, roster, start, spoil, piece, end } = self;
         let roster = roster.unwrap_or_else(|| Roster::new(&settings));
         let result = Ok(());
-        let mut outcome = Outcome { result, roster, requests: 0, outstanding: 0, input: 0, connections: 0, time: Duration::ZERO };
+        let mut outcome = Outcome {
+            result,
+            roster,
+            requests: 0,
+            outstanding: 0,
+            input: 0,
+            connections: 0,
+            time: Duration::ZERO,
+        };
         let (mut now, crowd, mut next) = (start, Crowd::default(), 2);
         let mut wires = vec![Wire::new(1, Talk::List(Listing::new(&settings)), now)];
         let mut idle = 0;
@@ -157,7 +189,10 @@ impl Connection<'_> {
                 while out.len() >= 16 {
                     let (size, command) = (out.get_u64() as usize, out.get_u32());
                     assert_eq!(out.get_u32(), 0, "version");
-                    assert!((1..=9).contains(&command) && size == out.len().min(size), "command {command}");
+                    assert!(
+                        (1..=9).contains(&command) && size == out.len().min(size),
+                        "command {command}"
+                    );
                     outcome.requests += 1;
                     let reply = relayd.reply(wire.id, command, &out.split_to(size), now);
                     let Some(reply) = spoil(outcome.requests, command, reply) else {
@@ -195,7 +230,8 @@ impl Connection<'_> {
                     room = room.checked_sub(1)?;
                     Some(())
                 };
-                let refused = |session: &SessionInfo, why: Refused| told.refused.push((session.id, why));
+                let refused =
+                    |session: &SessionInfo, why: Refused| told.refused.push((session.id, why));
                 for (begin, ()) in outcome.roster.take(now, permit, refused) {
                     let reading = Reading::new(settings.clone(), begin, crowd.clone());
                     wires.push(Wire::new(next, Talk::Read(Box::new(reading)), now));

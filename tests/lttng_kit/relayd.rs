@@ -1,8 +1,9 @@
 //! A relay daemon made of recorded dialogues.
 
-use super::{corpus, read_gz};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+use super::{corpus, read_gz};
 
 const RECORD: usize = 4371;
 
@@ -50,7 +51,10 @@ pub struct Dialogue {
 impl Dialogue {
     pub fn load(name: &str) -> Self {
         let directory = corpus().join(name);
-        Self::parse(&read_gz(&directory.join("c2s.bin.gz")), &read_gz(&directory.join("s2c.bin.gz")))
+        Self::parse(
+            &read_gz(&directory.join("c2s.bin.gz")),
+            &read_gz(&directory.join("s2c.bin.gz")),
+        )
     }
 
     /// Reads a dialogue up to the end of either side.
@@ -73,19 +77,26 @@ impl Dialogue {
                         for _ in 0..u32_at(take(4)?, 0) {
                             let (head, host, name, format) = if minor >= 15 {
                                 let head = take(32)?;
-                                (head, take(u32_at(head, 20) as usize)?, take(u32_at(head, 24) as usize)?, u32_at(head, 28))
+                                (
+                                    head,
+                                    take(u32_at(head, 20) as usize)?,
+                                    take(u32_at(head, 24) as usize)?,
+                                    u32_at(head, 28),
+                                )
                             } else {
                                 (take(20)?, take(64)?, take(255)?, 0)
                             };
                             if session.is_none() || session == Some(u64_at(head, 0)) {
                                 session = Some(u64_at(head, 0));
-                                (d.live_timer, d.host, d.name, d.format) = (u32_at(head, 8), text(host), text(name), format);
+                                (d.live_timer, d.host, d.name, d.format) =
+                                    (u32_at(head, 8), text(host), text(name), format);
                             }
                         }
                     }
                     3 | 7 => {
                         let head = take(8)?;
-                        let records: Option<Vec<_>> = (0..u32_at(head, 4)).map(|_| Some(take(RECORD)?.to_vec())).collect();
+                        let records: Option<Vec<_>> =
+                            (0..u32_at(head, 4)).map(|_| Some(take(RECORD)?.to_vec())).collect();
                         let records = records?;
                         for r in &records {
                             d.traces.insert(u64_at(r, 0), u64_at(r, 8));
@@ -105,7 +116,11 @@ impl Dialogue {
                         // Flags are made anew.
                         index[60..].fill(0);
                         let packet = (u32_at(&index, 56) == 1).then(Vec::new);
-                        d.streams.get_mut(&u64_at(body, 0))?.push(Entry { index, packet, needs: 0 });
+                        d.streams.get_mut(&u64_at(body, 0))?.push(Entry {
+                            index,
+                            packet,
+                            needs: 0,
+                        });
                     }
                     5 => {
                         let head = take(12)?;
@@ -113,7 +128,8 @@ impl Dialogue {
                             let bytes = take(u32_at(head, 4) as usize)?;
                             let entry = d.streams.get_mut(&u64_at(body, 0))?.last_mut()?;
                             entry.packet.as_mut()?.extend_from_slice(bytes);
-                            entry.needs = d.metadata[&metadata_of[&d.traces[&u64_at(body, 0)]]].len();
+                            entry.needs =
+                                d.metadata[&metadata_of[&d.traces[&u64_at(body, 0)]]].len();
                         }
                     }
                     6 => {
@@ -134,8 +150,13 @@ impl Dialogue {
             }
         }
         for entries in d.streams.values_mut() {
-            let whole = |e: &Entry| e.packet.as_ref().is_none_or(|p| p.len() as u64 >= u64_at(&e.index, 16).div_ceil(8));
-            let end = entries.iter().position(|e| !whole(e) || u32_at(&e.index, 56) == 3).unwrap_or(entries.len());
+            let whole = |e: &Entry| {
+                e.packet.as_ref().is_none_or(|p| p.len() as u64 >= u64_at(&e.index, 16).div_ceil(8))
+            };
+            let end = entries
+                .iter()
+                .position(|e| !whole(e) || u32_at(&e.index, 56) == 3)
+                .unwrap_or(entries.len());
             entries.truncate(end);
         }
         d
@@ -184,11 +205,14 @@ impl Served {
 
     fn flags(&self, stream: u64) -> u32 {
         let m = self.metadata_of(stream);
-        u32::from(self.released[&m] > self.sent[&m]) | if self.groups < self.dialogue.groups.len() { 2 } else { 0 }
+        u32::from(self.released[&m] > self.sent[&m])
+            | if self.groups < self.dialogue.groups.len() { 2 } else { 0 }
     }
 
     fn index(&mut self, stream: u64) -> Vec<u8> {
-        let Some(n) = self.next.get(&stream).copied() else { return [vec![0; 56], words(&[4, 0])].concat() };
+        let Some(n) = self.next.get(&stream).copied() else {
+            return [vec![0; 56], words(&[4, 0])].concat();
+        };
         let Some(entry) = self.dialogue.streams[&stream].get(n).cloned() else {
             let flags = self.flags(stream);
             self.next.remove(&stream);
@@ -202,8 +226,10 @@ impl Served {
     }
 
     fn packet(&self, stream: u64, offset: u64, length: u32, back: usize, most: usize) -> Vec<u8> {
-        let read = self.next.get(&stream).map_or(&[][..], |n| &self.dialogue.streams[&stream][..*n]);
-        // The file of the latest index is the one that is read from: as if each packet had a file of its own.
+        let read =
+            self.next.get(&stream).map_or(&[][..], |n| &self.dialogue.streams[&stream][..*n]);
+        // The file of the latest index is the one that is read from: as if each packet had a file
+        // of its own.
         let mut entries = read.iter().rev().filter(|e| e.packet.is_some()).take(back);
         let part = entries.find_map(|e| {
             let from = usize::try_from(offset.checked_sub(u64_at(&e.index, 0))?).ok()?;
@@ -239,7 +265,8 @@ pub struct Relayd {
     pub busy: usize,
     /// Most bytes of a packet in one reply.
     pub most: usize,
-    /// A session is over for `NEW_STREAMS` when all its streams are announced, though there is more in them.
+    /// A session is over for `NEW_STREAMS` when all its streams are announced, though there is
+    /// more in them.
     pub early: bool,
     /// Times that `NEW_STREAMS` fails.
     pub failing: usize,
@@ -292,17 +319,26 @@ impl Relayd {
     }
 
     fn release(&mut self, connection: u64) {
-        self.sessions.iter_mut().filter(|s| s.attached == Some(connection)).for_each(|s| s.attached = None);
+        self.sessions
+            .iter_mut()
+            .filter(|s| s.attached == Some(connection))
+            .for_each(|s| s.attached = None);
     }
 
     fn list(&mut self, effective: u32) -> Vec<u8> {
-        let shown: Vec<_> = self.sessions.iter().filter(|s| !s.over && (effective >= 15 || s.dialogue.format == 0)).collect();
+        let shown: Vec<_> = self
+            .sessions
+            .iter()
+            .filter(|s| !s.over && (effective >= 15 || s.dialogue.format == 0))
+            .collect();
         let mut out = words(&[u32::try_from(shown.len()).unwrap()]);
         for Served { id, dialogue: d, clients, attached, .. } in shown {
             out.extend(id.to_be_bytes());
             let clients = clients + u32::from(attached.is_some());
             out.extend(words(&[d.live_timer, clients, u32::try_from(d.traces.len()).unwrap()]));
-            let padded = |text: &str, n: usize| text.bytes().chain(std::iter::repeat(0)).take(n).collect::<Vec<u8>>();
+            let padded = |text: &str, n: usize| {
+                text.bytes().chain(std::iter::repeat(0)).take(n).collect::<Vec<u8>>()
+            };
             if effective >= 15 {
                 let length = |text: &str| u32::try_from(text.len()).unwrap();
                 out.extend(words(&[length(&d.host), length(&d.name), d.format]));
@@ -312,7 +348,8 @@ impl Relayd {
             }
         }
         self.gone.iter_mut().for_each(|(left, _)| *left -= 1);
-        for (_, connection) in self.gone.extract_if(.., |(left, _)| *left == 0).collect::<Vec<_>>() {
+        for (_, connection) in self.gone.extract_if(.., |(left, _)| *left == 0).collect::<Vec<_>>()
+        {
             self.release(connection);
         }
         out
@@ -339,15 +376,17 @@ impl Relayd {
                 self.busy -= 1;
                 words(&[2, 0])
             }
-            (3, Some(s)) if s.dialogue.format == 0 || effective >= 15 => match (s.dialogue.live_timer, s.clients, s.attached) {
-                (0, ..) => words(&[4, 0]),
-                (_, 0, None) => {
-                    s.attached = mine;
-                    s.reset();
-                    s.announce()
+            (3, Some(s)) if s.dialogue.format == 0 || effective >= 15 => {
+                match (s.dialogue.live_timer, s.clients, s.attached) {
+                    (0, ..) => words(&[4, 0]),
+                    (_, 0, None) => {
+                        s.attached = mine;
+                        s.reset();
+                        s.announce()
+                    }
+                    _ => words(&[2, 0]),
                 }
-                _ => words(&[2, 0]),
-            },
+            }
             (3, _) => words(&[3, 0]),
             (7, Some(s)) if s.attached == mine => {
                 if self.failing > 0 {
@@ -367,9 +406,16 @@ impl Relayd {
             }
             (9, _) => words(&[2]),
             _ => {
-                // One viewer session has one folder: that of the session whose streams were opened last.
-                assert!(self.sessions.iter().filter(|s| s.attached == mine).count() <= 1, "two sessions on one connection");
-                let mine = self.sessions.iter_mut().find(|s| s.attached == mine && s.dialogue.traces.contains_key(&one));
+                // One viewer session has one folder: that of the session whose streams were opened
+                // last.
+                assert!(
+                    self.sessions.iter().filter(|s| s.attached == mine).count() <= 1,
+                    "two sessions on one connection"
+                );
+                let mine = self
+                    .sessions
+                    .iter_mut()
+                    .find(|s| s.attached == mine && s.dialogue.traces.contains_key(&one));
                 match (command, mine) {
                     (4, Some(s)) if s.dialogue.streams.contains_key(&one) => s.index(one),
                     (4, _) => [vec![0; 56], words(&[4, 0])].concat(),

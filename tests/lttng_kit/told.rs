@@ -1,10 +1,11 @@
 //! What a viewer told, in a form that can be compared.
 
-use pmdaapm::sources::lttng::viewer::{
-    Attached, Beacon, Complaint, Ended, Index, Need, Observer, Over, Packet, Refused, Seek, SessionInfo, Skipped, StreamInfo,
-    TraceKey,
-};
 use std::collections::BTreeMap;
+
+use pmdaapm::sources::lttng::viewer::{
+    Attached, Beacon, Complaint, Ended, Index, Need, Observer, Over, Packet, Refused, Seek,
+    SessionInfo, Skipped, StreamInfo, TraceKey,
+};
 
 pub fn crc(bytes: &[u8]) -> u32 {
     let mut crc = flate2::Crc::new();
@@ -78,7 +79,8 @@ impl Observer for Told {
     fn stream_opened(&mut self, stream: &StreamInfo) {
         self.open.get_mut(&stream.trace.session).unwrap().push(stream.id);
         let told = self.streams.entry((stream.trace.session, stream.id)).or_default();
-        (told.path, told.channel, told.trace) = (stream.path.clone(), stream.channel.clone(), stream.trace.trace);
+        (told.path, told.channel, told.trace) =
+            (stream.path.clone(), stream.channel.clone(), stream.trace.trace);
     }
     fn stream_ended(&mut self, stream: &StreamInfo, _: Ended) {
         self.stream(stream).ended += 1;

@@ -1,12 +1,13 @@
-//! Captured sessions of Java profiler agents, and agents that play them against a collector of ours. Shared by the tests and
-//! by `benches/profiler.rs`.
+//! Captured sessions of Java profiler agents, and agents that play them against a collector of
+//! ours. Shared by the tests and by `benches/profiler.rs`.
 #![allow(dead_code, reason = "not every user needs all of it")]
 
-use bytes::BytesMut;
-use pmdaapm::sources::profiler::{Connection, Fault, Interner, Observer, Settings};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use bytes::BytesMut;
+use pmdaapm::sources::profiler::{Connection, Fault, Interner, Observer, Settings};
 
 pub fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("qa/corpus/profiler")
@@ -99,10 +100,12 @@ pub fn script(bytes: &[u8]) -> Vec<Op> {
     std::iter::from_fn(|| one(&mut at)).collect()
 }
 
-/// Recorded handles and those that a connection of ours gave instead, in the order of the streams' opening.
+/// Recorded handles and those that a connection of ours gave instead, in the order of the streams'
+/// opening.
 pub type Handles = Vec<([u8; 16], [u8; 16])>;
 
-/// What an agent with this script sends to us, and what we answer: handles are ours. The replies are checked on the way.
+/// What an agent with this script sends to us, and what we answer: handles are ours. The replies
+/// are checked on the way.
 pub fn play(script: &[Op], settings: Settings) -> (Vec<u8>, Vec<u8>) {
     let mut connection = connection(settings);
     let (mut handles, mut asked, mut answered) = (Handles::new(), Vec::new(), Vec::new());
@@ -151,7 +154,8 @@ pub fn connection(settings: Settings) -> Connection {
     Connection::new(settings, Arc::new(Interner::new(64 << 20)))
 }
 
-/// Feeds the pieces to a new connection; what was answered and how it ended. It is closed at the end.
+/// Feeds the pieces to a new connection; what was answered and how it ended. It is closed at the
+/// end.
 pub fn talk<'a>(
     settings: Settings,
     pieces: impl IntoIterator<Item = &'a [u8]>,

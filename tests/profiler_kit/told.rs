@@ -1,11 +1,12 @@
 //! What a connection told, in the words of the independent decoder (qa/corpus/profiler/expect.py).
 
-use flate2::Crc;
-use pmdaapm::sources::profiler::*;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::{Arguments, Write};
 use std::sync::Arc;
+
+use flate2::Crc;
+use pmdaapm::sources::profiler::*;
+use serde_json::{Value, json};
 
 /// The records of one file: their number, and a CRC of them, one line each.
 #[derive(Default)]
@@ -274,7 +275,14 @@ impl Observer for Told {
 
     fn definition(&mut self, d: &Definition<'_>) {
         self.note(format_args!("{d:?}"));
-        let line = format!("{} {} {} {} {}", d.name, u8::from(d.indexed), u8::from(d.list), d.order, d.signature);
+        let line = format!(
+            "{} {} {} {} {}",
+            d.name,
+            u8::from(d.indexed),
+            u8::from(d.list),
+            d.order,
+            d.signature
+        );
         self.file().0.line(format_args!("{line}"));
         self.add("params", 1);
         self.add("indexed", d.indexed.into());
@@ -306,7 +314,8 @@ impl Observer for Told {
         self.note(format_args!("ended {file:?} {torn}"));
         if torn {
             if file.kind == StreamKind::Trace {
-                // The decoder in Python drops a block that is not whole, but has counted the types of its tags.
+                // The decoder in Python drops a block that is not whole, but has counted the types
+                // of its tags.
                 self.at = format!("{}.{}", file.name, file.sequence);
                 for (what, n) in std::mem::take(&mut self.block_counts) {
                     self.add(what, if what.starts_with("tag_") { n } else { 0 });

@@ -70,7 +70,9 @@ pub(crate) fn start() {
     agent.api.report_counters(hooks::later, hooks::existing);
     sys::watch_forks();
     match agent.spawn() {
-        Ok(running) => *agent.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running),
+        Ok(running) => {
+            *agent.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running)
+        }
         Err(error) => complain(&format!("no thread: {error}; nothing is sent")),
     }
 }

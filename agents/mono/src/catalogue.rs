@@ -49,10 +49,10 @@ pub(crate) struct Counter {
 impl Counter {
     /// The category's name in List; a section that this module does not know is its number.
     pub(crate) fn category(&self) -> Cow<'static, str> {
-        SECTIONS
-            .iter()
-            .find(|(section, _)| *section == self.section)
-            .map_or_else(|| Cow::Owned(format!("{:#x}", self.section)), |(_, name)| Cow::Borrowed(*name))
+        SECTIONS.iter().find(|(section, _)| *section == self.section).map_or_else(
+            || Cow::Owned(format!("{:#x}", self.section)),
+            |(_, name)| Cow::Borrowed(*name),
+        )
     }
 }
 
@@ -138,7 +138,13 @@ mod tests {
     use super::*;
 
     fn counter(section: u32, name: &str) -> Counter {
-        Counter { section, name: name.to_owned(), kind: TYPE_INT, unit: UNIT_RAW, variance: 1 << 28 }
+        Counter {
+            section,
+            name: name.to_owned(),
+            kind: TYPE_INT,
+            unit: UNIT_RAW,
+            variance: 1 << 28,
+        }
     }
 
     #[test]

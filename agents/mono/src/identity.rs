@@ -1,18 +1,28 @@
 //! The two counters of our own, which say who is sending: the protocol carries no process id and no
 //! name, but a CONSTANT counter is legal in it (spec section 6).
 
-use crate::catalogue::{Counter, SECTION_RUNTIME, SECTION_SYSTEM, TYPE_INT, TYPE_STRING, UNIT_RAW, VARIANCE_CONSTANT};
+use crate::catalogue::{
+    Counter, SECTION_RUNTIME, SECTION_SYSTEM, TYPE_INT, TYPE_STRING, UNIT_RAW, VARIANCE_CONSTANT,
+};
 
 /// The command line is cut here; an instance name needs no more.
 const LONGEST_COMMAND: usize = 1000;
 
 /// `System/Process Id` and `Runtime/Command Line`, each with its value as it goes on the wire.
 pub(crate) fn counters() -> [(Counter, Vec<u8>); 2] {
-    let counter =
-        |section, name: &str, kind| Counter { section, name: name.to_owned(), kind, unit: UNIT_RAW, variance: VARIANCE_CONSTANT };
+    let counter = |section, name: &str, kind| Counter {
+        section,
+        name: name.to_owned(),
+        kind,
+        unit: UNIT_RAW,
+        variance: VARIANCE_CONSTANT,
+    };
     let raw = std::fs::read("/proc/self/cmdline").unwrap_or_default();
     [
-        (counter(SECTION_SYSTEM, "Process Id", TYPE_INT), std::process::id().to_ne_bytes().to_vec()),
+        (
+            counter(SECTION_SYSTEM, "Process Id", TYPE_INT),
+            std::process::id().to_ne_bytes().to_vec(),
+        ),
         (counter(SECTION_RUNTIME, "Command Line", TYPE_STRING), command_line(&raw)),
     ]
 }
@@ -21,7 +31,8 @@ pub(crate) fn counters() -> [(Counter, Vec<u8>); 2] {
 fn command_line(raw: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(raw).replace('\0', " ");
     let text = text.trim_end();
-    let cut = (0..=LONGEST_COMMAND.min(text.len())).rfind(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let cut =
+        (0..=LONGEST_COMMAND.min(text.len())).rfind(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let mut value = text.as_bytes().get(..cut).unwrap_or_default().to_vec();
     value.push(0);
     value

@@ -1,7 +1,7 @@
 //! Where messages go: a connection to an inspector, or a file.
 //!
-//! A message is one write. What cannot be written whole within [`SEND_LIMIT`] ends the link, so that
-//! nobody ever reads half a message and then another (spec section 7).
+//! A message is one write. What cannot be written whole within [`SEND_LIMIT`] ends the link, so
+//! that nobody ever reads half a message and then another (spec section 7).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -163,8 +163,9 @@ fn left(deadline: Instant) -> io::Result<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::net::TcpListener;
+
+    use super::*;
 
     fn connected() -> (Link, TcpStream, Stop) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

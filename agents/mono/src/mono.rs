@@ -16,7 +16,8 @@ use crate::catalogue::{Counter, LONGEST_NAME};
 use crate::session::LONGEST_VALUE;
 
 /// Libraries of a runtime that was loaded with `RTLD_LOCAL`, out of sight of `RTLD_DEFAULT`.
-const LIBRARIES: [&CStr; 3] = [c"libmonosgen-2.0.so.1", c"libmonosgen-2.0.so", c"libmonoboehm-2.0.so.1"];
+const LIBRARIES: [&CStr; 3] =
+    [c"libmonosgen-2.0.so.1", c"libmonosgen-2.0.so", c"libmonoboehm-2.0.so.1"];
 
 /// `MonoCounter`, never looked into.
 #[repr(C)]

@@ -61,7 +61,8 @@ impl Default for Options {
 impl Options {
     /// Reads `apm` or `apm:options`; the error is the line for stderr.
     pub(crate) fn parse(desc: &str) -> Result<Self, String> {
-        Self::parse_list(desc.split_once(':').map_or("", |(_, list)| list)).map_err(|wrong| format!("{wrong}; {ALLOWED}"))
+        Self::parse_list(desc.split_once(':').map_or("", |(_, list)| list))
+            .map_err(|wrong| format!("{wrong}; {ALLOWED}"))
     }
 
     fn parse_list(list: &str) -> Result<Self, String> {
@@ -132,7 +133,9 @@ fn millis(name: &str, text: &str, shortest: u64) -> Result<Duration, String> {
         .ok()
         .filter(|ms| (shortest..=LONGEST_MS).contains(ms))
         .map(Duration::from_millis)
-        .ok_or_else(|| format!("{name}={text} is not a number of milliseconds in {shortest}..{LONGEST_MS}"))
+        .ok_or_else(|| {
+            format!("{name}={text} is not a number of milliseconds in {shortest}..{LONGEST_MS}")
+        })
 }
 
 #[cfg(test)]
@@ -168,7 +171,8 @@ mod tests {
             let options = Options::parse(&format!("apm:address={text}")).unwrap();
             assert_eq!(options.address, expected, "{text}");
         }
-        let Address::File(path) = Options::parse("apm:address=file://x-%p.bin").unwrap().address else {
+        let Address::File(path) = Options::parse("apm:address=file://x-%p.bin").unwrap().address
+        else {
             panic!("not a file");
         };
         assert_eq!(path, format!("x-{}.bin", std::process::id()));

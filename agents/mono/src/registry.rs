@@ -1,7 +1,8 @@
 //! Every counter known to the module: our two, then Mono's in the order of their registration.
 //!
-//! Pointers arrive on the program's threads, under the runtime's counters mutex, and are only put on
-//! a list there; the module's thread describes them later (spec section 7), each inside the [`Gate`].
+//! Pointers arrive on the program's threads, under the runtime's counters mutex, and are only put
+//! on a list there; the module's thread describes them later (spec section 7), each inside the
+//! [`Gate`].
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -40,13 +41,15 @@ impl<'gate> Registry<'gate> {
     /// Our own counters.
     pub(crate) fn new(gate: &'gate Gate) -> Self {
         let ours: [_; OURS] = identity::counters();
-        let (descriptions, places) = ours.into_iter().map(|(counter, value)| (counter, Place::Ours(value))).unzip();
+        let (descriptions, places) =
+            ours.into_iter().map(|(counter, value)| (counter, Place::Ours(value))).unzip();
         Self { gate, descriptions, places, seen: HashSet::new() }
     }
 
     /// Takes in what was reported since the last time.
     pub(crate) fn absorb(&mut self) {
-        let reported = std::mem::take(&mut *REPORTED.lock().unwrap_or_else(PoisonError::into_inner));
+        let reported =
+            std::mem::take(&mut *REPORTED.lock().unwrap_or_else(PoisonError::into_inner));
         for counter in reported {
             if !self.seen.insert(counter) {
                 continue;
@@ -77,7 +80,9 @@ impl Counters for Registry<'_> {
                     value.len()
                 }
             },
-            Some(Place::Mono(counter)) => self.gate.enter().map_or(0, |passage| passage.sample(*counter, into)),
+            Some(Place::Mono(counter)) => {
+                self.gate.enter().map_or(0, |passage| passage.sample(*counter, into))
+            }
         }
     }
 }

@@ -114,7 +114,10 @@ impl Cursor<'_> {
         if length == -1 {
             return Ok(Some(None));
         }
-        let size = usize::try_from(length).ok().filter(|size| *size <= LONGEST_NAME).ok_or(Malformed::Length(length))?;
+        let size = usize::try_from(length)
+            .ok()
+            .filter(|size| *size <= LONGEST_NAME)
+            .ok_or(Malformed::Length(length))?;
         let Some((text, rest)) = self.0.split_at_checked(size) else {
             return Ok(None);
         };
@@ -129,7 +132,8 @@ mod tests {
 
     /// List, Add(`Major GC collections`, `GC`), Remove 0, `GoodBye`: the hand-made request vector
     /// `v-req-note-le`.
-    const VECTOR: &[u8] = b"\x01\x02\x14\x00\x00\x00Major GC collections\x02\x00\x00\x00GC\x03\x00\x00\x7f";
+    const VECTOR: &[u8] =
+        b"\x01\x02\x14\x00\x00\x00Major GC collections\x02\x00\x00\x00GC\x03\x00\x00\x7f";
 
     fn add(name: &str, category: &str) -> Request {
         Request::Add { name: Some(name.to_owned()), category: Some(category.to_owned()) }
@@ -141,7 +145,12 @@ mod tests {
 
     #[test]
     fn every_cut_gives_the_same_requests() {
-        let expected = vec![Request::List, add("Major GC collections", "GC"), Request::Remove { index: 0 }, Request::GoodBye];
+        let expected = vec![
+            Request::List,
+            add("Major GC collections", "GC"),
+            Request::Remove { index: 0 },
+            Request::GoodBye,
+        ];
         assert_eq!(VECTOR.len(), 36);
         for cut in 0..=VECTOR.len() {
             let mut parser = Parser::default();

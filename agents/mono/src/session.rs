@@ -55,18 +55,33 @@ struct Selected {
 impl Session {
     /// Begins a connection: appends Hello with the first `always` counters, whatever `selection`
     /// says, and the rest of its choice.
-    pub(crate) fn open(counters: &impl Counters, selection: &Selection, always: usize, out: &mut Vec<u8>) -> Self {
+    pub(crate) fn open(
+        counters: &impl Counters,
+        selection: &Selection,
+        always: usize,
+        out: &mut Vec<u8>,
+    ) -> Self {
         let known = counters.descriptions();
-        let wanted = known.iter().enumerate().filter(|(id, counter)| *id < always || selection.takes(counter));
-        let (headers, selected): (Vec<_>, Vec<_>) =
-            (0..INDEXES).zip(wanted).map(|(index, (id, counter))| ((index, counter), Selected::new(id, index))).unzip();
+        let wanted = known
+            .iter()
+            .enumerate()
+            .filter(|(id, counter)| *id < always || selection.takes(counter));
+        let (headers, selected): (Vec<_>, Vec<_>) = (0..INDEXES)
+            .zip(wanted)
+            .map(|(index, (id, counter))| ((index, counter), Selected::new(id, index)))
+            .unzip();
         let next_index = selected.last().map_or(0, |last| last.index + 1);
         wire::hello(out, headers.into_iter());
         Self { selected, next_index }
     }
 
     /// Appends one sample stamped `timestamp`.
-    pub(crate) fn sample(&mut self, counters: &mut impl Counters, timestamp: i64, out: &mut Vec<u8>) {
+    pub(crate) fn sample(
+        &mut self,
+        counters: &mut impl Counters,
+        timestamp: i64,
+        out: &mut Vec<u8>,
+    ) {
         let mut buffer = [0; LONGEST_VALUE];
         wire::begin_sample(out, timestamp);
         for selected in &mut self.selected {
@@ -82,11 +97,18 @@ impl Session {
     }
 
     /// Appends the reply to one request.
-    pub(crate) fn answer(&mut self, request: &Request, counters: &impl Counters, out: &mut Vec<u8>) -> Next {
+    pub(crate) fn answer(
+        &mut self,
+        request: &Request,
+        counters: &impl Counters,
+        out: &mut Vec<u8>,
+    ) -> Next {
         let known = counters.descriptions();
         match request {
             Request::List => wire::list(out, known),
-            Request::Add { name: Some(name), category: Some(category) } => return self.add(name, category, known, out),
+            Request::Add { name: Some(name), category: Some(category) } => {
+                return self.add(name, category, known, out);
+            }
             Request::Add { .. } => wire::not_added(out, Status::Nok),
             Request::Remove { index } => wire::removed(out, self.remove(*index)),
             Request::GoodBye => return Next::Close,
@@ -95,8 +117,12 @@ impl Session {
     }
 
     fn add(&mut self, name: &str, category: &str, known: &[Counter], out: &mut Vec<u8>) -> Next {
-        let found = section_named(category)
-            .and_then(|section| known.iter().enumerate().find(|(_, counter)| counter.section == section && counter.name == name));
+        let found = section_named(category).and_then(|section| {
+            known
+                .iter()
+                .enumerate()
+                .find(|(_, counter)| counter.section == section && counter.name == name)
+        });
         let Some((id, counter)) = found else {
             wire::not_added(out, Status::NotFound);
             return Next::Continue;

@@ -38,7 +38,11 @@ impl Stop {
 
     /// Waits until `fd` is ready, `time` has passed or a stop is asked, also one asked before;
     /// whether `fd` is ready.
-    pub(crate) fn wait(&self, fd: Option<(BorrowedFd<'_>, Ready)>, time: Duration) -> io::Result<bool> {
+    pub(crate) fn wait(
+        &self,
+        fd: Option<(BorrowedFd<'_>, Ready)>,
+        time: Duration,
+    ) -> io::Result<bool> {
         // The byte that wakes is never read, so no request can slip between a look and a wait.
         let woken = Some((self.woken.as_fd(), Ready::Read));
         let [ready, woken] = sys::poll([fd, woken], time)?;

@@ -21,7 +21,10 @@ pub(crate) enum Ready {
 }
 
 /// Waits until one of `fds` is ready (or broken) or `timeout` has passed; which ones, by position.
-pub(crate) fn poll<const N: usize>(fds: [Option<(BorrowedFd<'_>, Ready)>; N], timeout: Duration) -> io::Result<[bool; N]> {
+pub(crate) fn poll<const N: usize>(
+    fds: [Option<(BorrowedFd<'_>, Ready)>; N],
+    timeout: Duration,
+) -> io::Result<[bool; N]> {
     let mut list = fds.map(|wanted| libc::pollfd {
         // poll skips negative descriptors.
         fd: wanted.map_or(-1, |(fd, _)| fd.as_raw_fd()),
@@ -89,7 +92,9 @@ pub(crate) fn connect(address: SocketAddr) -> io::Result<TcpStream> {
 /// `send` that never raises SIGPIPE.
 pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     // SAFETY: `bytes` is readable for its length.
-    let sent = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+    let sent = unsafe {
+        libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL)
+    };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
@@ -100,7 +105,8 @@ pub(crate) fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
     // SAFETY: sigfillset initializes the set it is given.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
     // SAFETY: `all` was filled, `before` has room for the present mask.
-    let blocked = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
+    let blocked =
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
     let result = body();
     if blocked == 0 {
         // SAFETY: the successful call above filled `before`; nothing is asked back.

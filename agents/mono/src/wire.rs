@@ -33,7 +33,10 @@ pub(crate) enum Status {
 }
 
 /// Hello: version, then the Headers of the counters selected from the start.
-pub(crate) fn hello<'a>(out: &mut Vec<u8>, headers: impl ExactSizeIterator<Item = (i16, &'a Counter)>) {
+pub(crate) fn hello<'a>(
+    out: &mut Vec<u8>,
+    headers: impl ExactSizeIterator<Item = (i16, &'a Counter)>,
+) {
     out.push(HELLO);
     short(out, VERSION);
     // The session never selects more counters than there are indexes.

@@ -1,4 +1,5 @@
-//! The functions of both libraries behind one table, so that a test can run the same calls through either.
+//! The functions of both libraries behind one table, so that a test can run the same calls through
+//! either.
 #![allow(
     dead_code,
     missing_docs,
@@ -13,14 +14,21 @@
 pub mod model;
 pub mod queue;
 
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
 use libc::{timespec, timeval};
 use pmdaevent::{ApplyFilter, AtomValue, Decode, ReleaseFilter};
-use std::ffi::{c_char, c_int, c_uint, c_void};
 
 type Array = extern "C" fn(c_int) -> c_int;
 type Address = extern "C" fn(c_int) -> *mut c_void;
 type AddParam = unsafe extern "C" fn(c_int, c_uint, c_int, *mut AtomValue) -> c_int;
-type SetFilter = unsafe extern "C" fn(c_int, c_int, *mut c_void, Option<ApplyFilter>, Option<ReleaseFilter>) -> c_int;
+type SetFilter = unsafe extern "C" fn(
+    c_int,
+    c_int,
+    *mut c_void,
+    Option<ApplyFilter>,
+    Option<ReleaseFilter>,
+) -> c_int;
 type Gauge = unsafe extern "C" fn(c_int, *mut AtomValue) -> c_int;
 
 macro_rules! api {
@@ -100,7 +108,8 @@ pub fn bytes(array: *const c_void) -> Vec<u8> {
     // SAFETY: a finished array begins with its length and type.
     let word = unsafe { array.cast::<u32>().read_unaligned() };
     // SAFETY: `ea_len` bytes belong to the array, which nobody changes meanwhile.
-    unsafe { std::slice::from_raw_parts(array.cast::<u8>(), (word & 0x00ff_ffff) as usize) }.to_vec()
+    unsafe { std::slice::from_raw_parts(array.cast::<u8>(), (word & 0x00ff_ffff) as usize) }
+        .to_vec()
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {

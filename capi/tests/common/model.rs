@@ -1,4 +1,5 @@
-//! What DESIGN.md says that queues do, written down as simply as possible: lists, no arena, no batches.
+//! What DESIGN.md says that queues do, written down as simply as possible: lists, no arena, no
+//! batches.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +50,8 @@ pub struct Fetched {
 
 impl Queue {
     pub fn new(max: usize, clients: u32, contexts: &[i32]) -> Self {
-        let known: Vec<i32> = if contexts.len() <= clients as usize { contexts.to_vec() } else { Vec::new() };
+        let known: Vec<i32> =
+            if contexts.len() <= clients as usize { contexts.to_vec() } else { Vec::new() };
         Self {
             max,
             shutdown: false,
@@ -107,7 +109,8 @@ impl Queue {
             return;
         }
         let active = || self.readers.values().filter(|r| r.cursor.is_some());
-        let granted = active().filter(|r| r.access || r.filter.is_some()).filter_map(|r| r.cursor).min();
+        let granted =
+            active().filter(|r| r.access || r.filter.is_some()).filter_map(|r| r.cursor).min();
         let until = match granted {
             Some(cursor) => cursor,
             None if active().any(|r| r.refused < PATIENCE) => return,
@@ -118,7 +121,12 @@ impl Queue {
     }
 
     /// `drops` says what a filter does not want, `fails` the status of a decoder that fails.
-    pub fn fetch(&mut self, context: i32, drops: impl Fn(usize, &[u8]) -> bool, fails: impl Fn(&[u8]) -> Option<i32>) -> Fetched {
+    pub fn fetch(
+        &mut self,
+        context: i32,
+        drops: impl Fn(usize, &[u8]) -> bool,
+        fails: impl Fn(&[u8]) -> Option<i32>,
+    ) -> Fetched {
         self.fetched = true;
         let expected = self.known.contains(&context);
         if expected {

@@ -1,10 +1,12 @@
 //! A queue of ours through the C ABI, and decoders.
 
-use super::bytes;
+use std::ffi::{CString, c_int, c_uint, c_void};
+
 use libc::timeval;
 use pmdaapm::events::{LowRes, check};
 use pmdaevent::*;
-use std::ffi::{CString, c_int, c_uint, c_void};
+
+use super::bytes;
 
 /// Queues are told apart by name, so that these tests can run at once. Contexts too.
 pub struct Queue {
@@ -40,7 +42,14 @@ impl Queue {
     pub fn append(&self, event: &str) -> c_int {
         let mut time = timeval { tv_sec: 1000, tv_usec: 0 };
         // SAFETY: an event and a time that outlive the call.
-        unsafe { pmdaEventQueueAppend(self.handle, event.as_ptr().cast_mut().cast(), event.len(), &raw mut time) }
+        unsafe {
+            pmdaEventQueueAppend(
+                self.handle,
+                event.as_ptr().cast_mut().cast(),
+                event.len(),
+                &raw mut time,
+            )
+        }
     }
 
     pub fn memory(&self) -> u64 {
@@ -54,8 +63,17 @@ impl Queue {
     /// Status, and the array in the atom.
     pub fn array(&self, context: c_int, decoder: Decode) -> (c_int, *mut c_void) {
         let mut atom = AtomValue { vbp: std::ptr::null_mut() };
-        // SAFETY: an atom that outlives the call; the decoders that are called so do not look at the pointer.
-        let status = unsafe { pmdaEventQueueRecords(self.handle, &raw mut atom, context, Some(decoder), std::ptr::null_mut()) };
+        // SAFETY: an atom that outlives the call; the decoders that are called so do not look at
+        // the pointer.
+        let status = unsafe {
+            pmdaEventQueueRecords(
+                self.handle,
+                &raw mut atom,
+                context,
+                Some(decoder),
+                std::ptr::null_mut(),
+            )
+        };
         // SAFETY: set above or by the call.
         (status, unsafe { atom.vbp })
     }
@@ -65,7 +83,9 @@ impl Queue {
         let mut atom = AtomValue { ull: 1 };
         let data = std::ptr::from_ref(self).cast_mut().cast();
         // SAFETY: an atom that outlives the call; the decoders here take a Queue.
-        let status = unsafe { pmdaEventQueueRecords(self.handle, &raw mut atom, context, Some(decoder), data) };
+        let status = unsafe {
+            pmdaEventQueueRecords(self.handle, &raw mut atom, context, Some(decoder), data)
+        };
         if status != 1 {
             return (status, vec![], 0);
         }
@@ -79,13 +99,26 @@ impl Queue {
 pub fn shown(array: &[u8]) -> (Vec<String>, u32) {
     let records = check::<LowRes>(array).expect("sound");
     let missed = records.iter().filter_map(|r| r.missed).sum();
-    (records.iter().filter(|r| r.missed.is_none()).map(|r| r.params[0].value.to_string()).collect(), missed)
+    (
+        records
+            .iter()
+            .filter(|r| r.missed.is_none())
+            .map(|r| r.params[0].value.to_string())
+            .collect(),
+        missed,
+    )
 }
 
 /// Adds the event as a text; writes into the event, which C decoders do.
 /// # Safety
 /// As `pmdaEventDecodeCallBack`.
-pub unsafe extern "C" fn decode(array: c_int, event: *mut c_void, size: usize, time: *mut timeval, _: *mut c_void) -> c_int {
+pub unsafe extern "C" fn decode(
+    array: c_int,
+    event: *mut c_void,
+    size: usize,
+    time: *mut timeval,
+    _: *mut c_void,
+) -> c_int {
     // SAFETY: the queue passes a time.
     let status = unsafe { pmdaEventAddRecord(array, time, 1) };
     assert_eq!(status, 0);
@@ -104,7 +137,13 @@ pub unsafe extern "C" fn decode(array: c_int, event: *mut c_void, size: usize, t
 /// Fails at `bad`, having added something.
 /// # Safety
 /// As `pmdaEventDecodeCallBack`.
-pub unsafe extern "C" fn failing(array: c_int, event: *mut c_void, size: usize, time: *mut timeval, data: *mut c_void) -> c_int {
+pub unsafe extern "C" fn failing(
+    array: c_int,
+    event: *mut c_void,
+    size: usize,
+    time: *mut timeval,
+    data: *mut c_void,
+) -> c_int {
     // SAFETY: the queue passes an event of `size` bytes.
     let bad = unsafe { std::slice::from_raw_parts(event.cast::<u8>(), size) } == b"bad";
     // SAFETY: as this one.

@@ -1,4 +1,5 @@
-//! Callbacks that call back into the library: whatever they do, events come in order and once, filters are released once.
+//! Callbacks that call back into the library: whatever they do, events come in order and once,
+//! filters are released once.
 
 use super::*;
 
@@ -41,7 +42,13 @@ unsafe extern "C" fn wild_release(filter: *mut c_void) {
     Wild::act(unsafe { (*filter).wild }.cast());
 }
 
-unsafe extern "C" fn wild_decode(array: c_int, event: *mut c_void, size: usize, time: *mut timeval, data: *mut c_void) -> c_int {
+unsafe extern "C" fn wild_decode(
+    array: c_int,
+    event: *mut c_void,
+    size: usize,
+    time: *mut timeval,
+    data: *mut c_void,
+) -> c_int {
     let wild = data.cast::<Wild<'_>>();
     // SAFETY: an event of `size` bytes.
     let copy = unsafe { std::slice::from_raw_parts(event.cast::<u8>(), size) }.to_vec();
@@ -70,7 +77,13 @@ impl Wild<'_> {
                 return;
             }
             let handle = wild.handles[wild.rng.below(wild.handles.len() as u64) as usize];
-            (wild.api, wild.rng.below(32), wild.rng.below(CONTEXTS as u64) as c_int, handle, wild.depth > 0)
+            (
+                wild.api,
+                wild.rng.below(32),
+                wild.rng.below(CONTEXTS as u64) as c_int,
+                handle,
+                wild.depth > 0,
+            )
         };
         // SAFETY: as above, also below.
         unsafe { (*this).depth += 1 };
@@ -83,18 +96,31 @@ impl Wild<'_> {
                 };
                 let mut time = timeval { tv_sec: 1, tv_usec: 1 };
                 // SAFETY: an event and a time that outlive the call.
-                unsafe { (api.pmdaEventQueueAppend)(handle, event.as_mut_ptr().cast(), 8, &raw mut time) };
+                unsafe {
+                    (api.pmdaEventQueueAppend)(handle, event.as_mut_ptr().cast(), 8, &raw mut time)
+                };
             }
             10..=12 => _ = (api.pmdaEventNewClient)(context),
             13 => _ = (api.pmdaEventEndClient)(context),
             14..=16 => _ = (api.pmdaEventSetAccess)(context, handle, c_int::from(what < 16)),
             17..=18 => {
-                let filter = Box::into_raw(Box::new(WildFilter { wild: this.cast(), set: false, released: 0 }));
+                let filter = Box::into_raw(Box::new(WildFilter {
+                    wild: this.cast(),
+                    set: false,
+                    released: 0,
+                }));
                 // SAFETY: as above; filters are freed when the sequence is over.
                 unsafe { (*this).filters.push(filter) };
                 // SAFETY: a filter that is not freed meanwhile.
-                let status =
-                    unsafe { (api.pmdaEventSetFilter)(context, handle, filter.cast(), Some(wild_apply), Some(wild_release)) };
+                let status = unsafe {
+                    (api.pmdaEventSetFilter)(
+                        context,
+                        handle,
+                        filter.cast(),
+                        Some(wild_apply),
+                        Some(wild_release),
+                    )
+                };
                 // SAFETY: as above.
                 unsafe { (*filter).set = status == 0 };
             }
@@ -105,7 +131,10 @@ impl Wild<'_> {
                 // SAFETY: as above.
                 let (name, clients) = unsafe {
                     (*this).names += 1;
-                    (CString::new(format!("wild {}", (*this).names)).unwrap(), (*this).rng.below(3) as c_uint)
+                    (
+                        CString::new(format!("wild {}", (*this).names)).unwrap(),
+                        (*this).rng.below(3) as c_uint,
+                    )
                 };
                 // SAFETY: a C string.
                 let handle = unsafe { (api.pmdaEventNewActiveQueue)(name.as_ptr(), 100, clients) };
@@ -119,16 +148,27 @@ impl Wild<'_> {
             _ => {
                 let mut atom = AtomValue { vbp: null_mut() };
                 // SAFETY: an atom that outlives the call; the sequence does too.
-                let status =
-                    unsafe { (api.pmdaEventQueueRecords)(handle, &raw mut atom, context, Some(wild_decode), this.cast()) };
-                assert!([0, 1, EINVAL, ENODATA, -libc::EDEADLK, -12376].contains(&status), "status {status}");
+                let status = unsafe {
+                    (api.pmdaEventQueueRecords)(
+                        handle,
+                        &raw mut atom,
+                        context,
+                        Some(wild_decode),
+                        this.cast(),
+                    )
+                };
+                assert!(
+                    [0, 1, EINVAL, ENODATA, -libc::EDEADLK, -12376].contains(&status),
+                    "status {status}"
+                );
                 // In a callback other calls may have ended the queue meanwhile.
                 if status == 1 && !deep {
                     // SAFETY: set by the call.
                     let all = unsafe { atom.vbp };
                     if !all.is_null() {
                         let (events, _) = shown(&bytes(all));
-                        let numbers = events.iter().map(|e| u64::from_le_bytes(e[..].try_into().unwrap()));
+                        let numbers =
+                            events.iter().map(|e| u64::from_le_bytes(e[..].try_into().unwrap()));
                         let numbers: Vec<u64> = numbers.collect();
                         assert!(numbers.windows(2).all(|w| w[0] < w[1]), "in order, and each once");
                     }
@@ -168,9 +208,15 @@ pub(super) fn wild(ours: &Api, sequences: u64, seed: u64) {
         for filter in std::mem::take(&mut wild.filters) {
             // SAFETY: made by Box above; the library has none left.
             let filter = unsafe { Box::from_raw(filter) };
-            assert_eq!(filter.released, u32::from(filter.set), "sequence {n}: once if it was taken, else never");
+            assert_eq!(
+                filter.released,
+                u32::from(filter.set),
+                "sequence {n}: once if it was taken, else never"
+            );
             released += filter.released;
         }
     }
-    println!("{sequences} sequences of seed {seed} with callbacks that call back, {released} filters released once");
+    println!(
+        "{sequences} sequences of seed {seed} with callbacks that call back, {released} filters released once"
+    );
 }

@@ -1,13 +1,15 @@
 //! Fragments (CTF 2, 5.4 to 5.9).
 
+use std::sync::Arc;
+
+use serde_json::Value;
+
 use super::Fragments;
 use super::fields::{self, Known};
 use super::object::At;
 use crate::ctf::error::{Fault, bounded, malformed};
 use crate::ctf::limits;
 use crate::ctf::schema::{Clock, EnvValue, EventClass, Schema, StreamClass, Type};
-use serde_json::Value;
-use std::sync::Arc;
 
 /// Names of log levels in the attributes of lttng, in the order of their numbers.
 const LOG_LEVELS: [&str; 15] = [
@@ -69,7 +71,8 @@ impl Fragments {
             return Err(Fault::Unsupported(format!("extension {name}")));
         }
         if let Some(uuid) = at.get("uuid") {
-            let byte = |b: At<'_>| u8::try_from(b.unsigned()?).map_or_else(|_| b.wrong("no byte"), Ok);
+            let byte =
+                |b: At<'_>| u8::try_from(b.unsigned()?).map_or_else(|_| b.wrong("no byte"), Ok);
             let bytes: Result<Vec<u8>, Fault> = uuid.array()?.take(17).map(byte).collect();
             schema.uuid = Some(match bytes?.try_into() {
                 Ok(bytes) => bytes,
@@ -96,7 +99,11 @@ fn trace(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), Faul
     let mut environment: Vec<(Arc<str>, EnvValue)> = Vec::new();
     if let Some(entries) = at.get("environment") {
         for (key, value) in entries.entries()? {
-            bounded("entries of the environment", environment.len() as u64 + 1, limits::ENVIRONMENT)?;
+            bounded(
+                "entries of the environment",
+                environment.len() as u64 + 1,
+                limits::ENVIRONMENT,
+            )?;
             let value = match value.value {
                 Value::String(text) => EnvValue::Text(text.as_str().into()),
                 _ => EnvValue::Integer(value.integer()?),

@@ -1,15 +1,16 @@
 //! Field classes (CTF 2, 5.3).
 
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
 use super::object::At;
 use crate::ctf::error::{Fault, bounded};
 use crate::ctf::limits;
 use crate::ctf::schema::{
-    Base, Encoding, Field, Float, Integer, Labels, Length, Number, Origin, Path, Range, Role, Roles, Scope, Shape, Structure,
-    Type, Variant,
+    Base, Encoding, Field, Float, Integer, Labels, Length, Number, Origin, Path, Range, Role,
+    Roles, Scope, Shape, Structure, Type, Variant,
 };
 use crate::read::Order;
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 /// What fragments before have declared.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +42,12 @@ pub(super) fn ty(at: &At<'_>, known: &mut Known) -> Result<Arc<Type>, Fault> {
         "fixed-length-floating-point-number" => {
             let (order, reversed) = order(at)?;
             let bits = bits(at)?;
-            Shape::Float(Float { bits, align: at.unsigned_or("alignment", 1)?, order: Some(order), reversed })
+            Shape::Float(Float {
+                bits,
+                align: at.unsigned_or("alignment", 1)?,
+                order: Some(order),
+                reversed,
+            })
         }
         "variable-length-unsigned-integer" => {
             Shape::Integer(details(at, Integer::new(0), Number::Unsigned, Some("mappings"), known)?)
@@ -95,7 +101,12 @@ fn order(at: &At<'_>) -> Result<(Order, bool), Fault> {
     Ok((order, reversed))
 }
 
-fn fixed(at: &At<'_>, number: Number, labels: Option<&str>, known: &mut Known) -> Result<Shape, Fault> {
+fn fixed(
+    at: &At<'_>,
+    number: Number,
+    labels: Option<&str>,
+    known: &mut Known,
+) -> Result<Shape, Fault> {
     let (order, reversed) = order(at)?;
     let bits = bits(at)?;
     let align = at.unsigned_or("alignment", 1)?;
@@ -104,7 +115,13 @@ fn fixed(at: &At<'_>, number: Number, labels: Option<&str>, known: &mut Known) -
 }
 
 /// Base, labels and roles.
-fn details(at: &At<'_>, integer: Integer, number: Number, labels: Option<&str>, known: &mut Known) -> Result<Integer, Fault> {
+fn details(
+    at: &At<'_>,
+    integer: Integer,
+    number: Number,
+    labels: Option<&str>,
+    known: &mut Known,
+) -> Result<Integer, Fault> {
     let base = match at.get("preferred-display-base") {
         None => Base::Decimal,
         Some(base) => match base.unsigned()? {
@@ -136,7 +153,8 @@ fn details(at: &At<'_>, integer: Integer, number: Number, labels: Option<&str>, 
 fn ranges(at: &At<'_>) -> Result<Vec<Range>, Fault> {
     let mut ranges = Vec::new();
     for range in at.array()? {
-        let ends: Result<Vec<i128>, Fault> = range.array()?.take(3).map(|end| end.integer()).collect();
+        let ends: Result<Vec<i128>, Fault> =
+            range.array()?.take(3).map(|end| end.integer()).collect();
         match ends?.as_slice() {
             [low, high] if low <= high => ranges.push((*low, *high)),
             _ => return range.wrong("no range"),
@@ -208,7 +226,8 @@ fn location(at: &At<'_>) -> Result<Path, Fault> {
     let (mut names, mut up): (Vec<Arc<str>>, u32) = (Vec::new(), 0);
     for name in path.array()? {
         if name.value.is_null() {
-            // Up from what the name before it leads to, be it there or not; or from where the path starts.
+            // Up from what the name before it leads to, be it there or not; or from where the path
+            // starts.
             match (names.pop(), scope) {
                 (Some(_), _) => {}
                 (None, None) => up = up.saturating_add(1),
@@ -235,7 +254,11 @@ fn structure(at: &At<'_>, known: &mut Known) -> Result<Shape, Fault> {
             if !names.insert(name.clone()) {
                 return member.wrong("a name a second time");
             }
-            fields.push(Field { raw: name.clone(), name, ty: ty(&member.need("field-class")?, known)? });
+            fields.push(Field {
+                raw: name.clone(),
+                name,
+                ty: ty(&member.need("field-class")?, known)?,
+            });
         }
     }
     Ok(Shape::Structure(Structure { fields, align: at.unsigned_or("minimum-alignment", 1)? }))
@@ -253,7 +276,11 @@ fn variant(at: &At<'_>, known: &mut Known) -> Result<Shape, Fault> {
         bounded("fields", options.len() as u64 + 1, limits::FIELDS)?;
         known.declare()?;
         let name: Arc<str> = option.text_or_none("name")?.unwrap_or_default();
-        options.push(Field { raw: name.clone(), name, ty: ty(&option.need("field-class")?, known)? });
+        options.push(Field {
+            raw: name.clone(),
+            name,
+            ty: ty(&option.need("field-class")?, known)?,
+        });
         all.push(ranges(&option.need("selector-field-ranges")?)?);
     }
     Ok(Shape::Variant(Variant { selector, options, ranges: Some(all) }))

@@ -1,4 +1,5 @@
-//! The metadata of CTF 2 (CTF2-SPEC-2.0, 5): a JSON text sequence (RFC 7464), one fragment for each class.
+//! The metadata of CTF 2 (CTF2-SPEC-2.0, 5): a JSON text sequence (RFC 7464), one fragment for each
+//! class.
 //!
 //! | fragment | into |
 //! |---|---|
@@ -9,7 +10,8 @@
 //! | data-stream-class | a class of streams |
 //! | event-record-class | a class of events |
 //!
-//! A fragment is read as soon as its last brace has come. Unknown properties are left alone, unknown types are not.
+//! A fragment is read as soon as its last brace has come. Unknown properties are left alone,
+//! unknown types are not.
 
 mod classes;
 mod fields;
@@ -20,10 +22,11 @@ mod tests;
 #[cfg(test)]
 mod vectors;
 
+use fields::Known;
+
 use super::error::{Fault, MetadataError, bounded, malformed};
 use super::limits;
 use super::schema::Schema;
-use fields::Known;
 
 const RECORD_SEPARATOR: u8 = 0x1e;
 
@@ -61,7 +64,11 @@ pub(super) struct Fragments {
 
 impl Fragments {
     /// Takes bytes up to the end of a fragment and reads it. `Ok(true)`: one was read.
-    pub(super) fn read(&mut self, bytes: &mut &[u8], schema: &mut Schema) -> Result<bool, MetadataError> {
+    pub(super) fn read(
+        &mut self,
+        bytes: &mut &[u8],
+        schema: &mut Schema,
+    ) -> Result<bool, MetadataError> {
         let end = self.end(bytes);
         let end = match end {
             Ok(end) => end,
@@ -72,11 +79,13 @@ impl Fragments {
                 return Err(fault.at(offset, line));
             }
         };
-        let (taken, rest) = bytes.split_at_checked(end.unwrap_or(bytes.len())).unwrap_or((bytes, &[]));
+        let (taken, rest) =
+            bytes.split_at_checked(end.unwrap_or(bytes.len())).unwrap_or((bytes, &[]));
         *bytes = rest;
         let length = self.pending.len() as u64 + taken.len() as u64;
         let (offset, line) = (self.offset, self.lines + 1);
-        bounded("bytes of a fragment", length, limits::FRAGMENT).map_err(|fault| fault.at(offset, line))?;
+        bounded("bytes of a fragment", length, limits::FRAGMENT)
+            .map_err(|fault| fault.at(offset, line))?;
         if end.is_none() {
             self.pending.extend_from_slice(taken);
             return Ok(false);
@@ -84,9 +93,14 @@ impl Fragments {
         let fragment = [&self.pending, taken].concat();
         let (offset, line) = self.passed(taken);
         self.latest = (offset, line);
-        let text = fragment.iter().position(|b| *b == b'{').and_then(|n| fragment.get(n..)).unwrap_or_default();
+        let text = fragment
+            .iter()
+            .position(|b| *b == b'{')
+            .and_then(|n| fragment.get(n..))
+            .unwrap_or_default();
         let read = serde_json::from_slice(text).map_err(|e| Fault::Malformed(e.to_string()));
-        read.and_then(|value| self.fragment(&value, schema)).map_err(|fault| fault.at(offset, line))?;
+        read.and_then(|value| self.fragment(&value, schema))
+            .map_err(|fault| fault.at(offset, line))?;
         Ok(true)
     }
 
@@ -103,7 +117,8 @@ impl Fragments {
                 }
                 (In::Between | In::Begun, _) => {
                     self.state = In::Lost;
-                    return malformed!("byte {b:#04x} between fragments").map_err(|fault| (n + 1, fault));
+                    return malformed!("byte {b:#04x} between fragments")
+                        .map_err(|fault| (n + 1, fault));
                 }
                 // JSON has no such byte: the fragment before was cut, and the next one begins.
                 (_, &RECORD_SEPARATOR) => {
@@ -132,13 +147,18 @@ impl Fragments {
         Ok(None)
     }
 
-    /// Goes on behind what is pending and these bytes; gives byte and line of the separator among them.
+    /// Goes on behind what is pending and these bytes; gives byte and line of the separator among
+    /// them.
     fn passed(&mut self, bytes: &[u8]) -> (u64, u64) {
         let pending = std::mem::take(&mut self.pending);
         let all = || pending.iter().chain(bytes);
         let before = all().take_while(|b| **b != RECORD_SEPARATOR);
-        let lines = |bytes: &mut dyn Iterator<Item = &u8>| bytes.filter(|b| **b == b'\n').count() as u64;
-        let start = (self.offset + before.clone().count() as u64, self.lines + lines(&mut before.into_iter()) + 1);
+        let lines =
+            |bytes: &mut dyn Iterator<Item = &u8>| bytes.filter(|b| **b == b'\n').count() as u64;
+        let start = (
+            self.offset + before.clone().count() as u64,
+            self.lines + lines(&mut before.into_iter()) + 1,
+        );
         self.offset += (pending.len() + bytes.len()) as u64;
         self.lines += lines(&mut all());
         start

@@ -1,7 +1,8 @@
 //! JSON values with the way to them, so that a fault says where it is.
 
-use crate::ctf::error::{Fault, malformed};
 use serde_json::Value;
+
+use crate::ctf::error::{Fault, malformed};
 
 /// A value and where in the fragment it is: `payload-field-class/member-classes/0`.
 #[derive(Clone, Debug)]
@@ -16,7 +17,8 @@ impl<'v> At<'v> {
     }
 
     fn inner(&self, value: &'v Value, key: &str) -> Self {
-        let path = if self.path.is_empty() { key.to_owned() } else { format!("{}/{key}", self.path) };
+        let path =
+            if self.path.is_empty() { key.to_owned() } else { format!("{}/{key}", self.path) };
         Self { value, path }
     }
 
@@ -79,7 +81,9 @@ impl<'v> At<'v> {
 
     pub(super) fn array(&self) -> Result<impl Iterator<Item = Self>, Fault> {
         match self.value {
-            Value::Array(items) => Ok(items.iter().enumerate().map(|(n, item)| self.inner(item, &n.to_string()))),
+            Value::Array(items) => {
+                Ok(items.iter().enumerate().map(|(n, item)| self.inner(item, &n.to_string())))
+            }
             _ => self.wrong("no array"),
         }
     }

@@ -1,15 +1,22 @@
 //! Fragments and field classes, and what breaks them.
 
+use serde_json::{Value, json};
+
 use crate::ctf::oracle::{Call, by_plan, by_types};
-use crate::ctf::schema::{Base, Encoding, EnvValue, Integer, Length, Number, Origin, Role, Shape, Type};
+use crate::ctf::schema::{
+    Base, Encoding, EnvValue, Integer, Length, Number, Origin, Role, Shape, Type,
+};
 use crate::ctf::{MetadataError, Trace, limits};
 use crate::read::Order;
-use serde_json::{Value, json};
 
 /// A sequence with a preamble.
 fn sequence(fragments: &[Value]) -> Vec<u8> {
     let preamble = json!({"type": "preamble", "version": 2});
-    [&preamble].into_iter().chain(fragments).flat_map(|f| format!("\x1e{f}\n").into_bytes()).collect()
+    [&preamble]
+        .into_iter()
+        .chain(fragments)
+        .flat_map(|f| format!("\x1e{f}\n").into_bytes())
+        .collect()
 }
 
 fn read(fragments: &[Value]) -> Result<Trace, MetadataError> {
@@ -56,25 +63,46 @@ fn numbers() {
         other => panic!("{other:?}"),
     };
     assert_eq!(integer("fixed-length-unsigned-integer", json!({})), le(12));
-    assert_eq!(integer("fixed-length-signed-integer", json!({})), Integer { number: Number::Signed, ..le(12) });
-    assert_eq!(integer("fixed-length-boolean", json!({})), Integer { number: Number::Boolean, ..le(12) });
-    assert_eq!(integer("fixed-length-bit-array", json!({})), Integer { number: Number::Bits, ..le(12) });
+    assert_eq!(
+        integer("fixed-length-signed-integer", json!({})),
+        Integer { number: Number::Signed, ..le(12) }
+    );
+    assert_eq!(
+        integer("fixed-length-boolean", json!({})),
+        Integer { number: Number::Boolean, ..le(12) }
+    );
+    assert_eq!(
+        integer("fixed-length-bit-array", json!({})),
+        Integer { number: Number::Bits, ..le(12) }
+    );
     let details = integer(
         "fixed-length-unsigned-integer",
         json!({"byte-order": "big-endian", "alignment": 16, "preferred-display-base": 16, "mappings": {"b": [[3, 4], [9, 9]], "a": [[0, 1]]}}),
     );
-    assert_eq!((details.order, details.align, details.base), (Some(Order::Big), 16, Base::Hexadecimal));
+    assert_eq!(
+        (details.order, details.align, details.base),
+        (Some(Order::Big), 16, Base::Hexadecimal)
+    );
     let labels = details.labels.unwrap();
-    assert_eq!((labels.first(4).map(|l| &**l), labels.first(9), labels.first(2)), (Some("b"), labels.first(3), None));
+    assert_eq!(
+        (labels.first(4).map(|l| &**l), labels.first(9), labels.first(2)),
+        (Some("b"), labels.first(3), None)
+    );
     let flags = integer("fixed-length-bit-map", json!({"flags": {"first": [[0, 0]]}}));
-    assert_eq!((flags.number, flags.labels.unwrap().first(0).map(|l| &**l)), (Number::Bits, Some("first")));
+    assert_eq!(
+        (flags.number, flags.labels.unwrap().first(0).map(|l| &**l)),
+        (Number::Bits, Some("first"))
+    );
     for (order, bits, reversed) in [
         ("little-endian", "first-to-last", false),
         ("little-endian", "last-to-first", true),
         ("big-endian", "first-to-last", true),
         ("big-endian", "last-to-first", false),
     ] {
-        let i = integer("fixed-length-unsigned-integer", json!({"byte-order": order, "bit-order": bits}));
+        let i = integer(
+            "fixed-length-unsigned-integer",
+            json!({"byte-order": order, "bit-order": bits}),
+        );
         assert_eq!(i.reversed, reversed, "{order} {bits}");
     }
     assert!(
@@ -96,7 +124,10 @@ fn texts_and_compounds() {
         ("utf-32le", Encoding::Utf32Le),
         ("utf-32be", Encoding::Utf32Be),
     ] {
-        assert_eq!(*one(json!({"type": "null-terminated-string", "encoding": name})).shape(), Shape::Text(encoding));
+        assert_eq!(
+            *one(json!({"type": "null-terminated-string", "encoding": name})).shape(),
+            Shape::Text(encoding)
+        );
         let fixed = json!({"type": "static-length-string", "encoding": name, "length": 6});
         assert_eq!(*one(fixed).shape(), Shape::Chars(Length::Fixed(6), encoding));
     }
@@ -104,7 +135,10 @@ fn texts_and_compounds() {
     let all = types(json!([
         member("n", u(8)),
         member("t", json!({"type": "dynamic-length-string", "length-field-location": location})),
-        member("b", json!({"type": "dynamic-length-blob", "length-field-location": {"path": ["n"]}})),
+        member(
+            "b",
+            json!({"type": "dynamic-length-blob", "length-field-location": {"path": ["n"]}})
+        ),
         member(
             "a",
             json!({"type": "dynamic-length-array", "length-field-location": {"path": ["n"]}, "element-field-class": u(16), "minimum-alignment": 64})
@@ -119,15 +153,24 @@ fn texts_and_compounds() {
             ]})
         ),
         member("e", json!({"type": "structure"})),
-        member("f", json!({"type": "static-length-array", "length": 3, "element-field-class": u(8)})),
+        member(
+            "f",
+            json!({"type": "static-length-array", "length": 3, "element-field-class": u(8)})
+        ),
     ]));
     let Shape::Chars(Length::Field(path), _) = all[1].shape() else { panic!() };
     assert!(matches!(path.origin, Origin::Scope(_)));
-    assert!(matches!(all[2].shape(), Shape::Blob(Length::Field(p), _) if p.origin == Origin::Up(0)));
-    assert!(matches!(all[3].shape(), Shape::Array(Length::Field(_), _, 64)) && all[3].align() == 64);
+    assert!(
+        matches!(all[2].shape(), Shape::Blob(Length::Field(p), _) if p.origin == Origin::Up(0))
+    );
+    assert!(
+        matches!(all[3].shape(), Shape::Array(Length::Field(_), _, 64)) && all[3].align() == 64
+    );
     assert_eq!(all[4].align(), 32);
     let inner = &all[4].structure().unwrap().fields;
-    assert!(matches!(inner[0].ty.shape(), Shape::Optional(p, Some(_), _) if p.origin == Origin::Up(1)));
+    assert!(
+        matches!(inner[0].ty.shape(), Shape::Optional(p, Some(_), _) if p.origin == Origin::Up(1))
+    );
     let Shape::Variant(v) = inner[1].ty.shape() else { panic!() };
     assert_eq!(v.ranges, Some(vec![vec![(0, 9)], vec![(10, 10), (20, 255)]]));
     assert_eq!((&*v.options[0].name, &*v.options[1].name), ("", "y"));
@@ -178,12 +221,18 @@ fn fragments() {
     assert_eq!((schema.uuid, schema.name.as_deref()), (Some(uuid.try_into().unwrap()), Some("t")));
     assert_eq!(schema.env("n"), Some(&EnvValue::Integer(-3)));
     let clock = &schema.clocks[0];
-    assert_eq!((clock.frequency, clock.precision, clock.unix_epoch, schema.clocks[1].unix_epoch), (1000, 3, true, false));
+    assert_eq!(
+        (clock.frequency, clock.precision, clock.unix_epoch, schema.clocks[1].unix_epoch),
+        (1000, 3, true, false)
+    );
     assert_eq!(clock.nanoseconds(2), -2_000_000_000 + 7_000_000);
     let plan = &trace.streams()[0];
     assert_eq!((plan.id, plan.clock), (4, Some(0)));
     let event = plan.event(9).unwrap();
-    assert_eq!((&*event.name, event.log_level, event.emf_uri.as_deref()), ("p:e", Some(13), Some("http://x")));
+    assert_eq!(
+        (&*event.name, event.log_level, event.emf_uri.as_deref()),
+        ("p:e", Some(13), Some("http://x"))
+    );
     assert_eq!(&*event.nodes()[1].path, "x", "the common context, of an alias");
     for pieces in [1, 2, 7] {
         assert_eq!(format!("{:?}", whole(pieces).schema()), format!("{schema:?}"));
@@ -194,7 +243,10 @@ fn fragments() {
     packet.extend([9, 5, 0, 0, 0, 77, 9, 6, 0, 0, 0, 78]);
     let decoded = by_plan(&trace, &packet, true);
     assert!(decoded.sound);
-    assert_eq!(decoded.events, [(0, 5, vec![Call::Unsigned(1, 77)]), (0, 6, vec![Call::Unsigned(1, 78)])]);
+    assert_eq!(
+        decoded.events,
+        [(0, 5, vec![Call::Unsigned(1, 77)]), (0, 6, vec![Call::Unsigned(1, 78)])]
+    );
 }
 
 #[test]
@@ -202,19 +254,35 @@ fn what_only_ctf_2_has_is_decoded() {
     let fragments = event(json!([
         member("leb", json!({"type": "variable-length-unsigned-integer"})),
         member("sleb", json!({"type": "variable-length-signed-integer"})),
-        member("bool", json!({"type": "fixed-length-boolean", "length": 8, "byte-order": "little-endian"})),
-        member("there", json!({"type": "optional", "selector-field-location": {"path": ["bool"]}, "field-class": u(16)})),
+        member(
+            "bool",
+            json!({"type": "fixed-length-boolean", "length": 8, "byte-order": "little-endian"})
+        ),
+        member(
+            "there",
+            json!({"type": "optional", "selector-field-location": {"path": ["bool"]}, "field-class": u(16)})
+        ),
         member("wide", json!({"type": "null-terminated-string", "encoding": "utf-16le"})),
         member(
             "rev",
             json!({"type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian", "bit-order": "last-to-first"})
         ),
-        member("blob", json!({"type": "dynamic-length-blob", "length-field-location": {"path": ["leb"]}})),
-        member("half", json!({"type": "fixed-length-floating-point-number", "length": 16, "byte-order": "big-endian"})),
+        member(
+            "blob",
+            json!({"type": "dynamic-length-blob", "length-field-location": {"path": ["leb"]}})
+        ),
+        member(
+            "half",
+            json!({"type": "fixed-length-floating-point-number", "length": 16, "byte-order": "big-endian"})
+        ),
     ]));
     let trace = read(&fragments).unwrap();
-    let packet =
-        [&[0x83, 0x00, 0x7e, 0x01, 0x34, 0x12][..], &[b'a', 0, 0, b'b', 0, 0], &[0b0000_0011, 1, 2, 3, 0x3c, 0x00]].concat();
+    let packet = [
+        &[0x83, 0x00, 0x7e, 0x01, 0x34, 0x12][..],
+        &[b'a', 0, 0, b'b', 0, 0],
+        &[0b0000_0011, 1, 2, 3, 0x3c, 0x00],
+    ]
+    .concat();
     let decoded = by_plan(&trace, &packet, true);
     assert_eq!(decoded, by_types(trace.schema(), &packet));
     let calls = vec![
@@ -261,16 +329,25 @@ fn faults_say_what_and_where() {
         (vec![json!({"type": 3})], "type: no string"),
         (vec![json!({"type": "new-thing"})], "not supported: fragment new-thing"),
         (vec![json!({"type": "preamble", "version": 2})], "a second preamble"),
-        (vec![json!({"type": "trace-class"}), json!({"type": "trace-class"})], "a second trace class"),
+        (
+            vec![json!({"type": "trace-class"}), json!({"type": "trace-class"})],
+            "a second trace class",
+        ),
         (vec![stream.clone(), json!({"type": "trace-class"})], "behind stream classes"),
         (vec![stream.clone(), stream.clone()], "stream 0 a second time"),
-        (vec![json!({"type": "data-stream-class", "default-clock-class-id": "c"})], "default-clock-class-id: no such clock"),
+        (
+            vec![json!({"type": "data-stream-class", "default-clock-class-id": "c"})],
+            "default-clock-class-id: no such clock",
+        ),
         (vec![json!({"type": "clock-class", "id": "c"})], "no frequency"),
         (vec![json!({"type": "clock-class", "id": "c", "frequency": 0})], "frequency 0"),
         (vec![json!({"type": "clock-class", "id": "c", "frequency": -1})], "frequency: negative"),
         (vec![json!({"type": "clock-class", "id": "c", "frequency": 1.5})], "no whole number"),
         (vec![json!({"type": "event-record-class"})], "no stream 0"),
-        (vec![json!({"type": "field-class-alias", "name": "a", "field-class": "b"})], "field-class: no such alias"),
+        (
+            vec![json!({"type": "field-class-alias", "name": "a", "field-class": "b"})],
+            "field-class: no such alias",
+        ),
         (
             vec![json!({"type": "data-stream-class", "packet-context-field-class": u(8)})],
             "packet-context-field-class: no structure",
@@ -278,25 +355,40 @@ fn faults_say_what_and_where() {
         (payload(json!({"type": "odd"})), "not supported: field class odd"),
         (payload(json!([])), "payload-field-class/member-classes/0/field-class: no type"),
         (payload(json!({"type": "fixed-length-unsigned-integer", "length": 8})), "no byte-order"),
-        (payload(json!({"type": "fixed-length-unsigned-integer", "byte-order": "little-endian"})), "no length"),
         (
-            payload(json!({"type": "fixed-length-unsigned-integer", "length": 0, "byte-order": "little-endian"})),
+            payload(
+                json!({"type": "fixed-length-unsigned-integer", "byte-order": "little-endian"}),
+            ),
+            "no length",
+        ),
+        (
+            payload(
+                json!({"type": "fixed-length-unsigned-integer", "length": 0, "byte-order": "little-endian"}),
+            ),
             "length: no bits",
         ),
         (
-            payload(json!({"type": "fixed-length-unsigned-integer", "length": 65, "byte-order": "little-endian"})),
+            payload(
+                json!({"type": "fixed-length-unsigned-integer", "length": 65, "byte-order": "little-endian"}),
+            ),
             "not supported: integer of 65 bits",
         ),
         (
-            payload(json!({"type": "fixed-length-floating-point-number", "length": 128, "byte-order": "little-endian"})),
+            payload(
+                json!({"type": "fixed-length-floating-point-number", "length": 128, "byte-order": "little-endian"}),
+            ),
             "not supported: floating-point number of 128",
         ),
         (
-            payload(json!({"type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "middle"})),
+            payload(
+                json!({"type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "middle"}),
+            ),
             "byte-order: no byte order",
         ),
         (
-            payload(json!({"type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "big-endian", "alignment": 12})),
+            payload(
+                json!({"type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "big-endian", "alignment": 12}),
+            ),
             "no power of two",
         ),
         (
@@ -305,23 +397,48 @@ fn faults_say_what_and_where() {
             ),
             "mappings/a/0: no range",
         ),
-        (payload(json!({"type": "null-terminated-string", "encoding": "latin-1"})), "encoding: no encoding"),
-        (payload(json!({"type": "dynamic-length-string", "length-field-location": {"path": []}})), "path: no names"),
-        (payload(json!({"type": "dynamic-length-string", "length-field-location": {"path": ["n"]}})), "no field n before it"),
         (
-            payload(json!({"type": "dynamic-length-string", "length-field-location": {"path": [null, "n"]}})),
+            payload(json!({"type": "null-terminated-string", "encoding": "latin-1"})),
+            "encoding: no encoding",
+        ),
+        (
+            payload(
+                json!({"type": "dynamic-length-string", "length-field-location": {"path": []}}),
+            ),
+            "path: no names",
+        ),
+        (
+            payload(
+                json!({"type": "dynamic-length-string", "length-field-location": {"path": ["n"]}}),
+            ),
             "no field n before it",
         ),
-        (payload(json!({"type": "dynamic-length-string", "length-field-location": {"path": ["a", null]}})), "no names"),
         (
-            payload(json!({"type": "dynamic-length-string", "length-field-location": {"origin": "sky", "path": ["n"]}})),
+            payload(
+                json!({"type": "dynamic-length-string", "length-field-location": {"path": [null, "n"]}}),
+            ),
+            "no field n before it",
+        ),
+        (
+            payload(
+                json!({"type": "dynamic-length-string", "length-field-location": {"path": ["a", null]}}),
+            ),
+            "no names",
+        ),
+        (
+            payload(
+                json!({"type": "dynamic-length-string", "length-field-location": {"origin": "sky", "path": ["n"]}}),
+            ),
             "no origin",
         ),
         (event(json!([member("a", u(8)), member("a", u(8))])), "a name a second time"),
         (
             event(json!([
                 member("a", u(8)),
-                member("b", json!({"type": "optional", "selector-field-location": {"path": ["a"]}, "field-class": u(8)}))
+                member(
+                    "b",
+                    json!({"type": "optional", "selector-field-location": {"path": ["a"]}, "field-class": u(8)})
+                )
             ])),
             "optional without ranges",
         ),
@@ -342,7 +459,10 @@ fn faults_say_what_and_where() {
     assert!(e.to_string().contains("before the preamble"), "{e}");
     for (preamble, words) in [
         (json!({"type": "preamble", "version": 3}), "not supported: version 3"),
-        (json!({"type": "preamble", "version": 2, "extensions": {"my.org": {}}}), "not supported: extension my.org"),
+        (
+            json!({"type": "preamble", "version": 2, "extensions": {"my.org": {}}}),
+            "not supported: extension my.org",
+        ),
         (json!({"type": "preamble", "version": 2, "uuid": [1, 2]}), "not 16 bytes"),
         (json!({"type": "preamble", "version": 2, "uuid": [300]}), "no byte"),
     ] {
@@ -364,20 +484,33 @@ fn sequences_that_are_none() {
     }
     // After a fault the next fragment is read.
     let stream = json!({"type": "data-stream-class"});
-    let text =
-        [sequence(&[]), b"\x1e{\"type\": \"odd\"}\n\x1e{\"cut\": {\n".to_vec(), format!("\x1e{stream}").into_bytes()].concat();
+    let text = [
+        sequence(&[]),
+        b"\x1e{\"type\": \"odd\"}\n\x1e{\"cut\": {\n".to_vec(),
+        format!("\x1e{stream}").into_bytes(),
+    ]
+    .concat();
     let (mut trace, mut rest, mut faults) = (Trace::new(), &text[..], Vec::new());
     while !rest.is_empty() {
         if let Err(e) = trace.metadata(&mut rest) {
-            let (MetadataError::Malformed { line, .. } | MetadataError::Unsupported { line, .. }) = e else { panic!("{e}") };
+            let (MetadataError::Malformed { line, .. } | MetadataError::Unsupported { line, .. }) =
+                e
+            else {
+                panic!("{e}")
+            };
             faults.push(line);
         }
     }
     assert_eq!((faults, trace.streams().len()), (vec![2, 3], 1));
     // Deep nesting and large fragments are refused.
-    let deep = format!("\x1e{{\"type\": \"preamble\", \"x\": {}1{}}}", "[".repeat(10_000), "]".repeat(10_000));
+    let deep = format!(
+        "\x1e{{\"type\": \"preamble\", \"x\": {}1{}}}",
+        "[".repeat(10_000),
+        "]".repeat(10_000)
+    );
     assert!(Trace::new().metadata(&mut deep.as_bytes()).is_err());
-    let large = format!("\x1e{{\"x\": \"{}\"}}", "x".repeat(usize::try_from(limits::FRAGMENT).unwrap()));
+    let large =
+        format!("\x1e{{\"x\": \"{}\"}}", "x".repeat(usize::try_from(limits::FRAGMENT).unwrap()));
     let e = Trace::new().metadata(&mut large.as_bytes()).unwrap_err();
     assert!(matches!(e, MetadataError::Limit { limit: "bytes of a fragment", .. }), "{e}");
     let mut nested = json!({"type": "structure"});

@@ -1,10 +1,11 @@
-//! Field classes of CTF 2 with the bytes and values of yactfr's tests (pass-fl-sint-64-le-rev, -8-le-rev, pass-fl-bit-map-rev,
-//! pass-rel-data-loc-5), which babeltrace 2.1 reads alike.
+//! Field classes of CTF 2 with the bytes and values of yactfr's tests (pass-fl-sint-64-le-rev,
+//! -8-le-rev, pass-fl-bit-map-rev, pass-rel-data-loc-5), which babeltrace 2.1 reads alike.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+
+use serde_json::{Value, json};
 
 use crate::ctf::show::Text;
 use crate::ctf::{Packet, Trace};
-use serde_json::{Value, json};
 
 /// The lines of all events of a packet whose only class has these members.
 #[expect(clippy::needless_pass_by_value, reason = "made by a macro in place")]
@@ -41,11 +42,15 @@ fn a_bit_order_against_the_byte_order_turns_the_value_around() {
         lines(json!([{"name": "v", "field-class": fixed(kind, length, bytes, bits)}]), packet)
     };
     let packet = 0x8877_6655_4433_2211_u64.to_be_bytes();
-    let (le, be, custom, against) = ("little-endian", "big-endian", "first-to-last", "last-to-first");
+    let (le, be, custom, against) =
+        ("little-endian", "big-endian", "first-to-last", "last-to-first");
     assert_eq!(of("signed-integer", 64, le, custom, &packet), ["{ v = 1234605616436508552 }"]);
     assert_eq!(of("signed-integer", 64, le, against, &packet), ["{ v = 1292083024016196744 }"]);
     let bytes = [0b1001_1110, 0b1000_0000, 0b0011_0011];
-    assert_eq!(of("signed-integer", 8, le, against, &bytes), ["{ v = 121 }", "{ v = 1 }", "{ v = -52 }"]);
+    assert_eq!(
+        of("signed-integer", 8, le, against, &bytes),
+        ["{ v = 121 }", "{ v = 1 }", "{ v = -52 }"]
+    );
     let maps = [0b1101_0101, 0b1001_0111, 0b1000_0000, 0b0000_1000];
     let shown = |values: [u64; 2]| values.map(|v| format!("{{ v = 0x{v:X} }}"));
     assert_eq!(of("bit-map", 16, be, custom, &maps), shown([59819, 4097]));
@@ -72,6 +77,9 @@ fn null_leads_up_from_where_a_path_is() {
     let packet = b"\x08meow mix";
     let expected = ["{ une autre = { len = 8 }, la struct = { str = \"meow mix\" } }"];
     assert_eq!(lines(members(json!([null, "une autre", "len"])), packet), expected);
-    assert_eq!(lines(members(json!(["yes", null, "🤔", null, null, "une autre", "len"])), packet), expected);
+    assert_eq!(
+        lines(members(json!(["yes", null, "🤔", null, null, "une autre", "len"])), packet),
+        expected
+    );
     assert_eq!(lines(members(json!([null, "une autre", "x", null, "len"])), packet), expected);
 }

@@ -1,12 +1,14 @@
-//! The container of the metadata: plain text, packets of text, or CTF 2 fragments, told by the first bytes.
+//! The container of the metadata: plain text, packets of text, or CTF 2 fragments, told by the
+//! first bytes.
 
 mod packets;
+
+use packets::Packets;
 
 use super::error::MetadataError;
 use super::json::Fragments;
 use super::schema::{Schema, Version};
 use super::tsdl::Tsdl;
-use packets::Packets;
 
 /// Byte that starts each fragment of CTF 2 (RFC 7464).
 const RECORD_SEPARATOR: u8 = 0x1e;
@@ -33,8 +35,13 @@ impl Default for Metadata {
 }
 
 impl Metadata {
-    /// Reads at most one declaration from the front of `bytes` and removes what it took. `Ok(true)`: one was read.
-    pub(super) fn declaration(&mut self, bytes: &mut &[u8], schema: &mut Schema) -> Result<bool, MetadataError> {
+    /// Reads at most one declaration from the front of `bytes` and removes what it took.
+    /// `Ok(true)`: one was read.
+    pub(super) fn declaration(
+        &mut self,
+        bytes: &mut &[u8],
+        schema: &mut Schema,
+    ) -> Result<bool, MetadataError> {
         while let Form::Unknown(first) = &mut self.form {
             let Some((b, rest)) = bytes.split_first() else { return Ok(false) };
             first.push(*b);

@@ -32,11 +32,14 @@ pub(super) struct Packets {
 impl Packets {
     /// If the first four bytes are the magic number of either order.
     pub(super) fn new(first: &[u8]) -> Option<Self> {
-        let order = [Order::Little, Order::Big].into_iter().find(|order| Cursor::new(first, *order).u32() == Some(MAGIC))?;
+        let order = [Order::Little, Order::Big]
+            .into_iter()
+            .find(|order| Cursor::new(first, *order).u32() == Some(MAGIC))?;
         Some(Self { order, header: Vec::with_capacity(HEADER), text: 0, padding: 0, uuid: None })
     }
 
-    /// Removes headers and padding from the front of `bytes`; gives the text that is there then. Empty: all are taken.
+    /// Removes headers and padding from the front of `bytes`; gives the text that is there then.
+    /// Empty: all are taken.
     pub(super) fn content<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<&'a [u8], Fault> {
         while !bytes.is_empty() {
             if self.text > 0 {
@@ -48,7 +51,8 @@ impl Packets {
                 *bytes = bytes.get(skipped..).unwrap_or_default();
                 continue;
             }
-            let (head, rest) = bytes.split_at_checked(HEADER - self.header.len()).unwrap_or((bytes, &[]));
+            let (head, rest) =
+                bytes.split_at_checked(HEADER - self.header.len()).unwrap_or((bytes, &[]));
             self.header.extend_from_slice(head);
             *bytes = rest;
             if self.header.len() == HEADER {
@@ -85,7 +89,9 @@ impl Packets {
             return Err(Fault::Unsupported(format!("metadata packet of version {version:?}")));
         }
         if schemes != [0, 0, 0] {
-            return Err(Fault::Unsupported(format!("compression, encryption, checksum {schemes:?}")));
+            return Err(Fault::Unsupported(format!(
+                "compression, encryption, checksum {schemes:?}"
+            )));
         }
         if *self.uuid.get_or_insert(uuid) != uuid {
             return malformed!("metadata packet of another trace");
@@ -144,7 +150,9 @@ mod tests {
     #[test]
     fn text_in_any_pieces_and_orders() {
         for order in [Order::Little, Order::Big] {
-            let bytes = [packet(order, b"trace {", 5), packet(order, b"", 0), packet(order, b"};", 1)].concat();
+            let bytes =
+                [packet(order, b"trace {", 5), packet(order, b"", 0), packet(order, b"};", 1)]
+                    .concat();
             for piece in [1, 2, 36, 37, 38, 1000] {
                 assert_eq!(text_of(&bytes, piece).unwrap(), b"trace {};");
             }
@@ -159,7 +167,8 @@ mod tests {
             bad[at] ^= 0x55;
             assert!(text_of(&bad, 1000).is_err(), "byte {at}");
         }
-        let other = [good.clone(), good.iter().map(|b| if *b == 7 { 8 } else { *b }).collect()].concat();
+        let other =
+            [good.clone(), good.iter().map(|b| if *b == 7 { 8 } else { *b }).collect()].concat();
         assert!(text_of(&other, 1000).is_err(), "two traces");
         assert!(Packets::new(b"/* C").is_none() && Packets::new(b"\x57\x1d").is_none());
     }

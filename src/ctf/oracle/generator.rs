@@ -1,11 +1,12 @@
 //! Any schema, made out of bytes. Sound by construction: references lead to fields before them.
 
+use std::sync::Arc;
+
 use crate::ctf::schema::{
-    Base, Encoding, EventClass, Field, Float, Integer, Label, Labels, Length, Number, Origin, Path, Role, Roles, Schema, Scope,
-    Shape, StreamClass, Structure, Type, Variant,
+    Base, Encoding, EventClass, Field, Float, Integer, Label, Labels, Length, Number, Origin, Path,
+    Role, Roles, Schema, Scope, Shape, StreamClass, Structure, Type, Variant,
 };
 use crate::read::Order;
-use std::sync::Arc;
 
 /// A field that lengths and selectors may look at.
 #[derive(Clone, Debug)]
@@ -13,7 +14,8 @@ struct Known {
     scope: Scope,
     /// Names from the scope on.
     path: Vec<Arc<str>>,
-    /// Structures around it within the scope, as far as they are the same for a field that looks at it.
+    /// Structures around it within the scope, as far as they are the same for a field that looks
+    /// at it.
     level: usize,
     integer: Integer,
 }
@@ -31,10 +33,18 @@ pub(super) struct Generator<'a> {
 
 impl<'a> Generator<'a> {
     pub(super) const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, names: 0, known: Vec::new(), path: Vec::new(), level: 0, scope: Scope::PacketHeader }
+        Self {
+            bytes,
+            names: 0,
+            known: Vec::new(),
+            path: Vec::new(),
+            level: 0,
+            scope: Scope::PacketHeader,
+        }
     }
 
-    /// What is left, as the packet; often with small numbers and NULs, so that it does not end at once.
+    /// What is left, as the packet; often with small numbers and NULs, so that it does not end at
+    /// once.
     pub(super) fn packet(&mut self) -> Vec<u8> {
         let mask = [0xff, 0x0f, 0x11, 0x03, 0x01, 0x81][self.draw(6) as usize];
         self.bytes.iter().map(|b| b & mask).collect()
@@ -89,7 +99,14 @@ impl<'a> Generator<'a> {
             let context = if self.one_in(4) { Some(self.scope(Scope::Context, 2)) } else { None };
             let payload = if self.one_in(8) { None } else { Some(self.scope(Scope::Payload, 5)) };
             let name = format!("e{id}").into();
-            stream.events.push(EventClass { id: id.into(), name, log_level: None, emf_uri: None, context, payload });
+            stream.events.push(EventClass {
+                id: id.into(),
+                name,
+                log_level: None,
+                emf_uri: None,
+                context,
+                payload,
+            });
         }
         schema.streams.push(stream);
         schema
@@ -109,9 +126,14 @@ impl<'a> Generator<'a> {
             return None;
         }
         let order = self.order();
-        let integer =
-            |bits, align, role| Integer { align, order: Some(order), roles: Roles::default().with(role), ..Integer::new(bits) };
-        let named = |name: &str, shape: Shape| Field { raw: name.into(), name: name.into(), ty: ty(shape) };
+        let integer = |bits, align, role| Integer {
+            align,
+            order: Some(order),
+            roles: Roles::default().with(role),
+            ..Integer::new(bits)
+        };
+        let named =
+            |name: &str, shape: Shape| Field { raw: name.into(), name: name.into(), ty: ty(shape) };
         let structure = |fields, align| Shape::Structure(Structure { fields, align });
         let (id, clock, clock_align) = match kind {
             1 => (5, 27, 1),
@@ -127,11 +149,18 @@ impl<'a> Generator<'a> {
             }
         };
         let last = (1 << id) - 1;
-        let labels = Labels::new([("short".into(), (0, last - 1)), ("long".into(), (last, last))]).unwrap_or_default();
-        let selector = Integer { labels: Some(Arc::new(labels)), ..integer(id, if id == 16 { 8 } else { 1 }, Role::EventClass) };
+        let labels = Labels::new([("short".into(), (0, last - 1)), ("long".into(), (last, last))])
+            .unwrap_or_default();
+        let selector = Integer {
+            labels: Some(Arc::new(labels)),
+            ..integer(id, if id == 16 { 8 } else { 1 }, Role::EventClass)
+        };
         // A little different now and then, so that it must not be taken for one of the two.
         let odd = if self.one_in(4) { 16 } else { 8 };
-        let short = structure(vec![named("timestamp", Shape::Integer(integer(clock, clock_align, Role::Clock)))], 1);
+        let short = structure(
+            vec![named("timestamp", Shape::Integer(integer(clock, clock_align, Role::Clock)))],
+            1,
+        );
         let long = structure(
             vec![
                 named("id", Shape::Integer(integer(32, 8, Role::EventClass))),
@@ -144,7 +173,8 @@ impl<'a> Generator<'a> {
             options: vec![named("short", short), named("long", long)],
             ranges: None,
         };
-        let fields = vec![named("id", Shape::Integer(selector)), named("v", Shape::Variant(variant))];
+        let fields =
+            vec![named("id", Shape::Integer(selector)), named("v", Shape::Variant(variant))];
         Some(ty(structure(fields, 8)))
     }
 
@@ -184,7 +214,11 @@ impl<'a> Generator<'a> {
             3 => Number::Bits,
             _ => Number::Unsigned,
         };
-        let number = if bits == 0 && matches!(number, Number::Boolean | Number::Bits) { Number::Unsigned } else { number };
+        let number = if bits == 0 && matches!(number, Number::Boolean | Number::Bits) {
+            Number::Unsigned
+        } else {
+            number
+        };
         let labels = if self.one_in(2) && matches!(number, Number::Unsigned | Number::Signed) {
             let mut ranges = Vec::new();
             for label in ["a", "b", "c"] {
@@ -195,7 +229,8 @@ impl<'a> Generator<'a> {
         } else {
             None
         };
-        let clock = number == Number::Unsigned && self.scope != Scope::PacketHeader && self.one_in(12);
+        let clock =
+            number == Number::Unsigned && self.scope != Scope::PacketHeader && self.one_in(12);
         Integer {
             align: self.align(if bits % 8 == 0 { 8 } else { 1 }),
             number,
@@ -249,7 +284,9 @@ impl<'a> Generator<'a> {
 
     fn length(&mut self) -> Length {
         if self.one_in(2) {
-            let small = |k: &Known| k.integer.number == Number::Unsigned && (1..6).contains(&k.integer.bits);
+            let small = |k: &Known| {
+                k.integer.number == Number::Unsigned && (1..6).contains(&k.integer.bits)
+            };
             if let Some((path, _)) = self.reference(small) {
                 return Length::Field(path);
             }
@@ -263,12 +300,15 @@ impl<'a> Generator<'a> {
         let choice = self.draw(u32::try_from(known.len()).ok()?) as usize;
         let known = known.get(choice)?;
         let name = known.path.last()?.clone();
-        let around = self.path.get(..known.path.len() - 1) == known.path.get(..known.path.len() - 1);
+        let around =
+            self.path.get(..known.path.len() - 1) == known.path.get(..known.path.len() - 1);
         let nearest = Path { origin: Origin::Nearest, names: vec![name.clone()] };
         let absolute = Path { origin: Origin::Scope(known.scope), names: known.path.clone() };
         let up = u32::try_from(self.level.saturating_sub(known.level)).ok()?;
         let path = match self.draw(3) {
-            0 if known.scope == self.scope && around => Path { origin: Origin::Up(up), names: vec![name] },
+            0 if known.scope == self.scope && around => {
+                Path { origin: Origin::Up(up), names: vec![name] }
+            }
             1 if known.scope == self.scope && around => nearest,
             _ => absolute,
         };
@@ -277,12 +317,16 @@ impl<'a> Generator<'a> {
 
     fn variant(&mut self, depth: u32) -> Arc<Type> {
         let by_labels = self.one_in(2);
-        let number = |k: &Known| matches!(k.integer.number, Number::Unsigned | Number::Signed | Number::Boolean);
+        let number = |k: &Known| {
+            matches!(k.integer.number, Number::Unsigned | Number::Signed | Number::Boolean)
+        };
         let labelled = |k: &Known| k.integer.labels.is_some();
         let selector = if by_labels { self.reference(labelled) } else { self.reference(number) };
         let Some((selector, integer)) = selector else { return ty(Shape::Integer(self.integer())) };
         let labels: Vec<Arc<str>> = match &integer.labels {
-            Some(labels) if by_labels => labels.all().iter().map(|label: &Label| label.name.clone()).collect(),
+            Some(labels) if by_labels => {
+                labels.all().iter().map(|label: &Label| label.name.clone()).collect()
+            }
             _ => vec!["x".into(), "y".into()],
         };
         let known = self.known.len();
@@ -297,14 +341,26 @@ impl<'a> Generator<'a> {
             let low = i128::from(self.draw(4)) - 2;
             ranges.push(vec![(low, low + i128::from(self.draw(40)))]);
         }
-        ty(Shape::Variant(Variant { selector, options, ranges: if by_labels { None } else { Some(ranges) } }))
+        ty(Shape::Variant(Variant {
+            selector,
+            options,
+            ranges: if by_labels { None } else { Some(ranges) },
+        }))
     }
 
     fn optional(&mut self, depth: u32) -> Arc<Type> {
-        let number = |k: &Known| matches!(k.integer.number, Number::Unsigned | Number::Signed | Number::Boolean);
-        let Some((selector, integer)) = self.reference(number) else { return ty(Shape::Integer(self.integer())) };
+        let number = |k: &Known| {
+            matches!(k.integer.number, Number::Unsigned | Number::Signed | Number::Boolean)
+        };
+        let Some((selector, integer)) = self.reference(number) else {
+            return ty(Shape::Integer(self.integer()));
+        };
         let low = i128::from(self.draw(4)) - 2;
-        let ranges = if integer.number == Number::Boolean { None } else { Some(vec![(low, low + i128::from(self.draw(4)))]) };
+        let ranges = if integer.number == Number::Boolean {
+            None
+        } else {
+            Some(vec![(low, low + i128::from(self.draw(4)))])
+        };
         let known = self.known.len();
         let inner = self.ty(depth + 1);
         self.known.truncate(known);

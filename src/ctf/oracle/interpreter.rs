@@ -3,8 +3,8 @@
 use super::{Call, Decoded};
 use crate::ctf::plan::NodeId;
 use crate::ctf::schema::{
-    Encoding, EnvValue, Field, Float, Integer, Length, Number, Origin, Path, Role, Schema, Scope, Shape, StreamClass, Type,
-    Variant,
+    Encoding, EnvValue, Field, Float, Integer, Length, Number, Origin, Path, Role, Schema, Scope,
+    Shape, StreamClass, Type, Variant,
 };
 use crate::read::Order;
 
@@ -174,7 +174,8 @@ impl<'a> Interpreter<'a> {
             let byte = self.data[usize::try_from(self.bit / 8).unwrap()];
             let within = self.bit % 8;
             let bit = u64::from(byte >> if least_first { within } else { 7 - within } & 1);
-            // Little endian: the first is the least significant, unless the bit order is against that.
+            // Little endian: the first is the least significant, unless the bit order is against
+            // that.
             value = if least_first != reversed { value | bit << n } else { value << 1 | bit };
             self.bit += 1;
         }
@@ -241,9 +242,13 @@ impl<'a> Interpreter<'a> {
             Shape::Structure(s) => self.structure(&s.fields, ty.align(), node),
             Shape::Variant(v) => self.variant(v, node),
             Shape::Optional(selector, ranges, inner) => {
-                let Value::Number { value, boolean, .. } = self.find(selector)? else { return Err(Bad) };
+                let Value::Number { value, boolean, .. } = self.find(selector)? else {
+                    return Err(Bad);
+                };
                 let there = match ranges {
-                    Some(ranges) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&value)),
+                    Some(ranges) => {
+                        ranges.iter().any(|(low, high)| (*low..=*high).contains(&value))
+                    }
                     None => boolean && value != 0,
                 };
                 self.calls.push(Call::Open(node, there.into()));
@@ -273,7 +278,12 @@ impl<'a> Interpreter<'a> {
             }
             // What does not fit 64 bits must be a repetition of the sign.
             let high = raw >> 64;
-            let sound = bits <= 63 || if i.signed() && raw >> 63 & 1 == 1 { high == (1 << (bits - 64)) - 1 } else { high == 0 };
+            let sound = bits <= 63
+                || if i.signed() && raw >> 63 & 1 == 1 {
+                    high == (1 << (bits - 64)) - 1
+                } else {
+                    high == 0
+                };
             if bits > 70 || !sound {
                 return Err(Bad);
             }
@@ -283,14 +293,17 @@ impl<'a> Interpreter<'a> {
             (self.bits(i.bits, order, i.reversed)?, i.bits)
         };
         let value = if i.signed() {
-            let value = if bits < 64 && raw >> (bits - 1) & 1 == 1 { raw | u64::MAX << bits } else { raw };
+            let value =
+                if bits < 64 && raw >> (bits - 1) & 1 == 1 { raw | u64::MAX << bits } else { raw };
             self.calls.push(Call::Signed(node, value.cast_signed()));
             i128::from(value.cast_signed())
         } else {
             self.calls.push(Call::Unsigned(node, raw));
             i128::from(raw)
         };
-        for role in [Role::Magic, Role::StreamClass, Role::PacketSize, Role::ContentSize, Role::EventClass] {
+        for role in
+            [Role::Magic, Role::StreamClass, Role::PacketSize, Role::ContentSize, Role::EventClass]
+        {
             if i.roles.has(role) && i.number == Number::Unsigned {
                 self.roles.push((role, raw, bits));
             }
@@ -298,7 +311,12 @@ impl<'a> Interpreter<'a> {
         if i.roles.has(Role::Clock) && !i.signed() {
             self.tick(raw, bits);
         }
-        let labels = i.labels.iter().flat_map(|labels| labels.of(value)).map(|name| name.to_string()).collect();
+        let labels = i
+            .labels
+            .iter()
+            .flat_map(|labels| labels.of(value))
+            .map(|name| name.to_string())
+            .collect();
         Ok(Value::Number { value, labels, boolean: i.number == Number::Boolean })
     }
 
@@ -310,7 +328,11 @@ impl<'a> Interpreter<'a> {
         let size = 1_u64 << bits;
         let below = self.clock % size;
         let turns = self.clock - below;
-        self.clock = if value < below { turns.wrapping_add(size).wrapping_add(value) } else { turns + value };
+        self.clock = if value < below {
+            turns.wrapping_add(size).wrapping_add(value)
+        } else {
+            turns + value
+        };
     }
 
     fn float(&mut self, f: &Float, node: NodeId) -> Read<Value> {
@@ -355,8 +377,12 @@ impl<'a> Interpreter<'a> {
     fn variant(&mut self, v: &Variant, node: NodeId) -> Read<Value> {
         let Value::Number { value, labels, .. } = self.find(&v.selector)? else { return Err(Bad) };
         let chosen = match &v.ranges {
-            Some(all) => all.iter().position(|r| r.iter().any(|(low, high)| (*low..=*high).contains(&value))),
-            None => v.options.iter().position(|option| labels.iter().any(|label| *label == *option.raw)),
+            Some(all) => {
+                all.iter().position(|r| r.iter().any(|(low, high)| (*low..=*high).contains(&value)))
+            }
+            None => {
+                v.options.iter().position(|option| labels.iter().any(|label| *label == *option.raw))
+            }
         };
         let n = chosen.ok_or(Bad)?;
         self.calls.push(Call::Open(node, n as u64));
@@ -388,7 +414,9 @@ impl<'a> Interpreter<'a> {
         let names = &path.names;
         match path.origin {
             Origin::Environment => match self.schema.env(&names[0]) {
-                Some(EnvValue::Integer(n)) => Ok(Value::Number { value: *n, labels: Vec::new(), boolean: false }),
+                Some(EnvValue::Integer(n)) => {
+                    Ok(Value::Number { value: *n, labels: Vec::new(), boolean: false })
+                }
                 _ => Err(Bad),
             },
             Origin::Scope(scope) if scope == self.scope => self.follow(0, names).ok_or(Bad),
@@ -415,7 +443,8 @@ impl<'a> Interpreter<'a> {
         if let Some((_, value)) = open.members.iter().find(|(name, _)| **name == **first) {
             return descend(value, rest);
         }
-        let inside = names.len() > open.current.len() && open.current.iter().zip(names).all(|(a, b)| **a == **b);
+        let inside = names.len() > open.current.len()
+            && open.current.iter().zip(names).all(|(a, b)| **a == **b);
         if inside { self.follow(level + 1, &names[open.current.len()..]) } else { None }
     }
 }

@@ -1,9 +1,15 @@
-//! The slow and obvious decoder that the compiled plans are compared with. Only in tests and fuzzing.
+//! The slow and obvious decoder that the compiled plans are compared with. Only in tests and
+//! fuzzing.
 //!
-//! [`check`] makes a schema and a packet out of any bytes, decodes the packet in both ways and asserts that the same comes
-//! out, fault for fault.
+//! [`check`] makes a schema and a packet out of any bytes, decodes the packet in both ways and
+//! asserts that the same comes out, fault for fault.
 
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, missing_docs, reason = "only in tests and fuzzing")]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "only in tests and fuzzing"
+)]
 
 mod generator;
 mod interpreter;
@@ -11,12 +17,13 @@ mod interpreter;
 #[cfg(test)]
 mod tests;
 
+use generator::Generator;
+
 use super::packet::{Event, Events, Packet};
 use super::plan::NodeId;
 use super::schema::Schema;
 use super::trace::Trace;
 use super::visit::Visitor;
-use generator::Generator;
 
 /// What a visitor can be told.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,7 +117,8 @@ pub fn by_plan(trace: &Trace, bytes: &[u8], at_once: bool) -> Decoded {
     let sound = packet.visit_context(&mut context).is_ok();
     assert!(sound, "a context that could be read cannot be told");
     let mut calls = Calls::default();
-    let sound = if at_once { packet.read(&mut calls).is_ok() } else { one_by_one(&mut packet, &mut calls) };
+    let sound =
+        if at_once { packet.read(&mut calls).is_ok() } else { one_by_one(&mut packet, &mut calls) };
     assert!(matches!(packet.peek(), Ok(None)), "something comes behind the end");
     Decoded { context: context.now, events: calls.events, sound }
 }

@@ -1,5 +1,6 @@
-use super::*;
 use proptest::prelude::*;
+
+use super::*;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
@@ -22,5 +23,8 @@ fn events_are_really_decoded() {
         events += count;
         with_events += usize::from(count > 1);
     }
-    assert!(with_events > 100 && events > 1000, "{with_events} packets with more than one event, {events} events");
+    assert!(
+        with_events > 100 && events > 1000,
+        "{with_events} packets with more than one event, {events} events"
+    );
 }

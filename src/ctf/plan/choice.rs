@@ -1,13 +1,15 @@
 //! Which option a selector's value chooses.
 
+use std::collections::HashMap;
+use std::ops::Range as Ops;
+
 use super::node::{Kind, Nodes};
 use crate::ctf::error::{Fault, bounded, malformed};
 use crate::ctf::limits;
 use crate::ctf::schema::{Labels, Range, Variant, disjoint};
-use std::collections::HashMap;
-use std::ops::Range as Ops;
 
-/// Values of a selector in an order that is the same for signed and unsigned ones, none in two ranges.
+/// Values of a selector in an order that is the same for signed and unsigned ones, none in two
+/// ranges.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Choice {
     signed: bool,
@@ -31,14 +33,22 @@ impl Choice {
     pub(super) fn new(signed: bool, options: &[Vec<Range>]) -> Result<Self, Fault> {
         let count = options.iter().map(Vec::len).sum::<usize>() as u64;
         bounded("ranges of a variant", count, limits::RANGES)?;
-        let limits = if signed { (i128::from(i64::MIN), i128::from(i64::MAX)) } else { (0, i128::from(u64::MAX)) };
+        let limits = if signed {
+            (i128::from(i64::MIN), i128::from(i64::MAX))
+        } else {
+            (0, i128::from(u64::MAX))
+        };
         let place = |v: i128| u64::try_from(v - limits.0).unwrap_or_default();
         let mut all: Vec<(Range, u32)> = Vec::new();
         for (option, ranges) in (0..).zip(options) {
-            let within = ranges.iter().map(|(low, high)| ((*low).max(limits.0), (*high).min(limits.1)));
+            let within =
+                ranges.iter().map(|(low, high)| ((*low).max(limits.0), (*high).min(limits.1)));
             all.extend(within.filter(|(low, high)| low <= high).map(|range| (range, option)));
         }
-        let ranges = disjoint(all).into_iter().map(|((low, high), option)| (place(low), place(high), option)).collect();
+        let ranges = disjoint(all)
+            .into_iter()
+            .map(|((low, high), option)| (place(low), place(high), option))
+            .collect();
         Ok(Self { signed, ranges, ..Self::default() })
     }
 
@@ -63,17 +73,25 @@ pub(super) fn ranges(variant: &Variant, labels: Option<&Labels>) -> Vec<Vec<Rang
         return ranges.clone();
     }
     let labels = labels.map(Labels::all).unwrap_or_default();
-    let by_name: HashMap<&str, &Vec<Range>> = labels.iter().map(|label| (&*label.name, &label.ranges)).collect();
+    let by_name: HashMap<&str, &Vec<Range>> =
+        labels.iter().map(|label| (&*label.name, &label.ranges)).collect();
     let of = |name: &str| by_name.get(name).map(|ranges| (*ranges).clone());
     let option = |raw: &str| {
         // Tracers put an underscore before what is a keyword, sometimes on one side only.
-        of(raw).or_else(|| of(&format!("_{raw}"))).or_else(|| raw.strip_prefix('_').and_then(of)).unwrap_or_default()
+        of(raw)
+            .or_else(|| of(&format!("_{raw}")))
+            .or_else(|| raw.strip_prefix('_').and_then(of))
+            .unwrap_or_default()
     };
     variant.options.iter().map(|field| option(&field.raw)).collect()
 }
 
 /// Values for which an optional is there.
-pub(super) fn present(nodes: &Nodes, selector: u32, told: Option<&Vec<Range>>) -> Result<Vec<Range>, Fault> {
+pub(super) fn present(
+    nodes: &Nodes,
+    selector: u32,
+    told: Option<&Vec<Range>>,
+) -> Result<Vec<Range>, Fault> {
     match (told, nodes.get(selector).map(|n| n.kind)) {
         (Some(ranges), _) => Ok(ranges.clone()),
         (None, Some(Kind::Boolean(_))) => Ok(vec![(1, i128::from(u64::MAX))]),
@@ -83,11 +101,13 @@ pub(super) fn present(nodes: &Nodes, selector: u32, told: Option<&Vec<Range>>) -
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
 
+    use super::*;
+
     fn slowly(options: &[Vec<Range>], value: i128) -> Option<u32> {
-        let covers = |ranges: &Vec<Range>| ranges.iter().any(|(low, high)| (*low..=*high).contains(&value));
+        let covers =
+            |ranges: &Vec<Range>| ranges.iter().any(|(low, high)| (*low..=*high).contains(&value));
         options.iter().position(covers).map(|n| u32::try_from(n).unwrap())
     }
 
@@ -112,9 +132,15 @@ mod tests {
     fn ends_of_the_numbers() {
         let all = |low, high| vec![vec![(5, 5)], vec![(low, high)]];
         let unsigned = Choice::new(false, &all(0, i128::from(u64::MAX))).unwrap();
-        assert_eq!([0, 4, 5, 6, u64::MAX].map(|v| unsigned.option(v)), [Some(1), Some(1), Some(0), Some(1), Some(1)]);
+        assert_eq!(
+            [0, 4, 5, 6, u64::MAX].map(|v| unsigned.option(v)),
+            [Some(1), Some(1), Some(0), Some(1), Some(1)]
+        );
         let signed = Choice::new(true, &all(i128::MIN, 0)).unwrap();
         let of = |v: i64| signed.option(v.cast_unsigned());
-        assert_eq!([i64::MIN, -1, 0, 1, 5, i64::MAX].map(of), [Some(1), Some(1), Some(1), None, Some(0), None]);
+        assert_eq!(
+            [i64::MIN, -1, 0, 1, 5, i64::MAX].map(of),
+            [Some(1), Some(1), Some(1), None, Some(0), None]
+        );
     }
 }

@@ -56,14 +56,16 @@ impl<'a> Cursor<'a> {
         Self { data, bit: 0, end, clock, slots, order: None, work }
     }
 
-    /// Where it is now. Slots are not part of it: code that is run again fills them again with the same values.
+    /// Where it is now. Slots are not part of it: code that is run again fills them again with the
+    /// same values.
     pub(in crate::ctf) const fn mark(&self) -> Mark {
         Mark { bit: self.bit, clock: self.clock, order: self.order, work: self.work }
     }
 
     /// Goes back. The content is still as long as it is known to be now.
     pub(in crate::ctf) const fn go_back(&mut self, mark: Mark) {
-        (self.bit, self.clock, self.order, self.work) = (mark.bit, mark.clock, mark.order, mark.work);
+        (self.bit, self.clock, self.order, self.work) =
+            (mark.bit, mark.clock, mark.order, mark.work);
     }
 
     /// The clock takes an integer of so many bits.
@@ -116,7 +118,11 @@ impl<'a> Cursor<'a> {
     /// An error when a packet has taken more operations than one of its size may.
     #[inline]
     pub(super) const fn can_work(&self) -> Result<(), Fault> {
-        if self.work == 0 { Err(Fault { bit: self.bit, node: 0, wrong: Wrong::Work }) } else { Ok(()) }
+        if self.work == 0 {
+            Err(Fault { bit: self.bit, node: 0, wrong: Wrong::Work })
+        } else {
+            Ok(())
+        }
     }
 
     #[inline]
@@ -125,7 +131,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A clock after it has taken an integer of so many bits (0: 64): at most one wrap is assumed (CTF 1.8, 8).
+/// A clock after it has taken an integer of so many bits (0: 64): at most one wrap is assumed (CTF
+/// 1.8, 8).
 #[inline]
 pub(in crate::ctf) const fn advance(clock: u64, value: u64, bits: u32) -> u64 {
     if bits == 0 || bits >= 64 {
@@ -138,7 +145,10 @@ pub(in crate::ctf) const fn advance(clock: u64, value: u64, bits: u32) -> u64 {
 }
 
 #[inline]
-#[allow(clippy::cast_possible_truncation, reason = "positions are within a slice, so that they fit")]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "positions are within a slice, so that they fit"
+)]
 pub(super) const fn byte(bit: u64) -> usize {
     (bit / 8) as usize
 }

@@ -1,5 +1,8 @@
 //! Second walk over the types of a class: operations.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use super::choice::{self, Choice};
 use super::load::{Load, What};
 use super::node::{NodeId, Nodes};
@@ -7,10 +10,10 @@ use super::op::{Class, Fixed, Form, Op};
 use super::place::Place;
 use super::survey::Target;
 use crate::ctf::error::{Fault, malformed};
-use crate::ctf::schema::{Encoding, Float, Integer, Length, Role, Scope, Shape, Structure, Type, Variant};
+use crate::ctf::schema::{
+    Encoding, Float, Integer, Length, Role, Scope, Shape, Structure, Type, Variant,
+};
 use crate::read::Order;
-use std::collections::HashMap;
-use std::sync::Arc;
 
 /// Bits of a block; arrays that would make it longer are read as if their length was not known.
 const BLOCK: u64 = 1 << 27;
@@ -51,7 +54,11 @@ pub(in crate::ctf) struct Outer<'a> {
 }
 
 /// Compiles the types whose nodes the survey has found.
-pub(in crate::ctf) fn compile(nodes: &Nodes, scopes: &[(Scope, &Arc<Type>)], start: &Start<'_>) -> Result<Code, Fault> {
+pub(in crate::ctf) fn compile(
+    nodes: &Nodes,
+    scopes: &[(Scope, &Arc<Type>)],
+    start: &Start<'_>,
+) -> Result<Code, Fault> {
     let mut emit = Emit {
         nodes,
         start,
@@ -142,7 +149,8 @@ impl Emit<'_> {
             padding.unwrap_or_default()
         } else {
             self.place = self.place.aligned(align);
-            self.block = Some(Block { op: self.code.ops.len(), bits: 0, at_byte: self.place.at_byte() });
+            self.block =
+                Some(Block { op: self.code.ops.len(), bits: 0, at_byte: self.place.at_byte() });
             let first = index(self.code.fixed.len());
             self.push(Op::Block { align: log2(align), count: 0, bits: 0, first });
             0
@@ -162,7 +170,9 @@ impl Emit<'_> {
         let first = index(self.code.fixed.len());
         self.code.fixed.push(fixed);
         match self.code.ops.last_mut() {
-            Some(Op::Block { count, .. } | Op::More { count, .. }) if *count < u16::MAX => *count += 1,
+            Some(Op::Block { count, .. } | Op::More { count, .. }) if *count < u16::MAX => {
+                *count += 1
+            }
             _ => self.push(Op::More { count: 1, first }),
         }
     }
@@ -183,7 +193,9 @@ impl Emit<'_> {
     fn slot(&mut self, node: NodeId) -> Result<u32, Fault> {
         let slot = match self.nodes.targets.get(&node) {
             Some(Target::Here(target)) => self.saved.get(target).copied(),
-            Some(Target::Outer(layer, target)) => self.start.outer.get(*layer).and_then(|outer| outer.saved.get(target)).copied(),
+            Some(Target::Outer(layer, target)) => {
+                self.start.outer.get(*layer).and_then(|outer| outer.saved.get(target)).copied()
+            }
             Some(Target::Constant(value)) => Some(self.constant(*value)),
             None => None,
         };
@@ -313,7 +325,8 @@ impl Emit<'_> {
         }
     }
 
-    /// How elements of an array lie one after the other without padding, if they do and start at a byte.
+    /// How elements of an array lie one after the other without padding, if they do and start at a
+    /// byte.
     fn packed(&self, array: &Type, element: &Type) -> Result<Option<Load>, Fault> {
         let bits = element.least();
         let (load, clocked) = match element.shape() {
@@ -325,7 +338,13 @@ impl Emit<'_> {
         Ok(load.filter(|_| !clocked && starts_at_byte && element.align() <= bits))
     }
 
-    fn array(&mut self, ty: &Type, length: &Length, element: &Type, node: NodeId) -> Result<(), Fault> {
+    fn array(
+        &mut self,
+        ty: &Type,
+        length: &Length,
+        element: &Type,
+        node: NodeId,
+    ) -> Result<(), Fault> {
         if let Some(load) = self.packed(ty, element)? {
             self.next += 1;
             let bits = element.least();
@@ -333,7 +352,13 @@ impl Emit<'_> {
                 let at = self.room(ty.align(), u64::from(count) * bits);
                 if self.at_byte(at) {
                     let bytes = count * index(load.size());
-                    self.fixed(Fixed { what: What::Packed, element: load, at: at / 8, bytes, node });
+                    self.fixed(Fixed {
+                        what: What::Packed,
+                        element: load,
+                        at: at / 8,
+                        bytes,
+                        node,
+                    });
                     return Ok(());
                 }
                 return malformed!("array between bytes");
@@ -351,7 +376,8 @@ impl Emit<'_> {
         let op = self.code.ops.len();
         self.push(Op::Repeat { slot, node, end: 0 });
         // Where an element starts depends on the ones before it.
-        let around = Place::multiple(if element.whole_bytes() && self.place.at_byte() { 8 } else { 1 });
+        let around =
+            Place::multiple(if element.whole_bytes() && self.place.at_byte() { 8 } else { 1 });
         self.place = around;
         self.ty(element)?;
         self.settle();
@@ -382,10 +408,14 @@ impl Emit<'_> {
     fn selector(&self, node: NodeId) -> Result<(bool, &Nodes, NodeId), Fault> {
         let found = match self.nodes.targets.get(&node) {
             Some(Target::Here(target)) => Some((self.nodes, *target)),
-            Some(Target::Outer(layer, target)) => self.start.outer.get(*layer).map(|outer| (outer.nodes, *target)),
+            Some(Target::Outer(layer, target)) => {
+                self.start.outer.get(*layer).map(|outer| (outer.nodes, *target))
+            }
             _ => None,
         };
-        let Some((nodes, target)) = found else { return malformed!("selector that was not resolved") };
+        let Some((nodes, target)) = found else {
+            return malformed!("selector that was not resolved");
+        };
         let signed = nodes.get(target).is_some_and(|n| matches!(n.kind, super::Kind::Signed(_)));
         Ok((signed, nodes, target))
     }

@@ -7,7 +7,8 @@ use crate::ctf::text;
 use crate::ctf::visit::{Packed, Visitor};
 use crate::read::Order;
 
-/// The bits of a number as lengths and selectors are kept. (No such field is a floating-point number.)
+/// The bits of a number as lengths and selectors are kept. (No such field is a floating-point
+/// number.)
 trait Bits {
     fn bits(self) -> u64;
 }
@@ -131,7 +132,8 @@ loads! {
 }
 
 impl Load {
-    /// For an integer that starts at a byte; `None`: it is no whole number of bytes, or of another form.
+    /// For an integer that starts at a byte; `None`: it is no whole number of bytes, or of another
+    /// form.
     pub(super) fn integer(integer: &Integer, order: Order) -> Option<Self> {
         use Order::{Big, Little};
         if integer.reversed {

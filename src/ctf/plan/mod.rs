@@ -6,9 +6,10 @@
 //!       ──run─────▶ Visitor: (node, value)
 //! ```
 //!
-//! The survey gives numbers to places in the order of decoding and finds what lengths and selectors look at; emit walks in
-//! the same order. While positions are known relative to one another, fields share a block: one check that its bits are
-//! there, then loads at constant offsets. Strings, sequences, variants and unknown alignments end a block.
+//! The survey gives numbers to places in the order of decoding and finds what lengths and selectors
+//! look at; emit walks in the same order. While positions are known relative to one another, fields
+//! share a block: one check that its bits are there, then loads at constant offsets. Strings,
+//! sequences, variants and unknown alignments end a block.
 
 mod choice;
 mod cursor;
@@ -21,11 +22,10 @@ mod resolve;
 mod run;
 mod survey;
 
-pub use load::Load;
-pub use node::{Kind, Node, NodeId};
-
 pub(super) use cursor::{Cursor, Fault, Mark, advance};
 pub(super) use emit::{Code, Outer, Start, compile};
+pub use load::Load;
 pub(super) use node::Nodes;
+pub use node::{Kind, Node, NodeId};
 pub(super) use run::run;
 pub(super) use survey::{Context, Target, survey};

@@ -1,9 +1,10 @@
 //! Places of a class's fields.
 
-use super::survey::Target;
-use crate::ctf::schema::{Base, Encoding, Labels, Roles, Scope};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+use super::survey::Target;
+use crate::ctf::schema::{Base, Encoding, Labels, Roles, Scope};
 
 /// Number of a node among those of its class, in the order of decoding.
 pub type NodeId = u32;
@@ -60,7 +61,8 @@ pub struct Node {
     pub base: Base,
     /// Names of an integer's values.
     pub labels: Option<Arc<Labels>>,
-    /// The decoder has used it and it says nothing more: sizes, time stamps, ids. It is told nevertheless.
+    /// The decoder has used it and it says nothing more: sizes, time stamps, ids. It is told
+    /// nevertheless.
     pub hidden: bool,
     pub(in crate::ctf) roles: Roles,
     /// Bits that it has at least.
@@ -86,7 +88,11 @@ pub(in crate::ctf) struct Nodes {
 impl Nodes {
     /// Those of the targets that are in other codes.
     pub(in crate::ctf) fn outer_targets(&self) -> Vec<Target> {
-        self.targets.values().copied().filter(|target| matches!(target, Target::Outer(..))).collect()
+        self.targets
+            .values()
+            .copied()
+            .filter(|target| matches!(target, Target::Outer(..)))
+            .collect()
     }
 
     pub(in crate::ctf) fn get(&self, id: NodeId) -> Option<&Node> {

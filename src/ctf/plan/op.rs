@@ -22,8 +22,8 @@ pub(super) enum Class {
     Float,
 }
 
-/// A field at a constant place of its block. Blocks have most fields of most events, so that this is read in a loop of its
-/// own.
+/// A field at a constant place of its block. Blocks have most fields of most events, so that this
+/// is read in a loop of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fixed {
     pub(super) what: What,
@@ -39,8 +39,8 @@ pub(super) struct Fixed {
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
-    /// Aligns to `1 << align` bits; so many bits must be there. So many fields are at constant places within, from `first` of
-    /// [`super::emit::Code::fixed`] on.
+    /// Aligns to `1 << align` bits; so many bits must be there. So many fields are at constant
+    /// places within, from `first` of [`super::emit::Code::fixed`] on.
     Block { align: u8, count: u16, bits: u32, first: u32 },
     /// More fields of the same block.
     More { count: u16, first: u32 },

@@ -53,8 +53,9 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         /// Whatever is said of a place is true of every position that it may be.

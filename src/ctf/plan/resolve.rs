@@ -1,13 +1,20 @@
 //! From a path to the node that it means (CTF 1.8, 7.3.2; CTF 2, 5.3.2).
 
+use std::sync::Arc;
+
 use super::node::{Kind, NodeId, Nodes};
 use super::survey::{Context, Target, Use};
 use crate::ctf::error::{Fault, malformed};
 use crate::ctf::schema::{EnvValue, Origin, Path};
-use std::sync::Arc;
 
 /// The target of a path of node `id`, whose earlier nodes are known.
-pub(super) fn target(context: &Context<'_>, nodes: &Nodes, id: NodeId, path: &Path, what: Use) -> Result<Target, Fault> {
+pub(super) fn target(
+    context: &Context<'_>,
+    nodes: &Nodes,
+    id: NodeId,
+    path: &Path,
+    what: Use,
+) -> Result<Target, Fault> {
     let text = || path.names.join(".");
     let target = match path.origin {
         Origin::Environment => return constant(context, path, what),
@@ -25,7 +32,9 @@ pub(super) fn target(context: &Context<'_>, nodes: &Nodes, id: NodeId, path: &Pa
             .map(Target::Here)
             .or_else(|| outer(context, |_| true, &path.names)),
     };
-    let Some(target) = target else { return malformed!("{}: no field {} before it", nodes.full_name(id), text()) };
+    let Some(target) = target else {
+        return malformed!("{}: no field {} before it", nodes.full_name(id), text());
+    };
     let node = match target {
         Target::Here(id) => nodes.get(id),
         Target::Outer(layer, id) => context.outer.get(layer).and_then(|nodes| nodes.get(id)),
@@ -34,7 +43,9 @@ pub(super) fn target(context: &Context<'_>, nodes: &Nodes, id: NodeId, path: &Pa
     let fits = node.is_some_and(|node| match (what, node.kind) {
         (Use::Length, kind) => matches!(kind, Kind::Unsigned(_)),
         (Use::Labels, Kind::Unsigned(_) | Kind::Signed(_)) => node.labels.is_some(),
-        (Use::Selector, kind) => matches!(kind, Kind::Unsigned(_) | Kind::Signed(_) | Kind::Boolean(_)),
+        (Use::Selector, kind) => {
+            matches!(kind, Kind::Unsigned(_) | Kind::Signed(_) | Kind::Boolean(_))
+        }
         (Use::Labels, _) => false,
     });
     if fits {
@@ -58,8 +69,9 @@ fn around(nodes: &Nodes, id: NodeId) -> impl Iterator<Item = NodeId> {
     std::iter::successors(nodes.parent(id), |id| nodes.parent(*id))
 }
 
-/// Goes down from a structure. Into what is no structure only where `from` is inside it: then there is no doubt which
-/// element or option is meant. Arrays and optionals have no names; variants have those of their options in CTF 1.8 only.
+/// Goes down from a structure. Into what is no structure only where `from` is inside it: then there
+/// is no doubt which element or option is meant. Arrays and optionals have no names; variants have
+/// those of their options in CTF 1.8 only.
 fn follow(nodes: &Nodes, structure: NodeId, names: &[Arc<str>], from: NodeId) -> Option<NodeId> {
     let chain: Vec<NodeId> = around(nodes, from).collect();
     let mut at = structure;
@@ -81,11 +93,16 @@ fn follow(nodes: &Nodes, structure: NodeId, names: &[Arc<str>], from: NodeId) ->
 }
 
 /// Looks in earlier scopes, the latest first.
-fn outer(context: &Context<'_>, wanted: impl Fn(crate::ctf::schema::Scope) -> bool, names: &[Arc<str>]) -> Option<Target> {
+fn outer(
+    context: &Context<'_>,
+    wanted: impl Fn(crate::ctf::schema::Scope) -> bool,
+    names: &[Arc<str>],
+) -> Option<Target> {
     context.outer.iter().enumerate().rev().find_map(|(layer, nodes)| {
         let roots = nodes.roots.iter().rev().filter(|(scope, _)| wanted(*scope));
         let find = |root: NodeId| {
-            // Nothing of another code is around the field, so that only structures can be gone into.
+            // Nothing of another code is around the field, so that only structures can be gone
+            // into.
             let mut at = root;
             for (n, name) in names.iter().enumerate() {
                 at = *nodes.members.get(&(at, name.clone()))?;

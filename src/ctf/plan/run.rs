@@ -1,5 +1,7 @@
 //! Runs the operations over the bytes of a packet.
 
+use std::ops::Range;
+
 use super::cursor::{Cursor, Fault, align_up, byte};
 use super::emit::Code;
 use super::load;
@@ -10,7 +12,6 @@ use crate::ctf::error::Wrong;
 use crate::ctf::schema::Encoding;
 use crate::ctf::text;
 use crate::ctf::visit::{Packed, Visitor};
-use std::ops::Range;
 
 /// Reads what the code describes. On a fault the cursor is somewhere within.
 ///
@@ -75,7 +76,8 @@ fn steps<'a, V: Visitor<'a> + ?Sized>(
             }
             Op::Save { slot } => cursor.keep(slot, last),
             Op::PackedOf { load, slot, node } => {
-                let bytes = cursor.take(node, cursor.slot(slot).saturating_mul(load.size() as u64))?;
+                let bytes =
+                    cursor.take(node, cursor.slot(slot).saturating_mul(load.size() as u64))?;
                 visitor.packed(node, Packed { bytes, load });
             }
             Op::CharsOf { encoding, slot, node } => {
@@ -87,7 +89,9 @@ fn steps<'a, V: Visitor<'a> + ?Sized>(
                 at = body.end;
                 repeat(code, nodes, (node, cursor.slot(slot), body), cursor, visitor)?;
             }
-            Op::Switch { slot, node, choice } => at = switch(code, nodes, (node, slot, choice), cursor, visitor)?,
+            Op::Switch { slot, node, choice } => {
+                at = switch(code, nodes, (node, slot, choice), cursor, visitor)?
+            }
             op => {
                 let mut left = Left { block: start, bytes: within, last, last_bits };
                 rare(code, op, &mut left, cursor, visitor)?;
@@ -101,7 +105,13 @@ fn steps<'a, V: Visitor<'a> + ?Sized>(
 
 /// Goes over a block that must be there: its first bit and what is from there on.
 #[inline(always)]
-fn block<'a>(code: &Code, op: usize, align: u8, bits: u32, cursor: &mut Cursor<'a>) -> Result<(u64, &'a [u8]), Fault> {
+fn block<'a>(
+    code: &Code,
+    op: usize,
+    align: u8,
+    bits: u32,
+    cursor: &mut Cursor<'a>,
+) -> Result<(u64, &'a [u8]), Fault> {
     let start = align_up(cursor.bit, align);
     let end = start.saturating_add(bits.into());
     if end > cursor.end {
@@ -113,7 +123,13 @@ fn block<'a>(code: &Code, op: usize, align: u8, bits: u32, cursor: &mut Cursor<'
 
 /// Tells fields at constant places of a block; gives the last integer.
 #[inline(always)]
-fn fields<'a, V: Visitor<'a> + ?Sized>(code: &Code, first: u32, count: u16, bytes: &'a [u8], visitor: &mut V) -> u64 {
+fn fields<'a, V: Visitor<'a> + ?Sized>(
+    code: &Code,
+    first: u32,
+    count: u16,
+    bytes: &'a [u8],
+    visitor: &mut V,
+) -> u64 {
     let first = first as usize;
     let fields = code.fixed.get(first..first + usize::from(count)).unwrap_or_default();
     let mut last = 0;
@@ -134,9 +150,15 @@ fn rare<'a, V: Visitor<'a> + ?Sized>(
 ) -> Result<(), Fault> {
     match op {
         Op::More { count, first } => left.last = fields(code, first, count, left.bytes, visitor),
-        Op::Bits { form, at, node } => left.last = bitfield(form, left.block + u64::from(at), node, cursor, visitor)?,
+        Op::Bits { form, at, node } => {
+            left.last = bitfield(form, left.block + u64::from(at), node, cursor, visitor)?
+        }
         Op::Chars { encoding, at, bytes, node } => {
-            let bytes = left.bytes.get(at as usize..).and_then(|b| b.get(..bytes as usize)).unwrap_or_default();
+            let bytes = left
+                .bytes
+                .get(at as usize..)
+                .and_then(|b| b.get(..bytes as usize))
+                .unwrap_or_default();
             visitor.text(node, text::until_nul(bytes, encoding));
         }
         Op::Align { align } => {
@@ -147,10 +169,18 @@ fn rare<'a, V: Visitor<'a> + ?Sized>(
             cursor.bit = aligned;
         }
         Op::Set { slot, value } => cursor.keep(slot, value),
-        Op::Clock { bits } => cursor.tick(left.last, if bits == 0 { left.last_bits } else { bits.into() }),
+        Op::Clock { bits } => {
+            cursor.tick(left.last, if bits == 0 { left.last_bits } else { bits.into() })
+        }
         Op::Leb { signed, node } => {
             (left.last, left.last_bits) = leb(cursor, node, signed)?;
-            tell(if signed { Class::Signed } else { Class::Unsigned }, left.last, 64, node, visitor);
+            tell(
+                if signed { Class::Signed } else { Class::Unsigned },
+                left.last,
+                64,
+                node,
+                visitor,
+            );
         }
         Op::Text { encoding, node } => {
             let bytes = cursor.rest();
@@ -229,13 +259,21 @@ fn bitfield<'a, V: Visitor<'a> + ?Sized>(
         return Err(Fault { bit, node, wrong: Wrong::MixedOrder });
     }
     cursor.order = Some(form.order);
-    let value = bits::read(cursor.data, bit, count, form.order).ok_or_else(|| cursor.short(node, count.into()))?;
-    // As yactfr and babeltrace 2.1: the bytes are those of the byte order, then all bits of the value change places.
+    let value = bits::read(cursor.data, bit, count, form.order)
+        .ok_or_else(|| cursor.short(node, count.into()))?;
+    // As yactfr and babeltrace 2.1: the bytes are those of the byte order, then all bits of the
+    // value change places.
     let value = if form.reversed { bits::reverse(value, count) } else { value };
     Ok(tell(form.class, value, count, node, visitor))
 }
 
-fn tell<'a, V: Visitor<'a> + ?Sized>(class: Class, value: u64, count: u32, node: NodeId, visitor: &mut V) -> u64 {
+fn tell<'a, V: Visitor<'a> + ?Sized>(
+    class: Class,
+    value: u64,
+    count: u32,
+    node: NodeId,
+    visitor: &mut V,
+) -> u64 {
     match class {
         Class::Unsigned => {
             visitor.unsigned(node, value);
@@ -282,7 +320,8 @@ fn short_in_block(code: &Code, at: usize, block: u64, cursor: &Cursor<'_>) -> Fa
     let first = ops.next();
     let same_block = first.into_iter().chain(ops.take_while(|op| !matches!(op, Op::Block { .. })));
     let fields = same_block.flat_map(|op| within(code, op));
-    let missing = fields.into_iter().find(|(from, bits, _)| block.saturating_add(from + bits) > cursor.end);
+    let missing =
+        fields.into_iter().find(|(from, bits, _)| block.saturating_add(from + bits) > cursor.end);
     let (from, bits, node) = missing.unwrap_or_default();
     let bit = block.saturating_add(from);
     Fault { bit, node, wrong: Wrong::Short { need: bits, left: cursor.end.saturating_sub(bit) } }

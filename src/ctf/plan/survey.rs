@@ -1,18 +1,22 @@
 //! First walk over the types of a class: numbers, names, references.
 
+use std::sync::Arc;
+
 use super::node::{Kind, Node, NodeId, Nodes};
 use super::resolve;
 use crate::ctf::error::{Fault, bounded};
 use crate::ctf::limits;
-use crate::ctf::schema::{Base, Integer, Length, Number, Path, Role, Roles, Schema, Scope, Shape, Type};
-use std::sync::Arc;
+use crate::ctf::schema::{
+    Base, Integer, Length, Number, Path, Role, Roles, Schema, Scope, Shape, Type,
+};
 
 /// What a length or selector is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ctf) enum Target {
     /// A node of the same code.
     Here(NodeId),
-    /// A node of the packet's header or context or of the event header: which of [`Context::outer`].
+    /// A node of the packet's header or context or of the event header: which of
+    /// [`Context::outer`].
     Outer(usize, NodeId),
     /// A number of the environment.
     Constant(u64),
@@ -35,12 +39,25 @@ pub(super) enum Use {
 }
 
 /// The nodes of scopes that follow each other.
-pub(in crate::ctf) fn survey(context: &Context<'_>, scopes: &[(Scope, &Arc<Type>)]) -> Result<Nodes, Fault> {
+pub(in crate::ctf) fn survey(
+    context: &Context<'_>,
+    scopes: &[(Scope, &Arc<Type>)],
+) -> Result<Nodes, Fault> {
     let mut survey = Survey { context, nodes: Nodes::default(), names: 0 };
     for (scope, ty) in scopes {
         let root = survey.count()?;
         survey.nodes.roots.push((*scope, root));
-        survey.walk(ty, Place { scope: *scope, parent: None, raw: "", named: false, name: "".into(), path: "".into() })?;
+        survey.walk(
+            ty,
+            Place {
+                scope: *scope,
+                parent: None,
+                raw: "",
+                named: false,
+                name: "".into(),
+                path: "".into(),
+            },
+        )?;
     }
     hide(&mut survey.nodes);
     Ok(survey.nodes)
@@ -127,7 +144,9 @@ impl Survey<'_> {
             let name = name.clone();
             Place { scope, parent: Some(id), raw, named, name, path }
         };
-        let dotted = |name: &str| if path.is_empty() { name.into() } else { format!("{path}.{name}").into() };
+        let dotted = |name: &str| {
+            if path.is_empty() { name.into() } else { format!("{path}.{name}").into() }
+        };
         match ty.shape() {
             Shape::Chars(length, _) | Shape::Blob(length, _) => self.length(id, length)?,
             Shape::Array(length, element, _) => {
@@ -136,13 +155,23 @@ impl Survey<'_> {
             }
             Shape::Structure(s) => {
                 for field in &s.fields {
-                    self.walk(&field.ty, inner(&field.raw, true, &field.name, dotted(&field.name)))?;
+                    self.walk(
+                        &field.ty,
+                        inner(&field.raw, true, &field.name, dotted(&field.name)),
+                    )?;
                 }
             }
             Shape::Variant(v) => {
-                self.refer(id, &v.selector, if v.ranges.is_none() { Use::Labels } else { Use::Selector })?;
+                self.refer(
+                    id,
+                    &v.selector,
+                    if v.ranges.is_none() { Use::Labels } else { Use::Selector },
+                )?;
                 for option in &v.options {
-                    self.walk(&option.ty, inner(&option.raw, v.ranges.is_none(), &option.name, dotted(&option.name)))?;
+                    self.walk(
+                        &option.ty,
+                        inner(&option.raw, v.ranges.is_none(), &option.name, dotted(&option.name)),
+                    )?;
                 }
             }
             Shape::Optional(selector, _, ty) => {
@@ -184,7 +213,9 @@ fn hide(nodes: &mut Nodes) {
     for (n, node) in nodes.list.iter().enumerate().rev() {
         let internal = matches!(node.scope, Scope::PacketHeader | Scope::EventHeader);
         let own = match node.kind {
-            Kind::Unsigned(_) | Kind::Signed(_) | Kind::Boolean(_) | Kind::Bits(_) => node.roles.is_empty() || is(&wanted, n),
+            Kind::Unsigned(_) | Kind::Signed(_) | Kind::Boolean(_) | Kind::Bits(_) => {
+                node.roles.is_empty() || is(&wanted, n)
+            }
             Kind::Blob => !node.roles.has(Role::Uuid),
             Kind::Structure => !is(&full, n) || is(&shown, n),
             Kind::Array(_) | Kind::Variant | Kind::Optional => is(&shown, n),
@@ -195,7 +226,9 @@ fn hide(nodes: &mut Nodes) {
         if own {
             set(&mut shown, NodeId::try_from(n).ok());
             set(&mut shown, node.parent);
-            if let Some(Target::Here(target)) = NodeId::try_from(n).ok().and_then(|id| nodes.targets.get(&id)) {
+            if let Some(Target::Here(target)) =
+                NodeId::try_from(n).ok().and_then(|id| nodes.targets.get(&id))
+            {
                 set(&mut wanted, Some(*target));
             }
         } else if let Some(flag) = shown.get_mut(n) {
@@ -204,7 +237,8 @@ fn hide(nodes: &mut Nodes) {
     }
     // An option that would be hidden is shown with its variant, since the selector may choose it.
     for (n, node) in nodes.list.iter().enumerate() {
-        let variant = node.parent.filter(|p| nodes.get(*p).is_some_and(|p| p.kind == Kind::Variant));
+        let variant =
+            node.parent.filter(|p| nodes.get(*p).is_some_and(|p| p.kind == Kind::Variant));
         if variant.and_then(|p| usize::try_from(p).ok()).is_some_and(|p| is(&shown, p)) {
             set(&mut forced, NodeId::try_from(n).ok());
         }

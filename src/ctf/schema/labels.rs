@@ -1,9 +1,10 @@
 //! Names of values: enumerations of CTF 1.8, mappings of CTF 2.
 
-use crate::ctf::error::{Fault, bounded};
-use crate::ctf::limits;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
+
+use crate::ctf::error::{Fault, bounded};
+use crate::ctf::limits;
 
 /// From and to, both included. Wide enough for every signed and unsigned integer of 64 bits.
 pub type Range = (i128, i128);
@@ -23,7 +24,8 @@ pub struct Labels {
     all: Vec<Label>,
     /// Which is the first for a value; sorted, none overlap.
     first: Vec<(Range, u32)>,
-    /// The first for each of the values from 0 on, which most have; as many as the largest that has a name, within a limit.
+    /// The first for each of the values from 0 on, which most have; as many as the largest that
+    /// has a name, within a limit.
     near: Vec<Option<u32>>,
     /// Values with several names, and those as they are shown; sorted, none overlap.
     several: Vec<(Range, Box<str>)>,
@@ -50,12 +52,15 @@ impl Labels {
                 None => labels.push(Label { name, ranges: vec![range] }),
             }
         }
-        let ranges = (0..).zip(&labels).flat_map(|(n, label)| label.ranges.iter().map(move |range| (*range, n)));
+        let ranges = (0..)
+            .zip(&labels)
+            .flat_map(|(n, label)| label.ranges.iter().map(move |range| (*range, n)));
         let several = several(&labels);
         let first = disjoint(ranges.collect());
         let largest = first.last().map_or(-1, |((_, high), _)| *high);
         let mut labels = Self { all: labels, first, near: Vec::new(), several };
-        labels.near = (0..largest.saturating_add(1).min(NEAR)).map(|value| labels.search(value)).collect();
+        labels.near =
+            (0..largest.saturating_add(1).min(NEAR)).map(|value| labels.search(value)).collect();
         Ok(labels)
     }
 
@@ -101,7 +106,9 @@ impl Labels {
 
     /// Names of a value, in order; more than one where ranges overlap. Looks at all of them.
     pub fn of(&self, value: i128) -> impl Iterator<Item = &Arc<str>> {
-        let has = move |label: &&Label| label.ranges.iter().any(|(low, high)| (*low..=*high).contains(&value));
+        let has = move |label: &&Label| {
+            label.ranges.iter().any(|(low, high)| (*low..=*high).contains(&value))
+        };
         self.all.iter().filter(has).map(|label| &label.name)
     }
 
@@ -141,13 +148,15 @@ fn several(labels: &[Label]) -> Vec<(Range, Box<str>)> {
         if open.len() < 2 {
             continue;
         }
-        let mut names: Vec<&str> = open.iter().filter_map(|(n, _)| labels.get(*n)).map(|label| &*label.name).collect();
+        let mut names: Vec<&str> =
+            open.iter().filter_map(|(n, _)| labels.get(*n)).map(|label| &*label.name).collect();
         names.sort_unstable();
         names.dedup();
         // Many ranges of one name cost time and bring nothing.
         spent += open.len();
         if names.len() > 1 {
-            let text = names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+            let text =
+                names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
             spent += text.len();
             out.push(((at, until), text.into()));
         }
@@ -183,7 +192,9 @@ pub(crate) fn disjoint(mut ranges: Vec<(Range, u32)>) -> Vec<(Range, u32)> {
         // Up to its end or to where another one begins.
         let until = next.peek().map_or(high, |((low, _), _)| high.min(low.saturating_sub(1)));
         match out.last_mut() {
-            Some(((_, last), same)) if *same == number && last.checked_add(1) == Some(at) => *last = until,
+            Some(((_, last), same)) if *same == number && last.checked_add(1) == Some(at) => {
+                *last = until
+            }
             _ => out.push(((at, until), number)),
         }
         match until.checked_add(1) {
@@ -195,8 +206,9 @@ pub(crate) fn disjoint(mut ranges: Vec<(Range, u32)>) -> Vec<(Range, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #[test]
@@ -217,7 +229,8 @@ mod tests {
 
     #[test]
     fn names_that_all_overlap_have_a_bound() {
-        let all = (0..10_000).map(|n| (Arc::from(format!("a name, number {n}")), (i128::from(n), 20_000)));
+        let all = (0..10_000)
+            .map(|n| (Arc::from(format!("a name, number {n}")), (i128::from(n), 20_000)));
         let labels = Labels::new(all).unwrap();
         assert_eq!(labels.shown(0), Some("a name, number 0"));
         assert_eq!(labels.shown(1), Some("\"a name, number 0\", \"a name, number 1\""));
@@ -228,8 +241,14 @@ mod tests {
     #[test]
     fn ends_of_everything() {
         let whole = (i128::MIN, i128::MAX);
-        assert_eq!(disjoint(vec![(whole, 1), ((5, 5), 0)]), [((i128::MIN, 4), 1), ((5, 5), 0), ((6, i128::MAX), 1)]);
-        assert_eq!(disjoint(vec![((3, 4), 0), ((5, 6), 0), ((9, 9), 0)]), [((3, 6), 0), ((9, 9), 0)]);
+        assert_eq!(
+            disjoint(vec![(whole, 1), ((5, 5), 0)]),
+            [((i128::MIN, 4), 1), ((5, 5), 0), ((6, i128::MAX), 1)]
+        );
+        assert_eq!(
+            disjoint(vec![((3, 4), 0), ((5, 6), 0), ((9, 9), 0)]),
+            [((3, 6), 0), ((9, 9), 0)]
+        );
         assert_eq!(disjoint(vec![]), []);
     }
 }

@@ -3,14 +3,16 @@
 mod labels;
 mod types;
 
+use std::sync::Arc;
+
 pub(crate) use labels::disjoint;
 pub use labels::{Label, Labels, Range};
 pub use types::{
-    Base, Encoding, Field, Float, Integer, Length, Number, Origin, Path, Role, Roles, Shape, Structure, Type, Variant,
+    Base, Encoding, Field, Float, Integer, Length, Number, Origin, Path, Role, Roles, Shape,
+    Structure, Type, Variant,
 };
 
 use crate::read::Order;
-use std::sync::Arc;
 
 /// The dynamic scopes of a packet and of an event, in the order of decoding (CTF 1.8, 7.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,8 +46,14 @@ impl Scope {
     }
 
     /// All, in order.
-    pub const ALL: [Self; 6] =
-        [Self::PacketHeader, Self::PacketContext, Self::EventHeader, Self::CommonContext, Self::Context, Self::Payload];
+    pub const ALL: [Self; 6] = [
+        Self::PacketHeader,
+        Self::PacketContext,
+        Self::EventHeader,
+        Self::CommonContext,
+        Self::Context,
+        Self::Payload,
+    ];
 }
 
 /// In which language the metadata is. It decides how fields get their roles.

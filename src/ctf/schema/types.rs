@@ -1,11 +1,12 @@
 //! Types of fields ("field classes" of CTF 2).
 
+use std::sync::Arc;
+
 use super::Scope;
 use super::labels::{Labels, Range};
 use crate::ctf::error::{Fault, bounded, malformed};
 use crate::ctf::limits;
 use crate::read::Order;
-use std::sync::Arc;
 
 /// A type, with what is often asked of it. Shared: named types are used in many places.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +37,8 @@ pub enum Shape {
     Structure(Structure),
     /// One of several.
     Variant(Variant),
-    /// There or not: where the selector is, for which of its values it is there (none: for true), what.
+    /// There or not: where the selector is, for which of its values it is there (none: for true),
+    /// what.
     Optional(Path, Option<Vec<Range>>, Arc<Type>),
 }
 
@@ -164,8 +166,8 @@ pub struct Integer {
     pub number: Number,
     /// Byte order, if it is not the trace's.
     pub order: Option<Order>,
-    /// CTF 2: the bit order is against the custom of the byte order: the value's bits have changed places, the first with the
-    /// last.
+    /// CTF 2: the bit order is against the custom of the byte order: the value's bits have changed
+    /// places, the first with the last.
     pub reversed: bool,
     /// How it should be shown.
     pub base: Base,
@@ -282,7 +284,11 @@ pub struct Variant {
 /// A power of two of a reasonable size.
 pub(crate) fn alignment(bits: u64) -> Result<u64, Fault> {
     bounded("alignment", bits, limits::ALIGNMENT)?;
-    if bits.is_power_of_two() { Ok(bits) } else { malformed!("alignment of {bits} bits is no power of two") }
+    if bits.is_power_of_two() {
+        Ok(bits)
+    } else {
+        malformed!("alignment of {bits} bits is no power of two")
+    }
 }
 
 impl Type {
@@ -295,10 +301,15 @@ impl Type {
         };
         let (align, depth, least, whole_bytes) = match &shape {
             Shape::Integer(i) if i.bits == 0 => (alignment(i.align.max(8))?, 0, 8, true),
-            Shape::Integer(i) if i.bits > 64 => return Err(Fault::Unsupported(format!("integer of {} bits", i.bits))),
+            Shape::Integer(i) if i.bits > 64 => {
+                return Err(Fault::Unsupported(format!("integer of {} bits", i.bits)));
+            }
             Shape::Integer(i) => (alignment(i.align)?, 0, u64::from(i.bits), i.bits % 8 == 0),
             Shape::Float(f) if !matches!(f.bits, 16 | 32 | 64) => {
-                return Err(Fault::Unsupported(format!("floating-point number of {} bits", f.bits)));
+                return Err(Fault::Unsupported(format!(
+                    "floating-point number of {} bits",
+                    f.bits
+                )));
             }
             Shape::Float(f) => (alignment(f.align)?, 0, u64::from(f.bits), true),
             Shape::Text(encoding) => (8, 0, unit(encoding), true),

@@ -1,5 +1,5 @@
-//! Digits of numbers, up to eight at a time: arrays in traces have many small ones, and the formatting of the library looks at
-//! its options for each.
+//! Digits of numbers, up to eight at a time: arrays in traces have many small ones, and the
+//! formatting of the library looks at its options for each.
 
 /// Takes characters.
 pub trait Chars {
@@ -21,7 +21,8 @@ const fn all(byte: u8) -> u64 {
 /// Eight decimal digits of a number that has no more, the first in the lowest byte.
 #[inline]
 fn eight(value: u64) -> u64 {
-    // Halves of four digits, quarters of two, single ones; division by multiplication, exact for numbers of this size.
+    // Halves of four digits, quarters of two, single ones; division by multiplication, exact for
+    // numbers of this size.
     let halves = (value / 10_000) | ((value % 10_000) << 32);
     let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let quarters = hundreds | (halves - 100 * hundreds) << 16;
@@ -77,7 +78,8 @@ pub(super) fn hexadecimal(value: u64, out: &mut impl Chars) {
     out.chars(eight_hexadecimal(low).to_le_bytes(), 8);
 }
 
-/// The characters of a number below ten million in base ten, the first in the lowest byte, and how many there are: at most seven.
+/// The characters of a number below ten million in base ten, the first in the lowest byte, and how
+/// many there are: at most seven.
 #[inline(always)]
 pub(super) fn short_decimal(value: u64) -> Option<(u64, usize)> {
     (value < 10_000_000).then(|| {
@@ -96,7 +98,10 @@ pub(super) fn short_hexadecimal(value: u64) -> Option<(u64, usize)> {
     let letters = (spread + 0x0606_0606) >> 4 & 0x0101_0101;
     let chars = (spread + 0x3030_3030 + letters * u32::from(b'A' - b'0' - 10)).swap_bytes();
     let zeros = (spread.leading_zeros() / 8).min(3);
-    Some((u64::from(chars >> (8 * zeros)) << 16 | u64::from(u16::from_le_bytes(*b"0x")), 6 - zeros as usize))
+    Some((
+        u64::from(chars >> (8 * zeros)) << 16 | u64::from(u16::from_le_bytes(*b"0x")),
+        6 - zeros as usize,
+    ))
 }
 
 /// So many digits of `BITS` bits, of which the first may be zeros.
@@ -109,15 +114,19 @@ pub(super) fn bits<const BITS: u32>(value: u64, digits: u32, out: &mut impl Char
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn check(value: u64) -> Result<(), TestCaseError> {
         let (mut ten, mut sixteen, mut eight) = (String::new(), String::new(), String::new());
         decimal(value, &mut ten);
         hexadecimal(value, &mut sixteen);
         bits::<3>(value, 22, &mut eight);
-        for (short, long, limit) in [(short_decimal(value), &ten, 10_000_000), (short_hexadecimal(value), &sixteen, 0x1_0000)] {
+        for (short, long, limit) in [
+            (short_decimal(value), &ten, 10_000_000),
+            (short_hexadecimal(value), &sixteen, 0x1_0000),
+        ] {
             let short = short.map(|(chars, count)| chars.to_le_bytes()[..count].to_vec());
             prop_assert_eq!(short, (value < limit).then(|| long.as_bytes().to_vec()));
         }
@@ -138,7 +147,9 @@ mod tests {
     fn every_number_of_four_digits_and_ends_of_lengths() {
         (0..10_000).for_each(|n| check(n).unwrap());
         (0..10_000).for_each(|n| check(n * 10_000 + 9_999 - n).unwrap());
-        (0..20).for_each(|n| [10_u64.pow(n) - 1, 10_u64.pow(n)].into_iter().for_each(|n| check(n).unwrap()));
+        (0..20).for_each(|n| {
+            [10_u64.pow(n) - 1, 10_u64.pow(n)].into_iter().for_each(|n| check(n).unwrap())
+        });
         check(u64::MAX).unwrap();
     }
 }

@@ -1,8 +1,11 @@
-//! Values as text, in babeltrace's notation: `{ i = 1, tag = [ [0] = 0x2F ], c = ( "RED" : container = 0 ) }`.
+//! Values as text, in babeltrace's notation: `{ i = 1, tag = [ [0] = 0x2F ], c = ( "RED" :
+//! container = 0 ) }`.
 
 mod digits;
 mod number;
 mod string;
+
+use std::fmt::Write as _;
 
 pub use digits::Chars;
 pub use number::{Form, float, integer};
@@ -12,9 +15,9 @@ use super::plan::{Kind, Node, NodeId};
 use super::schema::{Labels, Scope};
 use super::text;
 use super::visit::Visitor;
-use std::fmt::Write as _;
 
-/// Writes what it is told into a line: [`Self::begin`], values, [`Self::end`]. Can be used again and again.
+/// Writes what it is told into a line: [`Self::begin`], values, [`Self::end`]. Can be used again
+/// and again.
 #[derive(Debug, Default)]
 pub struct Text<'n> {
     /// The text so far.
@@ -44,7 +47,8 @@ impl<'n> Text<'n> {
         *self = Self { line, braces: self.braces, nodes, scopes, follows, open, ..Self::default() };
     }
 
-    /// Closes the last scope and shows those that are empty. True: there is at least one on the line.
+    /// Closes the last scope and shows those that are empty. True: there is at least one on the
+    /// line.
     pub fn end(&mut self) -> bool {
         self.enter(self.scopes.len());
         self.follows
@@ -84,10 +88,16 @@ impl<'n> Text<'n> {
         }
         let parent = node.parent.and_then(|p| self.node(p));
         let in_array = parent.is_some_and(|p| matches!(p.kind, Kind::Array(_)));
-        if let Some(members) = self.open.last_mut().map(|(_, members)| members).or(self.scope.as_mut()) {
+        if let Some(members) =
+            self.open.last_mut().map(|(_, members)| members).or(self.scope.as_mut())
+        {
             if !parent.is_some_and(|p| matches!(p.kind, Kind::Variant | Kind::Optional)) {
                 self.line.push_str(if *members == 0 { " " } else { ", " });
-                let _ = if in_array { write!(self.line, "[{members}] = ") } else { write!(self.line, "{} = ", node.name) };
+                let _ = if in_array {
+                    write!(self.line, "[{members}] = ")
+                } else {
+                    write!(self.line, "{} = ", node.name)
+                };
             }
             *members += 1;
         }
@@ -142,7 +152,8 @@ impl<'a> Visitor<'a> for Text<'_> {
 
     fn text(&mut self, node: NodeId, value: &'a [u8]) {
         if let Some(node) = self.before(node) {
-            let encoding = if let Kind::Text(encoding) = node.kind { encoding } else { Default::default() };
+            let encoding =
+                if let Kind::Text(encoding) = node.kind { encoding } else { Default::default() };
             quoted(&text::decode(value, encoding), &mut self.line);
         }
     }
@@ -221,21 +232,29 @@ mod tests {
             line("", &fields, &packet, true),
             "{ t = ( { \"A\", \"B\" } : container = 3 ), s = { a = 7, b = { } }, v = { \"x\" }, n = [ [0] = 1, [1] = 2 ], z = [ ] }"
         );
-        assert!(line("", &fields, &packet, false).starts_with("{ t = ( \"A\", \"B\" : container = 3 ), "));
-        assert_eq!(line("", &format!("{enumeration} t;"), &[8], true), "{ t = ( <unknown> : container = 8 ) }");
+        assert!(
+            line("", &fields, &packet, false)
+                .starts_with("{ t = ( \"A\", \"B\" : container = 3 ), ")
+        );
+        assert_eq!(
+            line("", &format!("{enumeration} t;"), &[8], true),
+            "{ t = ( <unknown> : container = 8 ) }"
+        );
     }
 
     #[test]
     fn scopes_and_what_is_hidden() {
         let context = "clock { name = c; }; stream { event.context := struct { u8 p; }; };";
         assert_eq!(line(context, "", &[1], true), "{ p = 1 }, { }");
-        let context =
-            "clock { name = c; }; stream { event.context := struct { integer { size = 8; map = clock.c.value; } p; }; };";
+        let context = "clock { name = c; }; stream { event.context := struct { integer { size = 8; map = clock.c.value; } p; }; };";
         assert_eq!(line(context, "u8 x;", &[1, 2], true), "{ x = 2 }");
-        // A clock that is also a length is shown, and so is an option that would not be if the selector may choose it.
-        let fields =
-            "integer { size = 8; map = clock.c.value; } n; u8 a[n]; struct { integer { size = 8; map = clock.c.value; } x; } s;";
-        assert_eq!(line("clock { name = c; };", fields, &[1, 7, 3], true), "{ n = 1, a = [ [0] = 7 ] }");
+        // A clock that is also a length is shown, and so is an option that would not be if the
+        // selector may choose it.
+        let fields = "integer { size = 8; map = clock.c.value; } n; u8 a[n]; struct { integer { size = 8; map = clock.c.value; } x; } s;";
+        assert_eq!(
+            line("clock { name = c; };", fields, &[1, 7, 3], true),
+            "{ n = 1, a = [ [0] = 7 ] }"
+        );
     }
 
     #[test]
@@ -263,7 +282,10 @@ mod tests {
         }
         assert_eq!(
             lines,
-            ["{ b = true, o = { 5 }, m = 0xFF, x = { <2 bytes> } }", "{ b = false, o = <none>, m = 0x3, x = { <2 bytes> } }"]
+            [
+                "{ b = true, o = { 5 }, m = 0xFF, x = { <2 bytes> } }",
+                "{ b = false, o = <none>, m = 0x3, x = { <2 bytes> } }"
+            ]
         );
     }
 }

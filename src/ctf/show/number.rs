@@ -1,9 +1,10 @@
 //! Numbers.
 
+use std::fmt::Write as _;
+
 use super::digits::{self, Chars};
 use crate::ctf::plan::Kind;
 use crate::ctf::schema::Base;
-use std::fmt::Write as _;
 
 /// How the integers of a place are shown: `10`, `0x1F`, `017`, `0b101`.
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +56,8 @@ impl Form {
         self.unsigned(value.cast_unsigned(), out);
     }
 
-    /// The characters of a small integer, the first in the lowest byte, and how many there are: at most seven. `None`: it has
-    /// more, or is of a rare base.
+    /// The characters of a small integer, the first in the lowest byte, and how many there are: at
+    /// most seven. `None`: it has more, or is of a rare base.
     #[must_use]
     #[inline(always)]
     pub fn short(self, value: u64) -> Option<(u64, usize)> {
@@ -74,7 +75,8 @@ impl Form {
         if value >= 0 || self.base != Base::Decimal {
             return self.short(value.cast_unsigned());
         }
-        let (chars, count) = digits::short_decimal(value.unsigned_abs()).filter(|(_, count)| *count < 7)?;
+        let (chars, count) =
+            digits::short_decimal(value.unsigned_abs()).filter(|(_, count)| *count < 7)?;
         Some((chars << 8 | u64::from(b'-'), count + 1))
     }
 
@@ -85,7 +87,11 @@ impl Form {
             digits::bits::<3>(value, value.checked_ilog2().unwrap_or_default() / 3 + 1, out);
         } else {
             out.chars(*b"0b      ", 2);
-            digits::bits::<1>(value, self.width.max(value.checked_ilog2().unwrap_or_default() + 1), out);
+            digits::bits::<1>(
+                value,
+                self.width.max(value.checked_ilog2().unwrap_or_default() + 1),
+                out,
+            );
         }
     }
 }

@@ -1,5 +1,9 @@
 //! From the schema to plans, for what has been added to it.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
 use super::Trace;
 use super::plans::{EventPlan, Layer, StreamPlan};
 use crate::ctf::error::{Fault, bounded, malformed};
@@ -7,9 +11,6 @@ use crate::ctf::header::Layout;
 use crate::ctf::limits;
 use crate::ctf::plan::{self, Code, Context, Nodes, Start, Target};
 use crate::ctf::schema::{Clock, EventClass, Schema, Scope, StreamClass, Type, Version};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::sync::Arc;
 
 /// Slots before those of events: what events look at in packets and headers.
 const FIRST_SLOT: u32 = limits::OUTER_REFERENCES;
@@ -20,11 +21,14 @@ type Typed = (Scope, Arc<Type>);
 impl Trace {
     /// Whether classes of the schema have no plans yet.
     pub(super) fn waits(&self) -> bool {
-        let events = |(plan, class): (&StreamPlan, &StreamClass)| plan.events().len() < class.events.len();
-        self.streams.len() < self.schema.streams.len() || self.streams.iter().zip(&self.schema.streams).any(events)
+        let events =
+            |(plan, class): (&StreamPlan, &StreamClass)| plan.events().len() < class.events.len();
+        self.streams.len() < self.schema.streams.len()
+            || self.streams.iter().zip(&self.schema.streams).any(events)
     }
 
-    /// Compiles what a declaration has added. What cannot be compiled is taken out of the schema; the first fault is told.
+    /// Compiles what a declaration has added. What cannot be compiled is taken out of the schema;
+    /// the first fault is told.
     pub(super) fn compile(&mut self) -> Result<(), Fault> {
         if self.schema.version == Version::V1 && self.schema.order.is_none() {
             // Types may be of the byte order that the trace is going to have.
@@ -35,7 +39,12 @@ impl Trace {
             self.header = self.packet_header((Scope::PacketHeader, ty))?;
             self.began = true;
         }
-        if self.streams.iter().zip(&self.schema.streams).any(|(plan, class)| plan.implicit != class.implicit) {
+        if self
+            .streams
+            .iter()
+            .zip(&self.schema.streams)
+            .any(|(plan, class)| plan.implicit != class.implicit)
+        {
             // A stream class was declared behind its first events.
             self.streams.clear();
             (self.fields, self.names) = (0, 0);
@@ -85,20 +94,35 @@ impl Trace {
         plan
     }
 
-    fn stream_plan(&mut self, class: &StreamClass, packet: &mut Layer) -> Result<StreamPlan, Fault> {
+    fn stream_plan(
+        &mut self,
+        class: &StreamClass,
+        packet: &mut Layer,
+    ) -> Result<StreamPlan, Fault> {
         let typed = |scope, ty: &Option<Arc<Type>>| ty.clone().map(|ty| (scope, ty));
         let whole = packet.ty.as_ref().is_none_or(|(_, ty)| ty.whole_bytes());
         let context = typed(Scope::PacketContext, &class.packet_context);
         let context = self.layer(context, if whole { 8 } else { 1 }, &[packet])?;
-        let header = self.layer(typed(Scope::EventHeader, &class.event_header), 1, &[packet, &context])?;
+        let header =
+            self.layer(typed(Scope::EventHeader, &class.event_header), 1, &[packet, &context])?;
         let clock = self.clock_of(class.clock, &context.nodes.clocks)?;
         let clock = self.clock_of(clock, &header.nodes.clocks)?;
-        let mut plan = StreamPlan { id: class.id, implicit: class.implicit, clock, context, header, ..StreamPlan::default() };
+        let mut plan = StreamPlan {
+            id: class.id,
+            implicit: class.implicit,
+            clock,
+            context,
+            header,
+            ..StreamPlan::default()
+        };
         let targets = [&plan.context, &plan.header].map(|layer| layer.nodes.outer_targets());
         self.save(&targets.concat(), packet, &mut plan)?;
         self.recompile(packet, &mut plan)?;
         if plan.header.saved.is_empty() {
-            plan.layout = class.event_header.as_ref().map_or(Layout::General, |ty| Layout::of(ty, self.schema.order));
+            plan.layout = class
+                .event_header
+                .as_ref()
+                .map_or(Layout::General, |ty| Layout::of(ty, self.schema.order));
         }
         Ok(plan)
     }
@@ -132,8 +156,14 @@ impl Trace {
         Ok(code)
     }
 
-    /// Gives slots to what is looked at in the packet and in the event header. True: there are new ones.
-    fn save(&mut self, targets: &[Target], packet: &mut Layer, plan: &mut StreamPlan) -> Result<bool, Fault> {
+    /// Gives slots to what is looked at in the packet and in the event header. True: there are new
+    /// ones.
+    fn save(
+        &mut self,
+        targets: &[Target],
+        packet: &mut Layer,
+        plan: &mut StreamPlan,
+    ) -> Result<bool, Fault> {
         let mut new = false;
         for target in targets {
             let Target::Outer(layer, node) = *target else { continue };
@@ -144,7 +174,11 @@ impl Trace {
             };
             if let Entry::Vacant(slot) = layer.saved.entry(node) {
                 let count = self.outer_slots + 1;
-                bounded("references to packets and headers", count.into(), limits::OUTER_REFERENCES.into())?;
+                bounded(
+                    "references to packets and headers",
+                    count.into(),
+                    limits::OUTER_REFERENCES.into(),
+                )?;
                 slot.insert(self.outer_slots);
                 self.outer_slots = count;
                 new = true;
@@ -195,17 +229,23 @@ impl Trace {
         .into_iter()
         .filter_map(|(scope, ty)| Some((scope, ty?)))
         .collect();
-        let nodes = self.survey(&[&packet.nodes, &stream.context.nodes, &stream.header.nodes], &scopes)?;
+        let nodes =
+            self.survey(&[&packet.nodes, &stream.context.nodes, &stream.header.nodes], &scopes)?;
         stream.clock = self.clock_of(stream.clock, &nodes.clocks)?;
         if self.save(&nodes.outer_targets(), packet, stream)? {
             self.recompile(packet, stream)?;
         }
         // Behind a header of whole bytes that starts at a byte there is a byte.
-        let header = stream.header.ty.as_ref().is_some_and(|(_, ty)| ty.whole_bytes() && ty.align() >= 8);
+        let header =
+            stream.header.ty.as_ref().is_some_and(|(_, ty)| ty.whole_bytes() && ty.align() >= 8);
         let aligned = if header || stream.layout != Layout::General { 8 } else { 1 };
         let outer = [packet.outer(), stream.context.outer(), stream.header.outer()];
         let (order, saved) = (self.schema.order, HashMap::new());
-        let code = plan::compile(&nodes, &scopes, &Start { aligned, order, slot: FIRST_SLOT, saved: &saved, outer: &outer })?;
+        let code = plan::compile(
+            &nodes,
+            &scopes,
+            &Start { aligned, order, slot: FIRST_SLOT, saved: &saved, outer: &outer },
+        )?;
         self.slots = self.slots.max(code.slots);
         Ok(EventPlan {
             index: stream.events().len(),
@@ -219,7 +259,11 @@ impl Trace {
     }
 
     /// The one clock of a stream, with what its fields say.
-    fn clock_of(&mut self, known: Option<usize>, told: &[Option<Arc<str>>]) -> Result<Option<usize>, Fault> {
+    fn clock_of(
+        &mut self,
+        known: Option<usize>,
+        told: &[Option<Arc<str>>],
+    ) -> Result<Option<usize>, Fault> {
         let mut clock = known;
         for name in told {
             let found = clock_named(&mut self.schema, known, name.as_ref())?;
@@ -233,9 +277,15 @@ impl Trace {
 }
 
 /// Which clock takes the values of a field that names it or not.
-fn clock_named(schema: &mut Schema, known: Option<usize>, name: Option<&Arc<str>>) -> Result<usize, Fault> {
+fn clock_named(
+    schema: &mut Schema,
+    known: Option<usize>,
+    name: Option<&Arc<str>>,
+) -> Result<usize, Fault> {
     match (schema.version, name, schema.clocks.as_slice()) {
-        (Version::V2, ..) => known.map_or_else(|| malformed!("time stamps in a stream without a clock"), Ok),
+        (Version::V2, ..) => {
+            known.map_or_else(|| malformed!("time stamps in a stream without a clock"), Ok)
+        }
         (_, Some(name), clocks) => {
             let found = clocks.iter().position(|c| c.name == *name);
             found.map_or_else(|| malformed!("no clock {name}"), Ok)

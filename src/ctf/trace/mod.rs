@@ -3,13 +3,13 @@
 mod compile;
 mod plans;
 
+use plans::Layer;
 pub use plans::{EventPlan, StreamPlan};
 
 use super::error::{MetadataError, bounded};
 use super::limits;
 use super::metadata::Metadata;
 use super::schema::{Clock, Schema};
-use plans::Layer;
 
 /// Bytes of memory for a byte of metadata, and for a field.
 const TEXT: u64 = 3;
@@ -53,14 +53,16 @@ impl Trace {
     ///
     /// # Errors
     /// [`MetadataError`]: one declaration cannot be used. It is as if it were not there; `bytes` has lost what was read, at
-    /// least one, and a call with the rest goes on behind it. (Live traces should give up: packets may need what is missing.)
+    /// least one, and a call with the rest goes on behind it. (Live traces should give up: packets
+    /// may need what is missing.)
     pub fn metadata(&mut self, bytes: &mut &[u8]) -> Result<(), MetadataError> {
         loop {
             let before = bytes.len();
             let read = self.metadata.declaration(bytes, &mut self.schema);
             self.bytes = self.bytes.saturating_add((before - bytes.len()) as u64);
             let (offset, line) = self.metadata.place();
-            bounded("bytes of metadata", self.bytes, limits::METADATA).map_err(|fault| fault.at(offset, line))?;
+            bounded("bytes of metadata", self.bytes, limits::METADATA)
+                .map_err(|fault| fault.at(offset, line))?;
             if !read? {
                 return Ok(());
             }
@@ -68,14 +70,16 @@ impl Trace {
         }
     }
 
-    /// Whether a declaration has begun and not ended, or a class waits for another declaration: metadata of a trace that is complete must not end like this.
+    /// Whether a declaration has begun and not ended, or a class waits for another declaration:
+    /// metadata of a trace that is complete must not end like this.
     #[must_use]
     pub fn unfinished(&self) -> bool {
         self.metadata.unfinished() || !self.schema.orphans.is_empty() || self.waits()
     }
 
-    /// Memory that it holds, estimated by what was counted while it was compiled: text, schema and names, and for each field its
-    /// types, its place and its code. For recorded traces it is 0.8 to 1.9 times what was resident.
+    /// Memory that it holds, estimated by what was counted while it was compiled: text, schema and
+    /// names, and for each field its types, its place and its code. For recorded traces it is
+    /// 0.8 to 1.9 times what was resident.
     #[must_use]
     pub fn held(&self) -> usize {
         let counted = TEXT * self.bytes + 2 * self.names + FIELD * self.fields;

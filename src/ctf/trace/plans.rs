@@ -1,10 +1,11 @@
 //! Classes, ready to decode.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::ctf::header::Layout;
 use crate::ctf::plan::{Code, Node, NodeId, Nodes, Outer};
 use crate::ctf::schema::{Scope, Type};
-use std::collections::HashMap;
-use std::sync::Arc;
 
 /// Event ids up to here are found by a table.
 const DENSE: usize = 1 << 12;

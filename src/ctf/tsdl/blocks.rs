@@ -1,4 +1,8 @@
-//! `trace`, `env`, `clock`, `stream`, `event` (CTF 1.8, 7.1): what they say goes into the schema when they are whole.
+//! `trace`, `env`, `clock`, `stream`, `event` (CTF 1.8, 7.1): what they say goes into the schema
+//! when they are whole.
+
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::lexer::Word;
 use super::numbers::trace_order;
@@ -8,8 +12,6 @@ use crate::ctf::error::{Fault, bounded};
 use crate::ctf::limits;
 use crate::ctf::schema::{Clock, EnvValue, EventClass, Schema, Scope, StreamClass, Type};
 use crate::ctf::uuid;
-use std::collections::HashSet;
-use std::sync::Arc;
 
 /// What stands behind a key.
 enum Entry {
@@ -137,7 +139,11 @@ impl Parser<'_> {
         let mut entries: Vec<(Arc<str>, EnvValue)> = Vec::new();
         let before = schema.environment.len();
         self.block(|key, entry| {
-            bounded("entries of the environment", (before + entries.len()) as u64 + 1, limits::ENVIRONMENT)?;
+            bounded(
+                "entries of the environment",
+                (before + entries.len()) as u64 + 1,
+                limits::ENVIRONMENT,
+            )?;
             let value = match entry.value()? {
                 Value::Integer(n) => EnvValue::Integer(*n),
                 Value::Text(text) | Value::Path(text) => EnvValue::Text(text.as_str().into()),
@@ -207,8 +213,13 @@ impl Parser<'_> {
             Some(_) => return self.wrong(format!("stream {} a second time", stream.id)),
             None => {}
         }
-        self.check(bounded("stream classes", schema.streams.len() as u64 + 1, limits::STREAM_CLASSES))?;
-        let (own, others) = std::mem::take(&mut schema.orphans).into_iter().partition(|(id, _)| *id == stream.id);
+        self.check(bounded(
+            "stream classes",
+            schema.streams.len() as u64 + 1,
+            limits::STREAM_CLASSES,
+        ))?;
+        let (own, others) =
+            std::mem::take(&mut schema.orphans).into_iter().partition(|(id, _)| *id == stream.id);
         schema.orphans = others;
         let own: Vec<(u64, EventClass)> = own;
         stream.events.extend(own.into_iter().map(|(_, event)| event));
@@ -218,14 +229,23 @@ impl Parser<'_> {
 
     fn event(&mut self, schema: &mut Schema) -> Parsed<()> {
         let (mut id, mut stream_id, mut name) = (None, None, None);
-        let mut event = EventClass { id: 0, name: "".into(), log_level: None, emf_uri: None, context: None, payload: None };
+        let mut event = EventClass {
+            id: 0,
+            name: "".into(),
+            log_level: None,
+            emf_uri: None,
+            context: None,
+            payload: None,
+        };
         self.block(|key, entry| {
             match key {
                 "id" => id = Some(entry.id()?),
                 "stream_id" => stream_id = Some(entry.id()?),
                 "name" => name = Some(entry.text()?),
                 "loglevel" => event.log_level = Some(entry.value()?.signed()?),
-                "model.emf.uri" => event.emf_uri = Some(entry.text()?).filter(|uri| !uri.is_empty()),
+                "model.emf.uri" => {
+                    event.emf_uri = Some(entry.text()?).filter(|uri| !uri.is_empty())
+                }
                 "context" => event.context = entry.scope(Scope::Context)?,
                 "fields" => event.payload = entry.scope(Scope::Payload)?,
                 _ => {}
@@ -244,7 +264,9 @@ impl Parser<'_> {
                 Some(stream) => stream,
                 None => {
                     self.check(bounded("event classes", count + 1, limits::EVENT_CLASSES))?;
-                    schema.orphans.push((stream_id, EventClass { id: id.unwrap_or(0), name, ..event }));
+                    schema
+                        .orphans
+                        .push((stream_id, EventClass { id: id.unwrap_or(0), name, ..event }));
                     return Ok(());
                 }
             },
@@ -253,7 +275,11 @@ impl Parser<'_> {
             return self.wrong("event without id");
         }
         let id = id.unwrap_or(0);
-        self.check(bounded("event classes", stream.events.len() as u64 + 1, limits::EVENT_CLASSES))?;
+        self.check(bounded(
+            "event classes",
+            stream.events.len() as u64 + 1,
+            limits::EVENT_CLASSES,
+        ))?;
         stream.events.push(EventClass { id, name, ..event });
         Ok(())
     }

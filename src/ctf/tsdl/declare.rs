@@ -1,4 +1,8 @@
-//! Type specifiers and declarators (CTF 1.8, appendix C.2): which type a declaration names, and the arrays around it.
+//! Type specifiers and declarators (CTF 1.8, appendix C.2): which type a declaration names, and the
+//! arrays around it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::lexer::Word;
 use super::names::Named;
@@ -7,8 +11,6 @@ use super::path;
 use crate::ctf::error::bounded;
 use crate::ctf::limits;
 use crate::ctf::schema::{Encoding, Field, Length, Path, Shape, Structure, Type, Variant};
-use std::collections::HashSet;
-use std::sync::Arc;
 
 /// A type before its declarator.
 #[derive(Debug)]
@@ -30,10 +32,14 @@ struct Declarator {
 }
 
 /// Words that are types or parts of such.
-const BASIC: [&str; 11] = ["void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "_Bool", "_Complex"];
+const BASIC: [&str; 11] = [
+    "void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "_Bool",
+    "_Complex",
+];
 const MAX_DIMENSIONS: u64 = 8;
 
-/// The shown name of a field: one leading underscore is lttng's and barectf's way to keep names from keywords.
+/// The shown name of a field: one leading underscore is lttng's and barectf's way to keep names
+/// from keywords.
 pub(super) fn shown(raw: &str) -> &str {
     raw.strip_prefix('_').unwrap_or(raw)
 }
@@ -52,7 +58,9 @@ impl Parser<'_> {
         while self.at_name("const") {
             self.advance()?;
         }
-        let Word::Name(first) = self.token.word else { return self.wrong(format!("type expected, not {}", self.shown())) };
+        let Word::Name(first) = self.token.word else {
+            return self.wrong(format!("type expected, not {}", self.shown()));
+        };
         let ty = match first {
             "struct" => self.structure()?,
             "variant" => return self.variant(),
@@ -149,22 +157,32 @@ impl Parser<'_> {
 
     fn arrays(&self, mut ty: Arc<Type>, lengths: Vec<Length>) -> Parsed<Arc<Type>> {
         for length in lengths.into_iter().rev() {
-            let text = matches!(ty.shape(), Shape::Integer(i) if i.text && i.bits == 8 && i.align == 8);
-            let shape = if text { Shape::Chars(length, Encoding::Utf8) } else { Shape::Array(length, ty, 1) };
+            let text =
+                matches!(ty.shape(), Shape::Integer(i) if i.text && i.bits == 8 && i.align == 8);
+            let shape = if text {
+                Shape::Chars(length, Encoding::Utf8)
+            } else {
+                Shape::Array(length, ty, 1)
+            };
             ty = self.check(Type::new(shape))?;
         }
         Ok(ty)
     }
 
     /// `specifier declarator, declarator;` into named types; the declarator may be missing.
-    fn declarations(&mut self, mut each: impl FnMut(&mut Self, &str, Arc<Type>) -> Parsed<()>) -> Parsed<()> {
+    fn declarations(
+        &mut self,
+        mut each: impl FnMut(&mut Self, &str, Arc<Type>) -> Parsed<()>,
+    ) -> Parsed<()> {
         let specifier = self.specifier()?;
         if self.skip(";")? {
             return Ok(());
         }
         loop {
             let declarator = self.declarator()?;
-            let Some(name) = declarator.name else { return self.wrong(format!("name expected, not {}", self.shown())) };
+            let Some(name) = declarator.name else {
+                return self.wrong(format!("name expected, not {}", self.shown()));
+            };
             let ty = self.resolve(&specifier, declarator.pointers)?;
             let ty = self.arrays(ty, declarator.lengths)?;
             each(self, &name, ty)?;
@@ -206,7 +224,11 @@ impl Parser<'_> {
     fn define(&mut self, name: String, ty: Arc<Type>) -> Parsed<()> {
         let counted = self.names.declare();
         self.check(counted)?;
-        if self.names.add(name.clone(), Named::Type(ty)) { Ok(()) } else { self.wrong(format!("type {name} a second time")) }
+        if self.names.add(name.clone(), Named::Type(ty)) {
+            Ok(())
+        } else {
+            self.wrong(format!("type {name} a second time"))
+        }
     }
 
     /// Members of a structure or options of a variant, with the braces.

@@ -26,7 +26,10 @@ pub(super) struct Token<'a> {
 }
 
 /// Longer ones first.
-const MARKS: [&str; 19] = ["...", "->", ":=", "[", "]", "(", ")", "{", "}", "*", "+", "-", "<", ">", ":", ";", ".", "=", ","];
+const MARKS: [&str; 19] = [
+    "...", "->", ":=", "[", "]", "(", ")", "{", "}", "*", "+", "-", "<", ">", ":", ";", ".", "=",
+    ",",
+];
 
 #[derive(Clone, Debug)]
 pub(super) struct Lexer<'a> {
@@ -90,7 +93,9 @@ impl<'a> Lexer<'a> {
                 [b'/', b'/', ..] => rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len()),
                 [b'/', b'*', inner @ ..] => match inner.windows(2).position(|w| w == b"*/") {
                     Some(n) => n + 4,
-                    None => return Err((self.at, Fault::Malformed("comment without an end".into()))),
+                    None => {
+                        return Err((self.at, Fault::Malformed("comment without an end".into())));
+                    }
                 },
                 _ => return Ok(()),
             };
@@ -115,7 +120,9 @@ impl<'a> Lexer<'a> {
         };
         // Only the beginning of what may be millions of digits.
         let shown = text.get(..text.len().min(40)).unwrap_or_default();
-        value.map(Word::Integer).map_err(|_| Fault::Malformed(format!("{shown} is no integer of 64 bits")))
+        value
+            .map(Word::Integer)
+            .map_err(|_| Fault::Malformed(format!("{shown} is no integer of 64 bits")))
     }
 
     fn text_constant(&mut self) -> Result<Word<'a>, Fault> {
@@ -133,7 +140,10 @@ impl<'a> Lexer<'a> {
             bounded("length of a string", bytes.len() as u64, limits::NAME)?;
         }
         self.at = self.text.len() - rest.len();
-        Ok(Word::Text(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())))
+        Ok(Word::Text(
+            String::from_utf8(bytes)
+                .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()),
+        ))
     }
 }
 
@@ -205,7 +215,9 @@ mod tests {
     fn every_kind_of_token() {
         use Word::{Integer, Mark, Name, Text};
         assert_eq!(
-            words("_a1 := 0x1FuLL /* * / */ 017 // end\r\n 9l ... . -> L\"a\\n\\\"\\x41\\101\\\\\" 'q'"),
+            words(
+                "_a1 := 0x1FuLL /* * / */ 017 // end\r\n 9l ... . -> L\"a\\n\\\"\\x41\\101\\\\\" 'q'"
+            ),
             Ok(vec![
                 Name("_a1"),
                 Mark(":="),
@@ -221,7 +233,10 @@ mod tests {
         );
         assert_eq!(words("18446744073709551615 0"), Ok(vec![Integer(u64::MAX), Integer(0)]));
         assert_eq!(words("0b101 0B0u"), Ok(vec![Integer(5), Integer(0)]));
-        assert_eq!(words(r#""\u00e9\U0001d11e \u yeah \ud800""#), Ok(vec![Text("é𝄞 \\u yeah \\ud800".into())]));
+        assert_eq!(
+            words(r#""\u00e9\U0001d11e \u yeah \ud800""#),
+            Ok(vec![Text("é𝄞 \\u yeah \\ud800".into())])
+        );
     }
 
     #[test]

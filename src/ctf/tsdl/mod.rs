@@ -1,7 +1,9 @@
-//! Trace Stream Description Language: the metadata of CTF 1.8 (specification of 2012 and later, chapter 7 and appendix C).
+//! Trace Stream Description Language: the metadata of CTF 1.8 (specification of 2012 and later,
+//! chapter 7 and appendix C).
 //!
-//! Text comes in any pieces. [`Tsdl`] keeps what is not yet a whole declaration; each whole one is read by a recursive
-//! descent parser without a tree of its own and goes into the [`Schema`]. A faulty declaration costs only itself.
+//! Text comes in any pieces. [`Tsdl`] keeps what is not yet a whole declaration; each whole one is
+//! read by a recursive descent parser without a tree of its own and goes into the [`Schema`]. A
+//! faulty declaration costs only itself.
 
 mod blocks;
 mod declare;
@@ -16,12 +18,13 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-use super::error::{MetadataError, bounded};
-use super::limits;
-use super::schema::Schema;
 use names::Names;
 use parser::Parser;
 use split::Splitter;
+
+use super::error::{MetadataError, bounded};
+use super::limits;
+use super::schema::Schema;
 
 /// Reads growing TSDL text.
 #[derive(Clone, Debug, Default)]
@@ -38,15 +41,20 @@ pub(super) struct Tsdl {
 }
 
 impl Tsdl {
-    /// Takes text up to the end of a declaration and reads that. `Ok(true)`: one was read; there may be more in `text`,
-    /// which has lost what was taken.
-    pub(super) fn declaration(&mut self, text: &mut &[u8], schema: &mut Schema) -> Result<bool, MetadataError> {
+    /// Takes text up to the end of a declaration and reads that. `Ok(true)`: one was read; there
+    /// may be more in `text`, which has lost what was taken.
+    pub(super) fn declaration(
+        &mut self,
+        text: &mut &[u8],
+        schema: &mut Schema,
+    ) -> Result<bool, MetadataError> {
         let end = self.splitter.end(text);
         let (taken, rest) = text.split_at_checked(end.unwrap_or(text.len())).unwrap_or((text, &[]));
         *text = rest;
         let length = self.pending.len() as u64 + taken.len() as u64;
         let (offset, line) = (self.offset, self.lines + 1);
-        bounded("bytes of a declaration", length, limits::DECLARATION).map_err(|fault| fault.at(offset, line))?;
+        bounded("bytes of a declaration", length, limits::DECLARATION)
+            .map_err(|fault| fault.at(offset, line))?;
         self.pending.extend_from_slice(taken);
         if end.is_none() {
             return Ok(false);
@@ -57,7 +65,8 @@ impl Tsdl {
         let blank = declaration.len() - trim(&declaration).len();
         let before = declaration.get(..blank).unwrap_or_default();
         self.latest = (offset + blank as u64, line + newlines(before));
-        let read = Parser::new(&declaration, (offset, line), &mut self.names).and_then(|mut parser| parser.declaration(schema));
+        let read = Parser::new(&declaration, (offset, line), &mut self.names)
+            .and_then(|mut parser| parser.declaration(schema));
         self.names.reset();
         read.map(|()| true)
     }

@@ -1,10 +1,11 @@
 //! Names of types, in lexical scopes: innermost out to the file.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::ctf::error::{Fault, bounded};
 use crate::ctf::limits;
 use crate::ctf::schema::{Field, Type};
-use std::collections::HashMap;
-use std::sync::Arc;
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -14,7 +15,8 @@ pub(super) enum Named {
     Options(Arc<Vec<Field>>),
 }
 
-/// The scopes that are open. Structures, variants and enumerations have names of their own: `struct a`.
+/// The scopes that are open. Structures, variants and enumerations have names of their own: `struct
+/// a`.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     scopes: Vec<HashMap<String, Named>>,

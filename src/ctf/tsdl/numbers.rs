@@ -1,13 +1,16 @@
 //! Types in braces: `integer { }`, `floating_point { }`, `string { }`, `enum { }` (CTF 1.8, 4.1).
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use super::lexer::Word;
 use super::parser::{Parsed, Parser, Value};
 use crate::ctf::error::{Fault, bounded, malformed};
 use crate::ctf::limits;
-use crate::ctf::schema::{Base, Encoding, Float, Integer, Labels, Number, Range, Role, Shape, Type};
+use crate::ctf::schema::{
+    Base, Encoding, Float, Integer, Labels, Number, Range, Role, Shape, Type,
+};
 use crate::read::Order;
-use std::collections::HashSet;
-use std::sync::Arc;
 
 /// `le` and its other spellings; `None`: native.
 fn byte_order(value: &Value) -> Result<Option<Order>, Fault> {
@@ -66,7 +69,10 @@ fn bits(value: u64) -> Result<u32, Fault> {
 
 impl Parser<'_> {
     /// `{ key = value; ... }`, each key once.
-    fn attributes(&mut self, mut each: impl FnMut(&str, &Value) -> Result<(), Fault>) -> Parsed<()> {
+    fn attributes(
+        &mut self,
+        mut each: impl FnMut(&str, &Value) -> Result<(), Fault>,
+    ) -> Parsed<()> {
         self.expect("{")?;
         let mut known: HashSet<String> = HashSet::new();
         while !self.skip("}")? {
@@ -92,7 +98,9 @@ impl Parser<'_> {
             match key {
                 "size" => size = Some(bits(value.unsigned()?)?),
                 "align" => align = Some(value.unsigned()?),
-                "signed" => integer.number = if value.truth()? { Number::Signed } else { Number::Unsigned },
+                "signed" => {
+                    integer.number = if value.truth()? { Number::Signed } else { Number::Unsigned }
+                }
                 "byte_order" => integer.order = byte_order(value)?,
                 "base" => integer.base = base(value)?,
                 "encoding" => integer.text = encoding(value)?,
@@ -131,16 +139,26 @@ impl Parser<'_> {
             (Some(8), Some(24)) => 32,
             (Some(11), Some(53)) => 64,
             (Some(5), Some(11)) => 16,
-            (Some(e), Some(m)) => return self.check(Err(Fault::Unsupported(format!("floating point of {e} and {m} bits")))),
+            (Some(e), Some(m)) => {
+                return self
+                    .check(Err(Fault::Unsupported(format!("floating point of {e} and {m} bits"))));
+            }
             _ => return self.wrong("floating point without exp_dig or mant_dig"),
         };
-        self.check(Type::new(Shape::Float(Float { bits, align: align.unwrap_or(8), order, reversed: false })))
+        self.check(Type::new(Shape::Float(Float {
+            bits,
+            align: align.unwrap_or(8),
+            order,
+            reversed: false,
+        })))
     }
 
     pub(super) fn string_type(&mut self) -> Parsed<Arc<Type>> {
         self.advance()?;
         if self.at_mark("{") {
-            self.attributes(|key, value| if key == "encoding" { encoding(value).map(|_| ()) } else { Ok(()) })?;
+            self.attributes(
+                |key, value| if key == "encoding" { encoding(value).map(|_| ()) } else { Ok(()) },
+            )?;
         }
         self.check(Type::new(Shape::Text(Encoding::Utf8)))
     }
@@ -149,13 +167,18 @@ impl Parser<'_> {
     pub(super) fn enumeration(&mut self) -> Parsed<Arc<Type>> {
         self.advance()?;
         let name = self.tag()?;
-        let container =
-            if self.skip(":")? { self.deeper(Self::specifier)? } else { super::declare::Specifier::Words("int".into()) };
+        let container = if self.skip(":")? {
+            self.deeper(Self::specifier)?
+        } else {
+            super::declare::Specifier::Words("int".into())
+        };
         if !self.at_mark("{") {
             return self.known("enum", name);
         }
         let container = self.resolve(&container, 0)?;
-        let Shape::Integer(integer) = container.shape() else { return self.wrong("enumeration of what is no integer") };
+        let Shape::Integer(integer) = container.shape() else {
+            return self.wrong("enumeration of what is no integer");
+        };
         let ranges = self.enumerators()?;
         let labels = self.check(Labels::new(ranges))?;
         let integer = Integer { labels: Some(Arc::new(labels)), ..integer.clone() };
@@ -188,7 +211,11 @@ impl Parser<'_> {
             next = high + 1;
             let counted = self.names.declare();
             self.check(counted)?;
-            self.check(bounded("ranges of an enumeration", ranges.len() as u64 + 1, limits::RANGES))?;
+            self.check(bounded(
+                "ranges of an enumeration",
+                ranges.len() as u64 + 1,
+                limits::RANGES,
+            ))?;
             ranges.push((label, (low, high)));
             if !self.skip(",")? {
                 self.expect("}")?;

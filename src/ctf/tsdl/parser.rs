@@ -83,7 +83,11 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn expect(&mut self, mark: &str) -> Parsed<()> {
-        if self.skip(mark)? { Ok(()) } else { self.wrong(format!("{mark} expected, not {}", self.shown())) }
+        if self.skip(mark)? {
+            Ok(())
+        } else {
+            self.wrong(format!("{mark} expected, not {}", self.shown()))
+        }
     }
 
     /// The next token in words.
@@ -169,7 +173,8 @@ impl Value {
     /// An unsigned number.
     pub(super) fn unsigned(&self) -> Result<u64, Fault> {
         match self {
-            Self::Integer(n) => u64::try_from(*n).map_err(|_| Fault::Malformed(format!("{n} is no unsigned number of 64 bits"))),
+            Self::Integer(n) => u64::try_from(*n)
+                .map_err(|_| Fault::Malformed(format!("{n} is no unsigned number of 64 bits"))),
             other => Err(Fault::Malformed(format!("number expected, not {other}"))),
         }
     }
@@ -177,7 +182,8 @@ impl Value {
     /// A signed number.
     pub(super) fn signed(&self) -> Result<i64, Fault> {
         match self {
-            Self::Integer(n) => i64::try_from(*n).map_err(|_| Fault::Malformed(format!("{n} is no signed number of 64 bits"))),
+            Self::Integer(n) => i64::try_from(*n)
+                .map_err(|_| Fault::Malformed(format!("{n} is no signed number of 64 bits"))),
             other => Err(Fault::Malformed(format!("number expected, not {other}"))),
         }
     }

@@ -1,14 +1,18 @@
 //! Paths of lengths and selectors (CTF 1.8, 7.3.2).
 
+use std::sync::Arc;
+
 use crate::ctf::error::{Fault, bounded, malformed};
 use crate::ctf::limits;
 use crate::ctf::schema::{Origin, Path, Scope};
-use std::sync::Arc;
 
 /// Absolute if it starts with the name of a dynamic scope, else the nearest structure that has it.
 pub(super) fn parse(text: &str) -> Result<Path, Fault> {
-    let scope =
-        |s: Scope| text.strip_prefix(s.name()).and_then(|rest| rest.strip_prefix('.')).map(|rest| (Origin::Scope(s), rest));
+    let scope = |s: Scope| {
+        text.strip_prefix(s.name())
+            .and_then(|rest| rest.strip_prefix('.'))
+            .map(|rest| (Origin::Scope(s), rest))
+    };
     let (origin, rest) = Scope::ALL
         .into_iter()
         .find_map(scope)

@@ -1,10 +1,14 @@
-//! Which fields the decoder itself needs, by their names (CTF 1.8, 5.2 and 6.1), and which take the clock without saying so.
+//! Which fields the decoder itself needs, by their names (CTF 1.8, 5.2 and 6.1), and which take the
+//! clock without saying so.
+
+use std::sync::Arc;
 
 use super::declare::shown;
 use crate::ctf::error::{Fault, bounded, malformed};
 use crate::ctf::limits;
-use crate::ctf::schema::{Encoding, Field, Integer, Length, Role, Roles, Scope, Shape, Structure, Type, Variant};
-use std::sync::Arc;
+use crate::ctf::schema::{
+    Encoding, Field, Integer, Length, Role, Roles, Scope, Shape, Structure, Type, Variant,
+};
 
 /// The role of an integer of this name; top: it is a member of the scope's own structure.
 fn role(scope: Scope, name: &str, top: bool) -> Option<Role> {
@@ -23,19 +27,31 @@ fn role(scope: Scope, name: &str, top: bool) -> Option<Role> {
     }
 }
 
-/// Whether a field of this role may be something else: then its name means nothing, as for babeltrace2.
+/// Whether a field of this role may be something else: then its name means nothing, as for
+/// babeltrace2.
 const fn may_be_plain(role: Role) -> bool {
     matches!(role, Role::EventClass | Role::PacketSize | Role::ContentSize)
 }
 
-/// Whether a field of this name takes the clock even without `map`, as babeltrace does for old tracers.
+/// Whether a field of this name takes the clock even without `map`, as babeltrace does for old
+/// tracers.
 fn clocked(scope: Scope, name: &str) -> bool {
-    matches!((scope, shown(name)), (Scope::EventHeader, "timestamp") | (Scope::PacketContext, "timestamp_begin"))
+    matches!(
+        (scope, shown(name)),
+        (Scope::EventHeader, "timestamp") | (Scope::PacketContext, "timestamp_begin")
+    )
 }
 
-fn integer(integer: &Integer, scope: Scope, name: &str, top: bool) -> Result<Option<Integer>, Fault> {
+fn integer(
+    integer: &Integer,
+    scope: Scope,
+    name: &str,
+    top: bool,
+) -> Result<Option<Integer>, Fault> {
     let mut roles = integer.roles;
-    if let Some(role) = role(scope, name, top).filter(|role| !(integer.signed() && may_be_plain(*role))) {
+    if let Some(role) =
+        role(scope, name, top).filter(|role| !(integer.signed() && may_be_plain(*role)))
+    {
         if integer.signed() {
             return malformed!("{name} is signed");
         }
@@ -57,10 +73,15 @@ fn integer(integer: &Integer, scope: Scope, name: &str, top: bool) -> Result<Opt
 /// `uuid[16]` of a packet header.
 fn uuid(ty: &Type) -> Result<Shape, Fault> {
     match ty.shape() {
-        Shape::Array(Length::Fixed(16), element, _) | Shape::Array(Length::Fixed(16), element, _) if matches!(element.shape(), Shape::Integer(i) if i.bits == 8 && i.align == 8) => {
+        Shape::Array(Length::Fixed(16), element, _)
+        | Shape::Array(Length::Fixed(16), element, _)
+            if matches!(element.shape(), Shape::Integer(i) if i.bits == 8 && i.align == 8) =>
+        {
             Ok(Shape::Blob(Length::Fixed(16), Roles::default().with(Role::Uuid)))
         }
-        Shape::Chars(Length::Fixed(16), Encoding::Utf8) => Ok(Shape::Blob(Length::Fixed(16), Roles::default().with(Role::Uuid))),
+        Shape::Chars(Length::Fixed(16), Encoding::Utf8) => {
+            Ok(Shape::Blob(Length::Fixed(16), Roles::default().with(Role::Uuid)))
+        }
         _ => malformed!("uuid is not 16 bytes"),
     }
 }
@@ -80,10 +101,11 @@ impl Walk {
         let shape = match ty.shape() {
             _ if level == 1 && scope == Scope::PacketHeader && name == "uuid" => Some(uuid(ty)?),
             Shape::Integer(i) => integer(i, scope, name, level == 1)?.map(Shape::Integer),
-            // Only members of structures have names that mean something, and only those that are always there once.
-            Shape::Structure(s) => {
-                self.fields(&s.fields, level)?.map(|fields| Shape::Structure(Structure { fields, align: s.align }))
-            }
+            // Only members of structures have names that mean something, and only those that are
+            // always there once.
+            Shape::Structure(s) => self
+                .fields(&s.fields, level)?
+                .map(|fields| Shape::Structure(Structure { fields, align: s.align })),
             Shape::Variant(v) => {
                 let options = self.options(&v.options, level)?;
                 options.map(|options| Shape::Variant(Variant { options, ..v.clone() }))

@@ -1,11 +1,13 @@
 //! The grammar, rule by rule, and what breaks it.
 
+use std::sync::Arc;
+
 use crate::ctf::schema::{
-    Base, Encoding, EnvValue, Integer, Length, Number, Origin, Role, Schema, Scope, Shape, Structure, Type, Variant,
+    Base, Encoding, EnvValue, Integer, Length, Number, Origin, Role, Schema, Scope, Shape,
+    Structure, Type, Variant,
 };
 use crate::ctf::{MetadataError, Trace, limits};
 use crate::read::Order;
-use std::sync::Arc;
 
 const TRACE: &str = "trace { major = 1; minor = 8; byte_order = le; };\n";
 
@@ -62,14 +64,31 @@ fn integers_with_all_attributes() {
         ..Integer::new(5)
     };
     assert_eq!(*i[1], b);
-    let c = Integer { align: 1, number: Number::Signed, order: Some(Order::Big), base: Base::Octal, ..Integer::new(15) };
+    let c = Integer {
+        align: 1,
+        number: Number::Signed,
+        order: Some(Order::Big),
+        base: Base::Octal,
+        ..Integer::new(15)
+    };
     assert_eq!(*i[2], c);
     assert_eq!(*i[3], Integer { base: Base::Binary, ..Integer::new(64) });
-    for (word, base) in [("d", Base::Decimal), ("i", Base::Decimal), ("u", Base::Decimal), ("x", Base::Hexadecimal)]
-        .into_iter()
-        .chain([("X", Base::Hexadecimal), ("p", Base::Hexadecimal), ("o", Base::Octal), ("b", Base::Binary)])
+    for (word, base) in
+        [("d", Base::Decimal), ("i", Base::Decimal), ("u", Base::Decimal), ("x", Base::Hexadecimal)]
+            .into_iter()
+            .chain([
+                ("X", Base::Hexadecimal),
+                ("p", Base::Hexadecimal),
+                ("o", Base::Octal),
+                ("b", Base::Binary),
+            ])
     {
-        assert_eq!(integer(&fields(&format!("integer {{ size = 8; base = {word}; }} a;")).fields[0].ty).base, base, "{word}");
+        assert_eq!(
+            integer(&fields(&format!("integer {{ size = 8; base = {word}; }} a;")).fields[0].ty)
+                .base,
+            base,
+            "{word}"
+        );
     }
 }
 
@@ -108,7 +127,11 @@ fn names_of_types() {
          };",
     );
     let bits = |n: usize| integer(&s.fields[n].ty).bits;
-    assert_eq!((bits(0), bits(1), bits(2), bits(3), bits(5)), (16, 64, 32, 8, 64), "the nearest scope has the name");
+    assert_eq!(
+        (bits(0), bits(1), bits(2), bits(3), bits(5)),
+        (16, 64, 32, 8, 64),
+        "the nearest scope has the name"
+    );
     let Shape::Array(Length::Fixed(2), element, _) = s.fields[4].ty.shape() else { panic!() };
     assert_eq!(integer(element).bits, 8);
     assert_eq!(s.fields[6].ty.align(), 16);
@@ -133,7 +156,10 @@ fn arrays_and_texts() {
         }
     }
     let fixed = |n: usize| {
-        lengths(&s.fields[n].ty).iter().map(|l| if let Length::Fixed(n) = l { *n } else { u64::MAX }).collect::<Vec<_>>()
+        lengths(&s.fields[n].ty)
+            .iter()
+            .map(|l| if let Length::Fixed(n) = l { *n } else { u64::MAX })
+            .collect::<Vec<_>>()
     };
     let all: Vec<Vec<u64>> = (1..5).map(fixed).collect();
     assert_eq!(all, [vec![3], vec![2, 4], vec![5], vec![6, 7]], "as C has it: d is 6 of 7");
@@ -169,9 +195,17 @@ fn enumerations() {
     assert_eq!(labels(0), [label("A", &[(0, 0)]), label("B", &[(5, 5)]), label("C", &[(6, 6)])]);
     assert_eq!(
         labels(1),
-        [label("two words", &[(1, 3)]), label("D", &[(-1, -1), (20, 21)]), label("clock", &[(7, 7)]), label("E", &[(8, 8)])]
+        [
+            label("two words", &[(1, 3)]),
+            label("D", &[(-1, -1), (20, 21)]),
+            label("clock", &[(7, 7)]),
+            label("E", &[(8, 8)])
+        ]
     );
-    assert_eq!((labels(2), labels(3)), (labels(3), vec![label("Z", &[(-128, -1)]), label("ZERO", &[(0, 0)])]));
+    assert_eq!(
+        (labels(2), labels(3)),
+        (labels(3), vec![label("Z", &[(-128, -1)]), label("ZERO", &[(0, 0)])])
+    );
     assert_eq!((integer(&s.fields[1].ty).bits, integer(&s.fields[2].ty).bits), (16, 8));
 }
 
@@ -187,7 +221,9 @@ fn variants() {
            variant named <t> d[2];
          }; };",
     );
-    let names = |n: usize| variant(&s.fields[n].ty).options.iter().map(|f| f.raw.to_string()).collect::<Vec<_>>();
+    let names = |n: usize| {
+        variant(&s.fields[n].ty).options.iter().map(|f| f.raw.to_string()).collect::<Vec<_>>()
+    };
     assert_eq!((names(1), names(2), names(3)), (vec!["A".into(), "B".into()], names(1), names(1)));
     assert_eq!(variant(&s.fields[1].ty).selector.origin, Origin::Nearest);
     assert_eq!(variant(&s.fields[2].ty).selector.origin, Origin::Scope(Scope::Payload));
@@ -216,7 +252,10 @@ fn blocks() {
     assert_eq!(env("c"), Some(EnvValue::Integer(u64::MAX.into())));
     assert_eq!(env("d"), Some(EnvValue::Text("word".into())));
     let clock = &schema.clocks[0];
-    assert_eq!((clock.frequency, clock.precision, clock.offset_seconds, clock.offset_cycles), (1000, 2, -3, 4));
+    assert_eq!(
+        (clock.frequency, clock.precision, clock.offset_seconds, clock.offset_cycles),
+        (1000, 2, -3, 4)
+    );
     assert_eq!(clock.nanoseconds(1), -3_000_000_000 + 5_000_000);
     let stream = &schema.streams[0];
     let context = stream.packet_context.as_ref().unwrap().structure().unwrap();
@@ -224,7 +263,14 @@ fn blocks() {
         .fields
         .iter()
         .map(|f| {
-            let all = [Role::Clock, Role::End, Role::ContentSize, Role::PacketSize, Role::Sequence, Role::Discarded];
+            let all = [
+                Role::Clock,
+                Role::End,
+                Role::ContentSize,
+                Role::PacketSize,
+                Role::Sequence,
+                Role::Discarded,
+            ];
             all.into_iter().filter(|r| integer(&f.ty).roles.has(*r)).collect()
         })
         .collect();
@@ -243,7 +289,10 @@ fn blocks() {
     );
     let header = stream.event_header.as_ref().unwrap().structure().unwrap();
     assert!(integer(&header.fields[0].ty).roles.has(Role::EventClass));
-    assert!(integer(&header.fields[1].ty).roles.has(Role::Clock), "a time stamp without map takes the only clock");
+    assert!(
+        integer(&header.fields[1].ty).roles.has(Role::Clock),
+        "a time stamp without map takes the only clock"
+    );
     let event = &stream.events[0];
     assert_eq!((event.id, &*event.name, event.log_level), (3, "p:e", Some(13)));
     assert_eq!(event.emf_uri.as_deref(), Some("http://x"));
@@ -254,7 +303,12 @@ fn blocks() {
 fn declarations_in_any_order() {
     let event = "event { id = 0; stream_id = 3; name = e; fields := struct { integer { size = 8; } a; }; };";
     let stream = "stream { id = 3; event.header := struct { integer { size = 8; } id; }; };";
-    for order in [[TRACE, stream, event], [TRACE, event, stream], [event, stream, TRACE], [stream, event, TRACE]] {
+    for order in [
+        [TRACE, stream, event],
+        [TRACE, event, stream],
+        [event, stream, TRACE],
+        [stream, event, TRACE],
+    ] {
         let trace = read(&order.concat()).unwrap();
         assert!(!trace.unfinished());
         let plan = &trace.streams()[0];
@@ -263,7 +317,9 @@ fn declarations_in_any_order() {
     }
     assert!(read(&[TRACE, event].concat()).unwrap().unfinished(), "the stream may still come");
     assert!(read(&[stream, event].concat()).unwrap().unfinished(), "the byte order may still come");
-    for text in ["event { name = \"e; };\n\";", "event { name = e; /* };", "event { name = e; }", "  x"] {
+    for text in
+        ["event { name = \"e; };\n\";", "event { name = e; /* };", "event { name = e; }", "  x"]
+    {
         assert!(read(&[TRACE, text].concat()).unwrap().unfinished(), "{text}");
     }
     for text in ["", "\n", "/* the end */ ", "// and this\n"] {
@@ -274,7 +330,9 @@ fn declarations_in_any_order() {
     let stream = "stream { event.header := struct { integer { size = 8; } id; }; };";
     assert_eq!(read(&[TRACE, event].concat()).unwrap().streams().len(), 1);
     let late = read(&[TRACE, event, stream].concat()).unwrap();
-    assert!(late.schema().streams[0].event_header.is_some() && late.streams()[0].event(0).is_some());
+    assert!(
+        late.schema().streams[0].event_header.is_some() && late.streams()[0].event(0).is_some()
+    );
     assert_eq!(late.streams().len(), 1);
 }
 
@@ -298,7 +356,11 @@ const WRONG: &[(&str, u64, &str)] = &[
     ("clock { freq = 1; };", 2, "without name"),
     ("clock { name = c; freq = 0; };", 2, "frequency 0"),
     ("clock { name = c; };\nclock { name = c; };", 3, "a second time"),
-    ("typealias integer { size = 8; } := a;\ntypealias integer { size = 8; } := a;", 3, "a second time"),
+    (
+        "typealias integer { size = 8; } := a;\ntypealias integer { size = 8; } := a;",
+        3,
+        "a second time",
+    ),
     ("typealias integer { size = 8; } x := a;", 2, "named declaration"),
     ("struct a { };\nstruct a { };", 3, "a second time"),
     ("typealias integer { align = 8; } := a;", 2, "without size"),
@@ -309,7 +371,11 @@ const WRONG: &[(&str, u64, &str)] = &[
     ("typealias integer { size = 8; byte_order = mixed; } := a;", 2, "byte order mixed"),
     ("typealias integer { size = 8; size = 8; } := a;", 2, "a second time"),
     ("typealias integer { size = -8; } := a;", 2, "no unsigned number"),
-    ("typealias integer { size = 8; signed = true; map = clock.c.value; } := a;", 2, "signed integer"),
+    (
+        "typealias integer { size = 8; signed = true; map = clock.c.value; } := a;",
+        2,
+        "signed integer",
+    ),
     ("typealias floating_point { exp_dig = 8; } := a;", 2, "mant_dig"),
     ("enum a { X };", 2, "no type int"),
     ("enum a : struct { } { X };", 2, "no integer"),
@@ -318,22 +384,46 @@ const WRONG: &[(&str, u64, &str)] = &[
     ("event { name = e; fields := struct { enum nothing a; }; };", 2, "no enum nothing"),
     ("event { name = e; fields := struct { struct nothing a; }; };", 2, "no struct nothing"),
     ("event { name = e; fields := struct { variant nothing <x> a; }; };", 2, "no variant nothing"),
-    ("event { name = e; fields := struct { variant { string A; } a; }; };", 2, "without <selector>"),
+    (
+        "event { name = e; fields := struct { variant { string A; } a; }; };",
+        2,
+        "without <selector>",
+    ),
     ("event { name = e; fields := struct { string a[-1]; }; };", 2, "negative length"),
     ("event { name = e; fields := struct { string a[n]; }; };", 2, "no field n before it"),
     ("event { name = e; fields := struct { string s; string a[s]; }; };", 2, "no unsigned integer"),
-    ("event { name = e; fields := struct { integer { size = 8; signed = true; } n; string a[n]; }; };", 2, "no unsigned integer"),
-    ("event { name = e; fields := struct { string a[n]; integer { size = 8; } n; }; };", 2, "no field n before it"),
-    ("event { name = e; fields := struct { integer { size = 8; } n; variant <n> { string A; } v; }; };", 2, "no enumeration"),
+    (
+        "event { name = e; fields := struct { integer { size = 8; signed = true; } n; string a[n]; }; };",
+        2,
+        "no unsigned integer",
+    ),
+    (
+        "event { name = e; fields := struct { string a[n]; integer { size = 8; } n; }; };",
+        2,
+        "no field n before it",
+    ),
+    (
+        "event { name = e; fields := struct { integer { size = 8; } n; variant <n> { string A; } v; }; };",
+        2,
+        "no enumeration",
+    ),
     ("event { name = e; fields := struct { string a[env.n]; }; };", 2, "env.n is no length"),
     ("event { name = e; fields := struct { string a[event.fields]; }; };", 2, "no field"),
-    ("event { name = e; fields := struct { integer { size = 8; map = clock.c.value; } a; }; };", 2, "no clock c"),
+    (
+        "event { name = e; fields := struct { integer { size = 8; map = clock.c.value; } a; }; };",
+        2,
+        "no clock c",
+    ),
     (
         "stream { packet.context := struct { integer { size = 8; signed = true; } timestamp_end; }; };",
         2,
         "timestamp_end is signed",
     ),
-    ("stream { packet.context := struct { string packet_seq_num; }; };", 2, "packet_seq_num is no integer"),
+    (
+        "stream { packet.context := struct { string packet_seq_num; }; };",
+        2,
+        "packet_seq_num is no integer",
+    ),
     (
         "clock { name = a; };\nclock { name = b; };\nstream { event.header := struct { integer { size = 8; } timestamp; }; };",
         4,
@@ -352,9 +442,15 @@ fn fields_with_the_names_of_others_are_plain() {
         "stream { event.header := struct { integer { size = 8; signed = true; } id; }; };",
         "stream { packet.context := struct { string content_size; integer { size = 8; signed = true; } packet_size; }; };",
     ] {
-        let text = format!("trace {{ major = 1; minor = 8; byte_order = le; }};\n{declaration} event {{ name = e; }};");
+        let text = format!(
+            "trace {{ major = 1; minor = 8; byte_order = le; }};\n{declaration} event {{ name = e; }};"
+        );
         let mut trace = crate::ctf::Trace::new();
-        assert_eq!(trace.metadata(&mut text.as_bytes()).map_err(|e| e.to_string()), Ok(()), "{declaration}");
+        assert_eq!(
+            trace.metadata(&mut text.as_bytes()).map_err(|e| e.to_string()),
+            Ok(()),
+            "{declaration}"
+        );
         let mut packet = crate::ctf::Packet::open(&trace, b"\xffa\0\xff\0", 0).unwrap();
         assert!(packet.peek().unwrap().is_some(), "{declaration}");
     }
@@ -364,7 +460,9 @@ fn fields_with_the_names_of_others_are_plain() {
 fn faults_say_what_and_where() {
     for (text, line, words) in WRONG {
         let Err(e) = read(&format!("{TRACE}{text}")) else { panic!("no fault in {text}") };
-        let MetadataError::Malformed { offset, line: told, what } = &e else { panic!("{e} of {text}") };
+        let MetadataError::Malformed { offset, line: told, what } = &e else {
+            panic!("{e} of {text}")
+        };
         assert!(what.contains(words), "{e}, not {words:?}, of {text}");
         assert_eq!(told, line, "{e} of {text}");
         let (start, end) = (TRACE.len() as u64, (TRACE.len() + text.len()) as u64);
@@ -384,7 +482,10 @@ fn faults_of_the_trace_block() {
             "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { integer { size = 16; } magic; }; };",
             "magic of 16",
         ),
-        ("trace { major = 1; minor = 8; byte_order = le; packet.header := struct { string uuid; }; };", "uuid is not"),
+        (
+            "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { string uuid; }; };",
+            "uuid is not",
+        ),
     ] {
         let e = read(text).unwrap_err().to_string();
         assert!(e.contains(words), "{e} of {text}");
@@ -393,7 +494,8 @@ fn faults_of_the_trace_block() {
 
 #[test]
 fn a_fault_costs_one_declaration() {
-    let good = |n: u32| format!("event {{ id = {n}; name = e{n}; fields := struct {{ string s; }}; }};\n");
+    let good =
+        |n: u32| format!("event {{ id = {n}; name = e{n}; fields := struct {{ string s; }}; }};\n");
     let text = format!(
         "{TRACE}stream {{ event.header := struct {{ integer {{ size = 8; }} id; }}; }};\n{}event {{ id = 1; name = bad; fields := struct {{ nothing x; }}; }};\n{}event {{ id = 3; name = bad; fields := struct {{ string a[n]; }}; }};\n{}",
         good(0),
@@ -427,16 +529,34 @@ fn limit(text: &str) -> &'static str {
 fn nobody_asks_for_too_much() {
     let deep = "struct { ".repeat(100_000);
     let end = "} x;".repeat(100_000);
-    assert_eq!(limit(&format!("{TRACE}event {{ name = e; fields := {deep}{end} }};")), "depth of declarations");
+    assert_eq!(
+        limit(&format!("{TRACE}event {{ name = e; fields := {deep}{end} }};")),
+        "depth of declarations"
+    );
     assert_eq!(
         limit(&format!("{TRACE}typealias integer {{ size = 8; }} {}x := y;", "(".repeat(100_000))),
         "depth of declarations"
     );
-    assert_eq!(limit(&format!("{TRACE}typealias integer {{ size = 8; }} := x {};", "*".repeat(100_000))), "pointers");
-    assert_eq!(limit(&format!("{TRACE}struct a {{ string x{}; }};", "[2]".repeat(100))), "dimensions");
-    assert_eq!(limit(&format!("{TRACE}env {{ {} = 1; }};", "x".repeat(100_000))), "length of a name");
-    assert_eq!(limit(&format!("{TRACE}env {{ x = \"{}\"; }};", "x".repeat(100_000))), "length of a string");
-    assert_eq!(limit(&format!("{TRACE}env {{ x{} = 1; }};", ".x".repeat(100_000))), "length of a path");
+    assert_eq!(
+        limit(&format!("{TRACE}typealias integer {{ size = 8; }} := x {};", "*".repeat(100_000))),
+        "pointers"
+    );
+    assert_eq!(
+        limit(&format!("{TRACE}struct a {{ string x{}; }};", "[2]".repeat(100))),
+        "dimensions"
+    );
+    assert_eq!(
+        limit(&format!("{TRACE}env {{ {} = 1; }};", "x".repeat(100_000))),
+        "length of a name"
+    );
+    assert_eq!(
+        limit(&format!("{TRACE}env {{ x = \"{}\"; }};", "x".repeat(100_000))),
+        "length of a string"
+    );
+    assert_eq!(
+        limit(&format!("{TRACE}env {{ x{} = 1; }};", ".x".repeat(100_000))),
+        "length of a path"
+    );
     let many = |count: u64, each: &dyn Fn(u64) -> String| (0..count).map(each).collect::<String>();
     let entries = many(limits::ENVIRONMENT + 1, &|n| format!("x{n} = 1;"));
     assert_eq!(limit(&format!("{TRACE}env {{ {entries} }};")), "entries of the environment");
@@ -445,13 +565,19 @@ fn nobody_asks_for_too_much() {
     let streams = many(limits::STREAM_CLASSES + 1, &|n| format!("stream {{ id = {n}; }};"));
     assert_eq!(limit(&format!("{TRACE}{streams}")), "stream classes");
     let labels = many(limits::RANGES + 1, &|n| format!("x{n},"));
-    assert_eq!(limit(&format!("{TRACE}enum a : integer {{ size = 32; }} {{ {labels} }};")), "ranges of an enumeration");
+    assert_eq!(
+        limit(&format!("{TRACE}enum a : integer {{ size = 32; }} {{ {labels} }};")),
+        "ranges of an enumeration"
+    );
     let members = many(limits::FIELDS + 1, &|n| format!("string f{n};"));
     assert_eq!(limit(&format!("{TRACE}struct a {{ {members} }};")), "fields");
     let aliases = many(limits::DECLARED + 1, &|n| format!("typedef string t{n};"));
     assert_eq!(limit(&format!("{TRACE}{aliases}")), "declarations of a trace");
     assert_eq!(limit(&format!("{TRACE}/*{}", "x".repeat(5 << 20))), "bytes of a declaration");
-    assert_eq!(limit(&format!("{TRACE}typealias integer {{ size = 8; align = 2097152; }} := x;")), "alignment");
+    assert_eq!(
+        limit(&format!("{TRACE}typealias integer {{ size = 8; align = 2097152; }} := x;")),
+        "alignment"
+    );
 }
 
 #[test]
@@ -461,7 +587,10 @@ fn a_few_lines_cannot_ask_for_a_million_fields() {
     for n in 1..30 {
         text += &format!("struct s{n} {{ struct s{} a; struct s{} b; }};", n - 1, n - 1);
     }
-    assert_eq!(limit(&format!("{text}event {{ name = e; fields := struct s29; }};")), "fields of a class");
+    assert_eq!(
+        limit(&format!("{text}event {{ name = e; fields := struct s29; }};")),
+        "fields of a class"
+    );
     assert_eq!(limit(&format!("{text}stream {{ event.header := struct s29; }};")), "fields");
     // And arrays in arrays, deeper than types may be.
     let mut text = format!("{TRACE}struct s0 {{ string x; }};");
@@ -471,8 +600,9 @@ fn a_few_lines_cannot_ask_for_a_million_fields() {
     assert_eq!(limit(&text), "depth of types");
     // Many classes of one structure.
     let members: String = (0..16_000).map(|n| format!("string f{n};")).collect();
-    let mut text =
-        format!("{TRACE}struct a {{ {members} }};stream {{ event.header := struct {{ integer {{ size = 8; }} id; }}; }};");
+    let mut text = format!(
+        "{TRACE}struct a {{ {members} }};stream {{ event.header := struct {{ integer {{ size = 8; }} id; }}; }};"
+    );
     for n in 0..10 {
         text += &format!("event {{ id = {n}; name = e; fields := struct a; }};");
     }

@@ -1,18 +1,20 @@
 //! What a filter says of a record.
 
+use std::cell::{Cell, RefCell};
+
 use super::super::layout::{HighRes, PARAM_HEADER, Resolution, padded};
 use super::Filter;
 use super::glob::Glob;
 use super::program::{Comparison, KEEP, PASS, Question, Side};
 use crate::model::ValueType;
-use std::cell::{Cell, RefCell};
 
 /// Filters with so few parameters look for them one by one.
 const FEW: usize = 8;
 /// Bytes of text that are looked at in a step.
 const STEP_BYTES: usize = 64;
 
-/// Where in a record the value of a slot is; `length` and `word` are 0 when the record does not have it.
+/// Where in a record the value of a slot is; `length` and `word` are 0 when the record does not
+/// have it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     at: usize,
@@ -67,16 +69,23 @@ impl<'f> Judge<'f> {
         next == KEEP
     }
 
-    /// One pass over the parameters: those that are asked for are put into their slots, the first of a slot counts.
+    /// One pass over the parameters: those that are asked for are put into their slots, the first
+    /// of a slot counts.
     fn find(&self, record: &[u8], places: &mut [Place]) -> u64 {
         let meant = self.filter.meant.as_slice();
         let (mut at, mut missing, mut passed) = (HighRes::RECORD_HEADER, places.len(), 0);
-        while let Some(header) = record.get(at..).and_then(|rest| rest.first_chunk::<PARAM_HEADER>()) {
+        while let Some(header) =
+            record.get(at..).and_then(|rest| rest.first_chunk::<PARAM_HEADER>())
+        {
             let [a, b, c, d, word @ ..] = *header;
             let (pmid, word) = (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes(word));
             let value = at + PARAM_HEADER;
             passed += 1;
-            let from = if meant.len() <= FEW { 0 } else { meant.partition_point(|(other, _)| *other < pmid) };
+            let from = if meant.len() <= FEW {
+                0
+            } else {
+                meant.partition_point(|(other, _)| *other < pmid)
+            };
             for (other, slot) in meant.get(from..).unwrap_or_default() {
                 if *other > pmid {
                     break;
@@ -182,7 +191,10 @@ impl<'r> Subject<'r> {
                 if stamp.nsec == 0 {
                     Value::Integer(stamp.sec.into())
                 } else {
-                    #[expect(clippy::cast_precision_loss, reason = "a quarter of a microsecond today")]
+                    #[expect(
+                        clippy::cast_precision_loss,
+                        reason = "a quarter of a microsecond today"
+                    )]
                     let seconds = stamp.sec as f64 + f64::from(stamp.nsec) / 1e9;
                     Value::Float(seconds)
                 }
@@ -209,7 +221,8 @@ fn compare(left: &Value<'_>, how: Comparison, right: &Value<'_>, steps: &mut u64
         #[expect(clippy::cast_precision_loss, reason = "one side is a float already")]
         (Float(a), Integer(b)) => how.of(a.partial_cmp(&(*b as f64))),
         (Float(a), Float(b)) => how.of(a.partial_cmp(b)),
-        // A short name can stand for texts and for numbers: one of the other kind is not what was meant.
+        // A short name can stand for texts and for numbers: one of the other kind is not what was
+        // meant.
         _ => false,
     }
 }

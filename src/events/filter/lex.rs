@@ -1,8 +1,9 @@
 //! Words of a filter.
 
-use super::FilterError;
 use std::iter::Peekable;
 use std::str::CharIndices;
+
+use super::FilterError;
 
 /// A word.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +57,9 @@ impl<'t> Lexer<'t> {
     /// The next word, and at which byte it begins.
     pub(super) fn next(&mut self) -> Result<(usize, Token), FilterError> {
         while self.chars.next_if(|(_, c)| c.is_whitespace()).is_some() {}
-        let Some(&(at, first)) = self.chars.peek() else { return Ok((self.text.len(), Token::End)) };
+        let Some(&(at, first)) = self.chars.peek() else {
+            return Ok((self.text.len(), Token::End));
+        };
         let token = match first {
             '"' => self.string(at)?,
             '0'..='9' | '.' => self.number(at)?,
@@ -93,12 +96,17 @@ impl<'t> Lexer<'t> {
     fn number(&mut self, at: usize) -> Result<Token, FilterError> {
         let mut word = self.word(|c| c.is_ascii_alphanumeric() || c == '.');
         if word.ends_with(['e', 'E']) && !word.starts_with("0x") {
-            word += &self.chars.next_if(|(_, c)| *c == '-' || *c == '+').map_or(String::new(), |(_, c)| c.to_string());
+            word += &self
+                .chars
+                .next_if(|(_, c)| *c == '-' || *c == '+')
+                .map_or(String::new(), |(_, c)| c.to_string());
             word += &self.word(|c| c.is_ascii_digit());
         }
         let integer = match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
             Some(hex) => i128::from_str_radix(hex, 16),
-            None if word.len() > 1 && word.starts_with('0') && !word.contains(['.', 'e', 'E']) => i128::from_str_radix(&word, 8),
+            None if word.len() > 1 && word.starts_with('0') && !word.contains(['.', 'e', 'E']) => {
+                i128::from_str_radix(&word, 8)
+            }
             None => word.parse(),
         };
         match (integer, word.parse::<f64>()) {

@@ -1,5 +1,5 @@
-//! Filters: which records a client wants, as an expression over the parameters of a record, in the syntax of LTTng's
-//! filters.
+//! Filters: which records a client wants, as an expression over the parameters of a record, in the
+//! syntax of LTTng's filters.
 //!
 //! ```text
 //! expression   or
@@ -10,10 +10,10 @@
 //! name         duration   call.duration   apm.profiler.param.call.duration   $ctx.vtid
 //! number       12   -3   0x1f   017   2.5   1e6
 //! ```
-//! A name is the end of a parameter's full name, from a dot on; `timestamp` (seconds since 1970), `flags` and `instance` are
-//! always there. A comparison with a parameter that a record does not have is false, also with `!=`. Text is compared with
-//! `==` and `!=` only; `\*`, `\"` and `\\` stand for the characters themselves. A name alone is true when it is not 0 and
-//! not empty.
+//! A name is the end of a parameter's full name, from a dot on; `timestamp` (seconds since 1970),
+//! `flags` and `instance` are always there. A comparison with a parameter that a record does not
+//! have is false, also with `!=`. Text is compared with `==` and `!=` only; `\*`, `\"` and `\\`
+//! stand for the characters themselves. A name alone is true when it is not 0 and not empty.
 //!
 //! ```text
 //! text → words (lex) → expression, names in slots (parse) → comparisons with jumps (program)
@@ -26,9 +26,10 @@ mod lex;
 mod parse;
 mod program;
 
-use crate::model::{Pmid, ValueType};
 pub use eval::Judge;
 use program::Program;
+
+use crate::model::{Pmid, ValueType};
 
 /// Most bytes of a filter.
 pub const FILTER_MAX: usize = 4096;
@@ -48,7 +49,8 @@ pub trait Names {
         0
     }
 
-    /// All parameters from number `from` on whose full name ends in `name`, from a dot on or whole, with their types.
+    /// All parameters from number `from` on whose full name ends in `name`, from a dot on or whole,
+    /// with their types.
     fn find(&self, name: &str, from: usize) -> Vec<(Pmid, ValueType)>;
 }
 
@@ -79,8 +81,8 @@ impl Filter {
     /// Reads a filter; `names` says what may be asked for.
     ///
     /// # Errors
-    /// [`FilterError`] for what cannot be understood, for a name that no parameter has, for text compared with a number, and
-    /// for more than is allowed.
+    /// [`FilterError`] for what cannot be understood, for a name that no parameter has, for text
+    /// compared with a number, and for more than is allowed.
     pub fn parse(text: &str, names: &dyn Names) -> Result<Self, FilterError> {
         if text.len() > FILTER_MAX {
             let message = format!("a filter has at most {FILTER_MAX} bytes");
@@ -88,10 +90,17 @@ impl Filter {
         }
         let parse::Parsed { expr, slots, mut meant } = parse::parse(text, names)?;
         meant.sort_unstable();
-        Ok(Self { text: text.into(), program: Program::new(&expr), names: slots, meant, known: names.known() })
+        Ok(Self {
+            text: text.into(),
+            program: Program::new(&expr),
+            names: slots,
+            meant,
+            known: names.known(),
+        })
     }
 
-    /// Parameters have come since: names may stand for them too. Only those that are new are looked at.
+    /// Parameters have come since: names may stand for them too. Only those that are new are looked
+    /// at.
     pub fn renew(&mut self, names: &dyn Names) {
         let known = names.known();
         if known <= self.known {
@@ -100,7 +109,9 @@ impl Filter {
         let before = self.meant.len();
         for (slot, name) in (0..).zip(&self.names) {
             let room = MEANT_MAX.saturating_sub(self.meant.len());
-            self.meant.extend(names.find(name, self.known).into_iter().take(room).map(|(pmid, _)| (pmid.0, slot)));
+            self.meant.extend(
+                names.find(name, self.known).into_iter().take(room).map(|(pmid, _)| (pmid.0, slot)),
+            );
         }
         if self.meant.len() > before {
             self.meant.sort_unstable();
@@ -119,7 +130,11 @@ impl Filter {
     #[must_use]
     pub fn memory(&self) -> usize {
         let names: usize = self.names.iter().map(|n| size_of::<String>() + n.len()).sum();
-        size_of::<Self>() + self.text.len() + names + self.meant.len() * size_of::<(u32, u16)>() + self.program.memory()
+        size_of::<Self>()
+            + self.text.len()
+            + names
+            + self.meant.len() * size_of::<(u32, u16)>()
+            + self.program.memory()
     }
 
     /// Judges records of `instance`.

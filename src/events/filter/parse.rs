@@ -70,7 +70,17 @@ struct Placed {
 pub(super) fn parse(text: &str, names: &dyn Names) -> Result<Parsed, FilterError> {
     let mut lexer = Lexer::new(text);
     let (at, token) = lexer.next()?;
-    let mut parser = Parser { lexer, at, token, names, depth: 0, terms: 0, stars: 0, slots: Vec::new(), meant: Vec::new() };
+    let mut parser = Parser {
+        lexer,
+        at,
+        token,
+        names,
+        depth: 0,
+        terms: 0,
+        stars: 0,
+        slots: Vec::new(),
+        meant: Vec::new(),
+    };
     let expr = parser.or()?;
     match parser.token {
         Token::End => {
@@ -121,7 +131,10 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Result<Expr, FilterError> {
         if self.depth == DEPTH_MAX {
-            return self.error(self.at, format!("more than {DEPTH_MAX} parentheses and ! inside each other"));
+            return self.error(
+                self.at,
+                format!("more than {DEPTH_MAX} parentheses and ! inside each other"),
+            );
         }
         self.depth += 1;
         let expr = if self.sign("!")? {
@@ -165,18 +178,26 @@ impl Parser<'_> {
             return Ok(Expr::Compare(left.operand, how, right.operand));
         }
         let named = if left.name.is_empty() { right } else { left };
-        let (is, expected) = if named.text { ("a text", "a text in double quotes") } else { ("a number", "a number") };
+        let (is, expected) = if named.text {
+            ("a text", "a text in double quotes")
+        } else {
+            ("a number", "a number")
+        };
         let what = if named.name.is_empty() { "this".into() } else { format!("`{}`", named.name) };
         self.error(named.at, format!("{what} is {is}: expected {expected} on the other side"))
     }
 
     fn operand(&mut self) -> Result<Placed, FilterError> {
         let minus = self.sign("-")?;
-        let placed = |operand, at, text| Placed { operand, at, name: String::new(), text, number: !text };
+        let placed =
+            |operand, at, text| Placed { operand, at, name: String::new(), text, number: !text };
         if !matches!(self.token, Token::Integer(_) | Token::Float(_)) && minus {
             return self.expected("a number");
         }
-        if !matches!(self.token, Token::Integer(_) | Token::Float(_) | Token::Text(_) | Token::Name(_)) {
+        if !matches!(
+            self.token,
+            Token::Integer(_) | Token::Float(_) | Token::Text(_) | Token::Name(_)
+        ) {
             return self.expected("a name, a number or a text in double quotes");
         }
         let (at, token) = self.take()?;
@@ -191,7 +212,9 @@ impl Parser<'_> {
                 placed(Operand::Text(pieces), at, true)
             }
             Token::Name(name) => return self.named(at, name),
-            Token::Sign(_) | Token::End => return self.expected("a name, a number or a text in double quotes"),
+            Token::Sign(_) | Token::End => {
+                return self.expected("a name, a number or a text in double quotes");
+            }
         })
     }
 
@@ -225,10 +248,16 @@ impl Parser<'_> {
             );
         }
         if self.meant.len() + found.len() > MEANT_MAX {
-            return self.error(at, format!("`{name}` and the names before it stand for more than {MEANT_MAX} parameters"));
+            return self.error(
+                at,
+                format!(
+                    "`{name}` and the names before it stand for more than {MEANT_MAX} parameters"
+                ),
+            );
         }
         let slot = u16::try_from(self.slots.len()).unwrap_or(u16::MAX);
-        let is_text = |(_, ty): &(_, ValueType)| matches!(ty, ValueType::Text | ValueType::Aggregate);
+        let is_text =
+            |(_, ty): &(_, ValueType)| matches!(ty, ValueType::Text | ValueType::Aggregate);
         let (text, number) = (found.iter().any(is_text), !found.iter().all(is_text));
         self.meant.extend(found.iter().map(|(pmid, _)| (pmid.0, slot)));
         self.slots.push(Name { name: name.to_owned(), text, number });

@@ -1,8 +1,9 @@
 //! An expression as a list of comparisons, each of which says where to go on.
 
+use std::cmp::Ordering;
+
 use super::glob::Glob;
 use super::parse::{Expr, Operand};
-use std::cmp::Ordering;
 
 /// `==` and its like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,11 @@
+use std::cell::Cell;
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+
 use super::super::{Batch, flags};
 use super::*;
 use crate::model::Stamp;
-use proptest::prelude::*;
-use std::cell::Cell;
-use std::collections::HashSet;
 
 /// Parameters: 1 is a number, 2 a text, 3 a double; two are called `size`, one of them a text.
 struct Known;
@@ -23,8 +25,14 @@ impl Names for Known {
     }
 
     fn find(&self, name: &str, from: usize) -> Vec<(Pmid, ValueType)> {
-        let ends = |full: &str| full.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-        ALL.iter().skip(from).filter(|(full, ..)| ends(full)).map(|(_, id, ty)| (Pmid(*id), *ty)).collect()
+        let ends = |full: &str| {
+            full.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        ALL.iter()
+            .skip(from)
+            .filter(|(full, ..)| ends(full))
+            .map(|(_, id, ty)| (Pmid(*id), *ty))
+            .collect()
     }
 }
 
@@ -63,7 +71,9 @@ impl Names for First {
 
 #[test]
 fn new_parameters_are_looked_up_once_for_each_name() {
-    let mut filter = Filter::parse("size == -7 || size == 9 || size < duration", &First(5, Cell::default())).expect("sound");
+    let mut filter =
+        Filter::parse("size == -7 || size == 9 || size < duration", &First(5, Cell::default()))
+            .expect("sound");
     assert!(filter.judge("x").keeps(&record()));
     let none = Filter::parse("size == -7", &First(3, Cell::default())).expect_err("no size yet");
     assert!(none.message.contains("size"));
@@ -93,7 +103,10 @@ fn record() -> Vec<u8> {
 }
 
 fn keeps(text: &str) -> bool {
-    Filter::parse(text, &Known).unwrap_or_else(|e| panic!("{text}: {e}")).judge("app:12").keeps(&record())
+    Filter::parse(text, &Known)
+        .unwrap_or_else(|e| panic!("{text}: {e}"))
+        .judge("app:12")
+        .keeps(&record())
 }
 
 #[test]
@@ -194,7 +207,10 @@ fn size_and_depth_are_limited() {
     let stars = format!("method == \"{}\"", "*a".repeat(STARS_MAX + 1));
     assert!(Filter::parse(&stars, &Known).is_err_and(|e| e.message.contains("128 times *")));
     let names: Vec<_> = (0..=NAMES_MAX).map(|n| format!("n{n}")).collect();
-    assert!(Filter::parse(&names.join("&&"), &Anything).is_err_and(|e| e.message.contains("32 different names")));
+    assert!(
+        Filter::parse(&names.join("&&"), &Anything)
+            .is_err_and(|e| e.message.contains("32 different names"))
+    );
     let two = Filter::parse("a && b", &Crowd).map(|f| f.text.clone());
     assert!(two.is_err_and(|e| e.message.contains("16384 parameters") && e.column == 6));
 }

@@ -1,9 +1,10 @@
-//! The events of a queue as bytes: back to back in chunks, each with its time and its sequence number. Numbers that are missing
-//! are gaps: events that were never kept.
+//! The events of a queue as bytes: back to back in chunks, each with its time and its sequence
+//! number. Numbers that are missing are gaps: events that were never kept.
 
 use std::collections::VecDeque;
 
-/// Events begin at multiples of this, as memory of malloc(3) does: C programs append structures and cast them back.
+/// Events begin at multiples of this, as memory of malloc(3) does: C programs append structures and
+/// cast them back.
 const ALIGN: usize = 16;
 /// Bytes of the first chunk; each has twice as many as the one before.
 const FIRST: usize = 1 << 10;
@@ -35,7 +36,12 @@ impl<T: Copy> Chunk<T> {
     }
 
     fn with_room(bytes: usize) -> Self {
-        Self { bytes: vec![0; bytes], used: 0, places: Vec::with_capacity(bytes.min(LARGEST).div_ceil(EVENT)), gone: 0 }
+        Self {
+            bytes: vec![0; bytes],
+            used: 0,
+            places: Vec::with_capacity(bytes.min(LARGEST).div_ceil(EVENT)),
+            gone: 0,
+        }
     }
 
     fn has_room(&self, len: usize) -> bool {
@@ -72,7 +78,13 @@ pub(super) struct Arena<T> {
 
 impl<T: Copy> Arena<T> {
     pub(super) const fn new() -> Self {
-        Self { older: VecDeque::new(), last: Chunk::none(), spare: Chunk::none(), bytes: 0, empty: 0 }
+        Self {
+            older: VecDeque::new(),
+            last: Chunk::none(),
+            spare: Chunk::none(),
+            bytes: 0,
+            empty: 0,
+        }
     }
 
     /// Bytes of the events held.
@@ -80,7 +92,8 @@ impl<T: Copy> Arena<T> {
         self.bytes
     }
 
-    /// What counts against the bound of a queue: an event without bytes takes memory too, and counts as one.
+    /// What counts against the bound of a queue: an event without bytes takes memory too, and
+    /// counts as one.
     pub(super) const fn charge(&self) -> usize {
         self.bytes.saturating_add(self.empty)
     }
@@ -126,7 +139,11 @@ impl<T: Copy> Arena<T> {
         }
         let room = (self.last.bytes.len() * 2).clamp(FIRST, LARGEST).max(len.saturating_add(ALIGN));
         let spare = std::mem::replace(&mut self.spare, Chunk::none());
-        let new = if spare.has_room(len) && spare.bytes.len() >= room { spare } else { Chunk::with_room(room) };
+        let new = if spare.has_room(len) && spare.bytes.len() >= room {
+            spare
+        } else {
+            Chunk::with_room(room)
+        };
         let full = std::mem::replace(&mut self.last, new);
         if !full.held().is_empty() {
             self.older.push_back(full);
@@ -141,7 +158,11 @@ impl<T: Copy> Arena<T> {
                 None => &mut self.last,
             };
             let whole = chunk.ends_before(seq);
-            let gone = if whole { chunk.places.len() } else { chunk.places.partition_point(|place| place.seq < seq) };
+            let gone = if whole {
+                chunk.places.len()
+            } else {
+                chunk.places.partition_point(|place| place.seq < seq)
+            };
             for place in chunk.places.get(chunk.gone..gone).unwrap_or_default() {
                 self.bytes -= place.len;
                 self.empty -= usize::from(place.len == 0);
@@ -189,7 +210,9 @@ impl<T: Copy> Arena<T> {
         to.clear();
         let Some(first) = places.first() else { return false };
         to.base = first.start;
-        to.bytes.extend_from_slice(chunk.bytes.get(first.start..chunk.used.min(chunk.bytes.len())).unwrap_or_default());
+        to.bytes.extend_from_slice(
+            chunk.bytes.get(first.start..chunk.used.min(chunk.bytes.len())).unwrap_or_default(),
+        );
         to.places.extend_from_slice(places);
         true
     }
@@ -271,7 +294,9 @@ mod tests {
     #[test]
     fn events_come_back_as_they_were_with_gaps() {
         let (mut arena, mut want) = (Arena::new(), VecDeque::new());
-        for (n, len) in (0..5000_u64).zip((0..).map(|n: usize| n * 37 % 90 + if n.is_multiple_of(900) { 40_000 } else { 0 })) {
+        for (n, len) in (0..5000_u64)
+            .zip((0..).map(|n: usize| n * 37 % 90 + if n.is_multiple_of(900) { 40_000 } else { 0 }))
+        {
             if n % 7 == 3 {
                 continue;
             }
@@ -284,16 +309,28 @@ mod tests {
                 want.pop_front();
             }
             assert_eq!(arena.bytes(), want.iter().map(|(_, d, _)| d.len()).sum::<usize>());
-            assert_eq!(arena.charge() - arena.bytes(), want.iter().filter(|(_, d, _)| d.is_empty()).count());
+            assert_eq!(
+                arena.charge() - arena.bytes(),
+                want.iter().filter(|(_, d, _)| d.is_empty()).count()
+            );
             assert_eq!(arena.oldest(), want.front().map(|(seq, d, _)| (*seq, d.len())));
         }
         assert_eq!(all(&arena, 0), want);
         arena.drop_before(4800);
         want.retain(|(seq, ..)| *seq >= 4800);
         assert_eq!(all(&arena, 0), want);
-        assert_eq!(all(&arena, 4990), want.iter().filter(|(seq, ..)| *seq >= 4990).cloned().collect::<VecDeque<_>>());
+        assert_eq!(
+            all(&arena, 4990),
+            want.iter().filter(|(seq, ..)| *seq >= 4990).cloned().collect::<VecDeque<_>>()
+        );
         arena.drop_before(u64::MAX);
-        assert_eq!((arena.bytes(), arena.charge(), arena.oldest(), all(&arena, 0)), (0, 0, None, VecDeque::new()));
-        assert!(arena.last.bytes.capacity() + arena.spare.bytes.capacity() <= 2 * LARGEST, "large chunks are freed");
+        assert_eq!(
+            (arena.bytes(), arena.charge(), arena.oldest(), all(&arena, 0)),
+            (0, 0, None, VecDeque::new())
+        );
+        assert!(
+            arena.last.bytes.capacity() + arena.spare.bytes.capacity() <= 2 * LARGEST,
+            "large chunks are freed"
+        );
     }
 }

@@ -4,9 +4,10 @@ use super::arena::Batch;
 use super::queue::QueueFilter;
 use crate::events::ArrayError;
 
-/// A fetch between [`Queues::begin`](super::Queues::begin) and [`Queues::finish`](super::Queues::finish): copies of events to
-/// decode, and the client's filter, taken out.
-/// Neither queue nor client is borrowed meanwhile, so a decoder may call whatever it likes, and write into its events.
+/// A fetch between [`Queues::begin`](super::Queues::begin) and
+/// [`Queues::finish`](super::Queues::finish): copies of events to decode, and the client's filter,
+/// taken out. Neither queue nor client is borrowed meanwhile, so a decoder may call whatever it
+/// likes, and write into its events.
 pub struct Fetch<T> {
     pub(super) handle: usize,
     pub(super) queue: u64,
@@ -22,7 +23,8 @@ pub struct Fetch<T> {
 }
 
 impl<T: Copy> Fetch<T> {
-    /// The next event, and a NUL behind it; `None` at the end of what was copied: [`Queues::more`](super::Queues::more).
+    /// The next event, and a NUL behind it; `None` at the end of what was copied:
+    /// [`Queues::more`](super::Queues::more).
     #[inline(always)]
     #[expect(clippy::should_implement_trait, reason = "an iterator could not be stepped back")]
     pub fn next(&mut self) -> Option<(&mut [u8], T)> {
@@ -56,8 +58,8 @@ impl<T: Copy> Fetch<T> {
         self.batch.back();
     }
 
-    /// Tells the client how many events it has missed, at most 2^31 − 1 at once; what cannot be told comes with the next fetch.
-    /// Returns what was told.
+    /// Tells the client how many events it has missed, at most 2^31 − 1 at once; what cannot be
+    /// told comes with the next fetch. Returns what was told.
     pub fn tell(&mut self, add: impl FnOnce(i32) -> Result<(), ArrayError>) -> u64 {
         let count = i32::try_from(self.missed).unwrap_or(i32::MAX);
         if count == 0 || add(count).is_err() {

@@ -1,14 +1,16 @@
-//! One queue of events as they came, not yet packed: what `pmdaEventNewQueue` makes. A decoder packs them for each client
-//! when it fetches. Unlike libpcp_pmda's, cursors outlive a fetch, what was missed is counted, and a client that ends gives
-//! up its claim (specs/pcp-events.md section 6 lists the defects).
+//! One queue of events as they came, not yet packed: what `pmdaEventNewQueue` makes. A decoder
+//! packs them for each client when it fetches. Unlike libpcp_pmda's, cursors outlive a fetch, what
+//! was missed is counted, and a client that ends gives up its claim (specs/pcp-events.md section 6
+//! lists the defects).
+
+use std::collections::HashMap;
 
 use super::QueueError;
 use super::arena::{Arena, Batch};
 use super::reserve::Reserve;
-use std::collections::HashMap;
 
-/// Says which events a client wants: `true` for those. It gets a copy of the event, whose last byte is a NUL that is not part
-/// of it.
+/// Says which events a client wants: `true` for those. It gets a copy of the event, whose last byte
+/// is a NUL that is not part of it.
 pub type QueueFilter = Box<dyn FnMut(&mut [u8]) -> bool + Send>;
 
 /// Fetches without access after which a client does not hold events back any more.
@@ -62,7 +64,8 @@ pub(super) struct Queue<T> {
 
 /// Where a client is, when it begins to fetch.
 pub(super) struct Unseen {
-    /// Sequence number of the first event that it has not seen, and of the first that comes with the next fetch.
+    /// Sequence number of the first event that it has not seen, and of the first that comes with
+    /// the next fetch.
     pub(super) from: u64,
     pub(super) end: u64,
     pub(super) missed: u64,
@@ -92,7 +95,8 @@ impl<T: Copy> Queue<T> {
         self.readers.iter().filter_map(|(context, r)| Some((*context, r, r.cursor?)))
     }
 
-    /// Clients that have fetched, and those that were announced when the queue was made and are still expected.
+    /// Clients that have fetched, and those that were announced when the queue was made and are
+    /// still expected.
     pub(super) fn clients(&self) -> u32 {
         self.reserve.len().saturating_add(self.active)
     }
@@ -105,7 +109,8 @@ impl<T: Copy> Queue<T> {
     /// The oldest event (its number and size) if it must go before one of `len` bytes fits.
     #[inline]
     pub(super) fn in_the_way(&self, len: usize) -> Option<(u64, usize)> {
-        let fits = len <= self.max_memory && self.events.charge().saturating_add(len.max(1)) <= self.max_memory;
+        let fits = len <= self.max_memory
+            && self.events.charge().saturating_add(len.max(1)) <= self.max_memory;
         if fits || len > self.max_memory { None } else { self.events.oldest() }
     }
 
@@ -127,13 +132,16 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Keeps an event until all clients have seen it or memory runs out. Without clients it is counted only. One that is
-    /// larger than the queue may be is missed by all clients: `false`.
+    /// Keeps an event until all clients have seen it or memory runs out. Without clients it is
+    /// counted only. One that is larger than the queue may be is missed by all clients:
+    /// `false`.
     #[inline]
     pub(super) fn append(&mut self, data: &[u8], time: T) -> bool {
         self.count += 1;
         self.bytes += data.len() as u64;
-        if self.events.charge().saturating_add(data.len().max(1)) > self.max_memory && !self.make_room(data.len()) {
+        if self.events.charge().saturating_add(data.len().max(1)) > self.max_memory
+            && !self.make_room(data.len())
+        {
             return false;
         }
         if self.active > 0 || self.reserve.len() > 0 {
@@ -143,7 +151,8 @@ impl<T: Copy> Queue<T> {
         true
     }
 
-    /// Drops what is in the way of an event; `false` when it is too large, and missed by all clients.
+    /// Drops what is in the way of an event; `false` when it is too large, and missed by all
+    /// clients.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, len: usize) -> bool {
@@ -167,7 +176,8 @@ impl<T: Copy> Queue<T> {
         Ok(fits)
     }
 
-    /// Where `context` is: at its cursor, or at the oldest event at its first fetch; `None` without access.
+    /// Where `context` is: at its cursor, or at the oldest event at its first fetch; `None` without
+    /// access.
     pub(super) fn unseen(&mut self, context: i32) -> Option<Unseen> {
         let (first, end) = (self.first, self.next);
         let expected = self.reserve.fetched(context);
@@ -195,14 +205,25 @@ impl<T: Copy> Queue<T> {
         self.events.copy(from, to)
     }
 
-    /// A fetch of `context` ends: it has seen everything before `seq`, and has missed what it was not told. Events that all
-    /// have seen are given up. The filter comes back if there is another, or the client has ended meanwhile.
-    pub(super) fn seen(&mut self, context: i32, seq: u64, missed: u64, filter: Option<QueueFilter>) -> Option<QueueFilter> {
+    /// A fetch of `context` ends: it has seen everything before `seq`, and has missed what it was
+    /// not told. Events that all have seen are given up. The filter comes back if there is
+    /// another, or the client has ended meanwhile.
+    pub(super) fn seen(
+        &mut self,
+        context: i32,
+        seq: u64,
+        missed: u64,
+        filter: Option<QueueFilter>,
+    ) -> Option<QueueFilter> {
         let Some(reader) = self.readers.get_mut(&context) else { return filter };
         let Some(cursor) = &mut reader.cursor else { return filter };
         *cursor = seq;
         reader.missed += missed;
-        let unused = if std::mem::take(&mut reader.lent) { std::mem::replace(&mut reader.filter, filter) } else { filter };
+        let unused = if std::mem::take(&mut reader.lent) {
+            std::mem::replace(&mut reader.filter, filter)
+        } else {
+            filter
+        };
         self.give_up();
         unused
     }
@@ -258,7 +279,8 @@ impl<T: Copy> Queue<T> {
         if self.reserve.len() > 0 {
             return 0;
         }
-        // Clients without access wait for it, if nobody reads meanwhile; without any client nobody will ask.
+        // Clients without access wait for it, if nobody reads meanwhile; without any client nobody
+        // will ask.
         let (mut waits, mut slowest) = (false, None);
         for (_, reader, cursor) in self.active().filter(|(other, ..)| Some(*other) != context) {
             waits |= reader.refused < PATIENCE;

@@ -1,7 +1,9 @@
-//! Clients that a queue was told of when it was made and that have not fetched from it yet: events wait for them.
+//! Clients that a queue was told of when it was made and that have not fetched from it yet: events
+//! wait for them.
 
-/// Fetches of others, for each client that is expected, after which nobody is waited for any more. One who is connected and
-/// never asks for the queue must not keep its events for ever: pmdabash lets go of a shell when its queue is empty.
+/// Fetches of others, for each client that is expected, after which nobody is waited for any more.
+/// One who is connected and never asks for the queue must not keep its events for ever: pmdabash
+/// lets go of a shell when its queue is empty.
 const PATIENCE: u32 = 16;
 
 /// Who is expected to fetch from a queue.
@@ -19,15 +21,23 @@ pub(super) struct Reserve {
 }
 
 impl Reserve {
-    /// `clients` are announced; `contexts` are those that are there. If these are more, nobody knows who is meant.
+    /// `clients` are announced; `contexts` are those that are there. If these are more, nobody
+    /// knows who is meant.
     pub(super) fn new(clients: u32, contexts: impl Iterator<Item = i32>) -> Self {
         let some = usize::try_from(clients).unwrap_or(usize::MAX);
-        let mut known: Vec<i32> = if clients == 0 { Vec::new() } else { contexts.take(some.saturating_add(1)).collect() };
+        let mut known: Vec<i32> =
+            if clients == 0 { Vec::new() } else { contexts.take(some.saturating_add(1)).collect() };
         if known.len() > some {
             known.clear();
         }
         let others = clients - u32::try_from(known.len()).unwrap_or(clients);
-        Self { known, waits: true, others, patience: PATIENCE.saturating_mul(clients), fetched: false }
+        Self {
+            known,
+            waits: true,
+            others,
+            patience: PATIENCE.saturating_mul(clients),
+            fetched: false,
+        }
     }
 
     pub(super) fn len(&self) -> u32 {
@@ -35,7 +45,8 @@ impl Reserve {
         self.others.saturating_add(u32::try_from(known).unwrap_or(u32::MAX))
     }
 
-    /// `context` fetches; `true` if it was expected by name. Any other fetch is one that was announced, as in C.
+    /// `context` fetches; `true` if it was expected by name. Any other fetch is one that was
+    /// announced, as in C.
     #[inline]
     pub(super) fn fetched(&mut self, context: i32) -> bool {
         self.fetched = true;

@@ -1,11 +1,13 @@
 //! The scenarios of tools/pcp/qprobe.c, with what should have happened; then a model.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::*;
+
 use super::*;
 use crate::events::{HighRes, LowRes, Scalar, check};
 use crate::model::Pmid;
-use proptest::prelude::*;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 
 const T: Stamp = Stamp { sec: 1000, nsec: 5000 };
 
@@ -22,7 +24,10 @@ impl From<QueueError> for Fault {
 }
 
 fn text<R: Resolution>(array: &mut Array<R>, data: &[u8], time: &Stamp) -> Result<(), Fault> {
-    array.add_record(*time, 1).and_then(|()| array.add_text(Pmid(1), data)).map_err(|_| Fault::Decoder)
+    array
+        .add_record(*time, 1)
+        .and_then(|()| array.add_text(Pmid(1), data))
+        .map_err(|_| Fault::Decoder)
 }
 
 /// The texts that a client sees, and what it is told to have missed.
@@ -64,7 +69,10 @@ fn names_handles_and_clients() {
     let mut q = Queues::<Stamp>::default();
     assert_eq!(q.new_queue("x", 0), Err(QueueError::Invalid));
     assert_eq!(q.handle("nosuch"), Err(QueueError::NotFound));
-    assert_eq!((q.new_queue("q", 10), q.new_queue("q", 10), q.handle("q")), (Ok(0), Err(QueueError::Exists), Ok(0)));
+    assert_eq!(
+        (q.new_queue("q", 10), q.new_queue("q", 10), q.handle("q")),
+        (Ok(0), Err(QueueError::Exists), Ok(0))
+    );
     assert_eq!((q.new_client(1), q.new_client(2), q.new_client(1), q.clients()), (0, 1, 0, 2));
     assert_eq!(q.set_access(77, 0, true), Err(QueueError::Invalid));
     assert!(matches!(q.begin(0, 77), Err(QueueError::Invalid)));
@@ -80,7 +88,11 @@ fn names_handles_and_clients() {
 fn each_client_sees_every_event_once() {
     let (mut q, h) = queue(1000, &[]);
     append(&mut q, h, &["e0"]);
-    assert_eq!((q.counter(h), q.memory(h)), (Ok(1), Ok(0)), "without clients an event is counted and not kept");
+    assert_eq!(
+        (q.counter(h), q.memory(h)),
+        (Ok(1), Ok(0)),
+        "without clients an event is counted and not kept"
+    );
     let (mut q, h) = queue(1000, &[1, 2]);
     append(&mut q, h, &["e1", "e2"]);
     let all = (vec!["e1".to_owned(), "e2".to_owned()], 0);
@@ -157,7 +169,11 @@ fn a_filter_grants_access_and_is_dropped_when_replaced_or_at_the_end() {
     assert_eq!(sees::<LowRes>(&mut q, h, 3), (vec!["h3".into()], 0));
     q.end_client(3);
     assert_eq!(*log.lock().expect("lock"), b"gh");
-    assert_eq!(sees::<LowRes>(&mut q, h, 1).0, ["g2", "h2", "g3", "h3"], "another's filter concerns nobody else");
+    assert_eq!(
+        sees::<LowRes>(&mut q, h, 1).0,
+        ["g2", "h2", "g3", "h3"],
+        "another's filter concerns nobody else"
+    );
 }
 
 #[test]
@@ -221,7 +237,11 @@ fn announced_clients_are_waited_for_until_they_fetch_or_end() {
     append(&mut q, h, &["a1", "a2", "a3", "a4"]);
     assert_eq!(q.queue_clients(h), Ok(3));
     let all = (vec!["a2".to_owned(), "a3".into(), "a4".into()], 1);
-    assert_eq!(sees::<LowRes>(&mut q, h, 1), all, "what had to go is told: it was there from the start");
+    assert_eq!(
+        sees::<LowRes>(&mut q, h, 1),
+        all,
+        "what had to go is told: it was there from the start"
+    );
     assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec![], 0));
     assert_eq!(sees::<LowRes>(&mut q, h, 2), all);
     assert_eq!((q.queue_clients(h), q.memory(h)), (Ok(3), Ok(6)));
@@ -300,7 +320,10 @@ fn a_count_that_does_not_fit_is_told_with_the_next_fetch() {
         while array.add_record(*time, 1).is_ok() {}
         Ok::<(), Fault>(())
     };
-    assert_eq!(q.records(h, 1, &mut array, T, fill).expect("sound"), Fetched { events: 1, missed: 0 });
+    assert_eq!(
+        q.records(h, 1, &mut array, T, fill).expect("sound"),
+        Fetched { events: 1, missed: 0 }
+    );
     assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec![], 1));
 }
 

@@ -1,5 +1,6 @@
-//! One client's turn at a stream, in pieces, so that nobody waits long for the lock: a producer may append, and drop what is
-//! oldest, between two of them. Should it drop what this client has not seen yet, the turn ends, and the next tells of it.
+//! One client's turn at a stream, in pieces, so that nobody waits long for the lock: a producer may
+//! append, and drop what is oldest, between two of them. Should it drop what this client has not
+//! seen yet, the turn ends, and the next tells of it.
 
 use super::super::array::Array;
 use super::super::client::{Ask, Client, Delivery};
@@ -56,7 +57,8 @@ impl<'a> Turn<'a> {
         let client = inner.clients.get(&ctx).copied();
         let cursor = client.map_or(ring.first(), |c| c.cursor);
         let seq = cursor.max(ring.first());
-        let (records, bytes) = ask.caps.after(ask.now.saturating_sub(client.map_or(ask.now, |c| c.at)));
+        let (records, bytes) =
+            ask.caps.after(ask.now.saturating_sub(client.map_or(ask.now, |c| c.at)));
         let out = Delivery { missed: seq - cursor, ..Delivery::default() };
         let expected = match ask.filter {
             None => length(ring.slices(seq, ring.within(seq, records, bytes, ask.caps.one))),
@@ -67,21 +69,41 @@ impl<'a> Turn<'a> {
         if let Some(high) = &mut high
             && out.missed > 0
         {
-            let told = high.add_record(inner.newest, POINT).and_then(|()| high.add_u64(ask.lost, out.missed));
+            let told = high
+                .add_record(inner.newest, POINT)
+                .and_then(|()| high.add_u64(ask.lost, out.missed));
             debug_assert_eq!(told, Ok(()));
         }
         inner.clients.insert(ctx, Client { cursor: seq, at: ask.now });
         let (newest, scan) = (inner.newest, ask.caps.scan);
-        Self { ask, ctx, seq, records, bytes, scan, newest, out, low, high, piece: Vec::new(), ends: Vec::new() }
+        Self {
+            ask,
+            ctx,
+            seq,
+            records,
+            bytes,
+            scan,
+            newest,
+            out,
+            low,
+            high,
+            piece: Vec::new(),
+            ends: Vec::new(),
+        }
     }
 
     /// Takes a piece, which this client has then seen. `true`: there is more.
     fn take(&mut self, inner: &mut Inner) -> bool {
         let ring = &inner.ring;
-        let one = if self.out.records == 0 { self.ask.caps.one.max(self.bytes) } else { self.bytes };
+        let one =
+            if self.out.records == 0 { self.ask.caps.one.max(self.bytes) } else { self.bytes };
         let filtered = self.ask.filter.is_some();
         let piece = if filtered { SCAN.min(self.scan) } else { PIECE };
-        let to = if piece == 0 { self.seq } else { ring.within(self.seq, self.records, self.bytes.min(piece), one) };
+        let to = if piece == 0 {
+            self.seq
+        } else {
+            ring.within(self.seq, self.records, self.bytes.min(piece), one)
+        };
         if to == self.seq {
             return false;
         }
@@ -107,7 +129,8 @@ impl<'a> Turn<'a> {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// Puts those of a piece that the filter keeps into the arrays, whole runs at once. `false`: the turn ends here.
+    /// Puts those of a piece that the filter keeps into the arrays, whole runs at once. `false`:
+    /// the turn ends here.
     fn judge(&mut self) -> bool {
         let Some(keep) = self.ask.filter else { return true };
         if self.ends.is_empty() {
@@ -123,9 +146,12 @@ impl<'a> Turn<'a> {
                     run = at;
                 }
                 count += 1;
-                if let (Some(low), Some((header, params))) = (&mut self.low, record.split_first_chunk()) {
+                if let (Some(low), Some((header, params))) =
+                    (&mut self.low, record.split_first_chunk())
+                {
                     let header = LowRes::header_of(header);
-                    let put = header.map_or(Ok(()), |header| low.add_record_parts([&header, params, &[]]));
+                    let put = header
+                        .map_or(Ok(()), |header| low.add_record_parts([&header, params, &[]]));
                     debug_assert_eq!(put, Ok(()), "the caps are far below ARRAY_MAX");
                 }
             } else if count > 0 {
@@ -163,7 +189,13 @@ fn length(parts: [&[u8]; 2]) -> usize {
 }
 
 /// Copies the records [from, to) into the arrays that are wanted; their number.
-fn copy(ring: &Ring, from: u64, to: u64, low: Option<&mut Array<LowRes>>, high: Option<&mut Array<HighRes>>) -> usize {
+fn copy(
+    ring: &Ring,
+    from: u64,
+    to: u64,
+    low: Option<&mut Array<LowRes>>,
+    high: Option<&mut Array<HighRes>>,
+) -> usize {
     let records = usize::try_from(to - from).unwrap_or(usize::MAX);
     let count = i32::try_from(records).unwrap_or(i32::MAX);
     if let Some(low) = low {

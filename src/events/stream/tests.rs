@@ -1,11 +1,13 @@
+use std::cell::Cell;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
 use super::super::flags::POINT;
 use super::super::layout::{HighRes, LowRes};
 use super::super::{Caps, RECORD_MAX, Records, Scalar, Want, check};
 use super::*;
 use crate::model::{Pmid, ValueType};
-use proptest::prelude::*;
-use std::cell::Cell;
-use std::time::Duration;
 
 const CAPS: Caps = Caps::new(1000, 1 << 20);
 const BOTH: Want = Want { low: true, high: true };
@@ -28,7 +30,8 @@ fn pack(batch: &mut Batch, seq: u64, size: usize) {
     batch.text(Pmid(2), &"x".repeat(size));
 }
 
-/// The sequence numbers and the missed count that a delivery shows, checked to be the same in both resolutions.
+/// The sequence numbers and the missed count that a delivery shows, checked to be the same in both
+/// resolutions.
 fn seen(d: &Delivery) -> (Vec<u64>, u64) {
     let numbers = |records: Vec<crate::events::Record<'_>>| {
         let mut seqs = Vec::new();
@@ -86,7 +89,11 @@ fn a_delivery_grows_with_the_time_since_the_one_before() {
     append(&s, 0, 10_000, 10);
     let after = |seconds: f64, caps| Ask { now: Duration::from_secs_f64(seconds), ..ask(caps) };
     let three = Caps::new(3, 1 << 20);
-    assert_eq!(seen(&s.read(1, &after(1000.0, three))).0, vec![0, 1, 2], "a new client has not waited");
+    assert_eq!(
+        seen(&s.read(1, &after(1000.0, three))).0,
+        vec![0, 1, 2],
+        "a new client has not waited"
+    );
     assert_eq!(s.read(1, &after(1010.0, three)).records, 30);
     assert_eq!(s.read(1, &after(1010.1, three)).records, 3);
     assert_eq!(s.read(1, &after(1011.6, three)).records, 4);
@@ -176,7 +183,8 @@ fn a_filtered_record_is_neither_delivered_nor_missed() {
     assert_eq!(seen(&s.read(2, &filtered(2))), (vec![1, 3], 0));
     assert_eq!(seen(&s.read(2, &filtered(0))), (vec![], 0));
     assert_eq!(seen(&s.read(2, &ask(CAPS))), (vec![4, 5, 6, 7, 8, 9], 0));
-    // The ring goes round: records in two pieces are seen whole, and what was dropped unseen is missed.
+    // The ring goes round: records in two pieces are seen whole, and what was dropped unseen is
+    // missed.
     append(&s, 10, 1000, 30);
     let (seqs, missed) = seen(&s.read(1, &filtered(1000)));
     assert_eq!(missed, 1010 - 10 - seqs.len() as u64 * 2);

@@ -1,16 +1,18 @@
 //! Carries bytes between one connection to a relay daemon and the conversation that it is for.
 
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
 use super::super::ledger::{Full, Ledger};
 use crate::clock::now;
 use crate::model::Now;
 use crate::sources::SessionError;
 use crate::sources::lttng::{Collector, Reader, viewer::End};
-use bytes::BytesMut;
-use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 /// Longest time for a connection to be made, and for requests to be taken.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,7 +31,12 @@ const STOPPED: &str = "nothing is to be read there any more, or the PMDA stops";
 
 /// What a driver needs of a conversation.
 pub(super) trait Talk {
-    fn feed(&mut self, now: Now, input: &mut BytesMut, out: &mut BytesMut) -> Result<(), SessionError>;
+    fn feed(
+        &mut self,
+        now: Now,
+        input: &mut BytesMut,
+        out: &mut BytesMut,
+    ) -> Result<(), SessionError>;
     fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError>;
     fn next_wakeup(&self) -> Option<Duration>;
     fn awaits_reply(&self) -> bool;
@@ -38,7 +45,12 @@ pub(super) trait Talk {
 macro_rules! talk {
     ($type:ty) => {
         impl Talk for $type {
-            fn feed(&mut self, now: Now, input: &mut BytesMut, out: &mut BytesMut) -> Result<(), SessionError> {
+            fn feed(
+                &mut self,
+                now: Now,
+                input: &mut BytesMut,
+                out: &mut BytesMut,
+            ) -> Result<(), SessionError> {
                 Self::feed(self, now, input, out)
             }
             fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
@@ -135,9 +147,14 @@ impl Wire {
     }
 }
 
-/// Reads a session until it is over, its connection breaks, there is no memory for it, or `stop`. What it holds is charged to
-/// `ledger` after each piece of work.
-pub(super) async fn read(mut reader: Reader, address: &str, stop: &CancellationToken, mut ledger: Ledger) -> (End, Option<Full>) {
+/// Reads a session until it is over, its connection breaks, there is no memory for it, or `stop`.
+/// What it holds is charged to `ledger` after each piece of work.
+pub(super) async fn read(
+    mut reader: Reader,
+    address: &str,
+    stop: &CancellationToken,
+    mut ledger: Ledger,
+) -> (End, Option<Full>) {
     let dialled = tokio::select! {
         () = stop.cancelled() => Err(STOPPED.to_owned()),
         dialled = Wire::dial(address) => dialled,

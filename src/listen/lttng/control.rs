@@ -1,19 +1,22 @@
-//! Runs what [`crate::sources::lttng::control`] decides: the `lttng` program, one command at a time, with a time limit and bounded
-//! output; keeps the state file; takes requests and notices meanwhile.
+//! Runs what [`crate::sources::lttng::control`] decides: the `lttng` program, one command at a
+//! time, with a time limit and bounded output; keeps the state file; takes requests and notices
+//! meanwhile.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::pin::pin;
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::process::run;
 use super::{probe, state_file};
 use crate::clock::now;
 use crate::sources::lttng::control::limits::REQUESTS_MAX;
 use crate::sources::lttng::control::{Action, Code, Command, Controller, Notice, Report, Spec};
-use std::collections::HashMap;
-use std::path::PathBuf;
-use std::pin::pin;
-use tokio::runtime::Handle;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// Takes the answer to a request, on a worker; must not block.
 pub type OnAnswer = Box<dyn FnOnce(Result<String, String>) + Send>;
@@ -23,7 +26,8 @@ pub type OnAnswer = Box<dyn FnOnce(Result<String, String>) + Send>;
 pub struct LttngOptions {
     /// The program: a name in PATH or a path.
     pub program: PathBuf,
-    /// Where it is remembered which sessions are ours. Its folder must exist; it is written whole or not at all.
+    /// Where it is remembered which sessions are ours. Its folder must exist; it is written whole
+    /// or not at all.
     pub state_file: PathBuf,
     /// The sessions of the configuration.
     pub sessions: Vec<Spec>,
@@ -35,15 +39,16 @@ enum Message {
     Configure(Vec<Spec>),
 }
 
-/// Control of LTTng sessions, for any thread. It ends with the token that it was started with, and leaves sessions as they are.
+/// Control of LTTng sessions, for any thread. It ends with the token that it was started with, and
+/// leaves sessions as they are.
 #[derive(Clone)]
 pub struct LttngControl {
     messages: Sender<Message>,
 }
 
 impl LttngControl {
-    /// Starts it. `on_reports` is called on a worker whenever something about the sessions has changed, with all of them and the
-    /// version of the program; it must not block.
+    /// Starts it. `on_reports` is called on a worker whenever something about the sessions has
+    /// changed, with all of them and the version of the program; it must not block.
     #[must_use]
     pub fn start(
         runtime: &Handle,
@@ -66,8 +71,8 @@ impl LttngControl {
         Self { messages }
     }
 
-    /// Asks for something. `on_answer` is called once: at once when there are too many requests, else when it was done or failed;
-    /// never when the PMDA stops before.
+    /// Asks for something. `on_answer` is called once: at once when there are too many requests,
+    /// else when it was done or failed; never when the PMDA stops before.
     pub fn request(&self, command: Command, on_answer: OnAnswer) {
         use tokio::sync::mpsc::error::TrySendError::{Closed, Full};
         let (message, why) = match self.messages.try_send(Message::Request(command, on_answer)) {
@@ -80,7 +85,8 @@ impl LttngControl {
         }
     }
 
-    /// The viewer has seen something. What does not find room is dropped: the viewer will see it again.
+    /// The viewer has seen something. What does not find room is dropped: the viewer will see it
+    /// again.
     pub fn notice(&self, notice: Notice) {
         let _ = self.messages.try_send(Message::Notice(notice));
     }
@@ -109,15 +115,31 @@ impl<F: Fn(&[Report], &str)> Driver<F> {
         let LttngOptions { program, state_file, sessions } = options;
         let state = state_file::read(&state_file).unwrap_or_else(|why| {
             let path = state_file.display();
-            log::warn!("lttng: {path}: {why}; sessions that were made before now count as somebody else's");
+            log::warn!(
+                "lttng: {path}: {why}; sessions that were made before now count as somebody else's"
+            );
             Default::default()
         });
         let wall = now().wall;
-        let seed = wall.sec.cast_unsigned().wrapping_mul(1_000_000).wrapping_add(u64::from(wall.nsec / 1000));
+        let seed = wall
+            .sec
+            .cast_unsigned()
+            .wrapping_mul(1_000_000)
+            .wrapping_add(u64::from(wall.nsec / 1000));
         let controller = Controller::new(&sessions, state, seed);
         let asked = HashMap::new();
         let reported = (Vec::new(), String::new());
-        Self { program, state_file, controller, messages, asked, next: 0, on_reports, reported, save_failed: false }
+        Self {
+            program,
+            state_file,
+            controller,
+            messages,
+            asked,
+            next: 0,
+            on_reports,
+            reported,
+            save_failed: false,
+        }
     }
 
     async fn run(mut self) {
@@ -132,7 +154,12 @@ impl<F: Fn(&[Report], &str)> Driver<F> {
                 Action::Run(invocation) => {
                     let program = self.program.clone();
                     let reply = self.meanwhile(run(&program, &invocation)).await;
-                    log::debug!("lttng {}: {:?} {}", invocation.args.join(" "), reply.exit, reply.stderr.trim_end());
+                    log::debug!(
+                        "lttng {}: {:?} {}",
+                        invocation.args.join(" "),
+                        reply.exit,
+                        reply.stderr.trim_end()
+                    );
                     self.controller.replied(&reply, now().mono);
                 }
                 Action::Probe => {
@@ -210,7 +237,9 @@ impl<F: Fn(&[Report], &str)> Driver<F> {
             }
             match diagnosis.code {
                 Code::Pending => {}
-                Code::Ok | Code::Stopped | Code::Destroyed | Code::PerPidTail => log::info!("lttng session {name}: {diagnosis}"),
+                Code::Ok | Code::Stopped | Code::Destroyed | Code::PerPidTail => {
+                    log::info!("lttng session {name}: {diagnosis}")
+                }
                 _ => log::warn!("lttng session {name}: {diagnosis}"),
             }
         }

@@ -1,13 +1,15 @@
 //! The driver with a program that only looks like `lttng`.
 
-use super::*;
-use crate::sources::lttng::control::limits::{OUTPUT_MAX, STDERR_MAX};
-use crate::sources::lttng::control::{Exit, Invocation, Phase, Reply, Step, Verb};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
 use tokio::sync::watch;
 use tokio::time::timeout;
+
+use super::*;
+use crate::sources::lttng::control::limits::{OUTPUT_MAX, STDERR_MAX};
+use crate::sources::lttng::control::{Exit, Invocation, Phase, Reply, Step, Verb};
 
 /// A folder with a script called `lttng`; gone at the end.
 struct Lab(PathBuf);
@@ -17,10 +19,14 @@ impl Lab {
         let folder = std::env::temp_dir().join(format!("apm-lttng-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let lab = Self(folder);
-        // Written by another process: a file that is open for writing in this one when a third thread forks cannot be run.
+        // Written by another process: a file that is open for writing in this one when a third
+        // thread forks cannot be run.
         let text = format!("#!/bin/sh\ncd \"$(dirname \"$0\")\" || exit 9\n{script}\n");
         let mut writer = std::process::Command::new("sh");
-        writer.args(["-c", "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\"", "sh"]).arg(lab.program()).arg(text);
+        writer
+            .args(["-c", "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\"", "sh"])
+            .arg(lab.program())
+            .arg(text);
         assert!(writer.status().expect("sh").success());
         lab
     }
@@ -51,11 +57,17 @@ async fn run_for(lab: &Lab, limit: Duration) -> Reply {
 
 #[tokio::test]
 async fn a_program_that_answers() {
-    let lab = Lab::new("answers", "echo \"$*\"; echo \"$LC_ALL ${LTTNG_HOME-none}\"; echo err >&2; cat; exit 55");
+    let lab = Lab::new(
+        "answers",
+        "echo \"$*\"; echo \"$LC_ALL ${LTTNG_HOME-none}\"; echo err >&2; cat; exit 55",
+    );
     let reply = run_for(&lab, Duration::from_secs(10)).await;
     assert_eq!((reply.exit, reply.stderr.as_str()), (Exit::Code(55), "err\n"));
     let home = std::env::var("LTTNG_HOME").unwrap_or_else(|_| "none".into());
-    assert_eq!(String::from_utf8_lossy(&reply.stdout), format!("--no-sessiond --mi xml list\nC {home}\n"));
+    assert_eq!(
+        String::from_utf8_lossy(&reply.stdout),
+        format!("--no-sessiond --mi xml list\nC {home}\n")
+    );
 }
 
 #[tokio::test]
@@ -94,7 +106,8 @@ async fn other_ends() {
     assert_eq!(run_for(&lab, Duration::from_secs(10)).await.exit, Exit::Signal(13));
     let nowhere = run(Path::new("/nonexistent/lttng"), &Invocation::list()).await;
     assert_eq!(nowhere.exit, Exit::NotInstalled);
-    std::fs::set_permissions(lab.program(), std::fs::Permissions::from_mode(0o644)).expect("a mode");
+    std::fs::set_permissions(lab.program(), std::fs::Permissions::from_mode(0o644))
+        .expect("a mode");
     assert!(matches!(run_for(&lab, Duration::from_secs(10)).await.exit, Exit::NotStarted(_)));
     let garbage = Lab::new("garbage", "head -c 5000 /dev/urandom");
     let reply = run_for(&garbage, Duration::from_secs(10)).await;
@@ -137,7 +150,10 @@ destroy) rm session; echo "$begin$end" ;;
 *) echo "$begin$end" ;;
 esac"#;
 
-fn start(lab: &Lab, sessions: Vec<Spec>) -> (LttngControl, CancellationToken, TaskTracker, watch::Receiver<Vec<Report>>) {
+fn start(
+    lab: &Lab,
+    sessions: Vec<Spec>,
+) -> (LttngControl, CancellationToken, TaskTracker, watch::Receiver<Vec<Report>>) {
     let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
     let (sender, reports) = watch::channel(Vec::new());
     let options = LttngOptions { program: lab.program(), state_file: lab.state(), sessions };
@@ -154,7 +170,11 @@ async fn until(reports: &mut watch::Receiver<Vec<Report>>, what: impl FnMut(&Vec
     }
 }
 
-fn answered(control: &LttngControl, verb: Verb, text: &str) -> tokio::sync::oneshot::Receiver<Result<String, String>> {
+fn answered(
+    control: &LttngControl,
+    verb: Verb,
+    text: &str,
+) -> tokio::sync::oneshot::Receiver<Result<String, String>> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let command = Command::parse(verb, text).expect(text);
     control.request(command, Box::new(move |result| drop(sender.send(result))));
@@ -166,7 +186,10 @@ async fn from_the_configuration_to_a_recording_session_and_requests() {
     let lab = Lab::new("daemon", DAEMON);
     let spec = Spec { events: vec!["demo:*".into()], ..Spec::new("s1") };
     let (control, stop, tasks, mut reports) = start(&lab, vec![spec.clone()]);
-    until(&mut reports, |r| r.iter().any(|r| r.phase == Phase::Active && r.diagnosis.code == Code::NoApplication)).await;
+    until(&mut reports, |r| {
+        r.iter().any(|r| r.phase == Phase::Active && r.diagnosis.code == Code::NoApplication)
+    })
+    .await;
     assert!(lab.read("state").contains("s1-apm-"));
     let done = answered(&control, Verb::Stop, "s1").await.expect("an answer");
     assert_eq!(done, Ok("done: session s1 is stopped".into()));
@@ -180,8 +203,16 @@ async fn from_the_configuration_to_a_recording_session_and_requests() {
     // Another run knows it for ours, and stopped.
     let commands = lab.read("log").lines().count();
     let (control, _stop, _tasks, mut reports) = start(&lab, vec![spec]);
-    until(&mut reports, |r| r.iter().any(|r| r.phase == Phase::Stopped && r.diagnosis.code == Code::Stopped)).await;
-    assert_eq!(lab.read("log").lines().count(), commands + 2, "version and list only: {}", lab.read("log"));
+    until(&mut reports, |r| {
+        r.iter().any(|r| r.phase == Phase::Stopped && r.diagnosis.code == Code::Stopped)
+    })
+    .await;
+    assert_eq!(
+        lab.read("log").lines().count(),
+        commands + 2,
+        "version and list only: {}",
+        lab.read("log")
+    );
     assert!(control.configure(vec![]));
     until(&mut reports, Vec::is_empty).await;
     assert!(!lab.0.join("session").exists() && lab.read("log").ends_with("destroy s1 --no-wait\n"));
@@ -191,14 +222,20 @@ async fn from_the_configuration_to_a_recording_session_and_requests() {
 async fn a_hanging_program_keeps_nobody_waiting() {
     let lab = Lab::new("busy", DAEMON);
     std::fs::write(lab.0.join("hang"), "").expect("a file");
-    let (control, stop, tasks, _reports) = start(&lab, vec![Spec { events: vec!["a".into()], ..Spec::new("s1") }]);
+    let (control, stop, tasks, _reports) =
+        start(&lab, vec![Spec { events: vec!["a".into()], ..Spec::new("s1") }]);
     while !lab.read("log").contains("xml list") {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     // A request that needs no command is answered although a command hangs.
-    let no = timeout(Duration::from_secs(2), answered(&control, Verb::Start, "s2")).await.expect("soon").expect("an answer");
+    let no = timeout(Duration::from_secs(2), answered(&control, Verb::Start, "s2"))
+        .await
+        .expect("soon")
+        .expect("an answer");
     assert!(no.is_err());
     stop.cancel();
     tasks.close();
-    timeout(Duration::from_secs(2), tasks.wait()).await.expect("it ends although the program hangs");
+    timeout(Duration::from_secs(2), tasks.wait())
+        .await
+        .expect("it ends although the program hangs");
 }

@@ -1,12 +1,15 @@
-//! Why no session daemon answers: the program says the same for "none runs" and "not for this user".
+//! Why no session daemon answers: the program says the same for "none runs" and "not for this
+//! user".
 
-use crate::sources::lttng::control::{Probe, Socket};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
 use tokio::net::UnixStream;
 use tokio::time::timeout;
+
+use crate::sources::lttng::control::{Probe, Socket};
 
 /// How long a connection to a socket may take.
 const CONNECT_TIME: Duration = Duration::from_secs(1);
@@ -29,12 +32,14 @@ pub(super) async fn look() -> Probe {
 }
 
 async fn socket(path: &Path) -> Socket {
-    // The connection is closed at once; the session daemon takes that for a program that had nothing to say.
+    // The connection is closed at once; the session daemon takes that for a program that had
+    // nothing to say.
     match timeout(CONNECT_TIME, UnixStream::connect(path)).await {
         Err(_) | Ok(Ok(_)) => Socket::Alive,
         Ok(Err(e)) if e.kind() == ErrorKind::NotFound => Socket::Absent,
         Ok(Err(e)) if e.kind() == ErrorKind::PermissionDenied => {
-            let group = std::fs::metadata(path).map_or_else(|_| "tracing".into(), |m| name_of("/etc/group", m.gid()));
+            let group = std::fs::metadata(path)
+                .map_or_else(|_| "tracing".into(), |m| name_of("/etc/group", m.gid()));
             Socket::Denied(group)
         }
         Ok(Err(_)) => Socket::Dead,
@@ -83,7 +88,8 @@ mod tests {
         let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
         assert_eq!(socket(&path).await, Socket::Alive);
         drop(listener);
-        // A program that another test starts at this moment has it for as long as it takes to start.
+        // A program that another test starts at this moment has it for as long as it takes to
+        // start.
         for _ in 0..500 {
             if socket(&path).await == Socket::Dead {
                 break;

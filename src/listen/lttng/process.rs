@@ -1,21 +1,24 @@
 //! One run of the `lttng` program.
 
-use crate::sources::lttng::control::limits::{OUTPUT_MAX, STDERR_MAX};
-use crate::sources::lttng::control::{Exit, Invocation, Reply};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
+
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
+
+use crate::sources::lttng::control::limits::{OUTPUT_MAX, STDERR_MAX};
+use crate::sources::lttng::control::{Exit, Invocation, Reply};
 
 /// Bytes read at once.
 const READ: usize = 16 << 10;
 /// How long a killed program may take to be gone; after that it is left to the runtime.
 const KILL_TIME: Duration = Duration::from_secs(1);
 
-/// Runs it, never longer than the command may take. Dropping the future kills it. The environment is ours, `LTTNG_HOME` with it.
+/// Runs it, never longer than the command may take. Dropping the future kills it. The environment
+/// is ours, `LTTNG_HOME` with it.
 pub(super) async fn run(program: &Path, invocation: &Invocation) -> Reply {
     let spawned = Command::new(program)
         .args(&invocation.args)
@@ -60,16 +63,29 @@ impl From<std::io::Error> for Cut {
 }
 
 /// Reads both outputs to their ends.
-async fn converse(child: &mut Child, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) -> Result<ExitStatus, Cut> {
+async fn converse(
+    child: &mut Child,
+    stdout: &mut Vec<u8>,
+    stderr: &mut Vec<u8>,
+) -> Result<ExitStatus, Cut> {
     let (out, err) = (child.stdout.take(), child.stderr.take());
-    tokio::try_join!(async { if keep(out, stdout, OUTPUT_MAX, false).await? { Ok(()) } else { Err(Cut::TooMuch) } }, async {
-        Ok(keep(err, stderr, STDERR_MAX, true).await?)
-    },)?;
+    tokio::try_join!(
+        async {
+            if keep(out, stdout, OUTPUT_MAX, false).await? { Ok(()) } else { Err(Cut::TooMuch) }
+        },
+        async { Ok(keep(err, stderr, STDERR_MAX, true).await?) },
+    )?;
     Ok(child.wait().await?)
 }
 
-/// Keeps up to `max` bytes. `false`: there were more; they are thrown away if `drain`, else reading ends.
-async fn keep(source: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>, max: usize, drain: bool) -> std::io::Result<bool> {
+/// Keeps up to `max` bytes. `false`: there were more; they are thrown away if `drain`, else reading
+/// ends.
+async fn keep(
+    source: Option<impl AsyncRead + Unpin>,
+    kept: &mut Vec<u8>,
+    max: usize,
+    drain: bool,
+) -> std::io::Result<bool> {
     let Some(mut source) = source else { return Ok(true) };
     let (mut buffer, mut whole) = (vec![0; READ], true);
     loop {

@@ -1,5 +1,14 @@
-//! Keeps a conversation with a relay daemon of LTTng that lists its sessions, again and again, and a task with a connection of its
-//! own for each session that is read.
+//! Keeps a conversation with a relay daemon of LTTng that lists its sessions, again and again, and
+//! a task with a connection of its own for each session that is read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::super::ledger::{Full, Ledger};
 use super::carry::{self, Wire};
@@ -10,13 +19,6 @@ use crate::sources::lttng::viewer::{self, End, SessionInfo};
 use crate::sources::lttng::{Choice, Collector};
 use crate::sources::{Held, LTTNG, OwnSink, Sinks};
 use crate::store::{Mailbox, PeerSink, Quiet, Store};
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
-use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 /// First and longest time between two attempts.
 const RETRY: Duration = Duration::from_millis(250);
@@ -42,7 +44,8 @@ pub(super) struct Relay {
 }
 
 /// What to do about a relay daemon that is not there.
-const HINT: &str = "is lttng-relayd running, and does it serve viewers on this address (option -L)?";
+const HINT: &str =
+    "is lttng-relayd running, and does it serve viewers on this address (option -L)?";
 /// What to do when nothing is to be read.
 const IDLE: &str = "idle: no session is to be read; name some in lttng.view of the configuration, or have some made";
 
@@ -80,7 +83,12 @@ struct Readers {
 
 impl Readers {
     fn new(stop: &CancellationToken) -> Self {
-        Self { tasks: JoinSet::new(), sessions: HashMap::new(), stop: stop.child_token(), full: Quiet::default() }
+        Self {
+            tasks: JoinSet::new(),
+            sessions: HashMap::new(),
+            stop: stop.child_token(),
+            full: Quiet::default(),
+        }
     }
 
     /// The next one that has ended; waits for ever if there is none.
@@ -100,7 +108,10 @@ impl Readers {
                     && let Some(n) = self.full.allow(now().mono)
                 {
                     let (host, name) = (&session.host, &session.name);
-                    log::warn!("lttng: {host}/{name} is not read, to keep within memory: {why}{}", Quiet::more(n));
+                    log::warn!(
+                        "lttng: {host}/{name} is not read, to keep within memory: {why}{}",
+                        Quiet::more(n)
+                    );
                 }
                 collector.ended(now(), end);
             }
@@ -128,7 +139,8 @@ impl Relay {
     /// Runs until the PMDA stops.
     pub(super) async fn run(mut self) {
         let sinks = Arc::new(Joined(Arc::clone(&self.store)));
-        let mut collector = Collector::new(&self.address, self.settings.clone(), self.choice.clone(), sinks);
+        let mut collector =
+            Collector::new(&self.address, self.settings.clone(), self.choice.clone(), sinks);
         let mut readers = Readers::new(&self.stop);
         let (mut retry, mut quiet, mut beyond) = (RETRY, Quiet::default(), Quiet::default());
         loop {
@@ -163,10 +175,16 @@ impl Relay {
                     continue;
                 }
                 Over::Error(why) => format!("unreachable: {why}; {HINT}"),
-                Over::Full(why) => format!("sessions are not listed, to keep within memory: {why};"),
+                Over::Full(why) => {
+                    format!("sessions are not listed, to keep within memory: {why};")
+                }
             };
             if let Some(n) = quiet.allow(now().mono) {
-                log::warn!("relay daemon at {}: {why} Trying again{}", self.address, Quiet::more(n));
+                log::warn!(
+                    "relay daemon at {}: {why} Trying again{}",
+                    self.address,
+                    Quiet::more(n)
+                );
             }
             self.status.set(&self.address, why);
             tokio::select! {
@@ -188,7 +206,13 @@ impl Relay {
     }
 
     /// Lists sessions over a connection, and has them read.
-    async fn list(&mut self, mut wire: Wire, collector: &mut Collector, readers: &mut Readers, beyond: &mut Quiet) -> Over {
+    async fn list(
+        &mut self,
+        mut wire: Wire,
+        collector: &mut Collector,
+        readers: &mut Readers,
+        beyond: &mut Quiet,
+    ) -> Over {
         let mut ledger = Ledger::new(&self.store.memory);
         collector.start(now(), &mut wire.out);
         loop {
@@ -215,9 +239,12 @@ impl Relay {
 
     /// Starts a task for each session that is to be read and is not.
     fn read(&self, collector: &mut Collector, readers: &mut Readers) {
-        for (reader, permit) in collector.due(now(), || Arc::clone(&self.room).try_acquire_owned().ok()) {
+        for (reader, permit) in
+            collector.due(now(), || Arc::clone(&self.room).try_acquire_owned().ok())
+        {
             let session = reader.session().clone();
-            let (address, stop, ledger) = (self.address.clone(), readers.stop.clone(), Ledger::new(&self.store.memory));
+            let (address, stop, ledger) =
+                (self.address.clone(), readers.stop.clone(), Ledger::new(&self.store.memory));
             let task = readers.tasks.spawn(async move {
                 let end = carry::read(reader, &address, &stop, ledger).await;
                 drop(permit);
@@ -233,7 +260,9 @@ impl Relay {
             self.status.set(&self.address, "connected".to_owned());
             return;
         }
-        let text = format!("{more} sessions are not read: as many are read as lttng.max_sessions of the configuration allows");
+        let text = format!(
+            "{more} sessions are not read: as many are read as lttng.max_sessions of the configuration allows"
+        );
         let status = format!("connected: {text}");
         if self.status.set(&self.address, status)
             && let Some(n) = beyond.allow(now().mono)

@@ -1,9 +1,10 @@
 //! What `apm.lttng.relay.status` shows.
 
-use crate::model::ControlVerb;
-use crate::store::Desk;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::model::ControlVerb;
+use crate::store::Desk;
 
 /// How the relay daemons are, as `apm.lttng.relay.status` shows it.
 #[derive(Debug)]
@@ -24,7 +25,8 @@ impl RelayStatus {
             return false;
         }
         lines.insert(address.to_owned(), status);
-        let all: Vec<_> = lines.iter().map(|(address, status)| format!("{address} {status}")).collect();
+        let all: Vec<_> =
+            lines.iter().map(|(address, status)| format!("{address} {status}")).collect();
         self.desk.answer(ControlVerb::Relays, &all.join("\n"));
         true
     }

@@ -1,5 +1,13 @@
 //! Starts what LTTng needs: control of sessions, and a task for each relay daemon.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
 use super::control::{LttngControl, LttngOptions};
 use super::relay::Relay;
 use super::relay_status::RelayStatus;
@@ -9,25 +17,31 @@ use crate::sources::LTTNG;
 use crate::sources::lttng::control::{Command, Report, Verb};
 use crate::sources::lttng::{Choice, viewer};
 use crate::store::{Desk, Store};
-use std::path::Path;
-use std::sync::Arc;
-use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, watch};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// File of the sessions that are ours, in the folder of what outlives the process.
 const STATE_FILE: &str = "apm.lttng.json";
 
-/// Control of sessions and the tasks of relay daemons. `state` is the folder of what outlives the process.
+/// Control of sessions and the tasks of relay daemons. `state` is the folder of what outlives the
+/// process.
 pub(in crate::listen) fn start(
     config: &Config,
     store: &Arc<Store>,
     state: &Path,
     (runtime, tasks, stop): (&Handle, &TaskTracker, &CancellationToken),
 ) -> LttngControl {
-    let Lttng { program, relays, view, from, max_sessions, records, count_only, field_size, sessions } = config.lttng.clone();
-    let (names, own) = watch::channel(sessions.iter().map(|spec| spec.name.clone()).collect::<Vec<_>>());
+    let Lttng {
+        program,
+        relays,
+        view,
+        from,
+        max_sessions,
+        records,
+        count_only,
+        field_size,
+        sessions,
+    } = config.lttng.clone();
+    let (names, own) =
+        watch::channel(sessions.iter().map(|spec| spec.name.clone()).collect::<Vec<_>>());
     let options = LttngOptions { program, state_file: state.join(STATE_FILE), sessions };
     let desk = store.desk(LTTNG).cloned().unwrap_or_default();
     let reported = Arc::clone(&desk);
@@ -43,7 +57,9 @@ pub(in crate::listen) fn start(
     take_requests(&desk, &control);
     let relay_status = Arc::new(RelayStatus::new(desk));
     let field_size = usize::try_from(field_size).unwrap_or(usize::MAX);
-    let room = Arc::new(Semaphore::new(usize::try_from(max_sessions).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS)));
+    let room = Arc::new(Semaphore::new(
+        usize::try_from(max_sessions).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS),
+    ));
     // Twice the same would be two viewers that keep each other from the sessions.
     let twice = |i: usize, address: &String| relays.iter().take(i).any(|other| other == address);
     for (_, address) in relays.iter().enumerate().filter(|(i, address)| !twice(*i, address)) {
@@ -77,7 +93,11 @@ const fn verb(verb: ControlVerb) -> Option<Verb> {
         ControlVerb::Context => Verb::Context,
         ControlVerb::Start => Verb::Start,
         ControlVerb::Stop => Verb::Stop,
-        ControlVerb::Add | ControlVerb::Remove | ControlVerb::List | ControlVerb::Status | ControlVerb::Relays => return None,
+        ControlVerb::Add
+        | ControlVerb::Remove
+        | ControlVerb::List
+        | ControlVerb::Status
+        | ControlVerb::Relays => return None,
     })
 }
 

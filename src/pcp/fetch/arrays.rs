@@ -1,14 +1,16 @@
 //! Event arrays of one answer: all streams share what the other values have left.
 
+use std::cell::RefCell;
+
 use super::budget::{ARRAY_BYTES, block};
 use super::{FetchScope, World};
 use crate::events::{Ask, Caps, Judge, Keep};
 use crate::model::Pmid;
 use crate::sources::{PARAM_CLUSTER, SOURCES};
 use crate::store::Peer;
-use std::cell::RefCell;
 
-/// Most bytes of event records of one stream in one resolution, for each second since the client's last fetch of it.
+/// Most bytes of event records of one stream in one resolution, for each second since the client's
+/// last fetch of it.
 const STREAM_BYTES: usize = 1 << 20;
 /// Bytes that the two arrays of a stream need without any records: headers, and what tells of loss.
 const EMPTY_BYTES: usize = 256;
@@ -18,7 +20,8 @@ const SCAN_BYTES: usize = 32 << 20;
 const FILTER_STEPS: u64 = 4;
 
 impl FetchScope {
-    /// Reads all streams that are asked for, each its share, so that all arrays together fit into the budget.
+    /// Reads all streams that are asked for, each its share, so that all arrays together fit into
+    /// the budget.
     pub(super) fn deliver(&mut self, world: &World<'_>) {
         let mut jobs: Vec<(u8, u32, &Peer)> = Vec::new();
         let wants = std::mem::take(&mut self.wants);
@@ -54,7 +57,10 @@ impl FetchScope {
                 };
                 let cluster = SOURCES.get(peer.source).map_or(0, |s| s.cluster + PARAM_CLUSTER);
                 let lost = Pmid::new(world.store.domain(), cluster, 0);
-                let filter = world.contexts.known(self.ctx.cast_signed()).and_then(|c| c.filter((peer.source, kind), inst));
+                let filter = world
+                    .contexts
+                    .known(self.ctx.cast_signed())
+                    .and_then(|c| c.filter((peer.source, kind), inst));
                 let names = world.entries.parameters(peer.source);
                 let filter = filter.map(|held| held.renewed(&names));
                 let judge = filter.as_ref().map(|f| f.judge(&peer.name));
@@ -64,10 +70,14 @@ impl FetchScope {
                     let steps = judge.as_ref().map_or(0, Judge::take_steps);
                     budget.borrow_mut().step(1 + steps / FILTER_STEPS)
                 };
-                let mut ask = Ask { go_on: Some(&go_on), now: self.now, ..Ask::new(want, caps, lost) };
+                let mut ask =
+                    Ask { go_on: Some(&go_on), now: self.now, ..Ask::new(want, caps, lost) };
                 ask.filter = keeps.as_ref().map(|k| k as Keep<'_>);
                 let delivery = stream.read(self.ctx, &ask);
-                let made = [&delivery.low, &delivery.high].into_iter().flatten().map(|array| block(array.len()));
+                let made = [&delivery.low, &delivery.high]
+                    .into_iter()
+                    .flatten()
+                    .map(|array| block(array.len()));
                 let made: usize = made.sum();
                 room = room.saturating_sub(made);
                 scan = scan.saturating_sub(delivery.scanned);

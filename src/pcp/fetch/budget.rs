@@ -6,18 +6,21 @@
 //! value    8: instance, number or place of the block
 //! block    length with its header, padded to 4
 //! ```
-//! libpcp adds this up in `size_t` and allocates `(int)` of it, and copies a block as often as a set points to it.
+//! libpcp adds this up in `size_t` and allocates `(int)` of it, and copies a block as often as a
+//! set points to it.
 
 use std::time::Duration;
 
-/// Most bytes of one answer, of all that is in it. A large PDU makes pmcd and the client keep buffers of its size for ever
-/// (specs/pcp-figures.md section 4).
+/// Most bytes of one answer, of all that is in it. A large PDU makes pmcd and the client keep
+/// buffers of its size for ever (specs/pcp-figures.md section 4).
 pub(super) const FETCH_BYTES: usize = 16 << 20;
-/// Most bytes of event records of one answer, in both resolutions together; the rest comes with the next fetch.
+/// Most bytes of event records of one answer, in both resolutions together; the rest comes with the
+/// next fetch.
 pub(super) const ARRAY_BYTES: usize = 8 << 20;
 /// Most steps of one answer: about 25 ns each.
 pub(super) const FETCH_STEPS: u64 = 4 << 20;
-/// Most time of the PMDA's thread for one answer, should steps be slower than they look: CPU time and a tenth of the time passed.
+/// Most time of the PMDA's thread for one answer, should steps be slower than they look: CPU time
+/// and a tenth of the time passed.
 pub(super) const FETCH_TIME: Duration = Duration::from_millis(100);
 /// Steps between two looks at the clock.
 const LOOK: u64 = 16 << 10;
@@ -45,11 +48,18 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// For an answer of `sets` value sets, whose frame is paid for at once. `clock` gives the time that the thread has worked.
+    /// For an answer of `sets` value sets, whose frame is paid for at once. `clock` gives the time
+    /// that the thread has worked.
     pub(super) fn new(sets: usize, clock: fn() -> Duration) -> Self {
         let frame = SET.saturating_mul(sets).saturating_add(PDU);
         let until = clock() + FETCH_TIME;
-        Self { bytes: FETCH_BYTES.saturating_sub(frame), steps: FETCH_STEPS, look: FETCH_STEPS - LOOK, until, clock }
+        Self {
+            bytes: FETCH_BYTES.saturating_sub(frame),
+            steps: FETCH_STEPS,
+            look: FETCH_STEPS - LOOK,
+            until,
+            clock,
+        }
     }
 
     /// Nothing may be answered.
@@ -114,8 +124,9 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::cell::Cell;
+
+    use super::*;
 
     thread_local! {
         static NOW: Cell<Duration> = const { Cell::new(Duration::ZERO) };

@@ -1,8 +1,10 @@
-//! Values: one snapshot for each fetch PDU, of the instances that the client's profile asks for, within a budget.
+//! Values: one snapshot for each fetch PDU, of the instances that the client's profile asks for,
+//! within a budget.
 //!
-//! Small values come first, then texts, tables, and event records last, whatever their order in the PDU: records take what is
-//! left, and what does not fit comes with the next fetch. A PMID that comes again shares the memory of the first, while the
-//! budget lasts. A value set that does not fit is `PM_ERR_TOOBIG`, the others stand.
+//! Small values come first, then texts, tables, and event records last, whatever their order in the
+//! PDU: records take what is left, and what does not fit comes with the next fetch. A PMID that
+//! comes again shares the memory of the first, while the budget lasts. A value set that does not
+//! fit is `PM_ERR_TOOBIG`, the others stand.
 
 mod arrays;
 mod budget;
@@ -10,6 +12,16 @@ mod profile;
 mod result;
 mod tables;
 mod values;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::c_int;
+use std::time::Duration;
+
+use budget::Budget;
+pub(super) use profile::Profile;
+use profile::Wanted;
+use result::Results;
+use tables::Tables;
 
 use super::contexts::Contexts;
 use super::entries::{Entries, Row};
@@ -20,16 +32,9 @@ use crate::events::{Delivery, Want};
 use crate::model::{Area, EventLeaf, Origin, ValueType};
 use crate::sources::SOURCES;
 use crate::store::{Quiet, Stat, Store};
-use budget::Budget;
-pub(super) use profile::Profile;
-use profile::Wanted;
-use result::Results;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ffi::c_int;
-use std::time::Duration;
-use tables::Tables;
 
-/// After an answer of this many bytes the memory that libpcp took for it is given back to the system.
+/// After an answer of this many bytes the memory that libpcp took for it is given back to the
+/// system.
 const LARGE_BYTES: usize = 2 << 20;
 
 /// `PM_IN_NULL`: the instance of metrics that have none.
@@ -62,14 +67,16 @@ pub(super) struct FetchScope {
     stale: Duration,
     ctx: u32,
     max_records: usize,
-    /// Places of the PDU in the order in which they are answered, without those that ask for a PMID again.
+    /// Places of the PDU in the order in which they are answered, without those that ask for a
+    /// PMID again.
     order: Vec<(Class, usize)>,
     /// Where a PMID is asked for first; places that ask for it again, and that first place.
     firsts: HashMap<u32, usize, foldhash::fast::RandomState>,
     again: Vec<(usize, usize)>,
     /// Which arrays this PDU asks for, by source and event kind.
     wants: BTreeMap<(usize, u8), Want>,
-    /// Arrays of this PDU by source, event kind and instance: libpcp_pmda reads them when the answer is sent.
+    /// Arrays of this PDU by source, event kind and instance: libpcp_pmda reads them when the
+    /// answer is sent.
     deliveries: HashMap<(usize, u8, u32), Delivery>,
     /// There are so many streams that not even empty arrays of all would fit.
     crowded: bool,
@@ -109,7 +116,10 @@ impl FetchScope {
             let row = entries.by_pmid(*pmid);
             self.order.push((row.map_or(Class::Numbers, Class::of), place));
             if let Some(Row { origin: Origin::Event(kind, leaf), source: Some(source), .. }) = row {
-                let want = Want { low: *leaf == EventLeaf::Records, high: *leaf == EventLeaf::HighResRecords };
+                let want = Want {
+                    low: *leaf == EventLeaf::Records,
+                    high: *leaf == EventLeaf::HighResRecords,
+                };
                 if want != Want::default() {
                     let all = self.wants.entry((*source, *kind)).or_default();
                     *all = Want { low: all.low || want.low, high: all.high || want.high };
@@ -124,7 +134,8 @@ impl FetchScope {
         shows_records(row.origin) && row.source.is_some_and(|s| self.hidden.contains(&s))
     }
 
-    /// Calls `f` for each wanted instance of a domain, until the set is refused or the budget's steps end.
+    /// Calls `f` for each wanted instance of a domain, until the set is refused or the budget's
+    /// steps end.
     fn visit<'w, T>(
         &mut self,
         world: &World<'w>,
@@ -168,8 +179,15 @@ impl FetchScope {
 }
 
 impl State {
-    /// Answers a fetch of `pmids` for a client context; the result stays until [`FetchScope::release`].
-    pub(super) fn fetch(&mut self, pmids: &[u32], ctx: i32, profile: &Profile<'_>, now: Duration) -> *mut sys::PmdaResult {
+    /// Answers a fetch of `pmids` for a client context; the result stays until
+    /// [`FetchScope::release`].
+    pub(super) fn fetch(
+        &mut self,
+        pmids: &[u32],
+        ctx: i32,
+        profile: &Profile<'_>,
+        now: Duration,
+    ) -> *mut sys::PmdaResult {
         self.fetch.release();
         self.fetch.begin(&self.entries, pmids, ctx, now, &self.store);
         self.hide(pmids, ctx, now);
@@ -204,7 +222,8 @@ impl State {
             self.refused(sets, pmid, pmids.len(), ctx, now);
         }
         // pmcd tells its clients that there are new names.
-        let status = if std::mem::take(&mut self.names_changed) { sys::PMCD_NAMES_CHANGE } else { 0 };
+        let status =
+            if std::mem::take(&mut self.names_changed) { sys::PMCD_NAMES_CHANGE } else { 0 };
         self.fetch.results.finish(u8::try_from(status).unwrap_or_default())
     }
 
@@ -216,7 +235,9 @@ impl State {
             let name = self.entries.by_pmid(pmid).map_or("?", |row| row.name.as_str());
             let why = if self.fetch.results.budget.steps() == 0 { "time" } else { "bytes" };
             let more = Quiet::more(n);
-            log::warn!("a fetch of {of} metrics by {who} is too big ({why}): {sets} of them refused, first {name}{more}");
+            log::warn!(
+                "a fetch of {of} metrics by {who} is too big ({why}): {sets} of them refused, first {name}{more}"
+            );
         }
     }
 }
@@ -254,13 +275,16 @@ impl State {
     /// Finds out which of the sources that `pmids` want records of are not for this client.
     fn hide(&mut self, pmids: &[u32], ctx: i32, now: Duration) {
         let rows = pmids.iter().filter_map(|pmid| self.entries.by_pmid(*pmid));
-        let sources: HashSet<usize> = rows.filter(|r| shows_records(r.origin)).filter_map(|r| r.source).collect();
+        let sources: HashSet<usize> =
+            rows.filter(|r| shows_records(r.origin)).filter_map(|r| r.source).collect();
         self.fetch.hidden.clear();
         if sources.is_empty() {
             return;
         }
         let who = &mut self.contexts.get(ctx).who;
-        let hidden = sources.into_iter().filter(|s| !self.permits.events(*s).is_some_and(|p| p.holds(who, now)));
+        let hidden = sources
+            .into_iter()
+            .filter(|s| !self.permits.events(*s).is_some_and(|p| p.holds(who, now)));
         self.fetch.hidden.extend(hidden);
         if let Some(source) = self.fetch.hidden.iter().next().and_then(|s| SOURCES.get(*s)) {
             self.denied(ctx, &format!("see event records of {}", source.name), now);
@@ -269,5 +293,8 @@ impl State {
 }
 
 const fn shows_records(origin: Origin) -> bool {
-    matches!(origin, Origin::Event(_, EventLeaf::Records | EventLeaf::HighResRecords | EventLeaf::Table))
+    matches!(
+        origin,
+        Origin::Event(_, EventLeaf::Records | EventLeaf::HighResRecords | EventLeaf::Table)
+    )
 }

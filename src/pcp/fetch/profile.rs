@@ -1,10 +1,11 @@
 //! A client's choice of instances (`pmProfile`).
 
-use crate::pcp::sys;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::slice;
 use std::sync::Arc;
+
+use crate::pcp::sys;
 
 /// The profile of the context that a fetch is for; by default all instances.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +26,8 @@ impl<'a> Profile<'a> {
         self.0.is_none()
     }
 
-    /// Whether all but some instances of a domain are wanted, and which those some are (else: only they).
+    /// Whether all but some instances of a domain are wanted, and which those some are (else: only
+    /// they).
     fn of(self, indom: sys::pmInDom) -> (bool, &'a [c_int]) {
         let all = |state: c_int| state == sys::PM_PROFILE_INCLUDE.cast_signed();
         let Some(profile) = self.0 else { return (true, &[]) };
@@ -38,8 +40,13 @@ impl<'a> Profile<'a> {
         }
     }
 
-    /// Which of the instances of a domain are wanted: the lists are sorted once, and looked into by halves.
-    pub(super) fn wanted<T>(self, indom: sys::pmInDom, instances: Option<&BTreeMap<u32, Arc<T>>>) -> Wanted {
+    /// Which of the instances of a domain are wanted: the lists are sorted once, and looked into by
+    /// halves.
+    pub(super) fn wanted<T>(
+        self,
+        indom: sys::pmInDom,
+        instances: Option<&BTreeMap<u32, Arc<T>>>,
+    ) -> Wanted {
         let (all, some) = self.of(indom);
         if all && some.is_empty() {
             return Wanted::All;
@@ -67,8 +74,13 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    /// Calls `f` for each instance that is wanted, in the order of their numbers, until it says `false`.
-    pub(super) fn visit<'t, T>(&self, instances: Option<&'t BTreeMap<u32, Arc<T>>>, mut f: impl FnMut(u32, &'t T) -> bool) {
+    /// Calls `f` for each instance that is wanted, in the order of their numbers, until it says
+    /// `false`.
+    pub(super) fn visit<'t, T>(
+        &self,
+        instances: Option<&'t BTreeMap<u32, Arc<T>>>,
+        mut f: impl FnMut(u32, &'t T) -> bool,
+    ) {
         let Some(instances) = instances else { return };
         match self {
             Self::All => drop(instances.iter().all(|(inst, of)| f(*inst, of))),
@@ -99,7 +111,9 @@ mod tests {
     #[test]
     fn only_what_the_profile_asks_for_is_visited() {
         let store = Store::new(400, Limits::default(), 1 << 20);
-        let peer = store.restore_peer(0, "x:1", std::time::Duration::ZERO, std::time::Duration::ZERO).expect("room");
+        let peer = store
+            .restore_peer(0, "x:1", std::time::Duration::ZERO, std::time::Duration::ZERO)
+            .expect("room");
         let instances: Instances = [1, 5, 9].map(|i| (i, peer.clone())).into();
         let seen = |state: u32, list: &mut [c_int], default: u32, indom| {
             let mut domain = sys::pmInDomProfile {
@@ -108,7 +122,11 @@ mod tests {
                 instances_len: c_int::try_from(list.len()).unwrap_or(0),
                 instances: list.as_mut_ptr(),
             };
-            let profile = sys::pmProfile { state: default.cast_signed(), profile_len: 1, profile: &raw mut domain };
+            let profile = sys::pmProfile {
+                state: default.cast_signed(),
+                profile_len: 1,
+                profile: &raw mut domain,
+            };
             let mut seen = Vec::new();
             // SAFETY: the profile and what it points to live until the end of this closure.
             let profile = unsafe { Profile::new(&raw const profile) };

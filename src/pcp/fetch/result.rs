@@ -1,13 +1,16 @@
-//! A fetch's answer in libpcp's form, in memory that is ours and used again: `pmdaResult` with a `pmValueSet` for each metric.
+//! A fetch's answer in libpcp's form, in memory that is ours and used again: `pmdaResult` with a
+//! `pmValueSet` for each metric.
 //!
-//! pmdaFetch(3) would walk all instances of a domain for each metric, and allocate each value: with a thousand agents a
-//! fetch of ten values would cost ten thousand steps. Here only what the profile asks for is looked at.
+//! pmdaFetch(3) would walk all instances of a domain for each metric, and allocate each value: with
+//! a thousand agents a fetch of ten values would cost ten thousand steps. Here only what the
+//! profile asks for is looked at.
+
+use std::ffi::c_int;
+use std::mem::{offset_of, size_of};
 
 use super::budget::{Budget, VALUE, block};
 use crate::model::ValueType;
 use crate::pcp::sys;
-use std::ffi::c_int;
-use std::mem::{offset_of, size_of};
 
 // The words below are written by position; these are the positions (64-bit, little-endian ABIs).
 const _: () = {
@@ -22,7 +25,8 @@ const _: () = {
 const SET_WORDS: usize = 2;
 const VALUE_WORDS: usize = 2;
 
-/// Being built: sets in any order, each with its values. What does not fit into the budget is refused as a whole set.
+/// Being built: sets in any order, each with its values. What does not fit into the budget is
+/// refused as a whole set.
 #[derive(Debug)]
 pub(in crate::pcp) struct Results {
     pub(super) budget: Budget,
@@ -57,7 +61,8 @@ struct Open {
 
 impl Default for Results {
     fn default() -> Self {
-        let (head, sets, places, blocks, links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (head, sets, places, blocks, links) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { budget: Budget::none(), head, sets, places, blocks, links, open: Open::default() }
     }
 }
@@ -86,7 +91,8 @@ impl Results {
         self.budget = budget;
         self.places.resize(count, Place::default());
         // What a place that nobody fills would show.
-        self.sets.extend([pair(0, sys::PM_ERR_GENERIC.cast_unsigned()), pair(sys::PM_VAL_INSITU, 0)]);
+        self.sets
+            .extend([pair(0, sys::PM_ERR_GENERIC.cast_unsigned()), pair(sys::PM_VAL_INSITU, 0)]);
     }
 
     /// Begins the set of a metric, whose place in the answer is told.
@@ -96,7 +102,8 @@ impl Results {
         self.sets.extend([pair(pmid, 0), pair(sys::PM_VAL_INSITU, 0)]);
     }
 
-    /// Ends it; `otherwise` is told if it has no values: 0 or an error. `false`: it did not fit, and is an error.
+    /// Ends it; `otherwise` is told if it has no values: 0 or an error. `false`: it did not fit,
+    /// and is an error.
     pub(super) fn end(&mut self, otherwise: c_int) -> bool {
         let Open { place, start, blocks, links, cost, full } = self.open;
         if full {
@@ -120,8 +127,8 @@ impl Results {
         !full
     }
 
-    /// The set at `place` is that of the place `of` once more: the same memory, but libpcp copies it again. `false`: that
-    /// did not fit, and it is an error.
+    /// The set at `place` is that of the place `of` once more: the same memory, but libpcp copies
+    /// it again. `false`: that did not fit, and it is an error.
     pub(super) fn repeat(&mut self, place: usize, of: usize, pmid: sys::pmID) -> bool {
         let Some(first) = self.places.get(of).copied() else { return false };
         if self.budget.pay(first.cost) {
@@ -198,7 +205,8 @@ impl Results {
         self.blocks.push(u32::from_ne_bytes(last));
     }
 
-    /// An event array, which begins as a `pmValueBlock` does and must stay where it is until the answer is sent.
+    /// An event array, which begins as a `pmValueBlock` does and must stay where it is until the
+    /// answer is sent.
     pub(super) fn array(&mut self, inst: u32, array: &[u8]) {
         if !self.room(block(array.len())) {
             return;
@@ -215,8 +223,8 @@ impl Results {
         self.sets.extend([u64::from(inst), 0]);
     }
 
-    /// The finished result; valid until the next call on `self`. `status` goes where pmcd looks for state changes: the
-    /// first byte of the time stamp, which PMDAs do not set otherwise.
+    /// The finished result; valid until the next call on `self`. `status` goes where pmcd looks for
+    /// state changes: the first byte of the time stamp, which PMDAs do not set otherwise.
     pub(super) fn finish(&mut self, status: u8) -> *mut sys::PmdaResult {
         for (value, block) in std::mem::take(&mut self.links) {
             let address = self.blocks.get(block..).unwrap_or_default().as_ptr().expose_provenance();
@@ -228,7 +236,10 @@ impl Results {
         self.head.clear();
         self.head.extend([status.into(), 0, pair(count.cast_unsigned(), 0)]);
         for place in &self.places {
-            self.head.push(self.sets.get(place.start..).unwrap_or_default().as_ptr().expose_provenance() as u64);
+            self.head.push(
+                self.sets.get(place.start..).unwrap_or_default().as_ptr().expose_provenance()
+                    as u64,
+            );
         }
         // Room for the one element that C declares, also when there are no metrics.
         self.head.push(0);

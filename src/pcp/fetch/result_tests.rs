@@ -1,6 +1,8 @@
-use super::*;
-use proptest::prelude::*;
 use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
 
 #[test]
 fn libpcp_reads_it_as_it_was_meant() {
@@ -69,7 +71,8 @@ fn libpcp_reads_it_as_it_was_meant() {
 }
 
 unsafe extern "C" {
-    /// libpcp's encoder and sender of results; exported since PCP 3.0, declared in libpcp.h, which is not installed.
+    /// libpcp's encoder and sender of results; exported since PCP 3.0, declared in libpcp.h, which
+    /// is not installed.
     fn __pmSendResult(fd: c_int, from: c_int, result: *const sys::PmdaResult) -> c_int;
 }
 
@@ -100,7 +103,8 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<(Vec<Step>, Option<usize>)>> {
-    let number = prop::sample::select(vec![ValueType::U32, ValueType::F32, ValueType::I64, ValueType::F64]);
+    let number =
+        prop::sample::select(vec![ValueType::U32, ValueType::F32, ValueType::I64, ValueType::F64]);
     let step = prop_oneof![
         4 => number.prop_map(Step::Number),
         2 => (0..40usize).prop_map(Step::Text),

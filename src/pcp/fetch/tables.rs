@@ -1,4 +1,5 @@
-//! Tables of newest records as they were made last: as long as nothing is new, the same text is shown.
+//! Tables of newest records as they were made last: as long as nothing is new, the same text is
+//! shown.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,10 +45,18 @@ mod tests {
         let text: Arc<str> = "a".repeat(KEPT / 3).into();
         tables.put(1, (5, 7), &text);
         assert!(tables.get(1, (5, 7)).is_some_and(|kept| Arc::ptr_eq(&kept, &text)));
-        assert!(tables.get(1, (6, 7)).is_none() && tables.get(1, (5, 8)).is_none() && tables.get(2, (5, 7)).is_none());
+        assert!(
+            tables.get(1, (6, 7)).is_none()
+                && tables.get(1, (5, 8)).is_none()
+                && tables.get(2, (5, 7)).is_none()
+        );
         (0..10).for_each(|n| tables.put(1, (n, 7), &text));
         assert_eq!((tables.bytes, tables.texts.len()), (text.len(), 1));
         (2..9).for_each(|stream| tables.put(stream, (1, 1), &text));
-        assert!(tables.bytes <= KEPT && tables.get(8, (1, 1)).is_some() && tables.get(2, (1, 1)).is_none());
+        assert!(
+            tables.bytes <= KEPT
+                && tables.get(8, (1, 1)).is_some()
+                && tables.get(2, (1, 1)).is_none()
+        );
     }
 }

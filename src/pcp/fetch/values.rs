@@ -1,13 +1,14 @@
 //! What a metric's value of one peer is, or of the PMDA itself.
 
+use std::ffi::c_int;
+use std::sync::Arc;
+
 use super::{FetchScope, NO_INSTANCE, World};
 use crate::model::{Area, EventLeaf, Origin, Pmid, ValueType};
 use crate::pcp::contexts::Held;
 use crate::pcp::entries::Row;
 use crate::sources::SOURCES;
 use crate::store::{AgentCell, Peer, SelfStats, Stat, Store};
-use std::ffi::c_int;
-use std::sync::Arc;
 
 /// A metric without instances: the PMDA's own, or a parameter, which has no values.
 pub(super) fn own(row: &Row, store: &Store, scope: &mut FetchScope) -> c_int {
@@ -26,9 +27,15 @@ pub(super) fn own(row: &Row, store: &Store, scope: &mut FetchScope) -> c_int {
 fn self_stat(row: &Row, store: &Store, scope: &mut FetchScope) {
     let bits = match SelfStats::by_item(row.item) {
         Some(Stat::Version) => return scope.results.text(NO_INSTANCE, env!("CARGO_PKG_VERSION")),
-        Some(Stat::ConfigFile) => return scope.results.text(NO_INSTANCE, &store.stats.config_file()),
-        Some(Stat::AccessReason) => return scope.results.text(NO_INSTANCE, &store.stats.access_reason()),
-        Some(Stat::Uptime) => u64::try_from(store.stats.uptime(scope.now).as_nanos()).unwrap_or(u64::MAX),
+        Some(Stat::ConfigFile) => {
+            return scope.results.text(NO_INSTANCE, &store.stats.config_file());
+        }
+        Some(Stat::AccessReason) => {
+            return scope.results.text(NO_INSTANCE, &store.stats.access_reason());
+        }
+        Some(Stat::Uptime) => {
+            u64::try_from(store.stats.uptime(scope.now).as_nanos()).unwrap_or(u64::MAX)
+        }
         Some(Stat::CpuUser) => super::super::process::cpu_time().0,
         Some(Stat::CpuSys) => super::super::process::cpu_time().1,
         Some(Stat::MemoryRss) => super::super::process::resident_memory() as u64,
@@ -54,8 +61,12 @@ pub(super) fn value(row: &Row, inst: u32, peer: &Peer, world: &World<'_>, scope:
         Origin::Control(verb) => return scope.results.text(inst, &peer.answer(verb)),
         Origin::Event(kind, leaf) => return event(row, inst, peer, (kind, leaf), world, scope),
         Origin::Cell => peer.cells.get(row.item).filter(|_| told),
-        Origin::Recent => peer.cells.get(row.item).filter(|_| peer.life.fresh(scope.now, scope.stale)),
-        Origin::Column(column) if row.ty != ValueType::Text => peer.cells.get(column).filter(|_| told),
+        Origin::Recent => {
+            peer.cells.get(row.item).filter(|_| peer.life.fresh(scope.now, scope.stale))
+        }
+        Origin::Column(column) if row.ty != ValueType::Text => {
+            peer.cells.get(column).filter(|_| told)
+        }
         Origin::Column(item) => return text(inst, peer.text(item).filter(|_| told), scope),
         Origin::Text => return text(inst, peer.text(row.item).filter(|_| told), scope),
         Origin::Param | Origin::SelfStat => None,
@@ -72,12 +83,21 @@ fn text(inst: u32, text: Option<Arc<str>>, scope: &mut FetchScope) {
 }
 
 /// A leaf of an event stream.
-fn event(row: &Row, inst: u32, peer: &Peer, (kind, leaf): (u8, EventLeaf), world: &World<'_>, scope: &mut FetchScope) {
+fn event(
+    row: &Row,
+    inst: u32,
+    peer: &Peer,
+    (kind, leaf): (u8, EventLeaf),
+    world: &World<'_>,
+    scope: &mut FetchScope,
+) {
     let World { entries, contexts, .. } = *world;
     let ctx = scope.ctx.cast_signed();
     let filter = || contexts.known(ctx).and_then(|c| c.filter((peer.source, kind), inst));
     match leaf {
-        EventLeaf::Filter => return scope.results.text(inst, &filter().map(Held::text).unwrap_or_default()),
+        EventLeaf::Filter => {
+            return scope.results.text(inst, &filter().map(Held::text).unwrap_or_default());
+        }
         EventLeaf::FilterError => {
             if let Some(why) = contexts.refused((peer.source, kind), ctx) {
                 scope.results.text(inst, why);

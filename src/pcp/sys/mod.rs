@@ -28,7 +28,8 @@ pub type PmdaResult = pmResult_v2;
 #[cfg(not(pcp_result_v2))]
 pub type PmdaResult = pmResult;
 
-/// `PCP_ATTR_*` keys that pmcd passes on (libpcp.h, which the -dev package of PCP 6.0.3 does not ship).
+/// `PCP_ATTR_*` keys that pmcd passes on (libpcp.h, which the -dev package of PCP 6.0.3 does not
+/// ship).
 pub const PCP_ATTR_USERNAME: i32 = 5;
 pub const PCP_ATTR_USERID: i32 = 11;
 pub const PCP_ATTR_GROUPID: i32 = 12;

@@ -1,5 +1,8 @@
 //! Classes of events as records show them: which field is which parameter.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use super::super::OwnSink;
 use super::metrics::{CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_STREAM};
 use super::naming::{Field, is_byte, provider};
@@ -10,11 +13,9 @@ use crate::events::flags::{END, POINT, START};
 use crate::events::{Batch, Narrow, Number, Prepared, Wide};
 use crate::model::{MetricSpec, ParamId, Pmid, Stamp, Update, ValueType};
 use crate::read::glob;
-use std::collections::HashMap;
-use std::sync::Arc;
 
-/// Which events become records: those that fit one of `records` and none of `except`, and how much of them. The others are
-/// counted.
+/// Which events become records: those that fit one of `records` and none of `except`, and how much
+/// of them. The others are counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Patterns of `provider:event`.
@@ -36,7 +37,8 @@ impl Default for Choice {
 
 impl Choice {
     fn takes(&self, event: &str) -> bool {
-        let fits = |patterns: &[String]| patterns.iter().any(|p| glob(p.as_bytes(), event.as_bytes()));
+        let fits =
+            |patterns: &[String]| patterns.iter().any(|p| glob(p.as_bytes(), event.as_bytes()));
         fits(&self.records) && !fits(&self.except)
     }
 }
@@ -133,7 +135,12 @@ impl Names {
     /// Labels of a class's row.
     fn label(&self, plan: &EventPlan, row: u32, sink: &mut dyn OwnSink) {
         let (host, session) = (self.host.as_str(), self.session.as_str());
-        let mut labels = vec![("host", host), ("session", session), ("provider", provider(&plan.name)), ("event", &*plan.name)];
+        let mut labels = vec![
+            ("host", host),
+            ("session", session),
+            ("provider", provider(&plan.name)),
+            ("event", &*plan.name),
+        ];
         let level = plan.log_level.and_then(|n| LOG_LEVELS.get(usize::try_from(n).ok()?));
         labels.extend(level.map(|level| ("loglevel", *level)));
         sink.update(Update::RowLabels { table: CLASSES, slot: row, labels: &labels });
@@ -146,7 +153,8 @@ impl Names {
             Some(slot) => *slot,
             None => {
                 sink.update(Update::Define { slot: next, spec });
-                // A key that is refused is not asked for again in this connection; its memory is that of the metadata.
+                // A key that is refused is not asked for again in this connection; its memory is
+                // that of the metadata.
                 self.slots.insert(spec.key.clone(), next);
                 next
             }
@@ -155,10 +163,19 @@ impl Names {
     }
 
     /// A class, at its first event.
-    pub(super) fn class(&mut self, plan: &EventPlan, session: &str, choice: &Choice, sink: &mut dyn OwnSink) -> Class {
+    pub(super) fn class(
+        &mut self,
+        plan: &EventPlan,
+        session: &str,
+        choice: &Choice,
+        sink: &mut dyn OwnSink,
+    ) -> Class {
         let row = self.rows;
         self.rows += 1;
-        let key: String = format!("{session}::{}", plan.name).chars().map(|c| if c.is_whitespace() { '_' } else { c }).collect();
+        let key: String = format!("{session}::{}", plan.name)
+            .chars()
+            .map(|c| if c.is_whitespace() { '_' } else { c })
+            .collect();
         sink.update(Update::Row { table: CLASSES, slot: row, key: Some(&key) });
         self.label(plan, row, sink);
         let recorded = choice.takes(&plan.name);
@@ -196,16 +213,25 @@ impl Names {
                 (Some(labels), Kind::Unsigned(_) | Kind::Signed(_), Some(number)) => {
                     let label = self.param(&Field::of(&plan.name, node, next, true).spec(), sink);
                     let label = label.map(|(pmid, _)| pmid);
-                    Place::Labelled(Box::new(Labelled { number, label, labels: Arc::clone(labels) }))
+                    Place::Labelled(Box::new(Labelled {
+                        number,
+                        label,
+                        labels: Arc::clone(labels),
+                    }))
                 }
                 (_, Kind::Text(encoding), _) => Place::Text(pmid, encoding),
                 (_, kind, _) if !kind.is_value() || kind == Kind::Blob => {
-                    let of_array = next.filter(|of| matches!(kind, Kind::Array(_)) && of.kind.is_value() && of.labels.is_none());
+                    let of_array = next.filter(|of| {
+                        matches!(kind, Kind::Array(_)) && of.kind.is_value() && of.labels.is_none()
+                    });
                     of_array.map_or(Place::Compound(pmid), |of| {
                         if is_byte(of) {
                             return Place::Bytes(pmid);
                         }
-                        Place::Numbers(Box::new(Numbers { pmid, form: Form::new(of.kind, of.base) }))
+                        Place::Numbers(Box::new(Numbers {
+                            pmid,
+                            form: Form::new(of.kind, of.base),
+                        }))
                     })
                 }
                 (_, _, Some(Number::Narrow(narrow))) => Place::Narrow(narrow),
@@ -228,7 +254,8 @@ fn is_scope(id: NodeId, nodes: &[Node]) -> bool {
 
 /// Whether a node is directly below a scope and says something itself; lengths of sequences do not.
 fn is_field(node: &Node, nodes: &[Node]) -> bool {
-    let shown = matches!(node.scope, Scope::CommonContext | Scope::Context | Scope::Payload) && !node.hidden;
+    let shown = matches!(node.scope, Scope::CommonContext | Scope::Context | Scope::Payload)
+        && !node.hidden;
     if !shown || !node.parent.is_some_and(|parent| is_scope(parent, nodes)) {
         return false;
     }
@@ -241,7 +268,8 @@ fn is_field(node: &Node, nodes: &[Node]) -> bool {
     !nodes.iter().any(is_length)
 }
 
-/// Names of log levels (lttng-ust(3)), in the order of their numbers; events of the kernel have none.
+/// Names of log levels (lttng-ust(3)), in the order of their numbers; events of the kernel have
+/// none.
 const LOG_LEVELS: [&str; 15] = [
     "TRACE_EMERG",
     "TRACE_ALERT",
@@ -290,7 +318,13 @@ impl Class {
 
     /// Begins the first record of a packet, as which the others begin.
     #[cold]
-    fn begin_first(&mut self, stamp: Stamp, origin: &Origin<'_>, common: &[Option<(Pmid, ValueType)>; 3], batch: &mut Batch) {
+    fn begin_first(
+        &mut self,
+        stamp: Stamp,
+        origin: &Origin<'_>,
+        common: &[Option<(Pmid, ValueType)>; 3],
+        batch: &mut Batch,
+    ) {
         batch.record(stamp, self.flags);
         let [event, cpu, stream] = common;
         if let Some((pmid, _)) = event {
@@ -311,8 +345,18 @@ impl Class {
         let more = std::mem::take(&mut self.count);
         if more > 0 {
             let bytes = std::mem::take(&mut self.bits) / 8;
-            sink.update(Update::RowCount { table: CLASSES, slot: self.row, item: super::metrics::CLASS_COUNT, more });
-            sink.update(Update::RowCount { table: CLASSES, slot: self.row, item: super::metrics::CLASS_BYTES, more: bytes });
+            sink.update(Update::RowCount {
+                table: CLASSES,
+                slot: self.row,
+                item: super::metrics::CLASS_COUNT,
+                more,
+            });
+            sink.update(Update::RowCount {
+                table: CLASSES,
+                slot: self.row,
+                item: super::metrics::CLASS_BYTES,
+                more: bytes,
+            });
         }
     }
 }
@@ -328,13 +372,23 @@ mod tests {
 
     #[test]
     fn flags_by_name() {
-        assert_eq!(["a:b_begin", "a:syscall_exit", "a:restart", "x_stop"].map(flags), [START, END, POINT, END]);
+        assert_eq!(
+            ["a:b_begin", "a:syscall_exit", "a:restart", "x_stop"].map(flags),
+            [START, END, POINT, END]
+        );
     }
 
     #[test]
     fn choices() {
-        let choice = Choice { records: vec!["demo:*".into()], except: vec!["*:tick".into()], ..Choice::default() };
-        assert_eq!(["demo:all", "demo:tick", "other:all"].map(|e| choice.takes(e)), [true, false, false]);
+        let choice = Choice {
+            records: vec!["demo:*".into()],
+            except: vec!["*:tick".into()],
+            ..Choice::default()
+        };
+        assert_eq!(
+            ["demo:all", "demo:tick", "other:all"].map(|e| choice.takes(e)),
+            [true, false, false]
+        );
         assert!(Choice::default().takes("anything"));
     }
 }

@@ -1,23 +1,29 @@
-//! One relay daemon: which of its sessions are read, and what all of them share. It outlives connections.
+//! One relay daemon: which of its sessions are read, and what all of them share. It outlives
+//! connections.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::BytesMut;
 
 use super::super::{SessionError, Sinks};
 use super::class::Choice;
 use super::control::Notice;
 use super::reader::{Common, Reader, locked};
 use super::session::{Session, instance};
-use super::viewer::{Crowd, End, Lister, Listing, Pattern, Refused, Relayd, Roster, SessionInfo, Settings};
+use super::viewer::{
+    Crowd, End, Lister, Listing, Pattern, Refused, Relayd, Roster, SessionInfo, Settings,
+};
 use super::watch::Watch;
 use crate::model::Now;
-use bytes::BytesMut;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// Names of sessions that are shown at once.
 const NAMES: usize = 1024;
 
-/// The collector of one relay daemon: the conversation that lists its sessions, and a [`Reader`] for each that is to be read. The
-/// driver's duties are those of [`super::viewer`], with [`Self::start`] for each connection that lists and [`Self::close`] after it.
+/// The collector of one relay daemon: the conversation that lists its sessions, and a [`Reader`]
+/// for each that is to be read. The driver's duties are those of [`super::viewer`], with
+/// [`Self::start`] for each connection that lists and [`Self::close`] after it.
 pub struct Collector {
     settings: Settings,
     listing: Option<Listing>,
@@ -59,7 +65,8 @@ impl Collector {
         Self { settings, listing: None, told }
     }
 
-    /// Other sessions are to be read, from the next listing on; those that are read go on. `own`: names of those that the PMDA makes.
+    /// Other sessions are to be read, from the next listing on; those that are read go on. `own`:
+    /// names of those that the PMDA makes.
     pub fn choose(&mut self, patterns: Vec<Pattern>, own: &[String]) {
         locked(&self.told.common.watch).choose(own);
         self.told.roster.choose(patterns);
@@ -79,9 +86,16 @@ impl Collector {
     ///
     /// # Errors
     /// As of [`Listing::feed`]: the connection must be closed.
-    pub fn feed(&mut self, now: Now, input: &mut BytesMut, out: &mut BytesMut) -> Result<(), SessionError> {
+    pub fn feed(
+        &mut self,
+        now: Now,
+        input: &mut BytesMut,
+        out: &mut BytesMut,
+    ) -> Result<(), SessionError> {
         self.told.now = now;
-        self.listing.as_mut().map_or(Ok(()), |listing| listing.feed(now, input, out, &mut self.told))
+        self.listing
+            .as_mut()
+            .map_or(Ok(()), |listing| listing.feed(now, input, out, &mut self.told))
     }
 
     /// Time has passed.
@@ -110,15 +124,16 @@ impl Collector {
         self.told.connected
     }
 
-    /// Sessions to read now, each with a `permit`; there are some only after a listing. Each is to have a connection of its own, and
-    /// to be given back with [`Self::ended`].
+    /// Sessions to read now, each with a `permit`; there are some only after a listing. Each is to
+    /// have a connection of its own, and to be given back with [`Self::ended`].
     pub fn due<P>(&mut self, now: Now, permit: impl FnMut() -> Option<P>) -> Vec<(Reader, P)> {
         self.told.now = now;
         if !std::mem::take(&mut self.told.listed) {
             return Vec::new();
         }
         let mut refused = Vec::new();
-        let starts = self.told.roster.take(now.mono, permit, |info, why| refused.push((info.clone(), why)));
+        let starts =
+            self.told.roster.take(now.mono, permit, |info, why| refused.push((info.clone(), why)));
         for (info, why) in refused {
             if let Some(session) = self.told.session(&info) {
                 locked(&session).refused(&info, &refusal(why, &self.told.common.relay), now);
@@ -132,7 +147,10 @@ impl Collector {
                 continue;
             };
             let common = self.told.common.clone();
-            readers.push((Reader::new(self.settings.clone(), start, self.told.crowd.clone(), common, session), permit));
+            readers.push((
+                Reader::new(self.settings.clone(), start, self.told.crowd.clone(), common, session),
+                permit,
+            ));
         }
         readers
     }
@@ -198,7 +216,10 @@ impl Told {
             }
         }
         let Common { relay, sinks, .. } = &self.common;
-        let session = self.sessions.entry(name).or_insert_with(|| Arc::new(Mutex::new(Session::new(info, relay, sinks))));
+        let session = self
+            .sessions
+            .entry(name)
+            .or_insert_with(|| Arc::new(Mutex::new(Session::new(info, relay, sinks))));
         Some(Arc::clone(session))
     }
 }
@@ -206,7 +227,12 @@ impl Told {
 impl Lister for Told {
     fn connected(&mut self, relayd: Relayd) {
         self.connected = true;
-        log::info!("relay daemon at {}: version 2.{}, spoken 2.{}", self.common.relay, relayd.minor, relayd.effective);
+        log::info!(
+            "relay daemon at {}: version 2.{}, spoken 2.{}",
+            self.common.relay,
+            relayd.minor,
+            relayd.effective
+        );
     }
 
     fn session_listed(&mut self, session: SessionInfo) {
@@ -219,7 +245,10 @@ impl Lister for Told {
         self.listed = true;
         let crowded = self.roster.listing_done();
         if crowded > 0 {
-            log::warn!("relay daemon at {}: {crowded} sessions more than can be remembered fit lttng.view", self.common.relay);
+            log::warn!(
+                "relay daemon at {}: {crowded} sessions more than can be remembered fit lttng.view",
+                self.common.relay
+            );
         }
     }
 }

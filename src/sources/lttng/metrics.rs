@@ -1,4 +1,5 @@
-//! The metrics, the table, the events and the parameters of live sessions (design/metrics.md, apm.lttng.*).
+//! The metrics, the table, the events and the parameters of live sessions (design/metrics.md,
+//! apm.lttng.*).
 
 use super::super::TableDef;
 use super::super::define::{event_params, peer_metrics};
@@ -46,7 +47,10 @@ fn control_metrics() -> impl Iterator<Item = MetricDef> {
         area: Area::Own,
         origin: Origin::Control(verb),
         oneline: oneline.into(),
-        help: format!("{help} {}", if matches!(verb, Status | Relays) { "" } else { answer }).trim_end().to_owned().into(),
+        help: format!("{help} {}", if matches!(verb, Status | Relays) { "" } else { answer })
+            .trim_end()
+            .to_owned()
+            .into(),
     };
     [
         metric("control.session", 0, Session, "Create or destroy a live session (storable)",
@@ -86,20 +90,27 @@ pub(super) const TABLES: &[TableDef] = &[TableDef {
 const TABLE_CLUSTER: u16 = 8;
 
 fn table_metrics() -> impl Iterator<Item = MetricDef> {
-    let metric = |name: &'static str, item, units, oneline: &'static str, help: &'static str| MetricDef {
-        name: name.into(),
-        cluster: CLUSTER + TABLE_CLUSTER,
-        item,
-        ty: ValueType::U64,
-        sem: Semantics::Counter,
-        units,
-        area: Area::Table(CLASSES),
-        origin: Origin::Cell,
-        oneline: oneline.into(),
-        help: help.into(),
-    };
+    let metric =
+        |name: &'static str, item, units, oneline: &'static str, help: &'static str| MetricDef {
+            name: name.into(),
+            cluster: CLUSTER + TABLE_CLUSTER,
+            item,
+            ty: ValueType::U64,
+            sem: Semantics::Counter,
+            units,
+            area: Area::Table(CLASSES),
+            origin: Origin::Cell,
+            oneline: oneline.into(),
+            help: help.into(),
+        };
     [
-        metric("class.count", CLASS_COUNT, Units::Count, "Events of the class", "Whether or not they become records."),
+        metric(
+            "class.count",
+            CLASS_COUNT,
+            Units::Count,
+            "Events of the class",
+            "Whether or not they become records.",
+        ),
         metric(
             "class.bytes",
             CLASS_BYTES,

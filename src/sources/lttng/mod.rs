@@ -1,9 +1,10 @@
-//! LTTng: a viewer of live traces (specs/lttng-live-and-ctf.md; the protocol is that of lttng-tools 2.4 to 2.16,
-//! `src/bin/lttng-relayd/lttng-viewer-abi.h`).
+//! LTTng: a viewer of live traces (specs/lttng-live-and-ctf.md; the protocol is that of lttng-tools
+//! 2.4 to 2.16, `src/bin/lttng-relayd/lttng-viewer-abi.h`).
 //!
-//! A relay daemon (`lttng-relayd`, TCP 5344) collects what tracers on this and other hosts send, and serves it to viewers. We
-//! are a viewer: we dial it, and it speaks only when asked. All integers are big endian and nothing is padded. A request is
-//! a header of 16 bytes (length of the body u64, command u32, version u32 = 0) and a body; a reply has no header at all, so
+//! A relay daemon (`lttng-relayd`, TCP 5344) collects what tracers on this and other hosts send,
+//! and serves it to viewers. We are a viewer: we dial it, and it speaks only when asked. All
+//! integers are big endian and nothing is padded. A request is a header of 16 bytes (length of the
+//! body u64, command u32, version u32 = 0) and a body; a reply has no header at all, so
 //! only who remembers the requests can read the replies.
 //!
 //! | command | request body | reply |
@@ -32,8 +33,9 @@
 //! | METADATA | ok | nothing new | error | | | |
 //! | `NEW_STREAMS` | ok | none | error | session over | | |
 //!
-//! Flags: 1 = new metadata, to be read before the packet is decoded; 2 = new streams. Any other command than these nine makes
-//! relay daemons close the connection, and one was seen to die of it: [`viewer`] has no means to send one.
+//! Flags: 1 = new metadata, to be read before the packet is decoded; 2 = new streams. Any other
+//! command than these nine makes relay daemons close the connection, and one was seen to die of it:
+//! [`viewer`] has no means to send one.
 
 mod class;
 mod collector;

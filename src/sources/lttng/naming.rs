@@ -1,10 +1,11 @@
 //! From a field to the metric of its parameter, and back from the line that is kept over restarts.
 
+use std::fmt::Write as _;
+
 use super::metrics::RESERVED;
 use crate::ctf::schema::Scope;
 use crate::ctf::{Kind, Node};
 use crate::model::{MetricSpec, Semantics, Units, ValueType, component};
-use std::fmt::Write as _;
 
 /// What the metric of a field depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +35,8 @@ pub(super) fn is_byte(element: &Node) -> bool {
     matches!(element.kind, Kind::Unsigned(8) | Kind::Signed(8)) && element.labels.is_none()
 }
 
-/// Type and labels in words: `unsigned integer of 8 bits: RED = 0, GREEN = 1..2`. `next`: of arrays, an element.
+/// Type and labels in words: `unsigned integer of 8 bits: RED = 0, GREEN = 1..2`. `next`: of
+/// arrays, an element.
 fn about(node: &Node, next: Option<&Node>) -> String {
     let bytes = matches!(node.kind, Kind::Array(_)) && next.is_some_and(is_byte);
     let mut text = match node.kind {
@@ -48,7 +50,9 @@ fn about(node: &Node, next: Option<&Node>) -> String {
         Kind::Text(_) => "text".to_owned(),
         Kind::Blob => "bytes, shown in hexadecimal".to_owned(),
         Kind::Structure => "structure, shown as {name=value,...}".to_owned(),
-        Kind::Array(Some(length)) if bytes => format!("array of {length} bytes, shown in hexadecimal"),
+        Kind::Array(Some(length)) if bytes => {
+            format!("array of {length} bytes, shown in hexadecimal")
+        }
         Kind::Array(None) if bytes => "sequence of bytes, shown in hexadecimal".to_owned(),
         Kind::Array(Some(length)) => format!("array of {length}, shown as [value,...]"),
         Kind::Array(None) => "sequence, shown as [value,...]".to_owned(),
@@ -60,9 +64,16 @@ fn about(node: &Node, next: Option<&Node>) -> String {
             text.push_str(", ...");
             break;
         }
-        let ranges = label.ranges.iter().map(|(low, high)| if low == high { format!("{low}") } else { format!("{low}..{high}") });
+        let ranges = label.ranges.iter().map(|(low, high)| {
+            if low == high { format!("{low}") } else { format!("{low}..{high}") }
+        });
         let clean: String = label.name.chars().filter(|c| !c.is_control()).take(80).collect();
-        let _ = write!(text, "{} {clean} = {}", if n == 0 { ":" } else { "," }, ranges.take(4).collect::<Vec<_>>().join(" "));
+        let _ = write!(
+            text,
+            "{} {clean} = {}",
+            if n == 0 { ":" } else { "," },
+            ranges.take(4).collect::<Vec<_>>().join(" ")
+        );
     }
     text
 }
@@ -84,7 +95,13 @@ impl<'a> Field<'a> {
     pub(super) fn of(event: &'a str, node: &'a Node, next: Option<&Node>, label: bool) -> Self {
         let context = matches!(node.scope, Scope::CommonContext | Scope::Context);
         let ty = if label { ValueType::Text } else { value_type(node.kind) };
-        Self { event: (!context).then_some(event), name: &node.name, ty, label, about: about(node, next) }
+        Self {
+            event: (!context).then_some(event),
+            name: &node.name,
+            ty,
+            label,
+            about: about(node, next),
+        }
     }
 
     /// The metric: `PROVIDER.EVENT.FIELD` or `ctx.NAME`.
@@ -92,7 +109,11 @@ impl<'a> Field<'a> {
         let Self { event, name, ty, label, about } = self;
         let suffix = if *label { "_label" } else { "" };
         let (path, what, key) = match event {
-            None => (format!("ctx.{}{suffix}", component(name)), format!("context {name}"), format!("ctx/{name}")),
+            None => (
+                format!("ctx.{}{suffix}", component(name)),
+                format!("context {name}"),
+                format!("ctx/{name}"),
+            ),
             Some(event) => {
                 let (provider, short) = event.split_once(':').unwrap_or((KERNEL, event));
                 let mut provider = component(provider);
@@ -112,12 +133,17 @@ impl<'a> Field<'a> {
             units: Units::None,
             oneline: format!("{of}{what}"),
             help: format!("The {of}{what}. In the trace it is of this type: {about}."),
-            labels: event.map(|e| ("event", e.to_owned())).into_iter().chain([("field", (*name).to_owned())]).collect(),
+            labels: event
+                .map(|e| ("event", e.to_owned()))
+                .into_iter()
+                .chain([("field", (*name).to_owned())])
+                .collect(),
             persist: self.persist(),
         }
     }
 
-    /// `["U32","demo:tick","seq","unsigned integer of 32 bits"]`; `l` before the type: a label; null: a context.
+    /// `["U32","demo:tick","seq","unsigned integer of 32 bits"]`; `l` before the type: a label;
+    /// null: a context.
     fn persist(&self) -> String {
         let ty = format!("{}{}", if self.label { "l" } else { "" }, self.ty.name());
         serde_json::to_string(&(ty, self.event, self.name, &self.about)).unwrap_or_default()
@@ -126,9 +152,17 @@ impl<'a> Field<'a> {
 
 /// `Dynamic::restore`: the metric that `MetricSpec::persist` was made from.
 pub(super) fn restore(line: &str) -> Option<MetricSpec> {
-    let (ty, event, name, about): (String, Option<String>, String, String) = serde_json::from_str(line).ok()?;
+    let (ty, event, name, about): (String, Option<String>, String, String) =
+        serde_json::from_str(line).ok()?;
     let (label, ty) = ty.strip_prefix('l').map_or((false, ty.as_str()), |ty| (true, ty));
-    let types = [ValueType::U32, ValueType::U64, ValueType::I32, ValueType::I64, ValueType::F64, ValueType::Text];
+    let types = [
+        ValueType::U32,
+        ValueType::U64,
+        ValueType::I32,
+        ValueType::I64,
+        ValueType::F64,
+        ValueType::Text,
+    ];
     let ty = types.into_iter().find(|t| t.name() == ty)?;
     Some(Field { event: event.as_deref(), name: &name, ty, label, about }.spec())
 }
@@ -146,12 +180,20 @@ mod tests {
             (Some("a:b:c"), "a \"b\"", false, "c_a.b_c.a_b"),
             (None, "vpid", false, "ctx.vpid"),
         ] {
-            let field =
-                Field { event, name, ty: if label { ValueType::Text } else { ValueType::I32 }, label, about: "x: A = 1".into() };
+            let field = Field {
+                event,
+                name,
+                ty: if label { ValueType::Text } else { ValueType::I32 },
+                label,
+                about: "x: A = 1".into(),
+            };
             let spec = field.spec();
             assert_eq!((spec.path.as_str(), restore(&spec.persist)), (path, Some(spec.clone())));
             assert!(!spec.persist.contains(char::is_control));
         }
-        assert_eq!([restore(""), restore("[]"), restore("[\"U99\",null,\"x\"]")], [const { None }; 3]);
+        assert_eq!(
+            [restore(""), restore("[]"), restore("[\"U99\",null,\"x\"]")],
+            [const { None }; 3]
+        );
     }
 }

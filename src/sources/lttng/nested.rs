@@ -1,12 +1,13 @@
-//! Arrays and structures as one text: `[1,2,3]`, `{a=1,b="x"}`; bytes in hexadecimal: `00ff7f`. What is beyond a limit is left
-//! out, and the text has an `…` there.
+//! Arrays and structures as one text: `[1,2,3]`, `{a=1,b="x"}`; bytes in hexadecimal: `00ff7f`.
+//! What is beyond a limit is left out, and the text has an `…` there.
+
+use std::fmt::Write as _;
 
 use super::naming::is_byte;
 use crate::ctf::schema::Encoding;
 use crate::ctf::show::{self, Chars, Form};
 use crate::ctf::{Kind, Node, NodeId, Packed, Visitor, decode_text};
 use crate::events::Writing;
-use std::fmt::Write as _;
 
 /// An integer of either kind.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +30,11 @@ impl Integer {
 
     #[inline(always)]
     fn show(self, form: Form, out: &mut Writing<'_>) {
-        if self.signed { form.signed(self.bits.cast_signed(), out) } else { form.unsigned(self.bits, out) }
+        if self.signed {
+            form.signed(self.bits.cast_signed(), out)
+        } else {
+            form.unsigned(self.bits, out)
+        }
     }
 }
 
@@ -77,7 +82,13 @@ impl Nested {
         room
     }
 
-    pub(super) fn integer(&mut self, nodes: &[Node], id: NodeId, value: Integer, out: &mut Writing<'_>) {
+    pub(super) fn integer(
+        &mut self,
+        nodes: &[Node],
+        id: NodeId,
+        value: Integer,
+        out: &mut Writing<'_>,
+    ) {
         if self.value(nodes, id, out)
             && let Some(node) = at(nodes, id)
         {
@@ -90,7 +101,13 @@ impl Nested {
 
     /// A whole array of numbers; what is said of one is said of all.
     #[inline]
-    pub(super) fn packed(&mut self, nodes: &[Node], id: NodeId, items: &Packed<'_>, out: &mut Writing<'_>) {
+    pub(super) fn packed(
+        &mut self,
+        nodes: &[Node],
+        id: NodeId,
+        items: &Packed<'_>,
+        out: &mut Writing<'_>,
+    ) {
         if self.depth > 0 && !self.value(nodes, id, out) {
             return out.push("]");
         }
@@ -117,10 +134,19 @@ impl Nested {
         }
     }
 
-    pub(super) fn string(&mut self, nodes: &[Node], id: NodeId, value: &[u8], out: &mut Writing<'_>) {
+    pub(super) fn string(
+        &mut self,
+        nodes: &[Node],
+        id: NodeId,
+        value: &[u8],
+        out: &mut Writing<'_>,
+    ) {
         if self.value(nodes, id, out) {
-            let encoding =
-                if let Some(Kind::Text(encoding)) = at(nodes, id).map(|n| n.kind) { encoding } else { Default::default() };
+            let encoding = if let Some(Kind::Text(encoding)) = at(nodes, id).map(|n| n.kind) {
+                encoding
+            } else {
+                Default::default()
+            };
             let room = self.limit.saturating_sub(out.len());
             let part = value.get(..room / encoding.unit() * encoding.unit()).unwrap_or(value);
             self.part.clear();
@@ -183,7 +209,11 @@ fn member(nodes: &[Node], id: NodeId, out: &mut Writing<'_>) {
 
 /// Variants and optionals are what they hold.
 #[inline]
-fn bracket(nodes: &[Node], id: NodeId, [array, structure]: [&'static str; 2]) -> Option<&'static str> {
+fn bracket(
+    nodes: &[Node],
+    id: NodeId,
+    [array, structure]: [&'static str; 2],
+) -> Option<&'static str> {
     match at(nodes, id)?.kind {
         Kind::Array(_) => Some(array),
         Kind::Structure => Some(structure),
@@ -194,9 +224,10 @@ fn bracket(nodes: &[Node], id: NodeId, [array, structure]: [&'static str; 2]) ->
 /// What is before a character that was cut in the middle.
 fn whole(part: &[u8], encoding: Encoding) -> &[u8] {
     let half = match encoding {
-        Encoding::Utf8 => {
-            std::str::from_utf8(part).err().filter(|e| e.error_len().is_none()).map(|e| part.len() - e.valid_up_to())
-        }
+        Encoding::Utf8 => std::str::from_utf8(part)
+            .err()
+            .filter(|e| e.error_len().is_none())
+            .map(|e| part.len() - e.valid_up_to()),
         _ => None,
     };
     half.and_then(|half| part.get(..part.len() - half)).unwrap_or(part)
@@ -204,7 +235,12 @@ fn whole(part: &[u8], encoding: Encoding) -> &[u8] {
 
 /// A whole array of numbers without labels. True: something was left out.
 #[inline]
-pub(super) fn numbers_text(items: &Packed<'_>, form: Form, limit: usize, out: &mut Writing<'_>) -> bool {
+pub(super) fn numbers_text(
+    items: &Packed<'_>,
+    form: Form,
+    limit: usize,
+    out: &mut Writing<'_>,
+) -> bool {
     let full = out.len() >= limit;
     if items.is_empty() || full {
         out.push(if items.is_empty() { "[]" } else { "[…]" });
@@ -316,7 +352,12 @@ impl<'a> Visitor<'a> for Items<'_, '_, '_> {
     }
 
     fn signed(&mut self, id: NodeId, value: i64) {
-        self.nested.integer(self.nodes, id, Integer { bits: value.cast_unsigned(), signed: true }, self.out);
+        self.nested.integer(
+            self.nodes,
+            id,
+            Integer { bits: value.cast_unsigned(), signed: true },
+            self.out,
+        );
     }
 
     fn float(&mut self, id: NodeId, value: f64) {
@@ -329,11 +370,12 @@ impl<'a> Visitor<'a> for Items<'_, '_, '_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::ctf::{Packet, Trace};
     use crate::events::Batch;
     use crate::model::Stamp;
-    use proptest::prelude::*;
 
     const LIMIT: usize = 4096;
 
@@ -356,9 +398,11 @@ mod tests {
         }
 
         fn integer(&mut self, value: i128) {
-            self.element(|node, out| match node.labels.as_ref().and_then(|labels| labels.of(value).next()) {
-                Some(label) => out.push_str(label),
-                None => show::integer(value, node.kind, node.base, out),
+            self.element(|node, out| {
+                match node.labels.as_ref().and_then(|labels| labels.of(value).next()) {
+                    Some(label) => out.push_str(label),
+                    None => show::integer(value, node.kind, node.base, out),
+                }
             });
         }
     }
@@ -377,14 +421,16 @@ mod tests {
         }
 
         fn packed(&mut self, node: NodeId, items: Packed<'a>) {
-            let (mut nested, mut batch) = (Nested { limit: LIMIT, ..Nested::default() }, Batch::default());
+            let (mut nested, mut batch) =
+                (Nested { limit: LIMIT, ..Nested::default() }, Batch::default());
             batch.record(Stamp::default(), 1);
             batch.begin_text();
             nested.packed(self.nodes, node, &items, &mut batch.writing());
             let text = batch.writing().text().into_owned();
             let bytes = items.bytes();
             if is_byte(at(self.nodes, node + 1).unwrap()) {
-                let all: String = bytes.iter().take(LIMIT / 2).map(|b| format!("{b:02x}")).collect();
+                let all: String =
+                    bytes.iter().take(LIMIT / 2).map(|b| format!("{b:02x}")).collect();
                 let slow = if bytes.len() > LIMIT / 2 { all + "…" } else { all };
                 assert_eq!(nested.cut, bytes.len() > LIMIT / 2);
                 return self.texts.push([text, slow]);
@@ -402,11 +448,17 @@ mod tests {
     fn check(bytes: &[u8], few: usize) {
         let mut fields = String::new();
         for size in [8, 16, 32, 64] {
-            for (signed, base) in [(false, 10), (true, 10), (false, 16), (true, 16), (false, 8), (true, 2)] {
-                let ty = format!("integer {{ size = {size}; signed = {signed}; base = {base}; align = 8; }}");
+            for (signed, base) in
+                [(false, 10), (true, 10), (false, 16), (true, 16), (false, 8), (true, 2)]
+            {
+                let ty = format!(
+                    "integer {{ size = {size}; signed = {signed}; base = {base}; align = 8; }}"
+                );
                 fields += &format!("{ty} a{size}{signed}{base}[{few}];");
             }
-            fields += &format!("enum : integer {{ size = {size}; }} {{ A, B, C = 5 ... 9 }} e{size}[{few}];");
+            fields += &format!(
+                "enum : integer {{ size = {size}; }} {{ A, B, C = 5 ... 9 }} e{size}[{few}];"
+            );
         }
         fields += &format!("floating_point {{ exp_dig = 8; mant_dig = 24; align = 8; }} f[{few}];");
         let text = format!(
@@ -416,7 +468,8 @@ mod tests {
         trace.metadata(&mut text.as_bytes()).unwrap();
         let mut packet = Packet::open(&trace, bytes, 0).unwrap();
         let class = packet.peek().unwrap().unwrap().class;
-        let mut both = Both { nodes: class.nodes(), texts: Vec::new(), slow: String::new(), element: 0 };
+        let mut both =
+            Both { nodes: class.nodes(), texts: Vec::new(), slow: String::new(), element: 0 };
         packet.visit(&mut both).unwrap();
         assert_eq!(both.texts.len(), 29);
         for [fast, slow] in both.texts {
@@ -435,7 +488,9 @@ mod tests {
             assert_eq!(nested.cut, limit < 18, "{text}");
             let shown = text.trim_end_matches('…').trim_matches('"');
             assert!(
-                "é→𝄞é→𝄞".starts_with(shown) && text.ends_with('…') == nested.cut && shown.len() + 3 >= limit.min(18),
+                "é→𝄞é→𝄞".starts_with(shown)
+                    && text.ends_with('…') == nested.cut
+                    && shown.len() + 3 >= limit.min(18),
                 "{text}"
             );
         }
@@ -448,7 +503,10 @@ mod tests {
         batch.record(Stamp::default(), 1);
         batch.begin_text();
         assert!(!bytes_text(&all, 512, &mut batch.writing()));
-        assert_eq!(batch.writing().text(), all.iter().map(|b| format!("{b:02x}")).collect::<String>());
+        assert_eq!(
+            batch.writing().text(),
+            all.iter().map(|b| format!("{b:02x}")).collect::<String>()
+        );
         assert!(bytes_text(&all, 520, &mut batch.writing()));
         assert!(batch.writing().text().ends_with("ff00010203…"));
     }
@@ -463,7 +521,8 @@ mod tests {
 
     #[test]
     fn long_arrays_end_in_an_ellipsis() {
-        let bytes: Vec<u8> = (0..109 * 3000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let bytes: Vec<u8> =
+            (0..109 * 3000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         check(&bytes, 3000);
         check(&vec![7; 109 * 2048], 2048);
     }

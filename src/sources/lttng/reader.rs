@@ -1,18 +1,21 @@
-//! One session of a relay daemon that is read: its conversation, and what makes metrics and records of it.
+//! One session of a relay daemon that is read: its conversation, and what makes metrics and records
+//! of it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::BytesMut;
 
 use super::super::{Held, SessionError, Sinks};
 use super::class::Choice;
 use super::collector::refusal;
 use super::session::Session;
 use super::viewer::{
-    Attached, Beacon, Complaint, Crowd, End, Ended, Index, Need, Observer, Over, Packet, Reading, Refused, Seek, SessionInfo,
-    Settings, Skipped, Start, StreamInfo, TraceKey,
+    Attached, Beacon, Complaint, Crowd, End, Ended, Index, Need, Observer, Over, Packet, Reading,
+    Refused, Seek, SessionInfo, Settings, Skipped, Start, StreamInfo, TraceKey,
 };
 use super::watch::Watch;
 use crate::model::Now;
-use bytes::BytesMut;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// What all sessions of a relay daemon share.
 #[derive(Clone)]
@@ -28,8 +31,8 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads one session over one connection. The driver's duties are those of [`super::viewer`]; at the end it gives what
-/// [`Self::close`] returns to [`super::Collector::ended`].
+/// Reads one session over one connection. The driver's duties are those of [`super::viewer`]; at
+/// the end it gives what [`Self::close`] returns to [`super::Collector::ended`].
 pub struct Reader {
     reading: Reading,
     told: Told,
@@ -38,7 +41,8 @@ pub struct Reader {
 /// What reading is told to.
 struct Told {
     common: Common,
-    /// Kernel and programs of 32 bits are relay sessions of their own, and share the session of their name.
+    /// Kernel and programs of 32 bits are relay sessions of their own, and share the session of
+    /// their name.
     session: Arc<Mutex<Session>>,
     now: Now,
     /// Streams of the attach that are still to be told; they were there before.
@@ -51,7 +55,8 @@ struct Told {
     stale: u32,
 }
 
-/// What a session holds is asked again after so many questions: metadata and streams are known to change it, the rest is slow.
+/// What a session holds is asked again after so many questions: metadata and streams are known to
+/// change it, the rest is slow.
 const HELD_FOR: u32 = 256;
 
 impl std::fmt::Debug for Reader {
@@ -61,8 +66,22 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
-    pub(super) fn new(settings: Settings, start: Start, crowd: Crowd, common: Common, session: Arc<Mutex<Session>>) -> Self {
-        let told = Told { common, session, now: Now::default(), joined: 0, why: String::new(), held: Held::default(), stale: 0 };
+    pub(super) fn new(
+        settings: Settings,
+        start: Start,
+        crowd: Crowd,
+        common: Common,
+        session: Arc<Mutex<Session>>,
+    ) -> Self {
+        let told = Told {
+            common,
+            session,
+            now: Now::default(),
+            joined: 0,
+            why: String::new(),
+            held: Held::default(),
+            stale: 0,
+        };
         Self { reading: Reading::new(settings, start, crowd), told }
     }
 
@@ -81,7 +100,12 @@ impl Reader {
     ///
     /// # Errors
     /// As of [`Reading::feed`]: the connection must be closed.
-    pub fn feed(&mut self, now: Now, input: &mut BytesMut, out: &mut BytesMut) -> Result<(), SessionError> {
+    pub fn feed(
+        &mut self,
+        now: Now,
+        input: &mut BytesMut,
+        out: &mut BytesMut,
+    ) -> Result<(), SessionError> {
         self.told.now = now;
         self.reading.feed(now, input, out, &mut self.told)
     }
@@ -175,10 +199,14 @@ impl Observer for Told {
 
     fn session_over(&mut self, info: &SessionInfo, why: Over) {
         let text = match why {
-            Over::Closed => "the session was destroyed; it is read again when it is created again".to_owned(),
+            Over::Closed => {
+                "the session was destroyed; it is read again when it is created again".to_owned()
+            }
             Over::Lost => "the relay daemon has lost the session".to_owned(),
             Over::Disconnected => self.disconnected(),
-            Over::Full => format!("not read, to keep within memory: {}; it is tried again", self.why),
+            Over::Full => {
+                format!("not read, to keep within memory: {}; it is tried again", self.why)
+            }
         };
         let mut session = locked(&self.session);
         session.quiet(why == Over::Full);
@@ -232,7 +260,9 @@ impl Observer for Told {
             Skipped::Replayed => return,
             Skipped::TooLarge => format!("{} bytes are too many", index.content_size / 8),
             Skipped::BadIndex => "its index cannot be true".to_owned(),
-            Skipped::Unreadable => "the relay daemon cannot read it; its file was cleared or rotated away".to_owned(),
+            Skipped::Unreadable => {
+                "the relay daemon cannot read it; its file was cleared or rotated away".to_owned()
+            }
         };
         self.session().skipped(stream, &text);
     }

@@ -1,4 +1,5 @@
-//! Packs the events of a packet into records while they are decoded: no tree, no list of values in between.
+//! Packs the events of a packet into records while they are decoded: no tree, no list of values in
+//! between.
 
 use super::super::OwnSink;
 use super::class::{Choice, Class, Names, Origin, Place};
@@ -46,7 +47,8 @@ pub(super) struct Recorder<'r> {
 /// The place of a node of the event's class.
 macro_rules! place {
     ($self:ident, $node:ident) => {{
-        let place = $self.class.as_ref().and_then(|class| class.places.get(usize::try_from($node).ok()?));
+        let place =
+            $self.class.as_ref().and_then(|class| class.places.get(usize::try_from($node).ok()?));
         let Some(place) = place else { return };
         place
     }};
@@ -122,7 +124,8 @@ impl Recorder<'_> {
         self.end_other(node);
     }
 
-    /// Appends `name=value` to the text of the other fields; the value is what has just been written.
+    /// Appends `name=value` to the text of the other fields; the value is what has just been
+    /// written.
     #[cold]
     fn end_other(&mut self, node: NodeId) {
         let Some(class) = &self.class else { return };
@@ -170,12 +173,18 @@ impl Recorder<'_> {
             Place::Labelled(labelled) => {
                 let batch = &mut self.scratch.batch;
                 batch.put(&labelled.number, value.bits);
-                if let (Some(pmid), Some(label)) = (labelled.label, labelled.labels.shown(value.wide())) {
+                if let (Some(pmid), Some(label)) =
+                    (labelled.label, labelled.labels.shown(value.wide()))
+                {
                     batch.text(pmid, label);
                 }
             }
-            Place::Inner => self.inner(|nested, nodes, out| nested.integer(nodes, node, value, out)),
-            Place::Other => self.other(node, |nested, nodes, out| nested.integer(nodes, node, value, out)),
+            Place::Inner => {
+                self.inner(|nested, nodes, out| nested.integer(nodes, node, value, out))
+            }
+            Place::Other => {
+                self.other(node, |nested, nodes, out| nested.integer(nodes, node, value, out))
+            }
             _ => {}
         }
     }
@@ -184,7 +193,9 @@ impl Recorder<'_> {
     fn rare_float(&mut self, node: NodeId, value: f64) {
         match place!(self, node) {
             Place::Inner => self.inner(|nested, nodes, out| nested.float(nodes, node, value, out)),
-            Place::Other => self.other(node, |nested, nodes, out| nested.float(nodes, node, value, out)),
+            Place::Other => {
+                self.other(node, |nested, nodes, out| nested.float(nodes, node, value, out))
+            }
             _ => {}
         }
     }
@@ -192,16 +203,24 @@ impl Recorder<'_> {
     #[inline(never)]
     fn rare_text(&mut self, node: NodeId, value: &[u8]) {
         match place!(self, node) {
-            Place::Text(pmid, encoding) => self.scratch.batch.text(*pmid, &decode_text(value, *encoding)),
+            Place::Text(pmid, encoding) => {
+                self.scratch.batch.text(*pmid, &decode_text(value, *encoding))
+            }
             Place::Inner => self.inner(|nested, nodes, out| nested.string(nodes, node, value, out)),
-            Place::Other => self.other(node, |nested, nodes, out| nested.string(nodes, node, value, out)),
+            Place::Other => {
+                self.other(node, |nested, nodes, out| nested.string(nodes, node, value, out))
+            }
             _ => {}
         }
     }
 
     /// Begins a text of its own, or goes into the one that is open.
     #[inline(never)]
-    fn compound(&mut self, node: NodeId, write: impl FnOnce(&mut Nested, &[Node], &mut Writing<'_>)) {
+    fn compound(
+        &mut self,
+        node: NodeId,
+        write: impl FnOnce(&mut Nested, &[Node], &mut Writing<'_>),
+    ) {
         let Some(class) = &self.class else { return };
         let Scratch { batch, nested, .. } = &mut *self.scratch;
         if nested.depth == 0 {
@@ -253,7 +272,12 @@ impl<'t> Events<'t, '_> for Recorder<'_> {
             return false;
         }
         self.open = true;
-        class.begin(self.ticks.stamp(event.cycles), &self.origin, &self.common, &mut self.scratch.batch);
+        class.begin(
+            self.ticks.stamp(event.cycles),
+            &self.origin,
+            &self.common,
+            &mut self.scratch.batch,
+        );
         true
     }
 
@@ -306,7 +330,9 @@ impl<'a> Visitor<'a> for Recorder<'_> {
     fn blob(&mut self, node: NodeId, value: &'a [u8]) {
         match place!(self, node) {
             Place::Inner => self.inner(|nested, nodes, out| nested.blob(nodes, node, value, out)),
-            Place::Compound(_) | Place::Other => self.compound(node, |nested, nodes, out| nested.blob(nodes, node, value, out)),
+            Place::Compound(_) | Place::Other => {
+                self.compound(node, |nested, nodes, out| nested.blob(nodes, node, value, out))
+            }
             _ => {}
         }
     }
@@ -314,18 +340,22 @@ impl<'a> Visitor<'a> for Recorder<'_> {
     fn packed(&mut self, node: NodeId, items: Packed<'a>) {
         match place!(self, node) {
             Place::Numbers(numbers) => {
-                let (pmid, limit, batch) = (numbers.pmid, self.scratch.nested.limit, &mut self.scratch.batch);
+                let (pmid, limit, batch) =
+                    (numbers.pmid, self.scratch.nested.limit, &mut self.scratch.batch);
                 batch.begin_text();
                 let cut = numbers_text(&items, numbers.form, limit, &mut batch.writing());
                 self.end_text(pmid, cut);
             }
             Place::Bytes(pmid) => {
-                let (pmid, limit, batch) = (*pmid, self.scratch.nested.limit, &mut self.scratch.batch);
+                let (pmid, limit, batch) =
+                    (*pmid, self.scratch.nested.limit, &mut self.scratch.batch);
                 batch.begin_text();
                 let cut = bytes_text(items.bytes(), limit, &mut batch.writing());
                 self.end_text(pmid, cut);
             }
-            Place::Inner => self.inner(|nested, nodes, out| nested.packed(nodes, node, &items, out)),
+            Place::Inner => {
+                self.inner(|nested, nodes, out| nested.packed(nodes, node, &items, out))
+            }
             Place::Compound(_) | Place::Other => {
                 self.compound(node, |nested, nodes, out| nested.packed(nodes, node, &items, out));
             }

@@ -1,5 +1,9 @@
 //! A session as users know it, host and name: its sink, its traces, its sums.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::super::define::start_counters;
 use super::super::{Held, OwnSink, Sinks};
 use super::class::{Choice, Names};
@@ -8,9 +12,6 @@ use super::recorder::Scratch;
 use super::trace::{Position, Tools, Trace};
 use super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
 use crate::model::{Identity, Now, Stamp, Update, Value};
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Longest part of an instance name.
 const NAME_PART: usize = 100;
@@ -24,7 +25,10 @@ const POSITIONS: usize = 16_384;
 /// Instance name of a session: `host/session`.
 pub(super) fn instance(info: &SessionInfo) -> String {
     let part = |text: &str| -> String {
-        let clean = text.chars().take(NAME_PART).map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c });
+        let clean = text
+            .chars()
+            .take(NAME_PART)
+            .map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c });
         clean.collect()
     };
     format!("{}/{}", part(&info.host), part(&info.name))
@@ -49,7 +53,8 @@ pub(super) struct Session {
     ever: bool,
     packets: u64,
     state: String,
-    /// It comes and goes for want of memory, of which its driver has a line in the log once in a while.
+    /// It comes and goes for want of memory, of which its driver has a line in the log once in a
+    /// while.
     quiet: bool,
 }
 
@@ -83,8 +88,13 @@ impl Session {
         let mut sink = self.sinks.open();
         sink.at(now);
         let relay = self.relay.to_string();
-        let labels = vec![("host", info.host.clone()), ("session", info.name.clone()), ("relay", relay.clone())];
-        let identity = Identity { name: self.name.clone(), peer: relay, labels, resumes: true, process: None };
+        let labels = vec![
+            ("host", info.host.clone()),
+            ("session", info.name.clone()),
+            ("relay", relay.clone()),
+        ];
+        let identity =
+            Identity { name: self.name.clone(), peer: relay, labels, resumes: true, process: None };
         sink.update(Update::Identity(identity));
         start_counters(m::metrics(), &mut *sink);
         self.sink = Some(sink);
@@ -120,7 +130,11 @@ impl Session {
         self.update(Update::Set { item: m::STATE, value: Value::Text(text.into()) });
         if self.state != text {
             text.clone_into(&mut self.state);
-            log::log!(if self.quiet { log::Level::Debug } else { log::Level::Info }, "lttng::{}: {text}", self.name);
+            log::log!(
+                if self.quiet { log::Level::Debug } else { log::Level::Info },
+                "lttng::{}: {text}",
+                self.name
+            );
         }
     }
 
@@ -164,7 +178,8 @@ impl Session {
         }
     }
 
-    /// If nothing of it is read: it will not come back by itself, and what is remembered to go on is forgotten.
+    /// If nothing of it is read: it will not come back by itself, and what is remembered to go on
+    /// is forgotten.
     pub(super) fn forget(&mut self) {
         if self.attached.is_empty() {
             self.positions.clear();
@@ -207,16 +222,25 @@ impl Session {
         need
     }
 
-    /// What reading this relay session holds here: its traces; the sink and what is remembered of streams, which a kernel and
-    /// programs of 32 bits share, are with the first of them that asks.
+    /// What reading this relay session holds here: its traces; the sink and what is remembered of
+    /// streams, which a kernel and programs of 32 bits share, are with the first of them that
+    /// asks.
     pub(super) fn held(&self, relay_session: u64) -> Held {
-        let traces: usize = self.traces.iter().filter(|(key, _)| key.session == relay_session).map(|(_, t)| t.held()).sum();
+        let traces: usize = self
+            .traces
+            .iter()
+            .filter(|(key, _)| key.session == relay_session)
+            .map(|(_, t)| t.held())
+            .sum();
         if self.attached.iter().min() != Some(&relay_session) {
             return Held { own: traces, shared: 0 };
         }
         let Held { own, shared } = self.sink.as_ref().map(|s| s.held()).unwrap_or_default();
         let positions = self.positions.capacity() * size_of::<((u64, u64), Position)>();
-        Held { own: own + traces + positions + self.names.held() + self.scratch.batch.memory(), shared }
+        Held {
+            own: own + traces + positions + self.names.held() + self.scratch.batch.memory(),
+            shared,
+        }
     }
 
     /// The session's name, without its host.
@@ -235,10 +259,17 @@ impl Session {
         sink.update(Update::Count { item: m::BYTES, more: packet.bytes.len() as u64 });
         let trace = traces.entry(packet.stream.trace).or_default();
         // It was opened before.
-        let Some(position) = positions.get_mut(&(packet.stream.trace.session, packet.stream.id)) else { return 0 };
+        let Some(position) = positions.get_mut(&(packet.stream.trace.session, packet.stream.id))
+        else {
+            return 0;
+        };
         let tools = Tools { session: name, choice, sink: &mut **sink, names, scratch };
         let gain = trace.packet(packet.bytes, *packets, &packet.stream.channel, position, tools);
-        let counts = [(m::EVENTS, gain.events), (m::DISCARDED, gain.lost.events), (m::PACKETS_LOST, gain.lost.packets)];
+        let counts = [
+            (m::EVENTS, gain.events),
+            (m::DISCARDED, gain.lost.events),
+            (m::PACKETS_LOST, gain.lost.packets),
+        ];
         for (item, more) in counts.into_iter().filter(|(_, more)| *more > 0) {
             sink.update(Update::Count { item, more });
         }
@@ -248,14 +279,20 @@ impl Session {
         }
         if let Some(fault) = gain.fault {
             sink.update(Update::Count { item: m::DECODE_ERRORS, more: 1 });
-            sink.update(Update::Error(&format!("a packet of stream {}: {fault}", packet.stream.channel)));
+            sink.update(Update::Error(&format!(
+                "a packet of stream {}: {fault}",
+                packet.stream.channel
+            )));
         }
         gain.events
     }
 
     pub(super) fn skipped(&mut self, stream: &StreamInfo, why: &str) {
         self.update(Update::Count { item: m::PACKETS_SKIPPED, more: 1 });
-        self.update(Update::Error(&format!("a packet of stream {} is passed over: {why}", stream.channel)));
+        self.update(Update::Error(&format!(
+            "a packet of stream {} is passed over: {why}",
+            stream.channel
+        )));
     }
 
     /// A sign of life.

@@ -15,7 +15,9 @@ pub(super) struct Ticks<'c> {
 
 impl<'c> Ticks<'c> {
     pub(super) fn new(clock: Option<&'c Clock>) -> Self {
-        let base = clock.filter(|c| c.frequency == SECOND).and_then(|c| u64::try_from(c.nanoseconds(0)).ok());
+        let base = clock
+            .filter(|c| c.frequency == SECOND)
+            .and_then(|c| u64::try_from(c.nanoseconds(0)).ok());
         Self { clock, base: base.filter(|base| *base < u64::MAX / 4) }
     }
 
@@ -23,7 +25,9 @@ impl<'c> Ticks<'c> {
     pub(super) fn stamp(&self, cycles: u64) -> Stamp {
         match self.base.and_then(|base| base.checked_add(cycles)) {
             Some(ns) => Stamp { sec: (ns / SECOND).cast_signed(), nsec: (ns % SECOND) as u32 },
-            None => Stamp::from_nanos(self.clock.map_or_else(|| cycles.into(), |c| c.nanoseconds(cycles))),
+            None => Stamp::from_nanos(
+                self.clock.map_or_else(|| cycles.into(), |c| c.nanoseconds(cycles)),
+            ),
         }
     }
 }

@@ -72,7 +72,14 @@ impl Trace {
     }
 
     /// Decodes a packet. `packet` numbers it.
-    pub(super) fn packet(&mut self, bytes: &[u8], packet: u64, stream: &str, position: &mut Position, tools: Tools<'_>) -> Gain {
+    pub(super) fn packet(
+        &mut self,
+        bytes: &[u8],
+        packet: u64,
+        stream: &str,
+        position: &mut Position,
+        tools: Tools<'_>,
+    ) -> Gain {
         let mut gain = Gain::default();
         let mut reader = match ctf::Packet::open(&self.ctf, bytes, position.clock) {
             Ok(reader) => reader,
@@ -133,7 +140,11 @@ struct Cpu<'n> {
 
 impl<'a> Visitor<'a> for Cpu<'_> {
     fn unsigned(&mut self, node: NodeId, value: u64) {
-        if usize::try_from(node).ok().and_then(|n| self.nodes.get(n)).is_some_and(|n| &*n.name == "cpu_id") {
+        if usize::try_from(node)
+            .ok()
+            .and_then(|n| self.nodes.get(n))
+            .is_some_and(|n| &*n.name == "cpu_id")
+        {
             self.number = Some(value);
         }
     }

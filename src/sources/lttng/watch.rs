@@ -1,10 +1,13 @@
-//! What the viewer notices of sessions that the PMDA makes: that the relay daemon has lost one, that events come or do not.
+//! What the viewer notices of sessions that the PMDA makes: that the relay daemon has lost one,
+//! that events come or do not.
 
-use super::control::Notice;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// A session that is not listed for so long is lost; a new one is listed after its first program or within a second.
+use super::control::Notice;
+
+/// A session that is not listed for so long is lost; a new one is listed after its first program or
+/// within a second.
 const LOST: Duration = Duration::from_secs(5);
 /// A session without events for so long is silent.
 const SILENT: Duration = Duration::from_secs(30);

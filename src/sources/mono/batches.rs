@@ -1,5 +1,5 @@
-//! Control requests of users that are being worked on. One request can mean many counters, whose results come one by one;
-//! the answer is told when the last has come.
+//! Control requests of users that are being worked on. One request can mean many counters, whose
+//! results come one by one; the answer is told when the last has come.
 
 use super::{Pattern, limits};
 use crate::model::ControlVerb;
@@ -50,7 +50,8 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// Begins one, with one result outstanding that its beginner settles when all are asked for. `None`: too many.
+    /// Begins one, with one result outstanding that its beginner settles when all are asked for.
+    /// `None`: too many.
     pub(super) fn begin(&mut self, verb: ControlVerb) -> Option<u32> {
         if self.open.len() >= limits::BATCHES {
             return None;
@@ -124,7 +125,10 @@ mod tests {
     #[test]
     fn an_answer_comes_when_the_last_result_has() {
         let mut batches = Batches::default();
-        let (a, b) = (batches.begin(ControlVerb::Add).unwrap_or(9), batches.begin(ControlVerb::List).unwrap_or(9));
+        let (a, b) = (
+            batches.begin(ControlVerb::Add).unwrap_or(9),
+            batches.begin(ControlVerb::List).unwrap_or(9),
+        );
         batches.expect(a);
         batches.line(a, "GC/x", "OK");
         assert_eq!(batches.settle(a), None);
@@ -146,6 +150,10 @@ mod tests {
         let mut answer = Answer::default();
         (0..100).for_each(|_| answer.item(";", &"x".repeat(1023)));
         let text = answer.into_text();
-        assert!(text.len() < limits::ANSWER + 20 && text.ends_with("x … 68 more"), "{}", text.len());
+        assert!(
+            text.len() < limits::ANSWER + 20 && text.ends_with("x … 68 more"),
+            "{}",
+            text.len()
+        );
     }
 }

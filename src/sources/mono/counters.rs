@@ -1,4 +1,9 @@
-//! The counters of one connection: what was announced, which of them are shown, how their values are read.
+//! The counters of one connection: what was announced, which of them are shown, how their values
+//! are read.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use super::Pattern;
 use super::identity::Tells;
@@ -10,9 +15,6 @@ use super::values::Reader;
 use super::{limits, wire::Header};
 use crate::model::{MetricSpec, Value};
 use crate::read::Order;
-use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 
 /// One counter of the agent.
 #[derive(Debug)]
@@ -82,10 +84,12 @@ pub(super) struct Counters {
     /// Bytes of the counters that are kept.
     bytes: usize,
     by_index: Vec<Option<Box<Counter>>>,
-    /// By category and name. Not kept once Hello is complete, but made again when another counter comes or goes: it
-    /// would be a good part of a connection's memory, and most agents never add one.
+    /// By category and name. Not kept once Hello is complete, but made again when another counter
+    /// comes or goes: it would be a good part of a connection's memory, and most agents never
+    /// add one.
     same: Option<HashMap<(u32, Arc<str>), Same>>,
-    /// Every name that was ever announced; made when first asked for, since only agents of 2014 need it.
+    /// Every name that was ever announced; made when first asked for, since only agents of 2014
+    /// need it.
     names: OnceCell<HashSet<Arc<str>>>,
     used: usize,
     sampled: usize,
@@ -133,10 +137,13 @@ impl Counters {
         let Header { numbers, name, index } = *header;
         let space = *self.space.get_or_insert(Space::of(numbers.category));
         let tells = Tells::of(space, numbers, name);
-        // With a selection, as many may be meant by it as can be shown, and as many may be in the way of them.
-        let kept = if self.selection.is_empty() { self.bounds.names } else { 2 * self.bounds.names };
+        // With a selection, as many may be meant by it as can be shown, and as many may be in the
+        // way of them.
+        let kept =
+            if self.selection.is_empty() { self.bounds.names } else { 2 * self.bounds.names };
         if self.used - self.beyond >= kept && tells.is_none() {
-            (self.beyond, self.used, self.sampled) = (self.beyond + 1, self.used + 1, self.sampled + 1);
+            (self.beyond, self.used, self.sampled) =
+                (self.beyond + 1, self.used + 1, self.sampled + 1);
             return;
         }
         let shared: Arc<str> = name.into();
@@ -191,7 +198,8 @@ impl Counters {
         self.same.get_or_insert_with(|| {
             let mut all: HashMap<_, Same> = HashMap::new();
             for counter in by_index.iter().flatten() {
-                let same = all.entry((counter.numbers.category, Arc::clone(&counter.name))).or_default();
+                let same =
+                    all.entry((counter.numbers.category, Arc::clone(&counter.name))).or_default();
                 same.occurrence = counter.occurrence;
                 same.sampled += u32::from(!counter.removed);
             }
@@ -204,13 +212,15 @@ impl Counters {
         self.same = None;
         self.by_index.shrink_to_fit();
         let Some(before) = self.space else { return };
-        let space = before.refine(self.by_index.iter().flatten().map(|c| (c.numbers.category, &*c.name)));
+        let space =
+            before.refine(self.by_index.iter().flatten().map(|c| (c.numbers.category, &*c.name)));
         if space != before {
             // Nothing was passed on yet, so everything can be thought over.
             self.space = Some(space);
             self.fresh.clear();
             for counter in self.by_index.iter_mut().flatten() {
-                counter.reader = Reader::new(Meaning::of(space, counter.numbers, &counter.name), self.order);
+                counter.reader =
+                    Reader::new(Meaning::of(space, counter.numbers, &counter.name), self.order);
                 (counter.defined, counter.in_sight) = (false, false);
             }
             self.reconsider_all();
@@ -223,8 +233,10 @@ impl Counters {
 
     /// Bytes allocated.
     pub(super) fn memory(&self) -> usize {
-        let names = self.same.as_ref().map_or(0, HashMap::capacity) + self.names.get().map_or(0, HashSet::capacity);
-        let numbers = (self.fresh.capacity() + self.gone.capacity()) * size_of::<u16>() + self.owed.len() * size_of::<Value>();
+        let names = self.same.as_ref().map_or(0, HashMap::capacity)
+            + self.names.get().map_or(0, HashSet::capacity);
+        let numbers = (self.fresh.capacity() + self.gone.capacity()) * size_of::<u16>()
+            + self.owed.len() * size_of::<Value>();
         self.bytes + (names * ENTRY) + numbers + self.by_index.capacity() * size_of::<usize>()
     }
 
@@ -275,7 +287,9 @@ impl Counters {
         let space = self.space.unwrap_or(Space::E3);
         let Numbers { category, .. } = counter.numbers;
         pattern.matches(&space.category(category), &counter.name)
-            || space.custom(category, &counter.name).is_some_and(|(category, name)| pattern.matches(category, name))
+            || space
+                .custom(category, &counter.name)
+                .is_some_and(|(category, name)| pattern.matches(category, name))
     }
 
     fn selects(&self, counter: &Counter) -> bool {
@@ -285,13 +299,20 @@ impl Counters {
     /// Sampled counters that a pattern means.
     pub(super) fn meant_by(&self, pattern: &Pattern) -> Vec<u16> {
         let all = (0u16..).zip(&self.by_index);
-        all.filter(|(_, c)| c.as_deref().is_some_and(|c| !c.removed && self.meant(pattern, c))).map(|(i, _)| i).collect()
+        all.filter(|(_, c)| c.as_deref().is_some_and(|c| !c.removed && self.meant(pattern, c)))
+            .map(|(i, _)| i)
+            .collect()
     }
 
-    /// Sampled counters that neither the selection nor a user wants, without those that name the process.
+    /// Sampled counters that neither the selection nor a user wants, without those that name the
+    /// process.
     pub(super) fn unwanted(&self) -> Vec<u16> {
         let unwanted = |c: &Counter| !c.removed && !c.forced && c.tells.is_none() && !c.selected;
-        (0u16..).zip(&self.by_index).filter(|(_, c)| c.as_deref().is_some_and(unwanted)).map(|(i, _)| i).collect()
+        (0u16..)
+            .zip(&self.by_index)
+            .filter(|(_, c)| c.as_deref().is_some_and(unwanted))
+            .map(|(i, _)| i)
+            .collect()
     }
 
     /// Every sampled counter as a List would name it, for [`listed`].
@@ -370,16 +391,28 @@ impl Counters {
         self.reconsider(index);
     }
 
-    /// A value as the store wants it, and what it tells about the process. `None` as value: it is not shown.
-    pub(super) fn value(&mut self, index: u16, bytes: &[u8]) -> (Option<Value>, Option<(Tells, Value)>) {
+    /// A value as the store wants it, and what it tells about the process. `None` as value: it is
+    /// not shown.
+    pub(super) fn value(
+        &mut self,
+        index: u16,
+        bytes: &[u8],
+    ) -> (Option<Value>, Option<(Tells, Value)>) {
         self.owed.remove(&index);
-        let Some(counter) = self.by_index.get_mut(usize::from(index)).and_then(Option::as_deref_mut) else { return (None, None) };
+        let Some(counter) =
+            self.by_index.get_mut(usize::from(index)).and_then(Option::as_deref_mut)
+        else {
+            return (None, None);
+        };
         let Some(value) = counter.reader.read(bytes) else { return (None, None) };
         let told = counter.tells.map(|tells| (tells, value.clone()));
         let short = !matches!(&value, Value::Text(text) if text.len() > limits::REMEMBERED_TEXT);
-        let text = |value: &Option<Value>| if let Some(Value::Text(text)) = value { text.len() } else { 0 };
+        let text = |value: &Option<Value>| {
+            if let Some(Value::Text(text)) = value { text.len() } else { 0 }
+        };
         self.bytes -= text(&counter.last);
-        counter.last = Some(&value).filter(|_| short && !counter.removed && !counter.unusable).cloned();
+        counter.last =
+            Some(&value).filter(|_| short && !counter.removed && !counter.unusable).cloned();
         self.bytes += text(&counter.last);
         (Some(value).filter(|_| counter.in_sight), told)
     }
@@ -397,7 +430,9 @@ impl Counters {
     /// Counters that have come into sight for the first time, with their metrics.
     pub(super) fn take_fresh(&mut self) -> impl Iterator<Item = (u16, MetricSpec)> {
         let fresh = std::mem::take(&mut self.fresh);
-        fresh.into_iter().filter_map(|index| Some((index, self.description(self.get(index)?).spec())))
+        fresh
+            .into_iter()
+            .filter_map(|index| Some((index, self.description(self.get(index)?).spec())))
     }
 
     /// How many more cannot be shown than when this was asked last.
@@ -427,7 +462,9 @@ impl Sampled for Counters {
     fn has_name(&self, name: &str) -> bool {
         let space = self.space.unwrap_or(Space::E3);
         let counters = || self.by_index.iter().flatten();
-        self.names.get_or_init(|| counters().flat_map(|c| names_of(space, c.numbers, &c.name)).collect()).contains(name)
+        self.names
+            .get_or_init(|| counters().flat_map(|c| names_of(space, c.numbers, &c.name)).collect())
+            .contains(name)
     }
 
     fn identifies(&self, index: u16) -> Option<bool> {

@@ -1,4 +1,5 @@
-//! Which dialect and byte order: up to six readers over the same bytes, dropped at their first impossible value (spec 3.2).
+//! Which dialect and byte order: up to six readers over the same bytes, dropped at their first
+//! impossible value (spec 3.2).
 //!
 //! ```text
 //!              ┌ N little ┐                       the first that reads Headers and a Sample, strictly
@@ -8,18 +9,21 @@
 //!              └ A big    ┘
 //! ```
 //!
-//! "Strictly" means: with numbers of category, type, unit and variance that runtimes are known to send. A reader that only
-//! meets others is not dropped, so that a future runtime's counters are taken, but any strict one comes before it.
+//! "Strictly" means: with numbers of category, type, unit and variance that runtimes are known to
+//! send. A reader that only meets others is not dropped, so that a future runtime's counters are
+//! taken, but any strict one comes before it.
 //!
-//! What is decided depends on the bytes alone and not on the pieces in which they come: every reader notes at which byte it
-//! would have failed or been done, and the earliest of those bytes decides.
+//! What is decided depends on the bytes alone and not on the pieces in which they come: every
+//! reader notes at which byte it would have failed or been done, and the earliest of those bytes
+//! decides.
 
 use super::limits;
 use super::wire::{Framing, Token, Tokenizer, Wrong};
 use crate::read::Order;
 use crate::sources::SessionError;
 
-/// Bytes that are given to all readers before it is looked whether one is left: most streams are decided within 16.
+/// Bytes that are given to all readers before it is looked whether one is left: most streams are
+/// decided within 16.
 const WINDOW: usize = 64;
 /// First bytes of the log profiler's stream, always little-endian.
 const MLPD: [u8; 4] = [0x01, 0x5a, 0x50, 0x4d];
@@ -79,13 +83,19 @@ pub(super) struct Detector {
 impl Detector {
     pub(super) fn new() -> Self {
         let orders = [Order::Little, Order::Big];
-        let all = [Framing::N, Framing::B, Framing::A].into_iter().flat_map(|f| orders.map(|o| (f, o)));
-        let hypothesis =
-            |(framing, order)| Hypothesis { tokenizer: Tokenizer::new(framing, order), read: 0, failed: None, done: None };
+        let all =
+            [Framing::N, Framing::B, Framing::A].into_iter().flat_map(|f| orders.map(|o| (f, o)));
+        let hypothesis = |(framing, order)| Hypothesis {
+            tokenizer: Tokenizer::new(framing, order),
+            read: 0,
+            failed: None,
+            done: None,
+        };
         Self { hypotheses: all.map(hypothesis).collect(), seen: 0 }
     }
 
-    /// Looks at the stream from its beginning; `bytes` is what came before and more. `None`: not enough to decide.
+    /// Looks at the stream from its beginning; `bytes` is what came before and more. `None`: not
+    /// enough to decide.
     pub(super) fn look(&mut self, bytes: &[u8]) -> Result<Option<Decision>, SessionError> {
         if bytes.starts_with(&MLPD) || bytes.starts_with(&GZIP) {
             return Err(SessionError::Unsupported(LOG_PROFILER.into()));
@@ -100,7 +110,11 @@ impl Detector {
             }
         }
         if self.seen == most {
-            return Err(SessionError::Limit { limit: "bytes before the dialect shows", got: most as u64 + 1, max: most as u64 });
+            return Err(SessionError::Limit {
+                limit: "bytes before the dialect shows",
+                got: most as u64 + 1,
+                max: most as u64,
+            });
         }
         Ok(None)
     }
@@ -119,8 +133,12 @@ impl Detector {
 
     /// The earliest of the three things that decide. `Some(None)`: nothing fits.
     fn verdict(&self) -> Option<Option<Decision>> {
-        let strict = self.hypotheses.iter().filter_map(|h| h.done.filter(|at| h.strict_until() > *at).map(|at| (at, h)));
-        let none_strict = self.hypotheses.iter().map(Hypothesis::strict_until).max().filter(|at| *at < u64::MAX);
+        let strict = self
+            .hypotheses
+            .iter()
+            .filter_map(|h| h.done.filter(|at| h.strict_until() > *at).map(|at| (at, h)));
+        let none_strict =
+            self.hypotheses.iter().map(Hypothesis::strict_until).max().filter(|at| *at < u64::MAX);
         let done = self.hypotheses.iter().filter_map(|h| Some((h.done?.max(none_strict?), h)));
         let proved = strict.chain(done).min_by_key(|(at, _)| *at);
 
@@ -139,11 +157,15 @@ impl Detector {
     /// Nothing fits: what the reader that got furthest found.
     fn fault(&self, bytes: &[u8]) -> SessionError {
         let furthest = self.hypotheses.iter().filter_map(|h| h.failed).max_by_key(|(at, _)| *at);
-        let (offset, what) = furthest.map_or((0, String::new()), |(at, what)| (at, format!(" ({what})")));
+        let (offset, what) =
+            furthest.map_or((0, String::new()), |(at, what)| (at, format!(" ({what})")));
         // No more than was needed, so that the message does not depend on how much has come.
         let shown = usize::try_from(offset).unwrap_or(usize::MAX).min(16);
         let start = bytes.get(..shown).unwrap_or_default().escape_ascii();
-        SessionError::Malformed { offset, what: format!("no Mono counters agent: starts with \"{start}\"{what}") }
+        SessionError::Malformed {
+            offset,
+            what: format!("no Mono counters agent: starts with \"{start}\"{what}"),
+        }
     }
 }
 
@@ -155,7 +177,10 @@ fn decision(h: &Hypothesis) -> Decision {
 fn undecided_bytes(bytes: &[u8]) -> usize {
     let count = |at: usize| {
         let field = bytes.get(at..)?.first_chunk::<2>()?;
-        [i16::from_le_bytes(*field), i16::from_be_bytes(*field)].into_iter().filter_map(|n| usize::try_from(n).ok()).max()
+        [i16::from_le_bytes(*field), i16::from_be_bytes(*field)]
+            .into_iter()
+            .filter_map(|n| usize::try_from(n).ok())
+            .max()
     };
     // A and B begin with the count; in N a command and a version come first.
     let largest = count(0).max(count(3)).unwrap_or(0);

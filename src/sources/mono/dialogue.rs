@@ -1,15 +1,18 @@
-//! Requests to one agent: those that wait, those that were sent, and which of them an answer belongs to.
+//! Requests to one agent: those that wait, those that were sent, and which of them an answer
+//! belongs to.
 //!
-//! Agents answer in the order of requests, with Samples in between, and an answer does not say to what (spec 2): so the
-//! oldest request of its kind that is outstanding must be the oldest of all.
+//! Agents answer in the order of requests, with Samples in between, and an answer does not say to
+//! what (spec 2): so the oldest request of its kind that is outstanding must be the oldest of all.
+
+use std::collections::VecDeque;
+
+use bytes::BytesMut;
 
 use super::counters::Counters;
 use super::limits;
 use super::numbers::category_of_2014;
 use super::requests::{Agent, Permitted, Refusal, Request, Rules, Sampled};
 use crate::read::Order;
-use bytes::BytesMut;
-use std::collections::VecDeque;
 
 /// On whose behalf something is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +49,9 @@ struct Knowledge<'a> {
 
 impl Knowledge<'_> {
     fn adds(&self) -> impl Iterator<Item = &str> {
-        self.asked.iter().filter_map(|a| if let Request::Add { name, .. } = &a.request { Some(name.as_str()) } else { None })
+        self.asked.iter().filter_map(|a| {
+            if let Request::Add { name, .. } = &a.request { Some(name.as_str()) } else { None }
+        })
     }
 }
 
@@ -66,12 +71,18 @@ impl Sampled for Knowledge<'_> {
 
 impl Dialogue {
     pub(super) const fn new(agent: Agent, one_way: bool, order: Order) -> Self {
-        Self { rules: Rules { agent, one_way }, order, waiting: VecDeque::new(), asked: VecDeque::new() }
+        Self {
+            rules: Rules { agent, one_way },
+            order,
+            waiting: VecDeque::new(),
+            asked: VecDeque::new(),
+        }
     }
 
     /// Bytes allocated, about: names have 40 bytes as a rule.
     pub(super) fn memory(&self) -> usize {
-        (self.waiting.capacity() + self.asked.capacity()) * size_of::<Asked>() + (self.waiting.len() + self.asked.len()) * 64
+        (self.waiting.capacity() + self.asked.capacity()) * size_of::<Asked>()
+            + (self.waiting.len() + self.asked.len()) * 64
     }
 
     pub(super) const fn agent(&self) -> Agent {
@@ -103,21 +114,29 @@ impl Dialogue {
     }
 
     /// Sends what may be sent now. Returns what may never be.
-    pub(super) fn send(&mut self, counters: &Counters, out: &mut BytesMut) -> Vec<(Asked, Refusal)> {
+    pub(super) fn send(
+        &mut self,
+        counters: &Counters,
+        out: &mut BytesMut,
+    ) -> Vec<(Asked, Refusal)> {
         let mut refused = Vec::new();
         while self.asked.len() < limits::OUTSTANDING {
             let unknown = self.rules.agent == Agent::Unknown && !self.rules.one_way;
             if unknown && !self.asked.is_empty() {
-                // Whatever comes behind a List, an agent of 2014 would take it for the strings of an Add.
+                // Whatever comes behind a List, an agent of 2014 would take it for the strings of
+                // an Add.
                 break;
             }
             let Some(Asked { mut request, origin }) = self.waiting.pop_front() else { break };
             if unknown && !matches!(request, Request::List | Request::Probe) {
                 self.waiting.push_front(Asked { request, origin });
-                self.waiting.push_front(Asked { request: Request::List, origin: Origin::Numbering });
+                self.waiting
+                    .push_front(Asked { request: Request::List, origin: Origin::Numbering });
                 continue;
             }
-            if let (Agent::B | Agent::C, Request::Add { category, .. }) = (self.rules.agent, &mut request) {
+            if let (Agent::B | Agent::C, Request::Add { category, .. }) =
+                (self.rules.agent, &mut request)
+            {
                 *category = category_of_2014(category);
             }
             match self.permit(request.clone(), counters) {

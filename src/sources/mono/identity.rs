@@ -1,5 +1,6 @@
-//! Who a peer is. The protocol has no process id and no name; our agent module sends them as two CONSTANT counters, which
-//! is legal in it (spec 6). Without them the operating system may know, and else the driver's name for the connection is it.
+//! Who a peer is. The protocol has no process id and no name; our agent module sends them as two
+//! CONSTANT counters, which is legal in it (spec 6). Without them the operating system may know,
+//! and else the driver's name for the connection is it.
 
 use super::Peer;
 use super::numbers::{Kind, Numbers, Space};
@@ -43,9 +44,13 @@ pub(super) struct Told {
 impl Told {
     pub(super) fn learn(&mut self, tells: Tells, value: &Value) {
         match (tells, value) {
-            (Tells::Pid, Value::I64(pid)) => self.pid = u32::try_from(*pid).ok().filter(|pid| *pid > 0),
+            (Tells::Pid, Value::I64(pid)) => {
+                self.pid = u32::try_from(*pid).ok().filter(|pid| *pid > 0)
+            }
             (Tells::Pid, Value::Wrapping32(pid)) => self.pid = Some(*pid).filter(|pid| *pid > 0),
-            (Tells::Command, Value::Text(text)) if !text.trim().is_empty() => self.command = Some(text.to_string()),
+            (Tells::Command, Value::Text(text)) if !text.trim().is_empty() => {
+                self.command = Some(text.to_string())
+            }
             _ => {}
         }
     }
@@ -54,12 +59,20 @@ impl Told {
     pub(super) fn identity(&self, peer: &Peer, dialect: &str) -> Identity {
         let system = peer.process.as_ref();
         let pid = self.pid.or(system.map(|(_, pid)| *pid));
-        let program = self.command.as_deref().and_then(program).or(system.map(|(program, _)| program.as_str()));
+        let program = self
+            .command
+            .as_deref()
+            .and_then(program)
+            .or(system.map(|(program, _)| program.as_str()));
         let mut labels = Vec::new();
         let name = match pid {
             Some(pid) => {
                 let program = tidy(program.unwrap_or("mono"), PROGRAM, "");
-                let host = peer.host.iter().map(|host| format!("@{}", tidy(host, FALLBACK, ":"))).collect::<String>();
+                let host = peer
+                    .host
+                    .iter()
+                    .map(|host| format!("@{}", tidy(host, FALLBACK, ":")))
+                    .collect::<String>();
                 let name = format!("{program}:{pid}{host}");
                 labels.extend([("program", program), ("pid", pid.to_string())]);
                 name
@@ -67,7 +80,10 @@ impl Told {
             None => tidy(&peer.fallback, FALLBACK, ":#@/[]"),
         };
         if let Some(command) = &self.command {
-            let cut = (0..=COMMAND.min(command.len())).rev().find(|n| command.is_char_boundary(*n)).unwrap_or(0);
+            let cut = (0..=COMMAND.min(command.len()))
+                .rev()
+                .find(|n| command.is_char_boundary(*n))
+                .unwrap_or(0);
             labels.push(("command", command.get(..cut).unwrap_or_default().to_owned()));
         }
         labels.push(("dialect", dialect.to_owned()));
@@ -75,18 +91,22 @@ impl Told {
     }
 }
 
-/// The program that a command line runs: its assembly, or what follows `mono` and its options, or what was started.
+/// The program that a command line runs: its assembly, or what follows `mono` and its options, or
+/// what was started.
 fn program(command: &str) -> Option<&str> {
     let base = |path: &'_ str| path.rfind(['/', '\\']).map_or(0, |at| at + 1);
     let arguments = || command.split_whitespace();
     let assembly = |a: &&str| {
         let extension = a.len().checked_sub(4).and_then(|at| a.get(at..)).unwrap_or_default();
-        !a.starts_with('-') && (extension.eq_ignore_ascii_case(".exe") || extension.eq_ignore_ascii_case(".dll"))
+        !a.starts_with('-')
+            && (extension.eq_ignore_ascii_case(".exe") || extension.eq_ignore_ascii_case(".dll"))
     };
     let started = arguments().next()?;
     let mono = started.get(base(started)..).unwrap_or_default().starts_with("mono");
-    let path =
-        arguments().find(assembly).or_else(|| arguments().skip(1).find(|a| mono && !a.starts_with('-'))).unwrap_or(started);
+    let path = arguments()
+        .find(assembly)
+        .or_else(|| arguments().skip(1).find(|a| mono && !a.starts_with('-')))
+        .unwrap_or(started);
     path.get(base(path)..).filter(|name| !name.is_empty())
 }
 
@@ -102,7 +122,12 @@ mod tests {
     use super::*;
 
     fn peer() -> Peer {
-        Peer { address: "127.0.0.1:50123".into(), fallback: "127.0.0.1#1".into(), host: None, process: None }
+        Peer {
+            address: "127.0.0.1:50123".into(),
+            fallback: "127.0.0.1#1".into(),
+            host: None,
+            process: None,
+        }
     }
 
     fn told(pid: i64, command: &str) -> Told {
@@ -132,17 +157,27 @@ mod tests {
     #[test]
     fn the_counters_say_it_best() {
         let process = Some(("other".to_owned(), 9));
-        let id = told(1234, "mono /srv/gc pressure.exe").identity(&Peer { process, ..peer() }, "note little-endian");
-        assert_eq!((id.name.as_str(), id.resumes, id.peer.as_str()), ("pressure.exe:1234", true, "127.0.0.1:50123"));
+        let id = told(1234, "mono /srv/gc pressure.exe")
+            .identity(&Peer { process, ..peer() }, "note little-endian");
+        assert_eq!(
+            (id.name.as_str(), id.resumes, id.peer.as_str()),
+            ("pressure.exe:1234", true, "127.0.0.1:50123")
+        );
         let label = |name| id.labels.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_str());
         assert_eq!((label("program"), label("pid")), (Some("pressure.exe"), Some("1234")));
-        assert_eq!((label("command"), label("dialect")), (Some("mono /srv/gc pressure.exe"), Some("note little-endian")));
+        assert_eq!(
+            (label("command"), label("dialect")),
+            (Some("mono /srv/gc pressure.exe"), Some("note little-endian"))
+        );
     }
 
     #[test]
     fn then_the_system_then_the_connection() {
         let process = Some(("my app".to_owned(), 9));
-        assert_eq!(Told::default().identity(&Peer { process: process.clone(), ..peer() }, "x").name, "my_app:9");
+        assert_eq!(
+            Told::default().identity(&Peer { process: process.clone(), ..peer() }, "x").name,
+            "my_app:9"
+        );
         assert_eq!(told(7, "").identity(&peer(), "x").name, "mono:7");
         assert_eq!(told(-7, "a.exe").identity(&Peer { process, ..peer() }, "x").name, "a.exe:9");
         let id = told(0, "a.exe").identity(&peer(), "x");
@@ -156,7 +191,8 @@ mod tests {
         let id = told(1, &command).identity(&Peer { host: Some("10.0.0.1".into()), ..peer() }, "x");
         assert_eq!(id.name, format!("{}:1@10.0.0.1", "_".repeat(PROGRAM)));
         assert!(id.labels.iter().all(|(_, v)| v.len() <= COMMAND));
-        let fallback = Told::default().identity(&Peer { fallback: "/a b\n".repeat(100), ..peer() }, "x").name;
+        let fallback =
+            Told::default().identity(&Peer { fallback: "/a b\n".repeat(100), ..peer() }, "x").name;
         assert_eq!(fallback, "/a_b_".repeat(26).get(..FALLBACK).unwrap_or_default());
     }
 

@@ -1,5 +1,6 @@
-//! What is known about single counters beyond what their headers say: one line each for those that a performance engineer
-//! watches, and a warning for those that are wrong in Mono (specs/mono-6.8-counter-list.md, measured on Mono 6.8).
+//! What is known about single counters beyond what their headers say: one line each for those that
+//! a performance engineer watches, and a warning for those that are wrong in Mono
+//! (specs/mono-6.8-counter-list.md, measured on Mono 6.8).
 
 /// Help for one counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,13 +18,20 @@ pub(super) fn known(category: &str, name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|k| k.name == name && k.category == category)
 }
 
-const fn row(category: &'static str, name: &'static str, oneline: &'static str, more: &'static str) -> Known {
+const fn row(
+    category: &'static str,
+    name: &'static str,
+    oneline: &'static str,
+    more: &'static str,
+) -> Known {
     Known { category, name, oneline, more }
 }
 
 const PAUSE: &str = "Its rate is the fraction of wall time that the program stood still for it.";
-const MINOR_WHERE: &str = "A part of Minor GC time: tells where collections of the nursery spend it.";
-const MAJOR_WHERE: &str = "A part of Major GC time: tells where collections of the whole heap spend it.";
+const MINOR_WHERE: &str =
+    "A part of Minor GC time: tells where collections of the nursery spend it.";
+const MAJOR_WHERE: &str =
+    "A part of Major GC time: tells where collections of the whole heap spend it.";
 const LOAD: &str = "Mono gives it the unit PERCENTAGE, but it is the load average of the whole machine, not a fraction of 1. \
                     The kernel PMDA has it too (kernel.all.load).";
 const PROC: &str = "Mono reads it from /proc at each sample; the proc PMDA has it too.";
@@ -99,7 +107,11 @@ mod tests {
     fn every_row_is_found_by_its_name_and_says_something_short() {
         for k in KNOWN {
             assert_eq!(known(k.category, k.name), Some(k), "{} twice", k.name);
-            assert!((10..=90).contains(&k.oneline.len()) && !k.oneline.ends_with('.'), "{}", k.oneline);
+            assert!(
+                (10..=90).contains(&k.oneline.len()) && !k.oneline.ends_with('.'),
+                "{}",
+                k.oneline
+            );
         }
         assert_eq!(known("JIT", "Minor GC time"), None);
     }

@@ -5,8 +5,8 @@ use crate::model::{Semantics, Units, ValueType};
 
 /// Type, semantics, units and scale of a counter's metric.
 ///
-/// Integers are all 64 bits wide, whatever the wire has: the same counter is LONG in one runtime and ULONG in another, and
-/// one metric serves both.
+/// Integers are all 64 bits wide, whatever the wire has: the same counter is LONG in one runtime
+/// and ULONG in another, and one metric serves both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Meaning {
     pub(super) kind: Kind,
@@ -32,7 +32,8 @@ impl Meaning {
         };
         let sem = match variance {
             _ if kind == Kind::Text => Semantics::Discrete,
-            // MONOTONIC is what a registration without a variance gets. A high-water mark has no rate.
+            // MONOTONIC is what a registration without a variance gets. A high-water mark has no
+            // rate.
             Variance::Monotonic if has_word(name, "max") => Semantics::Instant,
             Variance::Monotonic => Semantics::Counter,
             Variance::Variable | Variance::Unknown => Semantics::Instant,
@@ -48,7 +49,9 @@ impl Meaning {
             (_, Unit::Count) => (Units::Count, 1),
             (_, Unit::Raw) if counts_bytes(name) => (Units::Bytes, 1),
             (_, Unit::Raw) if monotonic => (Units::Count, 1),
-            (_, Unit::Raw | Unit::Percentage | Unit::Config | Unit::Quantity | Unit::Unknown) => (Units::None, 1),
+            (_, Unit::Raw | Unit::Percentage | Unit::Config | Unit::Quantity | Unit::Unknown) => {
+                (Units::None, 1)
+            }
         };
         Self { kind, unit, variance, ty, sem, units, scale }
     }
@@ -79,7 +82,11 @@ mod tests {
     const VARIABLE: u32 = 1 << 30;
 
     fn e3(kind: u32, unit: u32, variance: u32, name: &str) -> (ValueType, Semantics, Units, u32) {
-        let m = Meaning::of(Space::E3, Numbers { category: 0x100, kind, unit: unit << 24, variance }, name);
+        let m = Meaning::of(
+            Space::E3,
+            Numbers { category: 0x100, kind, unit: unit << 24, variance },
+            name,
+        );
         (m.ty, m.sem, m.units, m.scale)
     }
 
@@ -115,7 +122,9 @@ mod tests {
 
     #[test]
     fn quantity_is_no_size_and_config_no_count() {
-        let units = |space, unit| Meaning::of(space, Numbers { category: 1, kind: 0, unit, variance: 2 }, "x").units;
+        let units = |space, unit| {
+            Meaning::of(space, Numbers { category: 1, kind: 0, unit, variance: 2 }, "x").units
+        };
         assert_eq!((units(Space::E1, 1), units(Space::E2, 1)), (Units::None, Units::Bytes));
         assert_eq!((units(Space::E1, 4), units(Space::E2, 3)), (Units::None, Units::Count));
     }

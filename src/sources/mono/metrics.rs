@@ -56,18 +56,19 @@ peer_metrics! {
 
 /// The static metrics, and the controls.
 pub(super) fn metrics() -> Vec<MetricDef> {
-    let control = |name: &str, item, verb, (oneline, help): (&'static str, &'static str)| MetricDef {
-        name: name.to_owned(),
-        cluster: CLUSTER,
-        item,
-        ty: ValueType::Text,
-        sem: Semantics::Discrete,
-        units: Units::None,
-        area: Area::Source,
-        origin: Origin::Control(verb),
-        oneline: oneline.into(),
-        help: help.into(),
-    };
+    let control =
+        |name: &str, item, verb, (oneline, help): (&'static str, &'static str)| MetricDef {
+            name: name.to_owned(),
+            cluster: CLUSTER,
+            item,
+            ty: ValueType::Text,
+            sem: Semantics::Discrete,
+            units: Units::None,
+            area: Area::Source,
+            origin: Origin::Control(verb),
+            oneline: oneline.into(),
+            help: help.into(),
+        };
     #[rustfmt::skip]
     let controls = [
         control("control.add", CONTROL_ADD, ControlVerb::Add, (
@@ -95,7 +96,13 @@ mod tests {
     fn items_are_positions_and_every_metric_has_help() {
         for (item, m) in (0u16..).zip(metrics()) {
             assert_eq!(m.item, item, "{}", m.name);
-            assert!((10..80).contains(&m.oneline.len()) && m.help.len() > 80 && !m.oneline.ends_with('.'), "{}", m.name);
+            assert!(
+                (10..80).contains(&m.oneline.len())
+                    && m.help.len() > 80
+                    && !m.oneline.ends_with('.'),
+                "{}",
+                m.name
+            );
         }
     }
 }

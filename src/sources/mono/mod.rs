@@ -1,8 +1,9 @@
 //! The Mono counters-agent protocol, inspector side, in every dialect that was ever written
-//! (specs/mono-counters.md; the public note by luhenry, gist 9900756; mono/mono mono/utils/mono-counters-agent.c of March
-//! 2014; ludovic-henry/counters-sampler).
+//! (specs/mono-counters.md; the public note by luhenry, gist 9900756; mono/mono
+//! mono/utils/mono-counters-agent.c of March 2014; ludovic-henry/counters-sampler).
 //!
-//! The agent is in the Mono process and connects; it speaks first. All integers are in the byte order of its host.
+//! The agent is in the Mono process and connects; it speaks first. All integers are in the byte
+//! order of its host.
 //!
 //! | agent → inspector | note and C | B | A |
 //! |---|---|---|---|
@@ -26,11 +27,12 @@
 //! | value | index short, size short, bytes |
 //! | status | char: 0 OK, 1 NOK, 2 NOTFOUND, 3 EXISTING |
 //!
-//! The numbers in a header have three spaces ([`numbers`]); E3 means an agent of today, which takes the note's requests, E1
-//! and E2 one of 2014, which some requests crash ([`requests`]). A sample has only the counters that have changed.
+//! The numbers in a header have three spaces ([`numbers`]); E3 means an agent of today, which takes
+//! the note's requests, E1 and E2 one of 2014, which some requests crash ([`requests`]). A sample
+//! has only the counters that have changed.
 //!
-//! The way of the bytes: [`detect`] → [`wire`] → [`session`] → [`counters`] ([`mapping`], [`values`], [`spec`]) → [`report`]
-//! → sink; and back: [`steering`] → [`dialogue`] → [`requests`].
+//! The way of the bytes: [`detect`] → [`wire`] → [`session`] → [`counters`] ([`mapping`],
+//! [`values`], [`spec`]) → [`report`] → sink; and back: [`steering`] → [`dialogue`] → [`requests`].
 
 mod batches;
 mod counters;
@@ -97,7 +99,8 @@ pub struct Peer {
 pub struct Settings {
     /// Which counters; empty: what the agent announces.
     pub select: Vec<Pattern>,
-    /// Probe agents that announce no counters, to tell those of 2014 from others. Strict ones may hang up.
+    /// Probe agents that announce no counters, to tell those of 2014 from others. Strict ones may
+    /// hang up.
     pub probe: bool,
     /// Longest name of a counter, in bytes.
     pub name_length: usize,

@@ -1,4 +1,5 @@
-//! The numbers that stand for category, type, unit and variance in a header, and their three spaces (spec 4).
+//! The numbers that stand for category, type, unit and variance in a header, and their three spaces
+//! (spec 4).
 //!
 //! | space | where from | category | type | unit | variance |
 //! |---|---|---|---|---|---|
@@ -6,8 +7,8 @@
 //! | E2 | agents B and C, 2014 | 0..8 | 0..3 | 0..5 | 1..3 |
 //! | E3 | public mono-counters.h since May 2014 | 1 << 8..17 | 0..7 | n << 24 | 1 << 28..30 |
 //!
-//! A connection uses one space. Numbers that it does not have are kept: the counter is exported all the same, with its
-//! category called `unknown_<hex>` and its width taken from the wire.
+//! A connection uses one space. Numbers that it does not have are kept: the counter is exported all
+//! the same, with its category called `unknown_<hex>` and its width taken from the wire.
 
 use std::borrow::Cow;
 
@@ -68,12 +69,33 @@ pub(super) enum Variance {
     Unknown,
 }
 
-const CATEGORIES_E1: [&str; 10] =
-    ["JIT", "GC", "Metadata", "Generics", "Security", "Remoting", "Exceptions", "Thread", "ThreadPool", "IO"];
-const CATEGORIES_E2: [&str; 9] = ["JIT", "GC", "Metadata", "Generics", "Security", "Thread", "ThreadPool", "System", "Custom"];
+const CATEGORIES_E1: [&str; 10] = [
+    "JIT",
+    "GC",
+    "Metadata",
+    "Generics",
+    "Security",
+    "Remoting",
+    "Exceptions",
+    "Thread",
+    "ThreadPool",
+    "IO",
+];
+const CATEGORIES_E2: [&str; 9] =
+    ["JIT", "GC", "Metadata", "Generics", "Security", "Thread", "ThreadPool", "System", "Custom"];
 /// From bit 8 on.
-const CATEGORIES_E3: [&str; 10] =
-    ["JIT", "GC", "Metadata", "Generics", "Security", "Runtime", "System", "PerfCounters", "Profiler", "Interp"];
+const CATEGORIES_E3: [&str; 10] = [
+    "JIT",
+    "GC",
+    "Metadata",
+    "Generics",
+    "Security",
+    "Runtime",
+    "System",
+    "PerfCounters",
+    "Profiler",
+    "Interp",
+];
 /// Counters of custom sources in E2: the header has this category and the name `CATEGORY:NAME`.
 const CUSTOM: u32 = 8;
 /// Only E1 has this one.
@@ -82,16 +104,25 @@ const IO: u32 = 9;
 const PREFIX: &str = "Mono ";
 
 /// Counters whose category number 7 says that it is SYS of E2 and not THREAD of E1.
-const SYSTEM_NAMES: [&str; 7] =
-    ["User Time", "System Time", "Total Time", "Working Set", "Private Bytes", "Virtual Bytes", "Page Faults"];
+const SYSTEM_NAMES: [&str; 7] = [
+    "User Time",
+    "System Time",
+    "Total Time",
+    "Working Set",
+    "Private Bytes",
+    "Virtual Bytes",
+    "Page Faults",
+];
 
 impl Space {
-    /// The space of a connection by the category of its first header. E1 looks like E2 at first: see [`Self::refine`].
+    /// The space of a connection by the category of its first header. E1 looks like E2 at first:
+    /// see [`Self::refine`].
     pub(super) const fn of(category: u32) -> Self {
         if category >= 0x100 { Self::E3 } else { Self::E2 }
     }
 
-    /// E1 or E2, decided by all headers of Hello: E1 only if category 9 occurs and no System counter is in category 7.
+    /// E1 or E2, decided by all headers of Hello: E1 only if category 9 occurs and no System
+    /// counter is in category 7.
     pub(super) fn refine<'a>(self, headers: impl Iterator<Item = (u32, &'a str)>) -> Self {
         if self == Self::E3 {
             return self;
@@ -118,7 +149,8 @@ impl Space {
         [Self::E1, Self::E2, Self::E3].into_iter().find(|s| s.name() == name)
     }
 
-    /// The category may occur in a stream that is read strictly (spec 3.2): later runtimes may have set further bits.
+    /// The category may occur in a stream that is read strictly (spec 3.2): later runtimes may have
+    /// set further bits.
     pub(super) const fn plausible_category(self, category: u32) -> bool {
         match self {
             Self::E1 | Self::E2 => category <= IO,
@@ -130,7 +162,9 @@ impl Space {
     pub(super) fn category(self, number: u32) -> Cow<'static, str> {
         let index = match self {
             Self::E1 | Self::E2 => number as usize,
-            Self::E3 if number.is_power_of_two() && number >= 1 << 8 => number.trailing_zeros() as usize - 8,
+            Self::E3 if number.is_power_of_two() && number >= 1 << 8 => {
+                number.trailing_zeros() as usize - 8
+            }
             Self::E3 => usize::MAX,
         };
         let names: &[&str] = match self {
@@ -138,7 +172,9 @@ impl Space {
             Self::E1 | Self::E2 => &CATEGORIES_E1,
             Self::E3 => &CATEGORIES_E3,
         };
-        names.get(index).map_or_else(|| Cow::Owned(format!("unknown_{number:x}")), |name| Cow::Borrowed(*name))
+        names
+            .get(index)
+            .map_or_else(|| Cow::Owned(format!("unknown_{number:x}")), |name| Cow::Borrowed(*name))
     }
 
     /// A custom counter's category and name, which share the name of its header.
@@ -197,10 +233,12 @@ pub(super) fn bare_category(category: &str) -> &str {
     }
 }
 
-/// The name under which agents of 2014 know a category (C's text of E2); a custom source's is its own.
+/// The name under which agents of 2014 know a category (C's text of E2); a custom source's is its
+/// own.
 pub(super) fn category_of_2014(category: &str) -> String {
     let bare = bare_category(category);
-    let known = CATEGORIES_E2.iter().find(|name| **name != "Custom" && name.eq_ignore_ascii_case(bare));
+    let known =
+        CATEGORIES_E2.iter().find(|name| **name != "Custom" && name.eq_ignore_ascii_case(bare));
     known.map_or_else(|| category.to_owned(), |name| format!("{PREFIX}{name}"))
 }
 
@@ -263,8 +301,14 @@ mod tests {
     fn the_same_number_means_other_things_in_other_spaces() {
         assert_eq!((Space::E2.kind(3), Space::E3.kind(3)), (Kind::Double, Kind::Long));
         assert_eq!((Space::E2.kind(1), Space::E3.kind(1)), (Kind::Long, Kind::Uint));
-        assert_eq!((Space::E1.unit(1), Space::E2.unit(1), Space::E3.unit(1)), (Unit::Quantity, Unit::Bytes, Unit::Unknown));
-        assert_eq!((Space::E2.variance(1), Space::E3.variance(1 << 29)), (Variance::Constant, Variance::Constant));
+        assert_eq!(
+            (Space::E1.unit(1), Space::E2.unit(1), Space::E3.unit(1)),
+            (Unit::Quantity, Unit::Bytes, Unit::Unknown)
+        );
+        assert_eq!(
+            (Space::E2.variance(1), Space::E3.variance(1 << 29)),
+            (Variance::Constant, Variance::Constant)
+        );
         assert_eq!((Space::E1.unit(5), Space::E2.unit(5)), (Unit::Unknown, Unit::Percentage));
         assert_eq!((Space::E3.kind(0x80), Space::E2.kind(4)), (Kind::Unknown, Kind::Unknown));
     }
@@ -302,9 +346,18 @@ mod tests {
 
     #[test]
     fn categories_are_known_by_every_name_they_have() {
-        assert_eq!((bare_category("mono gc"), bare_category("GC"), bare_category("Mono")), ("gc", "GC", "Mono"));
-        assert_eq!((category_of_2014("gc"), category_of_2014("Mono JIT")), ("Mono GC".into(), "Mono JIT".into()));
-        assert_eq!((category_of_2014("Widgets"), category_of_2014("custom")), ("Widgets".into(), "custom".into()));
+        assert_eq!(
+            (bare_category("mono gc"), bare_category("GC"), bare_category("Mono")),
+            ("gc", "GC", "Mono")
+        );
+        assert_eq!(
+            (category_of_2014("gc"), category_of_2014("Mono JIT")),
+            ("Mono GC".into(), "Mono JIT".into())
+        );
+        assert_eq!(
+            (category_of_2014("Widgets"), category_of_2014("custom")),
+            ("Widgets".into(), "custom".into())
+        );
         assert_eq!((category_of_note("MONO gc"), category_of_note("Widgets")), ("GC", "Widgets"));
         assert_eq!(Space::E2.custom(8, "Widgets:made"), Some(("Widgets", "made")));
         assert_eq!((Space::E2.custom(1, "a:b"), Space::E3.custom(8, "a:b")), (None, None));

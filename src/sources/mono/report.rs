@@ -1,4 +1,7 @@
-//! What the sink is told of a connection, and in which order: who it is, then its metrics, then samples.
+//! What the sink is told of a connection, and in which order: who it is, then its metrics, then
+//! samples.
+
+use std::time::Duration;
 
 use super::counters::Counters;
 use super::identity::{Tells, Told};
@@ -6,7 +9,6 @@ use super::metrics::{COUNTERS, DIALECT, INTERVAL, SAMPLE, SAMPLES, SKEW};
 use super::{Peer, limits};
 use crate::model::{Now, Update, Value};
 use crate::sources::Sink;
-use std::time::Duration;
 
 /// 1970-01-01 in the agents' 100 ns since 1601-01-01 (spec 5).
 const EPOCH: i64 = 116_444_736_000_000_000;
@@ -116,7 +118,11 @@ impl Report {
     }
 
     /// A value of the sample: to show, and what it tells about the process.
-    pub(super) fn value(&mut self, index: u16, (shown, told): (Option<Value>, Option<(Tells, Value)>)) {
+    pub(super) fn value(
+        &mut self,
+        index: u16,
+        (shown, told): (Option<Value>, Option<(Tells, Value)>),
+    ) {
         if let Some((tells, value)) = told {
             self.told.learn(tells, &value);
         }
@@ -132,7 +138,13 @@ impl Report {
     }
 
     /// The sample is complete. `wall`: the agent's stamps are of its wall clock.
-    pub(super) fn sample_ends(&mut self, now: Now, wall: bool, counters: &mut Counters, sink: &mut dyn Sink) {
+    pub(super) fn sample_ends(
+        &mut self,
+        now: Now,
+        wall: bool,
+        counters: &mut Counters,
+        sink: &mut dyn Sink,
+    ) {
         self.introduce(counters, sink);
         self.values.extend(counters.take_owed().map(|(index, value)| (index.into(), value)));
         sink.update(Update::Sample { kind: SAMPLE, stamp: now.wall, values: &self.values });
@@ -145,7 +157,10 @@ impl Report {
         if wall {
             let sent = i128::from(self.stamp - EPOCH) * TICK;
             let skew = (now.wall.as_nanos() - sent).clamp(i64::MIN.into(), i64::MAX.into());
-            sink.update(Update::Set { item: SKEW, value: Value::I64(i64::try_from(skew).unwrap_or_default()) });
+            sink.update(Update::Set {
+                item: SKEW,
+                value: Value::I64(i64::try_from(skew).unwrap_or_default()),
+            });
         }
         let interval = self.before.and_then(|before| interval(before, self.stamp));
         if let Some(interval) = interval {

@@ -8,17 +8,19 @@
 //! | `GoodBye` | 7F | not known | 7F | |
 //! | probe | 01 and 8 zero bytes: List | Add of two empty strings: 02 02 | as B | |
 //!
-//! An agent of 2014 runs inside the program that it watches, and some requests crash it. So bytes of a request exist only
-//! as [`Permitted`], and only [`Rules::permit`] makes one.
+//! An agent of 2014 runs inside the program that it watches, and some requests crash it. So bytes
+//! of a request exist only as [`Permitted`], and only [`Rules::permit`] makes one.
+
+use bytes::{BufMut, BytesMut};
 
 use super::limits;
 use crate::read::Order;
-use bytes::{BufMut, BytesMut};
 
 /// Who listens at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Agent {
-    /// Hello without headers: nothing tells the note from C, so only the note's List is safe (spec 3.3).
+    /// Hello without headers: nothing tells the note from C, so only the note's List is safe (spec
+    /// 3.3).
     Unknown,
     /// Speaks as the public note says: our module, or another of today.
     Note,
@@ -50,11 +52,15 @@ pub(super) enum Refusal {
     OneWay,
     #[error("not possible: a 2014-A agent reads no requests")]
     Deaf,
-    #[error("not possible: the agent announced no counters and has not answered a List, so it may be one of 2014")]
+    #[error(
+        "not possible: the agent announced no counters and has not answered a List, so it may be one of 2014"
+    )]
     Unknown,
     #[error("not possible: a 2014 agent may crash its program on Remove")]
     Remove2014,
-    #[error("not possible: a 2014 agent hangs up when a counter is added twice, and it has one of this name")]
+    #[error(
+        "not possible: a 2014 agent hangs up when a counter is added twice, and it has one of this name"
+    )]
     Add2014,
     #[error("not possible: a 2014-B agent lists only what it samples already")]
     ListB,
@@ -76,7 +82,8 @@ pub(super) enum Refusal {
 pub(super) trait Sampled {
     /// A counter of this name, in whatever category, is sampled or was asked for.
     fn has_name(&self, name: &str) -> bool;
-    /// The agent samples the counter with this index; `Some(true)` when it is one that names the process.
+    /// The agent samples the counter with this index; `Some(true)` when it is one that names the
+    /// process.
     fn identifies(&self, index: u16) -> Option<bool>;
     /// Indexes given out on this connection, and Adds that may use up one more.
     fn indexes_used(&self) -> usize;
@@ -99,7 +106,11 @@ pub(super) struct Permitted {
 
 impl Rules {
     /// Lets a request pass or says why not.
-    pub(super) fn permit(self, request: Request, sampled: &dyn Sampled) -> Result<Permitted, Refusal> {
+    pub(super) fn permit(
+        self,
+        request: Request,
+        sampled: &dyn Sampled,
+    ) -> Result<Permitted, Refusal> {
         use Agent::{A, B, C, Note, Unknown};
         if self.one_way {
             return Err(Refusal::OneWay);
@@ -128,7 +139,8 @@ impl Rules {
                 if sampled.indexes_used() >= limits::COUNTERS {
                     return Err(Refusal::IndexSpace);
                 }
-                // By name alone: the categories of 2014 are not certain enough (E1 or E2) to hang up on.
+                // By name alone: the categories of 2014 are not certain enough (E1 or E2) to hang
+                // up on.
                 if self.agent != Note && sampled.has_name(name) {
                     return Err(Refusal::Add2014);
                 }
@@ -146,7 +158,8 @@ impl Permitted {
             Request::List => out.put_u8(first),
             Request::Add { category, name } => {
                 out.put_u8(first + 1);
-                let strings = if self.agent == Agent::Note { [name, category] } else { [category, name] };
+                let strings =
+                    if self.agent == Agent::Note { [name, category] } else { [category, name] };
                 strings.iter().for_each(|s| put_string(out, order, s));
             }
             Request::Remove { index } => {

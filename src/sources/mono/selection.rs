@@ -1,12 +1,14 @@
-//! Which counters are wanted: patterns `CATEGORY/NAME` with `*` for any text, as in `mono.select` and the controls.
+//! Which counters are wanted: patterns `CATEGORY/NAME` with `*` for any text, as in `mono.select`
+//! and the controls.
 
 use super::numbers::bare_category;
 use crate::read::glob;
 
-/// One pattern. The first `/` ends the category, for names have slashes of their own: `JIT/JIT/method_to_ir`.
+/// One pattern. The first `/` ends the category, for names have slashes of their own:
+/// `JIT/JIT/method_to_ir`.
 ///
-/// Categories match in any letter case and with or without the `Mono ` of 2014; names match exactly. `*` alone is every
-/// counter.
+/// Categories match in any letter case and with or without the `Mono ` of 2014; names match
+/// exactly. `*` alone is every counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: String,
@@ -47,7 +49,10 @@ impl Pattern {
     pub fn matches(&self, category: &str, name: &str) -> bool {
         // The name first: it tells most counters apart, and the category costs an allocation.
         glob(self.name.as_bytes(), name.as_bytes())
-            && glob(self.category.as_bytes(), bare_category(category).to_ascii_lowercase().as_bytes())
+            && glob(
+                self.category.as_bytes(),
+                bare_category(category).to_ascii_lowercase().as_bytes(),
+            )
     }
 }
 
@@ -75,7 +80,11 @@ mod tests {
             (" JIT/Compiled methods ", "JIT", "Compiled methods", true),
             ("G*C/x", "GC", "x", true),
         ] {
-            assert_eq!(Pattern::parse(pattern).unwrap().matches(category, name), matches, "{pattern} {category}/{name}");
+            assert_eq!(
+                Pattern::parse(pattern).unwrap().matches(category, name),
+                matches,
+                "{pattern} {category}/{name}"
+            );
         }
     }
 
@@ -88,8 +97,13 @@ mod tests {
 
     #[test]
     fn a_literal_pattern_is_one_counter() {
-        let literal = |text| Pattern::parse(text).unwrap().literal().map(|(c, n)| (c.to_owned(), n.to_owned()));
-        assert_eq!(literal("Mono GC/Minor GC time"), Some(("Mono GC".into(), "Minor GC time".into())));
+        let literal = |text| {
+            Pattern::parse(text).unwrap().literal().map(|(c, n)| (c.to_owned(), n.to_owned()))
+        };
+        assert_eq!(
+            literal("Mono GC/Minor GC time"),
+            Some(("Mono GC".into(), "Minor GC time".into()))
+        );
         assert_eq!(literal("JIT/JIT/codegen"), Some(("JIT".into(), "JIT/codegen".into())));
         assert_eq!((literal("GC/*"), literal("*")), (None, None));
     }

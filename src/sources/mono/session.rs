@@ -11,13 +11,19 @@
 //!                   Timeout                     Timeout
 //! ```
 //!
-//! * Detecting: bytes are held back until the dialect is known ([`super::detect`]); nothing is sent.
+//! * Detecting: bytes are held back until the dialect is known ([`super::detect`]); nothing is
+//!   sent.
 //! * Hello: headers go to [`super::counters`]; nothing is sent.
-//! * Greeted: the selection is pursued ([`super::steering`]). What the sink would be told waits in [`super::report`], for a
-//!   peer is to have one name only.
+//! * Greeted: the selection is pursued ([`super::steering`]). What the sink would be told waits in
+//!   [`super::report`], for a peer is to have one name only.
 //! * Introduced: Samples become updates, responses go to `steering`.
 //!
-//! A file passes through the same states, without time-outs (its tail may still be written) and without requests.
+//! A file passes through the same states, without time-outs (its tail may still be written) and
+//! without requests.
+
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
 
 use super::counters::{Bounds, Counters};
 use super::detect::{Decision, Detector};
@@ -31,8 +37,6 @@ use super::{Pattern, Peer, Settings, limits};
 use crate::model::{Control, Now, Update};
 use crate::read::Order;
 use crate::sources::{Held, Session, SessionError, Sink};
-use bytes::{Buf, BytesMut};
-use std::time::Duration;
 
 /// One agent's conversation.
 #[derive(Debug)]
@@ -90,11 +94,17 @@ impl Inspector {
     fn decide(&mut self, (framing, order): Decision) {
         let bounds = Bounds { name_length: self.settings.name_length, names: self.settings.names };
         let counters = Counters::new(order, self.settings.select.clone(), bounds);
-        let reading = Reading { tokenizer: Tokenizer::new(framing, order), counters, steering: None };
+        let reading =
+            Reading { tokenizer: Tokenizer::new(framing, order), counters, steering: None };
         self.phase = Phase::Reading(Box::new(reading));
     }
 
-    fn read(&mut self, now: Now, input: &mut BytesMut, ways: &mut Ways<'_>) -> Result<(), SessionError> {
+    fn read(
+        &mut self,
+        now: Now,
+        input: &mut BytesMut,
+        ways: &mut Ways<'_>,
+    ) -> Result<(), SessionError> {
         let mut read = 0;
         let result = loop {
             let Phase::Reading(reading) = &mut self.phase else { break Ok(()) };
@@ -113,14 +123,21 @@ impl Inspector {
         result
     }
 
-    fn token(&mut self, now: Now, token: Token<'_>, ways: &mut Ways<'_>) -> Result<(), SessionError> {
+    fn token(
+        &mut self,
+        now: Now,
+        token: Token<'_>,
+        ways: &mut Ways<'_>,
+    ) -> Result<(), SessionError> {
         let Phase::Reading(reading) = &mut self.phase else { return Ok(()) };
         let Reading { tokenizer, counters, steering } = &mut **reading;
         let report = &mut self.report;
         match (token, steering) {
             (Token::Headers(Part::Preamble | Part::Hello), _) => counters.restart(),
             (Token::Header(Part::Preamble | Part::Hello, header), _) => counters.announce(&header),
-            (Token::HeadersEnd(Part::Preamble), _) if tokenizer.framing() == Framing::B => report.message(ways.sink),
+            (Token::HeadersEnd(Part::Preamble), _) if tokenizer.framing() == Framing::B => {
+                report.message(ways.sink)
+            }
             (Token::HeadersEnd(Part::Preamble | Part::Hello), _) => self.greet(now, ways),
             // B lists what it samples already, so nobody asks it to.
             (Token::Header(Part::List, _), _) => {}
@@ -128,7 +145,11 @@ impl Inspector {
             (Token::Pair(first, second), Some(steering)) => {
                 if !steering.list_pair(first, second) {
                     let max = limits::COUNTERS as u64;
-                    return Err(SessionError::Limit { limit: "counters of a list", got: max + 1, max });
+                    return Err(SessionError::Limit {
+                        limit: "counters of a list",
+                        got: max + 1,
+                        max,
+                    });
                 }
             }
             (Token::HeadersEnd(Part::List) | Token::ListEnd, Some(steering)) => {
@@ -151,7 +172,9 @@ impl Inspector {
             }
             (Token::Sample(stamp), _) => report.sample(stamp),
             (Token::Value { index, bytes }, _) => report.value(index, counters.value(index, bytes)),
-            (Token::SampleEnd, _) => report.sample_ends(now, tokenizer.framing() != Framing::A, counters, ways.sink),
+            (Token::SampleEnd, _) => {
+                report.sample_ends(now, tokenizer.framing() != Framing::A, counters, ways.sink)
+            }
             // The tokenizer lets nothing but Hello come first.
             (_, None) => {}
         }
@@ -176,7 +199,11 @@ impl Inspector {
         if !counters.tell_identity() {
             self.report.introduce(counters, ways.sink);
         }
-        let steering = steering.insert(Steering::new(Dialogue::new(agent, self.settings.one_way, tokenizer.order())));
+        let steering = steering.insert(Steering::new(Dialogue::new(
+            agent,
+            self.settings.one_way,
+            tokenizer.order(),
+        )));
         steering.begin(self.settings.probe, counters, ways);
     }
 
@@ -209,7 +236,13 @@ impl Inspector {
 }
 
 impl Session for Inspector {
-    fn feed(&mut self, now: Now, input: &mut BytesMut, out: &mut BytesMut, sink: &mut dyn Sink) -> Result<(), SessionError> {
+    fn feed(
+        &mut self,
+        now: Now,
+        input: &mut BytesMut,
+        out: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
         self.started.get_or_insert(now.mono);
         if let Phase::Detecting(detector) = &mut self.phase {
             self.held.unsplit(input.split());
@@ -223,7 +256,12 @@ impl Session for Inspector {
         self.read(now, input, &mut Ways { out, sink })
     }
 
-    fn tick(&mut self, now: Now, out: &mut BytesMut, sink: &mut dyn Sink) -> Result<(), SessionError> {
+    fn tick(
+        &mut self,
+        now: Now,
+        out: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
         let started = *self.started.get_or_insert(now.mono);
         let late = now.mono.saturating_sub(self.greeted.unwrap_or(started)) >= limits::HELLO_TIME;
         match &mut self.phase {
@@ -249,10 +287,20 @@ impl Session for Inspector {
         Ok(())
     }
 
-    fn control(&mut self, _: Now, request: &Control, out: &mut BytesMut, sink: &mut dyn Sink) -> Result<(), SessionError> {
+    fn control(
+        &mut self,
+        _: Now,
+        request: &Control,
+        out: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
         let mut ways = Ways { out, sink };
         match (request, &mut self.phase) {
-            (Control::Replaced, _) => return Err(SessionError::Closed("a newer connection of the same process took over")),
+            (Control::Replaced, _) => {
+                return Err(SessionError::Closed(
+                    "a newer connection of the same process took over",
+                ));
+            }
             (Control::Select(patterns), _) => self.selected(patterns, &mut ways),
             (Control::Request(verb, text), phase) => match phase.greeted() {
                 Some((steering, counters)) => steering.request(*verb, text, counters, &mut ways),
@@ -278,10 +326,16 @@ impl Session for Inspector {
             Phase::Detecting(detector) => detector.memory(),
             Phase::Reading(reading) => {
                 let Reading { tokenizer, counters, steering } = &**reading;
-                size_of::<Reading>() + tokenizer.memory() + counters.memory() + steering.as_ref().map_or(0, Steering::memory)
+                size_of::<Reading>()
+                    + tokenizer.memory()
+                    + counters.memory()
+                    + steering.as_ref().map_or(0, Steering::memory)
             }
         };
-        Held { own: size_of::<Self>() + self.held.capacity() + self.report.memory() + phase, shared: 0 }
+        Held {
+            own: size_of::<Self>() + self.held.capacity() + self.report.memory() + phase,
+            shared: 0,
+        }
     }
 
     fn established(&self) -> bool {

@@ -1,10 +1,12 @@
-//! From a header to the description of a metric, and back from the line that is kept over restarts (spec 8).
+//! From a header to the description of a metric, and back from the line that is kept over restarts
+//! (spec 8).
+
+use std::fmt::Write;
 
 use super::known::known;
 use super::mapping::Meaning;
 use super::numbers::{Kind, Numbers, Space, Unit, Variance};
 use crate::model::{MetricSpec, Semantics, component};
-use std::fmt::Write;
 
 /// All that the description of a metric depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +21,8 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// What the counter is called in answers and persisted: `GC/Minor GC time`, the second of its kind `GC/x #2`.
+    /// What the counter is called in answers and persisted: `GC/Minor GC time`, the second of its
+    /// kind `GC/x #2`.
     pub(super) fn key(&self) -> String {
         let mut key = format!("{}/{}", self.category, self.name);
         if self.occurrence > 1 {
@@ -52,7 +55,9 @@ impl Description {
 
     fn help(&self, meaning: &Meaning, more: &str) -> String {
         let Numbers { kind, unit, variance, .. } = self.numbers;
-        let raw = |name: &str, number: u32| if name == "unknown" { format!("unknown ({number:#x})") } else { name.into() };
+        let raw = |name: &str, number: u32| {
+            if name == "unknown" { format!("unknown ({number:#x})") } else { name.into() }
+        };
         let mut help = format!(
             "Mono calls it \"{}\" in category {}: type {}, unit {}, variance {}.",
             self.name,
@@ -64,13 +69,17 @@ impl Description {
         help.push_str(match (meaning.kind, meaning.unit, meaning.scale) {
             (Kind::TimeInterval, ..) => " Microseconds in Mono, nanoseconds here.",
             (_, Unit::Time, 100) => " Steps of 100 ns in Mono, nanoseconds here.",
-            (Kind::Double, Unit::Time, _) => " Mono does not say of what unit of time; the value is as sent.",
+            (Kind::Double, Unit::Time, _) => {
+                " Mono does not say of what unit of time; the value is as sent."
+            }
             _ => "",
         });
         if meaning.sem == Semantics::Instant && meaning.variance == Variance::Monotonic {
             help.push_str(" By its name a high-water mark, so it is no counter with a rate.");
         } else if meaning.variance == Variance::Monotonic {
-            help.push_str(" MONOTONIC is also what Mono says when the counter's author said nothing.");
+            help.push_str(
+                " MONOTONIC is also what Mono says when the counter's author said nothing.",
+            );
         }
         if !more.is_empty() {
             help.push('\n');
@@ -80,8 +89,9 @@ impl Description {
         help
     }
 
-    /// `E3 4 2000000 10000000 GC/Minor GC time`: space, then type, unit and variance in hexadecimal, then what makes the
-    /// key; with `#2` before it for a second counter of the same name.
+    /// `E3 4 2000000 10000000 GC/Minor GC time`: space, then type, unit and variance in
+    /// hexadecimal, then what makes the key; with `#2` before it for a second counter of the
+    /// same name.
     fn persist(&self) -> String {
         let Numbers { kind, unit, variance, .. } = self.numbers;
         let mut line = format!("{} {kind:x} {unit:x} {variance:x} ", self.space.name());
@@ -96,17 +106,28 @@ impl Description {
         let mut fields = line.splitn(5, ' ');
         let space = Space::named(fields.next()?)?;
         let mut number = || u32::from_str_radix(fields.next()?, 16).ok();
-        let numbers = Numbers { category: 0, kind: number()?, unit: number()?, variance: number()? };
+        let numbers =
+            Numbers { category: 0, kind: number()?, unit: number()?, variance: number()? };
         let rest = fields.next()?;
         let (occurrence, rest) = match rest.strip_prefix('#') {
-            Some(rest) => rest.split_once(' ').and_then(|(n, rest)| Some((n.parse().ok()?, rest)))?,
+            Some(rest) => {
+                rest.split_once(' ').and_then(|(n, rest)| Some((n.parse().ok()?, rest)))?
+            }
             None => (1, rest),
         };
-        let (category, name) = rest.split_once('/').filter(|(category, name)| !category.is_empty() && !name.is_empty())?;
+        let (category, name) = rest
+            .split_once('/')
+            .filter(|(category, name)| !category.is_empty() && !name.is_empty())?;
         if rest.chars().any(char::is_control) || occurrence == 0 {
             return None;
         }
-        Some(Self { space, numbers, category: category.to_owned(), name: name.to_owned(), occurrence })
+        Some(Self {
+            space,
+            numbers,
+            category: category.to_owned(),
+            name: name.to_owned(),
+            occurrence,
+        })
     }
 }
 

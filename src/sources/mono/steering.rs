@@ -1,4 +1,5 @@
-//! What is asked of an agent and why: the configured selection and users' requests; and what its answers mean.
+//! What is asked of an agent and why: the configured selection and users' requests; and what its
+//! answers mean.
 //!
 //! | agent | selection | user adds | user removes |
 //! |---|---|---|---|
@@ -6,6 +7,10 @@
 //! | C | List, then Add what it does not sample; the rest is not shown | as the note, never twice | not shown |
 //! | B | Add by full name what it does not sample; the rest is not shown | Add by full name | not shown |
 //! | A, file | not shown | not possible | not shown |
+
+use std::collections::{BTreeSet, HashSet};
+
+use bytes::BytesMut;
 
 use super::batches::{Answer, Batches};
 use super::counters::{Counters, listed};
@@ -16,8 +21,6 @@ use super::wire::Status;
 use super::{Pattern, limits};
 use crate::model::{ControlVerb, Update};
 use crate::sources::Sink;
-use bytes::BytesMut;
-use std::collections::{BTreeSet, HashSet};
 
 /// Where replies and news go.
 pub(super) struct Ways<'a> {
@@ -38,13 +41,20 @@ pub(super) struct Steering {
     listing: Option<Vec<(String, String)>>,
     /// Bytes of it.
     listed: usize,
-    /// Announced counters that the selection had removed, so that an empty one can bring them back.
+    /// Announced counters that the selection had removed, so that an empty one can bring them
+    /// back.
     removed: BTreeSet<(String, String)>,
 }
 
 impl Steering {
     pub(super) fn new(dialogue: Dialogue) -> Self {
-        Self { dialogue, batches: Batches::default(), listing: None, listed: 0, removed: BTreeSet::new() }
+        Self {
+            dialogue,
+            batches: Batches::default(),
+            listing: None,
+            listed: 0,
+            removed: BTreeSet::new(),
+        }
     }
 
     /// Bytes allocated.
@@ -73,15 +83,26 @@ impl Steering {
             self.dialogue.ask(Request::List, Origin::Selection);
             return;
         }
-        for (category, name) in
-            counters.selection().iter().filter(|p| counters.meant_by(p).is_empty()).filter_map(Pattern::literal)
+        for (category, name) in counters
+            .selection()
+            .iter()
+            .filter(|p| counters.meant_by(p).is_empty())
+            .filter_map(Pattern::literal)
         {
-            self.dialogue.ask(Request::Add { category: category.into(), name: name.into() }, Origin::Selection);
+            self.dialogue.ask(
+                Request::Add { category: category.into(), name: name.into() },
+                Origin::Selection,
+            );
         }
     }
 
     /// Another selection is configured.
-    pub(super) fn select(&mut self, patterns: Vec<Pattern>, counters: &mut Counters, ways: &mut Ways<'_>) {
+    pub(super) fn select(
+        &mut self,
+        patterns: Vec<Pattern>,
+        counters: &mut Counters,
+        ways: &mut Ways<'_>,
+    ) {
         if patterns == counters.selection() {
             return;
         }
@@ -97,7 +118,13 @@ impl Steering {
     }
 
     /// A user's request: `CATEGORY/NAME` or patterns, separated by `;`.
-    pub(super) fn request(&mut self, verb: ControlVerb, text: &str, counters: &mut Counters, ways: &mut Ways<'_>) {
+    pub(super) fn request(
+        &mut self,
+        verb: ControlVerb,
+        text: &str,
+        counters: &mut Counters,
+        ways: &mut Ways<'_>,
+    ) {
         let Some(id) = self.batches.begin(verb) else {
             let text = "not possible: too many requests are waiting for the agent".to_owned();
             ways.sink.update(Update::Answer { verb, text });
@@ -106,9 +133,15 @@ impl Steering {
         let items = || text.split(';').map(str::trim).filter(|item| !item.is_empty());
         match verb {
             ControlVerb::List => self.ask_for(id, Request::List, counters),
-            _ if items().next().is_none() => self.batches.line(id, "nothing", "store CATEGORY/NAME"),
+            _ if items().next().is_none() => {
+                self.batches.line(id, "nothing", "store CATEGORY/NAME")
+            }
             _ if items().count() > limits::ITEMS => {
-                self.batches.line(id, "too long", format_args!("at most {} counters at once", limits::ITEMS));
+                self.batches.line(
+                    id,
+                    "too long",
+                    format_args!("at most {} counters at once", limits::ITEMS),
+                );
             }
             ControlVerb::Add | ControlVerb::Remove => {
                 for item in items() {
@@ -159,7 +192,11 @@ impl Steering {
                 self.ask_for(id, Request::Remove { index }, counters);
             } else {
                 counters.drop_from_sight(index);
-                self.batches.line(id, &counters.key(index), "OK, not shown any more; the agent cannot be told");
+                self.batches.line(
+                    id,
+                    &counters.key(index),
+                    "OK, not shown any more; the agent cannot be told",
+                );
             }
         }
     }
@@ -169,7 +206,11 @@ impl Steering {
         if self.dialogue.ask(request, Origin::User(id)) {
             self.batches.expect(id);
         } else {
-            self.batches.line(id, &what, "not possible: too many requests are waiting for the agent");
+            self.batches.line(
+                id,
+                &what,
+                "not possible: too many requests are waiting for the agent",
+            );
         }
     }
 
@@ -209,7 +250,8 @@ impl Steering {
     /// One pair of a List response; `false` when there are more than an agent can have.
     pub(super) fn list_pair(&mut self, first: &str, second: &str) -> bool {
         let Some(list) = &mut self.listing else { return true };
-        let (category, name) = if self.dialogue.agent() == Agent::C { (first, second) } else { (second, first) };
+        let (category, name) =
+            if self.dialogue.agent() == Agent::C { (first, second) } else { (second, first) };
         if !category.is_empty() && !name.is_empty() {
             self.listed += category.len() + name.len() + PAIR;
             list.push((category.to_owned(), name.to_owned()));
@@ -221,7 +263,9 @@ impl Steering {
     pub(super) fn list_ends(&mut self, counters: &mut Counters, ways: &mut Ways<'_>) {
         // What was expected when it began; a List that was sent since then gets its own response.
         self.listed = 0;
-        let Some((list, asked)) = self.listing.take().and_then(|list| Some((list, self.dialogue.listed()?))) else {
+        let Some((list, asked)) =
+            self.listing.take().and_then(|list| Some((list, self.dialogue.listed()?)))
+        else {
             unasked("List", ways);
             return;
         };
@@ -237,7 +281,9 @@ impl Steering {
                     self.add_from(id, &list, counters);
                 } else {
                     let mut answer = Answer::default();
-                    list.iter().for_each(|(category, name)| answer.item(";", &format!("{}/{name}", bare_category(category))));
+                    list.iter().for_each(|(category, name)| {
+                        answer.item(";", &format!("{}/{name}", bare_category(category)))
+                    });
                     self.batches.whole(id, answer);
                 }
                 self.settle(id, ways);
@@ -252,8 +298,13 @@ impl Steering {
         }
         let mut have = counters.as_listed();
         for (category, name) in list {
-            if counters.selection().iter().any(|p| p.matches(category, name)) && have.insert(listed(category, name)) {
-                self.dialogue.ask(Request::Add { category: category.clone(), name: name.clone() }, Origin::Selection);
+            if counters.selection().iter().any(|p| p.matches(category, name))
+                && have.insert(listed(category, name))
+            {
+                self.dialogue.ask(
+                    Request::Add { category: category.clone(), name: name.clone() },
+                    Origin::Selection,
+                );
             }
         }
         if self.agent() == Agent::Note {
@@ -269,10 +320,16 @@ impl Steering {
             let known = counters.meant_by(&pattern);
             let mut found = !known.is_empty();
             known.into_iter().for_each(|index| self.show(id, index, counters));
-            for (category, name) in list.iter().filter(|(category, name)| pattern.matches(category, name)) {
+            for (category, name) in
+                list.iter().filter(|(category, name)| pattern.matches(category, name))
+            {
                 found = true;
                 if have.insert(listed(category, name)) {
-                    self.ask_for(id, Request::Add { category: category.clone(), name: name.clone() }, counters);
+                    self.ask_for(
+                        id,
+                        Request::Add { category: category.clone(), name: name.clone() },
+                        counters,
+                    );
                 }
             }
             if !found {
@@ -282,7 +339,13 @@ impl Steering {
     }
 
     /// An Add response: its status, and the index if it is OK. The counter is announced already.
-    pub(super) fn added(&mut self, status: Status, index: Option<u16>, counters: &mut Counters, ways: &mut Ways<'_>) {
+    pub(super) fn added(
+        &mut self,
+        status: Status,
+        index: Option<u16>,
+        counters: &mut Counters,
+        ways: &mut Ways<'_>,
+    ) {
         let Some(Asked { request, origin }) = self.dialogue.added() else {
             unasked("Add", ways);
             return;

@@ -3,13 +3,18 @@ use crate::model::Control;
 use crate::read::Order;
 use crate::sources::Session;
 use crate::sources::mono::Settings;
-use crate::sources::mono::testkit::{Agent as Wire, CONSTANT, MONOTONIC, Row, SECOND, SYSTEM, T0, Talk, gc, gc_2014};
+use crate::sources::mono::testkit::{
+    Agent as Wire, CONSTANT, MONOTONIC, Row, SECOND, SYSTEM, T0, Talk, gc, gc_2014,
+};
 
 const PID: Row<'_> = (SYSTEM, "Process Id", 0, 0, CONSTANT, 0);
 const USER_TIME: Row<'_> = (SYSTEM, "User Time", 3, 2 << 24, MONOTONIC, 2);
 
 fn settings(select: &[&str]) -> Settings {
-    Settings { select: select.iter().filter_map(|p| Pattern::parse(p).ok()).collect(), ..Settings::default() }
+    Settings {
+        select: select.iter().filter_map(|p| Pattern::parse(p).ok()).collect(),
+        ..Settings::default()
+    }
 }
 
 fn said(settings: Settings, wire: Wire) -> Talk {
@@ -46,10 +51,15 @@ fn a_glob_is_added_from_what_the_agent_lists() {
     assert_eq!(talk.sent(), [add("exact", "GC"), vec![1]].concat());
     let list = [("Minor one", "GC"), ("Minor two", "GC"), ("Major", "GC"), ("Minor two", "GC")];
     assert_eq!(talk.feed(Wire::little().added(gc("exact", 1)).list(&list)), Ok(()));
-    assert_eq!(talk.sent(), add("Minor two", "GC"), "what is sampled and what was asked for is not asked for again");
+    assert_eq!(
+        talk.sent(),
+        add("Minor two", "GC"),
+        "what is sampled and what was asked for is not asked for again"
+    );
     assert_eq!(talk.lines(&["answer"]), [""; 0], "not before the last result");
     assert_eq!(talk.feed(Wire::little().byte(2).byte(1)), Ok(()));
-    let answer = "answer Add GC/exact: OK; GC/Minor one: EXISTING; JIT/none*: NOTFOUND; GC/Minor two: NOK";
+    let answer =
+        "answer Add GC/exact: OK; GC/Minor one: EXISTING; JIT/none*: NOTFOUND; GC/Minor two: NOK";
     assert_eq!(talk.lines(&["answer"]), [answer]);
 }
 
@@ -60,7 +70,11 @@ fn what_is_no_counter_is_said_to_be_none() {
         (ControlVerb::Add, "nonsense", "not possible: \"nonsense\" is not CATEGORY/NAME"),
         (ControlVerb::Add, " ; ", "nothing: store CATEGORY/NAME"),
         (ControlVerb::Remove, "GC/two", "GC/two: NOTFOUND"),
-        (ControlVerb::Remove, "System/Process Id", "System/Process Id: not possible: it tells which process this is"),
+        (
+            ControlVerb::Remove,
+            "System/Process Id",
+            "System/Process Id: not possible: it tells which process this is",
+        ),
     ] {
         talk.request(verb, text);
         assert_eq!(talk.lines(&["answer"]), [format!("answer {verb:?} {answer}")]);
@@ -78,13 +92,18 @@ fn more_than_is_answered_waits_its_turn() {
     let requests = |names: &[String]| names.iter().flat_map(|n| add(n, "GC")).collect::<Vec<u8>>();
     let (first, rest) = names.split_at(limits::OUTSTANDING);
     assert_eq!(talk.sent(), requests(first));
-    let ok = (1..=64i16).zip(first).fold(Wire::little(), |w, (index, name)| w.added(gc(name, index)));
+    let ok =
+        (1..=64i16).zip(first).fold(Wire::little(), |w, (index, name)| w.added(gc(name, index)));
     assert_eq!(talk.feed(ok), Ok(()));
     assert_eq!(talk.sent(), requests(rest));
     // Users who do not wait for answers are told so.
     (0..100).for_each(|_| talk.request(ControlVerb::List, ""));
     let refused = talk.lines(&["answer List not possible: too many requests are waiting"]);
-    assert_eq!(refused.len(), 100 - (limits::BATCHES - 1), "all but those beside the one that is open");
+    assert_eq!(
+        refused.len(),
+        100 - (limits::BATCHES - 1),
+        "all but those beside the one that is open"
+    );
 }
 
 #[test]
@@ -102,14 +121,20 @@ fn a_selection_that_is_taken_back_brings_the_announced_counters_back() {
     assert_eq!(talk.feed(Wire::little().added(again)), Ok(()));
     assert_eq!(talk.lines(&["define", "error"]), ["define 1 GC/one", "define 3 System/User Time"]);
     select(&mut talk, &["JIT/*", "nonsense"]);
-    assert_eq!(talk.lines(&["hide", "error"]), ["error \"nonsense\" is not CATEGORY/NAME", "hide 1", "hide 3"]);
+    assert_eq!(
+        talk.lines(&["hide", "error"]),
+        ["error \"nonsense\" is not CATEGORY/NAME", "hide 1", "hide 3"]
+    );
     assert_eq!(talk.sent(), [1]);
 }
 
 #[test]
 fn the_selection_reports_what_the_agent_refuses() {
     let mut talk = note(&["GC/*"], &[gc("one", 0)]);
-    assert_eq!(talk.feed(Wire::little().list(&[("one", "GC"), ("two", "GC"), ("three", "GC")])), Ok(()));
+    assert_eq!(
+        talk.feed(Wire::little().list(&[("one", "GC"), ("two", "GC"), ("three", "GC")])),
+        Ok(())
+    );
     assert_eq!(talk.feed(Wire::little().byte(2).byte(2).byte(2).byte(3)), Ok(()));
     assert_eq!(talk.lines(&["error"]), ["error GC/two: NOTFOUND"]);
 }
@@ -136,7 +161,8 @@ fn an_agent_b_is_only_asked_for_full_names() {
                 "answer Add GC/two: EXISTING; JIT/two: {twice}; list: not possible: a 2014-B agent lists only what it \
                  samples already"
             ),
-            "answer List list: not possible: a 2014-B agent lists only what it samples already".into(),
+            "answer List list: not possible: a 2014-B agent lists only what it samples already"
+                .into(),
             "answer Remove GC/two: OK, not shown any more; the agent cannot be told".into(),
             "hide 1".into(),
         ]
@@ -150,22 +176,36 @@ fn nothing_is_ever_sent_to_a_or_to_a_file() {
     let rows = [gc_2014("one", 0), gc_2014("two", 1)];
     let old = Wire::little().headers(&rows).long(36_000 * SECOND).number(0, 1).number(1, 2).end();
     let file = Settings { one_way: true, ..settings(&["GC/one"]) };
-    let modern = Wire::little().hello(&[gc("one", 0), gc("two", 1)]).sample(T0).number(0, 1).number(1, 2).end();
+    let modern = Wire::little()
+        .hello(&[gc("one", 0), gc("two", 1)])
+        .sample(T0)
+        .number(0, 1)
+        .number(1, 2)
+        .end();
     for (settings, wire, why) in [
         (settings(&["GC/one"]), old, "not possible: a 2014-A agent reads no requests"),
         (file, modern, "not possible: a file is only read"),
     ] {
         let mut talk = said(settings, wire);
-        assert_eq!(talk.lines(&["define", "sample", "error"]), ["define 0 GC/one", "sample 0=Wrapping32(1)"]);
+        assert_eq!(
+            talk.lines(&["define", "sample", "error"]),
+            ["define 0 GC/one", "sample 0=Wrapping32(1)"]
+        );
         talk.request(ControlVerb::Add, "GC/three");
         talk.request(ControlVerb::List, "");
-        assert_eq!(talk.lines(&["answer"]), [format!("answer Add GC/three: {why}"), format!("answer List list: {why}")]);
+        assert_eq!(
+            talk.lines(&["answer"]),
+            [format!("answer Add GC/three: {why}"), format!("answer List list: {why}")]
+        );
         // On our side everything goes.
         talk.request(ControlVerb::Add, "GC/two");
         talk.request(ControlVerb::Remove, "GC/one");
         select(&mut talk, &["GC/*"]);
         talk.inspector.close(talk.now, &mut talk.out, &mut talk.told);
-        assert_eq!((talk.sent(), talk.lines(&["define"])), (vec![], vec!["define 1 GC/two".to_owned()]));
+        assert_eq!(
+            (talk.sent(), talk.lines(&["define"])),
+            (vec![], vec!["define 1 GC/two".to_owned()])
+        );
     }
 }
 
@@ -175,14 +215,28 @@ fn a_list_is_read_in_the_order_of_its_agent_and_byte_order() {
     let mut talk = said(settings(&[]), hello);
     talk.request(ControlVerb::List, "x");
     assert_eq!(talk.sent(), [0]);
-    assert_eq!(talk.feed(Wire::new(Order::Big).list(&[("Mono GC", "one"), ("Widgets", "made"), ("", "x")])), Ok(()));
+    assert_eq!(
+        talk.feed(Wire::new(Order::Big).list(&[
+            ("Mono GC", "one"),
+            ("Widgets", "made"),
+            ("", "x")
+        ])),
+        Ok(())
+    );
     assert_eq!(talk.lines(&["answer"]), ["answer List GC/one;Widgets/made"]);
 }
 
 #[test]
 fn a_response_that_nothing_asked_for_is_read_and_counted() {
     let mut talk = note(&[], &[gc("one", 0)]);
-    let wire = Wire::little().list(&[("x", "GC")]).added(gc("two", 1)).byte(3).byte(0).sample(T0 + SECOND).number(1, 5).end();
+    let wire = Wire::little()
+        .list(&[("x", "GC")])
+        .added(gc("two", 1))
+        .byte(3)
+        .byte(0)
+        .sample(T0 + SECOND)
+        .number(1, 5)
+        .end();
     assert_eq!(talk.feed(wire), Ok(()));
     assert_eq!(
         talk.lines(&["error", "sample", "define"]),
@@ -200,7 +254,10 @@ fn a_response_that_nothing_asked_for_is_read_and_counted() {
     assert_eq!(talk.feed(Wire::little().byte(1).string("x").string("GC")), Ok(()));
     talk.request(ControlVerb::List, "");
     assert_eq!(talk.feed(Wire::little().int(-1).list(&[("y", "GC")])), Ok(()));
-    assert_eq!(talk.lines(&["error", "answer"]), ["error List response that nothing asked for", "answer List GC/y"]);
+    assert_eq!(
+        talk.lines(&["error", "answer"]),
+        ["error List response that nothing asked for", "answer List GC/y"]
+    );
 }
 
 #[test]
@@ -211,5 +268,8 @@ fn a_list_has_an_end() {
     assert_eq!(talk.feed(Wire::little().list(&pairs)), Ok(()));
     talk.request(ControlVerb::List, "");
     let pairs = vec![("x", "GC"); limits::COUNTERS + 1];
-    assert!(talk.feed(Wire::little().list(&pairs)).is_err_and(|e| e.to_string().contains("counters of a list")));
+    assert!(
+        talk.feed(Wire::little().list(&pairs))
+            .is_err_and(|e| e.to_string().contains("counters of a list"))
+    );
 }

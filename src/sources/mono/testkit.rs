@@ -1,11 +1,13 @@
 //! A vocabulary for tests: streams as an agent writes them, and a sink that remembers.
 
+use std::time::Duration;
+
+use bytes::BytesMut;
+
 use super::{Inspector, Peer, Settings};
 use crate::model::{Control, ControlVerb, MetricSpec, Now, Stamp, Update, Value};
 use crate::read::Order;
 use crate::sources::{Session, SessionError, Sink};
-use bytes::BytesMut;
-use std::time::Duration;
 
 /// 2014-03-22 22:13:20 UTC in the agents' clock.
 pub(super) const T0: i64 = 130_400_000_000_000_000;
@@ -66,7 +68,12 @@ impl Agent {
 
     pub(super) fn header(self, (category, name, kind, unit, variance, index): Row<'_>) -> Self {
         let word = |n: u32| n.cast_signed();
-        self.int(word(category)).string(name).int(word(kind)).int(word(unit)).int(word(variance)).short(index)
+        self.int(word(category))
+            .string(name)
+            .int(word(kind))
+            .int(word(unit))
+            .int(word(variance))
+            .short(index)
     }
 
     pub(super) fn headers(self, rows: &[Row<'_>]) -> Self {
@@ -132,7 +139,8 @@ impl Sink for Told {
             Update::Count { item, more } => format!("count {item} {more}"),
             Update::Set { item, value: v } => format!("set {item} {}", value(&v)),
             Update::Sample { values, .. } => {
-                let values: Vec<_> = values.iter().map(|(slot, v)| format!("{slot}={}", value(v))).collect();
+                let values: Vec<_> =
+                    values.iter().map(|(slot, v)| format!("{slot}={}", value(v))).collect();
                 format!("sample {}", values.join(" "))
             }
             Update::Interval(interval) => format!("interval {interval:?}"),
@@ -155,13 +163,21 @@ pub(super) struct Talk {
 
 impl Talk {
     pub(super) fn new(settings: Settings) -> Self {
-        let peer = Peer { address: "127.0.0.1:50123".into(), fallback: "127.0.0.1#1".into(), host: None, process: None };
+        let peer = Peer {
+            address: "127.0.0.1:50123".into(),
+            fallback: "127.0.0.1#1".into(),
+            host: None,
+            process: None,
+        };
         Self {
             inspector: Inspector::new(peer, settings),
             told: Told::default(),
             out: BytesMut::new(),
             // Half a second after T0.
-            now: Now { wall: Stamp { sec: 1_395_526_400, nsec: 500_000_000 }, mono: Duration::from_secs(100) },
+            now: Now {
+                wall: Stamp { sec: 1_395_526_400, nsec: 500_000_000 },
+                mono: Duration::from_secs(100),
+            },
             input: BytesMut::new(),
         }
     }

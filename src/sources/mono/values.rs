@@ -10,7 +10,8 @@ use crate::read::{Cursor, Order};
 pub(super) struct Reader {
     order: Order,
     meaning: Meaning,
-    /// A counter of 32 bits that has to be scaled is widened here, since the store widens without a scale.
+    /// A counter of 32 bits that has to be scaled is widened here, since the store widens without
+    /// a scale.
     wide: Option<(u32, u64)>,
 }
 
@@ -19,7 +20,8 @@ impl Reader {
         Self { order, meaning, wide: None }
     }
 
-    /// The metric's value; `None` for sizes that say nothing (a text never sampled, an unknown type of odd width).
+    /// The metric's value; `None` for sizes that say nothing (a text never sampled, an unknown type
+    /// of odd width).
     pub(super) fn read(&mut self, bytes: &[u8]) -> Option<Value> {
         let mut c = Cursor::new(bytes, self.order);
         let Meaning { kind, ty, sem, scale, .. } = self.meaning;
@@ -46,13 +48,19 @@ impl Reader {
         let wide = wide.saturating_mul(scale.into());
         Some(match ty {
             ValueType::U64 => Value::U64(u64::try_from(wide.max(0)).unwrap_or(u64::MAX)),
-            _ => Value::I64(i64::try_from(wide).unwrap_or(if wide < 0 { i64::MIN } else { i64::MAX })),
+            _ => Value::I64(i64::try_from(wide).unwrap_or(if wide < 0 {
+                i64::MIN
+            } else {
+                i64::MAX
+            })),
         })
     }
 
     /// Differences modulo 2^32, added up.
     fn widen(&mut self, bits: u32) -> u64 {
-        let total = self.wide.map_or(u64::from(bits), |(before, total)| total + u64::from(bits.wrapping_sub(before)));
+        let total = self.wide.map_or(u64::from(bits), |(before, total)| {
+            total + u64::from(bits.wrapping_sub(before))
+        });
         self.wide = Some((bits, total));
         total
     }
@@ -68,7 +76,10 @@ mod tests {
     const TIME: u32 = 2 << 24;
 
     fn reader(kind: u32, unit: u32, variance: u32, name: &str) -> Reader {
-        Reader::new(Meaning::of(Space::E3, Numbers { category: 0x200, kind, unit, variance }, name), Order::Little)
+        Reader::new(
+            Meaning::of(Space::E3, Numbers { category: 0x200, kind, unit, variance }, name),
+            Order::Little,
+        )
     }
 
     #[test]
@@ -92,14 +103,24 @@ mod tests {
             (9, 0, VARIABLE, &7u64.to_le_bytes(), Value::I64(7)),
             (9, 0, MONOTONIC, &7u32.to_le_bytes(), Value::Wrapping32(7)),
         ] {
-            assert_eq!(reader(kind, unit, variance, "x").read(bytes), Some(expected), "{kind} {unit:x} {variance:x} {bytes:?}");
+            assert_eq!(
+                reader(kind, unit, variance, "x").read(bytes),
+                Some(expected),
+                "{kind} {unit:x} {variance:x} {bytes:?}"
+            );
         }
     }
 
     #[test]
     fn a_high_water_mark_does_not_wrap() {
-        assert_eq!(reader(0, 0, MONOTONIC, "Max x").read(&(-1i32).to_le_bytes()), Some(Value::U64(0)));
-        assert_eq!(reader(1, 0, MONOTONIC, "Max x").read(&u32::MAX.to_le_bytes()), Some(Value::U64(u32::MAX.into())));
+        assert_eq!(
+            reader(0, 0, MONOTONIC, "Max x").read(&(-1i32).to_le_bytes()),
+            Some(Value::U64(0))
+        );
+        assert_eq!(
+            reader(1, 0, MONOTONIC, "Max x").read(&u32::MAX.to_le_bytes()),
+            Some(Value::U64(u32::MAX.into()))
+        );
     }
 
     #[test]
@@ -121,7 +142,11 @@ mod tests {
 
     #[test]
     fn big_endian_values_are_read_as_such() {
-        let meaning = Meaning::of(Space::E2, Numbers { category: 1, kind: 3, unit: 0, variance: 3 }, "x");
-        assert_eq!(Reader::new(meaning, Order::Big).read(&1.5f64.to_be_bytes()), Some(Value::F64(1.5)));
+        let meaning =
+            Meaning::of(Space::E2, Numbers { category: 1, kind: 3, unit: 0, variance: 3 }, "x");
+        assert_eq!(
+            Reader::new(meaning, Order::Big).read(&1.5f64.to_be_bytes()),
+            Some(Value::F64(1.5))
+        );
     }
 }

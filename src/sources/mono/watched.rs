@@ -1,6 +1,7 @@
-//! Counters that every Mono 6 on SGen has and that performance engineers watch (specs/mono-6.8-counter-list.md, "watch").
-//! They are metrics before the first process connects, so that dashboards, rules and logger configurations can name them,
-//! and they have the same PMIDs on every host. Append only: their order makes their ids.
+//! Counters that every Mono 6 on SGen has and that performance engineers watch
+//! (specs/mono-6.8-counter-list.md, "watch"). They are metrics before the first process connects,
+//! so that dashboards, rules and logger configurations can name them, and they have the same PMIDs
+//! on every host. Append only: their order makes their ids.
 
 use super::spec::restore;
 use crate::model::MetricSpec;

@@ -1,8 +1,9 @@
 //! The tokenizer: bytes of one framing and byte order in, tokens out (spec 1 and 2).
 //!
-//! A token is one header, one pair, one value or the fixed part of a message: at most 1046 bytes unless it is a text value.
-//! Nothing but the token at the front is ever looked at, so a Hello of 32767 headers costs the same in one piece and byte
-//! by byte. A token that is not complete changes nothing and is tried again when more bytes are there.
+//! A token is one header, one pair, one value or the fixed part of a message: at most 1046 bytes
+//! unless it is a text value. Nothing but the token at the front is ever looked at, so a Hello of
+//! 32767 headers costs the same in one piece and byte by byte. A token that is not complete changes
+//! nothing and is tried again when more bytes are there.
 //!
 //! ```text
 //!  N:         Command ─Hello─▶ Headers ─▶ Command ─Sampling─▶ Values ─▶ Command …
@@ -228,7 +229,8 @@ impl Tokenizer {
         self.consumed
     }
 
-    /// Where the first number stood that no known runtime sends: the stream is sound, but a strict reader refuses it.
+    /// Where the first number stood that no known runtime sends: the stream is sound, but a strict
+    /// reader refuses it.
     pub(super) const fn odd(&self) -> Option<u64> {
         self.odd
     }
@@ -239,7 +241,10 @@ impl Tokenizer {
     }
 
     /// The token at the front of `bytes` and its length; `None` when it is not all there.
-    pub(super) fn token<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<(Token<'a>, usize)>, Fault> {
+    pub(super) fn token<'a>(
+        &mut self,
+        bytes: &'a [u8],
+    ) -> Result<Option<(Token<'a>, usize)>, Fault> {
         let mut c = Cursor::new(bytes, self.order);
         let token = match self.expect {
             Expect::Count => self.headers(&mut c, Part::Preamble),
@@ -277,7 +282,12 @@ impl Tokenizer {
         Ok(Token::Headers(part))
     }
 
-    fn one_of_headers<'a>(&mut self, c: &mut Cursor<'a>, part: Part, left: u16) -> Result<Token<'a>, Stop> {
+    fn one_of_headers<'a>(
+        &mut self,
+        c: &mut Cursor<'a>,
+        part: Part,
+        left: u16,
+    ) -> Result<Token<'a>, Stop> {
         let header = self.header(c)?;
         if part != Part::List {
             self.announce(&header)?;
@@ -287,7 +297,8 @@ impl Tokenizer {
     }
 
     const fn headers_end<'a>(&mut self, part: Part) -> Token<'a> {
-        self.expect = if matches!(self.framing, Framing::A) { Expect::Stamp } else { Expect::Command };
+        self.expect =
+            if matches!(self.framing, Framing::A) { Expect::Stamp } else { Expect::Command };
         self.greeted |= !matches!((self.framing, part), (Framing::B, Part::Preamble));
         Token::HeadersEnd(part)
     }
@@ -349,7 +360,8 @@ impl Tokenizer {
             }
             (2, true) => {
                 let status = status(c)?;
-                // The note prints the header unconditionally; every agent leaves it out unless the status is OK (spec 2).
+                // The note prints the header unconditionally; every agent leaves it out unless the
+                // status is OK (spec 2).
                 let header = if status == Status::Ok { Some(self.header(c)?) } else { None };
                 header.iter().try_for_each(|h| self.announce(h))?;
                 Ok(Token::Added(status, header))
@@ -398,7 +410,8 @@ impl Tokenizer {
             return Err(Wrong::Values.into());
         }
         let size = full(c.i16())?;
-        // Agents of 2014 on big-endian hosts send the upper half of an int here, which is always 0 (spec 1).
+        // Agents of 2014 on big-endian hosts send the upper half of an int here, which is always 0
+        // (spec 1).
         let unsaid = size == 0 && self.order == Order::Big;
         let wrong = |kind: Kind| Wrong::Size { size, kind: kind.name() };
         let (length, word) = match width {
@@ -419,10 +432,12 @@ impl Tokenizer {
         self.widths.get(usize::from(index)).copied().unwrap_or(Width::Absent)
     }
 
-    /// The length of a WORD whose size field is 0: 8, unless only 4 makes the bytes behind it plausible (spec 1). The second
-    /// is what to remember for the connection, when there was no doubt.
+    /// The length of a WORD whose size field is 0: 8, unless only 4 makes the bytes behind it
+    /// plausible (spec 1). The second is what to remember for the connection, when there was no
+    /// doubt.
     ///
-    /// May need bytes of the next message, so the last WORD of a sample can stay undecided until then.
+    /// May need bytes of the next message, so the last WORD of a sample can stay undecided until
+    /// then.
     fn unsaid_word(&self, at: Cursor<'_>, index: u16) -> Result<(usize, Option<usize>), Stop> {
         if let Some(word) = self.word {
             return Ok((word, None));
@@ -433,7 +448,8 @@ impl Tokenizer {
         Ok(if self.goes_on(at, 8, index)? { (8, None) } else { (4, Some(4)) })
     }
 
-    /// What is `skip` bytes on can follow a value of `index`: the end, or a later counter with the size field of such agents.
+    /// What is `skip` bytes on can follow a value of `index`: the end, or a later counter with the
+    /// size field of such agents.
     fn goes_on(&self, mut at: Cursor<'_>, skip: usize, index: u16) -> Result<bool, Stop> {
         full(at.bytes(skip))?;
         let next = full(at.i16())?;

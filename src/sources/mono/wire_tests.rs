@@ -36,7 +36,13 @@ fn bytes_of_values(framing: Framing, agent: &Agent) -> Vec<String> {
 #[test]
 fn every_message_has_its_tokens() {
     for order in [Order::Little, Order::Big] {
-        let a = Agent::new(order).hello(&[gc("a", 0)]).sample(T0).number(0, 7).end().list(&[("a", "GC")]).added(gc("b", 1));
+        let a = Agent::new(order)
+            .hello(&[gc("a", 0)])
+            .sample(T0)
+            .number(0, 7)
+            .end()
+            .list(&[("a", "GC")])
+            .added(gc("b", 1));
         let a = a.raw(&[2, 3, 3, 2]).sample(T0 + SECOND).end();
         let (all, fault) = tokens(Framing::N, order, &a.bytes);
         let kinds: Vec<_> = all.iter().map(|t| t.split(['(', ' ']).next().unwrap()).collect();
@@ -47,11 +53,23 @@ fn every_message_has_its_tokens() {
 
 #[test]
 fn a_and_b_begin_with_headers() {
-    let a = Agent::little().headers(&[gc("a", 0)]).long(36_000 * SECOND).number(0, 7).end().long(36_001 * SECOND).end();
+    let a = Agent::little()
+        .headers(&[gc("a", 0)])
+        .long(36_000 * SECOND)
+        .number(0, 7)
+        .end()
+        .long(36_001 * SECOND)
+        .end();
     let (all, fault) = tokens(Framing::A, Order::Little, &a.bytes);
     assert_eq!((all.len(), fault), (8, None), "{all:?}");
-    let b =
-        Agent::little().headers(&[gc("a", 0)]).hello(&[gc("a", 0)]).sample(T0).number(0, 7).end().byte(1).headers(&[gc("a", 0)]);
+    let b = Agent::little()
+        .headers(&[gc("a", 0)])
+        .hello(&[gc("a", 0)])
+        .sample(T0)
+        .number(0, 7)
+        .end()
+        .byte(1)
+        .headers(&[gc("a", 0)]);
     let (all, fault) = tokens(Framing::B, Order::Little, &b.bytes);
     assert_eq!((all.len(), fault), (12, None), "{all:?}");
 }
@@ -86,9 +104,21 @@ fn impossible_values() {
         (Agent::little().byte(4), 1, "command 4 before Hello"),
         (Agent::little().byte(0).short(1).short(-1), 5, "count -1"),
         (Agent::little().hello(&[(GC, "", 0, 0, MONOTONIC, 0)]), 13, "string length 0"),
-        (Agent::little().byte(0).short(1).short(1).int(GC.cast_signed()).int(-1), 13, "string length -1"),
-        (Agent::little().byte(0).short(1).short(1).int(GC.cast_signed()).int(i32::MAX), 13, "string length 2147483647"),
-        (Agent::little().hello(&[(GC, "a\nb", 0, 0, MONOTONIC, 0)]), 16, "control character in a string"),
+        (
+            Agent::little().byte(0).short(1).short(1).int(GC.cast_signed()).int(-1),
+            13,
+            "string length -1",
+        ),
+        (
+            Agent::little().byte(0).short(1).short(1).int(GC.cast_signed()).int(i32::MAX),
+            13,
+            "string length 2147483647",
+        ),
+        (
+            Agent::little().hello(&[(GC, "a\nb", 0, 0, MONOTONIC, 0)]),
+            16,
+            "control character in a string",
+        ),
         (Agent::little().hello(&[gc("a", -1)]), 28, "index -1"),
         (Agent::little().hello(&[gc("a", 0), gc("b", 0)]), 51, "index 0 announced twice"),
         (hello().byte(0), 29, "second Hello"),
@@ -110,7 +140,8 @@ fn impossible_values() {
 
 #[test]
 fn names_are_utf8() {
-    let a = Agent::little().byte(0).short(1).short(1).int(GC.cast_signed()).int(3).raw(b"\xff\xfe\xfd");
+    let a =
+        Agent::little().byte(0).short(1).short(1).int(GC.cast_signed()).int(3).raw(b"\xff\xfe\xfd");
     assert_eq!(fault(&a), (16, "string is not UTF-8".into()));
     assert_eq!(fault(&Agent::little().hello(&[gc(&"x".repeat(1025), 0)])).1, "string length 1025");
     let a = Agent::little().hello(&[gc(&"x".repeat(1024), 0)]);
@@ -150,7 +181,16 @@ fn word_bytes(agent: &Agent) -> Vec<usize> {
 fn an_unsaid_word_is_8_unless_only_4_fits() {
     // 8 bytes: the bytes after the first 4 are no index, whatever the value.
     for value in [0, 1, 77, 65_535, 1 << 20, -1, i64::MAX, 0x0000_0000_0002_0000] {
-        let a = with_word().sample(T0).unsaid(0, 1).short(1).short(0).long(value).unsaid(2, 5).end().sample(T0 + 1).end();
+        let a = with_word()
+            .sample(T0)
+            .unsaid(0, 1)
+            .short(1)
+            .short(0)
+            .long(value)
+            .unsaid(2, 5)
+            .end()
+            .sample(T0 + 1)
+            .end();
         assert_eq!(word_bytes(&a), [8], "{value}");
         let a = with_word().sample(T0).short(1).short(0).long(value).end().sample(T0 + 1).end();
         assert_eq!(word_bytes(&a), [8], "{value} at the end");
@@ -158,7 +198,8 @@ fn an_unsaid_word_is_8_unless_only_4_fits() {
     // 4 bytes, with another counter or nothing behind them.
     for value in [0, 1, 77, 1 << 20, -1] {
         for next in [0, 7, 65_536] {
-            let a = with_word().sample(T0).unsaid(1, value).unsaid(2, next).end().sample(T0 + 1).end();
+            let a =
+                with_word().sample(T0).unsaid(1, value).unsaid(2, next).end().sample(T0 + 1).end();
             assert_eq!(word_bytes(&a), [4], "{value} before {next}");
         }
         let a = with_word().sample(T0).unsaid(1, value).end().sample(T0 + 1).end();

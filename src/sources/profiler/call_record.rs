@@ -1,5 +1,9 @@
 //! Event records of calls.
 
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+
 use super::super::Sink;
 use super::entry::Entry;
 use super::method_name::nameless;
@@ -9,8 +13,6 @@ use super::totals::ns;
 use super::words::{Mark, Words};
 use crate::events::flags::POINT;
 use crate::model::{EventParam, EventValue, Stamp, Update};
-use arrayvec::ArrayVec;
-use std::sync::Arc;
 
 /// The parameters of one record, without an allocation.
 type Params<'a> = ArrayVec<EventParam<'a>, { m::PARAMS.len() + PARAMETERS_MAX }>;
@@ -47,7 +49,13 @@ impl Records {
     }
 
     /// A call; `method`: its name, if that has come.
-    pub(super) fn tell(&mut self, entry: &Entry, method: Option<&str>, words: &Words, sink: &mut dyn Sink) {
+    pub(super) fn tell(
+        &mut self,
+        entry: &Entry,
+        method: Option<&str>,
+        words: &Words,
+        sink: &mut dyn Sink,
+    ) {
         let unnamed;
         let method = match method {
             Some(name) => name,
@@ -67,7 +75,9 @@ impl Records {
         for (id, value) in entry.params() {
             match self.roles.role(id, words) {
                 // The values of a list, and ids of several tracing systems: the first is told.
-                Role::Own(id) if told.add(id) => params.push(EventParam { id, value: EventValue::Text(value) }),
+                Role::Own(id) if told.add(id) => {
+                    params.push(EventParam { id, value: EventValue::Text(value) })
+                }
                 Role::Own(_) => {}
                 Role::Other => match words.get(id) {
                     Some(name) => push_other(&mut others, name, value),
@@ -101,7 +111,12 @@ impl Records {
                 params.push(EventParam::number(item, number));
             }
         }
-        sink.update(Update::Event { kind: m::CALL, stamp: Stamp::from_millis(entry.start_ms), flags: POINT, params: &params });
+        sink.update(Update::Event {
+            kind: m::CALL,
+            stamp: Stamp::from_millis(entry.start_ms),
+            flags: POINT,
+            params: &params,
+        });
         drop(params);
         self.others = others;
     }

@@ -1,4 +1,5 @@
-//! One thread's way through its call tree: the methods it is in, and the time that waits for the end of its root.
+//! One thread's way through its call tree: the methods it is in, and the time that waits for the
+//! end of its root.
 
 /// Times of one root that wait for its end; beyond, they count at once.
 pub(super) const PENDING: usize = 256;

@@ -1,14 +1,16 @@
 //! The call tree of one connection: a node for each stack, with the time of its last method.
 //!
-//! Most pods are idle, and what they have of it stays. So a node knows its parent and not its children: those are found by a
-//! hash table of numbers of nodes, 5 bytes a place.
+//! Most pods are idle, and what they have of it stays. So a node knows its parent and not its
+//! children: those are found by a hash table of numbers of nodes, 5 bytes a place.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 use super::loss_report;
 use super::method_name::{method_name, nameless};
 use super::words::Words;
-use foldhash::fast::RandomState;
-use hashbrown::HashTable;
-use std::hash::BuildHasher;
 
 /// Most nodes.
 const NODES: usize = 8192;
@@ -50,12 +52,18 @@ pub(super) struct CallTree {
 
 impl Default for CallTree {
     fn default() -> Self {
-        Self { nodes: Vec::new(), last: (0, ROOT), numbers: HashTable::new(), hasher: RandomState::default() }
+        Self {
+            nodes: Vec::new(),
+            last: (0, ROOT),
+            numbers: HashTable::new(),
+            hasher: RandomState::default(),
+        }
     }
 }
 
 impl CallTree {
-    /// The node of a method that was entered from `parent`; `parent` itself when there are too many.
+    /// The node of a method that was entered from `parent`; `parent` itself when there are too
+    /// many.
     #[inline]
     pub(super) fn child(&mut self, parent: u32, method: u32) -> u32 {
         let (last, node) = self.nodes.get(parent as usize).map_or(self.last, |node| node.last);
@@ -65,12 +73,20 @@ impl CallTree {
     fn find(&mut self, parent: u32, method: u32) -> u32 {
         let Self { nodes, numbers, hasher, .. } = self;
         let known = numbers.find(hasher.hash_one((parent, method)), |number| {
-            nodes.get(*number as usize).is_some_and(|node| (node.parent, node.method) == (parent, method))
+            nodes
+                .get(*number as usize)
+                .is_some_and(|node| (node.parent, node.method) == (parent, method))
         });
         let found = match known {
             Some(known) => *known,
             None if nodes.len() >= NODES => return parent,
-            None => self.push(Node { parent, method, last: (0, ROOT), self_ms: 0, shown: Shown::NotYet }),
+            None => self.push(Node {
+                parent,
+                method,
+                last: (0, ROOT),
+                self_ms: 0,
+                shown: Shown::NotYet,
+            }),
         };
         match self.nodes.get_mut(parent as usize) {
             Some(node) => node.last = (method, found),
@@ -94,7 +110,8 @@ impl CallTree {
         self.nodes.capacity() * size_of::<Node>() + self.numbers.allocation_size()
     }
 
-    /// Keeps only nodes for which `used` is set, and their parents; the new number of each, or [`ROOT`]. None is told any more.
+    /// Keeps only nodes for which `used` is set, and their parents; the new number of each, or
+    /// [`ROOT`]. None is told any more.
     pub(super) fn retain(&mut self, mut used: Vec<bool>) -> Vec<u32> {
         used.resize(self.nodes.len(), false);
         for (number, node) in self.nodes.iter().enumerate().rev() {
@@ -168,8 +185,9 @@ fn short(name: &str) -> String {
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
 mod tests {
-    use super::*;
     use std::collections::HashMap;
+
+    use super::*;
 
     #[test]
     fn frames_are_class_and_method() {
@@ -182,13 +200,20 @@ mod tests {
         let mut seed = 7_u32;
         for _ in 0..100_000 {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let parent = if seed & 7 == 0 || tree.nodes.is_empty() { ROOT } else { (seed >> 8) % tree.nodes.len() as u32 };
+            let parent = if seed & 7 == 0 || tree.nodes.is_empty() {
+                ROOT
+            } else {
+                (seed >> 8) % tree.nodes.len() as u32
+            };
             let (method, full) = (seed >> 3 & 15, tree.nodes.len() >= NODES);
             let node = tree.child(parent, method);
             let expected = *known.entry((parent, method)).or_insert(node);
             assert!(node == expected || full && node == parent);
             if node != parent {
-                assert_eq!((tree.nodes[node as usize].parent, tree.nodes[node as usize].method), (parent, method));
+                assert_eq!(
+                    (tree.nodes[node as usize].parent, tree.nodes[node as usize].method),
+                    (parent, method)
+                );
             }
         }
         assert_eq!(tree.nodes.len(), NODES);
@@ -208,8 +233,14 @@ mod tests {
         assert_eq!(tree.retain(vec![false, false, false, true]), [0, ROOT, 1, 2]);
         let nodes: Vec<_> = tree.nodes.iter().map(|n| (n.parent, n.method, n.shown)).collect();
         assert_eq!(nodes, [(ROOT, 1, Shown::NotYet), (0, 3, Shown::Hidden), (1, 4, Shown::NotYet)]);
-        assert_eq!([tree.child(ROOT, 1), tree.child(0, 3), tree.child(1, 4), tree.child(0, 2)], [0, 1, 2, 3]);
+        assert_eq!(
+            [tree.child(ROOT, 1), tree.child(0, 3), tree.child(1, 4), tree.child(0, 2)],
+            [0, 1, 2, 3]
+        );
         assert_eq!(tree.retain(Vec::new()), [ROOT; 4]);
-        assert_eq!((tree.nodes.capacity(), tree.numbers.capacity(), tree.child(ROOT, 5)), (0, 0, 0));
+        assert_eq!(
+            (tree.nodes.capacity(), tree.numbers.capacity(), tree.child(ROOT, 5)),
+            (0, 0, 0)
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The parameters of a call while it is read: borrowed from the input, and copied only when a payload ends among them.
+//! The parameters of a call while it is read: borrowed from the input, and copied only when a
+//! payload ends among them.
 
 use super::limits;
 use super::record::{Corrupt, Params, Piece};
@@ -20,7 +21,8 @@ pub(super) struct Values {
     copies: Vec<u8>,
     /// Bytes that may still be kept.
     budget: usize,
-    /// The value that is being read: its units, bytes to come, bytes to keep, and where in `copies` it begins.
+    /// The value that is being read: its units, bytes to come, bytes to keep, and where in
+    /// `copies` it begins.
     units: u32,
     left: usize,
     keep: usize,
@@ -86,7 +88,8 @@ impl Values {
         self.left = 2 * units as usize;
         let full = self.pieces.len() >= limits::CALL_VALUES;
         // Whole units only.
-        self.keep = if full { 0 } else { self.left.min(2 * limits::TEXT as usize).min(self.budget & !1) };
+        self.keep =
+            if full { 0 } else { self.left.min(2 * limits::TEXT as usize).min(self.budget & !1) };
         self.budget -= self.keep;
         self.from = self.copies.len();
         Ok(Some(()))

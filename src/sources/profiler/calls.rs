@@ -1,4 +1,5 @@
-//! The stream `calls` (spec B.5): a header with version and time base, then one record for each finished root call.
+//! The stream `calls` (spec B.5): a header with version and time base, then one record for each
+//! finished root call.
 //!
 //! ```text
 //!  Header ─▶ Head ─▶ Tail ─▶ Param ─▶ Length ─▶ Value ─▶ Param, Length or Head
@@ -9,13 +10,14 @@
 //!
 //! Values of parameters are borrowed from the input; only what a payload's end cuts off is copied.
 
+use std::cmp::Ordering;
+
 use super::call_values::{Next, Values};
 use super::limits;
 use super::record::{Call, Corrupt, Params, Pointer};
 use super::resume::Machine;
 use super::scan::Scan;
 use super::text::{Reader, Text};
-use std::cmp::Ordering;
 
 /// Takes calls.
 pub(super) trait Visitor {
@@ -119,7 +121,12 @@ const fn time(pattern: u64) -> u64 {
 impl Calls {
     /// Reads one token; `None` when it is not whole. `input` is what `scan` began with.
     #[inline]
-    fn token<V: Visitor + ?Sized>(&mut self, scan: &mut Scan<'_>, input: &[u8], visitor: &mut V) -> Result<Option<()>, Corrupt> {
+    fn token<V: Visitor + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        input: &[u8],
+        visitor: &mut V,
+    ) -> Result<Option<()>, Corrupt> {
         match self.expect {
             Expect::Header => {
                 let Some(base) = self.header(scan)? else { return Ok(None) };
@@ -214,9 +221,12 @@ impl Calls {
         let call = &mut self.call;
         call.logs_written = token.varint()?;
         call.logs_generated = u64::from(call.logs_written) + u64::from(token.varint()?);
-        call.pointer = Pointer { file: token.varint()?, offset: token.varint()?, index: token.varint()? };
+        call.pointer =
+            Pointer { file: token.varint()?, offset: token.varint()?, index: token.varint()? };
         if self.version >= 4
-            && let Some([cpu, wait, memory, file_read, file_written, net_read, net_written, transactions]) = token.eight_small()
+            && let Some(
+                [cpu, wait, memory, file_read, file_written, net_read, net_written, transactions],
+            ) = token.eight_small()
         {
             // Most calls are short: they have nothing but zeros here.
             (call.cpu_ms, call.wait_ms, call.memory) = (cpu.into(), wait.into(), memory.into());

@@ -1,4 +1,10 @@
-//! One agent's connection as a session: the decoders, and what makes metrics and events of their records.
+//! One agent's connection as a session: the decoders, and what makes metrics and events of their
+//! records.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{BufMut, BytesMut};
 
 use super::super::{Held, Session, SessionError, Sink};
 use super::connection::Connection;
@@ -8,15 +14,12 @@ use super::metrics::{ERROR_DICTIONARY, ERROR_PROTOCOL};
 use super::shared::Shared;
 use super::wire;
 use crate::model::{Control, Now, Update};
-use bytes::{BufMut, BytesMut};
-use std::sync::Arc;
-use std::time::Duration;
 
 /// A connection that has not said who it is within this time is closed.
 const HELLO: Duration = Duration::from_secs(10);
 
-/// Calls that come without any dictionary are waited with for this long: an older connection of the same JVM may still be about
-/// to leave its own.
+/// Calls that come without any dictionary are waited with for this long: an older connection of the
+/// same JVM may still be about to leave its own.
 const NAMELESS: Duration = Duration::from_secs(2);
 
 /// What the configuration says.
@@ -28,14 +31,19 @@ pub struct Options {
     pub idle: Duration,
     /// The trace is followed for `stack.time`.
     pub stacks: bool,
-    /// Indexed parameters that get an event parameter of their own, beside those that always have one: at most
-    /// [`super::PARAMETERS_MAX`].
+    /// Indexed parameters that get an event parameter of their own, beside those that always have
+    /// one: at most [`super::PARAMETERS_MAX`].
     pub parameters: Arc<[String]>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { settings: Settings::default(), idle: Duration::from_secs(61), stacks: true, parameters: Arc::default() }
+        Self {
+            settings: Settings::default(),
+            idle: Duration::from_secs(61),
+            stacks: true,
+            parameters: Arc::default(),
+        }
     }
 }
 
@@ -81,7 +89,13 @@ impl Collector {
 }
 
 impl Session for Collector {
-    fn feed(&mut self, now: Now, input: &mut BytesMut, out: &mut BytesMut, sink: &mut dyn Sink) -> Result<(), SessionError> {
+    fn feed(
+        &mut self,
+        now: Now,
+        input: &mut BytesMut,
+        out: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
         self.heard = Some(now.mono);
         let Self { connection, pod, .. } = self;
         let fault = connection.feed(input, out, &mut Meter { pod, sink, now }).err();
@@ -98,7 +112,12 @@ impl Session for Collector {
         }
     }
 
-    fn tick(&mut self, now: Now, out: &mut BytesMut, sink: &mut dyn Sink) -> Result<(), SessionError> {
+    fn tick(
+        &mut self,
+        now: Now,
+        out: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
         self.connection.tick();
         let silent = now.mono.saturating_sub(*self.heard.get_or_insert(now.mono));
         if !self.established() {
@@ -116,15 +135,27 @@ impl Session for Collector {
             self.refused = true;
             out.put_u8(wire::ERROR);
             sink.update(Update::Count { item: ERROR_DICTIONARY, more: 1 });
-            let what = "calls, but no dictionary since the PMDA runs; the agent is told to start anew";
-            return Err(SessionError::Malformed { offset: self.connection.transport().consumed(), what: what.into() });
+            let what =
+                "calls, but no dictionary since the PMDA runs; the agent is told to start anew";
+            return Err(SessionError::Malformed {
+                offset: self.connection.transport().consumed(),
+                what: what.into(),
+            });
         }
         Ok(())
     }
 
-    fn control(&mut self, _: Now, request: &Control, _: &mut BytesMut, _: &mut dyn Sink) -> Result<(), SessionError> {
+    fn control(
+        &mut self,
+        _: Now,
+        request: &Control,
+        _: &mut BytesMut,
+        _: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
         match request {
-            Control::Replaced => Err(SessionError::Closed("a newer connection of the same JVM took over")),
+            Control::Replaced => {
+                Err(SessionError::Closed("a newer connection of the same JVM took over"))
+            }
             Control::Request(..) | Control::Select(_) => Ok(()),
         }
     }
@@ -140,7 +171,8 @@ impl Session for Collector {
             return;
         }
         if !self.refused {
-            // Agents take the end of a connection for a pause, and try to read for 30 s more; this they understand at once.
+            // Agents take the end of a connection for a pause, and try to read for 30 s more; this
+            // they understand at once.
             out.put_u8(wire::ERROR);
         }
         if let Some((jvm, words)) = connection.leave() {

@@ -1,5 +1,9 @@
 //! One connection of an agent: the conversation and the streams in it.
 
+use std::sync::Arc;
+
+use bytes::BytesMut;
+
 use super::event::{Event, Fault, Settings};
 use super::interner::Interner;
 use super::kept::Jvm;
@@ -8,13 +12,12 @@ use super::observer::Observer;
 use super::pod::Pod;
 use super::transport::Transport;
 use super::words::Words;
-use bytes::BytesMut;
-use std::sync::Arc;
 
 /// One agent's connection, without I/O and without a clock.
 ///
-/// The driver owes it: [`feed`](Self::feed) whenever bytes have come, then all of `out` sent; [`close`](Self::close) exactly
-/// once at the end; and nothing else after an error or once it has [`ended`](Self::ended).
+/// The driver owes it: [`feed`](Self::feed) whenever bytes have come, then all of `out` sent;
+/// [`close`](Self::close) exactly once at the end; and nothing else after an error or once it has
+/// [`ended`](Self::ended).
 #[derive(Debug)]
 pub struct Connection {
     transport: Transport,
@@ -29,15 +32,25 @@ impl Connection {
     /// For a new connection.
     #[must_use]
     pub fn new(settings: Settings, interner: Arc<Interner>) -> Self {
-        Self { transport: Transport::new(settings), pod: Pod::new(interner), jvm: None, dictionary: false }
+        Self {
+            transport: Transport::new(settings),
+            pod: Pod::new(interner),
+            jvm: None,
+            dictionary: false,
+        }
     }
 
-    /// Consumes whole commands from the front of `input`, leaves a partial one, appends the replies to `out`, and tells the
-    /// observer.
+    /// Consumes whole commands from the front of `input`, leaves a partial one, appends the replies
+    /// to `out`, and tells the observer.
     ///
     /// # Errors
     /// [`Fault`]: send `out`, then close.
-    pub fn feed<O>(&mut self, input: &mut BytesMut, out: &mut BytesMut, observer: &mut O) -> Result<(), Fault>
+    pub fn feed<O>(
+        &mut self,
+        input: &mut BytesMut,
+        out: &mut BytesMut,
+        observer: &mut O,
+    ) -> Result<(), Fault>
     where
         O: Observer + ?Sized,
     {
@@ -46,7 +59,8 @@ impl Connection {
             Event::Data { stream, payload } => pod.data(stream, payload, observer),
             Event::Flush => observer.flush(),
             Event::Opened(opened) => {
-                *dictionary |= matches!(opened.kind, StreamKind::Dictionary | StreamKind::PosDictionary);
+                *dictionary |=
+                    matches!(opened.kind, StreamKind::Dictionary | StreamKind::PosDictionary);
                 pod.open(&opened, observer);
             }
             Event::Hello(hello) => {
@@ -76,13 +90,15 @@ impl Connection {
         size_of::<Self>() + self.transport.memory() + self.pod.memory()
     }
 
-    /// Who it is, as long as it has no dictionary. The driver looks for one that another connection of the same JVM has left.
+    /// Who it is, as long as it has no dictionary. The driver looks for one that another connection
+    /// of the same JVM has left.
     #[must_use]
     pub fn wants_words(&self) -> Option<&Jvm> {
         self.jvm.as_ref().filter(|_| !self.dictionary)
     }
 
-    /// Data of calls came, whose names nobody knows: without [`adopt`](Self::adopt), the agent must be told to start anew.
+    /// Data of calls came, whose names nobody knows: without [`adopt`](Self::adopt), the agent must
+    /// be told to start anew.
     #[must_use]
     pub fn is_nameless(&self) -> bool {
         let calls = |s: &super::pod::Stream| s.kind() == StreamKind::Calls && s.counts().bytes > 0;

@@ -1,5 +1,7 @@
 //! The decoder of one file, by kind of stream, and the way from its records to the observer.
 
+use std::sync::Arc;
+
 use super::calls::{self, Calls};
 use super::dictionary;
 use super::gc::{self, Lines};
@@ -10,14 +12,15 @@ use super::observer::Observer;
 use super::params;
 use super::phrases::Phrases;
 use super::pod::Lost;
-use super::record::{BigValue, Block, Call, Definition, Params, Pause, TagValue, TraceEvent, TraceKind};
+use super::record::{
+    BigValue, Block, Call, Definition, Params, Pause, TagValue, TraceEvent, TraceKind,
+};
 use super::resume::{Machine, Resume};
 use super::suspend::{self, Suspend};
 use super::text::Text;
 use super::trace::{self, Trace};
 use super::values::{self, Values};
 use super::words::Words;
-use std::sync::Arc;
 
 /// What reads a file.
 #[derive(Debug)]
@@ -47,12 +50,19 @@ pub(super) type Threads = Vec<Option<Arc<str>>>;
 impl Decoder {
     pub(super) fn new(kind: StreamKind, sequence: i32) -> Self {
         let file = sequence.cast_unsigned().wrapping_add(1);
-        let words = |positional| Box::new(Resume::new(Phrases::new(dictionary::Words::new(positional))));
+        let words =
+            |positional| Box::new(Resume::new(Phrases::new(dictionary::Words::new(positional))));
         match kind {
             StreamKind::Trace => Self::Trace(Box::new(Resume::new(Trace::new(file)))),
-            StreamKind::Calls => Self::Calls(Box::new((Resume::new(Calls::default()), Threads::new()))),
-            StreamKind::Xml => Self::Values(Box::new(Resume::new(Values::default())), BigKind { xml: true, file }),
-            StreamKind::Sql => Self::Values(Box::new(Resume::new(Values::default())), BigKind { xml: false, file }),
+            StreamKind::Calls => {
+                Self::Calls(Box::new((Resume::new(Calls::default()), Threads::new())))
+            }
+            StreamKind::Xml => {
+                Self::Values(Box::new(Resume::new(Values::default())), BigKind { xml: true, file })
+            }
+            StreamKind::Sql => {
+                Self::Values(Box::new(Resume::new(Values::default())), BigKind { xml: false, file })
+            }
             StreamKind::Dictionary => Self::Dictionary(words(false)),
             StreamKind::PosDictionary => Self::Dictionary(words(true)),
             StreamKind::Suspend => Self::Suspend(Box::new(Resume::new(Phrases::default()))),
@@ -62,7 +72,8 @@ impl Decoder {
         }
     }
 
-    /// Bytes allocated, about: what a decoder keeps of one record is bounded by [`limits::CALL_TEXT`].
+    /// Bytes allocated, about: what a decoder keeps of one record is bounded by
+    /// [`limits::CALL_TEXT`].
     pub(super) fn memory(&self) -> usize {
         const USUAL: usize = 1 << 10;
         match self {
@@ -71,14 +82,21 @@ impl Decoder {
         }
     }
 
-    pub(super) fn feed<O: Observer + ?Sized>(&mut self, bytes: &[u8], words: &mut Words, observer: &mut O) -> Result<(), Lost> {
+    pub(super) fn feed<O: Observer + ?Sized>(
+        &mut self,
+        bytes: &[u8],
+        words: &mut Words,
+        observer: &mut O,
+    ) -> Result<(), Lost> {
         match self {
             Self::Trace(trace) => lost(trace, bytes, &mut Told { observer, words }),
             Self::Calls(calls) => {
                 let (calls, threads) = &mut **calls;
                 lost(calls, bytes, &mut ToldCalls { observer, words, threads })
             }
-            Self::Values(values, kind) => lost(values, bytes, &mut ToldValues { observer, kind: *kind }),
+            Self::Values(values, kind) => {
+                lost(values, bytes, &mut ToldValues { observer, kind: *kind })
+            }
             Self::Dictionary(dictionary) => lost(dictionary, bytes, &mut Told { observer, words }),
             Self::Suspend(suspend) => lost(suspend, bytes, &mut Told { observer, words }),
             Self::Params(params) => lost(params, bytes, &mut Told { observer, words }),
@@ -91,7 +109,11 @@ impl Decoder {
     }
 
     /// Nothing more comes; whether a record was begun.
-    pub(super) fn end<O: Observer + ?Sized>(&mut self, words: &mut Words, observer: &mut O) -> bool {
+    pub(super) fn end<O: Observer + ?Sized>(
+        &mut self,
+        words: &mut Words,
+        observer: &mut O,
+    ) -> bool {
         let mut told = Told { observer, words };
         // Which visitor it is makes no difference to where a machine stands.
         match std::mem::replace(self, Self::Opaque) {
@@ -110,7 +132,11 @@ impl Decoder {
     }
 }
 
-fn lost<M: Machine<V>, V>(resume: &mut Resume<M>, bytes: &[u8], visitor: &mut V) -> Result<(), Lost> {
+fn lost<M: Machine<V>, V>(
+    resume: &mut Resume<M>,
+    bytes: &[u8],
+    visitor: &mut V,
+) -> Result<(), Lost> {
     resume.feed(bytes, visitor).map_err(|why| (resume.offset(), why))
 }
 
@@ -126,10 +152,12 @@ impl<O: Observer + ?Sized> trace::Visitor for Told<'_, O> {
         self.observer.trace_block(block);
     }
 
-    // There are a dozen of them for each call: what is made for one event must not go through memory.
+    // There are a dozen of them for each call: what is made for one event must not go through
+    // memory.
     #[inline(always)]
     fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
-        if let TraceKind::Tag { param, value: TagValue::Inline(text) | TagValue::Indexed(text) } = event.kind
+        if let TraceKind::Tag { param, value: TagValue::Inline(text) | TagValue::Indexed(text) } =
+            event.kind
             && let Some(calls) = self.words.lost_calls(param, text)
         {
             self.observer.calls_lost(calls);

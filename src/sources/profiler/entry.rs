@@ -1,9 +1,10 @@
 //! A call on its way to an event record.
 
+use std::sync::Arc;
+
 use super::limits;
 use super::record::{Call, Pointer};
 use super::words::Words;
-use std::sync::Arc;
 
 /// Bytes of one parameter of a record.
 const VALUE: usize = 1024;
@@ -33,10 +34,13 @@ pub(super) struct Entry {
 impl Entry {
     /// Becomes `call`; keeps its memory.
     pub(super) fn take(&mut self, call: &Call<'_>) {
-        (self.start_ms, self.duration_ms, self.method) = (call.start_ms, call.duration_ms, call.method);
+        (self.start_ms, self.duration_ms, self.method) =
+            (call.start_ms, call.duration_ms, call.method);
         self.thread = call.thread_name.map(Arc::clone);
-        (self.cpu_ms, self.wait_ms, self.queue_wait_ms) = (call.cpu_ms, call.wait_ms, call.queue_wait_ms);
-        (self.memory, self.nested, self.transactions) = (call.memory, call.calls, call.transactions);
+        (self.cpu_ms, self.wait_ms, self.queue_wait_ms) =
+            (call.cpu_ms, call.wait_ms, call.queue_wait_ms);
+        (self.memory, self.nested, self.transactions) =
+            (call.memory, call.calls, call.transactions);
         self.io = [call.file_read, call.file_written, call.net_read, call.net_written];
         self.pointer = call.pointer;
         self.params.clear();
@@ -45,7 +49,10 @@ impl Entry {
             let start = self.text.len();
             param.value.push_to(&mut self.text);
             if self.text.len() - start > VALUE {
-                let end = (start..=start + VALUE).rev().find(|i| self.text.is_char_boundary(*i)).unwrap_or(start);
+                let end = (start..=start + VALUE)
+                    .rev()
+                    .find(|i| self.text.is_char_boundary(*i))
+                    .unwrap_or(start);
                 self.text.truncate(end);
             }
             // A call's text is far below 4 GiB.
@@ -78,6 +85,7 @@ impl Entry {
 
     /// All names have come.
     pub(super) fn is_named(&self, words: &Words) -> bool {
-        words.get(self.method).is_some() && self.params.iter().all(|(id, _)| words.get(*id).is_some())
+        words.get(self.method).is_some()
+            && self.params.iter().all(|(id, _)| words.get(*id).is_some())
     }
 }

@@ -6,7 +6,8 @@ use super::wire::{Uuid, Wrong};
 /// What is asked of agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The version that hello is answered with: 100605, or 100705 for a dictionary with ids. Agents leave at any other.
+    /// The version that hello is answered with: 100605, or 100705 for a dictionary with ids.
+    /// Agents leave at any other.
     pub version: u64,
     /// Agents reopen a stream after so many milliseconds; 0: never.
     pub rotation_period_ms: u64,
@@ -33,7 +34,8 @@ pub struct Fault {
 /// Who an agent says it is. Any of the names can be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello<'a> {
-    /// Version that the agent offers: 100605 in 2023, 100705 since 2025; `None` from legacy agents.
+    /// Version that the agent offers: 100605 in 2023, 100705 since 2025; `None` from legacy
+    /// agents.
     pub version: Option<u64>,
     /// Namespace; `unknown` unless configured.
     pub namespace: &'a str,
@@ -56,7 +58,8 @@ pub struct Opened<'a> {
     pub handle: Uuid,
     /// The sequence that was asked for: 0 at first, then that of the last file + 1.
     pub requested: i32,
-    /// The sequence that was given: never lower than asked for, nor as low as the last. References say it + 1.
+    /// The sequence that was given: never lower than asked for, nor as low as the last. References
+    /// say it + 1.
     pub sequence: i32,
     /// What the pod's dictionary has is to be forgotten.
     pub reset: bool,

@@ -1,4 +1,5 @@
-//! The stream `gc` (spec B.8): the text of the JVM's unified log, cut anywhere. Only lines with pauses are of interest.
+//! The stream `gc` (spec B.8): the text of the JVM's unified log, cut anywhere. Only lines with
+//! pauses are of interest.
 
 use super::gc_line::{GcPause, parse};
 use super::limits;

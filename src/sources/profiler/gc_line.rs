@@ -1,5 +1,6 @@
 //! One line of the JVM's unified log (JEP 158, JEP 271):
-//! `[2023-07-24T12:26:25.553+0000][9.385s][info ][gc] GC(0) Pause Young (Allocation Failure) 68M->11M(247M) 105.563ms`.
+//! `[2023-07-24T12:26:25.553+0000][9.385s][info ][gc] GC(0) Pause Young (Allocation Failure)
+//! 68M->11M(247M) 105.563ms`.
 
 /// Bytes of heap before and after a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +44,17 @@ pub(super) fn parse(line: &str) -> Option<GcPause<'_>> {
     }
     let (number, rest) = rest.trim_ascii_start().strip_prefix("GC(")?.split_once(") ")?;
     // Generational collectors say which generation: `Y: Pause Mark Start`.
-    let rest = rest.split_once(": ").filter(|(generation, _)| generation.len() == 1).map_or(rest, |(_, behind)| behind);
+    let rest = rest
+        .split_once(": ")
+        .filter(|(generation, _)| generation.len() == 1)
+        .map_or(rest, |(_, behind)| behind);
     let (rest, duration) = rest.strip_prefix("Pause ")?.rsplit_once(' ')?;
     let duration_ns = scaled(duration.strip_suffix("ms")?, 6)?;
-    let (kind, heap) = match rest.rsplit_once(' ').and_then(|(kind, sizes)| Some((kind, heap(sizes)?))) {
-        Some((kind, heap)) => (kind, Some(heap)),
-        None => (rest, None),
-    };
+    let (kind, heap) =
+        match rest.rsplit_once(' ').and_then(|(kind, sizes)| Some((kind, heap(sizes)?))) {
+            Some((kind, heap)) => (kind, Some(heap)),
+            None => (rest, None),
+        };
     Some(GcPause { number: number.parse().ok()?, kind, duration_ns, heap, end_ms, uptime_ms })
 }
 
@@ -77,7 +82,9 @@ fn clock(decoration: &str) -> Option<Clock> {
 
 /// `2023-07-24T12:26:25.553+0000`.
 fn wall(iso: &str) -> Option<i64> {
-    let field = |from: usize, to: usize| iso.get(from..to).filter(|s| s.bytes().all(|b| b.is_ascii_digit()))?.parse::<i64>().ok();
+    let field = |from: usize, to: usize| {
+        iso.get(from..to).filter(|s| s.bytes().all(|b| b.is_ascii_digit()))?.parse::<i64>().ok()
+    };
     let is = |at: usize, what: &str| iso.get(at..at + 1).filter(|s| what.contains(s));
     (iso.len() == 28).then_some(())?;
     for (at, what) in [(4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":"), (19, ".,")] {
@@ -86,10 +93,14 @@ fn wall(iso: &str) -> Option<i64> {
     let west = is(23, "+-")? == "-";
     let (year, month, day) = (field(0, 4)?, field(5, 7)?, field(8, 10)?);
     let minutes = field(24, 26)? * 60 + field(26, 28)?;
-    // Days of the civil calendar, with years that begin in March so that the leap day is the last of its year.
+    // Days of the civil calendar, with years that begin in March so that the leap day is the last
+    // of its year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days =
-        year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (month * 153 + 2) / 5 + day - 719_469;
+    let days = year * 365 + year.div_euclid(4) - year.div_euclid(100)
+        + year.div_euclid(400)
+        + (month * 153 + 2) / 5
+        + day
+        - 719_469;
     let seconds = days * 86_400 + field(11, 13)? * 3600 + field(14, 16)? * 60 + field(17, 19)?;
     Some((seconds - if west { -minutes } else { minutes } * 60) * 1000 + field(20, 23)?)
 }

@@ -18,7 +18,9 @@ impl<'a> PodName<'a> {
         let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
         let split = pod.rsplit_once('_').filter(|(_, start)| digits(start));
         match split.and_then(|(server, start)| Some((server, start.parse::<i64>().ok()?))) {
-            Some((server, ms)) if MILLISECONDS.contains(&ms) => Self { server, started_ms: Some(ms) },
+            Some((server, ms)) if MILLISECONDS.contains(&ms) => {
+                Self { server, started_ms: Some(ms) }
+            }
             _ => Self { server: pod, started_ms: None },
         }
     }
@@ -31,7 +33,11 @@ mod tests {
     #[test]
     fn the_start_is_the_last_part() {
         for (pod, server, started_ms) in [
-            ("esc-ui-service-8dd5b49fd-2gr2g_1691167327796", "esc-ui-service-8dd5b49fd-2gr2g", Some(1_691_167_327_796)),
+            (
+                "esc-ui-service-8dd5b49fd-2gr2g_1691167327796",
+                "esc-ui-service-8dd5b49fd-2gr2g",
+                Some(1_691_167_327_796),
+            ),
             ("a_b_1795227482421", "a_b", Some(1_795_227_482_421)),
             ("_1795227482421", "", Some(1_795_227_482_421)),
             ("a_17952274824210", "a_17952274824210", None),

@@ -1,11 +1,13 @@
-//! The request direction may be one gzip member from the first byte of the connection on (spec A.7), flushed at every write
-//! and without an end until the agent closes. Replies are never compressed.
+//! The request direction may be one gzip member from the first byte of the connection on (spec
+//! A.7), flushed at every write and without an end until the agent closes. Replies are never
+//! compressed.
+
+use bytes::{Buf, BytesMut};
+use flate2::{Decompress, FlushDecompress, Status};
 
 use super::limits;
 use super::wire::Wrong;
 use crate::read::{Cursor, Order};
-use bytes::{Buf, BytesMut};
-use flate2::{Decompress, FlushDecompress, Status};
 
 /// RFC 1952, 2.3.1: bits of the flag byte.
 const HAS_CRC: u8 = 2;
@@ -22,7 +24,8 @@ pub(super) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 pub(super) struct Inflate {
     header: bool,
     deflate: Decompress,
-    /// Bytes behind the end, where checksum and length are. They are not looked at: the transport has its own.
+    /// Bytes behind the end, where checksum and length are. They are not looked at: the transport
+    /// has its own.
     trailer: Option<usize>,
     /// What was wrong, once all before it has been taken.
     wrong: Option<&'static str>,
@@ -33,9 +36,14 @@ impl Inflate {
         Self { header: true, deflate: Decompress::new(false), trailer: None, wrong: None }
     }
 
-    /// Takes from `input` what fits inflated into `plain`, which has at most [`limits::INFLATED`] bytes afterwards; whether
-    /// there is something to do for the caller: something was inflated.
-    pub(super) fn inflate(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<bool, Wrong> {
+    /// Takes from `input` what fits inflated into `plain`, which has at most [`limits::INFLATED`]
+    /// bytes afterwards; whether there is something to do for the caller: something was
+    /// inflated.
+    pub(super) fn inflate(
+        &mut self,
+        input: &mut BytesMut,
+        plain: &mut BytesMut,
+    ) -> Result<bool, Wrong> {
         if let Some(what) = self.wrong {
             return Err(Wrong::Gzip(what));
         }
@@ -52,7 +60,8 @@ impl Inflate {
             let (taken, given) = (self.deflate.total_in(), self.deflate.total_out());
             let status = self.deflate.decompress(input, free, FlushDecompress::None);
             let moved = |now: u64, then: u64| usize::try_from(now - then).unwrap_or(0);
-            let (taken, given) = (moved(self.deflate.total_in(), taken), moved(self.deflate.total_out(), given));
+            let (taken, given) =
+                (moved(self.deflate.total_in(), taken), moved(self.deflate.total_out(), given));
             plain.truncate(filled + given);
             input.advance(taken.min(input.len()));
             match status {
@@ -73,7 +82,9 @@ impl Inflate {
                 self.wrong = Some("something behind the end");
             }
         }
-        if self.deflate.total_out() > limits::RATIO_FROM.max(self.deflate.total_in().saturating_mul(limits::RATIO)) {
+        if self.deflate.total_out()
+            > limits::RATIO_FROM.max(self.deflate.total_in().saturating_mul(limits::RATIO))
+        {
             self.wrong = Some("inflates to more than 250 times its size");
         }
         match self.wrong {

@@ -1,10 +1,13 @@
-use super::*;
-use flate2::{Compression, GzBuilder};
 use std::io::Write;
+
+use flate2::{Compression, GzBuilder};
+
+use super::*;
 
 /// Feeds the pieces; what comes out, if it is taken after every call.
 fn run(packed: &[u8], piece: usize) -> Result<Vec<u8>, Wrong> {
-    let (mut inflate, mut input, mut plain, mut all) = (Inflate::new(), BytesMut::new(), BytesMut::new(), Vec::new());
+    let (mut inflate, mut input, mut plain, mut all) =
+        (Inflate::new(), BytesMut::new(), BytesMut::new(), Vec::new());
     for piece in packed.chunks(piece) {
         input.extend_from_slice(piece);
         while inflate.inflate(&mut input, &mut plain)? {
@@ -30,7 +33,9 @@ fn some() -> Vec<u8> {
 fn headers_of_all_kinds_and_any_pieces() {
     let plain = some();
     let full = GzBuilder::new().extra(vec![1; 300]).filename("a name").comment("a comment");
-    for builder in [GzBuilder::new(), full, GzBuilder::new().filename("x"), GzBuilder::new().comment("y")] {
+    for builder in
+        [GzBuilder::new(), full, GzBuilder::new().filename("x"), GzBuilder::new().comment("y")]
+    {
         let packed = pack(builder, &plain);
         for piece in [1, 2, 999, packed.len()] {
             assert!(run(&packed, piece).as_ref() == Ok(&plain), "pieces of {piece}");
@@ -47,7 +52,8 @@ fn headers_of_all_kinds_and_any_pieces() {
 fn a_bomb_is_held_in_small_rooms() {
     let packed = pack(GzBuilder::new(), &vec![0x11; 50 << 20]);
     assert!(packed.len() < 60_000);
-    let (mut inflate, mut input, mut plain) = (Inflate::new(), BytesMut::from(&packed[..]), BytesMut::new());
+    let (mut inflate, mut input, mut plain) =
+        (Inflate::new(), BytesMut::from(&packed[..]), BytesMut::new());
     let mut rounds = 0;
     let end = loop {
         match inflate.inflate(&mut input, &mut plain) {
@@ -59,7 +65,10 @@ fn a_bomb_is_held_in_small_rooms() {
         rounds += 1;
     };
     assert_eq!(end, Wrong::Gzip("inflates to more than 250 times its size"));
-    assert!(rounds * limits::INFLATED as u64 <= limits::RATIO_FROM + limits::INFLATED as u64, "{rounds}");
+    assert!(
+        rounds * limits::INFLATED as u64 <= limits::RATIO_FROM + limits::INFLATED as u64,
+        "{rounds}"
+    );
 }
 
 #[test]
@@ -69,7 +78,10 @@ fn what_is_not_gzip() {
     assert_eq!(run(&damaged(2, 7), 5), Err(Wrong::Gzip("unknown method or flags")));
     assert_eq!(run(&damaged(3, 0x20), 5), Err(Wrong::Gzip("unknown method or flags")));
     assert_eq!(run(&damaged(10, 0x07), 5), Err(Wrong::Gzip("not deflate")));
-    assert_eq!(run(&[&packed[..], &packed].concat(), 5), Err(Wrong::Gzip("something behind the end")));
+    assert_eq!(
+        run(&[&packed[..], &packed].concat(), 5),
+        Err(Wrong::Gzip("something behind the end"))
+    );
     let endless = [&[0x1f, 0x8b, 8, HAS_NAME, 0, 0, 0, 0, 0, 0][..], &[b'x'; 3000]].concat();
     assert_eq!(run(&endless, 100), Err(Wrong::Gzip("long header")));
     assert_eq!(run(&endless, 3010), Err(Wrong::Gzip("long header")));

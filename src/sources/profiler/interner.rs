@@ -1,11 +1,13 @@
 //! Words of all pods, each kept once: pods of one service have the same ones.
 
-use crate::model::{Memory, Purpose};
-use foldhash::fast::RandomState;
 use std::collections::HashSet;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use foldhash::fast::RandomState;
+
+use crate::model::{Memory, Purpose};
 
 /// Bytes that a word costs besides its text: reference counts, its place in the set, the allocator.
 const OVERHEAD: usize = 64;
@@ -36,7 +38,8 @@ struct Table {
     bytes: usize,
     /// Bytes at which unused words are looked for.
     sweep: usize,
-    /// Words to refuse before that is tried again in vain, so that a full table does not cost a walk for each.
+    /// Words to refuse before that is tried again in vain, so that a full table does not cost a
+    /// walk for each.
     patience: usize,
 }
 

@@ -1,12 +1,14 @@
-//! Dictionaries of JVMs whose connections have gone. An agent that connects again in the middle of a rotation opens only some of
-//! its streams and sends no dictionary: its ids are those of the connection before, because they are those of the JVM, which is
-//! who the name of the pod with its start says it is.
+//! Dictionaries of JVMs whose connections have gone. An agent that connects again in the middle of
+//! a rotation opens only some of its streams and sends no dictionary: its ids are those of the
+//! connection before, because they are those of the JVM, which is who the name of the pod with its
+//! start says it is.
+
+use std::collections::HashMap;
+use std::time::Duration;
 
 use super::event::Hello;
 use super::limits;
 use super::words::Words;
-use std::collections::HashMap;
-use std::time::Duration;
 
 /// One JVM: namespace, service, and pod with the start of the JVM.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +31,8 @@ struct One {
     cost: usize,
 }
 
-/// Dictionaries without a connection: bounded in number, bytes and time, of which the oldest go first.
+/// Dictionaries without a connection: bounded in number, bytes and time, of which the oldest go
+/// first.
 #[derive(Debug)]
 pub(super) struct Kept {
     by_jvm: HashMap<Jvm, One>,
@@ -58,7 +61,11 @@ impl Kept {
             return;
         }
         while self.by_jvm.len() >= limits::KEPT_PODS || self.bytes + cost > self.max {
-            let Some(oldest) = self.by_jvm.iter().min_by_key(|(_, one)| one.since).map(|(jvm, _)| jvm.clone()) else { return };
+            let Some(oldest) =
+                self.by_jvm.iter().min_by_key(|(_, one)| one.since).map(|(jvm, _)| jvm.clone())
+            else {
+                return;
+            };
             self.remove(&oldest);
         }
         self.bytes += cost;
@@ -101,10 +108,11 @@ impl Kept {
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::interner::Interner;
     use super::super::text::Text;
     use super::*;
-    use std::sync::Arc;
 
     fn words(count: usize) -> Words {
         let mut words = Words::new(Arc::new(Interner::new(1 << 20)));
@@ -129,7 +137,10 @@ mod tests {
         kept.put(at(2), jvm("a_2"), words(4));
         kept.put(at(2), jvm("a_3"), words(0));
         kept.put(at(900), jvm("a_4"), words(4));
-        assert_eq!((len(&mut kept, 3, "a_1"), len(&mut kept, 3, "a_1"), len(&mut kept, 3, "a_3")), (Some(3), None, None));
+        assert_eq!(
+            (len(&mut kept, 3, "a_1"), len(&mut kept, 3, "a_1"), len(&mut kept, 3, "a_3")),
+            (Some(3), None, None)
+        );
         assert_eq!(len(&mut kept, 2 + limits::KEPT_SECONDS, "a_2"), None);
         assert_eq!(kept.by_jvm.len(), 1);
         kept.expire(at(899 + limits::KEPT_SECONDS));
@@ -155,6 +166,10 @@ mod tests {
             assert!(kept.bytes <= 3 * one);
         }
         kept.put(Duration::from_secs(9), jvm("large"), words(10_000));
-        assert!((2..=4).contains(&kept.by_jvm.len()) && len(&mut kept, 9, "8") == Some(1), "{}", kept.by_jvm.len());
+        assert!(
+            (2..=4).contains(&kept.by_jvm.len()) && len(&mut kept, 9, "8") == Some(1),
+            "{}",
+            kept.by_jvm.len()
+        );
     }
 }

@@ -1,8 +1,10 @@
-//! Durations of the last minute, as percentiles: histograms of 10 s each, of which those that are too old are dropped.
+//! Durations of the last minute, as percentiles: histograms of 10 s each, of which those that are
+//! too old are dropped.
 
-use hdrhistogram::Histogram;
 use std::collections::VecDeque;
 use std::time::Duration;
+
+use hdrhistogram::Histogram;
 
 /// What a histogram covers, and how many there are.
 const SLICE: Duration = Duration::from_secs(10);
@@ -12,13 +14,14 @@ const LONGEST: u64 = 7 * 24 * 3600 * 1000;
 /// Significant digits.
 const DIGITS: u8 = 2;
 
-/// The sliding minute. Takes memory only while there are calls, and only as much as the longest of them needs: 1 KiB of a
-/// slice up to 256 ms, 12 KiB up to a week.
+/// The sliding minute. Takes memory only while there are calls, and only as much as the longest of
+/// them needs: 1 KiB of a slice up to 256 ms, 12 KiB up to a week.
 #[derive(Debug, Default)]
 pub(super) struct Latency {
     slices: VecDeque<(u64, Histogram<u32>)>,
     changed: bool,
-    /// Calls of the same duration in the same slice, one behind the other: many are short. They are not in its histogram yet.
+    /// Calls of the same duration in the same slice, one behind the other: many are short. They
+    /// are not in its histogram yet.
     run: Run,
 }
 
@@ -69,7 +72,8 @@ impl Latency {
         }
     }
 
-    /// The percentiles, if they may have changed since the last call; `Some(None)`: there are no calls any more.
+    /// The percentiles, if they may have changed since the last call; `Some(None)`: there are no
+    /// calls any more.
     pub(super) fn changed(&mut self, now: Duration) -> Option<Option<Percentiles>> {
         self.end_run();
         let slice = now.as_secs() / SLICE.as_secs();
@@ -86,7 +90,12 @@ impl Latency {
             let _ = all.add(histogram);
         }
         let at = |q| all.value_at_quantile(q);
-        Some((!all.is_empty()).then(|| Percentiles { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: all.max() }))
+        Some((!all.is_empty()).then(|| Percentiles {
+            p50: at(0.5),
+            p95: at(0.95),
+            p99: at(0.99),
+            max: all.max(),
+        }))
     }
 }
 
@@ -104,7 +113,11 @@ mod tests {
         assert_eq!((p.p50, p.p95, p.p99, p.max), (50, 95, 99, 100));
         assert_eq!(l.changed(at(7)), None);
         l.record(at(40), u64::MAX);
-        assert!(l.changed(at(41)).flatten().is_some_and(|p| p.max >= LONGEST - LONGEST / 100 && p.p50 < 60));
+        assert!(
+            l.changed(at(41))
+                .flatten()
+                .is_some_and(|p| p.max >= LONGEST - LONGEST / 100 && p.p50 < 60)
+        );
         assert!(l.changed(at(60)).flatten().is_some_and(|p| p.p50 >= LONGEST - LONGEST / 100));
         assert_eq!(l.changed(at(100)), Some(None));
         assert_eq!(l.changed(at(101)), None);

@@ -1,5 +1,8 @@
 //! Makes metrics and event records of what a pod tells.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::super::Sink;
 use super::super::define::start_counters;
 use super::call_record::Records;
@@ -20,16 +23,14 @@ use super::waiting::{Budget, Waiting};
 use super::words::Words;
 use crate::events::flags::POINT;
 use crate::model::{EventParam, Identity, Now, Stamp, Update, Value};
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Bytes of a part of an instance name.
 const NAME_PART: usize = 100;
 /// Agents flush every 5 s, some that have nothing to say every 10 s.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// Seconds without data after which all is given up that can be made again: agents that have something to say say it every 5 s.
-/// Time of roots that go on has been counted by then.
+/// Seconds without data after which all is given up that can be made again: agents that have
+/// something to say say it every 5 s. Time of roots that go on has been counted by then.
 const SILENT: u8 = 15;
 
 /// What a connection's metrics need from one read to the next.
@@ -74,7 +75,12 @@ pub(super) struct Meter<'a> {
 }
 
 impl Pod {
-    pub(super) fn new(address: String, stacks: bool, parameters: Arc<[String]>, waiting: Arc<Budget>) -> Self {
+    pub(super) fn new(
+        address: String,
+        stacks: bool,
+        parameters: Arc<[String]>,
+        waiting: Arc<Budget>,
+    ) -> Self {
         Self {
             address,
             name: String::new(),
@@ -95,7 +101,10 @@ impl Pod {
 
     /// Bytes allocated.
     pub(super) fn memory(&self) -> usize {
-        size_of::<Self>() + self.numbers.memory() + self.stacks.as_ref().map_or(0, Stacks::memory) + self.waiting.memory()
+        size_of::<Self>()
+            + self.numbers.memory()
+            + self.stacks.as_ref().map_or(0, Stacks::memory)
+            + self.waiting.memory()
     }
 
     /// The read is over: what it added is told. `end`: nothing more comes.
@@ -178,9 +187,13 @@ impl Observer for Meter<'_> {
             empty if empty.is_empty() => "unknown".to_owned(),
             part => part,
         };
-        let name = format!("{}/{}/{}", part(hello.namespace), part(hello.service), part(who.server));
-        let mut labels =
-            vec![("namespace", hello.namespace.to_owned()), ("service", hello.service.to_owned()), ("pod", hello.pod.to_owned())];
+        let name =
+            format!("{}/{}/{}", part(hello.namespace), part(hello.service), part(who.server));
+        let mut labels = vec![
+            ("namespace", hello.namespace.to_owned()),
+            ("service", hello.service.to_owned()),
+            ("pod", hello.pod.to_owned()),
+        ];
         labels.extend(who.started_ms.map(|ms| ("started", Stamp::from_millis(ms).to_string())));
         self.pod.name.clone_from(&name);
         let process = Some(hello.pod.to_owned());
@@ -235,7 +248,12 @@ impl Observer for Meter<'_> {
             EventParam::number(m::P_SIZE, size),
             EventParam::number(m::P_OFFSET, chunk.offset),
         ];
-        self.sink.update(Update::Event { kind: m::CHUNK, stamp: self.now.wall, flags: POINT, params: &params });
+        self.sink.update(Update::Event {
+            kind: m::CHUNK,
+            stamp: self.now.wall,
+            flags: POINT,
+            params: &params,
+        });
         self.pod.message = true;
     }
 
@@ -336,7 +354,10 @@ impl Observer for Meter<'_> {
         if let Some(totals) = self.stream(file.stream) {
             totals.add(m::STREAM_ERRORS, 1);
         }
-        let line = format!("stream {} cannot be read behind byte {at}: {why}", clean(file.name, NAME_PART));
+        let line = format!(
+            "stream {} cannot be read behind byte {at}: {why}",
+            clean(file.name, NAME_PART)
+        );
         self.sink.update(Update::Error(&line));
     }
 

@@ -5,8 +5,8 @@ use std::fmt::Write;
 /// Most bytes of a name that is shown.
 const NAME_MAX: usize = 200;
 
-/// `package.Class.method` of `returnType package.Class.method(argTypes) (Source.java:line) [jar]` (spec B.2), without blanks;
-/// the whole word where it is no method.
+/// `package.Class.method` of `returnType package.Class.method(argTypes) (Source.java:line) [jar]`
+/// (spec B.2), without blanks; the whole word where it is no method.
 pub(super) fn method_name(word: &str) -> String {
     let head = word.split('(').next().unwrap_or(word).trim_end();
     let name = head.rsplit(' ').next().filter(|n| !n.is_empty()).unwrap_or(word);
@@ -39,7 +39,10 @@ mod tests {
     #[test]
     fn methods_and_others() {
         for (word, name) in [
-            ("void com.x.Main.run(int, java.lang.String[]) (Main.java:7) [app.jar]", "com.x.Main.run"),
+            (
+                "void com.x.Main.run(int, java.lang.String[]) (Main.java:7) [app.jar]",
+                "com.x.Main.run",
+            ),
             (
                 "java.net.URL java.lang.ClassLoader.getResource(java.lang.String) (ClassLoader.java:1395)",
                 "java.lang.ClassLoader.getResource",

@@ -1,5 +1,11 @@
 //! The root methods of one connection: their names and rows, and what one read adds to them.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+
 use super::super::Sink;
 use super::limits;
 use super::method_name::method_name;
@@ -7,10 +13,6 @@ use super::metrics as m;
 use super::waiting::PATIENCE;
 use super::words::Words;
 use crate::model::Update;
-use foldhash::fast::RandomState;
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Slot of the row for the rest of the methods; methods get those from 1 on.
 pub(super) const REST: u32 = 0;
@@ -48,13 +50,21 @@ impl Methods {
     }
 
     /// A call of a method. Without a name its sums are kept until that comes.
-    pub(super) fn add(&mut self, id: u32, more: &Sums, now: Duration, words: &Words, sink: &mut dyn Sink) {
+    pub(super) fn add(
+        &mut self,
+        id: u32,
+        more: &Sums,
+        now: Duration,
+        words: &Words,
+        sink: &mut dyn Sink,
+    ) {
         let slot = match self.by_id.get(&id) {
             Some(known) => known.slot,
             None => match words.get(id) {
                 Some(word) => self.name_it(id, word, sink),
                 None if self.unnamed.len() < limits::UNNAMED || self.unnamed.contains_key(&id) => {
-                    let (_, sums) = self.unnamed.entry(id).or_insert((now + PATIENCE, Sums::default()));
+                    let (_, sums) =
+                        self.unnamed.entry(id).or_insert((now + PATIENCE, Sums::default()));
                     return add(sums, more);
                 }
                 None => REST,
@@ -158,10 +168,11 @@ fn add(sums: &mut Sums, more: &Sums) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::super::interner::Interner;
     use super::super::text::Text;
     use super::*;
-    use std::collections::BTreeMap;
 
     /// Calls by row.
     #[derive(Default)]
@@ -170,7 +181,9 @@ mod tests {
     impl Sink for Rows {
         fn update(&mut self, update: Update<'_>) {
             match update {
-                Update::Row { slot, key, .. } => drop(self.0.insert(slot, key.unwrap_or("other").into())),
+                Update::Row { slot, key, .. } => {
+                    drop(self.0.insert(slot, key.unwrap_or("other").into()))
+                }
                 Update::RowCount { slot, item: 0, more, .. } => {
                     let key = self.0.get(&slot).cloned().unwrap_or_else(|| "other".into());
                     *self.1.entry(key).or_default() += more;

@@ -79,7 +79,8 @@ pub(super) const METHOD_CPU: u16 = 3;
 pub(super) const METHOD_MEMORY: u16 = 4;
 
 /// Lower ends of the buckets of durations, in ms: 1-2-5.
-pub(super) const EDGES: [u64; 17] = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000];
+pub(super) const EDGES: [u64; 17] =
+    [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000];
 
 /// The tables. Ids in here are in archives: never change them.
 pub(super) const TABLES: &[TableDef] = &[
@@ -99,7 +100,10 @@ pub(super) const TABLES: &[TableDef] = &[
     TableDef {
         name: "bucket",
         indom: 21,
-        indom_help: ("Durations of Java calls", "One instance for each range of durations: LO-HI in ms, LO included."),
+        indom_help: (
+            "Durations of Java calls",
+            "One instance for each range of durations: LO-HI in ms, LO included.",
+        ),
         of_peer: false,
         max: EDGES.len() + 1,
         score: 0,
@@ -257,7 +261,13 @@ mod tests {
     #[test]
     fn params_are_found_by_their_items() {
         assert!(PARAMS.iter().zip(1..).all(|(p, item)| p.item == item));
-        assert!(metrics().iter().filter(|m| m.area == Area::Source).all(|m| m.item < 64), "static columns");
-        assert_eq!((buckets().first().map(String::as_str), buckets().len()), (Some("0-1"), EDGES.len()));
+        assert!(
+            metrics().iter().filter(|m| m.area == Area::Source).all(|m| m.item < 64),
+            "static columns"
+        );
+        assert_eq!(
+            (buckets().first().map(String::as_str), buckets().len()),
+            (Some("0-1"), EDGES.len())
+        );
     }
 }

@@ -1,8 +1,9 @@
-//! The Java profiler's protocol (Netcracker, now Qubership), collector side: TCP 1715 (specs/profiler.md; agent
-//! github.com/Netcracker/qubership-profiler-agent c77a8408, collector qubership-profiler-backend b0da97c7).
+//! The Java profiler's protocol (Netcracker, now Qubership), collector side: TCP 1715
+//! (specs/profiler.md; agent github.com/Netcracker/qubership-profiler-agent c77a8408, collector
+//! qubership-profiler-backend b0da97c7).
 //!
-//! The agent connects and speaks first; all integers are big-endian. A `field` is an int length, 0 to 1024, and as many
-//! bytes; a `string` is a field in UTF-8.
+//! The agent connects and speaks first; all integers are big-endian. A `field` is an int length, 0
+//! to 1024, and as many bytes; a `string` is a field in UTF-8.
 //!
 //! | byte | agent → collector | body | reply |
 //! |---|---|---|---|
@@ -16,12 +17,14 @@
 //! | 08 | GET_PROTOCOL_VERSION (no agent) | | long 100505 |
 //! | 01 | INIT_STREAM (no agent) | string namespace, service, pod, then as 15 | as 15 |
 //!
-//! An ack is one byte 00, in the order of the commands. It is the count of diagnostic commands that follow: never another.
-//! In its place FF says: start over. It is also the last byte before we close, whyever we do: agents take a mere end of the
-//! connection for a pause and read on for 30 s, but start over 10 s after FF.
-//! `1f 8b` as the first bytes: all requests are one gzip member ([`inflate`]).
+//! An ack is one byte 00, in the order of the commands. It is the count of diagnostic commands that
+//! follow: never another. In its place FF says: start over. It is also the last byte before we
+//! close, whyever we do: agents take a mere end of the connection for a pause and read on for 30 s,
+//! but start over 10 s after FF. `1f 8b` as the first bytes: all requests are one gzip member
+//! ([`inflate`]).
 //!
-//! The payloads of a stream, one behind the other, are a file; opening its name again begins the next.
+//! The payloads of a stream, one behind the other, are a file; opening its name again begins the
+//! next.
 //!
 //! | stream | content | file |
 //! |---|---|---|
@@ -34,16 +37,18 @@
 //! | `gc` | text of the JVM's log | [`gc`] |
 //! | others | counted | |
 //!
-//! Ids of words are those of the JVM. An agent that starts over opens the dictionary with reset = 1 and sends all of it. But one
-//! that finds its connection broken when a rotation is due goes on in a new one with that rotation: it opens trace, calls, xml,
-//! sql and suspend, and sends neither dictionary nor params again. So the words of a connection stay for the next of the same
+//! Ids of words are those of the JVM. An agent that starts over opens the dictionary with reset = 1
+//! and sends all of it. But one that finds its connection broken when a rotation is due goes on in
+//! a new one with that rotation: it opens trace, calls, xml, sql and suspend, and sends neither
+//! dictionary nor params again. So the words of a connection stay for the next of the same
 //! JVM ([`kept`], [`shared`]); where they are not known, calls are answered with FF.
 //!
-//! [`collector`] is the session; [`meter`] makes metrics ([`numbers`], [`totals`], [`methods`], [`latency`], [`stacks`] with
-//! [`call_tree`] and [`call_thread`], [`metrics`]) and events ([`entry`], [`waiting`], [`call_record`]) of calls, but for those
-//! that are none ([`loss_report`]).
-//! The way of the bytes: [`transport`] ([`inflate`], [`wire`]) → [`pod`] → [`decode`]: [`resume`] → [`phrases`] → one of
-//! the above ([`scan`], [`text`]) → [`observer`]. A corrupt stream costs only itself, and only until it is opened again.
+//! [`collector`] is the session; [`meter`] makes metrics ([`numbers`], [`totals`], [`methods`],
+//! [`latency`], [`stacks`] with [`call_tree`] and [`call_thread`], [`metrics`]) and events
+//! ([`entry`], [`waiting`], [`call_record`]) of calls, but for those that are none
+//! ([`loss_report`]). The way of the bytes: [`transport`] ([`inflate`], [`wire`]) → [`pod`] →
+//! [`decode`]: [`resume`] → [`phrases`] → one of the above ([`scan`], [`text`]) → [`observer`]. A
+//! corrupt stream costs only itself, and only until it is opened again.
 
 mod call_record;
 mod call_thread;
@@ -108,7 +113,8 @@ pub use kind::StreamKind;
 pub use observer::{Chunk, File, Observer};
 pub use pod::{Counts, Pod, Stream};
 pub use record::{
-    BigValue, Block, Call, Corrupt, Definition, Param, Params, Pause, Pointer, Reference, TagValue, TraceEvent, TraceKind,
+    BigValue, Block, Call, Corrupt, Definition, Param, Params, Pause, Pointer, Reference, TagValue,
+    TraceEvent, TraceKind,
 };
 pub use roles::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_name as is_parameter_name};
 pub use shared::Shared;

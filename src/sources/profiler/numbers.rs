@@ -1,4 +1,9 @@
-//! What calls add to the numbers of their pod, at once when they come; what hangs on names that come later follows them.
+//! What calls add to the numbers of their pod, at once when they come; what hangs on names that
+//! come later follows them.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 
 use super::super::Sink;
 use super::entry::Entry;
@@ -10,8 +15,6 @@ use super::record::Call;
 use super::totals::{Totals, ns};
 use super::words::{Mark, Words};
 use crate::model::{Now, Update, Value};
-use foldhash::fast::RandomState;
-use std::collections::HashMap;
 
 /// Counters, histogram, latency and root methods of one connection.
 #[derive(Debug, Default)]
@@ -20,7 +23,8 @@ pub(super) struct Numbers {
     pub(super) methods: Methods,
     buckets: [u64; m::EDGES.len()],
     latency: Latency,
-    /// Calls by parameter and method, where the parameter has no name yet: it may turn out to be `call.red`.
+    /// Calls by parameter and method, where the parameter has no name yet: it may turn out to be
+    /// `call.red`.
     unmarked: HashMap<(u32, u32), u64, RandomState>,
 }
 
@@ -31,7 +35,15 @@ impl Numbers {
     }
 
     /// A call; `named`: it has all its names.
-    pub(super) fn call(&mut self, call: &Call<'_>, entry: &Entry, named: bool, now: Now, words: &Words, sink: &mut dyn Sink) {
+    pub(super) fn call(
+        &mut self,
+        call: &Call<'_>,
+        entry: &Entry,
+        named: bool,
+        now: Now,
+        words: &Words,
+        sink: &mut dyn Sink,
+    ) {
         self.totals.call(call);
         if let Some(sum) = self.buckets.get_mut(bucket(call.duration_ms) as usize) {
             *sum += 1;
@@ -53,14 +65,23 @@ impl Numbers {
         // The values of a parameter come one behind the other.
         for (id, _) in entry.params.iter().filter(|(id, _)| words.get(*id).is_none()) {
             let key = (*id, entry.method);
-            if last.replace(*id) != Some(*id) && (self.unmarked.len() < limits::UNNAMED || self.unmarked.contains_key(&key)) {
+            if last.replace(*id) != Some(*id)
+                && (self.unmarked.len() < limits::UNNAMED || self.unmarked.contains_key(&key))
+            {
                 *self.unmarked.entry(key).or_default() += 1;
             }
         }
     }
 
     /// A word has come, or was refused.
-    pub(super) fn word(&mut self, id: u32, word: Option<&str>, now: Now, words: &Words, sink: &mut dyn Sink) {
+    pub(super) fn word(
+        &mut self,
+        id: u32,
+        word: Option<&str>,
+        now: Now,
+        words: &Words,
+        sink: &mut dyn Sink,
+    ) {
         self.methods.word(id, word, sink);
         if self.unmarked.is_empty() {
             return;
@@ -127,9 +148,15 @@ mod tests {
 
     #[test]
     fn buckets_hold_their_lower_ends() {
-        for (ms, name) in
-            [(0, "0-1"), (1, "1-2"), (2, "2-5"), (9, "5-10"), (10, "10-20"), (99_999, "50000-100000"), (u64::MAX, "100000-inf")]
-        {
+        for (ms, name) in [
+            (0, "0-1"),
+            (1, "1-2"),
+            (2, "2-5"),
+            (9, "5-10"),
+            (10, "10-20"),
+            (99_999, "50000-100000"),
+            (u64::MAX, "100000-inf"),
+        ] {
             assert_eq!(m::buckets()[bucket(ms) as usize], name, "{ms}");
         }
     }

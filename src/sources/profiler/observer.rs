@@ -1,12 +1,13 @@
 //! What a pod tells: the contract between the decoders and what makes metrics and events of them.
 
+use std::sync::Arc;
+
 use super::event::{Hello, Opened};
 use super::gc_line::GcPause;
 use super::kind::StreamKind;
 use super::record::{BigValue, Block, Call, Corrupt, Definition, Pause, TraceEvent};
 use super::wire::Uuid;
 use super::words::Words;
-use std::sync::Arc;
 
 /// A file of a stream: what was sent between two openings of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,22 +35,27 @@ pub struct Chunk<'a> {
     pub size: usize,
 }
 
-/// Takes what a pod tells, in the order of the connection. All methods do nothing unless they are written.
+/// Takes what a pod tells, in the order of the connection. All methods do nothing unless they are
+/// written.
 ///
-/// * [`hello`](Self::hello) comes at most once, before any stream; [`closed`](Self::closed) comes once and last.
-/// * A stream is [`opened`](Self::opened), then its [`chunk`](Self::chunk)s come, each before the records that it completes,
-///   then the file is [`ended`](Self::ended), which a new opening of the same name or the end of the connection makes so.
-/// * Records are borrowed: copy what is to stay. Nothing in them is checked beyond what the format says; texts and names are
-///   whatever the agent sent, except that limits have cut them ([`super::limits`]).
+/// * [`hello`](Self::hello) comes at most once, before any stream; [`closed`](Self::closed) comes
+///   once and last.
+/// * A stream is [`opened`](Self::opened), then its [`chunk`](Self::chunk)s come, each before the
+///   records that it completes, then the file is [`ended`](Self::ended), which a new opening of the
+///   same name or the end of the connection makes so.
+/// * Records are borrowed: copy what is to stay. Nothing in them is checked beyond what the format
+///   says; texts and names are whatever the agent sent, except that limits have cut them
+///   ([`super::limits`]).
 /// * Ids of methods and parameters are those of `words`, and they stay the same until the words are
-///   [`forgotten`](Self::words_forgotten). A [`word`](Self::word) can come later than what uses its id, by one flush cycle at
-///   most (5 s): trace and calls are sent before the dictionary. So tables by id are right from the start, and names can be
-///   looked up when they are shown. An id that has no word after that never gets one: a limit was reached, or the stream is
-///   corrupt.
-/// * [`corrupt`](Self::corrupt): the file cannot be read any further. Its chunks still come, its records do not. Other streams
-///   and the connection go on.
-/// * After a reconnect an agent opens everything anew: a new connection is a new [`super::Connection`] with an observer of its
-///   own. As a rule it sends its whole dictionary again; when it does not, the words of the connection before go on
+///   [`forgotten`](Self::words_forgotten). A [`word`](Self::word) can come later than what uses its
+///   id, by one flush cycle at most (5 s): trace and calls are sent before the dictionary. So
+///   tables by id are right from the start, and names can be looked up when they are shown. An id
+///   that has no word after that never gets one: a limit was reached, or the stream is corrupt.
+/// * [`corrupt`](Self::corrupt): the file cannot be read any further. Its chunks still come, its
+///   records do not. Other streams and the connection go on.
+/// * After a reconnect an agent opens everything anew: a new connection is a new
+///   [`super::Connection`] with an observer of its own. As a rule it sends its whole dictionary
+///   again; when it does not, the words of the connection before go on
 ///   ([`super::Connection::adopt`]), and each is told once more.
 pub trait Observer {
     /// The agent said who it is.
@@ -77,12 +83,14 @@ pub trait Observer {
         let _ = pause;
     }
 
-    /// Events of one thread follow. Blocks of several threads take turns, and a call can go on in the next block of its thread.
+    /// Events of one thread follow. Blocks of several threads take turns, and a call can go on in
+    /// the next block of its thread.
     fn trace_block(&mut self, block: &Block) {
         let _ = block;
     }
 
-    /// An event of the block. By [`Block::thread`] and time, ENTER and EXIT make the stacks of a thread.
+    /// An event of the block. By [`Block::thread`] and time, ENTER and EXIT make the stacks of a
+    /// thread.
     fn trace_event(&mut self, block: &Block, event: &TraceEvent<'_>, words: &Words) {
         let _ = (block, event, words);
     }
@@ -130,13 +138,14 @@ pub trait Observer {
         let _ = (file, at, why);
     }
 
-    /// Nothing more comes of a file. `torn`: it ended inside a record, as it does when a connection breaks.
+    /// Nothing more comes of a file. `torn`: it ended inside a record, as it does when a connection
+    /// breaks.
     fn ended(&mut self, file: &File<'_>, torn: bool) {
         let _ = (file, torn);
     }
 
-    /// The agent waits for its acks. It does so at the end of each stream's turn, in the order in which they were opened, every
-    /// 5 s, whether there was data or not: its heartbeat.
+    /// The agent waits for its acks. It does so at the end of each stream's turn, in the order in
+    /// which they were opened, every 5 s, whether there was data or not: its heartbeat.
     fn flush(&mut self) {}
 
     /// The agent answers a diagnostic command.

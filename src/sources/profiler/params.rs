@@ -1,4 +1,5 @@
-//! The stream `params` (spec B.3): the first phrase begins with the version, then come definitions of parameters.
+//! The stream `params` (spec B.3): the first phrase begins with the version, then come definitions
+//! of parameters.
 
 use super::limits;
 use super::record::{Corrupt, Definition};
@@ -49,7 +50,11 @@ impl<V: Visitor + ?Sized> Machine<V> for Params {
 }
 
 impl Params {
-    fn token<V: Visitor + ?Sized>(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<Option<()>, Corrupt> {
+    fn token<V: Visitor + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        visitor: &mut V,
+    ) -> Result<Option<()>, Corrupt> {
         self.expect = match self.expect {
             Expect::Version => match scan.u8() {
                 None => return Ok(None),

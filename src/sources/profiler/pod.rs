@@ -1,5 +1,7 @@
 //! The streams of one pod: which bytes go to which decoder, and what becomes of their records.
 
+use std::sync::Arc;
+
 use super::decode::Decoder;
 use super::event::Opened;
 use super::interner::Interner;
@@ -7,7 +9,6 @@ use super::kind::StreamKind;
 use super::observer::{Chunk, File, Observer};
 use super::record::Corrupt;
 use super::words::Words;
-use std::sync::Arc;
 
 /// What has been seen of a stream, over all its files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,7 +116,8 @@ impl Pod {
     /// The agent goes on with the words of a connection before: they are told as if they came now.
     pub(super) fn adopt<O: Observer + ?Sized>(&mut self, words: Words, observer: &mut O) {
         self.words.succeed(words);
-        let known: Vec<(u32, Arc<str>)> = self.words.iter().map(|(id, word)| (id, Arc::clone(word))).collect();
+        let known: Vec<(u32, Arc<str>)> =
+            self.words.iter().map(|(id, word)| (id, Arc::clone(word))).collect();
         for (id, word) in known {
             observer.word(id, Some(&word), &self.words);
             if let Some(calls) = self.words.late_lost_calls(id) {
@@ -132,8 +134,10 @@ impl Pod {
 
     /// A stream was opened: the next new one, or again one that was. Any other is passed over.
     pub fn open<O: Observer + ?Sized>(&mut self, opened: &Opened<'_>, observer: &mut O) {
-        // Only dictionaries are ever opened with it; it would be odd to let another stream wipe them.
-        if opened.reset && matches!(opened.kind, StreamKind::Dictionary | StreamKind::PosDictionary) {
+        // Only dictionaries are ever opened with it; it would be odd to let another stream wipe
+        // them.
+        if opened.reset && matches!(opened.kind, StreamKind::Dictionary | StreamKind::PosDictionary)
+        {
             self.words.reset();
             observer.words_forgotten();
         }
@@ -157,11 +161,16 @@ impl Pod {
         observer.opened(opened);
     }
 
-    /// A piece of a stream came. Records that are whole are told; what is corrupt is told once, and the rest of the file is
-    /// passed over.
+    /// A piece of a stream came. Records that are whole are told; what is corrupt is told once, and
+    /// the rest of the file is passed over.
     pub fn data<O: Observer + ?Sized>(&mut self, stream: usize, payload: &[u8], observer: &mut O) {
         let Some(s) = self.streams.get_mut(stream) else { return };
-        observer.chunk(&Chunk { file: s.file(stream), number: s.chunks, offset: s.bytes, size: payload.len() });
+        observer.chunk(&Chunk {
+            file: s.file(stream),
+            number: s.chunks,
+            offset: s.bytes,
+            size: payload.len(),
+        });
         let begin = s.bytes;
         s.chunks += 1;
         s.counts.chunks += 1;

@@ -25,13 +25,26 @@ fn a_corrupt_stream_costs_only_itself_and_only_until_it_is_opened_again() {
     pod.data(0, &[1; 100], &mut lines);
     assert_eq!(lines.0, ["corrupt at 0: version 9 of calls", "sql 1 0 \"ok\""]);
     let counts = |pod: &Pod| *pod.streams()[0].counts();
-    assert_eq!(counts(&pod), Counts { chunks: 2, bytes: 108, corrupt: 1, skipped: 108, ..Counts::default() });
+    assert_eq!(
+        counts(&pod),
+        Counts { chunks: 2, bytes: 108, corrupt: 1, skipped: 108, ..Counts::default() }
+    );
     assert!(pod.streams()[0].is_corrupt() && !pod.streams()[1].is_corrupt());
     open(&mut pod, &mut lines, 0, "calls", 1);
-    pod.data(0, &b().long(7).zigzag(1).varint(4).varlong(9).varint(1).varint(0).text("t").raw(&[0; 6]).0, &mut lines);
+    pod.data(
+        0,
+        &b().long(7).zigzag(1).varint(4).varlong(9).varint(1).varint(0).text("t").raw(&[0; 6]).0,
+        &mut lines,
+    );
     assert_eq!(lines.0.len(), 4, "{:?}", lines.0);
-    assert!(lines.0[2] == "ended" && lines.0[3].starts_with("Call { start_ms: 8, duration_ms: 9, method: 4,"));
-    assert_eq!((counts(&pod).rotations, counts(&pod).corrupt, pod.streams()[0].sequence()), (1, 1, 1));
+    assert!(
+        lines.0[2] == "ended"
+            && lines.0[3].starts_with("Call { start_ms: 8, duration_ms: 9, method: 4,")
+    );
+    assert_eq!(
+        (counts(&pod).rotations, counts(&pod).corrupt, pod.streams()[0].sequence()),
+        (1, 1, 1)
+    );
 }
 
 #[test]
@@ -82,11 +95,27 @@ fn late_words_and_marks() {
     open(&mut pod, &mut lines, 0, "calls", 0);
     open(&mut pod, &mut lines, 1, "dictionary", 0);
     let call = || b().raw(&[0; 5]).raw(&[0; 5]).varint(1).varint(1).varint(1).text("x");
-    pod.data(0, &b().long(0).raw(&[0; 5]).text("t").raw(&[0; 5]).varint(0).raw(&call().0).0, &mut lines);
+    pod.data(
+        0,
+        &b().long(0).raw(&[0; 5]).text("t").raw(&[0; 5]).varint(0).raw(&call().0).0,
+        &mut lines,
+    );
     pod.data(1, &b().phrase(b().text("m").text("call.red")).0, &mut lines);
     pod.data(0, &call().0, &mut lines);
-    let calls: Vec<_> = lines.0.iter().filter(|l| l.starts_with("Call")).map(|l| l.rsplit_once('}').unwrap().1).collect();
-    assert_eq!(calls, [" (false, false, false, None)", " (false, false, false, None)", " (true, true, false, None)"]);
+    let calls: Vec<_> = lines
+        .0
+        .iter()
+        .filter(|l| l.starts_with("Call"))
+        .map(|l| l.rsplit_once('}').unwrap().1)
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            " (false, false, false, None)",
+            " (false, false, false, None)",
+            " (true, true, false, None)"
+        ]
+    );
     assert_eq!(pod.words().mark(Mark::Red), Some(1));
 }
 
@@ -117,7 +146,10 @@ fn a_reset_forgets_the_words() {
     pod.open(&Opened { reset: true, ..opened(0, "dictionary", 2) }, &mut lines);
     pod.data(0, &b().phrase(b().text("c")).0, &mut lines);
     let words: Vec<_> = lines.0.iter().filter(|l| *l != "ended").collect();
-    assert_eq!(words, ["word 0 Some(\"a\")", "word 1 Some(\"b\")", "forgotten", "word 0 Some(\"c\")"]);
+    assert_eq!(
+        words,
+        ["word 0 Some(\"a\")", "word 1 Some(\"b\")", "forgotten", "word 0 Some(\"c\")"]
+    );
     assert_eq!(pod.words().len(), 1);
 }
 

@@ -1,11 +1,13 @@
-//! What is in the streams, as the observers get it. Ids of methods and parameters are those of the pod's dictionary
-//! ([`super::Words`]), times are milliseconds since 1970 by the clock of the JVM.
+//! What is in the streams, as the observers get it. Ids of methods and parameters are those of the
+//! pod's dictionary ([`super::Words`]), times are milliseconds since 1970 by the clock of the JVM.
+
+use std::sync::Arc;
 
 use super::text::Text;
 use super::words::{Mark, Words};
-use std::sync::Arc;
 
-/// Why the rest of a stream's file cannot be read. Only the stream suffers, and only until it is opened again.
+/// Why the rest of a stream's file cannot be read. Only the stream suffers, and only until it is
+/// opened again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Corrupt {
     /// A string claims too many UTF-16 units.
@@ -55,7 +57,8 @@ pub struct Pointer {
 
 /// One finished root call (spec B.5). What a format older than 4 does not have is 0.
 ///
-/// CPU and memory are sampled at most every 100 ms per thread: sums are right, those of a single short call are not.
+/// CPU and memory are sampled at most every 100 ms per thread: sums are right, those of a single
+/// short call are not.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
     /// Start. Not monotonic: records come in the order in which calls end.
@@ -99,8 +102,8 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// All ids that it uses have their words: otherwise they come within one flush cycle (spec B.2), and what the other
-    /// methods say may change with them.
+    /// All ids that it uses have their words: otherwise they come within one flush cycle (spec
+    /// B.2), and what the other methods say may change with them.
     #[must_use]
     pub fn is_named(&self, words: &Words) -> bool {
         words.get(self.method).is_some() && self.params.iter().all(|p| words.get(p.id).is_some())
@@ -156,7 +159,8 @@ pub(super) struct Piece {
     pub(super) units: u32,
 }
 
-/// The parameters of a call, in the order of the wire. The order of the values of one parameter means nothing.
+/// The parameters of a call, in the order of the wire. The order of the values of one parameter
+/// means nothing.
 #[derive(Clone, Copy, Default)]
 pub struct Params<'a> {
     pub(super) pieces: &'a [Piece],
@@ -178,7 +182,8 @@ impl<'a> Params<'a> {
         self.values
     }
 
-    /// Those that were kept: [`super::limits::CALL_VALUES`] and [`super::limits::CALL_TEXT`] at most.
+    /// Those that were kept: [`super::limits::CALL_VALUES`] and [`super::limits::CALL_TEXT`] at
+    /// most.
     pub fn iter(self) -> impl Iterator<Item = Param<'a>> {
         let Self { pieces, text, .. } = self;
         let value = |p: &Piece| Text::new(text.get(p.from..p.to).unwrap_or_default(), p.units);

@@ -1,5 +1,6 @@
-//! A stream comes in payloads that cut its records anywhere (spec B). A [`Machine`] reads whole tokens; what is left of a cut
-//! one, less than [`limits::TOKEN`] bytes, is kept here until more has come.
+//! A stream comes in payloads that cut its records anywhere (spec B). A [`Machine`] reads whole
+//! tokens; what is left of a cut one, less than [`limits::TOKEN`] bytes, is kept here until more
+//! has come.
 
 use super::limits;
 use super::record::Corrupt;
@@ -7,7 +8,8 @@ use super::scan::Scan;
 
 /// A decoder of one kind of stream. `V` is who takes its records.
 pub(super) trait Machine<V: ?Sized> {
-    /// Reads tokens until none is whole; the state says what comes next. With [`limits::TOKEN`] bytes there always is one.
+    /// Reads tokens until none is whole; the state says what comes next. With [`limits::TOKEN`]
+    /// bytes there always is one.
     ///
     /// Borrowed bytes are gone when it returns, so it keeps a copy of what it still needs.
     fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt>;
@@ -45,7 +47,11 @@ impl<M> Resume<M> {
     }
 
     /// The next piece of the file. After an error there must not be another.
-    pub(super) fn feed<V: ?Sized>(&mut self, mut bytes: &[u8], visitor: &mut V) -> Result<(), Corrupt>
+    pub(super) fn feed<V: ?Sized>(
+        &mut self,
+        mut bytes: &[u8],
+        visitor: &mut V,
+    ) -> Result<(), Corrupt>
     where
         M: Machine<V>,
     {
@@ -76,7 +82,12 @@ impl<M> Resume<M> {
         Ok(())
     }
 
-    fn run<V: ?Sized>(machine: &mut M, offset: &mut u64, bytes: &[u8], visitor: &mut V) -> Result<usize, Corrupt>
+    fn run<V: ?Sized>(
+        machine: &mut M,
+        offset: &mut u64,
+        bytes: &[u8],
+        visitor: &mut V,
+    ) -> Result<usize, Corrupt>
     where
         M: Machine<V>,
     {

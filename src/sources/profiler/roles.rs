@@ -1,11 +1,13 @@
-//! What the indexed parameters of calls become in event records: some have a parameter of their own, always (web.url and the
-//! like) or because the configuration says so, the others are told together in one text.
+//! What the indexed parameters of calls become in event records: some have a parameter of their
+//! own, always (web.url and the like) or because the configuration says so, the others are told
+//! together in one text.
+
+use std::sync::Arc;
 
 use super::super::Sink;
 use super::metrics::{KNOWN, P_PARAMETERS};
 use super::words::{Mark, Words};
 use crate::model::{MetricSpec, ParamId, Semantics, Units, Update, ValueType, component};
-use std::sync::Arc;
 
 /// Most parameters that the configuration can name, and bytes of a name.
 pub const PARAMETERS_MAX: usize = 32;
@@ -106,7 +108,9 @@ fn spec(name: &str) -> MetricSpec {
         sem: Semantics::Discrete,
         units: Units::None,
         oneline: format!("indexed parameter {name}"),
-        help: format!("The agent calls it {name}; profiler.parameters in the configuration asks for it."),
+        help: format!(
+            "The agent calls it {name}; profiler.parameters in the configuration asks for it."
+        ),
         labels: vec![("parameter", name.to_owned())],
         persist: name.to_owned(),
     }
@@ -135,14 +139,19 @@ mod tests {
         let got = ["web.url", "call.red", "user", "node.name"].map(|word| roles.decide(word));
         assert_eq!(got, [url, Role::Mark, Role::Own(ParamId::Slot(1)), Role::Other]);
         let mut told = Told::default();
-        assert!(told.add(ParamId::Item(1)) && told.add(ParamId::Slot(31)) && told.add(ParamId::Slot(0)));
+        assert!(
+            told.add(ParamId::Item(1)) && told.add(ParamId::Slot(31)) && told.add(ParamId::Slot(0))
+        );
         assert!(!told.add(ParamId::Item(1)) && !told.add(ParamId::Slot(31)));
     }
 
     #[test]
     fn a_parameter_comes_back_after_a_restart() {
         let spec = spec("x-Tenant.ID");
-        assert_eq!((spec.path.as_str(), restore(&spec.persist)), ("tag.x_tenant_id", Some(spec.clone())));
+        assert_eq!(
+            (spec.path.as_str(), restore(&spec.persist)),
+            ("tag.x_tenant_id", Some(spec.clone()))
+        );
         assert_eq!(restore("a\u{7}"), None);
     }
 }

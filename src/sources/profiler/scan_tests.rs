@@ -1,6 +1,7 @@
+use proptest::prelude::*;
+
 use super::Scan;
 use crate::sources::profiler::testkit::Bytes;
-use proptest::prelude::*;
 
 /// The words of the specification, one byte after the other: slow and plain.
 fn slow_varint(bytes: &[u8]) -> Option<(u32, usize)> {
@@ -50,7 +51,9 @@ fn values_that_the_specification_names() {
     assert_eq!(varint(&[0xff, 0xff, 0xff, 0xff, 0xff, 1]), Some((u32::MAX, 5)));
     assert_eq!(read(&[0x80; 9], |s| s.varlong()), None);
     assert_eq!(read(&Bytes::new().varlong(u64::MAX).0, |s| s.varlong()), Some((u64::MAX, 10)));
-    for (raw, value) in [(0, 0), (1, -1), (2, 1), (3, -2), (u32::MAX, i32::MIN), (u32::MAX - 1, i32::MAX)] {
+    for (raw, value) in
+        [(0, 0), (1, -1), (2, 1), (3, -2), (u32::MAX, i32::MIN), (u32::MAX - 1, i32::MAX)]
+    {
         assert_eq!(read(&Bytes::new().varint(raw).0, |s| s.zigzag()).map(|v| v.0), Some(value));
     }
 }

@@ -1,13 +1,14 @@
 //! What all connections of the collector have together.
 
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
 use super::interner::Interner;
 use super::kept::{Jvm, Kept};
 use super::limits;
 use super::waiting::Budget;
 use super::words::Words;
 use crate::model::Memory;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 /// Words, dictionaries of those that may come back, and the room for calls that wait for names.
 #[derive(Debug)]
@@ -28,7 +29,11 @@ impl Shared {
     #[must_use]
     pub fn within(max: usize, memory: &Arc<Memory>) -> Self {
         let kept = Mutex::new(Kept::new(limits::KEPT_TEXT.min(max / 4)));
-        Self { interner: Arc::new(Interner::within(max, memory)), waiting: Arc::new(Budget::new(memory)), kept }
+        Self {
+            interner: Arc::new(Interner::within(max, memory)),
+            waiting: Arc::new(Budget::new(memory)),
+            kept,
+        }
     }
 
     /// The connection of a JVM has gone, but the JVM has not.

@@ -1,10 +1,17 @@
-//! Where the time goes: self time of the call trees of one connection, by stack (spec B.6). A stack is a node of a tree whose
-//! root is the outermost method; nodes, threads and depth are bounded, and what does not fit counts for the deepest that does.
+//! Where the time goes: self time of the call trees of one connection, by stack (spec B.6). A stack
+//! is a node of a tree whose root is the outermost method; nodes, threads and depth are bounded,
+//! and what does not fit counts for the deepest that does.
 //!
-//! Agents that have more to say than they may lose buffers of events, with ENTERs and EXITs in them. But each root ends with the
-//! tag `call.info` just before its EXIT, and behind it a root that lasted over 20 ms or entered several methods has more tags
-//! (`common.started` and so on), unless the agent knows that it has lost something of it. So the time of a root waits until it
-//! has ended soundly, or has gone on for a while; that of any other is dropped, and the next root begins with nothing open.
+//! Agents that have more to say than they may lose buffers of events, with ENTERs and EXITs in
+//! them. But each root ends with the tag `call.info` just before its EXIT, and behind it a root
+//! that lasted over 20 ms or entered several methods has more tags (`common.started` and so on),
+//! unless the agent knows that it has lost something of it. So the time of a root waits until it
+//! has ended soundly, or has gone on for a while; that of any other is dropped, and the next root
+//! begins with nothing open.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 
 use super::super::Sink;
 use super::call_thread::{Frame, Thread};
@@ -14,8 +21,6 @@ use super::record::{Block, TraceEvent, TraceKind};
 use super::totals::ns;
 use super::words::Words;
 use crate::model::Update;
-use foldhash::fast::RandomState;
-use std::collections::HashMap;
 
 /// Threads whose stacks are followed, frames of a stack.
 const THREADS: usize = 1024;
@@ -30,8 +35,8 @@ const UNMARKED_MS: u64 = 20;
 /// How roots end.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
-    /// Id of `call.info`: 0 in all agents that were seen, which is believed until another word has that id. The dictionary comes
-    /// after the trace of the first seconds.
+    /// Id of `call.info`: 0 in all agents that were seen, which is believed until another word has
+    /// that id. The dictionary comes after the trace of the first seconds.
     info: Option<u32>,
     /// The tag was seen, and others behind it: only agents that write them are judged by them.
     seen: bool,
@@ -50,7 +55,8 @@ pub(super) struct Stacks {
     tree: CallTree,
     threads: Vec<Thread>,
     by_id: HashMap<u64, usize, RandomState>,
-    /// Where in `threads` that of the latest block is; blocks have thousands of events of one thread.
+    /// Where in `threads` that of the latest block is; blocks have thousands of events of one
+    /// thread.
     current: usize,
     refused: u32,
     /// Nodes with time that has not been told.
@@ -64,7 +70,9 @@ impl Stacks {
     /// Takes an event of a block.
     #[inline(always)]
     pub(super) fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
-        if self.threads.get(self.current).is_none_or(|t| t.id != block.thread) && !self.change_thread(block.thread) {
+        if self.threads.get(self.current).is_none_or(|t| t.id != block.thread)
+            && !self.change_thread(block.thread)
+        {
             return;
         }
         let Some(thread) = self.threads.get_mut(self.current) else { return };
@@ -92,7 +100,8 @@ impl Stacks {
             TraceKind::Exit if thread.beyond > 0 && !thread.ends => thread.beyond -= 1,
             TraceKind::Exit => {
                 let Some(frame) = thread.frames.pop() else { return thread.clear() };
-                let took = u64::try_from(event.time_ms.saturating_sub(frame.entered_ms)).unwrap_or_default();
+                let took = u64::try_from(event.time_ms.saturating_sub(frame.entered_ms))
+                    .unwrap_or_default();
                 let own = took.saturating_sub(frame.children_ms);
                 if let Some(parent) = thread.frames.last_mut() {
                     parent.children_ms = parent.children_ms.saturating_add(took);
@@ -105,7 +114,9 @@ impl Stacks {
                     return;
                 }
                 let small = thread.entered <= 1 && took <= UNMARKED_MS;
-                if (thread.ends || !self.ends.seen) && (thread.sound || small || !self.ends.seen_more) {
+                if (thread.ends || !self.ends.seen)
+                    && (thread.sound || small || !self.ends.seen_more)
+                {
                     thread.count(|node, ms| add(&mut self.tree, &mut self.touched, node, ms));
                     if own > 0 {
                         add(&mut self.tree, &mut self.touched, frame.node, own);
@@ -119,10 +130,13 @@ impl Stacks {
     /// Bytes allocated; of threads, those of as many frames as a thread has as a rule.
     pub(super) fn memory(&self) -> usize {
         const THREAD: usize = size_of::<Thread>() + 16 * size_of::<Frame>() + 32;
-        self.tree.memory() + self.threads.capacity() * THREAD + self.touched.capacity() * size_of::<u32>()
+        self.tree.memory()
+            + self.threads.capacity() * THREAD
+            + self.touched.capacity() * size_of::<u32>()
     }
 
-    /// Goes to a thread, a new one if it is not known; false: there are too many that are within something.
+    /// Goes to a thread, a new one if it is not known; false: there are too many that are within
+    /// something.
     fn change_thread(&mut self, id: u64) -> bool {
         if let Some(known) = self.by_id.get(&id) {
             self.current = *known;
@@ -175,7 +189,8 @@ impl Stacks {
         }
     }
 
-    /// Tells what was added to stacks all of whose methods have names; with `end`, of the others too.
+    /// Tells what was added to stacks all of whose methods have names; with `end`, of the others
+    /// too.
     pub(super) fn tell(&mut self, words: &Words, sink: &mut dyn Sink, end: bool) {
         self.settle(end);
         for at in std::mem::take(&mut self.touched) {
@@ -206,12 +221,14 @@ impl Stacks {
         }
     }
 
-    /// Nothing has come for a while: keeps nothing but the methods that threads are in, and what has not been told.
+    /// Nothing has come for a while: keeps nothing but the methods that threads are in, and what
+    /// has not been told.
     pub(super) fn rest(&mut self, sink: &mut dyn Sink) {
         self.threads.retain(|t| !t.is_idle());
         let mut used = vec![false; self.tree.nodes.len()];
         let nodes = self.threads.iter().flat_map(Thread::nodes).chain(self.touched.iter().copied());
-        nodes.for_each(|node| used.get_mut(node as usize).into_iter().for_each(|used| *used = true));
+        nodes
+            .for_each(|node| used.get_mut(node as usize).into_iter().for_each(|used| *used = true));
         let numbers = self.tree.retain(used);
         let number = |node: u32| numbers.get(node as usize).copied().unwrap_or(ROOT);
         self.threads.iter_mut().for_each(|t| t.rest(number));

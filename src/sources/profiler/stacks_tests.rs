@@ -1,10 +1,11 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::super::call_thread::PENDING;
 use super::super::interner::Interner;
 use super::super::record::TagValue;
 use super::super::text::Text;
 use super::*;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 #[test]
 fn self_time_is_what_children_did_not_take() {
@@ -24,32 +25,52 @@ fn self_time_is_what_children_did_not_take() {
     let own: Vec<_> = stacks.tree.nodes.iter().map(|n| (n.method, n.parent, n.self_ms)).collect();
     assert_eq!(own, [(1, ROOT, 14), (2, 0, 6)]);
     for depth in 0..500 {
-        stacks.event(&block, &TraceEvent { index: 0, time_ms: depth, kind: TraceKind::Enter { method: 3 } });
+        stacks.event(
+            &block,
+            &TraceEvent { index: 0, time_ms: depth, kind: TraceKind::Enter { method: 3 } },
+        );
     }
     for depth in 0..500 {
-        stacks.event(&block, &TraceEvent { index: 0, time_ms: 1000 + depth, kind: TraceKind::Exit });
+        stacks
+            .event(&block, &TraceEvent { index: 0, time_ms: 1000 + depth, kind: TraceKind::Exit });
     }
-    assert!(stacks.threads[0].frames.is_empty() && stacks.threads[0].beyond == 0 && stacks.tree.nodes.len() <= DEPTH + 2);
+    assert!(
+        stacks.threads[0].frames.is_empty()
+            && stacks.threads[0].beyond == 0
+            && stacks.tree.nodes.len() <= DEPTH + 2
+    );
 }
 
 #[test]
 fn threads_that_are_in_no_method_make_room() {
     let mut stacks = Stacks::default();
     let enter = |method| TraceKind::Enter { method };
-    let mut at = |thread, kind| stacks.event(&Block { thread, ..Block::default() }, &TraceEvent { index: 0, time_ms: 0, kind });
+    let mut at = |thread, kind| {
+        stacks.event(
+            &Block { thread, ..Block::default() },
+            &TraceEvent { index: 0, time_ms: 0, kind },
+        )
+    };
     for thread in 0..5000 {
         at(thread, enter(1));
         if thread != 3 {
             at(thread, TraceKind::Exit);
         }
     }
-    assert!(stacks.threads.len() <= THREADS && stacks.threads.iter().any(|t| t.id == 3 && t.frames.len() == 1));
+    assert!(
+        stacks.threads.len() <= THREADS
+            && stacks.threads.iter().any(|t| t.id == 3 && t.frames.len() == 1)
+    );
     assert!(stacks.threads.iter().any(|t| t.id == 4999));
     for thread in 10_000..20_000 {
         let block = Block { thread, ..Block::default() };
         stacks.event(&block, &TraceEvent { index: 0, time_ms: 0, kind: enter(1) });
     }
-    assert_eq!((stacks.threads.len(), stacks.by_id.len()), (THREADS, THREADS), "all are within a method");
+    assert_eq!(
+        (stacks.threads.len(), stacks.by_id.len()),
+        (THREADS, THREADS),
+        "all are within a method"
+    );
 }
 
 /// A thread with the words of a real agent.
@@ -68,7 +89,10 @@ impl Traced {
     }
 
     fn at(&mut self, time_ms: i64, kind: TraceKind<'_>) {
-        self.0.event(&Block { thread: 7, ..Block::default() }, &TraceEvent { index: 0, time_ms, kind });
+        self.0.event(
+            &Block { thread: 7, ..Block::default() },
+            &TraceEvent { index: 0, time_ms, kind },
+        );
     }
 
     fn enter(&mut self, time_ms: i64, method: u32) {
@@ -161,7 +185,10 @@ fn a_root_that_goes_on_counts_meanwhile() {
         t.exit(10 * n + 3);
     }
     let at_once: u64 = t.told().iter().map(|(_, _, ms)| ms).sum();
-    assert!((1000..3000).contains(&at_once) && t.0.threads[0].pending.len() == PENDING, "what waits is bounded: {at_once}");
+    assert!(
+        (1000..3000).contains(&at_once) && t.0.threads[0].pending.len() == PENDING,
+        "what waits is bounded: {at_once}"
+    );
     (0..ROUNDS).for_each(|_| t.0.settle(false));
     assert_eq!(t.told().iter().map(|(_, _, ms)| ms).sum::<u64>(), 3000);
     t.enter(10_000, 4);
@@ -207,9 +234,13 @@ struct Rows(BTreeMap<u32, String>, BTreeMap<String, u64>);
 impl Sink for Rows {
     fn update(&mut self, update: Update<'_>) {
         match update {
-            Update::Row { slot, key, .. } => drop(self.0.insert(slot, key.unwrap_or_default().into())),
+            Update::Row { slot, key, .. } => {
+                drop(self.0.insert(slot, key.unwrap_or_default().into()))
+            }
             Update::FreeRows { .. } => self.0.clear(),
-            Update::RowCount { slot, more, .. } => *self.1.entry(self.0[&slot].clone()).or_default() += more / 1_000_000,
+            Update::RowCount { slot, more, .. } => {
+                *self.1.entry(self.0[&slot].clone()).or_default() += more / 1_000_000
+            }
             _ => {}
         }
     }
@@ -252,6 +283,16 @@ fn a_silence_changes_nothing_but_memory() {
     };
     let told = play(false);
     assert_eq!(told, play(true));
-    let expected = [("b", 14), ("b,d", 6), ("c", 6), ("c,d", 4), ("#60", 6), ("#60,d", 4), ("e", 12), ("e,d", 1), ("e,c", 7)];
+    let expected = [
+        ("b", 14),
+        ("b,d", 6),
+        ("c", 6),
+        ("c,d", 4),
+        ("#60", 6),
+        ("#60,d", 4),
+        ("e", 12),
+        ("e,d", 1),
+        ("e,c", 7),
+    ];
     assert_eq!(told, expected.into_iter().map(|(name, ms)| (name.to_owned(), ms)).collect());
 }

@@ -1,10 +1,13 @@
-//! Every decoder on streams made by hand: whole, byte by byte and cut at every position the same comes out.
+//! Every decoder on streams made by hand: whole, byte by byte and cut at every position the same
+//! comes out.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use proptest::prelude::*;
 
 use super::testkit::Bytes;
 use super::*;
-use proptest::prelude::*;
-use std::fmt::Write;
-use std::sync::Arc;
 
 /// What was told, one line each.
 #[derive(Debug, Default, PartialEq)]
@@ -100,33 +103,77 @@ fn b() -> Bytes {
 
 #[test]
 fn words() {
-    let phrases =
-        b().phrase(b().text("call.info").text("").units(&[0x65e5, 0xd83e, 0xdd80])).phrase(b()).phrase(b().units(&[0xdd80]));
-    let want = ["word 0 Some(\"call.info\")", "word 1 Some(\"\")", "word 2 Some(\"日🦀\")", "word 3 Some(\"\u{fffd}\")", "ended"];
+    let phrases = b()
+        .phrase(b().text("call.info").text("").units(&[0x65e5, 0xd83e, 0xdd80]))
+        .phrase(b())
+        .phrase(b().units(&[0xdd80]));
+    let want = [
+        "word 0 Some(\"call.info\")",
+        "word 1 Some(\"\")",
+        "word 2 Some(\"日🦀\")",
+        "word 3 Some(\"\u{fffd}\")",
+        "ended",
+    ];
     check("dictionary", &phrases, &want);
-    let positional = b().phrase(b().varint(300).text("a").varint(0).text("b")).phrase(b().varint(300).text("c"));
-    check("posDictionary", &positional, &["word 300 Some(\"a\")", "word 0 Some(\"b\")", "word 300 Some(\"c\")", "ended"]);
-    check("dictionary", &b().phrase(b().text("x")).int(5).raw(&[1, 0]), &["word 0 Some(\"x\")", "torn"]);
-    check("posDictionary", &b().phrase(b().varint(u32::MAX).text("x")), &[&format!("word {} None", u32::MAX), "ended"]);
+    let positional =
+        b().phrase(b().varint(300).text("a").varint(0).text("b")).phrase(b().varint(300).text("c"));
+    check(
+        "posDictionary",
+        &positional,
+        &["word 300 Some(\"a\")", "word 0 Some(\"b\")", "word 300 Some(\"c\")", "ended"],
+    );
+    check(
+        "dictionary",
+        &b().phrase(b().text("x")).int(5).raw(&[1, 0]),
+        &["word 0 Some(\"x\")", "torn"],
+    );
+    check(
+        "posDictionary",
+        &b().phrase(b().varint(u32::MAX).text("x")),
+        &[&format!("word {} None", u32::MAX), "ended"],
+    );
 }
 
 #[test]
 fn phrases_that_are_none() {
     check("dictionary", &b().int(-1), &["corrupt at 4: phrase of -1 bytes", "ended"]);
-    check("dictionary", &b().int(limits::PHRASE as i32 + 1), &["corrupt at 4: phrase of 65537 bytes", "ended"]);
+    check(
+        "dictionary",
+        &b().int(limits::PHRASE as i32 + 1),
+        &["corrupt at 4: phrase of 65537 bytes", "ended"],
+    );
     let crosses = "record crosses the end of its phrase";
     // Within a string, between length and string, within a number.
-    check("dictionary", &b().phrase(b().varint(2).u8(0)).phrase(b()), &[&format!("corrupt at 6: {crosses}"), "ended"]);
-    check("dictionary", &b().phrase(b().varint(2)).text("z"), &[&format!("corrupt at 5: {crosses}"), "ended"]);
-    check("suspend", &b().phrase(b().long(5).u8(0x80)).u8(1), &[&format!("corrupt at 12: {crosses}"), "ended"]);
-    check("suspend", &b().phrase(b().raw(&[0; 7])), &[&format!("corrupt at 4: {crosses}"), "ended"]);
+    check(
+        "dictionary",
+        &b().phrase(b().varint(2).u8(0)).phrase(b()),
+        &[&format!("corrupt at 6: {crosses}"), "ended"],
+    );
+    check(
+        "dictionary",
+        &b().phrase(b().varint(2)).text("z"),
+        &[&format!("corrupt at 5: {crosses}"), "ended"],
+    );
+    check(
+        "suspend",
+        &b().phrase(b().long(5).u8(0x80)).u8(1),
+        &[&format!("corrupt at 12: {crosses}"), "ended"],
+    );
+    check(
+        "suspend",
+        &b().phrase(b().raw(&[0; 7])),
+        &[&format!("corrupt at 4: {crosses}"), "ended"],
+    );
 }
 
 #[test]
 fn suspend() {
     let base = 1_690_201_577_657u64;
-    let phrases = b().phrase(b().long(base).varint(86).varint(5).varint(300).varint(215)).phrase(b().varint(0).varint(0));
-    let want = ["pause 1690201577743 5", "pause 1690201578043 215", "pause 1690201578043 0", "ended"];
+    let phrases = b()
+        .phrase(b().long(base).varint(86).varint(5).varint(300).varint(215))
+        .phrase(b().varint(0).varint(0));
+    let want =
+        ["pause 1690201577743 5", "pause 1690201578043 215", "pause 1690201578043 0", "ended"];
     check("suspend", &phrases, &want);
     // A base and nothing else; times that overflow do not.
     check("suspend", &b().phrase(b().long(base)), &["ended"]);
@@ -137,9 +184,30 @@ fn suspend() {
 #[test]
 fn params() {
     let phrases = b()
-        .phrase(b().u8(1).text("sql").u8(0).u8(1).varint(100).text("sql").text("web.url").u8(1).u8(0).varint(1000).text(""))
+        .phrase(
+            b().u8(1)
+                .text("sql")
+                .u8(0)
+                .u8(1)
+                .varint(100)
+                .text("sql")
+                .text("web.url")
+                .u8(1)
+                .u8(0)
+                .varint(1000)
+                .text(""),
+        )
         .phrase(b().text("").u8(0).u8(0).varint(u32::MAX).text(""));
-    check("params", &phrases, &["sql false true 100 sql", "web.url true false 1000 ", " false false 4294967295 ", "ended"]);
+    check(
+        "params",
+        &phrases,
+        &[
+            "sql false true 100 sql",
+            "web.url true false 1000 ",
+            " false false 4294967295 ",
+            "ended",
+        ],
+    );
     check("params", &b().phrase(b().u8(2)), &["corrupt at 5: version 2 of params", "ended"]);
     let cut = b().phrase(b().u8(1).text("n").u8(0).u8(1));
     check("params", &cut, &["corrupt at 8: record crosses the end of its phrase", "ended"]);
@@ -153,11 +221,19 @@ fn values() {
     check("xml", &stream, &["xml 1 0 \"select 1\"", "xml 1 17 \"\"", "xml 1 18 \"x\"", "ended"]);
     let long = b().text(&text).text("x");
     let got = run("xml", [&long.0[..]]);
-    assert!(got[0].ends_with("é\"… of 8199") && got[1] == "xml 1 16400 \"x\"" && got.len() == 3, "{}", got[1]);
+    assert!(
+        got[0].ends_with("é\"… of 8199") && got[1] == "xml 1 16400 \"x\"" && got.len() == 3,
+        "{}",
+        got[1]
+    );
     for piece in [1, 1000, 1024, 16_386] {
         assert_eq!(run("xml", long.0.chunks(piece)), got);
     }
-    check("xml", &b().varint(limits::UNITS + 1), &["corrupt at 3: string of 1048577 UTF-16 units", "ended"]);
+    check(
+        "xml",
+        &b().varint(limits::UNITS + 1),
+        &["corrupt at 3: string of 1048577 UTF-16 units", "ended"],
+    );
     check("sql", &b().varint(2).u8(0), &["torn"]);
 }
 
@@ -167,7 +243,8 @@ const START: u64 = 1_795_227_482_288;
 fn trace() {
     let block = |b: Bytes| b.long(77).long(START + 5);
     let stream = block(b().long(START))
-        // ENTER 300 at 4 ms; TAG inline, indexed, xml and sql at the same time; EXIT 4097 ms later, then one 1 ms before it.
+        // ENTER 300 at 4 ms; TAG inline, indexed, xml and sql at the same time; EXIT 4097 ms later,
+        // then one 1 ms before it.
         .u8(4 << 2)
         .varint(300)
         .u8(2)
@@ -211,7 +288,11 @@ fn trace() {
     ];
     check("trace", &stream, &want.iter().map(String::as_str).collect::<Vec<_>>());
     let fault = block(b().long(START)).u8(2).varint(1).u8(6);
-    let want = [format!("block 1 8 77 {}", START + 5), "corrupt at 24: tag of type 6".into(), "ended".into()];
+    let want = [
+        format!("block 1 8 77 {}", START + 5),
+        "corrupt at 24: tag of type 6".into(),
+        "ended".into(),
+    ];
     check("trace", &fault, &want.iter().map(String::as_str).collect::<Vec<_>>());
     check("trace", &block(b().long(START)).u8(0), &[&want[0], "torn"]);
     check("trace", &b().long(START), &["ended"]);
@@ -239,24 +320,38 @@ fn rest(b: Bytes, version: u32) -> Bytes {
 #[test]
 fn calls_of_all_versions() {
     for version in 0..=4u32 {
-        let header = if version == 0 { b() } else { b().long(0xfffe_fdfc << 32 | u64::from(version)) }.long(START);
+        let header =
+            if version == 0 { b() } else { b().long(0xfffe_fdfc << 32 | u64::from(version)) }
+                .long(START);
         let stream = rest(call(header, -5, 0).text("main"), version).varint(0);
         let stream = rest(call(stream, 7, 0), version).varint(0);
         let got = lines("calls", &stream.0);
         assert_eq!(got.len(), 3, "{got:?}");
-        let mut want = format!("Call {{ start_ms: {}, duration_ms: 1500, method: 17, calls: 3, thread: 0, ", START + 2);
+        let mut want = format!(
+            "Call {{ start_ms: {}, duration_ms: 1500, method: 17, calls: 3, thread: 0, ",
+            START + 2
+        );
         want += "thread_name: Some(\"main\"), logs_written: 10, logs_generated: 15, pointer: Pointer { file: 1, offset: 8, index: 2 }, ";
         let (cpu, memory) = if version >= 2 { (700, 3_531_063_824_u64) } else { (0, 0) };
         let io = if version >= 3 { [1, 0, 1 << 35, i64::MAX] } else { [0; 4] };
         let (transactions, queue) = if version >= 4 { (9, 6) } else { (0, 0) };
         write!(want, "cpu_ms: {cpu}, wait_ms: 0, memory: {memory}, ").unwrap();
-        write!(want, "file_read: {}, file_written: {}, net_read: {}, net_written: {}, ", io[0], io[1], io[2], io[3]).unwrap();
+        write!(
+            want,
+            "file_read: {}, file_written: {}, net_read: {}, net_written: {}, ",
+            io[0], io[1], io[2], io[3]
+        )
+        .unwrap();
         write!(want, "transactions: {transactions}, queue_wait_ms: {queue}, params: {{}} }} (false, false, false, None)")
             .unwrap();
         assert_eq!(got[1], want, "version {version}");
         assert!(got[0].contains(&format!("start_ms: {},", START - 5)));
     }
-    check("calls", &b().long(0xfffe_fdfc << 32 | 5).long(0), &["corrupt at 0: version 5 of calls", "ended"]);
+    check(
+        "calls",
+        &b().long(0xfffe_fdfc << 32 | 5).long(0),
+        &["corrupt at 0: version 5 of calls", "ended"],
+    );
 }
 
 fn v4() -> Bytes {
@@ -266,7 +361,16 @@ fn v4() -> Bytes {
 #[test]
 fn calls_with_parameters() {
     let stream = rest(call(v4(), 0, 0).text("t"), 4).varint(3);
-    let stream = stream.varint(5).varint(2).text("a").text("").varint(6).varint(0).varint(500).varint(1).units(&[0xd83e, 0xdd80]);
+    let stream = stream
+        .varint(5)
+        .varint(2)
+        .text("a")
+        .text("")
+        .varint(6)
+        .varint(0)
+        .varint(500)
+        .varint(1)
+        .units(&[0xd83e, 0xdd80]);
     let stream = rest(call(stream, 0, 0), 4).varint(1).varint(5).varint(1).text("z");
     let got = lines("calls", &stream.0);
     assert!(got[0].contains("params: {5: \"a\", 5: \"\", 6: \"\", 500: \"🦀\"} }"), "{}", got[0]);
@@ -278,11 +382,23 @@ fn calls_that_claim_too_much() {
     let tail = rest(call(v4(), 0, 0).text("t"), 4);
     let at = |b: &Bytes| b.0.len();
     let many = tail.clone().varint(limits::CLAIMED + 1);
-    check("calls", &many, &[&format!("corrupt at {}: 1025 parameters or values", at(&many)), "ended"]);
+    check(
+        "calls",
+        &many,
+        &[&format!("corrupt at {}: 1025 parameters or values", at(&many)), "ended"],
+    );
     let many = tail.clone().varint(1).varint(9).varint(u32::MAX);
-    check("calls", &many, &[&format!("corrupt at {}: 4294967295 parameters or values", at(&many)), "ended"]);
+    check(
+        "calls",
+        &many,
+        &[&format!("corrupt at {}: 4294967295 parameters or values", at(&many)), "ended"],
+    );
     let long = tail.clone().varint(1).varint(9).varint(1).varint(limits::UNITS + 1);
-    check("calls", &long, &[&format!("corrupt at {}: string of 1048577 UTF-16 units", at(&long)), "ended"]);
+    check(
+        "calls",
+        &long,
+        &[&format!("corrupt at {}: string of 1048577 UTF-16 units", at(&long)), "ended"],
+    );
     let thread = call(v4(), 0, 1);
     check("calls", &thread, &[&format!("corrupt at {}: thread 1 of 0", at(&thread)), "ended"]);
     check("calls", &tail.varint(1), &["torn"]);
@@ -293,7 +409,11 @@ fn what_is_kept_of_a_call_is_bounded_and_what_follows_is_read() {
     let value = "v".repeat(limits::TEXT as usize + 1);
     let mut stream = rest(call(v4(), 0, 0).text("t"), 4).varint(limits::CLAIMED);
     for id in 0..limits::CLAIMED {
-        stream = if id < 5 { stream.varint(id).varint(1).text(&value) } else { stream.varint(id).varint(1).text("w") };
+        stream = if id < 5 {
+            stream.varint(id).varint(1).text(&value)
+        } else {
+            stream.varint(id).varint(1).text("w")
+        };
     }
     let stream = rest(call(stream, 1, 0), 4).varint(0);
     let mut seen = Vec::new();

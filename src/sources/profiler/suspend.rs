@@ -1,5 +1,5 @@
-//! The stream `suspend` (spec B.4): the first phrase of a file begins with the time base, then come pairs of varints, the
-//! distance between two ends and the duration.
+//! The stream `suspend` (spec B.4): the first phrase of a file begins with the time base, then come
+//! pairs of varints, the distance between two ends and the duration.
 
 use super::record::{Corrupt, Pause};
 use super::resume::Machine;

@@ -1,9 +1,11 @@
-//! Strings inside streams: a varint with the number of UTF-16 units, then that many units, big-endian (spec B.1).
+//! Strings inside streams: a varint with the number of UTF-16 units, then that many units,
+//! big-endian (spec B.1).
+
+use std::fmt::{self, Write};
 
 use super::limits;
 use super::record::Corrupt;
 use super::scan::Scan;
-use std::fmt::{self, Write};
 
 /// A string as it is on the wire. Surrogates may be unpaired: agents cut by unit.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -45,7 +47,8 @@ impl<'a> Text<'a> {
     /// Its characters; U+FFFD stands for an unpaired surrogate.
     pub fn chars(self) -> impl Iterator<Item = char> + 'a {
         let (units, _) = self.utf16.as_chunks();
-        char::decode_utf16(units.iter().map(|u| u16::from_be_bytes(*u))).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+        char::decode_utf16(units.iter().map(|u| u16::from_be_bytes(*u)))
+            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
     /// The whole string is `other`.
@@ -109,7 +112,8 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// Collects one string that may come in pieces. What is over the limit is passed over, so nothing long is ever held.
+/// Collects one string that may come in pieces. What is over the limit is passed over, so nothing
+/// long is ever held.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     units: u32,

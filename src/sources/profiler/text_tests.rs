@@ -1,8 +1,9 @@
+use proptest::prelude::*;
+
 use super::{Reader, Text};
 use crate::sources::profiler::limits;
 use crate::sources::profiler::record::Corrupt;
 use crate::sources::profiler::scan::Scan;
-use proptest::prelude::*;
 
 fn be(units: &[u16]) -> Vec<u8> {
     units.iter().flat_map(|u| u.to_be_bytes()).collect()
@@ -33,7 +34,8 @@ fn surrogates_paired_and_not() {
 
 #[test]
 fn numbers() {
-    let number = |s: &str| Text::new(&be(&s.encode_utf16().collect::<Vec<_>>()), s.len() as u32).number();
+    let number =
+        |s: &str| Text::new(&be(&s.encode_utf16().collect::<Vec<_>>()), s.len() as u32).number();
     assert_eq!((number("0"), number("18446744073709551615")), (Some(0), Some(u64::MAX)));
     for none in ["", "-1", "1x", "18446744073709551616", "000000000000000000001"] {
         assert_eq!(number(none), None, "{none}");

@@ -1,4 +1,5 @@
-//! What one read of a connection adds to the counters of its pod: told once, and not for each record.
+//! What one read of a connection adds to the counters of its pod: told once, and not for each
+//! record.
 
 use super::super::Sink;
 use super::metrics as m;

@@ -1,4 +1,5 @@
-//! The stream `trace` (spec B.6): the time of the JVM's start, then blocks: id of the thread, time of the buffer, events.
+//! The stream `trace` (spec B.6): the time of the JVM's start, then blocks: id of the thread, time
+//! of the buffer, events.
 //!
 //! | event | low 2 bits of its first byte | what follows |
 //! |---|---|---|
@@ -7,8 +8,9 @@
 //! | TAG | 2 | varint parameter, byte type; 0, 2: string; 1, 3: varint file, varint offset |
 //! | end of the block | 3 | |
 //!
-//! Bits 2..=6 are the milliseconds since the event before, or since the start of the JVM for the first of a block. With bit 7
-//! a varint follows with more of them, from bit 5 on; the sum is a signed 32-bit number.
+//! Bits 2..=6 are the milliseconds since the event before, or since the start of the JVM for the
+//! first of a block. With bit 7 a varint follows with more of them, from bit 5 on; the sum is a
+//! signed 32-bit number.
 
 use super::limits;
 use super::record::{Block, Corrupt, Reference, TagValue, TraceEvent, TraceKind};
@@ -54,7 +56,14 @@ impl Trace {
     /// `file`: its sequence + 1.
     pub(super) fn new(file: u32) -> Self {
         let block = Block { file, ..Block::default() };
-        Self { expect: Expect::Header, jvm_start_ms: 0, block, events: 0, time_ms: 0, text: Reader::default() }
+        Self {
+            expect: Expect::Header,
+            jvm_start_ms: 0,
+            block,
+            events: 0,
+            time_ms: 0,
+            text: Reader::default(),
+        }
     }
 }
 
@@ -69,8 +78,15 @@ impl<V: Visitor + ?Sized> Machine<V> for Trace {
                 }
                 Expect::Block => {
                     let mut token = *scan;
-                    let (Some(thread), Some(start)) = (token.u64(), token.u64()) else { return Ok(()) };
-                    self.block = Block { offset: scan.offset(), thread, start_ms: start.cast_signed(), ..self.block };
+                    let (Some(thread), Some(start)) = (token.u64(), token.u64()) else {
+                        return Ok(());
+                    };
+                    self.block = Block {
+                        offset: scan.offset(),
+                        thread,
+                        start_ms: start.cast_signed(),
+                        ..self.block
+                    };
                     (self.events, self.time_ms) = (0, self.jvm_start_ms);
                     *scan = token;
                     visitor.block(&self.block);
@@ -83,9 +99,13 @@ impl<V: Visitor + ?Sized> Machine<V> for Trace {
                 }
                 Expect::Text { param, indexed } => {
                     let Some(text) = self.text.take(scan) else { return Ok(()) };
-                    let value = if indexed { TagValue::Indexed(text) } else { TagValue::Inline(text) };
+                    let value =
+                        if indexed { TagValue::Indexed(text) } else { TagValue::Inline(text) };
                     let kind = TraceKind::Tag { param, value };
-                    visitor.event(&self.block, &TraceEvent { index: self.events, time_ms: self.time_ms, kind });
+                    visitor.event(
+                        &self.block,
+                        &TraceEvent { index: self.events, time_ms: self.time_ms, kind },
+                    );
                     self.text.end();
                     self.events = self.events.saturating_add(1);
                     self.expect = Expect::Event;
@@ -107,9 +127,14 @@ enum Tag {
 }
 
 impl Trace {
-    /// Reads events until the next is not whole (`false`), is a string that is not, or the block is over.
+    /// Reads events until the next is not whole (`false`), is a string that is not, or the block is
+    /// over.
     #[inline]
-    fn events<V: Visitor + ?Sized>(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<bool, Corrupt> {
+    fn events<V: Visitor + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        visitor: &mut V,
+    ) -> Result<bool, Corrupt> {
         let (mut index, mut time_ms) = (self.events, self.time_ms);
         let result = loop {
             let mut token = *scan;
@@ -128,15 +153,19 @@ impl Trace {
                 1 => TraceKind::Exit,
                 2 => match tag(&mut token) {
                     Ok(Some(Tag::Refer(param, value))) => TraceKind::Tag { param, value },
-                    Ok(Some(Tag::String(param, indexed, units))) => match whole(&mut token, units) {
-                        Some(text) if indexed => TraceKind::Tag { param, value: TagValue::Indexed(text) },
-                        Some(text) => TraceKind::Tag { param, value: TagValue::Inline(text) },
-                        None => {
-                            (*scan, time_ms) = (token, at_ms);
-                            self.expect = Expect::Text { param, indexed };
-                            break self.text.begin(units, limits::TEXT).map(|()| true);
+                    Ok(Some(Tag::String(param, indexed, units))) => {
+                        match whole(&mut token, units) {
+                            Some(text) if indexed => {
+                                TraceKind::Tag { param, value: TagValue::Indexed(text) }
+                            }
+                            Some(text) => TraceKind::Tag { param, value: TagValue::Inline(text) },
+                            None => {
+                                (*scan, time_ms) = (token, at_ms);
+                                self.expect = Expect::Text { param, indexed };
+                                break self.text.begin(units, limits::TEXT).map(|()| true);
+                            }
                         }
-                    },
+                    }
                     Ok(None) => break Ok(false),
                     Err(wrong) => break Err(wrong),
                 },
@@ -160,7 +189,8 @@ impl Trace {
 #[inline(always)]
 fn tag(token: &mut Scan<'_>) -> Result<Option<Tag>, Corrupt> {
     let (Some(param), Some(kind)) = (token.varint(), token.u8()) else { return Ok(None) };
-    let refer = |token: &mut Scan<'_>| Some(Reference { file: token.varint()?, offset: token.varint()? });
+    let refer =
+        |token: &mut Scan<'_>| Some(Reference { file: token.varint()?, offset: token.varint()? });
     Ok(match kind {
         0 | 2 => token.varint().map(|units| Tag::String(param, kind == 2, units)),
         1 => refer(token).map(|at| Tag::Refer(param, TagValue::Xml(at))),

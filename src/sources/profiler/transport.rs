@@ -1,4 +1,5 @@
-//! The conversation with an agent (spec A): commands in, events and replies out. The collector never speaks first.
+//! The conversation with an agent (spec A): commands in, events and replies out. The collector
+//! never speaks first.
 //!
 //! ```text
 //!  Sniffing ─1f 8b─▶ gzip ─┐
@@ -6,16 +7,17 @@
 //!                                     └ LegacyHello, INIT_STREAM ─▶ ┘
 //! ```
 //!
-//! Every reply is appended to the output when its command is handled, so they are in the order of the commands; the driver
-//! sends the output whenever `feed` has returned. That is the rule "flush when the input is drained" of A.4, and no command
-//! that needs its answer at once ever waits.
+//! Every reply is appended to the output when its command is handled, so they are in the order of
+//! the commands; the driver sends the output whenever `feed` has returned. That is the rule "flush
+//! when the input is drained" of A.4, and no command that needs its answer at once ever waits.
+
+use bytes::{Buf, BufMut, BytesMut};
 
 use super::event::{Event, Fault, Hello, Opened, Settings};
 use super::inflate::{Inflate, MAGIC};
 use super::kind::StreamKind;
 use super::limits;
 use super::wire::{self, Command, NULL, Open, Uuid, Wrong};
-use bytes::{Buf, BufMut, BytesMut};
 
 /// Bytes that it takes to inflate: the window of 32 KiB and tables.
 const INFLATE: usize = 48 << 10;
@@ -122,23 +124,32 @@ impl Transport {
         self.dialogue.empty = 0;
     }
 
-    /// The last [`feed`](Self::feed) has stopped after [`limits::TURN`] inflated bytes; the next goes on.
+    /// The last [`feed`](Self::feed) has stopped after [`limits::TURN`] inflated bytes; the next
+    /// goes on.
     #[must_use]
     pub const fn unfinished(&self) -> bool {
         self.unfinished
     }
 
-    /// Consumes whole commands from the front of `input`, leaves a partial one, appends the replies to `out`. Of requests that
-    /// are compressed, not more than a turn's: see [`unfinished`](Self::unfinished).
+    /// Consumes whole commands from the front of `input`, leaves a partial one, appends the replies
+    /// to `out`. Of requests that are compressed, not more than a turn's: see
+    /// [`unfinished`](Self::unfinished).
     ///
     /// # Errors
     /// [`Fault`]: send `out`, whose last byte may be an error ack or a null handle, then close.
-    pub fn feed(&mut self, input: &mut BytesMut, out: &mut BytesMut, events: &mut impl FnMut(Event<'_>)) -> Result<(), Fault> {
+    pub fn feed(
+        &mut self,
+        input: &mut BytesMut,
+        out: &mut BytesMut,
+        events: &mut impl FnMut(Event<'_>),
+    ) -> Result<(), Fault> {
         if matches!(self.intake, Intake::Sniffing) {
             self.intake = match **input {
                 [] => return Ok(()),
                 [first] if first == MAGIC[0] => return Ok(()),
-                [first, second, ..] if [first, second] == MAGIC => Intake::Gzip(Box::new((Inflate::new(), BytesMut::new()))),
+                [first, second, ..] if [first, second] == MAGIC => {
+                    Intake::Gzip(Box::new((Inflate::new(), BytesMut::new())))
+                }
                 _ => Intake::Plain,
             };
         }
@@ -166,7 +177,12 @@ impl Transport {
 }
 
 impl Dialogue {
-    fn feed(&mut self, input: &mut BytesMut, out: &mut BytesMut, events: &mut impl FnMut(Event<'_>)) -> Result<(), Fault> {
+    fn feed(
+        &mut self,
+        input: &mut BytesMut,
+        out: &mut BytesMut,
+        events: &mut impl FnMut(Event<'_>),
+    ) -> Result<(), Fault> {
         let mut at = 0;
         let result = loop {
             let (_, rest) = input.split_at(at);
@@ -196,11 +212,22 @@ impl Dialogue {
         result
     }
 
-    fn command(&mut self, command: &Command<'_>, out: &mut BytesMut, events: &mut impl FnMut(Event<'_>)) -> Result<(), Wrong> {
+    fn command(
+        &mut self,
+        command: &Command<'_>,
+        out: &mut BytesMut,
+        events: &mut impl FnMut(Event<'_>),
+    ) -> Result<(), Wrong> {
         if out.len() >= limits::REPLIES {
             return Err(Wrong::Replies);
         }
-        if matches!(command, Command::KeepAlive | Command::Flush | Command::Result { .. } | Command::Data { payload: [], .. }) {
+        if matches!(
+            command,
+            Command::KeepAlive
+                | Command::Flush
+                | Command::Result { .. }
+                | Command::Data { payload: [], .. }
+        ) {
             self.empty += 1;
             if self.empty > limits::EMPTY {
                 return Err(Wrong::Empty);
@@ -266,7 +293,12 @@ impl Dialogue {
         events(Event::Hello(hello));
     }
 
-    fn open(&mut self, open: &Open<'_>, out: &mut BytesMut, events: &mut impl FnMut(Event<'_>)) -> Result<(), Wrong> {
+    fn open(
+        &mut self,
+        open: &Open<'_>,
+        out: &mut BytesMut,
+        events: &mut impl FnMut(Event<'_>),
+    ) -> Result<(), Wrong> {
         let known = self.streams.iter().position(|s| *s.name == *open.name);
         let refusal = match known {
             _ if !self.known => Some(Wrong::Stranger("INIT_STREAM_V2")),
@@ -290,7 +322,8 @@ impl Dialogue {
         }
         let kind = StreamKind::of(open.name);
         let Settings { rotation_period_ms, rotation_size, .. } = self.settings;
-        let (rotation_period_ms, rotation_size) = if kind.rotates() { (rotation_period_ms, rotation_size) } else { (0, 0) };
+        let (rotation_period_ms, rotation_size) =
+            if kind.rotates() { (rotation_period_ms, rotation_size) } else { (0, 0) };
         wire::opened(out, handle, rotation_period_ms, rotation_size, sequence);
         events(Event::Opened(Opened {
             stream,

@@ -6,7 +6,12 @@ fn string(s: &str) -> Vec<u8> {
 }
 
 fn hello() -> Bytes {
-    Bytes::new().u8(0x14).long(100_705).raw(&string("vm_1795227482421")).raw(&string("svc")).raw(&string("ns"))
+    Bytes::new()
+        .u8(0x14)
+        .long(100_705)
+        .raw(&string("vm_1795227482421"))
+        .raw(&string("svc"))
+        .raw(&string("ns"))
 }
 
 fn open(bytes: Bytes, name: &str, sequence: i32) -> Bytes {
@@ -17,10 +22,13 @@ fn data(bytes: Bytes, handle: u64, payload: &[u8]) -> Bytes {
     bytes.u8(2).raw(&super::handle(handle)).int(payload.len() as i32).raw(payload)
 }
 
-const SETTINGS: Settings = Settings { version: 100_605, rotation_period_ms: 3_600_000, rotation_size: 1 << 20 };
+const SETTINGS: Settings =
+    Settings { version: 100_605, rotation_period_ms: 3_600_000, rotation_size: 1 << 20 };
 
 /// Feeds the pieces to one connection: events, replies, end.
-fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<String>, Vec<u8>, Result<(), Fault>, bool) {
+fn talk<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> (Vec<String>, Vec<u8>, Result<(), Fault>, bool) {
     let mut transport = Transport::new(SETTINGS);
     let (mut input, mut out, mut events) = (BytesMut::new(), BytesMut::new(), Vec::new());
     let mut end = Ok(());
@@ -73,7 +81,9 @@ fn a_conversation() {
     ]) {
         assert!(event.starts_with(begin), "{event}");
     }
-    let opened = |number, period, size, sequence| Bytes::new().raw(&handle(number)).long(period).long(size).int(sequence).0;
+    let opened = |number, period, size, sequence| {
+        Bytes::new().raw(&handle(number)).long(period).long(size).int(sequence).0
+    };
     let want = [
         100_605u64.to_be_bytes().to_vec(),
         opened(1, 3_600_000, 1 << 20, 0),
@@ -90,7 +100,8 @@ fn sequences_never_go_back() {
     let asked = [0, 0, 7, 3, -5, i32::MAX, i32::MAX];
     let bytes = asked.iter().fold(hello(), |b, n| open(b, "trace", *n));
     let (_, out, ..) = check(&bytes);
-    let got: Vec<i32> = out[8..].chunks(36).map(|r| i32::from_be_bytes(r[32..].try_into().unwrap())).collect();
+    let got: Vec<i32> =
+        out[8..].chunks(36).map(|r| i32::from_be_bytes(r[32..].try_into().unwrap())).collect();
     assert_eq!(got, [0, 1, 7, 8, 9, i32::MAX, i32::MAX]);
 }
 
@@ -101,7 +112,10 @@ fn legacy_commands() {
     let (events, out, end, _) = check(&init(init(Bytes::new().u8(8))));
     assert_eq!((end, &out[..8], out.len()), (Ok(()), &100_505u64.to_be_bytes()[..], 8 + 36 + 36));
     assert_eq!(events.len(), 3, "who it is, is told once: {events:?}");
-    assert_eq!(events[0], "Hello(Hello { version: None, namespace: \"ns\", service: \"svc\", pod: \"pod\" })");
+    assert_eq!(
+        events[0],
+        "Hello(Hello { version: None, namespace: \"ns\", service: \"svc\", pod: \"pod\" })"
+    );
     // Without a version before; and it does not say who it is when INIT_STREAM_V2 follows.
     assert_eq!(check(&init(Bytes::new())).0.len(), 2);
     let (what, out) = wrong(&open(Bytes::new().u8(8), "calls", 0));
@@ -110,9 +124,15 @@ fn legacy_commands() {
 
 #[test]
 fn strangers_and_other_faults() {
-    assert_eq!(wrong(&open(Bytes::new(), "calls", 0)), (Wrong::Stranger("INIT_STREAM_V2"), NULL.to_vec()));
+    assert_eq!(
+        wrong(&open(Bytes::new(), "calls", 0)),
+        (Wrong::Stranger("INIT_STREAM_V2"), NULL.to_vec())
+    );
     assert_eq!(wrong(&Bytes::new().u8(0x11)).0, Wrong::Stranger("REQUEST_ACK_FLUSH"));
-    assert_eq!(wrong(&Bytes::new().raw(b"GET / HTTP/1.1\r\n\r\n")), (Wrong::Command(b'G'), vec![0xff]));
+    assert_eq!(
+        wrong(&Bytes::new().raw(b"GET / HTTP/1.1\r\n\r\n")),
+        (Wrong::Command(b'G'), vec![0xff])
+    );
     assert_eq!(wrong(&Bytes::new().u8(0)).0, Wrong::Command(0));
     assert_eq!(wrong(&Bytes::new().u8(0x1f).u8(0x8c)).0, Wrong::Command(0x1f));
     assert_eq!(wrong(&hello().raw(&hello().0)).0, Wrong::SecondHello);
@@ -135,7 +155,10 @@ fn any_name_is_taken_but_not_any_number_of_them() {
     let names: Vec<String> = (0..=limits::STREAMS).map(|n| "é".repeat(n)).collect();
     let most = names.iter().take(limits::STREAMS).fold(hello(), |b, n| open(b, n, 0));
     let (events, out, end, _) = talk([&most.0[..]]);
-    assert_eq!((end, events.len(), out.len()), (Ok(()), 1 + limits::STREAMS, 8 + 36 * limits::STREAMS));
+    assert_eq!(
+        (end, events.len(), out.len()),
+        (Ok(()), 1 + limits::STREAMS, 8 + 36 * limits::STREAMS)
+    );
     let (_, out, end, _) = talk([&open(most, &names[limits::STREAMS], 0).0[..]]);
     assert_eq!((end.unwrap_err().what, &out[out.len() - 16..]), (Wrong::Streams, &NULL[..]));
 }
@@ -145,7 +168,11 @@ fn replies_are_bounded_even_if_the_requests_are_a_bomb() {
     use std::io::Write;
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     let one = |n: u32| data(Bytes::new(), 1, &n.wrapping_mul(0x9e37_79b1).to_be_bytes()).0;
-    packer.write_all(&open(hello(), "calls", 0).raw(&(0..300_000).flat_map(one).collect::<Vec<_>>()).0).unwrap();
+    packer
+        .write_all(
+            &open(hello(), "calls", 0).raw(&(0..300_000).flat_map(one).collect::<Vec<_>>()).0,
+        )
+        .unwrap();
     let packed = packer.finish().unwrap();
     let (_, out, end, _) = talk([&packed[..]]);
     assert_eq!((end.unwrap_err().what, out.len()), (Wrong::Replies, limits::REPLIES));
@@ -169,7 +196,8 @@ fn commands_that_carry_nothing_are_bounded() {
     let mut transport = Transport::new(SETTINGS);
     let (mut out, mut told) = (BytesMut::new(), 0);
     for round in 0..3 * limits::EMPTY {
-        let mut input = if round == 0 { BytesMut::from(&hello().0[..]) } else { BytesMut::from(&[0x11][..]) };
+        let mut input =
+            if round == 0 { BytesMut::from(&hello().0[..]) } else { BytesMut::from(&[0x11][..]) };
         transport.feed(&mut input, &mut out, &mut |_| told += 1).unwrap();
         transport.tick();
         out.clear();
@@ -179,8 +207,9 @@ fn commands_that_carry_nothing_are_bounded() {
 
 #[test]
 fn a_turn_is_bounded_and_the_next_goes_on() {
-    let payloads: Vec<u8> =
-        (0..20_000u32).flat_map(|n| data(Bytes::new(), 1, &n.wrapping_mul(0x9e37_79b1).to_be_bytes()).0).collect();
+    let payloads: Vec<u8> = (0..20_000u32)
+        .flat_map(|n| data(Bytes::new(), 1, &n.wrapping_mul(0x9e37_79b1).to_be_bytes()).0)
+        .collect();
     let mut input = gzip(&open(hello(), "calls", 0).raw(&payloads).0);
     let mut transport = Transport::new(SETTINGS);
     let (mut out, mut told, mut turns) = (BytesMut::new(), 0, 0);
@@ -211,7 +240,10 @@ fn what_inflates_to_hundreds_of_times_its_size_is_refused() {
         out.clear();
         turns += 1;
     };
-    assert!(matches!(fault.what, Wrong::Gzip(what) if what.contains("times its size")), "{fault:?}");
+    assert!(
+        matches!(fault.what, Wrong::Gzip(what) if what.contains("times its size")),
+        "{fault:?}"
+    );
     assert!(turns <= limits::RATIO_FROM / limits::TURN as u64 + 1, "{turns}");
 }
 

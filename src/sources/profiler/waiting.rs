@@ -1,19 +1,20 @@
-//! Calls whose names have not come yet, on their way to event records: they wait for a flush cycle (spec B.2), as far as
-//! memory goes. What is counted of them does not wait.
+//! Calls whose names have not come yet, on their way to event records: they wait for a flush cycle
+//! (spec B.2), as far as memory goes. What is counted of them does not wait.
 
-use super::entry::Entry;
-use super::limits;
-use super::words::Words;
-use crate::model::Memory;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use super::entry::Entry;
+use super::limits;
+use super::words::Words;
+use crate::model::Memory;
+
 /// Longest wait for names: agents flush every 5 s, silent ones every 10 s.
 pub(super) const PATIENCE: Duration = Duration::from_secs(11);
-/// All are looked at for names at most so often, unless many more have come: an agent that sends single words would keep a
-/// worker busy.
+/// All are looked at for names at most so often, unless many more have come: an agent that sends
+/// single words would keep a worker busy.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Bytes that calls of all pods may take while they wait.
@@ -28,7 +29,8 @@ impl Budget {
 
     /// Calls wait rather less long than that their connection ends for want of memory.
     fn is_over(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > limits::ALL_WAITING.min(self.1.limit() / 8) || self.1.over() > 0
+        self.0.load(Ordering::Relaxed) > limits::ALL_WAITING.min(self.1.limit() / 8)
+            || self.1.over() > 0
     }
 
     /// Bytes that one pod may have.
@@ -49,7 +51,8 @@ pub(super) struct Waiting {
     calls: VecDeque<(Duration, Entry)>,
     bytes: usize,
     budget: Arc<Budget>,
-    /// Words have come since all were looked at, which may be done again from then on, or once so many more have come.
+    /// Words have come since all were looked at, which may be done again from then on, or once so
+    /// many more have come.
     words: bool,
     look: Duration,
     pushed: usize,
@@ -57,7 +60,14 @@ pub(super) struct Waiting {
 
 impl Waiting {
     pub(super) const fn new(budget: Arc<Budget>) -> Self {
-        Self { calls: VecDeque::new(), bytes: 0, budget, words: false, look: Duration::ZERO, pushed: 0 }
+        Self {
+            calls: VecDeque::new(),
+            bytes: 0,
+            budget,
+            words: false,
+            look: Duration::ZERO,
+            pushed: 0,
+        }
     }
 
     /// A call whose names have not all come.
@@ -80,9 +90,16 @@ impl Waiting {
         self.words = true;
     }
 
-    /// Tells those that have their names by now, wherever they stand; then, of the others, those that have waited long enough,
-    /// and the oldest while there is no room. `all`: nothing more comes.
-    pub(super) fn release(&mut self, now: Duration, words: &Words, all: bool, mut tell: impl FnMut(&Entry)) {
+    /// Tells those that have their names by now, wherever they stand; then, of the others, those
+    /// that have waited long enough, and the oldest while there is no room. `all`: nothing more
+    /// comes.
+    pub(super) fn release(
+        &mut self,
+        now: Duration,
+        words: &Words,
+        all: bool,
+        mut tell: impl FnMut(&Entry),
+    ) {
         if self.calls.is_empty() {
             return;
         }
@@ -118,7 +135,8 @@ impl Waiting {
     }
 
     fn is_full(&self) -> bool {
-        self.bytes > self.budget.most() || self.bytes > limits::WAITING_LEAST && self.budget.is_over()
+        self.bytes > self.budget.most()
+            || self.bytes > limits::WAITING_LEAST && self.budget.is_over()
     }
 }
 
@@ -133,7 +151,9 @@ fn cost(entry: &Entry) -> usize {
     /// Of an allocation.
     const OVERHEAD: usize = 16;
     let heap = |bytes: usize| if bytes == 0 { 0 } else { bytes + OVERHEAD };
-    size_of::<(Duration, Entry)>() + heap(entry.text.len()) + heap(entry.params.len() * size_of::<(u32, u32)>())
+    size_of::<(Duration, Entry)>()
+        + heap(entry.text.len())
+        + heap(entry.params.len() * size_of::<(u32, u32)>())
 }
 
 #[cfg(test)]

@@ -1,15 +1,17 @@
 //! The commands of an agent and what is answered (spec A.2, A.3). All numbers are big-endian.
 
+use bytes::{BufMut, BytesMut};
+
 use super::limits;
 use crate::read::{Cursor, Order};
-use bytes::{BufMut, BytesMut};
 
 /// A handle of a stream, or the id of a diagnostic command.
 pub type Uuid = [u8; 16];
 
 /// The reply to INIT_STREAM that refuses.
 pub(super) const NULL: Uuid = [0; 16];
-/// The ack of RCV_DATA and REQUEST_ACK_FLUSH: no diagnostic command follows. Never another: it is a count that agents obey.
+/// The ack of RCV_DATA and REQUEST_ACK_FLUSH: no diagnostic command follows. Never another: it is a
+/// count that agents obey.
 pub(super) const ACK: u8 = 0;
 /// Instead of an ack, before a connection is closed: start over.
 pub(super) const ERROR: u8 = 0xff;
@@ -102,14 +104,24 @@ pub(super) fn command(bytes: &[u8]) -> Result<Option<(Command<'_>, usize)>, (Wro
 
 fn read<'a>(c: &mut Cursor<'a>) -> Result<Command<'a>, Stop> {
     Ok(match full(c.u8())? {
-        0x01 => Command::LegacyOpen { namespace: string(c)?, service: string(c)?, pod: string(c)?, open: open(c)? },
+        0x01 => Command::LegacyOpen {
+            namespace: string(c)?,
+            service: string(c)?,
+            pod: string(c)?,
+            open: open(c)?,
+        },
         0x02 => Command::Data { handle: uuid(c)?, payload: field(c)? },
         0x04 => Command::Close,
         0x08 => Command::LegacyHello,
         0x11 => Command::Flush,
         0x12 => Command::KeepAlive,
         0x13 => Command::Result { id: uuid(c)?, ok: full(c.u8())? == b'K' },
-        0x14 => Command::Hello { version: full(c.u64())?, pod: string(c)?, service: string(c)?, namespace: string(c)? },
+        0x14 => Command::Hello {
+            version: full(c.u64())?,
+            pod: string(c)?,
+            service: string(c)?,
+            namespace: string(c)?,
+        },
         0x15 => Command::Open(open(c)?),
         other => return Err(Stop::Wrong(Wrong::Command(other))),
     })

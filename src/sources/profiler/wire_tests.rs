@@ -24,7 +24,10 @@ fn every_command_and_nothing_of_it_before_its_last_byte() {
             Bytes::new().u8(0x01).raw(&who().0).raw(&open("calls").0),
             Command::LegacyOpen { namespace: "p", service: "", pod: "näme", open: names },
         ),
-        (Bytes::new().u8(0x02).raw(&id).int(3).raw(b"abc"), Command::Data { handle: id, payload: b"abc" }),
+        (
+            Bytes::new().u8(0x02).raw(&id).int(3).raw(b"abc"),
+            Command::Data { handle: id, payload: b"abc" },
+        ),
         (Bytes::new().u8(0x02).raw(&id).int(0), Command::Data { handle: id, payload: b"" }),
         (Bytes::new().u8(0x13).raw(&id).u8(0x4b), Command::Result { id, ok: true }),
         (Bytes::new().u8(0x13).raw(&id).u8(0xff), Command::Result { id, ok: false }),
@@ -52,10 +55,15 @@ fn every_other_byte_is_an_error() {
 #[test]
 fn a_field_is_refused_as_soon_as_its_length_is_there() {
     let with = |n: i32| Bytes::new().u8(2).raw(&[7; 16]).int(n);
-    for (n, want) in [(1024, Ok(None)), (1025, Err((Wrong::Field(1025), 21))), (-1, Err((Wrong::Field(-1), 21)))] {
+    for (n, want) in
+        [(1024, Ok(None)), (1025, Err((Wrong::Field(1025), 21))), (-1, Err((Wrong::Field(-1), 21)))]
+    {
         assert_eq!(command(&with(n).0), want);
     }
     let full = with(1024).raw(&[9; 1024]);
-    assert_eq!(command(&full.0), Ok(Some((Command::Data { handle: [7; 16], payload: &[9; 1024] }, 1045))));
+    assert_eq!(
+        command(&full.0),
+        Ok(Some((Command::Data { handle: [7; 16], payload: &[9; 1024] }, 1045)))
+    );
     assert_eq!(command(&Bytes::new().u8(0x15).int(1).u8(0x80).0), Err((Wrong::NotUtf8, 6)));
 }

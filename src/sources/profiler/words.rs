@@ -1,10 +1,11 @@
 //! The dictionary of one pod: words by id (spec B.2).
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use super::interner::Interner;
 use super::limits;
 use super::text::Text;
-use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// Slots are charged in steps of this many.
 const STEP: usize = 256;
@@ -102,7 +103,8 @@ impl Words {
         self.bytes + self.charged * SLOT + size_of::<Self>()
     }
 
-    /// Goes on where a connection before it ended: its words, and the tags that came before they were known.
+    /// Goes on where a connection before it ended: its words, and the tags that came before they
+    /// were known.
     pub(super) fn succeed(&mut self, before: Self) {
         let late = std::mem::take(&mut self.late);
         *self = before;
@@ -161,7 +163,8 @@ impl Words {
         self.interner.intern(&text)
     }
 
-    /// Calls that the agent says it has lost, if that is what the tag means. What it means can show later.
+    /// Calls that the agent says it has lost, if that is what the tag means. What it means can show
+    /// later.
     #[inline]
     pub(super) fn lost_calls(&mut self, param: u32, value: Text<'_>) -> Option<u64> {
         if self.mark(Mark::Corrupted) == Some(param) {
@@ -196,7 +199,8 @@ impl Words {
 
     fn put_word(&mut self, id: u32, word: &str) -> bool {
         let at = id as usize;
-        if at >= limits::WORDS || self.bytes + word.len() > limits::POD_TEXT || !self.make_room(at) {
+        if at >= limits::WORDS || self.bytes + word.len() > limits::POD_TEXT || !self.make_room(at)
+        {
             return false;
         }
         let Some(word) = self.interner.intern(word) else { return false };
@@ -264,9 +268,15 @@ mod tests {
             assert_eq!(put(&mut words, None, word), (n as u32, true));
             assert_eq!(words.get(n as u32).map(|w| &**w), Some(word));
         }
-        assert_eq!((words.len(), words.mark(Mark::Red), words.mark(Mark::Idle)), (4, Some(2), None));
+        assert_eq!(
+            (words.len(), words.mark(Mark::Red), words.mark(Mark::Idle)),
+            (4, Some(2), None)
+        );
         assert_eq!(put(&mut words, Some(2), "call.idle"), (2, true));
-        assert_eq!((words.len(), words.mark(Mark::Red), words.mark(Mark::Idle)), (4, None, Some(2)));
+        assert_eq!(
+            (words.len(), words.mark(Mark::Red), words.mark(Mark::Idle)),
+            (4, None, Some(2))
+        );
         words.reset();
         assert_eq!((words.len(), words.get(0), words.mark(Mark::Idle)), (0, None, None));
         assert_eq!(put(&mut words, None, "again"), (0, true));

@@ -27,7 +27,8 @@ fn texts_are_short_charged_and_forgotten_when_the_peer_is_gone() {
     assert!(text.len() < 1030 && text.ends_with("é…"), "{text}");
     assert_eq!(store.stats.get(Stat::TextsCut), 1);
     // There is no room for 4096 of them.
-    (1..4096).for_each(|item| sink.update(Update::Set { item, value: Value::text(&"x".repeat(1000)) }));
+    (1..4096)
+        .for_each(|item| sink.update(Update::Set { item, value: Value::text(&"x".repeat(1000)) }));
     let texts = (1..4096).filter(|item| peer.text(*item).is_some()).count();
     let held = store.memory_stat(Stat::MemoryTexts).unwrap_or_default();
     assert!((1000..2000).contains(&texts) && (1 << 20..2 << 20).contains(&held), "{texts} {held}");

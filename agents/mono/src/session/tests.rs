@@ -12,8 +12,13 @@ struct Fake {
 impl Fake {
     /// Pid, Cmd (ours); Minor, Major (GC), Methods (JIT).
     fn new() -> Self {
-        let counter =
-            |section, name: &str, kind, variance| Counter { section, name: name.to_owned(), kind, unit: UNIT_RAW, variance };
+        let counter = |section, name: &str, kind, variance| Counter {
+            section,
+            name: name.to_owned(),
+            kind,
+            unit: UNIT_RAW,
+            variance,
+        };
         Self {
             descriptions: vec![
                 counter(0x4000, "Pid", TYPE_INT, VARIANCE_CONSTANT),
@@ -98,7 +103,10 @@ fn hello_has_ours_first_and_then_the_selection() {
     assert_eq!(open(&fake, &only(&["gc/*"])).1, headers(&[0, 1, 2, 3]));
     let (mut session, hello) = open(&fake, &only(&["JIT/Methods", "System/Pid"]));
     assert_eq!(hello, headers(&[0, 1, 4]));
-    assert_eq!(sample(&mut session, &mut fake), [(0, vec![7; 4]), (1, b"mono x\0".to_vec()), (2, vec![9; 4]),]);
+    assert_eq!(
+        sample(&mut session, &mut fake),
+        [(0, vec![7; 4]), (1, b"mono x\0".to_vec()), (2, vec![9; 4]),]
+    );
 }
 
 #[test]

@@ -60,12 +60,14 @@ impl Command {
                 _ => Err("write \"create NAME [key=value ...]\" or \"destroy NAME\"".into()),
             },
             Verb::Enable => {
-                let (name, patterns) = listed(text, "events", "NAME PATTERN[,PATTERN...]", "s1 demo:*,other:tick")?;
+                let (name, patterns) =
+                    listed(text, "events", "NAME PATTERN[,PATTERN...]", "s1 demo:*,other:tick")?;
                 patterns.iter().try_for_each(|p| event(p)).map_err(|e| e.to_string())?;
                 Ok(Self::Enable(name, patterns))
             }
             Verb::Context => {
-                let (name, contexts) = listed(text, "contexts", "NAME CONTEXT[,CONTEXT...]", "s1 vpid,vtid")?;
+                let (name, contexts) =
+                    listed(text, "contexts", "NAME CONTEXT[,CONTEXT...]", "s1 vpid,vtid")?;
                 Ok(Self::Context(name, contexts))
             }
             Verb::Start => Ok(Self::Start(named(text)?)),
@@ -78,7 +80,11 @@ impl Command {
     pub fn session(&self) -> &str {
         match self {
             Self::Create(spec) => &spec.name,
-            Self::Destroy(name) | Self::Enable(name, _) | Self::Context(name, _) | Self::Start(name) | Self::Stop(name) => name,
+            Self::Destroy(name)
+            | Self::Enable(name, _)
+            | Self::Context(name, _)
+            | Self::Start(name)
+            | Self::Stop(name) => name,
         }
     }
 }
@@ -94,7 +100,12 @@ fn items(text: &str) -> Vec<String> {
 }
 
 /// A name and a list, which may be written as in `create`: `key=`.
-fn listed(text: &str, key: &str, form: &str, example: &str) -> Result<(String, Vec<String>), String> {
+fn listed(
+    text: &str,
+    key: &str,
+    form: &str,
+    example: &str,
+) -> Result<(String, Vec<String>), String> {
     let help = || format!("write \"{form}\", for example \"{example}\"");
     let (name, rest) = text.split_once(char::is_whitespace).ok_or_else(help)?;
     let rest = rest.trim_start();
@@ -117,9 +128,14 @@ fn create(text: &str) -> Result<Command, String> {
         if rest.is_empty() {
             break;
         }
-        let (key, after) = rest.split_once('=').ok_or_else(|| format!("{rest:?} is not key=value"))?;
+        let (key, after) =
+            rest.split_once('=').ok_or_else(|| format!("{rest:?} is not key=value"))?;
         // A filter has blanks of its own.
-        let end = if key == "filter" { after.len() } else { after.find(char::is_whitespace).unwrap_or(after.len()) };
+        let end = if key == "filter" {
+            after.len()
+        } else {
+            after.find(char::is_whitespace).unwrap_or(after.len())
+        };
         let (value, next) = after.split_at(end);
         set(&mut spec, key, value).map_err(|e| format!("{key}: {e}"))?;
         rest = next;
@@ -146,7 +162,10 @@ fn set(spec: &mut Spec, key: &str, value: &str) -> Result<(), String> {
         "filter" => spec.filter = Some(unquoted(value.trim())?.to_owned()),
         "loglevel" => spec.loglevel = Some(value.to_owned()),
         "loglevel_only" => spec.loglevel_only = Some(value.to_owned()),
-        "start" => spec.start = value.parse().map_err(|_| format!("{value:?} is neither true nor false"))?,
+        "start" => {
+            spec.start =
+                value.parse().map_err(|_| format!("{value:?} is neither true nor false"))?
+        }
         _ => {
             return Err(
                 "no such key; there are url, live_timer, domain, channel, subbuf_size, num_subbuf, buffers, blocking_timeout, \
@@ -202,13 +221,18 @@ pub fn buffers(text: &str) -> Result<Buffers, String> {
 /// # Errors
 /// What can be written instead.
 pub fn blocking(text: &str) -> Result<Blocking, String> {
-    if text == "inf" { Ok(Blocking::Inf) } else { micros(text).map(Blocking::Micros).map_err(|e| format!("{e}; or \"inf\"")) }
+    if text == "inf" {
+        Ok(Blocking::Inf)
+    } else {
+        micros(text).map(Blocking::Micros).map_err(|e| format!("{e}; or \"inf\""))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn sound_requests() {
@@ -223,20 +247,40 @@ mod tests {
              blocking_timeout=inf tracefile_size=1MiB tracefile_count=2 events=a:*,b contexts=vpid,vtid loglevel=TRACE_INFO start=true \
              filter=$ctx.vpid == 7 && x = 1",
         );
-        assert_eq!((all.live_timer, all.subbuf_size, all.num_subbuf), (200_000, Some(16384), Some(8)));
+        assert_eq!(
+            (all.live_timer, all.subbuf_size, all.num_subbuf),
+            (200_000, Some(16384), Some(8))
+        );
         assert_eq!((all.events.len(), all.contexts.len(), all.start), (2, 2, true));
         assert_eq!((all.buffers, all.blocking_timeout), (Some(Buffers::Pid), Some(Blocking::Inf)));
         assert_eq!(all.filter.as_deref(), Some("$ctx.vpid == 7 && x = 1"));
-        for (text, filter) in [("'n == 1'", "n == 1"), ("\"n == 1\"", "n == 1"), ("' n == \"a\" '", "n == \"a\"")] {
+        for (text, filter) in
+            [("'n == 1'", "n == 1"), ("\"n == 1\"", "n == 1"), ("' n == \"a\" '", "n == \"a\"")]
+        {
             assert_eq!(spec(&format!("create s1 filter={text}")).filter.as_deref(), Some(filter));
         }
-        assert_eq!(spec("create s1 filter=\"a\" == n && m == \"b\"").filter.as_deref(), Some("\"a\" == n && m == \"b\""));
+        assert_eq!(
+            spec("create s1 filter=\"a\" == n && m == \"b\"").filter.as_deref(),
+            Some("\"a\" == n && m == \"b\"")
+        );
         assert_eq!(spec("create s1 domain=python loglevel_only=INFO").domain, Domain::Python);
         assert_eq!(parse(Verb::Session, " destroy s1 "), Command::Destroy("s1".into()));
-        assert_eq!(parse(Verb::Enable, "s1 a:*, b"), Command::Enable("s1".into(), vec!["a:*".into(), "b".into()]));
-        assert_eq!(parse(Verb::Enable, "s1  events=a:*,b"), Command::Enable("s1".into(), vec!["a:*".into(), "b".into()]));
-        assert_eq!(parse(Verb::Context, "s1 contexts=vpid"), Command::Context("s1".into(), vec!["vpid".into()]));
-        assert_eq!(parse(Verb::Context, "s1 vpid"), Command::Context("s1".into(), vec!["vpid".into()]));
+        assert_eq!(
+            parse(Verb::Enable, "s1 a:*, b"),
+            Command::Enable("s1".into(), vec!["a:*".into(), "b".into()])
+        );
+        assert_eq!(
+            parse(Verb::Enable, "s1  events=a:*,b"),
+            Command::Enable("s1".into(), vec!["a:*".into(), "b".into()])
+        );
+        assert_eq!(
+            parse(Verb::Context, "s1 contexts=vpid"),
+            Command::Context("s1".into(), vec!["vpid".into()])
+        );
+        assert_eq!(
+            parse(Verb::Context, "s1 vpid"),
+            Command::Context("s1".into(), vec!["vpid".into()])
+        );
         assert_eq!(parse(Verb::Start, "s1"), Command::Start("s1".into()));
         assert_eq!(parse(Verb::Stop, "s1").session(), "s1");
     }

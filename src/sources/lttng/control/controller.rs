@@ -8,6 +8,9 @@
 //!    └──────────────────────────────────────────────────┘
 //! ```
 
+use std::collections::VecDeque;
+use std::time::Duration;
+
 use super::command::Command;
 use super::diagnosis::{Diagnosis, Probe};
 use super::limits::{LOOK_PERIOD, PERIOD, SESSIONS_MAX};
@@ -17,8 +20,6 @@ use super::plan::{Invocation, Plan, Step};
 use super::reply::{Fault, Reply};
 use super::spec::{Domain, Spec};
 use super::state::State;
-use std::collections::VecDeque;
-use std::time::Duration;
 
 /// What the caller is to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,8 +60,8 @@ enum Round {
 
 /// All sessions under control.
 ///
-/// The caller asks [`Controller::next`] what to do, does it, tells the result, and asks again. Times are of any clock that never
-/// goes back.
+/// The caller asks [`Controller::next`] what to do, does it, tells the result, and asks again.
+/// Times are of any clock that never goes back.
 #[derive(Debug)]
 pub struct Controller {
     sessions: Vec<Managed>,
@@ -79,7 +80,8 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Takes up what was saved. `seed` makes marks different from those of other runs: the time in microseconds, say.
+    /// Takes up what was saved. `seed` makes marks different from those of other runs: the time in
+    /// microseconds, say.
     #[must_use]
     pub fn new(specs: &[Spec], state: State, seed: u64) -> Self {
         let sessions = state.sessions.into_iter().map(Managed::restored).collect();
@@ -100,7 +102,8 @@ impl Controller {
         controller
     }
 
-    /// The configuration is this from now on. Sessions that it no longer has are destroyed; those that users made stay.
+    /// The configuration is this from now on. Sessions that it no longer has are destroyed; those
+    /// that users made stay.
     pub fn configure(&mut self, specs: &[Spec], now: Duration) {
         for session in &mut self.sessions {
             if session.base.is_some() && !specs.iter().any(|s| s.name == session.spec.name) {
@@ -132,7 +135,12 @@ impl Controller {
             }
             (None, Command::Create(_)) => Err(format!("there are {SESSIONS_MAX} sessions already")),
             (None, _) => {
-                let known = self.sessions.iter().map(|s| s.spec.name.as_str()).collect::<Vec<_>>().join(", ");
+                let known = self
+                    .sessions
+                    .iter()
+                    .map(|s| s.spec.name.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", ");
                 Err(format!(
                     "no session {name} is under control here; there are: {}",
                     if known.is_empty() { "none" } else { &known }
@@ -195,16 +203,24 @@ impl Controller {
             match &mut self.round {
                 Round::Rest if self.sessions.is_empty() => return Action::Rest(PERIOD),
                 Round::Rest if now < self.due => return Action::Rest(self.due.saturating_sub(now)),
-                Round::Rest => self.round = if self.version.is_empty() { Round::Version } else { Round::List },
+                Round::Rest => {
+                    self.round = if self.version.is_empty() { Round::Version } else { Round::List }
+                }
                 // Without a session there is no reason to run anything.
                 Round::Version if self.sessions.is_empty() => self.round = Round::Rest,
                 Round::Version => return self.run(Invocation::version(), None),
                 Round::List => return self.run(Invocation::list(), None),
                 Round::Work { next, commands, mark, .. } => {
                     let session = next.checked_sub(1);
-                    match (commands.front().map(|c| c.step.clone()), session.and_then(|i| self.sessions.get_mut(i))) {
-                        (Some(Step::Create(_)), Some(managed)) if managed.marks.last() != Some(mark) => {
-                            // Saved before it exists: after a crash in between it is ours all the same.
+                    match (
+                        commands.front().map(|c| c.step.clone()),
+                        session.and_then(|i| self.sessions.get_mut(i)),
+                    ) {
+                        (Some(Step::Create(_)), Some(managed))
+                            if managed.marks.last() != Some(mark) =>
+                        {
+                            // Saved before it exists: after a crash in between it is ours all the
+                            // same.
                             managed.begin(mark);
                             self.dirty = true;
                         }
@@ -244,30 +260,43 @@ impl Controller {
         }
         self.marks += 1;
         let safe = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
-        *mark = format!("{}-apm-{:x}-{}", session.spec.name.chars().map(safe).collect::<String>(), self.seed, self.marks);
+        *mark = format!(
+            "{}-apm-{:x}-{}",
+            session.spec.name.chars().map(safe).collect::<String>(),
+            self.seed,
+            self.marks
+        );
         match session.plan(listed, mark) {
             Plan::NotOurs => {
                 self.told.extend(session.not_ours(now));
                 self.dirty = true;
             }
-            Plan::Commands(list) if list.is_empty() => self.told.extend(session.settle(&self.version)),
+            Plan::Commands(list) if list.is_empty() => {
+                self.told.extend(session.settle(&self.version))
+            }
             Plan::Commands(list) => *commands = list.into(),
         }
     }
 
     /// The domain whose programs are to be listed.
     fn to_look(&self, now: Duration) -> Option<Domain> {
-        let wants =
-            |s: &&Managed| s.phase == Phase::Active && s.spec.domain != Domain::Kernel && s.look.is_some_and(|at| at <= now);
+        let wants = |s: &&Managed| {
+            s.phase == Phase::Active
+                && s.spec.domain != Domain::Kernel
+                && s.look.is_some_and(|at| at <= now)
+        };
         self.sessions.iter().find(wants).map(|s| s.spec.domain)
     }
 
     fn finish(&mut self, now: Duration) {
-        let over = |s: &Managed| s.gone && s.base.is_none() && matches!(s.phase, Phase::Absent | Phase::Foreign);
+        let over = |s: &Managed| {
+            s.gone && s.base.is_none() && matches!(s.phase, Phase::Absent | Phase::Foreign)
+        };
         self.sessions.retain(|s| !(over(s) && s.waiting.is_empty()));
         self.round = Round::Rest;
         let waits = |s: &Managed| (s.is_due(now) && !s.waiting.is_empty()) || s.not_before > now;
-        let soonest = self.sessions.iter().filter(|s| waits(s)).map(|s| s.not_before.max(now)).min();
+        let soonest =
+            self.sessions.iter().filter(|s| waits(s)).map(|s| s.not_before.max(now)).min();
         self.due = (now + PERIOD).min(soonest.unwrap_or(Duration::MAX));
         self.dirty = true;
     }
@@ -283,12 +312,18 @@ impl Controller {
             }
             (Step::List, Ok(answer)) => {
                 self.failures = 0;
-                self.round = Round::Work { listed: answer.sessions, next: 0, commands: VecDeque::new(), mark: String::new() };
+                self.round = Round::Work {
+                    listed: answer.sessions,
+                    next: 0,
+                    commands: VecDeque::new(),
+                    mark: String::new(),
+                };
             }
             (Step::List, Err(fault)) => self.no_daemon(&fault, now),
             (Step::Programs, judged) => self.looked(&invocation, judged.ok().as_ref(), now),
             (step, Ok(_)) => {
-                let done = matches!(&self.round, Round::Work { commands, .. } if commands.is_empty());
+                let done =
+                    matches!(&self.round, Round::Work { commands, .. } if commands.is_empty());
                 if let Some(session) = session.and_then(|i| self.sessions.get_mut(i)) {
                     session.done(step, now);
                     if done {
@@ -335,7 +370,12 @@ impl Controller {
         }
     }
 
-    fn looked(&mut self, invocation: &Invocation, answer: Option<&super::mi::Answer>, now: Duration) {
+    fn looked(
+        &mut self,
+        invocation: &Invocation,
+        answer: Option<&super::mi::Answer>,
+        now: Duration,
+    ) {
         for session in &mut self.sessions {
             let same = Invocation::programs(session.spec.domain).args == invocation.args;
             if !same || session.phase != Phase::Active || session.look.is_none_or(|at| at > now) {
@@ -344,7 +384,8 @@ impl Controller {
             let found = answer.and_then(|a| Diagnosis::of_programs(&session.spec, a));
             // As long as something is missing it is looked up again; else when the viewer asks.
             session.look = found.is_some().then(|| now + LOOK_PERIOD);
-            session.diagnosis = found.unwrap_or_else(|| Diagnosis::recording(&session.spec, &self.version));
+            session.diagnosis =
+                found.unwrap_or_else(|| Diagnosis::recording(&session.spec, &self.version));
         }
     }
 }

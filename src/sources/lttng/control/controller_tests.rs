@@ -1,4 +1,5 @@
-//! The controller against an imitation of the session daemon that answers as the real one was recorded to.
+//! The controller against an imitation of the session daemon that answers as the real one was
+//! recorded to.
 
 use super::super::diagnosis::{Code, Socket};
 use super::super::reply::Exit;
@@ -80,7 +81,10 @@ impl World {
                     self.controller.probed(&Probe { user: "pcp".into(), sockets });
                 }
                 Action::Run(invocation) => {
-                    assert!(matches!(self.controller.next(self.now), Action::Rest(_)), "one command at a time");
+                    assert!(
+                        matches!(self.controller.next(self.now), Action::Rest(_)),
+                        "one command at a time"
+                    );
                     let reply = self.answer(&invocation);
                     self.controller.replied(&reply, self.now);
                 }
@@ -111,9 +115,16 @@ impl World {
         }
         if args[0] == "list" {
             let body: String = if args.len() > 1 {
-                let events: String = self.programs.iter().map(|p| format!("<event><name>{p}</name></event>")).collect();
+                let events: String = self
+                    .programs
+                    .iter()
+                    .map(|p| format!("<event><name>{p}</name></event>"))
+                    .collect();
                 let pid = format!("<pid><id>7</id><name>p</name><events>{events}</events></pid>");
-                format!("<domains><domain><pids>{}</pids></domain></domains>", if self.programs.is_empty() { "" } else { &pid })
+                format!(
+                    "<domains><domain><pids>{}</pids></domain></domains>",
+                    if self.programs.is_empty() { "" } else { &pid }
+                )
             } else {
                 self.sessions.iter().map(|s| {
                     let (name, path, enabled, timer) = (&s.name, &s.path, s.enabled, &s.timer);
@@ -131,7 +142,10 @@ impl World {
             if at.is_some() {
                 return no(1, "Error: Session name already exists");
             }
-            let (path, timer) = (format!("tcp4://127.0.0.1:5342/{mark} [data: 5343]"), option("--live=").expect("live"));
+            let (path, timer) = (
+                format!("tcp4://127.0.0.1:5342/{mark} [data: 5343]"),
+                option("--live=").expect("live"),
+            );
             self.sessions.push(Made {
                 name: name.clone(),
                 path,
@@ -150,7 +164,9 @@ impl World {
             "enable-channel" if !self.relayd => {
                 return no(1, "Error: Channel apm: Unable to connect to lttng-relayd (session s1)");
             }
-            "enable-channel" if session.started => return no(1, "Error: Channel apm: Tracing has already been started once"),
+            "enable-channel" if session.started => {
+                return no(1, "Error: Channel apm: Tracing has already been started once");
+            }
             "enable-channel" if session.channels > 0 => {
                 return no(4, "Warning: Channel apm: UST channel already exist (session s1)");
             }
@@ -158,15 +174,26 @@ impl World {
             "enable-event" => {
                 for event in args.last().expect("patterns").split(',') {
                     if session.events.iter().any(|e| e == event) {
-                        return no(55, "Error: Event x: UST event already enabled (channel apm, session s1)");
+                        return no(
+                            55,
+                            "Error: Event x: UST event already enabled (channel apm, session s1)",
+                        );
                     }
                     session.events.push(event.to_owned());
                 }
             }
-            "add-context" if session.started => return no(4, "Error: vpid: Tracing has already been started once"),
-            "add-context" if !session.contexts.is_empty() => return no(4, "Error: vpid: UST context already exist"),
-            "add-context" => session.contexts.extend(args.iter().filter_map(|a| a.strip_prefix("--type=")).map(str::to_owned)),
-            "start" if session.enabled => return no(80, "Warning: Tracing already started for session s1"),
+            "add-context" if session.started => {
+                return no(4, "Error: vpid: Tracing has already been started once");
+            }
+            "add-context" if !session.contexts.is_empty() => {
+                return no(4, "Error: vpid: UST context already exist");
+            }
+            "add-context" => session
+                .contexts
+                .extend(args.iter().filter_map(|a| a.strip_prefix("--type=")).map(str::to_owned)),
+            "start" if session.enabled => {
+                return no(80, "Warning: Tracing already started for session s1");
+            }
             "start" => (session.enabled, session.started) = (true, true),
             "stop" => session.enabled = false,
             "destroy" => drop(self.sessions.remove(at)),
@@ -198,7 +225,11 @@ impl World {
 
     /// The PMDA ends and begins again with what was saved.
     fn restart(&mut self, specs: &[Spec]) {
-        let state = if self.saved.is_empty() { State::default() } else { State::parse(&self.saved).expect("saved") };
+        let state = if self.saved.is_empty() {
+            State::default()
+        } else {
+            State::parse(&self.saved).expect("saved")
+        };
         self.controller = Controller::new(specs, state, 0xdef);
         self.settle();
     }
@@ -212,7 +243,10 @@ fn a_session_is_made_once() {
     let mut w = World::new(&[spec("s1")]);
     assert_eq!(w.settle(), PERIOD);
     assert_eq!(w.log(), MADE);
-    assert_eq!((w.code("s1"), w.report("s1").phase, w.report("s1").made), (Code::Ok, Phase::Active, 1));
+    assert_eq!(
+        (w.code("s1"), w.report("s1").phase, w.report("s1").made),
+        (Code::Ok, Phase::Active, 1)
+    );
     assert!(w.sessions[0].path.contains("/s1-apm-abc-"));
     for _ in 0..5 {
         assert_eq!(w.wait(10), PERIOD);
@@ -239,7 +273,10 @@ fn after_a_restart_ours_are_known_and_left_alone() {
     // Without the state file nothing is ours.
     w.saved.clear();
     w.restart(&[spec("s1")]);
-    assert_eq!((w.log(), w.code("s1"), w.report("s1").phase), (String::new(), Code::NotOurs, Phase::Foreign));
+    assert_eq!(
+        (w.log(), w.code("s1"), w.report("s1").phase),
+        (String::new(), Code::NotOurs, Phase::Foreign)
+    );
 }
 
 #[test]
@@ -262,7 +299,12 @@ fn a_crash_at_any_command_leaves_nothing_of_which_is_not_known_whose_it_is() {
         }
         w.log();
         w.restart(&[spec("s1")]);
-        assert_eq!((w.code("s1"), w.sessions.len(), w.sessions[0].enabled), (Code::Ok, 1, true), "{crash}: {}", w.log());
+        assert_eq!(
+            (w.code("s1"), w.sessions.len(), w.sessions[0].enabled),
+            (Code::Ok, 1, true),
+            "{crash}: {}",
+            w.log()
+        );
         assert_eq!((w.sessions[0].events.len(), w.sessions[0].contexts.len()), (1, 1));
     }
 }
@@ -285,7 +327,11 @@ fn somebody_elses_session_is_left_alone() {
     w.wait(100);
     w.controller.notice(&Notice::Lost("s1".into()), w.now);
     w.wait(100);
-    assert!(w.request(1, super::super::Verb::Session, "destroy s1").expect_err("not ours").contains("left alone"));
+    assert!(
+        w.request(1, super::super::Verb::Session, "destroy s1")
+            .expect_err("not ours")
+            .contains("left alone")
+    );
     w.controller.configure(&[], w.now);
     w.wait(100);
     assert_eq!((w.log(), w.sessions.len()), (String::new(), 1));
@@ -295,7 +341,11 @@ fn somebody_elses_session_is_left_alone() {
 fn a_session_that_a_user_asked_for_in_vain_is_not_tried_again() {
     let mut w = World::new(&[]);
     w.fault = Some(("create", no(1, "Error: Session name already exists")));
-    assert!(w.request(1, super::super::Verb::Session, "create u1 events=a").expect_err("taken").contains("left alone"));
+    assert!(
+        w.request(1, super::super::Verb::Session, "create u1 events=a")
+            .expect_err("taken")
+            .contains("left alone")
+    );
     assert!(!w.saved.contains("u1"), "what is at rest is saved");
     w.wait(100);
     assert_eq!((w.log().as_str(), w.controller.reports().len()), ("create", 0));
@@ -336,7 +386,11 @@ fn an_unreachable_relay_daemon_is_tried_again_from_the_start() {
     assert_eq!(w.settle(), Duration::from_secs(1));
     assert_eq!(
         (w.log().as_str(), w.code("s1"), w.code("s2")),
-        ("create enable-channel create enable-channel", Code::RelaydUnreachable, Code::RelaydUnreachable)
+        (
+            "create enable-channel create enable-channel",
+            Code::RelaydUnreachable,
+            Code::RelaydUnreachable
+        )
     );
     assert_eq!(w.wait(1), Duration::from_secs(2));
     assert_eq!(w.log(), "destroy create enable-channel destroy create enable-channel");
@@ -377,7 +431,8 @@ fn a_session_that_the_relay_daemon_lost_is_made_anew() {
     w.controller.notice(&lost, w.now);
     assert_eq!(w.code("s1"), Code::RelaydLost);
     // destroy fails, as it does when the relay daemon is gone, and yet destroys.
-    let failed = no(141, "Error: Rotation failure on consumer during the destruction of session \"s1\"");
+    let failed =
+        no(141, "Error: Rotation failure on consumer during the destruction of session \"s1\"");
     w.fault = Some(("destroy", failed));
     w.sessions.clear();
     w.sessions.push(Made {
@@ -393,7 +448,12 @@ fn a_session_that_the_relay_daemon_lost_is_made_anew() {
     w.settle();
     // This time it had not: the next round sees one that is still ours.
     w.wait(1);
-    assert_eq!((w.code("s1"), w.sessions.len(), w.sessions[0].enabled), (Code::Ok, 1, true), "{}", w.log());
+    assert_eq!(
+        (w.code("s1"), w.sessions.len(), w.sessions[0].enabled),
+        (Code::Ok, 1, true),
+        "{}",
+        w.log()
+    );
     assert_ne!(w.sessions[0].path, path);
     // Again and again: longer pauses, until events come.
     w.log();
@@ -465,7 +525,10 @@ fn users_make_sessions_of_their_own() {
     let mut w = World::new(&[]);
     w.settle();
     assert!(w.request(1, Start, "u1").expect_err("unknown").contains("there are: none"));
-    assert_eq!(w.request(2, Session, "create u1 live_timer=200ms"), Ok("done: session u1 is stopped".into()));
+    assert_eq!(
+        w.request(2, Session, "create u1 live_timer=200ms"),
+        Ok("done: session u1 is stopped".into())
+    );
     assert!(w.request(3, Start, "u1").expect_err("no events").contains("enable some"));
     assert!(w.request(4, Enable, "u1 demo:*").is_ok());
     assert!(w.request(5, Context, "u1 vpid,vtid").is_ok());
@@ -483,7 +546,10 @@ fn users_make_sessions_of_their_own() {
     assert_eq!(w.request(11, Stop, "u1"), Ok("done: session u1 is stopped".into()));
     assert_eq!((w.log().as_str(), w.code("u1")), ("stop", Code::Stopped));
     assert_eq!(w.request(12, Session, "destroy u1"), Ok("done: session u1 is destroyed".into()));
-    assert_eq!((w.log().as_str(), w.sessions.len(), w.controller.reports().len()), ("destroy", 0, 0));
+    assert_eq!(
+        (w.log().as_str(), w.sessions.len(), w.controller.reports().len()),
+        ("destroy", 0, 0)
+    );
 }
 
 #[test]
@@ -492,12 +558,19 @@ fn what_lttng_refuses_leaves_the_session_as_it_was() {
     let mut w = World::new(&[spec("s1")]);
     w.settle();
     w.log();
-    w.fault = Some(("enable-event", no(106, "Error: Event x: Invalid filter bytecode (channel apm, session s1)")));
+    w.fault = Some((
+        "enable-event",
+        no(106, "Error: Event x: Invalid filter bytecode (channel apm, session s1)"),
+    ));
     assert!(w.request(1, Enable, "s1 x:*").expect_err("refused").contains("Invalid filter"));
     w.wait(10);
     assert_eq!((w.log().as_str(), w.code("s1")), ("enable-event", Code::Ok));
     w.fault = Some(("enable-event", no(97, "Error: Unknown loglevel NOPE")));
-    assert!(w.request(2, Session, "create u1 loglevel=NOPE events=a").expect_err("refused").contains("NOPE"));
+    assert!(
+        w.request(2, Session, "create u1 loglevel=NOPE events=a")
+            .expect_err("refused")
+            .contains("NOPE")
+    );
     w.wait(10);
     assert_eq!((w.sessions.len(), w.controller.reports().len()), (1, 1), "{}", w.log());
 }
@@ -527,7 +600,11 @@ fn requests_without_a_session_daemon_are_answered() {
     use super::super::Verb::Session;
     let mut w = World::new(&[]);
     w.daemon = false;
-    assert!(w.request(1, Session, "create u1 events=a start=true").expect_err("none").contains("session daemon"));
+    assert!(
+        w.request(1, Session, "create u1 events=a start=true")
+            .expect_err("none")
+            .contains("session daemon")
+    );
     w.daemon = true;
     w.wait(60);
     assert_eq!(w.code("u1"), Code::NoEvent);

@@ -1,4 +1,5 @@
-//! Why a session records or does not: one sentence for a person, and a short code that stays the same for ever.
+//! Why a session records or does not: one sentence for a person, and a short code that stays the
+//! same for ever.
 
 use super::mi::Answer;
 use super::reply::Fault;
@@ -136,12 +137,15 @@ impl Diagnosis {
         if let Some((path, _)) = probe.sockets.iter().find(|s| s.1 == Socket::Alive) {
             return Self::new(
                 Code::NoSessiond,
-                format!("the session daemon at {path} listens but did not answer, or has only just started"),
+                format!(
+                    "the session daemon at {path} listens but did not answer, or has only just started"
+                ),
             );
         }
         if let Some((path, _)) = probe.sockets.iter().find(|s| s.1 == Socket::Dead) {
-            let text =
-                format!("no session daemon: {path} is there, but nobody listens, so it has died: start lttng-sessiond again");
+            let text = format!(
+                "no session daemon: {path} is there, but nobody listens, so it has died: start lttng-sessiond again"
+            );
             return Self::new(Code::NoSessiond, text);
         }
         let text = "no session daemon runs: start lttng-sessiond, as root for the programs of all users (systemctl start lttng-sessiond)";
@@ -212,23 +216,34 @@ impl Diagnosis {
         Self::new(Code::Ok, "recording")
     }
 
-    /// Why no event comes: from the list of programs and their tracepoints. `None`: nothing is wrong there.
+    /// Why no event comes: from the list of programs and their tracepoints. `None`: nothing is
+    /// wrong there.
     #[must_use]
     pub fn of_programs(spec: &Spec, answer: &Answer) -> Option<Self> {
         if answer.processes.is_empty() {
-            let what = if spec.domain == Domain::Ust { "instrumented program" } else { "program with such loggers" };
+            let what = if spec.domain == Domain::Ust {
+                "instrumented program"
+            } else {
+                "program with such loggers"
+            };
             let text = format!(
                 "no {what} has registered with the session daemon: none runs, it is another user's, or its tracing library did not load"
             );
             return Some(Self::new(Code::NoApplication, text));
         }
-        let fits = |p: &String| answer.tracepoints.iter().any(|t| crate::read::glob(p.as_bytes(), t.as_bytes()));
+        let fits = |p: &String| {
+            answer.tracepoints.iter().any(|t| crate::read::glob(p.as_bytes(), t.as_bytes()))
+        };
         let idle: Vec<&str> = spec.events.iter().filter(|p| !fits(p)).map(String::as_str).collect();
         if idle.is_empty() {
             return None;
         }
         let shown = idle.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-        let more = if idle.len() > SHOWN { format!(" and {} more", idle.len() - SHOWN) } else { String::new() };
+        let more = if idle.len() > SHOWN {
+            format!(" and {} more", idle.len() - SHOWN)
+        } else {
+            String::new()
+        };
         let (tracepoints, programs) = (answer.tracepoints.len(), answer.processes.len());
         let text = format!(
             "{shown}{more}: fits none of the {tracepoints} tracepoints of the {programs} programs that run (lttng list --userspace shows them)"

@@ -16,16 +16,23 @@ fn no_daemon_for_every_reason() {
     let denied = probe(&[("/b", Socket::Absent), ("/run/x", Socket::Denied("tracing".into()))]);
     assert_eq!(denied.code, Code::NotPermitted);
     assert!(denied.text.contains("/run/x") && denied.text.contains("usermod -aG tracing pcp"));
-    assert!(probe(&[("/a", Socket::Dead), ("/b", Socket::Absent)]).text.contains("/a is there, but nobody listens"));
+    assert!(
+        probe(&[("/a", Socket::Dead), ("/b", Socket::Absent)])
+            .text
+            .contains("/a is there, but nobody listens")
+    );
     assert!(probe(&[("/a", Socket::Alive)]).text.contains("did not answer"));
 }
 
 #[test]
 fn programs_and_their_tracepoints() {
-    let of = |file: &str, events: &[&str]| Diagnosis::of_programs(&spec(events), &mi::read(&recorded(file).1.stdout).0);
+    let of = |file: &str, events: &[&str]| {
+        Diagnosis::of_programs(&spec(events), &mi::read(&recorded(file).1.stdout).0)
+    };
     assert_eq!(of("list-userspace-none", &["*"]).expect("nobody").code, Code::NoApplication);
     assert_eq!(of("list-userspace", &["demo:*", "demo:tick", "*"]), None);
-    let wrong = of("list-userspace", &["demo:*", "nosuch:*", "demo:tack"]).expect("two fit nothing");
+    let wrong =
+        of("list-userspace", &["demo:*", "nosuch:*", "demo:tack"]).expect("two fit nothing");
     assert_eq!(wrong.code, Code::NoEvent);
     assert!(wrong.text.starts_with("nosuch:*, demo:tack: fits none"), "{}", wrong.text);
     let many: Vec<String> = (0..20).map(|i| format!("no{i}")).collect();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Bytes of one answer of the `lttng` program that are kept. The longest is the list of tracepoints: about 250 bytes for each
-/// tracepoint of each process (410 in a .NET process).
+/// Bytes of one answer of the `lttng` program that are kept. The longest is the list of
+/// tracepoints: about 250 bytes for each tracepoint of each process (410 in a .NET process).
 pub const OUTPUT_MAX: usize = 16 << 20;
 /// Bytes of standard error that are kept: one line for each refused event.
 pub const STDERR_MAX: usize = 64 << 10;
@@ -33,9 +33,11 @@ pub const REQUESTS_MAX: usize = 64;
 /// Bytes of the state file.
 pub const STATE_MAX: usize = 4 << 20;
 
-/// How long a command may take. The slowest in practice is the first `enable-event` (it starts the consumer: 0.2 s).
+/// How long a command may take. The slowest in practice is the first `enable-event` (it starts the
+/// consumer: 0.2 s).
 pub const COMMAND_TIME: Duration = Duration::from_secs(10);
-/// How long `stop`, `destroy` and the list of tracepoints may take: they wait for data on its way, or for every program.
+/// How long `stop`, `destroy` and the list of tracepoints may take: they wait for data on its way,
+/// or for every program.
 pub const SLOW_COMMAND_TIME: Duration = Duration::from_secs(30);
 /// How often what is wanted is compared with what is.
 pub const PERIOD: Duration = Duration::from_secs(10);
@@ -43,7 +45,9 @@ pub const PERIOD: Duration = Duration::from_secs(10);
 pub const BACK_OFF: Duration = Duration::from_secs(1);
 /// Longest pause after failures.
 pub const BACK_OFF_MAX: Duration = Duration::from_secs(60);
-/// A session that was made so recently is not taken for lost: the relay daemon may not have told its viewers yet.
+/// A session that was made so recently is not taken for lost: the relay daemon may not have told
+/// its viewers yet.
 pub const LOST_GRACE: Duration = Duration::from_secs(5);
-/// How often the tracepoints of programs are listed at most, in order to say why there are no events.
+/// How often the tracepoints of programs are listed at most, in order to say why there are no
+/// events.
 pub const LOOK_PERIOD: Duration = Duration::from_secs(30);

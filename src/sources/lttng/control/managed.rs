@@ -1,5 +1,7 @@
 //! One session under control: what is wanted of it, what was done, how it goes.
 
+use std::time::Duration;
+
 use super::command::Command;
 use super::diagnosis::{Code, Diagnosis};
 use super::limits::{BACK_OFF, BACK_OFF_MAX, LOST_GRACE};
@@ -8,7 +10,6 @@ use super::plan::{Applied, Plan, Situation, Step, is_ours, plan};
 use super::reply::Fault;
 use super::spec::{Spec, context};
 use super::state::Saved;
-use std::time::Duration;
 
 /// Marks that are remembered.
 const MARKS: usize = 4;
@@ -111,7 +112,13 @@ impl Managed {
 
     pub(super) fn saved(&self) -> Saved {
         let Self { spec, base, marks, applied, gone, .. } = self;
-        Saved { spec: spec.clone(), base: base.clone(), marks: marks.clone(), applied: applied.clone(), gone: *gone }
+        Saved {
+            spec: spec.clone(),
+            base: base.clone(),
+            marks: marks.clone(),
+            applied: applied.clone(),
+            gone: *gone,
+        }
     }
 
     pub(super) fn report(&self) -> Report {
@@ -144,12 +151,22 @@ impl Managed {
         let mut gone = false;
         match command {
             Command::Create(wanted) if self.gone => spec = self.base.clone().unwrap_or(*wanted),
-            Command::Create(_) => return Err(format!("session {} is under control already; destroy it first", spec.name)),
+            Command::Create(_) => {
+                return Err(format!(
+                    "session {} is under control already; destroy it first",
+                    spec.name
+                ));
+            }
             Command::Destroy(_) => gone = true,
-            _ if self.gone => return Err(format!("session {} is destroyed; create it first", spec.name)),
+            _ if self.gone => {
+                return Err(format!("session {} is destroyed; create it first", spec.name));
+            }
             Command::Enable(_, patterns) => add(&mut spec.events, patterns),
             Command::Context(_, contexts) => {
-                contexts.iter().try_for_each(|c| context(c, spec.domain)).map_err(|e| e.to_string())?;
+                contexts
+                    .iter()
+                    .try_for_each(|c| context(c, spec.domain))
+                    .map_err(|e| e.to_string())?;
                 let new = contexts.iter().any(|c| !spec.contexts.contains(c));
                 if new && self.applied.as_ref().is_some_and(|a| a.started) {
                     return Err(format!(
@@ -159,7 +176,9 @@ impl Managed {
                 }
                 add(&mut spec.contexts, contexts);
             }
-            Command::Start(_) if spec.events.is_empty() => return Err("no events are enabled yet: enable some first".into()),
+            Command::Start(_) if spec.events.is_empty() => {
+                return Err("no events are enabled yet: enable some first".into());
+            }
             Command::Start(_) => spec.start = true,
             Command::Stop(_) => spec.start = false,
         }
@@ -207,7 +226,8 @@ impl Managed {
 
     /// The mark is about to be used.
     pub(super) fn begin(&mut self, mark: &str) {
-        // The one before may exist still: `destroy` says that it failed when it did not, and the other way round.
+        // The one before may exist still: `destroy` says that it failed when it did not, and the
+        // other way round.
         let old = self.marks.len().saturating_sub(MARKS - 1);
         self.marks.drain(..old);
         self.marks.push(mark.to_owned());
@@ -236,16 +256,23 @@ impl Managed {
         self.failures = 0;
         self.not_before = Duration::ZERO;
         let name = &self.planned.name;
-        let watched = matches!(self.diagnosis.code, Code::NoApplication | Code::NoEvent) && self.look.is_some();
+        let watched = matches!(self.diagnosis.code, Code::NoApplication | Code::NoEvent)
+            && self.look.is_some();
         if self.gone {
-            self.diagnosis = Diagnosis::new(Code::Destroyed, format!("session {name} is destroyed, as it was asked for"));
+            self.diagnosis = Diagnosis::new(
+                Code::Destroyed,
+                format!("session {name} is destroyed, as it was asked for"),
+            );
         } else if self.phase == Phase::Active {
             // What was found out about programs stays until it is looked up again.
             if !watched {
                 self.diagnosis = Diagnosis::recording(&self.planned, version);
             }
         } else {
-            self.diagnosis = Diagnosis::new(Code::Stopped, format!("session {name} is stopped, as it was asked for"));
+            self.diagnosis = Diagnosis::new(
+                Code::Stopped,
+                format!("session {name} is stopped, as it was asked for"),
+            );
         }
         let text = format!(
             "done: session {name} is {}",
@@ -259,22 +286,29 @@ impl Managed {
     }
 
     /// A command has failed.
-    pub(super) fn fail(&mut self, fault: &Fault, now: Duration) -> Vec<(u64, Result<String, String>)> {
+    pub(super) fn fail(
+        &mut self,
+        fault: &Fault,
+        now: Duration,
+    ) -> Vec<(u64, Result<String, String>)> {
         let diagnosis = Diagnosis::of_fault(fault, &self.planned);
         let answers = self.answer(&Err(diagnosis.text.clone()));
         let by_request = !answers.is_empty();
         if matches!(fault, Fault::Exists | Fault::Denied) {
             self.phase = Phase::Foreign;
         }
-        let refused = by_request && matches!(fault, Fault::Refused(_) | Fault::Exists | Fault::Denied);
+        let refused =
+            by_request && matches!(fault, Fault::Refused(_) | Fault::Exists | Fault::Denied);
         // A request that LTTng does not take leaves things as they were.
         if let Some(before) = refused.then(|| self.before.take()).flatten() {
             self.spec = before;
         } else {
             self.give_up(refused);
-            // Half a session that has recorded nothing is best made anew; one that was started is not thrown away for this.
+            // Half a session that has recorded nothing is best made anew; one that was started is
+            // not thrown away for this.
             let started = self.applied.as_ref().is_some_and(|a| a.started);
-            self.anew |= matches!(fault, Fault::StartedOnce) || !(started || matches!(fault, Fault::Refused(_)));
+            self.anew |= matches!(fault, Fault::StartedOnce)
+                || !(started || matches!(fault, Fault::Refused(_)));
             self.diagnosis = diagnosis;
             self.failures = self.failures.saturating_add(1);
             self.not_before = now + back_off(self.failures);
@@ -306,9 +340,13 @@ impl Managed {
         planned.into_iter().map(|w| (w.id, result.clone())).collect()
     }
 
-    /// The relay daemon does not have it. Each time in a row it is waited longer: it might be of no use.
+    /// The relay daemon does not have it. Each time in a row it is waited longer: it might be of no
+    /// use.
     pub(super) fn lost(&mut self, now: Duration) {
-        if self.phase == Phase::Active && !self.anew && now.saturating_sub(self.made_at) >= LOST_GRACE {
+        if self.phase == Phase::Active
+            && !self.anew
+            && now.saturating_sub(self.made_at) >= LOST_GRACE
+        {
             self.anew = true;
             self.diagnosis = Diagnosis::lost(&self.spec.name);
             if self.losses > 0 {
@@ -321,7 +359,9 @@ impl Managed {
     /// Events come.
     pub(super) fn flows(&mut self, version: &str) {
         (self.losses, self.look) = (0, None);
-        if matches!(self.diagnosis.code, Code::NoApplication | Code::NoEvent | Code::RelaydLost) && self.phase == Phase::Active {
+        if matches!(self.diagnosis.code, Code::NoApplication | Code::NoEvent | Code::RelaydLost)
+            && self.phase == Phase::Active
+        {
             self.diagnosis = Diagnosis::recording(&self.spec, version);
             self.anew = false;
         }

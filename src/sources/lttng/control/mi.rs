@@ -1,5 +1,5 @@
-//! The XML that `lttng --mi xml` writes (`mi_lttng.xsd` of lttng-tools, schema 4.1 in 2.13). Only what is used is kept;
-//! elements of other versions are passed over.
+//! The XML that `lttng --mi xml` writes (`mi_lttng.xsd` of lttng-tools, schema 4.1 in 2.13). Only
+//! what is used is kept; elements of other versions are passed over.
 //!
 //! ```text
 //! command/name
@@ -13,12 +13,15 @@
 //!         success                              not written by list
 //! ```
 //!
-//! The program prints an answer even when the session daemon died meanwhile: then it lacks its last parts and the exit status is 1.
+//! The program prints an answer even when the session daemon died meanwhile: then it lacks its last
+//! parts and the exit status is 1.
 
-use super::limits::{DEPTH_MAX, ITEMS_MAX, OUTPUT_MAX, TEXT_MAX};
+use std::collections::BTreeSet;
+
 use quick_xml::events::{BytesRef, Event};
 use quick_xml::{Error, Reader};
-use std::collections::BTreeSet;
+
+use super::limits::{DEPTH_MAX, ITEMS_MAX, OUTPUT_MAX, TEXT_MAX};
 
 /// A recording session as the session daemon knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -176,15 +179,22 @@ impl Walk {
     fn run(&mut self, reader: &mut Reader<&[u8]>) -> Result<(), Unreadable> {
         let mut seen = false;
         loop {
-            let event = reader.read_event().map_err(|e| unreadable(&e, reader.error_position(), reader.buffer_position()))?;
-            let malformed = |what: &str| Unreadable::Malformed { offset: reader.buffer_position(), what: what.to_owned() };
+            let event = reader
+                .read_event()
+                .map_err(|e| unreadable(&e, reader.error_position(), reader.buffer_position()))?;
+            let malformed = |what: &str| Unreadable::Malformed {
+                offset: reader.buffer_position(),
+                what: what.to_owned(),
+            };
             match event {
                 Event::Start(e) => {
-                    self.open(Tag::of(e.local_name().as_ref()), seen).ok_or_else(|| malformed("no <command>"))??;
+                    self.open(Tag::of(e.local_name().as_ref()), seen)
+                        .ok_or_else(|| malformed("no <command>"))??;
                     seen = true;
                 }
                 Event::Empty(e) => {
-                    self.open(Tag::of(e.local_name().as_ref()), seen).ok_or_else(|| malformed("no <command>"))??;
+                    self.open(Tag::of(e.local_name().as_ref()), seen)
+                        .ok_or_else(|| malformed("no <command>"))??;
                     seen = true;
                     self.close();
                 }
@@ -198,7 +208,9 @@ impl Walk {
                 // Nothing that the program writes; a door to entity tricks.
                 Event::DocType(_) => return Err(malformed("a document type")),
                 Event::Decl(_) | Event::PI(_) | Event::Comment(_) => {}
-                Event::Eof if !self.path.is_empty() => return Err(Unreadable::Truncated(reader.buffer_position())),
+                Event::Eof if !self.path.is_empty() => {
+                    return Err(Unreadable::Truncated(reader.buffer_position()));
+                }
                 Event::Eof if !seen => return Err(malformed("no <command>")),
                 Event::Eof => return Ok(()),
             }
@@ -229,7 +241,10 @@ impl Walk {
 
     /// Inside an event of a program's list of tracepoints.
     fn of_process(&self) -> bool {
-        matches!(self.path.as_slice(), [.., Tag::Pid, Tag::Events, Tag::Event] | [.., Tag::Pid, Tag::Events, Tag::Event, _])
+        matches!(
+            self.path.as_slice(),
+            [.., Tag::Pid, Tag::Events, Tag::Event] | [.., Tag::Pid, Tag::Events, Tag::Event, _]
+        )
     }
 
     fn add(&mut self, text: &str) -> Result<(), Unreadable> {
@@ -246,12 +261,15 @@ impl Walk {
 
     /// The element's text is complete: it goes to where it belongs.
     fn close(&mut self) {
-        let (of_process, text, a) = (self.of_process(), std::mem::take(&mut self.text), &mut self.answer);
+        let (of_process, text, a) =
+            (self.of_process(), std::mem::take(&mut self.text), &mut self.answer);
         let yes = || matches!(text.as_str(), "true" | "1");
         match self.path.as_slice() {
             [Tag::Command, Tag::Name] => a.command = text,
             // 2.13.9 puts it inside of output when it refuses a log level.
-            [Tag::Command, Tag::Success] | [Tag::Command, Tag::Output, Tag::Success] => a.success = Some(yes()),
+            [Tag::Command, Tag::Success] | [Tag::Command, Tag::Output, Tag::Success] => {
+                a.success = Some(yes())
+            }
             [.., Tag::Version, Tag::String] => a.version = text,
             [.., Tag::Session, leaf] => {
                 if let Some(session) = a.sessions.last_mut() {
@@ -322,7 +340,9 @@ fn unreadable(error: &Error, at: u64, read: u64) -> Unreadable {
     use quick_xml::errors::{IllFormedError, SyntaxError};
     match error {
         // Every kind of syntax error that quick-xml knows, but for one, is the lack of an end.
-        Error::Syntax(e) if !matches!(e, SyntaxError::InvalidBangMarkup) => Unreadable::Truncated(read),
+        Error::Syntax(e) if !matches!(e, SyntaxError::InvalidBangMarkup) => {
+            Unreadable::Truncated(read)
+        }
         Error::IllFormed(IllFormedError::UnclosedReference) => Unreadable::Truncated(read),
         _ => Unreadable::Malformed { offset: at, what: error.to_string() },
     }

@@ -1,6 +1,7 @@
+use proptest::prelude::*;
+
 use super::super::testkit::{all, recorded};
 use super::*;
-use proptest::prelude::*;
 
 fn answer(name: &str) -> Answer {
     let (answer, result) = read(&recorded(name).1.stdout);
@@ -37,7 +38,10 @@ fn what_answers_say() {
         enabled: false,
         live_timer: 200_000,
     };
-    assert_eq!((created.success, &created.sessions[..]), (Some(true), std::slice::from_ref(&listed)));
+    assert_eq!(
+        (created.success, &created.sessions[..]),
+        (Some(true), std::slice::from_ref(&listed))
+    );
     assert_eq!(answer("list-created").sessions, std::slice::from_ref(&listed));
     assert_eq!(answer("list-active").sessions, [Listed { enabled: true, ..listed.clone() }]);
     assert_eq!(answer("list-session").sessions, [Listed { enabled: true, ..listed }]);
@@ -47,15 +51,24 @@ fn what_answers_say() {
     assert_eq!((created.success, created.sessions.len()), (Some(false), 1));
     assert_eq!(items(&answer("channel").channels), [("ch1", Some(true))]);
     assert_eq!(items(&answer("channel-late").channels), [("ch9", Some(false))]);
-    assert_eq!(items(&answer("event-one-exists").events), [("demo:tick", Some(false)), ("demo:str", Some(true))]);
+    assert_eq!(
+        items(&answer("event-one-exists").events),
+        [("demo:tick", Some(false)), ("demo:str", Some(true))]
+    );
     assert_eq!(answer("event-bad-level").success, Some(false));
-    assert_eq!(items(&answer("context").contexts), [("vpid", Some(true)), ("vtid", Some(true)), ("procname", Some(true))]);
+    assert_eq!(
+        items(&answer("context").contexts),
+        [("vpid", Some(true)), ("vtid", Some(true)), ("procname", Some(true))]
+    );
     assert_eq!(items(&answer("context-perf").contexts), [("perf:thread:instructions", Some(true))]);
     assert_eq!(items(&answer("context-app").contexts), [("$app.prov:ctx", Some(true))]);
     let programs = answer("list-userspace");
     assert_eq!(programs.processes.len(), 1);
     assert!(programs.processes[0].name.ends_with("demo") && programs.processes[0].pid > 0);
-    assert!(programs.tracepoints.contains("demo:tick") && programs.tracepoints.contains("lttng_ust_lib:load"));
+    assert!(
+        programs.tracepoints.contains("demo:tick")
+            && programs.tracepoints.contains("lttng_ust_lib:load")
+    );
     assert!(programs.events.is_empty(), "tracepoints are not events of a session");
     assert!(answer("list-userspace-none").processes.is_empty());
     let channels: Vec<_> = answer("list-session").channels.into_iter().map(|c| c.name).collect();
@@ -84,18 +97,28 @@ fn hostile_answers_are_refused() {
     assert!(matches!(refused("<html><body/></html>"), Unreadable::Malformed { .. }));
     assert!(matches!(refused("<command/><command/>"), Unreadable::Malformed { .. }));
     assert!(matches!(refused("<command></output></command>"), Unreadable::Malformed { .. }));
-    assert!(matches!(refused("<!DOCTYPE a [<!ENTITY b 'c'>]><command/>"), Unreadable::Malformed { .. }));
+    assert!(matches!(
+        refused("<!DOCTYPE a [<!ENTITY b 'c'>]><command/>"),
+        Unreadable::Malformed { .. }
+    ));
     assert!(matches!(refused("<command>&b;</command>"), Unreadable::Malformed { .. }));
     assert!(matches!(refused(&"<command>".repeat(DEPTH_MAX + 1)), Unreadable::Limit { .. }));
-    assert!(matches!(refused(&format!("<command><name>{}", "x".repeat(TEXT_MAX + 1))), Unreadable::Limit { .. }));
-    assert!(matches!(refused(&format!("<command>{}", "<session/>".repeat(ITEMS_MAX + 1))), Unreadable::Limit { .. }));
+    assert!(matches!(
+        refused(&format!("<command><name>{}", "x".repeat(TEXT_MAX + 1))),
+        Unreadable::Limit { .. }
+    ));
+    assert!(matches!(
+        refused(&format!("<command>{}", "<session/>".repeat(ITEMS_MAX + 1))),
+        Unreadable::Limit { .. }
+    ));
     assert!(matches!(read(&vec![b' '; OUTPUT_MAX + 1]).1, Err(Unreadable::Limit { .. })));
     assert_eq!(refused(" \n"), Unreadable::Empty);
 }
 
 #[test]
 fn entities_and_other_bytes_are_text() {
-    let (answer, result) = read(b"<command><name>a &lt;&#65;&gt; <![CDATA[<b>]]>\xff</name></command>");
+    let (answer, result) =
+        read(b"<command><name>a &lt;&#65;&gt; <![CDATA[<b>]]>\xff</name></command>");
     assert_eq!((answer.command.as_str(), result), ("a <A> <b>\u{fffd}", Ok(())));
 }
 

@@ -7,12 +7,13 @@
 //!                                     └──────────────────────────── mi::read, judge ◀──────────────────────────┘
 //! ```
 //!
-//! The program is used rather than its library: it is the same from 2.12 to 2.16, it cannot take us with it when it dies, and a
-//! command takes 3 to 10 ms and is rare.
+//! The program is used rather than its library: it is the same from 2.12 to 2.16, it cannot take us
+//! with it when it dies, and a command takes 3 to 10 ms and is rare.
 //!
-//! What is wanted is compared with `lttng list` at the start, every [`limits::PERIOD`] and when told so; only the difference is
-//! done, so every command may be repeated. A session is ours if its path ends in a mark that we made up for it and wrote into the
-//! state before it was created: nobody else's session is ever changed, even one of the same name.
+//! What is wanted is compared with `lttng list` at the start, every [`limits::PERIOD`] and when
+//! told so; only the difference is done, so every command may be repeated. A session is ours if its
+//! path ends in a mark that we made up for it and wrote into the state before it was created:
+//! nobody else's session is ever changed, even one of the same name.
 
 mod command;
 mod controller;

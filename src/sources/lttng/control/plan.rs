@@ -1,13 +1,15 @@
 //! From what a session should be, and what it is, to the commands between.
 //!
-//! Never used: exclusions (session daemon 2.13.9 dies when such a channel is listed) and `list SESSION` (which lists events, and
-//! somebody else may have added an exclusion).
+//! Never used: exclusions (session daemon 2.13.9 dies when such a channel is listed) and `list
+//! SESSION` (which lists events, and somebody else may have added an exclusion).
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use super::limits::{COMMAND_TIME, SLOW_COMMAND_TIME};
 use super::mi::Listed;
 use super::spec::{Blocking, Buffers, Domain, Spec};
-use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 /// What a command is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +49,10 @@ pub struct Invocation {
 
 impl Invocation {
     pub(super) fn new(step: Step, args: &[&str]) -> Self {
-        // --no-sessiond: else the program starts a session daemon of this user, which sees no other user's programs.
-        let args = ["--no-sessiond", "--mi", "xml"].iter().chain(args).map(|a| (*a).to_owned()).collect();
+        // --no-sessiond: else the program starts a session daemon of this user, which sees no other
+        // user's programs.
+        let args =
+            ["--no-sessiond", "--mi", "xml"].iter().chain(args).map(|a| (*a).to_owned()).collect();
         let slow = matches!(step, Step::Stop | Step::Destroy | Step::Programs);
         Self { step, args, limit: if slow { SLOW_COMMAND_TIME } else { COMMAND_TIME } }
     }
@@ -162,14 +166,19 @@ pub fn plan(s: Situation<'_>) -> Plan {
 }
 
 fn destroy(name: &str) -> Invocation {
-    // Without --no-wait 2.13 waits for ever when it is one of several live sessions with data; seen with 2.13.9 only. What
-    // is recorded comes all the same: the consumer sends it before it lets go of its buffers.
+    // Without --no-wait 2.13 waits for ever when it is one of several live sessions with data; seen
+    // with 2.13.9 only. What is recorded comes all the same: the consumer sends it before it
+    // lets go of its buffers.
     Invocation::new(Step::Destroy, &["destroy", name, "--no-wait"])
 }
 
 fn make(spec: &Spec, mark: &str) -> Vec<Invocation> {
-    let (live, url) = (format!("--live={}", spec.live_timer), format!("--set-url={}/{mark}", spec.url));
-    let mut commands = vec![Invocation::new(Step::Create(spec.name.clone()), &["create", &spec.name, &live, &url])];
+    let (live, url) =
+        (format!("--live={}", spec.live_timer), format!("--set-url={}/{mark}", spec.url));
+    let mut commands = vec![Invocation::new(
+        Step::Create(spec.name.clone()),
+        &["create", &spec.name, &live, &url],
+    )];
     commands.extend(channel(spec));
     commands.extend(events(spec, &spec.events));
     commands.extend(contexts(spec, &spec.contexts));
@@ -185,13 +194,17 @@ fn start(spec: &Spec) -> Invocation {
 fn change(spec: &Spec, applied: &Applied, listed: &Listed) -> Option<Vec<Invocation>> {
     let has = &applied.spec;
     let subset = |a: &[String], b: &[String]| a.iter().all(|x| b.contains(x));
-    let missing = |a: &[String], b: &[String]| a.iter().filter(|x| !b.contains(x)).cloned().collect::<Vec<_>>();
-    let (new_events, new_contexts) = (missing(&spec.events, &has.events), missing(&spec.contexts, &has.contexts));
+    let missing = |a: &[String], b: &[String]| {
+        a.iter().filter(|x| !b.contains(x)).cloned().collect::<Vec<_>>()
+    };
+    let (new_events, new_contexts) =
+        (missing(&spec.events, &has.events), missing(&spec.contexts, &has.contexts));
     let fits = spec.same_frame(has)
         && listed.live_timer == spec.live_timer
         && subset(&has.events, &spec.events)
         && subset(&has.contexts, &spec.contexts)
-        && !(applied.started && (!new_contexts.is_empty() || (!applied.channel && spec.domain.has_channels())));
+        && !(applied.started
+            && (!new_contexts.is_empty() || (!applied.channel && spec.domain.has_channels())));
     if !fits {
         return None;
     }
@@ -218,7 +231,8 @@ fn channel(spec: &Spec) -> Option<Invocation> {
         return None;
     }
     let mut options = vec![spec.domain.option().to_owned(), session(spec)];
-    let mut option = |name: &str, value: Option<String>| options.extend(value.map(|v| format!("--{name}={v}")));
+    let mut option =
+        |name: &str, value: Option<String>| options.extend(value.map(|v| format!("--{name}={v}")));
     option("subbuf-size", spec.subbuf_size.map(|n| n.to_string()));
     option("num-subbuf", spec.num_subbuf.map(|n| n.to_string()));
     let blocking = spec.blocking_timeout.map(|b| match b {
@@ -233,8 +247,11 @@ fn channel(spec: &Spec) -> Option<Invocation> {
         Buffers::Uid => "--buffers-uid".to_owned(),
         Buffers::Pid => "--buffers-pid".to_owned(),
     }));
-    let args: Vec<&str> =
-        ["enable-channel"].into_iter().chain(options.iter().map(String::as_str)).chain([spec.channel.as_str()]).collect();
+    let args: Vec<&str> = ["enable-channel"]
+        .into_iter()
+        .chain(options.iter().map(String::as_str))
+        .chain([spec.channel.as_str()])
+        .collect();
     Some(Invocation::new(Step::Channel, &args))
 }
 
@@ -250,13 +267,18 @@ fn events(spec: &Spec, patterns: &[String]) -> Option<Invocation> {
     }
     let mut options = vec![spec.domain.option().to_owned(), session(spec)];
     options.extend(of_channel(spec));
-    let mut option = |name: &str, value: &Option<String>| options.extend(value.as_ref().map(|v| format!("--{name}={v}")));
+    let mut option = |name: &str, value: &Option<String>| {
+        options.extend(value.as_ref().map(|v| format!("--{name}={v}")))
+    };
     option("loglevel", &spec.loglevel);
     option("loglevel-only", &spec.loglevel_only);
     option("filter", &spec.filter);
     let patterns = patterns.join(",");
-    let args: Vec<&str> =
-        ["enable-event"].into_iter().chain(options.iter().map(String::as_str)).chain([patterns.as_str()]).collect();
+    let args: Vec<&str> = ["enable-event"]
+        .into_iter()
+        .chain(options.iter().map(String::as_str))
+        .chain([patterns.as_str()])
+        .collect();
     Some(Invocation::new(Step::Events, &args))
 }
 
@@ -267,7 +289,8 @@ fn contexts(spec: &Spec, contexts: &[String]) -> Option<Invocation> {
     let mut options = vec![spec.domain.option().to_owned(), session(spec)];
     options.extend(of_channel(spec));
     options.extend(contexts.iter().map(|c| format!("--type={c}")));
-    let args: Vec<&str> = ["add-context"].into_iter().chain(options.iter().map(String::as_str)).collect();
+    let args: Vec<&str> =
+        ["add-context"].into_iter().chain(options.iter().map(String::as_str)).collect();
     Some(Invocation::new(Step::Contexts, &args))
 }
 

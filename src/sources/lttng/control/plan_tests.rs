@@ -9,7 +9,11 @@ fn marks() -> Vec<String> {
 
 fn spec() -> Spec {
     let owned = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
-    Spec { events: owned(&["demo:tick", "demo:req*"]), contexts: owned(&["vpid", "vtid"]), ..Spec::new("s1") }
+    Spec {
+        events: owned(&["demo:tick", "demo:req*"]),
+        contexts: owned(&["vpid", "vtid"]),
+        ..Spec::new("s1")
+    }
 }
 
 fn listed(enabled: bool) -> Listed {
@@ -32,7 +36,15 @@ fn lines(plan: &Plan) -> Vec<String> {
 }
 
 fn steps(spec: &Spec, applied: Option<&Applied>, listed: &[Listed]) -> Vec<String> {
-    lines(&plan(Situation { spec, marks: &marks(), next_mark: "s1-apm-2", applied, listed, anew: false, gone: false }))
+    lines(&plan(Situation {
+        spec,
+        marks: &marks(),
+        next_mark: "s1-apm-2",
+        applied,
+        listed,
+        anew: false,
+        gone: false,
+    }))
 }
 
 const MADE: [&str; 5] = [
@@ -73,7 +85,12 @@ fn every_option_reaches_the_command_line() {
         made[2],
         "enable-event --userspace --session=s1 --channel=apm --loglevel-only=TRACE_INFO --filter=$ctx.vpid == 7 demo:tick,demo:req*"
     );
-    let timed = Spec { blocking_timeout: Some(Blocking::Micros(5)), loglevel: Some("A".into()), loglevel_only: None, ..spec };
+    let timed = Spec {
+        blocking_timeout: Some(Blocking::Micros(5)),
+        loglevel: Some("A".into()),
+        loglevel_only: None,
+        ..spec
+    };
     let made = steps(&timed, None, &[]);
     assert!(made[1].contains("--blocking-timeout=5 ") && made[2].contains("--loglevel=A "));
 }
@@ -81,7 +98,10 @@ fn every_option_reaches_the_command_line() {
 #[test]
 fn loggers_have_no_channel_to_make_or_name() {
     let spec = Spec { domain: Domain::Python, contexts: vec![], ..spec() };
-    assert_eq!(steps(&spec, None, &[])[1..], ["enable-event --python --session=s1 demo:tick,demo:req*", "start s1"]);
+    assert_eq!(
+        steps(&spec, None, &[])[1..],
+        ["enable-event --python --session=s1 demo:tick,demo:req*", "start s1"]
+    );
     let running = Applied { channel: false, ..applied(&spec, true) };
     assert!(steps(&spec, Some(&running), &[listed(true)]).is_empty());
 }
@@ -93,7 +113,10 @@ fn a_session_as_it_should_be_is_left_alone() {
 
 #[test]
 fn what_is_missing_is_added() {
-    let more = Spec { events: vec!["demo:tick".into(), "demo:req*".into(), "x:*".into(), "y:*".into()], ..spec() };
+    let more = Spec {
+        events: vec!["demo:tick".into(), "demo:req*".into(), "x:*".into(), "y:*".into()],
+        ..spec()
+    };
     assert_eq!(
         steps(&more, Some(&applied(&spec(), true)), &[listed(true)]),
         ["enable-event --userspace --session=s1 --channel=apm x:*,y:*"]
@@ -112,20 +135,32 @@ fn what_is_missing_is_added() {
 
 #[test]
 fn what_cannot_be_changed_is_made_anew() {
-    let anew: Vec<String> = ["destroy s1 --no-wait"].iter().chain(&MADE).map(|s| (*s).to_owned()).collect();
+    let anew: Vec<String> =
+        ["destroy s1 --no-wait"].iter().chain(&MADE).map(|s| (*s).to_owned()).collect();
     let context = Spec { contexts: vec!["vpid".into()], ..spec() };
     let fewer = Spec { events: vec!["demo:tick".into(), "demo:req*".into(), "x".into()], ..spec() };
     let buffers = Spec { buffers: Some(Buffers::Pid), ..spec() };
     for was in [applied(&context, true), applied(&fewer, true), applied(&buffers, false)] {
         assert_eq!(steps(&spec(), Some(&was), &[listed(true)]), anew, "{was:?}");
     }
-    assert_eq!(steps(&spec(), None, &[listed(true)]), anew, "the state file was lost but for the mark");
+    assert_eq!(
+        steps(&spec(), None, &[listed(true)]),
+        anew,
+        "the state file was lost but for the mark"
+    );
     let other_timer = Listed { live_timer: 5, ..listed(true) };
     assert_eq!(steps(&spec(), Some(&applied(&spec(), true)), &[other_timer]), anew);
     let (s, a, l) = (spec(), applied(&spec(), true), [listed(true)]);
     let ours = marks();
-    let lost =
-        Situation { spec: &s, marks: &ours, next_mark: "s1-apm-2", applied: Some(&a), listed: &l, anew: true, gone: false };
+    let lost = Situation {
+        spec: &s,
+        marks: &ours,
+        next_mark: "s1-apm-2",
+        applied: Some(&a),
+        listed: &l,
+        anew: true,
+        gone: false,
+    };
     assert_eq!(lines(&plan(lost)), anew);
 }
 
@@ -161,7 +196,15 @@ fn a_session_of_somebody_else_is_never_touched() {
 fn a_session_that_is_to_go_is_destroyed_if_it_is_ours() {
     let (s, l) = (spec(), [listed(true)]);
     let ours = marks();
-    let gone = Situation { spec: &s, marks: &ours, next_mark: "n", applied: None, listed: &l, anew: false, gone: true };
+    let gone = Situation {
+        spec: &s,
+        marks: &ours,
+        next_mark: "n",
+        applied: None,
+        listed: &l,
+        anew: false,
+        gone: true,
+    };
     assert_eq!(lines(&plan(gone)), ["destroy s1 --no-wait"]);
     assert!(lines(&plan(Situation { listed: &[], ..gone })).is_empty());
 }

@@ -1,8 +1,8 @@
 //! What came of one run of the `lttng` program, and what it means.
 //!
-//! The exit status is the number of the error only for some commands (`start` 80, `destroy` 23, `enable-event` 55); for others it
-//! is 1 or 4. What is said on standard error are the texts of `lttng_strerror`, the same in 2.12 to 2.16 but for `list`, so both are
-//! looked at.
+//! The exit status is the number of the error only for some commands (`start` 80, `destroy` 23,
+//! `enable-event` 55); for others it is 1 or 4. What is said on standard error are the texts of
+//! `lttng_strerror`, the same in 2.12 to 2.16 but for `list`, so both are looked at.
 
 use super::mi::{self, Answer, Unreadable};
 use super::plan::Step;
@@ -44,7 +44,8 @@ pub enum Fault {
     NotStarted(String),
     /// It took too long.
     TimedOut,
-    /// It was killed by a signal. 2.13.9 gets SIGPIPE now and then when the relay daemon does not answer.
+    /// It was killed by a signal. 2.13.9 gets SIGPIPE now and then when the relay daemon does not
+    /// answer.
     Killed(i32),
     /// What it wrote cannot be used.
     Garbled(Unreadable),
@@ -52,7 +53,8 @@ pub enum Fault {
     NoDaemon,
     /// The session daemon says no: the session is another user's.
     Denied,
-    /// There is a session of that name already; it need not be in the list, which has only those of this user.
+    /// There is a session of that name already; it need not be in the list, which has only those of
+    /// this user.
     Exists,
     /// There is no such session.
     NotFound,
@@ -90,7 +92,10 @@ impl Reply {
             Exit::Signal(signal) => return Err(Fault::Killed(*signal)),
             Exit::TimedOut => return Err(Fault::TimedOut),
             Exit::TooMuch => {
-                return Err(Fault::Garbled(Unreadable::Limit { what: "bytes", max: super::limits::OUTPUT_MAX }));
+                return Err(Fault::Garbled(Unreadable::Limit {
+                    what: "bytes",
+                    max: super::limits::OUTPUT_MAX,
+                }));
             }
             Exit::NotInstalled => return Err(Fault::NotInstalled),
             Exit::NotStarted(why) => return Err(Fault::NotStarted(why.clone())),
@@ -106,17 +111,20 @@ impl Reply {
     fn is_so_already(&self, step: &Step, code: i32, answer: &Answer) -> bool {
         let complaints = || self.complaints().peekable();
         match step {
-            // The session is made; only the file with the name of the user's current session could not be written.
+            // The session is made; only the file with the name of the user's current session could
+            // not be written.
             Step::Create(name) => answer.sessions.iter().any(|s| s.name == *name),
             Step::Channel | Step::Events | Step::Contexts => {
                 complaints().peek().is_some()
                     && complaints().all(|l| {
-                        (l.contains("already exist") || l.contains("already enabled")) && !l.contains("different loglevel")
+                        (l.contains("already exist") || l.contains("already enabled"))
+                            && !l.contains("different loglevel")
                     })
             }
             Step::Start => code == 80 || self.stderr.contains("Tracing already started"),
             Step::Stop => code == 81 || self.stderr.contains("Tracing already stopped"),
-            // 141 to 145, 149 to 151: the relay daemon did not say good-bye. The session is gone; the next list tells.
+            // 141 to 145, 149 to 151: the relay daemon did not say good-bye. The session is gone;
+            // the next list tells.
             Step::Destroy => code == 23 || (141..=151).contains(&code),
             Step::List | Step::Programs | Step::Version => false,
         }
@@ -129,15 +137,24 @@ impl Reply {
 
     fn fault(&self, code: i32) -> Fault {
         let said = |part: &str| self.stderr.contains(part);
-        let kernel = ["Kernel tracer not available", "Kernel tracer version", "requires a root lttng-sessiond"];
+        let kernel = [
+            "Kernel tracer not available",
+            "Kernel tracer version",
+            "requires a root lttng-sessiond",
+        ];
         // What `list` of 2.16 says has more causes; the sockets tell.
-        if said("No session daemon is available") || said("Failed to list recording sessions") || code == 19 {
+        if said("No session daemon is available")
+            || said("Failed to list recording sessions")
+            || code == 19
+        {
             Fault::NoDaemon
         } else if said("Unable to connect to lttng-relayd") || code == 104 {
             Fault::RelaydUnreachable
         } else if said("Relay daemon not compatible") || code == 105 {
             Fault::RelaydIncompatible
-        } else if ["No UST consumer detected", "No kernel consumer detected", "Consumer not found"].iter().any(|p| said(p))
+        } else if ["No UST consumer detected", "No kernel consumer detected", "Consumer not found"]
+            .iter()
+            .any(|p| said(p))
             || (98..=99).contains(&code)
         {
             Fault::NoConsumer
@@ -166,9 +183,13 @@ impl Reply {
     /// What it said first, without the names that are known anyway.
     fn said(&self) -> String {
         const SHOWN: usize = 300;
-        let line = self.complaints().find(|l| l.starts_with("Error:")).or_else(|| self.stderr.lines().find(|l| !l.is_empty()));
+        let line = self
+            .complaints()
+            .find(|l| l.starts_with("Error:"))
+            .or_else(|| self.stderr.lines().find(|l| !l.is_empty()));
         let line = line.unwrap_or("nothing");
-        let line = line.strip_prefix("Error: ").or_else(|| line.strip_prefix("Warning: ")).unwrap_or(line);
+        let line =
+            line.strip_prefix("Error: ").or_else(|| line.strip_prefix("Warning: ")).unwrap_or(line);
         line.chars().filter(|c| !c.is_control()).take(SHOWN).collect()
     }
 }
@@ -263,11 +284,16 @@ mod tests {
             ("event-bad-level", Step::Events, "Unknown loglevel NOPE"),
             ("context-unknown", Step::Contexts, "Unknown context type nope"),
         ] {
-            let Err(Fault::Refused(text)) = judge(name, &step) else { panic!("{name}: {:?}", judge(name, &step)) };
+            let Err(Fault::Refused(text)) = judge(name, &step) else {
+                panic!("{name}: {:?}", judge(name, &step))
+            };
             assert!(text.contains(part), "{name}: {text}");
         }
         assert!(matches!(judge("event-kernel", &Step::Events), Err(Fault::NoKernel(_))));
-        assert!(matches!(judge("unreachable-start", &Step::Start), Err(Fault::Failed { code: 72, .. })));
+        assert!(matches!(
+            judge("unreachable-start", &Step::Start),
+            Err(Fault::Failed { code: 72, .. })
+        ));
     }
 
     #[test]
@@ -280,20 +306,31 @@ mod tests {
         assert_eq!(judge(Exit::TimedOut, &written, ""), Err(Fault::TimedOut));
         assert_eq!(judge(Exit::Signal(13), &written, ""), Err(Fault::Killed(13)));
         assert!(matches!(judge(Exit::TooMuch, &written, ""), Err(Fault::Garbled(_))));
-        assert!(matches!(judge(Exit::Code(0), &written[..200], ""), Err(Fault::Garbled(Unreadable::Truncated(_)))));
+        assert!(matches!(
+            judge(Exit::Code(0), &written[..200], ""),
+            Err(Fault::Garbled(Unreadable::Truncated(_)))
+        ));
         assert!(matches!(judge(Exit::Code(0), b"hello", ""), Err(Fault::Garbled(_))));
-        assert_eq!(judge(Exit::Code(1), b"", "Error: No UST consumer detected"), Err(Fault::NoConsumer));
+        assert_eq!(
+            judge(Exit::Code(1), b"", "Error: No UST consumer detected"),
+            Err(Fault::NoConsumer)
+        );
         let long = format!("Error: {}\n", "\u{7}é".repeat(5000));
-        let Err(Fault::Failed { code: 1, text }) = judge(Exit::Code(1), b"", &long) else { panic!() };
+        let Err(Fault::Failed { code: 1, text }) = judge(Exit::Code(1), b"", &long) else {
+            panic!()
+        };
         assert!(text.chars().count() == 300 && !text.contains('\u{7}'));
     }
 
     #[test]
     fn an_event_that_is_enabled_otherwise_is_not_so_already() {
-        let stderr = "Error: Event a: Event already enabled with different loglevel (channel c, session s)".into();
+        let stderr =
+            "Error: Event a: Event already enabled with different loglevel (channel c, session s)"
+                .into();
         let reply = Reply { exit: Exit::Code(100), stdout: vec![], stderr };
         assert!(matches!(reply.judge(&Step::Events), Err(Fault::Refused(_))));
-        let mixed = "Error: Event a: UST event already enabled\nError: Event b: Invalid event name".into();
+        let mixed =
+            "Error: Event a: UST event already enabled\nError: Event b: Invalid event name".into();
         let reply = Reply { exit: Exit::Code(112), stdout: vec![], stderr: mixed };
         assert!(matches!(reply.judge(&Step::Events), Err(Fault::Refused(_))));
     }

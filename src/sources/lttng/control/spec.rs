@@ -1,7 +1,8 @@
 //! What a recording session is to be: from the configuration, or from a user's request.
 
-use super::limits::{CONTEXTS_MAX, EVENT_LENGTH_MAX, EVENTS_MAX, FILTER_MAX, NAME_MAX};
 use serde::{Deserialize, Serialize};
+
+use super::limits::{CONTEXTS_MAX, EVENT_LENGTH_MAX, EVENTS_MAX, FILTER_MAX, NAME_MAX};
 
 /// Where tracepoints are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +51,8 @@ pub enum Buffers {
     Pid,
 }
 
-/// How long a program that allows it (`LTTNG_UST_ALLOW_BLOCKING`) waits for room instead of discarding.
+/// How long a program that allows it (`LTTNG_UST_ALLOW_BLOCKING`) waits for room instead of
+/// discarding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Blocking {
@@ -158,7 +160,11 @@ impl Spec {
         session_name(&self.name)?;
         url(&self.url)?;
         if !LIVE_TIMER.contains(&self.live_timer) {
-            return Err(wrong("live_timer", self.live_timer, "between 1ms and 1h, for example \"1s\" or \"200ms\""));
+            return Err(wrong(
+                "live_timer",
+                self.live_timer,
+                "between 1ms and 1h, for example \"1s\" or \"200ms\"",
+            ));
         }
         self.check_channel()?;
         if self.start && self.events.is_empty() {
@@ -169,17 +175,31 @@ impl Spec {
             ));
         }
         if self.events.len() > EVENTS_MAX {
-            return Err(wrong("events", self.events.len(), format!("at most {EVENTS_MAX} patterns")));
+            return Err(wrong(
+                "events",
+                self.events.len(),
+                format!("at most {EVENTS_MAX} patterns"),
+            ));
         }
         self.events.iter().try_for_each(|e| event(e))?;
         if self.contexts.len() > CONTEXTS_MAX {
-            return Err(wrong("contexts", self.contexts.len(), format!("at most {CONTEXTS_MAX} contexts")));
+            return Err(wrong(
+                "contexts",
+                self.contexts.len(),
+                format!("at most {CONTEXTS_MAX} contexts"),
+            ));
         }
         self.contexts.iter().try_for_each(|c| context(c, self.domain))?;
         if let Some(filter) = &self.filter
-            && (filter.is_empty() || filter.len() > FILTER_MAX || filter.chars().any(char::is_control))
+            && (filter.is_empty()
+                || filter.len() > FILTER_MAX
+                || filter.chars().any(char::is_control))
         {
-            return Err(wrong("filter", filter, format!("an expression of 1 to {FILTER_MAX} bytes on one line")));
+            return Err(wrong(
+                "filter",
+                filter,
+                format!("an expression of 1 to {FILTER_MAX} bytes on one line"),
+            ));
         }
         self.check_level()
     }
@@ -195,7 +215,11 @@ impl Spec {
                 ("blocking_timeout", self.blocking_timeout.is_some()),
             ];
             let Some((key, _)) = key.iter().find(|k| k.1) else { return Ok(()) };
-            return Err(wrong(key, self.domain, "loggers have a channel of LTTng's own: leave the key out for this domain"));
+            return Err(wrong(
+                key,
+                self.domain,
+                "loggers have a channel of LTTng's own: leave the key out for this domain",
+            ));
         }
         let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if self.channel.is_empty()
@@ -203,33 +227,61 @@ impl Spec {
             || !self.channel.chars().all(fits)
             || self.channel.starts_with(['.', '-'])
         {
-            return Err(wrong("channel", &self.channel, "letters, digits, '_', '-' and '.', not beginning with '.' or '-'"));
+            return Err(wrong(
+                "channel",
+                &self.channel,
+                "letters, digits, '_', '-' and '.', not beginning with '.' or '-'",
+            ));
         }
         if let Some(size) = self.subbuf_size
             && !(size.is_power_of_two() && SUBBUF_SIZE.contains(&size))
         {
-            return Err(wrong("subbuf_size", size, "a power of two from 4KiB to 1GiB, for example \"512KiB\""));
+            return Err(wrong(
+                "subbuf_size",
+                size,
+                "a power of two from 4KiB to 1GiB, for example \"512KiB\"",
+            ));
         }
         if let Some(n) = self.num_subbuf
             && !(n.is_power_of_two() && NUM_SUBBUF.contains(&n))
         {
             return Err(wrong("num_subbuf", n, "a power of two from 2 to 65536, for example 8"));
         }
-        if self.tracefile_size != 0 && self.tracefile_size < self.subbuf_size.unwrap_or(SUBBUF_DEFAULT_MAX) {
-            return Err(wrong("tracefile_size", self.tracefile_size, "no smaller than a sub-buffer; 0 for files without end"));
+        if self.tracefile_size != 0
+            && self.tracefile_size < self.subbuf_size.unwrap_or(SUBBUF_DEFAULT_MAX)
+        {
+            return Err(wrong(
+                "tracefile_size",
+                self.tracefile_size,
+                "no smaller than a sub-buffer; 0 for files without end",
+            ));
         }
         if self.tracefile_count != 0 && self.tracefile_size == 0 {
-            return Err(wrong("tracefile_count", self.tracefile_count, "a number of files needs tracefile_size"));
+            return Err(wrong(
+                "tracefile_count",
+                self.tracefile_count,
+                "a number of files needs tracefile_size",
+            ));
         }
-        if self.domain == Domain::Kernel && (self.buffers.is_some() || self.blocking_timeout.is_some()) {
-            return Err(wrong("domain", self.domain, "the kernel has neither buffers per user or process nor blocking_timeout"));
+        if self.domain == Domain::Kernel
+            && (self.buffers.is_some() || self.blocking_timeout.is_some())
+        {
+            return Err(wrong(
+                "domain",
+                self.domain,
+                "the kernel has neither buffers per user or process nor blocking_timeout",
+            ));
         }
         Ok(())
     }
 
     fn check_level(&self) -> Result<(), SpecError> {
         if self.loglevel.is_some() && self.loglevel_only.is_some() {
-            return Err(wrong("loglevel_only", &self.loglevel_only, "either loglevel or loglevel_only"));
+            return Err(wrong(
+                "loglevel_only",
+                &self.loglevel_only,
+                "either loglevel or loglevel_only",
+            ));
         }
         for (key, level) in [("loglevel", &self.loglevel), ("loglevel_only", &self.loglevel_only)] {
             let Some(level) = level else { continue };
@@ -237,8 +289,16 @@ impl Spec {
             if self.domain == Domain::Kernel {
                 return Err(wrong(key, level, "events of the kernel have no log level"));
             }
-            if level.is_empty() || level.len() > 64 || !level.chars().all(fits) || level.starts_with('-') {
-                return Err(wrong(key, level, "a name of lttng-enable-event(1), for example \"TRACE_INFO\" or \"INFO\""));
+            if level.is_empty()
+                || level.len() > 64
+                || !level.chars().all(fits)
+                || level.starts_with('-')
+            {
+                return Err(wrong(
+                    key,
+                    level,
+                    "a name of lttng-enable-event(1), for example \"TRACE_INFO\" or \"INFO\"",
+                ));
             }
         }
         Ok(())
@@ -247,7 +307,8 @@ impl Spec {
     /// The parts that cannot change after the session was made are the same.
     #[must_use]
     pub fn same_frame(&self, other: &Self) -> bool {
-        let frame = |s: &Self| Self { events: Vec::new(), contexts: Vec::new(), start: true, ..s.clone() };
+        let frame =
+            |s: &Self| Self { events: Vec::new(), contexts: Vec::new(), start: true, ..s.clone() };
         frame(self) == frame(other)
     }
 }
@@ -256,16 +317,27 @@ impl Spec {
 /// What names are made of.
 pub(super) fn session_name(name: &str) -> Result<(), SpecError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.+=@:".contains(c);
-    if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(fits) || name.starts_with(['-', '.']) {
-        let help = format!("1 to {NAME_MAX} letters, digits, '_', '-', '.', '+', '=', '@' or ':', without '/' and blanks");
+    if name.is_empty()
+        || name.len() > NAME_MAX
+        || !name.chars().all(fits)
+        || name.starts_with(['-', '.'])
+    {
+        let help = format!(
+            "1 to {NAME_MAX} letters, digits, '_', '-', '.', '+', '=', '@' or ':', without '/' and blanks"
+        );
         return Err(wrong("name", name, help));
     }
     Ok(())
 }
 
 fn url(url: &str) -> Result<(), SpecError> {
-    let fault =
-        |help: &str| Err(wrong("url", url, format!("{help}; for example \"net://127.0.0.1\" or \"net://127.0.0.1:5342:5343\"")));
+    let fault = |help: &str| {
+        Err(wrong(
+            "url",
+            url,
+            format!("{help}; for example \"net://127.0.0.1\" or \"net://127.0.0.1:5342:5343\""),
+        ))
+    };
     let Some(rest) = url.strip_prefix("net://").or_else(|| url.strip_prefix("net6://")) else {
         return fault("a relay daemon is at net://HOST[:CONTROL_PORT[:DATA_PORT]], or net6://");
     };
@@ -282,7 +354,9 @@ fn url(url: &str) -> Result<(), SpecError> {
         return fault("the host is missing or has characters that no host has");
     }
     let mut ports = ports.split(':');
-    let sound = ports.next() == Some("") && ports.clone().count() <= 2 && ports.all(|p| p.parse::<u16>().is_ok_and(|p| p > 0));
+    let sound = ports.next() == Some("")
+        && ports.clone().count() <= 2
+        && ports.all(|p| p.parse::<u16>().is_ok_and(|p| p > 0));
     if sound { Ok(()) } else { fault("ports are numbers from 1 to 65535, at most two") }
 }
 
@@ -290,9 +364,14 @@ fn url(url: &str) -> Result<(), SpecError> {
 /// What patterns are made of.
 pub(super) fn event(pattern: &str) -> Result<(), SpecError> {
     let unfit = |c: char| c.is_control() || c.is_whitespace() || c == ',';
-    if pattern.is_empty() || pattern.len() > EVENT_LENGTH_MAX || pattern.starts_with('-') || pattern.contains(unfit) {
-        let help =
-            format!("a name of up to {EVENT_LENGTH_MAX} bytes without blanks and commas, '*' stands for anything: \"demo:*\"");
+    if pattern.is_empty()
+        || pattern.len() > EVENT_LENGTH_MAX
+        || pattern.starts_with('-')
+        || pattern.contains(unfit)
+    {
+        let help = format!(
+            "a name of up to {EVENT_LENGTH_MAX} bytes without blanks and commas, '*' stands for anything: \"demo:*\""
+        );
         return Err(wrong("events", pattern, help));
     }
     Ok(())
@@ -302,11 +381,23 @@ pub(super) fn event(pattern: &str) -> Result<(), SpecError> {
 /// What contexts are made of.
 pub(super) fn context(name: &str, domain: Domain) -> Result<(), SpecError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.:$".contains(c);
-    if name.is_empty() || name.len() > EVENT_LENGTH_MAX || name.starts_with('-') || !name.chars().all(fits) {
-        return Err(wrong("contexts", name, "a type of lttng-add-context(1), for example \"vpid\", \"vtid\" or \"procname\""));
+    if name.is_empty()
+        || name.len() > EVENT_LENGTH_MAX
+        || name.starts_with('-')
+        || !name.chars().all(fits)
+    {
+        return Err(wrong(
+            "contexts",
+            name,
+            "a type of lttng-add-context(1), for example \"vpid\", \"vtid\" or \"procname\"",
+        ));
     }
     if name.starts_with('$') && !matches!(domain, Domain::Jul | Domain::Log4j) {
-        return Err(wrong("contexts", name, "contexts of applications are for domains jul and log4j"));
+        return Err(wrong(
+            "contexts",
+            name,
+            "contexts of applications are for domains jul and log4j",
+        ));
     }
     Ok(())
 }

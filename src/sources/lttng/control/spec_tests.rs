@@ -125,7 +125,12 @@ fn a_session_that_a_user_builds_up_has_no_events_yet() {
 #[test]
 fn only_events_contexts_and_whether_it_runs_can_change() {
     let spec = sound();
-    assert!(spec.same_frame(&Spec { events: vec![], contexts: vec!["vpid".into()], start: false, ..spec.clone() }));
+    assert!(spec.same_frame(&Spec {
+        events: vec![],
+        contexts: vec!["vpid".into()],
+        start: false,
+        ..spec.clone()
+    }));
     assert!(!spec.same_frame(&Spec { live_timer: 5000, ..spec.clone() }));
     assert!(!spec.same_frame(&Spec { filter: Some("a".into()), ..spec.clone() }));
 }

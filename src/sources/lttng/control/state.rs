@@ -1,9 +1,10 @@
 //! What must be known after a restart: which sessions are ours, and what was done to them.
 
+use serde::{Deserialize, Serialize};
+
 use super::limits::{SESSIONS_MAX, STATE_MAX};
 use super::plan::Applied;
 use super::spec::Spec;
-use serde::{Deserialize, Serialize};
 
 /// Version of the form.
 const VERSION: u32 = 1;
@@ -14,7 +15,8 @@ const VERSION: u32 = 1;
 pub struct Saved {
     /// As it is wanted now.
     pub spec: Spec,
-    /// As the configuration had it, if it comes from there: what users have changed since holds until that changes.
+    /// As the configuration had it, if it comes from there: what users have changed since holds
+    /// until that changes.
     pub base: Option<Spec>,
     /// Marks in the paths of sessions that are ours, the newest last.
     pub marks: Vec<String>,
@@ -81,7 +83,8 @@ mod tests {
     fn what_is_saved_comes_back() {
         let spec = Spec { events: vec!["a".into()], ..Spec::new("s1") };
         let applied = Some(Applied::new(&spec));
-        let saved = Saved { base: Some(spec.clone()), spec, marks: vec!["m".into()], applied, gone: false };
+        let saved =
+            Saved { base: Some(spec.clone()), spec, marks: vec!["m".into()], applied, gone: false };
         let state = State::new(vec![saved]);
         assert_eq!(State::parse(&state.text()), Ok(state.clone()));
         assert_eq!(State::parse(&State::default().text()), Ok(State::default()));
@@ -89,7 +92,11 @@ mod tests {
         for cut in 0..text.len() {
             assert!(State::parse(&text[..cut]).is_err());
         }
-        assert!(State::parse(&text.replace("\"version\": 1", "\"version\": 2")).expect_err("version").contains("version 2"));
+        assert!(
+            State::parse(&text.replace("\"version\": 1", "\"version\": 2"))
+                .expect_err("version")
+                .contains("version 2")
+        );
         assert!(State::parse(&text.replace("\"s1\"", "\"--all\"")).is_err());
         assert!(State::parse(&" ".repeat(STATE_MAX + 1)).is_err());
     }

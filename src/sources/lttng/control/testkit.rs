@@ -25,8 +25,10 @@ fn parse(text: &str) -> (String, Reply) {
 /// All names.
 pub(super) fn all() -> Vec<String> {
     let folder = format!("{}/qa/corpus/lttng-mi", env!("CARGO_MANIFEST_DIR"));
-    let names = std::fs::read_dir(folder).expect("the corpus").map(|e| e.expect("an entry").file_name());
-    let mut names: Vec<_> = names.filter_map(|n| n.to_str()?.strip_suffix(".txt").map(str::to_owned)).collect();
+    let names =
+        std::fs::read_dir(folder).expect("the corpus").map(|e| e.expect("an entry").file_name());
+    let mut names: Vec<_> =
+        names.filter_map(|n| n.to_str()?.strip_suffix(".txt").map(str::to_owned)).collect();
     names.sort();
     assert!(names.len() > 50, "recordings are missing");
     names

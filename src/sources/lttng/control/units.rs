@@ -2,7 +2,8 @@
 
 use crate::read::{SIZES, quantity};
 
-const TIMES: &[(&str, u64)] = &[("us", 1), ("ms", 1000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)];
+const TIMES: &[(&str, u64)] =
+    &[("us", 1), ("ms", 1000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)];
 
 /// Microseconds of `200ms`, `1s`.
 ///
@@ -26,7 +27,10 @@ mod tests {
 
     #[test]
     fn times_and_sizes() {
-        assert_eq!((micros("200ms"), micros("1 s"), micros("7us")), (Ok(200_000), Ok(1_000_000), Ok(7)));
+        assert_eq!(
+            (micros("200ms"), micros("1 s"), micros("7us")),
+            (Ok(200_000), Ok(1_000_000), Ok(7))
+        );
         assert_eq!((bytes("16KiB"), bytes("5"), bytes("1 mib")), (Ok(16384), Ok(5), Ok(1 << 20)));
         for text in ["", "5", "s", "-1s", "1.5s", "1 fortnight", "99999999999999999h"] {
             assert!(micros(text).is_err(), "{text}");

@@ -1,17 +1,20 @@
 //! What to ask next.
 
+use std::time::Duration;
+
+use bytes::BytesMut;
+
 use super::limits;
 use super::observer::{Complaint, Ended, Observer, Over, Skipped, TraceKey};
 use super::reading::Reading;
 use super::streams::{AHEAD, Stream, Trace};
 use super::wire::Request;
-use bytes::BytesMut;
-use std::time::Duration;
 
-/// The least time between two questions for each stream that is open: 4000 questions a second to a relay daemon, however many
-/// streams and sessions there are.
+/// The least time between two questions for each stream that is open: 4000 questions a second to a
+/// relay daemon, however many streams and sessions there are.
 const SHARE: Duration = Duration::from_micros(250);
-/// What is due this soon, or within a third of the time between two questions, is asked with what is due now.
+/// What is due this soon, or within a third of the time between two questions, is asked with what
+/// is due now.
 const TOGETHER: Duration = Duration::from_millis(1);
 
 impl Reading {
@@ -39,7 +42,8 @@ impl Reading {
             let asking = self.streams.values().any(|s| s.due.is_some_and(|due| due <= now));
             let soon = if asking { now + limits::SAFETY_NET / 2 } else { now };
             let flagged = self.due <= self.last + limits::FLAGGED;
-            if !self.asked && self.closing.is_none() && self.due <= if flagged { now } else { soon } {
+            if !self.asked && self.closing.is_none() && self.due <= if flagged { now } else { soon }
+            {
                 self.asked = true;
                 self.last = now;
                 self.link.push(Request::GetNewStreams { session: self.session.id });
@@ -59,13 +63,18 @@ impl Reading {
         self.asked = false;
         // Without a stream the end of the session is near, or its first application.
         let empty = self.streams.is_empty();
-        let pause = if empty { self.session.live_timer.clamp(limits::FLAGGED, limits::SAFETY_NET) } else { limits::SAFETY_NET };
+        let pause = if empty {
+            self.session.live_timer.clamp(limits::FLAGGED, limits::SAFETY_NET)
+        } else {
+            limits::SAFETY_NET
+        };
         self.due = now + pause.max(self.step());
     }
 
     fn pump_metadata(&mut self, now: Duration, observer: &mut dyn Observer) {
         let is_due = |trace: &Trace| trace.due().is_some_and(|due| due <= now);
-        let due: Vec<TraceKey> = self.traces.iter().filter(|(_, trace)| is_due(trace)).map(|(key, _)| *key).collect();
+        let due: Vec<TraceKey> =
+            self.traces.iter().filter(|(_, trace)| is_due(trace)).map(|(key, _)| *key).collect();
         for key in due {
             self.ask_metadata(now, key);
             let Some(trace) = self.traces.get_mut(&key) else { continue };
@@ -97,7 +106,8 @@ impl Reading {
         }
         let together = self.together();
         let soon = |stream: &Stream| stream.due.filter(|due| *due <= now + together);
-        let mut due: Vec<(Duration, u64)> = self.streams.iter().filter_map(|(id, s)| Some((soon(s)?, *id))).collect();
+        let mut due: Vec<(Duration, u64)> =
+            self.streams.iter().filter_map(|(id, s)| Some((soon(s)?, *id))).collect();
         // Those that have waited longest come first, if there is no room for all.
         due.sort_unstable();
         for (_, id) in due {
@@ -109,18 +119,28 @@ impl Reading {
     }
 
     /// The packet that is wanted, and the index behind it.
-    fn ask_stream(&mut self, now: Duration, id: u64, out: &mut BytesMut, observer: &mut dyn Observer) {
+    fn ask_stream(
+        &mut self,
+        now: Duration,
+        id: u64,
+        out: &mut BytesMut,
+        observer: &mut dyn Observer,
+    ) {
         let soon = now + self.together();
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let Some(trace) = self.traces.get(&stream.info.trace) else { return };
         let ready = trace.ready();
         if ready && !stream.asked_packet {
             let key = stream.key(trace);
-            while let Some(wanted) = stream.wanted.front().filter(|w| !self.seen.is_new(&key, &w.index)) {
+            while let Some(wanted) =
+                stream.wanted.front().filter(|w| !self.seen.is_new(&key, &w.index))
+            {
                 observer.skipped(&stream.info, &wanted.index, Skipped::Replayed);
                 stream.wanted.pop_front();
             }
-            if let Some(wanted) = stream.wanted.front().filter(|_| stream.packet_after <= now + TOGETHER) {
+            if let Some(wanted) =
+                stream.wanted.front().filter(|_| stream.packet_after <= now + TOGETHER)
+            {
                 let (offset, length) = stream.rest(wanted);
                 self.link.send(Request::GetPacket { stream: id, offset, length }, out);
                 stream.asked_packet = true;

@@ -1,13 +1,16 @@
-//! What every conversation with a relay daemon has: requests, their replies in order, the version spoken, patience.
+//! What every conversation with a relay daemon has: requests, their replies in order, the version
+//! spoken, patience.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
 
 use super::limits;
 use super::observer::Relayd;
 use super::wire::{self, Request, Wrong, malformed};
 use crate::model::Now;
 use crate::sources::SessionError;
-use bytes::{Buf, BytesMut};
-use std::collections::VecDeque;
-use std::time::Duration;
 
 /// How far the front of the input went.
 pub(super) enum Step {
@@ -122,7 +125,11 @@ impl Link {
     }
 
     /// The answer to CONNECT.
-    pub(super) fn on_connect(&mut self, ours: u32, input: &[u8]) -> Result<Result<Relayd, usize>, Wrong> {
+    pub(super) fn on_connect(
+        &mut self,
+        ours: u32,
+        input: &[u8],
+    ) -> Result<Result<Relayd, usize>, Wrong> {
         let version = match wire::connect(input) {
             Ok(version) => version,
             Err(need) => return Ok(Err(need)),
@@ -135,7 +142,9 @@ impl Link {
     /// An error with its place in the stream.
     fn place(&self, error: SessionError) -> SessionError {
         match error {
-            SessionError::Malformed { what, .. } => SessionError::Malformed { offset: self.consumed, what },
+            SessionError::Malformed { what, .. } => {
+                SessionError::Malformed { offset: self.consumed, what }
+            }
             other => other,
         }
     }
@@ -159,7 +168,11 @@ pub(super) fn replies<T: Talk>(
 ) -> Result<(), SessionError> {
     while !talk.done() {
         let Some(request) = talk.link().outstanding.front().copied() else {
-            return if input.is_empty() { Ok(()) } else { Err(talk.link().place(malformed("bytes that nobody asked for"))) };
+            return if input.is_empty() {
+                Ok(())
+            } else {
+                Err(talk.link().place(malformed("bytes that nobody asked for")))
+            };
         };
         let step = reply(talk, request, input);
         let link = talk.link();

@@ -1,5 +1,9 @@
 //! The conversation that lists the sessions of a relay daemon, once a second. It attaches nothing.
 
+use std::time::Duration;
+
+use bytes::BytesMut;
+
 use super::Settings;
 use super::limits;
 use super::link::{Link, Step, Talk, read, replies};
@@ -7,8 +11,6 @@ use super::observer::{Relayd, SessionInfo};
 use super::wire::{self, Request, Wrong, malformed};
 use crate::model::Now;
 use crate::sources::SessionError;
-use bytes::BytesMut;
-use std::time::Duration;
 
 /// Takes what is listed.
 pub trait Lister {
@@ -20,7 +22,8 @@ pub trait Lister {
     /// There is a session.
     fn session_listed(&mut self, session: SessionInfo);
 
-    /// That were all sessions. One that is read and not listed is being destroyed; there may be more to read.
+    /// That were all sessions. One that is read and not listed is being destroyed; there may be
+    /// more to read.
     fn listing_done(&mut self, sessions: u32);
 }
 
@@ -60,12 +63,16 @@ impl Listing {
     /// The connection is there: makes the first requests. To be called once, before anything else.
     pub fn start(&mut self, now: Now, out: &mut BytesMut) {
         // Both in one write: the layout of the second reply is told by the first.
-        self.link.start(now.mono, &[Request::Connect { minor: self.minor }, Request::ListSessions], out);
+        self.link.start(
+            now.mono,
+            &[Request::Connect { minor: self.minor }, Request::ListSessions],
+            out,
+        );
         self.link.plan(now.mono, self.due.into_iter());
     }
 
-    /// Bytes have come. Consumes all replies that are complete from the front of `input`, leaves a partial one and reserves
-    /// room for what it lacks. `out` is to be sent at once.
+    /// Bytes have come. Consumes all replies that are complete from the front of `input`, leaves a
+    /// partial one and reserves room for what it lacks. `out` is to be sent at once.
     ///
     /// # Errors
     /// [`SessionError`]: the connection must be closed. `Malformed` and `Limit` are the relay daemon's fault; `Unsupported`: it
@@ -78,7 +85,9 @@ impl Listing {
         lister: &mut dyn Lister,
     ) -> Result<(), SessionError> {
         self.link.heard(now, input);
-        replies(self, input, |listing, request, input| listing.reply(now.mono, request, input, lister))?;
+        replies(self, input, |listing, request, input| {
+            listing.reply(now.mono, request, input, lister)
+        })?;
         self.pump(now.mono, out);
         Ok(())
     }
@@ -93,7 +102,8 @@ impl Listing {
         Ok(())
     }
 
-    /// When [`Self::tick`] is to be called, on the monotonic clock of [`Now`]. `None` only before [`Self::start`].
+    /// When [`Self::tick`] is to be called, on the monotonic clock of [`Now`]. `None` only before
+    /// [`Self::start`].
     #[must_use]
     pub const fn next_wakeup(&self) -> Option<Duration> {
         self.link.wakeup
@@ -113,7 +123,13 @@ impl Listing {
         self.link.plan(now, self.due.into_iter());
     }
 
-    fn reply(&mut self, now: Duration, request: Request, input: &[u8], lister: &mut dyn Lister) -> Result<Step, Wrong> {
+    fn reply(
+        &mut self,
+        now: Duration,
+        request: Request,
+        input: &[u8],
+        lister: &mut dyn Lister,
+    ) -> Result<Step, Wrong> {
         match request {
             Request::Connect { minor } => {
                 lister.connected(read!(self.link.on_connect(minor, input)?));
@@ -124,7 +140,12 @@ impl Listing {
         }
     }
 
-    fn on_list(&mut self, now: Duration, input: &[u8], lister: &mut dyn Lister) -> Result<Step, Wrong> {
+    fn on_list(
+        &mut self,
+        now: Duration,
+        input: &[u8],
+        lister: &mut dyn Lister,
+    ) -> Result<Step, Wrong> {
         let (left, read) = match self.link.rest {
             None => {
                 let count = read!(wire::word(input));

@@ -1,14 +1,16 @@
-//! What a relay daemon tells: the contract between the viewer and what makes metrics and events of traces. Nothing here knows
-//! CTF.
+//! What a relay daemon tells: the contract between the viewer and what makes metrics and events of
+//! traces. Nothing here knows CTF.
+
+use std::time::Duration;
 
 use super::settings::Seek;
 use super::wire::Index;
-use std::time::Duration;
 
 /// The relay daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relayd {
-    /// Its minor version. It is its release's up to 14 (2.13 says 13); 2.15 and all later ones say 15.
+    /// Its minor version. It is its release's up to 14 (2.13 says 13); 2.15 and all later ones say
+    /// 15.
     pub minor: u32,
     /// What is spoken: the lower of its and ours. Below 15, sessions in CTF 2 are not even listed.
     pub effective: u32,
@@ -25,8 +27,9 @@ pub enum TraceFormat {
     Other(u32),
 }
 
-/// A session as it is listed. Host and name are what users know; the kernel, 64-bit and 32-bit applications of one session of
-/// theirs are sessions of their own here, with the same host and name.
+/// A session as it is listed. Host and name are what users know; the kernel, 64-bit and 32-bit
+/// applications of one session of theirs are sessions of their own here, with the same host and
+/// name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionInfo {
     /// Its number in this relay daemon. A restarted one begins at 1 again.
@@ -50,8 +53,9 @@ pub struct SessionInfo {
 pub struct Attached<'a> {
     /// Which.
     pub session: &'a SessionInfo,
-    /// Where reading begins. With [`Seek::Last`] the `events_discarded` of a stream's first packet is history, not loss. It
-    /// does not hold for streams that open later: those are read from their beginning.
+    /// Where reading begins. With [`Seek::Last`] the `events_discarded` of a stream's first packet
+    /// is history, not loss. It does not hold for streams that open later: those are read from
+    /// their beginning.
     pub seek: Seek,
     /// Streams that follow.
     pub streams: u32,
@@ -62,8 +66,8 @@ pub struct Attached<'a> {
 pub enum Refused {
     /// Another viewer has it; the protocol allows one.
     Busy,
-    /// It has been attached ever since we had it: the relay daemon has not noticed that our connection is gone, or another viewer
-    /// was quicker.
+    /// It has been attached ever since we had it: the relay daemon has not noticed that our
+    /// connection is gone, or another viewer was quicker.
     Ours,
     /// It is gone, or is in a format that older minors do not show.
     Unknown,
@@ -139,7 +143,8 @@ pub enum Skipped {
     TooLarge,
     /// Its index cannot be true: no content, or more content than packet.
     BadIndex,
-    /// The relay daemon would not read it, or read less than was asked: its file was cleared or rotated away.
+    /// The relay daemon would not read it, or read less than was asked: its file was cleared or
+    /// rotated away.
     Unreadable,
 }
 
@@ -157,7 +162,8 @@ pub enum Ended {
 pub enum Over {
     /// It was destroyed and everything is read.
     Closed,
-    /// The relay daemon says that we are not attached (any more). It is attached again if it is still listed.
+    /// The relay daemon says that we are not attached (any more). It is attached again if it is
+    /// still listed.
     Lost,
     /// The connection is gone.
     Disconnected,
@@ -170,25 +176,29 @@ pub enum Over {
 pub enum Complaint {
     /// A stream was announced again, or with a number that another one has. The first one stands.
     StreamRepeated,
-    /// [`super::Settings::streams`] is reached, or as many are open on the relay daemon as may be; the stream is not read.
+    /// [`super::Settings::streams`] is reached, or as many are open on the relay daemon as may be;
+    /// the stream is not read.
     TooManyStreams,
     /// A trace's metadata did not come in time, or was never whole. Its packets come nevertheless.
     MetadataMissing,
 }
 
-/// Takes what a relay daemon tells of a session, in the order of the connection. All methods but one do nothing unless they are
-/// written.
+/// Takes what a relay daemon tells of a session, in the order of the connection. All methods but
+/// one do nothing unless they are written.
 ///
 /// * The session is [`attached`](Self::attached), or [`refused`](Self::refused). Its streams are
-///   [`opened`](Self::stream_opened), more of them at any time, and it ends with [`session_over`](Self::session_over), which ends
-///   all streams and traces that have not ended, without a word for each. If it is still attached when reading is closed it is
-///   over then ([`Over::Disconnected`]). What is destroyed and created again under the same name has another number.
-/// * Metadata comes before the packets that need it. Everything about a trace begins anew with the next attach: metadata is
-///   sent in full again.
-/// * Packets of one stream come in order, each once as long as [`super::Seen`] is handed on; those of different streams are
-///   in no order. Bytes are borrowed: copy what is to stay. They are whatever was sent.
-/// * Loss is the difference of `events_discarded` of two packets of a stream. `lttng clear` makes offsets begin anew and
-///   packets disappear; nothing else tells of it.
+///   [`opened`](Self::stream_opened), more of them at any time, and it ends with
+///   [`session_over`](Self::session_over), which ends all streams and traces that have not ended,
+///   without a word for each. If it is still attached when reading is closed it is over then
+///   ([`Over::Disconnected`]). What is destroyed and created again under the same name has another
+///   number.
+/// * Metadata comes before the packets that need it. Everything about a trace begins anew with the
+///   next attach: metadata is sent in full again.
+/// * Packets of one stream come in order, each once as long as [`super::Seen`] is handed on; those
+///   of different streams are in no order. Bytes are borrowed: copy what is to stay. They are
+///   whatever was sent.
+/// * Loss is the difference of `events_discarded` of two packets of a stream. `lttng clear` makes
+///   offsets begin anew and packets disappear; nothing else tells of it.
 pub trait Observer {
     /// A session is being read.
     fn attached(&mut self, attached: Attached<'_>) {
@@ -205,26 +215,30 @@ pub trait Observer {
         let _ = (session, why);
     }
 
-    /// A stream exists. The metadata stream of a trace can be told after data streams of it, but its bytes come first.
+    /// A stream exists. The metadata stream of a trace can be told after data streams of it, but
+    /// its bytes come first.
     fn stream_opened(&mut self, stream: &StreamInfo) {
         let _ = stream;
     }
 
-    /// Nothing more comes of a stream of packets. The trace stays until it is [`gone`](Self::trace_gone).
+    /// Nothing more comes of a stream of packets. The trace stays until it is
+    /// [`gone`](Self::trace_gone).
     fn stream_ended(&mut self, stream: &StreamInfo, why: Ended) {
         let _ = (stream, why);
     }
 
-    /// More metadata of a trace, never empty; a continuation of what came since the attach or the last
-    /// [`metadata_restart`](Self::metadata_restart).
+    /// More metadata of a trace, never empty; a continuation of what came since the attach or the
+    /// last [`metadata_restart`](Self::metadata_restart).
     fn metadata(&mut self, trace: TraceKey, bytes: &[u8]) -> Need;
 
-    /// The metadata that follows is not a continuation: it is all sent again (`lttng metadata regenerate`).
+    /// The metadata that follows is not a continuation: it is all sent again (`lttng metadata
+    /// regenerate`).
     fn metadata_restart(&mut self, trace: TraceKey) {
         let _ = trace;
     }
 
-    /// A trace's metadata is not read any more: its process or session is gone, or it has had no stream for 5 s since its last.
+    /// A trace's metadata is not read any more: its process or session is gone, or it has had no
+    /// stream for 5 s since its last.
     fn trace_gone(&mut self, trace: TraceKey) {
         let _ = trace;
     }
@@ -234,7 +248,8 @@ pub trait Observer {
         let _ = packet;
     }
 
-    /// A packet that is not given, and why. Its index counts nevertheless: `events_discarded` may have grown.
+    /// A packet that is not given, and why. Its index counts nevertheless: `events_discarded` may
+    /// have grown.
     fn skipped(&mut self, stream: &StreamInfo, index: &Index, why: Skipped) {
         let _ = (stream, index, why);
     }

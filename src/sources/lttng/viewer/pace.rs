@@ -1,7 +1,8 @@
 //! When to ask about a stream again that has nothing.
 //!
-//! News come with the session's live timer: once each period every stream has a packet, or else a beacon. So once the phase
-//! is known there is no need to ask in between, and much sense in asking often just when it is due:
+//! News come with the session's live timer: once each period every stream has a packet, or else a
+//! beacon. So once the phase is known there is no need to ask in between, and much sense in asking
+//! often just when it is due:
 //!
 //! ```text
 //!   news            nothing         nothing  news            nothing…
@@ -9,8 +10,8 @@
 //!    │               (rare polls)   step step step  (the phase is never off by more than a step)
 //! ```
 //!
-//! A stream whose packets come off schedule has full sub-buffers: it is asked more often, to take them while they come. One that
-//! is idle, as its last beacon says, is not asked in between at all.
+//! A stream whose packets come off schedule has full sub-buffers: it is asked more often, to take
+//! them while they come. One that is idle, as its last beacon says, is not asked in between at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -74,19 +75,28 @@ pub(super) struct Pace {
 
 impl Pace {
     pub(super) fn new(live_timer: Duration) -> Self {
-        Self { period: live_timer.clamp(Duration::from_millis(1), LONGEST), news: None, packets: true, busy: 0, first: None }
+        Self {
+            period: live_timer.clamp(Duration::from_millis(1), LONGEST),
+            news: None,
+            packets: true,
+            busy: 0,
+            first: None,
+        }
     }
 
     /// A packet or a new beacon was seen.
     pub(super) fn news(&mut self, now: Duration, packet: bool) {
-        let early = self.news.is_some_and(|last| now.saturating_sub(last) < self.period.mul_f64(0.75));
+        let early =
+            self.news.is_some_and(|last| now.saturating_sub(last) < self.period.mul_f64(0.75));
         self.packets = packet;
         self.busy = if packet && early { 4 } else { self.busy.saturating_sub(1) };
-        // Seen at the first question, they may have waited: begin earlier next time, until a question finds nothing.
+        // Seen at the first question, they may have waited: begin earlier next time, until a
+        // question finds nothing.
         self.news = Some(now.saturating_sub(self.first.take().unwrap_or_default()));
     }
 
-    /// There was nothing: when to ask next. `step` is the time between two questions when news are due.
+    /// There was nothing: when to ask next. `step` is the time between two questions when news are
+    /// due.
     pub(super) fn next(&mut self, now: Duration, step: Duration) -> Duration {
         // Without news ever, the phase is unknown: a period's worth of questions finds it.
         let last = *self.news.get_or_insert(now.saturating_sub(self.period));
@@ -115,9 +125,11 @@ mod tests {
 
     const STEP: Duration = Duration::from_millis(5);
 
-    /// Polls a stream that has news at `actual` times; returns delays between news and their being seen, and the polls.
+    /// Polls a stream that has news at `actual` times; returns delays between news and their being
+    /// seen, and the polls.
     fn follow(timer: u64, actual: impl Iterator<Item = u64>) -> (Vec<u64>, u32) {
-        let (mut pace, mut now, mut polls) = (Pace::new(Duration::from_micros(timer)), Duration::from_secs(1), 0);
+        let (mut pace, mut now, mut polls) =
+            (Pace::new(Duration::from_micros(timer)), Duration::from_secs(1), 0);
         let mut delays = Vec::new();
         for news in actual.map(Duration::from_micros) {
             while now < news {
@@ -136,9 +148,17 @@ mod tests {
     fn idle_streams_are_followed_closely_and_cheaply() {
         for timer in [100_000, 200_000, 1_000_000] {
             // Timers of the consumer are late by up to 2 ms, never early.
-            let (delays, polls) = follow(timer, (1..500).map(|i| 1_003_000 + i * timer + (i * 7919) % 2000));
-            assert!(delays[5..].iter().all(|d| *d <= 7000), "timer {timer}: {:?}", delays[5..].iter().max());
-            assert!(u64::from(polls) <= 500 * (4 + timer / 200_000), "timer {timer}: {polls} polls");
+            let (delays, polls) =
+                follow(timer, (1..500).map(|i| 1_003_000 + i * timer + (i * 7919) % 2000));
+            assert!(
+                delays[5..].iter().all(|d| *d <= 7000),
+                "timer {timer}: {:?}",
+                delays[5..].iter().max()
+            );
+            assert!(
+                u64::from(polls) <= 500 * (4 + timer / 200_000),
+                "timer {timer}: {polls} polls"
+            );
         }
     }
 
@@ -160,6 +180,9 @@ mod tests {
         pace.news(now, true);
         assert_eq!(pace.next(now, STEP), now + QUIET);
         pace.news(now + Duration::from_millis(30), true);
-        assert_eq!(pace.next(now + Duration::from_millis(30), STEP), now + Duration::from_millis(30) + BUSY);
+        assert_eq!(
+            pace.next(now + Duration::from_millis(30), STEP),
+            now + Duration::from_millis(30) + BUSY
+        );
     }
 }

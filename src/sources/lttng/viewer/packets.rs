@@ -1,12 +1,13 @@
 //! What to make of replies that bring indexes and packets.
 
+use std::time::Duration;
+
 use super::limits;
 use super::link::{Step, read};
 use super::observer::{Beacon, Ended, Observer, Over, Packet, Skipped};
 use super::reading::Reading;
 use super::streams::{Waiting, Wanted};
 use super::wire::{self, Flags, Index, IndexStatus, PacketStatus, Wrong};
-use std::time::Duration;
 
 impl Reading {
     pub(super) fn on_index(
@@ -21,7 +22,9 @@ impl Reading {
         let Some(key) = self.streams.get(&id).map(|stream| stream.info.trace) else { return };
         self.flagged(now, key, flags);
         let step = self.step();
-        let (Some(stream), Some(trace)) = (self.streams.get_mut(&id), self.traces.get(&key)) else { return };
+        let (Some(stream), Some(trace)) = (self.streams.get_mut(&id), self.traces.get(&key)) else {
+            return;
+        };
         stream.asked_index = false;
         match status {
             IndexStatus::Ok => {
@@ -32,11 +35,13 @@ impl Reading {
                 match length(&index, self.settings.packet) {
                     Ok(length) => {
                         stream.index_after = now;
-                        stream.packet_after = if stream.wanted.is_empty() { now } else { stream.packet_after };
+                        stream.packet_after =
+                            if stream.wanted.is_empty() { now } else { stream.packet_after };
                         stream.wanted.push_back(Wanted { index, length, tries: 0, pieces: 0 });
                     }
                     Err(why) => {
-                        // Not at once: such packets cost no transfer, so nothing else would slow them down.
+                        // Not at once: such packets cost no transfer, so nothing else would slow
+                        // them down.
                         stream.index_after = now + step;
                         observer.skipped(&stream.info, &index, why);
                     }
@@ -110,9 +115,13 @@ impl Reading {
             }
         }
         let read = wire::PACKET + bytes.len();
-        let Some(key) = self.streams.get(&id).map(|stream| stream.info.trace) else { return Ok(Step::Last(read)) };
+        let Some(key) = self.streams.get(&id).map(|stream| stream.info.trace) else {
+            return Ok(Step::Last(read));
+        };
         self.flagged(now, key, flags);
-        let (Some(stream), Some(trace)) = (self.streams.get_mut(&id), self.traces.get(&key)) else { return Ok(Step::Last(read)) };
+        let (Some(stream), Some(trace)) = (self.streams.get_mut(&id), self.traces.get(&key)) else {
+            return Ok(Step::Last(read));
+        };
         stream.asked_packet = false;
         match (status, stream.wanted.front_mut()) {
             (PacketStatus::Ok, Some(wanted)) => {
@@ -138,11 +147,13 @@ impl Reading {
             }
             // Something holds it up: metadata that must be read first, or a rotation.
             (PacketStatus::Retry | PacketStatus::Error, Some(wanted))
-                if wanted.tries < limits::PACKET_TRIES && (status == PacketStatus::Retry || flags.new_metadata()) =>
+                if wanted.tries < limits::PACKET_TRIES
+                    && (status == PacketStatus::Retry || flags.new_metadata()) =>
             {
                 let pause = Duration::from_millis(5) * (1 << wanted.tries.min(8));
                 wanted.tries += 1;
-                stream.packet_after = if flags.new_metadata() && wanted.tries == 1 { now } else { now + pause };
+                stream.packet_after =
+                    if flags.new_metadata() && wanted.tries == 1 { now } else { now + pause };
             }
             (_, Some(wanted)) => {
                 observer.skipped(&stream.info, &wanted.index, Skipped::Unreadable);

@@ -1,5 +1,10 @@
 //! The conversation that reads one session: its state, and what its driver calls.
 
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use bytes::BytesMut;
+
 use super::limits;
 use super::link::{Link, Talk, replies};
 use super::observer::{Observer, Over, Refused, SessionInfo, Skipped, TraceKey};
@@ -10,9 +15,6 @@ use super::wire::{self, Request};
 use super::{Seen, Settings};
 use crate::model::Now;
 use crate::sources::SessionError;
-use bytes::BytesMut;
-use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
 
 /// A session that is to be read: what [`super::Roster`] says of it.
 #[derive(Clone, Debug)]
@@ -42,9 +44,9 @@ pub struct End {
     pub seen: Seen,
 }
 
-/// One connection that reads one session. A relay daemon serves streams that open later from the folder of *one* session for
-/// each connection, so a second session on it would be read from the wrong files. See the page of [`super`] for what its
-/// driver owes it.
+/// One connection that reads one session. A relay daemon serves streams that open later from the
+/// folder of *one* session for each connection, so a second session on it would be read from the
+/// wrong files. See the page of [`super`] for what its driver owes it.
 #[derive(Debug)]
 pub struct Reading {
     pub(super) settings: Settings,
@@ -124,12 +126,16 @@ impl Reading {
         let attach = Request::AttachSession { session: self.session.id, seek: self.seek };
         let minor = self.settings.announced();
         // Three in one write: each would cost the time of a round.
-        self.link.start(now.mono, &[Request::Connect { minor }, Request::CreateSession, attach], out);
+        self.link.start(
+            now.mono,
+            &[Request::Connect { minor }, Request::CreateSession, attach],
+            out,
+        );
         self.plan(now.mono);
     }
 
-    /// Bytes have come. Consumes all replies that are complete from the front of `input`, leaves a partial one and reserves
-    /// room for what it lacks. `out` is to be sent at once.
+    /// Bytes have come. Consumes all replies that are complete from the front of `input`, leaves a
+    /// partial one and reserves room for what it lacks. `out` is to be sent at once.
     ///
     /// # Errors
     /// [`SessionError`]: the connection must be closed. `Malformed` and `Limit` are the relay daemon's fault; `Unsupported`: it
@@ -142,7 +148,9 @@ impl Reading {
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
         self.link.heard(now, input);
-        replies(self, input, |reading, request, input| reading.reply(now.mono, request, input, observer))?;
+        replies(self, input, |reading, request, input| {
+            reading.reply(now.mono, request, input, observer)
+        })?;
         self.pump(now.mono, out, observer);
         self.plan(now.mono);
         Ok(())
@@ -152,15 +160,20 @@ impl Reading {
     ///
     /// # Errors
     /// [`SessionError::Timeout`]: the relay daemon does not answer; the connection must be closed.
-    pub fn tick(&mut self, now: Now, out: &mut BytesMut, observer: &mut dyn Observer) -> Result<(), SessionError> {
+    pub fn tick(
+        &mut self,
+        now: Now,
+        out: &mut BytesMut,
+        observer: &mut dyn Observer,
+    ) -> Result<(), SessionError> {
         self.link.patient(now.mono)?;
         self.pump(now.mono, out, observer);
         self.plan(now.mono);
         Ok(())
     }
 
-    /// When [`Self::tick`] is to be called, on the monotonic clock of [`Now`]; may be in the past. `None` only before
-    /// [`Self::start`]. Changes with each call of `feed` and `tick`.
+    /// When [`Self::tick`] is to be called, on the monotonic clock of [`Now`]; may be in the past.
+    /// `None` only before [`Self::start`]. Changes with each call of `feed` and `tick`.
     #[must_use]
     pub const fn next_wakeup(&self) -> Option<Duration> {
         self.link.wakeup
@@ -172,17 +185,22 @@ impl Reading {
         self.link.awaits_reply()
     }
 
-    /// Nothing more is to be read: the session is over, or cannot be had. The connection is to be closed.
+    /// Nothing more is to be read: the session is over, or cannot be had. The connection is to be
+    /// closed.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.over.is_some() || self.refused.is_some()
     }
 
-    /// Memory that reading this session holds, without the driver's input: streams, and packets that have come in part.
+    /// Memory that reading this session holds, without the driver's input: streams, and packets
+    /// that have come in part.
     #[must_use]
     pub fn held(&self) -> usize {
         let traces = self.traces.len() * (size_of::<Trace>() + limits::IDENTITY);
-        traces + self.streams.len() * (size_of::<Stream>() + limits::STREAM_NAMES) + self.seen.held() + self.partial
+        traces
+            + self.streams.len() * (size_of::<Stream>() + limits::STREAM_NAMES)
+            + self.seen.held()
+            + self.partial
     }
 
     /// Reading ends: there is no memory for it.
@@ -192,10 +210,13 @@ impl Reading {
         }
     }
 
-    /// Leaves the session in an orderly way, where the relay daemon knows how (2.8 on). Closing the connection does as well;
-    /// the reply need not be waited for.
+    /// Leaves the session in an orderly way, where the relay daemon knows how (2.8 on). Closing the
+    /// connection does as well; the reply need not be waited for.
     pub fn detach(&mut self, out: &mut BytesMut) {
-        if self.link.minor >= wire::DETACH && self.attached.is_some() && self.over != Some(Over::Closed) {
+        if self.link.minor >= wire::DETACH
+            && self.attached.is_some()
+            && self.over != Some(Over::Closed)
+        {
             self.link.send(Request::DetachSession { session: self.session.id }, out);
         }
     }
@@ -206,15 +227,25 @@ impl Reading {
             self.finish(Over::Disconnected, observer);
         }
         let seen = std::mem::take(&mut self.seen);
-        End { session: self.session.id, attached: self.attached, refused: self.refused, over: self.over, seen }
+        End {
+            session: self.session.id,
+            attached: self.attached,
+            refused: self.refused,
+            over: self.over,
+            seen,
+        }
     }
 
     /// The session is over, and all that was in it.
     pub(super) fn finish(&mut self, why: Over, observer: &mut dyn Observer) {
         if why == Over::Closed {
-            // After a new attach they would come again; but a session that was destroyed is not attached again.
+            // After a new attach they would come again; but a session that was destroyed is not
+            // attached again.
             for stream in self.streams.values() {
-                stream.wanted.iter().for_each(|w| observer.skipped(&stream.info, &w.index, Skipped::Unreadable));
+                stream
+                    .wanted
+                    .iter()
+                    .for_each(|w| observer.skipped(&stream.info, &w.index, Skipped::Unreadable));
             }
         }
         self.streams.clear();
@@ -228,7 +259,8 @@ impl Reading {
     /// Finds the next wake-up.
     fn plan(&mut self, now: Duration) {
         let streams = self.streams.values().filter_map(|stream| stream.due);
-        let session = self.attached.filter(|_| !self.asked && self.closing.is_none()).map(|_| self.due);
+        let session =
+            self.attached.filter(|_| !self.asked && self.closing.is_none()).map(|_| self.due);
         let traces = self.traces.values().filter_map(Trace::due);
         // With no room for requests only an answer helps.
         let open = self.link.room() >= AHEAD;

@@ -1,5 +1,7 @@
 //! What to make of a reply, but for those that bring packets ([`super::packets`]).
 
+use std::time::Duration;
+
 use super::limits;
 use super::link::{Step, read};
 use super::observer::{Attached, Complaint, Observer, Over, Refused, StreamInfo, TraceKey};
@@ -7,7 +9,6 @@ use super::reading::Reading;
 use super::streams::{Stream, Trace, Waiting};
 use super::wire::{self, Flags, Request, Wrong, malformed};
 use crate::sources::SessionError;
-use std::time::Duration;
 
 impl Reading {
     pub(super) fn reply(
@@ -34,7 +35,9 @@ impl Reading {
                 self.on_index(now, stream, index, wire::index_status(status)?, flags, observer);
                 Ok(Step::Last(wire::INDEX))
             }
-            Request::GetPacket { stream, length, .. } => self.on_packet(now, stream, length, input, observer),
+            Request::GetPacket { stream, length, .. } => {
+                self.on_packet(now, stream, length, input, observer)
+            }
             Request::GetMetadata { stream } => self.on_metadata(now, stream, input, observer),
             Request::GetNewStreams { .. } => self.on_new_streams(now, input, observer),
             Request::DetachSession { .. } => {
@@ -45,7 +48,12 @@ impl Reading {
         }
     }
 
-    fn on_attach(&mut self, now: Duration, input: &[u8], observer: &mut dyn Observer) -> Result<Step, Wrong> {
+    fn on_attach(
+        &mut self,
+        now: Duration,
+        input: &[u8],
+        observer: &mut dyn Observer,
+    ) -> Result<Step, Wrong> {
         if let Some(left) = self.link.rest {
             return self.on_record(now, left, input, observer);
         }
@@ -55,7 +63,11 @@ impl Reading {
                 wire::within("streams.announced", count, limits::RECORDS)?;
                 self.attached = Some(now);
                 self.relax(now);
-                observer.attached(Attached { session: &self.session, seek: self.seek, streams: count });
+                observer.attached(Attached {
+                    session: &self.session,
+                    seek: self.seek,
+                    streams: count,
+                });
                 return Ok(self.records(count));
             }
             (2, 0) if self.ours => Refused::Ours,
@@ -63,7 +75,11 @@ impl Reading {
             (3, 0) => Refused::Unknown,
             (4, 0) => Refused::NotLive,
             (5, 0) => Refused::BadSeek,
-            _ => return Err(malformed(format!("status {status} of an attach, with {count} streams"))),
+            _ => {
+                return Err(malformed(format!(
+                    "status {status} of an attach, with {count} streams"
+                )));
+            }
         };
         self.refused = Some(why);
         observer.refused(&self.session, why);
@@ -79,7 +95,13 @@ impl Reading {
         Step::Part(wire::PAIR)
     }
 
-    fn on_record(&mut self, now: Duration, left: u32, input: &[u8], observer: &mut dyn Observer) -> Result<Step, Wrong> {
+    fn on_record(
+        &mut self,
+        now: Duration,
+        left: u32,
+        input: &[u8],
+        observer: &mut dyn Observer,
+    ) -> Result<Step, Wrong> {
         let record = read!(wire::record(input));
         self.open(now, record, observer);
         let left = left.saturating_sub(1);
@@ -109,11 +131,19 @@ impl Reading {
             self.ask_metadata(now, key);
         } else {
             trace.count(true, now);
-            self.streams.insert(stream, Stream::new(info, self.session.live_timer, now, self.crowd.enter()));
+            self.streams.insert(
+                stream,
+                Stream::new(info, self.session.live_timer, now, self.crowd.enter()),
+            );
         }
     }
 
-    fn on_new_streams(&mut self, now: Duration, input: &[u8], observer: &mut dyn Observer) -> Result<Step, Wrong> {
+    fn on_new_streams(
+        &mut self,
+        now: Duration,
+        input: &[u8],
+        observer: &mut dyn Observer,
+    ) -> Result<Step, Wrong> {
         if let Some(left) = self.link.rest {
             return self.on_record(now, left, input, observer);
         }
@@ -132,7 +162,8 @@ impl Reading {
         Ok(Step::Last(wire::PAIR))
     }
 
-    /// The session was destroyed: streams that have not ended are read to their ends, for there may be packets left in them.
+    /// The session was destroyed: streams that have not ended are read to their ends, for there may
+    /// be packets left in them.
     fn destroyed(&mut self, now: Duration, observer: &mut dyn Observer) {
         self.asked = false;
         if self.streams.is_empty() {
@@ -161,7 +192,13 @@ impl Reading {
         }
     }
 
-    fn on_metadata(&mut self, now: Duration, id: u64, input: &[u8], observer: &mut dyn Observer) -> Result<Step, Wrong> {
+    fn on_metadata(
+        &mut self,
+        now: Duration,
+        id: u64,
+        input: &[u8],
+        observer: &mut dyn Observer,
+    ) -> Result<Step, Wrong> {
         let (length, status) = read!(wire::metadata(input));
         let max = limits::METADATA_REPLY as u64;
         if length > max {
@@ -174,7 +211,12 @@ impl Reading {
             return Err(malformed(format!("status {status} of metadata, with {length} bytes")));
         }
         let Some(key) = self.metadata.get(&id).copied() else { return Ok(Step::Last(end)) };
-        let others: u64 = self.traces.iter().filter(|(other, _)| **other != key).map(|(_, trace)| trace.total).sum();
+        let others: u64 = self
+            .traces
+            .iter()
+            .filter(|(other, _)| **other != key)
+            .map(|(_, trace)| trace.total)
+            .sum();
         let Some(trace) = self.traces.get_mut(&key) else { return Ok(Step::Last(end)) };
         if status == 3 || (bytes.is_empty() && trace.is_past(now)) {
             trace.waiting = Waiting::Gone;
@@ -193,11 +235,19 @@ impl Reading {
             trace.need = observer.metadata(key, bytes);
             let total = trace.total;
             if total > limits::METADATA {
-                return Err(SessionError::Limit { limit: "metadata.trace", got: total, max: limits::METADATA });
+                return Err(SessionError::Limit {
+                    limit: "metadata.trace",
+                    got: total,
+                    max: limits::METADATA,
+                });
             }
             let all = others.saturating_add(total);
             if all > limits::METADATA_SESSION {
-                return Err(SessionError::Limit { limit: "metadata.session", got: all, max: limits::METADATA_SESSION });
+                return Err(SessionError::Limit {
+                    limit: "metadata.session",
+                    got: all,
+                    max: limits::METADATA_SESSION,
+                });
             }
         }
         if !bytes.is_empty() || std::mem::take(&mut trace.again) {

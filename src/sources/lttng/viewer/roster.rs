@@ -1,12 +1,14 @@
-//! Which sessions of a relay daemon are to be read: those that are listed, fit, are not read yet, and may be tried again.
+//! Which sessions of a relay daemon are to be read: those that are listed, fit, are not read yet,
+//! and may be tried again.
+
+use std::collections::HashMap;
+use std::time::Duration;
 
 use super::limits;
 use super::observer::{Over, Refused, SessionInfo};
 use super::reading::{End, Start};
 use super::seen::{Recent, Seen, hash};
 use super::settings::{Pattern, Seek, Settings};
-use std::collections::HashMap;
-use std::time::Duration;
 
 /// A session that fits and is not read.
 #[derive(Debug)]
@@ -20,8 +22,8 @@ struct Candidate {
 /// What is remembered of a session, whether or not it is listed.
 #[derive(Debug, Default)]
 struct Past {
-    /// It must be read from its beginning, whatever the configured seek: because it was read before, or because it came after our
-    /// first listing.
+    /// It must be read from its beginning, whatever the configured seek: because it was read
+    /// before, or because it came after our first listing.
     beginning: bool,
     /// We had it attached, and it has not been listed without a viewer since.
     ours: bool,
@@ -84,7 +86,11 @@ impl Roster {
             Some(past) => past.ours &= info.clients > 0,
             None => {
                 let beginning = self.listing > 0;
-                self.past.put(key(&info), Past { beginning, ..Past::default() }, limits::SEEN_SESSIONS);
+                self.past.put(
+                    key(&info),
+                    Past { beginning, ..Past::default() },
+                    limits::SEEN_SESSIONS,
+                );
             }
         }
         let listing = self.listing;
@@ -109,7 +115,8 @@ impl Roster {
         true
     }
 
-    /// The listing is complete: what it had not is forgotten. Returns how many sessions fit and found no room to be remembered.
+    /// The listing is complete: what it had not is forgotten. Returns how many sessions fit and
+    /// found no room to be remembered.
     pub fn listing_done(&mut self) -> u64 {
         let listing = self.listing;
         self.candidates.retain(|_, candidate| candidate.listing == listing);
@@ -117,8 +124,8 @@ impl Roster {
         std::mem::take(&mut self.crowded)
     }
 
-    /// Those to read now, oldest first, each with a `permit`; `told` hears of the others whose reason is new. They count as read
-    /// until they have [ended](Self::ended).
+    /// Those to read now, oldest first, each with a `permit`; `told` hears of the others whose
+    /// reason is new. They count as read until they have [ended](Self::ended).
     pub fn take<P>(
         &mut self,
         now: Duration,
@@ -138,7 +145,10 @@ impl Roster {
                 _ if past.as_ref().is_some_and(|p| now < p.after) => continue,
                 _ => match permit() {
                     Some(permit) => {
-                        let Some(Candidate { info: session, .. }) = self.candidates.remove(&id) else { continue };
+                        let Some(Candidate { info: session, .. }) = self.candidates.remove(&id)
+                        else {
+                            continue;
+                        };
                         let beginning = past.as_ref().is_none_or(|p| p.beginning);
                         let seek = if beginning { Seek::Beginning } else { self.seek };
                         let seen = past.map(|p| std::mem::take(&mut p.seen)).unwrap_or_default();
@@ -168,16 +178,27 @@ impl Roster {
         let End { session, attached, refused, over, seen } = end;
         let Some(info) = self.reading.remove(&session) else { return };
         if self.past.get(&key(&info)).is_none() {
-            self.past.put(key(&info), Past { beginning: true, ..Past::default() }, limits::SEEN_SESSIONS);
+            self.past.put(
+                key(&info),
+                Past { beginning: true, ..Past::default() },
+                limits::SEEN_SESSIONS,
+            );
         }
         let Some(past) = self.past.get_mut(&key(&info)) else { return };
         // What has no memory has none soon after, however long it takes to get there.
-        let lasted = over != Some(Over::Full) && attached.is_some_and(|since| now.saturating_sub(since) >= limits::LASTED);
+        let lasted = over != Some(Over::Full)
+            && attached.is_some_and(|since| now.saturating_sub(since) >= limits::LASTED);
         let (first, longest) = match (refused, over) {
-            (Some(_), _) | (_, Some(Over::Closed | Over::Lost | Over::Full)) => (limits::ATTACH_FIRST, limits::ATTACH_RETRY),
+            (Some(_), _) | (_, Some(Over::Closed | Over::Lost | Over::Full)) => {
+                (limits::ATTACH_FIRST, limits::ATTACH_RETRY)
+            }
             (None, Some(Over::Disconnected) | None) => (limits::BROKEN_FIRST, limits::BROKEN_RETRY),
         };
-        past.pause = if lasted || over == Some(Over::Closed) { first } else { (past.pause * 2).clamp(first, longest) };
+        past.pause = if lasted || over == Some(Over::Closed) {
+            first
+        } else {
+            (past.pause * 2).clamp(first, longest)
+        };
         if attached.is_some() {
             (past.beginning, past.ours) = (true, true);
         }
@@ -188,7 +209,8 @@ impl Roster {
 
     /// Keeps what is remembered of streams bounded.
     fn bound(&mut self) {
-        let streams = |past: &Recent<Key, Past>| past.values().map(|p| p.seen.streams()).sum::<usize>();
+        let streams =
+            |past: &Recent<Key, Past>| past.values().map(|p| p.seen.streams()).sum::<usize>();
         while streams(&self.past) > limits::SEEN_STREAMS && self.past.len() > 1 {
             self.past.forget((self.past.len() / 4).max(1));
         }
@@ -202,15 +224,32 @@ mod tests {
 
     fn session(id: u64, clients: u32) -> SessionInfo {
         let live_timer = Duration::from_secs(1);
-        SessionInfo { id, host: "h".into(), name: format!("s{id}"), live_timer, clients, streams: 0, format: TraceFormat::Ctf1 }
+        SessionInfo {
+            id,
+            host: "h".into(),
+            name: format!("s{id}"),
+            live_timer,
+            clients,
+            streams: 0,
+            format: TraceFormat::Ctf1,
+        }
     }
 
     fn roster(seek: Seek) -> Roster {
-        Roster::new(&Settings { patterns: vec![Pattern::parse("*").unwrap()], seek, ..Settings::default() })
+        Roster::new(&Settings {
+            patterns: vec![Pattern::parse("*").unwrap()],
+            seek,
+            ..Settings::default()
+        })
     }
 
     /// A listing, and what is taken: numbers, and what was told.
-    fn list(roster: &mut Roster, now: u64, sessions: &[(u64, u32)], room: usize) -> (Vec<Start>, Vec<(u64, Refused)>) {
+    fn list(
+        roster: &mut Roster,
+        now: u64,
+        sessions: &[(u64, u32)],
+        room: usize,
+    ) -> (Vec<Start>, Vec<(u64, Refused)>) {
         for (id, clients) in sessions {
             roster.listed(session(*id, *clients));
         }
@@ -220,7 +259,8 @@ mod tests {
             left = left.checked_sub(1)?;
             Some(())
         };
-        let taken = roster.take(Duration::from_secs(now), permit, |info, why| told.push((info.id, why)));
+        let taken =
+            roster.take(Duration::from_secs(now), permit, |info, why| told.push((info.id, why)));
         (taken.into_iter().map(|(start, ())| start).collect(), told)
     }
 
@@ -229,7 +269,13 @@ mod tests {
     }
 
     fn end(session: u64, attached: Option<u64>, over: Option<Over>) -> End {
-        End { session, attached: attached.map(Duration::from_secs), refused: None, over, seen: Seen::new() }
+        End {
+            session,
+            attached: attached.map(Duration::from_secs),
+            refused: None,
+            over,
+            seen: Seen::new(),
+        }
     }
 
     #[test]
@@ -237,7 +283,10 @@ mod tests {
         let mut roster = roster(Seek::Beginning);
         let all = [(1, 0), (2, 0), (3, 0)];
         let (taken, told) = list(&mut roster, 1, &all, 2);
-        assert_eq!((ids(&taken), told, roster.beyond_limit()), (vec![1, 2], vec![(3, Refused::Limit)], 1));
+        assert_eq!(
+            (ids(&taken), told, roster.beyond_limit()),
+            (vec![1, 2], vec![(3, Refused::Limit)], 1)
+        );
         let (taken, told) = list(&mut roster, 2, &all, 0);
         assert_eq!((ids(&taken), told), (vec![], vec![]), "told once");
         roster.ended(Duration::from_secs(2), end(1, Some(1), Some(Over::Closed)));
@@ -280,10 +329,17 @@ mod tests {
         assert_eq!((ids(&taken), told), (vec![], vec![]), "not at once");
         let (taken, told) = list(&mut roster, 4, &[(1, 1)], 9);
         assert!(taken[0].ours && told.is_empty());
-        roster.ended(Duration::from_secs(4), End { refused: Some(Refused::Ours), ..end(1, None, None) });
+        roster.ended(
+            Duration::from_secs(4),
+            End { refused: Some(Refused::Ours), ..end(1, None, None) },
+        );
         let (_, told) = list(&mut roster, 5, &[(1, 0)], 0);
         let (_, then) = list(&mut roster, 90, &[(1, 1)], 9);
-        assert_eq!((told, then), (vec![], vec![(1, Refused::Busy)]), "it was free, and is another's now");
+        assert_eq!(
+            (told, then),
+            (vec![], vec![(1, Refused::Busy)]),
+            "it was free, and is another's now"
+        );
     }
 
     #[test]

@@ -1,16 +1,18 @@
-//! What was read before the connection broke: after the next attach everything is sent again from the beginning, and nothing
-//! may be told twice.
+//! What was read before the connection broke: after the next attach everything is sent again from
+//! the beginning, and nothing may be told twice.
 //!
-//! What identifies a packet? Numbers of sessions and streams are the same after a reconnect, but a restarted relay daemon gives
-//! them anew, and offsets begin again after `lttng clear`. So a stream is known by the first bytes of its trace's metadata,
-//! which have the trace's random UUID in every encoding, and by its number and name; and a packet within it by its time: in a
-//! stream, time never goes back. One mark for each stream is enough.
+//! What identifies a packet? Numbers of sessions and streams are the same after a reconnect, but a
+//! restarted relay daemon gives them anew, and offsets begin again after `lttng clear`. So a stream
+//! is known by the first bytes of its trace's metadata, which have the trace's random UUID in every
+//! encoding, and by its number and name; and a packet within it by its time: in a stream, time
+//! never goes back. One mark for each stream is enough.
+
+use std::collections::HashMap;
+use std::hash::Hash;
 
 use super::limits;
 use super::observer::StreamInfo;
 use super::wire::Index;
-use std::collections::HashMap;
-use std::hash::Hash;
 
 /// Which stream of which trace, whatever connection it is read by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -56,8 +58,9 @@ impl Mark {
     }
 }
 
-/// Memory of what was told of a session, bounded: the least recently used of 16384 streams give way. Hand it from one
-/// [`super::Reading`] of the session to the next. It may be handed on over a restart of the relay daemon.
+/// Memory of what was told of a session, bounded: the least recently used of 16384 streams give
+/// way. Hand it from one [`super::Reading`] of the session to the next. It may be handed on over a
+/// restart of the relay daemon.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     marks: Recent<StreamKey, Mark>,
@@ -89,7 +92,11 @@ impl Seen {
 
     /// A packet is told, or passed over for good.
     pub(super) fn packet(&mut self, stream: StreamKey, index: &Index) {
-        let mark = Mark { end: index.timestamp_end, begin: index.timestamp_begin, offset: Some(index.offset) };
+        let mark = Mark {
+            end: index.timestamp_end,
+            begin: index.timestamp_begin,
+            offset: Some(index.offset),
+        };
         self.marks.put(stream, mark, limits::SEEN_STREAMS);
     }
 
@@ -97,7 +104,11 @@ impl Seen {
     pub(super) fn beacon(&mut self, stream: StreamKey, time: u64) -> bool {
         let new = self.marks.get(&stream).is_none_or(|mark| mark.end < time);
         if new {
-            self.marks.put(stream, Mark { end: time, begin: time, offset: None }, limits::SEEN_STREAMS);
+            self.marks.put(
+                stream,
+                Mark { end: time, begin: time, offset: None },
+                limits::SEEN_STREAMS,
+            );
         }
         new
     }
@@ -165,7 +176,10 @@ mod tests {
 
     fn key(identity: u64, id: u64) -> StreamKey {
         let trace = TraceKey { session: 1, trace: 1 };
-        StreamKey::new(identity, &StreamInfo { id, trace, metadata: false, path: "p".into(), channel: "c".into() })
+        StreamKey::new(
+            identity,
+            &StreamInfo { id, trace, metadata: false, path: "p".into(), channel: "c".into() },
+        )
     }
 
     const fn index(begin: u64, end: u64, offset: u64) -> Index {
@@ -183,13 +197,22 @@ mod tests {
     #[test]
     fn a_replay_is_known_and_what_follows_is_new() {
         let mut seen = Seen::new();
-        // The fourth comes after a clear; the fifth is empty and has the time of its neighbour's end.
-        let packets =
-            [index(10, 20, 0), index(20, 30, 8), index(30, 40, 16), index(55, 60, 0), index(60, 60, 8), index(60, 60, 16)];
+        // The fourth comes after a clear; the fifth is empty and has the time of its neighbour's
+        // end.
+        let packets = [
+            index(10, 20, 0),
+            index(20, 30, 8),
+            index(30, 40, 16),
+            index(55, 60, 0),
+            index(60, 60, 8),
+            index(60, 60, 16),
+        ];
         for (i, packet) in packets.iter().enumerate() {
             assert!(packets[i..].iter().all(|p| seen.is_new(&key(1, 1), p)));
             seen.packet(key(1, 1), packet);
-            assert!(packets[..i].iter().chain([packet]).all(|p| !seen.is_new(&key(1, 1), p)) || i >= 4);
+            assert!(
+                packets[..i].iter().chain([packet]).all(|p| !seen.is_new(&key(1, 1), p)) || i >= 4
+            );
         }
         assert!(seen.is_new(&key(1, 2), &packets[0]) && seen.is_new(&key(2, 1), &packets[0]));
     }
@@ -198,7 +221,10 @@ mod tests {
     fn a_beacon_marks_time_and_never_goes_back() {
         let mut seen = Seen::new();
         assert!(seen.beacon(key(1, 1), 50) && !seen.beacon(key(1, 1), 50));
-        assert!(!seen.is_new(&key(1, 1), &index(10, 40, 0)) && seen.is_new(&key(1, 1), &index(49, 51, 0)));
+        assert!(
+            !seen.is_new(&key(1, 1), &index(10, 40, 0))
+                && seen.is_new(&key(1, 1), &index(49, 51, 0))
+        );
         seen.packet(key(1, 1), &index(49, 70, 0));
         assert!(!seen.beacon(key(1, 1), 60));
         assert!(!seen.is_new(&key(1, 1), &index(60, 65, 8)));
@@ -212,7 +238,10 @@ mod tests {
             seen.packet(key(9, 9), &index(1, stream + 2, 0));
             assert!(seen.streams() <= limits::SEEN_STREAMS);
         }
-        assert!(!seen.is_new(&key(1, 99_999), &index(1, 2, 0)) && seen.is_new(&key(1, 0), &index(1, 2, 0)));
+        assert!(
+            !seen.is_new(&key(1, 99_999), &index(1, 2, 0))
+                && seen.is_new(&key(1, 0), &index(1, 2, 0))
+        );
         assert!(!seen.is_new(&key(9, 9), &index(1, 2, 0)));
     }
 }

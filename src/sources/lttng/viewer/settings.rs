@@ -1,8 +1,9 @@
 //! How to view.
 
+use std::time::Duration;
+
 use super::limits;
 use crate::read::glob;
-use std::time::Duration;
 
 /// Which sessions: `host/session`, each with `*` for any text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,20 +16,25 @@ impl Pattern {
     /// Longest pattern in bytes: names have 64 and 255 at most.
     const LENGTH: usize = 1024;
 
-    /// `host/session`; without a slash, that session of any host. Names of sessions cannot have a slash.
+    /// `host/session`; without a slash, that session of any host. Names of sessions cannot have a
+    /// slash.
     ///
     /// `None` if a side is empty or the whole is longer than 1024 bytes.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (host, session) = text.split_once('/').unwrap_or(("*", text));
-        let sound = !host.is_empty() && !session.is_empty() && !session.contains('/') && text.len() <= Self::LENGTH;
+        let sound = !host.is_empty()
+            && !session.is_empty()
+            && !session.contains('/')
+            && text.len() <= Self::LENGTH;
         sound.then(|| Self { host: host.to_owned(), session: session.to_owned() })
     }
 
     /// Whether a session of this name on this host fits.
     #[must_use]
     pub fn fits(&self, host: &str, session: &str) -> bool {
-        glob(self.host.as_bytes(), host.as_bytes()) && glob(self.session.as_bytes(), session.as_bytes())
+        glob(self.host.as_bytes(), host.as_bytes())
+            && glob(self.session.as_bytes(), session.as_bytes())
     }
 }
 
@@ -38,8 +44,9 @@ pub enum Seek {
     /// With all that the relay daemon still has.
     #[default]
     Beginning,
-    /// With the first packets that are complete after the attach. Holds only for sessions that were there when we first came:
-    /// what appears later is read from its beginning, and so is what we read before ([`super::Seen`] passes over the known).
+    /// With the first packets that are complete after the attach. Holds only for sessions that were
+    /// there when we first came: what appears later is read from its beginning, and so is what
+    /// we read before ([`super::Seen`] passes over the known).
     Last,
 }
 
@@ -50,12 +57,13 @@ pub struct Settings {
     pub patterns: Vec<Pattern>,
     /// Where reading begins.
     pub seek: Seek,
-    /// Time between two questions about a stream whose news are due; raised to 0.25 ms for each stream that is open
-    /// on this relay daemon ([`super::Crowd`]).
+    /// Time between two questions about a stream whose news are due; raised to 0.25 ms for each
+    /// stream that is open on this relay daemon ([`super::Crowd`]).
     pub poll: Duration,
     /// Time between two listings: how soon a new session is found.
     pub list: Duration,
-    /// Time without a byte from the relay daemon while it owes one, after which the connection is given up.
+    /// Time without a byte from the relay daemon while it owes one, after which the connection is
+    /// given up.
     pub reply_time: Duration,
     /// Most streams of a session open at once.
     pub streams: usize,
@@ -100,7 +108,11 @@ mod tests {
             ("vm/s1", "vm", "s10", false),
             ("s1", "anything", "s1", true),
         ] {
-            assert_eq!(Pattern::parse(pattern).unwrap().fits(host, session), fits, "{pattern} {host} {session}");
+            assert_eq!(
+                Pattern::parse(pattern).unwrap().fits(host, session),
+                fits,
+                "{pattern} {host} {session}"
+            );
         }
         for wrong in ["", "/", "a/", "/b", "a/b/c", &"x".repeat(1025)] {
             assert_eq!(Pattern::parse(wrong), None, "{wrong}");

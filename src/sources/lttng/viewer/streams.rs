@@ -1,12 +1,13 @@
 //! What is known of open streams and of their traces.
 
+use std::collections::VecDeque;
+use std::time::Duration;
+
 use super::limits;
 use super::observer::{Need, StreamInfo};
 use super::pace::{Pace, Place};
 use super::seen::{StreamKey, hash};
 use super::wire::Index;
-use std::collections::VecDeque;
-use std::time::Duration;
 
 /// A packet that is to be read.
 #[derive(Clone, Copy, Debug)]
@@ -90,15 +91,18 @@ impl Stream {
         self.key.get_or_insert_with(|| StreamKey::new(trace.identity(), &self.info)).clone()
     }
 
-    /// Whether the next index may be asked for: behind the packet, never ahead of it (see the page of the module).
+    /// Whether the next index may be asked for: behind the packet, never ahead of it (see the page
+    /// of the module).
     pub(super) fn index_is_next(&self) -> bool {
-        !self.hung_up && (self.wanted.is_empty() || (self.asked_packet && self.wanted.len() < AHEAD))
+        !self.hung_up
+            && (self.wanted.is_empty() || (self.asked_packet && self.wanted.len() < AHEAD))
     }
 
     /// When there is something to ask, given whether packets may be asked for.
     pub(super) fn schedule(&mut self, packets: bool) {
         let index = (self.index_is_next() && !self.asked_index).then_some(self.index_after);
-        let packet = (packets && !self.asked_packet && !self.wanted.is_empty()).then_some(self.packet_after);
+        let packet =
+            (packets && !self.asked_packet && !self.wanted.is_empty()).then_some(self.packet_after);
         self.due = index.into_iter().chain(packet).min();
     }
 }
@@ -208,7 +212,8 @@ impl Trace {
         self.check = now + limits::SAFETY_NET;
     }
 
-    /// Its process has ended, as it seems: relay daemons say that it is gone only when the session is.
+    /// Its process has ended, as it seems: relay daemons say that it is gone only when the session
+    /// is.
     pub(super) fn is_past(&self, now: Duration) -> bool {
         self.ended.is_some_and(|ended| now >= ended + limits::METADATA_TIME)
     }
@@ -230,8 +235,8 @@ impl Trace {
         false
     }
 
-    /// Bytes came. Returns whether they begin the metadata anew: hardly any of the first bytes differ from those of the
-    /// first time. Lengths in them may.
+    /// Bytes came. Returns whether they begin the metadata anew: hardly any of the first bytes
+    /// differ from those of the first time. Lengths in them may.
     pub(super) fn came(&mut self, bytes: &[u8]) -> bool {
         const LEAST: usize = 64;
         const MAY_DIFFER: usize = 8;
@@ -276,7 +281,10 @@ mod tests {
         let mut trace = Trace::new(Duration::ZERO);
         assert!(!trace.ready() && trace.ask(Duration::ZERO).is_none());
         trace.stream = Some(1);
-        assert_eq!((trace.ask(Duration::ZERO), trace.ask(Duration::ZERO), trace.again), (Some(1), None, true));
+        assert_eq!(
+            (trace.ask(Duration::ZERO), trace.ask(Duration::ZERO), trace.again),
+            (Some(1), None, true)
+        );
         let (mut now, mut asked) = (Duration::ZERO, 0);
         while !trace.settle(now) {
             let Waiting::Retry(at) = trace.waiting else { panic!("{:?}", trace.waiting) };

@@ -1,12 +1,14 @@
 //! Requests to bytes, bytes to replies. The table is in [`super::super`]; nothing here has a state.
 
+use std::time::Duration;
+
+use bytes::{BufMut, BytesMut};
+
 use super::limits;
 use super::observer::{SessionInfo, TraceFormat};
 use super::settings::Seek;
 use crate::read::{Cursor, Order};
 use crate::sources::SessionError;
-use bytes::{BufMut, BytesMut};
-use std::time::Duration;
 
 /// The highest minor version of the protocol; relay daemons have said it since 2.15.
 pub const MINOR: u32 = 15;
@@ -169,7 +171,11 @@ pub(super) const CONNECT: usize = 20;
 
 /// The relay daemon's minor, if it speaks our major.
 pub(super) fn minor((major, minor): (u32, u32)) -> Result<u32, Wrong> {
-    if major == MAJOR { Ok(minor) } else { Err(SessionError::Unsupported(format!("relay daemon of protocol {major}.{minor}"))) }
+    if major == MAJOR {
+        Ok(minor)
+    } else {
+        Err(SessionError::Unsupported(format!("relay daemon of protocol {major}.{minor}")))
+    }
 }
 
 /// One number: replies to CREATE and DETACH, the count of LIST.
@@ -247,7 +253,10 @@ fn session_fixed(bytes: &[u8]) -> Fixed<(SessionInfo, usize)> {
         let (id, timer, clients, streams) = (c.u64()?, c.u32()?, c.u32()?, c.u32()?);
         let (host, name) = (text(c.bytes(64)?), text(c.bytes(255)?));
         let live_timer = Duration::from_micros(timer.into());
-        Some((SessionInfo { id, host, name, live_timer, clients, streams, format: TraceFormat::Ctf1 }, SESSION_FIXED))
+        Some((
+            SessionInfo { id, host, name, live_timer, clients, streams, format: TraceFormat::Ctf1 },
+            SESSION_FIXED,
+        ))
     })
 }
 
@@ -257,7 +266,10 @@ fn session_counted(bytes: &[u8]) -> Result<Fixed<(SessionInfo, usize)>, Wrong> {
         Some((c.u32()?, c.u32()?))
     });
     let (host, name) = match lengths {
-        Ok((host, name)) => (within("session.host", host, limits::NAME)?, within("session.name", name, limits::NAME)?),
+        Ok((host, name)) => (
+            within("session.host", host, limits::NAME)?,
+            within("session.name", name, limits::NAME)?,
+        ),
         Err(need) => return Ok(Err(need)),
     };
     let size = SESSION_COUNTED + host + name;
@@ -290,7 +302,13 @@ pub(super) fn record(bytes: &[u8]) -> Fixed<Record> {
     let whole = bytes.get(..RECORD).ok_or(RECORD)?;
     fixed!(whole, RECORD, |c| {
         let (id, trace, metadata) = (c.u64()?, c.u64()?, c.u32()? != 0);
-        Some(Record { id, trace, metadata, path: text(c.bytes(4096)?), channel: text(c.bytes(255)?) })
+        Some(Record {
+            id,
+            trace,
+            metadata,
+            path: text(c.bytes(4096)?),
+            channel: text(c.bytes(255)?),
+        })
     })
 }
 pub(super) const RECORD: usize = 4371;

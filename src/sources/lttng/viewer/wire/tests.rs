@@ -60,7 +60,10 @@ fn both_layouts_of_a_session_say_the_same() {
         }
         let (info, size) = session(&bytes, minor).unwrap().unwrap();
         assert_eq!(size, bytes.len());
-        assert_eq!((info.id, &*info.host, &*info.name, info.clients, info.streams), (3, "vm", "s1", 1, 5));
+        assert_eq!(
+            (info.id, &*info.host, &*info.name, info.clients, info.streams),
+            (3, "vm", "s1", 1, 5)
+        );
         assert_eq!((info.live_timer, info.format), (Duration::from_millis(200), TraceFormat::Ctf1));
     }
 }
@@ -70,7 +73,10 @@ fn a_name_has_a_limit_before_it_has_bytes() {
     let mut entry = [0; 32];
     entry[23] = 1;
     entry[24] = 0xff;
-    assert!(matches!(session(&entry, 15), Err(SessionError::Limit { limit: "session.name", got: 0xff00_0000, .. })));
+    assert!(matches!(
+        session(&entry, 15),
+        Err(SessionError::Limit { limit: "session.name", got: 0xff00_0000, .. })
+    ));
 }
 
 #[test]
