@@ -17,11 +17,11 @@
 
 pub mod read;
 
-pub mod ctf;
+pub use ctf;
 
 pub mod model;
 
-pub mod events;
+pub use pcp_event as events;
 
 pub mod sources;
 

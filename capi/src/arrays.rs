@@ -4,8 +4,8 @@
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
-use pmdaapm::events::{HighRes, LowRes, flags};
-use pmdaapm::model::Pmid;
+use pcp_event::Pmid;
+use pcp_event::{HighRes, LowRes, flags};
 
 use crate::ctypes::{AtomValue, EINVAL, PM_ERR_CONV, PM_ERR_TYPE, array_status, guard};
 use crate::table::{self, Kind};

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use pmdaapm::events::QueueFilter;
+use pcp_event::QueueFilter;
 
 use crate::ctypes::{
     ApplyFilter, AtomValue, EINVAL, PMDA_FETCH_STATIC, ReleaseFilter, guard, queue_status,

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pmdaapm::events::{ArrayError, QueueError};
+use pcp_event::{ArrayError, QueueError};
 
 /// `pmAtomValue`
 #[repr(C)]

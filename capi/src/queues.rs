@@ -5,8 +5,8 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pmdaapm::events::{ArrayError, Fetch, HighRes, LowRes, Mark, QueueError};
-use pmdaapm::model::Stamp;
+use pcp_event::Stamp;
+use pcp_event::{ArrayError, Fetch, HighRes, LowRes, Mark, QueueError};
 
 use crate::ctypes::{
     AtomValue, Decode, EINVAL, HighResDecode, PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC, array_status,

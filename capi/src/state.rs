@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::ThreadId;
 
-use pmdaapm::events::{HighRes, LowRes, Queues};
+use pcp_event::{HighRes, LowRes, Queues};
 
 use crate::ctypes::EINVAL;
 use crate::slot::Slot;

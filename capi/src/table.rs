@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::ffi::c_int;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use pmdaapm::events::{Array, HighRes, LowRes, Resolution};
+use pcp_event::{Array, HighRes, LowRes, Resolution};
 
 use crate::ctypes::{EINVAL, PM_ERR_NOCONTEXT};
 use crate::slot::Slot;

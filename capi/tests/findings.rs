@@ -132,21 +132,16 @@ fn a_filter_that_is_refused_is_not_released() {
     let c = q.client(0, 1);
     assert_eq!(set(c, 77_777), EINVAL);
     // SAFETY: as above.
-    assert_eq!(
-        unsafe { pmdaEventSetFilter(c, q.handle, filter, None, Some(release)) },
-        EINVAL,
-        "without apply"
-    );
+    let status = unsafe { pmdaEventSetFilter(c, q.handle, filter, None, Some(release)) };
+    assert_eq!(status, EINVAL, "without apply");
     assert_eq!(released, 0);
     assert_eq!((set(c, q.handle), set(c, q.handle)), (0, 0));
     // SAFETY: nobody else looks at the counter now.
     assert_eq!(unsafe { filter.cast::<u32>().read() }, 1, "the one before");
     // A null filter's release function is never called.
     // SAFETY: it would write to null.
-    assert_eq!(
-        unsafe { pmdaEventSetFilter(c, q.handle, null_mut(), Some(apply), Some(release)) },
-        0
-    );
+    let status = unsafe { pmdaEventSetFilter(c, q.handle, null_mut(), Some(apply), Some(release)) };
+    assert_eq!(status, 0);
     pmdaEventEndClient(c);
     assert_eq!(released, 2);
     pmdaEventQueueShutdown(q.handle);

@@ -28,7 +28,7 @@ use std::sync::OnceLock;
 use common::model::{EINVAL, Queue};
 use common::{Api, bytes};
 use libc::timeval;
-use pmdaapm::events::{LowRes, Scalar, check};
+use pcp_event::{LowRes, Scalar, check};
 use pmdaevent::AtomValue;
 
 const ENODATA: c_int = -61;

@@ -18,7 +18,7 @@ use std::ptr::null_mut;
 use common::bytes;
 use common::queue::{Queue, decode, failing};
 use libc::{timespec, timeval};
-use pmdaapm::events::{HighRes, LowRes, Record, check};
+use pcp_event::{HighRes, LowRes, Record, check};
 use pmdaevent::*;
 
 const EINVAL: c_int = -22;

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::bytes;
 use libc::timeval;
-use pmdaapm::events::{LowRes, Scalar, check};
+use pcp_event::{LowRes, Scalar, check};
 use pmdaevent::*;
 
 fn add(array: c_int, value: u64) {
@@ -31,7 +31,7 @@ fn add(array: c_int, value: u64) {
 fn values(all: &[u8]) -> (Vec<u64>, u64) {
     let records = check::<LowRes>(all).expect("sound");
     let missed = records.iter().filter_map(|r| r.missed).map(u64::from).sum();
-    let value = |r: &pmdaapm::events::Record<'_>| match r.params.first()?.value {
+    let value = |r: &pcp_event::Record<'_>| match r.params.first()?.value {
         Scalar::U64(v) => Some(v),
         _ => None,
     };

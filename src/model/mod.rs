@@ -6,17 +6,14 @@ mod memory;
 mod metric;
 mod name;
 mod network;
-mod stamp;
+mod now;
 mod update;
-mod value;
 
 pub use access::{Allow, Rights};
 pub use memory::{Charge, Memory, Purpose};
-pub use metric::{
-    Area, EventKind, EventLeaf, MetricDef, MetricSpec, Origin, Pmid, Semantics, Units, ValueType,
-};
+pub use metric::{Area, EventKind, EventLeaf, MetricDef, MetricSpec, Origin};
 pub use name::component;
 pub use network::Network;
-pub use stamp::{Now, Stamp};
+pub use now::Now;
+pub use pcp_event::{Pmid, Semantics, Stamp, Units, Value, ValueType};
 pub use update::{Control, ControlVerb, EventParam, EventValue, Identity, ParamId, Update};
-pub use value::Value;

@@ -24,9 +24,10 @@ mod options;
 mod process;
 mod state;
 mod store;
-mod sys;
 mod text;
 mod wake;
+
+use pcp_sys as sys;
 
 pub use agent::{Agent, StartError};
 pub use log::{Log, set_level};

@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_int, c_uint, c_void};
 
 use libc::timeval;
-use pmdaapm::events::{LowRes, check};
+use pcp_event::{LowRes, check};
 use pmdaevent::*;
 
 use super::bytes;

@@ -31,17 +31,20 @@ impl Integer {
     #[inline(always)]
     fn show(self, form: Form, out: &mut Writing<'_>) {
         if self.signed {
-            form.signed(self.bits.cast_signed(), out)
+            form.signed(self.bits.cast_signed(), &mut Digits(out))
         } else {
-            form.unsigned(self.bits, out)
+            form.unsigned(self.bits, &mut Digits(out))
         }
     }
 }
 
-impl Chars for Writing<'_> {
+/// A text of a record, as a place for digits.
+struct Digits<'w, 'b>(&'w mut Writing<'b>);
+
+impl Chars for Digits<'_, '_> {
     #[inline(always)]
     fn chars(&mut self, ascii: [u8; 8], count: usize) {
-        Writing::chars(self, ascii, count);
+        self.0.chars(ascii, count);
     }
 }
 

@@ -1,0 +1,200 @@
+//! Event headers: which class, when.
+//!
+//! lttng has two layouts since 2011 (and barectf and CTF 2 sessions of lttng 2.15 take them over),
+//! read here without a plan:
+//!
+//! | layout | short | long, when the id has all bits set |
+//! |---|---|---|
+//! | compact | 5 bits id, 27 bits clock | 1 byte, u32 id, u64 clock |
+//! | large | u16 id, u32 clock | u16, u32 id, u64 clock |
+
+use super::plan::{Cursor, NodeId, Nodes};
+use super::schema::{Field, Integer, Labels, Range, Role, Shape, Type, Variant};
+use super::visit::Visitor;
+use crate::Order;
+
+/// How the header of a stream's events is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// By its plan.
+    #[default]
+    General,
+    Compact(Order),
+    Large(Order),
+}
+
+impl Layout {
+    /// Recognises the two layouts by everything that matters for them.
+    pub(super) fn of(ty: &Type, native: Option<Order>) -> Self {
+        Self::recognise(ty, native).unwrap_or_default()
+    }
+
+    fn recognise(ty: &Type, native: Option<Order>) -> Option<Self> {
+        let [id, v] = ty.structure()?.fields.as_slice() else { return None };
+        let (Shape::Integer(id_type), Shape::Variant(variant)) = (id.ty.shape(), v.ty.shape())
+        else {
+            return None;
+        };
+        let order = id_type.order.or(native)?;
+        let sound = |i: &Integer, bits: u32, align: u64, role: Role| {
+            let plain = !i.signed()
+                && !i.reversed
+                && i.roles.has(role)
+                && i.order.or(native) == Some(order);
+            plain && i.bits == bits && i.align == align
+        };
+        let layout = match id_type.bits {
+            5 => Self::Compact(order),
+            16 => Self::Large(order),
+            _ => return None,
+        };
+        let (id_align, clock_bits, clock_align) =
+            if id_type.bits == 5 { (1, 27, 1) } else { (8, 32, 8) };
+        let last: i128 = (1 << id_type.bits) - 1;
+        let selected = variant.selector.names.last().is_some_and(|n| *n == id.raw);
+        if variant.options.len() != 2 {
+            return None;
+        }
+        let mut options = Vec::new();
+        for (option, ranges) in
+            variant.options.iter().zip(ranges(variant, id_type.labels.as_deref())?)
+        {
+            options.push((ranges, integers(option)?));
+        }
+        let short = |i: &[&Integer]| matches!(i, [clock] if sound(clock, clock_bits, clock_align, Role::Clock));
+        let long = |i: &[&Integer]| matches!(i, [id, clock] if sound(id, 32, 8, Role::EventClass) && sound(clock, 64, 8, Role::Clock));
+        let has = |range: Range, fits: &dyn Fn(&[&Integer]) -> bool| {
+            options.iter().filter(|(ranges, integers)| *ranges == [range] && fits(integers)).count()
+                == 1
+        };
+        let fits = ty.align() == 8
+            && sound(id_type, id_type.bits, id_align, Role::EventClass)
+            && !id_type.roles.has(Role::Clock)
+            && selected
+            && has((0, last - 1), &short)
+            && has((last, last), &long);
+        fits.then_some(layout)
+    }
+
+    /// Reads a header from the next byte on: the id; the clock has moved. `None`: its end is
+    /// missing.
+    #[inline(always)]
+    pub(super) fn read(self, cursor: &mut Cursor<'_>) -> Option<u64> {
+        match self {
+            Self::Large(Order::Little) => {
+                large(cursor, u16::from_le_bytes, u32::from_le_bytes, u64::from_le_bytes)
+            }
+            Self::Large(Order::Big) => {
+                large(cursor, u16::from_be_bytes, u32::from_be_bytes, u64::from_be_bytes)
+            }
+            Self::Compact(Order::Little) => {
+                compact(cursor, |w| (w & 0x1f, w >> 5), u32::from_le_bytes, u64::from_le_bytes)
+            }
+            Self::Compact(Order::Big) => compact(
+                cursor,
+                |w| (w >> 27, w & 0x07ff_ffff),
+                u32::from_be_bytes,
+                u64::from_be_bytes,
+            ),
+            Self::General => None,
+        }
+    }
+}
+
+/// The bytes from the next one on, and the bit where they start.
+#[inline(always)]
+fn rest<'a>(cursor: &Cursor<'a>) -> Option<(&'a [u8], u64)> {
+    let start = cursor.bit.checked_add(7)? & !7;
+    Some((cursor.data.get(usize::try_from(start / 8).ok()?..)?, start))
+}
+
+#[inline(always)]
+fn large(
+    cursor: &mut Cursor<'_>,
+    u16: impl Fn([u8; 2]) -> u16,
+    u32: impl Fn([u8; 4]) -> u32,
+    u64: impl Fn([u8; 8]) -> u64,
+) -> Option<u64> {
+    let (bytes, start) = rest(cursor)?;
+    let [a, b, c, d, e, f] = *bytes.first_chunk::<6>()?;
+    let id = u16([a, b]);
+    if id != u16::MAX {
+        cursor.tick(u32([c, d, e, f]).into(), 32);
+        return done(cursor, start + 6 * 8, id.into());
+    }
+    let (id, clock) = bytes.get(2..)?.split_first_chunk()?;
+    cursor.tick(u64(*clock.first_chunk()?), 64);
+    done(cursor, start + 14 * 8, u32(*id).into())
+}
+
+#[inline(always)]
+fn compact(
+    cursor: &mut Cursor<'_>,
+    split: impl Fn(u32) -> (u32, u32),
+    u32: impl Fn([u8; 4]) -> u32,
+    u64: impl Fn([u8; 8]) -> u64,
+) -> Option<u64> {
+    let (bytes, start) = rest(cursor)?;
+    let (id, clock) = split(u32(*bytes.first_chunk()?));
+    if id != 0x1f {
+        cursor.tick(clock.into(), 27);
+        return done(cursor, start + 4 * 8, id.into());
+    }
+    let (id, clock) = bytes.get(1..)?.split_first_chunk()?;
+    cursor.tick(u64(*clock.first_chunk()?), 64);
+    done(cursor, start + 13 * 8, u32(*id).into())
+}
+
+/// The content may end within the last of the bytes.
+#[inline(always)]
+fn done(cursor: &mut Cursor<'_>, bit: u64, id: u64) -> Option<u64> {
+    cursor.bit = bit;
+    (bit <= cursor.end).then_some(id)
+}
+
+/// The ranges of each option.
+fn ranges(variant: &Variant, labels: Option<&Labels>) -> Option<Vec<Vec<Range>>> {
+    if let Some(ranges) = &variant.ranges {
+        return Some(ranges.clone());
+    }
+    variant.options.iter().map(|o| Some(labels?.named(&o.raw)?.ranges.clone())).collect()
+}
+
+/// The members of an option, if it is a structure of integers.
+fn integers(option: &Field) -> Option<Vec<&Integer>> {
+    let integer = |f: &'_ Field| matches!(f.ty.shape(), Shape::Integer(_));
+    let fields = &option.ty.structure()?.fields;
+    if !fields.iter().all(integer) {
+        return None;
+    }
+    Some(
+        fields
+            .iter()
+            .filter_map(|f| if let Shape::Integer(i) = f.ty.shape() { Some(i) } else { None })
+            .collect(),
+    )
+}
+
+/// Looks for the id while the plan runs.
+pub(super) struct Watch<'n> {
+    pub(super) nodes: &'n Nodes,
+    pub(super) id: Option<u64>,
+}
+
+impl<'a> Visitor<'a> for Watch<'_> {
+    fn unsigned(&mut self, node: NodeId, value: u64) {
+        if self.nodes.get(node).is_some_and(|n| n.roles.has(Role::EventClass)) {
+            // It may come twice: the long form has the real one behind the short one.
+            self.id = Some(value);
+        }
+    }
+
+    fn signed(&mut self, _: NodeId, _: i64) {}
+    fn float(&mut self, _: NodeId, _: f64) {}
+    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
+}
+
+#[cfg(test)]
+#[path = "header_tests.rs"]
+mod tests;

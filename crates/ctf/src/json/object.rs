@@ -1,0 +1,107 @@
+//! JSON values with the way to them, so that a fault says where it is.
+
+use serde_json::Value;
+
+use crate::error::{Fault, malformed};
+
+/// A value and where in the fragment it is: `payload-field-class/member-classes/0`.
+#[derive(Clone, Debug)]
+pub(super) struct At<'v> {
+    pub(super) value: &'v Value,
+    path: String,
+}
+
+impl<'v> At<'v> {
+    pub(super) const fn root(value: &'v Value) -> Self {
+        Self { value, path: String::new() }
+    }
+
+    fn inner(&self, value: &'v Value, key: &str) -> Self {
+        let path =
+            if self.path.is_empty() { key.to_owned() } else { format!("{}/{key}", self.path) };
+        Self { value, path }
+    }
+
+    /// A fault at this place.
+    pub(super) fn wrong<T>(&self, what: &str) -> Result<T, Fault> {
+        malformed!("{}: {what}", if self.path.is_empty() { "fragment" } else { &self.path })
+    }
+
+    /// Names the place of a fault that has none.
+    pub(super) fn check<T>(&self, result: Result<T, Fault>) -> Result<T, Fault> {
+        result.map_err(|fault| match fault {
+            Fault::Malformed(what) => Fault::Malformed(format!("{}: {what}", self.path)),
+            other => other,
+        })
+    }
+
+    /// A property that may be missing.
+    pub(super) fn get(&self, key: &str) -> Option<Self> {
+        self.value.get(key).map(|value| self.inner(value, key))
+    }
+
+    /// A property that must be there.
+    pub(super) fn need(&self, key: &str) -> Result<Self, Fault> {
+        match self.get(key) {
+            Some(value) => Ok(value),
+            None => self.wrong(&format!("no {key}")),
+        }
+    }
+
+    pub(super) fn text(&self) -> Result<&'v str, Fault> {
+        match self.value {
+            Value::String(text) => Ok(text),
+            _ => self.wrong("no string"),
+        }
+    }
+
+    /// A whole number of any sign.
+    pub(super) fn integer(&self) -> Result<i128, Fault> {
+        let Value::Number(n) = self.value else { return self.wrong("no number") };
+        match (n.as_u64(), n.as_i64()) {
+            (Some(n), _) => Ok(n.into()),
+            (_, Some(n)) => Ok(n.into()),
+            _ => self.wrong("no whole number of 64 bits"),
+        }
+    }
+
+    pub(super) fn unsigned(&self) -> Result<u64, Fault> {
+        match u64::try_from(self.integer()?) {
+            Ok(n) => Ok(n),
+            Err(_) => self.wrong("negative"),
+        }
+    }
+
+    pub(super) fn signed(&self) -> Result<i64, Fault> {
+        match i64::try_from(self.integer()?) {
+            Ok(n) => Ok(n),
+            Err(_) => self.wrong("more than 63 bits"),
+        }
+    }
+
+    pub(super) fn array(&self) -> Result<impl Iterator<Item = Self>, Fault> {
+        match self.value {
+            Value::Array(items) => {
+                Ok(items.iter().enumerate().map(|(n, item)| self.inner(item, &n.to_string())))
+            }
+            _ => self.wrong("no array"),
+        }
+    }
+
+    pub(super) fn entries(&self) -> Result<impl Iterator<Item = (&'v String, Self)>, Fault> {
+        match self.value {
+            Value::Object(map) => Ok(map.iter().map(|(key, value)| (key, self.inner(value, key)))),
+            _ => self.wrong("no object"),
+        }
+    }
+
+    /// A number that may be missing.
+    pub(super) fn unsigned_or(&self, key: &str, default: u64) -> Result<u64, Fault> {
+        self.get(key).map_or(Ok(default), |at| at.unsigned())
+    }
+
+    /// A text that may be missing.
+    pub(super) fn text_or_none(&self, key: &str) -> Result<Option<std::sync::Arc<str>>, Fault> {
+        self.get(key).map(|at| at.text().map(Into::into)).transpose()
+    }
+}

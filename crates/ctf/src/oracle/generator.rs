@@ -1,0 +1,376 @@
+//! Any schema, made out of bytes. Sound by construction: references lead to fields before them.
+
+use std::sync::Arc;
+
+use crate::Order;
+use crate::schema::{
+    Base, Encoding, EventClass, Field, Float, Integer, Label, Labels, Length, Number, Origin, Path,
+    Role, Roles, Schema, Scope, Shape, StreamClass, Structure, Type, Variant,
+};
+
+/// A field that lengths and selectors may look at.
+#[derive(Clone, Debug)]
+struct Known {
+    scope: Scope,
+    /// Names from the scope on.
+    path: Vec<Arc<str>>,
+    /// Structures around it within the scope, as far as they are the same for a field that looks
+    /// at it.
+    level: usize,
+    integer: Integer,
+}
+
+/// Draws from bytes; when they are used up, zeros.
+pub(super) struct Generator<'a> {
+    bytes: &'a [u8],
+    names: u32,
+    known: Vec<Known>,
+    /// Names of the structures and members that are open, and how many structures they are.
+    path: Vec<Arc<str>>,
+    level: usize,
+    scope: Scope,
+}
+
+impl<'a> Generator<'a> {
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            names: 0,
+            known: Vec::new(),
+            path: Vec::new(),
+            level: 0,
+            scope: Scope::PacketHeader,
+        }
+    }
+
+    /// What is left, as the packet; often with small numbers and NULs, so that it does not end at
+    /// once.
+    pub(super) fn packet(&mut self) -> Vec<u8> {
+        let mask = [0xff, 0x0f, 0x11, 0x03, 0x01, 0x81][self.draw(6) as usize];
+        self.bytes.iter().map(|b| b & mask).collect()
+    }
+
+    /// A number below `n`.
+    fn draw(&mut self, n: u32) -> u32 {
+        let Some((b, rest)) = self.bytes.split_first() else { return 0 };
+        self.bytes = rest;
+        u32::from(*b) % n.max(1)
+    }
+
+    fn one_in(&mut self, n: u32) -> bool {
+        self.draw(n) + 1 == n
+    }
+
+    fn name(&mut self) -> Arc<str> {
+        self.names += 1;
+        format!("f{}", self.names).into()
+    }
+
+    fn order(&mut self) -> Order {
+        if self.one_in(2) { Order::Big } else { Order::Little }
+    }
+
+    fn align(&mut self, usual: u64) -> u64 {
+        match self.draw(6) {
+            0 => 1,
+            1 => 1 << self.draw(7),
+            2 => 8,
+            _ => usual,
+        }
+    }
+
+    pub(super) fn schema(&mut self) -> Schema {
+        let mut schema = Schema { order: Some(self.order()), ..Schema::default() };
+        if self.one_in(3) {
+            schema.packet_header = Some(self.scope(Scope::PacketHeader, 2));
+        }
+        let mut stream = StreamClass::default();
+        if self.one_in(2) {
+            stream.packet_context = Some(self.scope(Scope::PacketContext, 3));
+        }
+        let classes = 1 + self.draw(4);
+        stream.event_header = self.event_header(classes);
+        if self.one_in(3) {
+            stream.common_context = Some(self.scope(Scope::CommonContext, 2));
+        }
+        let common = self.known.len();
+        for id in 0..classes {
+            self.known.truncate(common);
+            let context = if self.one_in(4) { Some(self.scope(Scope::Context, 2)) } else { None };
+            let payload = if self.one_in(8) { None } else { Some(self.scope(Scope::Payload, 5)) };
+            let name = format!("e{id}").into();
+            stream.events.push(EventClass {
+                id: id.into(),
+                name,
+                log_level: None,
+                emf_uri: None,
+                context,
+                payload,
+            });
+        }
+        schema.streams.push(stream);
+        schema
+    }
+
+    fn scope(&mut self, scope: Scope, members: u32) -> Arc<Type> {
+        (self.scope, self.level) = (scope, 0);
+        self.path.clear();
+        self.structure(members, 0)
+    }
+
+    /// lttng's two layouts, something like them, or anything with an id.
+    fn event_header(&mut self, classes: u32) -> Option<Arc<Type>> {
+        self.scope = Scope::EventHeader;
+        let kind = self.draw(5);
+        if kind == 0 && classes == 1 {
+            return None;
+        }
+        let order = self.order();
+        let integer = |bits, align, role| Integer {
+            align,
+            order: Some(order),
+            roles: Roles::default().with(role),
+            ..Integer::new(bits)
+        };
+        let named =
+            |name: &str, shape: Shape| Field { raw: name.into(), name: name.into(), ty: ty(shape) };
+        let structure = |fields, align| Shape::Structure(Structure { fields, align });
+        let (id, clock, clock_align) = match kind {
+            1 => (5, 27, 1),
+            2 => (16, 32, 8),
+            _ => {
+                let align = self.align(8);
+                let clock = [7, 27, 32, 64][self.draw(4) as usize];
+                let fields = vec![
+                    named("id", Shape::Integer(integer(2, 1, Role::EventClass))),
+                    named("timestamp", Shape::Integer(integer(clock, align, Role::Clock))),
+                ];
+                return Some(ty(structure(fields, 1)));
+            }
+        };
+        let last = (1 << id) - 1;
+        let labels = Labels::new([("short".into(), (0, last - 1)), ("long".into(), (last, last))])
+            .unwrap_or_default();
+        let selector = Integer {
+            labels: Some(Arc::new(labels)),
+            ..integer(id, if id == 16 { 8 } else { 1 }, Role::EventClass)
+        };
+        // A little different now and then, so that it must not be taken for one of the two.
+        let odd = if self.one_in(4) { 16 } else { 8 };
+        let short = structure(
+            vec![named("timestamp", Shape::Integer(integer(clock, clock_align, Role::Clock)))],
+            1,
+        );
+        let long = structure(
+            vec![
+                named("id", Shape::Integer(integer(32, 8, Role::EventClass))),
+                named("timestamp", Shape::Integer(integer(64, odd, Role::Clock))),
+            ],
+            1,
+        );
+        let variant = Variant {
+            selector: Path { origin: Origin::Nearest, names: vec!["id".into()] },
+            options: vec![named("short", short), named("long", long)],
+            ranges: None,
+        };
+        let fields =
+            vec![named("id", Shape::Integer(selector)), named("v", Shape::Variant(variant))];
+        Some(ty(structure(fields, 8)))
+    }
+
+    fn structure(&mut self, members: u32, depth: u32) -> Arc<Type> {
+        let count = self.draw(members + 1);
+        let mut fields = Vec::new();
+        self.level += 1;
+        for _ in 0..count {
+            let name = self.name();
+            self.path.push(name.clone());
+            let ty = self.ty(depth + 1);
+            if let Shape::Integer(integer) = ty.shape() {
+                let (path, integer) = (self.path.clone(), integer.clone());
+                self.known.push(Known { scope: self.scope, path, level: self.level, integer });
+            }
+            self.path.pop();
+            fields.push(Field { raw: name.clone(), name, ty });
+        }
+        self.level -= 1;
+        let align = if self.one_in(5) { self.align(1) } else { 1 };
+        ty(Shape::Structure(Structure { fields, align }))
+    }
+
+    fn integer(&mut self) -> Integer {
+        let bits = match self.draw(8) {
+            0 => 8,
+            1 => 16,
+            2 => 32,
+            3 => 64,
+            4 => 1 + self.draw(64),
+            5 => 0,
+            _ => 1 + self.draw(5),
+        };
+        let number = match self.draw(8) {
+            0 | 1 => Number::Signed,
+            2 => Number::Boolean,
+            3 => Number::Bits,
+            _ => Number::Unsigned,
+        };
+        let number = if bits == 0 && matches!(number, Number::Boolean | Number::Bits) {
+            Number::Unsigned
+        } else {
+            number
+        };
+        let labels = if self.one_in(2) && matches!(number, Number::Unsigned | Number::Signed) {
+            let mut ranges = Vec::new();
+            for label in ["a", "b", "c"] {
+                let low = i128::from(self.draw(12)) - if number == Number::Signed { 6 } else { 0 };
+                ranges.push((label.into(), (low, low + i128::from(self.draw(6)))));
+            }
+            Labels::new(ranges).ok().map(Arc::new)
+        } else {
+            None
+        };
+        let clock =
+            number == Number::Unsigned && self.scope != Scope::PacketHeader && self.one_in(12);
+        Integer {
+            align: self.align(if bits % 8 == 0 { 8 } else { 1 }),
+            number,
+            order: if self.one_in(2) { Some(self.order()) } else { None },
+            reversed: self.one_in(8),
+            base: Base::Decimal,
+            roles: if clock { Roles::default().with(Role::Clock) } else { Roles::default() },
+            labels,
+            ..Integer::new(bits)
+        }
+    }
+
+    fn encoding(&mut self) -> Encoding {
+        match self.draw(8) {
+            0 => Encoding::Utf16Le,
+            1 => Encoding::Utf32Be,
+            _ => Encoding::Utf8,
+        }
+    }
+
+    fn ty(&mut self, depth: u32) -> Arc<Type> {
+        let kinds = if depth > 3 { 8 } else { 14 };
+        let shape = match self.draw(kinds) {
+            4 => {
+                let order = if self.one_in(2) { Some(self.order()) } else { None };
+                let bits = [16, 32, 64][self.draw(3) as usize];
+                Shape::Float(Float { bits, align: self.align(8), order, reversed: self.one_in(8) })
+            }
+            5 => Shape::Text(self.encoding()),
+            6 => {
+                let length = self.length();
+                Shape::Chars(length, self.encoding())
+            }
+            7 => Shape::Blob(self.length(), Roles::default()),
+            8 | 9 => {
+                let length = self.length();
+                let align = if self.one_in(4) { self.align(1) } else { 1 };
+                // Elements are not named: nothing within can be looked at from outside.
+                let known = self.known.len();
+                let element = self.ty(depth + 1);
+                self.known.truncate(known);
+                Shape::Array(length, element, align)
+            }
+            10 | 11 => return self.structure(4, depth),
+            12 => return self.variant(depth),
+            13 => return self.optional(depth),
+            _ => Shape::Integer(self.integer()),
+        };
+        ty(shape)
+    }
+
+    fn length(&mut self) -> Length {
+        if self.one_in(2) {
+            let small = |k: &Known| {
+                k.integer.number == Number::Unsigned && (1..6).contains(&k.integer.bits)
+            };
+            if let Some((path, _)) = self.reference(small) {
+                return Length::Field(path);
+            }
+        }
+        Length::Fixed(self.draw(6).into())
+    }
+
+    /// A path to a known field.
+    fn reference(&mut self, fits: impl Fn(&Known) -> bool) -> Option<(Path, Integer)> {
+        let known: Vec<Known> = self.known.iter().filter(|k| fits(k)).cloned().collect();
+        let choice = self.draw(u32::try_from(known.len()).ok()?) as usize;
+        let known = known.get(choice)?;
+        let name = known.path.last()?.clone();
+        let around =
+            self.path.get(..known.path.len() - 1) == known.path.get(..known.path.len() - 1);
+        let nearest = Path { origin: Origin::Nearest, names: vec![name.clone()] };
+        let absolute = Path { origin: Origin::Scope(known.scope), names: known.path.clone() };
+        let up = u32::try_from(self.level.saturating_sub(known.level)).ok()?;
+        let path = match self.draw(3) {
+            0 if known.scope == self.scope && around => {
+                Path { origin: Origin::Up(up), names: vec![name] }
+            }
+            1 if known.scope == self.scope && around => nearest,
+            _ => absolute,
+        };
+        Some((path, known.integer.clone()))
+    }
+
+    fn variant(&mut self, depth: u32) -> Arc<Type> {
+        let by_labels = self.one_in(2);
+        let number = |k: &Known| {
+            matches!(k.integer.number, Number::Unsigned | Number::Signed | Number::Boolean)
+        };
+        let labelled = |k: &Known| k.integer.labels.is_some();
+        let selector = if by_labels { self.reference(labelled) } else { self.reference(number) };
+        let Some((selector, integer)) = selector else { return ty(Shape::Integer(self.integer())) };
+        let labels: Vec<Arc<str>> = match &integer.labels {
+            Some(labels) if by_labels => {
+                labels.all().iter().map(|label: &Label| label.name.clone()).collect()
+            }
+            _ => vec!["x".into(), "y".into()],
+        };
+        let known = self.known.len();
+        let (mut options, mut ranges) = (Vec::new(), Vec::new());
+        for name in labels {
+            let length = self.path.len();
+            self.path.extend(by_labels.then(|| name.clone()));
+            let ty = self.ty(depth + 1);
+            self.path.truncate(length);
+            self.known.truncate(known);
+            options.push(Field { raw: name.clone(), name, ty });
+            let low = i128::from(self.draw(4)) - 2;
+            ranges.push(vec![(low, low + i128::from(self.draw(40)))]);
+        }
+        ty(Shape::Variant(Variant {
+            selector,
+            options,
+            ranges: if by_labels { None } else { Some(ranges) },
+        }))
+    }
+
+    fn optional(&mut self, depth: u32) -> Arc<Type> {
+        let number = |k: &Known| {
+            matches!(k.integer.number, Number::Unsigned | Number::Signed | Number::Boolean)
+        };
+        let Some((selector, integer)) = self.reference(number) else {
+            return ty(Shape::Integer(self.integer()));
+        };
+        let low = i128::from(self.draw(4)) - 2;
+        let ranges = if integer.number == Number::Boolean {
+            None
+        } else {
+            Some(vec![(low, low + i128::from(self.draw(4)))])
+        };
+        let known = self.known.len();
+        let inner = self.ty(depth + 1);
+        self.known.truncate(known);
+        ty(Shape::Optional(selector, ranges, inner))
+    }
+}
+
+fn ty(shape: Shape) -> Arc<Type> {
+    match Type::new(shape) {
+        Ok(ty) => ty,
+        Err(fault) => panic!("{fault:?}"),
+    }
+}

@@ -1,0 +1,469 @@
+//! Bit by bit, along the types, with a tree of all values.
+
+use super::{Call, Decoded};
+use crate::Order;
+use crate::plan::NodeId;
+use crate::schema::{
+    Encoding, EnvValue, Field, Float, Integer, Length, Number, Origin, Path, Role, Schema, Scope,
+    Shape, StreamClass, Type, Variant,
+};
+
+/// A decoded field.
+#[derive(Clone, Debug)]
+enum Value {
+    Number { value: i128, labels: Vec<String>, boolean: bool },
+    Structure(Vec<(String, Self)>),
+    Other,
+}
+
+/// A structure that is being read.
+#[derive(Debug, Default)]
+struct Open {
+    members: Vec<(String, Value)>,
+    /// The current member and, if that is a variant, its option and so on.
+    current: Vec<String>,
+}
+
+/// Why decoding ends.
+#[derive(Debug)]
+struct Bad;
+
+type Read<T> = Result<T, Bad>;
+
+struct Interpreter<'a> {
+    schema: &'a Schema,
+    data: &'a [u8],
+    bit: u64,
+    end: u64,
+    clock: u64,
+    order: Option<Order>,
+    calls: Vec<Call>,
+    /// Scopes that are done.
+    scopes: Vec<(Scope, Value)>,
+    /// Structures that are being read, outermost first.
+    open: Vec<Open>,
+    scope: Scope,
+    /// Integers with a role.
+    roles: Vec<(Role, u64, u32)>,
+}
+
+/// Nodes that a type has.
+fn nodes(ty: &Type) -> u32 {
+    1 + match ty.shape() {
+        Shape::Array(_, element, _) => nodes(element),
+        Shape::Structure(s) => s.fields.iter().map(|f| nodes(&f.ty)).sum(),
+        Shape::Variant(v) => v.options.iter().map(|f| nodes(&f.ty)).sum(),
+        Shape::Optional(_, _, inner) => nodes(inner),
+        _ => 0,
+    }
+}
+
+pub(super) fn packet(schema: &Schema, data: &[u8]) -> Decoded {
+    let mut decoded = Decoded::default();
+    let mut i = Interpreter {
+        schema,
+        data,
+        bit: 0,
+        end: data.len() as u64 * 8,
+        clock: 0,
+        order: None,
+        calls: Vec::new(),
+        scopes: Vec::new(),
+        open: Vec::new(),
+        scope: Scope::PacketHeader,
+        roles: Vec::new(),
+    };
+    let Ok(stream) = i.begin(&mut decoded) else { return Decoded::default() };
+    decoded.sound = i.events(stream, &mut decoded).is_ok();
+    decoded
+}
+
+impl<'a> Interpreter<'a> {
+    fn role(&self, role: Role) -> Option<u64> {
+        self.roles.iter().rev().find(|(r, ..)| *r == role).map(|(_, value, _)| *value)
+    }
+
+    /// Header and context.
+    fn begin(&mut self, decoded: &mut Decoded) -> Read<&'a StreamClass> {
+        if let Some(ty) = &self.schema.packet_header {
+            self.scope(Scope::PacketHeader, ty, 0)?;
+        }
+        if self.role(Role::Magic).is_some_and(|magic| magic != 0xc1fc_1fc1) {
+            return Err(Bad);
+        }
+        let stream = match (self.role(Role::StreamClass), self.schema.streams.as_slice()) {
+            (Some(id), streams) => streams.iter().find(|s| s.id == id).ok_or(Bad)?,
+            (None, [only]) => only,
+            (None, _) => return Err(Bad),
+        };
+        self.calls.clear();
+        if let Some(ty) = &stream.packet_context {
+            self.scope(Scope::PacketContext, ty, 0)?;
+        }
+        decoded.context = std::mem::take(&mut self.calls);
+        let size = self.role(Role::PacketSize).or(self.role(Role::ContentSize)).unwrap_or(self.end);
+        let content = self.role(Role::ContentSize).unwrap_or(size);
+        if content > size || content > self.end || content < self.bit || !size.is_multiple_of(8) {
+            return Err(Bad);
+        }
+        self.end = content;
+        Ok(stream)
+    }
+
+    fn events(&mut self, stream: &StreamClass, decoded: &mut Decoded) -> Read<()> {
+        let outer = self.scopes.len();
+        while self.bit < self.end {
+            let start = self.bit;
+            self.scopes.truncate(outer);
+            self.roles.clear();
+            if let Some(ty) = &stream.event_header {
+                self.scope(Scope::EventHeader, ty, 0)?;
+            }
+            let index = match self.role(Role::EventClass) {
+                Some(id) => stream.events.iter().position(|e| e.id == id).ok_or(Bad)?,
+                None if stream.events.len() == 1 => 0,
+                None => return Err(Bad),
+            };
+            let class = &stream.events[index];
+            let clock = self.clock;
+            self.calls.clear();
+            let mut node = 0;
+            for (scope, ty) in [
+                (Scope::CommonContext, &stream.common_context),
+                (Scope::Context, &class.context),
+                (Scope::Payload, &class.payload),
+            ] {
+                if let Some(ty) = ty {
+                    self.scope(scope, ty, node)?;
+                    node += nodes(ty);
+                }
+            }
+            if self.bit == start {
+                return Err(Bad);
+            }
+            decoded.events.push((index, clock, std::mem::take(&mut self.calls)));
+        }
+        Ok(())
+    }
+
+    fn scope(&mut self, scope: Scope, ty: &Type, node: NodeId) -> Read<()> {
+        self.scope = scope;
+        self.open.clear();
+        let value = self.ty(ty, node)?;
+        self.scopes.push((scope, value));
+        Ok(())
+    }
+
+    fn align(&mut self, bits: u64) -> Read<()> {
+        self.bit = self.bit.next_multiple_of(bits);
+        if self.bit > self.end { Err(Bad) } else { Ok(()) }
+    }
+
+    /// One bit after the other, as the byte order has them.
+    fn bits(&mut self, count: u32, order: Order, reversed: bool) -> Read<u64> {
+        if self.bit + u64::from(count) > self.end {
+            return Err(Bad);
+        }
+        // The order in which bits of a byte come.
+        let least_first = order == Order::Little;
+        if !self.bit.is_multiple_of(8) && self.order.is_some_and(|o| o != order) {
+            return Err(Bad);
+        }
+        let mut value = 0;
+        for n in 0..count {
+            let byte = self.data[usize::try_from(self.bit / 8).unwrap()];
+            let within = self.bit % 8;
+            let bit = u64::from(byte >> if least_first { within } else { 7 - within } & 1);
+            // Little endian: the first is the least significant, unless the bit order is against
+            // that.
+            value = if least_first != reversed { value | bit << n } else { value << 1 | bit };
+            self.bit += 1;
+        }
+        if !self.bit.is_multiple_of(8) {
+            self.order = Some(order);
+        } else {
+            self.order = None;
+        }
+        Ok(value)
+    }
+
+    fn bytes(&mut self, count: u64) -> Read<Vec<u8>> {
+        if self.bit.saturating_add(count.saturating_mul(8)) > self.end {
+            return Err(Bad);
+        }
+        (0..count).map(|_| Ok(u8::try_from(self.bits(8, Order::Little, false)?).unwrap())).collect()
+    }
+
+    fn ty(&mut self, ty: &Type, node: NodeId) -> Read<Value> {
+        match ty.shape() {
+            Shape::Integer(i) => self.integer(i, ty.align(), node),
+            Shape::Float(f) => self.float(f, node),
+            Shape::Text(encoding) => {
+                self.align(8)?;
+                let (unit, mut text) = (encoding.unit(), Vec::new());
+                loop {
+                    let character = self.bytes(unit as u64)?;
+                    if character.iter().all(|b| *b == 0) {
+                        break;
+                    }
+                    text.extend(character);
+                }
+                self.calls.push(Call::Text(node, text));
+                Ok(Value::Other)
+            }
+            Shape::Chars(length, encoding) => {
+                self.align(8)?;
+                let length = self.length(length)?;
+                let bytes = self.bytes(length)?;
+                self.calls.push(Call::Text(node, until_nul(&bytes, *encoding)));
+                Ok(Value::Other)
+            }
+            Shape::Blob(length, roles) => {
+                self.align(8)?;
+                let length = self.length(length)?;
+                let bytes = self.bytes(length)?;
+                let _ = roles;
+                self.calls.push(Call::Blob(node, bytes));
+                Ok(Value::Other)
+            }
+            Shape::Array(length, element, _) => {
+                self.align(ty.align())?;
+                let length = self.length(length)?;
+                if length.saturating_mul(element.least()) > self.end - self.bit {
+                    return Err(Bad);
+                }
+                self.calls.push(Call::Open(node, length));
+                for _ in 0..length {
+                    self.ty(element, node + 1)?;
+                }
+                self.calls.push(Call::Close(node));
+                Ok(Value::Other)
+            }
+            Shape::Structure(s) => self.structure(&s.fields, ty.align(), node),
+            Shape::Variant(v) => self.variant(v, node),
+            Shape::Optional(selector, ranges, inner) => {
+                let Value::Number { value, boolean, .. } = self.find(selector)? else {
+                    return Err(Bad);
+                };
+                let there = match ranges {
+                    Some(ranges) => {
+                        ranges.iter().any(|(low, high)| (*low..=*high).contains(&value))
+                    }
+                    None => boolean && value != 0,
+                };
+                self.calls.push(Call::Open(node, there.into()));
+                if there {
+                    self.ty(inner, node + 1)?;
+                }
+                self.calls.push(Call::Close(node));
+                Ok(Value::Other)
+            }
+        }
+    }
+
+    fn integer(&mut self, i: &Integer, align: u64, node: NodeId) -> Read<Value> {
+        self.align(align)?;
+        let (raw, bits) = if i.bits == 0 {
+            let (mut raw, mut bits) = (0_u128, 0);
+            loop {
+                let b = self.bytes(1)?[0];
+                raw |= u128::from(b & 0x7f) << bits;
+                bits += 7;
+                if b & 0x80 == 0 {
+                    break;
+                }
+                if bits > 70 {
+                    return Err(Bad);
+                }
+            }
+            // What does not fit 64 bits must be a repetition of the sign.
+            let high = raw >> 64;
+            let sound = bits <= 63
+                || if i.signed() && raw >> 63 & 1 == 1 {
+                    high == (1 << (bits - 64)) - 1
+                } else {
+                    high == 0
+                };
+            if bits > 70 || !sound {
+                return Err(Bad);
+            }
+            (u64::try_from(raw & u128::from(u64::MAX)).unwrap(), bits)
+        } else {
+            let order = i.order.or(self.schema.order).ok_or(Bad)?;
+            (self.bits(i.bits, order, i.reversed)?, i.bits)
+        };
+        let value = if i.signed() {
+            let value =
+                if bits < 64 && raw >> (bits - 1) & 1 == 1 { raw | u64::MAX << bits } else { raw };
+            self.calls.push(Call::Signed(node, value.cast_signed()));
+            i128::from(value.cast_signed())
+        } else {
+            self.calls.push(Call::Unsigned(node, raw));
+            i128::from(raw)
+        };
+        for role in
+            [Role::Magic, Role::StreamClass, Role::PacketSize, Role::ContentSize, Role::EventClass]
+        {
+            if i.roles.has(role) && i.number == Number::Unsigned {
+                self.roles.push((role, raw, bits));
+            }
+        }
+        if i.roles.has(Role::Clock) && !i.signed() {
+            self.tick(raw, bits);
+        }
+        let labels = i
+            .labels
+            .iter()
+            .flat_map(|labels| labels.of(value))
+            .map(|name| name.to_string())
+            .collect();
+        Ok(Value::Number { value, labels, boolean: i.number == Number::Boolean })
+    }
+
+    fn tick(&mut self, value: u64, bits: u32) {
+        if bits >= 64 {
+            self.clock = value;
+            return;
+        }
+        let size = 1_u64 << bits;
+        let below = self.clock % size;
+        let turns = self.clock - below;
+        self.clock = if value < below {
+            turns.wrapping_add(size).wrapping_add(value)
+        } else {
+            turns + value
+        };
+    }
+
+    fn float(&mut self, f: &Float, node: NodeId) -> Read<Value> {
+        self.align(f.align)?;
+        let order = f.order.or(self.schema.order).ok_or(Bad)?;
+        let raw = self.bits(f.bits, order, f.reversed)?;
+        let value = match f.bits {
+            32 => f64::from(f32::from_bits(u32::try_from(raw).unwrap())),
+            64 => f64::from_bits(raw),
+            _ => crate::bits::float(raw, f.bits),
+        };
+        self.calls.push(Call::Float(node, value.to_bits()));
+        Ok(Value::Other)
+    }
+
+    fn structure(&mut self, fields: &[Field], align: u64, node: NodeId) -> Read<Value> {
+        // Only the structure of a scope has nothing around it.
+        let root = self.open.is_empty();
+        self.align(align)?;
+        if !root {
+            self.calls.push(Call::Open(node, fields.len() as u64));
+        }
+        self.open.push(Open::default());
+        let mut child = node + 1;
+        for field in fields {
+            if let Some(open) = self.open.last_mut() {
+                open.current = vec![field.raw.to_string()];
+            }
+            let value = self.ty(&field.ty, child)?;
+            child += nodes(&field.ty);
+            if let Some(open) = self.open.last_mut() {
+                open.members.push((field.raw.to_string(), value));
+            }
+        }
+        let members = self.open.pop().ok_or(Bad)?.members;
+        if !root {
+            self.calls.push(Call::Close(node));
+        }
+        Ok(Value::Structure(members))
+    }
+
+    fn variant(&mut self, v: &Variant, node: NodeId) -> Read<Value> {
+        let Value::Number { value, labels, .. } = self.find(&v.selector)? else { return Err(Bad) };
+        let chosen = match &v.ranges {
+            Some(all) => {
+                all.iter().position(|r| r.iter().any(|(low, high)| (*low..=*high).contains(&value)))
+            }
+            None => {
+                v.options.iter().position(|option| labels.iter().any(|label| *label == *option.raw))
+            }
+        };
+        let n = chosen.ok_or(Bad)?;
+        self.calls.push(Call::Open(node, n as u64));
+        let before: u32 = v.options[..n].iter().map(|f| nodes(&f.ty)).sum();
+        // Paths go by the names of options in CTF 1.8 only, where labels choose.
+        let named = v.ranges.is_none();
+        if let Some(open) = self.open.last_mut().filter(|_| named) {
+            open.current.push(v.options[n].raw.to_string());
+        }
+        self.ty(&v.options[n].ty, node + 1 + before)?;
+        if let Some(open) = self.open.last_mut().filter(|_| named) {
+            open.current.pop();
+        }
+        self.calls.push(Call::Close(node));
+        Ok(Value::Other)
+    }
+
+    fn length(&mut self, length: &Length) -> Read<u64> {
+        match length {
+            Length::Fixed(n) => Ok(*n),
+            Length::Field(path) => match self.find(path)? {
+                Value::Number { value, .. } => u64::try_from(value).map_err(|_| Bad),
+                _ => Err(Bad),
+            },
+        }
+    }
+
+    fn find(&self, path: &Path) -> Read<Value> {
+        let names = &path.names;
+        match path.origin {
+            Origin::Environment => match self.schema.env(&names[0]) {
+                Some(EnvValue::Integer(n)) => {
+                    Ok(Value::Number { value: *n, labels: Vec::new(), boolean: false })
+                }
+                _ => Err(Bad),
+            },
+            Origin::Scope(scope) if scope == self.scope => self.follow(0, names).ok_or(Bad),
+            Origin::Scope(scope) => {
+                let done = self.scopes.iter().rev().find(|(s, _)| *s == scope);
+                done.and_then(|(_, value)| descend(value, names)).ok_or(Bad)
+            }
+            Origin::Up(levels) => {
+                let level = (self.open.len() - 1).checked_sub(levels as usize).ok_or(Bad)?;
+                self.follow(level, names).ok_or(Bad)
+            }
+            Origin::Nearest => (0..self.open.len())
+                .rev()
+                .find_map(|level| self.follow(level, names))
+                .or_else(|| self.scopes.iter().rev().find_map(|(_, value)| descend(value, names)))
+                .ok_or(Bad),
+        }
+    }
+
+    /// From a structure that is being read.
+    fn follow(&self, level: usize, names: &[std::sync::Arc<str>]) -> Option<Value> {
+        let open = self.open.get(level)?;
+        let (first, rest) = names.split_first()?;
+        if let Some((_, value)) = open.members.iter().find(|(name, _)| **name == **first) {
+            return descend(value, rest);
+        }
+        let inside = names.len() > open.current.len()
+            && open.current.iter().zip(names).all(|(a, b)| **a == **b);
+        if inside { self.follow(level + 1, &names[open.current.len()..]) } else { None }
+    }
+}
+
+/// Into structures that are done.
+fn descend(value: &Value, names: &[std::sync::Arc<str>]) -> Option<Value> {
+    let Some((first, rest)) = names.split_first() else { return Some(value.clone()) };
+    let Value::Structure(members) = value else { return None };
+    let (_, value) = members.iter().find(|(name, _)| **name == **first)?;
+    descend(value, rest)
+}
+
+fn until_nul(bytes: &[u8], encoding: Encoding) -> Vec<u8> {
+    let mut text = Vec::new();
+    for unit in bytes.chunks(encoding.unit()) {
+        if unit.len() == encoding.unit() && unit.iter().all(|b| *b == 0) {
+            return text;
+        }
+        text.extend(unit);
+    }
+    text
+}

@@ -1,0 +1,10 @@
+//! Byte orders.
+
+/// Byte order of the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// least significant byte first
+    Little,
+    /// most significant byte first
+    Big,
+}

@@ -1,0 +1,146 @@
+//! Which option a selector's value chooses.
+
+use std::collections::HashMap;
+use std::ops::Range as Ops;
+
+use super::node::{Kind, Nodes};
+use crate::error::{Fault, bounded, malformed};
+use crate::limits;
+use crate::schema::{Labels, Range, Variant, disjoint};
+
+/// Values of a selector in an order that is the same for signed and unsigned ones, none in two
+/// ranges.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Choice {
+    signed: bool,
+    /// From, to, option; sorted.
+    ranges: Vec<(u64, u64, u32)>,
+    /// Operations of each option.
+    pub(super) options: Vec<Ops<usize>>,
+    /// Where it goes on after the option.
+    pub(super) after: usize,
+    /// Whether nothing may be chosen.
+    pub(super) optional: bool,
+}
+
+/// Puts negative numbers before the others.
+const fn ordered(value: u64, signed: bool) -> u64 {
+    if signed { value ^ 1 << 63 } else { value }
+}
+
+impl Choice {
+    /// Ranges of each option; where they overlap, the first option has the value.
+    pub(super) fn new(signed: bool, options: &[Vec<Range>]) -> Result<Self, Fault> {
+        let count = options.iter().map(Vec::len).sum::<usize>() as u64;
+        bounded("ranges of a variant", count, limits::RANGES)?;
+        let limits = if signed {
+            (i128::from(i64::MIN), i128::from(i64::MAX))
+        } else {
+            (0, i128::from(u64::MAX))
+        };
+        let place = |v: i128| u64::try_from(v - limits.0).unwrap_or_default();
+        let mut all: Vec<(Range, u32)> = Vec::new();
+        for (option, ranges) in (0..).zip(options) {
+            let within =
+                ranges.iter().map(|(low, high)| ((*low).max(limits.0), (*high).min(limits.1)));
+            all.extend(within.filter(|(low, high)| low <= high).map(|range| (range, option)));
+        }
+        let ranges = disjoint(all)
+            .into_iter()
+            .map(|((low, high), option)| (place(low), place(high), option))
+            .collect();
+        Ok(Self { signed, ranges, ..Self::default() })
+    }
+
+    /// Nothing may be chosen, too.
+    pub(super) fn optional(self) -> Self {
+        Self { optional: true, ..self }
+    }
+
+    /// Number of the option for a value (its bits, if it is signed).
+    #[inline]
+    pub(super) fn option(&self, value: u64) -> Option<u32> {
+        let value = ordered(value, self.signed);
+        let next = self.ranges.partition_point(|(low, ..)| *low <= value);
+        let (_, high, option) = self.ranges.get(next.checked_sub(1)?)?;
+        (value <= *high).then_some(*option)
+    }
+}
+
+/// The ranges of a variant's options: told, or by the labels of the selector.
+pub(super) fn ranges(variant: &Variant, labels: Option<&Labels>) -> Vec<Vec<Range>> {
+    if let Some(ranges) = &variant.ranges {
+        return ranges.clone();
+    }
+    let labels = labels.map(Labels::all).unwrap_or_default();
+    let by_name: HashMap<&str, &Vec<Range>> =
+        labels.iter().map(|label| (&*label.name, &label.ranges)).collect();
+    let of = |name: &str| by_name.get(name).map(|ranges| (*ranges).clone());
+    let option = |raw: &str| {
+        // Tracers put an underscore before what is a keyword, sometimes on one side only.
+        of(raw)
+            .or_else(|| of(&format!("_{raw}")))
+            .or_else(|| raw.strip_prefix('_').and_then(of))
+            .unwrap_or_default()
+    };
+    variant.options.iter().map(|field| option(&field.raw)).collect()
+}
+
+/// Values for which an optional is there.
+pub(super) fn present(
+    nodes: &Nodes,
+    selector: u32,
+    told: Option<&Vec<Range>>,
+) -> Result<Vec<Range>, Fault> {
+    match (told, nodes.get(selector).map(|n| n.kind)) {
+        (Some(ranges), _) => Ok(ranges.clone()),
+        (None, Some(Kind::Boolean(_))) => Ok(vec![(1, i128::from(u64::MAX))]),
+        _ => malformed!("optional without ranges"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn slowly(options: &[Vec<Range>], value: i128) -> Option<u32> {
+        let covers =
+            |ranges: &Vec<Range>| ranges.iter().any(|(low, high)| (*low..=*high).contains(&value));
+        options.iter().position(covers).map(|n| u32::try_from(n).unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_option_that_has_it(
+            options in proptest::collection::vec(proptest::collection::vec((-20_i128..20, 0_i128..9), 0..4), 0..5),
+            signed: bool,
+        ) {
+            let options: Vec<Vec<Range>> =
+                options.into_iter().map(|o| o.into_iter().map(|(low, more)| (low, low + more)).collect()).collect();
+            let choice = Choice::new(signed, &options).unwrap();
+            for value in -30_i64..40 {
+                if signed || value >= 0 {
+                    prop_assert_eq!(choice.option(value.cast_unsigned()), slowly(&options, value.into()), "{}", value);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ends_of_the_numbers() {
+        let all = |low, high| vec![vec![(5, 5)], vec![(low, high)]];
+        let unsigned = Choice::new(false, &all(0, i128::from(u64::MAX))).unwrap();
+        assert_eq!(
+            [0, 4, 5, 6, u64::MAX].map(|v| unsigned.option(v)),
+            [Some(1), Some(1), Some(0), Some(1), Some(1)]
+        );
+        let signed = Choice::new(true, &all(i128::MIN, 0)).unwrap();
+        let of = |v: i64| signed.option(v.cast_unsigned());
+        assert_eq!(
+            [i64::MIN, -1, 0, 1, 5, i64::MAX].map(of),
+            [Some(1), Some(1), Some(1), None, Some(0), None]
+        );
+    }
+}

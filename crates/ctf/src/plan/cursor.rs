@@ -1,0 +1,175 @@
+//! Where decoding of a packet is.
+
+use super::node::{NodeId, Nodes};
+use crate::Order;
+use crate::error::{PacketError, Wrong};
+use crate::limits;
+
+/// Where decoding of a packet is, and what it must remember.
+#[derive(Clone, Debug)]
+pub(crate) struct Cursor<'a> {
+    pub(crate) data: &'a [u8],
+    /// The next bit.
+    pub(crate) bit: u64,
+    /// Bits of content; never more than there are in `data`.
+    pub(crate) end: u64,
+    /// The stream's clock.
+    pub(crate) clock: u64,
+    /// Values that lengths and selectors look at.
+    slots: Vec<u64>,
+    /// Byte order of the last field that may have ended between bytes.
+    pub(super) order: Option<Order>,
+    /// Operations that may still come.
+    work: u64,
+}
+
+/// A place to come back to: what has been read up to there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    bit: u64,
+    clock: u64,
+    order: Option<Order>,
+    work: u64,
+}
+
+/// A fault before its field has a name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fault {
+    pub(crate) bit: u64,
+    pub(crate) node: NodeId,
+    pub(crate) wrong: Wrong,
+}
+
+impl Fault {
+    #[cold]
+    pub(crate) fn named(self, nodes: &Nodes) -> PacketError {
+        PacketError { bit: self.bit, field: nodes.full_name(self.node), wrong: self.wrong }
+    }
+}
+
+impl<'a> Cursor<'a> {
+    /// At the beginning of a packet whose content may be all of `data`.
+    pub(crate) fn new(data: &'a [u8], clock: u64, slots: u32) -> Self {
+        let end = (data.len() as u64).saturating_mul(8);
+        let slots = vec![0; slots as usize];
+        let work = end.saturating_mul(limits::WORK_FOR_BIT).saturating_add(limits::WORK);
+        Self { data, bit: 0, end, clock, slots, order: None, work }
+    }
+
+    /// Where it is now. Slots are not part of it: code that is run again fills them again with the
+    /// same values.
+    pub(crate) const fn mark(&self) -> Mark {
+        Mark { bit: self.bit, clock: self.clock, order: self.order, work: self.work }
+    }
+
+    /// Goes back. The content is still as long as it is known to be now.
+    pub(crate) const fn go_back(&mut self, mark: Mark) {
+        (self.bit, self.clock, self.order, self.work) =
+            (mark.bit, mark.clock, mark.order, mark.work);
+    }
+
+    /// The clock takes an integer of so many bits.
+    #[inline]
+    pub(crate) fn tick(&mut self, value: u64, bits: u32) {
+        self.clock = advance(self.clock, value, bits);
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, slot: u32) -> u64 {
+        self.slots.get(slot as usize).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    pub(super) fn keep(&mut self, slot: u32, value: u64) {
+        if let Some(kept) = self.slots.get_mut(slot as usize) {
+            *kept = value;
+        }
+    }
+
+    /// Whole bytes of content from here, which is at a byte.
+    #[inline]
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.data.get(byte(self.bit)..byte(self.end)).unwrap_or_default()
+    }
+
+    /// Bits of content behind this one.
+    #[inline]
+    pub(super) const fn left(&self) -> u64 {
+        self.end.saturating_sub(self.bit)
+    }
+
+    #[cold]
+    pub(super) const fn short(&self, node: NodeId, need: u64) -> Fault {
+        Fault { bit: self.bit, node, wrong: Wrong::Short { need, left: self.left() } }
+    }
+
+    /// So many bytes from here, which is at a byte.
+    #[inline]
+    pub(super) fn take(&mut self, node: NodeId, count: u64) -> Result<&'a [u8], Fault> {
+        let need = count.saturating_mul(8);
+        if need > self.left() {
+            return Err(self.short(node, need));
+        }
+        let bytes = self.data.get(byte(self.bit)..).and_then(|rest| rest.get(..byte(need)));
+        self.bit += need;
+        Ok(bytes.unwrap_or_default())
+    }
+
+    /// An error when a packet has taken more operations than one of its size may.
+    #[inline]
+    pub(super) const fn can_work(&self) -> Result<(), Fault> {
+        if self.work == 0 {
+            Err(Fault { bit: self.bit, node: 0, wrong: Wrong::Work })
+        } else {
+            Ok(())
+        }
+    }
+
+    #[inline]
+    pub(super) const fn worked(&mut self, operations: u64) {
+        self.work = self.work.saturating_sub(operations);
+    }
+}
+
+/// A clock after it has taken an integer of so many bits (0: 64): at most one wrap is assumed (CTF
+/// 1.8, 8).
+#[inline]
+pub(crate) const fn advance(clock: u64, value: u64, bits: u32) -> u64 {
+    if bits == 0 || bits >= 64 {
+        return value;
+    }
+    let mask = (1 << bits) - 1;
+    let value = value & mask;
+    let clock = if value < clock & mask { clock.wrapping_add(mask + 1) } else { clock };
+    clock & !mask | value
+}
+
+#[inline]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "positions are within a slice, so that they fit"
+)]
+pub(super) const fn byte(bit: u64) -> usize {
+    (bit / 8) as usize
+}
+
+#[inline]
+pub(super) const fn align_up(bit: u64, align: u8) -> u64 {
+    let mask = (1 << align) - 1;
+    bit.saturating_add(mask) & !mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_wrap_once() {
+        assert_eq!(advance(0x1_0000_00f0, 0xff, 8), 0x1_0000_00ff);
+        assert_eq!(advance(0x1_0000_00f0, 0x01, 8), 0x1_0000_0101, "past the wrap");
+        assert_eq!(advance(0x1_0000_00f0, 0xf0, 8), 0x1_0000_00f0, "the same time");
+        assert_eq!(advance(u64::MAX, 0, 27), 0, "and at the very end");
+        assert_eq!((advance(5, 3, 64), advance(5, 3, 0), advance(5, 3, 80)), (3, 3, 3));
+        assert_eq!(advance(7, 0x1ff, 8), 0xff, "bits above are no part of it");
+    }
+}

@@ -1,0 +1,471 @@
+//! Second walk over the types of a class: operations.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::choice::{self, Choice};
+use super::load::{Load, What};
+use super::node::{NodeId, Nodes};
+use super::op::{Class, Fixed, Form, Op};
+use super::place::Place;
+use super::survey::Target;
+use crate::Order;
+use crate::error::{Fault, malformed};
+use crate::schema::{
+    Encoding, Float, Integer, Length, Role, Scope, Shape, Structure, Type, Variant,
+};
+
+/// Bits of a block; arrays that would make it longer are read as if their length was not known.
+const BLOCK: u64 = 1 << 27;
+
+/// Operations of one or more scopes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Code {
+    pub(super) ops: Vec<Op>,
+    /// Fields of blocks.
+    pub(super) fixed: Vec<Fixed>,
+    pub(super) choices: Vec<Choice>,
+    /// Slots that it uses.
+    pub(crate) slots: u32,
+    /// The clock changes while it runs.
+    pub(crate) clocked: bool,
+}
+
+/// Where compiled code starts, and what it must know of the outside.
+pub(crate) struct Start<'a> {
+    /// Alignment of the position, bits.
+    pub(crate) aligned: u64,
+    /// Byte order of types that say none.
+    pub(crate) order: Option<Order>,
+    /// First slot that it may use.
+    pub(crate) slot: u32,
+    /// Slots of its nodes that other codes look at.
+    pub(crate) saved: &'a HashMap<NodeId, u32>,
+    /// What it may look at in other codes.
+    pub(crate) outer: &'a [Outer<'a>],
+}
+
+/// Another code that ran before.
+#[derive(Clone, Copy)]
+pub(crate) struct Outer<'a> {
+    pub(crate) nodes: &'a Nodes,
+    /// Slots of what is looked at.
+    pub(crate) saved: &'a HashMap<NodeId, u32>,
+}
+
+/// Compiles the types whose nodes the survey has found.
+pub(crate) fn compile(
+    nodes: &Nodes,
+    scopes: &[(Scope, &Arc<Type>)],
+    start: &Start<'_>,
+) -> Result<Code, Fault> {
+    let mut emit = Emit {
+        nodes,
+        start,
+        saved: start.saved.clone(),
+        code: Code { slots: start.slot, ..Code::default() },
+        place: Place::multiple(start.aligned),
+        pending: 1,
+        block: None,
+        next: 0,
+    };
+    for target in nodes.targets.values() {
+        if let Target::Here(node) = target
+            && !emit.saved.contains_key(node)
+        {
+            let slot = emit.new_slot();
+            emit.saved.insert(*node, slot);
+        }
+    }
+    for (_, ty) in scopes {
+        emit.ty(ty)?;
+    }
+    emit.settle();
+    Ok(emit.code)
+}
+
+struct Block {
+    op: usize,
+    /// Bits so far.
+    bits: u64,
+    /// It starts at a byte.
+    at_byte: bool,
+}
+
+struct Emit<'a> {
+    nodes: &'a Nodes,
+    start: &'a Start<'a>,
+    saved: HashMap<NodeId, u32>,
+    code: Code,
+    place: Place,
+    /// Alignment that the next thing must have besides its own.
+    pending: u64,
+    block: Option<Block>,
+    next: NodeId,
+}
+
+fn log2(align: u64) -> u8 {
+    u8::try_from(align.trailing_zeros()).unwrap_or_default()
+}
+
+fn index(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+impl Emit<'_> {
+    fn push(&mut self, op: Op) {
+        self.code.ops.push(op);
+    }
+
+    fn new_slot(&mut self) -> u32 {
+        self.code.slots += 1;
+        self.code.slots - 1
+    }
+
+    /// Asks for an alignment of what comes next.
+    fn align(&mut self, align: u64) {
+        self.pending = self.pending.max(align);
+    }
+
+    /// Makes the asked alignment true and ends the block.
+    fn settle(&mut self) {
+        let align = std::mem::replace(&mut self.pending, 1);
+        if self.place.padding(align) != Some(0) {
+            self.push(Op::Align { align: log2(align) });
+        }
+        self.place = self.place.aligned(align);
+        self.block = None;
+    }
+
+    /// Room for so many bits in a block; gives the first bit relative to the block's start.
+    fn room(&mut self, align: u64, bits: u64) -> u32 {
+        let align = align.max(std::mem::replace(&mut self.pending, 1));
+        let padding = self.place.padding(align);
+        let open = self.block.as_ref().zip(padding).is_some_and(|(block, padding)| {
+            let at_byte = self.place.after(padding).at_byte();
+            (block.at_byte || !at_byte) && block.bits + padding + bits <= BLOCK
+        });
+        let padding = if open {
+            padding.unwrap_or_default()
+        } else {
+            self.place = self.place.aligned(align);
+            self.block =
+                Some(Block { op: self.code.ops.len(), bits: 0, at_byte: self.place.at_byte() });
+            let first = index(self.code.fixed.len());
+            self.push(Op::Block { align: log2(align), count: 0, bits: 0, first });
+            0
+        };
+        self.place = self.place.after(padding + bits);
+        let Some(block) = self.block.as_mut() else { return 0 };
+        let at = block.bits + padding;
+        block.bits = at + bits;
+        if let Some(Op::Block { bits, .. }) = self.code.ops.get_mut(block.op) {
+            *bits = u32::try_from(block.bits).unwrap_or(u32::MAX);
+        }
+        u32::try_from(at).unwrap_or(u32::MAX)
+    }
+
+    /// A field at a constant byte of the block.
+    fn fixed(&mut self, fixed: Fixed) {
+        let first = index(self.code.fixed.len());
+        self.code.fixed.push(fixed);
+        match self.code.ops.last_mut() {
+            Some(Op::Block { count, .. } | Op::More { count, .. }) if *count < u16::MAX => {
+                *count += 1
+            }
+            _ => self.push(Op::More { count: 1, first }),
+        }
+    }
+
+    /// Whether bit `at` of the block is known to be at a byte.
+    fn at_byte(&self, at: u32) -> bool {
+        at.is_multiple_of(8) && self.block.as_ref().is_some_and(|block| block.at_byte)
+    }
+
+    fn order(&self, told: Option<Order>) -> Result<Order, Fault> {
+        match told.or(self.start.order) {
+            Some(order) => Ok(order),
+            None => malformed!("native byte order, but the trace has none"),
+        }
+    }
+
+    /// The slot with the length or the selector of a node.
+    fn slot(&mut self, node: NodeId) -> Result<u32, Fault> {
+        let slot = match self.nodes.targets.get(&node) {
+            Some(Target::Here(target)) => self.saved.get(target).copied(),
+            Some(Target::Outer(layer, target)) => {
+                self.start.outer.get(*layer).and_then(|outer| outer.saved.get(target)).copied()
+            }
+            Some(Target::Constant(value)) => Some(self.constant(*value)),
+            None => None,
+        };
+        slot.map_or_else(|| malformed!("reference that was not resolved"), Ok)
+    }
+
+    fn constant(&mut self, value: u64) -> u32 {
+        let slot = self.new_slot();
+        self.push(Op::Set { slot, value });
+        slot
+    }
+
+    /// The slot with a length.
+    fn length(&mut self, node: NodeId, length: &Length) -> Result<u32, Fault> {
+        match length {
+            Length::Fixed(n) => Ok(self.constant(*n)),
+            Length::Field(_) => self.slot(node),
+        }
+    }
+
+    fn ty(&mut self, ty: &Type) -> Result<(), Fault> {
+        let node = self.next;
+        self.next += 1;
+        match ty.shape() {
+            Shape::Integer(i) => self.integer(i, ty.align(), node),
+            Shape::Float(f) => self.float(f, node),
+            Shape::Text(encoding) => {
+                self.align(8);
+                self.settle();
+                self.push(Op::Text { encoding: *encoding, node });
+                self.place = Place::multiple(8);
+                Ok(())
+            }
+            Shape::Chars(length, encoding) => {
+                match (small(length, 8), encoding) {
+                    (Some(bytes), Encoding::Utf8) => self.bytes(What::Chars, bytes, node),
+                    (Some(bytes), _) => {
+                        let at = self.room(8, u64::from(bytes) * 8) / 8;
+                        self.push(Op::Chars { encoding: *encoding, at, bytes, node });
+                    }
+                    (None, _) => {
+                        let slot = self.bytes_of(node, length)?;
+                        self.push(Op::CharsOf { encoding: *encoding, slot, node });
+                    }
+                }
+                Ok(())
+            }
+            Shape::Blob(length, _) => {
+                match small(length, 8) {
+                    Some(bytes) => self.bytes(What::Blob, bytes, node),
+                    None => {
+                        let slot = self.bytes_of(node, length)?;
+                        self.push(Op::BlobOf { slot, node });
+                    }
+                }
+                Ok(())
+            }
+            Shape::Array(length, element, _) => self.array(ty, length, element, node),
+            Shape::Structure(s) => self.structure(s, ty.align(), node),
+            Shape::Variant(v) => self.variant(v, node),
+            Shape::Optional(_, ranges, inner) => {
+                let slot = self.slot(node)?;
+                let (signed, nodes, selector) = self.selector(node)?;
+                let present = choice::present(nodes, selector, ranges.as_ref())?;
+                let choice = Choice::new(signed, &[present])?.optional();
+                self.switch(slot, node, choice, std::iter::once(&**inner))
+            }
+        }
+    }
+
+    /// So many bytes at a constant place.
+    fn bytes(&mut self, what: What, bytes: u32, node: NodeId) {
+        let at = self.room(8, u64::from(bytes) * 8) / 8;
+        self.fixed(Fixed { what, element: Load::U8, at, bytes, node });
+    }
+
+    /// Prepares for as many bytes as a field says.
+    fn bytes_of(&mut self, node: NodeId, length: &Length) -> Result<u32, Fault> {
+        self.align(8);
+        self.settle();
+        let slot = self.length(node, length)?;
+        self.place = Place::multiple(8);
+        Ok(slot)
+    }
+
+    fn integer(&mut self, i: &Integer, align: u64, node: NodeId) -> Result<(), Fault> {
+        let bits = u8::try_from(i.bits).unwrap_or_default();
+        if bits == 0 {
+            self.align(align);
+            self.settle();
+            self.push(Op::Leb { signed: i.signed(), node });
+            self.place = Place::multiple(8);
+        } else {
+            let order = self.order(i.order)?;
+            let at = self.room(align, i.bits.into());
+            let class = if i.signed() { Class::Signed } else { Class::Unsigned };
+            let form = Form { bits, class, order, reversed: i.reversed };
+            self.number(Load::integer(i, order), form, at, node);
+        }
+        if let Some(slot) = self.saved.get(&node) {
+            let slot = *slot;
+            self.push(Op::Save { slot });
+        }
+        if i.roles.has(Role::Clock) && !i.signed() {
+            self.code.clocked = true;
+            self.push(Op::Clock { bits });
+        }
+        Ok(())
+    }
+
+    fn float(&mut self, f: &Float, node: NodeId) -> Result<(), Fault> {
+        let order = self.order(f.order)?;
+        let at = self.room(f.align, f.bits.into());
+        let bits = u8::try_from(f.bits).unwrap_or_default();
+        let form = Form { bits, class: Class::Float, order, reversed: f.reversed };
+        self.number(Load::float(f, order), form, at, node);
+        Ok(())
+    }
+
+    fn number(&mut self, load: Option<Load>, form: Form, at: u32, node: NodeId) {
+        match load {
+            Some(load) if self.at_byte(at) => {
+                let bytes = index(load.size());
+                self.fixed(Fixed { what: load.into(), element: load, at: at / 8, bytes, node });
+            }
+            _ => self.push(Op::Bits { form, at, node }),
+        }
+    }
+
+    /// How elements of an array lie one after the other without padding, if they do and start at a
+    /// byte.
+    fn packed(&self, array: &Type, element: &Type) -> Result<Option<Load>, Fault> {
+        let bits = element.least();
+        let (load, clocked) = match element.shape() {
+            Shape::Integer(i) => (Load::integer(i, self.order(i.order)?), i.roles.has(Role::Clock)),
+            Shape::Float(f) => (Load::float(f, self.order(f.order)?), false),
+            _ => (None, false),
+        };
+        let starts_at_byte = self.place.aligned(self.pending.max(array.align())).at_byte();
+        Ok(load.filter(|_| !clocked && starts_at_byte && element.align() <= bits))
+    }
+
+    fn array(
+        &mut self,
+        ty: &Type,
+        length: &Length,
+        element: &Type,
+        node: NodeId,
+    ) -> Result<(), Fault> {
+        if let Some(load) = self.packed(ty, element)? {
+            self.next += 1;
+            let bits = element.least();
+            if let Some(count) = small(length, bits) {
+                let at = self.room(ty.align(), u64::from(count) * bits);
+                if self.at_byte(at) {
+                    let bytes = count * index(load.size());
+                    self.fixed(Fixed {
+                        what: What::Packed,
+                        element: load,
+                        at: at / 8,
+                        bytes,
+                        node,
+                    });
+                    return Ok(());
+                }
+                return malformed!("array between bytes");
+            }
+            self.align(ty.align());
+            self.settle();
+            let slot = self.length(node, length)?;
+            self.push(Op::PackedOf { load, slot, node });
+            self.place = self.place.after_some(bits);
+            return Ok(());
+        }
+        self.align(ty.align());
+        self.settle();
+        let slot = self.length(node, length)?;
+        let op = self.code.ops.len();
+        self.push(Op::Repeat { slot, node, end: 0 });
+        // Where an element starts depends on the ones before it.
+        let around =
+            Place::multiple(if element.whole_bytes() && self.place.at_byte() { 8 } else { 1 });
+        self.place = around;
+        self.ty(element)?;
+        self.settle();
+        let after = index(self.code.ops.len());
+        if let Some(Op::Repeat { end, .. }) = self.code.ops.get_mut(op) {
+            *end = after;
+        }
+        self.place = around;
+        Ok(())
+    }
+
+    fn structure(&mut self, s: &Structure, align: u64, node: NodeId) -> Result<(), Fault> {
+        let inner = self.nodes.parent(node).is_some();
+        if inner {
+            self.push(Op::Open { node, count: index(s.fields.len()) });
+        }
+        self.align(align);
+        for field in &s.fields {
+            self.ty(&field.ty)?;
+        }
+        if inner {
+            self.push(Op::Close { node });
+        }
+        Ok(())
+    }
+
+    /// Whether the selector of a node is signed, and which node of which nodes it is.
+    fn selector(&self, node: NodeId) -> Result<(bool, &Nodes, NodeId), Fault> {
+        let found = match self.nodes.targets.get(&node) {
+            Some(Target::Here(target)) => Some((self.nodes, *target)),
+            Some(Target::Outer(layer, target)) => {
+                self.start.outer.get(*layer).map(|outer| (outer.nodes, *target))
+            }
+            _ => None,
+        };
+        let Some((nodes, target)) = found else {
+            return malformed!("selector that was not resolved");
+        };
+        let signed = nodes.get(target).is_some_and(|n| matches!(n.kind, super::Kind::Signed(_)));
+        Ok((signed, nodes, target))
+    }
+
+    fn variant(&mut self, v: &Variant, node: NodeId) -> Result<(), Fault> {
+        let slot = self.slot(node)?;
+        let (signed, nodes, selector) = self.selector(node)?;
+        let labels = nodes.get(selector).and_then(|n| n.labels.as_deref());
+        let choice = Choice::new(signed, &choice::ranges(v, labels))?;
+        self.switch(slot, node, choice, v.options.iter().map(|f| &*f.ty))
+    }
+
+    fn switch<'t>(
+        &mut self,
+        slot: u32,
+        node: NodeId,
+        choice: Choice,
+        options: impl Iterator<Item = &'t Type>,
+    ) -> Result<(), Fault> {
+        self.settle();
+        let number = self.code.choices.len();
+        let mut places = if choice.optional { Some(self.place) } else { None };
+        self.code.choices.push(choice);
+        self.push(Op::Switch { slot, node, choice: index(number) });
+        let start = self.place;
+        for option in options {
+            (self.place, self.block) = (start, None);
+            let first = self.code.ops.len();
+            self.ty(option)?;
+            self.settle();
+            places = Some(places.map_or(self.place, |p: Place| p.or(self.place)));
+            let range = first..self.code.ops.len();
+            if let Some(choice) = self.code.choices.get_mut(number) {
+                choice.options.push(range);
+            }
+        }
+        let after = self.code.ops.len();
+        if let Some(choice) = self.code.choices.get_mut(number) {
+            choice.after = after;
+        }
+        self.place = places.unwrap_or(start);
+        self.block = None;
+        Ok(())
+    }
+}
+
+/// A fixed length that fits a block.
+fn small(length: &Length, bits: u64) -> Option<u32> {
+    match length {
+        Length::Fixed(n) if n.saturating_mul(bits) <= BLOCK / 2 => u32::try_from(*n).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,118 @@
+//! Places of a class's fields.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::survey::Target;
+use crate::schema::{Base, Encoding, Labels, Roles, Scope};
+
+/// Number of a node among those of its class, in the order of decoding.
+pub type NodeId = u32;
+
+/// What is at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Unsigned integer of so many bits; 0: of variable length.
+    Unsigned(u32),
+    /// Signed integer of so many bits; 0: of variable length.
+    Signed(u32),
+    /// Truth value, told as 0 or another number.
+    Boolean(u32),
+    /// So many bits, told as an unsigned number. Its labels are names of bits.
+    Bits(u32),
+    /// Floating-point number of 16, 32 or 64 bits.
+    Float(u32),
+    /// Text.
+    Text(Encoding),
+    /// Bytes of anything.
+    Blob,
+    /// A structure.
+    Structure,
+    /// An array, of so many elements if that is always the same; its element is the next node.
+    Array(Option<u64>),
+    /// A variant; its options are nodes behind it.
+    Variant,
+    /// There or not; what it is is the next node.
+    Optional,
+}
+
+impl Kind {
+    /// Whether it has a value itself and no nodes within.
+    #[must_use]
+    pub const fn is_value(self) -> bool {
+        !matches!(self, Self::Structure | Self::Array(_) | Self::Variant | Self::Optional)
+    }
+}
+
+/// A place of a class's fields: a field, an element of an array, an option of a variant.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Scope that it is in.
+    pub scope: Scope,
+    /// The node around it; none for the structure of a scope.
+    pub parent: Option<NodeId>,
+    /// Name to be shown; empty for an element and for the structure of a scope.
+    pub name: Arc<str>,
+    /// Names from the scope on: `a.b`, elements `a[]`, of structures in arrays `a[].b`.
+    pub path: Arc<str>,
+    /// What is there.
+    pub kind: Kind,
+    /// Base in which an integer should be shown.
+    pub base: Base,
+    /// Names of an integer's values.
+    pub labels: Option<Arc<Labels>>,
+    /// The decoder has used it and it says nothing more: sizes, time stamps, ids. It is told
+    /// nevertheless.
+    pub hidden: bool,
+    pub(crate) roles: Roles,
+    /// Bits that it has at least.
+    pub(crate) least: u64,
+}
+
+/// The nodes of a code, and what they refer to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Nodes {
+    pub(crate) list: Vec<Node>,
+    /// Members of structures and (CTF 1.8) options of variants, by the names of the metadata.
+    pub(super) members: HashMap<(NodeId, Arc<str>), NodeId>,
+    /// Structures of the scopes.
+    pub(crate) roots: Vec<(Scope, NodeId)>,
+    /// What the length or the selector of a node is.
+    pub(crate) targets: HashMap<NodeId, Target>,
+    /// Bytes of all paths.
+    pub(crate) names: u64,
+    /// Up to two clocks that integers say they give a value to; `None`: whichever there is.
+    pub(crate) clocks: Vec<Option<Arc<str>>>,
+}
+
+impl Nodes {
+    /// Those of the targets that are in other codes.
+    pub(crate) fn outer_targets(&self) -> Vec<Target> {
+        self.targets
+            .values()
+            .copied()
+            .filter(|target| matches!(target, Target::Outer(..)))
+            .collect()
+    }
+
+    pub(crate) fn get(&self, id: NodeId) -> Option<&Node> {
+        self.list.get(usize::try_from(id).ok()?)
+    }
+
+    pub(super) fn parent(&self, id: NodeId) -> Option<NodeId> {
+        self.get(id)?.parent
+    }
+
+    pub(super) fn is_structure(&self, id: NodeId) -> bool {
+        self.get(id).is_some_and(|n| n.kind == Kind::Structure)
+    }
+
+    /// Scope and path of a node, for messages.
+    pub(crate) fn full_name(&self, id: NodeId) -> Arc<str> {
+        match self.get(id) {
+            Some(node) if node.path.is_empty() => node.scope.name().into(),
+            Some(node) => format!("{}.{}", node.scope.name(), node.path).into(),
+            None => "".into(),
+        }
+    }
+}

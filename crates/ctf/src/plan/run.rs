@@ -1,0 +1,342 @@
+//! Runs the operations over the bytes of a packet.
+
+use std::ops::Range;
+
+use super::cursor::{Cursor, Fault, align_up, byte};
+use super::emit::Code;
+use super::load;
+use super::node::{NodeId, Nodes};
+use super::op::{Class, Form, Op};
+use crate::bits;
+use crate::error::Wrong;
+use crate::schema::Encoding;
+use crate::text;
+use crate::visit::{Packed, Visitor};
+
+/// Reads what the code describes. On a fault the cursor is somewhere within.
+///
+/// # Errors
+/// [`Fault`]: the packet is not as it should be.
+#[inline]
+pub(crate) fn run<'a, V: Visitor<'a> + ?Sized>(
+    code: &Code,
+    nodes: &Nodes,
+    cursor: &mut Cursor<'a>,
+    visitor: &mut V,
+) -> Result<(), Fault> {
+    match *code.ops.as_slice() {
+        // Most classes of events: all fields at constant places.
+        [Op::Block { align, count, bits, first }] => {
+            let (_, bytes) = block(code, 0, align, bits, cursor)?;
+            fields(code, first, count, bytes, visitor);
+            Ok(())
+        }
+        [] => Ok(()),
+        _ => steps(code, nodes, 0..code.ops.len(), cursor, visitor),
+    }
+}
+
+/// What rare operations need of the ones before, and leave to later ones.
+struct Left<'a> {
+    /// First bit of the block, and its bytes.
+    block: u64,
+    bytes: &'a [u8],
+    /// The integer that was just read, and its bits if that is not known beforehand.
+    last: u64,
+    last_bits: u32,
+}
+
+fn steps<'a, V: Visitor<'a> + ?Sized>(
+    code: &Code,
+    nodes: &Nodes,
+    range: Range<usize>,
+    cursor: &mut Cursor<'a>,
+    visitor: &mut V,
+) -> Result<(), Fault> {
+    let (mut start, mut within): (u64, &'a [u8]) = (0, &[]);
+    let (mut last, mut last_bits) = (0, 0);
+    let ops = code.ops.get(..range.end).unwrap_or_default();
+    let (mut at, mut done) = (range.start, 1);
+    cursor.can_work()?;
+    while let Some(op) = ops.get(at) {
+        at += 1;
+        done += 1;
+        match *op {
+            Op::Block { align, count, bits, first } => {
+                (start, within) = block(code, at - 1, align, bits, cursor)?;
+                last = fields(code, first, count, within, visitor);
+            }
+            Op::Text { encoding: Encoding::Utf8, node } => {
+                let bytes = cursor.rest();
+                let Some(length) = text::zero_byte(bytes) else {
+                    return Err(Fault { bit: cursor.bit, node, wrong: Wrong::Unterminated });
+                };
+                cursor.bit += (length as u64 + 1) * 8;
+                visitor.text(node, bytes.get(..length).unwrap_or_default());
+            }
+            Op::Save { slot } => cursor.keep(slot, last),
+            Op::PackedOf { load, slot, node } => {
+                let bytes =
+                    cursor.take(node, cursor.slot(slot).saturating_mul(load.size() as u64))?;
+                visitor.packed(node, Packed { bytes, load });
+            }
+            Op::CharsOf { encoding, slot, node } => {
+                let taken = cursor.take(node, cursor.slot(slot))?;
+                visitor.text(node, text::until_nul(taken, encoding));
+            }
+            Op::Repeat { slot, node, end } => {
+                let body = at..end as usize;
+                at = body.end;
+                repeat(code, nodes, (node, cursor.slot(slot), body), cursor, visitor)?;
+            }
+            Op::Switch { slot, node, choice } => {
+                at = switch(code, nodes, (node, slot, choice), cursor, visitor)?
+            }
+            op => {
+                let mut left = Left { block: start, bytes: within, last, last_bits };
+                rare(code, op, &mut left, cursor, visitor)?;
+                (last, last_bits) = (left.last, left.last_bits);
+            }
+        }
+    }
+    cursor.worked(done);
+    Ok(())
+}
+
+/// Goes over a block that must be there: its first bit and what is from there on.
+#[inline(always)]
+fn block<'a>(
+    code: &Code,
+    op: usize,
+    align: u8,
+    bits: u32,
+    cursor: &mut Cursor<'a>,
+) -> Result<(u64, &'a [u8]), Fault> {
+    let start = align_up(cursor.bit, align);
+    let end = start.saturating_add(bits.into());
+    if end > cursor.end {
+        return Err(short_in_block(code, op, start, cursor));
+    }
+    cursor.bit = end;
+    Ok((start, cursor.data.get(byte(start)..).unwrap_or_default()))
+}
+
+/// Tells fields at constant places of a block; gives the last integer.
+#[inline(always)]
+fn fields<'a, V: Visitor<'a> + ?Sized>(
+    code: &Code,
+    first: u32,
+    count: u16,
+    bytes: &'a [u8],
+    visitor: &mut V,
+) -> u64 {
+    let first = first as usize;
+    let fields = code.fixed.get(first..first + usize::from(count)).unwrap_or_default();
+    let mut last = 0;
+    for field in fields {
+        last = load::field(field, bytes, visitor).unwrap_or_default();
+    }
+    last
+}
+
+/// What few classes have, kept out of the loop.
+#[inline(never)]
+fn rare<'a, V: Visitor<'a> + ?Sized>(
+    code: &Code,
+    op: Op,
+    left: &mut Left<'a>,
+    cursor: &mut Cursor<'a>,
+    visitor: &mut V,
+) -> Result<(), Fault> {
+    match op {
+        Op::More { count, first } => left.last = fields(code, first, count, left.bytes, visitor),
+        Op::Bits { form, at, node } => {
+            left.last = bitfield(form, left.block + u64::from(at), node, cursor, visitor)?
+        }
+        Op::Chars { encoding, at, bytes, node } => {
+            let bytes = left
+                .bytes
+                .get(at as usize..)
+                .and_then(|b| b.get(..bytes as usize))
+                .unwrap_or_default();
+            visitor.text(node, text::until_nul(bytes, encoding));
+        }
+        Op::Align { align } => {
+            let aligned = align_up(cursor.bit, align);
+            if aligned > cursor.end {
+                return Err(cursor.short(0, aligned - cursor.bit));
+            }
+            cursor.bit = aligned;
+        }
+        Op::Set { slot, value } => cursor.keep(slot, value),
+        Op::Clock { bits } => {
+            cursor.tick(left.last, if bits == 0 { left.last_bits } else { bits.into() })
+        }
+        Op::Leb { signed, node } => {
+            (left.last, left.last_bits) = leb(cursor, node, signed)?;
+            tell(
+                if signed { Class::Signed } else { Class::Unsigned },
+                left.last,
+                64,
+                node,
+                visitor,
+            );
+        }
+        Op::Text { encoding, node } => {
+            let bytes = cursor.rest();
+            let Some(length) = text::nul(bytes, encoding) else {
+                return Err(Fault { bit: cursor.bit, node, wrong: Wrong::Unterminated });
+            };
+            cursor.bit += (length + encoding.unit()) as u64 * 8;
+            visitor.text(node, bytes.get(..length).unwrap_or_default());
+        }
+        Op::BlobOf { slot, node } => {
+            let taken = cursor.take(node, cursor.slot(slot))?;
+            visitor.blob(node, taken);
+        }
+        Op::Open { node, count } => visitor.open(node, count.into()),
+        Op::Close { node } => visitor.close(node),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// An array of what is not packed: its node, how many, which operations.
+#[inline(never)]
+fn repeat<'a, V: Visitor<'a> + ?Sized>(
+    code: &Code,
+    nodes: &Nodes,
+    (node, count, body): (NodeId, u64, Range<usize>),
+    cursor: &mut Cursor<'a>,
+    visitor: &mut V,
+) -> Result<(), Fault> {
+    let need = count.saturating_mul(nodes.get(node + 1).map_or(0, |n| n.least));
+    if need > cursor.left() {
+        return Err(cursor.short(node, need));
+    }
+    visitor.open(node, count);
+    for _ in 0..count {
+        steps(code, nodes, body.clone(), cursor, visitor)?;
+    }
+    visitor.close(node);
+    Ok(())
+}
+
+/// A variant or optional: its node, the slot of the selector, which choice. Gives where to go on.
+#[inline(never)]
+fn switch<'a, V: Visitor<'a> + ?Sized>(
+    code: &Code,
+    nodes: &Nodes,
+    (node, slot, choice): (NodeId, u32, u32),
+    cursor: &mut Cursor<'a>,
+    visitor: &mut V,
+) -> Result<usize, Fault> {
+    let Some(choice) = code.choices.get(choice as usize) else { return Err(cursor.short(node, 0)) };
+    let value = cursor.slot(slot);
+    match choice.option(value) {
+        Some(option) => {
+            let range = choice.options.get(option as usize).cloned().unwrap_or_default();
+            visitor.open(node, if choice.optional { 1 } else { option.into() });
+            steps(code, nodes, range, cursor, visitor)?;
+        }
+        None if choice.optional => visitor.open(node, 0),
+        None => return Err(Fault { bit: cursor.bit, node, wrong: Wrong::Option(value) }),
+    }
+    visitor.close(node);
+    Ok(choice.after)
+}
+
+/// Tells a number at any bit; gives an integer's bits.
+fn bitfield<'a, V: Visitor<'a> + ?Sized>(
+    form: Form,
+    bit: u64,
+    node: NodeId,
+    cursor: &mut Cursor<'a>,
+    visitor: &mut V,
+) -> Result<u64, Fault> {
+    let count = u32::from(form.bits);
+    if !bit.is_multiple_of(8) && cursor.order.is_some_and(|order| order != form.order) {
+        return Err(Fault { bit, node, wrong: Wrong::MixedOrder });
+    }
+    cursor.order = Some(form.order);
+    let value = bits::read(cursor.data, bit, count, form.order)
+        .ok_or_else(|| cursor.short(node, count.into()))?;
+    // As yactfr and babeltrace 2.1: the bytes are those of the byte order, then all bits of the
+    // value change places.
+    let value = if form.reversed { bits::reverse(value, count) } else { value };
+    Ok(tell(form.class, value, count, node, visitor))
+}
+
+fn tell<'a, V: Visitor<'a> + ?Sized>(
+    class: Class,
+    value: u64,
+    count: u32,
+    node: NodeId,
+    visitor: &mut V,
+) -> u64 {
+    match class {
+        Class::Unsigned => {
+            visitor.unsigned(node, value);
+            value
+        }
+        Class::Signed => {
+            let value = bits::sign(value, count);
+            visitor.signed(node, value);
+            value.cast_unsigned()
+        }
+        Class::Float => {
+            visitor.float(node, bits::float(value, count));
+            0
+        }
+    }
+}
+
+/// An integer of variable length, and how many bits it has in the packet.
+fn leb(cursor: &mut Cursor<'_>, node: NodeId, signed: bool) -> Result<(u64, u32), Fault> {
+    let from = cursor.bit;
+    let (mut value, mut count) = (0_u64, 0_u32);
+    loop {
+        let b = cursor.take(node, 1)?.first().copied().unwrap_or_default();
+        let part = u64::from(b & 0x7f);
+        // The tenth byte has one bit left; what is above it must only repeat the sign.
+        let rest = if signed && part & 1 != 0 { 0x7f } else { part & 1 };
+        if count > 63 || count == 63 && part != rest {
+            return Err(Fault { bit: from, node, wrong: Wrong::Long });
+        }
+        value |= part << count;
+        count += 7;
+        if b & 0x80 == 0 {
+            break;
+        }
+    }
+    let value = if signed { bits::sign(value, count.min(64)).cast_unsigned() } else { value };
+    Ok((value, count))
+}
+
+/// Which field of a block it is that is not there.
+#[cold]
+fn short_in_block(code: &Code, at: usize, block: u64, cursor: &Cursor<'_>) -> Fault {
+    let mut ops = code.ops.iter().skip(at);
+    let first = ops.next();
+    let same_block = first.into_iter().chain(ops.take_while(|op| !matches!(op, Op::Block { .. })));
+    let fields = same_block.flat_map(|op| within(code, op));
+    let missing =
+        fields.into_iter().find(|(from, bits, _)| block.saturating_add(from + bits) > cursor.end);
+    let (from, bits, node) = missing.unwrap_or_default();
+    let bit = block.saturating_add(from);
+    Fault { bit, node, wrong: Wrong::Short { need: bits, left: cursor.end.saturating_sub(bit) } }
+}
+
+/// Fields of an operation within its block: first bit, number of bits, node.
+fn within(code: &Code, op: &Op) -> Vec<(u64, u64, NodeId)> {
+    match *op {
+        Op::Block { count, first, .. } | Op::More { count, first } => {
+            let first = first as usize;
+            let fields = code.fixed.get(first..first + usize::from(count)).unwrap_or_default();
+            fields.iter().map(|f| (u64::from(f.at) * 8, u64::from(f.bytes) * 8, f.node)).collect()
+        }
+        Op::Bits { form, at, node } => vec![(at.into(), form.bits.into(), node)],
+        Op::Chars { at, bytes, node, .. } => vec![(u64::from(at) * 8, u64::from(bytes) * 8, node)],
+        _ => Vec::new(),
+    }
+}

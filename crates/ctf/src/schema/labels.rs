@@ -1,0 +1,254 @@
+//! Names of values: enumerations of CTF 1.8, mappings of CTF 2.
+
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::sync::Arc;
+
+use crate::error::{Fault, bounded};
+use crate::limits;
+
+/// From and to, both included. Wide enough for every signed and unsigned integer of 64 bits.
+pub type Range = (i128, i128);
+
+/// One name and the values that have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// As the metadata has it.
+    pub name: Arc<str>,
+    /// In the order of the metadata; may overlap those of others.
+    pub ranges: Vec<Range>,
+}
+
+/// The names of an enumeration, in the order of the metadata.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    all: Vec<Label>,
+    /// Which is the first for a value; sorted, none overlap.
+    first: Vec<(Range, u32)>,
+    /// The first for each of the values from 0 on, which most have; as many as the largest that
+    /// has a name, within a limit.
+    near: Vec<Option<u32>>,
+    /// Values with several names, and those as they are shown; sorted, none overlap.
+    several: Vec<(Range, Box<str>)>,
+}
+
+/// Values from 0 on whose names are found without a search.
+const NEAR: i128 = 64;
+
+/// Bytes of texts with several names, about; values beyond are shown with the first.
+const SEVERAL: usize = 256 << 10;
+
+impl Labels {
+    /// Puts ranges of one name together, where the name was first.
+    pub(crate) fn new(ranges: impl IntoIterator<Item = (Arc<str>, Range)>) -> Result<Self, Fault> {
+        let mut labels: Vec<Label> = Vec::new();
+        let mut known: HashMap<Arc<str>, usize> = HashMap::new();
+        let mut count = 0;
+        for (name, range) in ranges {
+            count += 1;
+            bounded("ranges of an enumeration", count, limits::RANGES)?;
+            let at = *known.entry(name.clone()).or_insert(labels.len());
+            match labels.get_mut(at) {
+                Some(label) => label.ranges.push(range),
+                None => labels.push(Label { name, ranges: vec![range] }),
+            }
+        }
+        let ranges = (0..)
+            .zip(&labels)
+            .flat_map(|(n, label)| label.ranges.iter().map(move |range| (*range, n)));
+        let several = several(&labels);
+        let first = disjoint(ranges.collect());
+        let largest = first.last().map_or(-1, |((_, high), _)| *high);
+        let mut labels = Self { all: labels, first, near: Vec::new(), several };
+        labels.near =
+            (0..largest.saturating_add(1).min(NEAR)).map(|value| labels.search(value)).collect();
+        Ok(labels)
+    }
+
+    /// All, in order.
+    #[must_use]
+    pub fn all(&self) -> &[Label] {
+        &self.all
+    }
+
+    /// The first name of a value, found quickly however many there are.
+    #[must_use]
+    #[inline]
+    pub fn first(&self, value: i128) -> Option<&Arc<str>> {
+        let near = usize::try_from(value).ok().and_then(|value| self.near.get(value));
+        let label = near.copied().unwrap_or_else(|| self.search(value))?;
+        self.all.get(label as usize).map(|label| &label.name)
+    }
+
+    /// What is shown for a value: its name, or all of them, `"A", "B"`, sorted as babeltrace2 does.
+    #[must_use]
+    #[inline]
+    pub fn shown(&self, value: i128) -> Option<&str> {
+        if !self.several.is_empty()
+            && let Some(text) = self.all_names(value)
+        {
+            return Some(text);
+        }
+        self.first(value).map(|name| &**name)
+    }
+
+    #[cold]
+    fn all_names(&self, value: i128) -> Option<&str> {
+        let next = self.several.partition_point(|((low, _), _)| *low <= value);
+        let ((_, high), text) = self.several.get(next.checked_sub(1)?)?;
+        (value <= *high).then_some(text)
+    }
+
+    fn search(&self, value: i128) -> Option<u32> {
+        let next = self.first.partition_point(|((low, _), _)| *low <= value);
+        let ((_, high), label) = self.first.get(next.checked_sub(1)?)?;
+        (value <= *high).then_some(*label)
+    }
+
+    /// Names of a value, in order; more than one where ranges overlap. Looks at all of them.
+    pub fn of(&self, value: i128) -> impl Iterator<Item = &Arc<str>> {
+        let has = move |label: &&Label| {
+            label.ranges.iter().any(|(low, high)| (*low..=*high).contains(&value))
+        };
+        self.all.iter().filter(has).map(|label| &label.name)
+    }
+
+    /// The label of a name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&Label> {
+        self.all.iter().find(|label| &*label.name == name)
+    }
+}
+
+/// Values that have several names.
+fn several(labels: &[Label]) -> Vec<(Range, Box<str>)> {
+    // Where a name begins or is over; before a value of the same number those that are over.
+    let mut ends: Vec<(i128, bool, usize, usize)> = Vec::new();
+    for (n, label) in labels.iter().enumerate() {
+        for (at, (low, high)) in label.ranges.iter().enumerate() {
+            ends.push((*low, true, n, at));
+            ends.extend(high.checked_add(1).map(|over| (over, false, n, at)));
+        }
+    }
+    ends.sort_unstable();
+    let (mut out, mut spent) = (Vec::new(), 0);
+    // Ranges of one name may overlap too.
+    let mut open: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let mut ends = ends.into_iter().peekable();
+    while let Some((at, begins, n, range)) = ends.next() {
+        if begins {
+            open.insert((n, range));
+        } else {
+            open.remove(&(n, range));
+        }
+        let until = match ends.peek() {
+            Some((next, ..)) if *next == at => continue,
+            Some((next, ..)) => next.saturating_sub(1),
+            None => i128::MAX,
+        };
+        if open.len() < 2 {
+            continue;
+        }
+        let mut names: Vec<&str> =
+            open.iter().filter_map(|(n, _)| labels.get(*n)).map(|label| &*label.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        // Many ranges of one name cost time and bring nothing.
+        spent += open.len();
+        if names.len() > 1 {
+            let text =
+                names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+            spent += text.len();
+            out.push(((at, until), text.into()));
+        }
+        if spent > SEVERAL {
+            break;
+        }
+    }
+    out
+}
+
+/// Cuts ranges so that none overlap; where several do, the smallest number has the values. Sorted.
+pub(crate) fn disjoint(mut ranges: Vec<(Range, u32)>) -> Vec<(Range, u32)> {
+    use std::cmp::Reverse;
+    ranges.sort_unstable();
+    let mut out: Vec<(Range, u32)> = Vec::new();
+    // Those that have begun, smallest number first, with their ends.
+    let mut open: BinaryHeap<Reverse<(u32, i128)>> = BinaryHeap::new();
+    let mut next = ranges.into_iter().peekable();
+    let mut at = i128::MIN;
+    loop {
+        if open.is_empty() {
+            let Some(((low, _), _)) = next.peek() else { return out };
+            at = at.max(*low);
+        }
+        while let Some(((_, high), number)) = next.next_if(|((low, _), _)| *low <= at) {
+            open.push(Reverse((number, high)));
+        }
+        let Some(Reverse((number, high))) = open.peek().copied() else { continue };
+        if high < at {
+            open.pop();
+            continue;
+        }
+        // Up to its end or to where another one begins.
+        let until = next.peek().map_or(high, |((low, _), _)| high.min(low.saturating_sub(1)));
+        match out.last_mut() {
+            Some(((_, last), same)) if *same == number && last.checked_add(1) == Some(at) => {
+                *last = until
+            }
+            _ => out.push(((at, until), number)),
+        }
+        match until.checked_add(1) {
+            Some(n) => at = n,
+            None => return out,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_is_the_first_of_all(
+            ranges in proptest::collection::vec((0_u8..4, -20_i128..20, 0_i128..9), 0..12),
+        ) {
+            let named = |n: u8| Arc::from(["a", "b", "c", "d"][usize::from(n)]);
+            let labels = Labels::new(ranges.into_iter().map(|(n, low, more)| (named(n), (low, low + more)))).unwrap();
+            for value in -25..35 {
+                prop_assert_eq!(labels.first(value), labels.of(value).next(), "{}", value);
+                let mut all: Vec<String> = labels.of(value).map(|name| format!("\"{name}\"")).collect();
+                all.sort();
+                let shown = if all.len() > 1 { Some(all.join(", ")) } else { labels.of(value).next().map(ToString::to_string) };
+                prop_assert_eq!(labels.shown(value), shown.as_deref(), "{}", value);
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_all_overlap_have_a_bound() {
+        let all = (0..10_000)
+            .map(|n| (Arc::from(format!("a name, number {n}")), (i128::from(n), 20_000)));
+        let labels = Labels::new(all).unwrap();
+        assert_eq!(labels.shown(0), Some("a name, number 0"));
+        assert_eq!(labels.shown(1), Some("\"a name, number 0\", \"a name, number 1\""));
+        assert_eq!(labels.shown(9_999), Some("a name, number 0"));
+        assert!(labels.several.iter().map(|(_, text)| text.len()).sum::<usize>() < 2 * SEVERAL);
+    }
+
+    #[test]
+    fn ends_of_everything() {
+        let whole = (i128::MIN, i128::MAX);
+        assert_eq!(
+            disjoint(vec![(whole, 1), ((5, 5), 0)]),
+            [((i128::MIN, 4), 1), ((5, 5), 0), ((6, i128::MAX), 1)]
+        );
+        assert_eq!(
+            disjoint(vec![((3, 4), 0), ((5, 6), 0), ((9, 9), 0)]),
+            [((3, 6), 0), ((9, 9), 0)]
+        );
+        assert_eq!(disjoint(vec![]), []);
+    }
+}

@@ -1,0 +1,200 @@
+//! What the metadata says, of TSDL (CTF 1.8) and of JSON (CTF 2) alike.
+
+mod labels;
+mod types;
+
+use std::sync::Arc;
+
+pub(crate) use labels::disjoint;
+pub use labels::{Label, Labels, Range};
+pub use types::{
+    Base, Encoding, Field, Float, Integer, Length, Number, Origin, Path, Role, Roles, Shape,
+    Structure, Type, Variant,
+};
+
+use crate::Order;
+
+/// The dynamic scopes of a packet and of an event, in the order of decoding (CTF 1.8, 7.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// trace.packet.header
+    PacketHeader,
+    /// stream.packet.context
+    PacketContext,
+    /// stream.event.header
+    EventHeader,
+    /// stream.event.context
+    CommonContext,
+    /// event.context
+    Context,
+    /// event.fields
+    Payload,
+}
+
+impl Scope {
+    /// Name of the scope in TSDL.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PacketHeader => "trace.packet.header",
+            Self::PacketContext => "stream.packet.context",
+            Self::EventHeader => "stream.event.header",
+            Self::CommonContext => "stream.event.context",
+            Self::Context => "event.context",
+            Self::Payload => "event.fields",
+        }
+    }
+
+    /// All, in order.
+    pub const ALL: [Self; 6] = [
+        Self::PacketHeader,
+        Self::PacketContext,
+        Self::EventHeader,
+        Self::CommonContext,
+        Self::Context,
+        Self::Payload,
+    ];
+}
+
+/// In which language the metadata is. It decides how fields get their roles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Version {
+    /// CTF 1.8: by their names.
+    #[default]
+    V1,
+    /// CTF 2: by the property `roles`.
+    V2,
+}
+
+/// A value of the trace's environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnvValue {
+    /// A whole number.
+    Integer(i128),
+    /// A text.
+    Text(Arc<str>),
+}
+
+/// A clock class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// How fields (CTF 1.8) and stream classes (CTF 2) refer to it.
+    pub name: Arc<str>,
+    /// Identity of the clock, if it has one.
+    pub uuid: Option<Arc<str>>,
+    /// Free text.
+    pub description: Option<Arc<str>>,
+    /// Cycles per second, never 0.
+    pub frequency: u64,
+    /// Uncertainty, cycles.
+    pub precision: u64,
+    /// Seconds from the origin to cycle 0, first part.
+    pub offset_seconds: i64,
+    /// Cycles from the origin to cycle 0, second part.
+    pub offset_cycles: i64,
+    /// The origin is 1970-01-01 00:00 UTC.
+    pub unix_epoch: bool,
+}
+
+/// Nanoseconds in a second.
+const SECOND: i128 = 1_000_000_000;
+
+impl Clock {
+    /// One cycle a nanosecond, from 1970.
+    #[must_use]
+    pub fn new(name: Arc<str>) -> Self {
+        Self {
+            name,
+            uuid: None,
+            description: None,
+            frequency: 1_000_000_000,
+            precision: 0,
+            offset_seconds: 0,
+            offset_cycles: 0,
+            unix_epoch: true,
+        }
+    }
+
+    /// Nanoseconds from the origin at a value of the clock, rounded down.
+    #[must_use]
+    pub fn nanoseconds(&self, cycles: u64) -> i128 {
+        let cycles = i128::from(self.offset_cycles) + i128::from(cycles);
+        let parts = if self.frequency == 1_000_000_000 {
+            cycles
+        } else {
+            (cycles * SECOND).div_euclid(i128::from(self.frequency.max(1)))
+        };
+        i128::from(self.offset_seconds) * SECOND + parts
+    }
+}
+
+/// A class of streams.
+#[derive(Clone, Debug, Default)]
+pub struct StreamClass {
+    /// Number in packet headers.
+    pub id: u64,
+    /// Name, which only CTF 2 has.
+    pub name: Option<Arc<str>>,
+    /// CTF 2: index of its clock among [`Schema::clocks`]. In CTF 1.8 the fields say it.
+    pub clock: Option<usize>,
+    /// Type of stream.packet.context.
+    pub packet_context: Option<Arc<Type>>,
+    /// Type of stream.event.header.
+    pub event_header: Option<Arc<Type>>,
+    /// Type of stream.event.context.
+    pub common_context: Option<Arc<Type>>,
+    /// Its event classes, as they were declared.
+    pub events: Vec<EventClass>,
+    /// CTF 1.8: not declared itself (yet), but there are events of it.
+    pub implicit: bool,
+}
+
+/// A class of events.
+#[derive(Clone, Debug)]
+pub struct EventClass {
+    /// Number in event headers.
+    pub id: u64,
+    /// Name: `provider:event`.
+    pub name: Arc<str>,
+    /// 0 (emergency) to 14 (debug), as lttng counts.
+    pub log_level: Option<i64>,
+    /// URI of its model.
+    pub emf_uri: Option<Arc<str>>,
+    /// Type of event.context.
+    pub context: Option<Arc<Type>>,
+    /// Type of event.fields.
+    pub payload: Option<Arc<Type>>,
+}
+
+/// Everything that a trace's metadata has said so far.
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    /// Language of the metadata.
+    pub version: Version,
+    /// Identity of the trace.
+    pub uuid: Option<[u8; 16]>,
+    /// CTF 2: identity, if it is no UUID, and name.
+    pub name: Option<Arc<str>>,
+    /// Byte order of types that do not say one.
+    pub order: Option<Order>,
+    /// The environment, in order.
+    pub environment: Vec<(Arc<str>, EnvValue)>,
+    /// Clock classes, in order.
+    pub clocks: Vec<Clock>,
+    /// CTF 2: the trace class has been declared.
+    pub has_trace_class: bool,
+    /// Type of trace.packet.header.
+    pub packet_header: Option<Arc<Type>>,
+    /// Stream classes, in order.
+    pub streams: Vec<StreamClass>,
+    /// CTF 1.8: event classes whose stream class has not been declared yet, with its number.
+    pub orphans: Vec<(u64, EventClass)>,
+}
+
+impl Schema {
+    /// Value of the environment.
+    #[must_use]
+    pub fn env(&self, key: &str) -> Option<&EnvValue> {
+        self.environment.iter().find(|(k, _)| &**k == key).map(|(_, value)| value)
+    }
+}

@@ -1,0 +1,206 @@
+//! Numbers.
+
+use std::fmt::Write as _;
+
+use super::digits::{self, Chars};
+use crate::plan::Kind;
+use crate::schema::Base;
+
+/// How the integers of a place are shown: `10`, `0x1F`, `017`, `0b101`.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    base: Base,
+    /// Bits that are shown, in bases other than ten.
+    mask: u64,
+    /// Digits of base two.
+    width: u32,
+}
+
+impl Form {
+    /// Of integers of this kind that should be shown in this base.
+    #[must_use]
+    pub fn new(kind: Kind, base: Base) -> Self {
+        let (bits, base) = match kind {
+            Kind::Bits(bits) => (bits, Base::Hexadecimal),
+            Kind::Unsigned(bits) | Kind::Signed(bits) | Kind::Boolean(bits) => (bits, base),
+            _ => (64, base),
+        };
+        let shown = match base {
+            // Digits are whole, and what is not signed has no bits above its own.
+            Base::Octal if !matches!(kind, Kind::Signed(_)) => 64,
+            Base::Octal => bits.div_ceil(3) * 3,
+            Base::Hexadecimal => bits.div_ceil(4) * 4,
+            _ => bits,
+        };
+        let mask = if shown == 0 || shown >= 64 { u64::MAX } else { (1 << shown) - 1 };
+        Self { base, mask, width: if bits == 0 { 64 } else { bits } }
+    }
+
+    /// Shows an unsigned integer.
+    #[inline]
+    pub fn unsigned(self, value: u64, out: &mut impl Chars) {
+        match self.base {
+            Base::Decimal => digits::decimal(value, out),
+            Base::Hexadecimal => digits::hexadecimal(value & self.mask, out),
+            _ => self.rare(value & self.mask, out),
+        }
+    }
+
+    /// Shows a signed integer; in bases other than ten it is its two's complement.
+    #[inline]
+    pub fn signed(self, value: i64, out: &mut impl Chars) {
+        if value < 0 && self.base == Base::Decimal {
+            out.chars(*b"-       ", 1);
+            return digits::decimal(value.unsigned_abs(), out);
+        }
+        self.unsigned(value.cast_unsigned(), out);
+    }
+
+    /// The characters of a small integer, the first in the lowest byte, and how many there are: at
+    /// most seven. `None`: it has more, or is of a rare base.
+    #[must_use]
+    #[inline(always)]
+    pub fn short(self, value: u64) -> Option<(u64, usize)> {
+        match self.base {
+            Base::Decimal => digits::short_decimal(value),
+            Base::Hexadecimal => digits::short_hexadecimal(value & self.mask),
+            _ => None,
+        }
+    }
+
+    /// As [`Self::short`].
+    #[must_use]
+    #[inline(always)]
+    pub fn short_signed(self, value: i64) -> Option<(u64, usize)> {
+        if value >= 0 || self.base != Base::Decimal {
+            return self.short(value.cast_unsigned());
+        }
+        let (chars, count) =
+            digits::short_decimal(value.unsigned_abs()).filter(|(_, count)| *count < 7)?;
+        Some((chars << 8 | u64::from(b'-'), count + 1))
+    }
+
+    #[cold]
+    fn rare(self, value: u64, out: &mut impl Chars) {
+        if self.base == Base::Octal {
+            out.chars(*b"0       ", 1);
+            digits::bits::<3>(value, value.checked_ilog2().unwrap_or_default() / 3 + 1, out);
+        } else {
+            out.chars(*b"0b      ", 2);
+            digits::bits::<1>(
+                value,
+                self.width.max(value.checked_ilog2().unwrap_or_default() + 1),
+                out,
+            );
+        }
+    }
+}
+
+/// An integer in its base.
+pub fn integer(value: i128, kind: Kind, base: Base, out: &mut String) {
+    let form = Form::new(kind, base);
+    match (u64::try_from(value), i64::try_from(value)) {
+        (Ok(value), _) => form.unsigned(value, out),
+        (_, Ok(value)) => form.signed(value, out),
+        _ if form.base == Base::Decimal => {
+            let _ = write!(out, "{value}");
+        }
+        // Two's complement of 64 bits.
+        _ => form.unsigned(u64::try_from(value & i128::from(u64::MAX)).unwrap_or_default(), out),
+    }
+}
+
+/// Significant digits of a floating-point number.
+const DIGITS: i32 = 6;
+
+/// A floating-point number like `%g` of C.
+pub fn float(value: f64, out: &mut String) {
+    if !value.is_finite() || value == 0.0 {
+        let sign = if value.is_sign_negative() { "-" } else { "" };
+        let word = if value.is_nan() {
+            "nan"
+        } else if value == 0.0 {
+            "0"
+        } else {
+            "inf"
+        };
+        let _ = write!(out, "{sign}{word}");
+        return;
+    }
+    let scientific = format!("{value:.5e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    let trim = |digits: &str| match digits.contains('.') {
+        true => digits.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => digits.to_owned(),
+    };
+    let _ = if (-4..DIGITS).contains(&exponent) {
+        let places = usize::try_from(DIGITS - 1 - exponent).unwrap_or_default();
+        write!(out, "{}", trim(&format!("{value:.places$}")))
+    } else {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        write!(out, "{}e{sign}{:02}", trim(mantissa), exponent.abs())
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_like_printf() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1.5, "1.5"),
+            (100_000.0, "100000"),
+            (1_000_000.0, "1e+06"),
+            (999_999.5, "1e+06"),
+            (0.0001, "0.0001"),
+            (0.000_012_345_67, "1.23457e-05"),
+            (1e300, "1e+300"),
+            (5e-324, "4.94066e-324"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::NAN, "nan"),
+            (f64::from(0.1_f32), "0.1"),
+            (123_456_789.0, "1.23457e+08"),
+        ] {
+            let mut out = String::new();
+            float(value, &mut out);
+            assert_eq!(out, text, "{value}");
+        }
+    }
+
+    #[test]
+    fn integers_in_their_bases() {
+        for (value, kind, base, text) in [
+            (-1, Kind::Signed(12), Base::Hexadecimal, "0xFFF"),
+            (-1, Kind::Signed(10), Base::Hexadecimal, "0xFFF"),
+            (-1, Kind::Signed(64), Base::Hexadecimal, "0xFFFFFFFFFFFFFFFF"),
+            (-1, Kind::Signed(8), Base::Octal, "0777"),
+            (8, Kind::Unsigned(8), Base::Octal, "010"),
+            (5, Kind::Unsigned(4), Base::Binary, "0b0101"),
+            (-2, Kind::Signed(3), Base::Binary, "0b110"),
+            (-5, Kind::Signed(3), Base::Decimal, "-5"),
+            (0, Kind::Unsigned(8), Base::Decimal, "0"),
+            (0, Kind::Unsigned(8), Base::Hexadecimal, "0x0"),
+            (i64::MIN.into(), Kind::Signed(64), Base::Decimal, "-9223372036854775808"),
+            (u64::MAX.into(), Kind::Unsigned(64), Base::Decimal, "18446744073709551615"),
+            (-i128::from(u64::MAX) - 1, Kind::Signed(0), Base::Decimal, "-18446744073709551616"),
+            (10, Kind::Bits(8), Base::Decimal, "0xA"),
+        ] {
+            let mut out = String::new();
+            integer(value, kind, base, &mut out);
+            assert_eq!(out, text);
+            let form = Form::new(kind, base);
+            let short = match (i64::try_from(value), kind) {
+                (Ok(value), Kind::Signed(_)) => form.short_signed(value),
+                _ => u64::try_from(value).ok().and_then(|value| form.short(value)),
+            };
+            if let Some((chars, count)) = short {
+                assert_eq!(&chars.to_le_bytes()[..count], text.as_bytes());
+            }
+        }
+    }
+}

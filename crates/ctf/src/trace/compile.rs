@@ -1,0 +1,301 @@
+//! From the schema to plans, for what has been added to it.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use super::Trace;
+use super::plans::{EventPlan, Layer, StreamPlan};
+use crate::error::{Fault, bounded, malformed};
+use crate::header::Layout;
+use crate::limits;
+use crate::plan::{self, Code, Context, Nodes, Start, Target};
+use crate::schema::{Clock, EventClass, Schema, Scope, StreamClass, Type, Version};
+
+/// Slots before those of events: what events look at in packets and headers.
+const FIRST_SLOT: u32 = limits::OUTER_REFERENCES;
+
+/// The type of a scope.
+type Typed = (Scope, Arc<Type>);
+
+impl Trace {
+    /// Whether classes of the schema have no plans yet.
+    pub(super) fn waits(&self) -> bool {
+        let events =
+            |(plan, class): (&StreamPlan, &StreamClass)| plan.events().len() < class.events.len();
+        self.streams.len() < self.schema.streams.len()
+            || self.streams.iter().zip(&self.schema.streams).any(events)
+    }
+
+    /// Compiles what a declaration has added. What cannot be compiled is taken out of the schema;
+    /// the first fault is told.
+    pub(super) fn compile(&mut self) -> Result<(), Fault> {
+        if self.schema.version == Version::V1 && self.schema.order.is_none() {
+            // Types may be of the byte order that the trace is going to have.
+            return Ok(());
+        }
+        if let Some(ty) = self.schema.packet_header.clone().filter(|_| !self.began) {
+            // Without it no packet can be read, so that a fault comes again with every declaration.
+            self.header = self.packet_header((Scope::PacketHeader, ty))?;
+            self.began = true;
+        }
+        if self
+            .streams
+            .iter()
+            .zip(&self.schema.streams)
+            .any(|(plan, class)| plan.implicit != class.implicit)
+        {
+            // A stream class was declared behind its first events.
+            self.streams.clear();
+            (self.fields, self.names) = (0, 0);
+        }
+        let mut told = Ok(());
+        while let Some(class) = self.schema.streams.get(self.streams.len()).cloned() {
+            match self.stream(&class) {
+                Ok(plan) => self.streams.push(plan),
+                Err(fault) => {
+                    self.schema.streams.remove(self.streams.len());
+                    told = told.and(Err(fault));
+                }
+            }
+        }
+        for n in 0..self.streams.len() {
+            while let Some((at, class)) = self.next_event(n) {
+                let Err(fault) = self.event(n, &class) else { continue };
+                if let Some(class) = self.schema.streams.get_mut(n) {
+                    class.events.remove(at);
+                }
+                told = told.and(Err(fault));
+            }
+        }
+        told
+    }
+
+    /// The first class of events that has no plan.
+    fn next_event(&self, stream: usize) -> Option<(usize, EventClass)> {
+        let at = self.streams.get(stream)?.events().len();
+        Some((at, self.schema.streams.get(stream)?.events.get(at)?.clone()))
+    }
+
+    fn packet_header(&mut self, ty: Typed) -> Result<Layer, Fault> {
+        let mut layer = self.layer(Some(ty), 1 << 20, &[])?;
+        if !layer.nodes.clocks.is_empty() {
+            return malformed!("clock in the packet header");
+        }
+        layer.code = self.code(&layer, &[])?;
+        Ok(layer)
+    }
+
+    fn stream(&mut self, class: &StreamClass) -> Result<StreamPlan, Fault> {
+        // Taken out while the others are made, since they look at it.
+        let mut packet = std::mem::take(&mut self.header);
+        let plan = self.stream_plan(class, &mut packet);
+        self.header = packet;
+        plan
+    }
+
+    fn stream_plan(
+        &mut self,
+        class: &StreamClass,
+        packet: &mut Layer,
+    ) -> Result<StreamPlan, Fault> {
+        let typed = |scope, ty: &Option<Arc<Type>>| ty.clone().map(|ty| (scope, ty));
+        let whole = packet.ty.as_ref().is_none_or(|(_, ty)| ty.whole_bytes());
+        let context = typed(Scope::PacketContext, &class.packet_context);
+        let context = self.layer(context, if whole { 8 } else { 1 }, &[packet])?;
+        let header =
+            self.layer(typed(Scope::EventHeader, &class.event_header), 1, &[packet, &context])?;
+        let clock = self.clock_of(class.clock, &context.nodes.clocks)?;
+        let clock = self.clock_of(clock, &header.nodes.clocks)?;
+        let mut plan = StreamPlan {
+            id: class.id,
+            implicit: class.implicit,
+            clock,
+            context,
+            header,
+            ..StreamPlan::default()
+        };
+        let targets = [&plan.context, &plan.header].map(|layer| layer.nodes.outer_targets());
+        self.save(&targets.concat(), packet, &mut plan)?;
+        self.recompile(packet, &mut plan)?;
+        if plan.header.saved.is_empty() {
+            plan.layout = class
+                .event_header
+                .as_ref()
+                .map_or(Layout::General, |ty| Layout::of(ty, self.schema.order));
+        }
+        Ok(plan)
+    }
+
+    /// The nodes of a scope that stands before the events; its code comes with [`Self::recompile`].
+    fn layer(&mut self, ty: Option<Typed>, aligned: u64, outer: &[&Layer]) -> Result<Layer, Fault> {
+        let Some((scope, ty)) = ty else { return Ok(Layer::default()) };
+        let outer: Vec<&Nodes> = outer.iter().map(|layer| &layer.nodes).collect();
+        let nodes = self.survey(&outer, &[(scope, &ty)])?;
+        Ok(Layer { ty: Some((scope, ty)), aligned, nodes, ..Layer::default() })
+    }
+
+    /// The nodes of scopes, counted.
+    fn survey(&mut self, outer: &[&Nodes], scopes: &[(Scope, &Arc<Type>)]) -> Result<Nodes, Fault> {
+        let nodes = plan::survey(&Context { schema: &self.schema, outer }, scopes)?;
+        let fields = self.fields + nodes.list.len() as u64;
+        let names = self.names + nodes.names;
+        bounded("fields of a trace", fields, limits::TRACE_FIELDS)?;
+        bounded("bytes of field names of a trace", names, limits::TRACE_NAMES)?;
+        (self.fields, self.names) = (fields, names);
+        Ok(nodes)
+    }
+
+    fn code(&mut self, layer: &Layer, outer: &[&Layer]) -> Result<Code, Fault> {
+        let Some((scope, ty)) = &layer.ty else { return Ok(Code::default()) };
+        let outer: Vec<_> = outer.iter().map(|layer| layer.outer()).collect();
+        let (aligned, order) = (layer.aligned, self.schema.order);
+        let start = Start { aligned, order, slot: FIRST_SLOT, saved: &layer.saved, outer: &outer };
+        let code = plan::compile(&layer.nodes, &[(*scope, ty)], &start)?;
+        self.slots = self.slots.max(code.slots);
+        Ok(code)
+    }
+
+    /// Gives slots to what is looked at in the packet and in the event header. True: there are new
+    /// ones.
+    fn save(
+        &mut self,
+        targets: &[Target],
+        packet: &mut Layer,
+        plan: &mut StreamPlan,
+    ) -> Result<bool, Fault> {
+        let mut new = false;
+        for target in targets {
+            let Target::Outer(layer, node) = *target else { continue };
+            let layer = match layer {
+                0 => &mut *packet,
+                1 => &mut plan.context,
+                _ => &mut plan.header,
+            };
+            if let Entry::Vacant(slot) = layer.saved.entry(node) {
+                let count = self.outer_slots + 1;
+                bounded(
+                    "references to packets and headers",
+                    count.into(),
+                    limits::OUTER_REFERENCES.into(),
+                )?;
+                slot.insert(self.outer_slots);
+                self.outer_slots = count;
+                new = true;
+            }
+        }
+        Ok(new)
+    }
+
+    /// Makes the code of what stands before the events, with the slots that are known now.
+    fn recompile(&mut self, packet: &mut Layer, plan: &mut StreamPlan) -> Result<(), Fault> {
+        packet.code = self.code(packet, &[])?;
+        plan.context.code = self.code(&plan.context, &[packet])?;
+        plan.header.code = self.code(&plan.header, &[packet, &plan.context])?;
+        if !plan.header.saved.is_empty() {
+            plan.layout = Layout::General;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, n: usize, class: &EventClass) -> Result<(), Fault> {
+        let Some(mut stream) = self.streams.get_mut(n).map(std::mem::take) else { return Ok(()) };
+        let mut packet = std::mem::take(&mut self.header);
+        let plan = self.event_plan(n, &mut packet, &mut stream, class);
+        let told = plan.map(|plan| stream.add(plan));
+        self.header = packet;
+        if let Some(slot) = self.streams.get_mut(n) {
+            *slot = stream;
+        }
+        told
+    }
+
+    fn event_plan(
+        &mut self,
+        n: usize,
+        packet: &mut Layer,
+        stream: &mut StreamPlan,
+        class: &EventClass,
+    ) -> Result<EventPlan, Fault> {
+        if stream.event(class.id).is_some() {
+            return malformed!("event {} of stream {} a second time", class.id, stream.id);
+        }
+        let common = self.schema.streams.get(n).and_then(|s| s.common_context.clone());
+        let scopes: Vec<(Scope, &Arc<Type>)> = [
+            (Scope::CommonContext, common.as_ref()),
+            (Scope::Context, class.context.as_ref()),
+            (Scope::Payload, class.payload.as_ref()),
+        ]
+        .into_iter()
+        .filter_map(|(scope, ty)| Some((scope, ty?)))
+        .collect();
+        let nodes =
+            self.survey(&[&packet.nodes, &stream.context.nodes, &stream.header.nodes], &scopes)?;
+        stream.clock = self.clock_of(stream.clock, &nodes.clocks)?;
+        if self.save(&nodes.outer_targets(), packet, stream)? {
+            self.recompile(packet, stream)?;
+        }
+        // Behind a header of whole bytes that starts at a byte there is a byte.
+        let header =
+            stream.header.ty.as_ref().is_some_and(|(_, ty)| ty.whole_bytes() && ty.align() >= 8);
+        let aligned = if header || stream.layout != Layout::General { 8 } else { 1 };
+        let outer = [packet.outer(), stream.context.outer(), stream.header.outer()];
+        let (order, saved) = (self.schema.order, HashMap::new());
+        let code = plan::compile(
+            &nodes,
+            &scopes,
+            &Start { aligned, order, slot: FIRST_SLOT, saved: &saved, outer: &outer },
+        )?;
+        self.slots = self.slots.max(code.slots);
+        Ok(EventPlan {
+            index: stream.events().len(),
+            id: class.id,
+            name: class.name.clone(),
+            log_level: class.log_level,
+            emf_uri: class.emf_uri.clone(),
+            nodes,
+            code,
+        })
+    }
+
+    /// The one clock of a stream, with what its fields say.
+    fn clock_of(
+        &mut self,
+        known: Option<usize>,
+        told: &[Option<Arc<str>>],
+    ) -> Result<Option<usize>, Fault> {
+        let mut clock = known;
+        for name in told {
+            let found = clock_named(&mut self.schema, known, name.as_ref())?;
+            if clock.is_some_and(|clock| clock != found) {
+                return malformed!("two clocks in a stream");
+            }
+            clock = Some(found);
+        }
+        Ok(clock)
+    }
+}
+
+/// Which clock takes the values of a field that names it or not.
+fn clock_named(
+    schema: &mut Schema,
+    known: Option<usize>,
+    name: Option<&Arc<str>>,
+) -> Result<usize, Fault> {
+    match (schema.version, name, schema.clocks.as_slice()) {
+        (Version::V2, ..) => {
+            known.map_or_else(|| malformed!("time stamps in a stream without a clock"), Ok)
+        }
+        (_, Some(name), clocks) => {
+            let found = clocks.iter().position(|c| c.name == *name);
+            found.map_or_else(|| malformed!("no clock {name}"), Ok)
+        }
+        // As babeltrace does for old tracers.
+        (_, None, []) => {
+            schema.clocks.push(Clock::new("default".into()));
+            Ok(0)
+        }
+        (_, None, [_]) => Ok(0),
+        (_, None, _) => malformed!("time stamps of no clock, of several"),
+    }
+}

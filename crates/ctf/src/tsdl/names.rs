@@ -1,0 +1,61 @@
+//! Names of types, in lexical scopes: innermost out to the file.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::{Fault, bounded};
+use crate::limits;
+use crate::schema::{Field, Type};
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Named {
+    Type(Arc<Type>),
+    /// Options of a variant without a selector; each use brings its own.
+    Options(Arc<Vec<Field>>),
+}
+
+/// The scopes that are open. Structures, variants and enumerations have names of their own: `struct
+/// a`.
+#[derive(Clone, Debug)]
+pub(super) struct Names {
+    scopes: Vec<HashMap<String, Named>>,
+    /// Types, fields and labels so far.
+    declared: u64,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self { scopes: vec![HashMap::new()], declared: 0 }
+    }
+}
+
+impl Names {
+    pub(super) fn enter(&mut self) {
+        self.scopes.push(HashMap::new());
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.scopes.pop();
+    }
+
+    /// Back to the file, after a fault.
+    pub(super) fn reset(&mut self) {
+        self.scopes.truncate(1);
+    }
+
+    /// One more type, field or label.
+    pub(super) fn declare(&mut self) -> Result<(), Fault> {
+        self.declared += 1;
+        bounded("declarations of a trace", self.declared, limits::DECLARED)
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<&Named> {
+        self.scopes.iter().rev().find_map(|scope| scope.get(name))
+    }
+
+    /// False if the innermost scope has it already.
+    pub(super) fn add(&mut self, name: String, named: Named) -> bool {
+        self.scopes.last_mut().is_some_and(|scope| scope.insert(name, named).is_none())
+    }
+}

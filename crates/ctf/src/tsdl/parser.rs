@@ -1,0 +1,220 @@
+//! The state of reading one declaration: tokens, names, where it is.
+
+use super::lexer::{Lexer, Token, Word};
+use super::names::Names;
+use crate::error::{Fault, MetadataError, bounded};
+use crate::limits;
+
+pub(super) type Parsed<T> = Result<T, MetadataError>;
+
+/// Right side of an assignment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    Integer(i128),
+    Text(String),
+    /// `clock.monotonic.value`
+    Path(String),
+}
+
+/// Reads one declaration.
+#[derive(Debug)]
+pub(super) struct Parser<'a> {
+    text: &'a [u8],
+    /// Where the declaration starts in the metadata.
+    base: (u64, u64),
+    lexer: Lexer<'a>,
+    /// The next token.
+    pub(super) token: Token<'a>,
+    pub(super) names: &'a mut Names,
+    depth: u64,
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a [u8], base: (u64, u64), names: &'a mut Names) -> Parsed<Self> {
+        let token = Token { word: Word::End, at: 0 };
+        let mut parser = Self { text, base, lexer: Lexer::new(text), token, names, depth: 0 };
+        parser.advance()?;
+        Ok(parser)
+    }
+
+    /// A fault at a byte of the declaration.
+    fn fault_at(&self, at: usize, fault: Fault) -> MetadataError {
+        let before = self.text.get(..at).unwrap_or(self.text);
+        let lines = before.iter().filter(|b| **b == b'\n').count();
+        fault.at(self.base.0 + at as u64, self.base.1 + lines as u64)
+    }
+
+    /// A fault at the token that is next.
+    pub(super) fn fault(&self, fault: Fault) -> MetadataError {
+        self.fault_at(self.token.at, fault)
+    }
+
+    /// The grammar or a rule is broken at the token that is next.
+    pub(super) fn wrong<T>(&self, what: impl Into<String>) -> Parsed<T> {
+        Err(self.fault(Fault::Malformed(what.into())))
+    }
+
+    /// Gives a fault its place.
+    pub(super) fn check<T>(&self, result: Result<T, Fault>) -> Parsed<T> {
+        result.map_err(|fault| self.fault(fault))
+    }
+
+    /// Gives the next token and goes on.
+    pub(super) fn advance(&mut self) -> Parsed<Token<'a>> {
+        let next = self.lexer.next().map_err(|(at, fault)| self.fault_at(at, fault))?;
+        Ok(std::mem::replace(&mut self.token, next))
+    }
+
+    pub(super) fn at_mark(&self, mark: &str) -> bool {
+        matches!(self.token.word, Word::Mark(m) if m == mark)
+    }
+
+    pub(super) fn at_name(&self, name: &str) -> bool {
+        matches!(self.token.word, Word::Name(n) if n == name)
+    }
+
+    /// Goes on if this is next.
+    pub(super) fn skip(&mut self, mark: &str) -> Parsed<bool> {
+        let there = self.at_mark(mark);
+        if there {
+            self.advance()?;
+        }
+        Ok(there)
+    }
+
+    pub(super) fn expect(&mut self, mark: &str) -> Parsed<()> {
+        if self.skip(mark)? {
+            Ok(())
+        } else {
+            self.wrong(format!("{mark} expected, not {}", self.shown()))
+        }
+    }
+
+    /// The next token in words.
+    pub(super) fn shown(&self) -> String {
+        match &self.token.word {
+            Word::Name(name) => (*name).to_owned(),
+            Word::Integer(n) => n.to_string(),
+            Word::Text(text) => format!("{text:?}"),
+            Word::Mark(mark) => (*mark).to_owned(),
+            Word::End => "the end".to_owned(),
+        }
+    }
+
+    pub(super) fn name(&mut self, what: &str) -> Parsed<&'a str> {
+        let Word::Name(name) = self.token.word else {
+            return self.wrong(format!("{what} expected, not {}", self.shown()));
+        };
+        self.advance()?;
+        Ok(name)
+    }
+
+    /// Runs something one level deeper.
+    pub(super) fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        self.depth += 1;
+        self.check(bounded("depth of declarations", self.depth, limits::DEPTH))?;
+        let result = inner(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Runs something in a lexical scope of its own.
+    pub(super) fn scoped<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        self.names.enter();
+        let result = self.deeper(inner);
+        self.names.leave();
+        result
+    }
+
+    /// An integer constant with its signs.
+    pub(super) fn integer(&mut self) -> Parsed<i128> {
+        let mut negative = false;
+        while self.at_mark("-") || self.at_mark("+") {
+            negative ^= self.at_mark("-");
+            self.advance()?;
+        }
+        let Word::Integer(n) = self.token.word else {
+            return self.wrong(format!("integer expected, not {}", self.shown()));
+        };
+        self.advance()?;
+        Ok(if negative { -i128::from(n) } else { i128::from(n) })
+    }
+
+    /// Names with dots between them.
+    pub(super) fn path(&mut self) -> Parsed<String> {
+        let mut path = self.name("name")?.to_owned();
+        while self.skip(".")? || self.skip("->")? {
+            path.push('.');
+            path.push_str(self.name("name")?);
+            self.check(bounded("length of a path", path.len() as u64, limits::NAME))?;
+        }
+        Ok(path)
+    }
+
+    /// The right side of `=`.
+    pub(super) fn value(&mut self) -> Parsed<Value> {
+        match &self.token.word {
+            Word::Name(_) => Ok(Value::Path(self.path()?)),
+            Word::Text(_) => {
+                let mut whole = String::new();
+                while let Word::Text(text) = &self.token.word {
+                    whole.push_str(text);
+                    self.check(bounded("length of a string", whole.len() as u64, limits::NAME))?;
+                    self.advance()?;
+                }
+                Ok(Value::Text(whole))
+            }
+            _ => Ok(Value::Integer(self.integer()?)),
+        }
+    }
+}
+
+impl Value {
+    /// An unsigned number.
+    pub(super) fn unsigned(&self) -> Result<u64, Fault> {
+        match self {
+            Self::Integer(n) => u64::try_from(*n)
+                .map_err(|_| Fault::Malformed(format!("{n} is no unsigned number of 64 bits"))),
+            other => Err(Fault::Malformed(format!("number expected, not {other}"))),
+        }
+    }
+
+    /// A signed number.
+    pub(super) fn signed(&self) -> Result<i64, Fault> {
+        match self {
+            Self::Integer(n) => i64::try_from(*n)
+                .map_err(|_| Fault::Malformed(format!("{n} is no signed number of 64 bits"))),
+            other => Err(Fault::Malformed(format!("number expected, not {other}"))),
+        }
+    }
+
+    /// A text, with quotes or without.
+    pub(super) fn text(&self) -> Result<&str, Fault> {
+        match self {
+            Self::Text(text) | Self::Path(text) => Ok(text),
+            Self::Integer(n) => Err(Fault::Malformed(format!("text expected, not {n}"))),
+        }
+    }
+
+    /// A truth value in any of its spellings.
+    pub(super) fn truth(&self) -> Result<bool, Fault> {
+        match self {
+            Self::Integer(n) => Ok(*n != 0),
+            Self::Text(text) | Self::Path(text) => match text.as_str() {
+                "true" | "TRUE" => Ok(true),
+                "false" | "FALSE" => Ok(false),
+                other => Err(Fault::Malformed(format!("true or false expected, not {other}"))),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Integer(n) => write!(f, "{n}"),
+            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Path(path) => f.write_str(path),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Which fields the decoder itself needs, by their names (CTF 1.8, 5.2 and 6.1), and which take the
+//! clock without saying so.
+
+use std::sync::Arc;
+
+use super::declare::shown;
+use crate::error::{Fault, bounded, malformed};
+use crate::limits;
+use crate::schema::{
+    Encoding, Field, Integer, Length, Role, Roles, Scope, Shape, Structure, Type, Variant,
+};
+
+/// The role of an integer of this name; top: it is a member of the scope's own structure.
+fn role(scope: Scope, name: &str, top: bool) -> Option<Role> {
+    match (scope, name) {
+        (Scope::EventHeader, "id") => Some(Role::EventClass),
+        _ if !top => None,
+        (Scope::PacketHeader, "magic") => Some(Role::Magic),
+        (Scope::PacketHeader, "stream_id") => Some(Role::StreamClass),
+        (Scope::PacketHeader, "stream_instance_id") => Some(Role::Stream),
+        (Scope::PacketContext, "packet_size") => Some(Role::PacketSize),
+        (Scope::PacketContext, "content_size") => Some(Role::ContentSize),
+        (Scope::PacketContext, "timestamp_end") => Some(Role::End),
+        (Scope::PacketContext, "packet_seq_num") => Some(Role::Sequence),
+        (Scope::PacketContext, "events_discarded") => Some(Role::Discarded),
+        _ => None,
+    }
+}
+
+/// Whether a field of this role may be something else: then its name means nothing, as for
+/// babeltrace2.
+const fn may_be_plain(role: Role) -> bool {
+    matches!(role, Role::EventClass | Role::PacketSize | Role::ContentSize)
+}
+
+/// Whether a field of this name takes the clock even without `map`, as babeltrace does for old
+/// tracers.
+fn clocked(scope: Scope, name: &str) -> bool {
+    matches!(
+        (scope, shown(name)),
+        (Scope::EventHeader, "timestamp") | (Scope::PacketContext, "timestamp_begin")
+    )
+}
+
+fn integer(
+    integer: &Integer,
+    scope: Scope,
+    name: &str,
+    top: bool,
+) -> Result<Option<Integer>, Fault> {
+    let mut roles = integer.roles;
+    if let Some(role) =
+        role(scope, name, top).filter(|role| !(integer.signed() && may_be_plain(*role)))
+    {
+        if integer.signed() {
+            return malformed!("{name} is signed");
+        }
+        if role == Role::Magic && integer.bits != 32 {
+            return malformed!("magic of {} bits", integer.bits);
+        }
+        roles = roles.with(role);
+    }
+    if !integer.signed() && clocked(scope, name) {
+        roles = roles.with(Role::Clock);
+    }
+    if roles.has(Role::End) {
+        // The end of a packet is not yet the time of its first event.
+        roles = roles.without(Role::Clock);
+    }
+    Ok((roles != integer.roles).then(|| Integer { roles, ..integer.clone() }))
+}
+
+/// `uuid[16]` of a packet header.
+fn uuid(ty: &Type) -> Result<Shape, Fault> {
+    match ty.shape() {
+        Shape::Array(Length::Fixed(16), element, _)
+        | Shape::Array(Length::Fixed(16), element, _)
+            if matches!(element.shape(), Shape::Integer(i) if i.bits == 8 && i.align == 8) =>
+        {
+            Ok(Shape::Blob(Length::Fixed(16), Roles::default().with(Role::Uuid)))
+        }
+        Shape::Chars(Length::Fixed(16), Encoding::Utf8) => {
+            Ok(Shape::Blob(Length::Fixed(16), Roles::default().with(Role::Uuid)))
+        }
+        _ => malformed!("uuid is not 16 bytes"),
+    }
+}
+
+/// Walks a scope's type and gives roles.
+struct Walk {
+    scope: Scope,
+    seen: u64,
+}
+
+impl Walk {
+    /// The type with its roles; `None`: it has none.
+    fn ty(&mut self, ty: &Type, name: &str, level: u64) -> Result<Option<Arc<Type>>, Fault> {
+        self.seen += 1;
+        bounded("fields", self.seen, limits::FIELDS)?;
+        let scope = self.scope;
+        let shape = match ty.shape() {
+            _ if level == 1 && scope == Scope::PacketHeader && name == "uuid" => Some(uuid(ty)?),
+            Shape::Integer(i) => integer(i, scope, name, level == 1)?.map(Shape::Integer),
+            // Only members of structures have names that mean something, and only those that are
+            // always there once.
+            Shape::Structure(s) => self
+                .fields(&s.fields, level)?
+                .map(|fields| Shape::Structure(Structure { fields, align: s.align })),
+            Shape::Variant(v) => {
+                let options = self.options(&v.options, level)?;
+                options.map(|options| Shape::Variant(Variant { options, ..v.clone() }))
+            }
+            _ if level == 1 && role(scope, name, true).is_some_and(|role| !may_be_plain(role)) => {
+                return malformed!("{name} is no integer");
+            }
+            _ => None,
+        };
+        shape.map(Type::new).transpose()
+    }
+
+    fn fields(&mut self, fields: &[Field], level: u64) -> Result<Option<Vec<Field>>, Fault> {
+        let mut new = None;
+        for (n, field) in fields.iter().enumerate() {
+            if let Some(ty) = self.ty(&field.ty, &field.raw, level + 1)?
+                && let Some(slot) = new.get_or_insert_with(|| fields.to_vec()).get_mut(n)
+            {
+                slot.ty = ty;
+            }
+        }
+        Ok(new)
+    }
+
+    fn options(&mut self, fields: &[Field], level: u64) -> Result<Option<Vec<Field>>, Fault> {
+        let mut new = None;
+        for (n, field) in fields.iter().enumerate() {
+            // babeltrace takes an option called `timestamp` for one too, but not one called `id`.
+            let name = if clocked(self.scope, &field.raw) { &*field.raw } else { "" };
+            if let Some(ty) = self.ty(&field.ty, name, level + 1)?
+                && let Some(slot) = new.get_or_insert_with(|| fields.to_vec()).get_mut(n)
+            {
+                slot.ty = ty;
+            }
+        }
+        Ok(new)
+    }
+}
+
+/// The type of a scope with the roles of its fields.
+pub(super) fn with_roles(ty: &Arc<Type>, scope: Scope) -> Result<Arc<Type>, Fault> {
+    if ty.structure().is_none() {
+        return malformed!("{} is no structure", scope.name());
+    }
+    if !matches!(scope, Scope::PacketHeader | Scope::PacketContext | Scope::EventHeader) {
+        return Ok(ty.clone());
+    }
+    let changed = Walk { scope, seen: 0 }.ty(ty, "", 0)?;
+    Ok(changed.unwrap_or_else(|| ty.clone()))
+}

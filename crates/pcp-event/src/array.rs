@@ -1,0 +1,420 @@
+//! Builder of one packed array, in the order of calls of `pmdaEventNewArray`, `AddRecord`,
+//! `AddParam`, `GetAddr`; typed by resolution, so that records of the two kinds cannot be mixed.
+
+use std::marker::PhantomData;
+
+use super::flags::MISSED;
+use super::layout::{
+    ARRAY_HEADER, ARRAY_MAX, PARAM_HEADER, Resolution, length_word, padded, param_header, param4,
+    param8,
+};
+use crate::{Pmid, Stamp, Value, ValueType};
+
+/// Bytes of the first allocation.
+const FIRST: usize = 512;
+
+/// Why a call changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArrayError {
+    /// The 24 bits of `ea_len` or `ep_len` would overflow (C wraps silently and a later fetch kills
+    /// the PMDA).
+    #[error("event array would exceed {ARRAY_MAX} bytes")]
+    TooBig,
+    /// A parameter with no record to belong to: none yet, or the last one is a MISSED record (C
+    /// corrupts the array).
+    #[error("parameter without a record")]
+    NoRecord,
+    /// The MISSED flag in an ordinary record (`PM_ERR_CONV`), or a count below zero.
+    #[error("flags or count not allowed for this record")]
+    Invalid,
+    /// The system has no memory left for it.
+    #[error("no memory for the event array")]
+    NoMemory,
+}
+
+/// A packed array being built.
+#[derive(Debug)]
+pub struct Array<R> {
+    /// Memory that can be written to: at most [`ARRAY_MAX`] bytes, so that one look at its end is
+    /// enough.
+    bytes: Vec<u8>,
+    /// How much of it is the array.
+    len: usize,
+    records: i32,
+    /// Where the `er_nparams` of the open record is, 0 when no parameter may be added; and what it
+    /// will be. It is written when the record is closed.
+    open: usize,
+    nparams: i32,
+    resolution: PhantomData<R>,
+}
+
+/// A place to come back to: see [`Array::rollback`].
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    len: usize,
+    records: i32,
+    open: usize,
+    nparams: i32,
+}
+
+impl<R: Resolution> Default for Array<R> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<R: Resolution> Array<R> {
+    /// An empty array: 8 bytes, no records.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_capacity(ARRAY_HEADER)
+    }
+
+    /// An empty array with room for `capacity` bytes.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self::over(Vec::with_capacity(capacity.clamp(ARRAY_HEADER, ARRAY_MAX)))
+    }
+
+    /// An empty array in memory that has served before.
+    #[must_use]
+    pub fn over(mut bytes: Vec<u8>) -> Self {
+        bytes.truncate(ARRAY_MAX);
+        bytes.resize(bytes.len().max(ARRAY_HEADER), 0);
+        Self { bytes, len: ARRAY_HEADER, records: 0, open: 0, nparams: 0, resolution: PhantomData }
+    }
+
+    /// Removes all records, keeps the memory. A parameter added next is refused, as there is no
+    /// record.
+    pub const fn reset(&mut self) {
+        self.len = ARRAY_HEADER;
+        (self.records, self.open) = (0, 0);
+    }
+
+    /// Records so far, MISSED ones included.
+    #[must_use]
+    pub const fn records(&self) -> i32 {
+        self.records
+    }
+
+    /// Bytes so far: what `ea_len` will say.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No records yet.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.records == 0
+    }
+
+    /// Appends a part of a size that is known when this is compiled; `false` when there is no room.
+    #[inline(always)]
+    fn put(&mut self, part: &[u8]) -> bool {
+        let end = self.len + part.len();
+        let Some(to) = self.bytes.get_mut(self.len..end) else { return false };
+        to.copy_from_slice(part);
+        self.len = end;
+        true
+    }
+
+    /// Makes room for `more` bytes.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, more: usize) -> Result<(), ArrayError> {
+        let needed = self.len.saturating_add(more);
+        if needed > ARRAY_MAX {
+            return Err(ArrayError::TooBig);
+        }
+        let mut wanted = self.bytes.len().saturating_mul(2).clamp(FIRST, ARRAY_MAX).max(needed);
+        if wanted > self.bytes.capacity() && needed <= self.bytes.capacity() {
+            wanted = self.bytes.capacity();
+        }
+        self.bytes
+            .try_reserve_exact(wanted.saturating_sub(self.bytes.len()))
+            .map_err(|_| ArrayError::NoMemory)?;
+        self.bytes.resize(wanted.max(self.bytes.len()), 0);
+        Ok(())
+    }
+
+    /// Writes the parameter count of the open record.
+    #[inline]
+    fn close(&mut self) {
+        if self.open != 0
+            && let Some(count) =
+                self.bytes.get_mut(self.open..).and_then(|b| b.first_chunk_mut::<4>())
+        {
+            *count = self.nparams.to_ne_bytes();
+        }
+    }
+
+    #[inline]
+    fn put_header(
+        &mut self,
+        sec: i64,
+        fraction: i64,
+        flags: u32,
+        nparams: i32,
+    ) -> Result<(), ArrayError> {
+        self.close();
+        if !self.put(R::header(sec, fraction, flags, nparams).as_ref()) {
+            return self.put_header_grown(sec, fraction, flags, nparams);
+        }
+        self.records += 1;
+        self.nparams = 0;
+        self.open = if flags & MISSED == 0 { self.len - 4 } else { 0 };
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_header_grown(
+        &mut self,
+        sec: i64,
+        fraction: i64,
+        flags: u32,
+        nparams: i32,
+    ) -> Result<(), ArrayError> {
+        self.grow(R::RECORD_HEADER)?;
+        self.put_header(sec, fraction, flags, nparams)
+    }
+
+    /// Begins a record; parameters follow.
+    ///
+    /// # Errors
+    /// [`ArrayError::Invalid`] for the MISSED flag, [`ArrayError::TooBig`].
+    #[inline]
+    pub fn add_record(&mut self, stamp: Stamp, flags: u32) -> Result<(), ArrayError> {
+        let (sec, fraction) = R::time(stamp);
+        self.add_record_at(sec, fraction, flags)
+    }
+
+    /// As [`Array::add_record`] for a time in seconds and the unit of the resolution, which is
+    /// stored as it is.
+    ///
+    /// # Errors
+    /// As [`Array::add_record`].
+    #[inline]
+    pub fn add_record_at(&mut self, sec: i64, fraction: i64, flags: u32) -> Result<(), ArrayError> {
+        if flags & MISSED != 0 {
+            return Err(ArrayError::Invalid);
+        }
+        self.put_header(sec, fraction, flags, 0)
+    }
+
+    /// Adds a MISSED record: `count` records were lost. libpcp's wire encoder zeroes the count of
+    /// high-resolution ones.
+    ///
+    /// # Errors
+    /// [`ArrayError::Invalid`] for a negative count, [`ArrayError::TooBig`].
+    pub fn add_missed(&mut self, stamp: Stamp, count: i32) -> Result<(), ArrayError> {
+        let (sec, fraction) = R::time(stamp);
+        self.add_missed_at(sec, fraction, count)
+    }
+
+    /// As [`Array::add_missed`] for a time in seconds and the unit of the resolution, which is
+    /// stored as it is.
+    ///
+    /// # Errors
+    /// As [`Array::add_missed`].
+    pub fn add_missed_at(&mut self, sec: i64, fraction: i64, count: i32) -> Result<(), ArrayError> {
+        if count < 0 {
+            return Err(ArrayError::Invalid);
+        }
+        self.put_header(sec, fraction, MISSED, count)
+    }
+
+    /// Adds a parameter to the record begun last.
+    ///
+    /// # Errors
+    /// [`ArrayError::NoRecord`], [`ArrayError::TooBig`]; so do all `add_…` of parameters.
+    pub fn add_param(&mut self, pmid: Pmid, value: &Value) -> Result<(), ArrayError> {
+        match value {
+            Value::I32(v) => self.add_i32(pmid, *v),
+            Value::U32(v) | Value::Wrapping32(v) => self.add_u32(pmid, *v),
+            Value::I64(v) => self.add_i64(pmid, *v),
+            Value::U64(v) => self.add_u64(pmid, *v),
+            Value::F32(v) => self.add_f32(pmid, *v),
+            Value::F64(v) => self.add_f64(pmid, *v),
+            Value::Text(v) => self.add_text(pmid, v.as_bytes()),
+        }
+    }
+
+    /// Adds a whole parameter of a size that is known when this is compiled.
+    #[inline(always)]
+    fn put_param(&mut self, param: &[u8]) -> Result<(), ArrayError> {
+        if self.open == 0 {
+            return Err(ArrayError::NoRecord);
+        }
+        if !self.put(param) {
+            return self.put_grown(param);
+        }
+        self.nparams += 1;
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_grown(&mut self, param: &[u8]) -> Result<(), ArrayError> {
+        self.grow(param.len())?;
+        self.put_param(param)
+    }
+
+    #[inline]
+    fn put4(&mut self, pmid: Pmid, ty: ValueType, value: [u8; 4]) -> Result<(), ArrayError> {
+        self.put_param(&param4(pmid.0, ty, value))
+    }
+
+    #[inline]
+    fn put8(&mut self, pmid: Pmid, ty: ValueType, value: [u8; 8]) -> Result<(), ArrayError> {
+        self.put_param(&param8(pmid.0, ty, value))
+    }
+
+    /// Adds a parameter of any length: header, value, zeroed padding.
+    #[inline]
+    fn put_bytes(&mut self, pmid: Pmid, ty: ValueType, value: &[u8]) -> Result<(), ArrayError> {
+        if self.open == 0 {
+            return Err(ArrayError::NoRecord);
+        }
+        let end = self.len + PARAM_HEADER + padded(value.len());
+        let room = self
+            .bytes
+            .get_mut(self.len..end)
+            .and_then(|to| to.split_first_chunk_mut::<PARAM_HEADER>());
+        let Some((header, to)) = room else { return self.put_bytes_grown(pmid, ty, value) };
+        *header = param_header(pmid.0, ty, value.len());
+        if let Some(padding) = to.last_chunk_mut::<4>() {
+            *padding = [0; 4];
+        }
+        if let Some(to) = to.get_mut(..value.len()) {
+            to.copy_from_slice(value);
+        }
+        self.len = end;
+        self.nparams += 1;
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_bytes_grown(
+        &mut self,
+        pmid: Pmid,
+        ty: ValueType,
+        value: &[u8],
+    ) -> Result<(), ArrayError> {
+        self.grow(PARAM_HEADER + padded(value.len()))?;
+        self.put_bytes(pmid, ty, value)
+    }
+
+    /// Adds a parameter of type `PM_TYPE_STRING`: bytes without NUL.
+    ///
+    /// # Errors
+    /// As [`Array::add_param`].
+    #[inline]
+    pub fn add_text(&mut self, pmid: Pmid, text: &[u8]) -> Result<(), ArrayError> {
+        self.put_bytes(pmid, ValueType::Text, text)
+    }
+
+    /// Adds a parameter of type `PM_TYPE_AGGREGATE`: bytes of any meaning.
+    ///
+    /// # Errors
+    /// As [`Array::add_param`].
+    pub fn add_aggregate(&mut self, pmid: Pmid, bytes: &[u8]) -> Result<(), ArrayError> {
+        self.put_bytes(pmid, ValueType::Aggregate, bytes)
+    }
+
+    /// Appends a record that is already packed, in pieces.
+    ///
+    /// # Errors
+    /// [`ArrayError::TooBig`].
+    #[inline]
+    pub(super) fn add_record_parts(&mut self, parts: [&[u8]; 3]) -> Result<(), ArrayError> {
+        self.put_packed(&parts, 1)
+    }
+
+    /// Appends records that are already packed in this resolution.
+    ///
+    /// # Errors
+    /// [`ArrayError::TooBig`].
+    pub(super) fn add_packed(&mut self, parts: [&[u8]; 2], records: i32) -> Result<(), ArrayError> {
+        self.put_packed(&parts, records)
+    }
+
+    /// Memory behind the array is not written to before it is copied to: these are the large ones.
+    #[inline]
+    fn put_packed(&mut self, parts: &[&[u8]], records: i32) -> Result<(), ArrayError> {
+        self.close();
+        let more = parts.iter().map(|p| p.len()).sum();
+        self.bytes.truncate(self.len);
+        if more > self.bytes.capacity() - self.len || self.len + more > ARRAY_MAX {
+            self.grow(more)?;
+            self.bytes.truncate(self.len);
+        }
+        parts.iter().for_each(|p| self.bytes.extend_from_slice(p));
+        self.len = self.bytes.len();
+        self.records += records;
+        self.open = 0;
+        Ok(())
+    }
+
+    /// The array as it is now, to return to.
+    #[inline]
+    #[must_use]
+    pub const fn mark(&self) -> Mark {
+        Mark { len: self.len, records: self.records, open: self.open, nparams: self.nparams }
+    }
+
+    /// Takes back what was added since `mark`, which must be of this array since its last reset.
+    pub fn rollback(&mut self, mark: Mark) {
+        self.close();
+        self.len = mark.len.clamp(ARRAY_HEADER, self.len.max(ARRAY_HEADER));
+        (self.records, self.open, self.nparams) = (mark.records, mark.open, mark.nparams);
+    }
+
+    /// The finished array, header filled in. More may be added afterwards, to the last record too.
+    pub fn bytes(&mut self) -> &[u8] {
+        self.close();
+        #[expect(clippy::cast_possible_truncation, reason = "grow keeps the length below 2^24")]
+        let word = length_word(self.len as u32, R::TYPE);
+        if let Some(head) = self.bytes.first_chunk_mut::<ARRAY_HEADER>() {
+            let (len, count) = head.split_at_mut(4);
+            len.copy_from_slice(&word.to_ne_bytes());
+            count.copy_from_slice(&self.records.to_ne_bytes());
+        }
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    /// The finished array as its own allocation.
+    #[must_use]
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        self.bytes();
+        self.bytes.truncate(self.len);
+        self.bytes
+    }
+}
+
+macro_rules! numbers {
+    ($($name:ident $rust:ty, $put:ident $ty:ident $pcp:literal;)*) => {
+        impl<R: Resolution> Array<R> {$(
+            #[doc = concat!("Adds a parameter of type `", $pcp, "`.\n\n# Errors\nAs [`Array::add_param`].")]
+            #[inline]
+            pub fn $name(&mut self, pmid: Pmid, value: $rust) -> Result<(), ArrayError> {
+                self.$put(pmid, ValueType::$ty, value.to_ne_bytes())
+            }
+        )*}
+    };
+}
+
+numbers! {
+    add_i32 i32, put4 I32 "PM_TYPE_32";
+    add_u32 u32, put4 U32 "PM_TYPE_U32";
+    add_i64 i64, put8 I64 "PM_TYPE_64";
+    add_u64 u64, put8 U64 "PM_TYPE_U64";
+    add_f32 f32, put4 F32 "PM_TYPE_FLOAT";
+    add_f64 f64, put8 F64 "PM_TYPE_DOUBLE";
+}
+
+#[cfg(test)]
+#[path = "array_tests.rs"]
+mod tests;

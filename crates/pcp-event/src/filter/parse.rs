@@ -1,0 +1,266 @@
+//! Words to expression: recursive descent, bounded.
+
+use super::lex::{Lexer, Token};
+use super::program::Comparison;
+use super::{DEPTH_MAX, FilterError, MEANT_MAX, NAMES_MAX, Names, STARS_MAX, TERMS_MAX};
+use crate::ValueType;
+
+/// A filter's expression. Lists have at least one member.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Expr {
+    Any(Vec<Self>),
+    All(Vec<Self>),
+    Not(Box<Self>),
+    Compare(Operand, Comparison, Operand),
+    True(Operand),
+}
+
+/// A side of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Operand {
+    Integer(i128),
+    Float(f64),
+    /// The pieces between `*`.
+    Text(Vec<String>),
+    /// The first parameter that the name in this slot stands for.
+    Slot(u16),
+    Timestamp,
+    Flags,
+    Instance,
+}
+
+/// What was read.
+pub(super) struct Parsed {
+    pub(super) expr: Expr,
+    /// Names by slot.
+    pub(super) slots: Vec<String>,
+    /// Parameters that they stand for, and their slots.
+    pub(super) meant: Vec<(u32, u16)>,
+}
+
+struct Parser<'t> {
+    lexer: Lexer<'t>,
+    at: usize,
+    token: Token,
+    names: &'t dyn Names,
+    depth: usize,
+    terms: usize,
+    stars: usize,
+    /// Names by slot, with what is known of their types.
+    slots: Vec<Name>,
+    meant: Vec<(u32, u16)>,
+}
+
+struct Name {
+    name: String,
+    text: bool,
+    number: bool,
+}
+
+/// An operand, where it is, and the types that its parameters have.
+struct Placed {
+    operand: Operand,
+    at: usize,
+    name: String,
+    /// It can be a text, it can be a number.
+    text: bool,
+    number: bool,
+}
+
+pub(super) fn parse(text: &str, names: &dyn Names) -> Result<Parsed, FilterError> {
+    let mut lexer = Lexer::new(text);
+    let (at, token) = lexer.next()?;
+    let mut parser = Parser {
+        lexer,
+        at,
+        token,
+        names,
+        depth: 0,
+        terms: 0,
+        stars: 0,
+        slots: Vec::new(),
+        meant: Vec::new(),
+    };
+    let expr = parser.or()?;
+    match parser.token {
+        Token::End => {
+            let slots = parser.slots.into_iter().map(|n| n.name).collect();
+            Ok(Parsed { expr, slots, meant: parser.meant })
+        }
+        _ => parser.expected("&&, || or the end"),
+    }
+}
+
+impl Parser<'_> {
+    fn error<T>(&self, at: usize, message: impl Into<String>) -> Result<T, FilterError> {
+        Err(FilterError { column: self.lexer.column(at), message: message.into() })
+    }
+
+    fn expected<T>(&self, what: &str) -> Result<T, FilterError> {
+        self.error(self.at, format!("expected {what}, found {}", self.token.shown()))
+    }
+
+    fn take(&mut self) -> Result<(usize, Token), FilterError> {
+        let (at, token) = self.lexer.next()?;
+        Ok((std::mem::replace(&mut self.at, at), std::mem::replace(&mut self.token, token)))
+    }
+
+    fn sign(&mut self, sign: &str) -> Result<bool, FilterError> {
+        let found = matches!(self.token, Token::Sign(s) if s == sign);
+        if found {
+            self.take()?;
+        }
+        Ok(found)
+    }
+
+    fn or(&mut self) -> Result<Expr, FilterError> {
+        let mut any = vec![self.and()?];
+        while self.sign("||")? {
+            any.push(self.and()?);
+        }
+        Ok(Expr::Any(any))
+    }
+
+    fn and(&mut self) -> Result<Expr, FilterError> {
+        let mut all = vec![self.unary()?];
+        while self.sign("&&")? {
+            all.push(self.unary()?);
+        }
+        Ok(Expr::All(all))
+    }
+
+    fn unary(&mut self) -> Result<Expr, FilterError> {
+        if self.depth == DEPTH_MAX {
+            return self.error(
+                self.at,
+                format!("more than {DEPTH_MAX} parentheses and ! inside each other"),
+            );
+        }
+        self.depth += 1;
+        let expr = if self.sign("!")? {
+            Expr::Not(Box::new(self.unary()?))
+        } else if self.sign("(")? {
+            let inner = self.or()?;
+            if !self.sign(")")? {
+                return self.expected("&&, || or )");
+            }
+            inner
+        } else {
+            self.comparison()?
+        };
+        self.depth -= 1;
+        Ok(expr)
+    }
+
+    fn comparison(&mut self) -> Result<Expr, FilterError> {
+        self.terms += 1;
+        if self.terms > TERMS_MAX {
+            return self.error(self.at, format!("more than {TERMS_MAX} comparisons"));
+        }
+        let left = self.operand()?;
+        let how = match self.token {
+            Token::Sign("==") => Comparison::Equal,
+            Token::Sign("!=") => Comparison::NotEqual,
+            Token::Sign("<") => Comparison::Less,
+            Token::Sign("<=") => Comparison::LessOrEqual,
+            Token::Sign(">") => Comparison::Greater,
+            Token::Sign(">=") => Comparison::GreaterOrEqual,
+            _ if left.name.is_empty() => return self.expected("== != < <= > or >="),
+            _ => return Ok(Expr::True(left.operand)),
+        };
+        let (sign_at, _) = self.take()?;
+        let right = self.operand()?;
+        let (numbers, texts) = (left.number && right.number, left.text && right.text);
+        if !numbers && !matches!(how, Comparison::Equal | Comparison::NotEqual) {
+            return self.error(sign_at, "texts can be compared with == and != only");
+        }
+        if numbers || texts {
+            return Ok(Expr::Compare(left.operand, how, right.operand));
+        }
+        let named = if left.name.is_empty() { right } else { left };
+        let (is, expected) = if named.text {
+            ("a text", "a text in double quotes")
+        } else {
+            ("a number", "a number")
+        };
+        let what = if named.name.is_empty() { "this".into() } else { format!("`{}`", named.name) };
+        self.error(named.at, format!("{what} is {is}: expected {expected} on the other side"))
+    }
+
+    fn operand(&mut self) -> Result<Placed, FilterError> {
+        let minus = self.sign("-")?;
+        let placed =
+            |operand, at, text| Placed { operand, at, name: String::new(), text, number: !text };
+        if !matches!(self.token, Token::Integer(_) | Token::Float(_)) && minus {
+            return self.expected("a number");
+        }
+        if !matches!(
+            self.token,
+            Token::Integer(_) | Token::Float(_) | Token::Text(_) | Token::Name(_)
+        ) {
+            return self.expected("a name, a number or a text in double quotes");
+        }
+        let (at, token) = self.take()?;
+        Ok(match token {
+            Token::Integer(n) => placed(Operand::Integer(if minus { -n } else { n }), at, false),
+            Token::Float(n) => placed(Operand::Float(if minus { -n } else { n }), at, false),
+            Token::Text(pieces) => {
+                self.stars += pieces.len().saturating_sub(1);
+                if self.stars > STARS_MAX {
+                    return self.error(at, format!("more than {STARS_MAX} times *"));
+                }
+                placed(Operand::Text(pieces), at, true)
+            }
+            Token::Name(name) => return self.named(at, name),
+            Token::Sign(_) | Token::End => {
+                return self.expected("a name, a number or a text in double quotes");
+            }
+        })
+    }
+
+    fn named(&mut self, at: usize, name: String) -> Result<Placed, FilterError> {
+        let built_in = match name.as_str() {
+            "timestamp" => Some((Operand::Timestamp, false)),
+            "flags" => Some((Operand::Flags, false)),
+            "instance" => Some((Operand::Instance, true)),
+            _ => None,
+        };
+        if let Some((operand, text)) = built_in {
+            return Ok(Placed { operand, at, name, text, number: !text });
+        }
+        let (slot, text, number) = self.slot(at, &name)?;
+        Ok(Placed { operand: Operand::Slot(slot), at, name, text, number })
+    }
+
+    /// The slot of a name, and whether it can be a text and a number. A name is looked up once.
+    fn slot(&mut self, at: usize, name: &str) -> Result<(u16, bool, bool), FilterError> {
+        if let Some((slot, known)) = (0..).zip(&self.slots).find(|(_, known)| known.name == name) {
+            return Ok((slot, known.text, known.number));
+        }
+        if self.slots.len() == NAMES_MAX {
+            return self.error(at, format!("more than {NAMES_MAX} different names"));
+        }
+        let found = self.names.find(name, 0);
+        if found.is_empty() {
+            return self.error(
+                at,
+                format!("no parameter is called `{name}`: expected one that pmevent shows, timestamp, flags or instance"),
+            );
+        }
+        if self.meant.len() + found.len() > MEANT_MAX {
+            return self.error(
+                at,
+                format!(
+                    "`{name}` and the names before it stand for more than {MEANT_MAX} parameters"
+                ),
+            );
+        }
+        let slot = u16::try_from(self.slots.len()).unwrap_or(u16::MAX);
+        let is_text =
+            |(_, ty): &(_, ValueType)| matches!(ty, ValueType::Text | ValueType::Aggregate);
+        let (text, number) = (found.iter().any(is_text), !found.iter().all(is_text));
+        self.meant.extend(found.iter().map(|(pmid, _)| (pmid.0, slot)));
+        self.slots.push(Name { name: name.to_owned(), text, number });
+        Ok((slot, text, number))
+    }
+}

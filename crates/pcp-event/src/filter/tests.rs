@@ -1,0 +1,226 @@
+use std::cell::Cell;
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+
+use super::super::{Batch, flags};
+use super::*;
+use crate::Stamp;
+
+/// Parameters: 1 is a number, 2 a text, 3 a double; two are called `size`, one of them a text.
+struct Known;
+
+const ALL: &[(&str, u32, ValueType)] = &[
+    ("apm.x.param.call.duration", 1, ValueType::U64),
+    ("apm.x.param.call.method", 2, ValueType::Text),
+    ("apm.x.param.ratio", 3, ValueType::F64),
+    ("apm.x.param.in.size", 4, ValueType::I32),
+    ("apm.x.param.out.size", 5, ValueType::Text),
+    ("apm.x.param.ctx.vtid", 6, ValueType::U32),
+];
+
+impl Names for Known {
+    fn known(&self) -> usize {
+        ALL.len()
+    }
+
+    fn find(&self, name: &str, from: usize) -> Vec<(Pmid, ValueType)> {
+        let ends = |full: &str| {
+            full.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        ALL.iter()
+            .skip(from)
+            .filter(|(full, ..)| ends(full))
+            .map(|(_, id, ty)| (Pmid(*id), *ty))
+            .collect()
+    }
+}
+
+/// Every name is one parameter.
+struct Anything;
+
+impl Names for Anything {
+    fn find(&self, _: &str, _: usize) -> Vec<(Pmid, ValueType)> {
+        vec![(Pmid(1), ValueType::U64)]
+    }
+}
+
+/// Every name is many parameters.
+struct Crowd;
+
+impl Names for Crowd {
+    fn find(&self, _: &str, _: usize) -> Vec<(Pmid, ValueType)> {
+        (0..=u32::try_from(MEANT_MAX / 2).unwrap_or(0)).map(|n| (Pmid(n), ValueType::U64)).collect()
+    }
+}
+
+/// The first so many of [`ALL`].
+struct First(usize, std::cell::Cell<usize>);
+
+impl Names for First {
+    fn known(&self) -> usize {
+        self.0
+    }
+
+    fn find(&self, name: &str, from: usize) -> Vec<(Pmid, ValueType)> {
+        self.1.set(self.1.get() + 1);
+        let known: HashSet<u32> = ALL.iter().take(self.0).map(|(_, id, _)| *id).collect();
+        Known.find(name, from).into_iter().filter(|(pmid, _)| known.contains(&pmid.0)).collect()
+    }
+}
+
+#[test]
+fn new_parameters_are_looked_up_once_for_each_name() {
+    let mut filter =
+        Filter::parse("size == -7 || size == 9 || size < duration", &First(5, Cell::default()))
+            .expect("sound");
+    assert!(filter.judge("x").keeps(&record()));
+    let none = Filter::parse("size == -7", &First(3, Cell::default())).expect_err("no size yet");
+    assert!(none.message.contains("size"));
+    let few = First(4, Cell::default());
+    let mut one = Filter::parse("size == \"x*\" || size == 1", &few).map_err(|e| e.message);
+    assert!(one.is_err(), "size is a number so far");
+    one = Filter::parse("size == 1", &few).map_err(|e| e.message);
+    let (mut one, all) = (one.expect("sound"), First(6, Cell::default()));
+    assert_eq!((one.names.len(), one.meant.len()), (1, 1));
+    one.renew(&all);
+    one.renew(&all);
+    assert_eq!((one.meant.len(), all.1.get()), (2, 1));
+    filter.renew(&all);
+    assert_eq!(all.1.get(), 3, "two names");
+}
+
+/// 1795000000.25 s, POINT, duration 120, method "GET /a*b", ratio 0.5, in.size -7.
+fn record() -> Vec<u8> {
+    let mut batch = Batch::default();
+    batch.record(Stamp { sec: 1_795_000_000, nsec: 250_000_000 }, flags::POINT);
+    batch.number(Pmid(1), ValueType::U64, 120);
+    batch.text(Pmid(2), "GET /a*b");
+    batch.number(Pmid(3), ValueType::F64, 0.5_f64.to_bits());
+    batch.number(Pmid(4), ValueType::I32, (-7_i32).cast_unsigned().into());
+    batch.seal();
+    batch.bytes
+}
+
+fn keeps(text: &str) -> bool {
+    Filter::parse(text, &Known)
+        .unwrap_or_else(|e| panic!("{text}: {e}"))
+        .judge("app:12")
+        .keeps(&record())
+}
+
+#[test]
+fn comparisons() {
+    for yes in [
+        "duration == 120",
+        "duration==0x78&&ratio>.4",
+        "call.duration >= 0170",
+        "apm.x.param.call.duration < 1e3",
+        "120 == duration",
+        "ratio != 0.25",
+        "ratio < 1",
+        "size == -7",
+        "size < 0 && size > -8",
+        "duration",
+        "!(duration == 121)",
+        "!!duration",
+        "method",
+        "flags == 1",
+        "timestamp > 1795000000 && timestamp < 1795000000.5",
+        "instance == \"app:*\"",
+        "instance != \"other\"",
+        "method == \"GET *\"",
+        "method == \"*a\\*b\"",
+        "method == \"*\"",
+        "method == \"*E* */*\"",
+        "method != \"POST*\"",
+        "method == \"GET /a*b\"",
+        "duration < 1 || (duration > 100 && duration < 200)",
+        "duration == 1 && duration == 2 || duration == 120",
+        "!($ctx.vtid == 1)",
+        "duration > size",
+    ] {
+        assert!(keeps(yes), "{yes}");
+    }
+    for no in [
+        "duration != 120",
+        "vtid == 0",
+        "vtid != 0",
+        "vtid",
+        "!duration",
+        "method == \"get*\"",
+        "method == \"*a*bc\"",
+        "method == \"GET /a\\*\"",
+        "method == \"GET\"",
+        "instance == \"app\"",
+        "duration < 120 || duration > 120",
+        "size == \"x*\"",
+        "ratio == 1",
+        "instance == \"app:12*12\"",
+    ] {
+        assert!(!keeps(no), "{no}");
+    }
+}
+
+#[test]
+fn errors_name_the_column_and_what_is_expected() {
+    for (text, column, part) in [
+        ("", 1, "expected a name, a number or a text in double quotes, found the end"),
+        ("durration > 5", 1, "no parameter is called `durration`"),
+        ("duration >", 11, "expected a name, a number or a text"),
+        ("duration > \"x\"", 10, "== and != only"),
+        ("duration == \"x\"", 1, "`duration` is a number: expected a number"),
+        ("ratio > 1 && method == 5", 14, "`method` is a text: expected a text in double quotes"),
+        ("5 == method", 6, "`method` is a text"),
+        ("method == \"abc", 11, "double quote at the end"),
+        ("method == \"a\\n\"", 13, "expected \\*"),
+        ("duration = 5", 10, "found `=`"),
+        ("duration == 5 duration == 6", 15, "expected &&, || or the end, found `duration`"),
+        ("(duration == 5", 15, "expected &&, || or ), found the end"),
+        ("duration == 5)", 14, "expected &&, || or the end, found `)`"),
+        ("duration == 0xzz", 13, "is not a number"),
+        ("duration == 1.2.3", 13, "is not a number"),
+        ("duration == 08", 13, "is not a number"),
+        ("5", 2, "expected == != < <= > or >="),
+        ("\u{e9}", 1, "found `\u{e9}`"),
+        ("method == \"\u{e9}\" &", 15, "found `&`"),
+        ("duration == -method", 14, "expected a number"),
+        ("duration & 1", 10, "found `&`"),
+    ] {
+        let e = Filter::parse(text, &Known).expect_err(text);
+        assert_eq!(e.column, column, "{text}: {e}");
+        assert!(e.message.contains(part), "{text}: {e}");
+    }
+}
+
+#[test]
+fn size_and_depth_are_limited() {
+    let deep = |n: usize| format!("{}duration{}", "(".repeat(n), ")".repeat(n));
+    assert!(Filter::parse(&deep(DEPTH_MAX - 1), &Known).is_ok());
+    assert!(Filter::parse(&deep(DEPTH_MAX), &Known).is_err_and(|e| e.message.contains("64")));
+    assert!(Filter::parse(&"!".repeat(4000), &Known).is_err());
+    let long = format!("duration == 1{}", " ".repeat(FILTER_MAX));
+    assert!(Filter::parse(&long, &Known).is_err_and(|e| e.message.contains("4096")));
+    assert!(Filter::parse(&vec!["duration == 120"; TERMS_MAX].join(" || "), &Known).is_ok());
+    let many = Filter::parse(&vec!["duration == 120"; TERMS_MAX + 1].join(" || "), &Known);
+    assert!(many.is_err_and(|e| e.message.contains("128 comparisons")));
+    let stars = format!("method == \"{}\"", "*a".repeat(STARS_MAX + 1));
+    assert!(Filter::parse(&stars, &Known).is_err_and(|e| e.message.contains("128 times *")));
+    let names: Vec<_> = (0..=NAMES_MAX).map(|n| format!("n{n}")).collect();
+    assert!(
+        Filter::parse(&names.join("&&"), &Anything)
+            .is_err_and(|e| e.message.contains("32 different names"))
+    );
+    let two = Filter::parse("a && b", &Crowd).map(|f| f.text.clone());
+    assert!(two.is_err_and(|e| e.message.contains("16384 parameters") && e.column == 6));
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics(text in "[a-z0-9 ()!&|<>=\"*.$\\\\-]{0,60}|(duration|method|size|[0-9]+|==|<|&&|\\|\\||!|\\(|\\)|\"a\\*\"| ){0,30}", cut in 0..120usize) {
+        if let Ok(filter) = Filter::parse(&text, &Known) {
+            let record = record();
+            let _ = filter.judge("x").keeps(record.split_at(cut.min(record.len())).0);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Byte layout of both resolutions: sizes, headers, parameters. Native byte order; alignment is
+//! only 4, so everything goes through byte copies.
+
+use crate::{Stamp, ValueType};
+
+/// Largest `ea_len` and `ep_len`: both are 24 bits wide (`PM_VAL_VLEN_MAX`).
+pub const ARRAY_MAX: usize = 0x00ff_ffff;
+/// `ea_type:8, ea_len:24` and `ea_nrecords`.
+pub(super) const ARRAY_HEADER: usize = 8;
+/// `ep_pmid`, and `ep_type:8, ep_len:24`.
+pub(super) const PARAM_HEADER: usize = 8;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::LowRes {}
+    impl Sealed for super::HighRes {}
+}
+
+/// How time is stored in a record: the only difference between the two kinds of arrays.
+pub trait Resolution: sealed::Sealed {
+    /// `PM_TYPE_EVENT` or `PM_TYPE_HIGHRES_EVENT`.
+    const TYPE: ValueType;
+    /// Bytes of a record before its parameters.
+    const RECORD_HEADER: usize;
+    /// A record header.
+    type Header: AsRef<[u8]>;
+
+    /// Seconds and the fraction (microseconds or nanoseconds) that stand for a time.
+    fn time(stamp: Stamp) -> (i64, i64);
+    /// A record header as it lies in an array. The time is stored as it is; what does not fit is
+    /// cut as C casts cut it.
+    fn header(sec: i64, fraction: i64, flags: u32, nparams: i32) -> Self::Header;
+    /// Reads the time fields of a record header; `None` when bytes are missing or the fraction is
+    /// not below one second.
+    fn get_stamp(bytes: &[u8]) -> Option<Stamp>;
+}
+
+/// `pmEventArray`: 32-bit seconds and microseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct LowRes;
+/// `pmHighResEventArray`: 64-bit seconds and nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct HighRes;
+
+impl Resolution for LowRes {
+    const TYPE: ValueType = ValueType::Event;
+    const RECORD_HEADER: usize = 16;
+    type Header = [u8; 16];
+
+    #[inline]
+    fn time(stamp: Stamp) -> (i64, i64) {
+        // The format ends in 2038; a saturated time is at least not in the past.
+        (stamp.sec.clamp(i32::MIN.into(), i32::MAX.into()), i64::from(stamp.nsec / 1000))
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "as documented")]
+    fn header(sec: i64, fraction: i64, flags: u32, nparams: i32) -> [u8; 16] {
+        join([
+            (sec as i32).to_ne_bytes(),
+            (fraction as i32).to_ne_bytes(),
+            flags.to_ne_bytes(),
+            nparams.to_ne_bytes(),
+        ])
+    }
+
+    fn get_stamp(bytes: &[u8]) -> Option<Stamp> {
+        let sec = i32::from_ne_bytes(*bytes.first_chunk()?).into();
+        let usec = u32::from_ne_bytes(*bytes.get(4..)?.first_chunk()?);
+        Some(Stamp { sec, nsec: usec.checked_mul(1000).filter(|n| *n < 1_000_000_000)? })
+    }
+}
+
+impl Resolution for HighRes {
+    const TYPE: ValueType = ValueType::HighResEvent;
+    const RECORD_HEADER: usize = 24;
+    type Header = [u8; 24];
+
+    #[inline]
+    fn time(stamp: Stamp) -> (i64, i64) {
+        (stamp.sec, stamp.nsec.into())
+    }
+
+    #[inline]
+    fn header(sec: i64, fraction: i64, flags: u32, nparams: i32) -> [u8; 24] {
+        let ([a, b], [c, d]) = (split(sec.to_ne_bytes()), split(fraction.to_ne_bytes()));
+        join([a, b, c, d, flags.to_ne_bytes(), nparams.to_ne_bytes()])
+    }
+
+    fn get_stamp(bytes: &[u8]) -> Option<Stamp> {
+        let sec = i64::from_ne_bytes(*bytes.first_chunk()?);
+        let nsec = i64::from_ne_bytes(*bytes.get(8..)?.first_chunk()?);
+        Some(Stamp { sec, nsec: u32::try_from(nsec).ok().filter(|n| *n < 1_000_000_000)? })
+    }
+}
+
+impl HighRes {
+    /// The time fields of a record header, which begin it.
+    #[inline]
+    pub(super) fn time_bytes(stamp: Stamp) -> [u8; 16] {
+        let (sec, fraction) = Self::time(stamp);
+        join([sec.to_ne_bytes(), fraction.to_ne_bytes()])
+    }
+}
+
+impl LowRes {
+    /// The header of a record whose header in high resolution is given.
+    #[inline]
+    pub(super) fn header_of(
+        high: &[u8; HighRes::RECORD_HEADER],
+    ) -> Option<[u8; Self::RECORD_HEADER]> {
+        let [sec, nsec, rest] = high.as_chunks::<8>().0 else { return None };
+        let nsec = u32::try_from(i64::from_ne_bytes(*nsec)).unwrap_or(u32::MAX);
+        let (sec, fraction) = Self::time(Stamp { sec: i64::from_ne_bytes(*sec), nsec });
+        let [flags, nparams] = split(*rest);
+        Some(Self::header(sec, fraction, u32::from_ne_bytes(flags), i32::from_ne_bytes(nparams)))
+    }
+}
+
+/// The bytes of some words of one size, in their order.
+#[inline]
+fn join<const N: usize, const WORDS: usize, const ALL: usize>(
+    words: [[u8; N]; WORDS],
+) -> [u8; ALL] {
+    const { assert!(N * WORDS == ALL) };
+    let mut all = [0; ALL];
+    all.copy_from_slice(words.as_flattened());
+    all
+}
+
+/// The word `length | type << 24` that begins arrays and follows a parameter's PMID. `length` must
+/// be below 2^24.
+pub(super) const fn length_word(length: u32, ty: ValueType) -> u32 {
+    length | (ty as u32) << 24
+}
+
+/// Bytes that a value of `len` bytes takes: padded to a multiple of 4.
+pub(super) const fn padded(len: usize) -> usize {
+    len.next_multiple_of(4)
+}
+
+/// `ep_pmid` and the word of length and type for a value of `len` bytes, which must be below
+/// [`ARRAY_MAX`] − 4.
+#[inline]
+pub(super) fn param_header(pmid: u32, ty: ValueType, len: usize) -> [u8; PARAM_HEADER] {
+    debug_assert!(len <= ARRAY_MAX - 4);
+    #[expect(clippy::cast_possible_truncation, reason = "the caller has checked against ARRAY_MAX")]
+    let word = length_word(len as u32 + 4, ty);
+    join([pmid.to_ne_bytes(), word.to_ne_bytes()])
+}
+
+/// A whole parameter whose value has 4 bytes. Values of fixed size are written with one copy: they
+/// are the common ones.
+#[inline]
+pub(super) fn param4(pmid: u32, ty: ValueType, value: [u8; 4]) -> [u8; 12] {
+    with4(param_header(pmid, ty, 4), value)
+}
+
+/// A value of 4 bytes behind its header.
+#[inline]
+pub(super) fn with4(header: [u8; PARAM_HEADER], value: [u8; 4]) -> [u8; 12] {
+    let [a, b] = split(header);
+    join([a, b, value])
+}
+
+/// A whole parameter whose value has 8 bytes.
+#[inline]
+pub(super) fn param8(pmid: u32, ty: ValueType, value: [u8; 8]) -> [u8; 16] {
+    with8(param_header(pmid, ty, 8), value)
+}
+
+/// A value of 8 bytes behind its header.
+#[inline]
+pub(super) fn with8(header: [u8; PARAM_HEADER], value: [u8; 8]) -> [u8; 16] {
+    join([header, value])
+}
+
+#[inline]
+fn split(bytes: [u8; 8]) -> [[u8; 4]; 2] {
+    let (mut a, mut b) = ([0; 4], [0; 4]);
+    a.copy_from_slice(bytes.split_at(4).0);
+    b.copy_from_slice(bytes.split_at(4).1);
+    [a, b]
+}
+
+/// Room that [`put_bytes`] needs beyond the padded value: the padding is written as a whole word
+/// and cut.
+pub(super) const SLACK: usize = 4;
+
+/// Writes a parameter of any length: header, value, zeroed padding. `value` must be shorter than
+/// [`ARRAY_MAX`] − 4.
+#[inline]
+pub(super) fn put_bytes(out: &mut Vec<u8>, pmid: u32, ty: ValueType, value: &[u8]) {
+    out.extend_from_slice(&param_header(pmid, ty, value.len()));
+    let end = out.len() + padded(value.len());
+    out.extend_from_slice(value);
+    out.extend_from_slice(&[0; SLACK]);
+    out.truncate(end);
+}

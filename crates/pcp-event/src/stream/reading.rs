@@ -1,0 +1,220 @@
+//! One client's turn at a stream, in pieces, so that nobody waits long for the lock: a producer may
+//! append, and drop what is oldest, between two of them. Should it drop what this client has not
+//! seen yet, the turn ends, and the next tells of it.
+
+use super::super::array::Array;
+use super::super::client::{Ask, Client, Delivery};
+use super::super::flags::POINT;
+use super::super::layout::{HighRes, LowRes, Resolution};
+use super::super::ring::Ring;
+use super::{Inner, Stream};
+use crate::Stamp;
+
+/// Most bytes that are copied while the stream is locked.
+const PIECE: usize = 512 << 10;
+/// Most bytes that a filter looks at between two pieces.
+const SCAN: usize = 64 << 10;
+
+/// What is left of a delivery, and what has been taken.
+struct Turn<'a> {
+    ask: &'a Ask<'a>,
+    ctx: u32,
+    /// The next record.
+    seq: u64,
+    records: usize,
+    bytes: usize,
+    scan: usize,
+    newest: Stamp,
+    out: Delivery,
+    low: Option<Array<LowRes>>,
+    high: Option<Array<HighRes>>,
+    /// Records that a filter is to look at, and where each ends.
+    piece: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+pub(super) fn read(stream: &Stream, ctx: u32, ask: &Ask<'_>) -> Delivery {
+    let mut inner = stream.lock();
+    let mut turn = Turn::begin(&mut inner, ctx, ask);
+    while turn.take(&mut inner) {
+        drop(inner);
+        if !turn.judge() {
+            return turn.end();
+        }
+        inner = stream.lock();
+        if inner.ring.first() > turn.seq {
+            break;
+        }
+    }
+    drop(inner);
+    turn.judge();
+    turn.end()
+}
+
+impl<'a> Turn<'a> {
+    fn begin(inner: &mut Inner, ctx: u32, ask: &'a Ask<'a>) -> Self {
+        let ring = &inner.ring;
+        let client = inner.clients.get(&ctx).copied();
+        let cursor = client.map_or(ring.first(), |c| c.cursor);
+        let seq = cursor.max(ring.first());
+        let (records, bytes) =
+            ask.caps.after(ask.now.saturating_sub(client.map_or(ask.now, |c| c.at)));
+        let out = Delivery { missed: seq - cursor, ..Delivery::default() };
+        let expected = match ask.filter {
+            None => length(ring.slices(seq, ring.within(seq, records, bytes, ask.caps.one))),
+            Some(_) => 0,
+        };
+        let low = ask.want.low.then(|| Array::<LowRes>::with_capacity(expected + 128));
+        let mut high = ask.want.high.then(|| Array::<HighRes>::with_capacity(expected + 128));
+        if let Some(high) = &mut high
+            && out.missed > 0
+        {
+            let told = high
+                .add_record(inner.newest, POINT)
+                .and_then(|()| high.add_u64(ask.lost, out.missed));
+            debug_assert_eq!(told, Ok(()));
+        }
+        inner.clients.insert(ctx, Client { cursor: seq, at: ask.now });
+        let (newest, scan) = (inner.newest, ask.caps.scan);
+        Self {
+            ask,
+            ctx,
+            seq,
+            records,
+            bytes,
+            scan,
+            newest,
+            out,
+            low,
+            high,
+            piece: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    /// Takes a piece, which this client has then seen. `true`: there is more.
+    fn take(&mut self, inner: &mut Inner) -> bool {
+        let ring = &inner.ring;
+        let one =
+            if self.out.records == 0 { self.ask.caps.one.max(self.bytes) } else { self.bytes };
+        let filtered = self.ask.filter.is_some();
+        let piece = if filtered { SCAN.min(self.scan) } else { PIECE };
+        let to = if piece == 0 {
+            self.seq
+        } else {
+            ring.within(self.seq, self.records, self.bytes.min(piece), one)
+        };
+        if to == self.seq {
+            return false;
+        }
+        let taken = ring.slices(self.seq, to);
+        if filtered {
+            taken.iter().for_each(|part| self.piece.extend_from_slice(part));
+            self.ends.extend(ring.ends(self.seq, to));
+            self.scan = self.scan.saturating_sub(length(taken));
+        } else {
+            let count = copy(ring, self.seq, to, self.low.as_mut(), self.high.as_mut());
+            self.account(count, length(taken));
+        }
+        self.seq = to;
+        if let Some(client) = inner.clients.get_mut(&self.ctx) {
+            client.cursor = to;
+        }
+        to < ring.next()
+    }
+
+    fn account(&mut self, records: usize, bytes: usize) {
+        self.out.records += records;
+        self.records = self.records.saturating_sub(records);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    /// Puts those of a piece that the filter keeps into the arrays, whole runs at once. `false`:
+    /// the turn ends here.
+    fn judge(&mut self) -> bool {
+        let Some(keep) = self.ask.filter else { return true };
+        if self.ends.is_empty() {
+            return true;
+        }
+        let (piece, ends) = (std::mem::take(&mut self.piece), std::mem::take(&mut self.ends));
+        // The run of kept records that is open: where it begins, and how many they are.
+        let (mut run, mut count, mut at) = (0, 0, 0);
+        for end in &ends {
+            let record = piece.get(at..*end).unwrap_or_default();
+            if keep(record) {
+                if count == 0 {
+                    run = at;
+                }
+                count += 1;
+                if let (Some(low), Some((header, params))) =
+                    (&mut self.low, record.split_first_chunk())
+                {
+                    let header = LowRes::header_of(header);
+                    let put = header
+                        .map_or(Ok(()), |header| low.add_record_parts([&header, params, &[]]));
+                    debug_assert_eq!(put, Ok(()), "the caps are far below ARRAY_MAX");
+                }
+            } else if count > 0 {
+                self.put(piece.get(run..at).unwrap_or_default(), count);
+                count = 0;
+            }
+            at = *end;
+        }
+        if count > 0 {
+            self.put(piece.get(run..at).unwrap_or_default(), count);
+        }
+        self.out.scanned += at;
+        (self.piece, self.ends) = (piece, ends);
+        self.piece.clear();
+        self.ends.clear();
+        self.ask.go_on.is_none_or(|go_on| go_on())
+    }
+
+    fn put(&mut self, run: &[u8], records: usize) {
+        let count = i32::try_from(records).unwrap_or(i32::MAX);
+        let put = self.high.as_mut().map_or(Ok(()), |high| high.add_packed([run, &[]], count));
+        debug_assert_eq!(put, Ok(()), "the caps are far below ARRAY_MAX");
+        self.account(records, run.len());
+    }
+
+    fn end(mut self) -> Delivery {
+        self.out.low = self.low.map(|a| finish(a, self.newest, self.out.missed));
+        self.out.high = self.high.map(|a| finish(a, self.newest, self.out.missed));
+        self.out
+    }
+}
+
+fn length(parts: [&[u8]; 2]) -> usize {
+    parts.iter().map(|part| part.len()).sum()
+}
+
+/// Copies the records [from, to) into the arrays that are wanted; their number.
+fn copy(
+    ring: &Ring,
+    from: u64,
+    to: u64,
+    low: Option<&mut Array<LowRes>>,
+    high: Option<&mut Array<HighRes>>,
+) -> usize {
+    let records = usize::try_from(to - from).unwrap_or(usize::MAX);
+    let count = i32::try_from(records).unwrap_or(i32::MAX);
+    if let Some(low) = low {
+        ring.copy_low(from, to, low);
+    }
+    let put = high.map_or(Ok(()), |a| a.add_packed(ring.slices(from, to), count));
+    debug_assert_eq!(put, Ok(()), "the caps are far below ARRAY_MAX");
+    records
+}
+
+/// The array with the MISSED records at its end.
+fn finish<R: Resolution>(mut array: Array<R>, stamp: Stamp, missed: u64) -> Vec<u8> {
+    let mut left = missed;
+    while left > 0 {
+        let count = i32::try_from(left).unwrap_or(i32::MAX);
+        if array.add_missed(stamp, count).is_err() {
+            break;
+        }
+        left -= u64::from(count.unsigned_abs());
+    }
+    array.into_bytes()
+}

@@ -1,0 +1,263 @@
+use std::cell::Cell;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::super::flags::POINT;
+use super::super::layout::{HighRes, LowRes};
+use super::super::{Caps, RECORD_MAX, Records, Scalar, Want, check};
+use super::*;
+use crate::{Pmid, ValueType};
+
+const CAPS: Caps = Caps::new(1000, 1 << 20);
+const BOTH: Want = Want { low: true, high: true };
+const LOST: Pmid = Pmid(99);
+
+fn ask(caps: Caps) -> Ask<'static> {
+    Ask::new(BOTH, caps, LOST)
+}
+
+/// Appends records whose only parameter is their sequence number, padded with `size` bytes of text.
+fn append(s: &Stream, from: u64, n: u64, size: usize) {
+    let mut batch = Batch::default();
+    (from..from + n).for_each(|seq| pack(&mut batch, seq, size));
+    s.append(&mut batch);
+}
+
+fn pack(batch: &mut Batch, seq: u64, size: usize) {
+    batch.record(Stamp { sec: seq as i64, nsec: 1 }, POINT);
+    batch.number(Pmid(1), ValueType::U64, seq);
+    batch.text(Pmid(2), &"x".repeat(size));
+}
+
+/// The sequence numbers and the missed count that a delivery shows, checked to be the same in both
+/// resolutions.
+fn seen(d: &Delivery) -> (Vec<u64>, u64) {
+    let numbers = |records: Vec<crate::Record<'_>>| {
+        let mut seqs = Vec::new();
+        let (mut missed, mut told) = (0, 0);
+        for r in records {
+            match (r.missed, r.params.first().map(|p| (p.pmid, p.value))) {
+                (Some(n), _) => missed += u64::from(n),
+                (None, Some((LOST, Scalar::U64(n)))) => told = n,
+                (None, Some((_, Scalar::U64(seq)))) => {
+                    assert_eq!(r.stamp.sec, seq as i64);
+                    seqs.push(seq);
+                }
+                other => panic!("unexpected record {other:?}"),
+            }
+        }
+        (seqs, missed, told)
+    };
+    let low = numbers(check::<LowRes>(d.low.as_deref().expect("wanted")).expect("sound"));
+    let high = numbers(check::<HighRes>(d.high.as_deref().expect("wanted")).expect("sound"));
+    assert_eq!(low.0, high.0);
+    assert_eq!((low.1, high.1, high.2), (d.missed, d.missed, d.missed));
+    assert_eq!(low.0.len(), d.records);
+    (low.0, low.1)
+}
+
+#[test]
+fn each_client_sees_every_record_once() {
+    let s = Stream::new(&Budget::new(1 << 20));
+    append(&s, 0, 3, 5);
+    assert_eq!(seen(&s.read(1, &ask(CAPS))), (vec![0, 1, 2], 0));
+    append(&s, 3, 2, 0);
+    assert_eq!(seen(&s.read(2, &ask(CAPS))), (vec![0, 1, 2, 3, 4], 0));
+    assert_eq!(seen(&s.read(1, &ask(CAPS))), (vec![3, 4], 0));
+    assert_eq!(seen(&s.read(1, &ask(CAPS))), (vec![], 0));
+    s.forget(1);
+    assert_eq!(seen(&s.read(1, &ask(CAPS))).0.len(), 5);
+    assert_eq!(s.stats().clients, 2);
+}
+
+#[test]
+fn a_delivery_stops_at_its_caps_and_goes_on_with_the_next() {
+    let s = Stream::new(&Budget::new(1 << 20));
+    append(&s, 0, 10, 100);
+    let three = Caps::new(3, 1 << 20);
+    assert_eq!(seen(&s.read(1, &ask(three))).0, vec![0, 1, 2]);
+    let bytes = Caps::new(100, 400);
+    assert_eq!(seen(&s.read(1, &ask(bytes))).0, vec![3, 4]);
+    let tiny = Caps::new(100, 1);
+    assert_eq!(seen(&s.read(1, &ask(tiny))).0, vec![5]);
+}
+
+#[test]
+fn a_delivery_grows_with_the_time_since_the_one_before() {
+    let s = Stream::new(&Budget::new(4 << 20));
+    append(&s, 0, 10_000, 10);
+    let after = |seconds: f64, caps| Ask { now: Duration::from_secs_f64(seconds), ..ask(caps) };
+    let three = Caps::new(3, 1 << 20);
+    assert_eq!(
+        seen(&s.read(1, &after(1000.0, three))).0,
+        vec![0, 1, 2],
+        "a new client has not waited"
+    );
+    assert_eq!(s.read(1, &after(1010.0, three)).records, 30);
+    assert_eq!(s.read(1, &after(1010.1, three)).records, 3);
+    assert_eq!(s.read(1, &after(1011.6, three)).records, 4);
+    assert_eq!(s.read(1, &after(1.0, three)).records, 3, "a clock that goes back");
+    let bytes = Caps { rate: 200, ..Caps::new(10_000, 1000) };
+    let size = s.newest(1).len();
+    assert_eq!(s.read(1, &after(2.0, bytes)).records, 200 / size);
+    assert_eq!(s.read(1, &after(5.0, bytes)).records, 600 / size);
+    assert_eq!(s.read(1, &after(500.0, bytes)).records, 1000 / size);
+}
+
+#[test]
+fn a_filter_ends_when_it_is_told_to_and_goes_on_where_it_was() {
+    let s = Stream::new(&Budget::new(4 << 20));
+    append(&s, 0, 5000, 100);
+    let looked = Cell::new(0);
+    let none = |_: &[u8]| {
+        looked.set(looked.get() + 1);
+        false
+    };
+    let ask = Ask { filter: Some(&none), go_on: Some(&|| false), ..ask(CAPS) };
+    let first = s.read(1, &ask);
+    assert_eq!((first.records, first.missed), (0, 0));
+    assert!((1..1000).contains(&looked.get()), "a piece: {}", looked.get());
+    for _ in 0..20 {
+        s.read(1, &ask);
+    }
+    assert_eq!(looked.get(), 5000, "each record once");
+}
+
+#[test]
+fn what_is_dropped_while_a_filter_looks_is_missed_exactly() {
+    let s = Stream::new(&Budget::new(512 << 10));
+    append(&s, 0, 1000, 200);
+    let flood = Cell::new(true);
+    let all = |_: &[u8]| {
+        if flood.take() {
+            append(&s, 1000, 3000, 200);
+        }
+        true
+    };
+    let ask = Ask { filter: Some(&all), ..ask(Caps::new(10_000, 1 << 20)) };
+    let (first, none) = seen(&s.read(1, &ask));
+    assert!(none == 0 && first.len() < 1000 && first[0] == 0);
+    let (then, missed) = seen(&s.read(1, &ask));
+    assert_eq!(then[0], first.len() as u64 + missed);
+    assert_eq!((then.last(), s.stats().lost), (Some(&3999), missed));
+}
+
+#[test]
+fn a_record_larger_than_a_delivery_is_cut_and_one_larger_than_the_memory_is_missed() {
+    let s = Stream::new(&Budget::new(4 << 20));
+    append(&s, 0, 1, 0);
+    seen(&s.read(1, &ask(CAPS)));
+    append(&s, 1, 1, 3 * RECORD_MAX);
+    append(&s, 2, 1, 0);
+    let d = s.read(1, &ask(CAPS));
+    assert_eq!(seen(&d), (vec![1, 2], 0));
+    assert!(d.high.is_some_and(|a| a.len() < RECORD_MAX + 200));
+    assert_eq!((s.stats().count, s.stats().lost, s.stats().truncated), (3, 0, 1));
+
+    let s = Stream::new(&Budget::new(1 << 20));
+    append(&s, 0, 1, 0);
+    seen(&s.read(1, &ask(CAPS)));
+    let mut batch = Batch::default();
+    for (seq, size) in [(1, 10), (2, RECORD_MAX), (3, 10)] {
+        pack(&mut batch, seq, size);
+    }
+    // 512 KiB and a record behind it are more than the 512 KiB that this stream may hold.
+    s.budget.set_limit(512 << 10);
+    s.append(&mut batch);
+    assert_eq!(seen(&s.read(1, &ask(CAPS))), (vec![3], 2));
+    assert_eq!((s.stats().count, s.stats().lost), (4, 2));
+}
+
+#[test]
+fn a_filtered_record_is_neither_delivered_nor_missed() {
+    let s = Stream::new(&Budget::new(20 << 10));
+    let odd = |record: &[u8]| {
+        let record = Records::<HighRes>::packed(record).next().expect("one").expect("sound");
+        matches!(record.params[0].value, Scalar::U64(n) if n % 2 == 1)
+    };
+    let filtered = |records| Ask { filter: Some(&odd), ..ask(Caps::new(records, 1 << 20)) };
+    append(&s, 0, 10, 30);
+    assert_eq!(seen(&s.read(1, &filtered(100))), (vec![1, 3, 5, 7, 9], 0));
+    assert_eq!(seen(&s.read(1, &filtered(100))), (vec![], 0));
+    assert_eq!(seen(&s.read(2, &filtered(2))), (vec![1, 3], 0));
+    assert_eq!(seen(&s.read(2, &filtered(0))), (vec![], 0));
+    assert_eq!(seen(&s.read(2, &ask(CAPS))), (vec![4, 5, 6, 7, 8, 9], 0));
+    // The ring goes round: records in two pieces are seen whole, and what was dropped unseen is
+    // missed.
+    append(&s, 10, 1000, 30);
+    let (seqs, missed) = seen(&s.read(1, &filtered(1000)));
+    assert_eq!(missed, 1010 - 10 - seqs.len() as u64 * 2);
+    assert!(seqs.iter().all(|n| n % 2 == 1) && seqs.last() == Some(&1009));
+    // Bytes count what is delivered, not what is looked at.
+    let bytes = Ask { filter: Some(&odd), ..ask(Caps::new(100, 200)) };
+    assert_eq!(seen(&s.read(3, &bytes)).0.len(), 2);
+}
+
+#[test]
+fn memory_stays_within_the_share_and_is_given_back() {
+    let budget = Budget::new(64 << 10);
+    let s = Stream::new(&budget);
+    append(&s, 0, 2000, 50);
+    assert!(s.stats().memory <= 64 << 10);
+    assert_eq!(budget.held() as u64, s.stats().memory);
+    let other: Vec<_> = (0..15).map(|_| Stream::new(&budget)).collect();
+    s.trim();
+    assert!(s.stats().memory <= 4 << 10, "{:?}", s.stats());
+    drop(other);
+    drop(s);
+    assert_eq!(budget.held(), 0);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Append(u64, usize),
+    Read(u32, usize, usize),
+    Forget(u32),
+    Trim,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..60u64, 0..200usize).prop_map(|(n, size)| Step::Append(n, size)),
+        4 => (0..4u32, 1..40usize, 1..3000usize).prop_map(|(c, n, b)| Step::Read(c, n, b)),
+        1 => (0..4u32).prop_map(Step::Forget),
+        1 => Just(Step::Trim),
+    ]
+}
+
+proptest! {
+    /// Against the obvious model: for each client, delivered + missed = appended since it joined, in order, nothing twice;
+    /// `lost` grows by what the slowest client had not seen when it was dropped.
+    #[test]
+    fn delivered_plus_missed_is_appended(steps in prop::collection::vec(step(), 1..120)) {
+        let s = Stream::new(&Budget::new(8 << 10));
+        let mut next = 0u64;
+        let mut expected: HashMap<u32, u64> = HashMap::new();
+        for step in steps {
+            match step {
+                Step::Append(n, size) => { append(&s, next, n, size); next += n; }
+                Step::Trim => s.trim(),
+                Step::Forget(c) => { s.forget(c); expected.remove(&c); }
+                Step::Read(c, records, bytes) => {
+                    let d = s.read(c, &ask(Caps::new(records, bytes)));
+                    let (seqs, missed) = seen(&d);
+                    let cursor = expected.get(&c).copied();
+                    if let Some(first) = seqs.first() {
+                        prop_assert!(seqs.windows(2).all(|w| w[1] == w[0] + 1));
+                        match cursor {
+                            Some(at) => prop_assert_eq!(*first, at + missed),
+                            None => prop_assert_eq!(missed, 0),
+                        }
+                        expected.insert(c, seqs[seqs.len() - 1] + 1);
+                    } else {
+                        prop_assert!(cursor.is_none_or(|at| at + missed == next));
+                        expected.insert(c, next);
+                    }
+                }
+            }
+            prop_assert_eq!(s.stats().count, next);
+            prop_assert_eq!(s.stats().clients as usize, expected.len());
+        }
+    }
+}
