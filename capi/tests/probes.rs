@@ -374,17 +374,10 @@ fn queues_with_nanoseconds() {
     assert_eq!(fetch(&raw mut atom), 0);
     let mut time = NANO;
     // SAFETY: an event and a time that outlive the call.
-    assert_eq!(
-        unsafe {
-            pmdaEventQueueHighResAppend(
-                q.handle,
-                c"abc".as_ptr().cast_mut().cast(),
-                3,
-                &raw mut time,
-            )
-        },
-        0
-    );
+    let status = unsafe {
+        pmdaEventQueueHighResAppend(q.handle, c"abc".as_ptr().cast_mut().cast(), 3, &raw mut time)
+    };
+    assert_eq!(status, 0);
     q.append("micro");
     assert_eq!(fetch(&raw mut atom), 1);
     // SAFETY: set by the call.

@@ -129,12 +129,10 @@ fn producers_and_a_consumer_for_each_queue() {
                                     let mut time = timeval { tv_sec: 1, tv_usec: 1 };
                                     let data = event.as_ptr().cast_mut().cast();
                                     // SAFETY: an event and a time that outlive the call.
-                                    assert_eq!(
-                                        unsafe {
-                                            pmdaEventQueueAppend(queue, data, 8, &raw mut time)
-                                        },
-                                        0
-                                    );
+                                    let status = unsafe {
+                                        pmdaEventQueueAppend(queue, data, 8, &raw mut time)
+                                    };
+                                    assert_eq!(status, 0);
                                 }
                             })
                         })
