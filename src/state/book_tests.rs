@@ -50,7 +50,7 @@ impl Pmda {
                     assert!(self.book.join_row(source, table, &row).is_some())
                 }
                 Change::LeaveRow(source, table, row) => {
-                    drop(self.book.leave_row(source, table, &row, now))
+                    self.book.leave_row(source, table, &row, now);
                 }
             }
         }
