@@ -20,10 +20,10 @@ use std::process::{Child, Command as Process, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use pmdaapm::listen::{LttngControl, LttngOptions};
 use pmdaapm::sources::lttng::control::{
     Blocking, Buffers, Code, Command, Notice, Phase, Report, Spec, Verb,
 };
+use pmdaapm::sources::lttng::io::{LttngControl, LttngOptions};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 

@@ -2,15 +2,15 @@
 //! and what is allowed.
 
 mod access;
-mod lttng;
-mod units;
+
+pub(crate) mod units;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use crate::sources::lttng::config::Lttng;
 pub use access::{Access, AllowKeys, Events};
-pub use lttng::Lttng;
 use serde::Deserialize;
 use units::{count, period};
 
@@ -204,7 +204,7 @@ impl Config {
             .map_err(|error| ConfigError::Parse { path: path_owned(), error: Box::new(error) })
     }
 
-    fn parse(text: &str) -> Result<Self, toml::de::Error> {
+    pub(crate) fn parse(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }
 

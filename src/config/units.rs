@@ -32,7 +32,7 @@ fn scaled<'de, D: Deserializer<'de>>(
 }
 
 /// A count within bounds.
-pub(super) fn count<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
+pub(crate) fn count<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
     d: D,
 ) -> Result<u64, D::Error> {
     let n = u64::deserialize(d)?;
@@ -44,7 +44,7 @@ pub(super) fn count<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
 }
 
 /// So many different names of so many bytes, without control characters.
-pub(super) fn names<'de, D: Deserializer<'de>, const MAX: usize, const BYTES: usize>(
+pub(crate) fn names<'de, D: Deserializer<'de>, const MAX: usize, const BYTES: usize>(
     d: D,
 ) -> Result<Vec<String>, D::Error> {
     let names = Vec::<String>::deserialize(d)?;
@@ -65,7 +65,7 @@ pub(super) fn names<'de, D: Deserializer<'de>, const MAX: usize, const BYTES: us
 }
 
 /// A size in bytes within bounds: a number of bytes or `"32MiB"`.
-pub(super) fn bytes<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
+pub(crate) fn bytes<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
     d: D,
 ) -> Result<u64, D::Error> {
     let shown = |n: u64| {
@@ -79,7 +79,7 @@ pub(super) fn bytes<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
 }
 
 /// A time within bounds (in seconds): a number of seconds or `"10s"`.
-pub(super) fn period<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
+pub(crate) fn period<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
     d: D,
 ) -> Result<Duration, D::Error> {
     const UNITS: &[(&str, u64)] =
@@ -94,7 +94,7 @@ pub(super) fn period<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
 }
 
 /// An address to listen on, or empty for none.
-pub(super) fn listen<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>, D::Error> {
+pub(crate) fn listen<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>, D::Error> {
     let text = String::deserialize(d)?;
     if text.is_empty() {
         return Ok(None);
@@ -108,7 +108,7 @@ pub(super) fn listen<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAdd
 }
 
 /// Absolute paths; the last component may hold `*`.
-pub(super) fn files<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<PathBuf>, D::Error> {
+pub(crate) fn files<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<PathBuf>, D::Error> {
     let paths = Vec::<PathBuf>::deserialize(d)?;
     for path in &paths {
         let in_folder = path.parent().is_some_and(|p| p.to_string_lossy().contains('*'));
@@ -121,7 +121,7 @@ pub(super) fn files<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<PathBuf>, D::
 }
 
 /// Patterns `CATEGORY/NAME`.
-pub(super) fn patterns<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
+pub(crate) fn patterns<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
     let patterns = Vec::<String>::deserialize(d)?;
     for p in &patterns {
         if p.split_once('/').is_none_or(|(category, name)| category.is_empty() || name.is_empty()) {
@@ -134,13 +134,13 @@ pub(super) fn patterns<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D
 }
 
 /// Addresses and networks.
-pub(super) fn networks<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Network>, D::Error> {
+pub(crate) fn networks<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Network>, D::Error> {
     let texts = Vec::<String>::deserialize(d)?;
     texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
 }
 
 /// A log level.
-pub(super) fn level<'de, D: Deserializer<'de>>(d: D) -> Result<log::LevelFilter, D::Error> {
+pub(crate) fn level<'de, D: Deserializer<'de>>(d: D) -> Result<log::LevelFilter, D::Error> {
     let text = String::deserialize(d)?;
     text.parse().map_err(|_| {
         D::Error::custom(format!("{text:?} is none of off, error, warn, info, debug, trace"))

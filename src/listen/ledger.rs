@@ -9,7 +9,7 @@ use crate::store::PeerSink;
 
 /// Why there is no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Full {
+pub(crate) enum Full {
     /// This peer has had its part.
     #[error("limit limits.peer_memory exceeded: {got} > {max}")]
     Peer { got: usize, max: usize },
@@ -20,7 +20,7 @@ pub(super) enum Full {
 
 /// The charges of one connection; they end with it.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     memory: Arc<Memory>,
     undecided: Charge,
     input: Charge,
@@ -28,7 +28,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    pub(super) fn new(memory: &Arc<Memory>) -> Self {
+    pub(crate) fn new(memory: &Arc<Memory>) -> Self {
         let [undecided, input, definitions] =
             [Purpose::Undecided, Purpose::Input, Purpose::Definitions]
                 .map(|purpose| Charge::new(Arc::clone(memory), purpose));
@@ -40,7 +40,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Full`]: the connection must be closed.
-    pub(super) fn settle(
+    pub(crate) fn settle(
         &mut self,
         pending: bool,
         buffers: usize,
@@ -59,7 +59,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Full`]: the connection must be closed.
-    pub(super) fn hold(
+    pub(crate) fn hold(
         &mut self,
         pending: bool,
         buffers: usize,

@@ -3,12 +3,10 @@
 
 mod connection;
 mod gate;
-mod ledger;
-mod lttng;
+pub(crate) mod ledger;
 mod supervisor;
 mod tail;
 mod tcp;
 mod turns;
 
-pub use lttng::{LttngControl, LttngOptions, OnAnswer};
 pub use supervisor::{Signal, Supervisor};

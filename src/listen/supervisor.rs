@@ -11,11 +11,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::gate::Gate;
-use super::lttng::{self, LttngControl};
+
 use super::tail::{FileFactory, Tail};
 use super::tcp::{Caller, Factory, Listener, is_local};
 use crate::config::{Config, Mono};
 use crate::model::Control;
+use crate::sources::lttng::io::{self as lttng, LttngControl};
 use crate::sources::{MONO, PROFILER, mono, profiler};
 use crate::store::Store;
 

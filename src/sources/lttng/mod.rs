@@ -39,7 +39,10 @@
 
 mod class;
 mod collector;
+pub mod config;
 pub mod control;
+#[cfg(feature = "agent")]
+pub mod io;
 mod metrics;
 mod naming;
 mod nested;

@@ -10,4 +10,4 @@ mod start;
 mod state_file;
 
 pub use control::{LttngControl, LttngOptions, OnAnswer};
-pub(super) use start::start;
+pub(crate) use start::start;

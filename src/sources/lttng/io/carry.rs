@@ -8,8 +8,8 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::super::ledger::{Full, Ledger};
 use crate::clock::now;
+use crate::listen::ledger::{Full, Ledger};
 use crate::model::Now;
 use crate::sources::SessionError;
 use crate::sources::lttng::{Collector, Reader, viewer::End};

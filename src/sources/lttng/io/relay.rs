@@ -10,11 +10,11 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::super::ledger::{Full, Ledger};
 use super::carry::{self, Wire};
 use super::control::LttngControl;
 use super::relay_status::RelayStatus;
 use crate::clock::now;
+use crate::listen::ledger::{Full, Ledger};
 use crate::sources::lttng::viewer::{self, End, SessionInfo};
 use crate::sources::lttng::{Choice, Collector};
 use crate::sources::{Held, LTTNG, OwnSink, Sinks};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
-use super::units;
+use crate::config::units;
 use crate::sources::lttng::FIELD_SIZE;
 use crate::sources::lttng::control::limits::SESSIONS_MAX;
 use crate::sources::lttng::control::{Blocking, Buffers, Domain, Spec, blocking, buffers, domain};
@@ -227,8 +227,8 @@ fn word_blocking<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Blocking>, D:
 
 #[cfg(test)]
 mod tests {
-    use super::super::Config;
     use super::*;
+    use crate::config::Config;
 
     fn parse(text: &str) -> Result<Vec<Spec>, String> {
         Config::parse(text).map(|c| c.lttng.sessions).map_err(|e| e.to_string())
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_example_of_the_shipped_file_is_sound() {
-        let shipped = include_str!("../../etc/apm.toml");
+        let shipped = include_str!("../../../etc/apm.toml");
         let at = shipped.find("# [[lttng.session]]").expect("an example");
         let lines = shipped[at..]
             .lines()

@@ -23,7 +23,7 @@ const STATE_FILE: &str = "apm.lttng.json";
 
 /// Control of sessions and the tasks of relay daemons. `state` is the folder of what outlives the
 /// process.
-pub(in crate::listen) fn start(
+pub(crate) fn start(
     config: &Config,
     store: &Arc<Store>,
     state: &Path,
