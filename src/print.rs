@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::model::Area;
-use crate::sources::{SOURCES, Source};
+use crate::sources::{SOURCES, SourceTable};
 use crate::store::{AGENT_INDOM, Entry, catalogue};
 
 /// What the help of the domain of all agents says: one line and the full text.
@@ -15,7 +15,7 @@ pub const AGENT_INDOM_HELP: (&str, &str) = (
 );
 
 /// Nodes whose names the PMDA answers itself: pmcd asks it.
-fn dynamic_nodes(source: &Source) -> Vec<String> {
+fn dynamic_nodes(source: &SourceTable) -> Vec<String> {
     let Some(dynamic) = source.dynamic else { return Vec::new() };
     dynamic
         .node

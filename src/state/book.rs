@@ -36,7 +36,7 @@ pub(super) fn table_name(source: usize, table: &TableDef) -> String {
 
 impl Default for Book {
     fn default() -> Self {
-        let shelf = |s: &crate::sources::Source| Shelf {
+        let shelf = |s: &crate::sources::SourceTable| Shelf {
             tables: s.tables.iter().map(|_| Domain::default()).collect(),
             ..Shelf::default()
         };

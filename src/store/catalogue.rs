@@ -5,7 +5,7 @@ use super::peer::AgentCell;
 use super::registry::DynamicMetric;
 use super::self_stats::{self};
 use crate::model::{Area, EventKind, EventLeaf, MetricDef, Origin, Semantics, Units, ValueType};
-use crate::sources::{PARAM_CLUSTER, SOURCES, Source};
+use crate::sources::{PARAM_CLUSTER, SOURCES, SourceTable};
 
 /// Serial number of the instance domain of all agents.
 pub const AGENT_INDOM: u32 = 0;
@@ -126,7 +126,7 @@ fn agent_metrics() -> Vec<MetricDef> {
 }
 
 /// `param.*` that every source has.
-fn params(source: &Source) -> Vec<MetricDef> {
+fn params(source: &SourceTable) -> Vec<MetricDef> {
     let own = source.params.iter().map(|p| MetricDef {
         name: format!("param.{}", p.name),
         cluster: source.cluster + PARAM_CLUSTER,

@@ -10,7 +10,7 @@ use super::rows::Row;
 use super::self_stats::Stat;
 use crate::events::{Batch, flags};
 use crate::model::{EventParam, EventValue, Now, ParamId, Pmid, Stamp, Update, Value, ValueType};
-use crate::sources::{LTTNG, OwnSink, PARAM_CLUSTER, SOURCES, Sink, Source};
+use crate::sources::{LTTNG, OwnSink, PARAM_CLUSTER, SOURCES, Sink, SourceTable};
 
 /// Most slots of one session: the largest number of counters a Hello can announce.
 const SLOTS_MAX: usize = 32_768;
@@ -333,7 +333,7 @@ impl Drop for PeerSink {
 
 /// Where a parameter of event records is.
 fn target(
-    source: &Source,
+    source: &SourceTable,
     domain: u32,
     slots: &[Option<Target>],
     id: ParamId,

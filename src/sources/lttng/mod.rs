@@ -58,10 +58,10 @@ pub use class::{Choice, FIELD_SIZE};
 pub use collector::Collector;
 pub use reader::Reader;
 
-use super::{Dynamic, Source};
+use super::{Dynamic, SourceTable};
 
 /// The row of `SOURCES`.
-pub const SOURCE: Source = Source {
+pub const SOURCE: SourceTable = SourceTable {
     name: "lttng",
     cluster: metrics::CLUSTER,
     indom: 3,

@@ -59,10 +59,10 @@ mod wire;
 pub use selection::Pattern;
 pub use session::Inspector;
 
-use super::{Dynamic, Source};
+use super::{Dynamic, SourceTable};
 
 /// The row of `SOURCES`.
-pub const SOURCE: Source = Source {
+pub const SOURCE: SourceTable = SourceTable {
     name: "mono",
     cluster: metrics::CLUSTER,
     indom: 1,

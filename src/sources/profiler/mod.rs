@@ -123,10 +123,10 @@ pub use transport::Transport;
 pub use wire::{Uuid, Wrong};
 pub use words::{Mark, Words};
 
-use super::{Dynamic, Source};
+use super::{Dynamic, SourceTable};
 
 /// The row of `SOURCES`.
-pub const SOURCE: Source = Source {
+pub const SOURCE: SourceTable = SourceTable {
     name: "profiler",
     cluster: metrics::CLUSTER,
     indom: 2,
