@@ -19,7 +19,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use pmdaapm::events::{Array, Ask, Batch, Budget, Caps, HighRes, Stream, Want, flags};
+use pmdaapm::events::{
+    Array, Batch, Budget, HighRes, Limits, ReadRequest, Resolutions, Stream, flags,
+};
 use pmdaapm::model::{Pmid, Stamp, ValueType};
 
 const TEXT: &str = "java.lang.Thread.run:834";
@@ -251,12 +253,12 @@ fn streams() {
     let mut batch = Batch::default();
     (0..RECORDS as u64).for_each(|n| put_record(&mut batch, n));
     stream.append(&mut batch);
-    let want = Want { low: false, high: true };
-    let ask = Ask::new(want, Caps::new(RECORDS, 1 << 20), Pmid(9));
+    let want = Resolutions { low: false, high: true };
+    let request = ReadRequest::new(want, Limits::new(RECORDS, 1 << 20), Pmid(9));
     for clients in [1, 10] {
         let ns = time(201, || {
             for ctx in 0..clients {
-                let delivery = stream.read(ctx, &ask);
+                let delivery = stream.read(ctx, &request);
                 assert_eq!(delivery.records, RECORDS);
                 black_box(delivery);
             }
@@ -275,12 +277,15 @@ fn streams() {
     println!("memcpy of these {} bytes{:>17.2} us", bytes.len(), ns / 1e3);
     let all = |_: &[u8]| true;
     let ns = time(201, || {
-        black_box(stream.read(1, &Ask { filter: Some(&all), ..ask }));
+        black_box(stream.read(1, &ReadRequest { filter: Some(&all), ..request }));
         stream.forget(1);
     });
     println!("fetch through a filter that takes all{:>8.2} us", ns / 1e3);
     let ns = time(201, || {
-        black_box(stream.read(1, &Ask { want: Want { low: true, high: false }, ..ask }));
+        black_box(stream.read(
+            1,
+            &ReadRequest { resolutions: Resolutions { low: true, high: false }, ..request },
+        ));
         stream.forget(1);
     });
     println!("fetch in low resolution{:>22.2} us", ns / 1e3);

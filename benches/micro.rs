@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::{Buf, BytesMut};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use pmdaapm::events::{Ask, Batch, Budget, Caps, Stream, Want, flags};
+use pmdaapm::events::{self, Batch, Budget, ReadRequest, Resolutions, Stream, flags};
 use pmdaapm::model::{Now, Pmid, Stamp, Update, ValueType};
 use pmdaapm::sources::{Session, Sink, mono};
 use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
@@ -61,10 +61,10 @@ fn read_1000(bencher: Bencher<'_, '_>, resolution: &str) {
     let mut batch = Batch::default();
     (0..RECORDS as u64).for_each(|n| put_record(&mut batch, n));
     stream.append(&mut batch);
-    let want = Want { low: resolution != "high", high: resolution != "low" };
-    let caps = Caps::new(RECORDS, 1 << 20);
+    let want = Resolutions { low: resolution != "high", high: resolution != "low" };
+    let limits = events::Limits::new(RECORDS, 1 << 20);
     bencher.counter(ItemsCount::new(RECORDS)).bench_local(|| {
-        let delivery = stream.read(1, &Ask::new(want, caps, Pmid(9)));
+        let delivery = stream.read(1, &ReadRequest::new(want, limits, Pmid(9)));
         assert_eq!(delivery.records, RECORDS);
         stream.forget(1);
     });

@@ -12,7 +12,8 @@
 use std::collections::BTreeMap;
 
 use pmdaapm::events::{
-    Ask, Batch, Budget, Caps, HighRes, LowRes, Records, Resolution, Scalar, Stream, Want, flags,
+    Batch, Budget, HighRes, Limits, LowRes, ReadRequest, Records, Resolution, Resolutions, Scalar,
+    Stream, flags,
 };
 use pmdaapm::model::{Pmid, Stamp, ValueType};
 
@@ -76,9 +77,11 @@ fn run(seed: u64, records: u64) -> (u64, u64, u64) {
             // The higher its number the longer a client stalls.
             n if n > 12 * u64::from(client) => {
                 let high = random.below(3) > 0;
-                let caps = Caps::new(usize::try_from(1 + random.below(1000)).unwrap(), 1 << 20);
-                let delivery =
-                    stream.read(client, &Ask::new(Want { low: !high, high }, caps, LOST));
+                let limits = Limits::new(usize::try_from(1 + random.below(1000)).unwrap(), 1 << 20);
+                let delivery = stream.read(
+                    client,
+                    &ReadRequest::new(Resolutions { low: !high, high }, limits, LOST),
+                );
                 let (first, count, told) = match (delivery.low, delivery.high) {
                     (Some(low), None) => seen::<LowRes>(&low),
                     (None, Some(high)) => seen::<HighRes>(&high),

@@ -21,7 +21,7 @@ pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
             state.request.number += 1;
             state.request.told |= known.is_some();
             let slot = known.unwrap_or_else(|| state.queues.new_client(context));
-            (known.is_some(), slot, state.queues.client_places())
+            (known.is_some(), slot, state.queues.client_slots())
         });
         if !known {
             debug::say(|| {
@@ -56,8 +56,10 @@ fn say_end(context: c_int) {
         let queues = &state.queues;
         let slot = queues.client(context).unwrap_or_default();
         let mut lines = vec![format!("pmdaEventEndClient ctx={context} slot={slot}")];
-        for handle in (0..queues.places()).filter(|handle| queues.is_active(*handle, context)) {
-            let (Ok((name, _)), Ok(clients)) = (queues.about(handle), queues.queue_clients(handle))
+        for handle in (0..queues.queue_slots()).filter(|handle| queues.is_active(*handle, context))
+        {
+            let (Ok((name, _)), Ok(clients)) =
+                (queues.name_and_limit(handle), queues.queue_clients(handle))
             else {
                 continue;
             };

@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pcp_event::Stamp;
-use pcp_event::{ArrayError, Fetch, HighRes, LowRes, Mark, QueueError};
+use pcp_event::{ArrayError, Checkpoint, Fetch, HighRes, LowRes, QueueError};
 
 use crate::ctypes::{
     AtomValue, Decode, EINVAL, HighResDecode, PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC, array_status,
@@ -77,7 +77,7 @@ pub extern "C" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
         let queue = queue(handle);
         debug::say(|| {
             state::with(|state| {
-                match (state.queues.about(queue), state.queues.queue_clients(queue)) {
+                match (state.queues.name_and_limit(queue), state.queues.queue_clients(queue)) {
                     (Ok((name, _)), Ok(clients)) => {
                         format!("queue_shutdown: {name} numclients={clients}")
                     }
@@ -154,7 +154,7 @@ unsafe fn append_otherwise(
             };
             state::with(|state| state.queues.append(queue, event, time))
         }
-        _ => state::with(|state| state.queues.append_nothing(queue, bytes)),
+        _ => state::with(|state| state.queues.count_event(queue, bytes)),
     };
     appended.map_or_else(queue_status, |fits| say_appended(queue, bytes, fits))
 }
@@ -165,11 +165,13 @@ fn say_append(queue: usize, handle: c_int, bytes: usize) {
     let mut say = Vec::new();
     state::with(|state| {
         let queues = &mut state.queues;
-        let Ok((name, max)) = queues.about(queue).map(|(name, max)| (name.to_owned(), max)) else {
+        let Ok((name, max)) =
+            queues.name_and_limit(queue).map(|(name, max)| (name.to_owned(), max))
+        else {
             return;
         };
         say.push(format!("Appending event: queue#{handle} \"{name}\" ({bytes} bytes)"));
-        while let Some((seq, size)) = queues.in_the_way(queue, bytes) {
+        while let Some((seq, size)) = queues.must_evict(queue, bytes) {
             let (event, held) = (debug::event(Some(seq)), queues.memory(queue).unwrap_or_default());
             say.push(format!("Dropping {name}: e={event} sz={size} max={max} qsz={held}"));
             say.push(format!("Removing {name} event {event} ({size} bytes)"));
@@ -184,7 +186,7 @@ fn say_append(queue: usize, handle: c_int, bytes: usize) {
 #[inline(never)]
 fn say_appended(queue: usize, bytes: usize, fits: bool) -> c_int {
     let about = state::with(|state| {
-        let (name, max) = state.queues.about(queue).ok()?;
+        let (name, max) = state.queues.name_and_limit(queue).ok()?;
         Some((
             name.to_owned(),
             max,
@@ -332,8 +334,9 @@ fn now() -> Stamp {
 }
 
 #[inline(always)]
-fn mark<K: Kind>(array: Option<&Slot<Any>>) -> Option<Mark> {
-    array.and_then(|slot| slot.with(|place| place.as_mut().and_then(K::get).map(|a| a.mark())))
+fn checkpoint<K: Kind>(array: Option<&Slot<Any>>) -> Option<Checkpoint> {
+    array
+        .and_then(|slot| slot.with(|place| place.as_mut().and_then(K::get).map(|a| a.checkpoint())))
 }
 
 /// What `context` has not seen, decoded into an array of resolution `K`, whose handle comes back if
@@ -381,19 +384,19 @@ fn records<K: Kind>(
         {
             if let Some(trace) = &trace {
                 trace.event("Culling", event);
-                trace.done(fetch.at());
+                trace.done(fetch.position());
             }
             continue;
         }
         if let Some(trace) = &trace {
             trace.event("Adding", event);
         }
-        let before = mark::<K>(slot);
+        let before = checkpoint::<K>(slot);
         let status = decode(array, event, time);
         if status >= 0 {
             records = records.saturating_add(status);
             if let Some(trace) = &trace {
-                trace.done(fetch.at());
+                trace.done(fetch.position());
             }
             continue;
         }
@@ -405,14 +408,14 @@ fn records<K: Kind>(
         }
         if records > 0 {
             // Those before it are delivered now; it fails again with the next call.
-            fetch.again();
+            fetch.put_back();
         } else {
             failed = Some(status);
         }
         break;
     }
     if failed.is_none() {
-        let told = fetch.tell(|count| {
+        let told = fetch.report_missed(|count| {
             let now = now();
             match table::with::<K>(array, |a| array_status(a.add_missed(now, count))) {
                 0 => Ok(()),
@@ -454,11 +457,14 @@ impl Trace {
     #[cold]
     fn new(queue: usize, context: c_int, fetch: Option<&Fetch<Time>>) -> Self {
         let (name, wanted, oldest) = state::with(|state| {
-            let name =
-                state.queues.about(queue).map(|(name, _)| name.to_owned()).unwrap_or_default();
-            (name, state.queues.wanted(queue, context), state.queues.oldest(queue))
+            let name = state
+                .queues
+                .name_and_limit(queue)
+                .map(|(name, _)| name.to_owned())
+                .unwrap_or_default();
+            (name, state.queues.first_unread(queue, context), state.queues.oldest(queue))
         });
-        let last = fetch.map_or(oldest, |fetch| (!fetch.is_empty()).then(|| fetch.at()));
+        let last = fetch.map_or(oldest, |fetch| (!fetch.is_empty()).then(|| fetch.position()));
         debug::say(|| format!("queue_fetch start, last event={}", debug::event(last)));
         if fetch.is_none() && oldest.is_some() {
             debug::say(|| "Clientq access denied".into());

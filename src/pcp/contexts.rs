@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::access::Credentials;
-use crate::events::{Filter, FilterError, Names};
+use crate::events::{Filter, FilterError, ParameterNames};
 
 /// Most filters for single instances, of a context and of all.
 const INSTANCES_MAX: usize = 4096;
@@ -26,9 +26,9 @@ pub(super) struct Held(Rc<RefCell<Filter>>);
 
 impl Held {
     /// The filter, whose names stand for what is known by now.
-    pub(super) fn renewed(&self, names: &dyn Names) -> Ref<'_, Filter> {
+    pub(super) fn renewed(&self, names: &dyn ParameterNames) -> Ref<'_, Filter> {
         if let Ok(mut filter) = self.0.try_borrow_mut() {
-            filter.renew(names);
+            filter.refresh(names);
         }
         self.0.borrow()
     }
@@ -157,7 +157,7 @@ impl Contexts {
         source: usize,
         ctx: i32,
         text: &str,
-        names: &dyn Names,
+        names: &dyn ParameterNames,
     ) -> Result<Held, NotTaken> {
         let key = (source, text.to_owned());
         let known = self.filters.get(&key).cloned();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::sys;
-use crate::events::Names;
+use crate::events::ParameterNames;
 use crate::model::{Area, MetricDef, Origin, Pmid, Semantics, Units, ValueType};
 use crate::sources::SOURCES;
 use crate::store::{AGENT_INDOM, DynamicMetric, Entry, param_entry};
@@ -43,7 +43,7 @@ pub(super) struct Parameters<'e> {
     source: usize,
 }
 
-impl Names for Parameters<'_> {
+impl ParameterNames for Parameters<'_> {
     fn known(&self) -> usize {
         self.entries.rows.len()
     }

@@ -50,7 +50,7 @@ pub struct Array<R> {
 
 /// A place to come back to: see [`Array::rollback`].
 #[derive(Clone, Copy, Debug)]
-pub struct Mark {
+pub struct Checkpoint {
     len: usize,
     records: i32,
     open: usize,
@@ -361,12 +361,12 @@ impl<R: Resolution> Array<R> {
     /// The array as it is now, to return to.
     #[inline]
     #[must_use]
-    pub const fn mark(&self) -> Mark {
-        Mark { len: self.len, records: self.records, open: self.open, nparams: self.nparams }
+    pub const fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { len: self.len, records: self.records, open: self.open, nparams: self.nparams }
     }
 
     /// Takes back what was added since `mark`, which must be of this array since its last reset.
-    pub fn rollback(&mut self, mark: Mark) {
+    pub fn rollback(&mut self, mark: Checkpoint) {
         self.close();
         self.len = mark.len.clamp(ARRAY_HEADER, self.len.max(ARRAY_HEADER));
         (self.records, self.open, self.nparams) = (mark.records, mark.open, mark.nparams);

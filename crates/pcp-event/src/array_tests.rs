@@ -81,7 +81,7 @@ fn a_rollback_leaves_no_trace() {
     let mut a = Array::<LowRes>::new();
     a.add_record(T, 1).and_then(|()| a.add_u32(Pmid(1), 1)).expect("fits");
     let before = a.bytes().to_vec();
-    let mark = a.mark();
+    let mark = a.checkpoint();
     a.add_u32(Pmid(1), 1).expect("the record before the mark is still open, as in C");
     a.add_record(T, 1).and_then(|()| a.add_u32(Pmid(1), 2)).expect("fits");
     a.add_missed(T, 4).expect("fits");

@@ -4,7 +4,7 @@ use super::flags::MISSED;
 use super::layout::{
     HighRes, PARAM_HEADER, Resolution, padded, param_header, put_bytes, with4, with8,
 };
-use super::param::{Narrow, Number, Wide};
+use super::param::{NumberParam, Param32, Param64};
 use crate::{Pmid, Stamp, ValueType};
 
 /// Most bytes of a packed record: a text that would go beyond is cut, and any other parameter is
@@ -33,12 +33,12 @@ const COUNT: usize = HighRes::RECORD_HEADER - 4;
 /// A record begun once for many that begin with the same flags and parameters: each begins as a
 /// copy of it, with a time of its own.
 #[derive(Clone, Debug, Default)]
-pub struct Prepared {
+pub struct RecordTemplate {
     bytes: Vec<u8>,
     count: i32,
 }
 
-impl Prepared {
+impl RecordTemplate {
     /// The newest record of a batch, as it is so far.
     #[must_use]
     pub fn of(batch: &Batch) -> Self {
@@ -97,13 +97,13 @@ impl Batch {
 
     /// Begins a record with what was prepared; nothing without that.
     #[inline]
-    pub fn prepared(&mut self, stamp: Stamp, begun: &Prepared) {
-        if begun.bytes.is_empty() {
+    pub fn record_from(&mut self, stamp: Stamp, template: &RecordTemplate) {
+        if template.bytes.is_empty() {
             return;
         }
         self.seal();
-        (self.start, self.nparams) = (self.bytes.len(), begun.count);
-        self.bytes.extend_from_slice(&begun.bytes);
+        (self.start, self.nparams) = (self.bytes.len(), template.count);
+        self.bytes.extend_from_slice(&template.bytes);
         if let Some(time) = self.bytes.get_mut(self.start..).and_then(<[u8]>::first_chunk_mut) {
             *time = HighRes::time_bytes(stamp);
         }
@@ -111,7 +111,7 @@ impl Batch {
     }
 
     /// Removes the record begun last.
-    pub fn undo(&mut self) {
+    pub fn discard_record(&mut self) {
         if self.starts.pop().is_none() {
             return;
         }
@@ -127,34 +127,34 @@ impl Batch {
     /// Nothing is added without a record, or for a type that is not numeric.
     #[inline]
     pub fn number(&mut self, pmid: Pmid, ty: ValueType, bits: u64) {
-        if let Some(number) = Number::new(pmid, ty) {
-            self.put(&number, bits);
+        if let Some(number) = NumberParam::new(pmid, ty) {
+            self.number_param(&number, bits);
         }
     }
 
     /// As [`Self::number`], for a parameter whose beginning is there already.
     #[inline]
-    pub fn put(&mut self, number: &Number, bits: u64) {
-        match number {
-            Number::Narrow(narrow) => self.narrow(narrow, bits),
-            Number::Wide(wide) => self.wide(wide, bits),
+    pub fn number_param(&mut self, param: &NumberParam, bits: u64) {
+        match param {
+            NumberParam::Bits32(param) => self.param32(param, bits),
+            NumberParam::Bits64(param) => self.param64(param, bits),
         }
     }
 
-    /// As [`Self::put`] for 32 bits.
+    /// As [`Self::number_param`] for 32 bits.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "cells of 32-bit types hold 32 bits")]
-    pub fn narrow(&mut self, narrow: &Narrow, bits: u64) {
+    pub fn param32(&mut self, param: &Param32, bits: u64) {
         if self.begin(12) {
-            self.bytes.extend_from_slice(&with4(narrow.0, (bits as u32).to_ne_bytes()));
+            self.bytes.extend_from_slice(&with4(param.0, (bits as u32).to_ne_bytes()));
         }
     }
 
-    /// As [`Self::put`] for 64 bits.
+    /// As [`Self::number_param`] for 64 bits.
     #[inline(always)]
-    pub fn wide(&mut self, wide: &Wide, bits: u64) {
+    pub fn param64(&mut self, param: &Param64, bits: u64) {
         if self.begin(16) {
-            self.bytes.extend_from_slice(&with8(wide.0, bits.to_ne_bytes()));
+            self.bytes.extend_from_slice(&with8(param.0, bits.to_ne_bytes()));
         }
     }
 
@@ -252,7 +252,7 @@ impl Batch {
 
     /// A parameter of the record begun last was cut by who made it.
     #[cold]
-    pub const fn count_cut(&mut self) {
+    pub const fn count_truncated(&mut self) {
         self.truncated += 1;
     }
 
@@ -350,15 +350,15 @@ mod tests {
             batch.text(Pmid(1), text);
             assert!(batch.utf8(Pmid(2), text.as_bytes()));
             batch.begin_text();
-            assert!(batch.writing().is_empty());
-            text.split_inclusive('a').for_each(|part| batch.writing().push(part));
-            assert_eq!((batch.writing().len(), batch.writing().text()), (len, text.into()));
+            assert!(batch.text_writer().is_empty());
+            text.split_inclusive('a').for_each(|part| batch.text_writer().push(part));
+            assert_eq!((batch.text_writer().len(), batch.text_writer().text()), (len, text.into()));
             batch.end_text(Pmid(3));
             let accented = format!("{text}\u{e9}");
             assert!(batch.utf8(Pmid(4), accented.as_bytes()));
             assert!(!batch.utf8(Pmid(4), &accented.as_bytes()[..len + 1]));
             batch.begin_text();
-            batch.writing().chars(*b"dropped ", 7);
+            batch.text_writer().push_ascii(*b"dropped ", 7);
             batch.record(Stamp::default(), 1);
             batch.seal();
             let mut wanted = Vec::new();
@@ -376,7 +376,7 @@ mod tests {
             let (mut one, mut other) = (Batch::default(), Batch::default());
             let text = "\u{e9}".repeat(len / 2);
             one.begin_text();
-            one.writing().push("no record to belong to");
+            one.text_writer().push("no record to belong to");
             one.end_text(Pmid(9));
             assert_eq!(one.size(), 0);
             for batch in [&mut one, &mut other] {
@@ -384,7 +384,7 @@ mod tests {
                 batch.number(Pmid(1), ValueType::U64, 7);
             }
             one.begin_text();
-            one.writing().push(&text);
+            one.text_writer().push(&text);
             one.end_text(Pmid(2));
             other.text(Pmid(2), &text);
             for batch in [&mut one, &mut other] {
@@ -399,8 +399,8 @@ mod tests {
     #[test]
     fn prepared_records_are_those_that_are_written_out() {
         let (mut one, mut other, mut begun) =
-            (Batch::default(), Batch::default(), Prepared::default());
-        one.prepared(Stamp::default(), &begun);
+            (Batch::default(), Batch::default(), RecordTemplate::default());
+        one.record_from(Stamp::default(), &begun);
         assert!(one.is_empty(), "nothing was prepared");
         for n in 0..3_u32 {
             let stamp = Stamp { sec: n.into(), nsec: n };
@@ -409,9 +409,9 @@ mod tests {
             if n == 0 {
                 one.record(stamp, 2);
                 one.text(Pmid(1), "name");
-                begun = Prepared::of(&one);
+                begun = RecordTemplate::of(&one);
             } else {
-                one.prepared(stamp, &begun);
+                one.record_from(stamp, &begun);
             }
             for batch in [&mut one, &mut other] {
                 (0..n).for_each(|n| batch.number(Pmid(2), ValueType::U32, n.into()));
@@ -419,7 +419,7 @@ mod tests {
             if n == 1 {
                 one.record(stamp, 1);
                 one.number(Pmid(3), ValueType::U64, 1);
-                one.undo();
+                one.discard_record();
                 assert_eq!(one.newest(), Some(stamp));
             }
         }

@@ -9,7 +9,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 
 /// Which arrays a fetch wants. Both are taken from one snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Want {
+pub struct Resolutions {
     /// `…records`
     pub low: bool,
     /// `…highres_records`
@@ -18,7 +18,7 @@ pub struct Want {
 
 /// Bounds of one delivery; what is left comes with the next fetch.
 #[derive(Clone, Copy, Debug)]
-pub struct Caps {
+pub struct Limits {
     /// Most records (`events.max_records`) for each second since this client's last delivery, at
     /// least for one.
     pub records: usize,
@@ -28,17 +28,23 @@ pub struct Caps {
     pub bytes: usize,
     /// A record of at most this many bytes is delivered alone if it is the first, else a large one
     /// would block the stream.
-    pub one: usize,
+    pub single_record: usize,
     /// Most bytes of records that a filter looks at.
-    pub scan: usize,
+    pub filter_bytes: usize,
 }
 
-impl Caps {
+impl Limits {
     /// So many records for a second and bytes in all, but one record always; filters may look at
     /// everything.
     #[must_use]
     pub const fn new(records: usize, bytes: usize) -> Self {
-        Self { records, rate: usize::MAX, bytes, one: usize::MAX, scan: usize::MAX }
+        Self {
+            records,
+            rate: usize::MAX,
+            bytes,
+            single_record: usize::MAX,
+            filter_bytes: usize::MAX,
+        }
     }
 
     /// Records and bytes for a client whose last delivery is so long ago.
@@ -50,31 +56,31 @@ impl Caps {
 }
 
 /// Looks at a packed high-resolution record.
-pub type Keep<'a> = &'a dyn Fn(&[u8]) -> bool;
+pub type RecordFilter<'a> = &'a dyn Fn(&[u8]) -> bool;
 
 /// What a client asks of a stream.
 #[derive(Clone, Copy)]
-pub struct Ask<'a> {
+pub struct ReadRequest<'a> {
     /// Which arrays.
-    pub want: Want,
+    pub resolutions: Resolutions,
     /// How much.
-    pub caps: Caps,
+    pub limits: Limits,
     /// PMID of the parameter that tells of loss in high-resolution arrays.
     pub lost: Pmid,
     /// `true` for records (packed, high resolution) that this client wants; all, if there is none.
-    pub filter: Option<Keep<'a>>,
+    pub filter: Option<RecordFilter<'a>>,
     /// Asked after each piece that a filter has looked at: `false` ends the delivery, and the rest
     /// comes with the next.
-    pub go_on: Option<&'a dyn Fn() -> bool>,
+    pub may_continue: Option<&'a dyn Fn() -> bool>,
     /// The time, on a clock that only goes forward.
     pub now: Duration,
 }
 
-impl Ask<'_> {
+impl ReadRequest<'_> {
     /// Without a filter, at time 0.
     #[must_use]
-    pub const fn new(want: Want, caps: Caps, lost: Pmid) -> Self {
-        Self { want, caps, lost, filter: None, go_on: None, now: Duration::ZERO }
+    pub const fn new(resolutions: Resolutions, limits: Limits, lost: Pmid) -> Self {
+        Self { resolutions, limits, lost, filter: None, may_continue: None, now: Duration::ZERO }
     }
 }
 

@@ -19,20 +19,20 @@ mod param;
 mod queues;
 mod ring;
 mod stream;
+mod text_writer;
 mod types;
-mod writing;
 
-pub use array::{Array, ArrayError, Mark};
-pub use batch::{Batch, Prepared, RECORD_MAX};
+pub use array::{Array, ArrayError, Checkpoint};
+pub use batch::{Batch, RECORD_MAX, RecordTemplate};
 pub use check::{CheckError, Parameter, Record, Records, Scalar, check};
-pub use client::{Ask, Caps, Delivery, Keep, Want};
-pub use filter::{FILTER_MAX, Filter, FilterError, Judge, Names};
+pub use client::{Delivery, Limits, ReadRequest, RecordFilter, Resolutions};
+pub use filter::{FILTER_MAX, Filter, FilterError, ParameterNames, RecordMatcher};
 pub use layout::{ARRAY_MAX, HighRes, LowRes, Resolution};
-pub use param::{Narrow, Number, Wide};
-pub use queues::{Ended, Fetch, Fetched, QueueError, QueueFilter, Queues};
+pub use param::{NumberParam, Param32, Param64};
+pub use queues::{EndedClient, Fetch, Fetched, QueueError, QueueFilter, Queues};
 pub use stream::{Budget, Stream, StreamStats};
+pub use text_writer::TextWriter;
 pub use types::{Pmid, Semantics, Stamp, Units, Value, ValueType};
-pub use writing::Writing;
 
 /// Record flags with PCP's numbers (`PM_EVENT_FLAG_*`).
 pub mod flags {

@@ -53,7 +53,7 @@ pub struct Fetched {
 
 /// What went with a client.
 #[derive(Default)]
-pub struct Ended {
+pub struct EndedClient {
     /// Handles of queues that are no more.
     pub queues: Vec<usize>,
     /// Its filters, and those of queues that are no more.
@@ -160,15 +160,15 @@ impl<T: Copy> Queues<T> {
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
-    pub fn append_nothing(&mut self, handle: usize, len: usize) -> Result<bool, QueueError> {
-        self.get_mut(handle)?.append_nothing(len)
+    pub fn count_event(&mut self, handle: usize, len: usize) -> Result<bool, QueueError> {
+        self.get_mut(handle)?.count_event(len)
     }
 
     /// Sequence number and bytes of the oldest event, if it must go before one of `len` bytes can
     /// be appended.
     #[must_use]
-    pub fn in_the_way(&self, handle: usize, len: usize) -> Option<(u64, usize)> {
-        self.get(handle).ok()?.in_the_way(len)
+    pub fn must_evict(&self, handle: usize, len: usize) -> Option<(u64, usize)> {
+        self.get(handle).ok()?.must_evict(len)
     }
 
     /// Sequence number of the oldest event that is held.
@@ -194,20 +194,20 @@ impl<T: Copy> Queues<T> {
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
-    pub fn about(&self, handle: usize) -> Result<(&str, usize), QueueError> {
+    pub fn name_and_limit(&self, handle: usize) -> Result<(&str, usize), QueueError> {
         self.get(handle).map(|queue| (queue.name.as_str(), queue.max_memory))
     }
 
     /// Sequence number of the first event that clients other than `context` have still to see; the
     /// largest number for none.
     #[must_use]
-    pub fn wanted(&self, handle: usize, context: i32) -> u64 {
-        self.get(handle).map_or(u64::MAX, |queue| queue.wanted(Some(context)))
+    pub fn first_unread(&self, handle: usize, context: i32) -> u64 {
+        self.get(handle).map_or(u64::MAX, |queue| queue.first_unread(Some(context)))
     }
 
     /// Places in the table of queues.
     #[must_use]
-    pub const fn places(&self) -> usize {
+    pub const fn queue_slots(&self) -> usize {
         self.queues.len()
     }
 
@@ -283,8 +283,8 @@ impl<T: Copy> Queues<T> {
 
     /// A client context ends: events that only it had not seen are given up, and queues that waited
     /// for it to shut down.
-    pub fn end_client(&mut self, context: i32) -> Ended {
-        let mut ended = Ended::default();
+    pub fn end_client(&mut self, context: i32) -> EndedClient {
+        let mut ended = EndedClient::default();
         let Some(place) = self.clients.iter_mut().find(|c| **c == Some(context)) else {
             return ended;
         };
@@ -313,7 +313,7 @@ impl<T: Copy> Queues<T> {
 
     /// Places in the table of clients.
     #[must_use]
-    pub const fn client_places(&self) -> usize {
+    pub const fn client_slots(&self) -> usize {
         self.clients.len()
     }
 
@@ -439,12 +439,12 @@ impl<T: Copy> Queues<T> {
             if filter.as_mut().is_some_and(|keeps| !keeps(event)) {
                 continue;
             }
-            let mark = array.mark();
+            let mark = array.checkpoint();
             let data = event.split_last().map_or(&[][..], |(_, data)| data);
             if let Err(e) = decode(array, data, &time) {
                 array.rollback(mark);
                 if events > 0 {
-                    fetch.again();
+                    fetch.put_back();
                 } else {
                     failed = Some(e);
                 }
@@ -453,7 +453,7 @@ impl<T: Copy> Queues<T> {
             events += 1;
         }
         let missed = match failed {
-            None => fetch.tell(|count| array.add_missed(now, count)),
+            None => fetch.report_missed(|count| array.add_missed(now, count)),
             Some(_) => 0,
         };
         fetch.filter = filter;

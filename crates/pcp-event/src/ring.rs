@@ -161,7 +161,7 @@ impl Ring {
                 have = HighRes::RECORD_HEADER - have;
                 let put =
                     out.add_record_parts([&header, params, b.get(have..).unwrap_or_default()]);
-                debug_assert_eq!(put, Ok(()), "the caps are far below ARRAY_MAX");
+                debug_assert_eq!(put, Ok(()), "the limits are far below ARRAY_MAX");
             }
             at = end;
         }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::batch::Batch;
-use super::client::{Ask, Client, Delivery};
+use super::client::{Client, Delivery, ReadRequest};
 use super::ring::Ring;
 use crate::Stamp;
 
@@ -176,8 +176,8 @@ impl Stream {
     ///
     /// With a filter, records that it refuses are passed over: they are neither delivered nor
     /// missed. The stream is locked for a piece at a time, and not while a filter looks.
-    pub fn read(&self, ctx: u32, ask: &Ask<'_>) -> Delivery {
-        reading::read(self, ctx, ask)
+    pub fn read(&self, ctx: u32, request: &ReadRequest<'_>) -> Delivery {
+        reading::read(self, ctx, request)
     }
 
     /// Forgets a context.

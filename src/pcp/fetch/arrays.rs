@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::budget::{ARRAY_BYTES, block};
 use super::{FetchScope, World};
-use crate::events::{Ask, Caps, Judge, Keep};
+use crate::events::{Limits, ReadRequest, RecordFilter, RecordMatcher};
 use crate::model::Pmid;
 use crate::sources::{PARAM_CLUSTER, SOURCES};
 use crate::store::Peer;
@@ -48,12 +48,12 @@ impl FetchScope {
                 let want = wants.get(&(peer.source, kind)).copied().unwrap_or_default();
                 let arrays = (usize::from(want.low) + usize::from(want.high)).max(1);
                 let share = (room / left).saturating_sub(EMPTY_BYTES) / arrays;
-                let caps = Caps {
+                let limits = Limits {
                     records: if self.results.budget.steps() == 0 { 0 } else { self.max_records },
                     rate: STREAM_BYTES,
                     bytes: share,
-                    one: room.saturating_sub(left * EMPTY_BYTES) / arrays,
-                    scan,
+                    single_record: room.saturating_sub(left * EMPTY_BYTES) / arrays,
+                    filter_bytes: scan,
                 };
                 let cluster = SOURCES.get(peer.source).map_or(0, |s| s.cluster + PARAM_CLUSTER);
                 let lost = Pmid::new(world.store.domain(), cluster, 0);
@@ -63,17 +63,20 @@ impl FetchScope {
                     .and_then(|c| c.filter((peer.source, kind), inst));
                 let names = world.entries.parameters(peer.source);
                 let filter = filter.map(|held| held.renewed(&names));
-                let judge = filter.as_ref().map(|f| f.judge(&peer.name));
-                let keeps = judge.as_ref().map(|j| |record: &[u8]| j.keeps(record));
+                let matcher = filter.as_ref().map(|f| f.matcher(&peer.name));
+                let keeps = matcher.as_ref().map(|m| |record: &[u8]| m.matches(record));
                 let budget = RefCell::new(&mut self.results.budget);
-                let go_on = || {
-                    let steps = judge.as_ref().map_or(0, Judge::take_steps);
+                let may_continue = || {
+                    let steps = matcher.as_ref().map_or(0, RecordMatcher::take_steps);
                     budget.borrow_mut().step(1 + steps / FILTER_STEPS)
                 };
-                let mut ask =
-                    Ask { go_on: Some(&go_on), now: self.now, ..Ask::new(want, caps, lost) };
-                ask.filter = keeps.as_ref().map(|k| k as Keep<'_>);
-                let delivery = stream.read(self.ctx, &ask);
+                let mut request = ReadRequest {
+                    may_continue: Some(&may_continue),
+                    now: self.now,
+                    ..ReadRequest::new(want, limits, lost)
+                };
+                request.filter = keeps.as_ref().map(|k| k as RecordFilter<'_>);
+                let delivery = stream.read(self.ctx, &request);
                 let made = [&delivery.low, &delivery.high]
                     .into_iter()
                     .flatten()

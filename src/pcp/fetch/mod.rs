@@ -28,7 +28,7 @@ use super::entries::{Entries, Row};
 use super::indom;
 use super::state::{Domains, State};
 use super::{process, sys};
-use crate::events::{Delivery, Want};
+use crate::events::{Delivery, Resolutions};
 use crate::model::{Area, EventLeaf, Origin, ValueType};
 use crate::sources::SOURCES;
 use crate::store::{Quiet, Stat, Store};
@@ -74,7 +74,7 @@ pub(super) struct FetchScope {
     firsts: HashMap<u32, usize, foldhash::fast::RandomState>,
     again: Vec<(usize, usize)>,
     /// Which arrays this PDU asks for, by source and event kind.
-    wants: BTreeMap<(usize, u8), Want>,
+    wants: BTreeMap<(usize, u8), Resolutions>,
     /// Arrays of this PDU by source, event kind and instance: libpcp_pmda reads them when the
     /// answer is sent.
     deliveries: HashMap<(usize, u8, u32), Delivery>,
@@ -116,13 +116,13 @@ impl FetchScope {
             let row = entries.by_pmid(*pmid);
             self.order.push((row.map_or(Class::Numbers, Class::of), place));
             if let Some(Row { origin: Origin::Event(kind, leaf), source: Some(source), .. }) = row {
-                let want = Want {
+                let want = Resolutions {
                     low: *leaf == EventLeaf::Records,
                     high: *leaf == EventLeaf::HighResRecords,
                 };
-                if want != Want::default() {
+                if want != Resolutions::default() {
                     let all = self.wants.entry((*source, *kind)).or_default();
-                    *all = Want { low: all.low || want.low, high: all.high || want.high };
+                    *all = Resolutions { low: all.low || want.low, high: all.high || want.high };
                 }
             }
         }

@@ -10,7 +10,7 @@ use crate::ctf::schema::{Encoding, Labels, Scope};
 use crate::ctf::show::Form;
 use crate::ctf::{EventPlan, Kind, Node, NodeId};
 use crate::events::flags::{END, POINT, START};
-use crate::events::{Batch, Narrow, Number, Prepared, Wide};
+use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
 use crate::model::{MetricSpec, ParamId, Pmid, Stamp, Update, ValueType};
 use crate::read::glob;
 
@@ -50,8 +50,8 @@ pub(super) enum Place {
     Skip,
     /// Into the text of what is around it.
     Inner,
-    Narrow(Narrow),
-    Wide(Wide),
+    Param32(Param32),
+    Param64(Param64),
     Labelled(Box<Labelled>),
     Text(Pmid, Encoding),
     /// An array, a structure, bytes: one text.
@@ -67,7 +67,7 @@ pub(super) enum Place {
 /// An enumeration: the number, and its label as a parameter of its own if there is room for one.
 #[derive(Clone, Debug)]
 pub(super) struct Labelled {
-    pub(super) number: Number,
+    pub(super) number: NumberParam,
     pub(super) label: Option<Pmid>,
     pub(super) labels: Arc<Labels>,
 }
@@ -93,7 +93,7 @@ pub(super) struct Class {
     /// Its row.
     row: u32,
     /// Its records begin so in one packet: name, processor and stream.
-    prepared: Prepared,
+    prepared: RecordTemplate,
     packet: u64,
     pub(super) count: u64,
     pub(super) bits: u64,
@@ -187,7 +187,7 @@ impl Names {
             places,
             nodes: plan.nodes().to_vec(),
             row,
-            prepared: Prepared::default(),
+            prepared: RecordTemplate::default(),
             packet: 0,
             count: 0,
             bits: 0,
@@ -209,7 +209,7 @@ impl Names {
                 overflow += 1;
                 return Place::Other;
             };
-            match (&node.labels, node.kind, Number::new(pmid, ty)) {
+            match (&node.labels, node.kind, NumberParam::new(pmid, ty)) {
                 (Some(labels), Kind::Unsigned(_) | Kind::Signed(_), Some(number)) => {
                     let label = self.param(&Field::of(&plan.name, node, next, true).spec(), sink);
                     let label = label.map(|(pmid, _)| pmid);
@@ -234,8 +234,8 @@ impl Names {
                         }))
                     })
                 }
-                (_, _, Some(Number::Narrow(narrow))) => Place::Narrow(narrow),
-                (_, _, Some(Number::Wide(wide))) => Place::Wide(wide),
+                (_, _, Some(NumberParam::Bits32(param))) => Place::Param32(param),
+                (_, _, Some(NumberParam::Bits64(param))) => Place::Param64(param),
                 // A number in a metric that is not numeric.
                 _ => Place::Skip,
             }
@@ -311,7 +311,7 @@ impl Class {
         batch: &mut Batch,
     ) {
         if self.packet == origin.packet {
-            return batch.prepared(stamp, &self.prepared);
+            return batch.record_from(stamp, &self.prepared);
         }
         self.begin_first(stamp, origin, common, batch);
     }
@@ -336,7 +336,7 @@ impl Class {
         if let Some((pmid, _)) = stream {
             batch.text(*pmid, origin.stream);
         }
-        self.prepared = Prepared::of(batch);
+        self.prepared = RecordTemplate::of(batch);
         self.packet = origin.packet;
     }
 

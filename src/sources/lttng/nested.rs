@@ -7,7 +7,7 @@ use super::naming::is_byte;
 use crate::ctf::schema::Encoding;
 use crate::ctf::show::{self, Chars, Form};
 use crate::ctf::{Kind, Node, NodeId, Packed, Visitor, decode_text};
-use crate::events::Writing;
+use crate::events::TextWriter;
 
 /// An integer of either kind.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ impl Integer {
     }
 
     #[inline(always)]
-    fn show(self, form: Form, out: &mut Writing<'_>) {
+    fn show(self, form: Form, out: &mut TextWriter<'_>) {
         if self.signed {
             form.signed(self.bits.cast_signed(), &mut Digits(out))
         } else {
@@ -39,12 +39,12 @@ impl Integer {
 }
 
 /// A text of a record, as a place for digits.
-struct Digits<'w, 'b>(&'w mut Writing<'b>);
+struct Digits<'w, 'b>(&'w mut TextWriter<'b>);
 
 impl Chars for Digits<'_, '_> {
     #[inline(always)]
     fn chars(&mut self, ascii: [u8; 8], count: usize) {
-        self.0.chars(ascii, count);
+        self.0.push_ascii(ascii, count);
     }
 }
 
@@ -76,7 +76,7 @@ impl Nested {
 
     /// What stands before a value. False: there is no room for it.
     #[inline]
-    fn value(&mut self, nodes: &[Node], id: NodeId, out: &mut Writing<'_>) -> bool {
+    fn value(&mut self, nodes: &[Node], id: NodeId, out: &mut TextWriter<'_>) -> bool {
         let room = before(&mut self.follows, self.limit, out);
         self.cut |= !room;
         if room && self.depth > 0 {
@@ -90,7 +90,7 @@ impl Nested {
         nodes: &[Node],
         id: NodeId,
         value: Integer,
-        out: &mut Writing<'_>,
+        out: &mut TextWriter<'_>,
     ) {
         if self.value(nodes, id, out)
             && let Some(node) = at(nodes, id)
@@ -109,7 +109,7 @@ impl Nested {
         nodes: &[Node],
         id: NodeId,
         items: &Packed<'_>,
-        out: &mut Writing<'_>,
+        out: &mut TextWriter<'_>,
     ) {
         if self.depth > 0 && !self.value(nodes, id, out) {
             return out.push("]");
@@ -129,7 +129,13 @@ impl Nested {
         self.follows = true;
     }
 
-    pub(super) fn float(&mut self, nodes: &[Node], id: NodeId, value: f64, out: &mut Writing<'_>) {
+    pub(super) fn float(
+        &mut self,
+        nodes: &[Node],
+        id: NodeId,
+        value: f64,
+        out: &mut TextWriter<'_>,
+    ) {
         if self.value(nodes, id, out) {
             self.part.clear();
             let _ = write!(self.part, "{value}");
@@ -142,7 +148,7 @@ impl Nested {
         nodes: &[Node],
         id: NodeId,
         value: &[u8],
-        out: &mut Writing<'_>,
+        out: &mut TextWriter<'_>,
     ) {
         if self.value(nodes, id, out) {
             let encoding = if let Some(Kind::Text(encoding)) = at(nodes, id).map(|n| n.kind) {
@@ -162,13 +168,19 @@ impl Nested {
         }
     }
 
-    pub(super) fn blob(&mut self, nodes: &[Node], id: NodeId, value: &[u8], out: &mut Writing<'_>) {
+    pub(super) fn blob(
+        &mut self,
+        nodes: &[Node],
+        id: NodeId,
+        value: &[u8],
+        out: &mut TextWriter<'_>,
+    ) {
         if self.value(nodes, id, out) {
             self.cut |= bytes_text(value, self.limit, out);
         }
     }
 
-    pub(super) fn open(&mut self, nodes: &[Node], id: NodeId, out: &mut Writing<'_>) {
+    pub(super) fn open(&mut self, nodes: &[Node], id: NodeId, out: &mut TextWriter<'_>) {
         let shown = self.value(nodes, id, out);
         if let Some(bracket) = bracket(nodes, id, ["[", "{"]).filter(|_| shown) {
             out.push(bracket);
@@ -177,7 +189,7 @@ impl Nested {
         self.follows = false;
     }
 
-    pub(super) fn close(&mut self, nodes: &[Node], id: NodeId, out: &mut Writing<'_>) {
+    pub(super) fn close(&mut self, nodes: &[Node], id: NodeId, out: &mut TextWriter<'_>) {
         if let Some(bracket) = bracket(nodes, id, ["]", "}"]) {
             out.push(bracket);
         }
@@ -188,7 +200,7 @@ impl Nested {
 
 /// The comma before a value. False: there is no room for it.
 #[inline]
-fn before(follows: &mut bool, limit: usize, out: &mut Writing<'_>) -> bool {
+fn before(follows: &mut bool, limit: usize, out: &mut TextWriter<'_>) -> bool {
     if out.len() >= limit {
         if !out.ends_with("…") {
             out.push("…");
@@ -202,7 +214,7 @@ fn before(follows: &mut bool, limit: usize, out: &mut Writing<'_>) -> bool {
 }
 
 /// The name of a value within a structure.
-fn member(nodes: &[Node], id: NodeId, out: &mut Writing<'_>) {
+fn member(nodes: &[Node], id: NodeId, out: &mut TextWriter<'_>) {
     let Some(node) = at(nodes, id) else { return };
     if node.parent.and_then(|p| at(nodes, p)).is_some_and(|p| p.kind == Kind::Structure) {
         out.push(&node.name);
@@ -242,7 +254,7 @@ pub(super) fn numbers_text(
     items: &Packed<'_>,
     form: Form,
     limit: usize,
-    out: &mut Writing<'_>,
+    out: &mut TextWriter<'_>,
 ) -> bool {
     let full = out.len() >= limit;
     if items.is_empty() || full {
@@ -254,20 +266,20 @@ pub(super) fn numbers_text(
     let mut plain = Plain { form, limit, cut: false, out };
     items.each(0, &mut plain);
     let cut = plain.cut;
-    out.replace(begin, b'[');
+    out.replace_ascii(begin, b'[');
     out.push("]");
     cut
 }
 
 /// Bytes of anything, two digits each. True: something was left out.
-pub(super) fn bytes_text(bytes: &[u8], limit: usize, out: &mut Writing<'_>) -> bool {
+pub(super) fn bytes_text(bytes: &[u8], limit: usize, out: &mut TextWriter<'_>) -> bool {
     let shown = bytes.get(..limit.saturating_sub(out.len()) / 2).unwrap_or(bytes);
     let (words, rest) = shown.as_chunks::<4>();
     for word in words {
-        out.chars(digits(u32::from_le_bytes(*word)), 8);
+        out.push_ascii(digits(u32::from_le_bytes(*word)), 8);
     }
     for byte in rest {
-        out.chars(digits(u32::from(*byte)), 2);
+        out.push_ascii(digits(u32::from(*byte)), 2);
     }
     let cut = shown.len() < bytes.len();
     if cut {
@@ -294,7 +306,7 @@ struct Plain<'o, 'b> {
     form: Form,
     limit: usize,
     cut: bool,
-    out: &'o mut Writing<'b>,
+    out: &'o mut TextWriter<'b>,
 }
 
 impl Plain<'_, '_> {
@@ -303,7 +315,7 @@ impl Plain<'_, '_> {
         let short = if self.out.len() >= self.limit { None } else { value.short(self.form) };
         let Some((chars, count)) = short else { return self.long(value) };
         // With the comma it is still one word.
-        self.out.chars((chars << 8 | u64::from(b',')).to_le_bytes(), count + 1);
+        self.out.push_ascii((chars << 8 | u64::from(b',')).to_le_bytes(), count + 1);
     }
 
     #[inline(never)]
@@ -346,7 +358,7 @@ impl<'a> Visitor<'a> for Plain<'_, '_> {
 struct Items<'n, 'o, 'b> {
     nested: &'n mut Nested,
     nodes: &'n [Node],
-    out: &'o mut Writing<'b>,
+    out: &'o mut TextWriter<'b>,
 }
 
 impl<'a> Visitor<'a> for Items<'_, '_, '_> {
@@ -428,8 +440,8 @@ mod tests {
                 (Nested { limit: LIMIT, ..Nested::default() }, Batch::default());
             batch.record(Stamp::default(), 1);
             batch.begin_text();
-            nested.packed(self.nodes, node, &items, &mut batch.writing());
-            let text = batch.writing().text().into_owned();
+            nested.packed(self.nodes, node, &items, &mut batch.text_writer());
+            let text = batch.text_writer().text().into_owned();
             let bytes = items.bytes();
             if is_byte(at(self.nodes, node + 1).unwrap()) {
                 let all: String =
@@ -486,8 +498,8 @@ mod tests {
             let (mut nested, mut batch) = (Nested { limit, ..Nested::default() }, Batch::default());
             batch.record(Stamp::default(), 1);
             batch.begin_text();
-            nested.string(&[], 0, "é→𝄞é→𝄞".as_bytes(), &mut batch.writing());
-            let text = batch.writing().text().into_owned();
+            nested.string(&[], 0, "é→𝄞é→𝄞".as_bytes(), &mut batch.text_writer());
+            let text = batch.text_writer().text().into_owned();
             assert_eq!(nested.cut, limit < 18, "{text}");
             let shown = text.trim_end_matches('…').trim_matches('"');
             assert!(
@@ -505,13 +517,13 @@ mod tests {
         let mut batch = Batch::default();
         batch.record(Stamp::default(), 1);
         batch.begin_text();
-        assert!(!bytes_text(&all, 512, &mut batch.writing()));
+        assert!(!bytes_text(&all, 512, &mut batch.text_writer()));
         assert_eq!(
-            batch.writing().text(),
+            batch.text_writer().text(),
             all.iter().map(|b| format!("{b:02x}")).collect::<String>()
         );
-        assert!(bytes_text(&all, 520, &mut batch.writing()));
-        assert!(batch.writing().text().ends_with("ff00010203…"));
+        assert!(bytes_text(&all, 520, &mut batch.text_writer()));
+        assert!(batch.text_writer().text().ends_with("ff00010203…"));
     }
 
     proptest! {

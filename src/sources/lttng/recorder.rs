@@ -8,7 +8,7 @@ use super::nested::{Integer, Nested, bytes_text, numbers_text};
 use super::ticks::Ticks;
 use crate::ctf::schema::Encoding;
 use crate::ctf::{Event, Events, Node, NodeId, Packed, Visitor, decode_text};
-use crate::events::{Batch, Writing};
+use crate::events::{Batch, TextWriter};
 use crate::model::{ParamId, Pmid, ValueType};
 
 /// Bytes of records that are packed before they go to the stream.
@@ -68,7 +68,7 @@ impl Recorder<'_> {
     /// The packet cannot be read any further: an event of which only a part was told is none.
     pub(super) fn fault(&mut self) {
         if std::mem::take(&mut self.open) {
-            self.scratch.batch.undo();
+            self.scratch.batch.discard_record();
             self.scratch.nested.clear();
             self.scratch.others.clear();
             self.events = self.events.saturating_sub(1);
@@ -115,12 +115,16 @@ impl Recorder<'_> {
 
     /// Writes a field that has no parameter to the text of the others.
     #[cold]
-    fn other(&mut self, node: NodeId, write: impl FnOnce(&mut Nested, &[Node], &mut Writing<'_>)) {
+    fn other(
+        &mut self,
+        node: NodeId,
+        write: impl FnOnce(&mut Nested, &[Node], &mut TextWriter<'_>),
+    ) {
         let Some(class) = &self.class else { return };
         let Scratch { batch, nested, .. } = &mut *self.scratch;
         nested.clear();
         batch.begin_text();
-        write(nested, &class.nodes, &mut batch.writing());
+        write(nested, &class.nodes, &mut batch.text_writer());
         self.end_other(node);
     }
 
@@ -137,20 +141,20 @@ impl Recorder<'_> {
             others.push_str(&node.name);
             others.push('=');
         }
-        others.push_str(&batch.writing().text());
-        batch.drop_text();
+        others.push_str(&batch.text_writer().text());
+        batch.discard_text();
         if nested.cut {
-            batch.count_cut();
+            batch.count_truncated();
         }
     }
 
     /// Writes to the text of what is open around the value.
     #[inline(never)]
-    fn inner(&mut self, write: impl FnOnce(&mut Nested, &[Node], &mut Writing<'_>)) {
+    fn inner(&mut self, write: impl FnOnce(&mut Nested, &[Node], &mut TextWriter<'_>)) {
         let Some(class) = &self.class else { return };
         let Scratch { batch, nested, .. } = &mut *self.scratch;
         if nested.depth > 0 {
-            write(nested, &class.nodes, &mut batch.writing());
+            write(nested, &class.nodes, &mut batch.text_writer());
         }
     }
 
@@ -158,10 +162,10 @@ impl Recorder<'_> {
     #[inline(always)]
     fn integer(&mut self, node: NodeId, value: Integer) {
         let place = place!(self, node);
-        if let Place::Narrow(narrow) = place {
-            self.scratch.batch.narrow(narrow, value.bits);
-        } else if let Place::Wide(wide) = place {
-            self.scratch.batch.wide(wide, value.bits);
+        if let Place::Param32(param) = place {
+            self.scratch.batch.param32(param, value.bits);
+        } else if let Place::Param64(param) = place {
+            self.scratch.batch.param64(param, value.bits);
         } else if !matches!(place, Place::Skip) {
             self.rare_integer(node, value);
         }
@@ -172,7 +176,7 @@ impl Recorder<'_> {
         match place!(self, node) {
             Place::Labelled(labelled) => {
                 let batch = &mut self.scratch.batch;
-                batch.put(&labelled.number, value.bits);
+                batch.number_param(&labelled.number, value.bits);
                 if let (Some(pmid), Some(label)) =
                     (labelled.label, labelled.labels.shown(value.wide()))
                 {
@@ -219,7 +223,7 @@ impl Recorder<'_> {
     fn compound(
         &mut self,
         node: NodeId,
-        write: impl FnOnce(&mut Nested, &[Node], &mut Writing<'_>),
+        write: impl FnOnce(&mut Nested, &[Node], &mut TextWriter<'_>),
     ) {
         let Some(class) = &self.class else { return };
         let Scratch { batch, nested, .. } = &mut *self.scratch;
@@ -227,7 +231,7 @@ impl Recorder<'_> {
             nested.clear();
             batch.begin_text();
         }
-        write(nested, &class.nodes, &mut batch.writing());
+        write(nested, &class.nodes, &mut batch.text_writer());
         if nested.depth == 0 {
             self.end_compound(node);
         }
@@ -239,7 +243,7 @@ impl Recorder<'_> {
             Place::Compound(pmid) | Place::Bytes(pmid) => *pmid,
             Place::Numbers(numbers) => numbers.pmid,
             Place::Other => return self.end_other(node),
-            _ => return self.scratch.batch.drop_text(),
+            _ => return self.scratch.batch.discard_text(),
         };
         self.end_text(pmid, self.scratch.nested.cut);
     }
@@ -250,7 +254,7 @@ impl Recorder<'_> {
         let batch = &mut self.scratch.batch;
         batch.end_text(pmid);
         if cut {
-            batch.count_cut();
+            batch.count_truncated();
         }
     }
 }
@@ -310,7 +314,7 @@ impl<'a> Visitor<'a> for Recorder<'_> {
     #[inline(always)]
     fn float(&mut self, node: NodeId, value: f64) {
         match place!(self, node) {
-            Place::Wide(wide) => self.scratch.batch.wide(wide, value.to_bits()),
+            Place::Param64(param) => self.scratch.batch.param64(param, value.to_bits()),
             Place::Skip => {}
             _ => self.rare_float(node, value),
         }
@@ -343,14 +347,14 @@ impl<'a> Visitor<'a> for Recorder<'_> {
                 let (pmid, limit, batch) =
                     (numbers.pmid, self.scratch.nested.limit, &mut self.scratch.batch);
                 batch.begin_text();
-                let cut = numbers_text(&items, numbers.form, limit, &mut batch.writing());
+                let cut = numbers_text(&items, numbers.form, limit, &mut batch.text_writer());
                 self.end_text(pmid, cut);
             }
             Place::Bytes(pmid) => {
                 let (pmid, limit, batch) =
                     (*pmid, self.scratch.nested.limit, &mut self.scratch.batch);
                 batch.begin_text();
-                let cut = bytes_text(items.bytes(), limit, &mut batch.writing());
+                let cut = bytes_text(items.bytes(), limit, &mut batch.text_writer());
                 self.end_text(pmid, cut);
             }
             Place::Inner => {

@@ -24,7 +24,7 @@ struct Place {
 
 /// A filter and the records of one instance. Counts what it does.
 #[derive(Debug)]
-pub struct Judge<'f> {
+pub struct RecordMatcher<'f> {
     filter: &'f Filter,
     instance: &'f str,
     places: RefCell<Vec<Place>>,
@@ -38,7 +38,7 @@ enum Value<'r> {
     Glob(&'r Glob),
 }
 
-impl<'f> Judge<'f> {
+impl<'f> RecordMatcher<'f> {
     pub(super) fn new(filter: &'f Filter, instance: &'f str) -> Self {
         let places = RefCell::new(vec![Place::default(); filter.names.len()]);
         Self { filter, instance, places, steps: Cell::new(0) }
@@ -50,7 +50,7 @@ impl<'f> Judge<'f> {
     }
 
     /// Whether the client wants `record` (packed, high resolution).
-    pub fn keeps(&self, record: &[u8]) -> bool {
+    pub fn matches(&self, record: &[u8]) -> bool {
         let mut places = self.places.borrow_mut();
         let mut steps = 1;
         if !places.is_empty() {

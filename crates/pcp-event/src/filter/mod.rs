@@ -26,7 +26,7 @@ mod lex;
 mod parse;
 mod program;
 
-pub use eval::Judge;
+pub use eval::RecordMatcher;
 use program::Program;
 
 use crate::{Pmid, ValueType};
@@ -43,7 +43,7 @@ const STARS_MAX: usize = 128;
 const MEANT_MAX: usize = 16 << 10;
 
 /// Knows the parameters of a kind of records.
-pub trait Names {
+pub trait ParameterNames {
     /// How many are known: those that come later have higher numbers.
     fn known(&self) -> usize {
         0
@@ -69,7 +69,7 @@ pub struct FilterError {
 pub struct Filter {
     text: String,
     program: Program,
-    /// Names by slot.
+    /// ParameterNames by slot.
     names: Vec<String>,
     /// Parameters and their slots, in the order of parameters.
     meant: Vec<(u32, u16)>,
@@ -83,7 +83,7 @@ impl Filter {
     /// # Errors
     /// [`FilterError`] for what cannot be understood, for a name that no parameter has, for text
     /// compared with a number, and for more than is allowed.
-    pub fn parse(text: &str, names: &dyn Names) -> Result<Self, FilterError> {
+    pub fn parse(text: &str, names: &dyn ParameterNames) -> Result<Self, FilterError> {
         if text.len() > FILTER_MAX {
             let message = format!("a filter has at most {FILTER_MAX} bytes");
             return Err(FilterError { column: FILTER_MAX, message });
@@ -101,7 +101,7 @@ impl Filter {
 
     /// Parameters have come since: names may stand for them too. Only those that are new are looked
     /// at.
-    pub fn renew(&mut self, names: &dyn Names) {
+    pub fn refresh(&mut self, names: &dyn ParameterNames) {
         let known = names.known();
         if known <= self.known {
             return;
@@ -139,8 +139,8 @@ impl Filter {
 
     /// Judges records of `instance`.
     #[must_use]
-    pub fn judge<'f>(&'f self, instance: &'f str) -> Judge<'f> {
-        Judge::new(self, instance)
+    pub fn matcher<'f>(&'f self, instance: &'f str) -> RecordMatcher<'f> {
+        RecordMatcher::new(self, instance)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::lex::{Lexer, Token};
 use super::program::Comparison;
-use super::{DEPTH_MAX, FilterError, MEANT_MAX, NAMES_MAX, Names, STARS_MAX, TERMS_MAX};
+use super::{DEPTH_MAX, FilterError, MEANT_MAX, NAMES_MAX, ParameterNames, STARS_MAX, TERMS_MAX};
 use crate::ValueType;
 
 /// A filter's expression. Lists have at least one member.
@@ -32,7 +32,7 @@ pub(super) enum Operand {
 /// What was read.
 pub(super) struct Parsed {
     pub(super) expr: Expr,
-    /// Names by slot.
+    /// ParameterNames by slot.
     pub(super) slots: Vec<String>,
     /// Parameters that they stand for, and their slots.
     pub(super) meant: Vec<(u32, u16)>,
@@ -42,11 +42,11 @@ struct Parser<'t> {
     lexer: Lexer<'t>,
     at: usize,
     token: Token,
-    names: &'t dyn Names,
+    names: &'t dyn ParameterNames,
     depth: usize,
     terms: usize,
     stars: usize,
-    /// Names by slot, with what is known of their types.
+    /// ParameterNames by slot, with what is known of their types.
     slots: Vec<Name>,
     meant: Vec<(u32, u16)>,
 }
@@ -67,7 +67,7 @@ struct Placed {
     number: bool,
 }
 
-pub(super) fn parse(text: &str, names: &dyn Names) -> Result<Parsed, FilterError> {
+pub(super) fn parse(text: &str, names: &dyn ParameterNames) -> Result<Parsed, FilterError> {
     let mut lexer = Lexer::new(text);
     let (at, token) = lexer.next()?;
     let mut parser = Parser {

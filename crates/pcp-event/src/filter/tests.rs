@@ -19,7 +19,7 @@ const ALL: &[(&str, u32, ValueType)] = &[
     ("apm.x.param.ctx.vtid", 6, ValueType::U32),
 ];
 
-impl Names for Known {
+impl ParameterNames for Known {
     fn known(&self) -> usize {
         ALL.len()
     }
@@ -39,7 +39,7 @@ impl Names for Known {
 /// Every name is one parameter.
 struct Anything;
 
-impl Names for Anything {
+impl ParameterNames for Anything {
     fn find(&self, _: &str, _: usize) -> Vec<(Pmid, ValueType)> {
         vec![(Pmid(1), ValueType::U64)]
     }
@@ -48,7 +48,7 @@ impl Names for Anything {
 /// Every name is many parameters.
 struct Crowd;
 
-impl Names for Crowd {
+impl ParameterNames for Crowd {
     fn find(&self, _: &str, _: usize) -> Vec<(Pmid, ValueType)> {
         (0..=u32::try_from(MEANT_MAX / 2).unwrap_or(0)).map(|n| (Pmid(n), ValueType::U64)).collect()
     }
@@ -57,7 +57,7 @@ impl Names for Crowd {
 /// The first so many of [`ALL`].
 struct First(usize, std::cell::Cell<usize>);
 
-impl Names for First {
+impl ParameterNames for First {
     fn known(&self) -> usize {
         self.0
     }
@@ -74,7 +74,7 @@ fn new_parameters_are_looked_up_once_for_each_name() {
     let mut filter =
         Filter::parse("size == -7 || size == 9 || size < duration", &First(5, Cell::default()))
             .expect("sound");
-    assert!(filter.judge("x").keeps(&record()));
+    assert!(filter.matcher("x").matches(&record()));
     let none = Filter::parse("size == -7", &First(3, Cell::default())).expect_err("no size yet");
     assert!(none.message.contains("size"));
     let few = First(4, Cell::default());
@@ -83,10 +83,10 @@ fn new_parameters_are_looked_up_once_for_each_name() {
     one = Filter::parse("size == 1", &few).map_err(|e| e.message);
     let (mut one, all) = (one.expect("sound"), First(6, Cell::default()));
     assert_eq!((one.names.len(), one.meant.len()), (1, 1));
-    one.renew(&all);
-    one.renew(&all);
+    one.refresh(&all);
+    one.refresh(&all);
     assert_eq!((one.meant.len(), all.1.get()), (2, 1));
-    filter.renew(&all);
+    filter.refresh(&all);
     assert_eq!(all.1.get(), 3, "two names");
 }
 
@@ -105,8 +105,8 @@ fn record() -> Vec<u8> {
 fn keeps(text: &str) -> bool {
     Filter::parse(text, &Known)
         .unwrap_or_else(|e| panic!("{text}: {e}"))
-        .judge("app:12")
-        .keeps(&record())
+        .matcher("app:12")
+        .matches(&record())
 }
 
 #[test]
@@ -220,7 +220,7 @@ proptest! {
     fn nothing_panics(text in "[a-z0-9 ()!&|<>=\"*.$\\\\-]{0,60}|(duration|method|size|[0-9]+|==|<|&&|\\|\\||!|\\(|\\)|\"a\\*\"| ){0,30}", cut in 0..120usize) {
         if let Ok(filter) = Filter::parse(&text, &Known) {
             let record = record();
-            let _ = filter.judge("x").keeps(record.split_at(cut.min(record.len())).0);
+            let _ = filter.matcher("x").matches(record.split_at(cut.min(record.len())).0);
         }
     }
 }

@@ -36,7 +36,7 @@ impl<T: Copy> Fetch<T> {
     }
 
     /// Sequence number of the next event or what is missing before it.
-    pub const fn at(&self) -> u64 {
+    pub const fn position(&self) -> u64 {
         self.next
     }
 
@@ -53,14 +53,14 @@ impl<T: Copy> Fetch<T> {
     }
 
     /// The event taken last is not done with: the next fetch begins with it.
-    pub const fn again(&mut self) {
+    pub const fn put_back(&mut self) {
         self.next -= 1;
         self.batch.back();
     }
 
     /// Tells the client how many events it has missed, at most 2^31 − 1 at once; what cannot be
     /// told comes with the next fetch. Returns what was told.
-    pub fn tell(&mut self, add: impl FnOnce(i32) -> Result<(), ArrayError>) -> u64 {
+    pub fn report_missed(&mut self, add: impl FnOnce(i32) -> Result<(), ArrayError>) -> u64 {
         let count = i32::try_from(self.missed).unwrap_or(i32::MAX);
         if count == 0 || add(count).is_err() {
             return 0;

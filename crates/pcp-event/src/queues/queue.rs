@@ -108,7 +108,7 @@ impl<T: Copy> Queue<T> {
 
     /// The oldest event (its number and size) if it must go before one of `len` bytes fits.
     #[inline]
-    pub(super) fn in_the_way(&self, len: usize) -> Option<(u64, usize)> {
+    pub(super) fn must_evict(&self, len: usize) -> Option<(u64, usize)> {
         let fits = len <= self.max_memory
             && self.events.charge().saturating_add(len.max(1)) <= self.max_memory;
         if fits || len > self.max_memory { None } else { self.events.oldest() }
@@ -156,7 +156,7 @@ impl<T: Copy> Queue<T> {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, len: usize) -> bool {
-        while self.in_the_way(len).is_some() {
+        while self.must_evict(len).is_some() {
             self.drop_oldest();
         }
         let fits = len <= self.max_memory;
@@ -165,7 +165,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// As [`Queue::append`] for an event that is only counted, which it must be.
-    pub(super) fn append_nothing(&mut self, len: usize) -> Result<bool, QueueError> {
+    pub(super) fn count_event(&mut self, len: usize) -> Result<bool, QueueError> {
         let fits = len <= self.max_memory;
         if fits && self.clients() > 0 {
             return Err(QueueError::Invalid);
@@ -275,7 +275,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Sequence number of the first event that somebody other than `context` has still to see.
-    pub(super) fn wanted(&self, context: Option<i32>) -> u64 {
+    pub(super) fn first_unread(&self, context: Option<i32>) -> u64 {
         if self.reserve.len() > 0 {
             return 0;
         }
@@ -292,7 +292,7 @@ impl<T: Copy> Queue<T> {
     }
 
     fn give_up(&mut self) {
-        let until = self.wanted(None).min(self.next);
+        let until = self.first_unread(None).min(self.next);
         if until > self.first {
             self.events.drop_before(until);
             self.first = until;

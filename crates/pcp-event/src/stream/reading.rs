@@ -3,7 +3,7 @@
 //! seen yet, the turn ends, and the next tells of it.
 
 use super::super::array::Array;
-use super::super::client::{Ask, Client, Delivery};
+use super::super::client::{Client, Delivery, ReadRequest};
 use super::super::flags::POINT;
 use super::super::layout::{HighRes, LowRes, Resolution};
 use super::super::ring::Ring;
@@ -17,7 +17,7 @@ const SCAN: usize = 64 << 10;
 
 /// What is left of a delivery, and what has been taken.
 struct Turn<'a> {
-    ask: &'a Ask<'a>,
+    request: &'a ReadRequest<'a>,
     ctx: u32,
     /// The next record.
     seq: u64,
@@ -33,12 +33,12 @@ struct Turn<'a> {
     ends: Vec<usize>,
 }
 
-pub(super) fn read(stream: &Stream, ctx: u32, ask: &Ask<'_>) -> Delivery {
+pub(super) fn read(stream: &Stream, ctx: u32, request: &ReadRequest<'_>) -> Delivery {
     let mut inner = stream.lock();
-    let mut turn = Turn::begin(&mut inner, ctx, ask);
+    let mut turn = Turn::begin(&mut inner, ctx, request);
     while turn.take(&mut inner) {
         drop(inner);
-        if !turn.judge() {
+        if !turn.apply_filter() {
             return turn.end();
         }
         inner = stream.lock();
@@ -47,37 +47,40 @@ pub(super) fn read(stream: &Stream, ctx: u32, ask: &Ask<'_>) -> Delivery {
         }
     }
     drop(inner);
-    turn.judge();
+    turn.apply_filter();
     turn.end()
 }
 
 impl<'a> Turn<'a> {
-    fn begin(inner: &mut Inner, ctx: u32, ask: &'a Ask<'a>) -> Self {
+    fn begin(inner: &mut Inner, ctx: u32, request: &'a ReadRequest<'a>) -> Self {
         let ring = &inner.ring;
         let client = inner.clients.get(&ctx).copied();
         let cursor = client.map_or(ring.first(), |c| c.cursor);
         let seq = cursor.max(ring.first());
         let (records, bytes) =
-            ask.caps.after(ask.now.saturating_sub(client.map_or(ask.now, |c| c.at)));
+            request.limits.after(request.now.saturating_sub(client.map_or(request.now, |c| c.at)));
         let out = Delivery { missed: seq - cursor, ..Delivery::default() };
-        let expected = match ask.filter {
-            None => length(ring.slices(seq, ring.within(seq, records, bytes, ask.caps.one))),
+        let expected = match request.filter {
+            None => length(
+                ring.slices(seq, ring.within(seq, records, bytes, request.limits.single_record)),
+            ),
             Some(_) => 0,
         };
-        let low = ask.want.low.then(|| Array::<LowRes>::with_capacity(expected + 128));
-        let mut high = ask.want.high.then(|| Array::<HighRes>::with_capacity(expected + 128));
+        let low = request.resolutions.low.then(|| Array::<LowRes>::with_capacity(expected + 128));
+        let mut high =
+            request.resolutions.high.then(|| Array::<HighRes>::with_capacity(expected + 128));
         if let Some(high) = &mut high
             && out.missed > 0
         {
             let told = high
                 .add_record(inner.newest, POINT)
-                .and_then(|()| high.add_u64(ask.lost, out.missed));
+                .and_then(|()| high.add_u64(request.lost, out.missed));
             debug_assert_eq!(told, Ok(()));
         }
-        inner.clients.insert(ctx, Client { cursor: seq, at: ask.now });
-        let (newest, scan) = (inner.newest, ask.caps.scan);
+        inner.clients.insert(ctx, Client { cursor: seq, at: request.now });
+        let (newest, scan) = (inner.newest, request.limits.filter_bytes);
         Self {
-            ask,
+            request,
             ctx,
             seq,
             records,
@@ -95,9 +98,12 @@ impl<'a> Turn<'a> {
     /// Takes a piece, which this client has then seen. `true`: there is more.
     fn take(&mut self, inner: &mut Inner) -> bool {
         let ring = &inner.ring;
-        let one =
-            if self.out.records == 0 { self.ask.caps.one.max(self.bytes) } else { self.bytes };
-        let filtered = self.ask.filter.is_some();
+        let one = if self.out.records == 0 {
+            self.request.limits.single_record.max(self.bytes)
+        } else {
+            self.bytes
+        };
+        let filtered = self.request.filter.is_some();
         let piece = if filtered { SCAN.min(self.scan) } else { PIECE };
         let to = if piece == 0 {
             self.seq
@@ -131,8 +137,8 @@ impl<'a> Turn<'a> {
 
     /// Puts those of a piece that the filter keeps into the arrays, whole runs at once. `false`:
     /// the turn ends here.
-    fn judge(&mut self) -> bool {
-        let Some(keep) = self.ask.filter else { return true };
+    fn apply_filter(&mut self) -> bool {
+        let Some(keep) = self.request.filter else { return true };
         if self.ends.is_empty() {
             return true;
         }
@@ -152,7 +158,7 @@ impl<'a> Turn<'a> {
                     let header = LowRes::header_of(header);
                     let put = header
                         .map_or(Ok(()), |header| low.add_record_parts([&header, params, &[]]));
-                    debug_assert_eq!(put, Ok(()), "the caps are far below ARRAY_MAX");
+                    debug_assert_eq!(put, Ok(()), "the limits are far below ARRAY_MAX");
                 }
             } else if count > 0 {
                 self.put(piece.get(run..at).unwrap_or_default(), count);
@@ -167,13 +173,13 @@ impl<'a> Turn<'a> {
         (self.piece, self.ends) = (piece, ends);
         self.piece.clear();
         self.ends.clear();
-        self.ask.go_on.is_none_or(|go_on| go_on())
+        self.request.may_continue.is_none_or(|may_continue| may_continue())
     }
 
     fn put(&mut self, run: &[u8], records: usize) {
         let count = i32::try_from(records).unwrap_or(i32::MAX);
         let put = self.high.as_mut().map_or(Ok(()), |high| high.add_packed([run, &[]], count));
-        debug_assert_eq!(put, Ok(()), "the caps are far below ARRAY_MAX");
+        debug_assert_eq!(put, Ok(()), "the limits are far below ARRAY_MAX");
         self.account(records, run.len());
     }
 
@@ -202,7 +208,7 @@ fn copy(
         ring.copy_low(from, to, low);
     }
     let put = high.map_or(Ok(()), |a| a.add_packed(ring.slices(from, to), count));
-    debug_assert_eq!(put, Ok(()), "the caps are far below ARRAY_MAX");
+    debug_assert_eq!(put, Ok(()), "the limits are far below ARRAY_MAX");
     records
 }
 

@@ -5,16 +5,16 @@ use proptest::prelude::*;
 
 use super::super::flags::POINT;
 use super::super::layout::{HighRes, LowRes};
-use super::super::{Caps, RECORD_MAX, Records, Scalar, Want, check};
+use super::super::{Limits, RECORD_MAX, Records, Resolutions, Scalar, check};
 use super::*;
 use crate::{Pmid, ValueType};
 
-const CAPS: Caps = Caps::new(1000, 1 << 20);
-const BOTH: Want = Want { low: true, high: true };
+const LIMITS: Limits = Limits::new(1000, 1 << 20);
+const BOTH: Resolutions = Resolutions { low: true, high: true };
 const LOST: Pmid = Pmid(99);
 
-fn ask(caps: Caps) -> Ask<'static> {
-    Ask::new(BOTH, caps, LOST)
+fn request(limits: Limits) -> ReadRequest<'static> {
+    ReadRequest::new(BOTH, limits, LOST)
 }
 
 /// Appends records whose only parameter is their sequence number, padded with `size` bytes of text.
@@ -61,13 +61,13 @@ fn seen(d: &Delivery) -> (Vec<u64>, u64) {
 fn each_client_sees_every_record_once() {
     let s = Stream::new(&Budget::new(1 << 20));
     append(&s, 0, 3, 5);
-    assert_eq!(seen(&s.read(1, &ask(CAPS))), (vec![0, 1, 2], 0));
+    assert_eq!(seen(&s.read(1, &request(LIMITS))), (vec![0, 1, 2], 0));
     append(&s, 3, 2, 0);
-    assert_eq!(seen(&s.read(2, &ask(CAPS))), (vec![0, 1, 2, 3, 4], 0));
-    assert_eq!(seen(&s.read(1, &ask(CAPS))), (vec![3, 4], 0));
-    assert_eq!(seen(&s.read(1, &ask(CAPS))), (vec![], 0));
+    assert_eq!(seen(&s.read(2, &request(LIMITS))), (vec![0, 1, 2, 3, 4], 0));
+    assert_eq!(seen(&s.read(1, &request(LIMITS))), (vec![3, 4], 0));
+    assert_eq!(seen(&s.read(1, &request(LIMITS))), (vec![], 0));
     s.forget(1);
-    assert_eq!(seen(&s.read(1, &ask(CAPS))).0.len(), 5);
+    assert_eq!(seen(&s.read(1, &request(LIMITS))).0.len(), 5);
     assert_eq!(s.stats().clients, 2);
 }
 
@@ -75,20 +75,23 @@ fn each_client_sees_every_record_once() {
 fn a_delivery_stops_at_its_caps_and_goes_on_with_the_next() {
     let s = Stream::new(&Budget::new(1 << 20));
     append(&s, 0, 10, 100);
-    let three = Caps::new(3, 1 << 20);
-    assert_eq!(seen(&s.read(1, &ask(three))).0, vec![0, 1, 2]);
-    let bytes = Caps::new(100, 400);
-    assert_eq!(seen(&s.read(1, &ask(bytes))).0, vec![3, 4]);
-    let tiny = Caps::new(100, 1);
-    assert_eq!(seen(&s.read(1, &ask(tiny))).0, vec![5]);
+    let three = Limits::new(3, 1 << 20);
+    assert_eq!(seen(&s.read(1, &request(three))).0, vec![0, 1, 2]);
+    let bytes = Limits::new(100, 400);
+    assert_eq!(seen(&s.read(1, &request(bytes))).0, vec![3, 4]);
+    let tiny = Limits::new(100, 1);
+    assert_eq!(seen(&s.read(1, &request(tiny))).0, vec![5]);
 }
 
 #[test]
 fn a_delivery_grows_with_the_time_since_the_one_before() {
     let s = Stream::new(&Budget::new(4 << 20));
     append(&s, 0, 10_000, 10);
-    let after = |seconds: f64, caps| Ask { now: Duration::from_secs_f64(seconds), ..ask(caps) };
-    let three = Caps::new(3, 1 << 20);
+    let after = |seconds: f64, limits| ReadRequest {
+        now: Duration::from_secs_f64(seconds),
+        ..request(limits)
+    };
+    let three = Limits::new(3, 1 << 20);
     assert_eq!(
         seen(&s.read(1, &after(1000.0, three))).0,
         vec![0, 1, 2],
@@ -98,7 +101,7 @@ fn a_delivery_grows_with_the_time_since_the_one_before() {
     assert_eq!(s.read(1, &after(1010.1, three)).records, 3);
     assert_eq!(s.read(1, &after(1011.6, three)).records, 4);
     assert_eq!(s.read(1, &after(1.0, three)).records, 3, "a clock that goes back");
-    let bytes = Caps { rate: 200, ..Caps::new(10_000, 1000) };
+    let bytes = Limits { rate: 200, ..Limits::new(10_000, 1000) };
     let size = s.newest(1).len();
     assert_eq!(s.read(1, &after(2.0, bytes)).records, 200 / size);
     assert_eq!(s.read(1, &after(5.0, bytes)).records, 600 / size);
@@ -114,12 +117,13 @@ fn a_filter_ends_when_it_is_told_to_and_goes_on_where_it_was() {
         looked.set(looked.get() + 1);
         false
     };
-    let ask = Ask { filter: Some(&none), go_on: Some(&|| false), ..ask(CAPS) };
-    let first = s.read(1, &ask);
+    let request =
+        ReadRequest { filter: Some(&none), may_continue: Some(&|| false), ..request(LIMITS) };
+    let first = s.read(1, &request);
     assert_eq!((first.records, first.missed), (0, 0));
     assert!((1..1000).contains(&looked.get()), "a piece: {}", looked.get());
     for _ in 0..20 {
-        s.read(1, &ask);
+        s.read(1, &request);
     }
     assert_eq!(looked.get(), 5000, "each record once");
 }
@@ -135,10 +139,10 @@ fn what_is_dropped_while_a_filter_looks_is_missed_exactly() {
         }
         true
     };
-    let ask = Ask { filter: Some(&all), ..ask(Caps::new(10_000, 1 << 20)) };
-    let (first, none) = seen(&s.read(1, &ask));
+    let request = ReadRequest { filter: Some(&all), ..request(Limits::new(10_000, 1 << 20)) };
+    let (first, none) = seen(&s.read(1, &request));
     assert!(none == 0 && first.len() < 1000 && first[0] == 0);
-    let (then, missed) = seen(&s.read(1, &ask));
+    let (then, missed) = seen(&s.read(1, &request));
     assert_eq!(then[0], first.len() as u64 + missed);
     assert_eq!((then.last(), s.stats().lost), (Some(&3999), missed));
 }
@@ -147,17 +151,17 @@ fn what_is_dropped_while_a_filter_looks_is_missed_exactly() {
 fn a_record_larger_than_a_delivery_is_cut_and_one_larger_than_the_memory_is_missed() {
     let s = Stream::new(&Budget::new(4 << 20));
     append(&s, 0, 1, 0);
-    seen(&s.read(1, &ask(CAPS)));
+    seen(&s.read(1, &request(LIMITS)));
     append(&s, 1, 1, 3 * RECORD_MAX);
     append(&s, 2, 1, 0);
-    let d = s.read(1, &ask(CAPS));
+    let d = s.read(1, &request(LIMITS));
     assert_eq!(seen(&d), (vec![1, 2], 0));
     assert!(d.high.is_some_and(|a| a.len() < RECORD_MAX + 200));
     assert_eq!((s.stats().count, s.stats().lost, s.stats().truncated), (3, 0, 1));
 
     let s = Stream::new(&Budget::new(1 << 20));
     append(&s, 0, 1, 0);
-    seen(&s.read(1, &ask(CAPS)));
+    seen(&s.read(1, &request(LIMITS)));
     let mut batch = Batch::default();
     for (seq, size) in [(1, 10), (2, RECORD_MAX), (3, 10)] {
         pack(&mut batch, seq, size);
@@ -165,7 +169,7 @@ fn a_record_larger_than_a_delivery_is_cut_and_one_larger_than_the_memory_is_miss
     // 512 KiB and a record behind it are more than the 512 KiB that this stream may hold.
     s.budget.set_limit(512 << 10);
     s.append(&mut batch);
-    assert_eq!(seen(&s.read(1, &ask(CAPS))), (vec![3], 2));
+    assert_eq!(seen(&s.read(1, &request(LIMITS))), (vec![3], 2));
     assert_eq!((s.stats().count, s.stats().lost), (4, 2));
 }
 
@@ -176,13 +180,14 @@ fn a_filtered_record_is_neither_delivered_nor_missed() {
         let record = Records::<HighRes>::packed(record).next().expect("one").expect("sound");
         matches!(record.params[0].value, Scalar::U64(n) if n % 2 == 1)
     };
-    let filtered = |records| Ask { filter: Some(&odd), ..ask(Caps::new(records, 1 << 20)) };
+    let filtered =
+        |records| ReadRequest { filter: Some(&odd), ..request(Limits::new(records, 1 << 20)) };
     append(&s, 0, 10, 30);
     assert_eq!(seen(&s.read(1, &filtered(100))), (vec![1, 3, 5, 7, 9], 0));
     assert_eq!(seen(&s.read(1, &filtered(100))), (vec![], 0));
     assert_eq!(seen(&s.read(2, &filtered(2))), (vec![1, 3], 0));
     assert_eq!(seen(&s.read(2, &filtered(0))), (vec![], 0));
-    assert_eq!(seen(&s.read(2, &ask(CAPS))), (vec![4, 5, 6, 7, 8, 9], 0));
+    assert_eq!(seen(&s.read(2, &request(LIMITS))), (vec![4, 5, 6, 7, 8, 9], 0));
     // The ring goes round: records in two pieces are seen whole, and what was dropped unseen is
     // missed.
     append(&s, 10, 1000, 30);
@@ -190,7 +195,7 @@ fn a_filtered_record_is_neither_delivered_nor_missed() {
     assert_eq!(missed, 1010 - 10 - seqs.len() as u64 * 2);
     assert!(seqs.iter().all(|n| n % 2 == 1) && seqs.last() == Some(&1009));
     // Bytes count what is delivered, not what is looked at.
-    let bytes = Ask { filter: Some(&odd), ..ask(Caps::new(100, 200)) };
+    let bytes = ReadRequest { filter: Some(&odd), ..request(Limits::new(100, 200)) };
     assert_eq!(seen(&s.read(3, &bytes)).0.len(), 2);
 }
 
@@ -240,7 +245,7 @@ proptest! {
                 Step::Trim => s.trim(),
                 Step::Forget(c) => { s.forget(c); expected.remove(&c); }
                 Step::Read(c, records, bytes) => {
-                    let d = s.read(c, &ask(Caps::new(records, bytes)));
+                    let d = s.read(c, &request(Limits::new(records, bytes)));
                     let (seqs, missed) = seen(&d);
                     let cursor = expected.get(&c).copied();
                     if let Some(first) = seqs.first() {

@@ -8,12 +8,12 @@ use crate::{Pmid, ValueType};
 
 /// A text of a record that is being written.
 #[derive(Debug)]
-pub struct Writing<'b> {
+pub struct TextWriter<'b> {
     bytes: &'b mut Vec<u8>,
     from: usize,
 }
 
-impl Writing<'_> {
+impl TextWriter<'_> {
     /// Bytes so far.
     #[must_use]
     #[inline]
@@ -48,7 +48,7 @@ impl Writing<'_> {
     /// Puts an ASCII character in the place of another one, so many bytes from the beginning of the
     /// text.
     #[inline]
-    pub fn replace(&mut self, at: usize, ascii: u8) {
+    pub fn replace_ascii(&mut self, at: usize, ascii: u8) {
         debug_assert!(ascii.is_ascii());
         if let Some(place) = self.bytes.get_mut(self.from + at) {
             debug_assert!(place.is_ascii());
@@ -58,7 +58,7 @@ impl Writing<'_> {
 
     /// Appends the first `count` of some characters.
     #[inline]
-    pub fn chars(&mut self, ascii: [u8; 8], count: usize) {
+    pub fn push_ascii(&mut self, ascii: [u8; 8], count: usize) {
         debug_assert!(ascii.iter().take(count).all(u8::is_ascii));
         let end = self.bytes.len() + count;
         self.bytes.extend_from_slice(&ascii);
@@ -77,9 +77,9 @@ impl Batch {
 
     /// The text that was begun.
     #[inline]
-    pub fn writing(&mut self) -> Writing<'_> {
+    pub fn text_writer(&mut self) -> TextWriter<'_> {
         let from = self.text.map_or(self.bytes.len(), |at| at + PARAM_HEADER);
-        Writing { bytes: &mut self.bytes, from }
+        TextWriter { bytes: &mut self.bytes, from }
     }
 
     /// Makes a parameter of the text that was begun; cut as by [`Self::text`].
@@ -102,13 +102,13 @@ impl Batch {
 
     #[cold]
     fn end_long_text(&mut self, pmid: Pmid) {
-        let text = self.writing().text().into_owned();
-        self.drop_text();
+        let text = self.text_writer().text().into_owned();
+        self.discard_text();
         self.text(pmid, &text);
     }
 
     /// Takes back the text that was begun: it is no parameter.
-    pub fn drop_text(&mut self) {
+    pub fn discard_text(&mut self) {
         if let Some(at) = self.text.take() {
             self.bytes.truncate(at);
         }
