@@ -2,16 +2,16 @@
 //! host.
 
 use std::cell::OnceCell;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::c_int;
 use std::net::IpAddr;
 use std::time::Duration;
+
+use pmda::process::{group_id, groups_of, user_id};
 
 use super::local::{self, Clients};
 use super::sys;
 use crate::model::{Allow, Network, Rights};
 
-/// Most groups of a user that are looked at.
-const GROUPS_MAX: usize = 1024;
 /// How long an answer about connections from other hosts holds.
 const LOCAL_FOR: Duration = Duration::from_secs(1);
 
@@ -104,13 +104,13 @@ impl Permit {
         };
         let mut uids = allow.uids.clone();
         for user in &allow.users {
-            match uid_of(user) {
+            match user_id(user) {
                 Some(uid) => uids.push(uid),
                 None => missing("user", user),
             }
         }
         let gid = |group: &String| {
-            let gid = gid_of(group);
+            let gid = group_id(group);
             if gid.is_none() {
                 missing("group", group);
             }
@@ -162,70 +162,6 @@ impl Permits {
     pub(super) fn events(&self, source: usize) -> Option<&Permit> {
         self.events.get(source)
     }
-}
-
-/// Room for the strings of an entry of the user or group database; larger entries count as unknown.
-const ENTRY_BYTES: usize = 64 << 10;
-
-fn uid_of(user: &str) -> Option<u32> {
-    let name = CString::new(user).ok()?;
-    let mut buffer = vec![0 as c_char; ENTRY_BYTES];
-    // SAFETY: passwd is plain data; getpwnam_r(3) fills it.
-    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
-    let mut found = std::ptr::null_mut();
-    // SAFETY: all pointers are to live places of the sizes told.
-    let status = unsafe {
-        libc::getpwnam_r(
-            name.as_ptr(),
-            &raw mut entry,
-            buffer.as_mut_ptr(),
-            buffer.len(),
-            &raw mut found,
-        )
-    };
-    (status == 0 && !found.is_null()).then_some(entry.pw_uid)
-}
-
-fn gid_of(group: &str) -> Option<u32> {
-    let name = CString::new(group).ok()?;
-    let mut buffer = vec![0 as c_char; ENTRY_BYTES];
-    // SAFETY: group is plain data; getgrnam_r(3) fills it.
-    let mut entry: libc::group = unsafe { std::mem::zeroed() };
-    let mut found = std::ptr::null_mut();
-    // SAFETY: all pointers are to live places of the sizes told.
-    let status = unsafe {
-        libc::getgrnam_r(
-            name.as_ptr(),
-            &raw mut entry,
-            buffer.as_mut_ptr(),
-            buffer.len(),
-            &raw mut found,
-        )
-    };
-    (status == 0 && !found.is_null()).then_some(entry.gr_gid)
-}
-
-/// Primary and supplementary groups of a user; empty if this host does not know it.
-fn groups_of(uid: u32) -> Vec<u32> {
-    let mut buffer = vec![0 as c_char; ENTRY_BYTES];
-    // SAFETY: passwd is plain data; getpwuid_r(3) fills it.
-    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
-    let mut found = std::ptr::null_mut();
-    // SAFETY: all pointers are to live places of the sizes told.
-    let status = unsafe {
-        libc::getpwuid_r(uid, &raw mut entry, buffer.as_mut_ptr(), buffer.len(), &raw mut found)
-    };
-    if status != 0 || found.is_null() {
-        return Vec::new();
-    }
-    // SAFETY: on success pw_name is a C string in `buffer`.
-    let name: &CStr = unsafe { CStr::from_ptr(entry.pw_name) };
-    let mut groups = vec![0; GROUPS_MAX];
-    let mut count = c_int::try_from(groups.len()).unwrap_or_default();
-    // SAFETY: `groups` has room for `count` ids; getgrouplist(3) stores how many there are.
-    unsafe { libc::getgrouplist(name.as_ptr(), entry.pw_gid, groups.as_mut_ptr(), &raw mut count) };
-    groups.truncate(usize::try_from(count).unwrap_or_default());
-    groups
 }
 
 #[cfg(test)]
