@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::clock::now;
 use crate::config::Config;
-use crate::listen::{Signal, Supervisor};
 use crate::model::Rights;
+use crate::net::{Signal, Supervisor};
 use crate::pcp::{self, Agent, Hooks, Log, Mode, Options, Wake};
 use crate::sources::SOURCES;
 use crate::store::{Stat, Store};

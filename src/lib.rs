@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!  peers            tokio workers                                       hand-over            PMDA thread (main)
-//!  mono  ──TCP──▶ listen::tcp  ─▶ sources::mono     ─┐
-//!  files ──read─▶ listen::tail ─▶   (and later        │ model::Update   store::Registry   ─▶ pcp::callbacks ─▶ pmcd
+//!  mono  ──TCP──▶ net::tcp     ─▶ sources::mono     ─┐
+//!  files ──read─▶ net::tail    ─▶   (and later        │ model::Update   store::Registry   ─▶ pcp::callbacks ─▶ pmcd
 //!                                 profiler, zorka,    ┼───────────────▶ (atomics, names)
 //!                                 lttng)             ─┘                 events::Stream    ─▶ events::Array
 //!                 I/O only        pure: no I/O, no clock                (rings, cursors)     C calls only here
 //! ```
 //!
-//! listen → sources → model → store → pcp. Imports run from both ends to the middle: a source never
+//! net → sources → model → store → pcp. Imports run from both ends to the middle: a source never
 //! sees tokio or PCP, and `pcp` never sees a protocol's bytes (`tests/imports.rs` checks it).
 //! Without feature `agent` only the pure part is built: it needs neither libpcp nor libclang.
 
@@ -37,7 +37,7 @@ pub mod print;
 pub mod clock;
 
 #[cfg(feature = "agent")]
-pub mod listen;
+pub mod net;
 
 #[cfg(feature = "agent")]
 pub mod pcp;

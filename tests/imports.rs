@@ -16,19 +16,19 @@ const RULES: &[(&str, &[&str])] = &[
     ("config", &["model", "read", "sources", "store"]),
     ("print", &["model", "sources", "store"]),
     ("clock", &["model"]),
-    ("listen", &["clock", "config", "model", "read", "sources", "store"]),
+    ("net", &["clock", "config", "model", "read", "sources", "store"]),
     // A source's section of apm.toml, and its thin half that does I/O.
     ("sources::config", &["config", "model", "read", "sources"]),
-    ("sources::io", &["clock", "config", "listen", "model", "sources", "store"]),
+    ("sources::io", &["clock", "config", "net", "model", "sources", "store"]),
     ("pcp", &["clock", "events", "model", "print", "sources", "state", "store"]),
 ];
 
 /// Crates that only these modules may name.
 const FOREIGN: &[(&str, &[&str])] = &[
-    ("tokio", &["listen", "sources::io"]),
-    ("tokio_util", &["listen", "sources::io"]),
-    ("socket2", &["listen", "sources::io"]),
-    ("libc", &["listen", "pcp"]),
+    ("tokio", &["net", "sources::io"]),
+    ("tokio_util", &["net", "sources::io"]),
+    ("socket2", &["net", "sources::io"]),
+    ("libc", &["net", "pcp"]),
 ];
 
 fn files(dir: &Path, found: &mut Vec<PathBuf>) {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use lttng_kit::{Dialogue, Relayd};
 use pmdaapm::config::Config;
-use pmdaapm::listen::Supervisor;
+use pmdaapm::net::Supervisor;
 use pmdaapm::store::{Stat, Store};
 
 /// Column of `session.state`.

@@ -9,8 +9,8 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now;
-use crate::listen::ledger::{Full, Ledger};
 use crate::model::Now;
+use crate::net::ledger::{Full, Ledger};
 use crate::sources::SessionError;
 use crate::sources::lttng::{Collector, Reader, viewer::End};
 

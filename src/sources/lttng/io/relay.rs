@@ -14,7 +14,7 @@ use super::carry::{self, Wire};
 use super::control::LttngControl;
 use super::relay_status::RelayStatus;
 use crate::clock::now;
-use crate::listen::ledger::{Full, Ledger};
+use crate::net::ledger::{Full, Ledger};
 use crate::sources::lttng::viewer::{self, End, SessionInfo};
 use crate::sources::lttng::{Choice, Collector};
 use crate::sources::{Held, LTTNG, OwnSink, Sinks};
