@@ -1,11 +1,12 @@
-# A private pmcd with one of PCP's own PMDAs, or one of these tests, with or without libpmdaevent.so in front of libpcp_pmda.
-# Comes after common.sh and filters.sh.
+# A private pmcd with one of PCP's own PMDAs, or one of these tests, with or without libpmdaevent.so
+# in front of libpcp_pmda. Comes after common.sh and filters.sh.
 # shellcheck shell=bash
 
 [ -e "$CAPI" ] || die "$CAPI is missing: cargo build --release --workspace"
 
-# alone NAME DOMAIN PMNS METRIC COMMAND...: pmcd with only that PMDA, whose name space is in the file PMNS (NAME in capitals is
-# its domain there); waits until METRIC has a value. PRELOAD=library is put in front of the PMDA.
+# alone NAME DOMAIN PMNS METRIC COMMAND...: pmcd with only that PMDA, whose name space is in the
+# file PMNS (NAME in capitals is its domain there); waits until METRIC has a value. PRELOAD=library
+# is put in front of the PMDA.
 alone() {
     local name=$1 domain=$2 pmns=$3 metric=$4
     shift 4

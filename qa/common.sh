@@ -1,5 +1,5 @@
-# Sourced by the demo and the numbered tests: a private pmcd with this PMDA, in its own directory and on its own ports.
-# Everything that is started is ended by pid when the script ends.
+# Sourced by the demo and the numbered tests: a private pmcd with this PMDA, in its own directory
+# and on its own ports. Everything that is started is ended by pid when the script ends.
 # shellcheck shell=bash
 
 QA=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -63,8 +63,8 @@ write_config() {
     cat >> "$D/apm.toml"
 }
 
-# Extra arguments of pmdaapm may be in PMDA_ARGS, a command to run it under (valgrind) in PMDA_UNDER,
-# those of pmcd in PMCD_ARGS.
+# Extra arguments of pmdaapm may be in PMDA_ARGS, a command to run it under (valgrind) in
+# PMDA_UNDER, those of pmcd in PMCD_ARGS.
 pmcd_files() {
     mkdir -p "$D"/{run,log/pmcd,tmp,var/config/pmda}
     [ -f "$D/apm.toml" ] || write_config </dev/null
@@ -143,7 +143,8 @@ at_least() {
     [ -n "$v" ] && [ "${v%%.*}" -ge "$3" ]
 }
 
-# Our module where Mono looks for it, and a compiled workload: mono_start NAME.exe ARGS...; output in $D/NAME.out
+# Our module where Mono looks for it, and a compiled workload: mono_start NAME.exe ARGS...; output
+# in $D/NAME.out
 mono_files() {
     mkdir -p "$D/lib"
     cp "$AGENT" "$D/lib/libmono-profiler-apm.so"

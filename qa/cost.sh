@@ -1,4 +1,5 @@
-# Sourced by qa/bench and qa/bench_profiler: what a process costs. PMDA_PID is the one that is measured.
+# Sourced by qa/bench and qa/bench_profiler: what a process costs. PMDA_PID is the one that is
+# measured.
 # shellcheck shell=bash
 
 # Ticks of CPU that a process has used, or all processes of the machine.
@@ -16,7 +17,8 @@ for line in sys.stdin:
     if target.get("executable") and target["target"]["name"] == sys.argv[1]: print(target["executable"])' "$1"
 }
 
-# CPU of the PMDA, of the load (LOAD_PID), pmcd and all others while a command runs, in percent of a core.
+# CPU of the PMDA, of the load (LOAD_PID), pmcd and all others while a command runs, in percent of a
+# core.
 cpu_window() {
     local hz pmda load pmcd all start
     hz=$(getconf CLK_TCK)

@@ -1,4 +1,5 @@
-# What several numbered tests need beside common.sh: verdicts, scripted peers, clients of event metrics.
+# What several numbered tests need beside common.sh: verdicts, scripted peers, clients of event
+# metrics.
 # shellcheck shell=bash
 
 # Details for whoever has to find out why a test failed; qa/run shows the end of it.
@@ -43,7 +44,8 @@ reaches() {
     [ -n "$v" ] && [ "$v" -ge "$2" ]
 }
 
-# peer NAME [ARGS...]: the Python program on standard input in the background, with qa/peers in its path; output in $D/NAME.out
+# peer NAME [ARGS...]: the Python program on standard input in the background, with qa/peers in its
+# path; output in $D/NAME.out
 peer() {
     local name=$1
     shift
@@ -64,7 +66,8 @@ says() { wait_for "${3:-30}" grep -q -- "$2" "$D/$1.out" || { echo "$1 does not 
 # ends PID...: sends TERM to processes of this script and waits for them.
 ends() { kill "$@" 2>/dev/null; wait "$@" 2>/dev/null; }
 
-# pmevents NAME INTERVAL METRIC...: a client of event metrics in the background, its output at once in $D/NAME.out
+# pmevents NAME INTERVAL METRIC...: a client of event metrics in the background, its output at once
+# in $D/NAME.out
 pmevents() {
     local name=$1 interval=$2
     shift 2
@@ -72,8 +75,8 @@ pmevents() {
 }
 # saw NAME PARAMETER [INSTANCE]: what that client has seen so far.
 saw() { python3 "$QA/peers/pmevents.py" "$D/$1.out" "${@:2}"; }
-# by_line: records of LTTng that pmevent shows on standard input, each in a line: without what depends on the place
-# where the program ran; names begin behind the event's.
+# by_line: records of LTTng that pmevent shows on standard input, each in a line: without what
+# depends on the place where the program ran; names begin behind the event's.
 by_line() {
     awk '/event record \[/ { if (line) print line; line = $NF == "---" ? $(NF - 1) : ""; next }
          /apm.lttng.param/ && $1 !~ /\.(cpu|stream|vpid|vtid)$/ {

@@ -1,5 +1,6 @@
-# Sourced by tests and the demo before common.sh: a private LTTng, so that the machine's own is not touched. Session and relay
-# daemon meet in /run/lttng, whatever their options say, so the script runs itself again with a mount namespace of its own.
+# Sourced by tests and the demo before common.sh: a private LTTng, so that the machine's own is not
+# touched. Session and relay daemon meet in /run/lttng, whatever their options say, so the script
+# runs itself again with a mount namespace of its own.
 # shellcheck shell=bash
 
 # lttng_possible: whether there is all that is needed; what is missing is in $LTTNG_MISSING.
@@ -12,7 +13,8 @@ lttng_possible() {
     unshare -m mount -t tmpfs none /run/lttng 2>/dev/null || { LTTNG_MISSING="no right to a mount namespace"; return 1; }
 }
 
-# lttng_private SCRIPT ARGS...: returns within the namespace, or not at all; where that cannot be, the test is skipped (status 77).
+# lttng_private SCRIPT ARGS...: returns within the namespace, or not at all; where that cannot be,
+# the test is skipped (status 77).
 lttng_private() {
     if [ -z "${APM_LTTNG_PRIVATE:-}" ]; then
         lttng_possible || { echo "skipped: $LTTNG_MISSING" >&2; exit 77; }
@@ -51,7 +53,8 @@ lttng_start() {
 # A command of lttng: its words into a file, they are for people.
 lttng_do() { lttng --no-sessiond "$@" >>"$D/lttng.out" 2>&1 || { tail -3 "$D/lttng.out" >&2; return 1; }; }
 
-# live_session NAME [BUFFERS]: a live session of all events of lttng_app, started. BUFFERS: options of its channel.
+# live_session NAME [BUFFERS]: a live session of all events of lttng_app, started. BUFFERS: options
+# of its channel.
 live_session() {
     lttng_do create "$1" --live=100000 "--set-url=net://127.0.0.1:$CONTROL_PORT:$DATA_PORT" || return
     # shellcheck disable=SC2086 # several options

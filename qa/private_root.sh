@@ -1,5 +1,6 @@
-# For tests that install: a machine of its own that ends with the script. /etc, /usr, /var and /run are copies on write in
-# memory; processes, network and host name are private. Sourced first: it runs the script again within.
+# For tests that install: a machine of its own that ends with the script. /etc, /usr, /var and /run
+# are copies on write in memory; processes, network and host name are private. Sourced first: it
+# runs the script again within.
 # shellcheck shell=bash
 
 if [ -z "${APM_PRIVATE_ROOT:-}" ]; then
