@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 
-use super::event::{Event, Fault, Settings};
-use super::interner::Interner;
-use super::kept::Jvm;
-use super::kind::StreamKind;
-use super::observer::Observer;
-use super::pod::Pod;
-use super::transport::Transport;
+use super::streams::observer::Observer;
+use super::streams::pod::Pod;
+use super::wire::dialogue::Transport;
+use super::wire::event::{Event, Fault, Settings};
+use super::wire::kind::StreamKind;
 use super::words::Words;
+use super::words::cache::Jvm;
+use super::words::interner::Interner;
 
 /// One agent's connection, without I/O and without a clock.
 ///
@@ -101,7 +101,8 @@ impl Connection {
     /// be told to start anew.
     #[must_use]
     pub fn is_nameless(&self) -> bool {
-        let calls = |s: &super::pod::Stream| s.kind() == StreamKind::Calls && s.counts().bytes > 0;
+        let calls =
+            |s: &super::streams::pod::Stream| s.kind() == StreamKind::Calls && s.counts().bytes > 0;
         !self.dictionary && self.pod.streams().iter().any(calls)
     }
 

@@ -1,8 +1,8 @@
 //! The metrics, tables, events and parameters of pods (design/metrics.md, apm.profiler.*).
 
-use super::super::TableDef;
-use super::super::define::{event_params, peer_metrics};
 use crate::model::{Area, EventKind, MetricDef, Origin, Semantics, Units, ValueType};
+use crate::sources::TableDef;
+use crate::sources::define::{event_params, peer_metrics};
 
 /// First PMID cluster of this source: its static metrics.
 pub(super) const CLUSTER: u16 = 128;

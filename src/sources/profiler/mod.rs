@@ -50,77 +50,39 @@
 //! [`decode`]: [`resume`] → [`phrases`] → one of the above ([`scan`], [`text`]) → [`observer`]. A
 //! corrupt stream costs only itself, and only until it is opened again.
 
-mod call_record;
-mod call_thread;
-mod call_tree;
-mod call_values;
-mod calls;
-mod collector;
 mod connection;
-mod decode;
-mod dictionary;
-mod entry;
-mod event;
-mod gc;
-mod gc_line;
-mod identity;
-mod inflate;
-mod interner;
-mod kept;
-mod kind;
-mod latency;
 pub mod limits;
-mod loss_report;
 mod meter;
-mod method_name;
-mod methods;
 mod metrics;
-mod numbers;
-mod observer;
-mod params;
-mod phrases;
-mod pod;
-mod record;
-mod resume;
-mod roles;
-mod scan;
+mod records;
+mod session;
 mod shared;
-mod stacks;
-#[cfg(test)]
-#[allow(clippy::cast_possible_truncation, reason = "test")]
-mod streams_tests;
-mod suspend;
+mod streams;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
 mod testkit;
-mod text;
-mod totals;
-mod trace;
-mod transport;
-mod values;
-mod waiting;
 mod wire;
 mod words;
 
-pub use collector::{Collector, Options};
 pub use connection::Connection;
-pub use event::{Event, Fault, Hello, Opened, Settings};
-pub use gc_line::{GcPause, Heap};
-pub use identity::PodName;
-pub use interner::Interner;
-pub use kept::Jvm;
-pub use kind::StreamKind;
-pub use observer::{Chunk, File, Observer};
-pub use pod::{Counts, Pod, Stream};
-pub use record::{
+pub use records::roles::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_name as is_parameter_name};
+pub use session::{Collector, Options};
+pub use shared::Shared;
+pub use streams::gc_line::{GcPause, Heap};
+pub use streams::observer::{Chunk, File, Observer};
+pub use streams::pod::{Counts, Pod, Stream};
+pub use streams::record::{
     BigValue, Block, Call, Corrupt, Definition, Param, Params, Pause, Pointer, Reference, TagValue,
     TraceEvent, TraceKind,
 };
-pub use roles::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_name as is_parameter_name};
-pub use shared::Shared;
-pub use text::Text;
-pub use transport::Transport;
-pub use wire::{Uuid, Wrong};
+pub use streams::text::Text;
+pub use wire::command::{Uuid, Wrong};
+pub use wire::dialogue::Transport;
+pub use wire::event::{Event, Fault, Hello, Opened, Settings};
+pub use wire::identity::PodName;
+pub use wire::kind::StreamKind;
+pub use words::cache::Jvm;
+pub use words::interner::Interner;
 pub use words::{Mark, Words};
 
 use super::{Dynamic, SourceTable};
@@ -136,7 +98,7 @@ pub const SOURCE: SourceTable = SourceTable {
     dynamic: Some(Dynamic {
         node: None,
         what: "Indexed parameters that profiler.parameters asks for (tag.*)",
-        restore: roles::restore,
+        restore: records::roles::restore,
         initial: Vec::new,
     }),
     tables: metrics::TABLES,

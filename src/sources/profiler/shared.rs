@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::interner::Interner;
-use super::kept::{Jvm, Kept};
 use super::limits;
-use super::waiting::Budget;
+use super::records::pending::Budget;
 use super::words::Words;
+use super::words::cache::{Jvm, Kept};
+use super::words::interner::Interner;
 use crate::model::Memory;
 
 /// Words, dictionaries of those that may come back, and the room for calls that wait for names.

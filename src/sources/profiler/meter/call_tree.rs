@@ -1,0 +1,246 @@
+//! The call tree of one connection: a node for each stack, with the time of its last method.
+//!
+//! Most pods are idle, and what they have of it stays. So a node knows its parent and not its
+//! children: those are found by a hash table of numbers of nodes, 5 bytes a place.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+use super::loss_report;
+use crate::sources::profiler::words::Words;
+use crate::sources::profiler::words::method_name::{method_name, nameless};
+
+/// Most nodes.
+const NODES: usize = 8192;
+/// Bytes of a stack's name.
+const NAME: usize = 900;
+/// The parent of the outermost methods, and no node at all.
+pub(crate) const ROOT: u32 = u32::MAX;
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) parent: u32,
+    pub(crate) method: u32,
+    /// The method and node of the child that was entered last: as a rule it is the next one too.
+    last: (u32, u32),
+    pub(crate) self_ms: u64,
+    pub(crate) shown: Shown,
+}
+
+/// What is known of a node's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    NotYet,
+    /// It has this row.
+    Told(u32),
+    /// The agent's report of losses is no stack of the application.
+    Hidden,
+}
+
+/// Nodes by number. A parent has a lower number than its children.
+#[derive(Debug)]
+pub(crate) struct CallTree {
+    pub(crate) nodes: Vec<Node>,
+    /// As [`Node::last`], of the root.
+    last: (u32, u32),
+    /// Numbers of nodes by parent and method.
+    numbers: HashTable<u32>,
+    hasher: RandomState,
+}
+
+impl Default for CallTree {
+    fn default() -> Self {
+        Self {
+            nodes: Vec::new(),
+            last: (0, ROOT),
+            numbers: HashTable::new(),
+            hasher: RandomState::default(),
+        }
+    }
+}
+
+impl CallTree {
+    /// The node of a method that was entered from `parent`; `parent` itself when there are too
+    /// many.
+    #[inline]
+    pub(crate) fn child(&mut self, parent: u32, method: u32) -> u32 {
+        let (last, node) = self.nodes.get(parent as usize).map_or(self.last, |node| node.last);
+        if last == method && node != ROOT { node } else { self.find(parent, method) }
+    }
+
+    fn find(&mut self, parent: u32, method: u32) -> u32 {
+        let Self { nodes, numbers, hasher, .. } = self;
+        let known = numbers.find(hasher.hash_one((parent, method)), |number| {
+            nodes
+                .get(*number as usize)
+                .is_some_and(|node| (node.parent, node.method) == (parent, method))
+        });
+        let found = match known {
+            Some(known) => *known,
+            None if nodes.len() >= NODES => return parent,
+            None => self.push(Node {
+                parent,
+                method,
+                last: (0, ROOT),
+                self_ms: 0,
+                shown: Shown::NotYet,
+            }),
+        };
+        match self.nodes.get_mut(parent as usize) {
+            Some(node) => node.last = (method, found),
+            None => self.last = (method, found),
+        }
+        found
+    }
+
+    fn push(&mut self, node: Node) -> u32 {
+        let Self { nodes, numbers, hasher, .. } = self;
+        let new = u32::try_from(nodes.len()).unwrap_or(ROOT);
+        let hash = |node: &Node| hasher.hash_one((node.parent, node.method));
+        let of = hash(&node);
+        nodes.push(node);
+        numbers.insert_unique(of, new, |number| nodes.get(*number as usize).map_or(0, hash));
+        new
+    }
+
+    /// Bytes allocated.
+    pub(crate) fn memory(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>() + self.numbers.allocation_size()
+    }
+
+    /// Keeps only nodes for which `used` is set, and their parents; the new number of each, or
+    /// [`ROOT`]. None is told any more.
+    pub(crate) fn retain(&mut self, mut used: Vec<bool>) -> Vec<u32> {
+        used.resize(self.nodes.len(), false);
+        for (number, node) in self.nodes.iter().enumerate().rev() {
+            if used.get(number) == Some(&true)
+                && let Some(parent) = used.get_mut(node.parent as usize)
+            {
+                *parent = true;
+            }
+        }
+        self.numbers = HashTable::new();
+        let mut numbers = Vec::with_capacity(used.len());
+        for (node, used) in std::mem::take(&mut self.nodes).into_iter().zip(used) {
+            let number = if used {
+                // A parent comes first.
+                let parent = numbers.get(node.parent as usize).copied().unwrap_or(ROOT);
+                let shown = if node.shown == Shown::Hidden { Shown::Hidden } else { Shown::NotYet };
+                self.push(Node { parent, last: (0, ROOT), shown, ..node })
+            } else {
+                ROOT
+            };
+            numbers.push(number);
+        }
+        self.last = (0, ROOT);
+        self.nodes.shrink_to_fit();
+        numbers
+    }
+
+    /// The outermost method is the agent's report of losses.
+    pub(crate) fn is_report(&self, mut at: u32, words: &Words) -> bool {
+        let mut method = None;
+        while let Some(node) = self.nodes.get(at as usize) {
+            (method, at) = (Some(node.method), node.parent);
+        }
+        method.and_then(|m| words.get(m)).is_some_and(|word| loss_report::is(word))
+    }
+
+    /// `Outer.method,Inner.method`; `None` when a name has not come, unless it is the `end`.
+    pub(crate) fn name(&self, at: u32, words: &Words, end: bool) -> Option<String> {
+        let mut frames = Vec::new();
+        let mut at = at;
+        while let Some(node) = self.nodes.get(at as usize) {
+            frames.push(match words.get(node.method) {
+                Some(word) => short(&method_name(word)),
+                None if end => nameless(node.method),
+                None => return None,
+            });
+            at = node.parent;
+        }
+        let mut name = String::new();
+        for frame in frames.iter().rev() {
+            if name.len() + frame.len() + 1 > NAME {
+                break;
+            }
+            if !name.is_empty() {
+                name.push(',');
+            }
+            name.push_str(frame);
+        }
+        Some(name)
+    }
+}
+
+/// `Class.method` of `package.Class.method`, without commas, which part frames.
+fn short(name: &str) -> String {
+    let mut parts = name.rsplitn(3, '.');
+    let (method, class) = (parts.next().unwrap_or_default(), parts.next());
+    let short = class.map_or_else(|| method.to_owned(), |class| format!("{class}.{method}"));
+    short.replace(',', ";")
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn frames_are_class_and_method() {
+        assert_eq!([short("a.b.C.run"), short("run"), short("C.x,y")], ["C.run", "run", "C.x;y"]);
+    }
+
+    #[test]
+    fn children_are_found_again_and_bounded() {
+        let (mut tree, mut known) = (CallTree::default(), HashMap::new());
+        let mut seed = 7_u32;
+        for _ in 0..100_000 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let parent = if seed & 7 == 0 || tree.nodes.is_empty() {
+                ROOT
+            } else {
+                (seed >> 8) % tree.nodes.len() as u32
+            };
+            let (method, full) = (seed >> 3 & 15, tree.nodes.len() >= NODES);
+            let node = tree.child(parent, method);
+            let expected = *known.entry((parent, method)).or_insert(node);
+            assert!(node == expected || full && node == parent);
+            if node != parent {
+                assert_eq!(
+                    (tree.nodes[node as usize].parent, tree.nodes[node as usize].method),
+                    (parent, method)
+                );
+            }
+        }
+        assert_eq!(tree.nodes.len(), NODES);
+        assert_eq!(tree.numbers.len(), NODES);
+    }
+
+    #[test]
+    fn what_is_not_used_goes_with_its_numbers() {
+        let mut tree = CallTree::default();
+        let a = tree.child(ROOT, 1);
+        let b = tree.child(a, 2);
+        let c = tree.child(a, 3);
+        let d = tree.child(c, 4);
+        assert_eq!([a, b, c, d], [0, 1, 2, 3]);
+        tree.nodes[a as usize].shown = Shown::Told(9);
+        tree.nodes[c as usize].shown = Shown::Hidden;
+        assert_eq!(tree.retain(vec![false, false, false, true]), [0, ROOT, 1, 2]);
+        let nodes: Vec<_> = tree.nodes.iter().map(|n| (n.parent, n.method, n.shown)).collect();
+        assert_eq!(nodes, [(ROOT, 1, Shown::NotYet), (0, 3, Shown::Hidden), (1, 4, Shown::NotYet)]);
+        assert_eq!(
+            [tree.child(ROOT, 1), tree.child(0, 3), tree.child(1, 4), tree.child(0, 2)],
+            [0, 1, 2, 3]
+        );
+        assert_eq!(tree.retain(Vec::new()), [ROOT; 4]);
+        assert_eq!(
+            (tree.nodes.capacity(), tree.numbers.capacity(), tree.child(ROOT, 5)),
+            (0, 0, 0)
+        );
+    }
+}

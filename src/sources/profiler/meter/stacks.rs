@@ -1,0 +1,261 @@
+//! Where the time goes: self time of the call trees of one connection, by stack (spec B.6). A stack
+//! is a node of a tree whose root is the outermost method; nodes, threads and depth are bounded,
+//! and what does not fit counts for the deepest that does.
+//!
+//! Agents that have more to say than they may lose buffers of events, with ENTERs and EXITs in
+//! them. But each root ends with the tag `call.info` just before its EXIT, and behind it a root
+//! that lasted over 20 ms or entered several methods has more tags (`common.started` and so on),
+//! unless the agent knows that it has lost something of it. So the time of a root waits until it
+//! has ended soundly, or has gone on for a while; that of any other is dropped, and the next root
+//! begins with nothing open.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use super::call_thread::{Frame, Thread};
+use super::call_tree::{CallTree, ROOT, Shown};
+use super::totals::ns;
+use crate::model::Update;
+use crate::sources::Sink;
+use crate::sources::profiler::metrics::STACKS;
+use crate::sources::profiler::streams::record::{Block, TraceEvent, TraceKind};
+use crate::sources::profiler::words::Words;
+
+/// Threads whose stacks are followed, frames of a stack.
+const THREADS: usize = 1024;
+const DEPTH: usize = 128;
+/// After a refused thread so many are refused without a look for one that has ended.
+const LOOK_AGAIN: u32 = 64;
+/// Times that a root which goes on and on is passed over before its time counts, once a second.
+const ROUNDS: u8 = 10;
+/// Roots that last longer, in ms, and have no tag behind `call.info` have lost something.
+const UNMARKED_MS: u64 = 20;
+
+/// How roots end.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    /// Id of `call.info`: 0 in all agents that were seen, which is believed until another word has
+    /// that id. The dictionary comes after the trace of the first seconds.
+    info: Option<u32>,
+    /// The tag was seen, and others behind it: only agents that write them are judged by them.
+    seen: bool,
+    seen_more: bool,
+}
+
+impl Default for Ends {
+    fn default() -> Self {
+        Self { info: Some(0), seen: false, seen_more: false }
+    }
+}
+
+/// The stacks of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Stacks {
+    tree: CallTree,
+    threads: Vec<Thread>,
+    by_id: HashMap<u64, usize, RandomState>,
+    /// Where in `threads` that of the latest block is; blocks have thousands of events of one
+    /// thread.
+    current: usize,
+    refused: u32,
+    /// Nodes with time that has not been told.
+    touched: Vec<u32>,
+    /// Rows that nodes have.
+    rows: u32,
+    ends: Ends,
+}
+
+impl Stacks {
+    /// Takes an event of a block.
+    #[inline(always)]
+    pub(crate) fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
+        if self.threads.get(self.current).is_none_or(|t| t.id != block.thread)
+            && !self.change_thread(block.thread)
+        {
+            return;
+        }
+        let Some(thread) = self.threads.get_mut(self.current) else { return };
+        match event.kind {
+            TraceKind::Tag { param, .. } => {
+                if thread.ends {
+                    (thread.sound, self.ends.seen_more) = (true, true);
+                } else if Some(param) == self.ends.info {
+                    (thread.ends, self.ends.seen) = (true, true);
+                }
+            }
+            TraceKind::Enter { method } => {
+                if thread.ends {
+                    thread.clear();
+                }
+                thread.entered = thread.entered.saturating_add(1);
+                if thread.frames.len() >= DEPTH {
+                    thread.beyond += 1;
+                    return;
+                }
+                let parent = thread.frames.last().map_or(ROOT, |f| f.node);
+                let node = self.tree.child(parent, method);
+                thread.frames.push(Frame { node, entered_ms: event.time_ms, children_ms: 0 });
+            }
+            TraceKind::Exit if thread.beyond > 0 && !thread.ends => thread.beyond -= 1,
+            TraceKind::Exit => {
+                let Some(frame) = thread.frames.pop() else { return thread.clear() };
+                let took = u64::try_from(event.time_ms.saturating_sub(frame.entered_ms))
+                    .unwrap_or_default();
+                let own = took.saturating_sub(frame.children_ms);
+                if let Some(parent) = thread.frames.last_mut() {
+                    parent.children_ms = parent.children_ms.saturating_add(took);
+                    if thread.ends {
+                        return thread.clear();
+                    }
+                    if own > 0 && !thread.hold(frame.node, own) {
+                        add(&mut self.tree, &mut self.touched, frame.node, own);
+                    }
+                    return;
+                }
+                let small = thread.entered <= 1 && took <= UNMARKED_MS;
+                if (thread.ends || !self.ends.seen)
+                    && (thread.sound || small || !self.ends.seen_more)
+                {
+                    thread.count(|node, ms| add(&mut self.tree, &mut self.touched, node, ms));
+                    if own > 0 {
+                        add(&mut self.tree, &mut self.touched, frame.node, own);
+                    }
+                }
+                thread.clear();
+            }
+        }
+    }
+
+    /// Bytes allocated; of threads, those of as many frames as a thread has as a rule.
+    pub(crate) fn memory(&self) -> usize {
+        const THREAD: usize = size_of::<Thread>() + 16 * size_of::<Frame>() + 32;
+        self.tree.memory()
+            + self.threads.capacity() * THREAD
+            + self.touched.capacity() * size_of::<u32>()
+    }
+
+    /// Goes to a thread, a new one if it is not known; false: there are too many that are within
+    /// something.
+    fn change_thread(&mut self, id: u64) -> bool {
+        if let Some(known) = self.by_id.get(&id) {
+            self.current = *known;
+            return true;
+        }
+        if self.threads.len() >= THREADS && !self.forget_idle() {
+            return false;
+        }
+        self.current = self.threads.len();
+        self.by_id.insert(id, self.current);
+        self.threads.push(Thread { id, ..Thread::default() });
+        true
+    }
+
+    /// Makes room: a thread that is in no method has nothing to remember.
+    fn forget_idle(&mut self) -> bool {
+        self.refused += 1;
+        if self.refused % LOOK_AGAIN != 1 {
+            return false;
+        }
+        self.threads.retain(|t| !t.is_idle());
+        self.find_threads();
+        if self.threads.len() < THREADS {
+            self.refused = 0;
+        }
+        self.threads.len() < THREADS
+    }
+
+    /// Ids mean something else from now on.
+    pub(crate) fn forget_words(&mut self) {
+        *self = Self::default();
+    }
+
+    /// A word has come, or was refused.
+    pub(crate) fn word(&mut self, id: u32, word: Option<&str>) {
+        if word == Some("call.info") {
+            self.ends.info = Some(id);
+        } else if self.ends.info == Some(id) {
+            self.ends.info = None;
+        }
+    }
+
+    /// The time of roots that go on for long, or of all, counts now.
+    fn settle(&mut self, all: bool) {
+        for thread in self.threads.iter_mut().filter(|t| !t.pending.is_empty()) {
+            thread.rounds += 1;
+            if all || thread.rounds >= ROUNDS {
+                thread.count(|node, ms| add(&mut self.tree, &mut self.touched, node, ms));
+            }
+        }
+    }
+
+    /// Tells what was added to stacks all of whose methods have names; with `end`, of the others
+    /// too.
+    pub(crate) fn tell(&mut self, words: &Words, sink: &mut dyn Sink, end: bool) {
+        self.settle(end);
+        for at in std::mem::take(&mut self.touched) {
+            let Some(shown) = self.tree.nodes.get(at as usize).map(|n| n.shown) else { continue };
+            let row = match shown {
+                Shown::Told(row) => Some(row),
+                Shown::Hidden => None,
+                Shown::NotYet => match self.tree.name(at, words, end) {
+                    None => {
+                        self.touched.push(at);
+                        continue;
+                    }
+                    Some(_) if self.tree.is_report(at, words) => None,
+                    Some(name) => {
+                        let slot = self.rows;
+                        self.rows += 1;
+                        sink.update(Update::Row { table: STACKS, slot, key: Some(&name) });
+                        Some(slot)
+                    }
+                },
+            };
+            let Some(node) = self.tree.nodes.get_mut(at as usize) else { continue };
+            node.shown = row.map_or(Shown::Hidden, Shown::Told);
+            let more = ns(std::mem::take(&mut node.self_ms));
+            if let Some(slot) = row {
+                sink.update(Update::RowCount { table: STACKS, slot, item: 0, more });
+            }
+        }
+    }
+
+    /// Nothing has come for a while: keeps nothing but the methods that threads are in, and what
+    /// has not been told.
+    pub(crate) fn rest(&mut self, sink: &mut dyn Sink) {
+        self.threads.retain(|t| !t.is_idle());
+        let mut used = vec![false; self.tree.nodes.len()];
+        let nodes = self.threads.iter().flat_map(Thread::nodes).chain(self.touched.iter().copied());
+        nodes
+            .for_each(|node| used.get_mut(node as usize).into_iter().for_each(|used| *used = true));
+        let numbers = self.tree.retain(used);
+        let number = |node: u32| numbers.get(node as usize).copied().unwrap_or(ROOT);
+        self.threads.iter_mut().for_each(|t| t.rest(number));
+        self.touched.iter_mut().for_each(|node| *node = number(*node));
+        self.touched.shrink_to_fit();
+        self.threads.shrink_to_fit();
+        self.find_threads();
+        self.rows = 0;
+        sink.update(Update::FreeRows { table: STACKS });
+    }
+
+    /// The threads have other places now.
+    fn find_threads(&mut self) {
+        self.by_id = self.threads.iter().enumerate().map(|(at, t)| (t.id, at)).collect();
+    }
+}
+
+/// Adds to a node's own time.
+#[inline]
+fn add(tree: &mut CallTree, touched: &mut Vec<u32>, node: u32, ms: u64) {
+    let Some(node_at) = tree.nodes.get_mut(node as usize) else { return };
+    if node_at.self_ms == 0 {
+        touched.push(node);
+    }
+    node_at.self_ms = node_at.self_ms.saturating_add(ms);
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+mod tests;

@@ -1,0 +1,208 @@
+//! The stream `trace` (spec B.6): the time of the JVM's start, then blocks: id of the thread, time
+//! of the buffer, events.
+//!
+//! | event | low 2 bits of its first byte | what follows |
+//! |---|---|---|
+//! | ENTER | 0 | varint method |
+//! | EXIT | 1 | |
+//! | TAG | 2 | varint parameter, byte type; 0, 2: string; 1, 3: varint file, varint offset |
+//! | end of the block | 3 | |
+//!
+//! Bits 2..=6 are the milliseconds since the event before, or since the start of the JVM for the
+//! first of a block. With bit 7 a varint follows with more of them, from bit 5 on; the sum is a
+//! signed 32-bit number.
+
+use super::record::{Block, Corrupt, Reference, TagValue, TraceEvent, TraceKind};
+use super::resume::Machine;
+use super::scan::Scan;
+use super::text::{Reader, Text};
+use crate::sources::profiler::limits;
+
+/// Takes events.
+pub(crate) trait Visitor {
+    /// A block begins.
+    fn block(&mut self, block: &Block);
+    /// An event of the block.
+    fn event(&mut self, block: &Block, event: &TraceEvent<'_>);
+    /// The block is over.
+    fn block_end(&mut self, block: &Block, events: u32);
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expect {
+    Header,
+    Block,
+    Event,
+    /// The string of a tag.
+    Text {
+        param: u32,
+        indexed: bool,
+    },
+}
+
+/// Reads one file.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    expect: Expect,
+    jvm_start_ms: i64,
+    block: Block,
+    /// Events of the block, and the time of the last.
+    events: u32,
+    time_ms: i64,
+    text: Reader,
+}
+
+impl Trace {
+    /// `file`: its sequence + 1.
+    pub(crate) fn new(file: u32) -> Self {
+        let block = Block { file, ..Block::default() };
+        Self {
+            expect: Expect::Header,
+            jvm_start_ms: 0,
+            block,
+            events: 0,
+            time_ms: 0,
+            text: Reader::default(),
+        }
+    }
+}
+
+impl<V: Visitor + ?Sized> Machine<V> for Trace {
+    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
+        loop {
+            match self.expect {
+                Expect::Header => {
+                    let Some(start) = scan.u64() else { return Ok(()) };
+                    self.jvm_start_ms = start.cast_signed();
+                    self.expect = Expect::Block;
+                }
+                Expect::Block => {
+                    let mut token = *scan;
+                    let (Some(thread), Some(start)) = (token.u64(), token.u64()) else {
+                        return Ok(());
+                    };
+                    self.block = Block {
+                        offset: scan.offset(),
+                        thread,
+                        start_ms: start.cast_signed(),
+                        ..self.block
+                    };
+                    (self.events, self.time_ms) = (0, self.jvm_start_ms);
+                    *scan = token;
+                    visitor.block(&self.block);
+                    self.expect = Expect::Event;
+                }
+                Expect::Event => {
+                    if !self.events(scan, visitor)? {
+                        return Ok(());
+                    }
+                }
+                Expect::Text { param, indexed } => {
+                    let Some(text) = self.text.take(scan) else { return Ok(()) };
+                    let value =
+                        if indexed { TagValue::Indexed(text) } else { TagValue::Inline(text) };
+                    let kind = TraceKind::Tag { param, value };
+                    visitor.event(
+                        &self.block,
+                        &TraceEvent { index: self.events, time_ms: self.time_ms, kind },
+                    );
+                    self.text.end();
+                    self.events = self.events.saturating_add(1);
+                    self.expect = Expect::Event;
+                }
+            }
+        }
+    }
+
+    fn at_boundary(&self) -> bool {
+        matches!(self.expect, Expect::Header | Expect::Block)
+    }
+}
+
+/// What is behind the first byte and the distance of a TAG.
+enum Tag {
+    Refer(u32, TagValue<'static>),
+    /// A string of so many units.
+    String(u32, bool, u32),
+}
+
+impl Trace {
+    /// Reads events until the next is not whole (`false`), is a string that is not, or the block is
+    /// over.
+    #[inline]
+    fn events<V: Visitor + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        visitor: &mut V,
+    ) -> Result<bool, Corrupt> {
+        let (mut index, mut time_ms) = (self.events, self.time_ms);
+        let result = loop {
+            let mut token = *scan;
+            let Some(first) = token.u8() else { break Ok(false) };
+            let mut distance = u32::from(first >> 2 & 0x1f);
+            if first & 0x80 != 0 && first & 3 != 3 {
+                let Some(more) = token.varint() else { break Ok(false) };
+                distance |= more << 5;
+            }
+            let at_ms = time_ms.wrapping_add(distance.cast_signed().into());
+            let kind = match first & 3 {
+                0 => match token.varint() {
+                    Some(method) => TraceKind::Enter { method },
+                    None => break Ok(false),
+                },
+                1 => TraceKind::Exit,
+                2 => match tag(&mut token) {
+                    Ok(Some(Tag::Refer(param, value))) => TraceKind::Tag { param, value },
+                    Ok(Some(Tag::String(param, indexed, units))) => {
+                        match whole(&mut token, units) {
+                            Some(text) if indexed => {
+                                TraceKind::Tag { param, value: TagValue::Indexed(text) }
+                            }
+                            Some(text) => TraceKind::Tag { param, value: TagValue::Inline(text) },
+                            None => {
+                                (*scan, time_ms) = (token, at_ms);
+                                self.expect = Expect::Text { param, indexed };
+                                break self.text.begin(units, limits::TEXT).map(|()| true);
+                            }
+                        }
+                    }
+                    Ok(None) => break Ok(false),
+                    Err(wrong) => break Err(wrong),
+                },
+                _ => {
+                    *scan = token;
+                    visitor.block_end(&self.block, index);
+                    self.expect = Expect::Block;
+                    break Ok(true);
+                }
+            };
+            (*scan, time_ms) = (token, at_ms);
+            visitor.event(&self.block, &TraceEvent { index, time_ms, kind });
+            index = index.saturating_add(1);
+        };
+        (self.events, self.time_ms) = (index, time_ms);
+        result
+    }
+}
+
+/// A TAG up to its string; `None` when it is not all there.
+#[inline(always)]
+fn tag(token: &mut Scan<'_>) -> Result<Option<Tag>, Corrupt> {
+    let (Some(param), Some(kind)) = (token.varint(), token.u8()) else { return Ok(None) };
+    let refer =
+        |token: &mut Scan<'_>| Some(Reference { file: token.varint()?, offset: token.varint()? });
+    Ok(match kind {
+        0 | 2 => token.varint().map(|units| Tag::String(param, kind == 2, units)),
+        1 => refer(token).map(|at| Tag::Refer(param, TagValue::Xml(at))),
+        3 => refer(token).map(|at| Tag::Refer(param, TagValue::Sql(at))),
+        other => return Err(Corrupt::TagType(other)),
+    })
+}
+
+/// A string of usual length that is all there.
+#[inline(always)]
+fn whole<'a>(token: &mut Scan<'a>, units: u32) -> Option<Text<'a>> {
+    let length = 2 * units as usize;
+    let all = units <= limits::TEXT && length <= token.rest().len();
+    all.then(|| Text::new(token.up_to(length), units))
+}

@@ -1,0 +1,42 @@
+//! The streams `xml` and `sql` (spec B.7): strings, one behind the other.
+
+use super::record::Corrupt;
+use super::resume::Machine;
+use super::scan::Scan;
+use super::text::{Reader, Text};
+use crate::sources::profiler::limits;
+
+/// Takes values.
+pub(crate) trait Visitor {
+    /// A value and the offset of its length.
+    fn value(&mut self, offset: u64, value: Text<'_>);
+}
+
+/// Reads one file.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    /// Where the value begins that is being read.
+    reading: Option<u64>,
+    text: Reader,
+}
+
+impl<V: Visitor + ?Sized> Machine<V> for Values {
+    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
+        loop {
+            if let Some(offset) = self.reading {
+                let Some(value) = self.text.take(scan) else { return Ok(()) };
+                visitor.value(offset, value);
+                self.text.end();
+                self.reading = None;
+            }
+            let offset = scan.offset();
+            let Some(units) = scan.varint() else { return Ok(()) };
+            self.text.begin(units, limits::TEXT)?;
+            self.reading = Some(offset);
+        }
+    }
+
+    fn at_boundary(&self) -> bool {
+        self.reading.is_none()
+    }
+}

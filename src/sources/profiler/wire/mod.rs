@@ -1,0 +1,8 @@
+//! The conversation with an agent: commands and replies (docs/protocols/java-profiler.md A).
+
+pub(super) mod command;
+pub(super) mod dialogue;
+pub(super) mod event;
+pub(super) mod identity;
+mod inflate;
+pub(super) mod kind;

@@ -1,0 +1,209 @@
+//! Words of all pods, each kept once: pods of one service have the same ones.
+
+use std::collections::HashSet;
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use foldhash::fast::RandomState;
+
+use crate::model::{Memory, Purpose};
+
+/// Bytes that a word costs besides its text: reference counts, its place in the set, the allocator.
+const OVERHEAD: usize = 64;
+const DICTIONARIES: Purpose = Purpose::Dictionaries;
+/// Below this it is not worth looking for words that nobody uses.
+const SWEEP: usize = 1 << 20;
+
+/// Parts of the set, each with a lock of its own: looking for unused words in one of them is short.
+const PARTS: usize = 32;
+
+/// A bounded set of shared words. Words that no pod uses go when room is needed.
+#[derive(Debug)]
+pub struct Interner {
+    parts: [Mutex<Table>; PARTS],
+    hasher: RandomState,
+    /// Bytes of all words.
+    bytes: AtomicUsize,
+    /// Bytes besides words that pods have charged.
+    charged: AtomicUsize,
+    /// What words and charges are taken from.
+    memory: Arc<Memory>,
+    max: usize,
+}
+
+#[derive(Debug)]
+struct Table {
+    words: HashSet<Arc<str>>,
+    bytes: usize,
+    /// Bytes at which unused words are looked for.
+    sweep: usize,
+    /// Words to refuse before that is tried again in vain, so that a full table does not cost a
+    /// walk for each.
+    patience: usize,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self { words: HashSet::new(), bytes: 0, sweep: SWEEP / PARTS, patience: 0 }
+    }
+}
+
+impl Table {
+    /// Forgets unused words; the bytes that they took.
+    fn sweep(&mut self) -> usize {
+        let before = self.bytes;
+        let mut bytes = 0;
+        self.words.retain(|word| {
+            let used = Arc::strong_count(word) > 1;
+            bytes += if used { word.len() + OVERHEAD } else { 0 };
+            used
+        });
+        self.bytes = bytes;
+        self.sweep = (2 * bytes).max(SWEEP / PARTS);
+        before - bytes
+    }
+}
+
+fn lock(part: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Interner {
+    /// For words of at most `max` bytes in all.
+    #[must_use]
+    pub fn new(max: usize) -> Self {
+        Self::within(max, &Arc::default())
+    }
+
+    /// The same, as far as a budget of memory goes.
+    #[must_use]
+    pub fn within(max: usize, memory: &Arc<Memory>) -> Self {
+        Self {
+            parts: std::array::from_fn(|_| Mutex::default()),
+            hasher: RandomState::default(),
+            bytes: AtomicUsize::new(0),
+            charged: AtomicUsize::new(0),
+            memory: Arc::clone(memory),
+            max,
+        }
+    }
+
+    /// The one copy of `word`; `None` when there is no room for it.
+    #[must_use]
+    pub fn intern(&self, word: &str) -> Option<Arc<str>> {
+        let hash = usize::try_from(self.hasher.hash_one(word) >> 32).unwrap_or_default();
+        let mut table = lock(self.parts.get(hash % PARTS)?);
+        if let Some(known) = table.words.get(word) {
+            return Some(Arc::clone(known));
+        }
+        let cost = word.len() + OVERHEAD;
+        if table.bytes + cost > table.sweep || !self.has_room(cost) {
+            if table.patience > 0 {
+                table.patience -= 1;
+                return None;
+            }
+            self.forget(table.sweep());
+            if !self.has_room(cost) {
+                table.patience = table.words.len() / 8;
+                drop(table);
+                if self.bytes.load(Ordering::Relaxed) <= SWEEP {
+                    // All of it is short.
+                    self.parts.iter().for_each(|part| self.forget(lock(part).sweep()));
+                }
+                if !self.has_room(cost) {
+                    return None;
+                }
+                table = lock(self.parts.get(hash % PARTS)?);
+            }
+        }
+        // Words belong to all that have sent them: nobody holds a lot of them alone.
+        if !self.memory.take(DICTIONARIES, cost, usize::MAX) {
+            return None;
+        }
+        let word: Arc<str> = word.into();
+        table.words.insert(Arc::clone(&word));
+        table.bytes += cost;
+        self.bytes.fetch_add(cost, Ordering::Relaxed);
+        Some(word)
+    }
+
+    fn has_room(&self, more: usize) -> bool {
+        self.bytes().saturating_add(more) <= self.max
+    }
+
+    /// Words of so many bytes are gone.
+    fn forget(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.memory.give_back(DICTIONARIES, bytes);
+    }
+
+    /// Bytes of all words, used or not, and of all charges.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed) + self.charged.load(Ordering::Relaxed)
+    }
+
+    /// Words, used or not.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parts.iter().map(|part| lock(part).words.len()).sum()
+    }
+
+    /// There are no words.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reserves bytes for something that is not a word.
+    pub(crate) fn charge(&self, bytes: usize) -> bool {
+        let fits = self.has_room(bytes) && self.memory.take(DICTIONARIES, bytes, usize::MAX);
+        if fits {
+            self.charged.fetch_add(bytes, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// Gives charged bytes back.
+    pub(crate) fn release(&self, bytes: usize) {
+        self.charged.fetch_sub(bytes, Ordering::Relaxed);
+        self.memory.give_back(DICTIONARIES, bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_kept_once_and_as_long_as_it_is_used() {
+        let interner = Interner::new(2 * (OVERHEAD + 1));
+        let a = interner.intern("a").unwrap();
+        assert!(Arc::ptr_eq(&a, &interner.intern("a").unwrap()));
+        let b = interner.intern("b").unwrap();
+        assert_eq!((interner.intern("c"), interner.len()), (None, 2));
+        drop(a);
+        assert_eq!(interner.intern("c").as_deref(), Some("c"), "the room of a is free");
+        assert_eq!((interner.len(), &*b), (2, "b"));
+        assert_eq!(interner.bytes(), 2 * (OVERHEAD + 1));
+    }
+
+    #[test]
+    fn unused_words_go_when_many_have_come() {
+        let interner = Interner::new(64 << 20);
+        for n in 0..100_000 {
+            assert!(interner.intern(&format!("word {n}")).is_some());
+        }
+        assert!(interner.bytes() <= SWEEP, "{}", interner.bytes());
+    }
+
+    #[test]
+    fn charges_take_room_from_words() {
+        let interner = Interner::new(1000);
+        assert!(interner.charge(950) && !interner.charge(51));
+        assert_eq!(interner.intern("a"), None);
+        interner.release(950);
+        assert!(interner.intern("a").is_some() && !interner.charge(1000));
+    }
+}

@@ -1,0 +1,312 @@
+//! The dictionary of one pod: words by id (spec B.2).
+
+pub(super) mod cache;
+pub(super) mod interner;
+pub(super) mod method_name;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::sources::profiler::limits;
+use crate::sources::profiler::streams::text::Text;
+use crate::sources::profiler::words::interner::Interner;
+
+/// Slots are charged in steps of this many.
+const STEP: usize = 256;
+const SLOT: usize = size_of::<Option<Arc<str>>>();
+
+/// Words that mean something to the protocol (spec B.5, B.6). Their ids differ by agent version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// `call.red`: the call failed.
+    Red,
+    /// `call.idle`: the call only waited.
+    Idle,
+    /// `profiler.title`: what to call the call.
+    Title,
+    /// `calls.corrupted`: calls that the agent has lost.
+    Corrupted,
+}
+
+impl Mark {
+    /// All of them and their words.
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Red, "call.red"),
+        (Self::Idle, "call.idle"),
+        (Self::Title, "profiler.title"),
+        (Self::Corrupted, "calls.corrupted"),
+    ];
+}
+
+/// The words that a pod has sent. Ids are its own and start again with every JVM.
+#[derive(Debug)]
+pub struct Words {
+    slots: Vec<Option<Arc<str>>>,
+    /// Slots that have been charged.
+    charged: usize,
+    /// Id of the next word without one.
+    next: u32,
+    known: usize,
+    bytes: usize,
+    refused: u64,
+    marks: [Option<u32>; Mark::ALL.len()],
+    /// Numbers in tags whose names have not come: one may turn out to be [`Mark::Corrupted`].
+    late: VecDeque<(u32, u64)>,
+    interner: Arc<Interner>,
+    scratch: String,
+}
+
+impl Words {
+    /// Without words.
+    #[must_use]
+    pub fn new(interner: Arc<Interner>) -> Self {
+        Self {
+            slots: Vec::new(),
+            charged: 0,
+            next: 0,
+            known: 0,
+            bytes: 0,
+            refused: 0,
+            marks: [None; Mark::ALL.len()],
+            late: VecDeque::new(),
+            interner,
+            scratch: String::new(),
+        }
+    }
+
+    /// Without words, of the same pods.
+    pub(crate) fn successor(&self) -> Self {
+        Self::new(Arc::clone(&self.interner))
+    }
+
+    /// The word of an id; `None` if it has not come yet, or was refused.
+    #[must_use]
+    pub fn get(&self, id: u32) -> Option<&Arc<str>> {
+        self.slots.get(id as usize)?.as_ref()
+    }
+
+    /// Ids that have a word.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.known
+    }
+
+    /// There are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.known == 0
+    }
+
+    /// All ids that have a word, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Arc<str>)> {
+        (0..).zip(&self.slots).filter_map(|(id, word)| Some((id, word.as_ref()?)))
+    }
+
+    /// Bytes that it takes, whether other pods have the same words or not.
+    pub(crate) const fn cost(&self) -> usize {
+        self.bytes + self.charged * SLOT + size_of::<Self>()
+    }
+
+    /// Goes on where a connection before it ended: its words, and the tags that came before they
+    /// were known.
+    pub(crate) fn succeed(&mut self, before: Self) {
+        let late = std::mem::take(&mut self.late);
+        *self = before;
+        self.late = late;
+    }
+
+    /// Bytes of the words, whether other pods have them too or not.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Words that were refused because of a limit, since the start.
+    #[must_use]
+    pub const fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// The id of a word that means something; `None` if it has not come yet.
+    #[must_use]
+    pub fn mark(&self, mark: Mark) -> Option<u32> {
+        self.marks.get(mark as usize).copied().flatten()
+    }
+
+    /// All words are forgotten, and ids start again (spec A.6, resetRequired).
+    pub(crate) fn reset(&mut self) {
+        self.slots = Vec::new();
+        self.interner.release(self.charged * SLOT);
+        (self.charged, self.next, self.known, self.bytes) = (0, 0, 0, 0);
+        self.marks = [None; Mark::ALL.len()];
+        self.late.clear();
+    }
+
+    /// A word; without an id it has the next one. Its id, and whether it was taken.
+    pub(crate) fn put(&mut self, id: Option<u32>, text: Text<'_>) -> (u32, bool) {
+        let id = id.unwrap_or_else(|| {
+            let id = self.next;
+            self.next = id.saturating_add(1);
+            id
+        });
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        text.push_to(&mut scratch);
+        let taken = self.put_word(id, &scratch);
+        self.refused += u64::from(!taken);
+        if scratch.capacity() <= limits::IDLE_BUFFER {
+            self.scratch = scratch;
+        }
+        (id, taken)
+    }
+
+    /// The one copy of a name that is no word of the dictionary.
+    pub(crate) fn share(&self, name: Text<'_>) -> Option<Arc<str>> {
+        let mut text = String::new();
+        name.push_to(&mut text);
+        self.interner.intern(&text)
+    }
+
+    /// Calls that the agent says it has lost, if that is what the tag means. What it means can show
+    /// later.
+    #[inline]
+    pub(crate) fn lost_calls(&mut self, param: u32, value: Text<'_>) -> Option<u64> {
+        if self.mark(Mark::Corrupted) == Some(param) {
+            return value.number();
+        }
+        if self.get(param).is_none()
+            && let Some(number) = value.number()
+        {
+            if self.late.len() >= limits::LATE_TAGS {
+                self.late.pop_front();
+            }
+            self.late.push_back((param, number));
+        }
+        None
+    }
+
+    /// The same, of the tags that came before the word of `id`.
+    pub(crate) fn late_lost_calls(&mut self, id: u32) -> Option<u64> {
+        if self.late.is_empty() {
+            return None;
+        }
+        let corrupted = self.mark(Mark::Corrupted) == Some(id);
+        let mut sum = None;
+        self.late.retain(|(param, number)| {
+            if *param == id && corrupted {
+                sum = Some(number.saturating_add(sum.unwrap_or(0)));
+            }
+            *param != id
+        });
+        sum
+    }
+
+    fn put_word(&mut self, id: u32, word: &str) -> bool {
+        let at = id as usize;
+        if at >= limits::WORDS || self.bytes + word.len() > limits::POD_TEXT || !self.make_room(at)
+        {
+            return false;
+        }
+        let Some(word) = self.interner.intern(word) else { return false };
+        let Some(slot) = self.slots.get_mut(at) else { return false };
+        self.bytes += word.len();
+        match slot.replace(word) {
+            Some(old) => self.bytes -= old.len(),
+            None => self.known += 1,
+        }
+        self.note(id);
+        true
+    }
+
+    /// There is a slot for `at`, and it is paid for.
+    fn make_room(&mut self, at: usize) -> bool {
+        if at < self.slots.len() {
+            return true;
+        }
+        let slots = (at + 1).next_multiple_of(STEP);
+        if slots > self.charged {
+            if !self.interner.charge((slots - self.charged) * SLOT) {
+                return false;
+            }
+            self.slots.reserve_exact(slots - self.slots.len());
+            self.charged = slots;
+        }
+        self.slots.resize(at + 1, None);
+        true
+    }
+
+    /// Keeps the marks right: an id may get another word.
+    fn note(&mut self, id: u32) {
+        let word = self.slots.get(id as usize).and_then(Option::as_deref);
+        for (place, (_, text)) in self.marks.iter_mut().zip(Mark::ALL) {
+            if word == Some(text) {
+                *place = Some(id);
+            } else if *place == Some(id) {
+                *place = None;
+            }
+        }
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        self.interner.release(self.charged * SLOT);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+mod tests {
+    use super::*;
+
+    fn put(words: &mut Words, id: Option<u32>, word: &str) -> (u32, bool) {
+        let bytes: Vec<u8> = word.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        words.put(id, Text::new(&bytes, bytes.len() as u32 / 2))
+    }
+
+    #[test]
+    fn ids_run_from_0_and_an_empty_word_has_one() {
+        let interner = Arc::new(Interner::new(1 << 20));
+        let mut words = Words::new(Arc::clone(&interner));
+        for (n, word) in ["call.info", "", "call.red", "日本🦀"].into_iter().enumerate() {
+            assert_eq!(put(&mut words, None, word), (n as u32, true));
+            assert_eq!(words.get(n as u32).map(|w| &**w), Some(word));
+        }
+        assert_eq!(
+            (words.len(), words.mark(Mark::Red), words.mark(Mark::Idle)),
+            (4, Some(2), None)
+        );
+        assert_eq!(put(&mut words, Some(2), "call.idle"), (2, true));
+        assert_eq!(
+            (words.len(), words.mark(Mark::Red), words.mark(Mark::Idle)),
+            (4, None, Some(2))
+        );
+        words.reset();
+        assert_eq!((words.len(), words.get(0), words.mark(Mark::Idle)), (0, None, None));
+        assert_eq!(put(&mut words, None, "again"), (0, true));
+        drop(words);
+        assert!(interner.charge((1 << 20) - 5 * 100), "slots were given back");
+    }
+
+    #[test]
+    fn ids_and_words_are_bounded() {
+        let interner = Arc::new(Interner::new(64 << 20));
+        let mut words = Words::new(interner);
+        assert_eq!(put(&mut words, Some(limits::WORDS as u32), "x"), (limits::WORDS as u32, false));
+        assert_eq!(put(&mut words, Some(u32::MAX), "x"), (u32::MAX, false));
+        assert!(put(&mut words, Some(limits::WORDS as u32 - 1), "x").1);
+        assert_eq!((words.refused(), words.len()), (2, 1));
+        let long = "y".repeat(8000);
+        let taken = (0..3000).filter(|n| put(&mut words, None, &format!("{n}{long}")).1).count();
+        assert!((2000..2100).contains(&taken) && words.bytes() <= limits::POD_TEXT, "{taken}");
+    }
+
+    #[test]
+    fn one_sparse_word_does_not_take_the_room_of_all() {
+        let interner = Arc::new(Interner::new(limits::WORDS * SLOT / 2));
+        let mut words = Words::new(Arc::clone(&interner));
+        assert!(!put(&mut words, Some(limits::WORDS as u32 - 1), "x").1);
+        assert!(put(&mut words, Some(5), "x").1);
+        assert!(interner.bytes() < 10_000);
+    }
+}
