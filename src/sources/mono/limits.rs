@@ -28,7 +28,7 @@ pub(super) const OUTSTANDING: usize = 64;
 pub(super) const WAITING: usize = 2 * COUNTERS;
 /// Control requests of users that are being worked on: one for each that the mailbox holds
 /// (`store::mailbox`).
-pub(super) const BATCHES: usize = 64;
+pub(super) const PENDING_REQUESTS: usize = 64;
 /// Items in the text of one control request, separated by `;`.
 pub(super) const ITEMS: usize = 1024;
 /// Bytes of the text that answers a control request; a fetch carries it.

@@ -27,37 +27,26 @@
 //! | value | index short, size short, bytes |
 //! | status | char: 0 OK, 1 NOK, 2 NOTFOUND, 3 EXISTING |
 //!
-//! The numbers in a header have three spaces ([`numbers`]); E3 means an agent of today, which takes
-//! the note's requests, E1 and E2 one of 2014, which some requests crash ([`requests`]). A sample
+//! The numbers in a header have three spaces ([`proto::numbers`]); E3 means an agent of today, which takes
+//! the note's requests, E1 and E2 one of 2014, which some requests crash ([`proto::requests`]). A sample
 //! has only the counters that have changed.
 //!
-//! The way of the bytes: [`detect`] → [`wire`] → [`session`] → [`counters`] ([`mapping`],
-//! [`values`], [`spec`]) → [`report`] → sink; and back: [`steering`] → [`dialogue`] → [`requests`].
+//! The way of the bytes: [`proto::detect`] → [`proto::wire`] → [`session`] → [`meter::counters`] →
+//! [`meter::updates`] → sink; and back: [`control::selection`] → [`control::request_queue`] →
+//! [`proto::requests`].
 
-mod batches;
-mod counters;
-mod detect;
-mod dialogue;
-mod identity;
-mod known;
+mod control;
 mod limits;
-mod mapping;
+mod meter;
 mod metrics;
-mod numbers;
-mod report;
-mod requests;
-mod selection;
+mod proto;
 mod session;
-mod spec;
-mod steering;
 #[cfg(test)]
 mod testkit;
-mod values;
-mod watched;
-mod wire;
 
-pub use selection::Pattern;
-pub use session::Inspector;
+pub use meter::identity::Peer;
+pub use meter::pattern::Pattern;
+pub use session::{Inspector, Settings};
 
 use super::{Dynamic, SourceTable};
 
@@ -72,46 +61,11 @@ pub const SOURCE: SourceTable = SourceTable {
     dynamic: Some(Dynamic {
         node: Some("counter"),
         what: "Counters of the Mono runtime, by category",
-        restore: spec::restore,
-        initial: watched::watched,
+        restore: meter::spec::restore,
+        initial: meter::watched::watched,
     }),
     tables: &[],
     params: &[],
     restarts: None,
     keeps_values: false,
 };
-
-/// What is known of a peer before it says anything.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Peer {
-    /// Where it is, as `apm.agent.peer` shows it: `127.0.0.1:50123`, `file:/path`.
-    pub address: String,
-    /// Instance name when nobody tells which process it is.
-    pub fallback: String,
-    /// Its address when it is on another host: goes into the instance name.
-    pub host: Option<String>,
-    /// Program and process id, when the operating system told.
-    pub process: Option<(String, u32)>,
-}
-
-/// How to inspect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Which counters; empty: what the agent announces.
-    pub select: Vec<Pattern>,
-    /// Probe agents that announce no counters, to tell those of 2014 from others. Strict ones may
-    /// hang up.
-    pub probe: bool,
-    /// Longest name of a counter, in bytes.
-    pub name_length: usize,
-    /// Most counters of one connection that are kept: more cannot be shown.
-    pub names: usize,
-    /// There is no way back: a file. Nothing is ever sent, and no time is too long.
-    pub one_way: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { select: Vec::new(), probe: false, name_length: 200, names: 4096, one_way: false }
-    }
-}

@@ -11,12 +11,12 @@
 //!                   Timeout                     Timeout
 //! ```
 //!
-//! * Detecting: bytes are held back until the dialect is known ([`super::detect`]); nothing is
+//! * Detecting: bytes are held back until the dialect is known ([`super::proto::detect`]); nothing is
 //!   sent.
-//! * Hello: headers go to [`super::counters`]; nothing is sent.
-//! * Greeted: the selection is pursued ([`super::steering`]). What the sink would be told waits in
-//!   [`super::report`], for a peer is to have one name only.
-//! * Introduced: Samples become updates, responses go to `steering`.
+//! * Hello: headers go to [`super::meter::counters`]; nothing is sent.
+//! * Greeted: the selection is pursued ([`super::control::selection`]). What the sink would be told waits in
+//!   [`super::meter::updates`], for a peer is to have one name only.
+//! * Introduced: Samples become updates, responses go to `selection`.
 //!
 //! A file passes through the same states, without time-outs (its tail may still be written) and
 //! without requests.
@@ -25,25 +25,49 @@ use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 
-use super::counters::{Bounds, Counters};
-use super::detect::{Decision, Detector};
-use super::dialogue::Dialogue;
-use super::numbers::Space;
-use super::report::Report;
-use super::requests::Agent;
-use super::steering::{Steering, Ways};
-use super::wire::{Fault, Framing, Part, Token, Tokenizer, Wrong};
-use super::{Pattern, Peer, Settings, limits};
+use super::control::request_queue::RequestQueue;
+use super::control::selection::{Io, Selection};
+use super::limits;
+use super::meter::counters::{Bounds, Counters};
+use super::meter::identity::Peer;
+use super::meter::pattern::Pattern;
+use super::meter::updates::Updates;
+use super::proto::detect::{Decision, Detector};
+use super::proto::numbers::Space;
+use super::proto::requests::Agent;
+use super::proto::wire::{Fault, Framing, Part, Token, Tokenizer, Wrong};
 use crate::model::{Control, Now, Update};
 use crate::read::Order;
 use crate::sources::{Held, Session, SessionError, Sink};
+
+/// How to inspect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Which counters; empty: what the agent announces.
+    pub select: Vec<Pattern>,
+    /// Probe agents that announce no counters, to tell those of 2014 from others. Strict ones may
+    /// hang up.
+    pub probe: bool,
+    /// Longest name of a counter, in bytes.
+    pub name_length: usize,
+    /// Most counters of one connection that are kept: more cannot be shown.
+    pub names: usize,
+    /// There is no way back: a file. Nothing is ever sent, and no time is too long.
+    pub one_way: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { select: Vec::new(), probe: false, name_length: 200, names: 4096, one_way: false }
+    }
+}
 
 /// One agent's conversation.
 #[derive(Debug)]
 pub struct Inspector {
     settings: Settings,
     phase: Phase,
-    report: Report,
+    updates: Updates,
     /// Bytes that came before the dialect was known.
     held: BytesMut,
     /// When the first call came.
@@ -64,14 +88,14 @@ struct Reading {
     tokenizer: Tokenizer,
     counters: Counters,
     /// From the end of Hello on.
-    steering: Option<Steering>,
+    selection: Option<Selection>,
 }
 
 impl Phase {
     /// What there is once Hello is complete.
-    fn greeted(&mut self) -> Option<(&mut Steering, &mut Counters)> {
+    fn greeted(&mut self) -> Option<(&mut Selection, &mut Counters)> {
         match self {
-            Self::Reading(reading) => Some((reading.steering.as_mut()?, &mut reading.counters)),
+            Self::Reading(reading) => Some((reading.selection.as_mut()?, &mut reading.counters)),
             Self::Detecting(_) => None,
         }
     }
@@ -84,7 +108,7 @@ impl Inspector {
         Self {
             settings,
             phase: Phase::Detecting(Detector::new()),
-            report: Report::new(peer),
+            updates: Updates::new(peer),
             held: BytesMut::new(),
             started: None,
             greeted: None,
@@ -95,7 +119,7 @@ impl Inspector {
         let bounds = Bounds { name_length: self.settings.name_length, names: self.settings.names };
         let counters = Counters::new(order, self.settings.select.clone(), bounds);
         let reading =
-            Reading { tokenizer: Tokenizer::new(framing, order), counters, steering: None };
+            Reading { tokenizer: Tokenizer::new(framing, order), counters, selection: None };
         self.phase = Phase::Reading(Box::new(reading));
     }
 
@@ -103,7 +127,7 @@ impl Inspector {
         &mut self,
         now: Now,
         input: &mut BytesMut,
-        ways: &mut Ways<'_>,
+        io: &mut Io<'_>,
     ) -> Result<(), SessionError> {
         let mut read = 0;
         let result = loop {
@@ -112,7 +136,7 @@ impl Inspector {
                 Ok(None) => break Ok(()),
                 Err(fault) => break Err(blame(fault)),
                 Ok(Some((token, length))) => {
-                    if let Err(error) = self.token(now, token, ways) {
+                    if let Err(error) = self.token(now, token, io) {
                         break Err(error);
                     }
                     read += length;
@@ -123,27 +147,22 @@ impl Inspector {
         result
     }
 
-    fn token(
-        &mut self,
-        now: Now,
-        token: Token<'_>,
-        ways: &mut Ways<'_>,
-    ) -> Result<(), SessionError> {
+    fn token(&mut self, now: Now, token: Token<'_>, io: &mut Io<'_>) -> Result<(), SessionError> {
         let Phase::Reading(reading) = &mut self.phase else { return Ok(()) };
-        let Reading { tokenizer, counters, steering } = &mut **reading;
-        let report = &mut self.report;
-        match (token, steering) {
+        let Reading { tokenizer, counters, selection } = &mut **reading;
+        let updates = &mut self.updates;
+        match (token, selection) {
             (Token::Headers(Part::Preamble | Part::Hello), _) => counters.restart(),
             (Token::Header(Part::Preamble | Part::Hello, header), _) => counters.announce(&header),
             (Token::HeadersEnd(Part::Preamble), _) if tokenizer.framing() == Framing::B => {
-                report.message(ways.sink)
+                updates.message(io.sink)
             }
-            (Token::HeadersEnd(Part::Preamble | Part::Hello), _) => self.greet(now, ways),
+            (Token::HeadersEnd(Part::Preamble | Part::Hello), _) => self.greet(now, io),
             // B lists what it samples already, so nobody asks it to.
             (Token::Header(Part::List, _), _) => {}
-            (Token::Headers(Part::List) | Token::List, Some(steering)) => steering.list_begins(),
-            (Token::Pair(first, second), Some(steering)) => {
-                if !steering.list_pair(first, second) {
+            (Token::Headers(Part::List) | Token::List, Some(selection)) => selection.list_begins(),
+            (Token::Pair(first, second), Some(selection)) => {
+                if !selection.list_pair(first, second) {
                     let max = limits::COUNTERS as u64;
                     return Err(SessionError::Limit {
                         limit: "counters of a list",
@@ -152,28 +171,30 @@ impl Inspector {
                     });
                 }
             }
-            (Token::HeadersEnd(Part::List) | Token::ListEnd, Some(steering)) => {
-                report.message(ways.sink);
-                steering.list_ends(counters, ways);
-                self.aftermath(ways);
+            (Token::HeadersEnd(Part::List) | Token::ListEnd, Some(selection)) => {
+                updates.message(io.sink);
+                selection.list_ends(counters, io);
+                self.aftermath(io);
             }
-            (Token::Added(status, header), Some(steering)) => {
+            (Token::Added(status, header), Some(selection)) => {
                 if let Some(header) = &header {
                     counters.announce(header);
                 }
-                report.message(ways.sink);
-                steering.added(status, header.map(|h| h.index), counters, ways);
-                self.aftermath(ways);
+                updates.message(io.sink);
+                selection.added(status, header.map(|h| h.index), counters, io);
+                self.aftermath(io);
             }
-            (Token::Removed(status), Some(steering)) => {
-                report.message(ways.sink);
-                steering.removed(status, counters, ways);
-                self.aftermath(ways);
+            (Token::Removed(status), Some(selection)) => {
+                updates.message(io.sink);
+                selection.removed(status, counters, io);
+                self.aftermath(io);
             }
-            (Token::Sample(stamp), _) => report.sample(stamp),
-            (Token::Value { index, bytes }, _) => report.value(index, counters.value(index, bytes)),
+            (Token::Sample(stamp), _) => updates.sample(stamp),
+            (Token::Value { index, bytes }, _) => {
+                updates.value(index, counters.value(index, bytes))
+            }
             (Token::SampleEnd, _) => {
-                report.sample_ends(now, tokenizer.framing() != Framing::A, counters, ways.sink)
+                updates.sample_ends(now, tokenizer.framing() != Framing::A, counters, io.sink)
             }
             // The tokenizer lets nothing but Hello come first.
             (_, None) => {}
@@ -182,9 +203,9 @@ impl Inspector {
     }
 
     /// Hello is complete.
-    fn greet(&mut self, now: Now, ways: &mut Ways<'_>) {
+    fn greet(&mut self, now: Now, io: &mut Io<'_>) {
         let Phase::Reading(reading) = &mut self.phase else { return };
-        let Reading { tokenizer, counters, steering } = &mut **reading;
+        let Reading { tokenizer, counters, selection } = &mut **reading;
         self.greeted = Some(now.mono);
         counters.settle();
         let agent = match (tokenizer.framing(), counters.space()) {
@@ -194,41 +215,41 @@ impl Inspector {
             (Framing::N, Some(Space::E3)) => Agent::Note,
             (Framing::N, Some(Space::E1 | Space::E2)) => Agent::C,
         };
-        self.report.dialect(dialect(agent, tokenizer.order()), ways.sink);
-        self.report.message(ways.sink);
+        self.updates.dialect(dialect(agent, tokenizer.order()), io.sink);
+        self.updates.message(io.sink);
         if !counters.tell_identity() {
-            self.report.introduce(counters, ways.sink);
+            self.updates.introduce(counters, io.sink);
         }
-        let steering = steering.insert(Steering::new(Dialogue::new(
+        let selection = selection.insert(Selection::new(RequestQueue::new(
             agent,
             self.settings.one_way,
             tokenizer.order(),
         )));
-        steering.begin(self.settings.probe, counters, ways);
+        selection.begin(self.settings.probe, counters, io);
     }
 
-    /// Tells what an answer or a request has changed.
-    fn aftermath(&mut self, ways: &mut Ways<'_>) {
+    /// IdentityCounter what an answer or a request has changed.
+    fn aftermath(&mut self, io: &mut Io<'_>) {
         let Phase::Reading(reading) = &mut self.phase else { return };
-        if let Some(steering) = &reading.steering {
-            self.report.dialect(dialect(steering.agent(), reading.tokenizer.order()), ways.sink);
+        if let Some(selection) = &reading.selection {
+            self.updates.dialect(dialect(selection.agent(), reading.tokenizer.order()), io.sink);
         }
-        self.report.refresh(&mut reading.counters, ways.sink);
+        self.updates.refresh(&mut reading.counters, io.sink);
     }
 
-    fn selected(&mut self, patterns: &[String], ways: &mut Ways<'_>) {
+    fn selected(&mut self, patterns: &[String], io: &mut Io<'_>) {
         let mut sound = Vec::new();
         for text in patterns {
             match Pattern::parse(text) {
                 Ok(pattern) => sound.push(pattern),
-                Err(wrong) => ways.sink.update(Update::Error(&wrong)),
+                Err(wrong) => io.sink.update(Update::Error(&wrong)),
             }
         }
         self.settings.select.clone_from(&sound);
         match &mut self.phase {
             Phase::Detecting(_) => {}
-            Phase::Reading(reading) => match &mut reading.steering {
-                Some(steering) => steering.select(sound, &mut reading.counters, ways),
+            Phase::Reading(reading) => match &mut reading.selection {
+                Some(selection) => selection.select(sound, &mut reading.counters, io),
                 None => reading.counters.select(sound),
             },
         }
@@ -253,7 +274,7 @@ impl Session for Inspector {
             self.held.unsplit(input.split());
             *input = std::mem::take(&mut self.held);
         }
-        self.read(now, input, &mut Ways { out, sink })
+        self.read(now, input, &mut Io { out, sink })
     }
 
     fn tick(
@@ -270,7 +291,7 @@ impl Session for Inspector {
                 Some(decision) => {
                     self.decide(decision);
                     let mut held = std::mem::take(&mut self.held);
-                    let result = self.read(now, &mut held, &mut Ways { out, sink });
+                    let result = self.read(now, &mut held, &mut Io { out, sink });
                     self.held = held;
                     return result;
                 }
@@ -282,7 +303,7 @@ impl Session for Inspector {
                     return Err(SessionError::Timeout("Hello"));
                 }
             }
-            Phase::Reading(reading) => self.report.introduce(&mut reading.counters, sink),
+            Phase::Reading(reading) => self.updates.introduce(&mut reading.counters, sink),
         }
         Ok(())
     }
@@ -294,30 +315,30 @@ impl Session for Inspector {
         out: &mut BytesMut,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
-        let mut ways = Ways { out, sink };
+        let mut io = Io { out, sink };
         match (request, &mut self.phase) {
             (Control::Replaced, _) => {
                 return Err(SessionError::Closed(
                     "a newer connection of the same process took over",
                 ));
             }
-            (Control::Select(patterns), _) => self.selected(patterns, &mut ways),
+            (Control::Select(patterns), _) => self.selected(patterns, &mut io),
             (Control::Request(verb, text), phase) => match phase.greeted() {
-                Some((steering, counters)) => steering.request(*verb, text, counters, &mut ways),
+                Some((selection, counters)) => selection.request(*verb, text, counters, &mut io),
                 None => {
                     let text = "not possible: the agent has not said Hello".to_owned();
-                    ways.sink.update(Update::Answer { verb: *verb, text });
+                    io.sink.update(Update::Answer { verb: *verb, text });
                 }
             },
         }
-        self.aftermath(&mut ways);
+        self.aftermath(&mut io);
         Ok(())
     }
 
     fn close(&mut self, _: Now, out: &mut BytesMut, sink: &mut dyn Sink) {
-        self.report.flush(sink);
-        if let Some((steering, counters)) = self.phase.greeted() {
-            steering.good_bye(counters, out);
+        self.updates.flush(sink);
+        if let Some((selection, counters)) = self.phase.greeted() {
+            selection.good_bye(counters, out);
         }
     }
 
@@ -325,15 +346,15 @@ impl Session for Inspector {
         let phase = match &self.phase {
             Phase::Detecting(detector) => detector.memory(),
             Phase::Reading(reading) => {
-                let Reading { tokenizer, counters, steering } = &**reading;
+                let Reading { tokenizer, counters, selection } = &**reading;
                 size_of::<Reading>()
                     + tokenizer.memory()
                     + counters.memory()
-                    + steering.as_ref().map_or(0, Steering::memory)
+                    + selection.as_ref().map_or(0, Selection::memory)
             }
         };
         Held {
-            own: size_of::<Self>() + self.held.capacity() + self.report.memory() + phase,
+            own: size_of::<Self>() + self.held.capacity() + self.updates.memory() + phase,
             shared: 0,
         }
     }

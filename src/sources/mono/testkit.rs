@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use super::{Inspector, Peer, Settings};
+use super::meter::identity::Peer;
+use super::session::{Inspector, Settings};
 use crate::model::{Control, ControlVerb, MetricSpec, Now, Stamp, Update, Value};
 use crate::read::Order;
 use crate::sources::{Session, SessionError, Sink};

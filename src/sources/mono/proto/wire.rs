@@ -11,13 +11,13 @@
 //!  A: Count ─▶ Headers ─▶ Stamp ─▶ Values ─▶ Stamp …
 //! ```
 
-use super::limits;
 use super::numbers::{Kind, Numbers, Space};
 use crate::read::{Cursor, Order};
+use crate::sources::mono::limits;
 
 /// How messages are told apart. The note and source C frame alike (spec 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(crate) enum Framing {
     /// Hello, then a command byte before each message.
     N,
     /// Headers, then as N.
@@ -28,15 +28,15 @@ pub(super) enum Framing {
 
 /// A counter's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header<'a> {
-    pub(super) numbers: Numbers,
-    pub(super) name: &'a str,
-    pub(super) index: u16,
+pub(crate) struct Header<'a> {
+    pub(crate) numbers: Numbers,
+    pub(crate) name: &'a str,
+    pub(crate) index: u16,
 }
 
 /// Which message a Headers is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// The first thing of A and B.
     Preamble,
     Hello,
@@ -46,7 +46,7 @@ pub(super) enum Part {
 
 /// What an agent says about an Add or Remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
+pub(crate) enum Status {
     Ok,
     Nok,
     NotFound,
@@ -55,7 +55,7 @@ pub(super) enum Status {
 
 /// One step of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Token<'a> {
+pub(crate) enum Token<'a> {
     Headers(Part),
     Header(Part, Header<'a>),
     HeadersEnd(Part),
@@ -76,7 +76,7 @@ pub(super) enum Token<'a> {
 
 /// What a stream of this framing cannot contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Wrong {
+pub(crate) enum Wrong {
     #[error("version {0}")]
     Version(i16),
     #[error("count {0}")]
@@ -113,9 +113,9 @@ pub(super) enum Wrong {
 
 /// A fault and where in the stream it shows: the end of the offending field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) at: u64,
-    pub(super) what: Wrong,
+pub(crate) struct Fault {
+    pub(crate) at: u64,
+    pub(crate) what: Wrong,
 }
 
 /// Why there is no token.
@@ -174,7 +174,7 @@ enum Expect {
 
 /// Reads one stream. See the module for the order of states.
 #[derive(Debug)]
-pub(super) struct Tokenizer {
+pub(crate) struct Tokenizer {
     framing: Framing,
     order: Order,
     expect: Expect,
@@ -194,7 +194,7 @@ pub(super) struct Tokenizer {
 }
 
 impl Tokenizer {
-    pub(super) const fn new(framing: Framing, order: Order) -> Self {
+    pub(crate) const fn new(framing: Framing, order: Order) -> Self {
         Self {
             framing,
             order,
@@ -211,37 +211,37 @@ impl Tokenizer {
         }
     }
 
-    pub(super) const fn framing(&self) -> Framing {
+    pub(crate) const fn framing(&self) -> Framing {
         self.framing
     }
 
-    pub(super) const fn order(&self) -> Order {
+    pub(crate) const fn order(&self) -> Order {
         self.order
     }
 
     /// Bytes allocated.
-    pub(super) const fn memory(&self) -> usize {
+    pub(crate) const fn memory(&self) -> usize {
         self.widths.capacity() * size_of::<Width>()
     }
 
     /// Bytes of the tokens so far.
-    pub(super) const fn consumed(&self) -> u64 {
+    pub(crate) const fn consumed(&self) -> u64 {
         self.consumed
     }
 
     /// Where the first number stood that no known runtime sends: the stream is sound, but a strict
     /// reader refuses it.
-    pub(super) const fn odd(&self) -> Option<u64> {
+    pub(crate) const fn odd(&self) -> Option<u64> {
         self.odd
     }
 
     /// All of Hello has been read, and nothing after it is incomplete.
-    pub(super) fn said_hello(&self) -> bool {
+    pub(crate) fn said_hello(&self) -> bool {
         self.greeted && self.expect == Expect::Command
     }
 
     /// The token at the front of `bytes` and its length; `None` when it is not all there.
-    pub(super) fn token<'a>(
+    pub(crate) fn token<'a>(
         &mut self,
         bytes: &'a [u8],
     ) -> Result<Option<(Token<'a>, usize)>, Fault> {

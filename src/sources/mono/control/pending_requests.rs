@@ -1,8 +1,9 @@
 //! Control requests of users that are being worked on. One request can mean many counters, whose
 //! results come one by one; the answer is told when the last has come.
 
-use super::{Pattern, limits};
 use crate::model::ControlVerb;
+use crate::sources::mono::limits;
+use crate::sources::mono::meter::pattern::Pattern;
 
 /// One control request.
 #[derive(Debug)]
@@ -18,14 +19,14 @@ struct Batch {
 
 /// The text of an answer, cut when it is too long for a fetch.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     text: String,
     more: usize,
 }
 
 impl Answer {
     /// Appends one item.
-    pub(super) fn item(&mut self, separator: &str, item: &str) {
+    pub(crate) fn item(&mut self, separator: &str, item: &str) {
         if self.more > 0 || self.text.len() + separator.len() + item.len() > limits::ANSWER {
             self.more += 1;
             return;
@@ -37,23 +38,23 @@ impl Answer {
     }
 
     /// The whole text.
-    pub(super) fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         if self.more == 0 { self.text } else { format!("{} … {} more", self.text, self.more) }
     }
 }
 
 /// The control requests of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Batches {
+pub(crate) struct PendingRequests {
     open: Vec<Batch>,
     next: u32,
 }
 
-impl Batches {
+impl PendingRequests {
     /// Begins one, with one result outstanding that its beginner settles when all are asked for.
     /// `None`: too many.
-    pub(super) fn begin(&mut self, verb: ControlVerb) -> Option<u32> {
-        if self.open.len() >= limits::BATCHES {
+    pub(crate) fn begin(&mut self, verb: ControlVerb) -> Option<u32> {
+        if self.open.len() >= limits::PENDING_REQUESTS {
             return None;
         }
         let id = self.next;
@@ -67,38 +68,38 @@ impl Batches {
     }
 
     /// One more result will come.
-    pub(super) fn expect(&mut self, id: u32) {
+    pub(crate) fn expect(&mut self, id: u32) {
         if let Some(b) = self.get(id) {
             b.open += 1;
         }
     }
 
     /// Something to add once the agent has listed what it has.
-    pub(super) fn glob(&mut self, id: u32, pattern: Pattern) {
+    pub(crate) fn glob(&mut self, id: u32, pattern: Pattern) {
         if let Some(b) = self.get(id) {
             b.globs.push(pattern);
         }
     }
 
     /// The agent must list what it has.
-    pub(super) fn has_globs(&self, id: u32) -> bool {
+    pub(crate) fn has_globs(&self, id: u32) -> bool {
         self.open.iter().any(|b| b.id == id && !b.globs.is_empty())
     }
 
     /// What is to be added now that the list is there.
-    pub(super) fn take_globs(&mut self, id: u32) -> Vec<Pattern> {
+    pub(crate) fn take_globs(&mut self, id: u32) -> Vec<Pattern> {
         self.get(id).map(|b| std::mem::take(&mut b.globs)).unwrap_or_default()
     }
 
     /// A line of the answer.
-    pub(super) fn line(&mut self, id: u32, what: &str, result: impl std::fmt::Display) {
+    pub(crate) fn line(&mut self, id: u32, what: &str, result: impl std::fmt::Display) {
         if let Some(b) = self.get(id) {
             b.answer.item("; ", &format!("{what}: {result}"));
         }
     }
 
     /// Instead of lines: the whole answer.
-    pub(super) fn whole(&mut self, id: u32, answer: Answer) {
+    pub(crate) fn whole(&mut self, id: u32, answer: Answer) {
         if let Some(batch) = self.get(id) {
             batch.answer = answer;
         }
@@ -106,7 +107,7 @@ impl Batches {
 
     /// One result has come; the answer if it was the last.
     #[must_use]
-    pub(super) fn settle(&mut self, id: u32) -> Option<(ControlVerb, String)> {
+    pub(crate) fn settle(&mut self, id: u32) -> Option<(ControlVerb, String)> {
         let at = self.open.iter().position(|b| b.id == id)?;
         let batch = self.open.get_mut(at)?;
         batch.open = batch.open.saturating_sub(1);
@@ -124,25 +125,25 @@ mod tests {
 
     #[test]
     fn an_answer_comes_when_the_last_result_has() {
-        let mut batches = Batches::default();
+        let mut pending = PendingRequests::default();
         let (a, b) = (
-            batches.begin(ControlVerb::Add).unwrap_or(9),
-            batches.begin(ControlVerb::List).unwrap_or(9),
+            pending.begin(ControlVerb::Add).unwrap_or(9),
+            pending.begin(ControlVerb::List).unwrap_or(9),
         );
-        batches.expect(a);
-        batches.line(a, "GC/x", "OK");
-        assert_eq!(batches.settle(a), None);
-        assert_eq!(batches.settle(b), Some((ControlVerb::List, String::new())));
-        batches.line(a, "GC/y", "NOTFOUND");
-        assert_eq!(batches.settle(a), Some((ControlVerb::Add, "GC/x: OK; GC/y: NOTFOUND".into())));
-        assert_eq!(batches.settle(a), None);
+        pending.expect(a);
+        pending.line(a, "GC/x", "OK");
+        assert_eq!(pending.settle(a), None);
+        assert_eq!(pending.settle(b), Some((ControlVerb::List, String::new())));
+        pending.line(a, "GC/y", "NOTFOUND");
+        assert_eq!(pending.settle(a), Some((ControlVerb::Add, "GC/x: OK; GC/y: NOTFOUND".into())));
+        assert_eq!(pending.settle(a), None);
     }
 
     #[test]
     fn too_many_at_once_are_refused() {
-        let mut batches = Batches::default();
-        let begun = (0..100).filter_map(|_| batches.begin(ControlVerb::Add)).count();
-        assert_eq!(begun, limits::BATCHES);
+        let mut pending = PendingRequests::default();
+        let begun = (0..100).filter_map(|_| pending.begin(ControlVerb::Add)).count();
+        assert_eq!(begun, limits::PENDING_REQUESTS);
     }
 
     #[test]

@@ -2,9 +2,8 @@
 //! CONSTANT counters, which is legal in it (spec 6). Without them the operating system may know,
 //! and else the driver's name for the connection is it.
 
-use super::Peer;
-use super::numbers::{Kind, Numbers, Space};
 use crate::model::{Identity, Value};
+use crate::sources::mono::proto::numbers::{Kind, Numbers, Space};
 
 /// Characters of a program's name in an instance name.
 const PROGRAM: usize = 64;
@@ -13,16 +12,29 @@ const COMMAND: usize = 200;
 /// Bytes of a name given by the driver.
 const FALLBACK: usize = 128;
 
+/// What is known of a peer before it says anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Peer {
+    /// Where it is, as `apm.agent.peer` shows it: `127.0.0.1:50123`, `file:/path`.
+    pub address: String,
+    /// Instance name when nobody tells which process it is.
+    pub fallback: String,
+    /// Its address when it is on another host: goes into the instance name.
+    pub host: Option<String>,
+    /// Program and process id, when the operating system told.
+    pub process: Option<(String, u32)>,
+}
+
 /// What one of the two counters tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tells {
+pub(crate) enum IdentityCounter {
     Pid,
     Command,
 }
 
-impl Tells {
+impl IdentityCounter {
     /// The counter is one of the two.
-    pub(super) fn of(space: Space, numbers: Numbers, name: &str) -> Option<Self> {
+    pub(crate) fn of(space: Space, numbers: Numbers, name: &str) -> Option<Self> {
         const RUNTIME: u32 = 0x2000;
         const SYSTEM: u32 = 0x4000;
         match (numbers.category, name, space.kind(numbers.kind)) {
@@ -36,19 +48,21 @@ impl Tells {
 
 /// What the two counters have told so far.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(crate) struct Told {
     pid: Option<u32>,
     command: Option<String>,
 }
 
 impl Told {
-    pub(super) fn learn(&mut self, tells: Tells, value: &Value) {
-        match (tells, value) {
-            (Tells::Pid, Value::I64(pid)) => {
+    pub(crate) fn learn(&mut self, identity: IdentityCounter, value: &Value) {
+        match (identity, value) {
+            (IdentityCounter::Pid, Value::I64(pid)) => {
                 self.pid = u32::try_from(*pid).ok().filter(|pid| *pid > 0)
             }
-            (Tells::Pid, Value::Wrapping32(pid)) => self.pid = Some(*pid).filter(|pid| *pid > 0),
-            (Tells::Command, Value::Text(text)) if !text.trim().is_empty() => {
+            (IdentityCounter::Pid, Value::Wrapping32(pid)) => {
+                self.pid = Some(*pid).filter(|pid| *pid > 0)
+            }
+            (IdentityCounter::Command, Value::Text(text)) if !text.trim().is_empty() => {
                 self.command = Some(text.to_string())
             }
             _ => {}
@@ -56,7 +70,7 @@ impl Told {
     }
 
     /// The identity, by the best that is known.
-    pub(super) fn identity(&self, peer: &Peer, dialect: &str) -> Identity {
+    pub(crate) fn identity(&self, peer: &Peer, dialect: &str) -> Identity {
         let system = peer.process.as_ref();
         let pid = self.pid.or(system.map(|(_, pid)| *pid));
         let program = self
@@ -132,8 +146,8 @@ mod tests {
 
     fn told(pid: i64, command: &str) -> Told {
         let mut told = Told::default();
-        told.learn(Tells::Pid, &Value::I64(pid));
-        told.learn(Tells::Command, &Value::text(command));
+        told.learn(IdentityCounter::Pid, &Value::I64(pid));
+        told.learn(IdentityCounter::Command, &Value::text(command));
         told
     }
 
@@ -199,9 +213,15 @@ mod tests {
     #[test]
     fn only_the_two_of_today_tell() {
         let numbers = |category, kind| Numbers { category, kind, unit: 0, variance: 1 << 29 };
-        assert_eq!(Tells::of(Space::E3, numbers(0x4000, 0), "Process Id"), Some(Tells::Pid));
-        assert_eq!(Tells::of(Space::E3, numbers(0x2000, 6), "Command Line"), Some(Tells::Command));
-        assert_eq!(Tells::of(Space::E3, numbers(0x4000, 6), "Process Id"), None);
-        assert_eq!(Tells::of(Space::E2, numbers(0x4000, 0), "Process Id"), None);
+        assert_eq!(
+            IdentityCounter::of(Space::E3, numbers(0x4000, 0), "Process Id"),
+            Some(IdentityCounter::Pid)
+        );
+        assert_eq!(
+            IdentityCounter::of(Space::E3, numbers(0x2000, 6), "Command Line"),
+            Some(IdentityCounter::Command)
+        );
+        assert_eq!(IdentityCounter::of(Space::E3, numbers(0x4000, 6), "Process Id"), None);
+        assert_eq!(IdentityCounter::of(Space::E2, numbers(0x4000, 0), "Process Id"), None);
     }
 }

@@ -4,17 +4,17 @@
 
 /// Help for one counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(crate) struct Known {
     category: &'static str,
     name: &'static str,
     /// One line, without the full stop.
-    pub(super) oneline: &'static str,
+    pub(crate) oneline: &'static str,
     /// What to do with it, or why not to trust it; may be empty.
-    pub(super) more: &'static str,
+    pub(crate) more: &'static str,
 }
 
 /// The help for a counter, if there is any.
-pub(super) fn known(category: &str, name: &str) -> Option<&'static Known> {
+pub(crate) fn known(category: &str, name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|k| k.name == name && k.category == category)
 }
 

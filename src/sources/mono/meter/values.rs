@@ -1,30 +1,30 @@
 //! Values: from the bytes of the wire to what the store keeps (spec 1, 4 and 8).
 
-use super::mapping::Meaning;
-use super::numbers::Kind;
+use super::mapping::Mapping;
 use crate::model::{Semantics, Value, ValueType};
 use crate::read::{Cursor, Order};
+use crate::sources::mono::proto::numbers::Kind;
 
 /// How the values of one counter are read. Made once for each counter of a connection.
 #[derive(Clone, Debug)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     order: Order,
-    meaning: Meaning,
+    mapping: Mapping,
     /// A counter of 32 bits that has to be scaled is widened here, since the store widens without
     /// a scale.
     wide: Option<(u32, u64)>,
 }
 
 impl Reader {
-    pub(super) const fn new(meaning: Meaning, order: Order) -> Self {
-        Self { order, meaning, wide: None }
+    pub(crate) const fn new(mapping: Mapping, order: Order) -> Self {
+        Self { order, mapping, wide: None }
     }
 
     /// The metric's value; `None` for sizes that say nothing (a text never sampled, an unknown type
     /// of odd width).
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Option<Value> {
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> Option<Value> {
         let mut c = Cursor::new(bytes, self.order);
-        let Meaning { kind, ty, sem, scale, .. } = self.meaning;
+        let Mapping { kind, ty, sem, scale, .. } = self.mapping;
         let wide: i128 = match (kind, bytes.len()) {
             (_, 0) => return None,
             (Kind::Text, _) => {
@@ -69,7 +69,7 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::mono::numbers::{Numbers, Space};
+    use crate::sources::mono::proto::numbers::{Numbers, Space};
 
     const MONOTONIC: u32 = 1 << 28;
     const VARIABLE: u32 = 1 << 30;
@@ -77,7 +77,7 @@ mod tests {
 
     fn reader(kind: u32, unit: u32, variance: u32, name: &str) -> Reader {
         Reader::new(
-            Meaning::of(Space::E3, Numbers { category: 0x200, kind, unit, variance }, name),
+            Mapping::of(Space::E3, Numbers { category: 0x200, kind, unit, variance }, name),
             Order::Little,
         )
     }
@@ -142,10 +142,10 @@ mod tests {
 
     #[test]
     fn big_endian_values_are_read_as_such() {
-        let meaning =
-            Meaning::of(Space::E2, Numbers { category: 1, kind: 3, unit: 0, variance: 3 }, "x");
+        let mapping =
+            Mapping::of(Space::E2, Numbers { category: 1, kind: 3, unit: 0, variance: 3 }, "x");
         assert_eq!(
-            Reader::new(meaning, Order::Big).read(&1.5f64.to_be_bytes()),
+            Reader::new(mapping, Order::Big).read(&1.5f64.to_be_bytes()),
             Some(Value::F64(1.5))
         );
     }

@@ -1,8 +1,8 @@
 //! Which counters are wanted: patterns `CATEGORY/NAME` with `*` for any text, as in `mono.select`
 //! and the controls.
 
-use super::numbers::bare_category;
 use crate::read::glob;
+use crate::sources::mono::proto::numbers::bare_category;
 
 /// One pattern. The first `/` ends the category, for names have slashes of their own:
 /// `JIT/JIT/method_to_ir`.

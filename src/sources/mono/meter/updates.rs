@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use super::counters::Counters;
-use super::identity::{Tells, Told};
-use super::metrics::{COUNTERS, DIALECT, INTERVAL, SAMPLE, SAMPLES, SKEW};
-use super::{Peer, limits};
+use super::identity::Peer;
+use super::identity::{IdentityCounter, Told};
 use crate::model::{Now, Update, Value};
 use crate::sources::Sink;
+use crate::sources::mono::limits;
+use crate::sources::mono::metrics::{COUNTERS, DIALECT, INTERVAL, SAMPLE, SAMPLES, SKEW};
 
 /// 1970-01-01 in the agents' 100 ns since 1601-01-01 (spec 5).
 const EPOCH: i64 = 116_444_736_000_000_000;
@@ -17,7 +18,7 @@ const TICK: i128 = 100;
 
 /// The telling side of one connection.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(crate) struct Updates {
     peer: Peer,
     told: Told,
     introduced: bool,
@@ -34,8 +35,8 @@ pub(super) struct Report {
     texts: usize,
 }
 
-impl Report {
-    pub(super) fn new(peer: Peer) -> Self {
+impl Updates {
+    pub(crate) fn new(peer: Peer) -> Self {
         Self {
             peer,
             told: Told::default(),
@@ -51,7 +52,7 @@ impl Report {
     }
 
     /// Says who the peer is, by what is known now, and what came before.
-    pub(super) fn introduce(&mut self, counters: &mut Counters, sink: &mut dyn Sink) {
+    pub(crate) fn introduce(&mut self, counters: &mut Counters, sink: &mut dyn Sink) {
         if self.introduced {
             return;
         }
@@ -63,7 +64,7 @@ impl Report {
     }
 
     /// What the agent speaks; it may turn out later than Hello.
-    pub(super) fn dialect(&mut self, dialect: String, sink: &mut dyn Sink) {
+    pub(crate) fn dialect(&mut self, dialect: String, sink: &mut dyn Sink) {
         if self.dialect != dialect {
             self.dialect = dialect;
             if self.introduced {
@@ -72,8 +73,8 @@ impl Report {
         }
     }
 
-    /// Tells of counters that are new, and how many there are.
-    pub(super) fn refresh(&mut self, counters: &mut Counters, sink: &mut dyn Sink) {
+    /// IdentityCounter of counters that are new, and how many there are.
+    pub(crate) fn refresh(&mut self, counters: &mut Counters, sink: &mut dyn Sink) {
         if !self.introduced {
             return;
         }
@@ -98,7 +99,7 @@ impl Report {
     }
 
     /// A message is complete.
-    pub(super) fn message(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn message(&mut self, sink: &mut dyn Sink) {
         self.messages = self.messages.saturating_add(1);
         if self.introduced {
             self.flush(sink);
@@ -106,25 +107,25 @@ impl Report {
     }
 
     /// Messages that were not told yet are.
-    pub(super) fn flush(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn flush(&mut self, sink: &mut dyn Sink) {
         (0..std::mem::take(&mut self.messages)).for_each(|_| sink.update(Update::Message));
     }
 
     /// A sample begins.
-    pub(super) fn sample(&mut self, stamp: i64) {
+    pub(crate) fn sample(&mut self, stamp: i64) {
         self.stamp = stamp;
         self.values.clear();
         self.texts = 0;
     }
 
     /// A value of the sample: to show, and what it tells about the process.
-    pub(super) fn value(
+    pub(crate) fn value(
         &mut self,
         index: u16,
-        (shown, told): (Option<Value>, Option<(Tells, Value)>),
+        (shown, told): (Option<Value>, Option<(IdentityCounter, Value)>),
     ) {
-        if let Some((tells, value)) = told {
-            self.told.learn(tells, &value);
+        if let Some((identity, value)) = told {
+            self.told.learn(identity, &value);
         }
         if let Some(Value::Text(text)) = &shown {
             self.texts += text.len();
@@ -133,12 +134,12 @@ impl Report {
     }
 
     /// Bytes allocated.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.texts + self.values.capacity() * size_of::<(u32, Value)>()
     }
 
     /// The sample is complete. `wall`: the agent's stamps are of its wall clock.
-    pub(super) fn sample_ends(
+    pub(crate) fn sample_ends(
         &mut self,
         now: Now,
         wall: bool,

@@ -4,26 +4,26 @@
 use std::fmt::Write;
 
 use super::known::known;
-use super::mapping::Meaning;
-use super::numbers::{Kind, Numbers, Space, Unit, Variance};
+use super::mapping::Mapping;
 use crate::model::{MetricSpec, Semantics, component};
+use crate::sources::mono::proto::numbers::{Kind, Numbers, Space, Unit, Variance};
 
 /// All that the description of a metric depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Description {
-    pub(super) space: Space,
+pub(crate) struct Description {
+    pub(crate) space: Space,
     /// The category counts only by its name.
-    pub(super) numbers: Numbers,
-    pub(super) category: String,
-    pub(super) name: String,
+    pub(crate) numbers: Numbers,
+    pub(crate) category: String,
+    pub(crate) name: String,
     /// 1, or more for the second and later counters of the same name in one connection.
-    pub(super) occurrence: u32,
+    pub(crate) occurrence: u32,
 }
 
 impl Description {
     /// What the counter is called in answers and persisted: `GC/Minor GC time`, the second of its
     /// kind `GC/x #2`.
-    pub(super) fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         let mut key = format!("{}/{}", self.category, self.name);
         if self.occurrence > 1 {
             let _ = write!(key, " #{}", self.occurrence);
@@ -32,8 +32,8 @@ impl Description {
     }
 
     /// The metric.
-    pub(super) fn spec(&self) -> MetricSpec {
-        let meaning = Meaning::of(self.space, self.numbers, &self.name);
+    pub(crate) fn spec(&self) -> MetricSpec {
+        let mapping = Mapping::of(self.space, self.numbers, &self.name);
         let mut path = format!("{}.{}", component(&self.category), component(&self.name));
         if self.occurrence > 1 {
             let _ = write!(path, "_{}", self.occurrence);
@@ -42,18 +42,18 @@ impl Description {
         let key = self.key();
         MetricSpec {
             path,
-            ty: meaning.ty,
-            sem: meaning.sem,
-            units: meaning.units,
+            ty: mapping.ty,
+            sem: mapping.sem,
+            units: mapping.units,
             oneline: known.map_or_else(|| format!("Mono counter {key}"), |k| k.oneline.to_owned()),
-            help: self.help(&meaning, known.map_or("", |k| k.more)),
+            help: self.help(&mapping, known.map_or("", |k| k.more)),
             labels: vec![("category", self.category.clone()), ("counter", self.name.clone())],
             persist: self.persist(),
             key,
         }
     }
 
-    fn help(&self, meaning: &Meaning, more: &str) -> String {
+    fn help(&self, mapping: &Mapping, more: &str) -> String {
         let Numbers { kind, unit, variance, .. } = self.numbers;
         let raw = |name: &str, number: u32| {
             if name == "unknown" { format!("unknown ({number:#x})") } else { name.into() }
@@ -62,11 +62,11 @@ impl Description {
             "Mono calls it \"{}\" in category {}: type {}, unit {}, variance {}.",
             self.name,
             self.category,
-            raw(meaning.kind.name(), kind),
-            raw(meaning.unit.name(), unit),
-            raw(meaning.variance.name(), variance),
+            raw(mapping.kind.name(), kind),
+            raw(mapping.unit.name(), unit),
+            raw(mapping.variance.name(), variance),
         );
-        help.push_str(match (meaning.kind, meaning.unit, meaning.scale) {
+        help.push_str(match (mapping.kind, mapping.unit, mapping.scale) {
             (Kind::TimeInterval, ..) => " Microseconds in Mono, nanoseconds here.",
             (_, Unit::Time, 100) => " Steps of 100 ns in Mono, nanoseconds here.",
             (Kind::Double, Unit::Time, _) => {
@@ -74,9 +74,9 @@ impl Description {
             }
             _ => "",
         });
-        if meaning.sem == Semantics::Instant && meaning.variance == Variance::Monotonic {
+        if mapping.sem == Semantics::Instant && mapping.variance == Variance::Monotonic {
             help.push_str(" By its name a high-water mark, so it is no counter with a rate.");
-        } else if meaning.variance == Variance::Monotonic {
+        } else if mapping.variance == Variance::Monotonic {
             help.push_str(
                 " MONOTONIC is also what Mono says when the counter's author said nothing.",
             );
@@ -132,7 +132,7 @@ impl Description {
 }
 
 /// `Dynamic::restore`: the metric that `MetricSpec::persist` was made from.
-pub(super) fn restore(line: &str) -> Option<MetricSpec> {
+pub(crate) fn restore(line: &str) -> Option<MetricSpec> {
     Some(Description::restored(line)?.spec())
 }
 

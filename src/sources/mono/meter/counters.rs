@@ -5,16 +5,17 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::Pattern;
-use super::identity::Tells;
-use super::mapping::Meaning;
-use super::numbers::{Numbers, Space};
-use super::requests::Sampled;
+use super::identity::IdentityCounter;
+use super::mapping::Mapping;
+use super::pattern::Pattern;
 use super::spec::Description;
 use super::values::Reader;
-use super::{limits, wire::Header};
 use crate::model::{MetricSpec, Value};
 use crate::read::Order;
+use crate::sources::mono::limits;
+use crate::sources::mono::proto::numbers::{Numbers, Space};
+use crate::sources::mono::proto::requests::Sampled;
+use crate::sources::mono::proto::wire::Header;
 
 /// One counter of the agent.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ struct Counter {
     numbers: Numbers,
     name: Arc<str>,
     occurrence: u32,
-    tells: Option<Tells>,
+    identity: Option<IdentityCounter>,
     reader: Reader,
     /// The name is longer than the user allows, or no text.
     unusable: bool,
@@ -51,11 +52,11 @@ impl Counter {
 
 /// What the user allows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// Bytes of a name.
-    pub(super) name_length: usize,
+    pub(crate) name_length: usize,
     /// Counters that can be shown.
-    pub(super) names: usize,
+    pub(crate) names: usize,
 }
 
 /// Bytes that a counter costs: itself, its place, the head of its name.
@@ -72,7 +73,7 @@ struct Same {
 
 /// All counters of a connection, by index.
 #[derive(Debug)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     order: Order,
     space: Option<Space>,
     bounds: Bounds,
@@ -105,7 +106,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn new(order: Order, selection: Vec<Pattern>, bounds: Bounds) -> Self {
+    pub(crate) fn new(order: Order, selection: Vec<Pattern>, bounds: Bounds) -> Self {
         Self {
             order,
             space: None,
@@ -128,20 +129,20 @@ impl Counters {
     }
 
     /// Forgets all: another Headers of the same Hello follows.
-    pub(super) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         *self = Self::new(self.order, std::mem::take(&mut self.selection), self.bounds);
     }
 
     /// Takes a counter in. The tokenizer has made sure that the index is a new one.
-    pub(super) fn announce(&mut self, header: &Header<'_>) {
+    pub(crate) fn announce(&mut self, header: &Header<'_>) {
         let Header { numbers, name, index } = *header;
         let space = *self.space.get_or_insert(Space::of(numbers.category));
-        let tells = Tells::of(space, numbers, name);
+        let identity = IdentityCounter::of(space, numbers, name);
         // With a selection, as many may be meant by it as can be shown, and as many may be in the
         // way of them.
         let kept =
             if self.selection.is_empty() { self.bounds.names } else { 2 * self.bounds.names };
-        if self.used - self.beyond >= kept && tells.is_none() {
+        if self.used - self.beyond >= kept && identity.is_none() {
             (self.beyond, self.used, self.sampled) =
                 (self.beyond + 1, self.used + 1, self.sampled + 1);
             return;
@@ -168,8 +169,8 @@ impl Counters {
             numbers,
             name: shared,
             occurrence,
-            tells,
-            reader: Reader::new(Meaning::of(space, numbers, name), self.order),
+            identity,
+            reader: Reader::new(Mapping::of(space, numbers, name), self.order),
             unusable,
             selected: false,
             removed: false,
@@ -208,7 +209,7 @@ impl Counters {
     }
 
     /// All of Hello is there: E1 or E2 can be told.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.same = None;
         self.by_index.shrink_to_fit();
         let Some(before) = self.space else { return };
@@ -220,19 +221,19 @@ impl Counters {
             self.fresh.clear();
             for counter in self.by_index.iter_mut().flatten() {
                 counter.reader =
-                    Reader::new(Meaning::of(space, counter.numbers, &counter.name), self.order);
+                    Reader::new(Mapping::of(space, counter.numbers, &counter.name), self.order);
                 (counter.defined, counter.in_sight) = (false, false);
             }
             self.reconsider_all();
         }
     }
 
-    pub(super) const fn space(&self) -> Option<Space> {
+    pub(crate) const fn space(&self) -> Option<Space> {
         self.space
     }
 
     /// Bytes allocated.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         let names = self.same.as_ref().map_or(0, HashMap::capacity)
             + self.names.get().map_or(0, HashSet::capacity);
         let numbers = (self.fresh.capacity() + self.gone.capacity()) * size_of::<u16>()
@@ -241,17 +242,17 @@ impl Counters {
     }
 
     /// Counters that the agent samples.
-    pub(super) const fn sampled(&self) -> usize {
+    pub(crate) const fn sampled(&self) -> usize {
         self.sampled
     }
 
-    pub(super) fn selection(&self) -> &[Pattern] {
+    pub(crate) fn selection(&self) -> &[Pattern] {
         &self.selection
     }
 
     /// One of the counters that name the process is there.
-    pub(super) fn tell_identity(&self) -> bool {
-        self.by_index.iter().flatten().any(|c| c.tells.is_some() && !c.removed)
+    pub(crate) fn tell_identity(&self) -> bool {
+        self.by_index.iter().flatten().any(|c| c.identity.is_some() && !c.removed)
     }
 
     fn get(&self, index: u16) -> Option<&Counter> {
@@ -274,12 +275,12 @@ impl Counters {
     }
 
     /// What the counter is called in answers.
-    pub(super) fn key(&self, index: u16) -> String {
+    pub(crate) fn key(&self, index: u16) -> String {
         self.get(index).map_or_else(String::new, |c| self.description(c).key())
     }
 
     /// Category and name, as an Add says them.
-    pub(super) fn words(&self, index: u16) -> Option<(String, String)> {
+    pub(crate) fn words(&self, index: u16) -> Option<(String, String)> {
         self.get(index).map(|c| self.description(c)).map(|d| (d.category, d.name))
     }
 
@@ -297,7 +298,7 @@ impl Counters {
     }
 
     /// Sampled counters that a pattern means.
-    pub(super) fn meant_by(&self, pattern: &Pattern) -> Vec<u16> {
+    pub(crate) fn meant_by(&self, pattern: &Pattern) -> Vec<u16> {
         let all = (0u16..).zip(&self.by_index);
         all.filter(|(_, c)| c.as_deref().is_some_and(|c| !c.removed && self.meant(pattern, c)))
             .map(|(i, _)| i)
@@ -306,8 +307,8 @@ impl Counters {
 
     /// Sampled counters that neither the selection nor a user wants, without those that name the
     /// process.
-    pub(super) fn unwanted(&self) -> Vec<u16> {
-        let unwanted = |c: &Counter| !c.removed && !c.forced && c.tells.is_none() && !c.selected;
+    pub(crate) fn unwanted(&self) -> Vec<u16> {
+        let unwanted = |c: &Counter| !c.removed && !c.forced && c.identity.is_none() && !c.selected;
         (0u16..)
             .zip(&self.by_index)
             .filter(|(_, c)| c.as_deref().is_some_and(unwanted))
@@ -316,7 +317,7 @@ impl Counters {
     }
 
     /// Every sampled counter as a List would name it, for [`listed`].
-    pub(super) fn as_listed(&self) -> HashSet<String> {
+    pub(crate) fn as_listed(&self) -> HashSet<String> {
         let space = self.space.unwrap_or(Space::E3);
         let words = |c: &Counter| match space.custom(c.numbers.category, &c.name) {
             Some((category, name)) => listed(category, name),
@@ -326,7 +327,7 @@ impl Counters {
     }
 
     /// The values of this counter go to the sink.
-    pub(super) fn shown(&self, index: u16) -> bool {
+    pub(crate) fn shown(&self, index: u16) -> bool {
         self.get(index).is_some_and(Counter::shown)
     }
 
@@ -357,13 +358,13 @@ impl Counters {
     }
 
     /// Another selection; what users have added or dropped stays so.
-    pub(super) fn select(&mut self, selection: Vec<Pattern>) {
+    pub(crate) fn select(&mut self, selection: Vec<Pattern>) {
         self.selection = selection;
         self.reconsider_all();
     }
 
     /// A user wants the counter shown.
-    pub(super) fn force(&mut self, index: u16) {
+    pub(crate) fn force(&mut self, index: u16) {
         if let Some(c) = self.get_mut(index) {
             (c.forced, c.dropped) = (true, false);
         }
@@ -371,7 +372,7 @@ impl Counters {
     }
 
     /// A user does not want the counter shown.
-    pub(super) fn drop_from_sight(&mut self, index: u16) {
+    pub(crate) fn drop_from_sight(&mut self, index: u16) {
         if let Some(c) = self.get_mut(index) {
             (c.forced, c.dropped) = (false, true);
         }
@@ -379,7 +380,7 @@ impl Counters {
     }
 
     /// The agent has stopped to sample the counter.
-    pub(super) fn remove(&mut self, index: u16) {
+    pub(crate) fn remove(&mut self, index: u16) {
         let Some(counter) = self.get_mut(index).filter(|c| !c.removed) else { return };
         counter.removed = true;
         let key = (counter.numbers.category, Arc::clone(&counter.name));
@@ -393,11 +394,11 @@ impl Counters {
 
     /// A value as the store wants it, and what it tells about the process. `None` as value: it is
     /// not shown.
-    pub(super) fn value(
+    pub(crate) fn value(
         &mut self,
         index: u16,
         bytes: &[u8],
-    ) -> (Option<Value>, Option<(Tells, Value)>) {
+    ) -> (Option<Value>, Option<(IdentityCounter, Value)>) {
         self.owed.remove(&index);
         let Some(counter) =
             self.by_index.get_mut(usize::from(index)).and_then(Option::as_deref_mut)
@@ -405,7 +406,7 @@ impl Counters {
             return (None, None);
         };
         let Some(value) = counter.reader.read(bytes) else { return (None, None) };
-        let told = counter.tells.map(|tells| (tells, value.clone()));
+        let told = counter.identity.map(|identity| (identity, value.clone()));
         let short = !matches!(&value, Value::Text(text) if text.len() > limits::REMEMBERED_TEXT);
         let text = |value: &Option<Value>| {
             if let Some(Value::Text(text)) = value { text.len() } else { 0 }
@@ -418,17 +419,17 @@ impl Counters {
     }
 
     /// Values of counters that have come into sight and were not in the newest sample.
-    pub(super) fn take_owed(&mut self) -> impl Iterator<Item = (u16, Value)> {
+    pub(crate) fn take_owed(&mut self) -> impl Iterator<Item = (u16, Value)> {
         std::mem::take(&mut self.owed).into_iter()
     }
 
     /// Counters that have gone out of sight.
-    pub(super) fn take_gone(&mut self) -> impl Iterator<Item = u16> {
+    pub(crate) fn take_gone(&mut self) -> impl Iterator<Item = u16> {
         std::mem::take(&mut self.gone).into_iter()
     }
 
     /// Counters that have come into sight for the first time, with their metrics.
-    pub(super) fn take_fresh(&mut self) -> impl Iterator<Item = (u16, MetricSpec)> {
+    pub(crate) fn take_fresh(&mut self) -> impl Iterator<Item = (u16, MetricSpec)> {
         let fresh = std::mem::take(&mut self.fresh);
         fresh
             .into_iter()
@@ -436,13 +437,13 @@ impl Counters {
     }
 
     /// How many more cannot be shown than when this was asked last.
-    pub(super) fn take_beyond(&mut self) -> usize {
+    pub(crate) fn take_beyond(&mut self) -> usize {
         let told = std::mem::replace(&mut self.beyond_told, self.beyond);
         self.beyond - told
     }
 
     /// What to say about unusable names, once.
-    pub(super) fn take_complaint(&mut self) -> Option<String> {
+    pub(crate) fn take_complaint(&mut self) -> Option<String> {
         self.complaint.take()
     }
 }
@@ -454,8 +455,11 @@ fn names_of(space: Space, numbers: Numbers, name: &Arc<str>) -> impl Iterator<It
 }
 
 /// A counter's words in a form that can be compared: categories have several spellings.
-pub(super) fn listed(category: &str, name: &str) -> String {
-    format!("{}/{name}", super::numbers::bare_category(category).to_ascii_lowercase())
+pub(crate) fn listed(category: &str, name: &str) -> String {
+    format!(
+        "{}/{name}",
+        crate::sources::mono::proto::numbers::bare_category(category).to_ascii_lowercase()
+    )
 }
 
 impl Sampled for Counters {
@@ -468,7 +472,7 @@ impl Sampled for Counters {
     }
 
     fn identifies(&self, index: u16) -> Option<bool> {
-        self.get(index).filter(|c| !c.removed).map(|c| c.tells.is_some())
+        self.get(index).filter(|c| !c.removed).map(|c| c.identity.is_some())
     }
 
     fn indexes_used(&self) -> usize {

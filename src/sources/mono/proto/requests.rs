@@ -13,12 +13,12 @@
 
 use bytes::{BufMut, BytesMut};
 
-use super::limits;
 use crate::read::Order;
+use crate::sources::mono::limits;
 
 /// Who listens at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Agent {
+pub(crate) enum Agent {
     /// Hello without headers: nothing tells the note from C, so only the note's List is safe (spec
     /// 3.3).
     Unknown,
@@ -31,7 +31,7 @@ pub(super) enum Agent {
 
 /// One request to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub(crate) enum Request {
     List,
     Add {
         category: String,
@@ -47,7 +47,7 @@ pub(super) enum Request {
 
 /// Why a request is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     #[error("not possible: a file is only read")]
     OneWay,
     #[error("not possible: a 2014-A agent reads no requests")]
@@ -79,7 +79,7 @@ pub(super) enum Refusal {
 }
 
 /// What is known about the counters of a connection, as far as it decides about requests.
-pub(super) trait Sampled {
+pub(crate) trait Sampled {
     /// A counter of this name, in whatever category, is sampled or was asked for.
     fn has_name(&self, name: &str) -> bool;
     /// The agent samples the counter with this index; `Some(true)` when it is one that names the
@@ -91,22 +91,22 @@ pub(super) trait Sampled {
 
 /// What may be sent on a connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rules {
-    pub(super) agent: Agent,
+pub(crate) struct Rules {
+    pub(crate) agent: Agent,
     /// There is no way back: a file.
-    pub(super) one_way: bool,
+    pub(crate) one_way: bool,
 }
 
 /// A request that cannot harm the one it goes to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Permitted {
+pub(crate) struct Permitted {
     request: Request,
     agent: Agent,
 }
 
 impl Rules {
     /// Lets a request pass or says why not.
-    pub(super) fn permit(
+    pub(crate) fn permit(
         self,
         request: Request,
         sampled: &dyn Sampled,
@@ -152,7 +152,7 @@ impl Rules {
 
 impl Permitted {
     /// Writes the request in the agent's numbers and byte order.
-    pub(super) fn encode(&self, order: Order, out: &mut BytesMut) {
+    pub(crate) fn encode(&self, order: Order, out: &mut BytesMut) {
         let first = u8::from(matches!(self.agent, Agent::Note | Agent::Unknown));
         match &self.request {
             Request::List => out.put_u8(first),
@@ -175,7 +175,7 @@ impl Permitted {
     }
 
     /// What was asked, to be remembered until the answer.
-    pub(super) fn into_request(self) -> Request {
+    pub(crate) fn into_request(self) -> Request {
         self.request
     }
 }

@@ -49,7 +49,7 @@ const WATCHED: &[&str] = &[
 ];
 
 /// The metrics.
-pub(super) fn watched() -> Vec<MetricSpec> {
+pub(crate) fn watched() -> Vec<MetricSpec> {
     WATCHED.iter().filter_map(|line| restore(line)).collect()
 }
 

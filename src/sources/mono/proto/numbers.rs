@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 /// A number space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Space {
+pub(crate) enum Space {
     E1,
     E2,
     E3,
@@ -22,16 +22,16 @@ pub(super) enum Space {
 
 /// The four numbers of a header, as they were on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Numbers {
-    pub(super) category: u32,
-    pub(super) kind: u32,
-    pub(super) unit: u32,
-    pub(super) variance: u32,
+pub(crate) struct Numbers {
+    pub(crate) category: u32,
+    pub(crate) kind: u32,
+    pub(crate) unit: u32,
+    pub(crate) variance: u32,
 }
 
 /// Type of a counter's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Int,
     Uint,
     Word,
@@ -46,7 +46,7 @@ pub(super) enum Kind {
 
 /// What a counter's values count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     /// RAW of E3, NONE of E1 and E2.
     Raw,
     Bytes,
@@ -62,7 +62,7 @@ pub(super) enum Unit {
 
 /// How a counter's values move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Variance {
+pub(crate) enum Variance {
     Monotonic,
     Constant,
     Variable,
@@ -117,13 +117,13 @@ const SYSTEM_NAMES: [&str; 7] = [
 impl Space {
     /// The space of a connection by the category of its first header. E1 looks like E2 at first:
     /// see [`Self::refine`].
-    pub(super) const fn of(category: u32) -> Self {
+    pub(crate) const fn of(category: u32) -> Self {
         if category >= 0x100 { Self::E3 } else { Self::E2 }
     }
 
     /// E1 or E2, decided by all headers of Hello: E1 only if category 9 occurs and no System
     /// counter is in category 7.
-    pub(super) fn refine<'a>(self, headers: impl Iterator<Item = (u32, &'a str)>) -> Self {
+    pub(crate) fn refine<'a>(self, headers: impl Iterator<Item = (u32, &'a str)>) -> Self {
         if self == Self::E3 {
             return self;
         }
@@ -136,7 +136,7 @@ impl Space {
     }
 
     /// The name of the space in persisted descriptions.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::E1 => "E1",
             Self::E2 => "E2",
@@ -145,13 +145,13 @@ impl Space {
     }
 
     /// The opposite of [`Self::name`].
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         [Self::E1, Self::E2, Self::E3].into_iter().find(|s| s.name() == name)
     }
 
     /// The category may occur in a stream that is read strictly (spec 3.2): later runtimes may have
     /// set further bits.
-    pub(super) const fn plausible_category(self, category: u32) -> bool {
+    pub(crate) const fn plausible_category(self, category: u32) -> bool {
         match self {
             Self::E1 | Self::E2 => category <= IO,
             Self::E3 => category.is_power_of_two() && 1 << 8 <= category && category <= 1 << 23,
@@ -159,7 +159,7 @@ impl Space {
     }
 
     /// What a category is called in metric names, patterns and answers.
-    pub(super) fn category(self, number: u32) -> Cow<'static, str> {
+    pub(crate) fn category(self, number: u32) -> Cow<'static, str> {
         let index = match self {
             Self::E1 | Self::E2 => number as usize,
             Self::E3 if number.is_power_of_two() && number >= 1 << 8 => {
@@ -178,12 +178,12 @@ impl Space {
     }
 
     /// A custom counter's category and name, which share the name of its header.
-    pub(super) fn custom(self, number: u32, name: &str) -> Option<(&str, &str)> {
+    pub(crate) fn custom(self, number: u32, name: &str) -> Option<(&str, &str)> {
         if self == Self::E2 && number == CUSTOM { name.split_once(':') } else { None }
     }
 
     /// The type that a number stands for.
-    pub(super) const fn kind(self, number: u32) -> Kind {
+    pub(crate) const fn kind(self, number: u32) -> Kind {
         match (self, number) {
             (_, 0) => Kind::Int,
             (_, 2) => Kind::Word,
@@ -198,7 +198,7 @@ impl Space {
     }
 
     /// The unit that a number stands for.
-    pub(super) const fn unit(self, number: u32) -> Unit {
+    pub(crate) const fn unit(self, number: u32) -> Unit {
         const TIME: u32 = 2 << 24;
         const COUNT: u32 = 3 << 24;
         const PERCENTAGE: u32 = 4 << 24;
@@ -215,7 +215,7 @@ impl Space {
     }
 
     /// The variance that a number stands for.
-    pub(super) const fn variance(self, number: u32) -> Variance {
+    pub(crate) const fn variance(self, number: u32) -> Variance {
         match (self, number) {
             (Self::E3, 0x1000_0000) | (Self::E1 | Self::E2, 2) => Variance::Monotonic,
             (Self::E3, 0x2000_0000) | (Self::E1 | Self::E2, 1) => Variance::Constant,
@@ -226,7 +226,7 @@ impl Space {
 }
 
 /// A category's name without the `Mono ` of 2014.
-pub(super) fn bare_category(category: &str) -> &str {
+pub(crate) fn bare_category(category: &str) -> &str {
     match category.split_at_checked(PREFIX.len()) {
         Some((prefix, bare)) if prefix.eq_ignore_ascii_case(PREFIX) => bare,
         _ => category,
@@ -235,7 +235,7 @@ pub(super) fn bare_category(category: &str) -> &str {
 
 /// The name under which agents of 2014 know a category (C's text of E2); a custom source's is its
 /// own.
-pub(super) fn category_of_2014(category: &str) -> String {
+pub(crate) fn category_of_2014(category: &str) -> String {
     let bare = bare_category(category);
     let known =
         CATEGORIES_E2.iter().find(|name| **name != "Custom" && name.eq_ignore_ascii_case(bare));
@@ -243,14 +243,14 @@ pub(super) fn category_of_2014(category: &str) -> String {
 }
 
 /// The name under which agents of the note know a category, if it is one of mono-counters.h.
-pub(super) fn category_of_note(category: &str) -> &str {
+pub(crate) fn category_of_note(category: &str) -> &str {
     let bare = bare_category(category);
     CATEGORIES_E3.iter().find(|name| name.eq_ignore_ascii_case(bare)).map_or(category, |name| name)
 }
 
 impl Kind {
     /// What mono-counters.h calls it.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Int => "INT",
             Self::Uint => "UINT",
@@ -267,7 +267,7 @@ impl Kind {
 
 impl Unit {
     /// What mono-counters.h calls it.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Raw => "RAW",
             Self::Bytes => "BYTES",
@@ -283,7 +283,7 @@ impl Unit {
 
 impl Variance {
     /// What mono-counters.h calls it.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Monotonic => "MONOTONIC",
             Self::Constant => "CONSTANT",

@@ -12,20 +12,21 @@ use std::collections::{BTreeSet, HashSet};
 
 use bytes::BytesMut;
 
-use super::batches::{Answer, Batches};
-use super::counters::{Counters, listed};
-use super::dialogue::{Asked, Dialogue, Origin};
-use super::numbers::{bare_category, category_of_note};
-use super::requests::{Agent, Refusal, Request};
-use super::wire::Status;
-use super::{Pattern, limits};
+use super::pending_requests::{Answer, PendingRequests};
+use super::request_queue::{Asked, Origin, RequestQueue};
 use crate::model::{ControlVerb, Update};
 use crate::sources::Sink;
+use crate::sources::mono::limits;
+use crate::sources::mono::meter::counters::{Counters, listed};
+use crate::sources::mono::meter::pattern::Pattern;
+use crate::sources::mono::proto::numbers::{bare_category, category_of_note};
+use crate::sources::mono::proto::requests::{Agent, Refusal, Request};
+use crate::sources::mono::proto::wire::Status;
 
 /// Where replies and news go.
-pub(super) struct Ways<'a> {
-    pub(super) out: &'a mut BytesMut,
-    pub(super) sink: &'a mut dyn Sink,
+pub(crate) struct Io<'a> {
+    pub(crate) out: &'a mut BytesMut,
+    pub(crate) sink: &'a mut dyn Sink,
 }
 
 /// Bytes that a pair of strings costs besides theirs, and those of a usual pair.
@@ -34,9 +35,9 @@ const USUAL: usize = 40;
 
 /// The asking side of one connection.
 #[derive(Debug)]
-pub(super) struct Steering {
-    dialogue: Dialogue,
-    batches: Batches,
+pub(crate) struct Selection {
+    queue: RequestQueue,
+    pending: PendingRequests,
     /// A List that was asked for: category and name of each counter so far.
     listing: Option<Vec<(String, String)>>,
     /// Bytes of it.
@@ -46,11 +47,11 @@ pub(super) struct Steering {
     removed: BTreeSet<(String, String)>,
 }
 
-impl Steering {
-    pub(super) fn new(dialogue: Dialogue) -> Self {
+impl Selection {
+    pub(crate) fn new(queue: RequestQueue) -> Self {
         Self {
-            dialogue,
-            batches: Batches::default(),
+            queue,
+            pending: PendingRequests::default(),
             listing: None,
             listed: 0,
             removed: BTreeSet::new(),
@@ -58,29 +59,29 @@ impl Steering {
     }
 
     /// Bytes allocated.
-    pub(super) fn memory(&self) -> usize {
-        self.listed + self.dialogue.memory() + self.removed.len() * (PAIR + USUAL)
+    pub(crate) fn memory(&self) -> usize {
+        self.listed + self.queue.memory() + self.removed.len() * (PAIR + USUAL)
     }
 
-    pub(super) const fn agent(&self) -> Agent {
-        self.dialogue.agent()
+    pub(crate) const fn agent(&self) -> Agent {
+        self.queue.agent()
     }
 
     /// Hello is complete: asks for what the selection wants.
-    pub(super) fn begin(&mut self, probe: bool, counters: &mut Counters, ways: &mut Ways<'_>) {
-        if probe && self.agent() == Agent::Unknown && self.dialogue.two_way() {
-            self.dialogue.ask(Request::Probe, Origin::Numbering);
+    pub(crate) fn begin(&mut self, probe: bool, counters: &mut Counters, io: &mut Io<'_>) {
+        if probe && self.agent() == Agent::Unknown && self.queue.two_way() {
+            self.queue.ask(Request::Probe, Origin::Numbering);
         }
         self.pursue_selection(counters);
-        self.send(counters, ways);
+        self.send(counters, io);
     }
 
     fn pursue_selection(&mut self, counters: &Counters) {
-        if counters.selection().is_empty() || !self.dialogue.two_way() {
+        if counters.selection().is_empty() || !self.queue.two_way() {
             return;
         }
         if self.agent() != Agent::B {
-            self.dialogue.ask(Request::List, Origin::Selection);
+            self.queue.ask(Request::List, Origin::Selection);
             return;
         }
         for (category, name) in counters
@@ -89,7 +90,7 @@ impl Steering {
             .filter(|p| counters.meant_by(p).is_empty())
             .filter_map(Pattern::literal)
         {
-            self.dialogue.ask(
+            self.queue.ask(
                 Request::Add { category: category.into(), name: name.into() },
                 Origin::Selection,
             );
@@ -97,47 +98,47 @@ impl Steering {
     }
 
     /// Another selection is configured.
-    pub(super) fn select(
+    pub(crate) fn select(
         &mut self,
         patterns: Vec<Pattern>,
         counters: &mut Counters,
-        ways: &mut Ways<'_>,
+        io: &mut Io<'_>,
     ) {
         if patterns == counters.selection() {
             return;
         }
         counters.select(patterns);
-        self.dialogue.forget_selection();
+        self.queue.forget_selection();
         if counters.selection().is_empty() {
             for (category, name) in std::mem::take(&mut self.removed) {
-                self.dialogue.ask(Request::Add { category, name }, Origin::Selection);
+                self.queue.ask(Request::Add { category, name }, Origin::Selection);
             }
         }
         self.pursue_selection(counters);
-        self.send(counters, ways);
+        self.send(counters, io);
     }
 
     /// A user's request: `CATEGORY/NAME` or patterns, separated by `;`.
-    pub(super) fn request(
+    pub(crate) fn request(
         &mut self,
         verb: ControlVerb,
         text: &str,
         counters: &mut Counters,
-        ways: &mut Ways<'_>,
+        io: &mut Io<'_>,
     ) {
-        let Some(id) = self.batches.begin(verb) else {
+        let Some(id) = self.pending.begin(verb) else {
             let text = "not possible: too many requests are waiting for the agent".to_owned();
-            ways.sink.update(Update::Answer { verb, text });
+            io.sink.update(Update::Answer { verb, text });
             return;
         };
         let items = || text.split(';').map(str::trim).filter(|item| !item.is_empty());
         match verb {
             ControlVerb::List => self.ask_for(id, Request::List, counters),
             _ if items().next().is_none() => {
-                self.batches.line(id, "nothing", "store CATEGORY/NAME")
+                self.pending.line(id, "nothing", "store CATEGORY/NAME")
             }
             _ if items().count() > limits::ITEMS => {
-                self.batches.line(
+                self.pending.line(
                     id,
                     "too long",
                     format_args!("at most {} counters at once", limits::ITEMS),
@@ -146,25 +147,25 @@ impl Steering {
             ControlVerb::Add | ControlVerb::Remove => {
                 for item in items() {
                     match (Pattern::parse(item), verb) {
-                        (Err(wrong), _) => self.batches.line(id, "not possible", wrong),
+                        (Err(wrong), _) => self.pending.line(id, "not possible", wrong),
                         (Ok(pattern), ControlVerb::Remove) => self.remove(id, &pattern, counters),
                         (Ok(pattern), _) => self.add(id, pattern, counters),
                     }
                 }
-                if self.batches.has_globs(id) {
+                if self.pending.has_globs(id) {
                     self.ask_for(id, Request::List, counters);
                 }
             }
             // Those of other sources never come here.
             _ => {}
         }
-        self.send(counters, ways);
-        self.settle(id, ways);
+        self.send(counters, io);
+        self.settle(id, io);
     }
 
     fn add(&mut self, id: u32, pattern: Pattern, counters: &mut Counters) {
         let Some((category, name)) = pattern.literal() else {
-            self.batches.glob(id, pattern);
+            self.pending.glob(id, pattern);
             return;
         };
         let known = counters.meant_by(&pattern);
@@ -179,20 +180,20 @@ impl Steering {
     fn show(&mut self, id: u32, index: u16, counters: &mut Counters) {
         let before = counters.shown(index);
         counters.force(index);
-        self.batches.line(id, &counters.key(index), if before { "EXISTING" } else { "OK" });
+        self.pending.line(id, &counters.key(index), if before { "EXISTING" } else { "OK" });
     }
 
     fn remove(&mut self, id: u32, pattern: &Pattern, counters: &mut Counters) {
         let meant = counters.meant_by(pattern);
         if meant.is_empty() {
-            self.batches.line(id, pattern.text(), "NOTFOUND");
+            self.pending.line(id, pattern.text(), "NOTFOUND");
         }
         for index in meant {
-            if self.dialogue.two_way() && self.agent() == Agent::Note {
+            if self.queue.two_way() && self.agent() == Agent::Note {
                 self.ask_for(id, Request::Remove { index }, counters);
             } else {
                 counters.drop_from_sight(index);
-                self.batches.line(
+                self.pending.line(
                     id,
                     &counters.key(index),
                     "OK, not shown any more; the agent cannot be told",
@@ -203,10 +204,10 @@ impl Steering {
 
     fn ask_for(&mut self, id: u32, request: Request, counters: &Counters) {
         let what = subject(&request, counters);
-        if self.dialogue.ask(request, Origin::User(id)) {
-            self.batches.expect(id);
+        if self.queue.ask(request, Origin::User(id)) {
+            self.pending.expect(id);
         } else {
-            self.batches.line(
+            self.pending.line(
                 id,
                 &what,
                 "not possible: too many requests are waiting for the agent",
@@ -214,26 +215,26 @@ impl Steering {
         }
     }
 
-    fn settle(&mut self, id: u32, ways: &mut Ways<'_>) {
-        if let Some((verb, text)) = self.batches.settle(id) {
-            ways.sink.update(Update::Answer { verb, text });
+    fn settle(&mut self, id: u32, io: &mut Io<'_>) {
+        if let Some((verb, text)) = self.pending.settle(id) {
+            io.sink.update(Update::Answer { verb, text });
         }
     }
 
-    fn send(&mut self, counters: &Counters, ways: &mut Ways<'_>) {
+    fn send(&mut self, counters: &Counters, io: &mut Io<'_>) {
         let mut told = false;
-        for (Asked { request, origin }, refusal) in self.dialogue.send(counters, ways.out) {
+        for (Asked { request, origin }, refusal) in self.queue.send(counters, io.out) {
             let what = subject(&request, counters);
             match origin {
                 Origin::User(id) => {
-                    self.batches.line(id, &what, refusal);
-                    self.settle(id, ways);
+                    self.pending.line(id, &what, refusal);
+                    self.settle(id, io);
                 }
                 Origin::Selection | Origin::Numbering if !told => {
                     told = true;
-                    ways.sink.update(Update::Error(&format!("{what}: {refusal}")));
+                    io.sink.update(Update::Error(&format!("{what}: {refusal}")));
                     if refusal == Refusal::IndexSpace {
-                        self.dialogue.forget_selection();
+                        self.queue.forget_selection();
                     }
                 }
                 Origin::Selection | Origin::Numbering => {}
@@ -242,16 +243,16 @@ impl Steering {
     }
 
     /// A List response begins.
-    pub(super) fn list_begins(&mut self) {
+    pub(crate) fn list_begins(&mut self) {
         self.listed = 0;
-        self.listing = self.dialogue.expects_list().then(Vec::new);
+        self.listing = self.queue.expects_list().then(Vec::new);
     }
 
     /// One pair of a List response; `false` when there are more than an agent can have.
-    pub(super) fn list_pair(&mut self, first: &str, second: &str) -> bool {
+    pub(crate) fn list_pair(&mut self, first: &str, second: &str) -> bool {
         let Some(list) = &mut self.listing else { return true };
         let (category, name) =
-            if self.dialogue.agent() == Agent::C { (first, second) } else { (second, first) };
+            if self.queue.agent() == Agent::C { (first, second) } else { (second, first) };
         if !category.is_empty() && !name.is_empty() {
             self.listed += category.len() + name.len() + PAIR;
             list.push((category.to_owned(), name.to_owned()));
@@ -260,36 +261,36 @@ impl Steering {
     }
 
     /// A List response is complete.
-    pub(super) fn list_ends(&mut self, counters: &mut Counters, ways: &mut Ways<'_>) {
+    pub(crate) fn list_ends(&mut self, counters: &mut Counters, io: &mut Io<'_>) {
         // What was expected when it began; a List that was sent since then gets its own response.
         self.listed = 0;
         let Some((list, asked)) =
-            self.listing.take().and_then(|list| Some((list, self.dialogue.listed()?)))
+            self.listing.take().and_then(|list| Some((list, self.queue.listed()?)))
         else {
-            unasked("List", ways);
+            unasked("List", io);
             return;
         };
         if self.agent() == Agent::Unknown {
             // Nobody else answers the note's List, or the probe, with a List.
-            self.dialogue.numbering(Agent::Note);
+            self.queue.numbering(Agent::Note);
         }
         match asked.origin {
             Origin::Numbering => {}
             Origin::Selection => self.select_from(&list, counters),
             Origin::User(id) => {
-                if self.batches.has_globs(id) {
+                if self.pending.has_globs(id) {
                     self.add_from(id, &list, counters);
                 } else {
                     let mut answer = Answer::default();
                     list.iter().for_each(|(category, name)| {
                         answer.item(";", &format!("{}/{name}", bare_category(category)))
                     });
-                    self.batches.whole(id, answer);
+                    self.pending.whole(id, answer);
                 }
-                self.settle(id, ways);
+                self.settle(id, io);
             }
         }
-        self.send(counters, ways);
+        self.send(counters, io);
     }
 
     fn select_from(&mut self, list: &[(String, String)], counters: &Counters) {
@@ -301,7 +302,7 @@ impl Steering {
             if counters.selection().iter().any(|p| p.matches(category, name))
                 && have.insert(listed(category, name))
             {
-                self.dialogue.ask(
+                self.queue.ask(
                     Request::Add { category: category.clone(), name: name.clone() },
                     Origin::Selection,
                 );
@@ -309,14 +310,14 @@ impl Steering {
         }
         if self.agent() == Agent::Note {
             for index in counters.unwanted() {
-                self.dialogue.ask(Request::Remove { index }, Origin::Selection);
+                self.queue.ask(Request::Remove { index }, Origin::Selection);
             }
         }
     }
 
     fn add_from(&mut self, id: u32, list: &[(String, String)], counters: &mut Counters) {
         let mut have: HashSet<String> = counters.as_listed();
-        for pattern in self.batches.take_globs(id) {
+        for pattern in self.pending.take_globs(id) {
             let known = counters.meant_by(&pattern);
             let mut found = !known.is_empty();
             known.into_iter().for_each(|index| self.show(id, index, counters));
@@ -333,26 +334,26 @@ impl Steering {
                 }
             }
             if !found {
-                self.batches.line(id, pattern.text(), "NOTFOUND");
+                self.pending.line(id, pattern.text(), "NOTFOUND");
             }
         }
     }
 
     /// An Add response: its status, and the index if it is OK. The counter is announced already.
-    pub(super) fn added(
+    pub(crate) fn added(
         &mut self,
         status: Status,
         index: Option<u16>,
         counters: &mut Counters,
-        ways: &mut Ways<'_>,
+        io: &mut Io<'_>,
     ) {
-        let Some(Asked { request, origin }) = self.dialogue.added() else {
-            unasked("Add", ways);
+        let Some(Asked { request, origin }) = self.queue.added() else {
+            unasked("Add", io);
             return;
         };
         if request == Request::Probe {
             // Only an agent of 2014 takes the probe for an Add.
-            self.dialogue.numbering(Agent::C);
+            self.queue.numbering(Agent::C);
         }
         let what = subject(&request, counters);
         if let (Some(_), Request::Add { category, name }) = (index, request) {
@@ -363,21 +364,21 @@ impl Steering {
                 if let Some(index) = index {
                     counters.force(index);
                 }
-                self.batches.line(id, &what, word(status));
-                self.settle(id, ways);
+                self.pending.line(id, &what, word(status));
+                self.settle(id, io);
             }
             Origin::Selection if matches!(status, Status::Nok | Status::NotFound) => {
-                ways.sink.update(Update::Error(&format!("{what}: {}", word(status))));
+                io.sink.update(Update::Error(&format!("{what}: {}", word(status))));
             }
             Origin::Selection | Origin::Numbering => {}
         }
-        self.send(counters, ways);
+        self.send(counters, io);
     }
 
     /// A Remove response.
-    pub(super) fn removed(&mut self, status: Status, counters: &mut Counters, ways: &mut Ways<'_>) {
-        let Some(Asked { request, origin }) = self.dialogue.removed() else {
-            unasked("Remove", ways);
+    pub(crate) fn removed(&mut self, status: Status, counters: &mut Counters, io: &mut Io<'_>) {
+        let Some(Asked { request, origin }) = self.queue.removed() else {
+            unasked("Remove", io);
             return;
         };
         let what = subject(&request, counters);
@@ -388,15 +389,15 @@ impl Steering {
             counters.remove(index);
         }
         if let Origin::User(id) = origin {
-            self.batches.line(id, &what, word(status));
-            self.settle(id, ways);
+            self.pending.line(id, &what, word(status));
+            self.settle(id, io);
         }
-        self.send(counters, ways);
+        self.send(counters, io);
     }
 
     /// The connection ends.
-    pub(super) fn good_bye(&self, counters: &Counters, out: &mut BytesMut) {
-        self.dialogue.good_bye(counters, out);
+    pub(crate) fn good_bye(&self, counters: &Counters, out: &mut BytesMut) {
+        self.queue.good_bye(counters, out);
     }
 }
 
@@ -420,10 +421,10 @@ const fn word(status: Status) -> &'static str {
     }
 }
 
-fn unasked(kind: &str, ways: &mut Ways<'_>) {
-    ways.sink.update(Update::Error(&format!("{kind} response that nothing asked for")));
+fn unasked(kind: &str, io: &mut Io<'_>) {
+    io.sink.update(Update::Error(&format!("{kind} response that nothing asked for")));
 }
 
 #[cfg(test)]
-#[path = "steering_tests.rs"]
+#[path = "selection_tests.rs"]
 mod tests;

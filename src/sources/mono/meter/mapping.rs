@@ -1,26 +1,26 @@
 //! What a counter is in PCP's terms: the tables of spec 8.
 
-use super::numbers::{Kind, Numbers, Space, Unit, Variance};
 use crate::model::{Semantics, Units, ValueType};
+use crate::sources::mono::proto::numbers::{Kind, Numbers, Space, Unit, Variance};
 
 /// Type, semantics, units and scale of a counter's metric.
 ///
 /// Integers are all 64 bits wide, whatever the wire has: the same counter is LONG in one runtime
 /// and ULONG in another, and one metric serves both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Meaning {
-    pub(super) kind: Kind,
-    pub(super) unit: Unit,
-    pub(super) variance: Variance,
-    pub(super) ty: ValueType,
-    pub(super) sem: Semantics,
-    pub(super) units: Units,
+pub(crate) struct Mapping {
+    pub(crate) kind: Kind,
+    pub(crate) unit: Unit,
+    pub(crate) variance: Variance,
+    pub(crate) ty: ValueType,
+    pub(crate) sem: Semantics,
+    pub(crate) units: Units,
     /// The metric's value is the wire's times this.
-    pub(super) scale: u32,
+    pub(crate) scale: u32,
 }
 
-impl Meaning {
-    pub(super) fn of(space: Space, numbers: Numbers, name: &str) -> Self {
+impl Mapping {
+    pub(crate) fn of(space: Space, numbers: Numbers, name: &str) -> Self {
         let (kind, unit) = (space.kind(numbers.kind), space.unit(numbers.unit));
         let variance = space.variance(numbers.variance);
         let monotonic = variance == Variance::Monotonic;
@@ -82,7 +82,7 @@ mod tests {
     const VARIABLE: u32 = 1 << 30;
 
     fn e3(kind: u32, unit: u32, variance: u32, name: &str) -> (ValueType, Semantics, Units, u32) {
-        let m = Meaning::of(
+        let m = Mapping::of(
             Space::E3,
             Numbers { category: 0x100, kind, unit: unit << 24, variance },
             name,
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn quantity_is_no_size_and_config_no_count() {
         let units = |space, unit| {
-            Meaning::of(space, Numbers { category: 1, kind: 0, unit, variance: 2 }, "x").units
+            Mapping::of(space, Numbers { category: 1, kind: 0, unit, variance: 2 }, "x").units
         };
         assert_eq!((units(Space::E1, 1), units(Space::E2, 1)), (Units::None, Units::Bytes));
         assert_eq!((units(Space::E1, 4), units(Space::E2, 3)), (Units::None, Units::Count));

@@ -17,10 +17,10 @@
 //! reader notes at which byte it would have failed or been done, and the earliest of those bytes
 //! decides.
 
-use super::limits;
 use super::wire::{Framing, Token, Tokenizer, Wrong};
 use crate::read::Order;
 use crate::sources::SessionError;
+use crate::sources::mono::limits;
 
 /// Bytes that are given to all readers before it is looked whether one is left: most streams are
 /// decided within 16.
@@ -71,17 +71,17 @@ impl Hypothesis {
 }
 
 /// The dialect's framing and byte order, as far as bytes tell.
-pub(super) type Decision = (Framing, Order);
+pub(crate) type Decision = (Framing, Order);
 
 /// Collects what can be told about a stream that has just begun.
 #[derive(Debug)]
-pub(super) struct Detector {
+pub(crate) struct Detector {
     hypotheses: Vec<Hypothesis>,
     seen: usize,
 }
 
 impl Detector {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let orders = [Order::Little, Order::Big];
         let all =
             [Framing::N, Framing::B, Framing::A].into_iter().flat_map(|f| orders.map(|o| (f, o)));
@@ -96,7 +96,7 @@ impl Detector {
 
     /// Looks at the stream from its beginning; `bytes` is what came before and more. `None`: not
     /// enough to decide.
-    pub(super) fn look(&mut self, bytes: &[u8]) -> Result<Option<Decision>, SessionError> {
+    pub(crate) fn look(&mut self, bytes: &[u8]) -> Result<Option<Decision>, SessionError> {
         if bytes.starts_with(&MLPD) || bytes.starts_with(&GZIP) {
             return Err(SessionError::Unsupported(LOG_PROFILER.into()));
         }
@@ -120,12 +120,12 @@ impl Detector {
     }
 
     /// Bytes allocated.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.hypotheses.iter().map(|h| size_of::<Hypothesis>() + h.tokenizer.memory()).sum()
     }
 
     /// Time is up: a whole Hello without a sample decides too.
-    pub(super) fn settle(&self) -> Option<Decision> {
+    pub(crate) fn settle(&self) -> Option<Decision> {
         let said = |h: &&Hypothesis| h.strict_until() == u64::MAX && h.tokenizer.said_hello();
         let mut said = self.hypotheses.iter().filter(said);
         said.next().filter(|_| said.next().is_none()).map(decision)

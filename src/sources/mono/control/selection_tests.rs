@@ -101,7 +101,7 @@ fn more_than_is_answered_waits_its_turn() {
     let refused = talk.lines(&["answer List not possible: too many requests are waiting"]);
     assert_eq!(
         refused.len(),
-        100 - (limits::BATCHES - 1),
+        100 - (limits::PENDING_REQUESTS - 1),
         "all but those beside the one that is open"
     );
 }

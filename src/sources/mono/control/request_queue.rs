@@ -8,15 +8,15 @@ use std::collections::VecDeque;
 
 use bytes::BytesMut;
 
-use super::counters::Counters;
-use super::limits;
-use super::numbers::category_of_2014;
-use super::requests::{Agent, Permitted, Refusal, Request, Rules, Sampled};
 use crate::read::Order;
+use crate::sources::mono::limits;
+use crate::sources::mono::meter::counters::Counters;
+use crate::sources::mono::proto::numbers::category_of_2014;
+use crate::sources::mono::proto::requests::{Agent, Permitted, Refusal, Request, Rules, Sampled};
 
 /// On whose behalf something is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// To find out which numbers the agent understands.
     Numbering,
     /// The configured selection.
@@ -27,14 +27,14 @@ pub(super) enum Origin {
 
 /// A request and on whose behalf it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
-    pub(super) request: Request,
-    pub(super) origin: Origin,
+pub(crate) struct Asked {
+    pub(crate) request: Request,
+    pub(crate) origin: Origin,
 }
 
 /// The requests of one connection.
 #[derive(Debug)]
-pub(super) struct Dialogue {
+pub(crate) struct RequestQueue {
     rules: Rules,
     order: Order,
     waiting: VecDeque<Asked>,
@@ -69,8 +69,8 @@ impl Sampled for Knowledge<'_> {
     }
 }
 
-impl Dialogue {
-    pub(super) const fn new(agent: Agent, one_way: bool, order: Order) -> Self {
+impl RequestQueue {
+    pub(crate) const fn new(agent: Agent, one_way: bool, order: Order) -> Self {
         Self {
             rules: Rules { agent, one_way },
             order,
@@ -80,27 +80,27 @@ impl Dialogue {
     }
 
     /// Bytes allocated, about: names have 40 bytes as a rule.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         (self.waiting.capacity() + self.asked.capacity()) * size_of::<Asked>()
             + (self.waiting.len() + self.asked.len()) * 64
     }
 
-    pub(super) const fn agent(&self) -> Agent {
+    pub(crate) const fn agent(&self) -> Agent {
         self.rules.agent
     }
 
     /// Requests can reach the agent.
-    pub(super) const fn two_way(&self) -> bool {
+    pub(crate) const fn two_way(&self) -> bool {
         !self.rules.one_way && !matches!(self.rules.agent, Agent::A)
     }
 
     /// An answer has shown which numbers the agent understands.
-    pub(super) const fn numbering(&mut self, agent: Agent) {
+    pub(crate) const fn numbering(&mut self, agent: Agent) {
         self.rules.agent = agent;
     }
 
     /// Puts a request into the queue; `false` when that is full.
-    pub(super) fn ask(&mut self, request: Request, origin: Origin) -> bool {
+    pub(crate) fn ask(&mut self, request: Request, origin: Origin) -> bool {
         let room = self.waiting.len() < limits::WAITING;
         if room {
             self.waiting.push_back(Asked { request, origin });
@@ -109,12 +109,12 @@ impl Dialogue {
     }
 
     /// Takes back what the selection asked and was not sent.
-    pub(super) fn forget_selection(&mut self) {
+    pub(crate) fn forget_selection(&mut self) {
         self.waiting.retain(|a| a.origin != Origin::Selection);
     }
 
     /// Sends what may be sent now. Returns what may never be.
-    pub(super) fn send(
+    pub(crate) fn send(
         &mut self,
         counters: &Counters,
         out: &mut BytesMut,
@@ -155,29 +155,29 @@ impl Dialogue {
     }
 
     /// Says good-bye to those who understand it.
-    pub(super) fn good_bye(&self, counters: &Counters, out: &mut BytesMut) {
+    pub(crate) fn good_bye(&self, counters: &Counters, out: &mut BytesMut) {
         if let Ok(permitted) = self.permit(Request::GoodBye, counters) {
             permitted.encode(self.order, out);
         }
     }
 
     /// A List response has come: what it answers, if anything.
-    pub(super) fn listed(&mut self) -> Option<Asked> {
+    pub(crate) fn listed(&mut self) -> Option<Asked> {
         self.answered(|r| matches!(r, Request::List | Request::Probe))
     }
 
     /// A List response is on its way that was asked for.
-    pub(super) fn expects_list(&self) -> bool {
+    pub(crate) fn expects_list(&self) -> bool {
         self.asked.front().is_some_and(|a| matches!(a.request, Request::List | Request::Probe))
     }
 
     /// An Add response has come: what it answers, if anything. To agents of 2014 a probe is an Add.
-    pub(super) fn added(&mut self) -> Option<Asked> {
+    pub(crate) fn added(&mut self) -> Option<Asked> {
         self.answered(|r| matches!(r, Request::Add { .. } | Request::Probe))
     }
 
     /// A Remove response has come: what it answers, if anything.
-    pub(super) fn removed(&mut self) -> Option<Asked> {
+    pub(crate) fn removed(&mut self) -> Option<Asked> {
         self.answered(|r| matches!(r, Request::Remove { .. }))
     }
 
@@ -187,5 +187,5 @@ impl Dialogue {
 }
 
 #[cfg(test)]
-#[path = "dialogue_tests.rs"]
+#[path = "request_queue_tests.rs"]
 mod tests;

@@ -1,0 +1,12 @@
+//! Counters as metrics: the counters of a connection, their types and units in PCP's terms, their
+//! values, the identity of the process, and the updates that the sink receives.
+
+pub(crate) mod counters;
+pub(crate) mod identity;
+mod known;
+mod mapping;
+pub(crate) mod pattern;
+pub(crate) mod spec;
+pub(crate) mod updates;
+mod values;
+pub(crate) mod watched;
