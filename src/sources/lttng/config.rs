@@ -205,7 +205,7 @@ fn program<'de, D: Deserializer<'de>>(d: D) -> Result<PathBuf, D::Error> {
 }
 
 fn live_timer<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
-    use crate::sources::lttng::control::units::micros;
+    use crate::sources::lttng::control::values::micros;
     micros(&String::deserialize(d)?).map(Some).map_err(D::Error::custom)
 }
 

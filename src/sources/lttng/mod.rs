@@ -37,26 +37,17 @@
 //! command than these nine makes relay daemons close the connection, and one was seen to die of it:
 //! [`viewer`] has no means to send one.
 
-mod class;
-mod collector;
 pub mod config;
 pub mod control;
 #[cfg(feature = "agent")]
 pub mod io;
 mod metrics;
-mod naming;
-mod nested;
-mod reader;
-mod recorder;
-mod session;
-mod ticks;
-mod trace;
+mod record;
+mod relay;
 pub mod viewer;
-mod watch;
 
-pub use class::{Choice, FIELD_SIZE};
-pub use collector::Collector;
-pub use reader::Reader;
+pub use record::{Choice, FIELD_SIZE};
+pub use relay::{Collector, Reader};
 
 use super::{Dynamic, SourceTable};
 
@@ -71,7 +62,7 @@ pub const SOURCE: SourceTable = SourceTable {
     dynamic: Some(Dynamic {
         node: None,
         what: "Contexts (ctx.*) and fields (PROVIDER.EVENT.FIELD) of events, as parameters of records",
-        restore: naming::restore,
+        restore: record::restore,
         initial: Vec::new,
     }),
     tables: metrics::TABLES,

@@ -9,7 +9,7 @@
 
 use super::limits::REQUEST_MAX;
 use super::spec::{Blocking, Buffers, Domain, Spec, event, session_name};
-use super::units::{bytes, micros};
+use super::values::{bytes, micros};
 
 /// Which metric was stored to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,13 +11,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::cli::mi::Listed;
+use super::cli::{Fault, Reply};
 use super::command::Command;
 use super::diagnosis::{Diagnosis, Probe};
 use super::limits::{LOOK_PERIOD, PERIOD, SESSIONS_MAX};
 use super::managed::{Managed, Phase, Report, back_off};
-use super::mi::Listed;
 use super::plan::{Invocation, Plan, Step};
-use super::reply::{Fault, Reply};
 use super::spec::{Domain, Spec};
 use super::state::State;
 
@@ -373,7 +373,7 @@ impl Controller {
     fn looked(
         &mut self,
         invocation: &Invocation,
-        answer: Option<&super::mi::Answer>,
+        answer: Option<&super::cli::mi::Answer>,
         now: Duration,
     ) {
         for session in &mut self.sessions {
@@ -391,5 +391,4 @@ impl Controller {
 }
 
 #[cfg(test)]
-#[path = "controller_tests.rs"]
 mod tests;

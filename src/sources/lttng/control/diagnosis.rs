@@ -1,8 +1,8 @@
 //! Why a session records or does not: one sentence for a person, and a short code that stays the
 //! same for ever.
 
-use super::mi::Answer;
-use super::reply::Fault;
+use super::cli::Fault;
+use super::cli::mi::Answer;
 use super::spec::{Buffers, Domain, Spec};
 
 /// What is the matter. Codes are for alarms and tests: never change them.
@@ -259,5 +259,4 @@ fn at_least(version: &str, wanted: (u32, u32)) -> bool {
 }
 
 #[cfg(test)]
-#[path = "diagnosis_tests.rs"]
 mod tests;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use super::cli::Fault;
+use super::cli::mi::Listed;
 use super::command::Command;
 use super::diagnosis::{Code, Diagnosis};
 use super::limits::{BACK_OFF, BACK_OFF_MAX, LOST_GRACE};
-use super::mi::Listed;
 use super::plan::{Applied, Plan, Situation, Step, is_ours, plan};
-use super::reply::Fault;
 use super::spec::{Spec, context};
 use super::state::Saved;
 

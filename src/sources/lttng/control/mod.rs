@@ -15,26 +15,24 @@
 //! path ends in a mark that we made up for it and wrote into the state before it was created:
 //! nobody else's session is ever changed, even one of the same name.
 
+pub mod cli;
 mod command;
 mod controller;
 mod diagnosis;
 pub mod limits;
 mod managed;
-pub mod mi;
 mod plan;
-mod reply;
+mod session_watch;
 mod spec;
 mod state;
-pub mod units;
+pub mod values;
 
+pub use cli::{Exit, Fault, Reply};
 pub use command::{Command, Verb, blocking, buffers, domain};
 pub use controller::{Action, Controller, Notice, Told};
 pub use diagnosis::{Code, Diagnosis, Probe, Socket};
 pub use managed::{Phase, Report};
 pub use plan::{Applied, Invocation, Plan, Situation, Step, is_ours, plan};
-pub use reply::{Exit, Fault, Reply};
+pub(super) use session_watch::SessionWatch;
 pub use spec::{Blocking, Buffers, Domain, LIVE_TIMER, NUM_SUBBUF, SUBBUF_SIZE, Spec, SpecError};
 pub use state::{Saved, State};
-
-#[cfg(test)]
-mod testkit;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::cli::mi::Listed;
 use super::limits::{COMMAND_TIME, SLOW_COMMAND_TIME};
-use super::mi::Listed;
 use super::spec::{Blocking, Buffers, Domain, Spec};
 
 /// What a command is for.
@@ -295,5 +295,4 @@ fn contexts(spec: &Spec, contexts: &[String]) -> Option<Invocation> {
 }
 
 #[cfg(test)]
-#[path = "plan_tests.rs"]
 mod tests;

@@ -403,5 +403,4 @@ pub(super) fn context(name: &str, domain: Domain) -> Result<(), SpecError> {
 }
 
 #[cfg(test)]
-#[path = "spec_tests.rs"]
 mod tests;

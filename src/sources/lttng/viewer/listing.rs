@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use super::Settings;
+use super::connection::{Link, Step, Talk, read, replies};
 use super::limits;
-use super::link::{Link, Step, Talk, read, replies};
 use super::observer::{Relayd, SessionInfo};
+use super::settings::Settings;
 use super::wire::{self, Request, Wrong, malformed};
 use crate::model::Now;
 use crate::sources::SessionError;

@@ -38,23 +38,17 @@
 //!   calls [`Reading::close`] and gives the end to [`Roster::ended`]; a listing is dialled again
 //!   with back-off.
 //!
-//! The way of the bytes: [`wire`] → `link` → `replies`, `packets` → [`streams`] → [`Observer`]; and
-//! back: [`pace`] → `asking` → [`wire`].
+//! The way of the bytes: [`wire`] → `connection` → `reading::{replies, packets}` → `streams` →
+//! [`Observer`]; and back: `backoff` → `next_request` → [`wire`].
 
-mod asking;
+mod connection;
 mod limits;
-mod link;
 mod listing;
 mod observer;
-mod pace;
-mod packets;
 mod reading;
-mod replies;
+mod replay_filter;
 mod roster;
-mod seen;
 mod settings;
-mod streams;
-
 mod wire;
 
 pub use limits::{
@@ -66,9 +60,8 @@ pub use observer::{
     Skipped,
 };
 pub use observer::{StreamInfo, TraceFormat, TraceKey};
-pub use pace::Crowd;
-pub use reading::{End, Reading, Start};
+pub use reading::{Crowd, End, Reading, Start};
+pub use replay_filter::Seen;
 pub use roster::Roster;
-pub use seen::Seen;
 pub use settings::{Pattern, Seek, Settings};
 pub use wire::{Index, MINOR};

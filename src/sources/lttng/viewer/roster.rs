@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::limits;
 use super::observer::{Over, Refused, SessionInfo};
 use super::reading::{End, Start};
-use super::seen::{Recent, Seen, hash};
+use super::replay_filter::{Recent, Seen, hash};
 use super::settings::{Pattern, Seek, Settings};
 
 /// A session that fits and is not read.

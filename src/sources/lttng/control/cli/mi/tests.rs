@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::testkit::{all, recorded};
+use super::super::recorded::{all, recorded};
 use super::*;
 
 fn answer(name: &str) -> Answer {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::naming::is_byte;
+use super::parameter::is_byte;
 use crate::ctf::schema::Encoding;
 use crate::ctf::show::{self, Chars, Form};
 use crate::ctf::{Kind, Node, NodeId, Packed, Visitor, decode_text};
@@ -11,14 +11,14 @@ use crate::events::TextWriter;
 
 /// An integer of either kind.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Integer {
+pub(crate) struct Integer {
     /// Two's complement.
-    pub(super) bits: u64,
-    pub(super) signed: bool,
+    pub(crate) bits: u64,
+    pub(crate) signed: bool,
 }
 
 impl Integer {
-    pub(super) fn wide(self) -> i128 {
+    pub(crate) fn wide(self) -> i128 {
         if self.signed { self.bits.cast_signed().into() } else { self.bits.into() }
     }
 
@@ -50,13 +50,13 @@ impl Chars for Digits<'_, '_> {
 
 /// Where the writing of a text is.
 #[derive(Debug, Default)]
-pub(super) struct Nested {
+pub(crate) struct Nested {
     /// Bytes of a text.
-    pub(super) limit: usize,
+    pub(crate) limit: usize,
     /// Something of the text was left out.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
     /// Levels that are open.
-    pub(super) depth: u32,
+    pub(crate) depth: u32,
     /// Something stands before on this level.
     follows: bool,
     /// Memory for what is made by others.
@@ -70,7 +70,7 @@ fn at(nodes: &[Node], id: NodeId) -> Option<&Node> {
 
 impl Nested {
     /// Begins anew.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         (self.cut, self.depth, self.follows) = (false, 0, false);
     }
 
@@ -85,7 +85,7 @@ impl Nested {
         room
     }
 
-    pub(super) fn integer(
+    pub(crate) fn integer(
         &mut self,
         nodes: &[Node],
         id: NodeId,
@@ -104,7 +104,7 @@ impl Nested {
 
     /// A whole array of numbers; what is said of one is said of all.
     #[inline]
-    pub(super) fn packed(
+    pub(crate) fn packed(
         &mut self,
         nodes: &[Node],
         id: NodeId,
@@ -129,7 +129,7 @@ impl Nested {
         self.follows = true;
     }
 
-    pub(super) fn float(
+    pub(crate) fn float(
         &mut self,
         nodes: &[Node],
         id: NodeId,
@@ -143,7 +143,7 @@ impl Nested {
         }
     }
 
-    pub(super) fn string(
+    pub(crate) fn string(
         &mut self,
         nodes: &[Node],
         id: NodeId,
@@ -168,7 +168,7 @@ impl Nested {
         }
     }
 
-    pub(super) fn blob(
+    pub(crate) fn blob(
         &mut self,
         nodes: &[Node],
         id: NodeId,
@@ -180,7 +180,7 @@ impl Nested {
         }
     }
 
-    pub(super) fn open(&mut self, nodes: &[Node], id: NodeId, out: &mut TextWriter<'_>) {
+    pub(crate) fn open(&mut self, nodes: &[Node], id: NodeId, out: &mut TextWriter<'_>) {
         let shown = self.value(nodes, id, out);
         if let Some(bracket) = bracket(nodes, id, ["[", "{"]).filter(|_| shown) {
             out.push(bracket);
@@ -189,7 +189,7 @@ impl Nested {
         self.follows = false;
     }
 
-    pub(super) fn close(&mut self, nodes: &[Node], id: NodeId, out: &mut TextWriter<'_>) {
+    pub(crate) fn close(&mut self, nodes: &[Node], id: NodeId, out: &mut TextWriter<'_>) {
         if let Some(bracket) = bracket(nodes, id, ["]", "}"]) {
             out.push(bracket);
         }
@@ -250,7 +250,7 @@ fn whole(part: &[u8], encoding: Encoding) -> &[u8] {
 
 /// A whole array of numbers without labels. True: something was left out.
 #[inline]
-pub(super) fn numbers_text(
+pub(crate) fn numbers_text(
     items: &Packed<'_>,
     form: Form,
     limit: usize,
@@ -272,7 +272,7 @@ pub(super) fn numbers_text(
 }
 
 /// Bytes of anything, two digits each. True: something was left out.
-pub(super) fn bytes_text(bytes: &[u8], limit: usize, out: &mut TextWriter<'_>) -> bool {
+pub(crate) fn bytes_text(bytes: &[u8], limit: usize, out: &mut TextWriter<'_>) -> bool {
     let shown = bytes.get(..limit.saturating_sub(out.len()) / 2).unwrap_or(bytes);
     let (words, rest) = shown.as_chunks::<4>();
     for word in words {
@@ -384,161 +384,4 @@ impl<'a> Visitor<'a> for Items<'_, '_, '_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::ctf::{Packet, Trace};
-    use crate::events::Batch;
-    use crate::model::Stamp;
-
-    const LIMIT: usize = 4096;
-
-    /// Arrays as texts, each made at once and element by element.
-    struct Both<'n> {
-        nodes: &'n [Node],
-        texts: Vec<[String; 2]>,
-        slow: String,
-        element: NodeId,
-    }
-
-    impl Both<'_> {
-        fn element(&mut self, show: impl FnOnce(&Node, &mut String)) {
-            if self.slow.len() >= LIMIT {
-                self.slow = format!("{}…", self.slow.trim_end_matches('…'));
-                return;
-            }
-            self.slow.push_str(if self.slow == "[" { "" } else { "," });
-            show(at(self.nodes, self.element).unwrap(), &mut self.slow);
-        }
-
-        fn integer(&mut self, value: i128) {
-            self.element(|node, out| {
-                match node.labels.as_ref().and_then(|labels| labels.of(value).next()) {
-                    Some(label) => out.push_str(label),
-                    None => show::integer(value, node.kind, node.base, out),
-                }
-            });
-        }
-    }
-
-    impl<'a> Visitor<'a> for Both<'_> {
-        fn unsigned(&mut self, _: NodeId, value: u64) {
-            self.integer(value.into());
-        }
-
-        fn signed(&mut self, _: NodeId, value: i64) {
-            self.integer(value.into());
-        }
-
-        fn float(&mut self, _: NodeId, value: f64) {
-            self.element(|_, out| out.push_str(&value.to_string()));
-        }
-
-        fn packed(&mut self, node: NodeId, items: Packed<'a>) {
-            let (mut nested, mut batch) =
-                (Nested { limit: LIMIT, ..Nested::default() }, Batch::default());
-            batch.record(Stamp::default(), 1);
-            batch.begin_text();
-            nested.packed(self.nodes, node, &items, &mut batch.text_writer());
-            let text = batch.text_writer().text().into_owned();
-            let bytes = items.bytes();
-            if is_byte(at(self.nodes, node + 1).unwrap()) {
-                let all: String =
-                    bytes.iter().take(LIMIT / 2).map(|b| format!("{b:02x}")).collect();
-                let slow = if bytes.len() > LIMIT / 2 { all + "…" } else { all };
-                assert_eq!(nested.cut, bytes.len() > LIMIT / 2);
-                return self.texts.push([text, slow]);
-            }
-            (self.slow, self.element) = ("[".into(), node + 1);
-            items.each(node + 1, self);
-            assert_eq!(nested.cut, self.slow.ends_with('…'), "{text}");
-            self.texts.push([text, format!("{}]", self.slow)]);
-        }
-
-        fn text(&mut self, _: NodeId, _: &'a [u8]) {}
-        fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
-    }
-
-    fn check(bytes: &[u8], few: usize) {
-        let mut fields = String::new();
-        for size in [8, 16, 32, 64] {
-            for (signed, base) in
-                [(false, 10), (true, 10), (false, 16), (true, 16), (false, 8), (true, 2)]
-            {
-                let ty = format!(
-                    "integer {{ size = {size}; signed = {signed}; base = {base}; align = 8; }}"
-                );
-                fields += &format!("{ty} a{size}{signed}{base}[{few}];");
-            }
-            fields += &format!(
-                "enum : integer {{ size = {size}; }} {{ A, B, C = 5 ... 9 }} e{size}[{few}];"
-            );
-        }
-        fields += &format!("floating_point {{ exp_dig = 8; mant_dig = 24; align = 8; }} f[{few}];");
-        let text = format!(
-            "trace {{ major = 1; minor = 8; byte_order = le; }}; event {{ name = e; fields := struct {{ {fields} }}; }};"
-        );
-        let mut trace = Trace::new();
-        trace.metadata(&mut text.as_bytes()).unwrap();
-        let mut packet = Packet::open(&trace, bytes, 0).unwrap();
-        let class = packet.peek().unwrap().unwrap().class;
-        let mut both =
-            Both { nodes: class.nodes(), texts: Vec::new(), slow: String::new(), element: 0 };
-        packet.visit(&mut both).unwrap();
-        assert_eq!(both.texts.len(), 29);
-        for [fast, slow] in both.texts {
-            assert_eq!(fast, slow);
-        }
-    }
-
-    #[test]
-    fn texts_within_structures_are_cut_at_a_character() {
-        for limit in 3..30 {
-            let (mut nested, mut batch) = (Nested { limit, ..Nested::default() }, Batch::default());
-            batch.record(Stamp::default(), 1);
-            batch.begin_text();
-            nested.string(&[], 0, "é→𝄞é→𝄞".as_bytes(), &mut batch.text_writer());
-            let text = batch.text_writer().text().into_owned();
-            assert_eq!(nested.cut, limit < 18, "{text}");
-            let shown = text.trim_end_matches('…').trim_matches('"');
-            assert!(
-                "é→𝄞é→𝄞".starts_with(shown)
-                    && text.ends_with('…') == nested.cut
-                    && shown.len() + 3 >= limit.min(18),
-                "{text}"
-            );
-        }
-    }
-
-    #[test]
-    fn every_byte_has_its_digits() {
-        let all: Vec<u8> = (0..=255).collect();
-        let mut batch = Batch::default();
-        batch.record(Stamp::default(), 1);
-        batch.begin_text();
-        assert!(!bytes_text(&all, 512, &mut batch.text_writer()));
-        assert_eq!(
-            batch.text_writer().text(),
-            all.iter().map(|b| format!("{b:02x}")).collect::<String>()
-        );
-        assert!(bytes_text(&all, 520, &mut batch.text_writer()));
-        assert!(batch.text_writer().text().ends_with("ff00010203…"));
-    }
-
-    proptest! {
-        #[test]
-        fn arrays_at_once_are_as_element_by_element(bytes in proptest::collection::vec(prop_oneof![0..3_u8, any::<u8>(), Just(255)], 1300)) {
-            // 7 arrays of each of 1, 2, 4 and 8 bytes and one of 4.
-            check(&bytes, bytes.len() / 109);
-        }
-    }
-
-    #[test]
-    fn long_arrays_end_in_an_ellipsis() {
-        let bytes: Vec<u8> =
-            (0..109 * 3000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        check(&bytes, 3000);
-        check(&vec![7; 109 * 2048], 2048);
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::control::Notice;
+use super::controller::Notice;
 
 /// A session that is not listed for so long is lost; a new one is listed after its first program or
 /// within a second.
@@ -27,27 +27,27 @@ struct Seen {
 
 /// Sessions that are watched, by name.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(crate) struct SessionWatch {
     sessions: HashMap<String, Seen>,
     notices: Vec<Notice>,
 }
 
-impl Watch {
+impl SessionWatch {
     /// These from now on.
-    pub(super) fn choose(&mut self, names: &[String]) {
+    pub(crate) fn choose(&mut self, names: &[String]) {
         self.sessions.retain(|name, _| names.contains(name));
         for name in names {
             self.sessions.entry(name.clone()).or_default();
         }
     }
 
-    pub(super) fn listed(&mut self, name: &str) {
+    pub(crate) fn listed(&mut self, name: &str) {
         if let Some(seen) = self.sessions.get_mut(name) {
             seen.listed = true;
         }
     }
 
-    pub(super) fn listing_done(&mut self, now: Duration) {
+    pub(crate) fn listing_done(&mut self, now: Duration) {
         for (name, seen) in &mut self.sessions {
             let due = seen.told.is_none_or(|at| now.saturating_sub(at) >= AGAIN);
             if std::mem::take(&mut seen.listed) {
@@ -68,7 +68,7 @@ impl Watch {
         }
     }
 
-    pub(super) fn events(&mut self, name: &str, events: u64, now: Duration) {
+    pub(crate) fn events(&mut self, name: &str, events: u64, now: Duration) {
         let Some(seen) = self.sessions.get_mut(name).filter(|_| events > 0) else { return };
         seen.flowed = Some(now);
         if seen.told.is_none_or(|at| now.saturating_sub(at) >= AGAIN) {
@@ -77,7 +77,7 @@ impl Watch {
         }
     }
 
-    pub(super) fn take(&mut self) -> Vec<Notice> {
+    pub(crate) fn take(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
 }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn lost_silent_and_flowing() {
-        let mut watch = Watch::default();
+        let mut watch = SessionWatch::default();
         watch.choose(&["a".to_owned()]);
         let at = Duration::from_secs;
         for second in 0..=5 {

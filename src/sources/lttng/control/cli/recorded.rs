@@ -3,7 +3,7 @@
 use super::reply::{Exit, Reply};
 
 /// A file of qa/corpus/lttng-mi: the command, and what came of it.
-pub(super) fn recorded(name: &str) -> (String, Reply) {
+pub(crate) fn recorded(name: &str) -> (String, Reply) {
     let path = format!("{}/qa/corpus/lttng-mi/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     parse(&std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}")))
 }
@@ -23,7 +23,7 @@ fn parse(text: &str) -> (String, Reply) {
 }
 
 /// All names.
-pub(super) fn all() -> Vec<String> {
+pub(crate) fn all() -> Vec<String> {
     let folder = format!("{}/qa/corpus/lttng-mi", env!("CARGO_MANIFEST_DIR"));
     let names =
         std::fs::read_dir(folder).expect("the corpus").map(|e| e.expect("an entry").file_name());

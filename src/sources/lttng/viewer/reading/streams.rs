@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::limits;
-use super::observer::{Need, StreamInfo};
-use super::pace::{Pace, Place};
-use super::seen::{StreamKey, hash};
-use super::wire::Index;
+use super::super::limits;
+use super::super::observer::{Need, StreamInfo};
+use super::super::replay_filter::{StreamKey, hash};
+use super::super::wire::Index;
+use super::backoff::{Pace, Place};
 
 /// A packet that is to be read.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ pub(super) struct Stream {
     pub(super) packet_after: Duration,
     /// Time of the last beacon.
     pub(super) beacon: Option<u64>,
-    /// For [`super::Seen`]; known once the metadata is.
+    /// For [`super::super::Seen`]; known once the metadata is.
     pub(super) key: Option<StreamKey>,
     /// What has come of the first packet wanted, if it comes in pieces.
     pub(super) partial: Vec<u8>,

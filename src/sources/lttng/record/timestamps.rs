@@ -7,14 +7,14 @@ const SECOND: u64 = 1_000_000_000;
 
 /// From cycles to time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ticks<'c> {
+pub(crate) struct Ticks<'c> {
     clock: Option<&'c Clock>,
     /// Of clocks of one nanosecond, which all of lttng are: what to add.
     base: Option<u64>,
 }
 
 impl<'c> Ticks<'c> {
-    pub(super) fn new(clock: Option<&'c Clock>) -> Self {
+    pub(crate) fn new(clock: Option<&'c Clock>) -> Self {
         let base = clock
             .filter(|c| c.frequency == SECOND)
             .and_then(|c| u64::try_from(c.nanoseconds(0)).ok());
@@ -22,7 +22,7 @@ impl<'c> Ticks<'c> {
     }
 
     #[inline]
-    pub(super) fn stamp(&self, cycles: u64) -> Stamp {
+    pub(crate) fn stamp(&self, cycles: u64) -> Stamp {
         match self.base.and_then(|base| base.checked_add(cycles)) {
             Some(ns) => Stamp { sec: (ns / SECOND).cast_signed(), nsec: (ns % SECOND) as u32 },
             None => Stamp::from_nanos(

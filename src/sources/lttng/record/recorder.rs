@@ -1,47 +1,47 @@
 //! Packs the events of a packet into records while they are decoded: no tree, no list of values in
 //! between.
 
-use super::super::OwnSink;
+use super::super::metrics::{P_FIELDS, RECORD};
 use super::class::{Choice, Class, Names, Origin, Place};
-use super::metrics::{P_FIELDS, RECORD};
-use super::nested::{Integer, Nested, bytes_text, numbers_text};
-use super::ticks::Ticks;
+use super::text::{Integer, Nested, bytes_text, numbers_text};
+use super::timestamps::Ticks;
 use crate::ctf::schema::Encoding;
 use crate::ctf::{Event, Events, Node, NodeId, Packed, Visitor, decode_text};
 use crate::events::{Batch, TextWriter};
 use crate::model::{ParamId, Pmid, ValueType};
+use crate::sources::OwnSink;
 
 /// Bytes of records that are packed before they go to the stream.
 const BATCH: usize = 64 << 10;
 
 /// What a session keeps for it from packet to packet.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
-    pub(super) batch: Batch,
-    pub(super) nested: Nested,
+pub(crate) struct Scratch {
+    pub(crate) batch: Batch,
+    pub(crate) nested: Nested,
     others: String,
 }
 
 /// The packet that is being decoded.
-pub(super) struct Recorder<'r> {
-    pub(super) session: &'r str,
-    pub(super) choice: &'r Choice,
-    pub(super) sink: &'r mut dyn OwnSink,
-    pub(super) names: &'r mut Names,
+pub(crate) struct Recorder<'r> {
+    pub(crate) session: &'r str,
+    pub(crate) choice: &'r Choice,
+    pub(crate) sink: &'r mut dyn OwnSink,
+    pub(crate) names: &'r mut Names,
     /// Classes of the stream's class, by their index there.
-    pub(super) classes: &'r mut Vec<Option<Box<Class>>>,
-    pub(super) scratch: &'r mut Scratch,
-    pub(super) origin: Origin<'r>,
-    pub(super) common: [Option<(Pmid, ValueType)>; 3],
-    pub(super) ticks: Ticks<'r>,
+    pub(crate) classes: &'r mut Vec<Option<Box<Class>>>,
+    pub(crate) scratch: &'r mut Scratch,
+    pub(crate) origin: Origin<'r>,
+    pub(crate) common: [Option<(Pmid, ValueType)>; 3],
+    pub(crate) ticks: Ticks<'r>,
     /// Class of the event, and the bit where it begins.
-    pub(super) at: usize,
+    pub(crate) at: usize,
     /// Taken from `classes` while its events come: every field looks into it.
-    pub(super) class: Option<Box<Class>>,
-    pub(super) bit: u64,
-    pub(super) events: u64,
+    pub(crate) class: Option<Box<Class>>,
+    pub(crate) bit: u64,
+    pub(crate) events: u64,
     /// The event has a record that is not complete.
-    pub(super) open: bool,
+    pub(crate) open: bool,
 }
 
 /// The place of a node of the event's class.
@@ -56,7 +56,7 @@ macro_rules! place {
 
 impl Recorder<'_> {
     /// The packet ends at this bit: what is left is accounted for and told.
-    pub(super) fn finish(&mut self, bit: u64) {
+    pub(crate) fn finish(&mut self, bit: u64) {
         if self.events > 0 {
             self.account(bit);
         }
@@ -66,7 +66,7 @@ impl Recorder<'_> {
     }
 
     /// The packet cannot be read any further: an event of which only a part was told is none.
-    pub(super) fn fault(&mut self) {
+    pub(crate) fn fault(&mut self) {
         if std::mem::take(&mut self.open) {
             self.scratch.batch.discard_record();
             self.scratch.nested.clear();

@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use super::super::{SessionError, Sinks};
-use super::class::Choice;
-use super::control::Notice;
+use super::super::control::Notice;
+use super::super::control::SessionWatch;
+use super::super::record::Choice;
+use super::super::viewer::{
+    Crowd, End, Lister, Listing, Pattern, Refused, Relayd, Roster, Seen, SessionInfo, Settings,
+};
 use super::reader::{Common, Reader, locked};
 use super::session::{Session, instance};
-use super::viewer::{
-    Crowd, End, Lister, Listing, Pattern, Refused, Relayd, Roster, SessionInfo, Settings,
-};
-use super::watch::Watch;
 use crate::model::Now;
+use crate::sources::{SessionError, Sinks};
 
 /// Names of sessions that are shown at once.
 const NAMES: usize = 1024;
 
 /// The collector of one relay daemon: the conversation that lists its sessions, and a [`Reader`]
-/// for each that is to be read. The driver's duties are those of [`super::viewer`], with
+/// for each that is to be read. The driver's duties are those of [`super::super::viewer`], with
 /// [`Self::start`] for each connection that lists and [`Self::close`] after it.
 pub struct Collector {
     settings: Settings,
@@ -52,7 +52,7 @@ impl Collector {
     /// Of the relay daemon at this address. Each session gets a sink.
     #[must_use]
     pub fn new(relay: &str, settings: Settings, choice: Choice, sinks: Arc<dyn Sinks>) -> Self {
-        let watch = Arc::new(Mutex::new(Watch::default()));
+        let watch = Arc::new(Mutex::new(SessionWatch::default()));
         let told = Told {
             common: Common { relay: relay.into(), choice: Arc::new(choice), sinks, watch },
             now: Now::default(),
@@ -184,7 +184,7 @@ impl Collector {
 
 /// The end of what never began.
 fn nothing(session: u64) -> End {
-    End { session, attached: None, refused: None, over: None, seen: super::viewer::Seen::new() }
+    End { session, attached: None, refused: None, over: None, seen: Seen::new() }
 }
 
 /// Why a session is not read, and what to do.

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use super::super::{Held, SessionError, Sinks};
-use super::class::Choice;
-use super::collector::refusal;
-use super::session::Session;
-use super::viewer::{
+use super::super::control::SessionWatch;
+use super::super::record::Choice;
+use super::super::viewer::{
     Attached, Beacon, Complaint, Crowd, End, Ended, Index, Need, Observer, Over, Packet, Reading,
     Refused, Seek, SessionInfo, Settings, Skipped, Start, StreamInfo, TraceKey,
 };
-use super::watch::Watch;
+use super::collector::refusal;
+use super::session::Session;
 use crate::model::Now;
+use crate::sources::{Held, SessionError, Sinks};
 
 /// What all sessions of a relay daemon share.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub(super) struct Common {
     pub(super) relay: Arc<str>,
     pub(super) choice: Arc<Choice>,
     pub(super) sinks: Arc<dyn Sinks>,
-    pub(super) watch: Arc<Mutex<Watch>>,
+    pub(super) watch: Arc<Mutex<SessionWatch>>,
 }
 
 /// A lock that nothing can poison: what it guards is sound after each step.
@@ -31,7 +31,7 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads one session over one connection. The driver's duties are those of [`super::viewer`]; at
+/// Reads one session over one connection. The driver's duties are those of [`super::super::viewer`]; at
 /// the end it gives what [`Self::close`] returns to [`super::Collector::ended`].
 pub struct Reader {
     reading: Reading,

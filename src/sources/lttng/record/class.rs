@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::OwnSink;
-use super::metrics::{CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_STREAM};
-use super::naming::{Field, is_byte, provider};
+use super::super::metrics::{
+    CLASS_BYTES, CLASS_COUNT, CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_STREAM,
+};
+use super::parameter::{Field, is_byte, provider};
 use crate::ctf::schema::{Encoding, Labels, Scope};
 use crate::ctf::show::Form;
 use crate::ctf::{EventPlan, Kind, Node, NodeId};
@@ -13,6 +14,7 @@ use crate::events::flags::{END, POINT, START};
 use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
 use crate::model::{MetricSpec, ParamId, Pmid, Stamp, Update, ValueType};
 use crate::read::glob;
+use crate::sources::OwnSink;
 
 /// Which events become records: those that fit one of `records` and none of `except`, and how much
 /// of them. The others are counted.
@@ -45,7 +47,7 @@ impl Choice {
 
 /// Where the value of a node goes.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// Nowhere: the decoder has used it, or nothing can be made of it.
     Skip,
     /// Into the text of what is around it.
@@ -66,37 +68,37 @@ pub(super) enum Place {
 
 /// An enumeration: the number, and its label as a parameter of its own if there is room for one.
 #[derive(Clone, Debug)]
-pub(super) struct Labelled {
-    pub(super) number: NumberParam,
-    pub(super) label: Option<Pmid>,
-    pub(super) labels: Arc<Labels>,
+pub(crate) struct Labelled {
+    pub(crate) number: NumberParam,
+    pub(crate) label: Option<Pmid>,
+    pub(crate) labels: Arc<Labels>,
 }
 
 /// An array of numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Numbers {
-    pub(super) pmid: Pmid,
+pub(crate) struct Numbers {
+    pub(crate) pmid: Pmid,
     /// How its elements are shown.
-    pub(super) form: Form,
+    pub(crate) form: Form,
 }
 
 /// A class of events of one trace and session.
 #[derive(Debug)]
-pub(super) struct Class {
-    pub(super) name: Arc<str>,
-    pub(super) flags: u32,
+pub(crate) struct Class {
+    pub(crate) name: Arc<str>,
+    pub(crate) flags: u32,
     /// Whether its events become records, and not only numbers.
-    pub(super) recorded: bool,
-    pub(super) places: Vec<Place>,
+    pub(crate) recorded: bool,
+    pub(crate) places: Vec<Place>,
     /// For texts of what is nested.
-    pub(super) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<Node>,
     /// Its row.
     row: u32,
     /// Its records begin so in one packet: name, processor and stream.
     prepared: RecordTemplate,
     packet: u64,
-    pub(super) count: u64,
-    pub(super) bits: u64,
+    pub(crate) count: u64,
+    pub(crate) bits: u64,
 }
 
 /// Bytes of the key of a parameter: provider, event, field and type.
@@ -104,7 +106,7 @@ const PARAM_KEY: usize = 64;
 
 /// What is defined in the sink of one session: parameters and rows.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     /// Host and name of the session.
     host: String,
     session: String,
@@ -114,21 +116,21 @@ pub(super) struct Names {
 
 /// From where the events of a packet are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Origin<'a> {
-    pub(super) stream: &'a str,
-    pub(super) cpu: Option<u64>,
+pub(crate) struct Origin<'a> {
+    pub(crate) stream: &'a str,
+    pub(crate) cpu: Option<u64>,
     /// Number of the packet, different for each.
-    pub(super) packet: u64,
+    pub(crate) packet: u64,
 }
 
 impl Names {
     /// Nothing is defined yet.
-    pub(super) fn new(host: &str, session: &str) -> Self {
+    pub(crate) fn new(host: &str, session: &str) -> Self {
         Self { host: host.into(), session: session.into(), ..Self::default() }
     }
 
     /// Memory that they hold, keys of parameters estimated.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.slots.capacity() * (size_of::<(String, u32)>() + PARAM_KEY)
     }
 
@@ -163,7 +165,7 @@ impl Names {
     }
 
     /// A class, at its first event.
-    pub(super) fn class(
+    pub(crate) fn class(
         &mut self,
         plan: &EventPlan,
         session: &str,
@@ -303,7 +305,7 @@ fn flags(name: &str) -> u32 {
 impl Class {
     /// Begins a record.
     #[inline]
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &mut self,
         stamp: Stamp,
         origin: &Origin<'_>,
@@ -341,20 +343,20 @@ impl Class {
     }
 
     /// Tells what has been counted since the last time.
-    pub(super) fn tell(&mut self, sink: &mut dyn OwnSink) {
+    pub(crate) fn tell(&mut self, sink: &mut dyn OwnSink) {
         let more = std::mem::take(&mut self.count);
         if more > 0 {
             let bytes = std::mem::take(&mut self.bits) / 8;
             sink.update(Update::RowCount {
                 table: CLASSES,
                 slot: self.row,
-                item: super::metrics::CLASS_COUNT,
+                item: CLASS_COUNT,
                 more,
             });
             sink.update(Update::RowCount {
                 table: CLASSES,
                 slot: self.row,
-                item: super::metrics::CLASS_BYTES,
+                item: CLASS_BYTES,
                 more: bytes,
             });
         }
@@ -362,7 +364,7 @@ impl Class {
 }
 
 /// The parameters that all records have: event, cpu, stream.
-pub(super) fn common(sink: &dyn OwnSink) -> [Option<(Pmid, ValueType)>; 3] {
+pub(crate) fn common(sink: &dyn OwnSink) -> [Option<(Pmid, ValueType)>; 3] {
     [P_EVENT, P_CPU, P_STREAM].map(|item| sink.param(ParamId::Item(item)))
 }
 

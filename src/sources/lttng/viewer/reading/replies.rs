@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::limits;
-use super::link::{Step, read};
-use super::observer::{Attached, Complaint, Observer, Over, Refused, StreamInfo, TraceKey};
-use super::reading::Reading;
+use super::super::connection::{Step, read};
+use super::super::limits;
+use super::super::observer::{Attached, Complaint, Observer, Over, Refused, StreamInfo, TraceKey};
+use super::super::wire::{self, Flags, Request, Wrong, malformed};
+use super::Reading;
 use super::streams::{Stream, Trace, Waiting};
-use super::wire::{self, Flags, Request, Wrong, malformed};
 use crate::sources::SessionError;
 
 impl Reading {

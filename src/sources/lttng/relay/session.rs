@@ -4,14 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::define::start_counters;
-use super::super::{Held, OwnSink, Sinks};
-use super::class::{Choice, Names};
-use super::metrics as m;
-use super::recorder::Scratch;
-use super::trace::{Position, Tools, Trace};
-use super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
+use super::super::metrics as m;
+use super::super::record::{Choice, Names, Position, Scratch, Tools, Trace};
+use super::super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
 use crate::model::{Identity, Now, Stamp, Update, Value};
+use crate::sources::define::start_counters;
+use crate::sources::{Held, OwnSink, Sinks};
 
 /// Longest part of an instance name.
 const NAME_PART: usize = 100;

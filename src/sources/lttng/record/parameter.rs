@@ -2,26 +2,26 @@
 
 use std::fmt::Write as _;
 
-use super::metrics::RESERVED;
+use super::super::metrics::RESERVED;
 use crate::ctf::schema::Scope;
 use crate::ctf::{Kind, Node};
 use crate::model::{MetricSpec, Semantics, Units, ValueType, component};
 
 /// What the metric of a field depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Field<'a> {
+pub(crate) struct Field<'a> {
     /// `provider:event`; `None`: a context, which all events share.
-    pub(super) event: Option<&'a str>,
-    pub(super) name: &'a str,
-    pub(super) ty: ValueType,
+    pub(crate) event: Option<&'a str>,
+    pub(crate) name: &'a str,
+    pub(crate) ty: ValueType,
     /// The label of an enumeration's value, and not the value.
-    pub(super) label: bool,
+    pub(crate) label: bool,
     /// Its type and labels in words.
-    pub(super) about: String,
+    pub(crate) about: String,
 }
 
 /// The provider of an event, `PROVIDER:EVENT`; those of the kernel have none in their names.
-pub(super) fn provider(event: &str) -> &str {
+pub(crate) fn provider(event: &str) -> &str {
     event.split_once(':').map_or(KERNEL, |(provider, _)| provider)
 }
 const KERNEL: &str = "kernel";
@@ -31,7 +31,7 @@ const LABELS: usize = 32;
 const ABOUT: usize = 600;
 
 /// An integer whose arrays are bytes of anything.
-pub(super) fn is_byte(element: &Node) -> bool {
+pub(crate) fn is_byte(element: &Node) -> bool {
     matches!(element.kind, Kind::Unsigned(8) | Kind::Signed(8)) && element.labels.is_none()
 }
 
@@ -79,7 +79,7 @@ fn about(node: &Node, next: Option<&Node>) -> String {
 }
 
 /// Type of the parameter for a field that has a value; arrays and structures are texts.
-pub(super) const fn value_type(kind: Kind) -> ValueType {
+pub(crate) const fn value_type(kind: Kind) -> ValueType {
     match kind {
         Kind::Unsigned(1..=32) | Kind::Boolean(1..=32) | Kind::Bits(1..=32) => ValueType::U32,
         Kind::Unsigned(_) | Kind::Boolean(_) | Kind::Bits(_) => ValueType::U64,
@@ -92,7 +92,7 @@ pub(super) const fn value_type(kind: Kind) -> ValueType {
 
 impl<'a> Field<'a> {
     /// Of a node directly below a scope, and the one after it.
-    pub(super) fn of(event: &'a str, node: &'a Node, next: Option<&Node>, label: bool) -> Self {
+    pub(crate) fn of(event: &'a str, node: &'a Node, next: Option<&Node>, label: bool) -> Self {
         let context = matches!(node.scope, Scope::CommonContext | Scope::Context);
         let ty = if label { ValueType::Text } else { value_type(node.kind) };
         Self {
@@ -105,7 +105,7 @@ impl<'a> Field<'a> {
     }
 
     /// The metric: `PROVIDER.EVENT.FIELD` or `ctx.NAME`.
-    pub(super) fn spec(&self) -> MetricSpec {
+    pub(crate) fn spec(&self) -> MetricSpec {
         let Self { event, name, ty, label, about } = self;
         let suffix = if *label { "_label" } else { "" };
         let (path, what, key) = match event {
@@ -151,7 +151,7 @@ impl<'a> Field<'a> {
 }
 
 /// `Dynamic::restore`: the metric that `MetricSpec::persist` was made from.
-pub(super) fn restore(line: &str) -> Option<MetricSpec> {
+pub(crate) fn restore(line: &str) -> Option<MetricSpec> {
     let (ty, event, name, about): (String, Option<String>, String, String) =
         serde_json::from_str(line).ok()?;
     let (label, ty) = ty.strip_prefix('l').map_or((false, ty.as_str()), |ty| (true, ty));

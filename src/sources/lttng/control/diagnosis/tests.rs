@@ -1,5 +1,5 @@
-use super::super::mi;
-use super::super::testkit::recorded;
+use super::super::cli::mi;
+use super::super::cli::recorded::recorded;
 use super::*;
 
 fn spec(events: &[&str]) -> Spec {

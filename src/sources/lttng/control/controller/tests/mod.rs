@@ -1,239 +1,13 @@
-//! The controller against an imitation of the session daemon that answers as the real one was
-//! recorded to.
+//! The controller against an imitation of the session daemon.
 
-use super::super::diagnosis::{Code, Socket};
-use super::super::reply::Exit;
+mod world;
+
+use super::super::cli::Exit;
+use super::super::command::Verb;
+use super::super::diagnosis::Code;
 use super::super::spec::Buffers;
 use super::*;
-
-const XML: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<command><name>x</name><output>";
-
-#[derive(Clone)]
-struct Made {
-    name: String,
-    path: String,
-    enabled: bool,
-    timer: String,
-    events: Vec<String>,
-    contexts: Vec<String>,
-    channels: usize,
-    started: bool,
-}
-
-struct World {
-    controller: Controller,
-    now: Duration,
-    daemon: bool,
-    relayd: bool,
-    /// The next command of this name answers so.
-    fault: Option<(&'static str, Reply)>,
-    sessions: Vec<Made>,
-    programs: Vec<&'static str>,
-    /// Command names in order, without list and version.
-    log: Vec<String>,
-    saved: String,
-    told: Vec<Told>,
-}
-
-fn ok(body: &str) -> Reply {
-    let stdout = format!("{XML}{body}</output><success>true</success></command>").into_bytes();
-    Reply { exit: Exit::Code(0), stdout, stderr: String::new() }
-}
-
-fn no(code: i32, stderr: &str) -> Reply {
-    let stdout = format!("{XML}</output><success>false</success></command>").into_bytes();
-    Reply { exit: Exit::Code(code), stdout, stderr: stderr.to_owned() }
-}
-
-fn spec(name: &str) -> Spec {
-    Spec { events: vec!["demo:*".into()], contexts: vec!["vpid".into()], ..Spec::new(name) }
-}
-
-impl World {
-    fn new(specs: &[Spec]) -> Self {
-        Self {
-            controller: Controller::new(specs, State::default(), 0xabc),
-            now: Duration::from_secs(1000),
-            daemon: true,
-            relayd: true,
-            fault: None,
-            sessions: vec![],
-            programs: vec!["demo:tick"],
-            log: vec![],
-            saved: String::new(),
-            told: vec![],
-        }
-    }
-
-    /// Everything that is to be done now; how long to rest then.
-    fn settle(&mut self) -> Duration {
-        for _ in 0..200 {
-            let action = self.controller.next(self.now);
-            self.told.extend(self.controller.told());
-            match action {
-                Action::Rest(time) => return time,
-                Action::Save(text) => {
-                    State::parse(&text).expect("a sound state");
-                    self.saved = text;
-                }
-                Action::Probe => {
-                    let sockets = vec![("/run/s".into(), Socket::Denied("tracing".into()))];
-                    self.controller.probed(&Probe { user: "pcp".into(), sockets });
-                }
-                Action::Run(invocation) => {
-                    assert!(
-                        matches!(self.controller.next(self.now), Action::Rest(_)),
-                        "one command at a time"
-                    );
-                    let reply = self.answer(&invocation);
-                    self.controller.replied(&reply, self.now);
-                }
-            }
-        }
-        panic!("it never rests: {:?}", self.log);
-    }
-
-    fn wait(&mut self, seconds: u64) -> Duration {
-        self.now += Duration::from_secs(seconds);
-        self.settle()
-    }
-
-    fn answer(&mut self, invocation: &Invocation) -> Reply {
-        let args: Vec<&str> = invocation.args.iter().skip(3).map(String::as_str).collect();
-        let option = |name: &str| args.iter().find_map(|a| a.strip_prefix(name)).map(str::to_owned);
-        if !matches!(invocation.step, Step::List | Step::Version) {
-            self.log.push(args[0].to_owned());
-        }
-        if let Some((_, reply)) = self.fault.take_if(|f| f.0 == args[0]) {
-            return reply;
-        }
-        if args[0] == "version" {
-            return ok("<version><string>2.13.9</string></version>");
-        }
-        if !self.daemon {
-            return no(1, "Error: No session daemon is available");
-        }
-        if args[0] == "list" {
-            let body: String = if args.len() > 1 {
-                let events: String = self
-                    .programs
-                    .iter()
-                    .map(|p| format!("<event><name>{p}</name></event>"))
-                    .collect();
-                let pid = format!("<pid><id>7</id><name>p</name><events>{events}</events></pid>");
-                format!(
-                    "<domains><domain><pids>{}</pids></domain></domains>",
-                    if self.programs.is_empty() { "" } else { &pid }
-                )
-            } else {
-                self.sessions.iter().map(|s| {
-                    let (name, path, enabled, timer) = (&s.name, &s.path, s.enabled, &s.timer);
-                    format!("<session><name>{name}</name><path>{path}</path><enabled>{enabled}</enabled><live_timer_interval>{timer}</live_timer_interval></session>")
-                }).collect()
-            };
-            return ok(&body);
-        }
-        let name = option("--session=").unwrap_or_else(|| args[1].to_owned());
-        let at = self.sessions.iter().position(|s| s.name == name);
-        if args[0] == "create" {
-            // The session must be known to be ours before it exists.
-            let mark = args[3].rsplit('/').next().expect("a mark").to_owned();
-            assert!(self.saved.contains(&mark), "{mark} was not saved");
-            if at.is_some() {
-                return no(1, "Error: Session name already exists");
-            }
-            let (path, timer) = (
-                format!("tcp4://127.0.0.1:5342/{mark} [data: 5343]"),
-                option("--live=").expect("live"),
-            );
-            self.sessions.push(Made {
-                name: name.clone(),
-                path,
-                enabled: false,
-                timer,
-                events: vec![],
-                contexts: vec![],
-                channels: 0,
-                started: false,
-            });
-            return ok(&format!("<session><name>{name}</name></session>"));
-        }
-        let Some(at) = at else { return no(23, &format!("Error: Session name {name} not found")) };
-        let session = &mut self.sessions[at];
-        match args[0] {
-            "enable-channel" if !self.relayd => {
-                return no(1, "Error: Channel apm: Unable to connect to lttng-relayd (session s1)");
-            }
-            "enable-channel" if session.started => {
-                return no(1, "Error: Channel apm: Tracing has already been started once");
-            }
-            "enable-channel" if session.channels > 0 => {
-                return no(4, "Warning: Channel apm: UST channel already exist (session s1)");
-            }
-            "enable-channel" => session.channels = 1,
-            "enable-event" => {
-                for event in args.last().expect("patterns").split(',') {
-                    if session.events.iter().any(|e| e == event) {
-                        return no(
-                            55,
-                            "Error: Event x: UST event already enabled (channel apm, session s1)",
-                        );
-                    }
-                    session.events.push(event.to_owned());
-                }
-            }
-            "add-context" if session.started => {
-                return no(4, "Error: vpid: Tracing has already been started once");
-            }
-            "add-context" if !session.contexts.is_empty() => {
-                return no(4, "Error: vpid: UST context already exist");
-            }
-            "add-context" => session
-                .contexts
-                .extend(args.iter().filter_map(|a| a.strip_prefix("--type=")).map(str::to_owned)),
-            "start" if session.enabled => {
-                return no(80, "Warning: Tracing already started for session s1");
-            }
-            "start" => (session.enabled, session.started) = (true, true),
-            "stop" => session.enabled = false,
-            "destroy" => drop(self.sessions.remove(at)),
-            other => panic!("{other}"),
-        }
-        ok("")
-    }
-
-    fn report(&self, name: &str) -> Report {
-        self.controller.reports().into_iter().find(|r| r.name == name).expect(name)
-    }
-
-    fn code(&self, name: &str) -> Code {
-        self.report(name).diagnosis.code
-    }
-
-    fn log(&mut self) -> String {
-        std::mem::take(&mut self.log).join(" ")
-    }
-
-    fn request(&mut self, id: u64, verb: super::super::Verb, text: &str) -> Result<String, String> {
-        self.controller.request(id, Command::parse(verb, text).expect(text), self.now);
-        self.settle();
-        let told = std::mem::take(&mut self.told);
-        assert_eq!(told.len(), 1, "{text}: {told:?}");
-        assert_eq!(told[0].0, id);
-        told[0].1.clone()
-    }
-
-    /// The PMDA ends and begins again with what was saved.
-    fn restart(&mut self, specs: &[Spec]) {
-        let state = if self.saved.is_empty() {
-            State::default()
-        } else {
-            State::parse(&self.saved).expect("saved")
-        };
-        self.controller = Controller::new(specs, state, 0xdef);
-        self.settle();
-    }
-}
+use world::{Made, World, no, spec};
 
 const MADE: &str = "create enable-channel enable-event add-context start list";
 const ANEW: &str = "destroy create enable-channel enable-event add-context start list";
@@ -328,9 +102,7 @@ fn somebody_elses_session_is_left_alone() {
     w.controller.notice(&Notice::Lost("s1".into()), w.now);
     w.wait(100);
     assert!(
-        w.request(1, super::super::Verb::Session, "destroy s1")
-            .expect_err("not ours")
-            .contains("left alone")
+        w.request(1, Verb::Session, "destroy s1").expect_err("not ours").contains("left alone")
     );
     w.controller.configure(&[], w.now);
     w.wait(100);
@@ -342,7 +114,7 @@ fn a_session_that_a_user_asked_for_in_vain_is_not_tried_again() {
     let mut w = World::new(&[]);
     w.fault = Some(("create", no(1, "Error: Session name already exists")));
     assert!(
-        w.request(1, super::super::Verb::Session, "create u1 events=a")
+        w.request(1, Verb::Session, "create u1 events=a")
             .expect_err("taken")
             .contains("left alone")
     );
@@ -521,7 +293,7 @@ fn a_changed_configuration_takes_effect() {
 
 #[test]
 fn users_make_sessions_of_their_own() {
-    use super::super::Verb::{Context, Enable, Session, Start, Stop};
+    use Verb::{Context, Enable, Session, Start, Stop};
     let mut w = World::new(&[]);
     w.settle();
     assert!(w.request(1, Start, "u1").expect_err("unknown").contains("there are: none"));
@@ -554,7 +326,7 @@ fn users_make_sessions_of_their_own() {
 
 #[test]
 fn what_lttng_refuses_leaves_the_session_as_it_was() {
-    use super::super::Verb::{Enable, Session};
+    use Verb::{Enable, Session};
     let mut w = World::new(&[spec("s1")]);
     w.settle();
     w.log();
@@ -577,7 +349,7 @@ fn what_lttng_refuses_leaves_the_session_as_it_was() {
 
 #[test]
 fn what_users_change_in_configured_sessions_holds_until_the_configuration_changes() {
-    use super::super::Verb::{Session, Stop};
+    use Verb::{Session, Stop};
     let mut w = World::new(&[spec("s1")]);
     w.settle();
     assert!(w.request(1, Stop, "s1").is_ok());
@@ -597,7 +369,7 @@ fn what_users_change_in_configured_sessions_holds_until_the_configuration_change
 
 #[test]
 fn requests_without_a_session_daemon_are_answered() {
-    use super::super::Verb::Session;
+    use Verb::Session;
     let mut w = World::new(&[]);
     w.daemon = false;
     assert!(
@@ -612,7 +384,7 @@ fn requests_without_a_session_daemon_are_answered() {
 
 #[test]
 fn sessions_are_bounded() {
-    use super::super::Verb::Session;
+    use Verb::Session;
     let many: Vec<Spec> = (0..SESSIONS_MAX + 5).map(|i| spec(&format!("s{i}"))).collect();
     let mut w = World::new(&many);
     w.daemon = false;

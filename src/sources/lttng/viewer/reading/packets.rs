@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::limits;
-use super::link::{Step, read};
-use super::observer::{Beacon, Ended, Observer, Over, Packet, Skipped};
-use super::reading::Reading;
+use super::super::connection::{Step, read};
+use super::super::limits;
+use super::super::observer::{Beacon, Ended, Observer, Over, Packet, Skipped};
+use super::super::wire::{self, Flags, Index, IndexStatus, PacketStatus, Wrong};
+use super::Reading;
 use super::streams::{Waiting, Wanted};
-use super::wire::{self, Flags, Index, IndexStatus, PacketStatus, Wrong};
 
 impl Reading {
     pub(super) fn on_index(

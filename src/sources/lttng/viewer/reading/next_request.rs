@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use super::limits;
-use super::observer::{Complaint, Ended, Observer, Over, Skipped, TraceKey};
-use super::reading::Reading;
+use super::super::limits;
+use super::super::observer::{Complaint, Ended, Observer, Over, Skipped, TraceKey};
+use super::super::wire::Request;
+use super::Reading;
 use super::streams::{AHEAD, Stream, Trace};
-use super::wire::Request;
 
 /// The least time between two questions for each stream that is open: 4000 questions a second to a
 /// relay daemon, however many streams and sessions there are.

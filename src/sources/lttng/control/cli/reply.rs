@@ -4,8 +4,8 @@
 //! `enable-event` 55); for others it is 1 or 4. What is said on standard error are the texts of
 //! `lttng_strerror`, the same in 2.12 to 2.16 but for `list`, so both are looked at.
 
+use super::super::plan::Step;
 use super::mi::{self, Answer, Unreadable};
-use super::plan::Step;
 
 /// How the program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,9 +29,9 @@ pub enum Exit {
 pub struct Reply {
     /// How it ended.
     pub exit: Exit,
-    /// Standard output, at most [`super::limits::OUTPUT_MAX`] bytes.
+    /// Standard output, at most [`super::super::limits::OUTPUT_MAX`] bytes.
     pub stdout: Vec<u8>,
-    /// Standard error, at most [`super::limits::STDERR_MAX`] bytes.
+    /// Standard error, at most [`super::super::limits::STDERR_MAX`] bytes.
     pub stderr: String,
 }
 
@@ -94,7 +94,7 @@ impl Reply {
             Exit::TooMuch => {
                 return Err(Fault::Garbled(Unreadable::Limit {
                     what: "bytes",
-                    max: super::limits::OUTPUT_MAX,
+                    max: super::super::limits::OUTPUT_MAX,
                 }));
             }
             Exit::NotInstalled => return Err(Fault::NotInstalled),
@@ -213,7 +213,7 @@ const REFUSALS: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::super::testkit::recorded;
+    use super::super::recorded::recorded;
     use super::*;
 
     fn judge(name: &str, step: &Step) -> Result<Answer, Fault> {

@@ -1,18 +1,24 @@
 //! The conversation that reads one session: its state, and what its driver calls.
 
+mod backoff;
+mod next_request;
+mod packets;
+mod replies;
+mod streams;
+
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+pub use self::backoff::Crowd;
 use bytes::BytesMut;
 
+use self::streams::{AHEAD, Stream, Trace};
+use super::connection::{Link, Talk, replies};
 use super::limits;
-use super::link::{Link, Talk, replies};
 use super::observer::{Observer, Over, Refused, SessionInfo, Skipped, TraceKey};
-use super::pace::Crowd;
-use super::settings::Seek;
-use super::streams::{AHEAD, Stream, Trace};
+use super::replay_filter::Seen;
+use super::settings::{Seek, Settings};
 use super::wire::{self, Request};
-use super::{Seen, Settings};
 use crate::model::Now;
 use crate::sources::SessionError;
 
@@ -49,32 +55,32 @@ pub struct End {
 /// wrong files. See the page of [`super`] for what its driver owes it.
 #[derive(Debug)]
 pub struct Reading {
-    pub(super) settings: Settings,
-    pub(super) session: SessionInfo,
-    pub(super) seek: Seek,
-    pub(super) ours: bool,
-    pub(super) seen: Seen,
-    pub(super) crowd: Crowd,
-    pub(super) link: Link,
+    settings: Settings,
+    session: SessionInfo,
+    seek: Seek,
+    ours: bool,
+    seen: Seen,
+    crowd: Crowd,
+    link: Link,
     /// Since when it is attached.
-    pub(super) attached: Option<Duration>,
-    pub(super) refused: Option<Refused>,
-    pub(super) over: Option<Over>,
+    attached: Option<Duration>,
+    refused: Option<Refused>,
+    over: Option<Over>,
     /// It was destroyed; what is still to be read must come before this time.
-    pub(super) closing: Option<Duration>,
+    closing: Option<Duration>,
     /// A `NEW_STREAMS` is not answered.
-    pub(super) asked: bool,
+    asked: bool,
     /// When the last one was sent.
-    pub(super) last: Duration,
+    last: Duration,
     /// When to send the next.
-    pub(super) due: Duration,
+    due: Duration,
     // Ordered maps, so that the same input always makes the same requests in the same order.
-    pub(super) traces: BTreeMap<TraceKey, Trace>,
-    pub(super) streams: BTreeMap<u64, Stream>,
+    traces: BTreeMap<TraceKey, Trace>,
+    streams: BTreeMap<u64, Stream>,
     /// Metadata streams.
-    pub(super) metadata: HashMap<u64, TraceKey>,
+    metadata: HashMap<u64, TraceKey>,
     /// Bytes of packets that have come in part.
-    pub(super) partial: usize,
+    partial: usize,
 }
 
 impl Talk for Reading {
@@ -237,7 +243,7 @@ impl Reading {
     }
 
     /// The session is over, and all that was in it.
-    pub(super) fn finish(&mut self, why: Over, observer: &mut dyn Observer) {
+    fn finish(&mut self, why: Over, observer: &mut dyn Observer) {
         if why == Over::Closed {
             // After a new attach they would come again; but a session that was destroyed is not
             // attached again.

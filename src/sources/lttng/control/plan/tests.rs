@@ -1,4 +1,4 @@
-use super::super::testkit::recorded;
+use super::super::cli::recorded::recorded;
 use super::*;
 
 const MARK: &str = "s1-apm-1";
@@ -211,9 +211,9 @@ fn a_session_that_is_to_go_is_destroyed_if_it_is_ours() {
 
 #[test]
 fn the_real_daemon_shows_the_mark() {
-    let (answer, _) = super::super::mi::read(&recorded("list-active").1.stdout);
+    let (answer, _) = super::super::cli::mi::read(&recorded("list-active").1.stdout);
     assert!(is_ours(&answer.sessions[0], &["apm-mark".into()]));
     assert!(!is_ours(&answer.sessions[0], &["mark".into()]) && !is_ours(&answer.sessions[0], &[]));
-    let (answer, _) = super::super::mi::read(&recorded("unreachable-create").1.stdout);
+    let (answer, _) = super::super::cli::mi::read(&recorded("unreachable-create").1.stdout);
     assert!(!is_ours(&answer.sessions[0], &["apm-mark".into()]));
 }

@@ -1,18 +1,18 @@
 //! A trace of a session: its metadata as far as it has come, and what its classes are in records.
 
-use super::super::OwnSink;
 use super::class::{Choice, Class, Names, Origin, common};
 use super::recorder::{Recorder, Scratch};
-use super::ticks::Ticks;
+use super::timestamps::Ticks;
 use crate::ctf::{self, Losses, Lost, Node, NodeId, PacketError, Visitor};
 use crate::model::Stamp;
+use crate::sources::OwnSink;
 
 /// Faults in metadata that are told one by one; a broken trace has one for each declaration.
 const FAULTS: usize = 8;
 
 /// A trace that is being read.
 #[derive(Debug, Default)]
-pub(super) struct Trace {
+pub(crate) struct Trace {
     ctf: ctf::Trace,
     /// By class of streams, then by class of events; at their first event.
     classes: Vec<Vec<Option<Box<Class>>>>,
@@ -20,35 +20,35 @@ pub(super) struct Trace {
 
 /// What decoding must remember of a stream.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Position {
-    pub(super) clock: u64,
-    pub(super) losses: Losses,
+pub(crate) struct Position {
+    pub(crate) clock: u64,
+    pub(crate) losses: Losses,
     /// What was lost before the next packet is history.
-    pub(super) joined: bool,
+    pub(crate) joined: bool,
 }
 
 /// What a packet brought.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Gain {
-    pub(super) events: u64,
-    pub(super) lost: Lost,
+pub(crate) struct Gain {
+    pub(crate) events: u64,
+    pub(crate) lost: Lost,
     /// Time of its end.
-    pub(super) end: Option<Stamp>,
-    pub(super) fault: Option<PacketError>,
+    pub(crate) end: Option<Stamp>,
+    pub(crate) fault: Option<PacketError>,
 }
 
 /// What the records of a session are made with.
-pub(super) struct Tools<'t> {
-    pub(super) session: &'t str,
-    pub(super) choice: &'t Choice,
-    pub(super) sink: &'t mut dyn OwnSink,
-    pub(super) names: &'t mut Names,
-    pub(super) scratch: &'t mut Scratch,
+pub(crate) struct Tools<'t> {
+    pub(crate) session: &'t str,
+    pub(crate) choice: &'t Choice,
+    pub(crate) sink: &'t mut dyn OwnSink,
+    pub(crate) names: &'t mut Names,
+    pub(crate) scratch: &'t mut Scratch,
 }
 
 impl Trace {
     /// More metadata; the faults in it.
-    pub(super) fn metadata(&mut self, mut bytes: &[u8]) -> Vec<String> {
+    pub(crate) fn metadata(&mut self, mut bytes: &[u8]) -> Vec<String> {
         let mut faults = Vec::new();
         while let Err(fault) = self.ctf.metadata(&mut bytes) {
             if faults.len() < FAULTS {
@@ -62,17 +62,17 @@ impl Trace {
     }
 
     /// Memory that it holds; classes of events are in the fields of the metadata.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         size_of::<Self>() + self.ctf.held()
     }
 
     /// Metadata ends within a declaration.
-    pub(super) fn unfinished(&self) -> bool {
+    pub(crate) fn unfinished(&self) -> bool {
         self.ctf.unfinished()
     }
 
     /// Decodes a packet. `packet` numbers it.
-    pub(super) fn packet(
+    pub(crate) fn packet(
         &mut self,
         bytes: &[u8],
         packet: u64,

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use quick_xml::events::{BytesRef, Event};
 use quick_xml::{Error, Reader};
 
-use super::limits::{DEPTH_MAX, ITEMS_MAX, OUTPUT_MAX, TEXT_MAX};
+use super::super::limits::{DEPTH_MAX, ITEMS_MAX, OUTPUT_MAX, TEXT_MAX};
 
 /// A recording session as the session daemon knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -349,5 +349,4 @@ fn unreadable(error: &Error, at: u64, read: u64) -> Unreadable {
 }
 
 #[cfg(test)]
-#[path = "mi_tests.rs"]
 mod tests;

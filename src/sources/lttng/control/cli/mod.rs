@@ -1,0 +1,9 @@
+//! The `lttng` program: what it prints, and what its answers and exit statuses mean.
+
+pub mod mi;
+mod reply;
+
+pub use reply::{Exit, Fault, Reply};
+
+#[cfg(test)]
+pub(super) mod recorded;
