@@ -22,8 +22,8 @@ use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use pmdaapm::model::Now;
 use pmdaapm::sources::profiler::{
-    Block, Call, Interner, Observer, Opened, Pause, Pod, Settings, Shared, StreamKind, TraceEvent,
-    TraceKind, Words,
+    Block, Call, Interner, Observer, Opened, Pause, Settings, Shared, StreamKind, Streams,
+    TraceEvent, TraceKind, Words,
 };
 use pmdaapm::sources::profiler::{Collector, Options};
 use pmdaapm::sources::{PROFILER, Session as _};
@@ -226,8 +226,8 @@ fn payloads(session: &Session, name: &str) -> Vec<Vec<u8>> {
     payloads
 }
 
-fn decode(payloads: &[Vec<u8>], name: &str, interner: &Arc<Interner>) -> Pod {
-    let (mut pod, mut sums) = (Pod::new(Arc::clone(interner)), Sums::default());
+fn decode(payloads: &[Vec<u8>], name: &str, interner: &Arc<Interner>) -> Streams {
+    let (mut pod, mut sums) = (Streams::new(Arc::clone(interner)), Sums::default());
     let kind = StreamKind::of(name);
     let opened = Opened {
         stream: 0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pmdaapm::sources::profiler::{
     BigValue, Block, Call, Corrupt, Definition, File, GcPause, Interner, Observer, Opened, Pause,
-    Pod, StreamKind, TagValue, Text, TraceEvent, TraceKind, Words, limits,
+    StreamKind, Streams, TagValue, Text, TraceEvent, TraceKind, Words, limits,
 };
 
 /// Little, so that limits are met.
@@ -116,7 +116,7 @@ fn opened(name: &str, sequence: i32) -> Opened<'_> {
 
 fn run(name: &str, bytes: &[u8], piece: usize) -> Told {
     let interner = Arc::new(Interner::new(WORDS));
-    let (mut pod, mut told) = (Pod::new(Arc::clone(&interner)), Told::default());
+    let (mut pod, mut told) = (Streams::new(Arc::clone(&interner)), Told::default());
     for sequence in 0..2 {
         pod.open(&opened(name, sequence), &mut told);
         bytes.chunks(piece.max(1)).for_each(|part| pod.data(0, part, &mut told));

@@ -7,6 +7,11 @@ use crate::sources::define::{event_params, peer_metrics};
 /// First PMID cluster of this source: its static metrics.
 pub(super) const CLUSTER: u16 = 128;
 
+/// Nanoseconds of milliseconds.
+pub(super) const fn ns(ms: u64) -> u64 {
+    ms.saturating_mul(1_000_000)
+}
+
 peer_metrics! {
     CLUSTER;
     CALLS 0 "call.count" U64 Counter Count Cell "Finished root calls" "Outermost instrumented calls that have finished. The agent leaves out those of one method that took 20 ms or less.";

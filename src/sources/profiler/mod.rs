@@ -50,13 +50,11 @@
 //! [`decode`]: [`resume`] → [`phrases`] → one of the above ([`scan`], [`text`]) → [`observer`]. A
 //! corrupt stream costs only itself, and only until it is opened again.
 
-mod connection;
 pub mod limits;
 mod meter;
 mod metrics;
 mod records;
 mod session;
-mod shared;
 mod streams;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
@@ -64,23 +62,19 @@ mod testkit;
 mod wire;
 mod words;
 
-pub use connection::Connection;
-pub use records::roles::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_name as is_parameter_name};
-pub use session::{Collector, Options};
-pub use shared::Shared;
-pub use streams::gc_line::{GcPause, Heap};
-pub use streams::observer::{Chunk, File, Observer};
-pub use streams::pod::{Counts, Pod, Stream};
+pub use records::call_record::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_name as is_parameter_name};
+pub use session::{Collector, Connection, Options, Shared};
+pub use streams::decode::{Counts, Stream, Streams};
+pub use streams::error::Corrupt;
+pub use streams::gc::{GcPause, Heap};
 pub use streams::record::{
-    BigValue, Block, Call, Corrupt, Definition, Param, Params, Pause, Pointer, Reference, TagValue,
-    TraceEvent, TraceKind,
+    BigValue, Block, Call, Chunk, Definition, File, Observer, Param, Params, Pause, Pointer,
+    Reference, TagValue, TraceEvent, TraceKind,
 };
-pub use streams::text::Text;
-pub use wire::command::{Uuid, Wrong};
+pub use streams::scan::Text;
+pub use wire::command::{Event, Fault, Hello, Opened, Settings, StreamKind, Uuid, Wrong};
 pub use wire::dialogue::Transport;
-pub use wire::event::{Event, Fault, Hello, Opened, Settings};
 pub use wire::identity::PodName;
-pub use wire::kind::StreamKind;
 pub use words::cache::Jvm;
 pub use words::interner::Interner;
 pub use words::{Mark, Words};
@@ -98,7 +92,7 @@ pub const SOURCE: SourceTable = SourceTable {
     dynamic: Some(Dynamic {
         node: None,
         what: "Indexed parameters that profiler.parameters asks for (tag.*)",
-        restore: records::roles::restore,
+        restore: records::call_record::restore,
         initial: Vec::new,
     }),
     tables: metrics::TABLES,

@@ -1,24 +1,26 @@
 //! What calls add to the numbers of their pod, at once when they come; what hangs on names that
 //! come later follows them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
+use hdrhistogram::Histogram;
 
-use super::latency::Latency;
-use super::methods::Methods;
-use super::totals::{Totals, ns};
 use crate::model::{Now, Update, Value};
 use crate::sources::Sink;
 use crate::sources::profiler::limits;
-use crate::sources::profiler::metrics as m;
-use crate::sources::profiler::records::entry::Entry;
+use crate::sources::profiler::metrics::{self as m, ns};
+use crate::sources::profiler::records::call_record::Entry;
+use crate::sources::profiler::records::pending::PATIENCE;
 use crate::sources::profiler::streams::record::Call;
+use crate::sources::profiler::words::method_name::method_name;
 use crate::sources::profiler::words::{Mark, Words};
 
 /// Counters, histogram, latency and root methods of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers {
+pub(crate) struct Accounting {
     pub(crate) totals: Totals,
     pub(crate) methods: Methods,
     buckets: [u64; m::EDGES.len()],
@@ -28,7 +30,7 @@ pub(crate) struct Numbers {
     unmarked: HashMap<(u32, u32), u64, RandomState>,
 }
 
-impl Numbers {
+impl Accounting {
     /// Bytes allocated.
     pub(crate) fn memory(&self) -> usize {
         self.methods.memory() + self.unmarked.capacity() * (size_of::<((u32, u32), u64)>() + 1)
@@ -142,22 +144,299 @@ fn bucket(ms: u64) -> u32 {
     u32::try_from(above.saturating_sub(1)).unwrap_or_default()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Sums by item number of the static metrics.
+#[derive(Debug)]
+pub(crate) struct Totals {
+    sums: [u64; 64],
+}
 
-    #[test]
-    fn buckets_hold_their_lower_ends() {
-        for (ms, name) in [
-            (0, "0-1"),
-            (1, "1-2"),
-            (2, "2-5"),
-            (9, "5-10"),
-            (10, "10-20"),
-            (99_999, "50000-100000"),
-            (u64::MAX, "100000-inf"),
-        ] {
-            assert_eq!(m::buckets()[bucket(ms) as usize], name, "{ms}");
+impl Default for Totals {
+    fn default() -> Self {
+        Self { sums: [0; 64] }
+    }
+}
+
+impl Totals {
+    pub(crate) fn add(&mut self, item: u16, more: u64) {
+        if let Some(sum) = self.sums.get_mut(usize::from(item)) {
+            *sum = sum.wrapping_add(more);
+        }
+    }
+
+    /// Everything of a call that needs no names.
+    pub(crate) fn call(&mut self, call: &Call<'_>) {
+        self.add(m::CALLS, 1);
+        self.add(m::TIME, ns(call.duration_ms));
+        self.add(m::CPU, ns(call.cpu_ms));
+        self.add(m::WAIT, ns(call.wait_ms));
+        self.add(m::QUEUE_WAIT, ns(call.queue_wait_ms.into()));
+        self.add(m::MEMORY, call.memory);
+        self.add(m::NESTED, call.calls.into());
+        self.add(m::TRANSACTIONS, call.transactions);
+        self.add(m::FILE_READ, call.file_read);
+        self.add(m::FILE_WRITTEN, call.file_written);
+        self.add(m::NET_READ, call.net_read);
+        self.add(m::NET_WRITTEN, call.net_written);
+        self.add(m::LOG_WRITTEN, call.logs_written.into());
+        self.add(m::LOG_GENERATED, call.logs_generated);
+    }
+
+    /// Tells the sums and begins again.
+    pub(crate) fn tell(&mut self, sink: &mut dyn Sink) {
+        for (item, sum) in (0..).zip(&mut self.sums) {
+            let more = std::mem::take(sum);
+            if more > 0 {
+                sink.update(Update::Count { item, more });
+            }
         }
     }
 }
+
+/// Slot of the row for the rest of the methods; methods get those from 1 on.
+pub(crate) const REST: u32 = 0;
+/// Most methods of one connection that are told by name.
+const METHODS_MAX: usize = 30_000;
+
+/// What calls of a method add up to, by item of the table.
+pub(crate) type Sums = [u64; 5];
+
+#[derive(Debug)]
+struct Method {
+    slot: u32,
+    name: Arc<str>,
+}
+
+/// Those of all methods that are roots: few.
+#[derive(Debug, Default)]
+pub(crate) struct Methods {
+    by_id: HashMap<u32, Method, RandomState>,
+    slots: u32,
+    sums: Vec<Sums>,
+    touched: Vec<u32>,
+    /// Of methods whose names have not come, and until when they may.
+    unnamed: HashMap<u32, (Duration, Sums), RandomState>,
+}
+
+impl Methods {
+    /// Bytes allocated; names are the dictionary's and short ones made of them.
+    pub(crate) fn memory(&self) -> usize {
+        const NAME: usize = 96;
+        self.by_id.capacity() * (size_of::<(u32, Method)>() + 1)
+            + self.by_id.len() * NAME
+            + self.sums.capacity() * size_of::<Sums>()
+            + self.unnamed.capacity() * (size_of::<(u32, (Duration, Sums))>() + 1)
+    }
+
+    /// A call of a method. Without a name its sums are kept until that comes.
+    pub(crate) fn add(
+        &mut self,
+        id: u32,
+        more: &Sums,
+        now: Duration,
+        words: &Words,
+        sink: &mut dyn Sink,
+    ) {
+        let slot = match self.by_id.get(&id) {
+            Some(known) => known.slot,
+            None => match words.get(id) {
+                Some(word) => self.name_it(id, word, sink),
+                None if self.unnamed.len() < limits::UNNAMED || self.unnamed.contains_key(&id) => {
+                    let (_, sums) =
+                        self.unnamed.entry(id).or_insert((now + PATIENCE, Sums::default()));
+                    return add(sums, more);
+                }
+                None => REST,
+            },
+        };
+        self.add_to(slot, more);
+    }
+
+    /// The name of a method that has been added.
+    pub(crate) fn name(&self, id: u32) -> Option<&str> {
+        self.by_id.get(&id).map(|m| &*m.name)
+    }
+
+    /// A word has come, or was refused: what was kept for it goes to its row.
+    pub(crate) fn word(&mut self, id: u32, word: Option<&str>, sink: &mut dyn Sink) {
+        if self.unnamed.is_empty() {
+            return;
+        }
+        let Some((_, sums)) = self.unnamed.remove(&id) else { return };
+        let slot = match word {
+            Some(word) => self.name_it(id, word, sink),
+            None => self.by_id.get(&id).map_or(REST, |m| m.slot),
+        };
+        self.add_to(slot, &sums);
+    }
+
+    /// What was kept for names that do not come belongs to the rest. `end`: nothing more comes.
+    pub(crate) fn expire(&mut self, now: Duration, end: bool) {
+        let mut rest = Sums::default();
+        self.unnamed.retain(|_, (until, sums)| {
+            let keep = !end && *until > now;
+            if !keep {
+                add(&mut rest, sums);
+            }
+            keep
+        });
+        if rest != Sums::default() {
+            self.add_to(REST, &rest);
+        }
+        if self.unnamed.is_empty() && self.unnamed.capacity() > 0 {
+            self.unnamed = HashMap::default();
+        }
+    }
+
+    fn add_to(&mut self, slot: u32, more: &Sums) {
+        if self.sums.len() <= slot as usize {
+            self.sums.resize(slot as usize + 1, Sums::default());
+        }
+        if let Some(sums) = self.sums.get_mut(slot as usize) {
+            // The first sum counts calls.
+            if sums.first() == Some(&0) {
+                self.touched.push(slot);
+            }
+            add(sums, more);
+        }
+    }
+
+    /// The slot of a method that has its name now.
+    fn name_it(&mut self, id: u32, word: &str, sink: &mut dyn Sink) -> u32 {
+        let name = method_name(word);
+        let slot = if (self.slots as usize) < METHODS_MAX {
+            self.slots += 1;
+            sink.update(Update::Row { table: m::METHODS, slot: self.slots, key: Some(&name) });
+            self.slots
+        } else {
+            REST
+        };
+        self.by_id.insert(id, Method { slot, name: name.into() });
+        slot
+    }
+
+    /// Ids mean something else from now on. Slots are not used again.
+    pub(crate) fn forget_words(&mut self) {
+        self.expire(Duration::ZERO, true);
+        self.by_id = HashMap::default();
+    }
+
+    /// No call has come for a while.
+    pub(crate) fn rest(&mut self) {
+        self.by_id.shrink_to_fit();
+        // What is not touched has been told, and is 0.
+        if self.touched.is_empty() {
+            (self.touched, self.sums) = (Vec::new(), Vec::new());
+        }
+    }
+
+    /// Tells what was added since the last time.
+    pub(crate) fn tell(&mut self, sink: &mut dyn Sink) {
+        for slot in self.touched.drain(..) {
+            let sums = self.sums.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
+            for (item, more) in (0..).zip(sums) {
+                sink.update(Update::RowCount { table: m::METHODS, slot, item, more });
+            }
+        }
+    }
+}
+
+fn add(sums: &mut Sums, more: &Sums) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
+}
+
+/// What a histogram covers, and how many there are.
+const SLICE: Duration = Duration::from_secs(10);
+const SLICES: u64 = 6;
+/// Longer calls count as this long: a week, in ms.
+const LONGEST: u64 = 7 * 24 * 3600 * 1000;
+/// Significant digits.
+const DIGITS: u8 = 2;
+
+/// The sliding minute. Takes memory only while there are calls, and only as much as the longest of
+/// them needs: 1 KiB of a slice up to 256 ms, 12 KiB up to a week.
+#[derive(Debug, Default)]
+pub(crate) struct Latency {
+    slices: VecDeque<(u64, Histogram<u32>)>,
+    changed: bool,
+    /// Calls of the same duration in the same slice, one behind the other: many are short. They
+    /// are not in its histogram yet.
+    run: Run,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    slice: u64,
+    ms: u64,
+    calls: u32,
+}
+
+/// Percentiles in ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Percentiles {
+    pub(crate) p50: u64,
+    pub(crate) p95: u64,
+    pub(crate) p99: u64,
+    pub(crate) max: u64,
+}
+
+fn empty() -> Option<Histogram<u32>> {
+    // It grows by itself.
+    Histogram::new(DIGITS).ok()
+}
+
+impl Latency {
+    /// A call of `ms` came.
+    #[inline]
+    pub(crate) fn record(&mut self, now: Duration, ms: u64) {
+        let slice = now.as_secs() / SLICE.as_secs();
+        if (self.run.slice, self.run.ms) != (slice, ms) || self.run.calls == u32::MAX {
+            self.end_run();
+            self.run = Run { slice, ms, calls: 0 };
+        }
+        self.run.calls += 1;
+    }
+
+    fn end_run(&mut self) {
+        let Run { slice, ms, calls } = std::mem::take(&mut self.run);
+        if calls == 0 {
+            return;
+        }
+        if self.slices.back().is_none_or(|(s, _)| *s != slice) {
+            let Some(histogram) = empty() else { return };
+            self.slices.push_back((slice, histogram));
+        }
+        if let Some((_, histogram)) = self.slices.back_mut() {
+            self.changed |= histogram.record_n(ms.min(LONGEST), calls).is_ok();
+        }
+    }
+
+    /// The percentiles, if they may have changed since the last call; `Some(None)`: there are no
+    /// calls any more.
+    pub(crate) fn changed(&mut self, now: Duration) -> Option<Option<Percentiles>> {
+        self.end_run();
+        let slice = now.as_secs() / SLICE.as_secs();
+        while self.slices.front().is_some_and(|(s, _)| s + SLICES <= slice) {
+            self.slices.pop_front();
+            self.changed = true;
+        }
+        if !std::mem::take(&mut self.changed) {
+            return None;
+        }
+        let mut all = empty()?;
+        for (_, histogram) in &self.slices {
+            // Of the same bounds, so it fits.
+            let _ = all.add(histogram);
+        }
+        let at = |q| all.value_at_quantile(q);
+        Some((!all.is_empty()).then(|| Percentiles {
+            p50: at(0.5),
+            p95: at(0.95),
+            p99: at(0.99),
+            max: all.max(),
+        }))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+mod tests;

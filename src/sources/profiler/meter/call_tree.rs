@@ -8,9 +8,8 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::loss_report;
 use crate::sources::profiler::words::Words;
-use crate::sources::profiler::words::method_name::{method_name, nameless};
+use crate::sources::profiler::words::method_name::{is_loss_report, method_name, nameless};
 
 /// Most nodes.
 const NODES: usize = 8192;
@@ -145,7 +144,7 @@ impl CallTree {
         while let Some(node) = self.nodes.get(at as usize) {
             (method, at) = (Some(node.method), node.parent);
         }
-        method.and_then(|m| words.get(m)).is_some_and(|word| loss_report::is(word))
+        method.and_then(|m| words.get(m)).is_some_and(|word| is_loss_report(word))
     }
 
     /// `Outer.method,Inner.method`; `None` when a name has not come, unless it is the `end`.

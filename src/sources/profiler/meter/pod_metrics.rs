@@ -3,28 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::accounting::Numbers;
-use super::loss_report;
-use super::methods::REST;
+use super::accounting::{Accounting, REST};
 use super::stacks::Stacks;
-use super::totals::ns;
 use crate::events::flags::POINT;
 use crate::model::{EventParam, Identity, Now, Stamp, Update, Value};
 use crate::sources::Sink;
 use crate::sources::define::start_counters;
-use crate::sources::profiler::metrics as m;
-use crate::sources::profiler::records::call_record::Records;
-use crate::sources::profiler::records::entry::Entry;
+use crate::sources::profiler::metrics::{self as m, ns};
+use crate::sources::profiler::records::call_record::{Entry, Records};
 use crate::sources::profiler::records::pending::{Budget, Waiting};
-use crate::sources::profiler::streams::gc_line::GcPause;
-use crate::sources::profiler::streams::observer::{Chunk, File, Observer};
+use crate::sources::profiler::streams::error::Corrupt;
+use crate::sources::profiler::streams::gc::GcPause;
 use crate::sources::profiler::streams::record::{
-    BigValue, Block, Call, Corrupt, Pause, TraceEvent, TraceKind,
+    BigValue, Block, Call, Chunk, File, Observer, Pause, TraceEvent, TraceKind,
 };
-use crate::sources::profiler::wire::event::{Hello, Opened};
+use crate::sources::profiler::wire::command::{Hello, Opened};
 use crate::sources::profiler::wire::identity::PodName;
 use crate::sources::profiler::words::Words;
-use crate::sources::profiler::words::method_name::clean;
+use crate::sources::profiler::words::method_name::{clean, is_loss_report};
 
 /// Bytes of a part of an instance name.
 const NAME_PART: usize = 100;
@@ -40,7 +36,7 @@ const SILENT: u8 = 15;
 pub(crate) struct Pod {
     address: String,
     name: String,
-    numbers: Numbers,
+    numbers: Accounting,
     streams: Vec<StreamTotals>,
     stacks: Option<Stacks>,
     waiting: Waiting,
@@ -86,7 +82,7 @@ impl Pod {
         Self {
             address,
             name: String::new(),
-            numbers: Numbers::default(),
+            numbers: Accounting::default(),
             streams: Vec::new(),
             stacks: stacks.then(Stacks::default),
             waiting: Waiting::new(waiting),
@@ -266,7 +262,7 @@ impl Observer for Meter<'_> {
         }
         pod.scratch.take(call);
         let named = call.is_named(words);
-        if !named && loss_report::may_be(call, words) {
+        if !named && may_be_loss_report(call, words) {
             // Counted when its name has come, and not before.
             let entry = Entry { uncounted: Some(Box::new(call.numbers())), ..pod.scratch.clone() };
             return pod.waiting.push(now.mono, &entry);
@@ -321,7 +317,7 @@ impl Observer for Meter<'_> {
     fn word(&mut self, id: u32, word: Option<&Arc<str>>, words: &Words) {
         let Self { pod, sink, now } = self;
         let word = word.map(|w| &**w);
-        if word.is_some_and(loss_report::is) {
+        if word.is_some_and(is_loss_report) {
             pod.report = Some(id);
         } else if pod.report == Some(id) {
             pod.report = None;
@@ -371,4 +367,13 @@ impl Observer for Meter<'_> {
         self.pod.numbers.totals.add(m::FLUSHES, 1);
         self.pod.message = true;
     }
+}
+
+/// A call whose method has no name yet may turn out to be the agent's report of losses: such a call
+/// has nothing nested in it and no parameter but `call.red` = 1.
+fn may_be_loss_report(call: &Call<'_>, words: &Words) -> bool {
+    call.calls == 1
+        && call.params.count() == 1
+        && words.get(call.method).is_none()
+        && call.params.iter().all(|p| p.value.units() == 1 && p.value.is("1"))
 }

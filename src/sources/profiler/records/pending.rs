@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::entry::Entry;
+use super::call_record::Entry;
 use crate::model::Memory;
 use crate::sources::profiler::limits;
 use crate::sources::profiler::words::Words;
@@ -160,7 +160,7 @@ fn cost(entry: &Entry) -> usize {
 #[allow(clippy::cast_possible_truncation, reason = "test")]
 mod tests {
     use super::*;
-    use crate::sources::profiler::streams::text::Text;
+    use crate::sources::profiler::streams::scan::Text;
     use crate::sources::profiler::words::interner::Interner;
 
     fn words(known: &[u32]) -> Words {

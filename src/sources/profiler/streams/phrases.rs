@@ -1,8 +1,19 @@
 //! Phrases (spec B.1): a length, then as many bytes of whole records.
 
-use super::record::Corrupt;
-use super::resume::Machine;
-use super::scan::Scan;
+//!
+//! The streams `dictionary` and `posDictionary` (spec B.2): phrases of words, or of ids and words.
+
+//!
+//! The stream `params` (spec B.3): the first phrase begins with the version, then come definitions
+//! of parameters.
+
+//!
+//! The stream `suspend` (spec B.4): the first phrase of a file begins with the time base, then come
+//! pairs of varints, the distance between two ends and the duration.
+
+use super::error::Corrupt;
+use super::record::{Definition, Pause};
+use super::scan::{Machine, Reader, Scan, Text};
 use crate::sources::profiler::limits;
 
 /// Takes the frames off a stream of phrases.
@@ -49,5 +60,184 @@ impl<V: ?Sized, M: Machine<V>> Machine<V> for Phrases<M> {
 
     fn at_boundary(&self) -> bool {
         self.left == 0 && self.records.at_boundary()
+    }
+}
+
+/// Takes words.
+pub(crate) trait WordVisitor {
+    /// A word. Without an id it has the next one.
+    fn word(&mut self, id: Option<u32>, word: Text<'_>);
+}
+
+/// Reads the words of a phrase.
+#[derive(Debug, Default)]
+pub(crate) struct DictionaryReader {
+    positional: bool,
+    /// The word that is being read, and its id.
+    reading: Option<Option<u32>>,
+    text: Reader,
+}
+
+impl DictionaryReader {
+    /// `positional`: with ids.
+    pub(crate) fn new(positional: bool) -> Self {
+        Self { positional, ..Self::default() }
+    }
+}
+
+impl<V: WordVisitor + ?Sized> Machine<V> for DictionaryReader {
+    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
+        loop {
+            if let Some(id) = self.reading {
+                let Some(word) = self.text.take(scan) else { return Ok(()) };
+                visitor.word(id, word);
+                self.text.end();
+                self.reading = None;
+            }
+            let mut token = *scan;
+            let id = if self.positional {
+                let Some(id) = token.varint() else { return Ok(()) };
+                Some(id)
+            } else {
+                None
+            };
+            let Some(units) = token.varint() else { return Ok(()) };
+            *scan = token;
+            self.text.begin(units, limits::TEXT)?;
+            self.reading = Some(id);
+        }
+    }
+
+    fn at_boundary(&self) -> bool {
+        self.reading.is_none()
+    }
+}
+
+/// Takes definitions.
+pub(crate) trait DefinitionVisitor {
+    /// One parameter.
+    fn definition(&mut self, definition: &Definition<'_>);
+}
+
+/// The only version that there is.
+const VERSION: u8 = 1;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Expect {
+    #[default]
+    Version,
+    NameLength,
+    Name,
+    Flags,
+    Signature,
+}
+
+/// Reads one file. It is written once per connection, so it copies.
+#[derive(Debug, Default)]
+pub(crate) struct DefinitionReader {
+    expect: Expect,
+    text: Reader,
+    name: Vec<u8>,
+    name_units: u32,
+    indexed: bool,
+    list: bool,
+    order: u32,
+}
+
+impl<V: DefinitionVisitor + ?Sized> Machine<V> for DefinitionReader {
+    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
+        while self.token(scan, visitor)?.is_some() {}
+        Ok(())
+    }
+
+    fn at_boundary(&self) -> bool {
+        matches!(self.expect, Expect::Version | Expect::NameLength)
+    }
+}
+
+impl DefinitionReader {
+    fn token<V: DefinitionVisitor + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        visitor: &mut V,
+    ) -> Result<Option<()>, Corrupt> {
+        self.expect = match self.expect {
+            Expect::Version => match scan.u8() {
+                None => return Ok(None),
+                Some(VERSION) => Expect::NameLength,
+                Some(other) => return Err(Corrupt::ParamsVersion(other)),
+            },
+            Expect::NameLength => {
+                let Some(units) = scan.varint() else { return Ok(None) };
+                self.text.begin(units, limits::PARAM_NAME)?;
+                Expect::Name
+            }
+            Expect::Name => {
+                let Some(name) = self.text.take(scan) else { return Ok(None) };
+                self.name.clear();
+                self.name.extend_from_slice(name.as_utf16());
+                self.name_units = name.units();
+                Expect::Flags
+            }
+            Expect::Flags => {
+                let Some((indexed, list, order, units)) = flags(scan) else { return Ok(None) };
+                (self.indexed, self.list, self.order) = (indexed != 0, list != 0, order);
+                self.text.begin(units, limits::PARAM_NAME)?;
+                Expect::Signature
+            }
+            Expect::Signature => {
+                let Some(signature) = self.text.take(scan) else { return Ok(None) };
+                let name = Text::new(&self.name, self.name_units);
+                let Self { indexed, list, order, .. } = *self;
+                visitor.definition(&Definition { name, indexed, list, order, signature });
+                Expect::NameLength
+            }
+        };
+        Ok(Some(()))
+    }
+}
+
+/// Index, list, order and length of the signature.
+fn flags(scan: &mut Scan<'_>) -> Option<(u8, u8, u32, u32)> {
+    let mut token = *scan;
+    let flags = (token.u8()?, token.u8()?, token.varint()?, token.varint()?);
+    *scan = token;
+    Some(flags)
+}
+
+/// Takes pauses.
+pub(crate) trait PauseVisitor {
+    /// One pause.
+    fn pause(&mut self, pause: Pause);
+}
+
+/// Reads one file.
+#[derive(Debug, Default)]
+pub(crate) struct PauseReader {
+    /// End of the last pause, once the base is known.
+    end_ms: Option<i64>,
+}
+
+impl<V: PauseVisitor + ?Sized> Machine<V> for PauseReader {
+    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
+        let mut end_ms = match self.end_ms {
+            Some(end_ms) => end_ms,
+            None => match scan.u64() {
+                Some(base) => base.cast_signed(),
+                None => return Ok(()),
+            },
+        };
+        let mut token = *scan;
+        while let (Some(distance), Some(duration_ms)) = (token.varint(), token.varint()) {
+            end_ms = end_ms.wrapping_add(distance.into());
+            visitor.pause(Pause { end_ms, duration_ms });
+            *scan = token;
+        }
+        self.end_ms = Some(end_ms);
+        Ok(())
+    }
+
+    fn at_boundary(&self) -> bool {
+        true
     }
 }

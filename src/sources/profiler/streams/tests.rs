@@ -75,7 +75,7 @@ pub(crate) fn opened(stream: usize, name: &str, sequence: i32) -> Opened<'_> {
 }
 
 fn run<'a>(name: &str, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
-    let (mut pod, mut lines) = (Pod::new(Arc::new(Interner::new(1 << 20))), Lines::default());
+    let (mut pod, mut lines) = (Streams::new(Arc::new(Interner::new(1 << 20))), Lines::default());
     pod.open(&opened(0, name, 0), &mut lines);
     pieces.into_iter().for_each(|piece| pod.data(0, piece, &mut lines));
     pod.close(&mut lines);
@@ -428,7 +428,8 @@ fn what_is_kept_of_a_call_is_bounded_and_what_follows_is_read() {
                 panic!("{at} {why}");
             }
         }
-        let (mut pod, mut kept) = (Pod::new(Arc::new(Interner::new(1 << 20))), Kept(Vec::new()));
+        let (mut pod, mut kept) =
+            (Streams::new(Arc::new(Interner::new(1 << 20))), Kept(Vec::new()));
         pod.open(&opened(0, "calls", 0), &mut kept);
         stream.0.chunks(piece).for_each(|p| pod.data(0, p, &mut kept));
         seen.push(kept.0);

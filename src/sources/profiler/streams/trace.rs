@@ -12,14 +12,13 @@
 //! first of a block. With bit 7 a varint follows with more of them, from bit 5 on; the sum is a
 //! signed 32-bit number.
 
-use super::record::{Block, Corrupt, Reference, TagValue, TraceEvent, TraceKind};
-use super::resume::Machine;
-use super::scan::Scan;
-use super::text::{Reader, Text};
+use super::error::Corrupt;
+use super::record::{Block, Reference, TagValue, TraceEvent, TraceKind};
+use super::scan::{Machine, Reader, Scan, Text};
 use crate::sources::profiler::limits;
 
 /// Takes events.
-pub(crate) trait Visitor {
+pub(crate) trait TraceVisitor {
     /// A block begins.
     fn block(&mut self, block: &Block);
     /// An event of the block.
@@ -67,7 +66,7 @@ impl Trace {
     }
 }
 
-impl<V: Visitor + ?Sized> Machine<V> for Trace {
+impl<V: TraceVisitor + ?Sized> Machine<V> for Trace {
     fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
         loop {
             match self.expect {
@@ -130,7 +129,7 @@ impl Trace {
     /// Reads events until the next is not whole (`false`), is a string that is not, or the block is
     /// over.
     #[inline]
-    fn events<V: Visitor + ?Sized>(
+    fn events<V: TraceVisitor + ?Sized>(
         &mut self,
         scan: &mut Scan<'_>,
         visitor: &mut V,

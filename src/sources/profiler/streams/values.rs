@@ -1,13 +1,11 @@
 //! The streams `xml` and `sql` (spec B.7): strings, one behind the other.
 
-use super::record::Corrupt;
-use super::resume::Machine;
-use super::scan::Scan;
-use super::text::{Reader, Text};
+use super::error::Corrupt;
+use super::scan::{Machine, Reader, Scan, Text};
 use crate::sources::profiler::limits;
 
 /// Takes values.
-pub(crate) trait Visitor {
+pub(crate) trait ValueVisitor {
     /// A value and the offset of its length.
     fn value(&mut self, offset: u64, value: Text<'_>);
 }
@@ -20,7 +18,7 @@ pub(crate) struct Values {
     text: Reader,
 }
 
-impl<V: Visitor + ?Sized> Machine<V> for Values {
+impl<V: ValueVisitor + ?Sized> Machine<V> for Values {
     fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
         loop {
             if let Some(offset) = self.reading {

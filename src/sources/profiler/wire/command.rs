@@ -160,6 +160,151 @@ pub(crate) fn opened(out: &mut BytesMut, handle: Uuid, period_ms: u64, size: u64
     out.put_i32(sequence);
 }
 
+/// What is asked of agents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The version that hello is answered with: 100605, or 100705 for a dictionary with ids.
+    /// Agents leave at any other.
+    pub version: u64,
+    /// Agents reopen a stream after so many milliseconds; 0: never.
+    pub rotation_period_ms: u64,
+    /// Agents reopen a stream after so many bytes; 0: when they like.
+    pub rotation_size: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { version: 100_605, rotation_period_ms: 0, rotation_size: 0 }
+    }
+}
+
+/// Why a connection must be closed, and after how many bytes of it (inflated, if it is compressed).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at byte {at}: {what}")]
+pub struct Fault {
+    /// Bytes before what is wrong.
+    pub at: u64,
+    /// What is wrong.
+    pub what: Wrong,
+}
+
+/// Who an agent says it is. Any of the names can be empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello<'a> {
+    /// Version that the agent offers: 100605 in 2023, 100705 since 2025; `None` from legacy
+    /// agents.
+    pub version: Option<u64>,
+    /// Namespace; `unknown` unless configured.
+    pub namespace: &'a str,
+    /// Service; `unknown` unless configured.
+    pub service: &'a str,
+    /// Server name, `_`, start of the JVM in milliseconds since 1970. The same after a reconnect.
+    pub pod: &'a str,
+}
+
+/// A stream was opened, for the first time or again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened<'a> {
+    /// Which of the connection's streams: the same when it is opened again.
+    pub stream: usize,
+    /// Its name.
+    pub name: &'a str,
+    /// What its bytes are.
+    pub kind: StreamKind,
+    /// The handle that was given out.
+    pub handle: Uuid,
+    /// The sequence that was asked for: 0 at first, then that of the last file + 1.
+    pub requested: i32,
+    /// The sequence that was given: never lower than asked for, nor as low as the last. References
+    /// say it + 1.
+    pub sequence: i32,
+    /// What the pod's dictionary has is to be forgotten.
+    pub reset: bool,
+    /// The stream was open before: this is a rotation.
+    pub again: bool,
+    /// Rotation period that was given, in milliseconds; 0: never.
+    pub rotation_period_ms: u64,
+    /// Rotation size that was given, in bytes; 0: never.
+    pub rotation_size: u64,
+}
+
+/// What an agent did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// It said who it is. Once, and before anything else.
+    Hello(Hello<'a>),
+    /// It opened a stream.
+    Opened(Opened<'a>),
+    /// It sent a piece of a stream: 0 to 1024 bytes.
+    Data {
+        /// Which, as in [`Opened`].
+        stream: usize,
+        /// The piece.
+        payload: &'a [u8],
+    },
+    /// It wants all acks: the end of a stream's turn in the flush cycle.
+    Flush,
+    /// It answers a diagnostic command. We send none.
+    CommandResult {
+        /// Id of the command.
+        id: Uuid,
+        /// It worked.
+        ok: bool,
+    },
+    /// It says good-bye: the JVM ends orderly.
+    Close,
+}
+
+/// What the bytes of a stream are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum StreamKind {
+    /// `trace`: ENTER, EXIT and TAG of all threads.
+    Trace,
+    /// `calls`: finished root calls.
+    Calls,
+    /// `xml`: big values.
+    Xml,
+    /// `sql`: big values that occur often.
+    Sql,
+    /// `dictionary`: words with running ids.
+    Dictionary,
+    /// `posDictionary`: ids and words.
+    PosDictionary,
+    /// `suspend`: when the JVM was not scheduled.
+    Suspend,
+    /// `params`: what is known of parameters.
+    Params,
+    /// `gc`: the JVM's unified log; agents before 3.1.4.
+    Gc,
+    /// Any other name: bytes that are only counted.
+    Opaque,
+}
+
+impl StreamKind {
+    /// Of the name that a stream is opened with.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        match name {
+            "trace" => Self::Trace,
+            "calls" => Self::Calls,
+            "xml" => Self::Xml,
+            "sql" => Self::Sql,
+            "dictionary" => Self::Dictionary,
+            "posDictionary" => Self::PosDictionary,
+            "suspend" => Self::Suspend,
+            "params" => Self::Params,
+            "gc" => Self::Gc,
+            _ => Self::Opaque,
+        }
+    }
+
+    /// Agents may be told to reopen it from time to time; the others are needed whole (spec A.6).
+    #[must_use]
+    pub const fn rotates(self) -> bool {
+        !matches!(self, Self::Dictionary | Self::PosDictionary | Self::Params)
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
 mod tests;

@@ -13,10 +13,11 @@
 
 use bytes::{Buf, BufMut, BytesMut};
 
-use super::command::{self as wire, Command, NULL, Open, Uuid, Wrong};
-use super::event::{Event, Fault, Hello, Opened, Settings};
+use super::command::{
+    self as wire, Command, Event, Fault, Hello, NULL, Open, Opened, Settings, StreamKind, Uuid,
+    Wrong,
+};
 use super::inflate::{Inflate, MAGIC};
-use super::kind::StreamKind;
 use crate::sources::profiler::limits;
 
 /// Bytes that it takes to inflate: the window of 32 KiB and tables.

@@ -2,7 +2,5 @@
 
 pub(super) mod command;
 pub(super) mod dialogue;
-pub(super) mod event;
 pub(super) mod identity;
 mod inflate;
-pub(super) mod kind;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::sources::profiler::limits;
-use crate::sources::profiler::wire::event::Hello;
+use crate::sources::profiler::wire::command::Hello;
 use crate::sources::profiler::words::Words;
 
 /// One JVM: namespace, service, and pod with the start of the JVM.
@@ -111,7 +111,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::sources::profiler::streams::text::Text;
+    use crate::sources::profiler::streams::scan::Text;
     use crate::sources::profiler::words::interner::Interner;
 
     fn words(count: usize) -> Words {

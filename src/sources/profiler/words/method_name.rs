@@ -25,6 +25,12 @@ pub(crate) fn clean(text: &str, max: usize) -> String {
     out
 }
 
+/// The method by which an agent reports calls that it has lost: a call of the agent's own, every
+/// 60 s while there is something to report (docs/protocols/java-profiler.md B.6).
+pub(crate) fn is_loss_report(word: &str) -> bool {
+    word.split('(').next().is_some_and(|method| method.ends_with(".ESC_CORRUPTED_CALLS.log"))
+}
+
 /// The name of an id that has no word.
 pub(crate) fn nameless(id: u32) -> String {
     let mut out = String::new();
@@ -56,5 +62,16 @@ mod tests {
             assert_eq!(method_name(word), name, "{word}");
         }
         assert_eq!(clean("\u{e9}\u{e9}", 3), "\u{e9}");
+    }
+
+    #[test]
+    fn the_report_of_losses_is_known_by_its_method() {
+        assert!(is_loss_report(
+            "void com.netcracker.profiler.ESC_CORRUPTED_CALLS.log() (Dumper.java:200) [profiler-runtime.jar]"
+        ));
+        assert!(!is_loss_report(
+            "void com.x.Main.run(com.netcracker.profiler.ESC_CORRUPTED_CALLS.log) (Main.java:1)"
+        ));
+        assert!(!is_loss_report("ESC_CORRUPTED_CALLS.log") && !is_loss_report(""));
     }
 }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::sources::profiler::limits;
-use crate::sources::profiler::streams::text::Text;
+use crate::sources::profiler::streams::scan::Text;
 use crate::sources::profiler::words::interner::Interner;
 
 /// Slots are charged in steps of this many.

@@ -2,9 +2,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
-use crate::sources::profiler::meter::call_thread::PENDING;
 use crate::sources::profiler::streams::record::TagValue;
-use crate::sources::profiler::streams::text::Text;
+use crate::sources::profiler::streams::scan::Text;
 use crate::sources::profiler::words::interner::Interner;
 
 #[test]

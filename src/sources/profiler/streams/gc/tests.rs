@@ -1,10 +1,10 @@
-use super::{Lines, Visitor, limits};
-use crate::sources::profiler::streams::gc_line::{GcPause, Heap, parse};
+use super::{GcVisitor, Lines, limits};
+use crate::sources::profiler::streams::gc::{GcPause, Heap, parse};
 
 #[derive(Debug, Default, PartialEq)]
 struct Told(Vec<(u32, String, u64)>);
 
-impl Visitor for Told {
+impl GcVisitor for Told {
     fn gc_pause(&mut self, pause: &GcPause<'_>) {
         self.0.push((pause.number, pause.kind.into(), pause.duration_ns));
     }

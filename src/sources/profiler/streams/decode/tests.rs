@@ -3,15 +3,15 @@ use crate::sources::profiler::streams::tests::{Lines, opened};
 use crate::sources::profiler::testkit::Bytes;
 use crate::sources::profiler::{Call, Mark};
 
-fn pod() -> Pod {
-    Pod::new(Arc::new(Interner::new(1 << 20)))
+fn pod() -> Streams {
+    Streams::new(Arc::new(Interner::new(1 << 20)))
 }
 
 fn b() -> Bytes {
     Bytes::new()
 }
 
-fn open(pod: &mut Pod, lines: &mut Lines, stream: usize, name: &str, sequence: i32) {
+fn open(pod: &mut Streams, lines: &mut Lines, stream: usize, name: &str, sequence: i32) {
     pod.open(&opened(stream, name, sequence), lines);
 }
 
@@ -24,7 +24,7 @@ fn a_corrupt_stream_costs_only_itself_and_only_until_it_is_opened_again() {
     pod.data(1, &b().text("ok").0, &mut lines);
     pod.data(0, &[1; 100], &mut lines);
     assert_eq!(lines.0, ["corrupt at 0: version 9 of calls", "sql 1 0 \"ok\""]);
-    let counts = |pod: &Pod| *pod.streams()[0].counts();
+    let counts = |pod: &Streams| *pod.streams()[0].counts();
     assert_eq!(
         counts(&pod),
         Counts { chunks: 2, bytes: 108, corrupt: 1, skipped: 108, ..Counts::default() }

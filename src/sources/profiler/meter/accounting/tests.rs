@@ -1,0 +1,87 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::sources::profiler::streams::scan::Text;
+use crate::sources::profiler::words::interner::Interner;
+
+#[test]
+fn buckets_hold_their_lower_ends() {
+    for (ms, name) in [
+        (0, "0-1"),
+        (1, "1-2"),
+        (2, "2-5"),
+        (9, "5-10"),
+        (10, "10-20"),
+        (99_999, "50000-100000"),
+        (u64::MAX, "100000-inf"),
+    ] {
+        assert_eq!(m::buckets()[bucket(ms) as usize], name, "{ms}");
+    }
+}
+
+/// Calls by row.
+#[derive(Default)]
+struct Rows(BTreeMap<u32, String>, BTreeMap<String, u64>);
+
+impl Sink for Rows {
+    fn update(&mut self, update: Update<'_>) {
+        match update {
+            Update::Row { slot, key, .. } => {
+                drop(self.0.insert(slot, key.unwrap_or("other").into()))
+            }
+            Update::RowCount { slot, item: 0, more, .. } => {
+                let key = self.0.get(&slot).cloned().unwrap_or_else(|| "other".into());
+                *self.1.entry(key).or_default() += more;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn sums_wait_for_the_name_and_only_then_belong_to_the_rest() {
+    let (mut methods, mut rows) = (Methods::default(), Rows::default());
+    let mut words = Words::new(Arc::new(Interner::new(1 << 20)));
+    let second = Duration::from_secs;
+    for id in [1, 2, 3, 2] {
+        methods.add(id, &[1, 0, 5, 0, 0], second(0), &words, &mut rows);
+    }
+    methods.tell(&mut rows);
+    assert!(rows.1.is_empty(), "{:?}", rows.1);
+    words.put(Some(2), Text::new(&[0, b'b'], 1));
+    methods.word(2, words.get(2).map(|w| &**w), &mut rows);
+    methods.word(3, None, &mut rows);
+    methods.add(2, &[1, 0, 5, 0, 0], second(1), &words, &mut rows);
+    methods.expire(second(10), false);
+    methods.tell(&mut rows);
+    assert_eq!(rows.1, [("b".to_owned(), 3), ("other".to_owned(), 1)].into());
+    assert_eq!((methods.name(2), methods.name(1)), (Some("b"), None));
+    methods.expire(second(11), false);
+    methods.tell(&mut rows);
+    assert_eq!(rows.1["other"], 2);
+    for id in 100..10_000 {
+        methods.add(id, &[1, 0, 0, 0, 0], second(0), &words, &mut rows);
+    }
+    assert_eq!(methods.unnamed.len(), limits::UNNAMED);
+    methods.forget_words();
+    methods.tell(&mut rows);
+    assert_eq!((rows.1["other"], methods.unnamed.len()), (2 + 9900, 0));
+}
+
+#[test]
+fn a_minute_slides() {
+    let mut l = Latency::default();
+    let at = Duration::from_secs;
+    assert_eq!(l.changed(at(0)), None);
+    (1..=100).for_each(|ms| l.record(at(5), ms));
+    let p = l.changed(at(6)).flatten().expect("calls");
+    assert_eq!((p.p50, p.p95, p.p99, p.max), (50, 95, 99, 100));
+    assert_eq!(l.changed(at(7)), None);
+    l.record(at(40), u64::MAX);
+    assert!(
+        l.changed(at(41)).flatten().is_some_and(|p| p.max >= LONGEST - LONGEST / 100 && p.p50 < 60)
+    );
+    assert!(l.changed(at(60)).flatten().is_some_and(|p| p.p50 >= LONGEST - LONGEST / 100));
+    assert_eq!(l.changed(at(100)), Some(None));
+    assert_eq!(l.changed(at(101)), None);
+}
