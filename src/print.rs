@@ -1,4 +1,4 @@
-//! The files `pmns` and `help` and README's table of metrics, made from the metric tables.
+//! The files `pmns`, `help` and `docs/metrics.md`, made from the metric tables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,6 +13,19 @@ pub const AGENT_INDOM_HELP: (&str, &str) = (
     "One instance for each peer: <protocol>::<name>, for example mono::gcpressure.exe:1234. An instance stays when the agent \
      has gone, for limits.forget, and keeps its number over restarts of the PMDA.",
 );
+
+/// The text above the table of `docs/metrics.md`.
+const METRICS_HEAD: &str = "\
+# Metrics
+
+Made by `qa/generate` from the tables of the sources. *instances* is the instance domain: `agent` has
+every peer of every protocol, the name of a source that source's peers; the others are tables.
+`pminfo -dtT METRIC` prints all of it with the full help text.
+
+The last rows are trees of metrics that peers bring: type, units and semantics follow from what the
+peer declares, with all integers in 64 bits. Event metrics are explained in [events.md](events.md).
+
+";
 
 /// Nodes whose names the PMDA answers itself: pmcd asks it.
 fn dynamic_nodes(source: &SourceTable) -> Vec<String> {
@@ -111,10 +124,11 @@ pub fn help() -> String {
     out
 }
 
-/// README's table of metrics.
+/// The page `docs/metrics.md`.
 #[must_use]
 pub fn metrics() -> String {
-    let mut out = String::from(
+    let mut out = String::from(METRICS_HEAD);
+    out.push_str(
         "| metric | type | semantics | units | instances | what |\n| --- | --- | --- | --- | --- | --- |\n",
     );
     for e in catalogue() {
@@ -159,12 +173,11 @@ mod tests {
     /// `cargo run -- --print-pmns > pmns` and so on make them again.
     #[test]
     fn generated_files_are_up_to_date() {
-        let readme = include_str!("../README.md");
         assert!(include_str!("../pmns") == super::pmns(), "pmns is stale: run qa/generate");
         assert!(include_str!("../help") == super::help(), "help is stale: run qa/generate");
         assert!(
-            readme.contains(&super::metrics()),
-            "README's table of metrics is stale: run qa/generate"
+            include_str!("../docs/metrics.md") == super::metrics(),
+            "docs/metrics.md is stale: run qa/generate"
         );
     }
 }

@@ -18,7 +18,7 @@ pub enum Mode {
     PrintPmns,
     /// `--print-help`
     PrintHelp,
-    /// `--print-metrics`: the table of README.md
+    /// `--print-metrics`: `docs/metrics.md`
     PrintMetrics,
     /// `--version`
     Version,
