@@ -10,14 +10,14 @@ mod bindings {
     use std::{env, path::PathBuf};
 
     /// What the fence uses; nothing else of libpcp gets in.
-    const FUNCTIONS: &str = "pmSetProgname|pmGetProgname|pmSetProcessIdentity|pmGetUsername|pmErrStr_r|pmGetConfig|\
+    const FUNCTIONS: &str = "pmSetProgname|pmGetProgname|pmSetProcessIdentity|pmGetUsername|pmErrStr_r|pmUnitsStr_r|pmGetConfig|\
         pmdaDaemon|pmdaGetOptions|pmdaUsageMessage|pmdaOpenLog|pmdaSetFlags|pmdaSetCommFlags|\
         pmdaSetLabelCallBack|pmdaSetEndContextCallBack|pmdaSetResultCallBack|pmdaInit|pmdaConnect|\
-        pmdaRehash|pmdaInstance|pmdaLabel|pmdaAddLabels|pmdaTree.*|\
+        pmdaRehash|pmdaInstance|pmdaLabel|pmdaText|pmdaAddLabels|pmdaTree.*|pmdaCacheOp|pmdaCacheStore|pmdaCacheLookup|\
         __pmdaMainPDU|__pmdaInFd|pmExtractValue";
     const TYPES: &str = "pmda.*|pmDesc|pmID|pmInDom|pmUnits|pmResult|pmResult_v2|pmValueSet|pmValueBlock|pmAtomValue|\
         pmLabelSet|pmLabel|pmInResult|pmProfile|pmLongOptions";
-    const CONSTANTS: &str = "PM_ERR_.*|PM_TYPE_.*|PM_SEM_.*|PM_TEXT_.*|PM_LABEL_.*|PM_INDOM_NULL|PM_IN_NULL|PMDA_.*|PCP_ATTR_.*|PM_VAL_.*|PM_PROFILE_.*|PMCD_.*";
+    const CONSTANTS: &str = "PM_ERR_.*|PM_TYPE_.*|PM_SEM_.*|PM_TEXT_.*|PM_LABEL_.*|PM_SPACE_.*|PM_TIME_.*|PM_COUNT_.*|PM_INDOM_NULL|PM_IN_NULL|PMDA_.*|PCP_ATTR_.*|PM_VAL_.*|PM_PROFILE_.*|PMCD_.*";
 
     pub(crate) fn generate() {
         let pcp =

@@ -1,5 +1,20 @@
-//! The process and its host: users and groups.
+//! The process and its host: users, memory, CPU times, PCP's folders, pmcd's clients, locks.
 
+mod clients;
+mod identity;
+mod lock;
+mod memory;
+mod paths;
+mod time;
 mod users;
 
+pub use clients::Clients;
+pub use identity::is_started_by_pmcd;
+pub(crate) use identity::{become_user, default_user};
+pub use lock::{FileLock, lock_file};
+pub use memory::{give_memory_back, resident_memory};
+pub(crate) use memory::{raise_open_files, set_up_heap};
+pub use paths::{config_dir, pmdas_dir, state_dir};
+pub(crate) use time::Allowance;
+pub use time::{cpu_time, thread_time, work_time};
 pub use users::{effective_user, group_id, group_name, groups_of, user_id, user_name};

@@ -1,0 +1,339 @@
+//! The answer to a fetch in libpcp's form: a `pmdaResult` with a `pmValueSet` for each metric, in
+//! memory that is ours and used again.
+//!
+//! pmdaFetch(3) walks all instances of a domain for each metric, and allocates each value: with a
+//! thousand instances a fetch of ten values costs ten thousand steps. Here only the instances of
+//! the profile are touched, and nothing is allocated per value.
+
+use std::ffi::c_int;
+use std::mem::{MaybeUninit, align_of, offset_of, size_of, transmute};
+
+use pcp_event::{Pmid, ValueType};
+use pcp_sys as sys;
+
+use super::arrays::is_event_array;
+use super::budget::{Budget, VALUE, block_bytes};
+use crate::error::Error;
+
+/// Memory for libpcp's structures, which hold pointers.
+type Word = MaybeUninit<usize>;
+
+/// Words before the list of a `pmdaResult`, before the values of a `pmValueSet`, and of a
+/// `pmValue`.
+const HEAD_WORDS: usize = offset_of!(sys::PmdaResult, vset) / size_of::<Word>();
+const SET_WORDS: usize = offset_of!(sys::pmValueSet, vlist) / size_of::<Word>();
+const VALUE_WORDS: usize = size_of::<sys::pmValue>() / size_of::<Word>();
+
+const _: () = {
+    assert!(offset_of!(sys::PmdaResult, vset).is_multiple_of(size_of::<Word>()));
+    assert!(offset_of!(sys::pmValueSet, vlist).is_multiple_of(size_of::<Word>()));
+    assert!(size_of::<sys::pmValue>().is_multiple_of(size_of::<Word>()));
+    assert!(align_of::<sys::pmValueSet>() <= align_of::<Word>());
+    assert!(size_of::<sys::pmValueBlock>() == 8 && align_of::<sys::pmValueBlock>() == 4);
+};
+
+/// The answer to a fetch, one value set for each metric.
+///
+/// Sets may be built in any order, each between [`begin_set`](Self::begin_set) and
+/// [`end_set`](Self::end_set). A set that does not fit into the [`Budget`] becomes
+/// `PM_ERR_TOOBIG`; a set that is never built, `PM_ERR_GENERIC`.
+#[derive(Debug)]
+pub struct Results {
+    /// The rest of the budget.
+    pub budget: Budget,
+    head: Vec<Word>,
+    /// All value sets.
+    sets: Vec<Word>,
+    /// By place in the request: where the set begins in `sets`, and the cost of its values.
+    places: Vec<Place>,
+    /// `pmValueBlock`s of values that do not fit into a `pmValue`.
+    blocks: Vec<u32>,
+    /// Values (by word of `sets`) that point to a block (by word of `blocks`).
+    links: Vec<(usize, usize)>,
+    /// Event arrays that values point to.
+    arrays: Vec<Vec<u8>>,
+    open: Open,
+}
+
+/// A set of the answer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    start: usize,
+    cost: usize,
+}
+
+/// The set that is being built, and where to come back to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    place: usize,
+    pmid: sys::pmID,
+    start: usize,
+    blocks: usize,
+    links: usize,
+    cost: usize,
+    /// `PM_VAL_*`; `None` before the first value.
+    format: Option<u32>,
+    full: bool,
+}
+
+impl Default for Results {
+    fn default() -> Self {
+        Self {
+            budget: Budget::none(),
+            head: Vec::new(),
+            sets: Vec::new(),
+            places: Vec::new(),
+            blocks: Vec::new(),
+            links: Vec::new(),
+            arrays: Vec::new(),
+            open: Open::default(),
+        }
+    }
+}
+
+impl Results {
+    /// The answer has been sent: its bytes, 0 if there was none.
+    pub(crate) fn release(&mut self) -> usize {
+        let bytes = if self.places.is_empty() { 0 } else { self.budget.used() };
+        self.clear();
+        bytes
+    }
+
+    /// Forgets the answer that was sent. Memory stays for the next, unless it was much.
+    fn clear(&mut self) {
+        const KEPT: usize = 64 << 10;
+        let Self { head, sets, places, blocks, links, arrays, open, budget } = self;
+        head.clear();
+        sets.clear();
+        places.clear();
+        blocks.clear();
+        links.clear();
+        *arrays = Vec::new();
+        head.shrink_to(KEPT);
+        sets.shrink_to(KEPT);
+        places.shrink_to(KEPT);
+        blocks.shrink_to(KEPT);
+        links.shrink_to(KEPT);
+        (*open, *budget) = (Open::default(), Budget::none());
+    }
+}
+
+impl Results {
+    /// Begins an answer of `count` sets.
+    pub(crate) fn begin(&mut self, count: usize, budget: Budget) {
+        self.clear();
+        self.budget = budget;
+        self.places.resize(count, Place::default());
+        // The set of each place that stays empty.
+        self.sets.resize(SET_WORDS, Word::zeroed());
+        self.header(0, 0, Error::GENERIC.code(), sys::PM_VAL_INSITU);
+        self.open.full = true;
+    }
+
+    /// Writes the header of the set that begins at word `start`.
+    fn header(&mut self, start: usize, pmid: sys::pmID, count: c_int, format: u32) {
+        let Some(words) = self.sets.get_mut(start..start + SET_WORDS) else {
+            debug_assert!(false, "no set begins at {start}");
+            return;
+        };
+        let set = words.as_mut_ptr().cast::<sys::pmValueSet>();
+        // SAFETY: `words` reach up to `vlist`, aligned for the structure; here and below.
+        unsafe { (*set).pmid = pmid };
+        // SAFETY: as above.
+        unsafe { (*set).numval = count };
+        // SAFETY: as above.
+        unsafe { (*set).valfmt = format.cast_signed() };
+    }
+
+    /// Begins the set of the metric at `place` of the request.
+    pub fn begin_set(&mut self, place: usize, pmid: Pmid) {
+        self.open = Open {
+            place,
+            pmid: pmid.0,
+            start: self.sets.len(),
+            blocks: self.blocks.len(),
+            links: self.links.len(),
+            ..Open::default()
+        };
+        self.sets.extend([Word::zeroed(); SET_WORDS]);
+    }
+
+    /// Ends the set. `otherwise` is its status if it has no values. `false`: the set did not fit
+    /// and is `PM_ERR_TOOBIG`.
+    pub fn end_set(&mut self, otherwise: Result<(), Error>) -> bool {
+        let Open { place, pmid, start, blocks, links, cost, format, full } = self.open;
+        if full {
+            self.sets.truncate(start + SET_WORDS);
+            self.blocks.truncate(blocks);
+            self.links.truncate(links);
+            self.budget.refund(cost);
+        }
+        let values = self.sets.len().saturating_sub(start + SET_WORDS) / VALUE_WORDS;
+        let count = match c_int::try_from(values) {
+            _ if full => Error::TOOBIG.code(),
+            Ok(0) => otherwise.map_or_else(Error::code, |()| 0),
+            count => count.unwrap_or(c_int::MAX),
+        };
+        self.header(start, pmid, count, format.unwrap_or(sys::PM_VAL_INSITU));
+        if let Some(place) = self.places.get_mut(place) {
+            *place = Place { start, cost: if full { 0 } else { cost } };
+        }
+        self.open = Open { start: self.sets.len(), full: true, ..Open::default() };
+        !full
+    }
+
+    /// The set at `place` is that of the place `of` once more: the same memory, but libpcp copies
+    /// it again. `false`: it did not fit and is `PM_ERR_TOOBIG`.
+    pub fn repeat_set(&mut self, place: usize, of: usize, pmid: Pmid) -> bool {
+        let Some(first) = self.places.get(of).copied() else { return false };
+        if self.budget.pay(first.cost) {
+            if let Some(place) = self.places.get_mut(place) {
+                *place = first;
+            }
+            return true;
+        }
+        self.begin_set(place, pmid);
+        self.open.full = true;
+        self.end_set(Ok(()))
+    }
+
+    /// Refuses the set that is being built: nothing more goes into it.
+    pub const fn refuse(&mut self) {
+        self.open.full = true;
+    }
+
+    /// The set that is being built is refused.
+    #[must_use]
+    pub const fn is_refused(&self) -> bool {
+        self.open.full
+    }
+
+    /// Pays for a value of a format; `false`: the set does not fit.
+    fn room(&mut self, format: u32, value: usize) -> bool {
+        if self.open.full {
+            return false;
+        }
+        let first = self.open.format.is_none();
+        if *self.open.format.get_or_insert(format) != format {
+            debug_assert!(false, "a set with numbers in place and values in blocks");
+            self.open.full = true;
+            return false;
+        }
+        let before = self.budget.bytes();
+        self.open.full = !self.budget.pay_value(first, value);
+        self.open.cost += before - self.budget.bytes();
+        !self.open.full
+    }
+
+    fn push(&mut self, inst: u32, value: sys::pmValue__bindgen_ty_1) {
+        let value = sys::pmValue { inst: inst.cast_signed(), value };
+        // SAFETY: words of any content, of the same size.
+        let words = unsafe { transmute::<sys::pmValue, [Word; VALUE_WORDS]>(value) };
+        self.sets.extend(words);
+    }
+
+    /// Adds a number of 32 or 64 bits, by the bits of its type in the low ones of `bits`.
+    pub fn number(&mut self, inst: u32, ty: ValueType, bits: u64) {
+        #[expect(clippy::cast_possible_truncation, reason = "values of 32-bit types have 32 bits")]
+        let low = bits as u32;
+        match ty {
+            ValueType::I32 | ValueType::U32 | ValueType::F32 => {
+                if self.room(sys::PM_VAL_INSITU, VALUE) {
+                    self.push(inst, sys::pmValue__bindgen_ty_1 { lval: low.cast_signed() });
+                }
+            }
+            _ => {
+                if self.room(sys::PM_VAL_SPTR, block_bytes(12)) {
+                    self.link(inst);
+                    let [a, b, c, d, rest @ ..] = bits.to_ne_bytes();
+                    let halves = [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes(rest)];
+                    self.blocks.push(block_header(12, ty));
+                    self.blocks.extend(halves);
+                }
+            }
+        }
+    }
+
+    /// Adds a string, cut at a NUL and at 16 MiB.
+    pub fn text(&mut self, inst: u32, text: &str) {
+        let bytes = text.split('\0').next().unwrap_or_default().as_bytes();
+        // A value is its header, the bytes and the NUL; its length has 24 bits.
+        let bytes = bytes.get(..0x00ff_fff0).unwrap_or(bytes);
+        let length = bytes.len() + 5;
+        if !self.room(sys::PM_VAL_SPTR, block_bytes(length)) {
+            return;
+        }
+        self.link(inst);
+        self.blocks.push(block_header(u32::try_from(length).unwrap_or_default(), ValueType::Text));
+        let whole = bytes.chunks_exact(4);
+        let mut last = [0; 4];
+        last.iter_mut().zip(whole.remainder()).for_each(|(to, from)| *to = *from);
+        self.blocks.extend(whole.filter_map(|c| c.first_chunk()).map(|c| u32::from_ne_bytes(*c)));
+        self.blocks.push(u32::from_ne_bytes(last));
+    }
+
+    /// Adds an event array, as pcp-event makes them. Bytes that are none refuse the set.
+    pub fn array(&mut self, inst: u32, array: Vec<u8>) {
+        // libpcp reads the first 32 bits in place; allocators align more than that.
+        if !is_event_array(&array) || !array.as_ptr().addr().is_multiple_of(align_of::<u32>()) {
+            debug_assert!(false, "not an event array");
+            return self.refuse();
+        }
+        if !self.room(sys::PM_VAL_SPTR, block_bytes(array.len())) {
+            return;
+        }
+        // libpcp only reads what is not PM_VAL_DPTR.
+        let pval = array.as_ptr().cast_mut().cast();
+        self.push(inst, sys::pmValue__bindgen_ty_1 { pval });
+        // The bytes stay where they are when the Vec moves.
+        self.arrays.push(array);
+    }
+
+    /// Adds a value that points to the block that comes next.
+    fn link(&mut self, inst: u32) {
+        self.links.push((self.sets.len(), self.blocks.len()));
+        self.push(inst, sys::pmValue__bindgen_ty_1 { pval: std::ptr::null_mut() });
+    }
+
+    /// The finished result; valid until the next call on `self`. `status` goes where pmcd looks for
+    /// changes: the first byte of the time stamp, which PMDAs do not set otherwise.
+    pub(crate) fn finish(&mut self, status: u8) -> *mut sys::PmdaResult {
+        let blocks = self.blocks.as_mut_ptr();
+        for (value, block) in std::mem::take(&mut self.links) {
+            let Some(value) = self.sets.get_mut(value..value + VALUE_WORDS) else { continue };
+            let value = value.as_mut_ptr().cast::<sys::pmValue>();
+            debug_assert!(block < self.blocks.len());
+            // SAFETY: a link is made with a block at this place, and both go together.
+            let pval = unsafe { blocks.add(block) }.cast();
+            // SAFETY: the words are those of a value; only a member is written.
+            unsafe { (*value).value = sys::pmValue__bindgen_ty_1 { pval } };
+        }
+        let count = c_int::try_from(self.places.len()).unwrap_or(c_int::MAX);
+        self.head.clear();
+        self.head.resize(HEAD_WORDS, Word::zeroed());
+        let sets = self.sets.as_mut_ptr();
+        for place in &self.places {
+            debug_assert!(place.start < self.sets.len());
+            // SAFETY: a set begins at this word.
+            let set = unsafe { sets.add(place.start) };
+            self.head.push(Word::new(set.expose_provenance()));
+        }
+        // Room for the one element that C declares, also when there are no metrics.
+        self.head.push(Word::zeroed());
+        let result = self.head.as_mut_ptr().cast::<sys::PmdaResult>();
+        // SAFETY: HEAD_WORDS words reach up to `vset`; here and below.
+        unsafe { (*result).numpmid = count };
+        // SAFETY: as above; the time stamp comes first and is all zeros.
+        unsafe { result.cast::<u8>().write(status) };
+        result
+    }
+}
+
+/// The first word of a `pmValueBlock`: its length with this word in the low 24 bits, its type in the
+/// high 8. C declares bit fields in the order that gives this in both byte orders.
+const fn block_header(length: u32, ty: ValueType) -> u32 {
+    length | (ty as u32) << 24
+}
+
+#[cfg(test)]
+mod tests;

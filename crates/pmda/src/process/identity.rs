@@ -1,0 +1,37 @@
+//! The process: who started it, and as which user it runs.
+
+use std::ffi::CString;
+
+use pcp_sys as sys;
+use rustix::fs::{FileType, fstat};
+
+use crate::cstring;
+
+/// Standard input is a pipe or a socket, as pmcd(1) and dbpmda(1) make it.
+#[must_use]
+pub fn is_started_by_pmcd() -> bool {
+    fstat(rustix::stdio::stdin()).is_ok_and(|s| {
+        matches!(FileType::from_raw_mode(s.st_mode), FileType::Fifo | FileType::Socket)
+    })
+}
+
+/// Becomes `user`, as PCP's agents do. A process without root's rights stays what it is.
+pub(crate) fn become_user(user: &str) -> Result<(), String> {
+    if rustix::process::geteuid().as_raw() != 0 {
+        return Ok(());
+    }
+    let name = CString::new(user).map_err(|_| format!("user name {user:?} holds a NUL"))?;
+    // SAFETY: pmSetProcessIdentity(3) reads a C string; on failure it returns or ends the process
+    // with a message.
+    let sts = unsafe { sys::pmSetProcessIdentity(name.as_ptr()) };
+    if sts == 0 { Ok(()) } else { Err(format!("cannot become user {user}")) }
+}
+
+/// The user that PCP's daemons run as.
+pub(crate) fn default_user() -> String {
+    let mut name = std::ptr::null_mut();
+    // SAFETY: pmGetUsername(3) stores a pointer to a C string that libpcp keeps.
+    unsafe { sys::pmGetUsername(&raw mut name) };
+    // SAFETY: as above.
+    unsafe { cstring::copy(name) }.unwrap_or_else(|| "pcp".into())
+}

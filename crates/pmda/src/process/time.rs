@@ -1,0 +1,71 @@
+//! CPU times, and bounds of them.
+
+use std::mem::MaybeUninit;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// CPU time of this thread.
+#[must_use]
+pub fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+/// CPU time of this thread and a tenth of the time that passes: work that is bounded by it ends
+/// after a second also where the thread hardly gets a processor. pmcd waits 5 s.
+#[must_use]
+pub fn work_time() -> Duration {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    thread_time() + START.elapsed() / 10
+}
+
+/// CPU time of all threads of this process, in user mode and in the kernel.
+#[must_use]
+pub fn cpu_time() -> (Duration, Duration) {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage(2) fills the structure it is given, or leaves it.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    // SAFETY: zeros are a sound rusage.
+    let usage = unsafe { usage.assume_init() };
+    let duration = |time: libc::timeval| {
+        let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
+        seconds + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or_default())
+    };
+    (duration(usage.ru_utime), duration(usage.ru_stime))
+}
+
+/// The time for one request that calls back for each instance.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Allowance {
+    until: Duration,
+    calls: u32,
+    over: bool,
+}
+
+impl Allowance {
+    /// Most CPU time of the thread.
+    const TIME: Duration = Duration::from_millis(100);
+    /// Calls between two looks at the clock.
+    const LOOK: u32 = 64;
+
+    /// For a request that begins when the thread has worked for `now`.
+    pub(crate) fn begin(now: Duration) -> Self {
+        Self { until: now + Self::TIME, calls: 0, over: false }
+    }
+
+    /// Whether there is time for one more call. `clock` gives the time that the thread has worked.
+    pub(crate) fn next(&mut self, clock: fn() -> Duration) -> bool {
+        self.calls += 1;
+        if self.calls.is_multiple_of(Self::LOOK) {
+            self.over |= clock() > self.until;
+        }
+        !self.over
+    }
+
+    /// A call was refused.
+    pub(crate) const fn is_over(self) -> bool {
+        self.over
+    }
+}

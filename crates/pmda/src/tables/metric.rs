@@ -1,0 +1,118 @@
+//! Descriptors of metrics in libpcp's form.
+
+use std::ffi::c_int;
+
+use pcp_event::{Pmid, Semantics, Units, ValueType};
+use pcp_sys as sys;
+
+use crate::ids::InDom;
+
+/// A metric: name and descriptor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// Full name, as `simple.time.user`.
+    pub name: String,
+    /// Metric identifier.
+    pub pmid: Pmid,
+    /// Type of the values.
+    pub ty: ValueType,
+    /// Instance domain; `None` for a metric with one value.
+    pub indom: Option<InDom>,
+    /// Semantics of the values.
+    pub sem: Semantics,
+    /// Unit of the values.
+    pub units: Units,
+}
+
+impl Metric {
+    pub(super) fn row(&self) -> sys::pmdaMetric {
+        sys::pmdaMetric {
+            m_user: std::ptr::null_mut(),
+            m_desc: sys::pmDesc {
+                pmid: self.pmid.0,
+                type_: c_int::from(self.ty as u8),
+                indom: self.indom.map_or(sys::PM_INDOM_NULL, |indom| indom.0),
+                sem: self.sem as c_int,
+                units: units(self.units),
+            },
+        }
+    }
+}
+
+// The values of pcp-event are PCP's.
+const _: () = {
+    assert!(ValueType::I32 as u32 == sys::PM_TYPE_32);
+    assert!(ValueType::U32 as u32 == sys::PM_TYPE_U32);
+    assert!(ValueType::I64 as u32 == sys::PM_TYPE_64);
+    assert!(ValueType::U64 as u32 == sys::PM_TYPE_U64);
+    assert!(ValueType::F32 as u32 == sys::PM_TYPE_FLOAT);
+    assert!(ValueType::F64 as u32 == sys::PM_TYPE_DOUBLE);
+    assert!(ValueType::Text as u32 == sys::PM_TYPE_STRING);
+    assert!(ValueType::Aggregate as u32 == sys::PM_TYPE_AGGREGATE);
+    assert!(ValueType::Event as u32 == sys::PM_TYPE_EVENT);
+    assert!(ValueType::HighResEvent as u32 == sys::PM_TYPE_HIGHRES_EVENT);
+    assert!(Semantics::Counter as u32 == sys::PM_SEM_COUNTER);
+    assert!(Semantics::Instant as u32 == sys::PM_SEM_INSTANT);
+    assert!(Semantics::Discrete as u32 == sys::PM_SEM_DISCRETE);
+};
+
+/// The type of a number of `PM_TYPE_*`.
+pub(super) fn value_type(number: c_int) -> Option<ValueType> {
+    use ValueType::{Aggregate, Event, F32, F64, HighResEvent, I32, I64, Text, U32, U64};
+    let all = [I32, U32, I64, U64, F32, F64, Text, Aggregate, Event, HighResEvent];
+    all.into_iter().find(|ty| c_int::from(*ty as u8) == number)
+}
+
+/// `pmUnits`, whose bit fields lie as the host's compiler lays them.
+fn units(units: Units) -> sys::pmUnits {
+    let zero = sys::pmUnits::new_bitfield_1(0, 0, 0, 0, 0, 0, 0);
+    let mut packed = sys::pmUnits { _bindgen_align: [], _bitfield_1: zero };
+    match units {
+        Units::None => {}
+        Units::Bytes => {
+            packed.set_dimSpace(1);
+            packed.set_scaleSpace(sys::PM_SPACE_BYTE);
+        }
+        Units::Nanoseconds => {
+            packed.set_dimTime(1);
+            packed.set_scaleTime(sys::PM_TIME_NSEC);
+        }
+        Units::Milliseconds => {
+            packed.set_dimTime(1);
+            packed.set_scaleTime(sys::PM_TIME_MSEC);
+        }
+        Units::Seconds => {
+            packed.set_dimTime(1);
+            packed.set_scaleTime(sys::PM_TIME_SEC);
+        }
+        Units::Count => {
+            packed.set_dimCount(1);
+            packed.set_scaleCount(sys::PM_COUNT_ONE.cast_signed());
+        }
+    }
+    packed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_read_back_as_libpcp_prints_them() {
+        let text = |of| {
+            let packed = units(of);
+            let mut buffer = [0u8; 64];
+            // SAFETY: pmUnitsStr_r(3) reads the units and writes a C string of at most 64 bytes.
+            let text =
+                unsafe { sys::pmUnitsStr_r(&raw const packed, buffer.as_mut_ptr().cast(), 64) };
+            // SAFETY: it returns `buffer`.
+            unsafe { crate::cstring::copy(text) }.unwrap_or_default()
+        };
+        assert_eq!(text(Units::None), "");
+        assert_eq!(text(Units::Bytes), "byte");
+        assert_eq!(text(Units::Nanoseconds), "nanosec");
+        assert_eq!(text(Units::Milliseconds), "millisec");
+        assert_eq!(text(Units::Seconds), "sec");
+        assert_eq!(text(Units::Count), "count");
+    }
+}
