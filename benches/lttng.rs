@@ -126,8 +126,13 @@ fn connection(
 ) {
     let settings = Settings { patterns: vec![Pattern::parse("*").unwrap()], ..Settings::default() };
     let address = format!("127.0.0.1:{share}");
-    let mut collector =
-        Collector::new(&address, settings, choice, Arc::new(Joined(Arc::clone(store))));
+    let mut collector = Collector::new(
+        &address,
+        settings,
+        choice,
+        Arc::new(Joined(Arc::clone(store))),
+        Arc::default(),
+    );
     let mut relayd = Relayd::new(recorded, share, shares);
     let (mut out, mut input, mut now) = (BytesMut::new(), BytesMut::new(), Duration::from_secs(1));
     let mut reply = Vec::new();

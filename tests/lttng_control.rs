@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use pmdaapm::sources::lttng::control::{
     Blocking, Buffers, Code, Command, Notice, Phase, Report, Spec, Verb,
 };
-use pmdaapm::sources::lttng::io::{LttngControl, LttngOptions};
+use pmdaapm::sources::lttng::io::{ControlOptions, SessionControl};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -105,7 +105,7 @@ struct World {
     runtime: tokio::runtime::Runtime,
     tasks: TaskTracker,
     stop: CancellationToken,
-    control: Option<LttngControl>,
+    control: Option<SessionControl>,
     reports: Arc<Mutex<Vec<Report>>>,
 }
 
@@ -130,25 +130,27 @@ impl World {
     fn start(&mut self, sessions: Vec<Spec>) {
         self.stop = CancellationToken::new();
         self.tasks = TaskTracker::new();
-        let (reports, options) = (
-            Arc::clone(&self.reports),
-            LttngOptions {
-                program: "lttng".into(),
-                state_file: self.home.join("state.json"),
-                sessions,
-            },
-        );
-        let told = move |new: &[Report], _: &str| {
-            new.iter().for_each(|r| println!("  {} {:?} {}", r.name, r.phase, r.diagnosis));
-            *reports.lock().unwrap() = new.to_vec();
+        let options = ControlOptions {
+            program: "lttng".into(),
+            state_file: self.home.join("state.json"),
+            sessions,
         };
-        self.control = Some(LttngControl::start(
+        self.control = Some(SessionControl::start(
             self.runtime.handle(),
             &self.tasks,
             self.stop.clone(),
             options,
-            told,
+            Arc::default(),
         ));
+        let mut changes = self.control.as_ref().unwrap().reports();
+        let reports = Arc::clone(&self.reports);
+        self.runtime.spawn(async move {
+            while changes.changed().await.is_ok() {
+                let new = changes.borrow_and_update().clone();
+                new.iter().for_each(|r| println!("  {} {:?} {}", r.name, r.phase, r.diagnosis));
+                *reports.lock().unwrap() = new;
+            }
+        });
     }
 
     fn end(&mut self) {
@@ -183,7 +185,7 @@ impl World {
     }
 
     fn notice(&self, notice: Notice) {
-        self.control.as_ref().unwrap().notice(notice);
+        self.control.as_ref().unwrap().session_watch().notice(notice);
     }
 }
 

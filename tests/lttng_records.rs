@@ -80,6 +80,7 @@ fn collect(
         settings("*"),
         choice,
         Arc::new(Joined(Arc::clone(&store))),
+        Arc::default(),
     );
     let mut relayd = Relayd::new(minor, &[name]);
     let (mut now, mut requests, mut id) = (Duration::from_secs(1), 0, 1);

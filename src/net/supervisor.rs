@@ -16,7 +16,7 @@ use super::tail::{FileFactory, Tail};
 use super::tcp::{Caller, Factory, Listener, is_local};
 use crate::config::{Config, Mono};
 use crate::model::Control;
-use crate::sources::lttng::io::{self as lttng, LttngControl};
+use crate::sources::lttng::io::{self as lttng, SessionControl};
 use crate::sources::{MONO, PROFILER, mono, profiler};
 use crate::store::Store;
 
@@ -53,7 +53,7 @@ pub struct Supervisor {
     mono: MonoSettings,
     mono_files: Arc<Mutex<Vec<PathBuf>>>,
     profiler: ProfilerOptions,
-    lttng: LttngControl,
+    lttng: SessionControl,
 }
 
 impl Supervisor {

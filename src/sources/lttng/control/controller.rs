@@ -18,6 +18,7 @@ use super::diagnosis::{Diagnosis, Probe};
 use super::limits::{LOOK_PERIOD, PERIOD, SESSIONS_MAX};
 use super::managed::{Managed, Phase, Report, back_off};
 use super::plan::{Invocation, Plan, Step};
+use super::session_watch::Notice;
 use super::spec::{Domain, Spec};
 use super::state::State;
 
@@ -32,17 +33,6 @@ pub enum Action {
     Probe,
     /// Nothing for so long, or until a request or notice comes.
     Rest(Duration),
-}
-
-/// What the viewer tells about a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// The relay daemon answers, and for some seconds has not had this session.
-    Lost(String),
-    /// It is attached, but no event has come for long.
-    Silent(String),
-    /// Events come.
-    Flows(String),
 }
 
 /// The answer to a request: its number, and what was done or why not.
@@ -155,7 +145,7 @@ impl Controller {
 
     /// The viewer has seen something.
     pub fn notice(&mut self, notice: &Notice, now: Duration) {
-        let (Notice::Lost(name) | Notice::Silent(name) | Notice::Flows(name)) = notice;
+        let (Notice::Lost(name) | Notice::Silent(name) | Notice::Active(name)) = notice;
         let Some(session) = self.sessions.iter_mut().find(|s| s.spec.name == *name) else { return };
         match notice {
             Notice::Lost(_) => {
@@ -166,7 +156,7 @@ impl Controller {
                 session.look.get_or_insert(now);
                 self.due = self.due.min(now);
             }
-            Notice::Flows(_) => session.flows(&self.version),
+            Notice::Active(_) => session.flows(&self.version),
         }
     }
 

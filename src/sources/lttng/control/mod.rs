@@ -29,10 +29,10 @@ pub mod values;
 
 pub use cli::{Exit, Fault, Reply};
 pub use command::{Command, Verb, blocking, buffers, domain};
-pub use controller::{Action, Controller, Notice, Told};
+pub use controller::{Action, Controller, Told};
 pub use diagnosis::{Code, Diagnosis, Probe, Socket};
 pub use managed::{Phase, Report};
 pub use plan::{Applied, Invocation, Plan, Situation, Step, is_ours, plan};
-pub(super) use session_watch::SessionWatch;
+pub use session_watch::{Notice, SessionWatch};
 pub use spec::{Blocking, Buffers, Domain, LIVE_TIMER, NUM_SUBBUF, SUBBUF_SIZE, Spec, SpecError};
 pub use state::{Saved, State};

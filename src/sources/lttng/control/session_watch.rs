@@ -1,84 +1,168 @@
-//! What the viewer notices of sessions that the PMDA makes: that the relay daemon has lost one,
-//! that events come or do not.
+//! The viewers' sight of managed sessions: whether relay daemons list them and events come. It is
+//! the one way from the viewers of all relay daemons to the [`Controller`](super::Controller).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::controller::Notice;
-
-/// A session that is not listed for so long is lost; a new one is listed after its first program or
-/// within a second.
+/// A session that no relay daemon lists for this time is lost; a new session is listed after its
+/// first program or within a second.
 const LOST: Duration = Duration::from_secs(5);
-/// A session without events for so long is silent.
+/// A session without events for this time is silent.
 const SILENT: Duration = Duration::from_secs(30);
-/// Time between two notices of the same.
-const AGAIN: Duration = Duration::from_secs(10);
+/// Shortest time between two notices about one session.
+const REPEAT: Duration = Duration::from_secs(10);
 
-#[derive(Debug, Default)]
-struct Seen {
-    /// In the listing that is being read.
-    listed: bool,
-    /// When it was listed last, or first looked for.
-    here: Option<Duration>,
-    /// When events came last, or it was first listed.
-    flowed: Option<Duration>,
-    told: Option<Duration>,
+/// A change that the viewers see in a managed session, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A relay daemon answers, and for 5 s none has listed this session.
+    Lost(String),
+    /// The session is listed, but no event has come for 30 s.
+    Silent(String),
+    /// Events come.
+    Active(String),
 }
 
-/// Sessions that are watched, by name.
 #[derive(Debug, Default)]
-pub(crate) struct SessionWatch {
-    sessions: HashMap<String, Seen>,
+struct Sighting {
+    /// Relay daemons that list it in the listing under way.
+    listing: BTreeSet<Arc<str>>,
+    /// Relay daemons whose latest complete listing has it.
+    listed: BTreeSet<Arc<str>>,
+    /// Time of the latest listing that has it, or of the first one after it became managed.
+    present: Option<Duration>,
+    /// Time of the latest events, or of the first listing that has it.
+    active: Option<Duration>,
+    /// Time of the latest notice.
+    noticed: Option<Duration>,
+}
+
+impl Sighting {
+    fn may_notice(&self, now: Duration) -> bool {
+        self.noticed.is_none_or(|at| now.saturating_sub(at) >= REPEAT)
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    sessions: HashMap<String, Sighting>,
     notices: Vec<Notice>,
 }
 
+/// Managed sessions as the viewers see them. Shared by the control of sessions and the viewers of
+/// all relay daemons.
+#[derive(Default)]
+pub struct SessionWatch {
+    state: Mutex<State>,
+    on_notice: Option<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl std::fmt::Debug for SessionWatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionWatch").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
 impl SessionWatch {
-    /// These from now on.
-    pub(crate) fn choose(&mut self, names: &[String]) {
-        self.sessions.retain(|name, _| names.contains(name));
+    /// `on_notice` runs on the viewer's thread after each new notice and must not block.
+    #[must_use]
+    pub fn new(on_notice: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { on_notice: Some(Box::new(on_notice)), ..Self::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces the names of the managed sessions.
+    pub(crate) fn manage<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) {
+        let mut state = self.state();
+        state.sessions.retain(|name, _| names.clone().any(|n| n == name));
         for name in names {
-            self.sessions.entry(name.clone()).or_default();
+            state.sessions.entry(name.to_owned()).or_default();
         }
     }
 
-    pub(crate) fn listed(&mut self, name: &str) {
-        if let Some(seen) = self.sessions.get_mut(name) {
-            seen.listed = true;
+    /// Notices since the last call.
+    pub(crate) fn take(&self) -> Vec<Notice> {
+        std::mem::take(&mut self.state().notices)
+    }
+
+    /// Adds a notice.
+    pub fn notice(&self, notice: Notice) {
+        self.state().notices.push(notice);
+        self.notify();
+    }
+
+    fn notify(&self) {
+        if let Some(on_notice) = &self.on_notice {
+            on_notice();
         }
     }
 
-    pub(crate) fn listing_done(&mut self, now: Duration) {
-        for (name, seen) in &mut self.sessions {
-            let due = seen.told.is_none_or(|at| now.saturating_sub(at) >= AGAIN);
-            if std::mem::take(&mut seen.listed) {
-                seen.here = Some(now);
-                let flowed = *seen.flowed.get_or_insert(now);
-                if due && now.saturating_sub(flowed) >= SILENT {
-                    seen.told = Some(now);
-                    self.notices.push(Notice::Silent(name.clone()));
+    /// A session of this name is in the listing of `relay` that is under way.
+    pub(crate) fn listed(&self, relay: &Arc<str>, name: &str) {
+        if let Some(sighting) = self.state().sessions.get_mut(name) {
+            sighting.listing.insert(Arc::clone(relay));
+        }
+    }
+
+    /// The listing of `relay` is complete.
+    pub(crate) fn listing_done(&self, relay: &Arc<str>, now: Duration) {
+        let mut state = self.state();
+        let State { sessions, notices } = &mut *state;
+        let before = notices.len();
+        for (name, sighting) in sessions {
+            if sighting.listing.remove(relay) {
+                sighting.listed.insert(Arc::clone(relay));
+            } else {
+                sighting.listed.remove(relay);
+            }
+            let may_notice = sighting.may_notice(now);
+            if sighting.listed.is_empty() {
+                sighting.active = None;
+                let present = *sighting.present.get_or_insert(now);
+                if may_notice && now.saturating_sub(present) >= LOST {
+                    sighting.noticed = Some(now);
+                    notices.push(Notice::Lost(name.clone()));
                 }
-                continue;
+            } else {
+                sighting.present = Some(now);
+                let active = *sighting.active.get_or_insert(now);
+                if may_notice && now.saturating_sub(active) >= SILENT {
+                    sighting.noticed = Some(now);
+                    notices.push(Notice::Silent(name.clone()));
+                }
             }
-            seen.flowed = None;
-            let here = *seen.here.get_or_insert(now);
-            if due && now.saturating_sub(here) >= LOST {
-                seen.told = Some(now);
-                self.notices.push(Notice::Lost(name.clone()));
-            }
+        }
+        let news = notices.len() > before;
+        drop(state);
+        if news {
+            self.notify();
         }
     }
 
-    pub(crate) fn events(&mut self, name: &str, events: u64, now: Duration) {
-        let Some(seen) = self.sessions.get_mut(name).filter(|_| events > 0) else { return };
-        seen.flowed = Some(now);
-        if seen.told.is_none_or(|at| now.saturating_sub(at) >= AGAIN) {
-            seen.told = Some(now);
-            self.notices.push(Notice::Flows(name.to_owned()));
+    /// The connection that lists the sessions of `relay` is gone.
+    pub(crate) fn disconnected(&self, relay: &Arc<str>) {
+        for sighting in self.state().sessions.values_mut() {
+            sighting.listing.remove(relay);
+            sighting.listed.remove(relay);
         }
     }
 
-    pub(crate) fn take(&mut self) -> Vec<Notice> {
-        std::mem::take(&mut self.notices)
+    /// `events` events of a session have come.
+    pub(crate) fn events(&self, name: &str, events: u64, now: Duration) {
+        let mut state = self.state();
+        let State { sessions, notices } = &mut *state;
+        let Some(sighting) = sessions.get_mut(name).filter(|_| events > 0) else { return };
+        sighting.active = Some(now);
+        if sighting.may_notice(now) {
+            sighting.noticed = Some(now);
+            notices.push(Notice::Active(name.to_owned()));
+            drop(state);
+            self.notify();
+        }
     }
 }
 
@@ -86,28 +170,61 @@ impl SessionWatch {
 mod tests {
     use super::*;
 
+    const AT: fn(u64) -> Duration = Duration::from_secs;
+
     #[test]
-    fn lost_silent_and_flowing() {
-        let mut watch = SessionWatch::default();
-        watch.choose(&["a".to_owned()]);
-        let at = Duration::from_secs;
+    fn lost_silent_and_active() {
+        let (watch, relay) = (SessionWatch::default(), Arc::from("relay"));
+        watch.manage(["a"].into_iter());
         for second in 0..=5 {
-            watch.listing_done(at(second));
+            watch.listing_done(&relay, AT(second));
         }
         assert_eq!(watch.take(), [Notice::Lost("a".into())]);
         for second in 6..=60 {
-            watch.listed("a");
-            watch.listed("somebody else's");
-            watch.listing_done(at(second));
+            watch.listed(&relay, "a");
+            watch.listed(&relay, "somebody else's");
+            watch.listing_done(&relay, AT(second));
         }
         assert_eq!(watch.take(), [36, 46, 56].map(|_| Notice::Silent("a".into())));
-        watch.events("a", 0, at(61));
-        watch.events("b", 7, at(61));
-        watch.events("a", 7, at(67));
-        watch.events("a", 7, at(68));
-        assert_eq!(watch.take(), [Notice::Flows("a".into())]);
-        watch.choose(&[]);
-        watch.listing_done(at(100));
+        watch.events("a", 0, AT(61));
+        watch.events("b", 7, AT(61));
+        watch.events("a", 7, AT(67));
+        watch.events("a", 7, AT(68));
+        assert_eq!(watch.take(), [Notice::Active("a".into())]);
+        watch.manage([].into_iter());
+        watch.listing_done(&relay, AT(100));
         assert_eq!(watch.take(), []);
+    }
+
+    #[test]
+    fn a_session_of_one_relay_daemon_is_not_lost_because_another_does_not_list_it() {
+        let (watch, one, other) = (SessionWatch::default(), Arc::from("one"), Arc::from("other"));
+        watch.manage(["a"].into_iter());
+        for second in 0..=20 {
+            watch.listed(&one, "a");
+            watch.listing_done(&other, AT(second));
+            watch.listing_done(&one, AT(second));
+        }
+        assert_eq!(watch.take(), []);
+        watch.disconnected(&one);
+        for second in 21..=25 {
+            watch.listing_done(&other, AT(second));
+        }
+        assert_eq!(watch.take(), [Notice::Lost("a".into())]);
+    }
+
+    #[test]
+    fn each_notice_wakes_the_control() {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        let wakes = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&wakes);
+        let watch = SessionWatch::new(move || _ = count.fetch_add(1, Ordering::Relaxed));
+        watch.manage(["a"].into_iter());
+        watch.events("a", 1, AT(1));
+        watch.listing_done(&Arc::from("relay"), AT(1));
+        watch.events("a", 1, AT(2));
+        assert_eq!(wakes.load(Ordering::Relaxed), 1);
+        watch.notice(Notice::Silent("a".into()));
+        assert_eq!((wakes.load(Ordering::Relaxed), watch.take().len()), (2, 2));
     }
 }

@@ -1,33 +1,41 @@
-//! Runs what [`crate::sources::lttng::control`] decides: the `lttng` program, one command at a
-//! time, with a time limit and bounded output; keeps the state file; takes requests and notices
-//! meanwhile.
+//! The task that controls sessions. It carries out what the pure
+//! [`Controller`](crate::sources::lttng::control::Controller) decides: runs the `lttng` program, one
+//! command at a time, and saves the state file. Meanwhile it accepts requests, a new configuration
+//! and the viewers' notices.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::pin::pin;
+use std::sync::Arc;
 
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::process::run;
+use super::program::run;
 use super::{probe, state_file};
 use crate::clock::now;
+use crate::model::ControlVerb;
 use crate::sources::lttng::control::limits::REQUESTS_MAX;
-use crate::sources::lttng::control::{Action, Code, Command, Controller, Notice, Report, Spec};
+use crate::sources::lttng::control::{
+    Action, Code, Command, Controller, Report, SessionWatch, Spec,
+};
+use crate::store::Desk;
 
-/// Takes the answer to a request, on a worker; must not block.
+/// Receives the answer to a request, on a worker; must not block.
 pub type OnAnswer = Box<dyn FnOnce(Result<String, String>) + Send>;
 
-/// What the control works with.
+/// Settings of the control.
 #[derive(Clone, Debug)]
-pub struct LttngOptions {
-    /// The program: a name in PATH or a path.
+pub struct ControlOptions {
+    /// The `lttng` program: a name in PATH or a path.
     pub program: PathBuf,
-    /// Where it is remembered which sessions are ours. Its folder must exist; it is written whole
-    /// or not at all.
+    /// Records which sessions are managed. Its folder must exist; each write replaces the whole
+    /// file or leaves the old one.
     pub state_file: PathBuf,
     /// The sessions of the configuration.
     pub sessions: Vec<Spec>,
@@ -35,44 +43,64 @@ pub struct LttngOptions {
 
 enum Message {
     Request(Command, OnAnswer),
-    Notice(Notice),
     Configure(Vec<Spec>),
 }
 
-/// Control of LTTng sessions, for any thread. It ends with the token that it was started with, and
-/// leaves sessions as they are.
+/// Handle to the control of sessions, for any thread. The control ends with the token that it was
+/// started with and leaves sessions as they are.
 #[derive(Clone)]
-pub struct LttngControl {
+pub struct SessionControl {
     messages: Sender<Message>,
+    reports: watch::Receiver<Vec<Report>>,
+    seen: Arc<SessionWatch>,
 }
 
-impl LttngControl {
-    /// Starts it. `on_reports` is called on a worker whenever something about the sessions has
-    /// changed, with all of them and the version of the program; it must not block.
+impl SessionControl {
+    /// Starts the task. `desk` shows the status of all sessions.
     #[must_use]
     pub fn start(
         runtime: &Handle,
         tasks: &TaskTracker,
         stop: CancellationToken,
-        options: LttngOptions,
-        on_reports: impl Fn(&[Report], &str) + Send + 'static,
+        options: ControlOptions,
+        desk: Arc<Desk>,
     ) -> Self {
         let (messages, receiver) = channel(REQUESTS_MAX);
+        let noticed = Arc::new(Notify::new());
+        let wake = Arc::clone(&noticed);
+        let seen = Arc::new(SessionWatch::new(move || wake.notify_one()));
+        let controller = controller(&options);
+        let reports = controller.reports();
+        seen.manage(reports.iter().map(|r| r.name.as_str()));
+        let (published, reports) = watch::channel(reports);
+        let driver = Driver {
+            program: options.program,
+            state_file: options.state_file,
+            controller,
+            messages: receiver,
+            noticed,
+            seen: Arc::clone(&seen),
+            requests: HashMap::new(),
+            next_request: 0,
+            desk,
+            published,
+            reported: Vec::new(),
+            save_failed: false,
+        };
         tasks.spawn_on(
             async move {
-                let work = Driver::new(options, receiver, on_reports);
                 tokio::select! {
-                    () = work.run() => {}
+                    () = driver.run() => {}
                     () = stop.cancelled() => {}
                 }
             },
             runtime,
         );
-        Self { messages }
+        Self { messages, reports, seen }
     }
 
-    /// Asks for something. `on_answer` is called once: at once when there are too many requests,
-    /// else when it was done or failed; never when the PMDA stops before.
+    /// Queues a request. `on_answer` is called once: at once when too many requests wait, else when
+    /// the request is done or has failed; never when the PMDA stops before.
     pub fn request(&self, command: Command, on_answer: OnAnswer) {
         use tokio::sync::mpsc::error::TrySendError::{Closed, Full};
         let (message, why) = match self.messages.try_send(Message::Request(command, on_answer)) {
@@ -85,75 +113,70 @@ impl LttngControl {
         }
     }
 
-    /// The viewer has seen something. What does not find room is dropped: the viewer will see it
-    /// again.
-    pub fn notice(&self, notice: Notice) {
-        let _ = self.messages.try_send(Message::Notice(notice));
-    }
-
-    /// The configuration has these sessions now. `false`: there was no room, try again.
+    /// Replaces the sessions of the configuration. `false`: too many requests wait, try again.
     #[must_use]
     pub fn configure(&self, sessions: Vec<Spec>) -> bool {
         self.messages.try_send(Message::Configure(sessions)).is_ok()
     }
+
+    /// The state of all managed sessions, after each change.
+    #[must_use]
+    pub fn reports(&self) -> watch::Receiver<Vec<Report>> {
+        self.reports.clone()
+    }
+
+    /// Where viewers report what they see of managed sessions.
+    #[must_use]
+    pub fn session_watch(&self) -> &Arc<SessionWatch> {
+        &self.seen
+    }
 }
 
-struct Driver<F> {
+fn controller(options: &ControlOptions) -> Controller {
+    let state = state_file::read(&options.state_file).unwrap_or_else(|why| {
+        log::warn!(
+            "lttng: {}: {why}; sessions that this PMDA created before count as somebody else's",
+            options.state_file.display()
+        );
+        Default::default()
+    });
+    let wall = now().wall;
+    let microseconds =
+        wall.sec.cast_unsigned().wrapping_mul(1_000_000).wrapping_add(u64::from(wall.nsec / 1000));
+    Controller::new(&options.sessions, state, microseconds)
+}
+
+struct Driver {
     program: PathBuf,
     state_file: PathBuf,
     controller: Controller,
     messages: Receiver<Message>,
-    asked: HashMap<u64, OnAnswer>,
-    next: u64,
-    on_reports: F,
-    reported: (Vec<Report>, String),
+    noticed: Arc<Notify>,
+    seen: Arc<SessionWatch>,
+    /// Requests without an answer, by their number.
+    requests: HashMap<u64, OnAnswer>,
+    next_request: u64,
+    desk: Arc<Desk>,
+    published: watch::Sender<Vec<Report>>,
+    /// The reports that were logged last.
+    reported: Vec<Report>,
     save_failed: bool,
 }
 
-impl<F: Fn(&[Report], &str)> Driver<F> {
-    fn new(options: LttngOptions, messages: Receiver<Message>, on_reports: F) -> Self {
-        let LttngOptions { program, state_file, sessions } = options;
-        let state = state_file::read(&state_file).unwrap_or_else(|why| {
-            let path = state_file.display();
-            log::warn!(
-                "lttng: {path}: {why}; sessions that were made before now count as somebody else's"
-            );
-            Default::default()
-        });
-        let wall = now().wall;
-        let seed = wall
-            .sec
-            .cast_unsigned()
-            .wrapping_mul(1_000_000)
-            .wrapping_add(u64::from(wall.nsec / 1000));
-        let controller = Controller::new(&sessions, state, seed);
-        let asked = HashMap::new();
-        let reported = (Vec::new(), String::new());
-        Self {
-            program,
-            state_file,
-            controller,
-            messages,
-            asked,
-            next: 0,
-            on_reports,
-            reported,
-            save_failed: false,
-        }
-    }
-
+impl Driver {
     async fn run(mut self) {
         loop {
             let action = self.controller.next(now().mono);
-            // What is told is saved before, so that it is still so after a restart.
+            // An answer is given only after the state that it speaks of is saved, so that it is
+            // still true after a restart.
             if !matches!(action, Action::Save(_)) {
-                self.tell();
+                self.publish();
             }
             match action {
                 Action::Save(text) => self.save(text).await,
                 Action::Run(invocation) => {
                     let program = self.program.clone();
-                    let reply = self.meanwhile(run(&program, &invocation)).await;
+                    let reply = self.listen_during(run(&program, &invocation)).await;
                     log::debug!(
                         "lttng {}: {:?} {}",
                         invocation.args.join(" "),
@@ -163,40 +186,47 @@ impl<F: Fn(&[Report], &str)> Driver<F> {
                     self.controller.replied(&reply, now().mono);
                 }
                 Action::Probe => {
-                    let probe = self.meanwhile(probe::look()).await;
+                    let probe = self.listen_during(probe::look()).await;
                     self.controller.probed(&probe);
                 }
                 Action::Rest(time) => {
                     tokio::select! {
                         () = sleep(time) => {}
-                        Some(message) = self.messages.recv() => self.take(message),
+                        () = self.noticed.notified() => self.notices(),
+                        Some(message) = self.messages.recv() => self.message(message),
                     }
                 }
             }
         }
     }
 
-    /// Takes messages while something is done.
-    async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> T {
+    /// Handles messages and notices until `work` is done.
+    async fn listen_during<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
             tokio::select! {
                 done = &mut work => return done,
-                Some(message) = self.messages.recv() => self.take(message),
+                () = self.noticed.notified() => self.notices(),
+                Some(message) = self.messages.recv() => self.message(message),
             }
         }
     }
 
-    fn take(&mut self, message: Message) {
+    fn notices(&mut self) {
+        for notice in self.seen.take() {
+            self.controller.notice(&notice, now().mono);
+        }
+    }
+
+    fn message(&mut self, message: Message) {
         let at = now().mono;
         match message {
             Message::Request(command, on_answer) => {
-                self.next += 1;
-                self.asked.insert(self.next, on_answer);
-                self.controller.request(self.next, command, at);
-                self.tell();
+                self.next_request += 1;
+                self.requests.insert(self.next_request, on_answer);
+                self.controller.request(self.next_request, command, at);
+                self.publish();
             }
-            Message::Notice(notice) => self.controller.notice(&notice, at),
             Message::Configure(sessions) => self.controller.configure(&sessions, at),
         }
     }
@@ -211,27 +241,26 @@ impl<F: Fn(&[Report], &str)> Driver<F> {
         };
         if let (Some(why), false) = (&failure, self.save_failed) {
             log::warn!(
-                "lttng: {}: {why}; after a restart the sessions made now will count as somebody else's",
+                "lttng: {}: {why}; after a restart the sessions created now count as somebody else's",
                 self.state_file.display()
             );
         }
         self.save_failed = failure.is_some();
     }
 
-    /// Gives out answers, and reports that have changed.
-    fn tell(&mut self) {
+    /// Answers finished requests, and publishes reports that have changed.
+    fn publish(&mut self) {
         for (id, result) in self.controller.told() {
-            if let Some(on_answer) = self.asked.remove(&id) {
+            if let Some(on_answer) = self.requests.remove(&id) {
                 on_answer(result);
             }
         }
-        let new = (self.controller.reports(), self.controller.version().to_owned());
+        let new = self.controller.reports();
         if new == self.reported {
             return;
         }
-        for report in &new.0 {
-            let (name, diagnosis) = (&report.name, &report.diagnosis);
-            let old = self.reported.0.iter().find(|r| r.name == *name).map(|r| &r.diagnosis);
+        for Report { name, diagnosis, .. } in &new {
+            let old = self.reported.iter().find(|r| r.name == *name).map(|r| &r.diagnosis);
             if old == Some(diagnosis) {
                 continue;
             }
@@ -243,11 +272,18 @@ impl<F: Fn(&[Report], &str)> Driver<F> {
                 _ => log::warn!("lttng session {name}: {diagnosis}"),
             }
         }
-        (self.on_reports)(&new.0, &new.1);
+        self.desk.answer(ControlVerb::Status, &status(&new));
+        self.seen.manage(new.iter().map(|r| r.name.as_str()));
+        self.published.send_replace(new.clone());
         self.reported = new;
     }
 }
 
+/// A line for each session.
+fn status(reports: &[Report]) -> String {
+    let line = |r: &Report| format!("{} {}: {}", r.name, r.diagnosis.code.word(), r.diagnosis.text);
+    reports.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
-#[path = "control_tests.rs"]
 mod tests;

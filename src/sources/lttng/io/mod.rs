@@ -1,13 +1,13 @@
 //! All I/O with LTTng: its relay daemons by sockets, its session daemon by the `lttng` program.
 
-mod carry;
+mod connection;
 mod control;
 mod probe;
-mod process;
+mod program;
 mod relay;
 mod relay_status;
 mod start;
 mod state_file;
 
-pub use control::{LttngControl, LttngOptions, OnAnswer};
+pub use control::{ControlOptions, OnAnswer, SessionControl};
 pub(crate) use start::start;

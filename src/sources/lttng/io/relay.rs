@@ -10,11 +10,11 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::carry::{self, Wire};
-use super::control::LttngControl;
+use super::connection::{self, Wire};
 use super::relay_status::RelayStatus;
 use crate::clock::now;
 use crate::net::ledger::{Full, Ledger};
+use crate::sources::lttng::control::{Report, SessionWatch};
 use crate::sources::lttng::viewer::{self, End, SessionInfo};
 use crate::sources::lttng::{Choice, Collector};
 use crate::sources::{Held, LTTNG, OwnSink, Sinks};
@@ -35,9 +35,10 @@ pub(super) struct Relay {
     pub(super) view: Vec<String>,
     /// Sessions that may still be read, of all relay daemons.
     pub(super) room: Arc<Semaphore>,
-    /// Names of sessions that the PMDA makes: they are read too.
-    pub(super) own: watch::Receiver<Vec<String>>,
-    pub(super) control: LttngControl,
+    /// The sessions that the PMDA manages: they are read too.
+    pub(super) managed: watch::Receiver<Vec<Report>>,
+    /// Receives what is seen of them.
+    pub(super) watch: Arc<SessionWatch>,
     pub(super) status: Arc<RelayStatus>,
     pub(super) store: Arc<Store>,
     pub(super) stop: CancellationToken,
@@ -139,8 +140,13 @@ impl Relay {
     /// Runs until the PMDA stops.
     pub(super) async fn run(mut self) {
         let sinks = Arc::new(Joined(Arc::clone(&self.store)));
-        let mut collector =
-            Collector::new(&self.address, self.settings.clone(), self.choice.clone(), sinks);
+        let mut collector = Collector::new(
+            &self.address,
+            self.settings.clone(),
+            self.choice.clone(),
+            sinks,
+            Arc::clone(&self.watch),
+        );
         let mut readers = Readers::new(&self.stop);
         let (mut retry, mut quiet, mut beyond) = (RETRY, Quiet::default(), Quiet::default());
         loop {
@@ -148,7 +154,7 @@ impl Relay {
                 self.status.set(&self.address, IDLE.to_owned());
                 tokio::select! {
                     () = self.stop.cancelled() => return,
-                    changed = self.own.changed() => if changed.is_err() { return },
+                    changed = self.managed.changed() => if changed.is_err() { return },
                 }
                 continue;
             }
@@ -197,11 +203,12 @@ impl Relay {
 
     /// Which sessions are to be read; false: none.
     fn choose(&mut self, collector: &mut Collector) -> bool {
-        let own = self.own.borrow_and_update().clone();
-        let patterns = self.view.iter().cloned().chain(own.iter().map(|name| format!("*/{name}")));
+        let managed = self.managed.borrow_and_update().clone();
+        let managed = managed.iter().map(|session| format!("*/{}", session.name));
+        let patterns = self.view.iter().cloned().chain(managed);
         let patterns: Vec<_> = patterns.filter_map(|text| viewer::Pattern::parse(&text)).collect();
         let any = !patterns.is_empty();
-        collector.choose(patterns, &own);
+        collector.choose(patterns);
         any
     }
 
@@ -222,7 +229,7 @@ impl Relay {
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return Over::Stop,
-                Ok(()) = self.own.changed() => if !self.choose(collector) { return Over::Idle },
+                Ok(()) = self.managed.changed() => if !self.choose(collector) { return Over::Idle },
                 ended = readers.ended() => readers.done(ended, collector),
                 heard = wire.hear(collector) => if let Err(why) = heard { return Over::Error(why) },
             }
@@ -233,7 +240,6 @@ impl Relay {
             if collector.connected() {
                 self.tell(collector, beyond);
             }
-            collector.notices().into_iter().for_each(|notice| self.control.notice(notice));
         }
     }
 
@@ -246,7 +252,7 @@ impl Relay {
             let (address, stop, ledger) =
                 (self.address.clone(), readers.stop.clone(), Ledger::new(&self.store.memory));
             let task = readers.tasks.spawn(async move {
-                let end = carry::read(reader, &address, &stop, ledger).await;
+                let end = connection::read(reader, &address, &stop, ledger).await;
                 drop(permit);
                 end
             });

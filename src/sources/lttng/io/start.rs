@@ -4,17 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::control::{LttngControl, LttngOptions};
+use super::control::{ControlOptions, SessionControl};
 use super::relay::Relay;
 use super::relay_status::RelayStatus;
 use crate::config::{Config, Lttng};
 use crate::model::ControlVerb;
 use crate::sources::LTTNG;
-use crate::sources::lttng::control::{Command, Report, Verb};
+use crate::sources::lttng::control::{Command, Verb};
 use crate::sources::lttng::{Choice, viewer};
 use crate::store::{Desk, Store};
 
@@ -28,7 +28,7 @@ pub(crate) fn start(
     store: &Arc<Store>,
     state: &Path,
     (runtime, tasks, stop): (&Handle, &TaskTracker, &CancellationToken),
-) -> LttngControl {
+) -> SessionControl {
     let Lttng {
         program,
         relays,
@@ -40,20 +40,9 @@ pub(crate) fn start(
         field_size,
         sessions,
     } = config.lttng.clone();
-    let (names, own) =
-        watch::channel(sessions.iter().map(|spec| spec.name.clone()).collect::<Vec<_>>());
-    let options = LttngOptions { program, state_file: state.join(STATE_FILE), sessions };
+    let options = ControlOptions { program, state_file: state.join(STATE_FILE), sessions };
     let desk = store.desk(LTTNG).cloned().unwrap_or_default();
-    let reported = Arc::clone(&desk);
-    let control = LttngControl::start(runtime, tasks, stop.clone(), options, move |reports, _| {
-        reported.answer(ControlVerb::Status, &status(reports));
-        let new: Vec<String> = reports.iter().map(|r| r.name.clone()).collect();
-        names.send_if_modified(|old| {
-            let changed = *old != new;
-            *old = new;
-            changed
-        });
-    });
+    let control = SessionControl::start(runtime, tasks, stop.clone(), options, Arc::clone(&desk));
     take_requests(&desk, &control);
     let relay_status = Arc::new(RelayStatus::new(desk));
     let field_size = usize::try_from(field_size).unwrap_or(usize::MAX);
@@ -69,8 +58,8 @@ pub(crate) fn start(
             choice: Choice { records: records.clone(), except: count_only.clone(), field_size },
             view: view.clone(),
             room: Arc::clone(&room),
-            own: own.clone(),
-            control: control.clone(),
+            managed: control.reports(),
+            watch: Arc::clone(control.session_watch()),
             status: Arc::clone(&relay_status),
             store: Arc::clone(store),
             stop: stop.clone(),
@@ -78,12 +67,6 @@ pub(crate) fn start(
         tasks.spawn_on(relay.run(), runtime);
     }
     control
-}
-
-/// A line for each session.
-fn status(reports: &[Report]) -> String {
-    let line = |r: &Report| format!("{} {}: {}", r.name, r.diagnosis.code.word(), r.diagnosis.text);
-    reports.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 const fn verb(verb: ControlVerb) -> Option<Verb> {
@@ -101,7 +84,7 @@ const fn verb(verb: ControlVerb) -> Option<Verb> {
     })
 }
 
-fn take_requests(desk: &Arc<Desk>, control: &LttngControl) {
+fn take_requests(desk: &Arc<Desk>, control: &SessionControl) {
     // The desk has the handler: the handler must not keep the desk.
     let (weak, control) = (Arc::downgrade(desk), control.clone());
     desk.on_request(move |asked, text| {

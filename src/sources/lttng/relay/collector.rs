@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use super::super::control::Notice;
 use super::super::control::SessionWatch;
 use super::super::record::Choice;
 use super::super::viewer::{
-    Crowd, End, Lister, Listing, Pattern, Refused, Relayd, Roster, Seen, SessionInfo, Settings,
+    Crowd, End, Lister, Listing, Pattern, Relayd, Roster, Seen, SessionInfo, Settings,
 };
 use super::reader::{Common, Reader, locked};
+use super::reason::refusal;
 use super::session::{Session, instance};
 use crate::model::Now;
 use crate::sources::{SessionError, Sinks};
@@ -51,8 +51,13 @@ impl std::fmt::Debug for Collector {
 impl Collector {
     /// Of the relay daemon at this address. Each session gets a sink.
     #[must_use]
-    pub fn new(relay: &str, settings: Settings, choice: Choice, sinks: Arc<dyn Sinks>) -> Self {
-        let watch = Arc::new(Mutex::new(SessionWatch::default()));
+    pub fn new(
+        relay: &str,
+        settings: Settings,
+        choice: Choice,
+        sinks: Arc<dyn Sinks>,
+        watch: Arc<SessionWatch>,
+    ) -> Self {
         let told = Told {
             common: Common { relay: relay.into(), choice: Arc::new(choice), sinks, watch },
             now: Now::default(),
@@ -65,16 +70,9 @@ impl Collector {
         Self { settings, listing: None, told }
     }
 
-    /// Other sessions are to be read, from the next listing on; those that are read go on. `own`:
-    /// names of those that the PMDA makes.
-    pub fn choose(&mut self, patterns: Vec<Pattern>, own: &[String]) {
-        locked(&self.told.common.watch).choose(own);
+    /// Other sessions are to be read, from the next listing on; those that are read go on.
+    pub fn choose(&mut self, patterns: Vec<Pattern>) {
         self.told.roster.choose(patterns);
-    }
-
-    /// What was noticed of sessions that the PMDA makes.
-    pub fn notices(&mut self) -> Vec<Notice> {
-        locked(&self.told.common.watch).take()
     }
 
     /// A connection for listings is there: `out` is to be sent.
@@ -177,6 +175,7 @@ impl Collector {
     /// The connection for listings is gone. Those that read are not concerned.
     pub fn close(&mut self) {
         self.told.connected = false;
+        self.told.common.watch.disconnected(&self.told.common.relay);
         self.told.listed = false;
         self.listing = None;
     }
@@ -185,23 +184,6 @@ impl Collector {
 /// The end of what never began.
 fn nothing(session: u64) -> End {
     End { session, attached: None, refused: None, over: None, seen: Seen::new() }
-}
-
-/// Why a session is not read, and what to do.
-pub(super) fn refusal(why: Refused, relay: &str) -> String {
-    match why {
-        Refused::Busy => "another viewer reads it, and LTTng allows one: stop it (babeltrace2 on this session?)".to_owned(),
-        Refused::Ours => {
-            "the relay daemon has not noticed yet that our last connection is gone, or another viewer was quicker; tried again"
-                .to_owned()
-        }
-        Refused::Unknown => {
-            format!("the relay daemon at {relay} does not know it any more, or it is in a format that is not spoken")
-        }
-        Refused::NotLive => "it is not live: create it with lttng create --live".to_owned(),
-        Refused::BadSeek => "the relay daemon cannot begin where it was asked to".to_owned(),
-        Refused::Limit => "as many sessions are read as lttng.max_sessions of the configuration allows".to_owned(),
-    }
 }
 
 impl Told {
@@ -236,12 +218,12 @@ impl Lister for Told {
     }
 
     fn session_listed(&mut self, session: SessionInfo) {
-        locked(&self.common.watch).listed(&session.name);
+        self.common.watch.listed(&self.common.relay, &session.name);
         self.roster.listed(session);
     }
 
     fn listing_done(&mut self, _: u32) {
-        locked(&self.common.watch).listing_done(self.now.mono);
+        self.common.watch.listing_done(&self.common.relay, self.now.mono);
         self.listed = true;
         let crowded = self.roster.listing_done();
         if crowded > 0 {

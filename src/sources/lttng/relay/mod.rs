@@ -2,6 +2,7 @@
 
 mod collector;
 mod reader;
+mod reason;
 mod session;
 
 pub use collector::Collector;

@@ -12,7 +12,7 @@ use super::super::viewer::{
     Attached, Beacon, Complaint, Crowd, End, Ended, Index, Need, Observer, Over, Packet, Reading,
     Refused, Seek, SessionInfo, Settings, Skipped, Start, StreamInfo, TraceKey,
 };
-use super::collector::refusal;
+use super::reason::refusal;
 use super::session::Session;
 use crate::model::Now;
 use crate::sources::{Held, SessionError, Sinks};
@@ -23,7 +23,7 @@ pub(super) struct Common {
     pub(super) relay: Arc<str>,
     pub(super) choice: Arc<Choice>,
     pub(super) sinks: Arc<dyn Sinks>,
-    pub(super) watch: Arc<Mutex<SessionWatch>>,
+    pub(super) watch: Arc<SessionWatch>,
 }
 
 /// A lock that nothing can poison: what it guards is sound after each step.
@@ -251,7 +251,7 @@ impl Observer for Told {
         session.at(self.now);
         let events = session.packet(&packet, &self.common.choice, self.now);
         if events > 0 {
-            locked(&self.common.watch).events(session.own_name(), events, self.now.mono);
+            self.common.watch.events(session.own_name(), events, self.now.mono);
         }
     }
 

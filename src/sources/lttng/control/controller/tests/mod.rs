@@ -235,7 +235,7 @@ fn a_session_that_the_relay_daemon_lost_is_made_anew() {
     assert_eq!(w.log(), "", "not at once");
     w.wait(1);
     assert_eq!(w.log(), ANEW);
-    w.controller.notice(&Notice::Flows("s1".into()), w.now);
+    w.controller.notice(&Notice::Active("s1".into()), w.now);
     w.wait(6);
     w.controller.notice(&lost, w.now);
     w.settle();
@@ -264,7 +264,7 @@ fn why_no_events_come() {
     w.controller.notice(&Notice::Silent("s1".into()), w.now);
     w.settle();
     assert_eq!((w.log().as_str(), w.code("s1")), ("list", Code::NoApplication));
-    w.controller.notice(&Notice::Flows("s1".into()), w.now);
+    w.controller.notice(&Notice::Active("s1".into()), w.now);
     assert_eq!(w.code("s1"), Code::Ok);
     w.wait(60);
     assert_eq!(w.log(), "");

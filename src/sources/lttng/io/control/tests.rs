@@ -4,7 +4,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::*;
@@ -153,12 +152,12 @@ esac"#;
 fn start(
     lab: &Lab,
     sessions: Vec<Spec>,
-) -> (LttngControl, CancellationToken, TaskTracker, watch::Receiver<Vec<Report>>) {
+) -> (SessionControl, CancellationToken, TaskTracker, watch::Receiver<Vec<Report>>) {
     let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-    let (sender, reports) = watch::channel(Vec::new());
-    let options = LttngOptions { program: lab.program(), state_file: lab.state(), sessions };
-    let told = move |reports: &[Report], _: &str| drop(sender.send(reports.to_vec()));
-    let control = LttngControl::start(&Handle::current(), &tasks, stop.clone(), options, told);
+    let options = ControlOptions { program: lab.program(), state_file: lab.state(), sessions };
+    let desk = Arc::default();
+    let control = SessionControl::start(&Handle::current(), &tasks, stop.clone(), options, desk);
+    let reports = control.reports();
     (control, stop, tasks, reports)
 }
 
@@ -171,7 +170,7 @@ async fn until(reports: &mut watch::Receiver<Vec<Report>>, what: impl FnMut(&Vec
 }
 
 fn answered(
-    control: &LttngControl,
+    control: &SessionControl,
     verb: Verb,
     text: &str,
 ) -> tokio::sync::oneshot::Receiver<Result<String, String>> {

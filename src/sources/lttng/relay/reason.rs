@@ -1,0 +1,20 @@
+//! `session.state` in words: why a session is not read.
+
+use super::super::viewer::Refused;
+
+/// Why a session is not read, and what to do.
+pub(super) fn refusal(why: Refused, relay: &str) -> String {
+    match why {
+        Refused::Busy => "another viewer reads it, and LTTng allows one: stop it (babeltrace2 on this session?)".to_owned(),
+        Refused::Ours => {
+            "the relay daemon has not noticed yet that our last connection is gone, or another viewer was quicker; tried again"
+                .to_owned()
+        }
+        Refused::Unknown => {
+            format!("the relay daemon at {relay} does not know it any more, or it is in a format that is not spoken")
+        }
+        Refused::NotLive => "it is not live: create it with lttng create --live".to_owned(),
+        Refused::BadSeek => "the relay daemon cannot begin where it was asked to".to_owned(),
+        Refused::Limit => "as many sessions are read as lttng.max_sessions of the configuration allows".to_owned(),
+    }
+}
