@@ -21,11 +21,11 @@ use bytes::BytesMut;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use pmdaapm::model::Now;
+use pmdaapm::sources::profiler::{AgentSession, Options};
 use pmdaapm::sources::profiler::{
-    Block, Call, Interner, Observer, Opened, Pause, Settings, Shared, StreamKind, Streams,
-    TraceEvent, TraceKind, Words,
+    Block, Call, Dictionary, Interner, Observer, Opened, Pause, Settings, SharedState, StreamKind,
+    Streams, TraceEvent, TraceKind,
 };
-use pmdaapm::sources::profiler::{Collector, Options};
 use pmdaapm::sources::{PROFILER, Session as _};
 use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
 
@@ -78,7 +78,7 @@ struct Sums {
 }
 
 impl Observer for Sums {
-    fn call(&mut self, call: &Call<'_>, words: &Words) {
+    fn call(&mut self, call: &Call<'_>, words: &Dictionary) {
         self.calls += 1;
         self.time += call.duration_ms;
         self.cpu += call.cpu_ms;
@@ -87,7 +87,7 @@ impl Observer for Sums {
         self.late += u64::from(call.is_error(words));
     }
 
-    fn trace_event(&mut self, _: &Block, event: &TraceEvent<'_>, _: &Words) {
+    fn trace_event(&mut self, _: &Block, event: &TraceEvent<'_>, _: &Dictionary) {
         match event.kind {
             TraceKind::Enter { .. } => self.enters += 1,
             TraceKind::Exit => self.exits += 1,
@@ -103,7 +103,7 @@ impl Observer for Sums {
         self.paused += u64::from(pause.duration_ms);
     }
 
-    fn word(&mut self, _: u32, word: Option<&Arc<str>>, _: &Words) {
+    fn word(&mut self, _: u32, word: Option<&Arc<str>>, _: &Dictionary) {
         self.words += u64::from(word.is_some());
     }
 }
@@ -159,7 +159,7 @@ fn start(bencher: Bencher<'_, '_>) {
 fn collector(bencher: Bencher<'_, '_>) {
     let session = &STEADY;
     let store = Store::new(400, Limits::default(), 32 << 20);
-    let shared = Arc::new(Shared::new(64 << 20));
+    let shared = Arc::new(SharedState::new(64 << 20));
     bencher
         .counter(BytesCount::of_slice(&session.requests))
         .counter(ItemsCount::new(session.calls))
@@ -167,7 +167,7 @@ fn collector(bencher: Bencher<'_, '_>) {
             let mailbox = Arc::new(Mailbox::new(|| ()));
             let mut sink = PeerSink::new(&store, PROFILER, &mailbox);
             let mut collector =
-                Collector::new("127.0.0.1:9".into(), Options::default(), Arc::clone(&shared));
+                AgentSession::new("127.0.0.1:9".into(), Options::default(), Arc::clone(&shared));
             let (mut input, mut out, now) =
                 (BytesMut::with_capacity(2 * READ), BytesMut::new(), Now::default());
             for read in session.requests.chunks(READ) {
@@ -204,14 +204,14 @@ fn dictionary(bencher: Bencher<'_, '_>, shared: bool) {
     bencher.counter(BytesCount::new(bytes)).counter(ItemsCount::new(942usize)).bench_local(|| {
         let interner =
             if shared { Arc::clone(&interner) } else { Arc::new(Interner::new(64 << 20)) };
-        assert_eq!(decode(&payloads, "dictionary", &interner).words().len(), 942);
+        assert_eq!(decode(&payloads, "dictionary", &interner).dictionary().len(), 942);
     });
 }
 
 /// Payloads of one stream's files, as they came.
 fn payloads(session: &Session, name: &str) -> Vec<Vec<u8>> {
-    use pmdaapm::sources::profiler::{Event, Transport};
-    let mut transport = Transport::new(Settings::default());
+    use pmdaapm::sources::profiler::{Dialogue, Event};
+    let mut transport = Dialogue::new(Settings::default());
     let (mut wanted, mut payloads) = (usize::MAX, Vec::new());
     let (mut input, mut out) = (BytesMut::from(&session.requests[..]), BytesMut::new());
     transport
@@ -243,7 +243,7 @@ fn decode(payloads: &[Vec<u8>], name: &str, interner: &Arc<Interner>) -> Streams
     };
     pod.open(&opened, &mut sums);
     payloads.iter().for_each(|p| pod.data(0, p, &mut sums));
-    assert!(!pod.streams()[0].is_corrupt());
+    assert!(!pod.all()[0].is_corrupt());
     black_box((
         sums.calls,
         sums.time,

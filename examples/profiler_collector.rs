@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use pmdaapm::sources::profiler::{
-    Block, Call, Connection, Corrupt, File, Hello, Interner, Observer, Pause, Settings, Words,
+    Block, Call, Connection, DecodeError, Dictionary, File, Hello, Interner, Observer, Pause,
+    Settings,
 };
 
 #[derive(Debug, Default)]
@@ -33,7 +34,7 @@ impl Observer for Sums {
         self.pod = format!("{}/{}/{}", hello.namespace, hello.service, hello.pod);
     }
 
-    fn call(&mut self, call: &Call<'_>, words: &Words) {
+    fn call(&mut self, call: &Call<'_>, words: &Dictionary) {
         self.calls += 1;
         self.time_ms += call.duration_ms;
         self.late += u64::from(!call.is_named(words));
@@ -53,7 +54,7 @@ impl Observer for Sums {
         self.lost += calls;
     }
 
-    fn corrupt(&mut self, file: &File<'_>, at: u64, why: Corrupt) {
+    fn corrupt(&mut self, file: &File<'_>, at: u64, why: DecodeError) {
         self.corrupt.push(format!("{} at {at}: {why}", file.name));
     }
 
@@ -85,7 +86,7 @@ fn serve(mut socket: TcpStream, settings: Settings, interner: Arc<Interner>) -> 
         }
     };
     connection.close(&mut sums);
-    println!("{sums:?} {} words, {end:?}", connection.pod().words().len());
+    println!("{sums:?} {} words, {end:?}", connection.streams().dictionary().len());
     Ok(())
 }
 

@@ -155,7 +155,7 @@ fn figures_of_the_specification() {
     assert_eq!((sum("suspend.0", "records"), sum("suspend.0", "total_ms")), (504, 38_546));
     assert_eq!((sum("calls.0", "calls"), sum("calls.0", "sum_duration_ms")), (45, 115_584));
     assert_eq!((test_service.words, test_service.late), (942, 0));
-    assert_eq!(connection.pod().words().len(), 942);
+    assert_eq!(connection.streams().dictionary().len(), 942);
     // One line of the log in 3 tells of a pause; INDEX: Serial collector, 49 pauses.
     assert_eq!((test_service.gc.len(), &*test_service.gc[0].1), (49, "Young (Allocation Failure)"));
     assert_eq!(
@@ -163,8 +163,8 @@ fn figures_of_the_specification() {
         (0, "Young (Allocation Failure)".into(), 105_563_000, Some(1_690_201_585_553))
     );
     let chunks: Vec<_> = connection
-        .pod()
         .streams()
+        .all()
         .iter()
         .map(|s| (s.kind(), s.counts().chunks, s.counts().bytes))
         .collect();
@@ -185,11 +185,11 @@ fn figures_of_the_specification() {
     let (rotsize, connection) = of("rotsize.duplex");
     assert_eq!(rotsize.late, 80);
     let rotations: Vec<_> =
-        connection.pod().streams().iter().map(|s| (s.name(), s.counts().rotations)).collect();
+        connection.streams().all().iter().map(|s| (s.name(), s.counts().rotations)).collect();
     assert_eq!(rotations[..3], [("trace", 3), ("calls", 3), ("xml", 0)]);
     assert_eq!(of("err-1.duplex").0.torn, ["calls.0"]);
     let adv = of("adv.duplex").1;
-    let words = adv.pod().words();
+    let words = adv.streams().dictionary();
     assert_eq!(words.get(53).map(|w| &**w), Some(""));
     assert_eq!(
         (0..59).filter(|id| words.get(*id).unwrap().chars().any(|c| c > '\u{ffff}')).count(),
@@ -254,8 +254,8 @@ fn gzip_is_told_by_its_first_bytes() {
             told.digest(),
             replies,
             end,
-            connection.transport().consumed(),
-            connection.transport().is_gzip(),
+            connection.dialogue().consumed(),
+            connection.dialogue().is_gzip(),
         )
     };
     let want = run(&plain, plain.len());

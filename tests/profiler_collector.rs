@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use pmdaapm::model::{EventValue, Now, Update, Value};
-use pmdaapm::sources::profiler::{Collector, Options, Settings, Shared};
+use pmdaapm::sources::profiler::{AgentSession, Options, Settings, SharedState};
 use pmdaapm::sources::{Session, SessionError, Sink};
 
 /// Items that a cut makes larger: records whose names were cut off, and files.
@@ -72,8 +72,11 @@ impl Sink for Told {
 }
 
 fn told<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Told, Result<(), SessionError>) {
-    let mut collector =
-        Collector::new("127.0.0.1:9".into(), Options::default(), Arc::new(Shared::new(64 << 20)));
+    let mut collector = AgentSession::new(
+        "127.0.0.1:9".into(),
+        Options::default(),
+        Arc::new(SharedState::new(64 << 20)),
+    );
     let (mut told, mut input, mut out) = (Told::default(), BytesMut::new(), BytesMut::new());
     let (mut now, mut end) = (Now::default(), Ok(()));
     for piece in pieces {

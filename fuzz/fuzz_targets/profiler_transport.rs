@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
 use pmdaapm::sources::profiler::{
-    Connection, Event, Fault, Interner, Observer, Settings, Transport, Wrong, limits,
+    Connection, Dialogue, Event, Interner, Observer, ProtocolError, Settings, Violation, limits,
 };
 
 const SETTINGS: Settings = Settings { version: 100_605, rotation_period_ms: 7, rotation_size: 9 };
@@ -57,8 +57,8 @@ impl Told {
     }
 }
 
-fn talk(bytes: &[u8], piece: usize) -> (Told, Vec<u8>, Result<(), Fault>, bool, u64) {
-    let mut transport = Transport::new(SETTINGS);
+fn talk(bytes: &[u8], piece: usize) -> (Told, Vec<u8>, Result<(), Violation>, bool, u64) {
+    let mut transport = Dialogue::new(SETTINGS);
     let (mut told, mut input, mut out, mut end) =
         (Told::default(), BytesMut::new(), BytesMut::new(), Ok(()));
     let mut fed = 0;
@@ -154,7 +154,9 @@ fuzz_target!(|data: &[u8]| {
     };
     let whole = talk(bytes, bytes.len());
     let parts = talk(bytes, usize::from(how & 0x7f));
-    let gzip = |end: &Result<(), Fault>| matches!(end, Err(Fault { what: Wrong::Gzip(_), .. }));
+    let gzip = |end: &Result<(), Violation>| {
+        matches!(end, Err(Violation { what: ProtocolError::Gzip(_), .. }))
+    };
     if gzip(&whole.2) || gzip(&parts.2) {
         // How much of a damaged member can be had depends on the pieces.
         assert!(whole.0.events.iter().zip(&parts.0.events).all(|(a, b)| a == b));

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use pmdaapm::sources::profiler::{
-    BigValue, Block, Call, Corrupt, Definition, File, GcPause, Interner, Observer, Opened, Pause,
-    StreamKind, Streams, TagValue, Text, TraceEvent, TraceKind, Words, limits,
+    BigValue, Block, Call, DecodeError, Definition, Dictionary, File, GcPause, Interner, Observer,
+    Opened, Pause, StreamKind, Streams, TagValue, Text, TraceEvent, TraceKind, limits,
 };
 
 /// Little, so that limits are met.
@@ -40,7 +40,7 @@ impl Told {
 }
 
 impl Observer for Told {
-    fn call(&mut self, call: &Call<'_>, words: &Words) {
+    fn call(&mut self, call: &Call<'_>, words: &Dictionary) {
         let kept = call.params.iter();
         let bytes: usize = kept
             .inspect(|p| Self::text(p.value, limits::TEXT))
@@ -57,7 +57,7 @@ impl Observer for Told {
     fn trace_block(&mut self, block: &Block) {
         self.line(format!("{block:?}"));
     }
-    fn trace_event(&mut self, _: &Block, event: &TraceEvent<'_>, _: &Words) {
+    fn trace_event(&mut self, _: &Block, event: &TraceEvent<'_>, _: &Dictionary) {
         if let TraceKind::Tag { value: TagValue::Inline(text) | TagValue::Indexed(text), .. } =
             event.kind
         {
@@ -68,7 +68,7 @@ impl Observer for Told {
     fn trace_block_end(&mut self, _: &Block, events: u32) {
         self.line(format!("end {events}"));
     }
-    fn word(&mut self, id: u32, word: Option<&Arc<str>>, _: &Words) {
+    fn word(&mut self, id: u32, word: Option<&Arc<str>>, _: &Dictionary) {
         assert!(word.is_none_or(|_| (id as usize) < limits::WORDS));
         self.line(format!("{id} {word:?}"));
     }
@@ -90,7 +90,7 @@ impl Observer for Told {
     fn calls_lost(&mut self, calls: u64) {
         self.line(format!("lost {calls}"));
     }
-    fn corrupt(&mut self, _: &File<'_>, at: u64, why: Corrupt) {
+    fn corrupt(&mut self, _: &File<'_>, at: u64, why: DecodeError) {
         self.line(format!("corrupt at {at}: {why}"));
         self.corrupt = true;
     }

@@ -210,11 +210,15 @@ fn options(config: &Config) -> profiler::Options {
 fn profiler_factory(options: &ProfilerOptions, config: &Config, store: &Store) -> Factory {
     let (options, shared) = (
         Arc::clone(options),
-        Arc::new(profiler::Shared::within(size(config.profiler.dictionary), &store.memory)),
+        Arc::new(profiler::SharedState::within(size(config.profiler.dictionary), &store.memory)),
     );
     Arc::new(move |caller: Caller| {
         let options = options.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Box::new(profiler::Collector::new(caller.address.to_string(), options, Arc::clone(&shared)))
+        Box::new(profiler::AgentSession::new(
+            caller.address.to_string(),
+            options,
+            Arc::clone(&shared),
+        ))
     })
 }
 

@@ -1,5 +1,5 @@
 //! Captured sessions of Java profiler agents, and agents that play them against a collector of
-//! ours. Shared by the tests and by `benches/profiler.rs`.
+//! ours. SharedState by the tests and by `benches/profiler.rs`.
 #![allow(dead_code, reason = "not every user needs all of it")]
 
 use std::io::Read;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use pmdaapm::sources::profiler::{Connection, Fault, Interner, Observer, Settings};
+use pmdaapm::sources::profiler::{Connection, Interner, Observer, Settings, Violation};
 
 pub fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("qa/corpus/profiler")
@@ -160,7 +160,7 @@ pub fn talk<'a>(
     settings: Settings,
     pieces: impl IntoIterator<Item = &'a [u8]>,
     observer: &mut impl Observer,
-) -> (Vec<u8>, Result<(), Fault>, Connection) {
+) -> (Vec<u8>, Result<(), Violation>, Connection) {
     let mut connection = connection(settings);
     let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
     let mut end = Ok(());

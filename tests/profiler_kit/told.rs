@@ -126,7 +126,7 @@ impl Observer for Told {
         assert_eq!(self.file().1["bytes"], json!(c.offset + c.size as u64));
     }
 
-    fn call(&mut self, c: &Call<'_>, words: &Words) {
+    fn call(&mut self, c: &Call<'_>, words: &Dictionary) {
         self.note(format_args!("{c:?}"));
         self.late += u64::from(!c.is_named(words));
         let p = c.pointer;
@@ -201,7 +201,7 @@ impl Observer for Told {
         self.block_counts.clear();
     }
 
-    fn trace_event(&mut self, b: &Block, e: &TraceEvent<'_>, _: &Words) {
+    fn trace_event(&mut self, b: &Block, e: &TraceEvent<'_>, _: &Dictionary) {
         self.note(format_args!("{e:?}"));
         assert_eq!(format!("trace.{}", b.file - 1), self.at);
         let t = e.time_ms;
@@ -258,7 +258,7 @@ impl Observer for Told {
         self.lost += calls;
     }
 
-    fn word(&mut self, id: u32, word: Option<&Arc<str>>, _: &Words) {
+    fn word(&mut self, id: u32, word: Option<&Arc<str>>, _: &Dictionary) {
         self.note(format_args!("word {id} {word:?}"));
         let word = word.unwrap();
         self.words += 1;
@@ -268,7 +268,7 @@ impl Observer for Told {
         self.add("utf16_units", word.chars().count() as i64);
     }
 
-    fn words_forgotten(&mut self) {
+    fn dictionary_reset(&mut self) {
         self.note(format_args!("forgotten"));
         self.words = 0;
     }
@@ -305,7 +305,7 @@ impl Observer for Told {
         self.gc.push((p.number, p.kind.into(), p.duration_ns, p.end_ms));
     }
 
-    fn corrupt(&mut self, file: &File<'_>, at: u64, why: Corrupt) {
+    fn corrupt(&mut self, file: &File<'_>, at: u64, why: DecodeError) {
         self.note(format_args!("corrupt {file:?} {at} {why:?}"));
         self.corrupt.push(format!("{}.{} at {at}: {why}", file.name, file.sequence));
     }

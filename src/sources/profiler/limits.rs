@@ -53,7 +53,7 @@ pub const PARAM_NAME: u32 = 256;
 /// Bytes of a line of a gc log; longer ones are passed over. Lines with pauses have 120.
 pub const GC_LINE: usize = 1024;
 
-/// Words of one pod, and the highest id. A real pod has 950 after its start; ids are given to
+/// Dictionary of one pod, and the highest id. A real pod has 950 after its start; ids are given to
 /// methods when they are first instrumented, so this is a quarter of a million methods.
 pub const WORDS: usize = 1 << 18;
 /// Bytes of the words of one pod, whether other pods have them too or not. A real pod has 170 KiB.

@@ -50,6 +50,7 @@
 //! [`decode`]: [`resume`] → [`phrases`] → one of the above ([`scan`], [`text`]) → [`observer`]. A
 //! corrupt stream costs only itself, and only until it is opened again.
 
+mod dictionary;
 pub mod limits;
 mod meter;
 mod metrics;
@@ -60,24 +61,25 @@ mod streams;
 #[allow(clippy::cast_possible_truncation, reason = "test")]
 mod testkit;
 mod wire;
-mod words;
 
+pub use dictionary::cache::Jvm;
+pub use dictionary::interner::Interner;
+pub use dictionary::{Dictionary, KnownWord};
 pub use records::call_record::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_name as is_parameter_name};
-pub use session::{Collector, Connection, Options, Shared};
+pub use session::{AgentSession, Connection, Options, SharedState};
 pub use streams::decode::{Counts, Stream, Streams};
-pub use streams::error::Corrupt;
+pub use streams::error::DecodeError;
 pub use streams::gc::{GcPause, Heap};
 pub use streams::record::{
     BigValue, Block, Call, Chunk, Definition, File, Observer, Param, Params, Pause, Pointer,
     Reference, TagValue, TraceEvent, TraceKind,
 };
 pub use streams::scan::Text;
-pub use wire::command::{Event, Fault, Hello, Opened, Settings, StreamKind, Uuid, Wrong};
-pub use wire::dialogue::Transport;
+pub use wire::command::{
+    Event, Hello, Opened, ProtocolError, Settings, StreamKind, Uuid, Violation,
+};
+pub use wire::dialogue::Dialogue;
 pub use wire::identity::PodName;
-pub use words::cache::Jvm;
-pub use words::interner::Interner;
-pub use words::{Mark, Words};
 
 use super::{Dynamic, SourceTable};
 

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
 
+use super::dictionary::Dictionary;
+use super::dictionary::cache::{DictionaryCache, Jvm};
+use super::dictionary::interner::Interner;
 use super::limits;
-use super::meter::pod_metrics::{Meter, Pod};
+use super::meter::pod_metrics::{PodMetrics, PodObserver};
 use super::metrics::{ERROR_DICTIONARY, ERROR_PROTOCOL};
-use super::records::pending::Budget;
+use super::records::pending::PendingBudget;
 use super::streams::decode::{Stream, Streams};
 use super::streams::record::Observer;
-use super::wire::command::{self as wire, Event, Fault, Settings, StreamKind};
-use super::wire::dialogue::Transport;
-use super::words::Words;
-use super::words::cache::{Jvm, Kept};
-use super::words::interner::Interner;
+use super::wire::command::{self as wire, Event, Settings, StreamKind, Violation};
+use super::wire::dialogue::Dialogue;
 use crate::model::{Control, Memory, Now, Update};
 use crate::sources::{Held, Session, SessionError, Sink};
 
@@ -54,11 +54,11 @@ impl Default for Options {
 
 /// The collector's side of one connection.
 #[derive(Debug)]
-pub struct Collector {
+pub struct AgentSession {
     connection: Connection,
-    pod: Pod,
+    metrics: PodMetrics,
     options: Options,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     heard: Option<Duration>,
     /// Since when there are calls without a dictionary.
     nameless: Option<Duration>,
@@ -66,14 +66,19 @@ pub struct Collector {
     refused: bool,
 }
 
-impl Collector {
+impl AgentSession {
     /// `address` is where the agent is.
     #[must_use]
-    pub fn new(address: String, options: Options, shared: Arc<Shared>) -> Self {
+    pub fn new(address: String, options: Options, shared: Arc<SharedState>) -> Self {
         let (interner, waiting) = (Arc::clone(&shared.interner), Arc::clone(&shared.waiting));
         Self {
             connection: Connection::new(options.settings, interner),
-            pod: Pod::new(address, options.stacks, Arc::clone(&options.parameters), waiting),
+            metrics: PodMetrics::new(
+                address,
+                options.stacks,
+                Arc::clone(&options.parameters),
+                waiting,
+            ),
             options,
             shared,
             heard: None,
@@ -84,16 +89,16 @@ impl Collector {
 
     /// An agent that came back in the middle of a rotation does not send its dictionary again.
     fn find_words(&mut self, now: Now, sink: &mut dyn Sink) {
-        let Self { connection, pod, shared, .. } = self;
-        if let Some(jvm) = connection.wants_words()
+        let Self { connection, metrics, shared, .. } = self;
+        if let Some(jvm) = connection.wants_dictionary()
             && let Some(words) = shared.take(now.mono, jvm)
         {
-            connection.adopt(words, &mut Meter { pod, sink, now });
+            connection.adopt(words, &mut PodObserver { pod: metrics, sink, now });
         }
     }
 }
 
-impl Session for Collector {
+impl Session for AgentSession {
     fn feed(
         &mut self,
         now: Now,
@@ -102,10 +107,10 @@ impl Session for Collector {
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
         self.heard = Some(now.mono);
-        let Self { connection, pod, .. } = self;
-        let fault = connection.feed(input, out, &mut Meter { pod, sink, now }).err();
+        let Self { connection, metrics, .. } = self;
+        let fault = connection.feed(input, out, &mut PodObserver { pod: metrics, sink, now }).err();
         self.find_words(now, sink);
-        self.pod.settle(now, self.connection.pod().words(), sink, false);
+        self.metrics.report(now, self.connection.streams().dictionary(), sink, false);
         match fault {
             Some(fault) => {
                 self.refused = true;
@@ -133,8 +138,8 @@ impl Session for Collector {
         }
         self.find_words(now, sink);
         self.shared.tick(now.mono);
-        self.pod.tick(now, self.connection.pod().words(), sink);
-        if !self.connection.is_nameless() {
+        self.metrics.tick(now, self.connection.streams().dictionary(), sink);
+        if !self.connection.lacks_dictionary() {
             self.nameless = None;
         } else if now.mono.saturating_sub(*self.nameless.get_or_insert(now.mono)) >= NAMELESS {
             self.refused = true;
@@ -143,7 +148,7 @@ impl Session for Collector {
             let what =
                 "calls, but no dictionary since the PMDA runs; the agent is told to start anew";
             return Err(SessionError::Malformed {
-                offset: self.connection.transport().consumed(),
+                offset: self.connection.dialogue().consumed(),
                 what: what.into(),
             });
         }
@@ -169,9 +174,9 @@ impl Session for Collector {
         if !self.established() {
             return;
         }
-        let Self { connection, pod, shared, .. } = self;
-        connection.close(&mut Meter { pod, sink, now });
-        pod.close(now, connection.pod().words(), sink);
+        let Self { connection, metrics, shared, .. } = self;
+        connection.close(&mut PodObserver { pod: metrics, sink, now });
+        metrics.close(now, connection.streams().dictionary(), sink);
         if connection.ended() {
             return;
         }
@@ -190,12 +195,12 @@ impl Session for Collector {
     }
 
     fn held(&self) -> Held {
-        let own = size_of::<Self>() + self.connection.memory() + self.pod.memory();
-        Held { own, shared: self.connection.pod().words().cost() }
+        let own = size_of::<Self>() + self.connection.memory() + self.metrics.memory();
+        Held { own, shared: self.connection.streams().dictionary().cost() }
     }
 
     fn established(&self) -> bool {
-        self.connection.transport().established()
+        self.connection.dialogue().established()
     }
 }
 
@@ -206,8 +211,8 @@ impl Session for Collector {
 /// [`ended`](Self::ended).
 #[derive(Debug)]
 pub struct Connection {
-    transport: Transport,
-    pod: Streams,
+    dialogue: Dialogue,
+    streams: Streams,
     /// Who it is, once it has said so.
     jvm: Option<Jvm>,
     /// It has a dictionary: opened on this connection, or adopted.
@@ -219,8 +224,8 @@ impl Connection {
     #[must_use]
     pub fn new(settings: Settings, interner: Arc<Interner>) -> Self {
         Self {
-            transport: Transport::new(settings),
-            pod: Streams::new(interner),
+            dialogue: Dialogue::new(settings),
+            streams: Streams::new(interner),
             jvm: None,
             dictionary: false,
         }
@@ -230,24 +235,24 @@ impl Connection {
     /// to `out`, and tells the observer.
     ///
     /// # Errors
-    /// [`Fault`]: send `out`, then close.
+    /// [`Violation`]: send `out`, then close.
     pub fn feed<O>(
         &mut self,
         input: &mut BytesMut,
         out: &mut BytesMut,
         observer: &mut O,
-    ) -> Result<(), Fault>
+    ) -> Result<(), Violation>
     where
         O: Observer + ?Sized,
     {
-        let Self { transport, pod, jvm, dictionary } = self;
-        transport.feed(input, out, &mut |event| match event {
-            Event::Data { stream, payload } => pod.data(stream, payload, observer),
+        let Self { dialogue, streams, jvm, dictionary } = self;
+        dialogue.feed(input, out, &mut |event| match event {
+            Event::Data { stream, payload } => streams.data(stream, payload, observer),
             Event::Flush => observer.flush(),
             Event::Opened(opened) => {
                 *dictionary |=
                     matches!(opened.kind, StreamKind::Dictionary | StreamKind::PosDictionary);
-                pod.open(&opened, observer);
+                streams.open(&opened, observer);
             }
             Event::Hello(hello) => {
                 *jvm = Some(Jvm::of(&hello));
@@ -262,80 +267,80 @@ impl Connection {
     /// The last [`feed`](Self::feed) has stopped before all was done; the next goes on.
     #[must_use]
     pub const fn unfinished(&self) -> bool {
-        self.transport.unfinished()
+        self.dialogue.unfinished()
     }
 
     /// A second has passed.
     pub const fn tick(&mut self) {
-        self.transport.tick();
+        self.dialogue.tick();
     }
 
     /// Bytes allocated, without the words.
     #[must_use]
     pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.transport.memory() + self.pod.memory()
+        size_of::<Self>() + self.dialogue.memory() + self.streams.memory()
     }
 
     /// Who it is, as long as it has no dictionary. The driver looks for one that another connection
     /// of the same JVM has left.
     #[must_use]
-    pub fn wants_words(&self) -> Option<&Jvm> {
+    pub fn wants_dictionary(&self) -> Option<&Jvm> {
         self.jvm.as_ref().filter(|_| !self.dictionary)
     }
 
     /// Data of calls came, whose names nobody knows: without [`adopt`](Self::adopt), the agent must
     /// be told to start anew.
     #[must_use]
-    pub fn is_nameless(&self) -> bool {
+    pub fn lacks_dictionary(&self) -> bool {
         let calls = |s: &Stream| s.kind() == StreamKind::Calls && s.counts().bytes > 0;
-        !self.dictionary && self.pod.streams().iter().any(calls)
+        !self.dictionary && self.streams.all().iter().any(calls)
     }
 
     /// The words that another connection of the same JVM has left: ids go on to mean them.
-    pub fn adopt<O: Observer + ?Sized>(&mut self, words: Words, observer: &mut O) {
+    pub fn adopt<O: Observer + ?Sized>(&mut self, words: Dictionary, observer: &mut O) {
         self.dictionary = true;
-        self.pod.adopt(words, observer);
+        self.streams.adopt(words, observer);
     }
 
     /// After [`close`](Self::close), the words for the next connection of the same JVM.
-    pub fn leave(&mut self) -> Option<(Jvm, Words)> {
-        Some((self.jvm.take()?, self.pod.leave()))
+    pub fn leave(&mut self) -> Option<(Jvm, Dictionary)> {
+        Some((self.jvm.take()?, self.streams.leave()))
     }
 
     /// The connection is gone, or is about to be closed by us.
     pub fn close<O: Observer + ?Sized>(&mut self, observer: &mut O) {
-        self.pod.close(observer);
-        observer.closed(self.transport.ended());
+        self.streams.close(observer);
+        observer.closed(self.dialogue.ended());
     }
 
     /// The agent has said good-bye: the driver closes.
     #[must_use]
     pub const fn ended(&self) -> bool {
-        self.transport.ended()
+        self.dialogue.ended()
     }
 
     /// The conversation.
     #[must_use]
-    pub const fn transport(&self) -> &Transport {
-        &self.transport
+    pub const fn dialogue(&self) -> &Dialogue {
+        &self.dialogue
     }
 
     /// The streams.
     #[must_use]
-    pub const fn pod(&self) -> &Streams {
-        &self.pod
+    pub const fn streams(&self) -> &Streams {
+        &self.streams
     }
 }
 
-/// Words, dictionaries of those that may come back, and the room for calls that wait for names.
+/// Dictionary, dictionaries of those that may come back, and the room for calls that wait for names.
 #[derive(Debug)]
-pub struct Shared {
+pub struct SharedState {
     pub(super) interner: Arc<Interner>,
-    pub(super) waiting: Arc<Budget>,
-    kept: Mutex<Kept>,
+    pub(super) waiting: Arc<PendingBudget>,
+    kept: Mutex<DictionaryCache>,
 }
 
-impl Shared {
+impl SharedState {
     /// For words of at most `max` bytes in all.
     #[must_use]
     pub fn new(max: usize) -> Self {
@@ -345,21 +350,21 @@ impl Shared {
     /// The same, as far as a budget of memory goes.
     #[must_use]
     pub fn within(max: usize, memory: &Arc<Memory>) -> Self {
-        let kept = Mutex::new(Kept::new(limits::KEPT_TEXT.min(max / 4)));
+        let kept = Mutex::new(DictionaryCache::new(limits::KEPT_TEXT.min(max / 4)));
         Self {
             interner: Arc::new(Interner::within(max, memory)),
-            waiting: Arc::new(Budget::new(memory)),
+            waiting: Arc::new(PendingBudget::new(memory)),
             kept,
         }
     }
 
     /// The connection of a JVM has gone, but the JVM has not.
-    pub(super) fn keep(&self, now: Duration, jvm: Jvm, words: Words) {
+    pub(super) fn keep(&self, now: Duration, jvm: Jvm, words: Dictionary) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).put(now, jvm, words);
     }
 
     /// The dictionary of the JVM's last connection.
-    pub(super) fn take(&self, now: Duration, jvm: &Jvm) -> Option<Words> {
+    pub(super) fn take(&self, now: Duration, jvm: &Jvm) -> Option<Dictionary> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).take(now, jvm)
     }
 

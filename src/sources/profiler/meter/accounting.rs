@@ -10,19 +10,19 @@ use hdrhistogram::Histogram;
 
 use crate::model::{Now, Update, Value};
 use crate::sources::Sink;
+use crate::sources::profiler::dictionary::method_name::method_name;
+use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::limits;
 use crate::sources::profiler::metrics::{self as m, ns};
-use crate::sources::profiler::records::call_record::Entry;
+use crate::sources::profiler::records::call_record::PendingCall;
 use crate::sources::profiler::records::pending::PATIENCE;
 use crate::sources::profiler::streams::record::Call;
-use crate::sources::profiler::words::method_name::method_name;
-use crate::sources::profiler::words::{Mark, Words};
 
 /// Counters, histogram, latency and root methods of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Accounting {
-    pub(crate) totals: Totals,
-    pub(crate) methods: Methods,
+    pub(crate) counters: Counters,
+    pub(crate) methods: RootMethods,
     buckets: [u64; m::EDGES.len()],
     latency: Latency,
     /// Calls by parameter and method, where the parameter has no name yet: it may turn out to be
@@ -40,21 +40,21 @@ impl Accounting {
     pub(crate) fn call(
         &mut self,
         call: &Call<'_>,
-        entry: &Entry,
+        entry: &PendingCall,
         named: bool,
         now: Now,
-        words: &Words,
+        words: &Dictionary,
         sink: &mut dyn Sink,
     ) {
-        self.totals.call(call);
+        self.counters.call(call);
         if let Some(sum) = self.buckets.get_mut(bucket(call.duration_ms) as usize) {
             *sum += 1;
         }
         self.latency.record(now.mono, call.duration_ms);
         let marked = |mark| words.mark(mark).is_some_and(|id| entry.has(id));
-        let error = marked(Mark::Red);
-        self.totals.add(m::ERRORS, error.into());
-        self.totals.add(m::IDLE, marked(Mark::Idle).into());
+        let error = marked(KnownWord::Red);
+        self.counters.add(m::ERRORS, error.into());
+        self.counters.add(m::IDLE, marked(KnownWord::Idle).into());
         let sums = [1, error.into(), ns(call.duration_ms), ns(call.cpu_ms), call.memory];
         self.methods.add(call.method, &sums, now.mono, words, sink);
         if !named {
@@ -62,7 +62,7 @@ impl Accounting {
         }
     }
 
-    fn unmarked(&mut self, entry: &Entry, words: &Words) {
+    fn unmarked(&mut self, entry: &PendingCall, words: &Dictionary) {
         let mut last = None;
         // The values of a parameter come one behind the other.
         for (id, _) in entry.params.iter().filter(|(id, _)| words.get(*id).is_none()) {
@@ -81,50 +81,51 @@ impl Accounting {
         id: u32,
         word: Option<&str>,
         now: Now,
-        words: &Words,
+        words: &Dictionary,
         sink: &mut dyn Sink,
     ) {
         self.methods.word(id, word, sink);
         if self.unmarked.is_empty() {
             return;
         }
-        let (red, idle) = (words.mark(Mark::Red) == Some(id), words.mark(Mark::Idle) == Some(id));
-        let Self { totals, methods, unmarked, .. } = self;
+        let (red, idle) =
+            (words.mark(KnownWord::Red) == Some(id), words.mark(KnownWord::Idle) == Some(id));
+        let Self { counters, methods, unmarked, .. } = self;
         unmarked.retain(|(param, method), calls| {
             if *param != id {
                 return true;
             }
             if red {
-                totals.add(m::ERRORS, *calls);
+                counters.add(m::ERRORS, *calls);
                 methods.add(*method, &[0, *calls, 0, 0, 0], now.mono, words, sink);
             }
             if idle {
-                totals.add(m::IDLE, *calls);
+                counters.add(m::IDLE, *calls);
             }
             false
         });
     }
 
     /// Ids mean something else from now on.
-    pub(crate) fn forget_words(&mut self) {
-        self.methods.forget_words();
+    pub(crate) fn reset_dictionary(&mut self) {
+        self.methods.reset_dictionary();
         self.unmarked = HashMap::default();
     }
 
     /// Tells what was added since the last time.
-    pub(crate) fn tell(&mut self, sink: &mut dyn Sink) {
-        self.totals.tell(sink);
+    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+        self.counters.report(sink);
         for (slot, sum) in (0..).zip(&mut self.buckets) {
             let more = std::mem::take(sum);
             if more > 0 {
                 sink.update(Update::RowCount { table: m::BUCKETS, slot, item: 0, more });
             }
         }
-        self.methods.tell(sink);
+        self.methods.report(sink);
     }
 
     /// Tells the percentiles of the last minute if they have changed.
-    pub(crate) fn tell_latency(&mut self, now: Now, sink: &mut dyn Sink) {
+    pub(crate) fn report_latency(&mut self, now: Now, sink: &mut dyn Sink) {
         let items = [m::P50, m::P95, m::P99, m::MAX];
         match self.latency.changed(now.mono) {
             Some(Some(p)) => {
@@ -144,19 +145,19 @@ fn bucket(ms: u64) -> u32 {
     u32::try_from(above.saturating_sub(1)).unwrap_or_default()
 }
 
-/// Sums by item number of the static metrics.
+/// MethodSums by item number of the static metrics.
 #[derive(Debug)]
-pub(crate) struct Totals {
+pub(crate) struct Counters {
     sums: [u64; 64],
 }
 
-impl Default for Totals {
+impl Default for Counters {
     fn default() -> Self {
         Self { sums: [0; 64] }
     }
 }
 
-impl Totals {
+impl Counters {
     pub(crate) fn add(&mut self, item: u16, more: u64) {
         if let Some(sum) = self.sums.get_mut(usize::from(item)) {
             *sum = sum.wrapping_add(more);
@@ -182,7 +183,7 @@ impl Totals {
     }
 
     /// Tells the sums and begins again.
-    pub(crate) fn tell(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         for (item, sum) in (0..).zip(&mut self.sums) {
             let more = std::mem::take(sum);
             if more > 0 {
@@ -198,7 +199,7 @@ pub(crate) const REST: u32 = 0;
 const METHODS_MAX: usize = 30_000;
 
 /// What calls of a method add up to, by item of the table.
-pub(crate) type Sums = [u64; 5];
+pub(crate) type MethodSums = [u64; 5];
 
 #[derive(Debug)]
 struct Method {
@@ -208,41 +209,41 @@ struct Method {
 
 /// Those of all methods that are roots: few.
 #[derive(Debug, Default)]
-pub(crate) struct Methods {
+pub(crate) struct RootMethods {
     by_id: HashMap<u32, Method, RandomState>,
     slots: u32,
-    sums: Vec<Sums>,
+    sums: Vec<MethodSums>,
     touched: Vec<u32>,
     /// Of methods whose names have not come, and until when they may.
-    unnamed: HashMap<u32, (Duration, Sums), RandomState>,
+    unnamed: HashMap<u32, (Duration, MethodSums), RandomState>,
 }
 
-impl Methods {
+impl RootMethods {
     /// Bytes allocated; names are the dictionary's and short ones made of them.
     pub(crate) fn memory(&self) -> usize {
         const NAME: usize = 96;
         self.by_id.capacity() * (size_of::<(u32, Method)>() + 1)
             + self.by_id.len() * NAME
-            + self.sums.capacity() * size_of::<Sums>()
-            + self.unnamed.capacity() * (size_of::<(u32, (Duration, Sums))>() + 1)
+            + self.sums.capacity() * size_of::<MethodSums>()
+            + self.unnamed.capacity() * (size_of::<(u32, (Duration, MethodSums))>() + 1)
     }
 
     /// A call of a method. Without a name its sums are kept until that comes.
     pub(crate) fn add(
         &mut self,
         id: u32,
-        more: &Sums,
+        more: &MethodSums,
         now: Duration,
-        words: &Words,
+        words: &Dictionary,
         sink: &mut dyn Sink,
     ) {
         let slot = match self.by_id.get(&id) {
             Some(known) => known.slot,
             None => match words.get(id) {
-                Some(word) => self.name_it(id, word, sink),
+                Some(word) => self.assign_row(id, word, sink),
                 None if self.unnamed.len() < limits::UNNAMED || self.unnamed.contains_key(&id) => {
                     let (_, sums) =
-                        self.unnamed.entry(id).or_insert((now + PATIENCE, Sums::default()));
+                        self.unnamed.entry(id).or_insert((now + PATIENCE, MethodSums::default()));
                     return add(sums, more);
                 }
                 None => REST,
@@ -263,7 +264,7 @@ impl Methods {
         }
         let Some((_, sums)) = self.unnamed.remove(&id) else { return };
         let slot = match word {
-            Some(word) => self.name_it(id, word, sink),
+            Some(word) => self.assign_row(id, word, sink),
             None => self.by_id.get(&id).map_or(REST, |m| m.slot),
         };
         self.add_to(slot, &sums);
@@ -271,7 +272,7 @@ impl Methods {
 
     /// What was kept for names that do not come belongs to the rest. `end`: nothing more comes.
     pub(crate) fn expire(&mut self, now: Duration, end: bool) {
-        let mut rest = Sums::default();
+        let mut rest = MethodSums::default();
         self.unnamed.retain(|_, (until, sums)| {
             let keep = !end && *until > now;
             if !keep {
@@ -279,7 +280,7 @@ impl Methods {
             }
             keep
         });
-        if rest != Sums::default() {
+        if rest != MethodSums::default() {
             self.add_to(REST, &rest);
         }
         if self.unnamed.is_empty() && self.unnamed.capacity() > 0 {
@@ -287,9 +288,9 @@ impl Methods {
         }
     }
 
-    fn add_to(&mut self, slot: u32, more: &Sums) {
+    fn add_to(&mut self, slot: u32, more: &MethodSums) {
         if self.sums.len() <= slot as usize {
-            self.sums.resize(slot as usize + 1, Sums::default());
+            self.sums.resize(slot as usize + 1, MethodSums::default());
         }
         if let Some(sums) = self.sums.get_mut(slot as usize) {
             // The first sum counts calls.
@@ -301,7 +302,7 @@ impl Methods {
     }
 
     /// The slot of a method that has its name now.
-    fn name_it(&mut self, id: u32, word: &str, sink: &mut dyn Sink) -> u32 {
+    fn assign_row(&mut self, id: u32, word: &str, sink: &mut dyn Sink) -> u32 {
         let name = method_name(word);
         let slot = if (self.slots as usize) < METHODS_MAX {
             self.slots += 1;
@@ -315,13 +316,13 @@ impl Methods {
     }
 
     /// Ids mean something else from now on. Slots are not used again.
-    pub(crate) fn forget_words(&mut self) {
+    pub(crate) fn reset_dictionary(&mut self) {
         self.expire(Duration::ZERO, true);
         self.by_id = HashMap::default();
     }
 
     /// No call has come for a while.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.by_id.shrink_to_fit();
         // What is not touched has been told, and is 0.
         if self.touched.is_empty() {
@@ -330,7 +331,7 @@ impl Methods {
     }
 
     /// Tells what was added since the last time.
-    pub(crate) fn tell(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         for slot in self.touched.drain(..) {
             let sums = self.sums.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
             for (item, more) in (0..).zip(sums) {
@@ -340,7 +341,7 @@ impl Methods {
     }
 }
 
-fn add(sums: &mut Sums, more: &Sums) {
+fn add(sums: &mut MethodSums, more: &MethodSums) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
 }
 

@@ -8,8 +8,8 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use crate::sources::profiler::words::Words;
-use crate::sources::profiler::words::method_name::{is_loss_report, method_name, nameless};
+use crate::sources::profiler::dictionary::Dictionary;
+use crate::sources::profiler::dictionary::method_name::{is_loss_report, method_name, nameless};
 
 /// Most nodes.
 const NODES: usize = 8192;
@@ -25,15 +25,15 @@ pub(crate) struct Node {
     /// The method and node of the child that was entered last: as a rule it is the next one too.
     last: (u32, u32),
     pub(crate) self_ms: u64,
-    pub(crate) shown: Shown,
+    pub(crate) row: NodeRow,
 }
 
 /// What is known of a node's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
-    NotYet,
+pub(crate) enum NodeRow {
+    Unnamed,
     /// It has this row.
-    Told(u32),
+    Assigned(u32),
     /// The agent's report of losses is no stack of the application.
     Hidden,
 }
@@ -84,7 +84,7 @@ impl CallTree {
                 method,
                 last: (0, ROOT),
                 self_ms: 0,
-                shown: Shown::NotYet,
+                row: NodeRow::Unnamed,
             }),
         };
         match self.nodes.get_mut(parent as usize) {
@@ -126,8 +126,9 @@ impl CallTree {
             let number = if used {
                 // A parent comes first.
                 let parent = numbers.get(node.parent as usize).copied().unwrap_or(ROOT);
-                let shown = if node.shown == Shown::Hidden { Shown::Hidden } else { Shown::NotYet };
-                self.push(Node { parent, last: (0, ROOT), shown, ..node })
+                let row =
+                    if node.row == NodeRow::Hidden { NodeRow::Hidden } else { NodeRow::Unnamed };
+                self.push(Node { parent, last: (0, ROOT), row, ..node })
             } else {
                 ROOT
             };
@@ -139,7 +140,7 @@ impl CallTree {
     }
 
     /// The outermost method is the agent's report of losses.
-    pub(crate) fn is_report(&self, mut at: u32, words: &Words) -> bool {
+    pub(crate) fn is_report(&self, mut at: u32, words: &Dictionary) -> bool {
         let mut method = None;
         while let Some(node) = self.nodes.get(at as usize) {
             (method, at) = (Some(node.method), node.parent);
@@ -148,7 +149,7 @@ impl CallTree {
     }
 
     /// `Outer.method,Inner.method`; `None` when a name has not come, unless it is the `end`.
-    pub(crate) fn name(&self, at: u32, words: &Words, end: bool) -> Option<String> {
+    pub(crate) fn name(&self, at: u32, words: &Dictionary, end: bool) -> Option<String> {
         let mut frames = Vec::new();
         let mut at = at;
         while let Some(node) = self.nodes.get(at as usize) {
@@ -227,11 +228,14 @@ mod tests {
         let c = tree.child(a, 3);
         let d = tree.child(c, 4);
         assert_eq!([a, b, c, d], [0, 1, 2, 3]);
-        tree.nodes[a as usize].shown = Shown::Told(9);
-        tree.nodes[c as usize].shown = Shown::Hidden;
+        tree.nodes[a as usize].row = NodeRow::Assigned(9);
+        tree.nodes[c as usize].row = NodeRow::Hidden;
         assert_eq!(tree.retain(vec![false, false, false, true]), [0, ROOT, 1, 2]);
-        let nodes: Vec<_> = tree.nodes.iter().map(|n| (n.parent, n.method, n.shown)).collect();
-        assert_eq!(nodes, [(ROOT, 1, Shown::NotYet), (0, 3, Shown::Hidden), (1, 4, Shown::NotYet)]);
+        let nodes: Vec<_> = tree.nodes.iter().map(|n| (n.parent, n.method, n.row)).collect();
+        assert_eq!(
+            nodes,
+            [(ROOT, 1, NodeRow::Unnamed), (0, 3, NodeRow::Hidden), (1, 4, NodeRow::Unnamed)]
+        );
         assert_eq!(
             [tree.child(ROOT, 1), tree.child(0, 3), tree.child(1, 4), tree.child(0, 2)],
             [0, 1, 2, 3]

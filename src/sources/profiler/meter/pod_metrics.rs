@@ -9,18 +9,18 @@ use crate::events::flags::POINT;
 use crate::model::{EventParam, Identity, Now, Stamp, Update, Value};
 use crate::sources::Sink;
 use crate::sources::define::start_counters;
+use crate::sources::profiler::dictionary::Dictionary;
+use crate::sources::profiler::dictionary::method_name::{clean, is_loss_report};
 use crate::sources::profiler::metrics::{self as m, ns};
-use crate::sources::profiler::records::call_record::{Entry, Records};
-use crate::sources::profiler::records::pending::{Budget, Waiting};
-use crate::sources::profiler::streams::error::Corrupt;
+use crate::sources::profiler::records::call_record::{CallRecords, PendingCall};
+use crate::sources::profiler::records::pending::{PendingBudget, PendingCalls};
+use crate::sources::profiler::streams::error::DecodeError;
 use crate::sources::profiler::streams::gc::GcPause;
 use crate::sources::profiler::streams::record::{
     BigValue, Block, Call, Chunk, File, Observer, Pause, TraceEvent, TraceKind,
 };
 use crate::sources::profiler::wire::command::{Hello, Opened};
 use crate::sources::profiler::wire::identity::PodName;
-use crate::sources::profiler::words::Words;
-use crate::sources::profiler::words::method_name::{clean, is_loss_report};
 
 /// Bytes of a part of an instance name.
 const NAME_PART: usize = 100;
@@ -33,31 +33,31 @@ const SILENT: u8 = 15;
 
 /// What a connection's metrics need from one read to the next.
 #[derive(Debug)]
-pub(crate) struct Pod {
+pub(crate) struct PodMetrics {
     address: String,
     name: String,
-    numbers: Accounting,
-    streams: Vec<StreamTotals>,
+    accounting: Accounting,
+    streams: Vec<StreamCounters>,
     stacks: Option<Stacks>,
-    waiting: Waiting,
-    records: Records,
+    pending: PendingCalls,
+    records: CallRecords,
     /// The method by which the agent reports its losses: no call of the application.
     report: Option<u32>,
     longest_pause: u64,
     words: usize,
     refused: u64,
-    scratch: Entry,
+    scratch: PendingCall,
     message: bool,
     /// Seconds since the last data.
     silent: u8,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct StreamTotals {
+struct StreamCounters {
     sums: [u64; 4],
 }
 
-impl StreamTotals {
+impl StreamCounters {
     fn add(&mut self, item: u16, more: u64) {
         if let Some(sum) = self.sums.get_mut(usize::from(item)) {
             *sum += more;
@@ -66,32 +66,32 @@ impl StreamTotals {
 }
 
 /// A pod while its connection is being read.
-pub(crate) struct Meter<'a> {
-    pub(crate) pod: &'a mut Pod,
+pub(crate) struct PodObserver<'a> {
+    pub(crate) pod: &'a mut PodMetrics,
     pub(crate) sink: &'a mut dyn Sink,
     pub(crate) now: Now,
 }
 
-impl Pod {
+impl PodMetrics {
     pub(crate) fn new(
         address: String,
         stacks: bool,
         parameters: Arc<[String]>,
-        waiting: Arc<Budget>,
+        pending: Arc<PendingBudget>,
     ) -> Self {
         Self {
             address,
             name: String::new(),
-            numbers: Accounting::default(),
+            accounting: Accounting::default(),
             streams: Vec::new(),
             stacks: stacks.then(Stacks::default),
-            waiting: Waiting::new(waiting),
-            records: Records::new(parameters),
+            pending: PendingCalls::new(pending),
+            records: CallRecords::new(parameters),
             report: None,
             longest_pause: 0,
             words: 0,
             refused: 0,
-            scratch: Entry::default(),
+            scratch: PendingCall::default(),
             message: false,
             silent: 0,
         }
@@ -100,18 +100,18 @@ impl Pod {
     /// Bytes allocated.
     pub(crate) fn memory(&self) -> usize {
         size_of::<Self>()
-            + self.numbers.memory()
+            + self.accounting.memory()
             + self.stacks.as_ref().map_or(0, Stacks::memory)
-            + self.waiting.memory()
+            + self.pending.memory()
     }
 
     /// The read is over: what it added is told. `end`: nothing more comes.
-    pub(crate) fn settle(&mut self, now: Now, words: &Words, sink: &mut dyn Sink, end: bool) {
-        self.release(now, words, sink, end);
+    pub(crate) fn report(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
+        self.release_calls(now, words, sink, end);
         if end {
-            self.numbers.methods.expire(now.mono, true);
+            self.accounting.methods.expire(now.mono, true);
         }
-        self.numbers.tell(sink);
+        self.accounting.report(sink);
         for (slot, stream) in (0..).zip(&mut self.streams) {
             for (item, sum) in (0..).zip(&mut stream.sums) {
                 let more = std::mem::take(sum);
@@ -134,51 +134,51 @@ impl Pod {
     }
 
     /// Calls that need not wait any longer become records.
-    fn release(&mut self, now: Now, words: &Words, sink: &mut dyn Sink, end: bool) {
-        let Self { numbers, waiting, records, report, .. } = self;
-        waiting.release(now.mono, words, end, |entry| {
+    fn release_calls(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
+        let Self { accounting, pending, records, report, .. } = self;
+        pending.release(now.mono, words, end, |entry| {
             let named = entry.is_named(words);
             if let Some(call) = &entry.uncounted {
                 if *report == Some(entry.method) {
                     return;
                 }
-                numbers.call(call, entry, named, now, words, sink);
+                accounting.call(call, entry, named, now, words, sink);
             }
-            numbers.totals.add(m::NAMELESS, (!named).into());
-            records.tell(entry, numbers.methods.name(entry.method), words, sink);
+            accounting.counters.add(m::NAMELESS, (!named).into());
+            records.emit(entry, accounting.methods.name(entry.method), words, sink);
         });
     }
 
     /// A second has passed.
-    pub(crate) fn tick(&mut self, now: Now, words: &Words, sink: &mut dyn Sink) {
+    pub(crate) fn tick(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink) {
         self.scratch.shrink();
-        self.numbers.methods.expire(now.mono, false);
-        self.settle(now, words, sink, false);
-        self.stacks.iter_mut().for_each(|s| s.tell(words, sink, false));
-        self.numbers.tell_latency(now, sink);
+        self.accounting.methods.expire(now.mono, false);
+        self.report(now, words, sink, false);
+        self.stacks.iter_mut().for_each(|s| s.report(words, sink, false));
+        self.accounting.report_latency(now, sink);
         self.silent = self.silent.saturating_add(1);
         if self.silent == SILENT {
-            self.stacks.iter_mut().for_each(|s| s.rest(sink));
-            self.records.rest();
-            self.numbers.methods.rest();
+            self.stacks.iter_mut().for_each(|s| s.shrink(sink));
+            self.records.shrink();
+            self.accounting.methods.shrink();
         }
     }
 
     /// The connection is over.
-    pub(crate) fn close(&mut self, now: Now, words: &Words, sink: &mut dyn Sink) {
-        self.settle(now, words, sink, true);
-        self.stacks.iter_mut().for_each(|s| s.tell(words, sink, true));
-        self.numbers.tell_latency(now, sink);
+    pub(crate) fn close(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink) {
+        self.report(now, words, sink, true);
+        self.stacks.iter_mut().for_each(|s| s.report(words, sink, true));
+        self.accounting.report_latency(now, sink);
     }
 }
 
-impl Meter<'_> {
-    fn stream(&mut self, stream: usize) -> Option<&mut StreamTotals> {
+impl PodObserver<'_> {
+    fn stream(&mut self, stream: usize) -> Option<&mut StreamCounters> {
         self.pod.streams.get_mut(stream)
     }
 }
 
-impl Observer for Meter<'_> {
+impl Observer for PodObserver<'_> {
     fn hello(&mut self, hello: &Hello<'_>) {
         let who = PodName::of(hello.pod);
         let part = |text: &str| match clean(text, NAME_PART) {
@@ -220,15 +220,15 @@ impl Observer for Meter<'_> {
     fn opened(&mut self, opened: &Opened<'_>) {
         let Ok(slot) = u32::try_from(opened.stream) else { return };
         if self.pod.streams.len() <= opened.stream {
-            self.pod.streams.resize(opened.stream + 1, StreamTotals::default());
+            self.pod.streams.resize(opened.stream + 1, StreamCounters::default());
             let key = format!("{}::{}", self.pod.name, clean(opened.name, NAME_PART));
             self.sink.update(Update::Row { table: m::STREAMS, slot, key: Some(&key) });
             for item in [m::STREAM_BYTES, m::STREAM_CHUNKS, m::STREAM_ROTATIONS, m::STREAM_ERRORS] {
                 self.sink.update(Update::RowCount { table: m::STREAMS, slot, item, more: 0 });
             }
         }
-        if let Some(totals) = self.stream(opened.stream) {
-            totals.add(m::STREAM_ROTATIONS, opened.again.into());
+        if let Some(counters) = self.stream(opened.stream) {
+            counters.add(m::STREAM_ROTATIONS, opened.again.into());
         }
         self.pod.message = true;
     }
@@ -236,9 +236,9 @@ impl Observer for Meter<'_> {
     fn chunk(&mut self, chunk: &Chunk<'_>) {
         self.pod.silent = 0;
         let size = chunk.size as u64;
-        if let Some(totals) = self.stream(chunk.file.stream) {
-            totals.add(m::STREAM_BYTES, size);
-            totals.add(m::STREAM_CHUNKS, 1);
+        if let Some(counters) = self.stream(chunk.file.stream) {
+            counters.add(m::STREAM_BYTES, size);
+            counters.add(m::STREAM_CHUNKS, 1);
         }
         let params = [
             EventParam::text(m::P_STREAM, chunk.file.name),
@@ -255,7 +255,7 @@ impl Observer for Meter<'_> {
         self.pod.message = true;
     }
 
-    fn call(&mut self, call: &Call<'_>, words: &Words) {
+    fn call(&mut self, call: &Call<'_>, words: &Dictionary) {
         let Self { pod, sink, now } = self;
         if pod.report == Some(call.method) {
             return;
@@ -264,21 +264,22 @@ impl Observer for Meter<'_> {
         let named = call.is_named(words);
         if !named && may_be_loss_report(call, words) {
             // Counted when its name has come, and not before.
-            let entry = Entry { uncounted: Some(Box::new(call.numbers())), ..pod.scratch.clone() };
-            return pod.waiting.push(now.mono, &entry);
+            let entry =
+                PendingCall { uncounted: Some(Box::new(call.numbers())), ..pod.scratch.clone() };
+            return pod.pending.push(now.mono, &entry);
         }
-        pod.numbers.call(call, &pod.scratch, named, *now, words, *sink);
+        pod.accounting.call(call, &pod.scratch, named, *now, words, *sink);
         if named {
-            pod.records.tell(&pod.scratch, pod.numbers.methods.name(call.method), words, *sink);
+            pod.records.emit(&pod.scratch, pod.accounting.methods.name(call.method), words, *sink);
         } else {
-            pod.waiting.push(now.mono, &pod.scratch);
+            pod.pending.push(now.mono, &pod.scratch);
         }
     }
 
     fn pause(&mut self, pause: &Pause) {
         let took = ns(pause.duration_ms.into());
-        self.pod.numbers.totals.add(m::SUSPENDS, 1);
-        self.pod.numbers.totals.add(m::SUSPEND_TIME, took);
+        self.pod.accounting.counters.add(m::SUSPENDS, 1);
+        self.pod.accounting.counters.add(m::SUSPEND_TIME, took);
         if took > self.pod.longest_pause {
             self.pod.longest_pause = took;
             self.sink.update(Update::Set { item: m::SUSPEND_MAX, value: Value::U64(took) });
@@ -293,11 +294,11 @@ impl Observer for Meter<'_> {
     }
 
     fn trace_block(&mut self, _: &Block) {
-        self.pod.numbers.totals.add(m::TRACE_BLOCKS, 1);
+        self.pod.accounting.counters.add(m::TRACE_BLOCKS, 1);
     }
 
     #[inline(always)]
-    fn trace_event(&mut self, block: &Block, event: &TraceEvent<'_>, _: &Words) {
+    fn trace_event(&mut self, block: &Block, event: &TraceEvent<'_>, _: &Dictionary) {
         if let Some(stacks) = &mut self.pod.stacks {
             stacks.event(block, event);
         }
@@ -306,15 +307,15 @@ impl Observer for Meter<'_> {
             TraceKind::Exit => m::TRACE_EXITS,
             TraceKind::Tag { .. } => m::TRACE_TAGS,
         };
-        self.pod.numbers.totals.add(kind, 1);
-        self.pod.numbers.totals.add(m::TRACE_EVENTS, 1);
+        self.pod.accounting.counters.add(kind, 1);
+        self.pod.accounting.counters.add(m::TRACE_EVENTS, 1);
     }
 
     fn calls_lost(&mut self, calls: u64) {
-        self.pod.numbers.totals.add(m::CORRUPTED, calls);
+        self.pod.accounting.counters.add(m::CORRUPTED, calls);
     }
 
-    fn word(&mut self, id: u32, word: Option<&Arc<str>>, words: &Words) {
+    fn word(&mut self, id: u32, word: Option<&Arc<str>>, words: &Dictionary) {
         let Self { pod, sink, now } = self;
         let word = word.map(|w| &**w);
         if word.is_some_and(is_loss_report) {
@@ -323,34 +324,34 @@ impl Observer for Meter<'_> {
             pod.report = None;
         }
         pod.stacks.iter_mut().for_each(|s| s.word(id, word));
-        pod.numbers.word(id, word, *now, words, *sink);
-        pod.waiting.word();
+        pod.accounting.word(id, word, *now, words, *sink);
+        pod.pending.word();
     }
 
-    fn words_forgotten(&mut self) {
+    fn dictionary_reset(&mut self) {
         self.pod.report = None;
-        self.pod.numbers.forget_words();
-        self.pod.stacks.iter_mut().for_each(Stacks::forget_words);
-        self.pod.records.forget_words();
+        self.pod.accounting.reset_dictionary();
+        self.pod.stacks.iter_mut().for_each(Stacks::reset_dictionary);
+        self.pod.records.reset_dictionary();
     }
 
     fn xml(&mut self, _: &BigValue<'_>) {
-        self.pod.numbers.totals.add(m::XML_VALUES, 1);
+        self.pod.accounting.counters.add(m::XML_VALUES, 1);
     }
 
     fn sql(&mut self, _: &BigValue<'_>) {
-        self.pod.numbers.totals.add(m::SQL_VALUES, 1);
+        self.pod.accounting.counters.add(m::SQL_VALUES, 1);
     }
 
     fn gc_pause(&mut self, pause: &GcPause<'_>) {
-        self.pod.numbers.totals.add(m::GC_COUNT, 1);
-        self.pod.numbers.totals.add(m::GC_TIME, pause.duration_ns);
+        self.pod.accounting.counters.add(m::GC_COUNT, 1);
+        self.pod.accounting.counters.add(m::GC_TIME, pause.duration_ns);
     }
 
-    fn corrupt(&mut self, file: &File<'_>, at: u64, why: Corrupt) {
-        self.pod.numbers.totals.add(m::ERROR_CORRUPT, 1);
-        if let Some(totals) = self.stream(file.stream) {
-            totals.add(m::STREAM_ERRORS, 1);
+    fn corrupt(&mut self, file: &File<'_>, at: u64, why: DecodeError) {
+        self.pod.accounting.counters.add(m::ERROR_CORRUPT, 1);
+        if let Some(counters) = self.stream(file.stream) {
+            counters.add(m::STREAM_ERRORS, 1);
         }
         let line = format!(
             "stream {} cannot be read behind byte {at}: {why}",
@@ -360,18 +361,18 @@ impl Observer for Meter<'_> {
     }
 
     fn ended(&mut self, _: &File<'_>, torn: bool) {
-        self.pod.numbers.totals.add(m::ERROR_TORN, torn.into());
+        self.pod.accounting.counters.add(m::ERROR_TORN, torn.into());
     }
 
     fn flush(&mut self) {
-        self.pod.numbers.totals.add(m::FLUSHES, 1);
+        self.pod.accounting.counters.add(m::FLUSHES, 1);
         self.pod.message = true;
     }
 }
 
 /// A call whose method has no name yet may turn out to be the agent's report of losses: such a call
 /// has nothing nested in it and no parameter but `call.red` = 1.
-fn may_be_loss_report(call: &Call<'_>, words: &Words) -> bool {
+fn may_be_loss_report(call: &Call<'_>, words: &Dictionary) -> bool {
     call.calls == 1
         && call.params.count() == 1
         && words.get(call.method).is_none()

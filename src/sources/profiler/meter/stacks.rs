@@ -13,12 +13,12 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::call_tree::{CallTree, ROOT, Shown};
+use super::call_tree::{CallTree, NodeRow, ROOT};
 use crate::model::Update;
 use crate::sources::Sink;
+use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::metrics::{STACKS, ns};
 use crate::sources::profiler::streams::record::{Block, TraceEvent, TraceKind};
-use crate::sources::profiler::words::Words;
 
 /// Threads whose stacks are followed, frames of a stack.
 const THREADS: usize = 1024;
@@ -32,7 +32,7 @@ const UNMARKED_MS: u64 = 20;
 
 /// How roots end.
 #[derive(Clone, Copy, Debug)]
-struct Ends {
+struct RootEnds {
     /// Id of `call.info`: 0 in all agents that were seen, which is believed until another word has
     /// that id. The dictionary comes after the trace of the first seconds.
     info: Option<u32>,
@@ -41,7 +41,7 @@ struct Ends {
     seen_more: bool,
 }
 
-impl Default for Ends {
+impl Default for RootEnds {
     fn default() -> Self {
         Self { info: Some(0), seen: false, seen_more: false }
     }
@@ -61,7 +61,7 @@ pub(crate) struct Stacks {
     touched: Vec<u32>,
     /// Rows that nodes have.
     rows: u32,
-    ends: Ends,
+    ends: RootEnds,
 }
 
 impl Stacks {
@@ -106,7 +106,7 @@ impl Stacks {
                     if thread.ends {
                         return thread.clear();
                     }
-                    if own > 0 && !thread.hold(frame.node, own) {
+                    if own > 0 && !thread.defer(frame.node, own) {
                         add(&mut self.tree, &mut self.touched, frame.node, own);
                     }
                     return;
@@ -115,7 +115,9 @@ impl Stacks {
                 if (thread.ends || !self.ends.seen)
                     && (thread.sound || small || !self.ends.seen_more)
                 {
-                    thread.count(|node, ms| add(&mut self.tree, &mut self.touched, node, ms));
+                    thread.count_deferred(|node, ms| {
+                        add(&mut self.tree, &mut self.touched, node, ms)
+                    });
                     if own > 0 {
                         add(&mut self.tree, &mut self.touched, frame.node, own);
                     }
@@ -164,7 +166,7 @@ impl Stacks {
     }
 
     /// Ids mean something else from now on.
-    pub(crate) fn forget_words(&mut self) {
+    pub(crate) fn reset_dictionary(&mut self) {
         *self = Self::default();
     }
 
@@ -178,25 +180,25 @@ impl Stacks {
     }
 
     /// The time of roots that go on for long, or of all, counts now.
-    fn settle(&mut self, all: bool) {
+    fn count_deferred(&mut self, all: bool) {
         for thread in self.threads.iter_mut().filter(|t| !t.pending.is_empty()) {
             thread.rounds += 1;
             if all || thread.rounds >= ROUNDS {
-                thread.count(|node, ms| add(&mut self.tree, &mut self.touched, node, ms));
+                thread.count_deferred(|node, ms| add(&mut self.tree, &mut self.touched, node, ms));
             }
         }
     }
 
     /// Tells what was added to stacks all of whose methods have names; with `end`, of the others
     /// too.
-    pub(crate) fn tell(&mut self, words: &Words, sink: &mut dyn Sink, end: bool) {
-        self.settle(end);
+    pub(crate) fn report(&mut self, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
+        self.count_deferred(end);
         for at in std::mem::take(&mut self.touched) {
-            let Some(shown) = self.tree.nodes.get(at as usize).map(|n| n.shown) else { continue };
+            let Some(shown) = self.tree.nodes.get(at as usize).map(|n| n.row) else { continue };
             let row = match shown {
-                Shown::Told(row) => Some(row),
-                Shown::Hidden => None,
-                Shown::NotYet => match self.tree.name(at, words, end) {
+                NodeRow::Assigned(row) => Some(row),
+                NodeRow::Hidden => None,
+                NodeRow::Unnamed => match self.tree.name(at, words, end) {
                     None => {
                         self.touched.push(at);
                         continue;
@@ -211,7 +213,7 @@ impl Stacks {
                 },
             };
             let Some(node) = self.tree.nodes.get_mut(at as usize) else { continue };
-            node.shown = row.map_or(Shown::Hidden, Shown::Told);
+            node.row = row.map_or(NodeRow::Hidden, NodeRow::Assigned);
             let more = ns(std::mem::take(&mut node.self_ms));
             if let Some(slot) = row {
                 sink.update(Update::RowCount { table: STACKS, slot, item: 0, more });
@@ -221,7 +223,7 @@ impl Stacks {
 
     /// Nothing has come for a while: keeps nothing but the methods that threads are in, and what
     /// has not been told.
-    pub(crate) fn rest(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn shrink(&mut self, sink: &mut dyn Sink) {
         self.threads.retain(|t| !t.is_idle());
         let mut used = vec![false; self.tree.nodes.len()];
         let nodes = self.threads.iter().flat_map(Thread::nodes).chain(self.touched.iter().copied());
@@ -229,7 +231,7 @@ impl Stacks {
             .for_each(|node| used.get_mut(node as usize).into_iter().for_each(|used| *used = true));
         let numbers = self.tree.retain(used);
         let number = |node: u32| numbers.get(node as usize).copied().unwrap_or(ROOT);
-        self.threads.iter_mut().for_each(|t| t.rest(number));
+        self.threads.iter_mut().for_each(|t| t.renumber(number));
         self.touched.iter_mut().for_each(|node| *node = number(*node));
         self.touched.shrink_to_fit();
         self.threads.shrink_to_fit();
@@ -284,7 +286,7 @@ pub(crate) struct Thread {
 impl Thread {
     /// Keeps time for the end of the root; false if that cannot be.
     #[inline]
-    pub(crate) fn hold(&mut self, node: u32, ms: u64) -> bool {
+    pub(crate) fn defer(&mut self, node: u32, ms: u64) -> bool {
         if let Some((_, sum)) = self.pending.last_mut().filter(|(last, _)| *last == node) {
             *sum = sum.saturating_add(ms);
             return true;
@@ -298,7 +300,7 @@ impl Thread {
 
     /// What was kept counts: `add` takes it.
     #[inline]
-    pub(crate) fn count(&mut self, mut add: impl FnMut(u32, u64)) {
+    pub(crate) fn count_deferred(&mut self, mut add: impl FnMut(u32, u64)) {
         self.rounds = 0;
         self.pending.drain(..).for_each(|(node, ms)| add(node, ms));
         self.pending.shrink_to(PENDING / 8);
@@ -324,7 +326,7 @@ impl Thread {
     }
 
     /// Nothing has come for a while: gives up room, and gives its nodes their new numbers.
-    pub(crate) fn rest(&mut self, number: impl Fn(u32) -> u32) {
+    pub(crate) fn renumber(&mut self, number: impl Fn(u32) -> u32) {
         self.frames.iter_mut().for_each(|f| f.node = number(f.node));
         self.pending.iter_mut().for_each(|(node, _)| *node = number(*node));
         self.frames.shrink_to_fit();

@@ -10,18 +10,18 @@ use crate::model::{
     component,
 };
 use crate::sources::Sink;
+use crate::sources::profiler::dictionary::method_name::nameless;
+use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::limits;
 use crate::sources::profiler::metrics::{self as m, KNOWN, P_PARAMETERS, ns};
 use crate::sources::profiler::streams::record::{Call, Pointer};
-use crate::sources::profiler::words::method_name::nameless;
-use crate::sources::profiler::words::{Mark, Words};
 
 /// Bytes of one parameter of a record.
 const VALUE: usize = 1024;
 
 /// A call as an event record shows it, with what it needs from the dictionary still as ids.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Entry {
+pub(crate) struct PendingCall {
     pub(crate) start_ms: i64,
     pub(crate) duration_ms: u64,
     pub(crate) method: u32,
@@ -41,7 +41,7 @@ pub(crate) struct Entry {
     pub(crate) uncounted: Option<Box<Call<'static>>>,
 }
 
-impl Entry {
+impl PendingCall {
     /// Becomes `call`; keeps its memory.
     pub(crate) fn take(&mut self, call: &Call<'_>) {
         (self.start_ms, self.duration_ms, self.method) =
@@ -94,7 +94,7 @@ impl Entry {
     }
 
     /// All names have come.
-    pub(crate) fn is_named(&self, words: &Words) -> bool {
+    pub(crate) fn is_named(&self, words: &Dictionary) -> bool {
         words.get(self.method).is_some()
             && self.params.iter().all(|(id, _)| words.get(*id).is_some())
     }
@@ -108,14 +108,14 @@ const PARAMETERS: usize = 4096;
 
 /// Makes the records of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Records {
-    roles: Roles,
+pub(crate) struct CallRecords {
+    roles: ParamRoles,
     others: String,
 }
 
-impl Records {
+impl CallRecords {
     pub(crate) fn new(parameters: Arc<[String]>) -> Self {
-        Self { roles: Roles::new(parameters), others: String::new() }
+        Self { roles: ParamRoles::new(parameters), others: String::new() }
     }
 
     /// Brings the parameters of the configuration into being.
@@ -124,22 +124,22 @@ impl Records {
     }
 
     /// Ids mean something else from now on.
-    pub(crate) fn forget_words(&mut self) {
-        self.roles.forget_words();
+    pub(crate) fn reset_dictionary(&mut self) {
+        self.roles.reset_dictionary();
     }
 
     /// No call has come for a while.
-    pub(crate) fn rest(&mut self) {
-        self.roles.forget_words();
+    pub(crate) fn shrink(&mut self) {
+        self.roles.reset_dictionary();
         self.others = String::new();
     }
 
     /// A call; `method`: its name, if that has come.
-    pub(crate) fn tell(
+    pub(crate) fn emit(
         &mut self,
-        entry: &Entry,
+        entry: &PendingCall,
         method: Option<&str>,
-        words: &Words,
+        words: &Dictionary,
         sink: &mut dyn Sink,
     ) {
         let unnamed;
@@ -150,8 +150,8 @@ impl Records {
                 &unnamed
             }
         };
-        let error = words.mark(Mark::Red).is_some_and(|id| entry.has(id));
-        let (mut others, mut told) = (std::mem::take(&mut self.others), Told::default());
+        let error = words.mark(KnownWord::Red).is_some_and(|id| entry.has(id));
+        let (mut others, mut reported) = (std::mem::take(&mut self.others), Reported::default());
         others.clear();
         let mut params = Params::new();
         params.push(EventParam::text(m::P_METHOD, method));
@@ -160,16 +160,16 @@ impl Records {
         }
         for (id, value) in entry.params() {
             match self.roles.role(id, words) {
-                // The values of a list, and ids of several tracing systems: the first is told.
-                Role::Own(id) if told.add(id) => {
+                // The values of a list, and ids of several tracing systems: the first is reported.
+                ParamRole::Own(id) if reported.add(id) => {
                     params.push(EventParam { id, value: EventValue::Text(value) })
                 }
-                Role::Own(_) => {}
-                Role::Other => match words.get(id) {
+                ParamRole::Own(_) => {}
+                ParamRole::Other => match words.get(id) {
                     Some(name) => push_other(&mut others, name, value),
                     None => push_other(&mut others, &nameless(id), value),
                 },
-                Role::Mark => {}
+                ParamRole::KnownWord => {}
             }
         }
         if !others.is_empty() {
@@ -230,20 +230,20 @@ pub const PARAMETER_NAME_MAX: usize = 100;
 
 /// What a parameter of calls becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum ParamRole {
     /// An event parameter of its own.
     Own(ParamId),
     /// One of the others.
     Other,
     /// Not shown: it is a mark.
-    Mark,
+    KnownWord,
 }
 
-/// A set of parameters that have been told.
+/// A set of parameters that have been reported.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Told(u64);
+pub(crate) struct Reported(u64);
 
-impl Told {
+impl Reported {
     /// Adds one; false if it was there.
     pub(crate) const fn add(&mut self, id: ParamId) -> bool {
         let bit = match id {
@@ -257,18 +257,18 @@ impl Told {
     }
 }
 
-const _: () = assert!(P_PARAMETERS < 32 && PARAMETERS_MAX <= 32, "Told has a bit for each");
+const _: () = assert!(P_PARAMETERS < 32 && PARAMETERS_MAX <= 32, "Reported has a bit for each");
 
-/// Roles of the parameters of one connection, by id.
+/// ParamRoles of the parameters of one connection, by id.
 #[derive(Debug, Default)]
-pub(crate) struct Roles {
+pub(crate) struct ParamRoles {
     /// Names that the configuration gives; their positions are slots.
     own: Arc<[String]>,
     /// Ids are dense.
-    by_id: Vec<Option<Role>>,
+    by_id: Vec<Option<ParamRole>>,
 }
 
-impl Roles {
+impl ParamRoles {
     pub(crate) fn new(own: Arc<[String]>) -> Self {
         Self { own, by_id: Vec::new() }
     }
@@ -281,11 +281,11 @@ impl Roles {
     }
 
     /// The role of a parameter, looked up once.
-    pub(crate) fn role(&mut self, id: u32, words: &Words) -> Role {
+    pub(crate) fn role(&mut self, id: u32, words: &Dictionary) -> ParamRole {
         if let Some(Some(known)) = self.by_id.get(id as usize) {
             return *known;
         }
-        let Some(word) = words.get(id) else { return Role::Other };
+        let Some(word) = words.get(id) else { return ParamRole::Other };
         let role = self.decide(word);
         // A word has an id below `limits::WORDS`.
         if self.by_id.len() <= id as usize {
@@ -297,18 +297,22 @@ impl Roles {
         role
     }
 
-    fn decide(&self, word: &str) -> Role {
+    fn decide(&self, word: &str) -> ParamRole {
         if let Some((_, item)) = KNOWN.iter().find(|(known, _)| *known == word) {
-            return Role::Own(ParamId::Item(*item));
+            return ParamRole::Own(ParamId::Item(*item));
         }
         if let Some((slot, _)) = (0..).zip(self.own.iter()).find(|(_, own)| *own == word) {
-            return Role::Own(ParamId::Slot(slot));
+            return ParamRole::Own(ParamId::Slot(slot));
         }
-        if Mark::ALL.iter().any(|(_, mark)| *mark == word) { Role::Mark } else { Role::Other }
+        if KnownWord::ALL.iter().any(|(_, mark)| *mark == word) {
+            ParamRole::KnownWord
+        } else {
+            ParamRole::Other
+        }
     }
 
     /// Ids mean something else from now on, or are to be looked up again.
-    pub(crate) fn forget_words(&mut self) {
+    pub(crate) fn reset_dictionary(&mut self) {
         self.by_id = Vec::new();
     }
 }
@@ -348,15 +352,20 @@ mod tests {
 
     #[test]
     fn who_has_a_parameter_of_its_own() {
-        let roles = Roles::new(["tenant".to_owned(), "user".to_owned()].into());
-        let url = Role::Own(ParamId::Item(P_URL));
+        let roles = ParamRoles::new(["tenant".to_owned(), "user".to_owned()].into());
+        let url = ParamRole::Own(ParamId::Item(P_URL));
         let got = ["web.url", "call.red", "user", "node.name"].map(|word| roles.decide(word));
-        assert_eq!(got, [url, Role::Mark, Role::Own(ParamId::Slot(1)), Role::Other]);
-        let mut told = Told::default();
-        assert!(
-            told.add(ParamId::Item(1)) && told.add(ParamId::Slot(31)) && told.add(ParamId::Slot(0))
+        assert_eq!(
+            got,
+            [url, ParamRole::KnownWord, ParamRole::Own(ParamId::Slot(1)), ParamRole::Other]
         );
-        assert!(!told.add(ParamId::Item(1)) && !told.add(ParamId::Slot(31)));
+        let mut reported = Reported::default();
+        assert!(
+            reported.add(ParamId::Item(1))
+                && reported.add(ParamId::Slot(31))
+                && reported.add(ParamId::Slot(0))
+        );
+        assert!(!reported.add(ParamId::Item(1)) && !reported.add(ParamId::Slot(31)));
     }
 
     #[test]

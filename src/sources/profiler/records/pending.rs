@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::call_record::Entry;
+use super::call_record::PendingCall;
 use crate::model::Memory;
+use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::limits;
-use crate::sources::profiler::words::Words;
 
 /// Longest wait for names: agents flush every 5 s, silent ones every 10 s.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(11);
@@ -19,9 +19,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Bytes that calls of all pods may take while they wait.
 #[derive(Debug, Default)]
-pub(crate) struct Budget(AtomicUsize, Arc<Memory>);
+pub(crate) struct PendingBudget(AtomicUsize, Arc<Memory>);
 
-impl Budget {
+impl PendingBudget {
     /// Within a budget of memory, which connections charge for all that they hold.
     pub(crate) fn new(memory: &Arc<Memory>) -> Self {
         Self(AtomicUsize::new(0), Arc::clone(memory))
@@ -47,19 +47,19 @@ impl Budget {
 
 /// Calls that wait for names, oldest first.
 #[derive(Debug)]
-pub(crate) struct Waiting {
-    calls: VecDeque<(Duration, Entry)>,
+pub(crate) struct PendingCalls {
+    calls: VecDeque<(Duration, PendingCall)>,
     bytes: usize,
-    budget: Arc<Budget>,
-    /// Words have come since all were looked at, which may be done again from then on, or once so
+    budget: Arc<PendingBudget>,
+    /// Dictionary have come since all were looked at, which may be done again from then on, or once so
     /// many more have come.
     words: bool,
     look: Duration,
     pushed: usize,
 }
 
-impl Waiting {
-    pub(crate) const fn new(budget: Arc<Budget>) -> Self {
+impl PendingCalls {
+    pub(crate) const fn new(budget: Arc<PendingBudget>) -> Self {
         Self {
             calls: VecDeque::new(),
             bytes: 0,
@@ -71,7 +71,7 @@ impl Waiting {
     }
 
     /// A call whose names have not all come.
-    pub(crate) fn push(&mut self, now: Duration, entry: &Entry) {
+    pub(crate) fn push(&mut self, now: Duration, entry: &PendingCall) {
         let cost = cost(entry);
         self.bytes += cost;
         self.budget.0.fetch_add(cost, Ordering::Relaxed);
@@ -82,7 +82,7 @@ impl Waiting {
     /// Bytes that they take.
     pub(crate) fn memory(&self) -> usize {
         let spare = self.calls.capacity() - self.calls.len();
-        self.bytes + spare * size_of::<(Duration, Entry)>()
+        self.bytes + spare * size_of::<(Duration, PendingCall)>()
     }
 
     /// A word has come: some may have their names now.
@@ -96,9 +96,9 @@ impl Waiting {
     pub(crate) fn release(
         &mut self,
         now: Duration,
-        words: &Words,
+        words: &Dictionary,
         all: bool,
-        mut tell: impl FnMut(&Entry),
+        mut emit: impl FnMut(&PendingCall),
     ) {
         if self.calls.is_empty() {
             return;
@@ -112,7 +112,7 @@ impl Waiting {
                 let named = entry.is_named(words);
                 if named {
                     *bytes -= cost(entry);
-                    tell(entry);
+                    emit(entry);
                 }
                 !named
             });
@@ -122,7 +122,7 @@ impl Waiting {
         while let Some((until, entry)) = self.calls.front()
             && (all || *until <= now || self.is_full())
         {
-            tell(entry);
+            emit(entry);
             let cost = cost(entry);
             self.bytes -= cost;
             self.budget.0.fetch_sub(cost, Ordering::Relaxed);
@@ -140,18 +140,18 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for PendingCalls {
     fn drop(&mut self) {
         self.budget.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
 /// Bytes that it takes to let a call wait.
-fn cost(entry: &Entry) -> usize {
+fn cost(entry: &PendingCall) -> usize {
     /// Of an allocation.
     const OVERHEAD: usize = 16;
     let heap = |bytes: usize| if bytes == 0 { 0 } else { bytes + OVERHEAD };
-    size_of::<(Duration, Entry)>()
+    size_of::<(Duration, PendingCall)>()
         + heap(entry.text.len())
         + heap(entry.params.len() * size_of::<(u32, u32)>())
 }
@@ -160,20 +160,25 @@ fn cost(entry: &Entry) -> usize {
 #[allow(clippy::cast_possible_truncation, reason = "test")]
 mod tests {
     use super::*;
+    use crate::sources::profiler::dictionary::interner::Interner;
     use crate::sources::profiler::streams::scan::Text;
-    use crate::sources::profiler::words::interner::Interner;
 
-    fn words(known: &[u32]) -> Words {
-        let mut words = Words::new(Arc::new(Interner::new(1 << 20)));
+    fn words(known: &[u32]) -> Dictionary {
+        let mut words = Dictionary::new(Arc::new(Interner::new(1 << 20)));
         known.iter().for_each(|id| assert!(words.put(Some(*id), Text::new(&[0, b'w'], 1)).1));
         words
     }
 
-    fn entry(method: u32) -> Entry {
-        Entry { method, text: "x".repeat(1000), params: vec![(method, 1000)], ..Entry::default() }
+    fn entry(method: u32) -> PendingCall {
+        PendingCall {
+            method,
+            text: "x".repeat(1000),
+            params: vec![(method, 1000)],
+            ..PendingCall::default()
+        }
     }
 
-    fn released(waiting: &mut Waiting, now: u64, known: &[u32], all: bool) -> Vec<u32> {
+    fn released(waiting: &mut PendingCalls, now: u64, known: &[u32], all: bool) -> Vec<u32> {
         let mut told = Vec::new();
         waiting.release(Duration::from_secs(now), &words(known), all, |e| told.push(e.method));
         told
@@ -181,8 +186,8 @@ mod tests {
 
     #[test]
     fn those_that_have_names_go_first_and_others_when_they_have_waited() {
-        let budget = Arc::new(Budget::default());
-        let mut waiting = Waiting::new(Arc::clone(&budget));
+        let budget = Arc::new(PendingBudget::default());
+        let mut waiting = PendingCalls::new(Arc::clone(&budget));
         for method in [1, 2, 3] {
             waiting.push(Duration::ZERO, &entry(method));
         }
@@ -201,9 +206,9 @@ mod tests {
 
     #[test]
     fn when_there_is_no_room_the_named_make_it_and_then_the_oldest() {
-        let budget = Arc::new(Budget::default());
-        let mut waiting = Waiting::new(Arc::clone(&budget));
-        let fill = |waiting: &mut Waiting| {
+        let budget = Arc::new(PendingBudget::default());
+        let mut waiting = PendingCalls::new(Arc::clone(&budget));
+        let fill = |waiting: &mut PendingCalls| {
             let mut pushed = 0;
             while !waiting.is_full() {
                 waiting.push(Duration::ZERO, &entry(if pushed % 2 == 0 { 1 } else { 2 }));
@@ -218,7 +223,7 @@ mod tests {
         assert!(told.iter().all(|m| *m == 2) && told.len() == pushed / 2, "{}", told.len());
         fill(&mut waiting);
         assert_eq!(released(&mut waiting, 1, &[2], false), [1], "no more than it takes");
-        let mut others: Vec<_> = (0..8).map(|_| Waiting::new(Arc::clone(&budget))).collect();
+        let mut others: Vec<_> = (0..8).map(|_| PendingCalls::new(Arc::clone(&budget))).collect();
         for _ in 0..20_000 {
             for other in &mut others {
                 other.push(Duration::ZERO, &entry(3));

@@ -51,7 +51,7 @@ impl Seen {
 
 /// An agent's connection.
 struct Agent {
-    collector: Collector,
+    collector: AgentSession,
     handles: BTreeMap<&'static str, Vec<u8>>,
     out: BytesMut,
     now: Now,
@@ -66,9 +66,9 @@ fn field(b: Bytes, text: &str) -> Bytes {
 }
 
 impl Agent {
-    fn connect(shared: &Arc<Shared>, seen: &mut Seen, pod: &str, second: u64) -> Self {
+    fn connect(shared: &Arc<SharedState>, seen: &mut Seen, pod: &str, second: u64) -> Self {
         let collector =
-            Collector::new("127.0.0.1:9".into(), Options::default(), Arc::clone(shared));
+            AgentSession::new("127.0.0.1:9".into(), Options::default(), Arc::clone(shared));
         let now = Now { mono: Duration::from_secs(second), ..Now::default() };
         let mut agent = Self { collector, handles: BTreeMap::new(), out: BytesMut::new(), now };
         agent.say(
@@ -127,15 +127,15 @@ fn call(b: Bytes, method: u32, first: bool, params: &[(u32, &str)]) -> Bytes {
     params.iter().fold(b, |b, (id, value)| b.varint(*id).varint(1).text(value))
 }
 
-fn shared() -> Arc<Shared> {
-    Arc::new(Shared::new(64 << 20))
+fn shared() -> Arc<SharedState> {
+    Arc::new(SharedState::new(64 << 20))
 }
 
 const POD: &str = "pod_1795227542339";
 const REPORT: &str = "void com.netcracker.profiler.ESC_CORRUPTED_CALLS.log() (Dumper.java:200) [profiler-runtime.jar]";
 
 /// A first connection with three words, cut off.
-fn first(shared: &Arc<Shared>, seen: &mut Seen) -> Agent {
+fn first(shared: &Arc<SharedState>, seen: &mut Seen) -> Agent {
     let mut agent = Agent::connect(shared, seen, POD, 0);
     agent.open(seen, "calls", 0);
     agent.open(seen, "dictionary", 1);
@@ -233,7 +233,7 @@ fn whoever_is_left_is_told_but_not_who_leaves() {
         next.collector.feed(next.now, &mut BytesMut::from(&[0x77][..]), &mut next.out, &mut seen);
     assert!(fault.is_err() && next.out.ends_with(&[0xff]));
     assert!(next.close(&mut seen).is_empty());
-    let mut stranger = Collector::new("127.0.0.1:9".into(), Options::default(), shared);
+    let mut stranger = AgentSession::new("127.0.0.1:9".into(), Options::default(), shared);
     let mut out = BytesMut::new();
     stranger.close(Now::default(), &mut out, &mut seen);
     assert!(out.is_empty());

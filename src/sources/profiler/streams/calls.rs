@@ -8,13 +8,13 @@
 //!   NameLength ─▶ Name
 //! ```
 //!
-//! Values of parameters are borrowed from the input; only what a payload's end cuts off is copied.
+//! ParamReader of parameters are borrowed from the input; only what a payload's end cuts off is copied.
 
 use std::cmp::Ordering;
 
-use super::error::Corrupt;
+use super::error::DecodeError;
 use super::record::{Call, Params, Piece, Pointer};
-use super::scan::{Machine, Reader, Scan, Text, shrink};
+use super::scan::{Machine, Scan, Text, TextReader, shrink};
 use crate::sources::profiler::limits;
 
 /// Takes calls.
@@ -46,27 +46,27 @@ enum Expect {
 
 /// Reads one file.
 #[derive(Debug)]
-pub(crate) struct Calls {
+pub(crate) struct CallReader {
     expect: Expect,
     version: u32,
     /// Start of the last call: the next one's is relative to it.
     start_ms: i64,
     /// Threads that have been introduced.
     threads: u32,
-    thread_name: Reader,
+    thread_name: TextReader,
     /// The numbers of the call that is being read.
     call: Call<'static>,
-    values: Values,
+    values: ParamReader,
 }
 
-impl Default for Calls {
+impl Default for CallReader {
     fn default() -> Self {
         Self {
             expect: Expect::Header,
             version: 0,
             start_ms: 0,
             threads: 0,
-            thread_name: Reader::default(),
+            thread_name: TextReader::default(),
             call: Call {
                 start_ms: 0,
                 duration_ms: 0,
@@ -88,13 +88,13 @@ impl Default for Calls {
                 queue_wait_ms: 0,
                 params: Params::default(),
             },
-            values: Values::default(),
+            values: ParamReader::default(),
         }
     }
 }
 
-impl<V: CallVisitor + ?Sized> Machine<V> for Calls {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
+impl<V: CallVisitor + ?Sized> Machine<V> for CallReader {
+    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
         let input = scan.rest();
         while self.token(scan, input, visitor)?.is_some() {}
         self.values.leave(input);
@@ -116,7 +116,7 @@ const fn time(pattern: u64) -> u64 {
     if pattern > i32::MAX as u64 { 0 } else { pattern }
 }
 
-impl Calls {
+impl CallReader {
     /// Reads one token; `None` when it is not whole. `input` is what `scan` began with.
     #[inline]
     fn token<V: CallVisitor + ?Sized>(
@@ -124,7 +124,7 @@ impl Calls {
         scan: &mut Scan<'_>,
         input: &[u8],
         visitor: &mut V,
-    ) -> Result<Option<()>, Corrupt> {
+    ) -> Result<Option<()>, DecodeError> {
         match self.expect {
             Expect::Header => {
                 let Some(base) = self.header(scan)? else { return Ok(None) };
@@ -139,7 +139,7 @@ impl Calls {
                 self.expect = match index.cmp(&count) {
                     Ordering::Less => Expect::Tail,
                     Ordering::Equal => Expect::NameLength,
-                    Ordering::Greater => return Err(Corrupt::Thread { index, count }),
+                    Ordering::Greater => return Err(DecodeError::Thread { index, count }),
                 };
             }
             Expect::NameLength => {
@@ -177,14 +177,14 @@ impl Calls {
         Ok(Some(()))
     }
 
-    fn header(&mut self, scan: &mut Scan<'_>) -> Result<Option<u64>, Corrupt> {
+    fn header(&mut self, scan: &mut Scan<'_>) -> Result<Option<u64>, DecodeError> {
         let mut token = *scan;
         let Some(first) = token.u64() else { return Ok(None) };
         let base = if first >> 32 == MAGIC {
             #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
             let version = first as u32;
             if version > NEWEST {
-                return Err(Corrupt::CallsVersion(version));
+                return Err(DecodeError::CallsVersion(version));
             }
             self.version = version;
             token.u64()
@@ -277,7 +277,7 @@ fn resources(call: &mut Call<'_>, token: &mut Scan<'_>, version: u32) -> Option<
 
 /// What is known so far of the parameters of one call.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
+pub(crate) struct ParamReader {
     params: u32,
     params_left: u32,
     values: u32,
@@ -306,11 +306,11 @@ pub(crate) enum Next {
     End,
 }
 
-impl Values {
+impl ParamReader {
     /// A call with so many parameters.
-    pub(crate) fn begin(&mut self, params: u32) -> Result<Next, Corrupt> {
+    pub(crate) fn begin(&mut self, params: u32) -> Result<Next, DecodeError> {
         if params > limits::CLAIMED {
-            return Err(Corrupt::Claims(params));
+            return Err(DecodeError::Claims(params));
         }
         (self.params, self.params_left, self.values, self.values_left) = (params, params, 0, 0);
         self.pieces.clear();
@@ -328,12 +328,12 @@ impl Values {
     }
 
     /// Id of a parameter and number of its values.
-    pub(crate) fn param(&mut self, scan: &mut Scan<'_>) -> Result<Option<Next>, Corrupt> {
+    pub(crate) fn param(&mut self, scan: &mut Scan<'_>) -> Result<Option<Next>, DecodeError> {
         let mut token = *scan;
         let (Some(id), Some(values)) = (token.varint(), token.varint()) else { return Ok(None) };
         *scan = token;
         if values > limits::CLAIMED {
-            return Err(Corrupt::Claims(values));
+            return Err(DecodeError::Claims(values));
         }
         self.id = id;
         self.params_left -= 1;
@@ -348,10 +348,10 @@ impl Values {
     }
 
     /// Length of a value.
-    pub(crate) fn length(&mut self, scan: &mut Scan<'_>) -> Result<Option<()>, Corrupt> {
+    pub(crate) fn length(&mut self, scan: &mut Scan<'_>) -> Result<Option<()>, DecodeError> {
         let Some(units) = scan.varint() else { return Ok(None) };
         if units > limits::UNITS {
-            return Err(Corrupt::Units(units));
+            return Err(DecodeError::Units(units));
         }
         self.units = units;
         self.left = 2 * units as usize;

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use super::calls::{CallVisitor, Calls};
-use super::error::Corrupt;
-use super::gc::{GcPause, GcVisitor, Lines};
+use super::calls::{CallReader, CallVisitor};
+use super::error::DecodeError;
+use super::gc::{GcPause, GcVisitor, LogLines};
 use super::phrases::{
     DefinitionReader, DefinitionVisitor, DictionaryReader, PauseReader, PauseVisitor, Phrases,
     WordVisitor,
@@ -17,12 +17,12 @@ use super::record::{
     TraceKind,
 };
 use super::scan::{Machine, Resume, Text};
-use super::trace::{Trace, TraceVisitor};
-use super::values::{ValueVisitor, Values};
+use super::trace::{TraceReader, TraceVisitor};
+use super::values::{ValueReader, ValueVisitor};
+use crate::sources::profiler::dictionary::Dictionary;
+use crate::sources::profiler::dictionary::interner::Interner;
 use crate::sources::profiler::limits;
 use crate::sources::profiler::wire::command::{Opened, StreamKind};
-use crate::sources::profiler::words::Words;
-use crate::sources::profiler::words::interner::Interner;
 
 /// What has been seen of a stream, over all its files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,14 +82,19 @@ impl Stream {
     /// The file that is open cannot be read any further.
     #[must_use]
     pub const fn is_corrupt(&self) -> bool {
-        matches!(self.decoder, Decoder::Lost)
+        matches!(self.decoder, Decoder::Broken)
     }
 
     fn file(&self, stream: usize) -> File<'_> {
         File { stream, name: &self.name, kind: self.kind, sequence: self.sequence }
     }
 
-    fn end<O: Observer + ?Sized>(&mut self, stream: usize, words: &mut Words, observer: &mut O) {
+    fn end<O: Observer + ?Sized>(
+        &mut self,
+        stream: usize,
+        words: &mut Dictionary,
+        observer: &mut O,
+    ) {
         let torn = self.decoder.end(words, observer);
         self.counts.torn += u64::from(torn);
         observer.ended(&self.file(stream), torn);
@@ -99,26 +104,26 @@ impl Stream {
 /// All streams of one connection, and the words that they share.
 #[derive(Debug)]
 pub struct Streams {
-    words: Words,
+    words: Dictionary,
     streams: Vec<Stream>,
 }
 
 impl Streams {
-    /// Without streams. Words are shared with other pods.
+    /// Without streams. Dictionary are shared with other pods.
     #[must_use]
     pub fn new(interner: Arc<Interner>) -> Self {
-        Self { words: Words::new(interner), streams: Vec::new() }
+        Self { words: Dictionary::new(interner), streams: Vec::new() }
     }
 
     /// Its dictionary.
     #[must_use]
-    pub const fn words(&self) -> &Words {
+    pub const fn dictionary(&self) -> &Dictionary {
         &self.words
     }
 
     /// Its streams, in the order in which they were opened first.
     #[must_use]
-    pub fn streams(&self) -> &[Stream] {
+    pub fn all(&self) -> &[Stream] {
         &self.streams
     }
 
@@ -128,7 +133,7 @@ impl Streams {
     }
 
     /// The agent goes on with the words of a connection before: they are told as if they came now.
-    pub(crate) fn adopt<O: Observer + ?Sized>(&mut self, words: Words, observer: &mut O) {
+    pub(crate) fn adopt<O: Observer + ?Sized>(&mut self, words: Dictionary, observer: &mut O) {
         self.words.succeed(words);
         let known: Vec<(u32, Arc<str>)> =
             self.words.iter().map(|(id, word)| (id, Arc::clone(word))).collect();
@@ -141,7 +146,7 @@ impl Streams {
     }
 
     /// What remains of it for a connection that comes later: its dictionary.
-    pub(crate) fn leave(&mut self) -> Words {
+    pub(crate) fn leave(&mut self) -> Dictionary {
         let nothing = self.words.successor();
         std::mem::replace(&mut self.words, nothing)
     }
@@ -153,7 +158,7 @@ impl Streams {
         if opened.reset && matches!(opened.kind, StreamKind::Dictionary | StreamKind::PosDictionary)
         {
             self.words.reset();
-            observer.words_forgotten();
+            observer.dictionary_reset();
         }
         let decoder = Decoder::new(opened.kind, opened.sequence);
         if let Some(stream) = self.streams.get_mut(opened.stream) {
@@ -191,7 +196,7 @@ impl Streams {
         s.bytes += payload.len() as u64;
         s.counts.bytes += payload.len() as u64;
         if let Err((at, why)) = s.decoder.feed(payload, &mut self.words, observer) {
-            s.decoder = Decoder::Lost;
+            s.decoder = Decoder::Broken;
             s.counts.corrupt += 1;
             s.counts.skipped += s.bytes.saturating_sub(at.max(begin));
             observer.corrupt(&s.file(stream), at, why);
@@ -209,21 +214,21 @@ impl Streams {
 }
 
 /// Where a fault is in its file, and what it is.
-pub(crate) type Lost = (u64, Corrupt);
+pub(crate) type ErrorAt = (u64, DecodeError);
 
 /// What reads a file.
 #[derive(Debug)]
 pub(crate) enum Decoder {
-    Trace(Box<Resume<Trace>>),
-    Calls(Box<(Resume<Calls>, Threads)>),
-    Values(Box<Resume<Values>>, BigKind),
+    Trace(Box<Resume<TraceReader>>),
+    Calls(Box<(Resume<CallReader>, Threads)>),
+    Values(Box<Resume<ValueReader>>, BigKind),
     Dictionary(Box<Resume<Phrases<DictionaryReader>>>),
     Suspend(Box<Resume<Phrases<PauseReader>>>),
     Params(Box<Resume<Phrases<DefinitionReader>>>),
-    Gc(Lines),
+    Gc(LogLines),
     Opaque,
     /// It could not be read.
-    Lost,
+    Broken,
 }
 
 /// Which stream a value is in, and in which file.
@@ -242,21 +247,23 @@ impl Decoder {
         let words =
             |positional| Box::new(Resume::new(Phrases::new(DictionaryReader::new(positional))));
         match kind {
-            StreamKind::Trace => Self::Trace(Box::new(Resume::new(Trace::new(file)))),
+            StreamKind::Trace => Self::Trace(Box::new(Resume::new(TraceReader::new(file)))),
             StreamKind::Calls => {
-                Self::Calls(Box::new((Resume::new(Calls::default()), Threads::new())))
+                Self::Calls(Box::new((Resume::new(CallReader::default()), Threads::new())))
             }
-            StreamKind::Xml => {
-                Self::Values(Box::new(Resume::new(Values::default())), BigKind { xml: true, file })
-            }
-            StreamKind::Sql => {
-                Self::Values(Box::new(Resume::new(Values::default())), BigKind { xml: false, file })
-            }
+            StreamKind::Xml => Self::Values(
+                Box::new(Resume::new(ValueReader::default())),
+                BigKind { xml: true, file },
+            ),
+            StreamKind::Sql => Self::Values(
+                Box::new(Resume::new(ValueReader::default())),
+                BigKind { xml: false, file },
+            ),
             StreamKind::Dictionary => Self::Dictionary(words(false)),
             StreamKind::PosDictionary => Self::Dictionary(words(true)),
             StreamKind::Suspend => Self::Suspend(Box::new(Resume::new(Phrases::default()))),
             StreamKind::Params => Self::Params(Box::new(Resume::new(Phrases::default()))),
-            StreamKind::Gc => Self::Gc(Lines::default()),
+            StreamKind::Gc => Self::Gc(LogLines::default()),
             StreamKind::Opaque => Self::Opaque,
         }
     }
@@ -274,68 +281,70 @@ impl Decoder {
     pub(crate) fn feed<O: Observer + ?Sized>(
         &mut self,
         bytes: &[u8],
-        words: &mut Words,
+        words: &mut Dictionary,
         observer: &mut O,
-    ) -> Result<(), Lost> {
+    ) -> Result<(), ErrorAt> {
         match self {
-            Self::Trace(trace) => lost(trace, bytes, &mut Told { observer, words }),
+            Self::Trace(trace) => feed(trace, bytes, &mut ToObserver { observer, words }),
             Self::Calls(calls) => {
                 let (calls, threads) = &mut **calls;
-                lost(calls, bytes, &mut ToldCalls { observer, words, threads })
+                feed(calls, bytes, &mut CallsToObserver { observer, words, threads })
             }
             Self::Values(values, kind) => {
-                lost(values, bytes, &mut ToldValues { observer, kind: *kind })
+                feed(values, bytes, &mut ValuesToObserver { observer, kind: *kind })
             }
-            Self::Dictionary(dictionary) => lost(dictionary, bytes, &mut Told { observer, words }),
-            Self::Suspend(suspend) => lost(suspend, bytes, &mut Told { observer, words }),
-            Self::Params(params) => lost(params, bytes, &mut Told { observer, words }),
+            Self::Dictionary(dictionary) => {
+                feed(dictionary, bytes, &mut ToObserver { observer, words })
+            }
+            Self::Suspend(suspend) => feed(suspend, bytes, &mut ToObserver { observer, words }),
+            Self::Params(params) => feed(params, bytes, &mut ToObserver { observer, words }),
             Self::Gc(lines) => {
-                lines.feed(bytes, &mut Told { observer, words });
+                lines.feed(bytes, &mut ToObserver { observer, words });
                 Ok(())
             }
-            Self::Opaque | Self::Lost => Ok(()),
+            Self::Opaque | Self::Broken => Ok(()),
         }
     }
 
     /// Nothing more comes; whether a record was begun.
     pub(crate) fn end<O: Observer + ?Sized>(
         &mut self,
-        words: &mut Words,
+        words: &mut Dictionary,
         observer: &mut O,
     ) -> bool {
-        let mut told = Told { observer, words };
+        let mut told = ToObserver { observer, words };
         // Which visitor it is makes no difference to where a machine stands.
         match std::mem::replace(self, Self::Opaque) {
-            Self::Trace(trace) => !trace.is_whole::<Told<'_, O>>(),
-            Self::Calls(calls) => !calls.0.is_whole::<ToldCalls<'_, O>>(),
-            Self::Values(values, _) => !values.is_whole::<ToldValues<'_, O>>(),
-            Self::Dictionary(dictionary) => !dictionary.is_whole::<Told<'_, O>>(),
-            Self::Suspend(suspend) => !suspend.is_whole::<Told<'_, O>>(),
-            Self::Params(params) => !params.is_whole::<Told<'_, O>>(),
+            Self::Trace(trace) => !trace.is_whole::<ToObserver<'_, O>>(),
+            Self::Calls(calls) => !calls.0.is_whole::<CallsToObserver<'_, O>>(),
+            Self::Values(values, _) => !values.is_whole::<ValuesToObserver<'_, O>>(),
+            Self::Dictionary(dictionary) => !dictionary.is_whole::<ToObserver<'_, O>>(),
+            Self::Suspend(suspend) => !suspend.is_whole::<ToObserver<'_, O>>(),
+            Self::Params(params) => !params.is_whole::<ToObserver<'_, O>>(),
             Self::Gc(mut lines) => {
                 lines.end(&mut told);
                 false
             }
-            Self::Opaque | Self::Lost => false,
+            Self::Opaque | Self::Broken => false,
         }
     }
 }
 
-fn lost<M: Machine<V>, V>(
+fn feed<M: Machine<V>, V>(
     resume: &mut Resume<M>,
     bytes: &[u8],
     visitor: &mut V,
-) -> Result<(), Lost> {
+) -> Result<(), ErrorAt> {
     resume.feed(bytes, visitor).map_err(|why| (resume.offset(), why))
 }
 
 /// Records that need the words at most.
-struct Told<'a, O: ?Sized> {
+struct ToObserver<'a, O: ?Sized> {
     observer: &'a mut O,
-    words: &'a mut Words,
+    words: &'a mut Dictionary,
 }
 
-impl<O: Observer + ?Sized> TraceVisitor for Told<'_, O> {
+impl<O: Observer + ?Sized> TraceVisitor for ToObserver<'_, O> {
     #[inline]
     fn block(&mut self, block: &Block) {
         self.observer.trace_block(block);
@@ -360,7 +369,7 @@ impl<O: Observer + ?Sized> TraceVisitor for Told<'_, O> {
     }
 }
 
-impl<O: Observer + ?Sized> WordVisitor for Told<'_, O> {
+impl<O: Observer + ?Sized> WordVisitor for ToObserver<'_, O> {
     fn word(&mut self, id: Option<u32>, word: Text<'_>) {
         let (id, taken) = self.words.put(id, word);
         self.observer.word(id, self.words.get(id).filter(|_| taken), self.words);
@@ -370,31 +379,31 @@ impl<O: Observer + ?Sized> WordVisitor for Told<'_, O> {
     }
 }
 
-impl<O: Observer + ?Sized> PauseVisitor for Told<'_, O> {
+impl<O: Observer + ?Sized> PauseVisitor for ToObserver<'_, O> {
     fn pause(&mut self, pause: Pause) {
         self.observer.pause(&pause);
     }
 }
 
-impl<O: Observer + ?Sized> DefinitionVisitor for Told<'_, O> {
+impl<O: Observer + ?Sized> DefinitionVisitor for ToObserver<'_, O> {
     fn definition(&mut self, definition: &Definition<'_>) {
         self.observer.definition(definition);
     }
 }
 
-impl<O: Observer + ?Sized> GcVisitor for Told<'_, O> {
+impl<O: Observer + ?Sized> GcVisitor for ToObserver<'_, O> {
     fn gc_pause(&mut self, pause: &GcPause<'_>) {
         self.observer.gc_pause(pause);
     }
 }
 
-struct ToldCalls<'a, O: ?Sized> {
+struct CallsToObserver<'a, O: ?Sized> {
     observer: &'a mut O,
-    words: &'a Words,
+    words: &'a Dictionary,
     threads: &'a mut Threads,
 }
 
-impl<O: Observer + ?Sized> CallVisitor for ToldCalls<'_, O> {
+impl<O: Observer + ?Sized> CallVisitor for CallsToObserver<'_, O> {
     fn thread(&mut self, name: Text<'_>) {
         if self.threads.len() < limits::THREADS {
             let name = self.words.share(name);
@@ -409,12 +418,12 @@ impl<O: Observer + ?Sized> CallVisitor for ToldCalls<'_, O> {
     }
 }
 
-struct ToldValues<'a, O: ?Sized> {
+struct ValuesToObserver<'a, O: ?Sized> {
     observer: &'a mut O,
     kind: BigKind,
 }
 
-impl<O: Observer + ?Sized> ValueVisitor for ToldValues<'_, O> {
+impl<O: Observer + ?Sized> ValueVisitor for ValuesToObserver<'_, O> {
     fn value(&mut self, offset: u64, text: Text<'_>) {
         let value = BigValue { file: self.kind.file, offset, text };
         if self.kind.xml { self.observer.xml(&value) } else { self.observer.sql(&value) }

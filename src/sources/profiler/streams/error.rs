@@ -3,7 +3,7 @@
 /// Why the rest of a stream's file cannot be read. Only the stream suffers, and only until it is
 /// opened again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Corrupt {
+pub enum DecodeError {
     /// A string claims too many UTF-16 units.
     #[error("string of {0} UTF-16 units")]
     Units(u32),

@@ -12,14 +12,14 @@ pub(crate) trait GcVisitor {
 
 /// Cuts one file into lines.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct LogLines {
     /// The beginning of a line whose end has not come.
     begun: Vec<u8>,
     /// The line is too long: nothing of it is kept.
     skip: bool,
 }
 
-impl Lines {
+impl LogLines {
     /// The next piece of the file.
     pub(crate) fn feed<V: GcVisitor + ?Sized>(&mut self, mut bytes: &[u8], visitor: &mut V) {
         while let Some(at) = bytes.iter().position(|b| *b == b'\n') {
@@ -27,7 +27,7 @@ impl Lines {
             (_, bytes) = rest.split_at(1);
             if self.begun.is_empty() && !self.skip {
                 if line.len() <= limits::GC_LINE {
-                    tell(line, visitor);
+                    emit(line, visitor);
                 }
             } else {
                 self.begin(line);
@@ -40,7 +40,7 @@ impl Lines {
     /// Nothing more comes.
     pub(crate) fn end<V: GcVisitor + ?Sized>(&mut self, visitor: &mut V) {
         if !self.skip {
-            tell(&self.begun, visitor);
+            emit(&self.begun, visitor);
         }
         shrink(&mut self.begun);
         self.skip = false;
@@ -56,7 +56,7 @@ impl Lines {
     }
 }
 
-fn tell<V: GcVisitor + ?Sized>(line: &[u8], visitor: &mut V) {
+fn emit<V: GcVisitor + ?Sized>(line: &[u8], visitor: &mut V) {
     if let Some(pause) = std::str::from_utf8(line).ok().and_then(parse) {
         visitor.gc_pause(&pause);
     }
@@ -103,7 +103,7 @@ pub(crate) fn parse(line: &str) -> Option<GcPause<'_>> {
         rest = behind;
     }
     let (number, rest) = rest.trim_ascii_start().strip_prefix("GC(")?.split_once(") ")?;
-    // Generational collectors say which generation: `Y: Pause Mark Start`.
+    // Generational collectors say which generation: `Y: Pause KnownWord Start`.
     let rest = rest
         .split_once(": ")
         .filter(|(generation, _)| generation.len() == 1)

@@ -11,9 +11,9 @@
 //! The stream `suspend` (spec B.4): the first phrase of a file begins with the time base, then come
 //! pairs of varints, the distance between two ends and the duration.
 
-use super::error::Corrupt;
+use super::error::DecodeError;
 use super::record::{Definition, Pause};
-use super::scan::{Machine, Reader, Scan, Text};
+use super::scan::{Machine, Scan, Text, TextReader};
 use crate::sources::profiler::limits;
 
 /// Takes the frames off a stream of phrases.
@@ -31,15 +31,15 @@ impl<M> Phrases<M> {
 }
 
 impl<V: ?Sized, M: Machine<V>> Machine<V> for Phrases<M> {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
+    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
         loop {
             if self.left == 0 {
                 if !self.records.at_boundary() {
-                    return Err(Corrupt::Crosses);
+                    return Err(DecodeError::Crosses);
                 }
                 let Some(length) = scan.i32() else { return Ok(()) };
                 let sound = u32::try_from(length).ok().filter(|n| *n <= limits::PHRASE);
-                self.left = sound.ok_or(Corrupt::Phrase(length))? as usize;
+                self.left = sound.ok_or(DecodeError::Phrase(length))? as usize;
                 continue;
             }
             let offset = scan.offset();
@@ -53,7 +53,7 @@ impl<V: ?Sized, M: Machine<V>> Machine<V> for Phrases<M> {
             if self.left > 0 {
                 // The next token is not whole: it never will be if this is all of the phrase.
                 let all = phrase.len() - taken == self.left;
-                return if all { Err(Corrupt::Crosses) } else { Ok(()) };
+                return if all { Err(DecodeError::Crosses) } else { Ok(()) };
             }
         }
     }
@@ -75,7 +75,7 @@ pub(crate) struct DictionaryReader {
     positional: bool,
     /// The word that is being read, and its id.
     reading: Option<Option<u32>>,
-    text: Reader,
+    text: TextReader,
 }
 
 impl DictionaryReader {
@@ -86,7 +86,7 @@ impl DictionaryReader {
 }
 
 impl<V: WordVisitor + ?Sized> Machine<V> for DictionaryReader {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
+    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
         loop {
             if let Some(id) = self.reading {
                 let Some(word) = self.text.take(scan) else { return Ok(()) };
@@ -136,7 +136,7 @@ enum Expect {
 #[derive(Debug, Default)]
 pub(crate) struct DefinitionReader {
     expect: Expect,
-    text: Reader,
+    text: TextReader,
     name: Vec<u8>,
     name_units: u32,
     indexed: bool,
@@ -145,7 +145,7 @@ pub(crate) struct DefinitionReader {
 }
 
 impl<V: DefinitionVisitor + ?Sized> Machine<V> for DefinitionReader {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
+    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
         while self.token(scan, visitor)?.is_some() {}
         Ok(())
     }
@@ -160,12 +160,12 @@ impl DefinitionReader {
         &mut self,
         scan: &mut Scan<'_>,
         visitor: &mut V,
-    ) -> Result<Option<()>, Corrupt> {
+    ) -> Result<Option<()>, DecodeError> {
         self.expect = match self.expect {
             Expect::Version => match scan.u8() {
                 None => return Ok(None),
                 Some(VERSION) => Expect::NameLength,
-                Some(other) => return Err(Corrupt::ParamsVersion(other)),
+                Some(other) => return Err(DecodeError::ParamsVersion(other)),
             },
             Expect::NameLength => {
                 let Some(units) = scan.varint() else { return Ok(None) };
@@ -219,7 +219,7 @@ pub(crate) struct PauseReader {
 }
 
 impl<V: PauseVisitor + ?Sized> Machine<V> for PauseReader {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
+    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
         let mut end_ms = match self.end_ms {
             Some(end_ms) => end_ms,
             None => match scan.u64() {

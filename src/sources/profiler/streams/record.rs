@@ -1,13 +1,13 @@
 //! What is in the streams, as the observers get it. Ids of methods and parameters are those of the
-//! pod's dictionary ([`crate::sources::profiler::Words`]), times are milliseconds since 1970 by the clock of the JVM.
+//! pod's dictionary ([`crate::sources::profiler::Dictionary`]), times are milliseconds since 1970 by the clock of the JVM.
 
 use std::sync::Arc;
 
-use super::error::Corrupt;
+use super::error::DecodeError;
 use super::gc::GcPause;
 use super::scan::Text;
+use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::wire::command::{Hello, Opened, StreamKind, Uuid};
-use crate::sources::profiler::words::{Mark, Words};
 
 /// Where in the trace a call is (spec B.5). The file can be older than the one that is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -70,7 +70,7 @@ impl<'a> Call<'a> {
     /// All ids that it uses have their words: otherwise they come within one flush cycle (spec
     /// B.2), and what the other methods say may change with them.
     #[must_use]
-    pub fn is_named(&self, words: &Words) -> bool {
+    pub fn is_named(&self, words: &Dictionary) -> bool {
         words.get(self.method).is_some() && self.params.iter().all(|p| words.get(p.id).is_some())
     }
 
@@ -81,23 +81,23 @@ impl<'a> Call<'a> {
 
     /// It failed.
     #[must_use]
-    pub fn is_error(&self, words: &Words) -> bool {
-        self.marked(words, Mark::Red).is_some()
+    pub fn is_error(&self, words: &Dictionary) -> bool {
+        self.marked(words, KnownWord::Red).is_some()
     }
 
     /// It only waited.
     #[must_use]
-    pub fn is_idle(&self, words: &Words) -> bool {
-        self.marked(words, Mark::Idle).is_some()
+    pub fn is_idle(&self, words: &Dictionary) -> bool {
+        self.marked(words, KnownWord::Idle).is_some()
     }
 
     /// What a human would call it, if the agent says so.
     #[must_use]
-    pub fn title(&self, words: &Words) -> Option<Text<'a>> {
-        self.marked(words, Mark::Title)
+    pub fn title(&self, words: &Dictionary) -> Option<Text<'a>> {
+        self.marked(words, KnownWord::Title)
     }
 
-    fn marked(&self, words: &Words, mark: Mark) -> Option<Text<'a>> {
+    fn marked(&self, words: &Dictionary, mark: KnownWord) -> Option<Text<'a>> {
         if self.params.count == 0 {
             return None;
         }
@@ -306,7 +306,7 @@ pub struct Chunk<'a> {
 ///   says; texts and names are whatever the agent sent, except that limits have cut them
 ///   ([`super::limits`]).
 /// * Ids of methods and parameters are those of `words`, and they stay the same until the words are
-///   [`forgotten`](Self::words_forgotten). A [`word`](Self::word) can come later than what uses its
+///   [`forgotten`](Self::dictionary_reset). A [`word`](Self::word) can come later than what uses its
 ///   id, by one flush cycle at most (5 s): trace and calls are sent before the dictionary. So
 ///   tables by id are right from the start, and names can be looked up when they are shown. An id
 ///   that has no word after that never gets one: a limit was reached, or the stream is corrupt.
@@ -333,7 +333,7 @@ pub trait Observer {
     }
 
     /// A call has finished. They come within 10 s after their end, in no order of time.
-    fn call(&mut self, call: &Call<'_>, words: &Words) {
+    fn call(&mut self, call: &Call<'_>, words: &Dictionary) {
         let _ = (call, words);
     }
 
@@ -350,7 +350,7 @@ pub trait Observer {
 
     /// An event of the block. By [`Block::thread`] and time, ENTER and EXIT make the stacks of a
     /// thread.
-    fn trace_event(&mut self, block: &Block, event: &TraceEvent<'_>, words: &Words) {
+    fn trace_event(&mut self, block: &Block, event: &TraceEvent<'_>, words: &Dictionary) {
         let _ = (block, event, words);
     }
 
@@ -365,12 +365,12 @@ pub trait Observer {
     }
 
     /// An id has its word. `None`: a limit was reached, and the id stays without.
-    fn word(&mut self, id: u32, word: Option<&Arc<str>>, words: &Words) {
+    fn word(&mut self, id: u32, word: Option<&Arc<str>>, words: &Dictionary) {
         let _ = (id, word, words);
     }
 
     /// All ids lose their words: new ones follow.
-    fn words_forgotten(&mut self) {}
+    fn dictionary_reset(&mut self) {}
 
     /// What is known of a parameter.
     fn definition(&mut self, definition: &Definition<'_>) {
@@ -393,7 +393,7 @@ pub trait Observer {
     }
 
     /// The rest of a file cannot be read; `at` is the offset of the fault in it.
-    fn corrupt(&mut self, file: &File<'_>, at: u64, why: Corrupt) {
+    fn corrupt(&mut self, file: &File<'_>, at: u64, why: DecodeError) {
         let _ = (file, at, why);
     }
 

@@ -19,7 +19,7 @@
 
 use std::fmt::{self, Write};
 
-use super::error::Corrupt;
+use super::error::DecodeError;
 use crate::sources::profiler::limits;
 
 /// A read position in a slice of a stream's file.
@@ -233,7 +233,7 @@ impl<'a> Text<'a> {
         const LANES: usize = 32;
         let (mut units, _) = self.utf16.as_chunks::<2>();
         out.reserve(units.len());
-        // Words, names and URLs are ASCII as a rule: narrowed many units at a time.
+        // Dictionary, names and URLs are ASCII as a rule: narrowed many units at a time.
         while !units.is_empty() {
             let mut ascii = [0; LANES];
             let (lanes, rest) = units.split_at(units.len().min(LANES));
@@ -270,7 +270,7 @@ impl fmt::Debug for Text<'_> {
 /// Collects one string that may come in pieces. What is over the limit is passed over, so nothing
 /// long is ever held.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub(crate) struct TextReader {
     units: u32,
     /// Bytes of it that are still to come.
     left: usize,
@@ -279,11 +279,11 @@ pub(crate) struct Reader {
     kept: Vec<u8>,
 }
 
-impl Reader {
+impl TextReader {
     /// A string of `units` follows, of which at most `keep` are of interest.
-    pub(crate) fn begin(&mut self, units: u32, keep: u32) -> Result<(), Corrupt> {
+    pub(crate) fn begin(&mut self, units: u32, keep: u32) -> Result<(), DecodeError> {
         if units > limits::UNITS {
-            return Err(Corrupt::Units(units));
+            return Err(DecodeError::Units(units));
         }
         self.units = units;
         self.left = 2 * units as usize;
@@ -327,7 +327,7 @@ pub(crate) trait Machine<V: ?Sized> {
     /// bytes there always is one.
     ///
     /// Borrowed bytes are gone when it returns, so it keeps a copy of what it still needs.
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt>;
+    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError>;
 
     /// Nothing of a record has been read: the stream may end here.
     fn at_boundary(&self) -> bool;
@@ -366,7 +366,7 @@ impl<M> Resume<M> {
         &mut self,
         mut bytes: &[u8],
         visitor: &mut V,
-    ) -> Result<(), Corrupt>
+    ) -> Result<(), DecodeError>
     where
         M: Machine<V>,
     {
@@ -382,7 +382,7 @@ impl<M> Resume<M> {
                 self.held = 0;
                 (_, bytes) = bytes.split_at(into);
             } else if joined == 0 {
-                return if bytes.is_empty() { Ok(()) } else { Err(Corrupt::Token) };
+                return if bytes.is_empty() { Ok(()) } else { Err(DecodeError::Token) };
             } else {
                 self.tail.copy_within(taken..held + joined, 0);
                 self.held = held + joined - taken;
@@ -391,7 +391,7 @@ impl<M> Resume<M> {
         }
         let taken = Self::run(&mut self.machine, &mut self.taken, bytes, visitor)?;
         let (_, cut) = bytes.split_at(taken);
-        let (tail, _) = self.tail.split_at_mut_checked(cut.len()).ok_or(Corrupt::Token)?;
+        let (tail, _) = self.tail.split_at_mut_checked(cut.len()).ok_or(DecodeError::Token)?;
         tail.copy_from_slice(cut);
         self.held = cut.len();
         Ok(())
@@ -402,7 +402,7 @@ impl<M> Resume<M> {
         offset: &mut u64,
         bytes: &[u8],
         visitor: &mut V,
-    ) -> Result<usize, Corrupt>
+    ) -> Result<usize, DecodeError>
     where
         M: Machine<V>,
     {

@@ -11,10 +11,10 @@ use crate::sources::profiler::*;
 
 /// What was told, one line each.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Lines(pub(crate) Vec<String>);
+pub(crate) struct Log(pub(crate) Vec<String>);
 
-impl Observer for Lines {
-    fn call(&mut self, c: &Call<'_>, words: &Words) {
+impl Observer for Log {
+    fn call(&mut self, c: &Call<'_>, words: &Dictionary) {
         let marks = (c.is_named(words), c.is_error(words), c.is_idle(words), c.title(words));
         self.0.push(format!("{c:?} {marks:?}"));
     }
@@ -24,7 +24,7 @@ impl Observer for Lines {
     fn trace_block(&mut self, b: &Block) {
         self.0.push(format!("block {} {} {} {}", b.file, b.offset, b.thread, b.start_ms));
     }
-    fn trace_event(&mut self, _: &Block, e: &TraceEvent<'_>, _: &Words) {
+    fn trace_event(&mut self, _: &Block, e: &TraceEvent<'_>, _: &Dictionary) {
         self.0.push(format!("{} {} {:?}", e.index, e.time_ms, e.kind));
     }
     fn trace_block_end(&mut self, _: &Block, events: u32) {
@@ -33,10 +33,10 @@ impl Observer for Lines {
     fn calls_lost(&mut self, calls: u64) {
         self.0.push(format!("lost {calls}"));
     }
-    fn word(&mut self, id: u32, word: Option<&Arc<str>>, _: &Words) {
+    fn word(&mut self, id: u32, word: Option<&Arc<str>>, _: &Dictionary) {
         self.0.push(format!("word {id} {word:?}"));
     }
-    fn words_forgotten(&mut self) {
+    fn dictionary_reset(&mut self) {
         self.0.push("forgotten".into());
     }
     fn definition(&mut self, d: &Definition<'_>) {
@@ -51,7 +51,7 @@ impl Observer for Lines {
     fn gc_pause(&mut self, p: &GcPause<'_>) {
         self.0.push(format!("gc {} {}", p.number, p.duration_ns));
     }
-    fn corrupt(&mut self, _: &File<'_>, at: u64, why: Corrupt) {
+    fn corrupt(&mut self, _: &File<'_>, at: u64, why: DecodeError) {
         self.0.push(format!("corrupt at {at}: {why}"));
     }
     fn ended(&mut self, _: &File<'_>, torn: bool) {
@@ -75,10 +75,10 @@ pub(crate) fn opened(stream: usize, name: &str, sequence: i32) -> Opened<'_> {
 }
 
 fn run<'a>(name: &str, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
-    let (mut pod, mut lines) = (Streams::new(Arc::new(Interner::new(1 << 20))), Lines::default());
-    pod.open(&opened(0, name, 0), &mut lines);
-    pieces.into_iter().for_each(|piece| pod.data(0, piece, &mut lines));
-    pod.close(&mut lines);
+    let (mut streams, mut lines) = (Streams::new(Arc::new(Interner::new(1 << 20))), Log::default());
+    streams.open(&opened(0, name, 0), &mut lines);
+    pieces.into_iter().for_each(|piece| streams.data(0, piece, &mut lines));
+    streams.close(&mut lines);
     lines.0
 }
 
@@ -418,20 +418,20 @@ fn what_is_kept_of_a_call_is_bounded_and_what_follows_is_read() {
     let stream = rest(call(stream, 1, 0), 4).varint(0);
     let mut seen = Vec::new();
     for piece in [stream.0.len(), 1, 1024, 16_001] {
-        struct Kept(Vec<(u32, u32, usize, usize)>);
-        impl Observer for Kept {
-            fn call(&mut self, c: &Call<'_>, _: &Words) {
+        struct DictionaryCache(Vec<(u32, u32, usize, usize)>);
+        impl Observer for DictionaryCache {
+            fn call(&mut self, c: &Call<'_>, _: &Dictionary) {
                 let bytes = c.params.iter().map(|p| p.value.as_utf16().len()).sum();
                 self.0.push((c.params.count(), c.params.values(), c.params.iter().count(), bytes));
             }
-            fn corrupt(&mut self, _: &File<'_>, at: u64, why: Corrupt) {
+            fn corrupt(&mut self, _: &File<'_>, at: u64, why: DecodeError) {
                 panic!("{at} {why}");
             }
         }
-        let (mut pod, mut kept) =
-            (Streams::new(Arc::new(Interner::new(1 << 20))), Kept(Vec::new()));
-        pod.open(&opened(0, "calls", 0), &mut kept);
-        stream.0.chunks(piece).for_each(|p| pod.data(0, p, &mut kept));
+        let (mut streams, mut kept) =
+            (Streams::new(Arc::new(Interner::new(1 << 20))), DictionaryCache(Vec::new()));
+        streams.open(&opened(0, "calls", 0), &mut kept);
+        stream.0.chunks(piece).for_each(|p| streams.data(0, p, &mut kept));
         seen.push(kept.0);
     }
     let claimed = limits::CLAIMED;

@@ -12,9 +12,9 @@
 //! first of a block. With bit 7 a varint follows with more of them, from bit 5 on; the sum is a
 //! signed 32-bit number.
 
-use super::error::Corrupt;
+use super::error::DecodeError;
 use super::record::{Block, Reference, TagValue, TraceEvent, TraceKind};
-use super::scan::{Machine, Reader, Scan, Text};
+use super::scan::{Machine, Scan, Text, TextReader};
 use crate::sources::profiler::limits;
 
 /// Takes events.
@@ -41,17 +41,17 @@ enum Expect {
 
 /// Reads one file.
 #[derive(Debug)]
-pub(crate) struct Trace {
+pub(crate) struct TraceReader {
     expect: Expect,
     jvm_start_ms: i64,
     block: Block,
     /// Events of the block, and the time of the last.
     events: u32,
     time_ms: i64,
-    text: Reader,
+    text: TextReader,
 }
 
-impl Trace {
+impl TraceReader {
     /// `file`: its sequence + 1.
     pub(crate) fn new(file: u32) -> Self {
         let block = Block { file, ..Block::default() };
@@ -61,13 +61,13 @@ impl Trace {
             block,
             events: 0,
             time_ms: 0,
-            text: Reader::default(),
+            text: TextReader::default(),
         }
     }
 }
 
-impl<V: TraceVisitor + ?Sized> Machine<V> for Trace {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
+impl<V: TraceVisitor + ?Sized> Machine<V> for TraceReader {
+    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
         loop {
             match self.expect {
                 Expect::Header => {
@@ -125,7 +125,7 @@ enum Tag {
     String(u32, bool, u32),
 }
 
-impl Trace {
+impl TraceReader {
     /// Reads events until the next is not whole (`false`), is a string that is not, or the block is
     /// over.
     #[inline]
@@ -133,7 +133,7 @@ impl Trace {
         &mut self,
         scan: &mut Scan<'_>,
         visitor: &mut V,
-    ) -> Result<bool, Corrupt> {
+    ) -> Result<bool, DecodeError> {
         let (mut index, mut time_ms) = (self.events, self.time_ms);
         let result = loop {
             let mut token = *scan;
@@ -186,7 +186,7 @@ impl Trace {
 
 /// A TAG up to its string; `None` when it is not all there.
 #[inline(always)]
-fn tag(token: &mut Scan<'_>) -> Result<Option<Tag>, Corrupt> {
+fn tag(token: &mut Scan<'_>) -> Result<Option<Tag>, DecodeError> {
     let (Some(param), Some(kind)) = (token.varint(), token.u8()) else { return Ok(None) };
     let refer =
         |token: &mut Scan<'_>| Some(Reference { file: token.varint()?, offset: token.varint()? });
@@ -194,7 +194,7 @@ fn tag(token: &mut Scan<'_>) -> Result<Option<Tag>, Corrupt> {
         0 | 2 => token.varint().map(|units| Tag::String(param, kind == 2, units)),
         1 => refer(token).map(|at| Tag::Refer(param, TagValue::Xml(at))),
         3 => refer(token).map(|at| Tag::Refer(param, TagValue::Sql(at))),
-        other => return Err(Corrupt::TagType(other)),
+        other => return Err(DecodeError::TagType(other)),
     })
 }
 

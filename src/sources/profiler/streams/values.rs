@@ -1,7 +1,7 @@
 //! The streams `xml` and `sql` (spec B.7): strings, one behind the other.
 
-use super::error::Corrupt;
-use super::scan::{Machine, Reader, Scan, Text};
+use super::error::DecodeError;
+use super::scan::{Machine, Scan, Text, TextReader};
 use crate::sources::profiler::limits;
 
 /// Takes values.
@@ -12,14 +12,14 @@ pub(crate) trait ValueVisitor {
 
 /// Reads one file.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
+pub(crate) struct ValueReader {
     /// Where the value begins that is being read.
     reading: Option<u64>,
-    text: Reader,
+    text: TextReader,
 }
 
-impl<V: ValueVisitor + ?Sized> Machine<V> for Values {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), Corrupt> {
+impl<V: ValueVisitor + ?Sized> Machine<V> for ValueReader {
+    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
         loop {
             if let Some(offset) = self.reading {
                 let Some(value) = self.text.take(scan) else { return Ok(()) };

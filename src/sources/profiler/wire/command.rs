@@ -51,7 +51,7 @@ pub(crate) struct Open<'a> {
 
 /// What an agent cannot mean.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum ProtocolError {
     /// A byte that begins no command: the framing is lost.
     #[error("command {0:#04x}")]
     Command(u8),
@@ -86,19 +86,21 @@ pub enum Wrong {
 
 enum Stop {
     Short,
-    Wrong(Wrong),
+    ProtocolError(ProtocolError),
 }
 
 /// The command at the front of `bytes` and its length; `None` when it is not all there.
 ///
 /// # Errors
-/// [`Wrong`], as soon as the byte shows that says so, and how many bytes were before it.
-pub(crate) fn command(bytes: &[u8]) -> Result<Option<(Command<'_>, usize)>, (Wrong, usize)> {
+/// [`ProtocolError`], as soon as the byte shows that says so, and how many bytes were before it.
+pub(crate) fn command(
+    bytes: &[u8],
+) -> Result<Option<(Command<'_>, usize)>, (ProtocolError, usize)> {
     let mut c = Cursor::new(bytes, Order::Big);
     match read(&mut c) {
         Ok(command) => Ok(Some((command, c.position()))),
         Err(Stop::Short) => Ok(None),
-        Err(Stop::Wrong(wrong)) => Err((wrong, c.position())),
+        Err(Stop::ProtocolError(wrong)) => Err((wrong, c.position())),
     }
 }
 
@@ -123,7 +125,7 @@ fn read<'a>(c: &mut Cursor<'a>) -> Result<Command<'a>, Stop> {
             namespace: string(c)?,
         },
         0x15 => Command::Open(open(c)?),
-        other => return Err(Stop::Wrong(Wrong::Command(other))),
+        other => return Err(Stop::ProtocolError(ProtocolError::Command(other))),
     })
 }
 
@@ -141,11 +143,11 @@ fn uuid(c: &mut Cursor<'_>) -> Result<Uuid, Stop> {
 fn field<'a>(c: &mut Cursor<'a>) -> Result<&'a [u8], Stop> {
     let stated = full(c.i32())?;
     let length = usize::try_from(stated).ok().filter(|n| *n <= limits::FIELD);
-    full(c.bytes(length.ok_or(Stop::Wrong(Wrong::Field(stated)))?))
+    full(c.bytes(length.ok_or(Stop::ProtocolError(ProtocolError::Field(stated)))?))
 }
 
 fn string<'a>(c: &mut Cursor<'a>) -> Result<&'a str, Stop> {
-    std::str::from_utf8(field(c)?).map_err(|_| Stop::Wrong(Wrong::NotUtf8))
+    std::str::from_utf8(field(c)?).map_err(|_| Stop::ProtocolError(ProtocolError::NotUtf8))
 }
 
 fn open<'a>(c: &mut Cursor<'a>) -> Result<Open<'a>, Stop> {
@@ -181,11 +183,11 @@ impl Default for Settings {
 /// Why a connection must be closed, and after how many bytes of it (inflated, if it is compressed).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {at}: {what}")]
-pub struct Fault {
+pub struct Violation {
     /// Bytes before what is wrong.
     pub at: u64,
     /// What is wrong.
-    pub what: Wrong,
+    pub what: ProtocolError,
 }
 
 /// Who an agent says it is. Any of the names can be empty.

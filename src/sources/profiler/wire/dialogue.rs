@@ -14,8 +14,8 @@
 use bytes::{Buf, BufMut, BytesMut};
 
 use super::command::{
-    self as wire, Command, Event, Fault, Hello, NULL, Open, Opened, Settings, StreamKind, Uuid,
-    Wrong,
+    self as wire, Command, Event, Hello, NULL, Open, Opened, ProtocolError, Settings, StreamKind,
+    Uuid, Violation,
 };
 use super::inflate::{Inflate, MAGIC};
 use crate::sources::profiler::limits;
@@ -25,7 +25,7 @@ const INFLATE: usize = 48 << 10;
 
 /// Where commands come from.
 #[derive(Debug)]
-enum Intake {
+enum Input {
     Sniffing,
     Plain,
     Gzip(Box<(Inflate, BytesMut)>),
@@ -40,16 +40,16 @@ struct Stream {
 
 /// One connection, without I/O.
 #[derive(Debug)]
-pub struct Transport {
+pub struct Dialogue {
     settings: Settings,
-    intake: Intake,
-    dialogue: Dialogue,
+    source: Input,
+    handler: CommandHandler,
     /// The turn ended before all was done that could be.
     unfinished: bool,
 }
 
 #[derive(Debug)]
-struct Dialogue {
+struct CommandHandler {
     settings: Settings,
     /// Some hello was there; the legacy one does not say who it is.
     greeted: bool,
@@ -64,11 +64,11 @@ struct Dialogue {
     empty: u32,
 }
 
-impl Transport {
+impl Dialogue {
     /// For a new connection.
     #[must_use]
     pub const fn new(settings: Settings) -> Self {
-        let dialogue = Dialogue {
+        let handler = CommandHandler {
             settings,
             greeted: false,
             known: false,
@@ -78,7 +78,7 @@ impl Transport {
             consumed: 0,
             empty: 0,
         };
-        Self { settings, intake: Intake::Sniffing, dialogue, unfinished: false }
+        Self { settings, source: Input::Sniffing, handler, unfinished: false }
     }
 
     /// How it was told to behave.
@@ -90,26 +90,26 @@ impl Transport {
     /// The agent has said good-bye: nothing is read any more.
     #[must_use]
     pub const fn ended(&self) -> bool {
-        self.dialogue.ended
+        self.handler.ended
     }
 
     /// The agent has said who it is.
     #[must_use]
     pub const fn established(&self) -> bool {
-        self.dialogue.known
+        self.handler.known
     }
 
     /// The requests are compressed.
     #[must_use]
     pub const fn is_gzip(&self) -> bool {
-        matches!(self.intake, Intake::Gzip(_))
+        matches!(self.source, Input::Gzip(_))
     }
 
     /// Bytes allocated.
     #[must_use]
     pub fn memory(&self) -> usize {
-        match &self.intake {
-            Intake::Gzip(gzip) => INFLATE + gzip.1.capacity(),
+        match &self.source {
+            Input::Gzip(gzip) => INFLATE + gzip.1.capacity(),
             _ => 0,
         }
     }
@@ -117,12 +117,12 @@ impl Transport {
     /// Bytes of whole commands so far, inflated.
     #[must_use]
     pub const fn consumed(&self) -> u64 {
-        self.dialogue.consumed
+        self.handler.consumed
     }
 
     /// A second has passed.
     pub const fn tick(&mut self) {
-        self.dialogue.empty = 0;
+        self.handler.empty = 0;
     }
 
     /// The last [`feed`](Self::feed) has stopped after [`limits::TURN`] inflated bytes; the next
@@ -137,34 +137,34 @@ impl Transport {
     /// [`unfinished`](Self::unfinished).
     ///
     /// # Errors
-    /// [`Fault`]: send `out`, whose last byte may be an error ack or a null handle, then close.
+    /// [`Violation`]: send `out`, whose last byte may be an error ack or a null handle, then close.
     pub fn feed(
         &mut self,
         input: &mut BytesMut,
         out: &mut BytesMut,
         events: &mut impl FnMut(Event<'_>),
-    ) -> Result<(), Fault> {
-        if matches!(self.intake, Intake::Sniffing) {
-            self.intake = match **input {
+    ) -> Result<(), Violation> {
+        if matches!(self.source, Input::Sniffing) {
+            self.source = match **input {
                 [] => return Ok(()),
                 [first] if first == MAGIC[0] => return Ok(()),
                 [first, second, ..] if [first, second] == MAGIC => {
-                    Intake::Gzip(Box::new((Inflate::new(), BytesMut::new())))
+                    Input::Gzip(Box::new((Inflate::new(), BytesMut::new())))
                 }
-                _ => Intake::Plain,
+                _ => Input::Plain,
             };
         }
-        match &mut self.intake {
-            Intake::Gzip(gzip) => {
+        match &mut self.source {
+            Input::Gzip(gzip) => {
                 let (inflate, plain) = &mut **gzip;
                 self.unfinished = false;
                 for _ in 0..limits::TURN / limits::INFLATED {
-                    let at = self.dialogue.consumed;
-                    if !inflate.inflate(input, plain).map_err(|what| Fault { at, what })? {
+                    let at = self.handler.consumed;
+                    if !inflate.inflate(input, plain).map_err(|what| Violation { at, what })? {
                         return Ok(());
                     }
-                    self.dialogue.feed(plain, out, events)?;
-                    if self.dialogue.ended {
+                    self.handler.feed(plain, out, events)?;
+                    if self.handler.ended {
                         input.clear();
                         return Ok(());
                     }
@@ -172,18 +172,18 @@ impl Transport {
                 self.unfinished = true;
                 Ok(())
             }
-            _ => self.dialogue.feed(input, out, events),
+            _ => self.handler.feed(input, out, events),
         }
     }
 }
 
-impl Dialogue {
+impl CommandHandler {
     fn feed(
         &mut self,
         input: &mut BytesMut,
         out: &mut BytesMut,
         events: &mut impl FnMut(Event<'_>),
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Violation> {
         let mut at = 0;
         let result = loop {
             let (_, rest) = input.split_at(at);
@@ -194,14 +194,14 @@ impl Dialogue {
                 Ok(None) => break Ok(()),
                 Ok(Some((command, length))) => {
                     if let Err(what) = self.command(&command, out, events) {
-                        break Err(Fault { at: self.consumed, what });
+                        break Err(Violation { at: self.consumed, what });
                     }
                     self.consumed += length as u64;
                     at += length;
                 }
                 Err((what, inside)) => {
                     out.put_u8(wire::ERROR);
-                    break Err(Fault { at: self.consumed + inside as u64, what });
+                    break Err(Violation { at: self.consumed + inside as u64, what });
                 }
             }
         };
@@ -218,9 +218,9 @@ impl Dialogue {
         command: &Command<'_>,
         out: &mut BytesMut,
         events: &mut impl FnMut(Event<'_>),
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), ProtocolError> {
         if out.len() >= limits::REPLIES {
-            return Err(Wrong::Replies);
+            return Err(ProtocolError::Replies);
         }
         if matches!(
             command,
@@ -231,7 +231,7 @@ impl Dialogue {
         ) {
             self.empty += 1;
             if self.empty > limits::EMPTY {
-                return Err(Wrong::Empty);
+                return Err(ProtocolError::Empty);
             }
         }
         match *command {
@@ -239,7 +239,7 @@ impl Dialogue {
                 // The last opened are the ones that are open, and most data is in the first.
                 let Some(stream) = self.streams.iter().position(|s| s.handle == handle) else {
                     out.put_u8(wire::ERROR);
-                    return Err(Wrong::Handle);
+                    return Err(ProtocolError::Handle);
                 };
                 events(Event::Data { stream, payload });
                 out.put_u8(wire::ACK);
@@ -252,7 +252,7 @@ impl Dialogue {
             Command::Open(open) => return self.open(&open, out, events),
             Command::Hello { version, pod, service, namespace } => {
                 if self.greeted {
-                    return Err(Wrong::SecondHello);
+                    return Err(ProtocolError::SecondHello);
                 }
                 self.greeted = true;
                 self.introduce(Hello { version: Some(version), namespace, service, pod }, events);
@@ -260,7 +260,7 @@ impl Dialogue {
             }
             Command::LegacyHello => {
                 if self.greeted {
-                    return Err(Wrong::SecondHello);
+                    return Err(ProtocolError::SecondHello);
                 }
                 self.greeted = true;
                 out.put_u64(wire::LEGACY_VERSION);
@@ -285,8 +285,8 @@ impl Dialogue {
         Ok(())
     }
 
-    const fn greeted(&self, what: &'static str) -> Result<(), Wrong> {
-        if self.greeted { Ok(()) } else { Err(Wrong::Stranger(what)) }
+    const fn greeted(&self, what: &'static str) -> Result<(), ProtocolError> {
+        if self.greeted { Ok(()) } else { Err(ProtocolError::Stranger(what)) }
     }
 
     fn introduce(&mut self, hello: Hello<'_>, events: &mut impl FnMut(Event<'_>)) {
@@ -299,11 +299,11 @@ impl Dialogue {
         open: &Open<'_>,
         out: &mut BytesMut,
         events: &mut impl FnMut(Event<'_>),
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), ProtocolError> {
         let known = self.streams.iter().position(|s| *s.name == *open.name);
         let refusal = match known {
-            _ if !self.known => Some(Wrong::Stranger("INIT_STREAM_V2")),
-            None if self.streams.len() >= limits::STREAMS => Some(Wrong::Streams),
+            _ if !self.known => Some(ProtocolError::Stranger("INIT_STREAM_V2")),
+            None if self.streams.len() >= limits::STREAMS => Some(ProtocolError::Streams),
             _ => None,
         };
         if let Some(refusal) = refusal {

@@ -5,7 +5,7 @@
 use bytes::{Buf, BytesMut};
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::command::Wrong;
+use super::command::ProtocolError;
 use crate::read::{Cursor, Order};
 use crate::sources::profiler::limits;
 
@@ -43,9 +43,9 @@ impl Inflate {
         &mut self,
         input: &mut BytesMut,
         plain: &mut BytesMut,
-    ) -> Result<bool, Wrong> {
+    ) -> Result<bool, ProtocolError> {
         if let Some(what) = self.wrong {
-            return Err(Wrong::Gzip(what));
+            return Err(ProtocolError::Gzip(what));
         }
         if self.header {
             let Some(length) = header(input)? else { return Ok(false) };
@@ -88,22 +88,22 @@ impl Inflate {
             self.wrong = Some("inflates to more than 250 times its size");
         }
         match self.wrong {
-            Some(what) if plain.len() == before => Err(Wrong::Gzip(what)),
+            Some(what) if plain.len() == before => Err(ProtocolError::Gzip(what)),
             _ => Ok(plain.len() > before),
         }
     }
 }
 
 /// Length of the header; `None` when it is not all there.
-fn header(bytes: &[u8]) -> Result<Option<usize>, Wrong> {
+fn header(bytes: &[u8]) -> Result<Option<usize>, ProtocolError> {
     let mut c = Cursor::new(bytes, Order::Little);
     let Some(&[_, _, method, flags, ..]) = c.bytes(10) else { return Ok(None) };
     if method != 8 || flags & RESERVED != 0 {
-        return Err(Wrong::Gzip("unknown method or flags"));
+        return Err(ProtocolError::Gzip("unknown method or flags"));
     }
     let whole = variable(&mut c, flags).is_some();
     if bytes.len().min(if whole { c.position() } else { usize::MAX }) > 10 + limits::GZIP_HEADER {
-        return Err(Wrong::Gzip("long header"));
+        return Err(ProtocolError::Gzip("long header"));
     }
     Ok(whole.then_some(c.position()))
 }

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::sources::profiler::dictionary::interner::Interner;
 use crate::sources::profiler::streams::scan::Text;
-use crate::sources::profiler::words::interner::Interner;
 
 #[test]
 fn buckets_hold_their_lower_ends() {
@@ -40,31 +40,31 @@ impl Sink for Rows {
 
 #[test]
 fn sums_wait_for_the_name_and_only_then_belong_to_the_rest() {
-    let (mut methods, mut rows) = (Methods::default(), Rows::default());
-    let mut words = Words::new(Arc::new(Interner::new(1 << 20)));
+    let (mut methods, mut rows) = (RootMethods::default(), Rows::default());
+    let mut words = Dictionary::new(Arc::new(Interner::new(1 << 20)));
     let second = Duration::from_secs;
     for id in [1, 2, 3, 2] {
         methods.add(id, &[1, 0, 5, 0, 0], second(0), &words, &mut rows);
     }
-    methods.tell(&mut rows);
+    methods.report(&mut rows);
     assert!(rows.1.is_empty(), "{:?}", rows.1);
     words.put(Some(2), Text::new(&[0, b'b'], 1));
     methods.word(2, words.get(2).map(|w| &**w), &mut rows);
     methods.word(3, None, &mut rows);
     methods.add(2, &[1, 0, 5, 0, 0], second(1), &words, &mut rows);
     methods.expire(second(10), false);
-    methods.tell(&mut rows);
+    methods.report(&mut rows);
     assert_eq!(rows.1, [("b".to_owned(), 3), ("other".to_owned(), 1)].into());
     assert_eq!((methods.name(2), methods.name(1)), (Some("b"), None));
     methods.expire(second(11), false);
-    methods.tell(&mut rows);
+    methods.report(&mut rows);
     assert_eq!(rows.1["other"], 2);
     for id in 100..10_000 {
         methods.add(id, &[1, 0, 0, 0, 0], second(0), &words, &mut rows);
     }
     assert_eq!(methods.unnamed.len(), limits::UNNAMED);
-    methods.forget_words();
-    methods.tell(&mut rows);
+    methods.reset_dictionary();
+    methods.report(&mut rows);
     assert_eq!((rows.1["other"], methods.unnamed.len()), (2 + 9900, 0));
 }
 

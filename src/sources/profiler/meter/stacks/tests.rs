@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
+use crate::sources::profiler::dictionary::interner::Interner;
 use crate::sources::profiler::streams::record::TagValue;
 use crate::sources::profiler::streams::scan::Text;
-use crate::sources::profiler::words::interner::Interner;
 
 #[test]
 fn self_time_is_what_children_did_not_take() {
@@ -188,11 +188,11 @@ fn a_root_that_goes_on_counts_meanwhile() {
         (1000..3000).contains(&at_once) && t.0.threads[0].pending.len() == PENDING,
         "what waits is bounded: {at_once}"
     );
-    (0..ROUNDS).for_each(|_| t.0.settle(false));
+    (0..ROUNDS).for_each(|_| t.0.count_deferred(false));
     assert_eq!(t.told().iter().map(|(_, _, ms)| ms).sum::<u64>(), 3000);
     t.enter(10_000, 4);
     t.exit(10_001);
-    t.0.settle(true);
+    t.0.count_deferred(true);
     assert_eq!(t.told().len(), 3);
     t.end(20_000, INFO, true);
     assert_eq!(t.told().iter().map(|(_, _, ms)| ms).sum::<u64>(), 20_000);
@@ -249,7 +249,7 @@ impl Sink for Rows {
 fn a_silence_changes_nothing_but_memory() {
     let play = |silent: bool| {
         let (mut t, mut rows) = (Traced::new(), Rows::default());
-        let mut words = Words::new(Arc::new(Interner::new(1 << 20)));
+        let mut words = Dictionary::new(Arc::new(Interner::new(1 << 20)));
         let name = |id: u8| [0, b'a' + id];
         (0..5).for_each(|id| assert!(words.put(Some(id.into()), Text::new(&name(id), 1)).1));
         for method in [1, 2, 60] {
@@ -263,9 +263,9 @@ fn a_silence_changes_nothing_but_memory() {
         t.enter(101, 3);
         t.exit(102);
         t.enter(103, 2);
-        t.0.tell(&words, &mut rows, false);
+        t.0.report(&words, &mut rows, false);
         if silent {
-            t.0.rest(&mut rows);
+            t.0.shrink(&mut rows);
             // What is open, and what has no name.
             let nodes: Vec<_> = t.0.tree.nodes.iter().map(|n| (n.method, n.self_ms)).collect();
             assert_eq!(nodes, [(60, 6), (3, 4), (4, 0), (3, 0), (2, 0)]);
@@ -277,7 +277,7 @@ fn a_silence_changes_nothing_but_memory() {
         t.enter(201, 3);
         t.exit(203);
         t.end(210, INFO, true);
-        t.0.tell(&words, &mut rows, true);
+        t.0.report(&words, &mut rows, true);
         rows.1
     };
     let told = play(false);

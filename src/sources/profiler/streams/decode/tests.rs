@@ -1,9 +1,9 @@
 use super::*;
-use crate::sources::profiler::streams::tests::{Lines, opened};
+use crate::sources::profiler::streams::tests::{Log, opened};
 use crate::sources::profiler::testkit::Bytes;
-use crate::sources::profiler::{Call, Mark};
+use crate::sources::profiler::{Call, KnownWord};
 
-fn pod() -> Streams {
+fn streams() -> Streams {
     Streams::new(Arc::new(Interner::new(1 << 20)))
 }
 
@@ -11,27 +11,27 @@ fn b() -> Bytes {
     Bytes::new()
 }
 
-fn open(pod: &mut Streams, lines: &mut Lines, stream: usize, name: &str, sequence: i32) {
-    pod.open(&opened(stream, name, sequence), lines);
+fn open(streams: &mut Streams, lines: &mut Log, stream: usize, name: &str, sequence: i32) {
+    streams.open(&opened(stream, name, sequence), lines);
 }
 
 #[test]
 fn a_corrupt_stream_costs_only_itself_and_only_until_it_is_opened_again() {
-    let (mut pod, mut lines) = (pod(), Lines::default());
-    open(&mut pod, &mut lines, 0, "calls", 0);
-    open(&mut pod, &mut lines, 1, "sql", 0);
-    pod.data(0, &b().long(0xfffe_fdfc << 32 | 9).0, &mut lines);
-    pod.data(1, &b().text("ok").0, &mut lines);
-    pod.data(0, &[1; 100], &mut lines);
+    let (mut streams, mut lines) = (streams(), Log::default());
+    open(&mut streams, &mut lines, 0, "calls", 0);
+    open(&mut streams, &mut lines, 1, "sql", 0);
+    streams.data(0, &b().long(0xfffe_fdfc << 32 | 9).0, &mut lines);
+    streams.data(1, &b().text("ok").0, &mut lines);
+    streams.data(0, &[1; 100], &mut lines);
     assert_eq!(lines.0, ["corrupt at 0: version 9 of calls", "sql 1 0 \"ok\""]);
-    let counts = |pod: &Streams| *pod.streams()[0].counts();
+    let counts = |streams: &Streams| *streams.all()[0].counts();
     assert_eq!(
-        counts(&pod),
+        counts(&streams),
         Counts { chunks: 2, bytes: 108, corrupt: 1, skipped: 108, ..Counts::default() }
     );
-    assert!(pod.streams()[0].is_corrupt() && !pod.streams()[1].is_corrupt());
-    open(&mut pod, &mut lines, 0, "calls", 1);
-    pod.data(
+    assert!(streams.all()[0].is_corrupt() && !streams.all()[1].is_corrupt());
+    open(&mut streams, &mut lines, 0, "calls", 1);
+    streams.data(
         0,
         &b().long(7).zigzag(1).varint(4).varlong(9).varint(1).varint(0).text("t").raw(&[0; 6]).0,
         &mut lines,
@@ -42,47 +42,47 @@ fn a_corrupt_stream_costs_only_itself_and_only_until_it_is_opened_again() {
             && lines.0[3].starts_with("Call { start_ms: 8, duration_ms: 9, method: 4,")
     );
     assert_eq!(
-        (counts(&pod).rotations, counts(&pod).corrupt, pod.streams()[0].sequence()),
+        (counts(&streams).rotations, counts(&streams).corrupt, streams.all()[0].sequence()),
         (1, 1, 1)
     );
 }
 
 #[test]
 fn bytes_that_are_skipped_are_those_behind_the_fault() {
-    let (mut pod, mut lines) = (pod(), Lines::default());
-    open(&mut pod, &mut lines, 0, "dictionary", 0);
-    pod.data(0, &b().phrase(b().text("a")).int(-5).raw(&[0; 3]).0, &mut lines);
+    let (mut streams, mut lines) = (streams(), Log::default());
+    open(&mut streams, &mut lines, 0, "dictionary", 0);
+    streams.data(0, &b().phrase(b().text("a")).int(-5).raw(&[0; 3]).0, &mut lines);
     assert_eq!(lines.0, ["word 0 Some(\"a\")", "corrupt at 11: phrase of -5 bytes"]);
-    assert_eq!(pod.streams()[0].counts().skipped, 3);
+    assert_eq!(streams.all()[0].counts().skipped, 3);
 }
 
 #[test]
 fn records_do_not_go_on_in_the_next_file() {
-    let (mut pod, mut lines) = (pod(), Lines::default());
-    open(&mut pod, &mut lines, 0, "xml", 0);
-    pod.data(0, &b().text("abc").0[..4], &mut lines);
-    open(&mut pod, &mut lines, 0, "xml", 1);
-    pod.data(0, &b().text("d").0, &mut lines);
-    pod.close(&mut lines);
+    let (mut streams, mut lines) = (streams(), Log::default());
+    open(&mut streams, &mut lines, 0, "xml", 0);
+    streams.data(0, &b().text("abc").0[..4], &mut lines);
+    open(&mut streams, &mut lines, 0, "xml", 1);
+    streams.data(0, &b().text("d").0, &mut lines);
+    streams.close(&mut lines);
     assert_eq!(lines.0, ["torn", "xml 2 0 \"d\"", "ended"]);
-    assert_eq!(pod.streams()[0].counts().torn, 1);
+    assert_eq!(streams.all()[0].counts().torn, 1);
 }
 
 #[test]
 fn threads_start_again_with_every_file_and_names_are_shared() {
     struct Threads(Vec<(u32, Option<Arc<str>>)>);
     impl Observer for Threads {
-        fn call(&mut self, c: &Call<'_>, _: &Words) {
+        fn call(&mut self, c: &Call<'_>, _: &Dictionary) {
             self.0.push((c.thread, c.thread_name.cloned()));
         }
     }
-    let (mut pod, mut threads) = (pod(), Threads(Vec::new()));
+    let (mut streams, mut threads) = (streams(), Threads(Vec::new()));
     let call = |b: Bytes, thread: u32| b.raw(&[0; 4]).varint(thread);
     for (sequence, names) in [(0, ["a", "b"]), (1, ["b", "c"])] {
-        pod.open(&opened(0, "calls", sequence), &mut threads);
+        streams.open(&opened(0, "calls", sequence), &mut threads);
         let stream = call(b().long(0), 0).text(names[0]).raw(&[0; 6]);
         let stream = call(call(stream, 1).text(names[1]).raw(&[0; 6]), 0).raw(&[0; 6]);
-        pod.data(0, &stream.0, &mut threads);
+        streams.data(0, &stream.0, &mut threads);
     }
     let told: Vec<_> = threads.0.iter().map(|(n, name)| (*n, &**name.as_ref().unwrap())).collect();
     assert_eq!(told, [(0, "a"), (1, "b"), (0, "a"), (0, "b"), (1, "c"), (0, "b")]);
@@ -91,17 +91,17 @@ fn threads_start_again_with_every_file_and_names_are_shared() {
 
 #[test]
 fn late_words_and_marks() {
-    let (mut pod, mut lines) = (pod(), Lines::default());
-    open(&mut pod, &mut lines, 0, "calls", 0);
-    open(&mut pod, &mut lines, 1, "dictionary", 0);
+    let (mut streams, mut lines) = (streams(), Log::default());
+    open(&mut streams, &mut lines, 0, "calls", 0);
+    open(&mut streams, &mut lines, 1, "dictionary", 0);
     let call = || b().raw(&[0; 5]).raw(&[0; 5]).varint(1).varint(1).varint(1).text("x");
-    pod.data(
+    streams.data(
         0,
         &b().long(0).raw(&[0; 5]).text("t").raw(&[0; 5]).varint(0).raw(&call().0).0,
         &mut lines,
     );
-    pod.data(1, &b().phrase(b().text("m").text("call.red")).0, &mut lines);
-    pod.data(0, &call().0, &mut lines);
+    streams.data(1, &b().phrase(b().text("m").text("call.red")).0, &mut lines);
+    streams.data(0, &call().0, &mut lines);
     let calls: Vec<_> = lines
         .0
         .iter()
@@ -116,48 +116,48 @@ fn late_words_and_marks() {
             " (true, true, false, None)"
         ]
     );
-    assert_eq!(pod.words().mark(Mark::Red), Some(1));
+    assert_eq!(streams.dictionary().mark(KnownWord::Red), Some(1));
 }
 
 #[test]
 fn lost_calls_are_counted_even_if_their_word_is_late() {
-    let (mut pod, mut lines) = (pod(), Lines::default());
-    open(&mut pod, &mut lines, 0, "trace", 0);
-    open(&mut pod, &mut lines, 1, "dictionary", 0);
+    let (mut streams, mut lines) = (streams(), Log::default());
+    open(&mut streams, &mut lines, 0, "trace", 0);
+    open(&mut streams, &mut lines, 1, "dictionary", 0);
     let tag = |b: Bytes, id: u32, text: &str| b.u8(2).varint(id).u8(0).text(text);
     let block = tag(tag(tag(b().long(0).long(1).long(2), 1, "40"), 1, "2"), 0, "7");
-    pod.data(0, &block.0, &mut lines);
-    pod.data(1, &b().phrase(b().text("node.name").text("calls.corrupted")).0, &mut lines);
-    pod.data(0, &tag(tag(tag(b(), 1, "5"), 0, "9"), 1, "not a number").0, &mut lines);
+    streams.data(0, &block.0, &mut lines);
+    streams.data(1, &b().phrase(b().text("node.name").text("calls.corrupted")).0, &mut lines);
+    streams.data(0, &tag(tag(tag(b(), 1, "5"), 0, "9"), 1, "not a number").0, &mut lines);
     let lost: Vec<_> = lines.0.iter().filter(|l| l.starts_with("lost")).collect();
     assert_eq!(lost, ["lost 42", "lost 5"]);
 }
 
 #[test]
 fn a_reset_forgets_the_words() {
-    let (mut pod, mut lines) = (pod(), Lines::default());
-    open(&mut pod, &mut lines, 0, "dictionary", 0);
-    pod.data(0, &b().phrase(b().text("a")).0, &mut lines);
+    let (mut streams, mut lines) = (streams(), Log::default());
+    open(&mut streams, &mut lines, 0, "dictionary", 0);
+    streams.data(0, &b().phrase(b().text("a")).0, &mut lines);
     // Opened again without a reset, ids go on.
-    open(&mut pod, &mut lines, 0, "dictionary", 1);
-    pod.data(0, &b().phrase(b().text("b")).0, &mut lines);
-    pod.open(&Opened { reset: true, ..opened(1, "calls", 0) }, &mut lines);
-    assert_eq!(pod.words().len(), 2, "calls have no say in it");
-    pod.open(&Opened { reset: true, ..opened(0, "dictionary", 2) }, &mut lines);
-    pod.data(0, &b().phrase(b().text("c")).0, &mut lines);
+    open(&mut streams, &mut lines, 0, "dictionary", 1);
+    streams.data(0, &b().phrase(b().text("b")).0, &mut lines);
+    streams.open(&Opened { reset: true, ..opened(1, "calls", 0) }, &mut lines);
+    assert_eq!(streams.dictionary().len(), 2, "calls have no say in it");
+    streams.open(&Opened { reset: true, ..opened(0, "dictionary", 2) }, &mut lines);
+    streams.data(0, &b().phrase(b().text("c")).0, &mut lines);
     let words: Vec<_> = lines.0.iter().filter(|l| *l != "ended").collect();
     assert_eq!(
         words,
         ["word 0 Some(\"a\")", "word 1 Some(\"b\")", "forgotten", "word 0 Some(\"c\")"]
     );
-    assert_eq!(pod.words().len(), 1);
+    assert_eq!(streams.dictionary().len(), 1);
 }
 
 #[test]
 fn streams_that_nobody_opened_are_passed_over() {
-    let (mut pod, mut lines) = (pod(), Lines::default());
-    pod.data(0, b"x", &mut lines);
-    open(&mut pod, &mut lines, 5, "calls", 0);
-    pod.data(5, b"x", &mut lines);
-    assert!(lines.0.is_empty() && pod.streams().is_empty());
+    let (mut streams, mut lines) = (streams(), Log::default());
+    streams.data(0, b"x", &mut lines);
+    open(&mut streams, &mut lines, 5, "calls", 0);
+    streams.data(5, b"x", &mut lines);
+    assert!(lines.0.is_empty() && streams.all().is_empty());
 }

@@ -1,4 +1,4 @@
-use super::{GcVisitor, Lines, limits};
+use super::{GcVisitor, LogLines, limits};
 use crate::sources::profiler::streams::gc::{GcPause, Heap, parse};
 
 #[derive(Debug, Default, PartialEq)]
@@ -34,8 +34,8 @@ fn other_decorations_and_collectors() {
     let of = |kind, ns| Some((kind, ns, None, None));
     assert_eq!(short("GC(7) Pause Remark 1,002ms"), of("Remark", 1_002_000));
     assert_eq!(
-        short("[gc,phases] GC(7) Y: Pause Mark Start 0.0123456ms\r"),
-        of("Mark Start", 12_345)
+        short("[gc,phases] GC(7) Y: Pause KnownWord Start 0.0123456ms\r"),
+        of("KnownWord Start", 12_345)
     );
     assert_eq!(
         short("[5ms] GC(1) Pause Full (System.gc()) 1G->2K(3B) 4ms"),
@@ -49,7 +49,7 @@ fn other_decorations_and_collectors() {
         "",
         "[",
         "[x]",
-        "GC(0) Concurrent Mark 5.5ms",
+        "GC(0) Concurrent KnownWord 5.5ms",
         "[gc,start] GC(0) Pause Young (Normal)",
         "GC(0) Pause Young 99999999999999999999ms",
         "GC(x) Pause Young 1ms",
@@ -78,7 +78,7 @@ fn pieces_make_no_difference_and_long_lines_are_passed_over() {
         .map(|(n, k)| (n, k.to_owned(), u64::from(n) * 1_000_000))
         .into();
     for piece in [1, 2, 7, 64, 1000, text.len()] {
-        let (mut lines, mut told) = (Lines::default(), Told::default());
+        let (mut lines, mut told) = (LogLines::default(), Told::default());
         text.as_bytes().chunks(piece).for_each(|p| lines.feed(p, &mut told));
         assert_eq!(told.0.len(), 3, "the last line has not ended");
         lines.end(&mut told);

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
-use super::{Reader, Scan, Text};
+use super::{Scan, Text, TextReader};
 use crate::sources::profiler::limits;
-use crate::sources::profiler::streams::error::Corrupt;
+use crate::sources::profiler::streams::error::DecodeError;
 use crate::sources::profiler::testkit::Bytes;
 
 /// The words of the specification, one byte after the other: slow and plain.
@@ -132,7 +132,7 @@ fn numbers() {
 
 /// Reads a string of `units` with limit `keep`, in pieces.
 fn read_text(bytes: &[u8], units: u32, keep: u32, piece: usize) -> Option<(Vec<u8>, u32, bool)> {
-    let mut reader = Reader::default();
+    let mut reader = TextReader::default();
     reader.begin(units, keep).unwrap();
     for piece in bytes.chunks(piece.max(1)) {
         let mut scan = Scan::new(piece, 0);
@@ -146,10 +146,10 @@ fn read_text(bytes: &[u8], units: u32, keep: u32, piece: usize) -> Option<(Vec<u
 
 #[test]
 fn a_string_may_claim_only_so_much() {
-    let mut reader = Reader::default();
+    let mut reader = TextReader::default();
     assert_eq!(reader.begin(limits::UNITS, 1), Ok(()));
-    assert_eq!(reader.begin(limits::UNITS + 1, 1), Err(Corrupt::Units(limits::UNITS + 1)));
-    assert_eq!(reader.begin(u32::MAX, 1), Err(Corrupt::Units(u32::MAX)));
+    assert_eq!(reader.begin(limits::UNITS + 1, 1), Err(DecodeError::Units(limits::UNITS + 1)));
+    assert_eq!(reader.begin(u32::MAX, 1), Err(DecodeError::Units(u32::MAX)));
 }
 
 proptest! {

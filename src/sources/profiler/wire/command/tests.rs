@@ -48,16 +48,18 @@ fn every_command_and_nothing_of_it_before_its_last_byte() {
 fn every_other_byte_is_an_error() {
     let known = [0x01, 0x02, 0x04, 0x08, 0x11, 0x12, 0x13, 0x14, 0x15];
     for byte in (0..=u8::MAX).filter(|b| !known.contains(b)) {
-        assert_eq!(command(&[byte]), Err((Wrong::Command(byte), 1)), "{byte}");
+        assert_eq!(command(&[byte]), Err((ProtocolError::Command(byte), 1)), "{byte}");
     }
 }
 
 #[test]
 fn a_field_is_refused_as_soon_as_its_length_is_there() {
     let with = |n: i32| Bytes::new().u8(2).raw(&[7; 16]).int(n);
-    for (n, want) in
-        [(1024, Ok(None)), (1025, Err((Wrong::Field(1025), 21))), (-1, Err((Wrong::Field(-1), 21)))]
-    {
+    for (n, want) in [
+        (1024, Ok(None)),
+        (1025, Err((ProtocolError::Field(1025), 21))),
+        (-1, Err((ProtocolError::Field(-1), 21))),
+    ] {
         assert_eq!(command(&with(n).0), want);
     }
     let full = with(1024).raw(&[9; 1024]);
@@ -65,5 +67,5 @@ fn a_field_is_refused_as_soon_as_its_length_is_there() {
         command(&full.0),
         Ok(Some((Command::Data { handle: [7; 16], payload: &[9; 1024] }, 1045)))
     );
-    assert_eq!(command(&Bytes::new().u8(0x15).int(1).u8(0x80).0), Err((Wrong::NotUtf8, 6)));
+    assert_eq!(command(&Bytes::new().u8(0x15).int(1).u8(0x80).0), Err((ProtocolError::NotUtf8, 6)));
 }

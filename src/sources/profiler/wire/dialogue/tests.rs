@@ -28,8 +28,8 @@ const SETTINGS: Settings =
 /// Feeds the pieces to one connection: events, replies, end.
 fn talk<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> (Vec<String>, Vec<u8>, Result<(), Fault>, bool) {
-    let mut transport = Transport::new(SETTINGS);
+) -> (Vec<String>, Vec<u8>, Result<(), Violation>, bool) {
+    let mut transport = Dialogue::new(SETTINGS);
     let (mut input, mut out, mut events) = (BytesMut::new(), BytesMut::new(), Vec::new());
     let mut end = Ok(());
     for piece in pieces {
@@ -46,7 +46,7 @@ fn talk<'a>(
 }
 
 /// The same in all pieces.
-fn check(bytes: &Bytes) -> (Vec<String>, Vec<u8>, Result<(), Fault>, bool) {
+fn check(bytes: &Bytes) -> (Vec<String>, Vec<u8>, Result<(), Violation>, bool) {
     let whole = talk([&bytes.0[..]]);
     assert_eq!(talk(bytes.0.chunks(1)), whole);
     for cut in 0..bytes.0.len() {
@@ -56,7 +56,7 @@ fn check(bytes: &Bytes) -> (Vec<String>, Vec<u8>, Result<(), Fault>, bool) {
     whole
 }
 
-fn wrong(bytes: &Bytes) -> (Wrong, Vec<u8>) {
+fn wrong(bytes: &Bytes) -> (ProtocolError, Vec<u8>) {
     let (_, out, end, _) = check(bytes);
     (end.unwrap_err().what, out)
 }
@@ -119,32 +119,32 @@ fn legacy_commands() {
     // Without a version before; and it does not say who it is when INIT_STREAM_V2 follows.
     assert_eq!(check(&init(Bytes::new())).0.len(), 2);
     let (what, out) = wrong(&open(Bytes::new().u8(8), "calls", 0));
-    assert_eq!((what, &out[8..]), (Wrong::Stranger("INIT_STREAM_V2"), &NULL[..]));
+    assert_eq!((what, &out[8..]), (ProtocolError::Stranger("INIT_STREAM_V2"), &NULL[..]));
 }
 
 #[test]
 fn strangers_and_other_faults() {
     assert_eq!(
         wrong(&open(Bytes::new(), "calls", 0)),
-        (Wrong::Stranger("INIT_STREAM_V2"), NULL.to_vec())
+        (ProtocolError::Stranger("INIT_STREAM_V2"), NULL.to_vec())
     );
-    assert_eq!(wrong(&Bytes::new().u8(0x11)).0, Wrong::Stranger("REQUEST_ACK_FLUSH"));
+    assert_eq!(wrong(&Bytes::new().u8(0x11)).0, ProtocolError::Stranger("REQUEST_ACK_FLUSH"));
     assert_eq!(
         wrong(&Bytes::new().raw(b"GET / HTTP/1.1\r\n\r\n")),
-        (Wrong::Command(b'G'), vec![0xff])
+        (ProtocolError::Command(b'G'), vec![0xff])
     );
-    assert_eq!(wrong(&Bytes::new().u8(0)).0, Wrong::Command(0));
-    assert_eq!(wrong(&Bytes::new().u8(0x1f).u8(0x8c)).0, Wrong::Command(0x1f));
-    assert_eq!(wrong(&hello().raw(&hello().0)).0, Wrong::SecondHello);
-    assert_eq!(wrong(&hello().u8(8)).0, Wrong::SecondHello);
-    assert_eq!(wrong(&Bytes::new().u8(8).u8(8)).0, Wrong::SecondHello);
+    assert_eq!(wrong(&Bytes::new().u8(0)).0, ProtocolError::Command(0));
+    assert_eq!(wrong(&Bytes::new().u8(0x1f).u8(0x8c)).0, ProtocolError::Command(0x1f));
+    assert_eq!(wrong(&hello().raw(&hello().0)).0, ProtocolError::SecondHello);
+    assert_eq!(wrong(&hello().u8(8)).0, ProtocolError::SecondHello);
+    assert_eq!(wrong(&Bytes::new().u8(8).u8(8)).0, ProtocolError::SecondHello);
     // The handle that was given for the same name before, one that never was, and null.
     let twice = open(open(hello(), "calls", 0), "calls", 1);
     for (number, raw) in [(1, None), (9, None), (0, Some(NULL))] {
         let bytes = data(twice.clone(), number, b"x");
         let bytes = raw.map_or(bytes, |raw| twice.clone().u8(2).raw(&raw).int(0));
         let (what, out) = wrong(&bytes);
-        assert_eq!((what, out[8 + 72..].to_vec()), (Wrong::Handle, vec![0xff]));
+        assert_eq!((what, out[8 + 72..].to_vec()), (ProtocolError::Handle, vec![0xff]));
     }
     let fault = talk([&hello().u8(0x11).u8(0x77).0[..]]).2.unwrap_err();
     assert_eq!(fault.to_string(), format!("at byte {}: command 0x77", hello().0.len() + 2));
@@ -160,7 +160,10 @@ fn any_name_is_taken_but_not_any_number_of_them() {
         (Ok(()), 1 + limits::STREAMS, 8 + 36 * limits::STREAMS)
     );
     let (_, out, end, _) = talk([&open(most, &names[limits::STREAMS], 0).0[..]]);
-    assert_eq!((end.unwrap_err().what, &out[out.len() - 16..]), (Wrong::Streams, &NULL[..]));
+    assert_eq!(
+        (end.unwrap_err().what, &out[out.len() - 16..]),
+        (ProtocolError::Streams, &NULL[..])
+    );
 }
 
 #[test]
@@ -175,7 +178,7 @@ fn replies_are_bounded_even_if_the_requests_are_a_bomb() {
         .unwrap();
     let packed = packer.finish().unwrap();
     let (_, out, end, _) = talk([&packed[..]]);
-    assert_eq!((end.unwrap_err().what, out.len()), (Wrong::Replies, limits::REPLIES));
+    assert_eq!((end.unwrap_err().what, out.len()), (ProtocolError::Replies, limits::REPLIES));
 }
 
 fn gzip(plain: &[u8]) -> BytesMut {
@@ -190,10 +193,10 @@ fn commands_that_carry_nothing_are_bounded() {
     let many = |n: usize| hello().raw(&vec![0x12; n]);
     assert_eq!(talk([&many(limits::EMPTY as usize).0[..]]).2, Ok(()));
     let too_many = many(limits::EMPTY as usize + 1).0;
-    assert_eq!(talk([&too_many[..]]).2.unwrap_err().what, Wrong::Empty);
-    assert_eq!(talk([&gzip(&too_many)[..]]).2.unwrap_err().what, Wrong::Empty);
+    assert_eq!(talk([&too_many[..]]).2.unwrap_err().what, ProtocolError::Empty);
+    assert_eq!(talk([&gzip(&too_many)[..]]).2.unwrap_err().what, ProtocolError::Empty);
     // An idle agent flushes for years.
-    let mut transport = Transport::new(SETTINGS);
+    let mut transport = Dialogue::new(SETTINGS);
     let (mut out, mut told) = (BytesMut::new(), 0);
     for round in 0..3 * limits::EMPTY {
         let mut input =
@@ -211,7 +214,7 @@ fn a_turn_is_bounded_and_the_next_goes_on() {
         .flat_map(|n| data(Bytes::new(), 1, &n.wrapping_mul(0x9e37_79b1).to_be_bytes()).0)
         .collect();
     let mut input = gzip(&open(hello(), "calls", 0).raw(&payloads).0);
-    let mut transport = Transport::new(SETTINGS);
+    let mut transport = Dialogue::new(SETTINGS);
     let (mut out, mut told, mut turns) = (BytesMut::new(), 0, 0);
     loop {
         let before = transport.consumed();
@@ -231,7 +234,7 @@ fn what_inflates_to_hundreds_of_times_its_size_is_refused() {
     let bytes = open(hello(), "calls", 0).raw(&data(Bytes::new(), 1, &[0; 1000]).0.repeat(20_000));
     let mut input = gzip(&bytes.0);
     assert!(bytes.0.len() / input.len() > 250);
-    let mut transport = Transport::new(SETTINGS);
+    let mut transport = Dialogue::new(SETTINGS);
     let (mut out, mut turns) = (BytesMut::new(), 0);
     let fault = loop {
         if let Err(fault) = transport.feed(&mut input, &mut out, &mut |_| ()) {
@@ -241,7 +244,7 @@ fn what_inflates_to_hundreds_of_times_its_size_is_refused() {
         turns += 1;
     };
     assert!(
-        matches!(fault.what, Wrong::Gzip(what) if what.contains("times its size")),
+        matches!(fault.what, ProtocolError::Gzip(what) if what.contains("times its size")),
         "{fault:?}"
     );
     assert!(turns <= limits::RATIO_FROM / limits::TURN as u64 + 1, "{turns}");

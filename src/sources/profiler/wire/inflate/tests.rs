@@ -5,7 +5,7 @@ use flate2::{Compression, GzBuilder};
 use super::*;
 
 /// Feeds the pieces; what comes out, if it is taken after every call.
-fn run(packed: &[u8], piece: usize) -> Result<Vec<u8>, Wrong> {
+fn run(packed: &[u8], piece: usize) -> Result<Vec<u8>, ProtocolError> {
     let (mut inflate, mut input, mut plain, mut all) =
         (Inflate::new(), BytesMut::new(), BytesMut::new(), Vec::new());
     for piece in packed.chunks(piece) {
@@ -64,7 +64,7 @@ fn a_bomb_is_held_in_small_rooms() {
         plain.clear();
         rounds += 1;
     };
-    assert_eq!(end, Wrong::Gzip("inflates to more than 250 times its size"));
+    assert_eq!(end, ProtocolError::Gzip("inflates to more than 250 times its size"));
     assert!(
         rounds * limits::INFLATED as u64 <= limits::RATIO_FROM + limits::INFLATED as u64,
         "{rounds}"
@@ -75,14 +75,14 @@ fn a_bomb_is_held_in_small_rooms() {
 fn what_is_not_gzip() {
     let packed = pack(GzBuilder::new(), &some());
     let damaged = |at: usize, byte: u8| [&packed[..at], &[byte], &packed[at + 1..]].concat();
-    assert_eq!(run(&damaged(2, 7), 5), Err(Wrong::Gzip("unknown method or flags")));
-    assert_eq!(run(&damaged(3, 0x20), 5), Err(Wrong::Gzip("unknown method or flags")));
-    assert_eq!(run(&damaged(10, 0x07), 5), Err(Wrong::Gzip("not deflate")));
+    assert_eq!(run(&damaged(2, 7), 5), Err(ProtocolError::Gzip("unknown method or flags")));
+    assert_eq!(run(&damaged(3, 0x20), 5), Err(ProtocolError::Gzip("unknown method or flags")));
+    assert_eq!(run(&damaged(10, 0x07), 5), Err(ProtocolError::Gzip("not deflate")));
     assert_eq!(
         run(&[&packed[..], &packed].concat(), 5),
-        Err(Wrong::Gzip("something behind the end"))
+        Err(ProtocolError::Gzip("something behind the end"))
     );
     let endless = [&[0x1f, 0x8b, 8, HAS_NAME, 0, 0, 0, 0, 0, 0][..], &[b'x'; 3000]].concat();
-    assert_eq!(run(&endless, 100), Err(Wrong::Gzip("long header")));
-    assert_eq!(run(&endless, 3010), Err(Wrong::Gzip("long header")));
+    assert_eq!(run(&endless, 100), Err(ProtocolError::Gzip("long header")));
+    assert_eq!(run(&endless, 3010), Err(ProtocolError::Gzip("long header")));
 }

@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::limits;
 use crate::sources::profiler::wire::command::Hello;
-use crate::sources::profiler::words::Words;
 
 /// One JVM: namespace, service, and pod with the start of the JVM.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ impl Jvm {
 
 #[derive(Debug)]
 struct One {
-    words: Words,
+    words: Dictionary,
     since: Duration,
     cost: usize,
 }
@@ -34,7 +34,7 @@ struct One {
 /// Dictionaries without a connection: bounded in number, bytes and time, of which the oldest go
 /// first.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct DictionaryCache {
     by_jvm: HashMap<Jvm, One>,
     bytes: usize,
     max: usize,
@@ -42,14 +42,14 @@ pub(crate) struct Kept {
     due: Duration,
 }
 
-impl Kept {
+impl DictionaryCache {
     /// For dictionaries of at most `max` bytes in all.
     pub(crate) fn new(max: usize) -> Self {
         Self { by_jvm: HashMap::new(), bytes: 0, max, due: Duration::ZERO }
     }
 
     /// The connection of a JVM has gone. If two have, the one with more words stays.
-    pub(crate) fn put(&mut self, now: Duration, jvm: Jvm, words: Words) {
+    pub(crate) fn put(&mut self, now: Duration, jvm: Jvm, words: Dictionary) {
         self.expire(now);
         let before = self.take(now, &jvm);
         let words = match before {
@@ -73,7 +73,7 @@ impl Kept {
     }
 
     /// A JVM is back.
-    pub(crate) fn take(&mut self, now: Duration, jvm: &Jvm) -> Option<Words> {
+    pub(crate) fn take(&mut self, now: Duration, jvm: &Jvm) -> Option<Dictionary> {
         self.expire(now);
         self.remove(jvm)
     }
@@ -98,7 +98,7 @@ impl Kept {
         self.due = due;
     }
 
-    fn remove(&mut self, jvm: &Jvm) -> Option<Words> {
+    fn remove(&mut self, jvm: &Jvm) -> Option<Dictionary> {
         let one = self.by_jvm.remove(jvm)?;
         self.bytes -= one.cost;
         Some(one.words)
@@ -111,11 +111,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::sources::profiler::dictionary::interner::Interner;
     use crate::sources::profiler::streams::scan::Text;
-    use crate::sources::profiler::words::interner::Interner;
 
-    fn words(count: usize) -> Words {
-        let mut words = Words::new(Arc::new(Interner::new(1 << 20)));
+    fn words(count: usize) -> Dictionary {
+        let mut words = Dictionary::new(Arc::new(Interner::new(1 << 20)));
         (0..count).for_each(|_| assert!(words.put(None, Text::new(&[0, b'w'], 1)).1));
         words
     }
@@ -124,13 +124,13 @@ mod tests {
         Jvm::of(&Hello { version: None, namespace: "n", service: "s", pod })
     }
 
-    fn len(kept: &mut Kept, now: u64, pod: &str) -> Option<usize> {
+    fn len(kept: &mut DictionaryCache, now: u64, pod: &str) -> Option<usize> {
         kept.take(Duration::from_secs(now), &jvm(pod)).map(|w| w.len())
     }
 
     #[test]
     fn a_dictionary_is_there_once_and_for_an_hour() {
-        let mut kept = Kept::new(1 << 20);
+        let mut kept = DictionaryCache::new(1 << 20);
         let at = Duration::from_secs;
         kept.put(at(0), jvm("a_1"), words(3));
         kept.put(at(1), jvm("a_1"), words(2));
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn number_and_bytes_are_bounded_and_the_oldest_go() {
-        let mut kept = Kept::new(1 << 30);
+        let mut kept = DictionaryCache::new(1 << 30);
         for n in 0..limits::KEPT_PODS as u64 + 10 {
             kept.put(Duration::from_secs(n), jvm(&n.to_string()), words(1));
         }
@@ -160,7 +160,7 @@ mod tests {
             (limits::KEPT_PODS, None, Some(1))
         );
         let one = words(1).cost() + 500;
-        let mut kept = Kept::new(3 * one);
+        let mut kept = DictionaryCache::new(3 * one);
         for n in 0..9 {
             kept.put(Duration::from_secs(n), jvm(&n.to_string()), words(1));
             assert!(kept.bytes <= 3 * one);

@@ -7,17 +7,17 @@ pub(super) mod method_name;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::sources::profiler::dictionary::interner::Interner;
 use crate::sources::profiler::limits;
 use crate::sources::profiler::streams::scan::Text;
-use crate::sources::profiler::words::interner::Interner;
 
 /// Slots are charged in steps of this many.
 const STEP: usize = 256;
 const SLOT: usize = size_of::<Option<Arc<str>>>();
 
-/// Words that mean something to the protocol (spec B.5, B.6). Their ids differ by agent version.
+/// Dictionary that mean something to the protocol (spec B.5, B.6). Their ids differ by agent version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum KnownWord {
     /// `call.red`: the call failed.
     Red,
     /// `call.idle`: the call only waited.
@@ -28,7 +28,7 @@ pub enum Mark {
     Corrupted,
 }
 
-impl Mark {
+impl KnownWord {
     /// All of them and their words.
     pub const ALL: [(Self, &'static str); 4] = [
         (Self::Red, "call.red"),
@@ -40,7 +40,7 @@ impl Mark {
 
 /// The words that a pod has sent. Ids are its own and start again with every JVM.
 #[derive(Debug)]
-pub struct Words {
+pub struct Dictionary {
     slots: Vec<Option<Arc<str>>>,
     /// Slots that have been charged.
     charged: usize,
@@ -49,14 +49,14 @@ pub struct Words {
     known: usize,
     bytes: usize,
     refused: u64,
-    marks: [Option<u32>; Mark::ALL.len()],
-    /// Numbers in tags whose names have not come: one may turn out to be [`Mark::Corrupted`].
+    marks: [Option<u32>; KnownWord::ALL.len()],
+    /// Numbers in tags whose names have not come: one may turn out to be [`KnownWord::Corrupted`].
     late: VecDeque<(u32, u64)>,
     interner: Arc<Interner>,
     scratch: String,
 }
 
-impl Words {
+impl Dictionary {
     /// Without words.
     #[must_use]
     pub fn new(interner: Arc<Interner>) -> Self {
@@ -67,7 +67,7 @@ impl Words {
             known: 0,
             bytes: 0,
             refused: 0,
-            marks: [None; Mark::ALL.len()],
+            marks: [None; KnownWord::ALL.len()],
             late: VecDeque::new(),
             interner,
             scratch: String::new(),
@@ -121,7 +121,7 @@ impl Words {
         self.bytes
     }
 
-    /// Words that were refused because of a limit, since the start.
+    /// Dictionary that were refused because of a limit, since the start.
     #[must_use]
     pub const fn refused(&self) -> u64 {
         self.refused
@@ -129,7 +129,7 @@ impl Words {
 
     /// The id of a word that means something; `None` if it has not come yet.
     #[must_use]
-    pub fn mark(&self, mark: Mark) -> Option<u32> {
+    pub fn mark(&self, mark: KnownWord) -> Option<u32> {
         self.marks.get(mark as usize).copied().flatten()
     }
 
@@ -138,7 +138,7 @@ impl Words {
         self.slots = Vec::new();
         self.interner.release(self.charged * SLOT);
         (self.charged, self.next, self.known, self.bytes) = (0, 0, 0, 0);
-        self.marks = [None; Mark::ALL.len()];
+        self.marks = [None; KnownWord::ALL.len()];
         self.late.clear();
     }
 
@@ -171,7 +171,7 @@ impl Words {
     /// later.
     #[inline]
     pub(crate) fn lost_calls(&mut self, param: u32, value: Text<'_>) -> Option<u64> {
-        if self.mark(Mark::Corrupted) == Some(param) {
+        if self.mark(KnownWord::Corrupted) == Some(param) {
             return value.number();
         }
         if self.get(param).is_none()
@@ -190,7 +190,7 @@ impl Words {
         if self.late.is_empty() {
             return None;
         }
-        let corrupted = self.mark(Mark::Corrupted) == Some(id);
+        let corrupted = self.mark(KnownWord::Corrupted) == Some(id);
         let mut sum = None;
         self.late.retain(|(param, number)| {
             if *param == id && corrupted {
@@ -238,7 +238,7 @@ impl Words {
     /// Keeps the marks right: an id may get another word.
     fn note(&mut self, id: u32) {
         let word = self.slots.get(id as usize).and_then(Option::as_deref);
-        for (place, (_, text)) in self.marks.iter_mut().zip(Mark::ALL) {
+        for (place, (_, text)) in self.marks.iter_mut().zip(KnownWord::ALL) {
             if word == Some(text) {
                 *place = Some(id);
             } else if *place == Some(id) {
@@ -248,7 +248,7 @@ impl Words {
     }
 }
 
-impl Drop for Words {
+impl Drop for Dictionary {
     fn drop(&mut self) {
         self.interner.release(self.charged * SLOT);
     }
@@ -259,7 +259,7 @@ impl Drop for Words {
 mod tests {
     use super::*;
 
-    fn put(words: &mut Words, id: Option<u32>, word: &str) -> (u32, bool) {
+    fn put(words: &mut Dictionary, id: Option<u32>, word: &str) -> (u32, bool) {
         let bytes: Vec<u8> = word.encode_utf16().flat_map(u16::to_be_bytes).collect();
         words.put(id, Text::new(&bytes, bytes.len() as u32 / 2))
     }
@@ -267,22 +267,22 @@ mod tests {
     #[test]
     fn ids_run_from_0_and_an_empty_word_has_one() {
         let interner = Arc::new(Interner::new(1 << 20));
-        let mut words = Words::new(Arc::clone(&interner));
+        let mut words = Dictionary::new(Arc::clone(&interner));
         for (n, word) in ["call.info", "", "call.red", "日本🦀"].into_iter().enumerate() {
             assert_eq!(put(&mut words, None, word), (n as u32, true));
             assert_eq!(words.get(n as u32).map(|w| &**w), Some(word));
         }
         assert_eq!(
-            (words.len(), words.mark(Mark::Red), words.mark(Mark::Idle)),
+            (words.len(), words.mark(KnownWord::Red), words.mark(KnownWord::Idle)),
             (4, Some(2), None)
         );
         assert_eq!(put(&mut words, Some(2), "call.idle"), (2, true));
         assert_eq!(
-            (words.len(), words.mark(Mark::Red), words.mark(Mark::Idle)),
+            (words.len(), words.mark(KnownWord::Red), words.mark(KnownWord::Idle)),
             (4, None, Some(2))
         );
         words.reset();
-        assert_eq!((words.len(), words.get(0), words.mark(Mark::Idle)), (0, None, None));
+        assert_eq!((words.len(), words.get(0), words.mark(KnownWord::Idle)), (0, None, None));
         assert_eq!(put(&mut words, None, "again"), (0, true));
         drop(words);
         assert!(interner.charge((1 << 20) - 5 * 100), "slots were given back");
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn ids_and_words_are_bounded() {
         let interner = Arc::new(Interner::new(64 << 20));
-        let mut words = Words::new(interner);
+        let mut words = Dictionary::new(interner);
         assert_eq!(put(&mut words, Some(limits::WORDS as u32), "x"), (limits::WORDS as u32, false));
         assert_eq!(put(&mut words, Some(u32::MAX), "x"), (u32::MAX, false));
         assert!(put(&mut words, Some(limits::WORDS as u32 - 1), "x").1);
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn one_sparse_word_does_not_take_the_room_of_all() {
         let interner = Arc::new(Interner::new(limits::WORDS * SLOT / 2));
-        let mut words = Words::new(Arc::clone(&interner));
+        let mut words = Dictionary::new(Arc::clone(&interner));
         assert!(!put(&mut words, Some(limits::WORDS as u32 - 1), "x").1);
         assert!(put(&mut words, Some(5), "x").1);
         assert!(interner.bytes() < 10_000);

@@ -1,4 +1,4 @@
-//! Words of all pods, each kept once: pods of one service have the same ones.
+//! Dictionary of all pods, each kept once: pods of one service have the same ones.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher;
@@ -18,7 +18,7 @@ const SWEEP: usize = 1 << 20;
 /// Parts of the set, each with a lock of its own: looking for unused words in one of them is short.
 const PARTS: usize = 32;
 
-/// A bounded set of shared words. Words that no pod uses go when room is needed.
+/// A bounded set of shared words. Dictionary that no pod uses go when room is needed.
 #[derive(Debug)]
 pub struct Interner {
     parts: [Mutex<Table>; PARTS],
@@ -38,7 +38,7 @@ struct Table {
     bytes: usize,
     /// Bytes at which unused words are looked for.
     sweep: usize,
-    /// Words to refuse before that is tried again in vain, so that a full table does not cost a
+    /// Dictionary to refuse before that is tried again in vain, so that a full table does not cost a
     /// walk for each.
     patience: usize,
 }
@@ -117,7 +117,7 @@ impl Interner {
                 table = lock(self.parts.get(hash % PARTS)?);
             }
         }
-        // Words belong to all that have sent them: nobody holds a lot of them alone.
+        // Dictionary belong to all that have sent them: nobody holds a lot of them alone.
         if !self.memory.take(DICTIONARIES, cost, usize::MAX) {
             return None;
         }
@@ -132,7 +132,7 @@ impl Interner {
         self.bytes().saturating_add(more) <= self.max
     }
 
-    /// Words of so many bytes are gone.
+    /// Dictionary of so many bytes are gone.
     fn forget(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.memory.give_back(DICTIONARIES, bytes);
@@ -144,7 +144,7 @@ impl Interner {
         self.bytes.load(Ordering::Relaxed) + self.charged.load(Ordering::Relaxed)
     }
 
-    /// Words, used or not.
+    /// Dictionary, used or not.
     #[must_use]
     pub fn len(&self) -> usize {
         self.parts.iter().map(|part| lock(part).words.len()).sum()
