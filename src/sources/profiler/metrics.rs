@@ -37,7 +37,7 @@ peer_metrics! {
     SUSPENDS 20 "suspend.count" U64 Counter Count Cell "Times that the JVM stood still" "Pauses that the agent's timer thread noticed: garbage collection, safepoints, want of CPU, swapping.";
     SUSPEND_TIME 21 "suspend.time" U64 Counter Nanoseconds Cell "Time that the JVM stood still" "Its rate is the share of time.";
     SUSPEND_MAX 22 "suspend.max" U64 Instant Nanoseconds Cell "Longest pause so far" "Of this connection.";
-    WORDS 23 "dictionary.words" U64 Instant Count Cell "Dictionary in the dictionary" "Names of methods and parameters that the agent has sent.";
+    WORDS 23 "dictionary.words" U64 Instant Count Cell "Words in the dictionary" "Names of methods and parameters that the agent has sent.";
     CORRUPTED 24 "corrupted" U64 Counter Count Cell "Calls that the agent lost" "As it says itself (calls.corrupted), once a minute. The call by which it says so is not among the calls.";
     TRACE_EVENTS 25 "trace.events" U64 Counter Count Cell "Events in the trace" "ENTER, EXIT and TAG.";
     TRACE_BLOCKS 26 "trace.blocks" U64 Counter Count Cell "Blocks in the trace" "Buffers of one thread's events.";
@@ -51,7 +51,7 @@ peer_metrics! {
     RESTARTS 34 "restarts" U64 Counter Count Cell "New JVMs under this name" "Grows when an agent of the same namespace, service and server connects whose JVM was started at another time.";
     START_TIME 35 "start_time" I64 Discrete Milliseconds Cell "Start of the JVM" "Milliseconds since 1970-01-01 00:00 UTC, as the name of the pod tells.";
     FLUSHES 36 "flushes" U64 Counter Count Cell "Requests to acknowledge" "Six or seven every 5 s, or every 10 s from some agents whose application is idle: the heartbeat.";
-    TRUNCATED 37 "dictionary.refused" U64 Instant Count Cell "Dictionary refused because of limits" "What uses them is shown as # and their number. Of this connection.";
+    TRUNCATED 37 "dictionary.refused" U64 Instant Count Cell "Words refused because of limits" "What uses them is shown as # and their number. Of this connection.";
     NAMELESS 38 "call.nameless" U64 Counter Count Cell "Records of calls without all names" "Records of event.call with # and a number in place of a name, because it did not come within 11 s or before the connection ended, or because no more calls could wait for names: 64 MiB of one pod, 128 MiB of all.";
     ERROR_CORRUPT 40 "error.corrupt" U64 Counter Count Cell "Files of streams that could not be read to their end" "The rest of the file was counted and passed over; the next rotation mends it.";
     ERROR_TORN 41 "error.torn" U64 Counter Count Cell "Files of streams that ended within a record" "As it happens when a connection breaks.";
