@@ -1,16 +1,15 @@
 //! The PMDA as a whole: configuration → store → libpcp_pmda → peers → loop → drain.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::check;
 use crate::clock::now;
-use crate::config::Config;
-use crate::model::Rights;
+use crate::config::{Config, ConfigError, Loaded};
 use crate::net::{Signal, Supervisor};
 use crate::pcp::{self, Agent, Hooks, Log, Mode, Options, Wake};
-use crate::sources::SOURCES;
+use crate::sources::registry::{Sections, Started};
 use crate::store::{Stat, Store};
 
 /// How often the store is swept.
@@ -57,76 +56,35 @@ fn show(text: &str) {
 }
 
 /// The configuration file to read, and whether it must exist.
-fn config_path(options: &Options) -> (PathBuf, bool) {
-    match &options.config {
-        Some(path) => (path.clone(), true),
-        None => (pcp::config_dir().join("apm").join("apm.toml"), false),
-    }
-}
-
-fn read_config(options: &Options) -> Result<(Config, Option<PathBuf>), crate::config::ConfigError> {
-    let (path, must_exist) = config_path(options);
-    if !must_exist && !path.exists() {
-        return Ok((Config::default(), None));
-    }
-    Ok((Config::read(&path)?, Some(path)))
+/// The configuration that the options name, or the one in its usual place.
+fn load(options: &Options) -> Result<Loaded<Sections>, ConfigError> {
+    let usual = pcp::config_dir().join("apm").join("apm.toml");
+    Loaded::read(options.config.as_deref(), &usual)
 }
 
 fn check(options: &Options) -> i32 {
-    match read_config(options) {
+    match load(options) {
+        Ok(loaded) => {
+            show(&check::report(&loaded));
+            0
+        }
         Err(e) => {
             eprintln!("{e}");
             1
         }
-        Ok((config, path)) => {
-            println!("configuration: {}", shown(path.as_deref()));
-            let listen = config.mono.listen.map_or("nowhere".into(), |a| a.to_string());
-            println!("mono: listens on {listen}");
-            let listen = config.profiler.listen.map_or("nowhere".into(), |a| a.to_string());
-            println!("profiler: listens on {listen}");
-            config.mono.files.iter().for_each(|f| println!("mono: follows {}", f.display()));
-            let select = config.mono.select.join(", ");
-            println!(
-                "mono: samples {}",
-                if select.is_empty() { "what each agent announces" } else { &select }
-            );
-            println!(
-                "events: {} bytes, {} records a second",
-                config.event_memory(),
-                config.events.max_records
-            );
-            println!(
-                "memory: {} bytes in all, {} for one peer",
-                config.limits.memory, config.limits.peer_memory
-            );
-            let rights = rights(&config);
-            for (source, allow) in SOURCES.iter().zip(&rights.events) {
-                println!("events of {}: for {allow}", source.name);
-            }
-            println!("control metrics: for {}", rights.control);
-            println!("filters: for {}", rights.filter);
-            0
-        }
     }
 }
 
-fn shown(path: Option<&Path>) -> String {
-    path.map_or_else(|| "defaults (no file)".into(), |p| p.display().to_string())
-}
-
 fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
-    let (config, path) = read_config(options)?;
+    let loaded = load(options)?;
+    let config = &loaded.config;
     Log::install(config.log.level);
-    log::info!(
-        "pmdaapm {} starts; configuration: {}",
-        env!("CARGO_PKG_VERSION"),
-        shown(path.as_deref())
-    );
+    log::info!("pmdaapm {} starts; configuration: {}", env!("CARGO_PKG_VERSION"), loaded.origin());
     agent.become_user(options.user.as_deref())?;
 
     let store = Store::new(agent.domain(), config.limits(), config.event_memory());
     store.stats.set_started(now().mono);
-    if let Some(path) = &path {
+    if let Some(path) = &loaded.path {
         store.stats.set_config_file(&path.display().to_string());
     }
     count_panics(&store);
@@ -135,22 +93,24 @@ fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Er
     store.on_change(move || on_change.wake());
 
     agent.init(&store)?;
-    pcp::set_rights(&rights(&config));
+    pcp::set_rights(&config.rights());
     // The hand-shake comes before any other thread is started: pmcd waits for it, and it uses
     // standard input.
     agent.connect()?;
-    let told = Arc::new(Told::default());
-    let (tell, waker) = (Arc::clone(&told), wake.clone());
-    let supervisor = Supervisor::start(&config, &store, &pcp::state_dir(), move |signal| {
-        tell.set(signal);
+    let signals = Arc::new(SignalFlags::default());
+    let (flags, waker) = (Arc::clone(&signals), wake.clone());
+    let limits = &config.limits;
+    let supervisor = Supervisor::start(limits.connections, limits.pending, move |signal| {
+        flags.set(signal);
         waker.wake();
     })?;
+    let sources = Started::start(&config.sources, &store, supervisor.net(), &pcp::state_dir())?;
     let mut turns = Turns {
         options,
-        config,
+        config: loaded.config,
         store: &store,
-        supervisor: &supervisor,
-        told: &told,
+        sources: &sources,
+        signals: &signals,
         swept: now().mono,
         trimmed: now().mono,
     };
@@ -158,10 +118,6 @@ fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Er
     log::info!("stopping");
     supervisor.stop();
     Ok(())
-}
-
-fn rights(config: &Config) -> Rights {
-    config.rights(SOURCES.iter().map(|s| s.name))
 }
 
 /// Panics are counted and logged wherever they are caught afterwards: at the fence or by tokio.
@@ -175,12 +131,12 @@ fn count_panics(store: &Arc<Store>) {
 
 /// Signals that wait for the main thread.
 #[derive(Debug, Default)]
-struct Told {
+struct SignalFlags {
     reload: AtomicBool,
     stop: AtomicBool,
 }
 
-impl Told {
+impl SignalFlags {
     fn set(&self, signal: Signal) {
         match signal {
             Signal::Reload => self.reload.store(true, Ordering::Relaxed),
@@ -191,17 +147,17 @@ impl Told {
 
 struct Turns<'a> {
     options: &'a Options,
-    config: Config,
+    config: Config<Sections>,
     store: &'a Arc<Store>,
-    supervisor: &'a Supervisor,
-    told: &'a Told,
+    sources: &'a Started,
+    signals: &'a SignalFlags,
     swept: Duration,
     trimmed: Duration,
 }
 
 impl Hooks for Turns<'_> {
     fn turn(&mut self) -> bool {
-        if self.told.reload.swap(false, Ordering::Relaxed) {
+        if self.signals.reload.swap(false, Ordering::Relaxed) {
             self.reload();
         }
         let at = now().mono;
@@ -214,35 +170,37 @@ impl Hooks for Turns<'_> {
             self.trimmed = at;
             pcp::give_memory_back();
         }
-        !self.told.stop.load(Ordering::Relaxed)
+        !self.signals.stop.load(Ordering::Relaxed)
     }
 }
 
 impl Turns<'_> {
     fn reload(&mut self) {
-        let (new, path) = match read_config(self.options) {
-            Ok(found) => found,
+        let loaded = match load(self.options) {
+            Ok(loaded) => loaded,
             Err(e) => {
                 self.store.stats.add(Stat::ConfigErrors, 1);
                 log::error!("the old configuration stays in force: {e}");
                 return;
             }
         };
-        for key in self.config.needs_restart(&new) {
-            log::warn!(
-                "{key} has changed: it takes effect when the PMDA is started again (run its Install, or restart pmcd)"
-            );
-        }
+        let new = &loaded.config;
         pcp::set_level(new.log.level);
-        pcp::set_rights(&rights(&new));
+        pcp::set_rights(&new.rights());
         self.store.budget.set_limit(new.event_memory());
         self.store.set_limits(new.limits());
-        self.supervisor.reconfigure(&new);
-        self.config = new;
+        let keys = self.config.needs_restart(new).into_iter().map(str::to_owned);
+        for key in keys.chain(self.sources.reconfigure(&new.sources)) {
+            log::warn!(
+                "{key} has changed: it takes effect when the PMDA is started again (run its \
+                 Install, or restart pmcd)"
+            );
+        }
         self.store.stats.add(Stat::ConfigReloads, 1);
         self.store.stats.set_config_file(
-            &path.as_deref().map_or_else(|| "defaults".into(), |p| p.display().to_string()),
+            &loaded.path.as_deref().map_or_else(|| "defaults".into(), |p| p.display().to_string()),
         );
-        log::info!("configuration {} is in force", shown(path.as_deref()));
+        log::info!("configuration {} is in force", loaded.origin());
+        self.config = loaded.config;
     }
 }

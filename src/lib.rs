@@ -42,5 +42,7 @@ pub mod net;
 #[cfg(feature = "agent")]
 pub mod pcp;
 
+pub mod check;
+
 #[cfg(feature = "agent")]
 pub mod daemon;

@@ -13,13 +13,16 @@ const RULES: &[(&str, &[&str])] = &[
     ("sources", &["ctf", "events", "model", "read", "sources"]),
     ("store", &["model", "events", "sources"]),
     ("state", &["model", "sources", "store"]),
-    ("config", &["model", "read", "sources", "store"]),
+    ("config", &["model", "read", "store"]),
     ("print", &["model", "sources", "store"]),
     ("clock", &["model"]),
-    ("net", &["clock", "config", "model", "read", "sources", "store"]),
+    ("net", &["clock", "model", "read", "sources", "store"]),
     // A source's section of apm.toml, and its thin half that does I/O.
     ("sources::config", &["config", "model", "read", "sources"]),
     ("sources::io", &["clock", "config", "net", "model", "sources", "store"]),
+    // What a source gets and gives, and the list of all.
+    ("sources::contract", &["net", "sources"]),
+    ("sources::registry", &["config", "net", "sources", "store"]),
     ("pcp", &["clock", "events", "model", "print", "sources", "state", "store"]),
 ];
 
@@ -56,6 +59,9 @@ fn module(inner: &Path) -> String {
     match &names[..] {
         [room, _, part, ..] if room == "sources" && (part == "io" || part == "config") => {
             format!("sources::{part}")
+        }
+        [room, file] if room == "sources" && (file == "contract" || file == "registry") => {
+            format!("sources::{file}")
         }
         [room, ..] => room.clone(),
         [] => String::new(),

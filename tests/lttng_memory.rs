@@ -19,9 +19,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use lttng_kit::{Dialogue, Relayd};
-use pmdaapm::config::Config;
-use pmdaapm::net::Supervisor;
-use pmdaapm::store::{Stat, Store};
+use pmdaapm::net::{Peers, Supervisor};
+use pmdaapm::sources::lttng::{Config, Lttng};
+use pmdaapm::sources::{Context, LTTNG, Source};
+use pmdaapm::store::{Limits, Stat, Store};
 
 /// Column of `session.state`.
 const STATE: u16 = 1;
@@ -108,14 +109,19 @@ fn a_session_beyond_its_memory_ends_and_others_go_on() {
         }
     });
 
-    let mut config = Config::default();
-    (config.mono.listen, config.profiler.listen) = (None, None);
-    (config.lttng.relays, config.lttng.view) = (vec![address.to_string()], vec!["*".into()]);
-    config.limits.peer_memory = 4 * MIB as u64;
-    let store = Store::new(400, config.limits(), config.event_memory());
+    let config =
+        Config { relays: vec![address.to_string()], view: vec!["*".into()], ..Config::default() };
+    let limits = Limits { peer_memory: 4 * MIB, ..Limits::default() };
+    let store = Store::new(400, limits, 32 * MIB);
     let state = std::env::temp_dir().join(format!("apm-lttng-memory-{}", std::process::id()));
     std::fs::create_dir_all(&state).unwrap();
-    let supervisor = Supervisor::start(&config, &store, &state, |_| ()).unwrap();
+    let supervisor = Supervisor::start(4096, 1024, |_| ()).unwrap();
+    let context = Context {
+        peers: Peers::new(&store, LTTNG, "lttng"),
+        net: supervisor.net().clone(),
+        state_dir: state.clone(),
+    };
+    let _running = Lttng::start(config, context).unwrap();
 
     let reading = |name: &str| {
         let peer = store.peers().into_iter().find(|p| p.name.ends_with(&format!("/{name}")));

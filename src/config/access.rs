@@ -1,12 +1,14 @@
-//! Keys that say who may: in `[events]`, `[events.SOURCE]`, `[access]`, `[access.control]` and
+//! Keys that grant access: in `[events]`, `[events.SOURCE]`, `[access]`, `[access.control]` and
 //! `[access.filter]`.
 
 use serde::Deserialize;
+use serde::de::MapAccess;
 
-use super::units::count;
+use super::table::Table;
+use super::units::{Bytes, Count, Networks, networks};
 use crate::model::{Allow, Network, Rights};
 
-/// Whom one thing is allowed to.
+/// Who is allowed to do one thing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AllowKeys {
@@ -17,77 +19,99 @@ pub struct AllowKeys {
     /// Group names.
     pub allow_groups: Vec<String>,
     /// Addresses and networks of unauthenticated clients.
-    #[serde(deserialize_with = "super::units::networks")]
+    #[serde(deserialize_with = "networks")]
     pub allow_hosts: Vec<Network>,
     /// Also unauthenticated clients on other hosts.
     pub allow_remote: bool,
+}
+
+impl Table for AllowKeys {
+    fn keys(&self) -> Vec<&'static str> {
+        vec!["allow_uids", "allow_users", "allow_groups", "allow_hosts", "allow_remote"]
+    }
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "allow_uids" => self.allow_uids = map.next_value()?,
+            "allow_users" => self.allow_users = map.next_value()?,
+            "allow_groups" => self.allow_groups = map.next_value()?,
+            "allow_hosts" => self.allow_hosts = map.next_value::<Networks>()?.0,
+            _ => self.allow_remote = map.next_value()?,
+        }
+        Ok(())
+    }
 }
 
 /// `[events]`: event records.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Events {
     /// Bytes of packed records kept for all streams together.
-    #[serde(deserialize_with = "super::units::bytes::<_, { 256 << 10 }, { 16 << 30 }>")]
     pub memory: u64,
     /// Most records of a stream for each second since a client's last fetch of it.
-    #[serde(deserialize_with = "count::<_, 1, 100_000>")]
     pub max_records: u64,
-    /// User ids that may see records.
-    pub allow_uids: Vec<u32>,
-    /// User names.
-    pub allow_users: Vec<String>,
-    /// Group names.
-    pub allow_groups: Vec<String>,
-    /// Addresses and networks of unauthenticated clients.
-    #[serde(deserialize_with = "super::units::networks")]
-    pub allow_hosts: Vec<Network>,
-    /// Also unauthenticated clients on other hosts.
-    pub allow_remote: bool,
-    /// `[events.mono]`, instead of the keys above.
-    pub mono: Option<AllowKeys>,
-    /// `[events.profiler]`, instead of the keys above.
-    pub profiler: Option<AllowKeys>,
-    /// `[events.lttng]`, instead of the keys above.
-    pub lttng: Option<AllowKeys>,
+    /// Who may see records.
+    pub allow: AllowKeys,
+    /// `[events.SOURCE]`, instead of `allow`: for each source that there is.
+    pub sources: Vec<(&'static str, Option<AllowKeys>)>,
 }
 
-impl Default for Events {
-    fn default() -> Self {
+impl Events {
+    /// The defaults, with a section for each of these sources.
+    pub(super) fn of(sources: &[&'static str]) -> Self {
         Self {
             memory: 32 << 20,
             max_records: 10_000,
-            allow_uids: Vec::new(),
-            allow_users: Vec::new(),
-            allow_groups: Vec::new(),
-            allow_hosts: Vec::new(),
-            allow_remote: false,
-            mono: None,
-            profiler: None,
-            lttng: None,
+            allow: AllowKeys::default(),
+            sources: sources.iter().map(|name| (*name, None)).collect(),
         }
     }
 }
 
+impl Table for Events {
+    fn keys(&self) -> Vec<&'static str> {
+        let own = ["memory", "max_records"].into_iter().chain(self.allow.keys());
+        own.chain(self.sources.iter().map(|(name, _)| *name)).collect()
+    }
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "memory" => {
+                self.memory = map.next_value::<Bytes<{ 256 << 10 }, { 16 << 30 }>>()?.0;
+            }
+            "max_records" => self.max_records = map.next_value::<Count<1, 100_000>>()?.0,
+            _ => match self.sources.iter_mut().find(|(name, _)| *name == key) {
+                Some((_, allow)) => *allow = Some(map.next_value()?),
+                None => self.allow.read(key, map)?,
+            },
+        }
+        Ok(())
+    }
+}
+
 /// `[access]`: storing to metrics.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// User ids that may store.
-    pub allow_uids: Vec<u32>,
-    /// User names.
-    pub allow_users: Vec<String>,
-    /// Group names.
-    pub allow_groups: Vec<String>,
-    /// Addresses and networks of unauthenticated clients.
-    #[serde(deserialize_with = "super::units::networks")]
-    pub allow_hosts: Vec<Network>,
-    /// Also unauthenticated clients on other hosts.
-    pub allow_remote: bool,
-    /// `[access.control]`, instead of the keys above.
+    /// Who may store.
+    pub allow: AllowKeys,
+    /// `[access.control]`, instead of `allow`.
     pub control: Option<AllowKeys>,
-    /// `[access.filter]`, instead of the keys above.
+    /// `[access.filter]`, instead of `allow`.
     pub filter: Option<AllowKeys>,
+}
+
+impl Table for Access {
+    fn keys(&self) -> Vec<&'static str> {
+        self.allow.keys().into_iter().chain(["control", "filter"]).collect()
+    }
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "control" => self.control = Some(map.next_value()?),
+            "filter" => self.filter = Some(map.next_value()?),
+            _ => self.allow.read(key, map)?,
+        }
+        Ok(())
+    }
 }
 
 impl From<&AllowKeys> for Allow {
@@ -104,57 +128,12 @@ impl From<&AllowKeys> for Allow {
     }
 }
 
-/// The rights that the two sections give; `sources` are the names of all sources in their order.
-pub(super) fn rights<'s>(
-    events: &Events,
-    access: &Access,
-    sources: impl Iterator<Item = &'s str>,
-) -> Rights {
-    let all = Allow {
-        uids: events.allow_uids.clone(),
-        users: events.allow_users.clone(),
-        groups: events.allow_groups.clone(),
-        hosts: events.allow_hosts.clone(),
-        remote: events.allow_remote,
-    };
-    let of = |source: &str| match source {
-        "mono" => events.mono.as_ref().map(Allow::from),
-        "profiler" => events.profiler.as_ref().map(Allow::from),
-        "lttng" => events.lttng.as_ref().map(Allow::from),
-        _ => None,
-    };
-    let store = Allow {
-        uids: access.allow_uids.clone(),
-        users: access.allow_users.clone(),
-        groups: access.allow_groups.clone(),
-        hosts: access.allow_hosts.clone(),
-        remote: access.allow_remote,
-    };
-    let own = |keys: &Option<AllowKeys>| keys.as_ref().map_or_else(|| store.clone(), Allow::from);
+/// The rights that the two sections give.
+pub(super) fn rights(events: &Events, access: &Access) -> Rights {
+    let or = |own: &Option<AllowKeys>, all: &AllowKeys| Allow::from(own.as_ref().unwrap_or(all));
     Rights {
-        events: sources.map(|source| of(source).unwrap_or_else(|| all.clone())).collect(),
-        control: own(&access.control),
-        filter: own(&access.filter),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::config::Config;
-    use crate::sources::SOURCES;
-
-    #[test]
-    fn every_source_has_a_section_of_its_own() {
-        for (at, source) in SOURCES.iter().enumerate() {
-            let config = Config::parse(&format!("[events.{}]\nallow_uids = [7]", source.name))
-                .expect(source.name);
-            let rights = config.rights(SOURCES.iter().map(|s| s.name));
-            let uids: Vec<_> = rights.events.iter().map(|allow| allow.uids.clone()).collect();
-            assert!(
-                uids.iter().enumerate().all(|(n, uids)| (*uids == [7]) == (n == at)),
-                "{}: {uids:?}",
-                source.name
-            );
-        }
+        events: events.sources.iter().map(|(_, own)| or(own, &events.allow)).collect(),
+        control: or(&access.control, &access.allow),
+        filter: or(&access.filter, &access.allow),
     }
 }

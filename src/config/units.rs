@@ -1,5 +1,5 @@
-//! Readers of values with units and bounds. Their messages reach the user behind a line and a
-//! column.
+//! Readers of values with units and bounds, for sections of all kinds. Their errors reach the user
+//! with a line and a column.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -32,7 +32,10 @@ fn scaled<'de, D: Deserializer<'de>>(
 }
 
 /// A count within bounds.
-pub(crate) fn count<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
+///
+/// # Errors
+/// The value is of another type or out of bounds.
+pub fn count<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
     d: D,
 ) -> Result<u64, D::Error> {
     let n = u64::deserialize(d)?;
@@ -44,7 +47,10 @@ pub(crate) fn count<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
 }
 
 /// So many different names of so many bytes, without control characters.
-pub(crate) fn names<'de, D: Deserializer<'de>, const MAX: usize, const BYTES: usize>(
+///
+/// # Errors
+/// The value is of another type or out of bounds.
+pub fn names<'de, D: Deserializer<'de>, const MAX: usize, const BYTES: usize>(
     d: D,
 ) -> Result<Vec<String>, D::Error> {
     let names = Vec::<String>::deserialize(d)?;
@@ -65,7 +71,10 @@ pub(crate) fn names<'de, D: Deserializer<'de>, const MAX: usize, const BYTES: us
 }
 
 /// A size in bytes within bounds: a number of bytes or `"32MiB"`.
-pub(crate) fn bytes<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
+///
+/// # Errors
+/// The value is of another type or out of bounds.
+pub fn bytes<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
     d: D,
 ) -> Result<u64, D::Error> {
     let shown = |n: u64| {
@@ -79,7 +88,10 @@ pub(crate) fn bytes<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
 }
 
 /// A time within bounds (in seconds): a number of seconds or `"10s"`.
-pub(crate) fn period<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
+///
+/// # Errors
+/// The value is of another type or out of bounds.
+pub fn period<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
     d: D,
 ) -> Result<Duration, D::Error> {
     const UNITS: &[(&str, u64)] =
@@ -94,7 +106,10 @@ pub(crate) fn period<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
 }
 
 /// An address to listen on, or empty for none.
-pub(crate) fn listen<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>, D::Error> {
+///
+/// # Errors
+/// The value is of another type or out of bounds.
+pub fn listen<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>, D::Error> {
     let text = String::deserialize(d)?;
     if text.is_empty() {
         return Ok(None);
@@ -107,8 +122,17 @@ pub(crate) fn listen<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAdd
     text.parse().map(Some).map_err(|_| D::Error::custom(help()))
 }
 
+/// The line of `--check` for an address to listen on.
+#[must_use]
+pub fn listens(address: Option<SocketAddr>) -> String {
+    address.map_or_else(|| "listens on nowhere".to_owned(), |a| format!("listens on {a}"))
+}
+
 /// Absolute paths; the last component may hold `*`.
-pub(crate) fn files<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<PathBuf>, D::Error> {
+///
+/// # Errors
+/// The value is of another type or out of bounds.
+pub fn files<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<PathBuf>, D::Error> {
     let paths = Vec::<PathBuf>::deserialize(d)?;
     for path in &paths {
         let in_folder = path.parent().is_some_and(|p| p.to_string_lossy().contains('*'));
@@ -120,29 +144,49 @@ pub(crate) fn files<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<PathBuf>, D::
     Ok(paths)
 }
 
-/// Patterns `CATEGORY/NAME`.
-pub(crate) fn patterns<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
-    let patterns = Vec::<String>::deserialize(d)?;
-    for p in &patterns {
-        if p.split_once('/').is_none_or(|(category, name)| category.is_empty() || name.is_empty()) {
-            let help =
-                "a pattern is CATEGORY/NAME, for example \"GC/*\" or \"JIT/Compiled methods\"";
-            return Err(D::Error::custom(format!("{p:?}: {help}")));
-        }
-    }
-    Ok(patterns)
-}
-
 /// Addresses and networks.
-pub(crate) fn networks<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Network>, D::Error> {
+///
+/// # Errors
+/// The value is of another type or out of bounds.
+pub fn networks<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Network>, D::Error> {
     let texts = Vec::<String>::deserialize(d)?;
     texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
 }
 
 /// A log level.
-pub(crate) fn level<'de, D: Deserializer<'de>>(d: D) -> Result<log::LevelFilter, D::Error> {
+///
+/// # Errors
+/// The value is of another type or out of bounds.
+pub fn level<'de, D: Deserializer<'de>>(d: D) -> Result<log::LevelFilter, D::Error> {
     let text = String::deserialize(d)?;
     text.parse().map_err(|_| {
         D::Error::custom(format!("{text:?} is none of off, error, warn, info, debug, trace"))
     })
+}
+
+/// A size in bytes within bounds, as [`bytes`] reads it.
+pub(super) struct Bytes<const MIN: u64, const MAX: u64>(pub(super) u64);
+
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bytes<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        bytes::<D, MIN, MAX>(d).map(Self)
+    }
+}
+
+/// A count within bounds, as [`count`] reads it.
+pub(super) struct Count<const MIN: u64, const MAX: u64>(pub(super) u64);
+
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Count<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        count::<D, MIN, MAX>(d).map(Self)
+    }
+}
+
+/// Addresses and networks, as [`networks`] reads them.
+pub(super) struct Networks(pub(super) Vec<Network>);
+
+impl<'de> Deserialize<'de> for Networks {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        networks(d).map(Self)
+    }
 }

@@ -1,12 +1,18 @@
-//! All I/O with peers: tokio sockets and a thread that follows files. Sessions decide, this only
-//! carries bytes.
+//! Generic I/O with peers: TCP listeners, followed files, tasks. Sessions of the sources decide, this
+//! room carries bytes.
 
 mod connection;
 mod gate;
+mod handle;
 pub(crate) mod ledger;
+mod peers;
 mod supervisor;
 mod tail;
 mod tcp;
 mod turns;
 
+pub use handle::Net;
+pub use peers::Peers;
 pub use supervisor::{Signal, Supervisor};
+pub use tail::FileFactory;
+pub use tcp::{Caller, Listen, SessionFactory, is_local};

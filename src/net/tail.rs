@@ -14,11 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::Complaints;
 use super::ledger::Ledger;
+use super::peers::Peers;
 use crate::clock::now;
 use crate::model::Control;
 use crate::read::glob;
 use crate::sources::{Session, SessionError};
-use crate::store::{Mailbox, PeerSink, Store};
+use crate::store::{Mailbox, PeerSink};
 
 /// How often files are looked at.
 const POLL: Duration = Duration::from_millis(250);
@@ -31,13 +32,12 @@ const NOT_A_FILE: &str = "not a regular file";
 const FILES_MAX: usize = 1024;
 
 /// Makes the session for a file: what the peer is called, and its instance name if it gives none.
-pub(super) type FileFactory = Arc<dyn Fn(String, String) -> Box<dyn Session> + Send + Sync>;
+pub type FileFactory = Arc<dyn Fn(String, String) -> Box<dyn Session> + Send + Sync>;
 
 /// Follows all files that match some patterns.
 pub(super) struct Tail {
-    pub(super) source: usize,
+    pub(super) peers: Peers,
     pub(super) factory: FileFactory,
-    pub(super) store: Arc<Store>,
     pub(super) patterns: Arc<Mutex<Vec<PathBuf>>>,
     pub(super) stop: CancellationToken,
 }
@@ -121,8 +121,8 @@ impl Tail {
             offset: 0,
             input: BytesMut::new(),
             session: (self.factory)(format!("file:{}", path.display()), stem),
-            sink: PeerSink::new(&self.store, self.source, &mailbox),
-            ledger: Ledger::new(&self.store.memory),
+            sink: self.peers.sink(&mailbox),
+            ledger: Ledger::new(self.peers.memory()),
             mailbox,
             faults,
             again: false,

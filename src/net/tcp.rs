@@ -14,9 +14,10 @@ use tokio_util::task::TaskTracker;
 use super::connection::{Complaints, Conversation};
 use super::gate::Gate;
 use super::ledger::Ledger;
+use super::peers::Peers;
 use crate::clock::now;
 use crate::sources::Session;
-use crate::store::{Mailbox, PeerSink, Quiet, Stat, Store};
+use crate::store::{Mailbox, Quiet, Stat};
 
 /// An address that is in use is tried again after this time: its owner may be our own predecessor.
 const BIND_RETRY: Duration = Duration::from_secs(2);
@@ -29,36 +30,53 @@ const BACKLOG_MAX: &str = "/proc/sys/net/core/somaxconn";
 /// After a failed accept (too many open files, say).
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// What a session is made from.
-pub(super) struct Caller {
+/// A new connection, for which a session is made.
+pub struct Caller {
     /// Address and port.
-    pub(super) address: SocketAddr,
+    pub address: SocketAddr,
     /// Instance name for a peer that gives none.
-    pub(super) fallback: String,
+    pub fallback: String,
 }
 
 /// Makes the session for a new connection.
-pub(super) type Factory = Arc<dyn Fn(Caller) -> Box<dyn Session> + Send + Sync>;
+pub type SessionFactory = Arc<dyn Fn(Caller) -> Box<dyn Session> + Send + Sync>;
+
+/// A TCP address to listen on.
+#[derive(Clone)]
+pub struct Listen {
+    /// Address and port.
+    pub address: SocketAddr,
+    /// Where the peers are registered.
+    pub peers: Peers,
+    /// Makes the sessions.
+    pub factory: SessionFactory,
+    /// For peers that take the mere end of a connection for a pause: when this process is killed,
+    /// their connections are reset.
+    pub reset: bool,
+}
 
 /// One listener of one source.
 #[derive(Clone)]
 pub(super) struct Listener {
-    pub(super) address: SocketAddr,
-    pub(super) source: usize,
-    pub(super) factory: Factory,
-    /// Peers that take the mere end of a connection for a pause: when this process is killed,
-    /// their connections are reset.
-    pub(super) reset: bool,
+    pub(super) listen: Listen,
     pub(super) gate: Arc<Gate>,
-    pub(super) store: Arc<Store>,
     pub(super) stop: CancellationToken,
     pub(super) tasks: TaskTracker,
 }
 
 impl Listener {
-    /// Runs until the PMDA stops.
-    pub(super) async fn run(self) {
-        let Some(listener) = self.bind().await else { return };
+    /// Runs until the PMDA stops; `bound` is the socket if there is one already.
+    pub(super) async fn run(self, mut bound: Option<TcpListener>, mut quiet: Quiet) {
+        let listener = loop {
+            if let Some(listener) = bound {
+                break listener;
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = sleep(BIND_RETRY) => {}
+            }
+            bound = self.bind(&mut quiet);
+        };
         let complaints = Arc::new(Complaints::default());
         let mut quiet = Quiet::default();
         loop {
@@ -73,7 +91,12 @@ impl Listener {
                 }
                 Err(e) => {
                     if let Some(n) = quiet.allow(now().mono) {
-                        log::error!("accept on {}: {e}{}", self.address, Quiet::more(n));
+                        log::error!(
+                            "{}: accept on {}: {e}{}",
+                            self.listen.peers.name(),
+                            self.listen.address,
+                            Quiet::more(n)
+                        );
                     }
                     sleep(ACCEPT_RETRY).await;
                 }
@@ -81,57 +104,56 @@ impl Listener {
         }
     }
 
-    async fn bind(&self) -> Option<TcpListener> {
-        let mut quiet = Quiet::default();
-        loop {
-            match listen(self.address) {
-                Ok(listener) => {
-                    log::info!("listening on {}{}", self.address, short_queue(&self.gate));
-                    return Some(listener);
-                }
-                Err(e) => {
-                    if let Some(n) = quiet.allow(now().mono) {
-                        log::error!(
-                            "cannot listen on {}: {e}; trying again every {} s{}",
-                            self.address,
-                            BIND_RETRY.as_secs(),
-                            Quiet::more(n)
-                        );
-                    }
-                }
+    /// Tries to get the address. Needs the runtime around it.
+    pub(super) fn bind(&self, quiet: &mut Quiet) -> Option<TcpListener> {
+        let Listen { address, ref peers, .. } = self.listen;
+        let name = peers.name();
+        match bind(address) {
+            Ok(listener) => {
+                log::info!("{name}: listening on {address}{}", short_queue(&self.gate));
+                Some(listener)
             }
-            tokio::select! {
-                () = self.stop.cancelled() => return None,
-                () = sleep(BIND_RETRY) => {}
+            Err(e) => {
+                if let Some(n) = quiet.allow(now().mono) {
+                    log::error!(
+                        "{name}: cannot listen on {address}: {e}; trying again every {} s{}",
+                        BIND_RETRY.as_secs(),
+                        Quiet::more(n)
+                    );
+                }
+                None
             }
         }
     }
 
     async fn serve(self, stream: TcpStream, from: SocketAddr, complaints: Arc<Complaints>) {
         let address = SocketAddr::new(from.ip().to_canonical(), from.port());
-        let Some(permit) = self.gate.enter(address.ip(), &self.store.stats) else {
+        let Listen { ref peers, ref factory, reset, .. } = self.listen;
+        let (store, name) = (peers.store(), peers.name());
+        let Some(permit) = self.gate.enter(address.ip(), &store.stats) else {
             complaints.write(&format!(
-                "connection from {address} refused: limits.connections is reached"
+                "{name}: connection from {address} refused: limits.connections is reached"
             ));
             return;
         };
-        if self.store.memory.is_full() {
-            self.store.stats.add(Stat::ConnectionRefused, 1);
-            complaints
-                .write(&format!("connection from {address} refused: limits.memory is reached"));
+        if store.memory.is_full() {
+            store.stats.add(Stat::ConnectionRefused, 1);
+            complaints.write(&format!(
+                "{name}: connection from {address} refused: limits.memory is reached"
+            ));
             return;
         }
         let _ = stream.set_nodelay(true);
         keep_alive(&stream);
-        if self.reset {
+        if reset {
             linger(&stream, Some(Duration::ZERO));
         }
         let requests = Arc::new(Notify::new());
         let wake = Arc::clone(&requests);
         let mailbox = Arc::new(Mailbox::new(move || wake.notify_one()));
-        let session = (self.factory)(Caller { address, fallback: permit.fallback_name() });
-        let sink = PeerSink::new(&self.store, self.source, &mailbox);
-        let ledger = Ledger::new(&self.store.memory);
+        let session = factory(Caller { address, fallback: permit.fallback_name() });
+        let sink = peers.sink(&mailbox);
+        let ledger = Ledger::new(&store.memory);
         let stop = self.stop.clone();
         let conversation = Conversation {
             stream,
@@ -151,7 +173,7 @@ impl Listener {
 }
 
 /// A listening socket with the longest queue that the kernel gives.
-fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     // A predecessor's connections that have ended do not keep the port.
     socket.set_reuseaddr(true)?;
@@ -200,6 +222,7 @@ fn linger(stream: &TcpStream, time: Option<Duration>) {
 }
 
 /// The address is one that no other host can have.
-pub(super) const fn is_local(ip: IpAddr) -> bool {
+#[must_use]
+pub const fn is_local(ip: IpAddr) -> bool {
     ip.is_loopback()
 }

@@ -2,14 +2,19 @@
 //! out; it never sees a socket, a clock, tokio or PCP. A new protocol is one folder here and one
 //! row in [`SOURCES`].
 
+mod contract;
 mod define;
 pub mod lttng;
 pub mod mono;
 pub mod profiler;
+pub mod registry;
 mod session;
 mod sink;
 mod table;
 
+pub use contract::Source;
+#[cfg(feature = "agent")]
+pub use contract::{Context, Running};
 pub use session::{Session, SessionError};
 pub use sink::{Held, OwnSink, Sink, Sinks};
 pub use table::{
@@ -18,7 +23,7 @@ pub use table::{
 };
 
 /// All protocols. Ids in here are in archives: never change them.
-pub const SOURCES: &[SourceTable] = &[mono::SOURCE, profiler::SOURCE, lttng::SOURCE];
+pub const SOURCES: &[SourceTable] = registry::TABLES;
 /// Position of Mono in [`SOURCES`].
 pub const MONO: usize = 0;
 /// Position of the Java profiler.

@@ -15,7 +15,7 @@ use crate::sources::lttng::viewer::{Pattern, SESSIONS, Seek};
 /// `[lttng]`
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Lttng {
+pub struct Config {
     /// The `lttng` program: a name that is looked for in PATH, or a path.
     #[serde(deserialize_with = "program")]
     pub program: PathBuf,
@@ -45,7 +45,23 @@ pub struct Lttng {
     pub sessions: Vec<Spec>,
 }
 
-impl Default for Lttng {
+impl Config {
+    /// The lines of `--check`.
+    pub(super) fn describe(&self) -> Vec<String> {
+        let list = |texts: &[String]| match texts {
+            [] => "none".to_owned(),
+            texts => texts.join(", "),
+        };
+        let made: Vec<_> = self.sessions.iter().map(|spec| spec.name.clone()).collect();
+        vec![
+            format!("relay daemons: {}", list(&self.relays)),
+            format!("sessions that are read: {}", list(&self.view)),
+            format!("sessions that the PMDA makes and reads: {}", list(&made)),
+        ]
+    }
+}
+
+impl Default for Config {
     fn default() -> Self {
         Self {
             program: PathBuf::from("lttng"),
@@ -228,10 +244,16 @@ fn word_blocking<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Blocking>, D:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+
+    /// A file with this section only.
+    #[derive(Default, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    struct Document {
+        lttng: Config,
+    }
 
     fn parse(text: &str) -> Result<Vec<Spec>, String> {
-        Config::parse(text).map(|c| c.lttng.sessions).map_err(|e| e.to_string())
+        toml::from_str(text).map(|d: Document| d.lttng.sessions).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -239,7 +261,7 @@ mod tests {
         let sessions =
             parse("[[lttng.session]]\nname = 'web'\nevents = ['demo:*']").expect("sound");
         assert_eq!(sessions, [Spec { events: vec!["demo:*".into()], ..Spec::new("web") }]);
-        assert_eq!(Config::parse("").expect("sound").lttng, Lttng::default());
+        assert_eq!(toml::from_str::<Document>("").expect("sound").lttng, Config::default());
     }
 
     #[test]

@@ -37,7 +37,7 @@
 //! command than these nine makes relay daemons close the connection, and one was seen to die of it:
 //! [`viewer`] has no means to send one.
 
-pub mod config;
+mod config;
 pub mod control;
 #[cfg(feature = "agent")]
 pub mod io;
@@ -46,27 +46,45 @@ mod record;
 mod relay;
 pub mod viewer;
 
+pub use config::Config;
 pub use record::{Choice, FIELD_SIZE};
 pub use relay::{Collector, Reader};
 
-use super::{Dynamic, SourceTable};
+#[cfg(feature = "agent")]
+use super::{Context, Running};
+use super::{Dynamic, Source, SourceTable};
 
-/// The row of `SOURCES`.
-pub const SOURCE: SourceTable = SourceTable {
-    name: "lttng",
-    cluster: metrics::CLUSTER,
-    indom: 3,
-    indom_help: metrics::INDOM_HELP,
-    metrics: metrics::metrics,
-    events: metrics::KINDS,
-    dynamic: Some(Dynamic {
-        node: None,
-        what: "Contexts (ctx.*) and fields (PROVIDER.EVENT.FIELD) of events, as parameters of records",
-        restore: record::restore,
-        initial: Vec::new,
-    }),
-    tables: metrics::TABLES,
-    params: metrics::PARAMS,
-    restarts: None,
-    keeps_values: true,
-};
+/// Viewer and controller of LTTng live sessions.
+pub struct Lttng;
+
+impl Source for Lttng {
+    type Config = Config;
+
+    const TABLE: SourceTable = SourceTable {
+        name: "lttng",
+        cluster: metrics::CLUSTER,
+        indom: 3,
+        indom_help: metrics::INDOM_HELP,
+        metrics: metrics::metrics,
+        events: metrics::KINDS,
+        dynamic: Some(Dynamic {
+            node: None,
+            what: "Contexts (ctx.*) and fields (PROVIDER.EVENT.FIELD) of events, as parameters of records",
+            restore: record::restore,
+            initial: Vec::new,
+        }),
+        tables: metrics::TABLES,
+        params: metrics::PARAMS,
+        restarts: None,
+        keeps_values: true,
+    };
+
+    fn describe(config: &Config) -> Vec<String> {
+        config.describe()
+    }
+
+    #[cfg(feature = "agent")]
+    fn start(config: Config, context: Context) -> std::io::Result<Box<dyn Running<Config>>> {
+        Ok(io::start(config, context))
+    }
+}

@@ -35,7 +35,10 @@
 //! [`meter::updates`] → sink; and back: [`control::selection`] → [`control::request_queue`] →
 //! [`proto::requests`].
 
+mod config;
 mod control;
+#[cfg(feature = "agent")]
+mod io;
 mod limits;
 mod meter;
 mod metrics;
@@ -44,28 +47,46 @@ mod session;
 #[cfg(test)]
 mod testkit;
 
+pub use config::Config;
 pub use meter::identity::Peer;
 pub use meter::pattern::Pattern;
 pub use session::{Inspector, Settings};
 
-use super::{Dynamic, SourceTable};
+#[cfg(feature = "agent")]
+use super::{Context, Running};
+use super::{Dynamic, Source, SourceTable};
 
-/// The row of `SOURCES`.
-pub const SOURCE: SourceTable = SourceTable {
-    name: "mono",
-    cluster: metrics::CLUSTER,
-    indom: 1,
-    indom_help: metrics::INDOM_HELP,
-    metrics: metrics::metrics,
-    events: metrics::EVENTS,
-    dynamic: Some(Dynamic {
-        node: Some("counter"),
-        what: "Counters of the Mono runtime, by category",
-        restore: meter::spec::restore,
-        initial: meter::watched::watched,
-    }),
-    tables: &[],
-    params: &[],
-    restarts: None,
-    keeps_values: false,
-};
+/// The Mono counters inspector.
+pub struct Mono;
+
+impl Source for Mono {
+    type Config = Config;
+
+    const TABLE: SourceTable = SourceTable {
+        name: "mono",
+        cluster: metrics::CLUSTER,
+        indom: 1,
+        indom_help: metrics::INDOM_HELP,
+        metrics: metrics::metrics,
+        events: metrics::EVENTS,
+        dynamic: Some(Dynamic {
+            node: Some("counter"),
+            what: "Counters of the Mono runtime, by category",
+            restore: meter::spec::restore,
+            initial: meter::watched::watched,
+        }),
+        tables: &[],
+        params: &[],
+        restarts: None,
+        keeps_values: false,
+    };
+
+    fn describe(config: &Config) -> Vec<String> {
+        config.describe()
+    }
+
+    #[cfg(feature = "agent")]
+    fn start(config: Config, context: Context) -> std::io::Result<Box<dyn Running<Config>>> {
+        io::start(config, context)
+    }
+}

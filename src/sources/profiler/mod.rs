@@ -50,7 +50,10 @@
 //! [`decode`]: [`resume`] → [`phrases`] → one of the above ([`scan`], [`text`]) → [`observer`]. A
 //! corrupt stream costs only itself, and only until it is opened again.
 
+mod config;
 mod dictionary;
+#[cfg(feature = "agent")]
+mod io;
 pub mod limits;
 mod meter;
 mod metrics;
@@ -62,6 +65,7 @@ mod streams;
 mod testkit;
 mod wire;
 
+pub use config::Config;
 pub use dictionary::cache::Jvm;
 pub use dictionary::interner::Interner;
 pub use dictionary::{Dictionary, KnownWord};
@@ -81,24 +85,41 @@ pub use wire::command::{
 pub use wire::dialogue::Dialogue;
 pub use wire::identity::PodName;
 
-use super::{Dynamic, SourceTable};
+#[cfg(feature = "agent")]
+use super::{Context, Running};
+use super::{Dynamic, Source, SourceTable};
 
-/// The row of `SOURCES`.
-pub const SOURCE: SourceTable = SourceTable {
-    name: "profiler",
-    cluster: metrics::CLUSTER,
-    indom: 2,
-    indom_help: metrics::INDOM_HELP,
-    metrics: metrics::metrics,
-    events: metrics::EVENTS,
-    dynamic: Some(Dynamic {
-        node: None,
-        what: "Indexed parameters that profiler.parameters asks for (tag.*)",
-        restore: records::call_record::restore,
-        initial: Vec::new,
-    }),
-    tables: metrics::TABLES,
-    params: metrics::PARAMS,
-    restarts: Some(metrics::RESTARTS),
-    keeps_values: true,
-};
+/// The collector of Java profiler agents.
+pub struct Profiler;
+
+impl Source for Profiler {
+    type Config = Config;
+
+    const TABLE: SourceTable = SourceTable {
+        name: "profiler",
+        cluster: metrics::CLUSTER,
+        indom: 2,
+        indom_help: metrics::INDOM_HELP,
+        metrics: metrics::metrics,
+        events: metrics::EVENTS,
+        dynamic: Some(Dynamic {
+            node: None,
+            what: "Indexed parameters that profiler.parameters asks for (tag.*)",
+            restore: records::call_record::restore,
+            initial: Vec::new,
+        }),
+        tables: metrics::TABLES,
+        params: metrics::PARAMS,
+        restarts: Some(metrics::RESTARTS),
+        keeps_values: true,
+    };
+
+    fn describe(config: &Config) -> Vec<String> {
+        config.describe()
+    }
+
+    #[cfg(feature = "agent")]
+    fn start(config: Config, context: Context) -> std::io::Result<Box<dyn Running<Config>>> {
+        io::start(config, context)
+    }
+}

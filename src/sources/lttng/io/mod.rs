@@ -10,4 +10,4 @@ mod start;
 mod state_file;
 
 pub use control::{ControlOptions, OnAnswer, SessionControl};
-pub(crate) use start::start;
+pub(super) use start::start;

@@ -1,35 +1,65 @@
 //! Starts what LTTng needs: control of sessions, and a task for each relay daemon.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::control::{ControlOptions, SessionControl};
 use super::relay::Relay;
 use super::relay_status::RelayStatus;
-use crate::config::{Config, Lttng};
 use crate::model::ControlVerb;
-use crate::sources::LTTNG;
+use crate::net::{Net, Peers};
 use crate::sources::lttng::control::{Command, Verb};
-use crate::sources::lttng::{Choice, viewer};
-use crate::store::{Desk, Store};
+use crate::sources::lttng::{Choice, Config, viewer};
+use crate::sources::{Context, Running};
+use crate::store::Desk;
 
 /// File of the sessions that are ours, in the folder of what outlives the process.
 const STATE_FILE: &str = "apm.lttng.json";
 
-/// Control of sessions and the tasks of relay daemons. `state` is the folder of what outlives the
-/// process.
-pub(crate) fn start(
-    config: &Config,
-    store: &Arc<Store>,
-    state: &Path,
-    (runtime, tasks, stop): (&Handle, &TaskTracker, &CancellationToken),
-) -> SessionControl {
-    let Lttng {
+/// Starts the control of sessions and a task for each relay daemon.
+pub(in crate::sources::lttng) fn start(
+    config: Config,
+    Context { peers, net, state_dir }: Context,
+) -> Box<dyn Running<Config>> {
+    let control = start_tasks(&config, &peers, &net, state_dir.join(STATE_FILE));
+    Box::new(RunningLttng { control, config: Mutex::new(config) })
+}
+
+struct RunningLttng {
+    control: SessionControl,
+    /// The configuration that was applied last.
+    config: Mutex<Config>,
+}
+
+impl Running<Config> for RunningLttng {
+    fn reconfigure(&self, new: &Config) -> Vec<&'static str> {
+        if !self.control.configure(new.sessions.clone()) {
+            log::warn!(
+                "lttng: too many requests wait; send SIGHUP again for the sessions of the configuration"
+            );
+        }
+        let old = std::mem::replace(
+            &mut *self.config.lock().unwrap_or_else(PoisonError::into_inner),
+            new.clone(),
+        );
+        let keys = [
+            ("program", old.program != new.program),
+            ("relays", old.relays != new.relays),
+            ("view", old.view != new.view),
+            ("from", old.from != new.from),
+            ("records", old.records != new.records),
+            ("count_only", old.count_only != new.count_only),
+            ("field_size", old.field_size != new.field_size),
+            ("max_sessions", old.max_sessions != new.max_sessions),
+        ];
+        keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+    }
+}
+
+fn start_tasks(config: &Config, peers: &Peers, net: &Net, state_file: PathBuf) -> SessionControl {
+    let Config {
         program,
         relays,
         view,
@@ -39,10 +69,12 @@ pub(crate) fn start(
         count_only,
         field_size,
         sessions,
-    } = config.lttng.clone();
-    let options = ControlOptions { program, state_file: state.join(STATE_FILE), sessions };
-    let desk = store.desk(LTTNG).cloned().unwrap_or_default();
-    let control = SessionControl::start(runtime, tasks, stop.clone(), options, Arc::clone(&desk));
+    } = config.clone();
+    let options = ControlOptions { program, state_file, sessions };
+    let desk = peers.desk();
+    let stop = net.stop().clone();
+    let control =
+        SessionControl::start(net.runtime(), net.tasks(), stop, options, Arc::clone(&desk));
     take_requests(&desk, &control);
     let relay_status = Arc::new(RelayStatus::new(desk));
     let field_size = usize::try_from(field_size).unwrap_or(usize::MAX);
@@ -61,10 +93,10 @@ pub(crate) fn start(
             managed: control.reports(),
             watch: Arc::clone(control.session_watch()),
             status: Arc::clone(&relay_status),
-            store: Arc::clone(store),
-            stop: stop.clone(),
+            store: Arc::clone(peers.store()),
+            stop: net.stop().clone(),
         };
-        tasks.spawn_on(relay.run(), runtime);
+        net.spawn(relay.run());
     }
     control
 }

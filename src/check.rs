@@ -1,0 +1,31 @@
+//! `--check`: what a configuration makes the PMDA do.
+
+use std::fmt::Write;
+
+use crate::config::{Loaded, Sections as _};
+use crate::sources::registry::Sections;
+
+/// One fact a line: first those of each source, then those of all.
+#[must_use]
+pub fn report(loaded: &Loaded<Sections>) -> String {
+    let config = &loaded.config;
+    let rights = config.rights();
+    let mut out = format!("configuration: {}\n", loaded.origin());
+    let mut line = |text: String| {
+        let _ = writeln!(out, "{text}");
+    };
+    config.sources.describe().into_iter().for_each(&mut line);
+    line(format!(
+        "events: {} bytes, {} records a second",
+        config.event_memory(),
+        config.events.max_records
+    ));
+    let limits = &config.limits;
+    line(format!("memory: {} bytes in all, {} for one peer", limits.memory, limits.peer_memory));
+    for (source, allow) in Sections::NAMES.iter().zip(&rights.events) {
+        line(format!("events of {source}: for {allow}"));
+    }
+    line(format!("control metrics: for {}", rights.control));
+    line(format!("filters: for {}", rights.filter));
+    out
+}

@@ -1,0 +1,66 @@
+//! The peers of one source in the store.
+
+use std::sync::Arc;
+
+use crate::model::Memory;
+use crate::store::{Desk, Limits, Mailbox, Peer, PeerSink, Store};
+
+/// The peers of one source, and what the source may know of the store.
+#[derive(Clone, Debug)]
+pub struct Peers {
+    store: Arc<Store>,
+    source: usize,
+    name: &'static str,
+}
+
+impl Peers {
+    /// `name` is that of the source, for the log.
+    #[must_use]
+    pub fn new(store: &Arc<Store>, source: usize, name: &'static str) -> Self {
+        Self { store: Arc::clone(store), source, name }
+    }
+
+    /// Name of the source.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The store.
+    #[must_use]
+    pub const fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// The limits in force now.
+    #[must_use]
+    pub fn limits(&self) -> Arc<Limits> {
+        self.store.limits()
+    }
+
+    /// The memory that peers are charged to.
+    #[must_use]
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.store.memory
+    }
+
+    /// A sink for a new peer, which gets its requests through the mailbox.
+    #[must_use]
+    pub fn sink(&self, mailbox: &Arc<Mailbox>) -> PeerSink {
+        PeerSink::new(&self.store, self.source, mailbox)
+    }
+
+    /// All peers of the source, connected or not.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Peer>> {
+        let mut peers = self.store.peers();
+        peers.retain(|peer| peer.source == self.source);
+        peers
+    }
+
+    /// Requests to the source as a whole.
+    #[must_use]
+    pub fn desk(&self) -> Arc<Desk> {
+        self.store.desk(self.source).cloned().unwrap_or_default()
+    }
+}

@@ -1,0 +1,59 @@
+//! The contract between a source and the PMDA: [`Source`] is one protocol, [`Running`] the same
+//! protocol at work, [`Context`] everything that a source may use.
+//!
+//! Any shape of I/O fits: a source that listens, one that dials, one that polls files, one that
+//! runs a program. A source whose peers are byte streams writes a [`Session`](super::Session) and
+//! lets [`net`](crate::net) drive it.
+
+#[cfg(feature = "agent")]
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+
+use super::SourceTable;
+#[cfg(feature = "agent")]
+use crate::net::{Net, Peers};
+
+/// One protocol: a unit struct.
+pub trait Source {
+    /// The section `[<name>]` of `apm.toml`. Every key has a default.
+    type Config: DeserializeOwned + Default + PartialEq + Clone + Send + 'static;
+
+    /// Name, ids, metrics, event kinds and tables, as PCP shows them.
+    const TABLE: SourceTable;
+
+    /// What a configuration makes the source do, for `--check`: one fact a line, without the
+    /// source's name, for example `listens on 127.0.0.1:8888`.
+    fn describe(config: &Self::Config) -> Vec<String>;
+
+    /// Starts the source's tasks and returns at once.
+    ///
+    /// # Errors
+    /// When a thread cannot be started. An address in use or a peer that is away is no error: the
+    /// source tries again and logs it.
+    #[cfg(feature = "agent")]
+    fn start(
+        config: Self::Config,
+        context: Context,
+    ) -> std::io::Result<Box<dyn Running<Self::Config>>>;
+}
+
+/// A source that was started. It ends with the stop token of [`Net`].
+#[cfg(feature = "agent")]
+pub trait Running<C>: Send + Sync {
+    /// Applies a new configuration as far as that is possible at run time. Returns the keys of the
+    /// section that differ from the last configuration and need a restart.
+    fn reconfigure(&self, new: &C) -> Vec<&'static str>;
+}
+
+/// What a source gets at its start.
+#[cfg(feature = "agent")]
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// Where the source's peers are registered.
+    pub peers: Peers,
+    /// Sockets, files, tasks.
+    pub net: Net,
+    /// Folder of files that outlive the process. A source names its files `apm.<source>.*`.
+    pub state_dir: PathBuf,
+}

@@ -1,0 +1,94 @@
+//! Connects the inspector to the outside: a TCP listener and followed files.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use super::{Config, Inspector, Pattern, Peer, Settings};
+use crate::model::Control;
+use crate::net::{Caller, FileFactory, Listen, Peers, SessionFactory, is_local};
+use crate::sources::{Context, Running};
+
+/// Settings for new sessions; a reload replaces them.
+type Shared = Arc<RwLock<Settings>>;
+
+/// Starts the listener and the thread that follows files.
+///
+/// # Errors
+/// When the thread cannot be started.
+pub(super) fn start(
+    config: Config,
+    Context { peers, net, .. }: Context,
+) -> io::Result<Box<dyn Running<Config>>> {
+    let shared = Arc::new(RwLock::new(settings(&config, &peers)));
+    if let Some(address) = config.listen {
+        let factory = sessions(&shared);
+        net.listen(Listen { address, peers: peers.clone(), factory, reset: false });
+    }
+    let files = Arc::new(Mutex::new(config.files.clone()));
+    net.tail(&peers, Arc::clone(&files), file_sessions(&shared))?;
+    Ok(Box::new(RunningMono { peers, shared, files, config: Mutex::new(config) }))
+}
+
+struct RunningMono {
+    peers: Peers,
+    shared: Shared,
+    /// Patterns of the files that are followed.
+    files: Arc<Mutex<Vec<PathBuf>>>,
+    /// The configuration that was applied last.
+    config: Mutex<Config>,
+}
+
+impl Running<Config> for RunningMono {
+    fn reconfigure(&self, new: &Config) -> Vec<&'static str> {
+        let old = std::mem::replace(
+            &mut *self.config.lock().unwrap_or_else(PoisonError::into_inner),
+            new.clone(),
+        );
+        *self.shared.write().unwrap_or_else(PoisonError::into_inner) = settings(new, &self.peers);
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&new.files);
+        if old.select != new.select {
+            for peer in self.peers.all() {
+                peer.post(Control::Select(new.select.clone()));
+            }
+        }
+        if old.listen == new.listen { Vec::new() } else { vec!["listen"] }
+    }
+}
+
+fn settings(config: &Config, peers: &Peers) -> Settings {
+    let limits = peers.limits();
+    Settings {
+        select: config.select.iter().filter_map(|p| Pattern::parse(p).ok()).collect(),
+        probe: config.probe,
+        name_length: limits.name_length,
+        names: limits.names,
+        one_way: false,
+    }
+}
+
+fn current(shared: &Shared) -> Settings {
+    shared.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn sessions(shared: &Shared) -> SessionFactory {
+    let shared = Arc::clone(shared);
+    Arc::new(move |caller: Caller| {
+        let host = (!is_local(caller.address.ip())).then(|| caller.address.ip().to_string());
+        let peer = Peer {
+            address: caller.address.to_string(),
+            fallback: caller.fallback,
+            host,
+            process: None,
+        };
+        Box::new(Inspector::new(peer, current(&shared)))
+    })
+}
+
+fn file_sessions(shared: &Shared) -> FileFactory {
+    let shared = Arc::clone(shared);
+    Arc::new(move |address, fallback| {
+        let peer = Peer { address, fallback, host: None, process: None };
+        Box::new(Inspector::new(peer, Settings { one_way: true, ..current(&shared) }))
+    })
+}

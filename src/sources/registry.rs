@@ -1,0 +1,135 @@
+//! THE list of sources: one line each. From a line come the source's section of `apm.toml`, its
+//! metrics, its lines of `--check`, and its start.
+
+#[cfg(feature = "agent")]
+use std::path::Path;
+#[cfg(feature = "agent")]
+use std::sync::Arc;
+
+use serde::de::{Error, MapAccess};
+
+use super::contract::Source;
+#[cfg(feature = "agent")]
+use super::contract::{Context, Running};
+use super::table::SourceTable;
+use crate::config;
+#[cfg(feature = "agent")]
+use crate::net::{Net, Peers};
+#[cfg(feature = "agent")]
+use crate::store::Store;
+
+/// Lines `name: path::of::Type`, where the type is a [`Source`] and the name that of its table.
+macro_rules! sources {
+    ($($(#[$when:meta])* $name:ident: $source:ty,)*) => {
+        /// The tables of all sources, in the order of the list.
+        pub const TABLES: &[SourceTable] = &[$($(#[$when])* <$source as Source>::TABLE),*];
+
+        /// The sections of all sources.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct Sections {
+            $(
+                $(#[$when])*
+                #[doc = concat!("`[", stringify!($name), "]`")]
+                pub $name: <$source as Source>::Config,
+            )*
+        }
+
+        impl config::Sections for Sections {
+            const NAMES: &'static [&'static str] = &[$($(#[$when])* stringify!($name)),*];
+
+            fn read<'de, A: MapAccess<'de>>(
+                &mut self,
+                name: &str,
+                #[allow(unused_variables, reason = "there may be no source")] map: &mut A,
+            ) -> Result<(), A::Error> {
+                match name {
+                    $($(#[$when])* stringify!($name) => self.$name = map.next_value()?,)*
+                    _ => return Err(A::Error::custom(format!("no source is called {name}"))),
+                }
+                #[allow(unreachable_code, reason = "there may be no source")]
+                Ok(())
+            }
+        }
+
+        impl Sections {
+            /// What the sections make the sources do: lines of `--check`.
+            #[must_use]
+            pub fn describe(&self) -> Vec<String> {
+                #[allow(unused_mut, reason = "there may be no source")]
+                let mut lines = Vec::new();
+                $(
+                    $(#[$when])*
+                    lines.extend(named(stringify!($name), <$source>::describe(&self.$name)));
+                )*
+                lines
+            }
+        }
+
+        /// All sources at work.
+        #[cfg(feature = "agent")]
+        pub struct Started {
+            $($(#[$when])* $name: Box<dyn Running<<$source as Source>::Config>>,)*
+        }
+
+        #[cfg(feature = "agent")]
+        impl Started {
+            /// Starts all sources.
+            ///
+            /// # Errors
+            /// A source cannot be started.
+            #[allow(unused_variables, unused_mut, reason = "there may be no source")]
+            pub fn start(
+                sections: &Sections,
+                store: &Arc<Store>,
+                net: &Net,
+                state_dir: &Path,
+            ) -> std::io::Result<Self> {
+                let mut ids = 0..;
+                Ok(Self {
+                    $(
+                        $(#[$when])*
+                        $name: {
+                            let source = ids.next().unwrap_or_default();
+                            let context = Context {
+                                peers: Peers::new(store, source, stringify!($name)),
+                                net: net.clone(),
+                                state_dir: state_dir.to_owned(),
+                            };
+                            <$source>::start(sections.$name.clone(), context)?
+                        },
+                    )*
+                })
+            }
+
+            /// Hands new sections to all sources. Returns the keys that need a restart, as
+            /// `section.key`.
+            #[must_use]
+            #[allow(unused_variables, unused_mut, reason = "there may be no source")]
+            pub fn reconfigure(&self, new: &Sections) -> Vec<String> {
+                let mut keys = Vec::new();
+                $(
+                    $(#[$when])*
+                    for key in self.$name.reconfigure(&new.$name) {
+                        keys.push(format!("{}.{key}", stringify!($name)));
+                    }
+                )*
+                keys
+            }
+        }
+    };
+}
+
+sources! {
+    mono: super::mono::Mono,
+    profiler: super::profiler::Profiler,
+    lttng: super::lttng::Lttng,
+}
+
+/// Lines with the source's name before each.
+fn named(name: &str, lines: Vec<String>) -> impl Iterator<Item = String> {
+    lines.into_iter().map(move |line| format!("{name}: {line}"))
+}
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+mod tests;

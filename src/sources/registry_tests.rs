@@ -1,0 +1,70 @@
+//! The whole configuration, with the sections of all sources.
+
+use super::*;
+use crate::config::{Config, Sections as _};
+
+fn parse(text: &str) -> Result<Config<Sections>, String> {
+    Config::parse(text).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_source_has_the_name_of_its_line() {
+    let names: Vec<_> = TABLES.iter().map(|table| table.name).collect();
+    assert_eq!(names, Sections::NAMES);
+}
+
+#[test]
+fn the_shipped_file_states_the_defaults() {
+    let text = include_str!("../../etc/apm.toml");
+    assert_eq!(parse(text), Ok(Config::default()));
+    let uncommented: String = text
+        .lines()
+        .map(|l| l.strip_prefix("#= ").unwrap_or(l))
+        .map(|l| format!("{l}\n"))
+        .collect();
+    assert_ne!(text, uncommented, "keys are shown as comments that begin with #=");
+    assert_eq!(parse(&uncommented), Ok(Config::default()));
+}
+
+#[test]
+fn errors_in_a_section_name_the_place_and_what_is_allowed() {
+    for (text, parts) in [
+        (
+            "[mono]\nlissen = 'x'",
+            &["line 2", "column 1", "unknown field `lissen`", "`listen`"] as &[_],
+        ),
+        ("[monno]", &["line 1", "unknown field `monno`", "`mono`", "`events`"]),
+        ("[mono]\nlisten = '127.0.0.1'", &["line 2", "column 10", "ADDRESS:PORT"]),
+        ("[mono]\nselect = ['nonsense']", &["line 2", "CATEGORY/NAME"]),
+        ("[mono]\nfiles = ['relative/path']", &["absolute"]),
+        ("[profiler]\nidle = '3s'", &["line 2", "between 15s and 3600s"]),
+    ] {
+        let message = parse(text).expect_err("must be refused");
+        for part in parts {
+            assert!(message.contains(part), "{text:?} gave {message:?}, without {part:?}");
+        }
+    }
+}
+
+#[test]
+fn every_source_has_rights_of_its_own() {
+    for (at, source) in TABLES.iter().enumerate() {
+        let config =
+            parse(&format!("[events.{}]\nallow_uids = [7]", source.name)).expect(source.name);
+        let uids: Vec<_> = config.rights().events.into_iter().map(|allow| allow.uids).collect();
+        assert_eq!(uids.len(), TABLES.len());
+        assert!(
+            uids.iter().enumerate().all(|(n, uids)| (*uids == [7]) == (n == at)),
+            "{}: {uids:?}",
+            source.name
+        );
+    }
+}
+
+#[test]
+fn every_source_describes_its_section() {
+    let lines = Sections::default().describe();
+    for name in Sections::NAMES {
+        assert!(lines.iter().any(|l| l.starts_with(&format!("{name}: "))), "{name}: {lines:?}");
+    }
+}
