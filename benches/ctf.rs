@@ -15,12 +15,12 @@
 
 use std::path::PathBuf;
 
+use ctf::{
+    DiscardTracker, Discarded, Event, EventVisitor, Merge, MergeVisitor, NodeId, Packed, Packet,
+    PacketError, Stream, Trace, Visitor,
+};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use pmdaapm::ctf::merge::{Merge, Sink};
-use pmdaapm::ctf::{
-    Event, Events, Losses, Lost, NodeId, Packed, Packet, PacketError, Stream, Trace, Visitor,
-};
 
 #[path = "lttng_kit/peers.rs"]
 mod peers;
@@ -77,7 +77,7 @@ impl<'a> Visitor<'a> for Sum {
     }
 
     #[inline]
-    fn text(&mut self, _: NodeId, value: &'a [u8]) {
+    fn string(&mut self, _: NodeId, value: &'a [u8]) {
         let (words, rest) = value.as_chunks();
         let sum =
             words.iter().fold(self.sum, |sum, word| sum.wrapping_add(u64::from_le_bytes(*word)));
@@ -86,17 +86,17 @@ impl<'a> Visitor<'a> for Sum {
 
     #[inline]
     fn blob(&mut self, node: NodeId, value: &'a [u8]) {
-        self.text(node, value);
+        self.string(node, value);
     }
 
     #[inline]
     fn packed(&mut self, node: NodeId, items: Packed<'a>) {
-        items.each(node + 1, self);
+        items.each(node.next(), self);
     }
 }
 
-impl<'t, 'a> Sink<'t, 'a> for Sum {
-    fn packet(&mut self, _: usize, _: &Packet<'t, 'a>, _: Lost) {}
+impl<'t, 'a> MergeVisitor<'t, 'a> for Sum {
+    fn packet(&mut self, _: usize, _: &Packet<'t, 'a>, _: Discarded) {}
 
     fn fault(&mut self, _: usize, fault: &PacketError) {
         panic!("{fault}");
@@ -112,10 +112,10 @@ impl<'t, 'a> Sink<'t, 'a> for Sum {
     fn done(&mut self, _: usize) {}
 }
 
-impl<'t> Events<'t, '_> for Sum {
+impl<'t> EventVisitor<'t, '_> for Sum {
     #[inline]
     fn event(&mut self, event: &Event<'t>) -> bool {
-        Sink::event(self, 0, event, Some(0));
+        MergeVisitor::event(self, 0, event, Some(0));
         true
     }
 
@@ -155,7 +155,7 @@ fn merged(traces: &[traces::Loaded]) -> Sum {
 
 /// Where packets begin; they can be read in any order, since each says its clock.
 fn packets(trace: &Trace, bytes: &[u8]) -> Vec<(usize, usize)> {
-    let (mut all, mut at, mut losses) = (Vec::new(), 0, Losses::default());
+    let (mut all, mut at, mut losses) = (Vec::new(), 0, DiscardTracker::default());
     while at < bytes.len() {
         let packet = Packet::open(trace, &bytes[at..], 0).unwrap();
         losses.packet(packet.info());

@@ -14,9 +14,9 @@ mod ctf_kit;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ctf::{DiscardTracker, Event, EventVisitor, NodeId, Packet, Trace, Visitor};
 use ctf_kit::dump::How;
 use ctf_kit::{assert_same_lines, captures, corpus, dumped, expected, traces};
-use pmdaapm::ctf::{Event, Events, Losses, NodeId, Packet, Trace, Visitor};
 
 /// Empty texts that babeltrace 2.0.4 shows wrongly (see `ctf_kit::Stale`); in texts of 2.1.2 there
 /// are none.
@@ -60,7 +60,7 @@ fn the_article_byte_for_byte() {
     let info = packet.info().clone();
     assert_eq!((info.content_bits, info.packet_bits, info.stream_id), (1360, 32768, Some(3)));
     assert_eq!((info.begin, info.end), (Some(11_031_997_419_922), Some(11_032_585_609_223)));
-    let counter = |counter: Option<pmdaapm::ctf::Counter>| counter.map(|c| (c.value, c.bits));
+    let counter = |counter: Option<ctf::Counter>| counter.map(|c| (c.value, c.bits));
     assert_eq!((counter(info.sequence), counter(info.discarded)), (Some((1, 64)), Some((0, 64))));
     let mut values = Values::default();
     packet.read(&mut values).unwrap();
@@ -94,16 +94,16 @@ impl<'a> Visitor<'a> for Values {
         self.now.push(value.to_bits().into());
     }
 
-    fn text(&mut self, _: NodeId, value: &'a [u8]) {
+    fn string(&mut self, _: NodeId, value: &'a [u8]) {
         self.now.extend(value.iter().map(|b| i128::from(*b)));
     }
 
     fn blob(&mut self, node: NodeId, value: &'a [u8]) {
-        self.text(node, value);
+        self.string(node, value);
     }
 }
 
-impl<'t> Events<'t, '_> for Values {
+impl<'t> EventVisitor<'t, '_> for Values {
     fn event(&mut self, event: &Event<'t>) -> bool {
         self.now.clear();
         self.at = (event.cycles, event.bit);
@@ -144,7 +144,7 @@ fn streams_are_as_the_independent_walk_found_them() {
         all[0].1.visit_context(&mut cpu).unwrap();
         let info = |n: usize| all[n].1.info();
         let last = all.len() - 1;
-        let value = |counter: Option<pmdaapm::ctf::Counter>| counter.unwrap().value;
+        let value = |counter: Option<ctf::Counter>| counter.unwrap().value;
         let content: u64 = all.iter().map(|(_, p)| p.info().content_bits / 8).sum();
         let got = [
             bytes.len() as u64,
@@ -159,8 +159,8 @@ fn streams_are_as_the_independent_walk_found_them() {
             content,
         ];
         assert_eq!(got.to_vec(), want, "{file}");
-        // Losses are the differences of what the walk found.
-        let mut losses = Losses::default();
+        // DiscardTracker are the differences of what the walk found.
+        let mut losses = DiscardTracker::default();
         let lost = all
             .iter()
             .map(|(_, p)| losses.packet(p.info()))
@@ -224,9 +224,8 @@ fn metadata_may_come_in_any_pieces() {
         let pieces = |pieces: &mut dyn Iterator<Item = &[u8]>| {
             let mut trace = Trace::new();
             let mut classes = 0;
-            for mut piece in pieces {
-                trace.metadata(&mut piece).unwrap();
-                assert!(piece.is_empty());
+            for piece in pieces {
+                trace.metadata(piece).unwrap();
                 // It only ever grows.
                 let now = trace.streams().iter().map(|s| s.events().len()).sum();
                 assert!(now >= classes);
@@ -249,7 +248,7 @@ fn metadata_may_come_in_any_pieces() {
         for cut in (0..bytes.len()).step_by(bytes.len() / 400 + 1) {
             let mut trace = Trace::new();
             trace
-                .metadata(&mut &bytes[..cut])
+                .metadata(&bytes[..cut])
                 .unwrap_or_else(|e| panic!("{} up to {cut}: {e}", file.display()));
         }
     }

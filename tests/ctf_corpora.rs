@@ -135,7 +135,7 @@ fn losses_are_what_the_names_say() {
     }
 }
 
-/// Metadata that only differs in line ends or underscores of labels means the same.
+/// Metadata that only differs in line ends or underscores of mappings means the same.
 #[test]
 fn forms_of_metadata() {
     let Some(corpora) = corpora() else { return };

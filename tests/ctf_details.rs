@@ -1,6 +1,6 @@
 //! Values in full precision and descriptions of classes, compared with `babeltrace2 -c
 //! sink.text.details`: numbers with all digits, floating-point numbers with 6 decimals of any size,
-//! clocks in cycles and nanoseconds, names, types and labels.
+//! clocks in cycles and nanoseconds, names, types and mappings.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -13,12 +13,12 @@ mod ctf_kit;
 
 use std::fmt::Write;
 
-use ctf_kit::{captures, expected, traces};
-use pmdaapm::ctf::merge::{Merge, Sink};
-use pmdaapm::ctf::schema::{Base, Encoding, Scope};
-use pmdaapm::ctf::{
-    Event, EventPlan, Kind, Lost, Node, NodeId, Packet, PacketError, Stream, Visitor, decode_text,
+use ctf::schema::{DisplayBase, Encoding, Scope};
+use ctf::{
+    Discarded, Event, EventPlan, Kind, Merge, MergeVisitor, Node, NodeId, Packet, PacketError,
+    Stream, Visitor, decode_string,
 };
+use ctf_kit::{captures, expected, traces};
 
 /// `1,234,567`; four digits stay together.
 fn grouped(digits: &str, every: usize, mark: char) -> String {
@@ -42,12 +42,12 @@ fn number(value: i128, node: &Node) -> String {
         _ => 64,
     };
     match node.base {
-        Base::Hexadecimal => {
+        DisplayBase::Hexadecimal => {
             let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
             let value = u64::try_from(value & i128::from(mask)).unwrap();
             format!("0x{}", grouped(&format!("{value:x}"), 4, ':'))
         }
-        Base::Decimal => grouped(&value.to_string(), 3, ','),
+        DisplayBase::Decimal => grouped(&value.to_string(), 3, ','),
         other => panic!("no capture has base {other:?}"),
     }
 }
@@ -96,7 +96,7 @@ impl Details {
     }
 
     fn field(&mut self, node: NodeId, value: &str) {
-        let node = self.nodes[node as usize].clone();
+        let node = self.nodes[node.index()].clone();
         self.enter(node.scope);
         let indent = " ".repeat(4 + 2 * self.open.len());
         let name = match self.open.last_mut() {
@@ -116,12 +116,12 @@ impl Details {
 
 impl<'a> Visitor<'a> for Details {
     fn unsigned(&mut self, node: NodeId, value: u64) {
-        let text = number(value.into(), &self.nodes[node as usize]);
+        let text = number(value.into(), &self.nodes[node.index()]);
         self.field(node, &text);
     }
 
     fn signed(&mut self, node: NodeId, value: i64) {
-        let text = number(value.into(), &self.nodes[node as usize]);
+        let text = number(value.into(), &self.nodes[node.index()]);
         self.field(node, &text);
     }
 
@@ -129,8 +129,8 @@ impl<'a> Visitor<'a> for Details {
         self.field(node, &real(value));
     }
 
-    fn text(&mut self, node: NodeId, value: &'a [u8]) {
-        self.field(node, &decode_text(value, Encoding::Utf8));
+    fn string(&mut self, node: NodeId, value: &'a [u8]) {
+        self.field(node, &decode_string(value, Encoding::Utf8));
     }
 
     fn blob(&mut self, _: NodeId, _: &'a [u8]) {
@@ -138,7 +138,7 @@ impl<'a> Visitor<'a> for Details {
     }
 
     fn open(&mut self, node: NodeId, count: u64) {
-        match self.nodes[node as usize].kind {
+        match self.nodes[node.index()].kind {
             Kind::Array(_) if count == 0 => self.field(node, "Empty"),
             Kind::Array(_) => self.field(
                 node,
@@ -147,7 +147,7 @@ impl<'a> Visitor<'a> for Details {
             ),
             other => panic!("no capture has {other:?} in an event"),
         }
-        self.open.push((self.nodes[node as usize].kind, 0));
+        self.open.push((self.nodes[node.index()].kind, 0));
     }
 
     fn close(&mut self, _: NodeId) {
@@ -155,8 +155,8 @@ impl<'a> Visitor<'a> for Details {
     }
 }
 
-impl<'t, 'a> Sink<'t, 'a> for Details {
-    fn packet(&mut self, _: usize, _: &Packet<'t, 'a>, lost: Lost) {
+impl<'t, 'a> MergeVisitor<'t, 'a> for Details {
+    fn packet(&mut self, _: usize, _: &Packet<'t, 'a>, lost: Discarded) {
         self.lost += lost.events;
     }
 
@@ -252,25 +252,25 @@ fn same(ours: &str, theirs: &str) -> bool {
 
 fn kind_name(node: &Node) -> String {
     let base = match node.base {
-        Base::Binary => 2,
-        Base::Octal => 8,
-        Base::Decimal => 10,
-        Base::Hexadecimal => 16,
+        DisplayBase::Binary => 2,
+        DisplayBase::Octal => 8,
+        DisplayBase::Decimal => 10,
+        DisplayBase::Hexadecimal => 16,
     };
     let mappings = node
-        .labels
+        .mappings
         .as_ref()
-        .map_or(String::new(), |labels| format!(", {} mappings", labels.all().len()));
+        .map_or(String::new(), |mappings| format!(", {} mappings", mappings.all().len()));
     let integer = |sign: &str, bits| {
-        let kind = if node.labels.is_some() { "enumeration" } else { "integer" };
-        format!("{sign} {kind} ({bits}-bit, Base {base}{mappings})")
+        let kind = if node.mappings.is_some() { "enumeration" } else { "integer" };
+        format!("{sign} {kind} ({bits}-bit, DisplayBase {base}{mappings})")
     };
     match node.kind {
         Kind::Unsigned(bits) => integer("Unsigned", bits),
         Kind::Signed(bits) => integer("Signed", bits),
         Kind::Float(32) => "Single-precision real".into(),
         Kind::Float(_) => "Double-precision real".into(),
-        Kind::Text(_) => "String".into(),
+        Kind::String(_) => "String".into(),
         Kind::Array(Some(n)) => format!("Static array (Length {n}):"),
         Kind::Array(None) => "Dynamic array (with length field)".into(),
         other => panic!("no capture has {other:?} in an event"),
@@ -318,25 +318,25 @@ fn class(plan: &EventPlan) -> String {
         for node in plan
             .nodes()
             .iter()
-            .filter(|n| n.parent.is_some() && n.scope == plan.nodes()[*root as usize].scope)
+            .filter(|n| n.parent.is_some() && n.scope == plan.nodes()[root.index()].scope)
         {
             let inner = node.parent != Some(*root);
             let (indent, name) = if inner { (10, "Element") } else { (8, &*node.name) };
             write!(out, "{:indent$}{name}: {}", "", kind_name(node)).unwrap();
-            let Some(labels) = &node.labels else {
+            let Some(mappings) = &node.mappings else {
                 out.push('\n');
                 continue;
             };
             out.push_str(":\n");
-            let mut lines: Vec<String> = labels
+            let mut lines: Vec<String> = mappings
                 .all()
                 .iter()
-                .map(|label| {
+                .map(|mapping| {
                     let range = |(low, high): &(i128, i128)| {
                         if low == high { format!("[{low}]") } else { format!("[{low}, {high}]") }
                     };
-                    let ranges: Vec<String> = label.ranges.iter().map(range).collect();
-                    format!("{:10}{}: {}\n", "", label.name, ranges.join(" "))
+                    let ranges: Vec<String> = mapping.ranges.iter().map(range).collect();
+                    format!("{:10}{}: {}\n", "", mapping.name, ranges.join(" "))
                 })
                 .collect();
             lines.sort();

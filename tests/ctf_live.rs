@@ -15,9 +15,9 @@ mod ctf_kit;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ctf::show::TextFormatter;
+use ctf::{Event, EventVisitor, Packed, Packet, Trace, Visitor};
 use ctf_kit::{Stale, corpus, expected, shared};
-use pmdaapm::ctf::show::Text;
-use pmdaapm::ctf::{Event, Events, Packed, Packet, Trace, Visitor};
 
 /// Reads numbers of the protocol, which are big endian.
 struct Wire<'a>(&'a [u8]);
@@ -43,14 +43,14 @@ type Line = (i128, String);
 
 /// Events of a packet as lines without the packet's context, which comes later.
 struct Lines<'t> {
-    text: Text<'t>,
+    text: TextFormatter<'t>,
     context: String,
-    clock: &'t pmdaapm::ctf::schema::Clock,
+    clock: &'t ctf::schema::ClockClass,
     now: i128,
     lines: Vec<Line>,
 }
 
-impl<'t> Events<'t, '_> for Lines<'t> {
+impl<'t> EventVisitor<'t, '_> for Lines<'t> {
     fn event(&mut self, event: &Event<'t>) -> bool {
         self.now = self.clock.nanoseconds(event.cycles);
         self.text.line = format!("{}: {}", event.class.name, self.context);
@@ -65,35 +65,35 @@ impl<'t> Events<'t, '_> for Lines<'t> {
 }
 
 impl<'a> Visitor<'a> for Lines<'_> {
-    fn unsigned(&mut self, node: u32, value: u64) {
+    fn unsigned(&mut self, node: ctf::NodeId, value: u64) {
         self.text.unsigned(node, value);
     }
 
-    fn signed(&mut self, node: u32, value: i64) {
+    fn signed(&mut self, node: ctf::NodeId, value: i64) {
         self.text.signed(node, value);
     }
 
-    fn float(&mut self, node: u32, value: f64) {
+    fn float(&mut self, node: ctf::NodeId, value: f64) {
         self.text.float(node, value);
     }
 
-    fn text(&mut self, node: u32, value: &'a [u8]) {
-        self.text.text(node, value);
+    fn string(&mut self, node: ctf::NodeId, value: &'a [u8]) {
+        self.text.string(node, value);
     }
 
-    fn blob(&mut self, node: u32, value: &'a [u8]) {
+    fn blob(&mut self, node: ctf::NodeId, value: &'a [u8]) {
         self.text.blob(node, value);
     }
 
-    fn packed(&mut self, node: u32, items: Packed<'a>) {
+    fn packed(&mut self, node: ctf::NodeId, items: Packed<'a>) {
         self.text.packed(node, items);
     }
 
-    fn open(&mut self, node: u32, count: u64) {
+    fn open(&mut self, node: ctf::NodeId, count: u64) {
         self.text.open(node, count);
     }
 
-    fn close(&mut self, node: u32) {
+    fn close(&mut self, node: ctf::NodeId) {
         self.text.close(node);
     }
 }
@@ -120,11 +120,11 @@ impl Viewer {
         Some(())
     }
 
-    fn metadata(&mut self, id: u64, mut bytes: &[u8]) {
+    fn metadata(&mut self, id: u64, bytes: &[u8]) {
         let (trace, is_metadata) = self.streams[&id];
         assert!(is_metadata);
         let trace = self.traces.entry(trace).or_default();
-        trace.metadata(&mut bytes).unwrap();
+        trace.metadata(bytes).unwrap();
         let classes = trace.streams().iter().map(|s| s.events().len()).sum();
         if self.grown.last() != Some(&classes) {
             self.grown.push(classes);
@@ -138,11 +138,11 @@ impl Viewer {
         let clock = self.clocks.get(&id).copied().unwrap_or_default();
         let mut packet = Packet::open(trace, bytes, clock).unwrap();
         assert!(!packet.info().foreign);
-        let mut context = Text::default();
+        let mut context = TextFormatter::default();
         context.begin(packet.stream().context_nodes(), packet.stream().context_scopes(), false);
         packet.visit_context(&mut context).unwrap();
         context.end();
-        let mut text = Text::default();
+        let mut text = TextFormatter::default();
         text.braces = self.braces;
         let clock = trace.clock(packet.stream()).unwrap();
         let mut lines = Lines { text, context: context.line, clock, now: 0, lines: Vec::new() };

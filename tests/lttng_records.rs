@@ -20,7 +20,7 @@ use bytes::{Buf, BytesMut};
 use kit::{NAMES, Relayd, at, settings, whole};
 use pmdaapm::ctf::schema::Scope;
 use pmdaapm::ctf::{
-    Event, Events, Kind, Losses, Node, NodeId, Packet, Trace, Visitor, decode_text,
+    DiscardTracker, Event, EventVisitor, Kind, Node, NodeId, Packet, Trace, Visitor, decode_string,
 };
 use pmdaapm::events::{HighRes, Records};
 use pmdaapm::model::component;
@@ -189,9 +189,9 @@ struct Walk<'n> {
 }
 
 impl Walk<'_> {
-    fn put(&mut self, node: NodeId, value: impl FnOnce(&Node) -> String, label: Option<String>) {
-        let Some(node) = self.nodes.get(node as usize) else { return };
-        let top = node.parent.is_some_and(|p| self.nodes[p as usize].parent.is_none());
+    fn put(&mut self, node: NodeId, value: impl FnOnce(&Node) -> String, mapping: Option<String>) {
+        let Some(node) = self.nodes.get(node.index()) else { return };
+        let top = node.parent.is_some_and(|p| self.nodes[p.index()].parent.is_none());
         if self.depth > 0
             || !top
             || node.hidden
@@ -205,25 +205,25 @@ impl Walk<'_> {
         } else {
             format!("ctx.{}", component(&node.name))
         };
-        if let Some(label) = label {
-            self.line.insert(format!("{path}_label"), label);
+        if let Some(mapping) = mapping {
+            self.line.insert(format!("{path}_label"), mapping);
         }
         self.line.insert(path, value(node));
     }
 
     fn number(&mut self, node: NodeId, value: i128) {
-        let labels = self.nodes.get(node as usize).and_then(|n| n.labels.as_ref());
+        let mappings = self.nodes.get(node.index()).and_then(|n| n.mappings.as_ref());
         let mut names: Vec<&str> =
-            labels.iter().flat_map(|l| l.of(value)).map(|name| &**name).collect();
+            mappings.iter().flat_map(|l| l.of(value)).map(|name| &**name).collect();
         names.sort_unstable();
-        let label = match names[..] {
+        let mapping = match names[..] {
             [] => None,
             [one] => Some(one.to_owned()),
             _ => {
                 Some(names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", "))
             }
         };
-        self.put(node, |_| value.to_string(), label);
+        self.put(node, |_| value.to_string(), mapping);
     }
 }
 
@@ -237,13 +237,13 @@ impl<'a> Visitor<'a> for Walk<'_> {
     fn float(&mut self, node: NodeId, value: f64) {
         self.put(node, |_| value.to_string(), None);
     }
-    fn text(&mut self, node: NodeId, value: &'a [u8]) {
-        let encoding = if let Kind::Text(encoding) = self.nodes[node as usize].kind {
+    fn string(&mut self, node: NodeId, value: &'a [u8]) {
+        let encoding = if let Kind::String(encoding) = self.nodes[node.index()].kind {
             encoding
         } else {
             Default::default()
         };
-        self.put(node, |_| decode_text(value, encoding).into_owned(), None);
+        self.put(node, |_| decode_string(value, encoding).into_owned(), None);
     }
     fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
     fn open(&mut self, _: NodeId, _: u64) {
@@ -254,7 +254,7 @@ impl<'a> Visitor<'a> for Walk<'_> {
     }
 }
 
-impl<'t> Events<'t, '_> for Walk<'t> {
+impl<'t> EventVisitor<'t, '_> for Walk<'t> {
     fn event(&mut self, event: &Event<'t>) -> bool {
         self.nodes = event.class.nodes();
         self.event = event.class.name.to_string();
@@ -275,13 +275,13 @@ struct Cpu<'n>(&'n [Node], u64);
 
 impl<'a> Visitor<'a> for Cpu<'_> {
     fn unsigned(&mut self, node: NodeId, value: u64) {
-        if &*self.0[node as usize].name == "cpu_id" {
+        if &*self.0[node.index()].name == "cpu_id" {
             self.1 = value;
         }
     }
     fn signed(&mut self, _: NodeId, _: i64) {}
     fn float(&mut self, _: NodeId, _: f64) {}
-    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn string(&mut self, _: NodeId, _: &'a [u8]) {}
     fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
 }
 
@@ -289,11 +289,11 @@ impl<'a> Visitor<'a> for Cpu<'_> {
 fn walk(name: &str) -> (Vec<String>, u64) {
     let (told, _) = whole(&mut Relayd::new(16, &[name]), settings("*"));
     let mut trace = Trace::new();
-    trace.metadata(&mut &told.metadata.values().next().unwrap()[..]).unwrap();
+    trace.metadata(told.metadata.values().next().unwrap()).unwrap();
     let base = trace.schema().clocks[0].nanoseconds(0);
     let (mut lines, mut discarded) = (Vec::new(), 0);
     for stream in told.streams.values().filter(|s| !s.indexes.is_empty()) {
-        let (mut rest, mut losses) = (&stream.bytes[..], Losses::default());
+        let (mut rest, mut losses) = (&stream.bytes[..], DiscardTracker::default());
         for index in &stream.indexes {
             let (bytes, behind) = rest.split_at(index.content_size.div_ceil(8) as usize);
             rest = behind;

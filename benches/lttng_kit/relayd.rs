@@ -36,7 +36,7 @@ impl Recorded {
         let dir = find(Path::new(dir)).unwrap();
         let metadata = std::fs::read(dir.join("metadata")).unwrap();
         let mut trace = Trace::new();
-        trace.metadata(&mut &metadata[..]).unwrap();
+        trace.metadata(&metadata).unwrap();
         let (mut streams, mut events) = (Vec::new(), 0);
         for entry in std::fs::read_dir(&dir).unwrap().flatten() {
             let path = entry.path();

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 
-use pmdaapm::ctf::merge::{Merge, Sink};
-use pmdaapm::ctf::schema::{Clock, EnvValue, Schema};
-use pmdaapm::ctf::show::Text;
-use pmdaapm::ctf::{Event, Lost, NodeId, Packed, Packet, PacketError, Stream, Visitor};
+use ctf::schema::{ClockClass, EnvValue, Schema};
+use ctf::show::TextFormatter;
+use ctf::{
+    Discarded, Event, Merge, MergeVisitor, NodeId, Packed, Packet, PacketError, Stream, Visitor,
+};
 
 use super::traces::Loaded;
 
@@ -47,7 +48,7 @@ pub(crate) fn dump(traces: &[Loaded], how: How, out: &mut dyn Write) -> std::io:
         how,
         sources,
         previous: None,
-        text: Text::default(),
+        text: TextFormatter::default(),
         told: Told::default(),
         ready: false,
     };
@@ -74,7 +75,7 @@ struct Source<'t> {
     /// See [`newer`].
     newer: bool,
     schema: &'t Schema,
-    clock: Option<&'t Clock>,
+    clock: Option<&'t ClockClass>,
     /// The packet context as text.
     context: String,
     /// Where the previous packet ended.
@@ -82,7 +83,7 @@ struct Source<'t> {
 }
 
 /// Whether the trace is of lttng 2.15 or later, which only babeltrace 2.1 and later can read:
-/// values with several labels are shown in its notation then, and in that of babeltrace 2.0
+/// values with several mappings are shown in its notation then, and in that of babeltrace 2.0
 /// otherwise.
 fn newer(schema: &Schema) -> bool {
     let version = |key| if let Some(EnvValue::Integer(n)) = schema.env(key) { *n } else { 0 };
@@ -121,7 +122,7 @@ struct Lines<'t> {
     sources: Vec<Source<'t>>,
     /// Time of the event before.
     previous: Option<i128>,
-    text: Text<'t>,
+    text: TextFormatter<'t>,
     told: Told,
     /// The line has a whole event.
     ready: bool,
@@ -192,8 +193,8 @@ impl<'t> Lines<'t> {
     }
 }
 
-impl<'t, 'a> Sink<'t, 'a> for Lines<'t> {
-    fn packet(&mut self, n: usize, packet: &Packet<'t, 'a>, lost: Lost) {
+impl<'t, 'a> MergeVisitor<'t, 'a> for Lines<'t> {
+    fn packet(&mut self, n: usize, packet: &Packet<'t, 'a>, lost: Discarded) {
         let info = packet.info();
         if info.foreign {
             let name = self.sources.get(n).map_or("", |source| source.name);
@@ -281,9 +282,9 @@ impl<'a> Visitor<'a> for Lines<'_> {
         }
     }
 
-    fn text(&mut self, node: NodeId, value: &'a [u8]) {
+    fn string(&mut self, node: NodeId, value: &'a [u8]) {
         if self.how != How::Counts {
-            self.text.text(node, value);
+            self.text.string(node, value);
         }
     }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pmdaapm::ctf::{Packet, Trace};
+use ctf::schema::Uuid;
+use ctf::{Packet, Trace};
 
 /// A trace and its streams.
 pub(crate) struct Loaded {
@@ -38,7 +39,7 @@ fn find(dir: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
 /// The metadata of a trace.
 pub(crate) fn metadata(bytes: &[u8]) -> Result<Trace, String> {
     let mut trace = Trace::new();
-    trace.metadata(&mut &bytes[..]).map_err(|e| e.to_string())?;
+    trace.metadata(bytes).map_err(|e| e.to_string())?;
     if trace.unfinished() {
         return Err("metadata ends within a declaration".to_owned());
     }
@@ -76,7 +77,7 @@ pub(crate) fn read(dirs: &[PathBuf]) -> Result<Read, String> {
         return Err("no file metadata in there".to_owned());
     }
     let mut groups: Vec<Group> = Vec::new();
-    let mut by_uuid: BTreeMap<[u8; 16], usize> = BTreeMap::new();
+    let mut by_uuid: BTreeMap<Uuid, usize> = BTreeMap::new();
     for dir in found {
         let bytes =
             fs::read(dir.join("metadata")).map_err(|e| format!("{}: {e}", dir.display()))?;

@@ -2,20 +2,16 @@
 //! the same; types that are taken are sound in themselves; a packet of zeros does no harm.
 #![no_main]
 
+use ctf::oracle::{by_plan, by_types};
+use ctf::{MetadataError, Trace};
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::ctf::oracle::{by_plan, by_types};
-use pmdaapm::ctf::{MetadataError, Trace};
 
 fn read(bytes: &[u8], piece: usize) -> (Trace, Vec<MetadataError>) {
     let (mut trace, mut faults) = (Trace::new(), Vec::new());
-    for mut part in bytes.chunks(piece.max(1)) {
-        while !part.is_empty() {
-            let before = part.len();
-            if let Err(fault) = trace.metadata(&mut part) {
-                faults.push(fault);
-                assert!(part.len() < before, "a fault that would come for ever");
-            }
-        }
+    for part in bytes.chunks(piece.max(1)) {
+        let before = faults.len();
+        faults.extend(trace.metadata_errors(part).take(part.len() + 1));
+        assert!(faults.len() - before <= part.len(), "an error that would come for ever");
     }
     (trace, faults)
 }

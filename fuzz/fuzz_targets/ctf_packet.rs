@@ -5,9 +5,9 @@
 
 use std::sync::LazyLock;
 
+use ctf::oracle::{by_plan, by_types, check};
+use ctf::{Next, Packet, Stream, Trace};
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::ctf::oracle::{by_plan, by_types, check};
-use pmdaapm::ctf::{Next, Packet, Stream, Trace};
 
 const METADATA: [&[u8]; 3] = [
     include_bytes!("../../qa/corpus/lttng/ust-c-lossy/trace/ust/uid/0/64-bit/metadata"),
@@ -16,9 +16,9 @@ const METADATA: [&[u8]; 3] = [
 ];
 
 static TRACES: LazyLock<Vec<Trace>> = LazyLock::new(|| {
-    let read = |mut bytes: &[u8]| {
+    let read = |bytes: &[u8]| {
         let mut trace = Trace::new();
-        trace.metadata(&mut bytes).unwrap();
+        trace.metadata(bytes).unwrap();
         trace
     };
     METADATA.into_iter().map(read).collect()
@@ -28,7 +28,7 @@ static TRACES: LazyLock<Vec<Trace>> = LazyLock::new(|| {
 fn packet(trace: &Trace, events: &[u8]) -> Vec<u8> {
     let bits = (8 * (84 + events.len()) as u64).to_le_bytes();
     let mut packet = 0xc1fc_1fc1_u32.to_le_bytes().to_vec();
-    packet.extend(trace.schema().uuid.unwrap());
+    packet.extend(trace.schema().uuid.unwrap().as_bytes());
     packet.extend([0; 12]);
     packet.extend([1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
     packet.extend(bits);
@@ -46,7 +46,7 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(opened.info().content_bits, 8 * bytes.len() as u64);
         let all = by_plan(trace, &bytes, true);
         assert_eq!(all, by_plan(trace, &bytes, false));
-        if trace.schema().version == pmdaapm::ctf::schema::Version::V1 && data.len() < 200 {
+        if trace.schema().version == ctf::schema::Version::V1 && data.len() < 200 {
             // The interpreter of types does not know the blob of the UUID that CTF 2 has.
             let mut slow = by_types(trace.schema(), &bytes);
             slow.context.clear();
@@ -58,7 +58,7 @@ fuzz_target!(|data: &[u8]| {
                 Ok(Next::Event(event)) => {
                     assert!(event.bit >= last && event.bit < 8 * bytes.len() as u64);
                     last = event.bit + 1;
-                    if stream.visit(&mut pmdaapm::ctf::oracle::Calls::default()).is_ok() {
+                    if stream.visit(&mut ctf::oracle::Calls::default()).is_ok() {
                         count += 1;
                     }
                 }

@@ -3,24 +3,17 @@
 //! declared stays; every class has a plan or is not there.
 #![no_main]
 
+use ctf::{MetadataError, Trace};
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::ctf::{MetadataError, Trace};
 
 /// What came of it: a description, and each fault.
 fn read(bytes: &[u8], piece: usize) -> (String, Vec<MetadataError>) {
     let (mut trace, mut faults) = (Trace::new(), Vec::new());
     let mut classes = 0;
-    for mut part in bytes.chunks(piece.max(1)) {
-        while !part.is_empty() {
-            let before = part.len();
-            match trace.metadata(&mut part) {
-                Ok(()) => assert!(part.is_empty(), "bytes that nobody read"),
-                Err(fault) => {
-                    faults.push(fault);
-                    assert!(part.len() < before, "a fault that would come for ever");
-                }
-            }
-        }
+    for part in bytes.chunks(piece.max(1)) {
+        let before = faults.len();
+        faults.extend(trace.metadata_errors(part).take(part.len() + 1));
+        assert!(faults.len() - before <= part.len(), "an error that would come for ever");
         let now: usize = trace.streams().iter().map(|s| s.events().len()).sum();
         let implicit = trace.schema().streams.iter().any(|s| s.implicit);
         assert!(now >= classes || !implicit, "classes are gone");
@@ -36,7 +29,7 @@ fn read(bytes: &[u8], piece: usize) -> (String, Vec<MetadataError>) {
             assert_eq!(plan.event(event.id).map(|e| e.index), Some(event.index));
             for (n, node) in event.nodes().iter().enumerate() {
                 assert!(
-                    node.parent.is_none_or(|parent| (parent as usize) < n),
+                    node.parent.is_none_or(|parent| parent.index() < n),
                     "a node before its parent"
                 );
             }
@@ -57,7 +50,10 @@ fuzz_target!(|data: &[u8]| {
     for fault in faults {
         let (MetadataError::Malformed { offset, line, .. }
         | MetadataError::Unsupported { offset, line, .. }
-        | MetadataError::Limit { offset, line, .. }) = fault;
+        | MetadataError::Limit { offset, line, .. }) = fault
+        else {
+            panic!("{fault:?}")
+        };
         assert!(offset <= bytes.len() as u64 && line <= 1 + bytes.len() as u64);
     }
 });

@@ -4,21 +4,21 @@
 //! ones, the first its least significant. Big endian: bit 0 is the most significant of byte 0, and
 //! the first bit of a field is its most significant.
 
-use crate::Order;
+use crate::ByteOrder;
 
 /// `count` bits (at most 64) from bit `at` on; `None`: they are not all there.
 #[inline]
-pub(super) fn read(data: &[u8], at: u64, count: u32, order: Order) -> Option<u64> {
+pub(super) fn read(data: &[u8], at: u64, count: u32, order: ByteOrder) -> Option<u64> {
     let first = usize::try_from(at / 8).ok()?;
     let shift = u32::try_from(at % 8).ok()?;
     let bytes = usize::try_from((shift + count).div_ceil(8)).ok()?;
     let bytes = data.get(first..first.checked_add(bytes)?)?;
     // At most nine bytes.
     let word = match order {
-        Order::Little => {
+        ByteOrder::Little => {
             bytes.iter().rev().fold(0_u128, |word, b| word << 8 | u128::from(*b)) >> shift
         }
-        Order::Big => {
+        ByteOrder::Big => {
             let word = bytes.iter().fold(0_u128, |word, b| word << 8 | u128::from(*b));
             word >> (u32::try_from(bytes.len()).ok()? * 8 - shift - count)
         }
@@ -69,14 +69,14 @@ mod tests {
     use super::*;
 
     /// Bit by bit, as the specification says it.
-    fn slowly(data: &[u8], at: u64, count: u32, order: Order) -> Option<u64> {
+    fn slowly(data: &[u8], at: u64, count: u32, order: ByteOrder) -> Option<u64> {
         let mut value = 0_u64;
         for n in 0..count {
             let bit = at + u64::from(n);
             let byte = *data.get(usize::try_from(bit / 8).unwrap())?;
             match order {
-                Order::Little => value |= u64::from(byte >> (bit % 8) & 1) << n,
-                Order::Big => value = value << 1 | u64::from(byte >> (7 - bit % 8) & 1),
+                ByteOrder::Little => value |= u64::from(byte >> (bit % 8) & 1) << n,
+                ByteOrder::Big => value = value << 1 | u64::from(byte >> (7 - bit % 8) & 1),
             }
         }
         Some(value)
@@ -85,7 +85,7 @@ mod tests {
     proptest! {
         #[test]
         fn as_bit_by_bit(data in proptest::collection::vec(any::<u8>(), 0..20), at in 0_u64..170, count in 1_u32..=64) {
-            for order in [Order::Little, Order::Big] {
+            for order in [ByteOrder::Little, ByteOrder::Big] {
                 prop_assert_eq!(read(&data, at, count, order), slowly(&data, at, count, order));
             }
         }

@@ -1,59 +1,69 @@
-//! What can be wrong, by whose fault and where.
+//! Errors of metadata and of packets, with their positions.
 
 use std::sync::Arc;
 
-/// The metadata cannot be used. What was declared before stays as it is.
+/// An error in the metadata. What was declared before it stays valid.
+///
+/// `offset` counts bytes of metadata text before the error, without the headers of metadata
+/// packets; `line` counts from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MetadataError {
-    /// It is not what the specification allows.
-    #[error("metadata, byte {offset}, line {line}: {what}")]
+    /// The text breaks a rule of the specification.
+    #[error("metadata, byte {offset}, line {line}: {message}")]
     Malformed {
-        /// Bytes of metadata text before the fault (packet headers do not count).
+        /// Byte of the text.
         offset: u64,
-        /// Line of the text, from 1.
+        /// Line of the text.
         line: u64,
-        /// What was wrong.
-        what: String,
+        /// The rule that is broken.
+        message: String,
     },
-    /// Sound, but nothing that is decoded here.
-    #[error("metadata, byte {offset}, line {line}: not supported: {what}")]
+    /// The text is valid, but asks for a feature that this crate does not decode.
+    #[error("metadata, byte {offset}, line {line}: not supported: {feature}")]
     Unsupported {
-        /// Bytes of metadata text before it.
+        /// Byte of the text.
         offset: u64,
-        /// Line of the text, from 1.
+        /// Line of the text.
         line: u64,
-        /// What it is.
-        what: String,
+        /// The feature.
+        feature: String,
     },
-    /// It asks for more than a named limit.
+    /// The text exceeds one of the [limits](crate::limits).
     #[error("metadata, byte {offset}, line {line}: limit {limit} exceeded: {got} > {max}")]
     Limit {
-        /// Bytes of metadata text before it.
+        /// Byte of the text.
         offset: u64,
-        /// Line of the text, from 1.
+        /// Line of the text.
         line: u64,
         /// Name of the limit.
         limit: &'static str,
-        /// What was asked for.
+        /// The value asked for.
         got: u64,
-        /// What is allowed.
+        /// The largest value allowed.
         max: u64,
     },
+    /// The metadata is complete, but its last declaration is not, or an event record class belongs
+    /// to a data stream class that does not exist. Only [`Trace::from_metadata`] reports this.
+    ///
+    /// [`Trace::from_metadata`]: crate::Trace::from_metadata
+    #[error("metadata ends within a declaration")]
+    Incomplete,
 }
 
-/// A fault of the metadata before it is known where in the text it is.
+/// An error of one declaration, before its position in the metadata is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum DeclarationError {
     Malformed(String),
     Unsupported(String),
     Limit { limit: &'static str, got: u64, max: u64 },
 }
 
-impl Fault {
+impl DeclarationError {
     pub(crate) fn at(self, offset: u64, line: u64) -> MetadataError {
         match self {
-            Self::Malformed(what) => MetadataError::Malformed { offset, line, what },
-            Self::Unsupported(what) => MetadataError::Unsupported { offset, line, what },
+            Self::Malformed(message) => MetadataError::Malformed { offset, line, message },
+            Self::Unsupported(feature) => MetadataError::Unsupported { offset, line, feature },
             Self::Limit { limit, got, max } => {
                 MetadataError::Limit { offset, line, limit, got, max }
             }
@@ -61,33 +71,35 @@ impl Fault {
     }
 }
 
-/// `got` must not be above `max`.
-pub(crate) fn bounded(limit: &'static str, got: u64, max: u64) -> Result<(), Fault> {
-    if got > max { Err(Fault::Limit { limit, got, max }) } else { Ok(()) }
+/// Checks that `got` is at most `max`.
+pub(crate) fn bounded(limit: &'static str, got: u64, max: u64) -> Result<(), DeclarationError> {
+    if got > max { Err(DeclarationError::Limit { limit, got, max }) } else { Ok(()) }
 }
 
-/// `Err(Fault::Malformed)` of a formatted text.
+/// `Err(DeclarationError::Malformed)` with a formatted message.
 macro_rules! malformed {
-    ($($arg:tt)*) => { Err($crate::error::Fault::Malformed(format!($($arg)*))) };
+    ($($arg:tt)*) => { Err($crate::error::DeclarationError::Malformed(format!($($arg)*))) };
 }
 pub(crate) use malformed;
 
-/// A packet cannot be decoded further. It costs the rest of this packet, not the stream.
+/// An error in a packet. The rest of the packet is lost, but not the stream.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("packet, bit {bit}, field {field}: {wrong}")]
+#[error("packet, bit {bit}, field {field}: {violation}")]
+#[non_exhaustive]
 pub struct PacketError {
-    /// Bits of the packet before the fault.
+    /// Bits of the packet before the error.
     pub bit: u64,
     /// Scope and name of the field: `event.fields.count`.
     pub field: Arc<str>,
-    /// What was wrong.
-    pub wrong: Wrong,
+    /// The rule that the packet breaks.
+    pub violation: Violation,
 }
 
-/// What can be wrong with a packet.
+/// The ways in which a packet can contradict its metadata or the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
-    /// The field goes beyond the content of the packet.
+#[non_exhaustive]
+pub enum Violation {
+    /// The field extends beyond the content of the packet.
     #[error("{need} bits are needed, {left} are left")]
     Short {
         /// Bits of the field, as far as they are known.
@@ -95,45 +107,45 @@ pub enum Wrong {
         /// Bits of content that are left.
         left: u64,
     },
-    /// A string without its final NUL.
+    /// A null-terminated string has no NUL.
     #[error("string without an end")]
     Unterminated,
-    /// The first word of the packet.
+    /// The magic number of the packet header is another one.
     #[error("magic number {0:#x}")]
     Magic(u64),
-    /// No such class in the metadata.
+    /// The metadata has no data stream class with this id.
     #[error("no stream class {0}")]
     StreamClass(u64),
-    /// No such class in the metadata.
+    /// The metadata has no event record class with this id.
     #[error("no event class {0}")]
     EventClass(u64),
-    /// The header does not say which class, and there is not exactly one.
-    #[error("class not told and not the only one")]
-    ClassNotTold,
-    /// The content is larger than the packet, or the packet than what there is.
+    /// The header has no class id, and the metadata does not have exactly one class.
+    #[error("no class id, and not exactly one class")]
+    NoClassId,
+    /// The content is larger than the packet, or the packet larger than the bytes at hand.
     #[error("size of {got} bits, of {max}")]
     Size {
-        /// What the packet says.
+        /// Bits that the packet asks for.
         got: u64,
-        /// What is possible.
+        /// Bits that are possible.
         max: u64,
     },
-    /// The size of the packet is not a whole number of bytes.
+    /// The size of the packet in bits is not a whole number of bytes.
     #[error("{0} bits are not whole bytes")]
     NotBytes(u64),
-    /// No option of the variant is selected by this value (bits of a signed one).
+    /// The selector of a variant has a value (the bits of a signed one) that selects no option.
     #[error("no option for {0}")]
     Option(u64),
-    /// Fields of different byte orders share a byte.
+    /// Two fields share a byte, but not the byte order.
     #[error("another byte order within a byte")]
     MixedOrder,
-    /// An integer of variable length that is longer than 64 bits.
+    /// A variable-length integer has more than 64 bits.
     #[error("more than 64 bits")]
     Long,
-    /// An event without a single bit would come again for ever.
+    /// An event has no bits and would be repeated for ever.
     #[error("event without a bit")]
     Empty,
-    /// More than [`crate::limits::WORK_FOR_BIT`].
+    /// The packet needs more operations than [`WORK_FOR_BIT`](crate::limits::WORK_FOR_BIT) allows.
     #[error("too many empty fields")]
     Work,
 }

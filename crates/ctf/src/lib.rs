@@ -8,7 +8,7 @@
 //! Knows neither LTTng nor PCP, does no I/O and has no clock. [`Trace`] takes metadata in any
 //! pieces, also while packets are read. A [`Packet`] borrows its bytes and the trace and tells each
 //! field to a [`Visitor`] as (node, value); nodes are numbered for each class when its metadata
-//! comes, and [`Node`] says name, type and labels. Nothing is allocated for an event. A bad
+//! comes, and [`Node`] says name, type and mappings. Nothing is allocated for an event. A bad
 //! declaration costs itself, a bad packet the rest of itself.
 //!
 //! Specification: CTF 1.8.3 (diamon.org/ctf/v1.8.3), CTF2-SPEC-2.0; section numbers in the code are
@@ -17,34 +17,30 @@
 #![allow(unexpected_cfgs, reason = "cargo fuzz sets `fuzzing`")]
 
 mod bits;
-mod cursor;
+mod byte_order;
 mod error;
-mod header;
 mod json;
 pub mod limits;
-mod loss;
-pub mod merge;
 mod metadata;
+mod number_layout;
 #[cfg(any(test, fuzzing))]
 pub mod oracle;
-mod order;
 mod packet;
 mod plan;
 pub mod schema;
 pub mod show;
 mod stream;
-mod text;
+mod string;
 mod trace;
 mod tsdl;
-pub mod uuid;
+mod uuid;
 mod visit;
 
-pub use error::{MetadataError, PacketError, Wrong};
-pub use loss::{Counter, Losses, Lost};
-pub use order::Order;
-pub use packet::{Event, Events, Packet, PacketInfo};
-pub use plan::{Kind, Load, Node, NodeId};
-pub use stream::{Next, Stream};
-pub use text::decode as decode_text;
-pub use trace::{EventPlan, StreamPlan, Trace};
+pub use byte_order::ByteOrder;
+pub use error::{MetadataError, PacketError, Violation};
+pub use packet::{Counter, DiscardTracker, Discarded, Event, EventVisitor, Packet, PacketInfo};
+pub use plan::{Kind, Node, NodeId};
+pub use stream::{Merge, MergeVisitor, Next, Stream};
+pub use string::decode as decode_string;
+pub use trace::{EventPlan, MetadataErrors, StreamPlan, Trace};
 pub use visit::{Packed, Visitor};

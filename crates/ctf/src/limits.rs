@@ -16,7 +16,7 @@ pub const NAME: u64 = 64 << 10;
 pub const DEPTH: u64 = 32;
 /// Bits of an alignment.
 pub const ALIGNMENT: u64 = 1 << 20;
-/// Clock classes of a trace.
+/// ClockClass classes of a trace.
 pub const CLOCKS: u64 = 64;
 /// Entries of a trace's environment.
 pub const ENVIRONMENT: u64 = 4096;
@@ -33,10 +33,10 @@ pub const TRACE_FIELDS: u64 = 128 << 10;
 pub const NAMES: u64 = 1 << 20;
 /// Bytes of the names of all fields of a trace.
 pub const TRACE_NAMES: u64 = 16 << 20;
-/// Types, fields and labels that the metadata of a trace declares. Each may take some hundred bytes
+/// Types, fields and mappings that the metadata of a trace declares. Each may take some hundred bytes
 /// of memory for four bytes of text.
 pub const DECLARED: u64 = 256 << 10;
-/// Ranges of the labels of one enumeration, and of the options of one variant.
+/// Ranges of the mappings of one enumeration, and of the options of one variant.
 pub const RANGES: u64 = 64 << 10;
 /// Fields of a packet's header, context and of the event header that lengths and selectors of later
 /// fields look at.

@@ -1,78 +1,126 @@
-//! Who takes the values of decoded fields, without a tree in between.
+//! The receiver of decoded values.
 
-use super::plan::Load;
-use super::plan::NodeId;
+use crate::number_layout::{NumberLayout, number_layouts};
+use crate::plan::NodeId;
 
-/// Takes values in the order of decoding. A node is a place in the class's fields:
-/// [`super::plan::Node`] says its name, type and labels beforehand, and its number never changes
-/// for a class.
+/// Receives the values of fields in the order of decoding, without a tree in between.
 ///
-/// A packet that turns out to be bad in the middle of an event has told the fields before that:
-/// whoever keeps them drops them when the decoder returns an error.
+/// Each value comes with the [`NodeId`] of its field. [`Node`](crate::Node) has the name, the kind
+/// and the mappings of the field; the nodes of an event record class never change.
+///
+/// A packet that turns out to be malformed in the middle of an event has reported the fields before
+/// the fault. A visitor that keeps values drops those of the event when the decoder returns an
+/// error.
+///
+/// ```
+/// use ctf::{NodeId, Visitor};
+///
+/// /// Adds up all unsigned integers of an event.
+/// struct Sum(u64);
+///
+/// impl<'a> Visitor<'a> for Sum {
+///     fn unsigned(&mut self, _: NodeId, value: u64) {
+///         self.0 += value;
+///     }
+///     fn signed(&mut self, _: NodeId, _: i64) {}
+///     fn float(&mut self, _: NodeId, _: f64) {}
+///     fn string(&mut self, _: NodeId, _: &'a [u8]) {}
+///     fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
+/// }
+/// ```
 pub trait Visitor<'a> {
-    /// Unsigned integer, truth value or set of bits.
+    /// An unsigned integer, a boolean (0 or not) or a bit map.
     fn unsigned(&mut self, node: NodeId, value: u64);
 
-    /// Signed integer.
+    /// A signed integer.
     fn signed(&mut self, node: NodeId, value: i64);
 
-    /// Floating-point number; smaller ones are exact in it.
+    /// A floating-point number; 16 and 32 bits are widened without loss.
     fn float(&mut self, node: NodeId, value: f64);
 
-    /// Text without its NUL, in the node's encoding, not checked.
-    fn text(&mut self, node: NodeId, value: &'a [u8]);
+    /// A string without its NUL, in the encoding of the node's [`Kind`](crate::Kind). The bytes are
+    /// not validated; [`decode_string`](crate::decode_string) converts them.
+    fn string(&mut self, node: NodeId, value: &'a [u8]);
 
-    /// Bytes of anything.
+    /// A BLOB.
     fn blob(&mut self, node: NodeId, value: &'a [u8]);
 
-    /// A whole array of numbers of 8, 16, 32 or 64 bits, elements are of the node after it. Who
-    /// does not override it gets `open`, each element, `close`.
+    /// A whole array of numbers of 8, 16, 32 or 64 bits. The elements belong to the node after
+    /// `node`. The default calls [`Self::open`], reports each element and calls [`Self::close`].
+    #[inline]
     fn packed(&mut self, node: NodeId, items: Packed<'a>) {
         self.open(node, items.len() as u64);
-        items.each(node + 1, self);
+        items.each(node.next(), self);
         self.close(node);
     }
 
-    /// A structure, an array of so many elements, the option of a variant (its number) or an
-    /// optional (0 or 1) begins. The structure of a scope is not told.
+    /// The start of a compound field. `count` is the number of members of a structure or of
+    /// elements of an array, the index of the selected option of a variant, or 0 or 1 for an
+    /// optional. The root structure of a scope has no `open`.
+    #[inline]
     fn open(&mut self, node: NodeId, count: u64) {
         let _ = (node, count);
     }
 
-    /// It ends.
+    /// The end of a compound field.
+    #[inline]
     fn close(&mut self, node: NodeId) {
         let _ = node;
     }
 }
 
-/// Numbers one after the other in the packet.
+/// An array of numbers as it lies in the packet, without padding.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed<'a> {
-    pub(super) bytes: &'a [u8],
-    pub(super) load: Load,
+    bytes: &'a [u8],
+    layout: NumberLayout,
 }
 
 impl<'a> Packed<'a> {
-    /// How many.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.bytes.len() / self.load.size()
+    #[inline]
+    pub(crate) const fn new(bytes: &'a [u8], layout: NumberLayout) -> Self {
+        Self { bytes, layout }
     }
 
-    /// Whether there are none.
+    /// The number of elements.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.bytes.len() / self.layout.size()
+    }
+
+    /// Whether the array has no elements.
+    #[must_use]
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The bytes as they are in the packet.
+    /// The bytes of all elements, in the byte order of the packet.
     #[must_use]
+    #[inline]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
-
-    /// Tells each number as a value of `node`.
-    pub fn each<V: Visitor<'a> + ?Sized>(&self, node: NodeId, visitor: &mut V) {
-        self.load.each(self.bytes, node, visitor);
-    }
 }
+
+macro_rules! define {
+    ($($name:ident $ty:ident $from:ident $report:ident $wide:ident $size:literal),*) => {
+        impl<'a> Packed<'a> {
+            /// Reports each element as a value of `node`.
+            #[inline]
+            pub fn each<V: Visitor<'a> + ?Sized>(&self, node: NodeId, visitor: &mut V) {
+                match self.layout {
+                    $(NumberLayout::$name => {
+                        for raw in self.bytes.chunks_exact($size) {
+                            if let Ok(raw) = raw.try_into() {
+                                visitor.$report(node, $wide::from($ty::$from(raw)));
+                            }
+                        }
+                    })*
+                }
+            }
+        }
+    };
+}
+number_layouts!(define);

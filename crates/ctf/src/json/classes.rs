@@ -7,9 +7,10 @@ use serde_json::Value;
 use super::Fragments;
 use super::fields::{self, Known};
 use super::object::At;
-use crate::error::{Fault, bounded, malformed};
+use crate::error::{DeclarationError, bounded, malformed};
 use crate::limits;
-use crate::schema::{Clock, EnvValue, EventClass, Schema, StreamClass, Type};
+use crate::schema::{ClockClass, DataStreamClass, EnvValue, EventRecordClass, FieldClass, Schema};
+use crate::uuid::Uuid;
 
 /// Names of log levels in the attributes of lttng, in the order of their numbers.
 const LOG_LEVELS: [&str; 15] = [
@@ -31,7 +32,11 @@ const LOG_LEVELS: [&str; 15] = [
 ];
 
 impl Fragments {
-    pub(super) fn fragment(&mut self, value: &Value, schema: &mut Schema) -> Result<(), Fault> {
+    pub(super) fn fragment(
+        &mut self,
+        value: &Value,
+        schema: &mut Schema,
+    ) -> Result<(), DeclarationError> {
         let at = At::root(value);
         let kind = at.need("type")?.text()?;
         if !self.began && kind != "preamble" {
@@ -42,8 +47,8 @@ impl Fragments {
             "field-class-alias" => {
                 let name = at.need("name")?.text()?;
                 self.known.declare()?;
-                let ty = fields::ty(&at.need("field-class")?, &mut self.known)?;
-                if self.known.aliases.insert(name.to_owned(), ty).is_some() {
+                let class = fields::class(&at.need("field-class")?, &mut self.known)?;
+                if self.known.aliases.insert(name.to_owned(), class).is_some() {
                     return malformed!("alias {name} a second time");
                 }
                 Ok(())
@@ -52,30 +57,31 @@ impl Fragments {
             "clock-class" => clock(&at, schema),
             "data-stream-class" => stream(&at, schema, &mut self.known),
             "event-record-class" => event(&at, schema, &mut self.known),
-            other => Err(Fault::Unsupported(format!("fragment {other}"))),
+            other => Err(DeclarationError::Unsupported(format!("fragment {other}"))),
         }
     }
 
-    fn preamble(&mut self, at: &At<'_>, schema: &mut Schema) -> Result<(), Fault> {
+    fn preamble(&mut self, at: &At<'_>, schema: &mut Schema) -> Result<(), DeclarationError> {
         if self.began {
             return at.wrong("a second preamble");
         }
         let version = at.need("version")?.unsigned()?;
         if version != 2 {
-            return Err(Fault::Unsupported(format!("version {version}")));
+            return Err(DeclarationError::Unsupported(format!("version {version}")));
         }
         if let Some(extensions) = at.get("extensions")
             && let Some((name, _)) = extensions.entries()?.next()
         {
             // An extension may change the meaning of anything.
-            return Err(Fault::Unsupported(format!("extension {name}")));
+            return Err(DeclarationError::Unsupported(format!("extension {name}")));
         }
         if let Some(uuid) = at.get("uuid") {
             let byte =
                 |b: At<'_>| u8::try_from(b.unsigned()?).map_or_else(|_| b.wrong("no byte"), Ok);
-            let bytes: Result<Vec<u8>, Fault> = uuid.array()?.take(17).map(byte).collect();
+            let bytes: Result<Vec<u8>, DeclarationError> =
+                uuid.array()?.take(17).map(byte).collect();
             schema.uuid = Some(match bytes?.try_into() {
-                Ok(bytes) => bytes,
+                Ok(bytes) => Uuid::from_bytes(bytes),
                 Err(_) => return uuid.wrong("not 16 bytes"),
             });
         }
@@ -85,13 +91,17 @@ impl Fragments {
 }
 
 /// The type of a scope.
-fn scope(at: &At<'_>, key: &str, known: &mut Known) -> Result<Option<Arc<Type>>, Fault> {
+fn scope(
+    at: &At<'_>,
+    key: &str,
+    known: &mut Known,
+) -> Result<Option<Arc<FieldClass>>, DeclarationError> {
     let Some(at) = at.get(key) else { return Ok(None) };
-    let ty = fields::ty(&at, known)?;
-    if ty.structure().is_some() { Ok(Some(ty)) } else { at.wrong("no structure") }
+    let class = fields::class(&at, known)?;
+    if class.structure().is_some() { Ok(Some(class)) } else { at.wrong("no structure") }
 }
 
-fn trace(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), Fault> {
+fn trace(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), DeclarationError> {
     if schema.has_trace_class || !schema.streams.is_empty() {
         return at.wrong("a second trace class, or one behind stream classes");
     }
@@ -118,9 +128,9 @@ fn trace(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), Faul
     Ok(())
 }
 
-fn clock(at: &At<'_>, schema: &mut Schema) -> Result<(), Fault> {
+fn clock(at: &At<'_>, schema: &mut Schema) -> Result<(), DeclarationError> {
     let id = at.need("id")?.text()?;
-    let mut clock = Clock::new(id.into());
+    let mut clock = ClockClass::new(id.into());
     clock.frequency = at.need("frequency")?.unsigned()?;
     clock.precision = at.unsigned_or("precision", 0)?;
     clock.uuid = at.text_or_none("uid")?;
@@ -141,7 +151,7 @@ fn clock(at: &At<'_>, schema: &mut Schema) -> Result<(), Fault> {
     Ok(())
 }
 
-fn stream(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), Fault> {
+fn stream(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), DeclarationError> {
     let id = at.unsigned_or("id", 0)?;
     let clock = match at.get("default-clock-class-id") {
         None => None,
@@ -153,14 +163,14 @@ fn stream(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), Fau
             }
         }
     };
-    let stream = StreamClass {
+    let stream = DataStreamClass {
         id,
         name: at.text_or_none("name")?,
         clock,
         packet_context: scope(at, "packet-context-field-class", known)?,
         event_header: scope(at, "event-record-header-field-class", known)?,
         common_context: scope(at, "event-record-common-context-field-class", known)?,
-        ..StreamClass::default()
+        ..DataStreamClass::default()
     };
     if schema.streams.iter().any(|s| s.id == id) {
         return malformed!("stream {id} a second time");
@@ -170,13 +180,13 @@ fn stream(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), Fau
     Ok(())
 }
 
-fn event(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), Fault> {
+fn event(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), DeclarationError> {
     let attributes = at.get("attributes").and_then(|at| at.get("lttng.org,2009"));
     let attribute = |key: &str| attributes.as_ref().and_then(|at| at.get(key));
     let level = attribute("log-level").and_then(|at| at.text().ok());
     let level = level.and_then(|level| LOG_LEVELS.iter().position(|name| *name == level));
     let uri = attribute("emf-uri").and_then(|at| at.text().ok());
-    let event = EventClass {
+    let event = EventRecordClass {
         id: at.unsigned_or("id", 0)?,
         name: at.text_or_none("name")?.unwrap_or_else(|| "<unknown>".into()),
         log_level: level.and_then(|level| i64::try_from(level).ok()),

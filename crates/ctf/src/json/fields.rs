@@ -1,94 +1,104 @@
-//! Field classes (CTF 2, 5.3).
+//! Member classes (CTF 2, 5.3).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::object::At;
-use crate::Order;
-use crate::error::{Fault, bounded};
+use crate::ByteOrder;
+use crate::error::{DeclarationError, bounded};
 use crate::limits;
 use crate::schema::{
-    Base, Encoding, Field, Float, Integer, Labels, Length, Number, Origin, Path, Range, Role,
-    Roles, Scope, Shape, Structure, Type, Variant,
+    DisplayBase, Encoding, FieldClass, FieldClassKind, FieldLocation, Float, Integer, IntegerKind,
+    IntegerRange, Length, LocationOrigin, Mappings, Member, Role, Roles, Scope, Structure, Variant,
 };
 
 /// What fragments before have declared.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    pub(super) aliases: HashMap<String, Arc<Type>>,
-    /// Types, fields and labels so far.
+    pub(super) aliases: HashMap<String, Arc<FieldClass>>,
+    /// Types, fields and mappings so far.
     declared: u64,
 }
 
 impl Known {
-    /// One more type, field or label.
-    pub(super) fn declare(&mut self) -> Result<(), Fault> {
+    /// One more type, field or mapping.
+    pub(super) fn declare(&mut self) -> Result<(), DeclarationError> {
         self.declared += 1;
         bounded("declarations of a trace", self.declared, limits::DECLARED)
     }
 }
 
 /// The type of a field class object, or of the name of an alias.
-pub(super) fn ty(at: &At<'_>, known: &mut Known) -> Result<Arc<Type>, Fault> {
+pub(super) fn class(at: &At<'_>, known: &mut Known) -> Result<Arc<FieldClass>, DeclarationError> {
     if let Ok(alias) = at.text() {
         return known.aliases.get(alias).cloned().map_or_else(|| at.wrong("no such alias"), Ok);
     }
-    let shape = match at.need("type")?.text()? {
-        "fixed-length-bit-array" => fixed(at, Number::Bits, None, known)?,
-        "fixed-length-bit-map" => fixed(at, Number::Bits, Some("flags"), known)?,
-        "fixed-length-boolean" => fixed(at, Number::Boolean, None, known)?,
-        "fixed-length-unsigned-integer" => fixed(at, Number::Unsigned, Some("mappings"), known)?,
-        "fixed-length-signed-integer" => fixed(at, Number::Signed, Some("mappings"), known)?,
+    let kind = match at.need("type")?.text()? {
+        "fixed-length-bit-array" => fixed(at, IntegerKind::BitMap, None, known)?,
+        "fixed-length-bit-map" => fixed(at, IntegerKind::BitMap, Some("flags"), known)?,
+        "fixed-length-boolean" => fixed(at, IntegerKind::Boolean, None, known)?,
+        "fixed-length-unsigned-integer" => {
+            fixed(at, IntegerKind::Unsigned, Some("mappings"), known)?
+        }
+        "fixed-length-signed-integer" => fixed(at, IntegerKind::Signed, Some("mappings"), known)?,
         "fixed-length-floating-point-number" => {
             let (order, reversed) = order(at)?;
             let bits = bits(at)?;
-            Shape::Float(Float {
+            FieldClassKind::Float(Float {
                 bits,
                 align: at.unsigned_or("alignment", 1)?,
                 order: Some(order),
                 reversed,
             })
         }
-        "variable-length-unsigned-integer" => {
-            Shape::Integer(details(at, Integer::new(0), Number::Unsigned, Some("mappings"), known)?)
-        }
-        "variable-length-signed-integer" => {
-            Shape::Integer(details(at, Integer::new(0), Number::Signed, Some("mappings"), known)?)
-        }
-        "null-terminated-string" => Shape::Text(encoding(at)?),
-        "static-length-string" => Shape::Chars(fixed_length(at)?, encoding(at)?),
-        "dynamic-length-string" => Shape::Chars(field_length(at)?, encoding(at)?),
-        "static-length-blob" => Shape::Blob(fixed_length(at)?, roles(at)?),
-        "dynamic-length-blob" => Shape::Blob(field_length(at)?, roles(at)?),
+        "variable-length-unsigned-integer" => FieldClassKind::Integer(details(
+            at,
+            Integer::new(0),
+            IntegerKind::Unsigned,
+            Some("mappings"),
+            known,
+        )?),
+        "variable-length-signed-integer" => FieldClassKind::Integer(details(
+            at,
+            Integer::new(0),
+            IntegerKind::Signed,
+            Some("mappings"),
+            known,
+        )?),
+        "null-terminated-string" => FieldClassKind::NullTerminatedString(encoding(at)?),
+        "static-length-string" => FieldClassKind::SizedString(fixed_length(at)?, encoding(at)?),
+        "dynamic-length-string" => FieldClassKind::SizedString(field_length(at)?, encoding(at)?),
+        "static-length-blob" => FieldClassKind::Blob(fixed_length(at)?, roles(at)?),
+        "dynamic-length-blob" => FieldClassKind::Blob(field_length(at)?, roles(at)?),
         "structure" => structure(at, known)?,
         "static-length-array" => array(at, fixed_length(at)?, known)?,
         "dynamic-length-array" => array(at, field_length(at)?, known)?,
         "optional" => {
             let selector = location(&at.need("selector-field-location")?)?;
             let ranges = at.get("selector-field-ranges").map(|at| ranges(&at)).transpose()?;
-            Shape::Optional(selector, ranges, ty(&at.need("field-class")?, known)?)
+            FieldClassKind::Optional(selector, ranges, class(&at.need("field-class")?, known)?)
         }
         "variant" => variant(at, known)?,
-        other => return Err(Fault::Unsupported(format!("field class {other}"))),
+        other => return Err(DeclarationError::Unsupported(format!("field class {other}"))),
     };
-    at.check(Type::new(shape))
+    at.check(FieldClass::new(kind))
 }
 
-fn bits(at: &At<'_>) -> Result<u32, Fault> {
+fn bits(at: &At<'_>) -> Result<u32, DeclarationError> {
     let length = at.need("length")?;
     match u32::try_from(length.unsigned()?) {
         Ok(0) => length.wrong("no bits"),
         Ok(bits) => Ok(bits),
-        Err(_) => Err(Fault::Unsupported("a number of so many bits".into())),
+        Err(_) => Err(DeclarationError::Unsupported("a number of so many bits".into())),
     }
 }
 
 /// Byte order, and whether the bits go against its custom.
-fn order(at: &At<'_>) -> Result<(Order, bool), Fault> {
+fn order(at: &At<'_>) -> Result<(ByteOrder, bool), DeclarationError> {
     let order = at.need("byte-order")?;
     let (order, custom) = match order.text()? {
-        "little-endian" => (Order::Little, "first-to-last"),
-        "big-endian" => (Order::Big, "last-to-first"),
+        "little-endian" => (ByteOrder::Little, "first-to-last"),
+        "big-endian" => (ByteOrder::Big, "last-to-first"),
         _ => return order.wrong("no byte order"),
     };
     let reversed = match at.get("bit-order") {
@@ -103,36 +113,36 @@ fn order(at: &At<'_>) -> Result<(Order, bool), Fault> {
 
 fn fixed(
     at: &At<'_>,
-    number: Number,
-    labels: Option<&str>,
+    number: IntegerKind,
+    mappings: Option<&str>,
     known: &mut Known,
-) -> Result<Shape, Fault> {
+) -> Result<FieldClassKind, DeclarationError> {
     let (order, reversed) = order(at)?;
     let bits = bits(at)?;
     let align = at.unsigned_or("alignment", 1)?;
     let integer = Integer { align, order: Some(order), reversed, ..Integer::new(bits) };
-    Ok(Shape::Integer(details(at, integer, number, labels, known)?))
+    Ok(FieldClassKind::Integer(details(at, integer, number, mappings, known)?))
 }
 
-/// Base, labels and roles.
+/// DisplayBase, mappings and roles.
 fn details(
     at: &At<'_>,
     integer: Integer,
-    number: Number,
-    labels: Option<&str>,
+    number: IntegerKind,
+    mappings: Option<&str>,
     known: &mut Known,
-) -> Result<Integer, Fault> {
+) -> Result<Integer, DeclarationError> {
     let base = match at.get("preferred-display-base") {
-        None => Base::Decimal,
+        None => DisplayBase::Decimal,
         Some(base) => match base.unsigned()? {
-            2 => Base::Binary,
-            8 => Base::Octal,
-            10 => Base::Decimal,
-            16 => Base::Hexadecimal,
+            2 => DisplayBase::Binary,
+            8 => DisplayBase::Octal,
+            10 => DisplayBase::Decimal,
+            16 => DisplayBase::Hexadecimal,
             _ => return base.wrong("no base"),
         },
     };
-    let labels = match labels.and_then(|key| at.get(key)) {
+    let mappings = match mappings.and_then(|key| at.get(key)) {
         None => None,
         Some(map) => {
             let mut all = Vec::new();
@@ -143,17 +153,17 @@ fn details(
                     all.push((name.clone(), range));
                 }
             }
-            Some(Arc::new(Labels::new(all)?))
+            Some(Arc::new(Mappings::new(all)?))
         }
     };
-    let roles = if number == Number::Unsigned { roles(at)? } else { Roles::default() };
-    Ok(Integer { number, base, labels, roles, ..integer })
+    let roles = if number == IntegerKind::Unsigned { roles(at)? } else { Roles::default() };
+    Ok(Integer { kind: number, base, mappings, roles, ..integer })
 }
 
-fn ranges(at: &At<'_>) -> Result<Vec<Range>, Fault> {
+fn ranges(at: &At<'_>) -> Result<Vec<IntegerRange>, DeclarationError> {
     let mut ranges = Vec::new();
     for range in at.array()? {
-        let ends: Result<Vec<i128>, Fault> =
+        let ends: Result<Vec<i128>, DeclarationError> =
             range.array()?.take(3).map(|end| end.integer()).collect();
         match ends?.as_slice() {
             [low, high] if low <= high => ranges.push((*low, *high)),
@@ -165,7 +175,7 @@ fn ranges(at: &At<'_>) -> Result<Vec<Range>, Fault> {
 }
 
 /// Roles that are not known mean nothing to us (CTF 2, 5.3.1).
-fn roles(at: &At<'_>) -> Result<Roles, Fault> {
+fn roles(at: &At<'_>) -> Result<Roles, DeclarationError> {
     let mut roles = Roles::default();
     let Some(list) = at.get("roles") else { return Ok(roles) };
     for role in list.array()? {
@@ -188,7 +198,7 @@ fn roles(at: &At<'_>) -> Result<Roles, Fault> {
     Ok(roles)
 }
 
-fn encoding(at: &At<'_>) -> Result<Encoding, Fault> {
+fn encoding(at: &At<'_>) -> Result<Encoding, DeclarationError> {
     let Some(encoding) = at.get("encoding") else { return Ok(Encoding::Utf8) };
     match encoding.text()? {
         "utf-8" => Ok(Encoding::Utf8),
@@ -200,16 +210,16 @@ fn encoding(at: &At<'_>) -> Result<Encoding, Fault> {
     }
 }
 
-fn fixed_length(at: &At<'_>) -> Result<Length, Fault> {
-    Ok(Length::Fixed(at.need("length")?.unsigned()?))
+fn fixed_length(at: &At<'_>) -> Result<Length, DeclarationError> {
+    Ok(Length::Static(at.need("length")?.unsigned()?))
 }
 
-fn field_length(at: &At<'_>) -> Result<Length, Fault> {
-    Ok(Length::Field(location(&at.need("length-field-location")?)?))
+fn field_length(at: &At<'_>) -> Result<Length, DeclarationError> {
+    Ok(Length::Dynamic(location(&at.need("length-field-location")?)?))
 }
 
 /// A field location (CTF 2, 5.3.2).
-fn location(at: &At<'_>) -> Result<Path, Fault> {
+fn location(at: &At<'_>) -> Result<FieldLocation, DeclarationError> {
     let scope = match at.get("origin") {
         None => None,
         Some(origin) => Some(match origin.text()? {
@@ -241,11 +251,11 @@ fn location(at: &At<'_>) -> Result<Path, Fault> {
     if names.is_empty() {
         return path.wrong("no names");
     }
-    Ok(Path { origin: scope.map_or(Origin::Up(up), Origin::Scope), names })
+    Ok(FieldLocation { origin: scope.map_or(LocationOrigin::Up(up), LocationOrigin::Scope), names })
 }
 
-fn structure(at: &At<'_>, known: &mut Known) -> Result<Shape, Fault> {
-    let (mut fields, mut names): (Vec<Field>, HashSet<Arc<str>>) = (Vec::new(), HashSet::new());
+fn structure(at: &At<'_>, known: &mut Known) -> Result<FieldClassKind, DeclarationError> {
+    let (mut fields, mut names): (Vec<Member>, HashSet<Arc<str>>) = (Vec::new(), HashSet::new());
     if let Some(members) = at.get("member-classes") {
         for member in members.array()? {
             bounded("fields", fields.len() as u64 + 1, limits::FIELDS)?;
@@ -254,34 +264,41 @@ fn structure(at: &At<'_>, known: &mut Known) -> Result<Shape, Fault> {
             if !names.insert(name.clone()) {
                 return member.wrong("a name a second time");
             }
-            fields.push(Field {
+            fields.push(Member {
                 raw: name.clone(),
                 name,
-                ty: ty(&member.need("field-class")?, known)?,
+                class: class(&member.need("field-class")?, known)?,
             });
         }
     }
-    Ok(Shape::Structure(Structure { fields, align: at.unsigned_or("minimum-alignment", 1)? }))
+    Ok(FieldClassKind::Structure(Structure {
+        members: fields,
+        align: at.unsigned_or("minimum-alignment", 1)?,
+    }))
 }
 
-fn array(at: &At<'_>, length: Length, known: &mut Known) -> Result<Shape, Fault> {
-    let element = ty(&at.need("element-field-class")?, known)?;
-    Ok(Shape::Array(length, element, at.unsigned_or("minimum-alignment", 1)?))
+fn array(
+    at: &At<'_>,
+    length: Length,
+    known: &mut Known,
+) -> Result<FieldClassKind, DeclarationError> {
+    let element = class(&at.need("element-field-class")?, known)?;
+    Ok(FieldClassKind::Array(length, element, at.unsigned_or("minimum-alignment", 1)?))
 }
 
-fn variant(at: &At<'_>, known: &mut Known) -> Result<Shape, Fault> {
+fn variant(at: &At<'_>, known: &mut Known) -> Result<FieldClassKind, DeclarationError> {
     let selector = location(&at.need("selector-field-location")?)?;
     let (mut options, mut all) = (Vec::new(), Vec::new());
     for option in at.need("options")?.array()? {
         bounded("fields", options.len() as u64 + 1, limits::FIELDS)?;
         known.declare()?;
         let name: Arc<str> = option.text_or_none("name")?.unwrap_or_default();
-        options.push(Field {
+        options.push(Member {
             raw: name.clone(),
             name,
-            ty: ty(&option.need("field-class")?, known)?,
+            class: class(&option.need("field-class")?, known)?,
         });
         all.push(ranges(&option.need("selector-field-ranges")?)?);
     }
-    Ok(Shape::Variant(Variant { selector, options, ranges: Some(all) }))
+    Ok(FieldClassKind::Variant(Variant { selector, options, ranges: Some(all) }))
 }

@@ -24,7 +24,7 @@ mod vectors;
 
 use fields::Known;
 
-use super::error::{Fault, MetadataError, bounded, malformed};
+use super::error::{DeclarationError, MetadataError, bounded, malformed};
 use super::limits;
 use super::schema::Schema;
 
@@ -37,7 +37,7 @@ enum In {
     #[default]
     Between,
     /// After a fault: nothing is read before the next separator.
-    Lost,
+    Skip,
     /// Between a record separator and the first brace.
     Begun,
     Object,
@@ -98,25 +98,26 @@ impl Fragments {
             .position(|b| *b == b'{')
             .and_then(|n| fragment.get(n..))
             .unwrap_or_default();
-        let read = serde_json::from_slice(text).map_err(|e| Fault::Malformed(e.to_string()));
+        let read =
+            serde_json::from_slice(text).map_err(|e| DeclarationError::Malformed(e.to_string()));
         read.and_then(|value| self.fragment(&value, schema))
             .map_err(|fault| fault.at(offset, line))?;
         Ok(true)
     }
 
     /// Bytes up to the end of the fragment, if it is there. A fault: bytes up to it, at least one.
-    fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, (usize, Fault)> {
+    fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, (usize, DeclarationError)> {
         for (n, b) in bytes.iter().enumerate() {
             self.state = match (self.state, b) {
                 (In::Between | In::Begun, b' ' | b'\t' | b'\r' | b'\n') => self.state,
-                (In::Between | In::Lost, &RECORD_SEPARATOR) => In::Begun,
-                (In::Lost, _) => In::Lost,
+                (In::Between | In::Skip, &RECORD_SEPARATOR) => In::Begun,
+                (In::Skip, _) => In::Skip,
                 (In::Begun, b'{') => {
                     self.depth = 1;
                     In::Object
                 }
                 (In::Between | In::Begun, _) => {
-                    self.state = In::Lost;
+                    self.state = In::Skip;
                     return malformed!("byte {b:#04x} between fragments")
                         .map_err(|fault| (n + 1, fault));
                 }
@@ -171,6 +172,6 @@ impl Fragments {
 
     /// Whether a fragment has begun.
     pub(super) fn unfinished(&self) -> bool {
-        !matches!(self.state, In::Between | In::Lost)
+        !matches!(self.state, In::Between | In::Skip)
     }
 }

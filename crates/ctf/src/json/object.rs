@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::{Fault, malformed};
+use crate::error::{DeclarationError, malformed};
 
 /// A value and where in the fragment it is: `payload-field-class/member-classes/0`.
 #[derive(Clone, Debug)]
@@ -23,14 +23,19 @@ impl<'v> At<'v> {
     }
 
     /// A fault at this place.
-    pub(super) fn wrong<T>(&self, what: &str) -> Result<T, Fault> {
+    pub(super) fn wrong<T>(&self, what: &str) -> Result<T, DeclarationError> {
         malformed!("{}: {what}", if self.path.is_empty() { "fragment" } else { &self.path })
     }
 
     /// Names the place of a fault that has none.
-    pub(super) fn check<T>(&self, result: Result<T, Fault>) -> Result<T, Fault> {
+    pub(super) fn check<T>(
+        &self,
+        result: Result<T, DeclarationError>,
+    ) -> Result<T, DeclarationError> {
         result.map_err(|fault| match fault {
-            Fault::Malformed(what) => Fault::Malformed(format!("{}: {what}", self.path)),
+            DeclarationError::Malformed(what) => {
+                DeclarationError::Malformed(format!("{}: {what}", self.path))
+            }
             other => other,
         })
     }
@@ -41,14 +46,14 @@ impl<'v> At<'v> {
     }
 
     /// A property that must be there.
-    pub(super) fn need(&self, key: &str) -> Result<Self, Fault> {
+    pub(super) fn need(&self, key: &str) -> Result<Self, DeclarationError> {
         match self.get(key) {
             Some(value) => Ok(value),
             None => self.wrong(&format!("no {key}")),
         }
     }
 
-    pub(super) fn text(&self) -> Result<&'v str, Fault> {
+    pub(super) fn text(&self) -> Result<&'v str, DeclarationError> {
         match self.value {
             Value::String(text) => Ok(text),
             _ => self.wrong("no string"),
@@ -56,7 +61,7 @@ impl<'v> At<'v> {
     }
 
     /// A whole number of any sign.
-    pub(super) fn integer(&self) -> Result<i128, Fault> {
+    pub(super) fn integer(&self) -> Result<i128, DeclarationError> {
         let Value::Number(n) = self.value else { return self.wrong("no number") };
         match (n.as_u64(), n.as_i64()) {
             (Some(n), _) => Ok(n.into()),
@@ -65,21 +70,21 @@ impl<'v> At<'v> {
         }
     }
 
-    pub(super) fn unsigned(&self) -> Result<u64, Fault> {
+    pub(super) fn unsigned(&self) -> Result<u64, DeclarationError> {
         match u64::try_from(self.integer()?) {
             Ok(n) => Ok(n),
             Err(_) => self.wrong("negative"),
         }
     }
 
-    pub(super) fn signed(&self) -> Result<i64, Fault> {
+    pub(super) fn signed(&self) -> Result<i64, DeclarationError> {
         match i64::try_from(self.integer()?) {
             Ok(n) => Ok(n),
             Err(_) => self.wrong("more than 63 bits"),
         }
     }
 
-    pub(super) fn array(&self) -> Result<impl Iterator<Item = Self>, Fault> {
+    pub(super) fn array(&self) -> Result<impl Iterator<Item = Self>, DeclarationError> {
         match self.value {
             Value::Array(items) => {
                 Ok(items.iter().enumerate().map(|(n, item)| self.inner(item, &n.to_string())))
@@ -88,7 +93,9 @@ impl<'v> At<'v> {
         }
     }
 
-    pub(super) fn entries(&self) -> Result<impl Iterator<Item = (&'v String, Self)>, Fault> {
+    pub(super) fn entries(
+        &self,
+    ) -> Result<impl Iterator<Item = (&'v String, Self)>, DeclarationError> {
         match self.value {
             Value::Object(map) => Ok(map.iter().map(|(key, value)| (key, self.inner(value, key)))),
             _ => self.wrong("no object"),
@@ -96,12 +103,15 @@ impl<'v> At<'v> {
     }
 
     /// A number that may be missing.
-    pub(super) fn unsigned_or(&self, key: &str, default: u64) -> Result<u64, Fault> {
+    pub(super) fn unsigned_or(&self, key: &str, default: u64) -> Result<u64, DeclarationError> {
         self.get(key).map_or(Ok(default), |at| at.unsigned())
     }
 
     /// A text that may be missing.
-    pub(super) fn text_or_none(&self, key: &str) -> Result<Option<std::sync::Arc<str>>, Fault> {
+    pub(super) fn text_or_none(
+        &self,
+        key: &str,
+    ) -> Result<Option<std::sync::Arc<str>>, DeclarationError> {
         self.get(key).map(|at| at.text().map(Into::into)).transpose()
     }
 }

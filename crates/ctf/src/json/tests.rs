@@ -2,9 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::Order;
+use crate::ByteOrder;
 use crate::oracle::{Call, by_plan, by_types};
-use crate::schema::{Base, Encoding, EnvValue, Integer, Length, Number, Origin, Role, Shape, Type};
+use crate::schema::{
+    DisplayBase, Encoding, EnvValue, FieldClass, FieldClassKind, Integer, IntegerKind, Length,
+    LocationOrigin, Role,
+};
 use crate::{MetadataError, Trace, limits};
 
 /// A sequence with a preamble.
@@ -19,7 +22,7 @@ fn sequence(fragments: &[Value]) -> Vec<u8> {
 
 fn read(fragments: &[Value]) -> Result<Trace, MetadataError> {
     let mut trace = Trace::new();
-    trace.metadata(&mut &sequence(fragments)[..]).map(|()| trace)
+    trace.metadata(&sequence(fragments)).map(|()| trace)
 }
 
 /// A trace whose only event has these members.
@@ -34,13 +37,13 @@ fn member(name: &str, class: Value) -> Value {
     json!({"name": name, "field-class": class})
 }
 
-fn types(members: Value) -> Vec<Type> {
+fn types(members: Value) -> Vec<FieldClass> {
     let trace = read(&event(members)).unwrap_or_else(|e| panic!("{e}"));
     let payload = trace.schema().streams[0].events[0].payload.clone().unwrap();
-    payload.structure().unwrap().fields.iter().map(|f| (*f.ty).clone()).collect()
+    payload.structure().unwrap().members.iter().map(|f| (*f.class).clone()).collect()
 }
 
-fn one(class: Value) -> Type {
+fn one(class: Value) -> FieldClass {
     types(json!([member("x", class)])).remove(0)
 }
 
@@ -50,28 +53,28 @@ fn u(bits: u32) -> Value {
 
 #[test]
 fn numbers() {
-    let le = |n| Integer { align: 1, order: Some(Order::Little), ..Integer::new(n) };
+    let le = |n| Integer { align: 1, order: Some(ByteOrder::Little), ..Integer::new(n) };
     let class = |kind: &str, more: Value| {
         let mut class = json!({"type": kind, "length": 12, "byte-order": "little-endian"});
         class.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         one(class)
     };
-    let integer = |kind: &str, more: Value| match class(kind, more).shape() {
-        Shape::Integer(i) => i.clone(),
+    let integer = |kind: &str, more: Value| match class(kind, more).kind() {
+        FieldClassKind::Integer(i) => i.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(integer("fixed-length-unsigned-integer", json!({})), le(12));
     assert_eq!(
         integer("fixed-length-signed-integer", json!({})),
-        Integer { number: Number::Signed, ..le(12) }
+        Integer { kind: IntegerKind::Signed, ..le(12) }
     );
     assert_eq!(
         integer("fixed-length-boolean", json!({})),
-        Integer { number: Number::Boolean, ..le(12) }
+        Integer { kind: IntegerKind::Boolean, ..le(12) }
     );
     assert_eq!(
         integer("fixed-length-bit-array", json!({})),
-        Integer { number: Number::Bits, ..le(12) }
+        Integer { kind: IntegerKind::BitMap, ..le(12) }
     );
     let details = integer(
         "fixed-length-unsigned-integer",
@@ -79,17 +82,17 @@ fn numbers() {
     );
     assert_eq!(
         (details.order, details.align, details.base),
-        (Some(Order::Big), 16, Base::Hexadecimal)
+        (Some(ByteOrder::Big), 16, DisplayBase::Hexadecimal)
     );
-    let labels = details.labels.unwrap();
+    let mappings = details.mappings.unwrap();
     assert_eq!(
-        (labels.first(4).map(|l| &**l), labels.first(9), labels.first(2)),
-        (Some("b"), labels.first(3), None)
+        (mappings.first(4).map(|l| &**l), mappings.first(9), mappings.first(2)),
+        (Some("b"), mappings.first(3), None)
     );
     let flags = integer("fixed-length-bit-map", json!({"flags": {"first": [[0, 0]]}}));
     assert_eq!(
-        (flags.number, flags.labels.unwrap().first(0).map(|l| &**l)),
-        (Number::Bits, Some("first"))
+        (flags.kind, flags.mappings.unwrap().first(0).map(|l| &**l)),
+        (IntegerKind::BitMap, Some("first"))
     );
     for (order, bits, reversed) in [
         ("little-endian", "first-to-last", false),
@@ -104,13 +107,13 @@ fn numbers() {
         assert_eq!(i.reversed, reversed, "{order} {bits}");
     }
     assert!(
-        matches!(one(json!({"type": "variable-length-unsigned-integer"})).shape(), Shape::Integer(i) if i.bits == 0 && !i.signed())
+        matches!(one(json!({"type": "variable-length-unsigned-integer"})).kind(), FieldClassKind::Integer(i) if i.bits == 0 && !i.signed())
     );
     assert!(
-        matches!(one(json!({"type": "variable-length-signed-integer"})).shape(), Shape::Integer(i) if i.bits == 0 && i.signed())
+        matches!(one(json!({"type": "variable-length-signed-integer"})).kind(), FieldClassKind::Integer(i) if i.bits == 0 && i.signed())
     );
     let float = class("fixed-length-floating-point-number", json!({"length": 16}));
-    assert!(matches!(float.shape(), Shape::Float(f) if f.bits == 16 && f.align == 1));
+    assert!(matches!(float.kind(), FieldClassKind::Float(f) if f.bits == 16 && f.align == 1));
 }
 
 #[test]
@@ -123,11 +126,11 @@ fn texts_and_compounds() {
         ("utf-32be", Encoding::Utf32Be),
     ] {
         assert_eq!(
-            *one(json!({"type": "null-terminated-string", "encoding": name})).shape(),
-            Shape::Text(encoding)
+            *one(json!({"type": "null-terminated-string", "encoding": name})).kind(),
+            FieldClassKind::NullTerminatedString(encoding)
         );
         let fixed = json!({"type": "static-length-string", "encoding": name, "length": 6});
-        assert_eq!(*one(fixed).shape(), Shape::Chars(Length::Fixed(6), encoding));
+        assert_eq!(*one(fixed).kind(), FieldClassKind::SizedString(Length::Static(6), encoding));
     }
     let location = json!({"origin": "event-record-payload", "path": ["n"]});
     let all = types(json!([
@@ -156,24 +159,25 @@ fn texts_and_compounds() {
             json!({"type": "static-length-array", "length": 3, "element-field-class": u(8)})
         ),
     ]));
-    let Shape::Chars(Length::Field(path), _) = all[1].shape() else { panic!() };
-    assert!(matches!(path.origin, Origin::Scope(_)));
+    let FieldClassKind::SizedString(Length::Dynamic(path), _) = all[1].kind() else { panic!() };
+    assert!(matches!(path.origin, LocationOrigin::Scope(_)));
     assert!(
-        matches!(all[2].shape(), Shape::Blob(Length::Field(p), _) if p.origin == Origin::Up(0))
+        matches!(all[2].kind(), FieldClassKind::Blob(Length::Dynamic(p), _) if p.origin == LocationOrigin::Up(0))
     );
     assert!(
-        matches!(all[3].shape(), Shape::Array(Length::Field(_), _, 64)) && all[3].align() == 64
+        matches!(all[3].kind(), FieldClassKind::Array(Length::Dynamic(_), _, 64))
+            && all[3].align() == 64
     );
     assert_eq!(all[4].align(), 32);
-    let inner = &all[4].structure().unwrap().fields;
+    let inner = &all[4].structure().unwrap().members;
     assert!(
-        matches!(inner[0].ty.shape(), Shape::Optional(p, Some(_), _) if p.origin == Origin::Up(1))
+        matches!(inner[0].class.kind(), FieldClassKind::Optional(p, Some(_), _) if p.origin == LocationOrigin::Up(1))
     );
-    let Shape::Variant(v) = inner[1].ty.shape() else { panic!() };
+    let FieldClassKind::Variant(v) = inner[1].class.kind() else { panic!() };
     assert_eq!(v.ranges, Some(vec![vec![(0, 9)], vec![(10, 10), (20, 255)]]));
     assert_eq!((&*v.options[0].name, &*v.options[1].name), ("", "y"));
-    assert!(all[5].structure().unwrap().fields.is_empty());
-    assert!(matches!(all[6].shape(), Shape::Array(Length::Fixed(3), ..)));
+    assert!(all[5].structure().unwrap().members.is_empty());
+    assert!(matches!(all[6].kind(), FieldClassKind::Array(Length::Static(3), ..)));
 }
 
 #[test]
@@ -208,15 +212,18 @@ fn fragments() {
     .concat();
     let whole = |pieces: usize| {
         let mut trace = Trace::new();
-        for mut piece in bytes.chunks(pieces) {
-            trace.metadata(&mut piece).unwrap();
+        for piece in bytes.chunks(pieces) {
+            trace.metadata(piece).unwrap();
         }
         assert!(!trace.unfinished());
         trace
     };
     let trace = whole(usize::MAX);
     let schema = trace.schema();
-    assert_eq!((schema.uuid, schema.name.as_deref()), (Some(uuid.try_into().unwrap()), Some("t")));
+    assert_eq!(
+        (schema.uuid, schema.name.as_deref()),
+        (Some(crate::schema::Uuid::from_bytes(uuid.try_into().unwrap())), Some("t"))
+    );
     assert_eq!(schema.env("n"), Some(&EnvValue::Integer(-3)));
     let clock = &schema.clocks[0];
     assert_eq!(
@@ -313,8 +320,8 @@ fn roles_by_name() {
     ] {
         let mut class = u(32);
         class["roles"] = json!([name]);
-        let ty = one(class);
-        assert!(matches!(ty.shape(), Shape::Integer(i) if i.roles.has(role)), "{name}");
+        let class = one(class);
+        assert!(matches!(class.kind(), FieldClassKind::Integer(i) if i.roles.has(role)), "{name}");
     }
 }
 
@@ -453,7 +460,7 @@ fn faults_say_what_and_where() {
         assert!(e.to_string().contains(words), "{e}, not {words:?}");
     }
     let mut trace = Trace::new();
-    let e = trace.metadata(&mut &b"\x1e{\"type\": \"trace-class\"}"[..]).unwrap_err();
+    let e = trace.metadata(b"\x1e{\"type\": \"trace-class\"}").unwrap_err();
     assert!(e.to_string().contains("before the preamble"), "{e}");
     for (preamble, words) in [
         (json!({"type": "preamble", "version": 3}), "not supported: version 3"),
@@ -464,7 +471,7 @@ fn faults_say_what_and_where() {
         (json!({"type": "preamble", "version": 2, "uuid": [1, 2]}), "not 16 bytes"),
         (json!({"type": "preamble", "version": 2, "uuid": [300]}), "no byte"),
     ] {
-        let e = Trace::new().metadata(&mut format!("\x1e{preamble}").as_bytes()).unwrap_err();
+        let e = Trace::new().metadata(format!("\x1e{preamble}").as_bytes()).unwrap_err();
         assert!(e.to_string().contains(words), "{e}");
     }
 }
@@ -477,7 +484,7 @@ fn sequences_that_are_none() {
         ("\x1e{\"type\": }", "expected value"),
         ("\x1e{}x", "fragment: no type"),
     ] {
-        let e = Trace::new().metadata(&mut text.as_bytes()).unwrap_err();
+        let e = Trace::new().metadata(text.as_bytes()).unwrap_err();
         assert!(e.to_string().contains(words), "{text:?}: {e}");
     }
     // After a fault the next fragment is read.
@@ -488,16 +495,13 @@ fn sequences_that_are_none() {
         format!("\x1e{stream}").into_bytes(),
     ]
     .concat();
-    let (mut trace, mut rest, mut faults) = (Trace::new(), &text[..], Vec::new());
-    while !rest.is_empty() {
-        if let Err(e) = trace.metadata(&mut rest) {
-            let (MetadataError::Malformed { line, .. } | MetadataError::Unsupported { line, .. }) =
-                e
-            else {
-                panic!("{e}")
-            };
-            faults.push(line);
-        }
+    let (mut trace, mut faults) = (Trace::new(), Vec::new());
+    for e in trace.metadata_errors(&text) {
+        let (MetadataError::Malformed { line, .. } | MetadataError::Unsupported { line, .. }) = e
+        else {
+            panic!("{e}")
+        };
+        faults.push(line);
     }
     assert_eq!((faults, trace.streams().len()), (vec![2, 3], 1));
     // Deep nesting and large fragments are refused.
@@ -506,10 +510,10 @@ fn sequences_that_are_none() {
         "[".repeat(10_000),
         "]".repeat(10_000)
     );
-    assert!(Trace::new().metadata(&mut deep.as_bytes()).is_err());
+    assert!(Trace::new().metadata(deep.as_bytes()).is_err());
     let large =
         format!("\x1e{{\"x\": \"{}\"}}", "x".repeat(usize::try_from(limits::FRAGMENT).unwrap()));
-    let e = Trace::new().metadata(&mut large.as_bytes()).unwrap_err();
+    let e = Trace::new().metadata(large.as_bytes()).unwrap_err();
     assert!(matches!(e, MetadataError::Limit { limit: "bytes of a fragment", .. }), "{e}");
     let mut nested = json!({"type": "structure"});
     for _ in 0..40 {

@@ -1,10 +1,10 @@
-//! Field classes of CTF 2 with the bytes and values of yactfr's tests (pass-fl-sint-64-le-rev,
+//! Member classes of CTF 2 with the bytes and values of yactfr's tests (pass-fl-sint-64-le-rev,
 //! -8-le-rev, pass-fl-bit-map-rev, pass-rel-data-loc-5), which babeltrace 2.1 reads alike.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 use serde_json::{Value, json};
 
-use crate::show::Text;
+use crate::show::TextFormatter;
 use crate::{Packet, Trace};
 
 /// The lines of all events of a packet whose only class has these members.
@@ -19,11 +19,11 @@ fn lines(members: Value, packet: &[u8]) -> Vec<String> {
     ];
     let text: String = text.iter().map(|fragment| format!("\x1e{fragment}")).collect();
     let mut trace = Trace::new();
-    trace.metadata(&mut text.as_bytes()).unwrap();
+    trace.metadata(text.as_bytes()).unwrap();
     let mut packet = Packet::open(&trace, packet, 0).unwrap();
     let mut lines = Vec::new();
     while let Some(event) = packet.peek().unwrap() {
-        let mut text = Text::default();
+        let mut text = TextFormatter::default();
         text.begin(event.class.nodes(), event.class.scopes(), false);
         packet.visit(&mut text).unwrap();
         text.end();

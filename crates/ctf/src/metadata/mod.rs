@@ -1,14 +1,15 @@
 //! The container of the metadata: plain text, packets of text, or CTF 2 fragments, told by the
 //! first bytes.
 
+mod cursor;
 mod packets;
 
 use packets::Packets;
 
-use super::error::MetadataError;
-use super::json::Fragments;
-use super::schema::{Schema, Version};
-use super::tsdl::Tsdl;
+use crate::error::MetadataError;
+use crate::json::Fragments;
+use crate::schema::{Schema, Version};
+use crate::tsdl::Tsdl;
 
 /// Byte that starts each fragment of CTF 2 (RFC 7464).
 const RECORD_SEPARATOR: u8 = 0x1e;

@@ -10,9 +10,9 @@
 //! | 32 | 3 × u8 | compression, encryption, checksum scheme: 0 |
 //! | 35 | 2 × u8 | version 1.8 |
 
-use crate::Order;
-use crate::cursor::Cursor;
-use crate::error::{Fault, bounded, malformed};
+use super::cursor::Cursor;
+use crate::ByteOrder;
+use crate::error::{DeclarationError, bounded, malformed};
 use crate::limits;
 
 const MAGIC: u32 = 0x75d1_1d57;
@@ -21,7 +21,7 @@ const HEADER: usize = 37;
 /// Finds the text in packets that come in any pieces.
 #[derive(Clone, Debug)]
 pub(super) struct Packets {
-    order: Order,
+    order: ByteOrder,
     /// Of the packet whose header is not whole yet.
     header: Vec<u8>,
     /// Bytes of text and of padding left in the current packet.
@@ -33,7 +33,7 @@ pub(super) struct Packets {
 impl Packets {
     /// If the first four bytes are the magic number of either order.
     pub(super) fn new(first: &[u8]) -> Option<Self> {
-        let order = [Order::Little, Order::Big]
+        let order = [ByteOrder::Little, ByteOrder::Big]
             .into_iter()
             .find(|order| Cursor::new(first, *order).u32() == Some(MAGIC))?;
         Some(Self { order, header: Vec::with_capacity(HEADER), text: 0, padding: 0, uuid: None })
@@ -41,7 +41,10 @@ impl Packets {
 
     /// Removes headers and padding from the front of `bytes`; gives the text that is there then.
     /// Empty: all are taken.
-    pub(super) fn content<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<&'a [u8], Fault> {
+    pub(super) fn content<'a>(
+        &mut self,
+        bytes: &mut &'a [u8],
+    ) -> Result<&'a [u8], DeclarationError> {
         while !bytes.is_empty() {
             if self.text > 0 {
                 return Ok(bytes.get(..self.text).unwrap_or(bytes));
@@ -74,9 +77,9 @@ impl Packets {
         self.text > 0 || self.padding > 0 || !self.header.is_empty()
     }
 
-    fn start(&mut self, header: &[u8]) -> Result<(), Fault> {
+    fn start(&mut self, header: &[u8]) -> Result<(), DeclarationError> {
         let mut c = Cursor::new(header, self.order);
-        let short = || Fault::Malformed("header of a metadata packet".into());
+        let short = || DeclarationError::Malformed("header of a metadata packet".into());
         let magic = c.u32().ok_or_else(short)?;
         let uuid: [u8; 16] = c.bytes(16).and_then(|b| b.try_into().ok()).ok_or_else(short)?;
         let _checksum = c.u32().ok_or_else(short)?;
@@ -87,10 +90,12 @@ impl Packets {
             return malformed!("metadata packet of magic {magic:#x}");
         }
         if version != [1, 8] {
-            return Err(Fault::Unsupported(format!("metadata packet of version {version:?}")));
+            return Err(DeclarationError::Unsupported(format!(
+                "metadata packet of version {version:?}"
+            )));
         }
         if schemes != [0, 0, 0] {
-            return Err(Fault::Unsupported(format!(
+            return Err(DeclarationError::Unsupported(format!(
                 "compression, encryption, checksum {schemes:?}"
             )));
         }
@@ -116,8 +121,9 @@ impl Packets {
 mod tests {
     use super::*;
 
-    fn packet(order: Order, text: &[u8], padding: usize) -> Vec<u8> {
-        let word = |n: u32| if order == Order::Little { n.to_le_bytes() } else { n.to_be_bytes() };
+    fn packet(order: ByteOrder, text: &[u8], padding: usize) -> Vec<u8> {
+        let word =
+            |n: u32| if order == ByteOrder::Little { n.to_le_bytes() } else { n.to_be_bytes() };
         let bits = |n: usize| word(u32::try_from(n * 8).unwrap());
         let mut bytes = word(MAGIC).to_vec();
         bytes.extend([7; 16]);
@@ -130,7 +136,7 @@ mod tests {
         bytes
     }
 
-    fn text_of(bytes: &[u8], piece: usize) -> Result<Vec<u8>, Fault> {
+    fn text_of(bytes: &[u8], piece: usize) -> Result<Vec<u8>, DeclarationError> {
         let mut packets = Packets::new(bytes).unwrap();
         let mut text = Vec::new();
         for mut part in bytes.chunks(piece) {
@@ -150,7 +156,7 @@ mod tests {
 
     #[test]
     fn text_in_any_pieces_and_orders() {
-        for order in [Order::Little, Order::Big] {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
             let bytes =
                 [packet(order, b"trace {", 5), packet(order, b"", 0), packet(order, b"};", 1)]
                     .concat();
@@ -162,7 +168,7 @@ mod tests {
 
     #[test]
     fn bad_headers() {
-        let good = packet(Order::Little, b"x", 3);
+        let good = packet(ByteOrder::Little, b"x", 3);
         for at in [24, 28, 32, 33, 34, 35, 36] {
             let mut bad = good.clone();
             bad[at] ^= 0x55;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::Order;
+use crate::ByteOrder;
 use crate::schema::{
-    Base, Encoding, EventClass, Field, Float, Integer, Label, Labels, Length, Number, Origin, Path,
-    Role, Roles, Schema, Scope, Shape, StreamClass, Structure, Type, Variant,
+    DataStreamClass, DisplayBase, Encoding, EventRecordClass, FieldClass, FieldClassKind,
+    FieldLocation, Float, Integer, IntegerKind, Length, LocationOrigin, Mapping, Mappings, Member,
+    Role, Roles, Schema, Scope, Structure, Variant,
 };
 
 /// A field that lengths and selectors may look at.
@@ -66,8 +67,8 @@ impl<'a> Generator<'a> {
         format!("f{}", self.names).into()
     }
 
-    fn order(&mut self) -> Order {
-        if self.one_in(2) { Order::Big } else { Order::Little }
+    fn order(&mut self) -> ByteOrder {
+        if self.one_in(2) { ByteOrder::Big } else { ByteOrder::Little }
     }
 
     fn align(&mut self, usual: u64) -> u64 {
@@ -84,7 +85,7 @@ impl<'a> Generator<'a> {
         if self.one_in(3) {
             schema.packet_header = Some(self.scope(Scope::PacketHeader, 2));
         }
-        let mut stream = StreamClass::default();
+        let mut stream = DataStreamClass::default();
         if self.one_in(2) {
             stream.packet_context = Some(self.scope(Scope::PacketContext, 3));
         }
@@ -99,7 +100,7 @@ impl<'a> Generator<'a> {
             let context = if self.one_in(4) { Some(self.scope(Scope::Context, 2)) } else { None };
             let payload = if self.one_in(8) { None } else { Some(self.scope(Scope::Payload, 5)) };
             let name = format!("e{id}").into();
-            stream.events.push(EventClass {
+            stream.events.push(EventRecordClass {
                 id: id.into(),
                 name,
                 log_level: None,
@@ -112,14 +113,14 @@ impl<'a> Generator<'a> {
         schema
     }
 
-    fn scope(&mut self, scope: Scope, members: u32) -> Arc<Type> {
+    fn scope(&mut self, scope: Scope, members: u32) -> Arc<FieldClass> {
         (self.scope, self.level) = (scope, 0);
         self.path.clear();
         self.structure(members, 0)
     }
 
     /// lttng's two layouts, something like them, or anything with an id.
-    fn event_header(&mut self, classes: u32) -> Option<Arc<Type>> {
+    fn event_header(&mut self, classes: u32) -> Option<Arc<FieldClass>> {
         self.scope = Scope::EventHeader;
         let kind = self.draw(5);
         if kind == 0 && classes == 1 {
@@ -132,9 +133,13 @@ impl<'a> Generator<'a> {
             roles: Roles::default().with(role),
             ..Integer::new(bits)
         };
-        let named =
-            |name: &str, shape: Shape| Field { raw: name.into(), name: name.into(), ty: ty(shape) };
-        let structure = |fields, align| Shape::Structure(Structure { fields, align });
+        let named = |name: &str, kind: FieldClassKind| Member {
+            raw: name.into(),
+            name: name.into(),
+            class: class(kind),
+        };
+        let structure =
+            |fields, align| FieldClassKind::Structure(Structure { members: fields, align });
         let (id, clock, clock_align) = match kind {
             1 => (5, 27, 1),
             2 => (16, 32, 8),
@@ -142,60 +147,66 @@ impl<'a> Generator<'a> {
                 let align = self.align(8);
                 let clock = [7, 27, 32, 64][self.draw(4) as usize];
                 let fields = vec![
-                    named("id", Shape::Integer(integer(2, 1, Role::EventClass))),
-                    named("timestamp", Shape::Integer(integer(clock, align, Role::Clock))),
+                    named("id", FieldClassKind::Integer(integer(2, 1, Role::EventClass))),
+                    named("timestamp", FieldClassKind::Integer(integer(clock, align, Role::Clock))),
                 ];
-                return Some(ty(structure(fields, 1)));
+                return Some(class(structure(fields, 1)));
             }
         };
         let last = (1 << id) - 1;
-        let labels = Labels::new([("short".into(), (0, last - 1)), ("long".into(), (last, last))])
-            .unwrap_or_default();
+        let mappings =
+            Mappings::new([("short".into(), (0, last - 1)), ("long".into(), (last, last))])
+                .unwrap_or_default();
         let selector = Integer {
-            labels: Some(Arc::new(labels)),
+            mappings: Some(Arc::new(mappings)),
             ..integer(id, if id == 16 { 8 } else { 1 }, Role::EventClass)
         };
         // A little different now and then, so that it must not be taken for one of the two.
         let odd = if self.one_in(4) { 16 } else { 8 };
         let short = structure(
-            vec![named("timestamp", Shape::Integer(integer(clock, clock_align, Role::Clock)))],
+            vec![named(
+                "timestamp",
+                FieldClassKind::Integer(integer(clock, clock_align, Role::Clock)),
+            )],
             1,
         );
         let long = structure(
             vec![
-                named("id", Shape::Integer(integer(32, 8, Role::EventClass))),
-                named("timestamp", Shape::Integer(integer(64, odd, Role::Clock))),
+                named("id", FieldClassKind::Integer(integer(32, 8, Role::EventClass))),
+                named("timestamp", FieldClassKind::Integer(integer(64, odd, Role::Clock))),
             ],
             1,
         );
         let variant = Variant {
-            selector: Path { origin: Origin::Nearest, names: vec!["id".into()] },
+            selector: FieldLocation { origin: LocationOrigin::Nearest, names: vec!["id".into()] },
             options: vec![named("short", short), named("long", long)],
             ranges: None,
         };
-        let fields =
-            vec![named("id", Shape::Integer(selector)), named("v", Shape::Variant(variant))];
-        Some(ty(structure(fields, 8)))
+        let fields = vec![
+            named("id", FieldClassKind::Integer(selector)),
+            named("v", FieldClassKind::Variant(variant)),
+        ];
+        Some(class(structure(fields, 8)))
     }
 
-    fn structure(&mut self, members: u32, depth: u32) -> Arc<Type> {
+    fn structure(&mut self, members: u32, depth: u32) -> Arc<FieldClass> {
         let count = self.draw(members + 1);
         let mut fields = Vec::new();
         self.level += 1;
         for _ in 0..count {
             let name = self.name();
             self.path.push(name.clone());
-            let ty = self.ty(depth + 1);
-            if let Shape::Integer(integer) = ty.shape() {
+            let class = self.class(depth + 1);
+            if let FieldClassKind::Integer(integer) = class.kind() {
                 let (path, integer) = (self.path.clone(), integer.clone());
                 self.known.push(Known { scope: self.scope, path, level: self.level, integer });
             }
             self.path.pop();
-            fields.push(Field { raw: name.clone(), name, ty });
+            fields.push(Member { raw: name.clone(), name, class });
         }
         self.level -= 1;
         let align = if self.one_in(5) { self.align(1) } else { 1 };
-        ty(Shape::Structure(Structure { fields, align }))
+        class(FieldClassKind::Structure(Structure { members: fields, align }))
     }
 
     fn integer(&mut self) -> Integer {
@@ -209,36 +220,38 @@ impl<'a> Generator<'a> {
             _ => 1 + self.draw(5),
         };
         let number = match self.draw(8) {
-            0 | 1 => Number::Signed,
-            2 => Number::Boolean,
-            3 => Number::Bits,
-            _ => Number::Unsigned,
+            0 | 1 => IntegerKind::Signed,
+            2 => IntegerKind::Boolean,
+            3 => IntegerKind::BitMap,
+            _ => IntegerKind::Unsigned,
         };
-        let number = if bits == 0 && matches!(number, Number::Boolean | Number::Bits) {
-            Number::Unsigned
+        let number = if bits == 0 && matches!(number, IntegerKind::Boolean | IntegerKind::BitMap) {
+            IntegerKind::Unsigned
         } else {
             number
         };
-        let labels = if self.one_in(2) && matches!(number, Number::Unsigned | Number::Signed) {
-            let mut ranges = Vec::new();
-            for label in ["a", "b", "c"] {
-                let low = i128::from(self.draw(12)) - if number == Number::Signed { 6 } else { 0 };
-                ranges.push((label.into(), (low, low + i128::from(self.draw(6)))));
-            }
-            Labels::new(ranges).ok().map(Arc::new)
-        } else {
-            None
-        };
+        let mappings =
+            if self.one_in(2) && matches!(number, IntegerKind::Unsigned | IntegerKind::Signed) {
+                let mut ranges = Vec::new();
+                for mapping in ["a", "b", "c"] {
+                    let low = i128::from(self.draw(12))
+                        - if number == IntegerKind::Signed { 6 } else { 0 };
+                    ranges.push((mapping.into(), (low, low + i128::from(self.draw(6)))));
+                }
+                Mappings::new(ranges).ok().map(Arc::new)
+            } else {
+                None
+            };
         let clock =
-            number == Number::Unsigned && self.scope != Scope::PacketHeader && self.one_in(12);
+            number == IntegerKind::Unsigned && self.scope != Scope::PacketHeader && self.one_in(12);
         Integer {
             align: self.align(if bits % 8 == 0 { 8 } else { 1 }),
-            number,
+            kind: number,
             order: if self.one_in(2) { Some(self.order()) } else { None },
             reversed: self.one_in(8),
-            base: Base::Decimal,
+            base: DisplayBase::Decimal,
             roles: if clock { Roles::default().with(Role::Clock) } else { Roles::default() },
-            labels,
+            mappings,
             ..Integer::new(bits)
         }
     }
@@ -251,63 +264,69 @@ impl<'a> Generator<'a> {
         }
     }
 
-    fn ty(&mut self, depth: u32) -> Arc<Type> {
+    fn class(&mut self, depth: u32) -> Arc<FieldClass> {
         let kinds = if depth > 3 { 8 } else { 14 };
-        let shape = match self.draw(kinds) {
+        let kind = match self.draw(kinds) {
             4 => {
                 let order = if self.one_in(2) { Some(self.order()) } else { None };
                 let bits = [16, 32, 64][self.draw(3) as usize];
-                Shape::Float(Float { bits, align: self.align(8), order, reversed: self.one_in(8) })
+                FieldClassKind::Float(Float {
+                    bits,
+                    align: self.align(8),
+                    order,
+                    reversed: self.one_in(8),
+                })
             }
-            5 => Shape::Text(self.encoding()),
+            5 => FieldClassKind::NullTerminatedString(self.encoding()),
             6 => {
                 let length = self.length();
-                Shape::Chars(length, self.encoding())
+                FieldClassKind::SizedString(length, self.encoding())
             }
-            7 => Shape::Blob(self.length(), Roles::default()),
+            7 => FieldClassKind::Blob(self.length(), Roles::default()),
             8 | 9 => {
                 let length = self.length();
                 let align = if self.one_in(4) { self.align(1) } else { 1 };
                 // Elements are not named: nothing within can be looked at from outside.
                 let known = self.known.len();
-                let element = self.ty(depth + 1);
+                let element = self.class(depth + 1);
                 self.known.truncate(known);
-                Shape::Array(length, element, align)
+                FieldClassKind::Array(length, element, align)
             }
             10 | 11 => return self.structure(4, depth),
             12 => return self.variant(depth),
             13 => return self.optional(depth),
-            _ => Shape::Integer(self.integer()),
+            _ => FieldClassKind::Integer(self.integer()),
         };
-        ty(shape)
+        class(kind)
     }
 
     fn length(&mut self) -> Length {
         if self.one_in(2) {
             let small = |k: &Known| {
-                k.integer.number == Number::Unsigned && (1..6).contains(&k.integer.bits)
+                k.integer.kind == IntegerKind::Unsigned && (1..6).contains(&k.integer.bits)
             };
             if let Some((path, _)) = self.reference(small) {
-                return Length::Field(path);
+                return Length::Dynamic(path);
             }
         }
-        Length::Fixed(self.draw(6).into())
+        Length::Static(self.draw(6).into())
     }
 
     /// A path to a known field.
-    fn reference(&mut self, fits: impl Fn(&Known) -> bool) -> Option<(Path, Integer)> {
+    fn reference(&mut self, fits: impl Fn(&Known) -> bool) -> Option<(FieldLocation, Integer)> {
         let known: Vec<Known> = self.known.iter().filter(|k| fits(k)).cloned().collect();
         let choice = self.draw(u32::try_from(known.len()).ok()?) as usize;
         let known = known.get(choice)?;
         let name = known.path.last()?.clone();
         let around =
             self.path.get(..known.path.len() - 1) == known.path.get(..known.path.len() - 1);
-        let nearest = Path { origin: Origin::Nearest, names: vec![name.clone()] };
-        let absolute = Path { origin: Origin::Scope(known.scope), names: known.path.clone() };
+        let nearest = FieldLocation { origin: LocationOrigin::Nearest, names: vec![name.clone()] };
+        let absolute =
+            FieldLocation { origin: LocationOrigin::Scope(known.scope), names: known.path.clone() };
         let up = u32::try_from(self.level.saturating_sub(known.level)).ok()?;
         let path = match self.draw(3) {
             0 if known.scope == self.scope && around => {
-                Path { origin: Origin::Up(up), names: vec![name] }
+                FieldLocation { origin: LocationOrigin::Up(up), names: vec![name] }
             }
             1 if known.scope == self.scope && around => nearest,
             _ => absolute,
@@ -315,62 +334,70 @@ impl<'a> Generator<'a> {
         Some((path, known.integer.clone()))
     }
 
-    fn variant(&mut self, depth: u32) -> Arc<Type> {
+    fn variant(&mut self, depth: u32) -> Arc<FieldClass> {
         let by_labels = self.one_in(2);
         let number = |k: &Known| {
-            matches!(k.integer.number, Number::Unsigned | Number::Signed | Number::Boolean)
+            matches!(
+                k.integer.kind,
+                IntegerKind::Unsigned | IntegerKind::Signed | IntegerKind::Boolean
+            )
         };
-        let labelled = |k: &Known| k.integer.labels.is_some();
+        let labelled = |k: &Known| k.integer.mappings.is_some();
         let selector = if by_labels { self.reference(labelled) } else { self.reference(number) };
-        let Some((selector, integer)) = selector else { return ty(Shape::Integer(self.integer())) };
-        let labels: Vec<Arc<str>> = match &integer.labels {
-            Some(labels) if by_labels => {
-                labels.all().iter().map(|label: &Label| label.name.clone()).collect()
+        let Some((selector, integer)) = selector else {
+            return class(FieldClassKind::Integer(self.integer()));
+        };
+        let mappings: Vec<Arc<str>> = match &integer.mappings {
+            Some(mappings) if by_labels => {
+                mappings.all().iter().map(|mapping: &Mapping| mapping.name.clone()).collect()
             }
             _ => vec!["x".into(), "y".into()],
         };
         let known = self.known.len();
         let (mut options, mut ranges) = (Vec::new(), Vec::new());
-        for name in labels {
+        for name in mappings {
             let length = self.path.len();
             self.path.extend(by_labels.then(|| name.clone()));
-            let ty = self.ty(depth + 1);
+            let class = self.class(depth + 1);
             self.path.truncate(length);
             self.known.truncate(known);
-            options.push(Field { raw: name.clone(), name, ty });
+            options.push(Member { raw: name.clone(), name, class });
             let low = i128::from(self.draw(4)) - 2;
             ranges.push(vec![(low, low + i128::from(self.draw(40)))]);
         }
-        ty(Shape::Variant(Variant {
+        class(FieldClassKind::Variant(Variant {
             selector,
             options,
             ranges: if by_labels { None } else { Some(ranges) },
         }))
     }
 
-    fn optional(&mut self, depth: u32) -> Arc<Type> {
+    fn optional(&mut self, depth: u32) -> Arc<FieldClass> {
         let number = |k: &Known| {
-            matches!(k.integer.number, Number::Unsigned | Number::Signed | Number::Boolean)
+            matches!(
+                k.integer.kind,
+                IntegerKind::Unsigned | IntegerKind::Signed | IntegerKind::Boolean
+            )
         };
         let Some((selector, integer)) = self.reference(number) else {
-            return ty(Shape::Integer(self.integer()));
+            return class(FieldClassKind::Integer(self.integer()));
         };
         let low = i128::from(self.draw(4)) - 2;
-        let ranges = if integer.number == Number::Boolean {
+        let ranges = if integer.kind == IntegerKind::Boolean {
             None
         } else {
             Some(vec![(low, low + i128::from(self.draw(4)))])
         };
         let known = self.known.len();
-        let inner = self.ty(depth + 1);
+        let inner = self.class(depth + 1);
         self.known.truncate(known);
-        ty(Shape::Optional(selector, ranges, inner))
+        class(FieldClassKind::Optional(selector, ranges, inner))
     }
 }
 
-fn ty(shape: Shape) -> Arc<Type> {
-    match Type::new(shape) {
-        Ok(ty) => ty,
+fn class(kind: FieldClassKind) -> Arc<FieldClass> {
+    match FieldClass::new(kind) {
+        Ok(class) => class,
         Err(fault) => panic!("{fault:?}"),
     }
 }

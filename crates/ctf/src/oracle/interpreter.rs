@@ -1,17 +1,16 @@
 //! Bit by bit, along the types, with a tree of all values.
 
 use super::{Call, Decoded};
-use crate::Order;
-use crate::plan::NodeId;
+use crate::ByteOrder;
 use crate::schema::{
-    Encoding, EnvValue, Field, Float, Integer, Length, Number, Origin, Path, Role, Schema, Scope,
-    Shape, StreamClass, Type, Variant,
+    DataStreamClass, Encoding, EnvValue, FieldClass, FieldClassKind, FieldLocation, Float, Integer,
+    IntegerKind, Length, LocationOrigin, Member, Role, Schema, Scope, Variant,
 };
 
 /// A decoded field.
 #[derive(Clone, Debug)]
 enum Value {
-    Number { value: i128, labels: Vec<String>, boolean: bool },
+    Number { value: i128, mappings: Vec<String>, boolean: bool },
     Structure(Vec<(String, Self)>),
     Other,
 }
@@ -36,7 +35,7 @@ struct Interpreter<'a> {
     bit: u64,
     end: u64,
     clock: u64,
-    order: Option<Order>,
+    order: Option<ByteOrder>,
     calls: Vec<Call>,
     /// Scopes that are done.
     scopes: Vec<(Scope, Value)>,
@@ -48,12 +47,12 @@ struct Interpreter<'a> {
 }
 
 /// Nodes that a type has.
-fn nodes(ty: &Type) -> u32 {
-    1 + match ty.shape() {
-        Shape::Array(_, element, _) => nodes(element),
-        Shape::Structure(s) => s.fields.iter().map(|f| nodes(&f.ty)).sum(),
-        Shape::Variant(v) => v.options.iter().map(|f| nodes(&f.ty)).sum(),
-        Shape::Optional(_, _, inner) => nodes(inner),
+fn nodes(class: &FieldClass) -> u32 {
+    1 + match class.kind() {
+        FieldClassKind::Array(_, element, _) => nodes(element),
+        FieldClassKind::Structure(s) => s.members.iter().map(|f| nodes(&f.class)).sum(),
+        FieldClassKind::Variant(v) => v.options.iter().map(|f| nodes(&f.class)).sum(),
+        FieldClassKind::Optional(_, _, inner) => nodes(inner),
         _ => 0,
     }
 }
@@ -84,9 +83,9 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Header and context.
-    fn begin(&mut self, decoded: &mut Decoded) -> Read<&'a StreamClass> {
-        if let Some(ty) = &self.schema.packet_header {
-            self.scope(Scope::PacketHeader, ty, 0)?;
+    fn begin(&mut self, decoded: &mut Decoded) -> Read<&'a DataStreamClass> {
+        if let Some(class) = &self.schema.packet_header {
+            self.scope(Scope::PacketHeader, class, 0)?;
         }
         if self.role(Role::Magic).is_some_and(|magic| magic != 0xc1fc_1fc1) {
             return Err(Bad);
@@ -97,8 +96,8 @@ impl<'a> Interpreter<'a> {
             (None, _) => return Err(Bad),
         };
         self.calls.clear();
-        if let Some(ty) = &stream.packet_context {
-            self.scope(Scope::PacketContext, ty, 0)?;
+        if let Some(class) = &stream.packet_context {
+            self.scope(Scope::PacketContext, class, 0)?;
         }
         decoded.context = std::mem::take(&mut self.calls);
         let size = self.role(Role::PacketSize).or(self.role(Role::ContentSize)).unwrap_or(self.end);
@@ -110,14 +109,14 @@ impl<'a> Interpreter<'a> {
         Ok(stream)
     }
 
-    fn events(&mut self, stream: &StreamClass, decoded: &mut Decoded) -> Read<()> {
+    fn events(&mut self, stream: &DataStreamClass, decoded: &mut Decoded) -> Read<()> {
         let outer = self.scopes.len();
         while self.bit < self.end {
             let start = self.bit;
             self.scopes.truncate(outer);
             self.roles.clear();
-            if let Some(ty) = &stream.event_header {
-                self.scope(Scope::EventHeader, ty, 0)?;
+            if let Some(class) = &stream.event_header {
+                self.scope(Scope::EventHeader, class, 0)?;
             }
             let index = match self.role(Role::EventClass) {
                 Some(id) => stream.events.iter().position(|e| e.id == id).ok_or(Bad)?,
@@ -128,14 +127,14 @@ impl<'a> Interpreter<'a> {
             let clock = self.clock;
             self.calls.clear();
             let mut node = 0;
-            for (scope, ty) in [
+            for (scope, class) in [
                 (Scope::CommonContext, &stream.common_context),
                 (Scope::Context, &class.context),
                 (Scope::Payload, &class.payload),
             ] {
-                if let Some(ty) = ty {
-                    self.scope(scope, ty, node)?;
-                    node += nodes(ty);
+                if let Some(class) = class {
+                    self.scope(scope, class, node)?;
+                    node += nodes(class);
                 }
             }
             if self.bit == start {
@@ -146,10 +145,10 @@ impl<'a> Interpreter<'a> {
         Ok(())
     }
 
-    fn scope(&mut self, scope: Scope, ty: &Type, node: NodeId) -> Read<()> {
+    fn scope(&mut self, scope: Scope, class: &FieldClass, node: u32) -> Read<()> {
         self.scope = scope;
         self.open.clear();
-        let value = self.ty(ty, node)?;
+        let value = self.class(class, node)?;
         self.scopes.push((scope, value));
         Ok(())
     }
@@ -160,12 +159,12 @@ impl<'a> Interpreter<'a> {
     }
 
     /// One bit after the other, as the byte order has them.
-    fn bits(&mut self, count: u32, order: Order, reversed: bool) -> Read<u64> {
+    fn bits(&mut self, count: u32, order: ByteOrder, reversed: bool) -> Read<u64> {
         if self.bit + u64::from(count) > self.end {
             return Err(Bad);
         }
         // The order in which bits of a byte come.
-        let least_first = order == Order::Little;
+        let least_first = order == ByteOrder::Little;
         if !self.bit.is_multiple_of(8) && self.order.is_some_and(|o| o != order) {
             return Err(Bad);
         }
@@ -191,14 +190,16 @@ impl<'a> Interpreter<'a> {
         if self.bit.saturating_add(count.saturating_mul(8)) > self.end {
             return Err(Bad);
         }
-        (0..count).map(|_| Ok(u8::try_from(self.bits(8, Order::Little, false)?).unwrap())).collect()
+        (0..count)
+            .map(|_| Ok(u8::try_from(self.bits(8, ByteOrder::Little, false)?).unwrap()))
+            .collect()
     }
 
-    fn ty(&mut self, ty: &Type, node: NodeId) -> Read<Value> {
-        match ty.shape() {
-            Shape::Integer(i) => self.integer(i, ty.align(), node),
-            Shape::Float(f) => self.float(f, node),
-            Shape::Text(encoding) => {
+    fn class(&mut self, class: &FieldClass, node: u32) -> Read<Value> {
+        match class.kind() {
+            FieldClassKind::Integer(i) => self.integer(i, class.align(), node),
+            FieldClassKind::Float(f) => self.float(f, node),
+            FieldClassKind::NullTerminatedString(encoding) => {
                 self.align(8)?;
                 let (unit, mut text) = (encoding.unit(), Vec::new());
                 loop {
@@ -211,14 +212,14 @@ impl<'a> Interpreter<'a> {
                 self.calls.push(Call::Text(node, text));
                 Ok(Value::Other)
             }
-            Shape::Chars(length, encoding) => {
+            FieldClassKind::SizedString(length, encoding) => {
                 self.align(8)?;
                 let length = self.length(length)?;
                 let bytes = self.bytes(length)?;
                 self.calls.push(Call::Text(node, until_nul(&bytes, *encoding)));
                 Ok(Value::Other)
             }
-            Shape::Blob(length, roles) => {
+            FieldClassKind::Blob(length, roles) => {
                 self.align(8)?;
                 let length = self.length(length)?;
                 let bytes = self.bytes(length)?;
@@ -226,22 +227,22 @@ impl<'a> Interpreter<'a> {
                 self.calls.push(Call::Blob(node, bytes));
                 Ok(Value::Other)
             }
-            Shape::Array(length, element, _) => {
-                self.align(ty.align())?;
+            FieldClassKind::Array(length, element, _) => {
+                self.align(class.align())?;
                 let length = self.length(length)?;
                 if length.saturating_mul(element.least()) > self.end - self.bit {
                     return Err(Bad);
                 }
                 self.calls.push(Call::Open(node, length));
                 for _ in 0..length {
-                    self.ty(element, node + 1)?;
+                    self.class(element, node + 1)?;
                 }
                 self.calls.push(Call::Close(node));
                 Ok(Value::Other)
             }
-            Shape::Structure(s) => self.structure(&s.fields, ty.align(), node),
-            Shape::Variant(v) => self.variant(v, node),
-            Shape::Optional(selector, ranges, inner) => {
+            FieldClassKind::Structure(s) => self.structure(&s.members, class.align(), node),
+            FieldClassKind::Variant(v) => self.variant(v, node),
+            FieldClassKind::Optional(selector, ranges, inner) => {
                 let Value::Number { value, boolean, .. } = self.find(selector)? else {
                     return Err(Bad);
                 };
@@ -253,7 +254,7 @@ impl<'a> Interpreter<'a> {
                 };
                 self.calls.push(Call::Open(node, there.into()));
                 if there {
-                    self.ty(inner, node + 1)?;
+                    self.class(inner, node + 1)?;
                 }
                 self.calls.push(Call::Close(node));
                 Ok(Value::Other)
@@ -261,7 +262,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    fn integer(&mut self, i: &Integer, align: u64, node: NodeId) -> Read<Value> {
+    fn integer(&mut self, i: &Integer, align: u64, node: u32) -> Read<Value> {
         self.align(align)?;
         let (raw, bits) = if i.bits == 0 {
             let (mut raw, mut bits) = (0_u128, 0);
@@ -304,20 +305,20 @@ impl<'a> Interpreter<'a> {
         for role in
             [Role::Magic, Role::StreamClass, Role::PacketSize, Role::ContentSize, Role::EventClass]
         {
-            if i.roles.has(role) && i.number == Number::Unsigned {
+            if i.roles.has(role) && i.kind == IntegerKind::Unsigned {
                 self.roles.push((role, raw, bits));
             }
         }
         if i.roles.has(Role::Clock) && !i.signed() {
             self.tick(raw, bits);
         }
-        let labels = i
-            .labels
+        let mappings = i
+            .mappings
             .iter()
-            .flat_map(|labels| labels.of(value))
+            .flat_map(|mappings| mappings.of(value))
             .map(|name| name.to_string())
             .collect();
-        Ok(Value::Number { value, labels, boolean: i.number == Number::Boolean })
+        Ok(Value::Number { value, mappings, boolean: i.kind == IntegerKind::Boolean })
     }
 
     fn tick(&mut self, value: u64, bits: u32) {
@@ -335,7 +336,7 @@ impl<'a> Interpreter<'a> {
         };
     }
 
-    fn float(&mut self, f: &Float, node: NodeId) -> Read<Value> {
+    fn float(&mut self, f: &Float, node: u32) -> Read<Value> {
         self.align(f.align)?;
         let order = f.order.or(self.schema.order).ok_or(Bad)?;
         let raw = self.bits(f.bits, order, f.reversed)?;
@@ -348,7 +349,7 @@ impl<'a> Interpreter<'a> {
         Ok(Value::Other)
     }
 
-    fn structure(&mut self, fields: &[Field], align: u64, node: NodeId) -> Read<Value> {
+    fn structure(&mut self, fields: &[Member], align: u64, node: u32) -> Read<Value> {
         // Only the structure of a scope has nothing around it.
         let root = self.open.is_empty();
         self.align(align)?;
@@ -361,8 +362,8 @@ impl<'a> Interpreter<'a> {
             if let Some(open) = self.open.last_mut() {
                 open.current = vec![field.raw.to_string()];
             }
-            let value = self.ty(&field.ty, child)?;
-            child += nodes(&field.ty);
+            let value = self.class(&field.class, child)?;
+            child += nodes(&field.class);
             if let Some(open) = self.open.last_mut() {
                 open.members.push((field.raw.to_string(), value));
             }
@@ -374,25 +375,28 @@ impl<'a> Interpreter<'a> {
         Ok(Value::Structure(members))
     }
 
-    fn variant(&mut self, v: &Variant, node: NodeId) -> Read<Value> {
-        let Value::Number { value, labels, .. } = self.find(&v.selector)? else { return Err(Bad) };
+    fn variant(&mut self, v: &Variant, node: u32) -> Read<Value> {
+        let Value::Number { value, mappings, .. } = self.find(&v.selector)? else {
+            return Err(Bad);
+        };
         let chosen = match &v.ranges {
             Some(all) => {
                 all.iter().position(|r| r.iter().any(|(low, high)| (*low..=*high).contains(&value)))
             }
-            None => {
-                v.options.iter().position(|option| labels.iter().any(|label| *label == *option.raw))
-            }
+            None => v
+                .options
+                .iter()
+                .position(|option| mappings.iter().any(|mapping| *mapping == *option.raw)),
         };
         let n = chosen.ok_or(Bad)?;
         self.calls.push(Call::Open(node, n as u64));
-        let before: u32 = v.options[..n].iter().map(|f| nodes(&f.ty)).sum();
-        // Paths go by the names of options in CTF 1.8 only, where labels choose.
+        let before: u32 = v.options[..n].iter().map(|f| nodes(&f.class)).sum();
+        // Paths go by the names of options in CTF 1.8 only, where mappings choose.
         let named = v.ranges.is_none();
         if let Some(open) = self.open.last_mut().filter(|_| named) {
             open.current.push(v.options[n].raw.to_string());
         }
-        self.ty(&v.options[n].ty, node + 1 + before)?;
+        self.class(&v.options[n].class, node + 1 + before)?;
         if let Some(open) = self.open.last_mut().filter(|_| named) {
             open.current.pop();
         }
@@ -402,33 +406,33 @@ impl<'a> Interpreter<'a> {
 
     fn length(&mut self, length: &Length) -> Read<u64> {
         match length {
-            Length::Fixed(n) => Ok(*n),
-            Length::Field(path) => match self.find(path)? {
+            Length::Static(n) => Ok(*n),
+            Length::Dynamic(path) => match self.find(path)? {
                 Value::Number { value, .. } => u64::try_from(value).map_err(|_| Bad),
                 _ => Err(Bad),
             },
         }
     }
 
-    fn find(&self, path: &Path) -> Read<Value> {
+    fn find(&self, path: &FieldLocation) -> Read<Value> {
         let names = &path.names;
         match path.origin {
-            Origin::Environment => match self.schema.env(&names[0]) {
+            LocationOrigin::Environment => match self.schema.env(&names[0]) {
                 Some(EnvValue::Integer(n)) => {
-                    Ok(Value::Number { value: *n, labels: Vec::new(), boolean: false })
+                    Ok(Value::Number { value: *n, mappings: Vec::new(), boolean: false })
                 }
                 _ => Err(Bad),
             },
-            Origin::Scope(scope) if scope == self.scope => self.follow(0, names).ok_or(Bad),
-            Origin::Scope(scope) => {
+            LocationOrigin::Scope(scope) if scope == self.scope => self.follow(0, names).ok_or(Bad),
+            LocationOrigin::Scope(scope) => {
                 let done = self.scopes.iter().rev().find(|(s, _)| *s == scope);
                 done.and_then(|(_, value)| descend(value, names)).ok_or(Bad)
             }
-            Origin::Up(levels) => {
+            LocationOrigin::Up(levels) => {
                 let level = (self.open.len() - 1).checked_sub(levels as usize).ok_or(Bad)?;
                 self.follow(level, names).ok_or(Bad)
             }
-            Origin::Nearest => (0..self.open.len())
+            LocationOrigin::Nearest => (0..self.open.len())
                 .rev()
                 .find_map(|level| self.follow(level, names))
                 .or_else(|| self.scopes.iter().rev().find_map(|(_, value)| descend(value, names)))

@@ -19,29 +19,29 @@ mod tests;
 
 use generator::Generator;
 
-use super::packet::{Event, Events, Packet};
-use super::plan::NodeId;
-use super::schema::Schema;
-use super::trace::Trace;
-use super::visit::Visitor;
+use crate::packet::{Event, EventVisitor, Packet};
+use crate::plan::NodeId;
+use crate::schema::Schema;
+use crate::trace::Trace;
+use crate::visit::Visitor;
 
-/// What a visitor can be told.
+/// A call of a visitor, with the index of the node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
     /// [`Visitor::unsigned`]
-    Unsigned(NodeId, u64),
+    Unsigned(u32, u64),
     /// [`Visitor::signed`]
-    Signed(NodeId, i64),
+    Signed(u32, i64),
     /// [`Visitor::float`], bits
-    Float(NodeId, u64),
-    /// [`Visitor::text`]
-    Text(NodeId, Vec<u8>),
+    Float(u32, u64),
+    /// [`Visitor::string`]
+    Text(u32, Vec<u8>),
     /// [`Visitor::blob`]
-    Blob(NodeId, Vec<u8>),
+    Blob(u32, Vec<u8>),
     /// [`Visitor::open`]
-    Open(NodeId, u64),
+    Open(u32, u64),
     /// [`Visitor::close`]
-    Close(NodeId),
+    Close(u32),
 }
 
 /// An event: position of its class, clock, what was told.
@@ -58,7 +58,11 @@ pub struct Decoded {
     pub sound: bool,
 }
 
-/// Collects what is told.
+fn index(node: NodeId) -> u32 {
+    node.index().try_into().unwrap()
+}
+
+/// Collects all calls.
 #[derive(Debug, Default)]
 pub struct Calls {
     now: Vec<Call>,
@@ -68,35 +72,35 @@ pub struct Calls {
 
 impl<'a> Visitor<'a> for Calls {
     fn unsigned(&mut self, node: NodeId, value: u64) {
-        self.now.push(Call::Unsigned(node, value));
+        self.now.push(Call::Unsigned(index(node), value));
     }
 
     fn signed(&mut self, node: NodeId, value: i64) {
-        self.now.push(Call::Signed(node, value));
+        self.now.push(Call::Signed(index(node), value));
     }
 
     fn float(&mut self, node: NodeId, value: f64) {
-        self.now.push(Call::Float(node, value.to_bits()));
+        self.now.push(Call::Float(index(node), value.to_bits()));
     }
 
-    fn text(&mut self, node: NodeId, value: &'a [u8]) {
-        self.now.push(Call::Text(node, value.to_vec()));
+    fn string(&mut self, node: NodeId, value: &'a [u8]) {
+        self.now.push(Call::Text(index(node), value.to_vec()));
     }
 
     fn blob(&mut self, node: NodeId, value: &'a [u8]) {
-        self.now.push(Call::Blob(node, value.to_vec()));
+        self.now.push(Call::Blob(index(node), value.to_vec()));
     }
 
     fn open(&mut self, node: NodeId, count: u64) {
-        self.now.push(Call::Open(node, count));
+        self.now.push(Call::Open(index(node), count));
     }
 
     fn close(&mut self, node: NodeId) {
-        self.now.push(Call::Close(node));
+        self.now.push(Call::Close(index(node)));
     }
 }
 
-impl<'t> Events<'t, '_> for Calls {
+impl<'t> EventVisitor<'t, '_> for Calls {
     fn event(&mut self, event: &Event<'t>) -> bool {
         self.now.clear();
         self.class = Some((event.class.index, event.cycles));
@@ -126,7 +130,7 @@ pub fn by_plan(trace: &Trace, bytes: &[u8], at_once: bool) -> Decoded {
 fn one_by_one<'t, 'a>(packet: &mut Packet<'t, 'a>, calls: &mut Calls) -> bool {
     loop {
         match packet.peek() {
-            Ok(Some(event)) => Events::event(calls, &event),
+            Ok(Some(event)) => EventVisitor::event(calls, &event),
             Ok(None) => return true,
             Err(_) => return false,
         };

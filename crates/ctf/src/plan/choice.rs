@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Range as Ops;
 
-use super::node::{Kind, Nodes};
-use crate::error::{Fault, bounded, malformed};
+use super::node::{Kind, NodeId, Nodes};
+use crate::error::{DeclarationError, bounded, malformed};
 use crate::limits;
-use crate::schema::{Labels, Range, Variant, disjoint};
+use crate::schema::{IntegerRange, Mappings, Variant, disjoint};
 
 /// Values of a selector in an order that is the same for signed and unsigned ones, none in two
 /// ranges.
@@ -30,7 +30,10 @@ const fn ordered(value: u64, signed: bool) -> u64 {
 
 impl Choice {
     /// Ranges of each option; where they overlap, the first option has the value.
-    pub(super) fn new(signed: bool, options: &[Vec<Range>]) -> Result<Self, Fault> {
+    pub(super) fn new(
+        signed: bool,
+        options: &[Vec<IntegerRange>],
+    ) -> Result<Self, DeclarationError> {
         let count = options.iter().map(Vec::len).sum::<usize>() as u64;
         bounded("ranges of a variant", count, limits::RANGES)?;
         let limits = if signed {
@@ -39,7 +42,7 @@ impl Choice {
             (0, i128::from(u64::MAX))
         };
         let place = |v: i128| u64::try_from(v - limits.0).unwrap_or_default();
-        let mut all: Vec<(Range, u32)> = Vec::new();
+        let mut all: Vec<(IntegerRange, u32)> = Vec::new();
         for (option, ranges) in (0..).zip(options) {
             let within =
                 ranges.iter().map(|(low, high)| ((*low).max(limits.0), (*high).min(limits.1)));
@@ -67,14 +70,14 @@ impl Choice {
     }
 }
 
-/// The ranges of a variant's options: told, or by the labels of the selector.
-pub(super) fn ranges(variant: &Variant, labels: Option<&Labels>) -> Vec<Vec<Range>> {
+/// The ranges of a variant's options: told, or by the mappings of the selector.
+pub(super) fn ranges(variant: &Variant, mappings: Option<&Mappings>) -> Vec<Vec<IntegerRange>> {
     if let Some(ranges) = &variant.ranges {
         return ranges.clone();
     }
-    let labels = labels.map(Labels::all).unwrap_or_default();
-    let by_name: HashMap<&str, &Vec<Range>> =
-        labels.iter().map(|label| (&*label.name, &label.ranges)).collect();
+    let mappings = mappings.map(Mappings::all).unwrap_or_default();
+    let by_name: HashMap<&str, &Vec<IntegerRange>> =
+        mappings.iter().map(|mapping| (&*mapping.name, &mapping.ranges)).collect();
     let of = |name: &str| by_name.get(name).map(|ranges| (*ranges).clone());
     let option = |raw: &str| {
         // Tracers put an underscore before what is a keyword, sometimes on one side only.
@@ -89,9 +92,9 @@ pub(super) fn ranges(variant: &Variant, labels: Option<&Labels>) -> Vec<Vec<Rang
 /// Values for which an optional is there.
 pub(super) fn present(
     nodes: &Nodes,
-    selector: u32,
-    told: Option<&Vec<Range>>,
-) -> Result<Vec<Range>, Fault> {
+    selector: NodeId,
+    told: Option<&Vec<IntegerRange>>,
+) -> Result<Vec<IntegerRange>, DeclarationError> {
     match (told, nodes.get(selector).map(|n| n.kind)) {
         (Some(ranges), _) => Ok(ranges.clone()),
         (None, Some(Kind::Boolean(_))) => Ok(vec![(1, i128::from(u64::MAX))]),
@@ -105,9 +108,10 @@ mod tests {
 
     use super::*;
 
-    fn slowly(options: &[Vec<Range>], value: i128) -> Option<u32> {
-        let covers =
-            |ranges: &Vec<Range>| ranges.iter().any(|(low, high)| (*low..=*high).contains(&value));
+    fn slowly(options: &[Vec<IntegerRange>], value: i128) -> Option<u32> {
+        let covers = |ranges: &Vec<IntegerRange>| {
+            ranges.iter().any(|(low, high)| (*low..=*high).contains(&value))
+        };
         options.iter().position(covers).map(|n| u32::try_from(n).unwrap())
     }
 
@@ -117,7 +121,7 @@ mod tests {
             options in proptest::collection::vec(proptest::collection::vec((-20_i128..20, 0_i128..9), 0..4), 0..5),
             signed: bool,
         ) {
-            let options: Vec<Vec<Range>> =
+            let options: Vec<Vec<IntegerRange>> =
                 options.into_iter().map(|o| o.into_iter().map(|(low, more)| (low, low + more)).collect()).collect();
             let choice = Choice::new(signed, &options).unwrap();
             for value in -30_i64..40 {

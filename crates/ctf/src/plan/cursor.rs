@@ -1,8 +1,8 @@
 //! Where decoding of a packet is.
 
 use super::node::{NodeId, Nodes};
-use crate::Order;
-use crate::error::{PacketError, Wrong};
+use crate::ByteOrder;
+use crate::error::{PacketError, Violation};
 use crate::limits;
 
 /// Where decoding of a packet is, and what it must remember.
@@ -18,32 +18,32 @@ pub(crate) struct Cursor<'a> {
     /// Values that lengths and selectors look at.
     slots: Vec<u64>,
     /// Byte order of the last field that may have ended between bytes.
-    pub(super) order: Option<Order>,
+    pub(super) order: Option<ByteOrder>,
     /// Operations that may still come.
     work: u64,
 }
 
 /// A place to come back to: what has been read up to there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark {
+pub(crate) struct Checkpoint {
     bit: u64,
     clock: u64,
-    order: Option<Order>,
+    order: Option<ByteOrder>,
     work: u64,
 }
 
 /// A fault before its field has a name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fault {
+pub(crate) struct DecodeError {
     pub(crate) bit: u64,
     pub(crate) node: NodeId,
-    pub(crate) wrong: Wrong,
+    pub(crate) violation: Violation,
 }
 
-impl Fault {
+impl DecodeError {
     #[cold]
     pub(crate) fn named(self, nodes: &Nodes) -> PacketError {
-        PacketError { bit: self.bit, field: nodes.full_name(self.node), wrong: self.wrong }
+        PacketError { bit: self.bit, field: nodes.full_name(self.node), violation: self.violation }
     }
 }
 
@@ -58,12 +58,12 @@ impl<'a> Cursor<'a> {
 
     /// Where it is now. Slots are not part of it: code that is run again fills them again with the
     /// same values.
-    pub(crate) const fn mark(&self) -> Mark {
-        Mark { bit: self.bit, clock: self.clock, order: self.order, work: self.work }
+    pub(crate) const fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { bit: self.bit, clock: self.clock, order: self.order, work: self.work }
     }
 
     /// Goes back. The content is still as long as it is known to be now.
-    pub(crate) const fn go_back(&mut self, mark: Mark) {
+    pub(crate) const fn rollback(&mut self, mark: Checkpoint) {
         (self.bit, self.clock, self.order, self.work) =
             (mark.bit, mark.clock, mark.order, mark.work);
     }
@@ -99,13 +99,13 @@ impl<'a> Cursor<'a> {
     }
 
     #[cold]
-    pub(super) const fn short(&self, node: NodeId, need: u64) -> Fault {
-        Fault { bit: self.bit, node, wrong: Wrong::Short { need, left: self.left() } }
+    pub(super) const fn short(&self, node: NodeId, need: u64) -> DecodeError {
+        DecodeError { bit: self.bit, node, violation: Violation::Short { need, left: self.left() } }
     }
 
     /// So many bytes from here, which is at a byte.
     #[inline]
-    pub(super) fn take(&mut self, node: NodeId, count: u64) -> Result<&'a [u8], Fault> {
+    pub(super) fn take(&mut self, node: NodeId, count: u64) -> Result<&'a [u8], DecodeError> {
         let need = count.saturating_mul(8);
         if need > self.left() {
             return Err(self.short(node, need));
@@ -117,9 +117,9 @@ impl<'a> Cursor<'a> {
 
     /// An error when a packet has taken more operations than one of its size may.
     #[inline]
-    pub(super) const fn can_work(&self) -> Result<(), Fault> {
+    pub(super) const fn can_work(&self) -> Result<(), DecodeError> {
         if self.work == 0 {
-            Err(Fault { bit: self.bit, node: 0, wrong: Wrong::Work })
+            Err(DecodeError { bit: self.bit, node: NodeId::new(0), violation: Violation::Work })
         } else {
             Ok(())
         }

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::choice::{self, Choice};
-use super::load::{Load, What};
-use super::node::{NodeId, Nodes};
-use super::op::{Class, Fixed, Form, Op};
+use super::fixed::{Fixed, FixedKind};
+use super::node::{Kind, NodeId, Nodes, Target};
+use super::op::{BitField, Class, Op};
 use super::place::Place;
-use super::survey::Target;
-use crate::Order;
-use crate::error::{Fault, malformed};
+use crate::ByteOrder;
+use crate::error::{DeclarationError, malformed};
+use crate::number_layout::NumberLayout;
 use crate::schema::{
-    Encoding, Float, Integer, Length, Role, Scope, Shape, Structure, Type, Variant,
+    Encoding, FieldClass, FieldClassKind, Float, Integer, Length, Role, Scope, Structure, Variant,
 };
 
 /// Bits of a block; arrays that would make it longer are read as if their length was not known.
@@ -36,12 +36,12 @@ pub(crate) struct Start<'a> {
     /// Alignment of the position, bits.
     pub(crate) aligned: u64,
     /// Byte order of types that say none.
-    pub(crate) order: Option<Order>,
+    pub(crate) order: Option<ByteOrder>,
     /// First slot that it may use.
     pub(crate) slot: u32,
     /// Slots of its nodes that other codes look at.
     pub(crate) saved: &'a HashMap<NodeId, u32>,
-    /// What it may look at in other codes.
+    /// FixedKind it may look at in other codes.
     pub(crate) outer: &'a [Outer<'a>],
 }
 
@@ -56,9 +56,9 @@ pub(crate) struct Outer<'a> {
 /// Compiles the types whose nodes the survey has found.
 pub(crate) fn compile(
     nodes: &Nodes,
-    scopes: &[(Scope, &Arc<Type>)],
+    scopes: &[(Scope, &Arc<FieldClass>)],
     start: &Start<'_>,
-) -> Result<Code, Fault> {
+) -> Result<Code, DeclarationError> {
     let mut emit = Emit {
         nodes,
         start,
@@ -67,7 +67,7 @@ pub(crate) fn compile(
         place: Place::multiple(start.aligned),
         pending: 1,
         block: None,
-        next: 0,
+        next: NodeId::default(),
     };
     for target in nodes.targets.values() {
         if let Target::Here(node) = target
@@ -77,8 +77,8 @@ pub(crate) fn compile(
             emit.saved.insert(*node, slot);
         }
     }
-    for (_, ty) in scopes {
-        emit.ty(ty)?;
+    for (_, class) in scopes {
+        emit.class(class)?;
     }
     emit.settle();
     Ok(emit.code)
@@ -182,7 +182,7 @@ impl Emit<'_> {
         at.is_multiple_of(8) && self.block.as_ref().is_some_and(|block| block.at_byte)
     }
 
-    fn order(&self, told: Option<Order>) -> Result<Order, Fault> {
+    fn order(&self, told: Option<ByteOrder>) -> Result<ByteOrder, DeclarationError> {
         match told.or(self.start.order) {
             Some(order) => Ok(order),
             None => malformed!("native byte order, but the trace has none"),
@@ -190,7 +190,7 @@ impl Emit<'_> {
     }
 
     /// The slot with the length or the selector of a node.
-    fn slot(&mut self, node: NodeId) -> Result<u32, Fault> {
+    fn slot(&mut self, node: NodeId) -> Result<u32, DeclarationError> {
         let slot = match self.nodes.targets.get(&node) {
             Some(Target::Here(target)) => self.saved.get(target).copied(),
             Some(Target::Outer(layer, target)) => {
@@ -209,29 +209,29 @@ impl Emit<'_> {
     }
 
     /// The slot with a length.
-    fn length(&mut self, node: NodeId, length: &Length) -> Result<u32, Fault> {
+    fn length(&mut self, node: NodeId, length: &Length) -> Result<u32, DeclarationError> {
         match length {
-            Length::Fixed(n) => Ok(self.constant(*n)),
-            Length::Field(_) => self.slot(node),
+            Length::Static(n) => Ok(self.constant(*n)),
+            Length::Dynamic(_) => self.slot(node),
         }
     }
 
-    fn ty(&mut self, ty: &Type) -> Result<(), Fault> {
+    fn class(&mut self, class: &FieldClass) -> Result<(), DeclarationError> {
         let node = self.next;
-        self.next += 1;
-        match ty.shape() {
-            Shape::Integer(i) => self.integer(i, ty.align(), node),
-            Shape::Float(f) => self.float(f, node),
-            Shape::Text(encoding) => {
+        self.next = self.next.next();
+        match class.kind() {
+            FieldClassKind::Integer(i) => self.integer(i, class.align(), node),
+            FieldClassKind::Float(f) => self.float(f, node),
+            FieldClassKind::NullTerminatedString(encoding) => {
                 self.align(8);
                 self.settle();
                 self.push(Op::Text { encoding: *encoding, node });
                 self.place = Place::multiple(8);
                 Ok(())
             }
-            Shape::Chars(length, encoding) => {
+            FieldClassKind::SizedString(length, encoding) => {
                 match (small(length, 8), encoding) {
-                    (Some(bytes), Encoding::Utf8) => self.bytes(What::Chars, bytes, node),
+                    (Some(bytes), Encoding::Utf8) => self.bytes(FixedKind::String, bytes, node),
                     (Some(bytes), _) => {
                         let at = self.room(8, u64::from(bytes) * 8) / 8;
                         self.push(Op::Chars { encoding: *encoding, at, bytes, node });
@@ -243,9 +243,9 @@ impl Emit<'_> {
                 }
                 Ok(())
             }
-            Shape::Blob(length, _) => {
+            FieldClassKind::Blob(length, _) => {
                 match small(length, 8) {
-                    Some(bytes) => self.bytes(What::Blob, bytes, node),
+                    Some(bytes) => self.bytes(FixedKind::Blob, bytes, node),
                     None => {
                         let slot = self.bytes_of(node, length)?;
                         self.push(Op::BlobOf { slot, node });
@@ -253,10 +253,10 @@ impl Emit<'_> {
                 }
                 Ok(())
             }
-            Shape::Array(length, element, _) => self.array(ty, length, element, node),
-            Shape::Structure(s) => self.structure(s, ty.align(), node),
-            Shape::Variant(v) => self.variant(v, node),
-            Shape::Optional(_, ranges, inner) => {
+            FieldClassKind::Array(length, element, _) => self.array(class, length, element, node),
+            FieldClassKind::Structure(s) => self.structure(s, class.align(), node),
+            FieldClassKind::Variant(v) => self.variant(v, node),
+            FieldClassKind::Optional(_, ranges, inner) => {
                 let slot = self.slot(node)?;
                 let (signed, nodes, selector) = self.selector(node)?;
                 let present = choice::present(nodes, selector, ranges.as_ref())?;
@@ -267,13 +267,13 @@ impl Emit<'_> {
     }
 
     /// So many bytes at a constant place.
-    fn bytes(&mut self, what: What, bytes: u32, node: NodeId) {
+    fn bytes(&mut self, kind: FixedKind, bytes: u32, node: NodeId) {
         let at = self.room(8, u64::from(bytes) * 8) / 8;
-        self.fixed(Fixed { what, element: Load::U8, at, bytes, node });
+        self.fixed(Fixed { kind, element: NumberLayout::U8, at, bytes, node });
     }
 
     /// Prepares for as many bytes as a field says.
-    fn bytes_of(&mut self, node: NodeId, length: &Length) -> Result<u32, Fault> {
+    fn bytes_of(&mut self, node: NodeId, length: &Length) -> Result<u32, DeclarationError> {
         self.align(8);
         self.settle();
         let slot = self.length(node, length)?;
@@ -281,7 +281,7 @@ impl Emit<'_> {
         Ok(slot)
     }
 
-    fn integer(&mut self, i: &Integer, align: u64, node: NodeId) -> Result<(), Fault> {
+    fn integer(&mut self, i: &Integer, align: u64, node: NodeId) -> Result<(), DeclarationError> {
         let bits = u8::try_from(i.bits).unwrap_or_default();
         if bits == 0 {
             self.align(align);
@@ -292,8 +292,8 @@ impl Emit<'_> {
             let order = self.order(i.order)?;
             let at = self.room(align, i.bits.into());
             let class = if i.signed() { Class::Signed } else { Class::Unsigned };
-            let form = Form { bits, class, order, reversed: i.reversed };
-            self.number(Load::integer(i, order), form, at, node);
+            let form = BitField { bits, class, order, reversed: i.reversed };
+            self.number(NumberLayout::integer(i, order), form, at, node);
         }
         if let Some(slot) = self.saved.get(&node) {
             let slot = *slot;
@@ -306,20 +306,20 @@ impl Emit<'_> {
         Ok(())
     }
 
-    fn float(&mut self, f: &Float, node: NodeId) -> Result<(), Fault> {
+    fn float(&mut self, f: &Float, node: NodeId) -> Result<(), DeclarationError> {
         let order = self.order(f.order)?;
         let at = self.room(f.align, f.bits.into());
         let bits = u8::try_from(f.bits).unwrap_or_default();
-        let form = Form { bits, class: Class::Float, order, reversed: f.reversed };
-        self.number(Load::float(f, order), form, at, node);
+        let form = BitField { bits, class: Class::Float, order, reversed: f.reversed };
+        self.number(NumberLayout::float(f, order), form, at, node);
         Ok(())
     }
 
-    fn number(&mut self, load: Option<Load>, form: Form, at: u32, node: NodeId) {
+    fn number(&mut self, load: Option<NumberLayout>, form: BitField, at: u32, node: NodeId) {
         match load {
             Some(load) if self.at_byte(at) => {
                 let bytes = index(load.size());
-                self.fixed(Fixed { what: load.into(), element: load, at: at / 8, bytes, node });
+                self.fixed(Fixed { kind: load.into(), element: load, at: at / 8, bytes, node });
             }
             _ => self.push(Op::Bits { form, at, node }),
         }
@@ -327,11 +327,17 @@ impl Emit<'_> {
 
     /// How elements of an array lie one after the other without padding, if they do and start at a
     /// byte.
-    fn packed(&self, array: &Type, element: &Type) -> Result<Option<Load>, Fault> {
+    fn packed(
+        &self,
+        array: &FieldClass,
+        element: &FieldClass,
+    ) -> Result<Option<NumberLayout>, DeclarationError> {
         let bits = element.least();
-        let (load, clocked) = match element.shape() {
-            Shape::Integer(i) => (Load::integer(i, self.order(i.order)?), i.roles.has(Role::Clock)),
-            Shape::Float(f) => (Load::float(f, self.order(f.order)?), false),
+        let (load, clocked) = match element.kind() {
+            FieldClassKind::Integer(i) => {
+                (NumberLayout::integer(i, self.order(i.order)?), i.roles.has(Role::Clock))
+            }
+            FieldClassKind::Float(f) => (NumberLayout::float(f, self.order(f.order)?), false),
             _ => (None, false),
         };
         let starts_at_byte = self.place.aligned(self.pending.max(array.align())).at_byte();
@@ -340,20 +346,20 @@ impl Emit<'_> {
 
     fn array(
         &mut self,
-        ty: &Type,
+        class: &FieldClass,
         length: &Length,
-        element: &Type,
+        element: &FieldClass,
         node: NodeId,
-    ) -> Result<(), Fault> {
-        if let Some(load) = self.packed(ty, element)? {
-            self.next += 1;
+    ) -> Result<(), DeclarationError> {
+        if let Some(load) = self.packed(class, element)? {
+            self.next = self.next.next();
             let bits = element.least();
             if let Some(count) = small(length, bits) {
-                let at = self.room(ty.align(), u64::from(count) * bits);
+                let at = self.room(class.align(), u64::from(count) * bits);
                 if self.at_byte(at) {
                     let bytes = count * index(load.size());
                     self.fixed(Fixed {
-                        what: What::Packed,
+                        kind: FixedKind::Packed,
                         element: load,
                         at: at / 8,
                         bytes,
@@ -363,14 +369,14 @@ impl Emit<'_> {
                 }
                 return malformed!("array between bytes");
             }
-            self.align(ty.align());
+            self.align(class.align());
             self.settle();
             let slot = self.length(node, length)?;
-            self.push(Op::PackedOf { load, slot, node });
+            self.push(Op::PackedOf { layout: load, slot, node });
             self.place = self.place.after_some(bits);
             return Ok(());
         }
-        self.align(ty.align());
+        self.align(class.align());
         self.settle();
         let slot = self.length(node, length)?;
         let op = self.code.ops.len();
@@ -379,7 +385,7 @@ impl Emit<'_> {
         let around =
             Place::multiple(if element.whole_bytes() && self.place.at_byte() { 8 } else { 1 });
         self.place = around;
-        self.ty(element)?;
+        self.class(element)?;
         self.settle();
         let after = index(self.code.ops.len());
         if let Some(Op::Repeat { end, .. }) = self.code.ops.get_mut(op) {
@@ -389,14 +395,19 @@ impl Emit<'_> {
         Ok(())
     }
 
-    fn structure(&mut self, s: &Structure, align: u64, node: NodeId) -> Result<(), Fault> {
+    fn structure(
+        &mut self,
+        s: &Structure,
+        align: u64,
+        node: NodeId,
+    ) -> Result<(), DeclarationError> {
         let inner = self.nodes.parent(node).is_some();
         if inner {
-            self.push(Op::Open { node, count: index(s.fields.len()) });
+            self.push(Op::Open { node, count: index(s.members.len()) });
         }
         self.align(align);
-        for field in &s.fields {
-            self.ty(&field.ty)?;
+        for field in &s.members {
+            self.class(&field.class)?;
         }
         if inner {
             self.push(Op::Close { node });
@@ -405,7 +416,7 @@ impl Emit<'_> {
     }
 
     /// Whether the selector of a node is signed, and which node of which nodes it is.
-    fn selector(&self, node: NodeId) -> Result<(bool, &Nodes, NodeId), Fault> {
+    fn selector(&self, node: NodeId) -> Result<(bool, &Nodes, NodeId), DeclarationError> {
         let found = match self.nodes.targets.get(&node) {
             Some(Target::Here(target)) => Some((self.nodes, *target)),
             Some(Target::Outer(layer, target)) => {
@@ -416,16 +427,16 @@ impl Emit<'_> {
         let Some((nodes, target)) = found else {
             return malformed!("selector that was not resolved");
         };
-        let signed = nodes.get(target).is_some_and(|n| matches!(n.kind, super::Kind::Signed(_)));
+        let signed = nodes.get(target).is_some_and(|n| matches!(n.kind, Kind::Signed(_)));
         Ok((signed, nodes, target))
     }
 
-    fn variant(&mut self, v: &Variant, node: NodeId) -> Result<(), Fault> {
+    fn variant(&mut self, v: &Variant, node: NodeId) -> Result<(), DeclarationError> {
         let slot = self.slot(node)?;
         let (signed, nodes, selector) = self.selector(node)?;
-        let labels = nodes.get(selector).and_then(|n| n.labels.as_deref());
-        let choice = Choice::new(signed, &choice::ranges(v, labels))?;
-        self.switch(slot, node, choice, v.options.iter().map(|f| &*f.ty))
+        let mappings = nodes.get(selector).and_then(|n| n.mappings.as_deref());
+        let choice = Choice::new(signed, &choice::ranges(v, mappings))?;
+        self.switch(slot, node, choice, v.options.iter().map(|f| &*f.class))
     }
 
     fn switch<'t>(
@@ -433,8 +444,8 @@ impl Emit<'_> {
         slot: u32,
         node: NodeId,
         choice: Choice,
-        options: impl Iterator<Item = &'t Type>,
-    ) -> Result<(), Fault> {
+        options: impl Iterator<Item = &'t FieldClass>,
+    ) -> Result<(), DeclarationError> {
         self.settle();
         let number = self.code.choices.len();
         let mut places = if choice.optional { Some(self.place) } else { None };
@@ -444,7 +455,7 @@ impl Emit<'_> {
         for option in options {
             (self.place, self.block) = (start, None);
             let first = self.code.ops.len();
-            self.ty(option)?;
+            self.class(option)?;
             self.settle();
             places = Some(places.map_or(self.place, |p: Place| p.or(self.place)));
             let range = first..self.code.ops.len();
@@ -465,7 +476,7 @@ impl Emit<'_> {
 /// A fixed length that fits a block.
 fn small(length: &Length, bits: u64) -> Option<u32> {
     match length {
-        Length::Fixed(n) if n.saturating_mul(bits) <= BLOCK / 2 => u32::try_from(*n).ok(),
+        Length::Static(n) if n.saturating_mul(bits) <= BLOCK / 2 => u32::try_from(*n).ok(),
         _ => None,
     }
 }

@@ -1,8 +1,8 @@
 //! Compiled plans: what a class's fields are, and the flat list of operations that reads them.
 //!
 //! ```text
-//!  Type ──survey──▶ Nodes: every place with its name, kind, labels; references resolved to nodes
-//!       ──emit────▶ Code: Block (align, one bounds check) Load Load Load … String … Switch … Repeat …
+//!  FieldClass ──survey──▶ Nodes: every place with its name, kind, mappings; references resolved to nodes
+//!       ──emit────▶ Code: Block (align, one bounds check) … Text … Switch … Repeat …
 //!       ──run─────▶ Visitor: (node, value)
 //! ```
 //!
@@ -14,7 +14,8 @@
 mod choice;
 mod cursor;
 mod emit;
-mod load;
+mod fixed;
+mod header;
 mod node;
 mod op;
 mod place;
@@ -22,10 +23,11 @@ mod resolve;
 mod run;
 mod survey;
 
-pub(super) use cursor::{Cursor, Fault, Mark, advance};
-pub(super) use emit::{Code, Outer, Start, compile};
-pub use load::Load;
-pub(super) use node::Nodes;
+pub(crate) use cursor::{Checkpoint, Cursor, DecodeError, advance};
+pub(crate) use emit::{Code, Outer, Start, compile};
+pub(crate) use header::{IdVisitor, Layout};
 pub use node::{Kind, Node, NodeId};
-pub(super) use run::run;
-pub(super) use survey::{Context, Target, survey};
+pub(crate) use node::{Nodes, Target};
+pub(crate) use resolve::Context;
+pub(crate) use run::run;
+pub(crate) use survey::survey;

@@ -3,11 +3,49 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::survey::Target;
-use crate::schema::{Base, Encoding, Labels, Roles, Scope};
+use crate::schema::{DisplayBase, Encoding, Mappings, Roles, Scope};
 
-/// Number of a node among those of its class, in the order of decoding.
-pub type NodeId = u32;
+/// Index of a [`Node`] among those of its event record class (or packet context), in the order of
+/// decoding. The root structure of a scope is a node too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u32);
+
+impl NodeId {
+    /// The node at this index of [`EventPlan::nodes`](crate::EventPlan::nodes) or
+    /// [`StreamPlan::context_nodes`](crate::StreamPlan::context_nodes).
+    #[must_use]
+    #[inline]
+    pub const fn new(index: u32) -> Self {
+        Self(index)
+    }
+
+    /// The index as a position of a slice.
+    #[must_use]
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The node after this one: the element of an array, the field of an optional, the first option
+    /// of a variant, the first member of a structure.
+    #[must_use]
+    #[inline]
+    pub const fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+}
+
+/// The field that a length or a selector refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A node of the same code.
+    Here(NodeId),
+    /// A node of the packet header, the packet context or the event record header: the index of the
+    /// scope among those decoded before, and the node.
+    Outer(usize, NodeId),
+    /// A number of the environment.
+    Constant(u64),
+}
 
 /// What is at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +56,12 @@ pub enum Kind {
     Signed(u32),
     /// Truth value, told as 0 or another number.
     Boolean(u32),
-    /// So many bits, told as an unsigned number. Its labels are names of bits.
-    Bits(u32),
+    /// So many bits, told as an unsigned number. Its mappings are names of bits.
+    BitMap(u32),
     /// Floating-point number of 16, 32 or 64 bits.
     Float(u32),
     /// Text.
-    Text(Encoding),
+    String(Encoding),
     /// Bytes of anything.
     Blob,
     /// A structure.
@@ -57,10 +95,10 @@ pub struct Node {
     pub path: Arc<str>,
     /// What is there.
     pub kind: Kind,
-    /// Base in which an integer should be shown.
-    pub base: Base,
+    /// DisplayBase in which an integer should be shown.
+    pub base: DisplayBase,
     /// Names of an integer's values.
-    pub labels: Option<Arc<Labels>>,
+    pub mappings: Option<Arc<Mappings>>,
     /// The decoder has used it and it says nothing more: sizes, time stamps, ids. It is told
     /// nevertheless.
     pub hidden: bool,
@@ -96,7 +134,7 @@ impl Nodes {
     }
 
     pub(crate) fn get(&self, id: NodeId) -> Option<&Node> {
-        self.list.get(usize::try_from(id).ok()?)
+        self.list.get(id.index())
     }
 
     pub(super) fn parent(&self, id: NodeId) -> Option<NodeId> {

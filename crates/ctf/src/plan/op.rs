@@ -1,16 +1,16 @@
 //! The operations. Small, so that a class's fit into few cache lines.
 
-use super::load::{Load, What};
 use super::node::NodeId;
-use crate::Order;
+use crate::ByteOrder;
+use crate::number_layout::NumberLayout;
 use crate::schema::Encoding;
 
 /// A bitfield, or a number at a place that may be between bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Form {
+pub(super) struct BitField {
     pub(super) bits: u8,
     pub(super) class: Class,
-    pub(super) order: Order,
+    pub(super) order: ByteOrder,
     pub(super) reversed: bool,
 }
 
@@ -22,20 +22,6 @@ pub(super) enum Class {
     Float,
 }
 
-/// A field at a constant place of its block. Blocks have most fields of most events, so that this
-/// is read in a loop of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fixed {
-    pub(super) what: What,
-    /// Of [`What::Packed`]: how one number is laid out.
-    pub(super) element: Load,
-    /// Bytes from the start of the block.
-    pub(super) at: u32,
-    /// Bytes that it has.
-    pub(super) bytes: u32,
-    pub(super) node: NodeId,
-}
-
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
@@ -45,7 +31,7 @@ pub(super) enum Op {
     /// More fields of the same block.
     More { count: u16, first: u32 },
     /// A number at any bit of the same block, `at` bits from its start.
-    Bits { form: Form, at: u32, node: NodeId },
+    Bits { form: BitField, at: u32, node: NodeId },
     /// Text of another encoding in so many bytes, `at` bytes from the start of the same block.
     Chars { encoding: Encoding, at: u32, bytes: u32, node: NodeId },
 
@@ -66,7 +52,7 @@ pub(super) enum Op {
     /// As many bytes as the slot says.
     BlobOf { slot: u32, node: NodeId },
     /// As many numbers as the slot says.
-    PackedOf { load: Load, slot: u32, node: NodeId },
+    PackedOf { layout: NumberLayout, slot: u32, node: NodeId },
     /// Operations up to `end`, as many times as the slot says. The element is the next node.
     Repeat { slot: u32, node: NodeId, end: u32 },
     /// The operations of one of the options.

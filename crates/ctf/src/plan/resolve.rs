@@ -2,31 +2,46 @@
 
 use std::sync::Arc;
 
-use super::node::{Kind, NodeId, Nodes};
-use super::survey::{Context, Target, Use};
-use crate::error::{Fault, malformed};
-use crate::schema::{EnvValue, Origin, Path};
+use super::node::{Kind, NodeId, Nodes, Target};
+use crate::error::{DeclarationError, malformed};
+use crate::schema::{EnvValue, FieldLocation, LocationOrigin, Schema};
+
+/// What is around the scopes that are compiled.
+pub(crate) struct Context<'a> {
+    pub(crate) schema: &'a Schema,
+    /// Nodes of earlier scopes, in the order of decoding.
+    pub(crate) outer: &'a [&'a Nodes],
+}
+
+/// What a reference is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    Length,
+    /// Of a variant that goes by the mappings of its selector (CTF 1.8).
+    Mappings,
+    Selector,
+}
 
 /// The target of a path of node `id`, whose earlier nodes are known.
 pub(super) fn target(
     context: &Context<'_>,
     nodes: &Nodes,
     id: NodeId,
-    path: &Path,
+    path: &FieldLocation,
     what: Use,
-) -> Result<Target, Fault> {
+) -> Result<Target, DeclarationError> {
     let text = || path.names.join(".");
     let target = match path.origin {
-        Origin::Environment => return constant(context, path, what),
-        Origin::Scope(scope) => match nodes.roots.iter().find(|(s, _)| *s == scope) {
+        LocationOrigin::Environment => return constant(context, path, what),
+        LocationOrigin::Scope(scope) => match nodes.roots.iter().find(|(s, _)| *s == scope) {
             Some((_, root)) => follow(nodes, *root, &path.names, id).map(Target::Here),
             None => outer(context, |s| s == scope, &path.names),
         },
-        Origin::Up(levels) => {
+        LocationOrigin::Up(levels) => {
             let around = structures(nodes, id).nth(usize::try_from(levels).unwrap_or(usize::MAX));
             around.and_then(|s| follow(nodes, s, &path.names, id)).map(Target::Here)
         }
-        Origin::Nearest => structures(nodes, id)
+        LocationOrigin::Nearest => structures(nodes, id)
             .chain(nodes.roots.iter().rev().map(|(_, root)| *root))
             .find_map(|s| follow(nodes, s, &path.names, id))
             .map(Target::Here)
@@ -42,18 +57,18 @@ pub(super) fn target(
     };
     let fits = node.is_some_and(|node| match (what, node.kind) {
         (Use::Length, kind) => matches!(kind, Kind::Unsigned(_)),
-        (Use::Labels, Kind::Unsigned(_) | Kind::Signed(_)) => node.labels.is_some(),
+        (Use::Mappings, Kind::Unsigned(_) | Kind::Signed(_)) => node.mappings.is_some(),
         (Use::Selector, kind) => {
             matches!(kind, Kind::Unsigned(_) | Kind::Signed(_) | Kind::Boolean(_))
         }
-        (Use::Labels, _) => false,
+        (Use::Mappings, _) => false,
     });
     if fits {
         return Ok(target);
     }
     let wanted = match what {
         Use::Length => "unsigned integer",
-        Use::Labels => "enumeration",
+        Use::Mappings => "enumeration",
         Use::Selector => "integer",
     };
     malformed!("{}: {} is no {wanted}", nodes.full_name(id), text())
@@ -116,7 +131,11 @@ fn outer(
     })
 }
 
-fn constant(context: &Context<'_>, path: &Path, what: Use) -> Result<Target, Fault> {
+fn constant(
+    context: &Context<'_>,
+    path: &FieldLocation,
+    what: Use,
+) -> Result<Target, DeclarationError> {
     let key = path.names.join(".");
     match (what, context.schema.env(&key)) {
         (Use::Length, Some(EnvValue::Integer(n))) if u64::try_from(*n).is_ok() => {

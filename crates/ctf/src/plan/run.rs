@@ -2,28 +2,28 @@
 
 use std::ops::Range;
 
-use super::cursor::{Cursor, Fault, align_up, byte};
+use super::cursor::{Cursor, DecodeError, align_up, byte};
 use super::emit::Code;
-use super::load;
+use super::fixed;
 use super::node::{NodeId, Nodes};
-use super::op::{Class, Form, Op};
+use super::op::{BitField, Class, Op};
 use crate::bits;
-use crate::error::Wrong;
+use crate::error::Violation;
 use crate::schema::Encoding;
-use crate::text;
+use crate::string;
 use crate::visit::{Packed, Visitor};
 
 /// Reads what the code describes. On a fault the cursor is somewhere within.
 ///
 /// # Errors
-/// [`Fault`]: the packet is not as it should be.
+/// [`DecodeError`]: the packet is not as it should be.
 #[inline]
 pub(crate) fn run<'a, V: Visitor<'a> + ?Sized>(
     code: &Code,
     nodes: &Nodes,
     cursor: &mut Cursor<'a>,
     visitor: &mut V,
-) -> Result<(), Fault> {
+) -> Result<(), DecodeError> {
     match *code.ops.as_slice() {
         // Most classes of events: all fields at constant places.
         [Op::Block { align, count, bits, first }] => {
@@ -52,7 +52,7 @@ fn steps<'a, V: Visitor<'a> + ?Sized>(
     range: Range<usize>,
     cursor: &mut Cursor<'a>,
     visitor: &mut V,
-) -> Result<(), Fault> {
+) -> Result<(), DecodeError> {
     let (mut start, mut within): (u64, &'a [u8]) = (0, &[]);
     let (mut last, mut last_bits) = (0, 0);
     let ops = code.ops.get(..range.end).unwrap_or_default();
@@ -68,21 +68,25 @@ fn steps<'a, V: Visitor<'a> + ?Sized>(
             }
             Op::Text { encoding: Encoding::Utf8, node } => {
                 let bytes = cursor.rest();
-                let Some(length) = text::zero_byte(bytes) else {
-                    return Err(Fault { bit: cursor.bit, node, wrong: Wrong::Unterminated });
+                let Some(length) = string::zero_byte(bytes) else {
+                    return Err(DecodeError {
+                        bit: cursor.bit,
+                        node,
+                        violation: Violation::Unterminated,
+                    });
                 };
                 cursor.bit += (length as u64 + 1) * 8;
-                visitor.text(node, bytes.get(..length).unwrap_or_default());
+                visitor.string(node, bytes.get(..length).unwrap_or_default());
             }
             Op::Save { slot } => cursor.keep(slot, last),
-            Op::PackedOf { load, slot, node } => {
+            Op::PackedOf { layout, slot, node } => {
                 let bytes =
-                    cursor.take(node, cursor.slot(slot).saturating_mul(load.size() as u64))?;
-                visitor.packed(node, Packed { bytes, load });
+                    cursor.take(node, cursor.slot(slot).saturating_mul(layout.size() as u64))?;
+                visitor.packed(node, Packed::new(bytes, layout));
             }
             Op::CharsOf { encoding, slot, node } => {
                 let taken = cursor.take(node, cursor.slot(slot))?;
-                visitor.text(node, text::until_nul(taken, encoding));
+                visitor.string(node, string::until_nul(taken, encoding));
             }
             Op::Repeat { slot, node, end } => {
                 let body = at..end as usize;
@@ -111,7 +115,7 @@ fn block<'a>(
     align: u8,
     bits: u32,
     cursor: &mut Cursor<'a>,
-) -> Result<(u64, &'a [u8]), Fault> {
+) -> Result<(u64, &'a [u8]), DecodeError> {
     let start = align_up(cursor.bit, align);
     let end = start.saturating_add(bits.into());
     if end > cursor.end {
@@ -134,7 +138,7 @@ fn fields<'a, V: Visitor<'a> + ?Sized>(
     let fields = code.fixed.get(first..first + usize::from(count)).unwrap_or_default();
     let mut last = 0;
     for field in fields {
-        last = load::field(field, bytes, visitor).unwrap_or_default();
+        last = fixed::field(field, bytes, visitor).unwrap_or_default();
     }
     last
 }
@@ -147,7 +151,7 @@ fn rare<'a, V: Visitor<'a> + ?Sized>(
     left: &mut Left<'a>,
     cursor: &mut Cursor<'a>,
     visitor: &mut V,
-) -> Result<(), Fault> {
+) -> Result<(), DecodeError> {
     match op {
         Op::More { count, first } => left.last = fields(code, first, count, left.bytes, visitor),
         Op::Bits { form, at, node } => {
@@ -159,12 +163,12 @@ fn rare<'a, V: Visitor<'a> + ?Sized>(
                 .get(at as usize..)
                 .and_then(|b| b.get(..bytes as usize))
                 .unwrap_or_default();
-            visitor.text(node, text::until_nul(bytes, encoding));
+            visitor.string(node, string::until_nul(bytes, encoding));
         }
         Op::Align { align } => {
             let aligned = align_up(cursor.bit, align);
             if aligned > cursor.end {
-                return Err(cursor.short(0, aligned - cursor.bit));
+                return Err(cursor.short(NodeId::new(0), aligned - cursor.bit));
             }
             cursor.bit = aligned;
         }
@@ -174,7 +178,7 @@ fn rare<'a, V: Visitor<'a> + ?Sized>(
         }
         Op::Leb { signed, node } => {
             (left.last, left.last_bits) = leb(cursor, node, signed)?;
-            tell(
+            report(
                 if signed { Class::Signed } else { Class::Unsigned },
                 left.last,
                 64,
@@ -184,11 +188,15 @@ fn rare<'a, V: Visitor<'a> + ?Sized>(
         }
         Op::Text { encoding, node } => {
             let bytes = cursor.rest();
-            let Some(length) = text::nul(bytes, encoding) else {
-                return Err(Fault { bit: cursor.bit, node, wrong: Wrong::Unterminated });
+            let Some(length) = string::nul(bytes, encoding) else {
+                return Err(DecodeError {
+                    bit: cursor.bit,
+                    node,
+                    violation: Violation::Unterminated,
+                });
             };
             cursor.bit += (length + encoding.unit()) as u64 * 8;
-            visitor.text(node, bytes.get(..length).unwrap_or_default());
+            visitor.string(node, bytes.get(..length).unwrap_or_default());
         }
         Op::BlobOf { slot, node } => {
             let taken = cursor.take(node, cursor.slot(slot))?;
@@ -209,8 +217,8 @@ fn repeat<'a, V: Visitor<'a> + ?Sized>(
     (node, count, body): (NodeId, u64, Range<usize>),
     cursor: &mut Cursor<'a>,
     visitor: &mut V,
-) -> Result<(), Fault> {
-    let need = count.saturating_mul(nodes.get(node + 1).map_or(0, |n| n.least));
+) -> Result<(), DecodeError> {
+    let need = count.saturating_mul(nodes.get(node.next()).map_or(0, |n| n.least));
     if need > cursor.left() {
         return Err(cursor.short(node, need));
     }
@@ -230,7 +238,7 @@ fn switch<'a, V: Visitor<'a> + ?Sized>(
     (node, slot, choice): (NodeId, u32, u32),
     cursor: &mut Cursor<'a>,
     visitor: &mut V,
-) -> Result<usize, Fault> {
+) -> Result<usize, DecodeError> {
     let Some(choice) = code.choices.get(choice as usize) else { return Err(cursor.short(node, 0)) };
     let value = cursor.slot(slot);
     match choice.option(value) {
@@ -240,7 +248,9 @@ fn switch<'a, V: Visitor<'a> + ?Sized>(
             steps(code, nodes, range, cursor, visitor)?;
         }
         None if choice.optional => visitor.open(node, 0),
-        None => return Err(Fault { bit: cursor.bit, node, wrong: Wrong::Option(value) }),
+        None => {
+            return Err(DecodeError { bit: cursor.bit, node, violation: Violation::Option(value) });
+        }
     }
     visitor.close(node);
     Ok(choice.after)
@@ -248,15 +258,15 @@ fn switch<'a, V: Visitor<'a> + ?Sized>(
 
 /// Tells a number at any bit; gives an integer's bits.
 fn bitfield<'a, V: Visitor<'a> + ?Sized>(
-    form: Form,
+    form: BitField,
     bit: u64,
     node: NodeId,
     cursor: &mut Cursor<'a>,
     visitor: &mut V,
-) -> Result<u64, Fault> {
+) -> Result<u64, DecodeError> {
     let count = u32::from(form.bits);
     if !bit.is_multiple_of(8) && cursor.order.is_some_and(|order| order != form.order) {
-        return Err(Fault { bit, node, wrong: Wrong::MixedOrder });
+        return Err(DecodeError { bit, node, violation: Violation::MixedOrder });
     }
     cursor.order = Some(form.order);
     let value = bits::read(cursor.data, bit, count, form.order)
@@ -264,10 +274,10 @@ fn bitfield<'a, V: Visitor<'a> + ?Sized>(
     // As yactfr and babeltrace 2.1: the bytes are those of the byte order, then all bits of the
     // value change places.
     let value = if form.reversed { bits::reverse(value, count) } else { value };
-    Ok(tell(form.class, value, count, node, visitor))
+    Ok(report(form.class, value, count, node, visitor))
 }
 
-fn tell<'a, V: Visitor<'a> + ?Sized>(
+fn report<'a, V: Visitor<'a> + ?Sized>(
     class: Class,
     value: u64,
     count: u32,
@@ -292,7 +302,7 @@ fn tell<'a, V: Visitor<'a> + ?Sized>(
 }
 
 /// An integer of variable length, and how many bits it has in the packet.
-fn leb(cursor: &mut Cursor<'_>, node: NodeId, signed: bool) -> Result<(u64, u32), Fault> {
+fn leb(cursor: &mut Cursor<'_>, node: NodeId, signed: bool) -> Result<(u64, u32), DecodeError> {
     let from = cursor.bit;
     let (mut value, mut count) = (0_u64, 0_u32);
     loop {
@@ -301,7 +311,7 @@ fn leb(cursor: &mut Cursor<'_>, node: NodeId, signed: bool) -> Result<(u64, u32)
         // The tenth byte has one bit left; what is above it must only repeat the sign.
         let rest = if signed && part & 1 != 0 { 0x7f } else { part & 1 };
         if count > 63 || count == 63 && part != rest {
-            return Err(Fault { bit: from, node, wrong: Wrong::Long });
+            return Err(DecodeError { bit: from, node, violation: Violation::Long });
         }
         value |= part << count;
         count += 7;
@@ -315,7 +325,7 @@ fn leb(cursor: &mut Cursor<'_>, node: NodeId, signed: bool) -> Result<(u64, u32)
 
 /// Which field of a block it is that is not there.
 #[cold]
-fn short_in_block(code: &Code, at: usize, block: u64, cursor: &Cursor<'_>) -> Fault {
+fn short_in_block(code: &Code, at: usize, block: u64, cursor: &Cursor<'_>) -> DecodeError {
     let mut ops = code.ops.iter().skip(at);
     let first = ops.next();
     let same_block = first.into_iter().chain(ops.take_while(|op| !matches!(op, Op::Block { .. })));
@@ -324,7 +334,11 @@ fn short_in_block(code: &Code, at: usize, block: u64, cursor: &Cursor<'_>) -> Fa
         fields.into_iter().find(|(from, bits, _)| block.saturating_add(from + bits) > cursor.end);
     let (from, bits, node) = missing.unwrap_or_default();
     let bit = block.saturating_add(from);
-    Fault { bit, node, wrong: Wrong::Short { need: bits, left: cursor.end.saturating_sub(bit) } }
+    DecodeError {
+        bit,
+        node,
+        violation: Violation::Short { need: bits, left: cursor.end.saturating_sub(bit) },
+    }
 }
 
 /// Fields of an operation within its block: first bit, number of bits, node.

@@ -2,51 +2,26 @@
 
 use std::sync::Arc;
 
-use super::node::{Kind, Node, NodeId, Nodes};
-use super::resolve;
-use crate::error::{Fault, bounded};
+use super::node::{Kind, Node, NodeId, Nodes, Target};
+use super::resolve::{self, Context, Use};
+use crate::error::{DeclarationError, bounded};
 use crate::limits;
-use crate::schema::{Base, Integer, Length, Number, Path, Role, Roles, Schema, Scope, Shape, Type};
-
-/// What a length or selector is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// A node of the same code.
-    Here(NodeId),
-    /// A node of the packet's header or context or of the event header: which of
-    /// [`Context::outer`].
-    Outer(usize, NodeId),
-    /// A number of the environment.
-    Constant(u64),
-}
-
-/// What is around the scopes that are compiled.
-pub(crate) struct Context<'a> {
-    pub(crate) schema: &'a Schema,
-    /// Nodes of earlier scopes, in the order of decoding.
-    pub(crate) outer: &'a [&'a Nodes],
-}
-
-/// What a reference is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
-    Length,
-    /// Of a variant that goes by the labels of its selector (CTF 1.8).
-    Labels,
-    Selector,
-}
+use crate::schema::{
+    DisplayBase, FieldClass, FieldClassKind, FieldLocation, Integer, IntegerKind, Length, Role,
+    Roles, Scope,
+};
 
 /// The nodes of scopes that follow each other.
 pub(crate) fn survey(
     context: &Context<'_>,
-    scopes: &[(Scope, &Arc<Type>)],
-) -> Result<Nodes, Fault> {
+    scopes: &[(Scope, &Arc<FieldClass>)],
+) -> Result<Nodes, DeclarationError> {
     let mut survey = Survey { context, nodes: Nodes::default(), names: 0 };
-    for (scope, ty) in scopes {
+    for (scope, class) in scopes {
         let root = survey.count()?;
         survey.nodes.roots.push((*scope, root));
         survey.walk(
-            ty,
+            class,
             Place {
                 scope: *scope,
                 parent: None,
@@ -79,40 +54,44 @@ struct Place<'a> {
 }
 
 const fn integer_kind(i: &Integer) -> Kind {
-    match i.number {
-        Number::Unsigned => Kind::Unsigned(i.bits),
-        Number::Signed => Kind::Signed(i.bits),
-        Number::Boolean => Kind::Boolean(i.bits),
-        Number::Bits => Kind::Bits(i.bits),
+    match i.kind {
+        IntegerKind::Unsigned => Kind::Unsigned(i.bits),
+        IntegerKind::Signed => Kind::Signed(i.bits),
+        IntegerKind::Boolean => Kind::Boolean(i.bits),
+        IntegerKind::BitMap => Kind::BitMap(i.bits),
     }
 }
 
 impl Survey<'_> {
-    fn count(&self) -> Result<NodeId, Fault> {
+    fn count(&self) -> Result<NodeId, DeclarationError> {
         let count = self.nodes.list.len() as u64;
         bounded("fields of a class", count + 1, limits::FIELDS)?;
-        Ok(NodeId::try_from(count).unwrap_or(NodeId::MAX))
+        Ok(NodeId::new(u32::try_from(count).unwrap_or(u32::MAX)))
     }
 
-    fn walk(&mut self, ty: &Type, place: Place<'_>) -> Result<(), Fault> {
+    fn walk(&mut self, class: &FieldClass, place: Place<'_>) -> Result<(), DeclarationError> {
         let id = self.count()?;
         self.names = self.names.saturating_add(place.path.len() as u64);
         bounded("bytes of field names", self.names, limits::NAMES)?;
         if let Some(parent) = place.parent.filter(|_| place.named) {
             self.nodes.members.insert((parent, place.raw.into()), id);
         }
-        let (kind, roles) = match ty.shape() {
-            Shape::Integer(i) => (integer_kind(i), i.roles),
-            Shape::Float(f) => (Kind::Float(f.bits), Roles::default()),
-            Shape::Text(e) | Shape::Chars(_, e) => (Kind::Text(*e), Roles::default()),
-            Shape::Blob(_, roles) => (Kind::Blob, *roles),
-            Shape::Array(Length::Fixed(n), ..) => (Kind::Array(Some(*n)), Roles::default()),
-            Shape::Array(..) => (Kind::Array(None), Roles::default()),
-            Shape::Structure(_) => (Kind::Structure, Roles::default()),
-            Shape::Variant(_) => (Kind::Variant, Roles::default()),
-            Shape::Optional(..) => (Kind::Optional, Roles::default()),
+        let (kind, roles) = match class.kind() {
+            FieldClassKind::Integer(i) => (integer_kind(i), i.roles),
+            FieldClassKind::Float(f) => (Kind::Float(f.bits), Roles::default()),
+            FieldClassKind::NullTerminatedString(e) | FieldClassKind::SizedString(_, e) => {
+                (Kind::String(*e), Roles::default())
+            }
+            FieldClassKind::Blob(_, roles) => (Kind::Blob, *roles),
+            FieldClassKind::Array(Length::Static(n), ..) => {
+                (Kind::Array(Some(*n)), Roles::default())
+            }
+            FieldClassKind::Array(..) => (Kind::Array(None), Roles::default()),
+            FieldClassKind::Structure(_) => (Kind::Structure, Roles::default()),
+            FieldClassKind::Variant(_) => (Kind::Variant, Roles::default()),
+            FieldClassKind::Optional(..) => (Kind::Optional, Roles::default()),
         };
-        if let Shape::Integer(i) = ty.shape()
+        if let FieldClassKind::Integer(i) = class.kind()
             && i.roles.has(Role::Clock)
             && !i.signed()
             && self.nodes.clocks.len() < 2
@@ -120,9 +99,9 @@ impl Survey<'_> {
         {
             self.nodes.clocks.push(i.clock.clone());
         }
-        let (base, labels) = match ty.shape() {
-            Shape::Integer(i) => (i.base, i.labels.clone()),
-            _ => (Base::default(), None),
+        let (base, mappings) = match class.kind() {
+            FieldClassKind::Integer(i) => (i.base, i.mappings.clone()),
+            _ => (DisplayBase::default(), None),
         };
         let (scope, path) = (place.scope, place.path.clone());
         self.nodes.names = self.names;
@@ -133,10 +112,10 @@ impl Survey<'_> {
             path: place.path,
             kind,
             base,
-            labels,
+            mappings,
             hidden: false,
             roles,
-            least: ty.least(),
+            least: class.least(),
         });
         let inner = |raw, named, name: &Arc<str>, path: Arc<str>| {
             let name = name.clone();
@@ -145,50 +124,59 @@ impl Survey<'_> {
         let dotted = |name: &str| {
             if path.is_empty() { name.into() } else { format!("{path}.{name}").into() }
         };
-        match ty.shape() {
-            Shape::Chars(length, _) | Shape::Blob(length, _) => self.length(id, length)?,
-            Shape::Array(length, element, _) => {
+        match class.kind() {
+            FieldClassKind::SizedString(length, _) | FieldClassKind::Blob(length, _) => {
+                self.length(id, length)?
+            }
+            FieldClassKind::Array(length, element, _) => {
                 self.length(id, length)?;
                 self.walk(element, inner("", false, &"".into(), format!("{path}[]").into()))?;
             }
-            Shape::Structure(s) => {
-                for field in &s.fields {
+            FieldClassKind::Structure(s) => {
+                for field in &s.members {
                     self.walk(
-                        &field.ty,
+                        &field.class,
                         inner(&field.raw, true, &field.name, dotted(&field.name)),
                     )?;
                 }
             }
-            Shape::Variant(v) => {
+            FieldClassKind::Variant(v) => {
                 self.refer(
                     id,
                     &v.selector,
-                    if v.ranges.is_none() { Use::Labels } else { Use::Selector },
+                    if v.ranges.is_none() { Use::Mappings } else { Use::Selector },
                 )?;
                 for option in &v.options {
                     self.walk(
-                        &option.ty,
+                        &option.class,
                         inner(&option.raw, v.ranges.is_none(), &option.name, dotted(&option.name)),
                     )?;
                 }
             }
-            Shape::Optional(selector, _, ty) => {
+            FieldClassKind::Optional(selector, _, class) => {
                 self.refer(id, selector, Use::Selector)?;
-                self.walk(ty, inner("", false, &"".into(), path.clone()))?;
+                self.walk(class, inner("", false, &"".into(), path.clone()))?;
             }
-            Shape::Integer(_) | Shape::Float(_) | Shape::Text(_) => {}
+            FieldClassKind::Integer(_)
+            | FieldClassKind::Float(_)
+            | FieldClassKind::NullTerminatedString(_) => {}
         }
         Ok(())
     }
 
-    fn length(&mut self, id: NodeId, length: &Length) -> Result<(), Fault> {
+    fn length(&mut self, id: NodeId, length: &Length) -> Result<(), DeclarationError> {
         match length {
-            Length::Fixed(_) => Ok(()),
-            Length::Field(path) => self.refer(id, path, Use::Length),
+            Length::Static(_) => Ok(()),
+            Length::Dynamic(path) => self.refer(id, path, Use::Length),
         }
     }
 
-    fn refer(&mut self, id: NodeId, path: &Path, what: Use) -> Result<(), Fault> {
+    fn refer(
+        &mut self,
+        id: NodeId,
+        path: &FieldLocation,
+        what: Use,
+    ) -> Result<(), DeclarationError> {
         let target = resolve::target(self.context, &self.nodes, id, path, what)?;
         self.nodes.targets.insert(id, target);
         Ok(())
@@ -202,31 +190,30 @@ fn hide(nodes: &mut Nodes) {
     let (mut shown, mut full, mut wanted, mut forced) =
         (vec![false; count], vec![false; count], vec![false; count], vec![false; count]);
     let set = |flags: &mut Vec<bool>, id: Option<NodeId>| {
-        if let Some(flag) = id.and_then(|id| flags.get_mut(usize::try_from(id).ok()?)) {
+        if let Some(flag) = id.and_then(|id| flags.get_mut(id.index())) {
             *flag = true;
         }
     };
+    let id = |n: usize| NodeId::new(u32::try_from(n).unwrap_or(u32::MAX));
     let is = |flags: &[bool], n: usize| flags.get(n).copied().unwrap_or(false);
     // What is referred to is before what refers, and members are behind their structure.
     for (n, node) in nodes.list.iter().enumerate().rev() {
         let internal = matches!(node.scope, Scope::PacketHeader | Scope::EventHeader);
         let own = match node.kind {
-            Kind::Unsigned(_) | Kind::Signed(_) | Kind::Boolean(_) | Kind::Bits(_) => {
+            Kind::Unsigned(_) | Kind::Signed(_) | Kind::Boolean(_) | Kind::BitMap(_) => {
                 node.roles.is_empty() || is(&wanted, n)
             }
             Kind::Blob => !node.roles.has(Role::Uuid),
             Kind::Structure => !is(&full, n) || is(&shown, n),
             Kind::Array(_) | Kind::Variant | Kind::Optional => is(&shown, n),
-            Kind::Float(_) | Kind::Text(_) => true,
+            Kind::Float(_) | Kind::String(_) => true,
         };
         let own = own && !internal;
         set(&mut full, node.parent);
         if own {
-            set(&mut shown, NodeId::try_from(n).ok());
+            set(&mut shown, Some(id(n)));
             set(&mut shown, node.parent);
-            if let Some(Target::Here(target)) =
-                NodeId::try_from(n).ok().and_then(|id| nodes.targets.get(&id))
-            {
+            if let Some(Target::Here(target)) = nodes.targets.get(&id(n)) {
                 set(&mut wanted, Some(*target));
             }
         } else if let Some(flag) = shown.get_mut(n) {
@@ -237,8 +224,8 @@ fn hide(nodes: &mut Nodes) {
     for (n, node) in nodes.list.iter().enumerate() {
         let variant =
             node.parent.filter(|p| nodes.get(*p).is_some_and(|p| p.kind == Kind::Variant));
-        if variant.and_then(|p| usize::try_from(p).ok()).is_some_and(|p| is(&shown, p)) {
-            set(&mut forced, NodeId::try_from(n).ok());
+        if variant.is_some_and(|p| is(&shown, p.index())) {
+            set(&mut forced, Some(id(n)));
         }
     }
     for (n, node) in nodes.list.iter_mut().enumerate() {

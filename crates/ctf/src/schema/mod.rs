@@ -1,18 +1,19 @@
 //! What the metadata says, of TSDL (CTF 1.8) and of JSON (CTF 2) alike.
 
-mod labels;
-mod types;
+mod field_class;
+mod mappings;
 
 use std::sync::Arc;
 
-pub(crate) use labels::disjoint;
-pub use labels::{Label, Labels, Range};
-pub use types::{
-    Base, Encoding, Field, Float, Integer, Length, Number, Origin, Path, Role, Roles, Shape,
-    Structure, Type, Variant,
+pub use field_class::{
+    DisplayBase, Encoding, FieldClass, FieldClassKind, FieldLocation, Float, Integer, IntegerKind,
+    Length, LocationOrigin, Member, Role, Roles, Structure, Variant,
 };
+pub(crate) use mappings::disjoint;
+pub use mappings::{IntegerRange, Mapping, Mappings};
 
-use crate::Order;
+use crate::ByteOrder;
+pub use crate::uuid::Uuid;
 
 /// The dynamic scopes of a packet and of an event, in the order of decoding (CTF 1.8, 7.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,7 +78,7 @@ pub enum EnvValue {
 
 /// A clock class.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Clock {
+pub struct ClockClass {
     /// How fields (CTF 1.8) and stream classes (CTF 2) refer to it.
     pub name: Arc<str>,
     /// Identity of the clock, if it has one.
@@ -99,7 +100,7 @@ pub struct Clock {
 /// Nanoseconds in a second.
 const SECOND: i128 = 1_000_000_000;
 
-impl Clock {
+impl ClockClass {
     /// One cycle a nanosecond, from 1970.
     #[must_use]
     pub fn new(name: Arc<str>) -> Self {
@@ -130,28 +131,28 @@ impl Clock {
 
 /// A class of streams.
 #[derive(Clone, Debug, Default)]
-pub struct StreamClass {
+pub struct DataStreamClass {
     /// Number in packet headers.
     pub id: u64,
     /// Name, which only CTF 2 has.
     pub name: Option<Arc<str>>,
     /// CTF 2: index of its clock among [`Schema::clocks`]. In CTF 1.8 the fields say it.
     pub clock: Option<usize>,
-    /// Type of stream.packet.context.
-    pub packet_context: Option<Arc<Type>>,
-    /// Type of stream.event.header.
-    pub event_header: Option<Arc<Type>>,
-    /// Type of stream.event.context.
-    pub common_context: Option<Arc<Type>>,
+    /// FieldClass of stream.packet.context.
+    pub packet_context: Option<Arc<FieldClass>>,
+    /// FieldClass of stream.event.header.
+    pub event_header: Option<Arc<FieldClass>>,
+    /// FieldClass of stream.event.context.
+    pub common_context: Option<Arc<FieldClass>>,
     /// Its event classes, as they were declared.
-    pub events: Vec<EventClass>,
+    pub events: Vec<EventRecordClass>,
     /// CTF 1.8: not declared itself (yet), but there are events of it.
     pub implicit: bool,
 }
 
 /// A class of events.
 #[derive(Clone, Debug)]
-pub struct EventClass {
+pub struct EventRecordClass {
     /// Number in event headers.
     pub id: u64,
     /// Name: `provider:event`.
@@ -160,10 +161,10 @@ pub struct EventClass {
     pub log_level: Option<i64>,
     /// URI of its model.
     pub emf_uri: Option<Arc<str>>,
-    /// Type of event.context.
-    pub context: Option<Arc<Type>>,
-    /// Type of event.fields.
-    pub payload: Option<Arc<Type>>,
+    /// FieldClass of event.context.
+    pub context: Option<Arc<FieldClass>>,
+    /// FieldClass of event.fields.
+    pub payload: Option<Arc<FieldClass>>,
 }
 
 /// Everything that a trace's metadata has said so far.
@@ -172,23 +173,23 @@ pub struct Schema {
     /// Language of the metadata.
     pub version: Version,
     /// Identity of the trace.
-    pub uuid: Option<[u8; 16]>,
+    pub uuid: Option<Uuid>,
     /// CTF 2: identity, if it is no UUID, and name.
     pub name: Option<Arc<str>>,
     /// Byte order of types that do not say one.
-    pub order: Option<Order>,
+    pub order: Option<ByteOrder>,
     /// The environment, in order.
     pub environment: Vec<(Arc<str>, EnvValue)>,
-    /// Clock classes, in order.
-    pub clocks: Vec<Clock>,
+    /// ClockClass classes, in order.
+    pub clocks: Vec<ClockClass>,
     /// CTF 2: the trace class has been declared.
     pub has_trace_class: bool,
-    /// Type of trace.packet.header.
-    pub packet_header: Option<Arc<Type>>,
+    /// FieldClass of trace.packet.header.
+    pub packet_header: Option<Arc<FieldClass>>,
     /// Stream classes, in order.
-    pub streams: Vec<StreamClass>,
+    pub streams: Vec<DataStreamClass>,
     /// CTF 1.8: event classes whose stream class has not been declared yet, with its number.
-    pub orphans: Vec<(u64, EventClass)>,
+    pub orphans: Vec<(u64, EventRecordClass)>,
 }
 
 impl Schema {

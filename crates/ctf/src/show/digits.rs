@@ -2,12 +2,12 @@
 //! formatting of the library looks at its options for each.
 
 /// Takes characters.
-pub trait Chars {
+pub trait AsciiSink {
     /// Appends the first `count` of some characters, which are ASCII.
     fn chars(&mut self, ascii: [u8; 8], count: usize);
 }
 
-impl Chars for String {
+impl AsciiSink for String {
     fn chars(&mut self, ascii: [u8; 8], count: usize) {
         self.extend(ascii.iter().take(count).map(|c| char::from(*c)));
     }
@@ -43,14 +43,14 @@ fn eight_hexadecimal(value: u32) -> u64 {
 
 /// Characters without the zeros before them; one is left of nothing but zeros.
 #[inline]
-fn stripped(chars: u64, out: &mut impl Chars) {
+fn stripped(chars: u64, out: &mut impl AsciiSink) {
     let zeros = ((chars - all(b'0')).trailing_zeros() / 8).min(7);
     out.chars((chars >> (8 * zeros)).to_le_bytes(), 8 - zeros as usize);
 }
 
 /// A number in base ten.
 #[inline]
-pub(super) fn decimal(value: u64, out: &mut impl Chars) {
+pub(super) fn decimal(value: u64, out: &mut impl AsciiSink) {
     const EIGHT: u64 = 100_000_000;
     if value < EIGHT {
         return stripped(eight(value) | all(b'0'), out);
@@ -67,7 +67,7 @@ pub(super) fn decimal(value: u64, out: &mut impl Chars) {
 
 /// A number in base sixteen, with its `0x`.
 #[inline]
-pub(super) fn hexadecimal(value: u64, out: &mut impl Chars) {
+pub(super) fn hexadecimal(value: u64, out: &mut impl AsciiSink) {
     out.chars(*b"0x      ", 2);
     let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
     let (low, high) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
@@ -105,7 +105,7 @@ pub(super) fn short_hexadecimal(value: u64) -> Option<(u64, usize)> {
 }
 
 /// So many digits of `BITS` bits, of which the first may be zeros.
-pub(super) fn bits<const BITS: u32>(value: u64, digits: u32, out: &mut impl Chars) {
+pub(super) fn bits<const BITS: u32>(value: u64, digits: u32, out: &mut impl AsciiSink) {
     for digit in (0..digits).rev() {
         let shown = value.checked_shr(digit * BITS).unwrap_or_default() & ((1 << BITS) - 1);
         out.chars((shown + u64::from(b'0')).to_le_bytes(), 1);

@@ -3,26 +3,25 @@
 
 mod digits;
 mod number;
-mod string;
+mod quoted;
 
 use std::fmt::Write as _;
 
-pub use digits::Chars;
-pub use number::{Form, float, integer};
-pub use string::quoted;
+pub use digits::AsciiSink;
+pub use number::{IntegerFormat, float, integer};
+pub use quoted::quoted;
 
-use super::plan::{Kind, Node, NodeId};
-use super::schema::{Labels, Scope};
-use super::text;
-use super::visit::Visitor;
+use crate::plan::{Kind, Node, NodeId};
+use crate::schema::{Mappings, Scope};
+use crate::visit::Visitor;
 
 /// Writes what it is told into a line: [`Self::begin`], values, [`Self::end`]. Can be used again
 /// and again.
 #[derive(Debug, Default)]
-pub struct Text<'n> {
+pub struct TextFormatter<'n> {
     /// The text so far.
     pub line: String,
-    /// Several labels of a value in braces, as babeltrace 2.1 shows them; 2.0 does not.
+    /// Several mappings of a value in braces, as babeltrace 2.1 shows them; 2.0 does not.
     pub braces: bool,
     nodes: &'n [Node],
     /// Scopes that are to be shown, and how many have begun.
@@ -38,7 +37,7 @@ pub struct Text<'n> {
     hidden: usize,
 }
 
-impl<'n> Text<'n> {
+impl<'n> TextFormatter<'n> {
     /// Goes on with values of these nodes. `follows`: other scopes stand before on the line.
     pub fn begin(&mut self, nodes: &'n [Node], scopes: &'n [(Scope, NodeId)], follows: bool) {
         let line = std::mem::take(&mut self.line);
@@ -55,7 +54,7 @@ impl<'n> Text<'n> {
     }
 
     fn node(&self, id: NodeId) -> Option<&'n Node> {
-        self.nodes.get(usize::try_from(id).ok()?)
+        self.nodes.get(id.index())
     }
 
     /// Begins scopes up to the one of this number.
@@ -104,8 +103,8 @@ impl<'n> Text<'n> {
         Some(node)
     }
 
-    fn labels(&mut self, labels: &Labels, value: i128) {
-        let mut names: Vec<_> = labels.of(value).collect();
+    fn mappings(&mut self, mappings: &Mappings, value: i128) {
+        let mut names: Vec<_> = mappings.of(value).collect();
         names.sort();
         let braces = self.braces && names.len() > 1;
         self.line.push_str(if braces { "{ " } else { "" });
@@ -121,11 +120,11 @@ impl<'n> Text<'n> {
 
     fn number(&mut self, id: NodeId, value: i128) {
         let Some(node) = self.before(id) else { return };
-        match (&node.labels, node.kind) {
+        match (&node.mappings, node.kind) {
             (_, Kind::Boolean(_)) => self.line.push_str(if value == 0 { "false" } else { "true" }),
-            (Some(labels), Kind::Unsigned(_) | Kind::Signed(_)) => {
+            (Some(mappings), Kind::Unsigned(_) | Kind::Signed(_)) => {
                 self.line.push_str("( ");
-                self.labels(labels, value);
+                self.mappings(mappings, value);
                 self.line.push_str(" : container = ");
                 integer(value, node.kind, node.base, &mut self.line);
                 self.line.push_str(" )");
@@ -135,7 +134,7 @@ impl<'n> Text<'n> {
     }
 }
 
-impl<'a> Visitor<'a> for Text<'_> {
+impl<'a> Visitor<'a> for TextFormatter<'_> {
     fn unsigned(&mut self, node: NodeId, value: u64) {
         self.number(node, value.into());
     }
@@ -150,11 +149,11 @@ impl<'a> Visitor<'a> for Text<'_> {
         }
     }
 
-    fn text(&mut self, node: NodeId, value: &'a [u8]) {
+    fn string(&mut self, node: NodeId, value: &'a [u8]) {
         if let Some(node) = self.before(node) {
             let encoding =
-                if let Kind::Text(encoding) = node.kind { encoding } else { Default::default() };
-            quoted(&text::decode(value, encoding), &mut self.line);
+                if let Kind::String(encoding) = node.kind { encoding } else { Default::default() };
+            quoted(&crate::string::decode(value, encoding), &mut self.line);
         }
     }
 
@@ -211,10 +210,10 @@ mod tests {
              event {{ name = e; fields := struct {{ {fields} }}; }};"
         );
         let mut trace = Trace::new();
-        trace.metadata(&mut text.as_bytes()).unwrap();
+        trace.metadata(text.as_bytes()).unwrap();
         let mut packet = Packet::open(&trace, packet, 0).unwrap();
         let class = packet.peek().unwrap().unwrap().class;
-        let mut text = Text { braces, ..Text::default() };
+        let mut text = TextFormatter { braces, ..TextFormatter::default() };
         text.begin(class.nodes(), class.scopes(), false);
         packet.visit(&mut text).unwrap();
         assert_eq!(text.end(), !text.line.is_empty());
@@ -270,10 +269,10 @@ mod tests {
              {{\"name\":\"x\",\"field-class\":{{\"type\":\"static-length-blob\",\"length\":2}}}}]}}}}"
         );
         let mut trace = Trace::new();
-        trace.metadata(&mut text.as_bytes()).unwrap();
+        trace.metadata(text.as_bytes()).unwrap();
         let mut lines = Vec::new();
         let mut packet = Packet::open(&trace, &[1, 5, 0xff, 1, 2, 0, 3, 1, 2], 0).unwrap();
-        let mut text = Text::default();
+        let mut text = TextFormatter::default();
         while let Some(event) = packet.peek().unwrap() {
             text.begin(event.class.nodes(), event.class.scopes(), false);
             packet.visit(&mut text).unwrap();

@@ -2,34 +2,34 @@
 
 use std::fmt::Write as _;
 
-use super::digits::{self, Chars};
+use super::digits::{self, AsciiSink};
 use crate::plan::Kind;
-use crate::schema::Base;
+use crate::schema::DisplayBase;
 
 /// How the integers of a place are shown: `10`, `0x1F`, `017`, `0b101`.
 #[derive(Clone, Copy, Debug)]
-pub struct Form {
-    base: Base,
+pub struct IntegerFormat {
+    base: DisplayBase,
     /// Bits that are shown, in bases other than ten.
     mask: u64,
     /// Digits of base two.
     width: u32,
 }
 
-impl Form {
+impl IntegerFormat {
     /// Of integers of this kind that should be shown in this base.
     #[must_use]
-    pub fn new(kind: Kind, base: Base) -> Self {
+    pub fn new(kind: Kind, base: DisplayBase) -> Self {
         let (bits, base) = match kind {
-            Kind::Bits(bits) => (bits, Base::Hexadecimal),
+            Kind::BitMap(bits) => (bits, DisplayBase::Hexadecimal),
             Kind::Unsigned(bits) | Kind::Signed(bits) | Kind::Boolean(bits) => (bits, base),
             _ => (64, base),
         };
         let shown = match base {
             // Digits are whole, and what is not signed has no bits above its own.
-            Base::Octal if !matches!(kind, Kind::Signed(_)) => 64,
-            Base::Octal => bits.div_ceil(3) * 3,
-            Base::Hexadecimal => bits.div_ceil(4) * 4,
+            DisplayBase::Octal if !matches!(kind, Kind::Signed(_)) => 64,
+            DisplayBase::Octal => bits.div_ceil(3) * 3,
+            DisplayBase::Hexadecimal => bits.div_ceil(4) * 4,
             _ => bits,
         };
         let mask = if shown == 0 || shown >= 64 { u64::MAX } else { (1 << shown) - 1 };
@@ -38,18 +38,18 @@ impl Form {
 
     /// Shows an unsigned integer.
     #[inline]
-    pub fn unsigned(self, value: u64, out: &mut impl Chars) {
+    pub fn unsigned(self, value: u64, out: &mut impl AsciiSink) {
         match self.base {
-            Base::Decimal => digits::decimal(value, out),
-            Base::Hexadecimal => digits::hexadecimal(value & self.mask, out),
+            DisplayBase::Decimal => digits::decimal(value, out),
+            DisplayBase::Hexadecimal => digits::hexadecimal(value & self.mask, out),
             _ => self.rare(value & self.mask, out),
         }
     }
 
     /// Shows a signed integer; in bases other than ten it is its two's complement.
     #[inline]
-    pub fn signed(self, value: i64, out: &mut impl Chars) {
-        if value < 0 && self.base == Base::Decimal {
+    pub fn signed(self, value: i64, out: &mut impl AsciiSink) {
+        if value < 0 && self.base == DisplayBase::Decimal {
             out.chars(*b"-       ", 1);
             return digits::decimal(value.unsigned_abs(), out);
         }
@@ -62,8 +62,8 @@ impl Form {
     #[inline(always)]
     pub fn short(self, value: u64) -> Option<(u64, usize)> {
         match self.base {
-            Base::Decimal => digits::short_decimal(value),
-            Base::Hexadecimal => digits::short_hexadecimal(value & self.mask),
+            DisplayBase::Decimal => digits::short_decimal(value),
+            DisplayBase::Hexadecimal => digits::short_hexadecimal(value & self.mask),
             _ => None,
         }
     }
@@ -72,7 +72,7 @@ impl Form {
     #[must_use]
     #[inline(always)]
     pub fn short_signed(self, value: i64) -> Option<(u64, usize)> {
-        if value >= 0 || self.base != Base::Decimal {
+        if value >= 0 || self.base != DisplayBase::Decimal {
             return self.short(value.cast_unsigned());
         }
         let (chars, count) =
@@ -81,8 +81,8 @@ impl Form {
     }
 
     #[cold]
-    fn rare(self, value: u64, out: &mut impl Chars) {
-        if self.base == Base::Octal {
+    fn rare(self, value: u64, out: &mut impl AsciiSink) {
+        if self.base == DisplayBase::Octal {
             out.chars(*b"0       ", 1);
             digits::bits::<3>(value, value.checked_ilog2().unwrap_or_default() / 3 + 1, out);
         } else {
@@ -97,12 +97,12 @@ impl Form {
 }
 
 /// An integer in its base.
-pub fn integer(value: i128, kind: Kind, base: Base, out: &mut String) {
-    let form = Form::new(kind, base);
+pub fn integer(value: i128, kind: Kind, base: DisplayBase, out: &mut String) {
+    let form = IntegerFormat::new(kind, base);
     match (u64::try_from(value), i64::try_from(value)) {
         (Ok(value), _) => form.unsigned(value, out),
         (_, Ok(value)) => form.signed(value, out),
-        _ if form.base == Base::Decimal => {
+        _ if form.base == DisplayBase::Decimal => {
             let _ = write!(out, "{value}");
         }
         // Two's complement of 64 bits.
@@ -175,25 +175,30 @@ mod tests {
     #[test]
     fn integers_in_their_bases() {
         for (value, kind, base, text) in [
-            (-1, Kind::Signed(12), Base::Hexadecimal, "0xFFF"),
-            (-1, Kind::Signed(10), Base::Hexadecimal, "0xFFF"),
-            (-1, Kind::Signed(64), Base::Hexadecimal, "0xFFFFFFFFFFFFFFFF"),
-            (-1, Kind::Signed(8), Base::Octal, "0777"),
-            (8, Kind::Unsigned(8), Base::Octal, "010"),
-            (5, Kind::Unsigned(4), Base::Binary, "0b0101"),
-            (-2, Kind::Signed(3), Base::Binary, "0b110"),
-            (-5, Kind::Signed(3), Base::Decimal, "-5"),
-            (0, Kind::Unsigned(8), Base::Decimal, "0"),
-            (0, Kind::Unsigned(8), Base::Hexadecimal, "0x0"),
-            (i64::MIN.into(), Kind::Signed(64), Base::Decimal, "-9223372036854775808"),
-            (u64::MAX.into(), Kind::Unsigned(64), Base::Decimal, "18446744073709551615"),
-            (-i128::from(u64::MAX) - 1, Kind::Signed(0), Base::Decimal, "-18446744073709551616"),
-            (10, Kind::Bits(8), Base::Decimal, "0xA"),
+            (-1, Kind::Signed(12), DisplayBase::Hexadecimal, "0xFFF"),
+            (-1, Kind::Signed(10), DisplayBase::Hexadecimal, "0xFFF"),
+            (-1, Kind::Signed(64), DisplayBase::Hexadecimal, "0xFFFFFFFFFFFFFFFF"),
+            (-1, Kind::Signed(8), DisplayBase::Octal, "0777"),
+            (8, Kind::Unsigned(8), DisplayBase::Octal, "010"),
+            (5, Kind::Unsigned(4), DisplayBase::Binary, "0b0101"),
+            (-2, Kind::Signed(3), DisplayBase::Binary, "0b110"),
+            (-5, Kind::Signed(3), DisplayBase::Decimal, "-5"),
+            (0, Kind::Unsigned(8), DisplayBase::Decimal, "0"),
+            (0, Kind::Unsigned(8), DisplayBase::Hexadecimal, "0x0"),
+            (i64::MIN.into(), Kind::Signed(64), DisplayBase::Decimal, "-9223372036854775808"),
+            (u64::MAX.into(), Kind::Unsigned(64), DisplayBase::Decimal, "18446744073709551615"),
+            (
+                -i128::from(u64::MAX) - 1,
+                Kind::Signed(0),
+                DisplayBase::Decimal,
+                "-18446744073709551616",
+            ),
+            (10, Kind::BitMap(8), DisplayBase::Decimal, "0xA"),
         ] {
             let mut out = String::new();
             integer(value, kind, base, &mut out);
             assert_eq!(out, text);
-            let form = Form::new(kind, base);
+            let form = IntegerFormat::new(kind, base);
             let short = match (i64::try_from(value), kind) {
                 (Ok(value), Kind::Signed(_)) => form.short_signed(value),
                 _ => u64::try_from(value).ok().and_then(|value| form.short(value)),

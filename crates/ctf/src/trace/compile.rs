@@ -5,38 +5,41 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::Trace;
-use super::plans::{EventPlan, Layer, StreamPlan};
-use crate::error::{Fault, bounded, malformed};
-use crate::header::Layout;
+use super::plans::{EventPlan, ScopePlan, StreamPlan};
+use crate::error::{DeclarationError, bounded, malformed};
 use crate::limits;
+use crate::plan::Layout;
 use crate::plan::{self, Code, Context, Nodes, Start, Target};
-use crate::schema::{Clock, EventClass, Schema, Scope, StreamClass, Type, Version};
+use crate::schema::{
+    ClockClass, DataStreamClass, EventRecordClass, FieldClass, Schema, Scope, Version,
+};
 
 /// Slots before those of events: what events look at in packets and headers.
 const FIRST_SLOT: u32 = limits::OUTER_REFERENCES;
 
 /// The type of a scope.
-type Typed = (Scope, Arc<Type>);
+type Typed = (Scope, Arc<FieldClass>);
 
 impl Trace {
     /// Whether classes of the schema have no plans yet.
     pub(super) fn waits(&self) -> bool {
-        let events =
-            |(plan, class): (&StreamPlan, &StreamClass)| plan.events().len() < class.events.len();
+        let events = |(plan, class): (&StreamPlan, &DataStreamClass)| {
+            plan.events().len() < class.events.len()
+        };
         self.streams.len() < self.schema.streams.len()
             || self.streams.iter().zip(&self.schema.streams).any(events)
     }
 
     /// Compiles what a declaration has added. What cannot be compiled is taken out of the schema;
     /// the first fault is told.
-    pub(super) fn compile(&mut self) -> Result<(), Fault> {
+    pub(super) fn compile(&mut self) -> Result<(), DeclarationError> {
         if self.schema.version == Version::V1 && self.schema.order.is_none() {
             // Types may be of the byte order that the trace is going to have.
             return Ok(());
         }
-        if let Some(ty) = self.schema.packet_header.clone().filter(|_| !self.began) {
+        if let Some(class) = self.schema.packet_header.clone().filter(|_| !self.began) {
             // Without it no packet can be read, so that a fault comes again with every declaration.
-            self.header = self.packet_header((Scope::PacketHeader, ty))?;
+            self.header = self.packet_header((Scope::PacketHeader, class))?;
             self.began = true;
         }
         if self
@@ -72,13 +75,13 @@ impl Trace {
     }
 
     /// The first class of events that has no plan.
-    fn next_event(&self, stream: usize) -> Option<(usize, EventClass)> {
+    fn next_event(&self, stream: usize) -> Option<(usize, EventRecordClass)> {
         let at = self.streams.get(stream)?.events().len();
         Some((at, self.schema.streams.get(stream)?.events.get(at)?.clone()))
     }
 
-    fn packet_header(&mut self, ty: Typed) -> Result<Layer, Fault> {
-        let mut layer = self.layer(Some(ty), 1 << 20, &[])?;
+    fn packet_header(&mut self, class: Typed) -> Result<ScopePlan, DeclarationError> {
+        let mut layer = self.layer(Some(class), 1 << 20, &[])?;
         if !layer.nodes.clocks.is_empty() {
             return malformed!("clock in the packet header");
         }
@@ -86,7 +89,7 @@ impl Trace {
         Ok(layer)
     }
 
-    fn stream(&mut self, class: &StreamClass) -> Result<StreamPlan, Fault> {
+    fn stream(&mut self, class: &DataStreamClass) -> Result<StreamPlan, DeclarationError> {
         // Taken out while the others are made, since they look at it.
         let mut packet = std::mem::take(&mut self.header);
         let plan = self.stream_plan(class, &mut packet);
@@ -96,11 +99,12 @@ impl Trace {
 
     fn stream_plan(
         &mut self,
-        class: &StreamClass,
-        packet: &mut Layer,
-    ) -> Result<StreamPlan, Fault> {
-        let typed = |scope, ty: &Option<Arc<Type>>| ty.clone().map(|ty| (scope, ty));
-        let whole = packet.ty.as_ref().is_none_or(|(_, ty)| ty.whole_bytes());
+        class: &DataStreamClass,
+        packet: &mut ScopePlan,
+    ) -> Result<StreamPlan, DeclarationError> {
+        let typed =
+            |scope, class: &Option<Arc<FieldClass>>| class.clone().map(|class| (scope, class));
+        let whole = packet.class.as_ref().is_none_or(|(_, class)| class.whole_bytes());
         let context = typed(Scope::PacketContext, &class.packet_context);
         let context = self.layer(context, if whole { 8 } else { 1 }, &[packet])?;
         let header =
@@ -122,21 +126,30 @@ impl Trace {
             plan.layout = class
                 .event_header
                 .as_ref()
-                .map_or(Layout::General, |ty| Layout::of(ty, self.schema.order));
+                .map_or(Layout::General, |class| Layout::of(class, self.schema.order));
         }
         Ok(plan)
     }
 
     /// The nodes of a scope that stands before the events; its code comes with [`Self::recompile`].
-    fn layer(&mut self, ty: Option<Typed>, aligned: u64, outer: &[&Layer]) -> Result<Layer, Fault> {
-        let Some((scope, ty)) = ty else { return Ok(Layer::default()) };
+    fn layer(
+        &mut self,
+        class: Option<Typed>,
+        aligned: u64,
+        outer: &[&ScopePlan],
+    ) -> Result<ScopePlan, DeclarationError> {
+        let Some((scope, class)) = class else { return Ok(ScopePlan::default()) };
         let outer: Vec<&Nodes> = outer.iter().map(|layer| &layer.nodes).collect();
-        let nodes = self.survey(&outer, &[(scope, &ty)])?;
-        Ok(Layer { ty: Some((scope, ty)), aligned, nodes, ..Layer::default() })
+        let nodes = self.survey(&outer, &[(scope, &class)])?;
+        Ok(ScopePlan { class: Some((scope, class)), aligned, nodes, ..ScopePlan::default() })
     }
 
     /// The nodes of scopes, counted.
-    fn survey(&mut self, outer: &[&Nodes], scopes: &[(Scope, &Arc<Type>)]) -> Result<Nodes, Fault> {
+    fn survey(
+        &mut self,
+        outer: &[&Nodes],
+        scopes: &[(Scope, &Arc<FieldClass>)],
+    ) -> Result<Nodes, DeclarationError> {
         let nodes = plan::survey(&Context { schema: &self.schema, outer }, scopes)?;
         let fields = self.fields + nodes.list.len() as u64;
         let names = self.names + nodes.names;
@@ -146,12 +159,12 @@ impl Trace {
         Ok(nodes)
     }
 
-    fn code(&mut self, layer: &Layer, outer: &[&Layer]) -> Result<Code, Fault> {
-        let Some((scope, ty)) = &layer.ty else { return Ok(Code::default()) };
+    fn code(&mut self, layer: &ScopePlan, outer: &[&ScopePlan]) -> Result<Code, DeclarationError> {
+        let Some((scope, class)) = &layer.class else { return Ok(Code::default()) };
         let outer: Vec<_> = outer.iter().map(|layer| layer.outer()).collect();
         let (aligned, order) = (layer.aligned, self.schema.order);
         let start = Start { aligned, order, slot: FIRST_SLOT, saved: &layer.saved, outer: &outer };
-        let code = plan::compile(&layer.nodes, &[(*scope, ty)], &start)?;
+        let code = plan::compile(&layer.nodes, &[(*scope, class)], &start)?;
         self.slots = self.slots.max(code.slots);
         Ok(code)
     }
@@ -161,9 +174,9 @@ impl Trace {
     fn save(
         &mut self,
         targets: &[Target],
-        packet: &mut Layer,
+        packet: &mut ScopePlan,
         plan: &mut StreamPlan,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, DeclarationError> {
         let mut new = false;
         for target in targets {
             let Target::Outer(layer, node) = *target else { continue };
@@ -188,7 +201,11 @@ impl Trace {
     }
 
     /// Makes the code of what stands before the events, with the slots that are known now.
-    fn recompile(&mut self, packet: &mut Layer, plan: &mut StreamPlan) -> Result<(), Fault> {
+    fn recompile(
+        &mut self,
+        packet: &mut ScopePlan,
+        plan: &mut StreamPlan,
+    ) -> Result<(), DeclarationError> {
         packet.code = self.code(packet, &[])?;
         plan.context.code = self.code(&plan.context, &[packet])?;
         plan.header.code = self.code(&plan.header, &[packet, &plan.context])?;
@@ -198,7 +215,7 @@ impl Trace {
         Ok(())
     }
 
-    fn event(&mut self, n: usize, class: &EventClass) -> Result<(), Fault> {
+    fn event(&mut self, n: usize, class: &EventRecordClass) -> Result<(), DeclarationError> {
         let Some(mut stream) = self.streams.get_mut(n).map(std::mem::take) else { return Ok(()) };
         let mut packet = std::mem::take(&mut self.header);
         let plan = self.event_plan(n, &mut packet, &mut stream, class);
@@ -213,21 +230,21 @@ impl Trace {
     fn event_plan(
         &mut self,
         n: usize,
-        packet: &mut Layer,
+        packet: &mut ScopePlan,
         stream: &mut StreamPlan,
-        class: &EventClass,
-    ) -> Result<EventPlan, Fault> {
+        class: &EventRecordClass,
+    ) -> Result<EventPlan, DeclarationError> {
         if stream.event(class.id).is_some() {
             return malformed!("event {} of stream {} a second time", class.id, stream.id);
         }
         let common = self.schema.streams.get(n).and_then(|s| s.common_context.clone());
-        let scopes: Vec<(Scope, &Arc<Type>)> = [
+        let scopes: Vec<(Scope, &Arc<FieldClass>)> = [
             (Scope::CommonContext, common.as_ref()),
             (Scope::Context, class.context.as_ref()),
             (Scope::Payload, class.payload.as_ref()),
         ]
         .into_iter()
-        .filter_map(|(scope, ty)| Some((scope, ty?)))
+        .filter_map(|(scope, class)| Some((scope, class?)))
         .collect();
         let nodes =
             self.survey(&[&packet.nodes, &stream.context.nodes, &stream.header.nodes], &scopes)?;
@@ -236,8 +253,11 @@ impl Trace {
             self.recompile(packet, stream)?;
         }
         // Behind a header of whole bytes that starts at a byte there is a byte.
-        let header =
-            stream.header.ty.as_ref().is_some_and(|(_, ty)| ty.whole_bytes() && ty.align() >= 8);
+        let header = stream
+            .header
+            .class
+            .as_ref()
+            .is_some_and(|(_, class)| class.whole_bytes() && class.align() >= 8);
         let aligned = if header || stream.layout != Layout::General { 8 } else { 1 };
         let outer = [packet.outer(), stream.context.outer(), stream.header.outer()];
         let (order, saved) = (self.schema.order, HashMap::new());
@@ -263,7 +283,7 @@ impl Trace {
         &mut self,
         known: Option<usize>,
         told: &[Option<Arc<str>>],
-    ) -> Result<Option<usize>, Fault> {
+    ) -> Result<Option<usize>, DeclarationError> {
         let mut clock = known;
         for name in told {
             let found = clock_named(&mut self.schema, known, name.as_ref())?;
@@ -281,7 +301,7 @@ fn clock_named(
     schema: &mut Schema,
     known: Option<usize>,
     name: Option<&Arc<str>>,
-) -> Result<usize, Fault> {
+) -> Result<usize, DeclarationError> {
     match (schema.version, name, schema.clocks.as_slice()) {
         (Version::V2, ..) => {
             known.map_or_else(|| malformed!("time stamps in a stream without a clock"), Ok)
@@ -292,7 +312,7 @@ fn clock_named(
         }
         // As babeltrace does for old tracers.
         (_, None, []) => {
-            schema.clocks.push(Clock::new("default".into()));
+            schema.clocks.push(ClockClass::new("default".into()));
             Ok(0)
         }
         (_, None, [_]) => Ok(0),

@@ -3,13 +3,13 @@
 mod compile;
 mod plans;
 
-use plans::Layer;
+use plans::ScopePlan;
 pub use plans::{EventPlan, StreamPlan};
 
-use super::error::{MetadataError, bounded};
-use super::limits;
-use super::metadata::Metadata;
-use super::schema::{Clock, Schema};
+use crate::error::{MetadataError, bounded};
+use crate::limits;
+use crate::metadata::Metadata;
+use crate::schema::{ClockClass, Schema};
 
 /// Bytes of memory for a byte of metadata, and for a field.
 const TEXT: u64 = 3;
@@ -22,7 +22,7 @@ pub struct Trace {
     schema: Schema,
     /// Whether the packet header has been compiled.
     began: bool,
-    pub(super) header: Layer,
+    pub(super) header: ScopePlan,
     streams: Vec<StreamPlan>,
     /// Fields of all classes.
     fields: u64,
@@ -44,29 +44,53 @@ impl Trace {
 
     /// Of a schema that did not come as metadata.
     #[cfg(any(test, fuzzing))]
-    pub(super) fn of(schema: Schema) -> Result<Self, super::error::Fault> {
+    pub(super) fn of(schema: Schema) -> Result<Self, crate::error::DeclarationError> {
         let mut trace = Self { schema, ..Self::new() };
         trace.compile().map(|()| trace)
     }
 
-    /// Takes more metadata, in pieces of any size.
+    /// A trace of complete metadata.
     ///
     /// # Errors
-    /// [`MetadataError`]: one declaration cannot be used. It is as if it were not there; `bytes` has lost what was read, at
-    /// least one, and a call with the rest goes on behind it. (Live traces should give up: packets
-    /// may need what is missing.)
-    pub fn metadata(&mut self, bytes: &mut &[u8]) -> Result<(), MetadataError> {
+    /// The first [`MetadataError`]; [`MetadataError::Incomplete`] if the metadata ends within a
+    /// declaration.
+    pub fn from_metadata(bytes: &[u8]) -> Result<Self, MetadataError> {
+        let mut trace = Self::new();
+        trace.metadata(bytes)?;
+        if trace.unfinished() { Err(MetadataError::Incomplete) } else { Ok(trace) }
+    }
+
+    /// Reads more metadata: the next piece, of any size, even in the middle of a word.
+    ///
+    /// # Errors
+    /// The first [`MetadataError`] of the piece. A faulty declaration has no effect; those after it
+    /// are read all the same. [`Self::metadata_errors`] reports every error.
+    pub fn metadata(&mut self, bytes: &[u8]) -> Result<(), MetadataError> {
+        let mut errors = self.metadata_errors(bytes);
+        let first = errors.next();
+        errors.for_each(drop);
+        first.map_or(Ok(()), Err)
+    }
+
+    /// Reads more metadata, as [`Self::metadata`], while the errors are iterated. Metadata after an
+    /// error is read by the next call of [`Iterator::next`]: iterate to the end.
+    pub fn metadata_errors<'t, 'm>(&'t mut self, bytes: &'m [u8]) -> MetadataErrors<'t, 'm> {
+        MetadataErrors { trace: self, bytes }
+    }
+
+    /// Reads declarations up to the first error. `bytes` loses what was read.
+    fn declarations(&mut self, bytes: &mut &[u8]) -> Result<(), MetadataError> {
         loop {
             let before = bytes.len();
             let read = self.metadata.declaration(bytes, &mut self.schema);
             self.bytes = self.bytes.saturating_add((before - bytes.len()) as u64);
             let (offset, line) = self.metadata.place();
             bounded("bytes of metadata", self.bytes, limits::METADATA)
-                .map_err(|fault| fault.at(offset, line))?;
+                .map_err(|error| error.at(offset, line))?;
             if !read? {
                 return Ok(());
             }
-            self.compile().map_err(|fault| fault.at(offset, line))?;
+            self.compile().map_err(|error| error.at(offset, line))?;
         }
     }
 
@@ -100,7 +124,27 @@ impl Trace {
 
     /// The clock of a class of streams.
     #[must_use]
-    pub fn clock(&self, stream: &StreamPlan) -> Option<&Clock> {
+    pub fn clock(&self, stream: &StreamPlan) -> Option<&ClockClass> {
         self.schema.clocks.get(stream.clock?)
+    }
+}
+
+/// The errors of a piece of metadata, see [`Trace::metadata_errors`].
+#[derive(Debug)]
+#[must_use = "metadata is read while the errors are iterated"]
+pub struct MetadataErrors<'t, 'm> {
+    trace: &'t mut Trace,
+    bytes: &'m [u8],
+}
+
+impl Iterator for MetadataErrors<'_, '_> {
+    type Item = MetadataError;
+
+    fn next(&mut self) -> Option<MetadataError> {
+        // An error takes at least one byte, so that the iteration ends.
+        if self.bytes.is_empty() {
+            return None;
+        }
+        self.trace.declarations(&mut self.bytes).err()
     }
 }

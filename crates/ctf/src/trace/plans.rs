@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::header::Layout;
+use crate::plan::Layout;
 use crate::plan::{Code, Node, NodeId, Nodes, Outer};
-use crate::schema::{Scope, Type};
+use crate::schema::{FieldClass, Scope};
 
 /// Event ids up to here are found by a table.
 const DENSE: usize = 1 << 12;
 
 /// A scope that many events share.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Layer {
-    pub(super) ty: Option<(Scope, Arc<Type>)>,
+pub(crate) struct ScopePlan {
+    pub(super) class: Option<(Scope, Arc<FieldClass>)>,
     /// Alignment of where it starts, bits.
     pub(super) aligned: u64,
     pub(crate) nodes: Nodes,
@@ -22,7 +22,7 @@ pub(crate) struct Layer {
     pub(super) saved: HashMap<NodeId, u32>,
 }
 
-impl Layer {
+impl ScopePlan {
     pub(super) const fn outer(&self) -> Outer<'_> {
         Outer { nodes: &self.nodes, saved: &self.saved }
     }
@@ -54,7 +54,7 @@ impl EventPlan {
 
     /// Those with values, with their numbers. Elements of arrays are among them.
     pub fn leaves(&self) -> impl Iterator<Item = (NodeId, &Node)> {
-        (0..).zip(&self.nodes.list).filter(|(_, node)| node.kind.is_value())
+        (0..).map(NodeId::new).zip(&self.nodes.list).filter(|(_, node)| node.kind.is_value())
     }
 
     /// Its scopes and their structures, in the order of decoding.
@@ -71,8 +71,8 @@ pub struct StreamPlan {
     pub id: u64,
     /// Its clock among [`Schema::clocks`], if it has one.
     pub clock: Option<usize>,
-    pub(crate) context: Layer,
-    pub(crate) header: Layer,
+    pub(crate) context: ScopePlan,
+    pub(crate) header: ScopePlan,
     pub(crate) layout: Layout,
     pub(super) events: Vec<EventPlan>,
     /// As of the class.

@@ -8,37 +8,43 @@ use super::lexer::Word;
 use super::numbers::trace_order;
 use super::parser::{Parsed, Parser, Value};
 use super::roles::with_roles;
-use crate::error::{Fault, bounded};
+use crate::error::{DeclarationError, bounded};
 use crate::limits;
-use crate::schema::{Clock, EnvValue, EventClass, Schema, Scope, StreamClass, Type};
-use crate::uuid;
+use crate::schema::{
+    ClockClass, DataStreamClass, EnvValue, EventRecordClass, FieldClass, Schema, Scope,
+};
+use crate::uuid::Uuid;
 
 /// What stands behind a key.
 enum Entry {
     Value(Value),
-    Type(Arc<Type>),
+    Class(Arc<FieldClass>),
 }
 
 impl Entry {
-    fn value(&self) -> Result<&Value, Fault> {
+    fn value(&self) -> Result<&Value, DeclarationError> {
         match self {
             Self::Value(value) => Ok(value),
-            Self::Type(_) => Err(Fault::Malformed("a type where a value is expected".into())),
+            Self::Class(_) => {
+                Err(DeclarationError::Malformed("a type where a value is expected".into()))
+            }
         }
     }
 
-    fn scope(&self, scope: Scope) -> Result<Option<Arc<Type>>, Fault> {
+    fn scope(&self, scope: Scope) -> Result<Option<Arc<FieldClass>>, DeclarationError> {
         match self {
-            Self::Type(ty) => Ok(Some(with_roles(ty, scope)?)),
-            Self::Value(_) => Err(Fault::Malformed("a value where a type is expected".into())),
+            Self::Class(class) => Ok(Some(with_roles(class, scope)?)),
+            Self::Value(_) => {
+                Err(DeclarationError::Malformed("a value where a type is expected".into()))
+            }
         }
     }
 
-    fn id(&self) -> Result<u64, Fault> {
+    fn id(&self) -> Result<u64, DeclarationError> {
         self.value()?.unsigned()
     }
 
-    fn text(&self) -> Result<Arc<str>, Fault> {
+    fn text(&self) -> Result<Arc<str>, DeclarationError> {
         Ok(self.value()?.text()?.into())
     }
 }
@@ -71,12 +77,15 @@ impl Parser<'_> {
     }
 
     /// `NAME { entries };`
-    fn block(&mut self, mut each: impl FnMut(&str, &Entry) -> Result<(), Fault>) -> Parsed<()> {
+    fn block(
+        &mut self,
+        mut each: impl FnMut(&str, &Entry) -> Result<(), DeclarationError>,
+    ) -> Parsed<()> {
         self.advance()?;
         self.expect("{")?;
         self.scoped(|parser| {
             let mut known: HashSet<String> = HashSet::new();
-            while !parser.at_mark("}") {
+            while !parser.at_punctuation("}") {
                 if parser.skip(";")? || parser.alias_declaration()? {
                     continue;
                 }
@@ -88,7 +97,7 @@ impl Parser<'_> {
                 let key = parser.path()?;
                 let entry = if parser.skip(":=")? {
                     let specifier = parser.specifier()?;
-                    Entry::Type(parser.resolve(&specifier, 0)?)
+                    Entry::Class(parser.resolve(&specifier, 0)?)
                 } else {
                     parser.expect("=")?;
                     Entry::Value(parser.value()?)
@@ -111,7 +120,7 @@ impl Parser<'_> {
             match key {
                 "major" => major = Some(entry.id()?),
                 "minor" => minor = Some(entry.id()?),
-                "uuid" => id = Some(uuid::parse(entry.value()?.text()?)?),
+                "uuid" => id = Some(Uuid::parse(entry.value()?.text()?)?),
                 "byte_order" => order = Some(trace_order(entry.value()?)?),
                 "packet.header" => header = entry.scope(Scope::PacketHeader)?,
                 _ => {}
@@ -121,7 +130,8 @@ impl Parser<'_> {
         match (major, minor) {
             (Some(1), Some(8)) => {}
             (Some(major), Some(minor)) => {
-                return self.check(Err(Fault::Unsupported(format!("version {major}.{minor}"))));
+                return self
+                    .check(Err(DeclarationError::Unsupported(format!("version {major}.{minor}"))));
             }
             _ => return self.wrong("trace without version"),
         }
@@ -156,7 +166,7 @@ impl Parser<'_> {
     }
 
     fn clock(&mut self, schema: &mut Schema) -> Parsed<()> {
-        let mut clock = Clock { unix_epoch: false, ..Clock::new("".into()) };
+        let mut clock = ClockClass { unix_epoch: false, ..ClockClass::new("".into()) };
         let mut absolute = None;
         self.block(|key, entry| {
             match key {
@@ -189,7 +199,7 @@ impl Parser<'_> {
     }
 
     fn stream(&mut self, schema: &mut Schema) -> Parsed<()> {
-        let mut stream = StreamClass::default();
+        let mut stream = DataStreamClass::default();
         let mut told = false;
         self.block(|key, entry| {
             match key {
@@ -221,7 +231,7 @@ impl Parser<'_> {
         let (own, others) =
             std::mem::take(&mut schema.orphans).into_iter().partition(|(id, _)| *id == stream.id);
         schema.orphans = others;
-        let own: Vec<(u64, EventClass)> = own;
+        let own: Vec<(u64, EventRecordClass)> = own;
         stream.events.extend(own.into_iter().map(|(_, event)| event));
         schema.streams.push(stream);
         Ok(())
@@ -229,7 +239,7 @@ impl Parser<'_> {
 
     fn event(&mut self, schema: &mut Schema) -> Parsed<()> {
         let (mut id, mut stream_id, mut name) = (None, None, None);
-        let mut event = EventClass {
+        let mut event = EventRecordClass {
             id: 0,
             name: "".into(),
             log_level: None,
@@ -254,7 +264,7 @@ impl Parser<'_> {
         })?;
         let Some(name) = name else { return self.wrong("event without name") };
         if schema.streams.is_empty() && stream_id.is_none() {
-            schema.streams.push(StreamClass { implicit: true, ..StreamClass::default() });
+            schema.streams.push(DataStreamClass { implicit: true, ..DataStreamClass::default() });
         }
         let count = schema.orphans.len() as u64;
         let stream = match (stream_id, schema.streams.as_mut_slice()) {
@@ -266,7 +276,7 @@ impl Parser<'_> {
                     self.check(bounded("event classes", count + 1, limits::EVENT_CLASSES))?;
                     schema
                         .orphans
-                        .push((stream_id, EventClass { id: id.unwrap_or(0), name, ..event }));
+                        .push((stream_id, EventRecordClass { id: id.unwrap_or(0), name, ..event }));
                     return Ok(());
                 }
             },
@@ -280,7 +290,7 @@ impl Parser<'_> {
             stream.events.len() as u64 + 1,
             limits::EVENT_CLASSES,
         ))?;
-        stream.events.push(EventClass { id, name, ..event });
+        stream.events.push(EventRecordClass { id, name, ..event });
         Ok(())
     }
 }

@@ -1,21 +1,23 @@
-//! Type specifiers and declarators (CTF 1.8, appendix C.2): which type a declaration names, and the
+//! FieldClass specifiers and declarators (CTF 1.8, appendix C.2): which type a declaration names, and the
 //! arrays around it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::lexer::Word;
+use super::location;
 use super::names::Named;
 use super::parser::{Parsed, Parser};
-use super::path;
 use crate::error::bounded;
 use crate::limits;
-use crate::schema::{Encoding, Field, Length, Path, Shape, Structure, Type, Variant};
+use crate::schema::{
+    Encoding, FieldClass, FieldClassKind, FieldLocation, Length, Member, Structure, Variant,
+};
 
 /// A type before its declarator.
 #[derive(Debug)]
 pub(super) enum Specifier {
-    Type(Arc<Type>),
+    Class(Arc<FieldClass>),
     /// Words that a typealias or typedef has given a meaning, perhaps only with the `*` that come.
     Words(String),
     /// `variant NAME { ... }` as a declaration of its own.
@@ -44,13 +46,13 @@ pub(super) fn shown(raw: &str) -> &str {
     raw.strip_prefix('_').unwrap_or(raw)
 }
 
-fn field(raw: &str, ty: Arc<Type>) -> Field {
+fn field(raw: &str, class: Arc<FieldClass>) -> Member {
     let raw: Arc<str> = raw.into();
     let name = match raw.strip_prefix('_') {
         Some(name) => name.into(),
         None => raw.clone(),
     };
-    Field { raw, name, ty }
+    Member { raw, name, class }
 }
 
 impl Parser<'_> {
@@ -61,7 +63,7 @@ impl Parser<'_> {
         let Word::Name(first) = self.token.word else {
             return self.wrong(format!("type expected, not {}", self.shown()));
         };
-        let ty = match first {
+        let class = match first {
             "struct" => self.structure()?,
             "variant" => return self.variant(),
             "enum" => self.enumeration()?,
@@ -70,7 +72,7 @@ impl Parser<'_> {
             "string" => self.string_type()?,
             _ => return Ok(Specifier::Words(self.words()?)),
         };
-        Ok(Specifier::Type(ty))
+        Ok(Specifier::Class(class))
     }
 
     /// `unsigned long`, `uint8_t`
@@ -126,10 +128,10 @@ impl Parser<'_> {
             let length = match self.token.word {
                 Word::Name(_) => {
                     let path = self.path()?;
-                    Length::Field(self.check(path::parse(&path))?)
+                    Length::Dynamic(self.check(location::parse(&path))?)
                 }
                 _ => match u64::try_from(self.integer()?) {
-                    Ok(n) => Length::Fixed(n),
+                    Ok(n) => Length::Static(n),
                     Err(_) => return self.wrong("negative length"),
                 },
             };
@@ -141,38 +143,41 @@ impl Parser<'_> {
     }
 
     /// The type of a specifier with so many `*`.
-    pub(super) fn resolve(&self, specifier: &Specifier, pointers: usize) -> Parsed<Arc<Type>> {
+    pub(super) fn resolve(
+        &self,
+        specifier: &Specifier,
+        pointers: usize,
+    ) -> Parsed<Arc<FieldClass>> {
         let words = match specifier {
-            Specifier::Type(ty) if pointers == 0 => return Ok(ty.clone()),
-            Specifier::Type(_) => return self.wrong("a pointer to a type that is no alias"),
+            Specifier::Class(class) if pointers == 0 => return Ok(class.clone()),
+            Specifier::Class(_) => return self.wrong("a pointer to a type that is no alias"),
             Specifier::Untagged => return self.wrong("a variant without <selector>"),
             Specifier::Words(words) => words,
         };
         let name = alias(words, pointers);
         match self.names.find(&name) {
-            Some(Named::Type(ty)) => Ok(ty.clone()),
+            Some(Named::Class(class)) => Ok(class.clone()),
             _ => self.wrong(format!("no type {name}")),
         }
     }
 
-    fn arrays(&self, mut ty: Arc<Type>, lengths: Vec<Length>) -> Parsed<Arc<Type>> {
+    fn arrays(&self, mut class: Arc<FieldClass>, lengths: Vec<Length>) -> Parsed<Arc<FieldClass>> {
         for length in lengths.into_iter().rev() {
-            let text =
-                matches!(ty.shape(), Shape::Integer(i) if i.text && i.bits == 8 && i.align == 8);
-            let shape = if text {
-                Shape::Chars(length, Encoding::Utf8)
+            let text = matches!(class.kind(), FieldClassKind::Integer(i) if i.text && i.bits == 8 && i.align == 8);
+            let kind = if text {
+                FieldClassKind::SizedString(length, Encoding::Utf8)
             } else {
-                Shape::Array(length, ty, 1)
+                FieldClassKind::Array(length, class, 1)
             };
-            ty = self.check(Type::new(shape))?;
+            class = self.check(FieldClass::new(kind))?;
         }
-        Ok(ty)
+        Ok(class)
     }
 
     /// `specifier declarator, declarator;` into named types; the declarator may be missing.
     fn declarations(
         &mut self,
-        mut each: impl FnMut(&mut Self, &str, Arc<Type>) -> Parsed<()>,
+        mut each: impl FnMut(&mut Self, &str, Arc<FieldClass>) -> Parsed<()>,
     ) -> Parsed<()> {
         let specifier = self.specifier()?;
         if self.skip(";")? {
@@ -183,9 +188,9 @@ impl Parser<'_> {
             let Some(name) = declarator.name else {
                 return self.wrong(format!("name expected, not {}", self.shown()));
             };
-            let ty = self.resolve(&specifier, declarator.pointers)?;
-            let ty = self.arrays(ty, declarator.lengths)?;
-            each(self, &name, ty)?;
+            let class = self.resolve(&specifier, declarator.pointers)?;
+            let class = self.arrays(class, declarator.lengths)?;
+            each(self, &name, class)?;
             if !self.skip(",")? {
                 return self.expect(";");
             }
@@ -196,7 +201,7 @@ impl Parser<'_> {
     pub(super) fn alias_declaration(&mut self) -> Parsed<bool> {
         if self.at_name("typedef") {
             self.advance()?;
-            self.declarations(|parser, name, ty| parser.define(name.to_owned(), ty))?;
+            self.declarations(|parser, name, class| parser.define(name.to_owned(), class))?;
             return Ok(true);
         }
         if !self.at_name("typealias") {
@@ -208,23 +213,23 @@ impl Parser<'_> {
         if declarator.name.is_some() {
             return self.wrong("a typealias of a named declaration");
         }
-        let ty = self.resolve(&specifier, declarator.pointers)?;
-        let ty = self.arrays(ty, declarator.lengths)?;
+        let class = self.resolve(&specifier, declarator.pointers)?;
+        let class = self.arrays(class, declarator.lengths)?;
         self.expect(":=")?;
         while self.at_name("const") {
             self.advance()?;
         }
         let name = self.words()?;
         let pointers = self.pointers()?;
-        self.define(alias(&name, pointers), ty)?;
+        self.define(alias(&name, pointers), class)?;
         self.expect(";")?;
         Ok(true)
     }
 
-    fn define(&mut self, name: String, ty: Arc<Type>) -> Parsed<()> {
+    fn define(&mut self, name: String, class: Arc<FieldClass>) -> Parsed<()> {
         let counted = self.names.declare();
         self.check(counted)?;
-        if self.names.add(name.clone(), Named::Type(ty)) {
+        if self.names.add(name.clone(), Named::Class(class)) {
             Ok(())
         } else {
             self.wrong(format!("type {name} a second time"))
@@ -232,20 +237,20 @@ impl Parser<'_> {
     }
 
     /// Members of a structure or options of a variant, with the braces.
-    fn fields(&mut self) -> Parsed<Vec<Field>> {
+    fn fields(&mut self) -> Parsed<Vec<Member>> {
         self.expect("{")?;
-        let mut fields: Vec<Field> = Vec::new();
+        let mut fields: Vec<Member> = Vec::new();
         let mut known: HashSet<Arc<str>> = HashSet::new();
         self.scoped(|parser| {
-            while !parser.at_mark("}") {
+            while !parser.at_punctuation("}") {
                 if parser.skip(";")? || parser.alias_declaration()? {
                     continue;
                 }
-                parser.declarations(|parser, name, ty| {
+                parser.declarations(|parser, name, class| {
                     parser.check(bounded("fields", fields.len() as u64 + 1, limits::FIELDS))?;
                     let counted = parser.names.declare();
                     parser.check(counted)?;
-                    let field = field(name, ty);
+                    let field = field(name, class);
                     if !known.insert(field.raw.clone()) {
                         return parser.wrong(format!("field {name} a second time"));
                     }
@@ -260,10 +265,10 @@ impl Parser<'_> {
     }
 
     /// `struct NAME`, `struct { }`, `struct NAME { } align(N)`
-    fn structure(&mut self) -> Parsed<Arc<Type>> {
+    fn structure(&mut self) -> Parsed<Arc<FieldClass>> {
         self.advance()?;
         let name = self.tag()?;
-        if !self.at_mark("{") {
+        if !self.at_punctuation("{") {
             return self.known("struct", name);
         }
         let fields = self.fields()?;
@@ -274,11 +279,14 @@ impl Parser<'_> {
             align = u64::try_from(self.integer()?).unwrap_or(0);
             self.expect(")")?;
         }
-        let ty = self.check(Type::new(Shape::Structure(Structure { fields, align })))?;
+        let class = self.check(FieldClass::new(FieldClassKind::Structure(Structure {
+            members: fields,
+            align,
+        })))?;
         if let Some(name) = name {
-            self.define(format!("struct {name}"), ty.clone())?;
+            self.define(format!("struct {name}"), class.clone())?;
         }
-        Ok(ty)
+        Ok(class)
     }
 
     /// `variant NAME <selector>`, `variant <selector> { }`, `variant NAME { }`
@@ -286,7 +294,7 @@ impl Parser<'_> {
         self.advance()?;
         let name = self.tag()?;
         let selector = self.selector()?;
-        let options = if self.at_mark("{") {
+        let options = if self.at_punctuation("{") {
             let options = Arc::new(self.fields()?);
             if let Some(name) = &name {
                 let key = format!("variant {name}");
@@ -304,16 +312,16 @@ impl Parser<'_> {
         };
         let Some(selector) = selector else { return Ok(Specifier::Untagged) };
         let variant = Variant { selector, options: options.to_vec(), ranges: None };
-        Ok(Specifier::Type(self.check(Type::new(Shape::Variant(variant)))?))
+        Ok(Specifier::Class(self.check(FieldClass::new(FieldClassKind::Variant(variant)))?))
     }
 
-    fn selector(&mut self) -> Parsed<Option<Path>> {
+    fn selector(&mut self) -> Parsed<Option<FieldLocation>> {
         if !self.skip("<")? {
             return Ok(None);
         }
         let path = self.path()?;
         self.expect(">")?;
-        Ok(Some(self.check(path::parse(&path))?))
+        Ok(Some(self.check(location::parse(&path))?))
     }
 
     /// The name of a structure, variant or enumeration, if one is next.
@@ -328,17 +336,22 @@ impl Parser<'_> {
     }
 
     /// The structure or enumeration of this name.
-    pub(super) fn known(&self, kind: &str, name: Option<String>) -> Parsed<Arc<Type>> {
+    pub(super) fn known(&self, kind: &str, name: Option<String>) -> Parsed<Arc<FieldClass>> {
         let Some(name) = name else { return self.wrong(format!("{kind} without name and fields")) };
         match self.names.find(&format!("{kind} {name}")) {
-            Some(Named::Type(ty)) => Ok(ty.clone()),
+            Some(Named::Class(class)) => Ok(class.clone()),
             _ => self.wrong(format!("no {kind} {name}")),
         }
     }
 
     /// Registers an enumeration.
-    pub(super) fn define_tag(&mut self, kind: &str, name: &str, ty: Arc<Type>) -> Parsed<()> {
-        self.define(format!("{kind} {name}"), ty)
+    pub(super) fn define_tag(
+        &mut self,
+        kind: &str,
+        name: &str,
+        class: Arc<FieldClass>,
+    ) -> Parsed<()> {
+        self.define(format!("{kind} {name}"), class)
     }
 }
 

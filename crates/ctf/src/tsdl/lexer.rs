@@ -1,6 +1,6 @@
 //! Words of TSDL (CTF 1.8, appendix C.1), one at a time.
 
-use crate::error::{Fault, bounded, malformed};
+use crate::error::{DeclarationError, bounded, malformed};
 use crate::limits;
 
 /// What a token is.
@@ -13,7 +13,7 @@ pub(super) enum Word<'a> {
     /// String or character constant, escapes resolved.
     Text(String),
     /// Punctuation.
-    Mark(&'static str),
+    Punctuation(&'static str),
     /// Nothing comes after it.
     End,
 }
@@ -26,7 +26,7 @@ pub(super) struct Token<'a> {
 }
 
 /// Longer ones first.
-const MARKS: [&str; 19] = [
+const PUNCTUATION: [&str; 19] = [
     "...", "->", ":=", "[", "]", "(", ")", "{", "}", "*", "+", "-", "<", ">", ":", ";", ".", "=",
     ",",
 ];
@@ -51,14 +51,14 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token, or where none can be.
-    pub(super) fn next(&mut self) -> Result<Token<'a>, (usize, Fault)> {
+    pub(super) fn next(&mut self) -> Result<Token<'a>, (usize, DeclarationError)> {
         self.skip_blanks()?;
         let at = self.at;
         let word = self.word().map_err(|fault| (at, fault))?;
         Ok(Token { word, at })
     }
 
-    fn word(&mut self) -> Result<Word<'a>, Fault> {
+    fn word(&mut self) -> Result<Word<'a>, DeclarationError> {
         let rest = self.rest();
         match rest {
             [] => Ok(Word::End),
@@ -76,16 +76,16 @@ impl<'a> Lexer<'a> {
                 Ok(Word::Name(name.unwrap_or_default()))
             }
             [b, ..] => {
-                let Some(mark) = MARKS.iter().find(|m| rest.starts_with(m.as_bytes())) else {
+                let Some(mark) = PUNCTUATION.iter().find(|m| rest.starts_with(m.as_bytes())) else {
                     return malformed!("byte {b:#04x} is no part of the language");
                 };
                 self.at += mark.len();
-                Ok(Word::Mark(mark))
+                Ok(Word::Punctuation(mark))
             }
         }
     }
 
-    fn skip_blanks(&mut self) -> Result<(), (usize, Fault)> {
+    fn skip_blanks(&mut self) -> Result<(), (usize, DeclarationError)> {
         loop {
             let rest = self.rest();
             let skipped = match rest {
@@ -94,7 +94,10 @@ impl<'a> Lexer<'a> {
                 [b'/', b'*', inner @ ..] => match inner.windows(2).position(|w| w == b"*/") {
                     Some(n) => n + 4,
                     None => {
-                        return Err((self.at, Fault::Malformed("comment without an end".into())));
+                        return Err((
+                            self.at,
+                            DeclarationError::Malformed("comment without an end".into()),
+                        ));
                     }
                 },
                 _ => return Ok(()),
@@ -103,7 +106,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn integer(&mut self) -> Result<Word<'a>, Fault> {
+    fn integer(&mut self) -> Result<Word<'a>, DeclarationError> {
         let rest = self.rest();
         let length = rest.iter().position(|b| !name_byte(*b)).unwrap_or(rest.len());
         let text = rest.get(..length).and_then(|t| std::str::from_utf8(t).ok()).unwrap_or_default();
@@ -122,11 +125,11 @@ impl<'a> Lexer<'a> {
         let shown = text.get(..text.len().min(40)).unwrap_or_default();
         value
             .map(Word::Integer)
-            .map_err(|_| Fault::Malformed(format!("{shown} is no integer of 64 bits")))
+            .map_err(|_| DeclarationError::Malformed(format!("{shown} is no integer of 64 bits")))
     }
 
-    fn text_constant(&mut self) -> Result<Word<'a>, Fault> {
-        let unfinished = || Fault::Malformed("string without an end".into());
+    fn text_constant(&mut self) -> Result<Word<'a>, DeclarationError> {
+        let unfinished = || DeclarationError::Malformed("string without an end".into());
         let (quote, mut rest) = self.rest().split_first().ok_or_else(unfinished)?;
         let mut bytes = Vec::new();
         loop {
@@ -148,7 +151,7 @@ impl<'a> Lexer<'a> {
 }
 
 /// What is behind a backslash; gives what is behind that.
-fn escape<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], Fault> {
+fn escape<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], DeclarationError> {
     let digits = |max: usize, radix: u32, rest: &[u8]| {
         let is_digit = |b: &u8| char::from(*b).is_digit(radix);
         rest.iter().take(max).take_while(|b| is_digit(b)).count()
@@ -191,16 +194,17 @@ fn escape<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], Fault> {
     Ok(rest.get(used..).unwrap_or_default())
 }
 
-fn number(digits: &[u8], count: usize, radix: u32) -> Result<u8, Fault> {
+fn number(digits: &[u8], count: usize, radix: u32) -> Result<u8, DeclarationError> {
     let text = digits.get(..count).and_then(|d| std::str::from_utf8(d).ok()).unwrap_or_default();
-    u8::from_str_radix(text, radix).map_err(|_| Fault::Malformed(format!("escape of {text}")))
+    u8::from_str_radix(text, radix)
+        .map_err(|_| DeclarationError::Malformed(format!("escape of {text}")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Result<Vec<Word<'_>>, (usize, Fault)> {
+    fn words(text: &str) -> Result<Vec<Word<'_>>, (usize, DeclarationError)> {
         let mut lexer = Lexer::new(text.as_bytes());
         let mut words = Vec::new();
         loop {
@@ -213,20 +217,20 @@ mod tests {
 
     #[test]
     fn every_kind_of_token() {
-        use Word::{Integer, Mark, Name, Text};
+        use Word::{Integer, Name, Punctuation, Text};
         assert_eq!(
             words(
                 "_a1 := 0x1FuLL /* * / */ 017 // end\r\n 9l ... . -> L\"a\\n\\\"\\x41\\101\\\\\" 'q'"
             ),
             Ok(vec![
                 Name("_a1"),
-                Mark(":="),
+                Punctuation(":="),
                 Integer(31),
                 Integer(15),
                 Integer(9),
-                Mark("..."),
-                Mark("."),
-                Mark("->"),
+                Punctuation("..."),
+                Punctuation("."),
+                Punctuation("->"),
                 Text("a\n\"AA\\".into()),
                 Text("q".into()),
             ])

@@ -8,10 +8,10 @@
 mod blocks;
 mod declare;
 mod lexer;
+mod location;
 mod names;
 mod numbers;
 mod parser;
-mod path;
 mod roles;
 mod split;
 

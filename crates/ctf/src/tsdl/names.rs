@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::error::{Fault, bounded};
+use crate::error::{DeclarationError, bounded};
 use crate::limits;
-use crate::schema::{Field, Type};
+use crate::schema::{FieldClass, Member};
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
 pub(super) enum Named {
-    Type(Arc<Type>),
+    Class(Arc<FieldClass>),
     /// Options of a variant without a selector; each use brings its own.
-    Options(Arc<Vec<Field>>),
+    Options(Arc<Vec<Member>>),
 }
 
 /// The scopes that are open. Structures, variants and enumerations have names of their own: `struct
@@ -20,7 +20,7 @@ pub(super) enum Named {
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     scopes: Vec<HashMap<String, Named>>,
-    /// Types, fields and labels so far.
+    /// Types, fields and mappings so far.
     declared: u64,
 }
 
@@ -44,8 +44,8 @@ impl Names {
         self.scopes.truncate(1);
     }
 
-    /// One more type, field or label.
-    pub(super) fn declare(&mut self) -> Result<(), Fault> {
+    /// One more type, field or mapping.
+    pub(super) fn declare(&mut self) -> Result<(), DeclarationError> {
         self.declared += 1;
         bounded("declarations of a trace", self.declared, limits::DECLARED)
     }

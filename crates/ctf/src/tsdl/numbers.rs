@@ -5,45 +5,48 @@ use std::sync::Arc;
 
 use super::lexer::Word;
 use super::parser::{Parsed, Parser, Value};
-use crate::Order;
-use crate::error::{Fault, bounded, malformed};
+use crate::ByteOrder;
+use crate::error::{DeclarationError, bounded, malformed};
 use crate::limits;
-use crate::schema::{Base, Encoding, Float, Integer, Labels, Number, Range, Role, Shape, Type};
+use crate::schema::{
+    DisplayBase, Encoding, FieldClass, FieldClassKind, Float, Integer, IntegerKind, IntegerRange,
+    Mappings, Role,
+};
 
 /// `le` and its other spellings; `None`: native.
-fn byte_order(value: &Value) -> Result<Option<Order>, Fault> {
+fn byte_order(value: &Value) -> Result<Option<ByteOrder>, DeclarationError> {
     match value.text()? {
-        "le" => Ok(Some(Order::Little)),
-        "be" | "network" => Ok(Some(Order::Big)),
+        "le" => Ok(Some(ByteOrder::Little)),
+        "be" | "network" => Ok(Some(ByteOrder::Big)),
         "native" => Ok(None),
         other => malformed!("byte order {other}"),
     }
 }
 
 /// The byte order of the trace, which cannot be native.
-pub(super) fn trace_order(value: &Value) -> Result<Order, Fault> {
+pub(super) fn trace_order(value: &Value) -> Result<ByteOrder, DeclarationError> {
     byte_order(value)?.map_or_else(|| malformed!("byte order native of a trace"), Ok)
 }
 
-fn base(value: &Value) -> Result<Base, Fault> {
+fn base(value: &Value) -> Result<DisplayBase, DeclarationError> {
     match value {
-        Value::Integer(2) => Ok(Base::Binary),
-        Value::Integer(8) => Ok(Base::Octal),
-        Value::Integer(10) => Ok(Base::Decimal),
-        Value::Integer(16) => Ok(Base::Hexadecimal),
+        Value::Integer(2) => Ok(DisplayBase::Binary),
+        Value::Integer(8) => Ok(DisplayBase::Octal),
+        Value::Integer(10) => Ok(DisplayBase::Decimal),
+        Value::Integer(16) => Ok(DisplayBase::Hexadecimal),
         Value::Integer(n) => malformed!("base {n}"),
         Value::Text(text) | Value::Path(text) => match text.as_str() {
-            "binary" | "b" => Ok(Base::Binary),
-            "octal" | "oct" | "o" => Ok(Base::Octal),
-            "decimal" | "dec" | "d" | "i" | "u" => Ok(Base::Decimal),
-            "hexadecimal" | "hex" | "x" | "X" | "p" => Ok(Base::Hexadecimal),
+            "binary" | "b" => Ok(DisplayBase::Binary),
+            "octal" | "oct" | "o" => Ok(DisplayBase::Octal),
+            "decimal" | "dec" | "d" | "i" | "u" => Ok(DisplayBase::Decimal),
+            "hexadecimal" | "hex" | "x" | "X" | "p" => Ok(DisplayBase::Hexadecimal),
             other => malformed!("base {other}"),
         },
     }
 }
 
 /// Whether it is text.
-fn encoding(value: &Value) -> Result<bool, Fault> {
+fn encoding(value: &Value) -> Result<bool, DeclarationError> {
     match value.text()? {
         "none" => Ok(false),
         "UTF8" | "utf8" | "UTF-8" | "utf-8" | "ASCII" | "ascii" => Ok(true),
@@ -52,16 +55,16 @@ fn encoding(value: &Value) -> Result<bool, Fault> {
 }
 
 /// `clock.NAME.value`
-fn clock(value: &Value) -> Result<Arc<str>, Fault> {
+fn clock(value: &Value) -> Result<Arc<str>, DeclarationError> {
     let path = value.text()?;
     let name = path.strip_prefix("clock.").map(|rest| rest.strip_suffix(".value").unwrap_or(rest));
     name.map_or_else(|| malformed!("map to {path}, not to a clock"), |name| Ok(name.into()))
 }
 
-fn bits(value: u64) -> Result<u32, Fault> {
+fn bits(value: u64) -> Result<u32, DeclarationError> {
     match u32::try_from(value) {
         Ok(bits) if (1..=64).contains(&bits) => Ok(bits),
-        _ => Err(Fault::Unsupported(format!("number of {value} bits"))),
+        _ => Err(DeclarationError::Unsupported(format!("number of {value} bits"))),
     }
 }
 
@@ -69,7 +72,7 @@ impl Parser<'_> {
     /// `{ key = value; ... }`, each key once.
     fn attributes(
         &mut self,
-        mut each: impl FnMut(&str, &Value) -> Result<(), Fault>,
+        mut each: impl FnMut(&str, &Value) -> Result<(), DeclarationError>,
     ) -> Parsed<()> {
         self.expect("{")?;
         let mut known: HashSet<String> = HashSet::new();
@@ -89,7 +92,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    pub(super) fn integer_type(&mut self) -> Parsed<Arc<Type>> {
+    pub(super) fn integer_type(&mut self) -> Parsed<Arc<FieldClass>> {
         self.advance()?;
         let (mut integer, mut size, mut align) = (Integer::new(8), None, None);
         self.attributes(|key, value| {
@@ -97,7 +100,8 @@ impl Parser<'_> {
                 "size" => size = Some(bits(value.unsigned()?)?),
                 "align" => align = Some(value.unsigned()?),
                 "signed" => {
-                    integer.number = if value.truth()? { Number::Signed } else { Number::Unsigned }
+                    integer.kind =
+                        if value.truth()? { IntegerKind::Signed } else { IntegerKind::Unsigned }
                 }
                 "byte_order" => integer.order = byte_order(value)?,
                 "base" => integer.base = base(value)?,
@@ -117,10 +121,10 @@ impl Parser<'_> {
         if integer.clock.is_some() {
             integer.roles = integer.roles.with(Role::Clock);
         }
-        self.check(Type::new(Shape::Integer(integer)))
+        self.check(FieldClass::new(FieldClassKind::Integer(integer)))
     }
 
-    pub(super) fn float_type(&mut self) -> Parsed<Arc<Type>> {
+    pub(super) fn float_type(&mut self) -> Parsed<Arc<FieldClass>> {
         self.advance()?;
         let (mut exponent, mut mantissa, mut align, mut order) = (None, None, None, None);
         self.attributes(|key, value| {
@@ -138,12 +142,13 @@ impl Parser<'_> {
             (Some(11), Some(53)) => 64,
             (Some(5), Some(11)) => 16,
             (Some(e), Some(m)) => {
-                return self
-                    .check(Err(Fault::Unsupported(format!("floating point of {e} and {m} bits"))));
+                return self.check(Err(DeclarationError::Unsupported(format!(
+                    "floating point of {e} and {m} bits"
+                ))));
             }
             _ => return self.wrong("floating point without exp_dig or mant_dig"),
         };
-        self.check(Type::new(Shape::Float(Float {
+        self.check(FieldClass::new(FieldClassKind::Float(Float {
             bits,
             align: align.unwrap_or(8),
             order,
@@ -151,18 +156,18 @@ impl Parser<'_> {
         })))
     }
 
-    pub(super) fn string_type(&mut self) -> Parsed<Arc<Type>> {
+    pub(super) fn string_type(&mut self) -> Parsed<Arc<FieldClass>> {
         self.advance()?;
-        if self.at_mark("{") {
+        if self.at_punctuation("{") {
             self.attributes(
                 |key, value| if key == "encoding" { encoding(value).map(|_| ()) } else { Ok(()) },
             )?;
         }
-        self.check(Type::new(Shape::Text(Encoding::Utf8)))
+        self.check(FieldClass::new(FieldClassKind::NullTerminatedString(Encoding::Utf8)))
     }
 
     /// `enum NAME`, `enum NAME : integer { A, B = 1, C = 2 ... 3 }`
-    pub(super) fn enumeration(&mut self) -> Parsed<Arc<Type>> {
+    pub(super) fn enumeration(&mut self) -> Parsed<Arc<FieldClass>> {
         self.advance()?;
         let name = self.tag()?;
         let container = if self.skip(":")? {
@@ -170,32 +175,32 @@ impl Parser<'_> {
         } else {
             super::declare::Specifier::Words("int".into())
         };
-        if !self.at_mark("{") {
+        if !self.at_punctuation("{") {
             return self.known("enum", name);
         }
         let container = self.resolve(&container, 0)?;
-        let Shape::Integer(integer) = container.shape() else {
+        let FieldClassKind::Integer(integer) = container.kind() else {
             return self.wrong("enumeration of what is no integer");
         };
         let ranges = self.enumerators()?;
-        let labels = self.check(Labels::new(ranges))?;
-        let integer = Integer { labels: Some(Arc::new(labels)), ..integer.clone() };
-        let ty = self.check(Type::new(Shape::Integer(integer)))?;
+        let mappings = self.check(Mappings::new(ranges))?;
+        let integer = Integer { mappings: Some(Arc::new(mappings)), ..integer.clone() };
+        let class = self.check(FieldClass::new(FieldClassKind::Integer(integer)))?;
         if let Some(name) = name {
-            self.define_tag("enum", &name, ty.clone())?;
+            self.define_tag("enum", &name, class.clone())?;
         }
-        Ok(ty)
+        Ok(class)
     }
 
-    fn enumerators(&mut self) -> Parsed<Vec<(Arc<str>, Range)>> {
+    fn enumerators(&mut self) -> Parsed<Vec<(Arc<str>, IntegerRange)>> {
         self.expect("{")?;
-        let mut ranges: Vec<(Arc<str>, Range)> = Vec::new();
+        let mut ranges: Vec<(Arc<str>, IntegerRange)> = Vec::new();
         let mut next = 0;
         while !self.skip("}")? {
-            let label: Arc<str> = match &self.token.word {
+            let mapping: Arc<str> = match &self.token.word {
                 Word::Name(name) => (*name).into(),
                 Word::Text(text) => text.as_str().into(),
-                _ => return self.wrong(format!("label expected, not {}", self.shown())),
+                _ => return self.wrong(format!("mapping expected, not {}", self.shown())),
             };
             self.advance()?;
             let (mut low, mut high) = (next, next);
@@ -214,7 +219,7 @@ impl Parser<'_> {
                 ranges.len() as u64 + 1,
                 limits::RANGES,
             ))?;
-            ranges.push((label, (low, high)));
+            ranges.push((mapping, (low, high)));
             if !self.skip(",")? {
                 self.expect("}")?;
                 break;

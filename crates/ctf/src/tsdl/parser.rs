@@ -2,7 +2,7 @@
 
 use super::lexer::{Lexer, Token, Word};
 use super::names::Names;
-use crate::error::{Fault, MetadataError, bounded};
+use crate::error::{DeclarationError, MetadataError, bounded};
 use crate::limits;
 
 pub(super) type Parsed<T> = Result<T, MetadataError>;
@@ -38,24 +38,24 @@ impl<'a> Parser<'a> {
     }
 
     /// A fault at a byte of the declaration.
-    fn fault_at(&self, at: usize, fault: Fault) -> MetadataError {
+    fn fault_at(&self, at: usize, fault: DeclarationError) -> MetadataError {
         let before = self.text.get(..at).unwrap_or(self.text);
         let lines = before.iter().filter(|b| **b == b'\n').count();
         fault.at(self.base.0 + at as u64, self.base.1 + lines as u64)
     }
 
     /// A fault at the token that is next.
-    pub(super) fn fault(&self, fault: Fault) -> MetadataError {
+    pub(super) fn fault(&self, fault: DeclarationError) -> MetadataError {
         self.fault_at(self.token.at, fault)
     }
 
     /// The grammar or a rule is broken at the token that is next.
     pub(super) fn wrong<T>(&self, what: impl Into<String>) -> Parsed<T> {
-        Err(self.fault(Fault::Malformed(what.into())))
+        Err(self.fault(DeclarationError::Malformed(what.into())))
     }
 
     /// Gives a fault its place.
-    pub(super) fn check<T>(&self, result: Result<T, Fault>) -> Parsed<T> {
+    pub(super) fn check<T>(&self, result: Result<T, DeclarationError>) -> Parsed<T> {
         result.map_err(|fault| self.fault(fault))
     }
 
@@ -65,8 +65,8 @@ impl<'a> Parser<'a> {
         Ok(std::mem::replace(&mut self.token, next))
     }
 
-    pub(super) fn at_mark(&self, mark: &str) -> bool {
-        matches!(self.token.word, Word::Mark(m) if m == mark)
+    pub(super) fn at_punctuation(&self, mark: &str) -> bool {
+        matches!(self.token.word, Word::Punctuation(m) if m == mark)
     }
 
     pub(super) fn at_name(&self, name: &str) -> bool {
@@ -75,7 +75,7 @@ impl<'a> Parser<'a> {
 
     /// Goes on if this is next.
     pub(super) fn skip(&mut self, mark: &str) -> Parsed<bool> {
-        let there = self.at_mark(mark);
+        let there = self.at_punctuation(mark);
         if there {
             self.advance()?;
         }
@@ -96,7 +96,7 @@ impl<'a> Parser<'a> {
             Word::Name(name) => (*name).to_owned(),
             Word::Integer(n) => n.to_string(),
             Word::Text(text) => format!("{text:?}"),
-            Word::Mark(mark) => (*mark).to_owned(),
+            Word::Punctuation(mark) => (*mark).to_owned(),
             Word::End => "the end".to_owned(),
         }
     }
@@ -129,8 +129,8 @@ impl<'a> Parser<'a> {
     /// An integer constant with its signs.
     pub(super) fn integer(&mut self) -> Parsed<i128> {
         let mut negative = false;
-        while self.at_mark("-") || self.at_mark("+") {
-            negative ^= self.at_mark("-");
+        while self.at_punctuation("-") || self.at_punctuation("+") {
+            negative ^= self.at_punctuation("-");
             self.advance()?;
         }
         let Word::Integer(n) = self.token.word else {
@@ -171,39 +171,43 @@ impl<'a> Parser<'a> {
 
 impl Value {
     /// An unsigned number.
-    pub(super) fn unsigned(&self) -> Result<u64, Fault> {
+    pub(super) fn unsigned(&self) -> Result<u64, DeclarationError> {
         match self {
-            Self::Integer(n) => u64::try_from(*n)
-                .map_err(|_| Fault::Malformed(format!("{n} is no unsigned number of 64 bits"))),
-            other => Err(Fault::Malformed(format!("number expected, not {other}"))),
+            Self::Integer(n) => u64::try_from(*n).map_err(|_| {
+                DeclarationError::Malformed(format!("{n} is no unsigned number of 64 bits"))
+            }),
+            other => Err(DeclarationError::Malformed(format!("number expected, not {other}"))),
         }
     }
 
     /// A signed number.
-    pub(super) fn signed(&self) -> Result<i64, Fault> {
+    pub(super) fn signed(&self) -> Result<i64, DeclarationError> {
         match self {
-            Self::Integer(n) => i64::try_from(*n)
-                .map_err(|_| Fault::Malformed(format!("{n} is no signed number of 64 bits"))),
-            other => Err(Fault::Malformed(format!("number expected, not {other}"))),
+            Self::Integer(n) => i64::try_from(*n).map_err(|_| {
+                DeclarationError::Malformed(format!("{n} is no signed number of 64 bits"))
+            }),
+            other => Err(DeclarationError::Malformed(format!("number expected, not {other}"))),
         }
     }
 
     /// A text, with quotes or without.
-    pub(super) fn text(&self) -> Result<&str, Fault> {
+    pub(super) fn text(&self) -> Result<&str, DeclarationError> {
         match self {
             Self::Text(text) | Self::Path(text) => Ok(text),
-            Self::Integer(n) => Err(Fault::Malformed(format!("text expected, not {n}"))),
+            Self::Integer(n) => Err(DeclarationError::Malformed(format!("text expected, not {n}"))),
         }
     }
 
     /// A truth value in any of its spellings.
-    pub(super) fn truth(&self) -> Result<bool, Fault> {
+    pub(super) fn truth(&self) -> Result<bool, DeclarationError> {
         match self {
             Self::Integer(n) => Ok(*n != 0),
             Self::Text(text) | Self::Path(text) => match text.as_str() {
                 "true" | "TRUE" => Ok(true),
                 "false" | "FALSE" => Ok(false),
-                other => Err(Fault::Malformed(format!("true or false expected, not {other}"))),
+                other => {
+                    Err(DeclarationError::Malformed(format!("true or false expected, not {other}")))
+                }
             },
         }
     }

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use super::declare::shown;
-use crate::error::{Fault, bounded, malformed};
+use crate::error::{DeclarationError, bounded, malformed};
 use crate::limits;
 use crate::schema::{
-    Encoding, Field, Integer, Length, Role, Roles, Scope, Shape, Structure, Type, Variant,
+    Encoding, FieldClass, FieldClassKind, Integer, Length, Member, Role, Roles, Scope, Structure,
+    Variant,
 };
 
 /// The role of an integer of this name; top: it is a member of the scope's own structure.
@@ -47,7 +48,7 @@ fn integer(
     scope: Scope,
     name: &str,
     top: bool,
-) -> Result<Option<Integer>, Fault> {
+) -> Result<Option<Integer>, DeclarationError> {
     let mut roles = integer.roles;
     if let Some(role) =
         role(scope, name, top).filter(|role| !(integer.signed() && may_be_plain(*role)))
@@ -71,16 +72,16 @@ fn integer(
 }
 
 /// `uuid[16]` of a packet header.
-fn uuid(ty: &Type) -> Result<Shape, Fault> {
-    match ty.shape() {
-        Shape::Array(Length::Fixed(16), element, _)
-        | Shape::Array(Length::Fixed(16), element, _)
-            if matches!(element.shape(), Shape::Integer(i) if i.bits == 8 && i.align == 8) =>
+fn uuid(class: &FieldClass) -> Result<FieldClassKind, DeclarationError> {
+    match class.kind() {
+        FieldClassKind::Array(Length::Static(16), element, _)
+        | FieldClassKind::Array(Length::Static(16), element, _)
+            if matches!(element.kind(), FieldClassKind::Integer(i) if i.bits == 8 && i.align == 8) =>
         {
-            Ok(Shape::Blob(Length::Fixed(16), Roles::default().with(Role::Uuid)))
+            Ok(FieldClassKind::Blob(Length::Static(16), Roles::default().with(Role::Uuid)))
         }
-        Shape::Chars(Length::Fixed(16), Encoding::Utf8) => {
-            Ok(Shape::Blob(Length::Fixed(16), Roles::default().with(Role::Uuid)))
+        FieldClassKind::SizedString(Length::Static(16), Encoding::Utf8) => {
+            Ok(FieldClassKind::Blob(Length::Static(16), Roles::default().with(Role::Uuid)))
         }
         _ => malformed!("uuid is not 16 bytes"),
     }
@@ -94,51 +95,66 @@ struct Walk {
 
 impl Walk {
     /// The type with its roles; `None`: it has none.
-    fn ty(&mut self, ty: &Type, name: &str, level: u64) -> Result<Option<Arc<Type>>, Fault> {
+    fn class(
+        &mut self,
+        class: &FieldClass,
+        name: &str,
+        level: u64,
+    ) -> Result<Option<Arc<FieldClass>>, DeclarationError> {
         self.seen += 1;
         bounded("fields", self.seen, limits::FIELDS)?;
         let scope = self.scope;
-        let shape = match ty.shape() {
-            _ if level == 1 && scope == Scope::PacketHeader && name == "uuid" => Some(uuid(ty)?),
-            Shape::Integer(i) => integer(i, scope, name, level == 1)?.map(Shape::Integer),
+        let kind = match class.kind() {
+            _ if level == 1 && scope == Scope::PacketHeader && name == "uuid" => Some(uuid(class)?),
+            FieldClassKind::Integer(i) => {
+                integer(i, scope, name, level == 1)?.map(FieldClassKind::Integer)
+            }
             // Only members of structures have names that mean something, and only those that are
             // always there once.
-            Shape::Structure(s) => self
-                .fields(&s.fields, level)?
-                .map(|fields| Shape::Structure(Structure { fields, align: s.align })),
-            Shape::Variant(v) => {
+            FieldClassKind::Structure(s) => self.fields(&s.members, level)?.map(|fields| {
+                FieldClassKind::Structure(Structure { members: fields, align: s.align })
+            }),
+            FieldClassKind::Variant(v) => {
                 let options = self.options(&v.options, level)?;
-                options.map(|options| Shape::Variant(Variant { options, ..v.clone() }))
+                options.map(|options| FieldClassKind::Variant(Variant { options, ..v.clone() }))
             }
             _ if level == 1 && role(scope, name, true).is_some_and(|role| !may_be_plain(role)) => {
                 return malformed!("{name} is no integer");
             }
             _ => None,
         };
-        shape.map(Type::new).transpose()
+        kind.map(FieldClass::new).transpose()
     }
 
-    fn fields(&mut self, fields: &[Field], level: u64) -> Result<Option<Vec<Field>>, Fault> {
+    fn fields(
+        &mut self,
+        fields: &[Member],
+        level: u64,
+    ) -> Result<Option<Vec<Member>>, DeclarationError> {
         let mut new = None;
         for (n, field) in fields.iter().enumerate() {
-            if let Some(ty) = self.ty(&field.ty, &field.raw, level + 1)?
+            if let Some(class) = self.class(&field.class, &field.raw, level + 1)?
                 && let Some(slot) = new.get_or_insert_with(|| fields.to_vec()).get_mut(n)
             {
-                slot.ty = ty;
+                slot.class = class;
             }
         }
         Ok(new)
     }
 
-    fn options(&mut self, fields: &[Field], level: u64) -> Result<Option<Vec<Field>>, Fault> {
+    fn options(
+        &mut self,
+        fields: &[Member],
+        level: u64,
+    ) -> Result<Option<Vec<Member>>, DeclarationError> {
         let mut new = None;
         for (n, field) in fields.iter().enumerate() {
             // babeltrace takes an option called `timestamp` for one too, but not one called `id`.
             let name = if clocked(self.scope, &field.raw) { &*field.raw } else { "" };
-            if let Some(ty) = self.ty(&field.ty, name, level + 1)?
+            if let Some(class) = self.class(&field.class, name, level + 1)?
                 && let Some(slot) = new.get_or_insert_with(|| fields.to_vec()).get_mut(n)
             {
-                slot.ty = ty;
+                slot.class = class;
             }
         }
         Ok(new)
@@ -146,13 +162,16 @@ impl Walk {
 }
 
 /// The type of a scope with the roles of its fields.
-pub(super) fn with_roles(ty: &Arc<Type>, scope: Scope) -> Result<Arc<Type>, Fault> {
-    if ty.structure().is_none() {
+pub(super) fn with_roles(
+    class: &Arc<FieldClass>,
+    scope: Scope,
+) -> Result<Arc<FieldClass>, DeclarationError> {
+    if class.structure().is_none() {
         return malformed!("{} is no structure", scope.name());
     }
     if !matches!(scope, Scope::PacketHeader | Scope::PacketContext | Scope::EventHeader) {
-        return Ok(ty.clone());
+        return Ok(class.clone());
     }
-    let changed = Walk { scope, seen: 0 }.ty(ty, "", 0)?;
-    Ok(changed.unwrap_or_else(|| ty.clone()))
+    let changed = Walk { scope, seen: 0 }.class(class, "", 0)?;
+    Ok(changed.unwrap_or_else(|| class.clone()))
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::Order;
+use crate::ByteOrder;
 use crate::schema::{
-    Base, Encoding, EnvValue, Integer, Length, Number, Origin, Role, Schema, Scope, Shape,
-    Structure, Type, Variant,
+    DisplayBase, Encoding, EnvValue, FieldClass, FieldClassKind, Integer, IntegerKind, Length,
+    LocationOrigin, Role, Schema, Scope, Structure, Variant,
 };
 use crate::{MetadataError, Trace, limits};
 
@@ -13,7 +13,7 @@ const TRACE: &str = "trace { major = 1; minor = 8; byte_order = le; };\n";
 
 fn read(text: &str) -> Result<Trace, MetadataError> {
     let mut trace = Trace::new();
-    trace.metadata(&mut text.as_bytes()).map(|()| trace)
+    trace.metadata(text.as_bytes()).map(|()| trace)
 }
 
 fn schema(text: &str) -> Schema {
@@ -33,13 +33,13 @@ fn fields(members: &str) -> Structure {
     payload(&format!("event {{ name = e; fields := struct {{ {members} }}; }};"))
 }
 
-fn integer(ty: &Type) -> &Integer {
-    let Shape::Integer(integer) = ty.shape() else { panic!("{ty:?}") };
+fn integer(class: &FieldClass) -> &Integer {
+    let FieldClassKind::Integer(integer) = class.kind() else { panic!("{class:?}") };
     integer
 }
 
-fn variant(ty: &Type) -> &Variant {
-    let Shape::Variant(variant) = ty.shape() else { panic!("{ty:?}") };
+fn variant(class: &FieldClass) -> &Variant {
+    let FieldClassKind::Variant(variant) = class.kind() else { panic!("{class:?}") };
     variant
 }
 
@@ -51,41 +51,46 @@ fn integers_with_all_attributes() {
          integer { size = 017; signed = 1; base = oct; byte_order = network; } __c;
          integer { signed = false; size = 64; base = 2; byte_order = native; unknown = \"x\"; } d;",
     );
-    let names: Vec<(&str, &str)> = s.fields.iter().map(|f| (&*f.raw, &*f.name)).collect();
+    let names: Vec<(&str, &str)> = s.members.iter().map(|f| (&*f.raw, &*f.name)).collect();
     assert_eq!(names, [("a", "a"), ("_b", "b"), ("__c", "_c"), ("d", "d")]);
-    let i: Vec<&Integer> = s.fields.iter().map(|f| integer(&f.ty)).collect();
+    let i: Vec<&Integer> = s.members.iter().map(|f| integer(&f.class)).collect();
     assert_eq!(*i[0], Integer { align: 8, ..Integer::new(32) });
     let b = Integer {
         align: 4,
-        number: Number::Signed,
-        order: Some(Order::Big),
-        base: Base::Hexadecimal,
+        kind: IntegerKind::Signed,
+        order: Some(ByteOrder::Big),
+        base: DisplayBase::Hexadecimal,
         text: true,
         ..Integer::new(5)
     };
     assert_eq!(*i[1], b);
     let c = Integer {
         align: 1,
-        number: Number::Signed,
-        order: Some(Order::Big),
-        base: Base::Octal,
+        kind: IntegerKind::Signed,
+        order: Some(ByteOrder::Big),
+        base: DisplayBase::Octal,
         ..Integer::new(15)
     };
     assert_eq!(*i[2], c);
-    assert_eq!(*i[3], Integer { base: Base::Binary, ..Integer::new(64) });
-    for (word, base) in
-        [("d", Base::Decimal), ("i", Base::Decimal), ("u", Base::Decimal), ("x", Base::Hexadecimal)]
-            .into_iter()
-            .chain([
-                ("X", Base::Hexadecimal),
-                ("p", Base::Hexadecimal),
-                ("o", Base::Octal),
-                ("b", Base::Binary),
-            ])
-    {
+    assert_eq!(*i[3], Integer { base: DisplayBase::Binary, ..Integer::new(64) });
+    for (word, base) in [
+        ("d", DisplayBase::Decimal),
+        ("i", DisplayBase::Decimal),
+        ("u", DisplayBase::Decimal),
+        ("x", DisplayBase::Hexadecimal),
+    ]
+    .into_iter()
+    .chain([
+        ("X", DisplayBase::Hexadecimal),
+        ("p", DisplayBase::Hexadecimal),
+        ("o", DisplayBase::Octal),
+        ("b", DisplayBase::Binary),
+    ]) {
         assert_eq!(
-            integer(&fields(&format!("integer {{ size = 8; base = {word}; }} a;")).fields[0].ty)
-                .base,
+            integer(
+                &fields(&format!("integer {{ size = 8; base = {word}; }} a;")).members[0].class
+            )
+            .base,
             base,
             "{word}"
         );
@@ -99,11 +104,15 @@ fn other_simple_types() {
          floating_point { exp_dig = 11; mant_dig = 53; align = 64; byte_order = be; } d;
          string s; string { encoding = ASCII; } t; string { encoding = none; } u;",
     );
-    let Shape::Float(f) = s.fields[0].ty.shape() else { panic!() };
+    let FieldClassKind::Float(f) = s.members[0].class.kind() else { panic!() };
     assert_eq!((f.bits, f.align, f.order), (32, 8, None));
-    let Shape::Float(d) = s.fields[1].ty.shape() else { panic!() };
-    assert_eq!((d.bits, d.align, d.order), (64, 64, Some(Order::Big)));
-    assert!(s.fields[2..].iter().all(|f| *f.ty.shape() == Shape::Text(Encoding::Utf8)));
+    let FieldClassKind::Float(d) = s.members[1].class.kind() else { panic!() };
+    assert_eq!((d.bits, d.align, d.order), (64, 64, Some(ByteOrder::Big)));
+    assert!(
+        s.members[2..]
+            .iter()
+            .all(|f| *f.class.kind() == FieldClassKind::NullTerminatedString(Encoding::Utf8))
+    );
 }
 
 #[test]
@@ -126,17 +135,19 @@ fn names_of_types() {
            };
          };",
     );
-    let bits = |n: usize| integer(&s.fields[n].ty).bits;
+    let bits = |n: usize| integer(&s.members[n].class).bits;
     assert_eq!(
         (bits(0), bits(1), bits(2), bits(3), bits(5)),
         (16, 64, 32, 8, 64),
         "the nearest scope has the name"
     );
-    let Shape::Array(Length::Fixed(2), element, _) = s.fields[4].ty.shape() else { panic!() };
+    let FieldClassKind::Array(Length::Static(2), element, _) = s.members[4].class.kind() else {
+        panic!()
+    };
     assert_eq!(integer(element).bits, 8);
-    assert_eq!(s.fields[6].ty.align(), 16);
+    assert_eq!(s.members[6].class.align(), 16);
     assert_eq!((bits(7), bits(8), bits(10)), (4, 4, 4));
-    assert_eq!(integer(&s.fields[9].ty.structure().unwrap().fields[0].ty).bits, 3);
+    assert_eq!(integer(&s.members[9].class.structure().unwrap().members[0].class).bits, 3);
 }
 
 #[test]
@@ -148,30 +159,45 @@ fn arrays_and_texts() {
          integer { size = 8; encoding = UTF8; align = 16; } no_text[4];
          integer { size = 8; } e[event.fields.n], f[0];",
     );
-    fn lengths(ty: &Type) -> Vec<Length> {
-        match ty.shape() {
-            Shape::Array(length, element, _) => [vec![length.clone()], lengths(element)].concat(),
-            Shape::Chars(length, Encoding::Utf8) => vec![length.clone()],
+    fn lengths(class: &FieldClass) -> Vec<Length> {
+        match class.kind() {
+            FieldClassKind::Array(length, element, _) => {
+                [vec![length.clone()], lengths(element)].concat()
+            }
+            FieldClassKind::SizedString(length, Encoding::Utf8) => vec![length.clone()],
             _ => vec![],
         }
     }
     let fixed = |n: usize| {
-        lengths(&s.fields[n].ty)
+        lengths(&s.members[n].class)
             .iter()
-            .map(|l| if let Length::Fixed(n) = l { *n } else { u64::MAX })
+            .map(|l| if let Length::Static(n) = l { *n } else { u64::MAX })
             .collect::<Vec<_>>()
     };
     let all: Vec<Vec<u64>> = (1..5).map(fixed).collect();
     assert_eq!(all, [vec![3], vec![2, 4], vec![5], vec![6, 7]], "as C has it: d is 6 of 7");
-    assert!(matches!(s.fields[5].ty.shape(), Shape::Chars(Length::Fixed(17), _)));
-    let Shape::Chars(Length::Field(path), _) = s.fields[6].ty.shape() else { panic!() };
-    assert_eq!((path.origin, path.names.as_slice()), (Origin::Nearest, &[Arc::from("n")][..]));
-    assert!(
-        matches!(s.fields[7].ty.shape(), Shape::Array(Length::Fixed(2), element, _) if matches!(element.shape(), Shape::Chars(..)))
+    assert!(matches!(
+        s.members[5].class.kind(),
+        FieldClassKind::SizedString(Length::Static(17), _)
+    ));
+    let FieldClassKind::SizedString(Length::Dynamic(path), _) = s.members[6].class.kind() else {
+        panic!()
+    };
+    assert_eq!(
+        (path.origin, path.names.as_slice()),
+        (LocationOrigin::Nearest, &[Arc::from("n")][..])
     );
-    assert!(matches!(s.fields[8].ty.shape(), Shape::Array(..)), "only bytes at bytes are text");
-    let Shape::Array(Length::Field(path), ..) = s.fields[9].ty.shape() else { panic!() };
-    assert_eq!((path.origin, path.names.len()), (Origin::Scope(Scope::Payload), 1));
+    assert!(
+        matches!(s.members[7].class.kind(), FieldClassKind::Array(Length::Static(2), element, _) if matches!(element.kind(), FieldClassKind::SizedString(..)))
+    );
+    assert!(
+        matches!(s.members[8].class.kind(), FieldClassKind::Array(..)),
+        "only bytes at bytes are text"
+    );
+    let FieldClassKind::Array(Length::Dynamic(path), ..) = s.members[9].class.kind() else {
+        panic!()
+    };
+    assert_eq!((path.origin, path.names.len()), (LocationOrigin::Scope(Scope::Payload), 1));
     assert_eq!(fixed(10), [0]);
 }
 
@@ -187,26 +213,29 @@ fn enumerations() {
            enum inline_named d;
          }; };",
     );
-    let labels = |n: usize| {
-        let labels = integer(&s.fields[n].ty).labels.clone().unwrap();
-        labels.all().iter().map(|l| (l.name.to_string(), l.ranges.clone())).collect::<Vec<_>>()
+    let mappings = |n: usize| {
+        let mappings = integer(&s.members[n].class).mappings.clone().unwrap();
+        mappings.all().iter().map(|l| (l.name.to_string(), l.ranges.clone())).collect::<Vec<_>>()
     };
-    let label = |name: &str, ranges: &[(i128, i128)]| (name.to_owned(), ranges.to_vec());
-    assert_eq!(labels(0), [label("A", &[(0, 0)]), label("B", &[(5, 5)]), label("C", &[(6, 6)])]);
+    let mapping = |name: &str, ranges: &[(i128, i128)]| (name.to_owned(), ranges.to_vec());
     assert_eq!(
-        labels(1),
+        mappings(0),
+        [mapping("A", &[(0, 0)]), mapping("B", &[(5, 5)]), mapping("C", &[(6, 6)])]
+    );
+    assert_eq!(
+        mappings(1),
         [
-            label("two words", &[(1, 3)]),
-            label("D", &[(-1, -1), (20, 21)]),
-            label("clock", &[(7, 7)]),
-            label("E", &[(8, 8)])
+            mapping("two words", &[(1, 3)]),
+            mapping("D", &[(-1, -1), (20, 21)]),
+            mapping("clock", &[(7, 7)]),
+            mapping("E", &[(8, 8)])
         ]
     );
     assert_eq!(
-        (labels(2), labels(3)),
-        (labels(3), vec![label("Z", &[(-128, -1)]), label("ZERO", &[(0, 0)])])
+        (mappings(2), mappings(3)),
+        (mappings(3), vec![mapping("Z", &[(-128, -1)]), mapping("ZERO", &[(0, 0)])])
     );
-    assert_eq!((integer(&s.fields[1].ty).bits, integer(&s.fields[2].ty).bits), (16, 8));
+    assert_eq!((integer(&s.members[1].class).bits, integer(&s.members[2].class).bits), (16, 8));
 }
 
 #[test]
@@ -222,12 +251,12 @@ fn variants() {
          }; };",
     );
     let names = |n: usize| {
-        variant(&s.fields[n].ty).options.iter().map(|f| f.raw.to_string()).collect::<Vec<_>>()
+        variant(&s.members[n].class).options.iter().map(|f| f.raw.to_string()).collect::<Vec<_>>()
     };
     assert_eq!((names(1), names(2), names(3)), (vec!["A".into(), "B".into()], names(1), names(1)));
-    assert_eq!(variant(&s.fields[1].ty).selector.origin, Origin::Nearest);
-    assert_eq!(variant(&s.fields[2].ty).selector.origin, Origin::Scope(Scope::Payload));
-    assert!(matches!(s.fields[4].ty.shape(), Shape::Array(Length::Fixed(2), ..)));
+    assert_eq!(variant(&s.members[1].class).selector.origin, LocationOrigin::Nearest);
+    assert_eq!(variant(&s.members[2].class).selector.origin, LocationOrigin::Scope(Scope::Payload));
+    assert!(matches!(s.members[4].class.kind(), FieldClassKind::Array(Length::Static(2), ..)));
 }
 
 #[test]
@@ -260,7 +289,7 @@ fn blocks() {
     let stream = &schema.streams[0];
     let context = stream.packet_context.as_ref().unwrap().structure().unwrap();
     let roles: Vec<Vec<Role>> = context
-        .fields
+        .members
         .iter()
         .map(|f| {
             let all = [
@@ -271,7 +300,7 @@ fn blocks() {
                 Role::Sequence,
                 Role::Discarded,
             ];
-            all.into_iter().filter(|r| integer(&f.ty).roles.has(*r)).collect()
+            all.into_iter().filter(|r| integer(&f.class).roles.has(*r)).collect()
         })
         .collect();
     let one = |role| vec![role];
@@ -288,9 +317,9 @@ fn blocks() {
         ]
     );
     let header = stream.event_header.as_ref().unwrap().structure().unwrap();
-    assert!(integer(&header.fields[0].ty).roles.has(Role::EventClass));
+    assert!(integer(&header.members[0].class).roles.has(Role::EventClass));
     assert!(
-        integer(&header.fields[1].ty).roles.has(Role::Clock),
+        integer(&header.members[1].class).roles.has(Role::Clock),
         "a time stamp without map takes the only clock"
     );
     let event = &stream.events[0];
@@ -447,7 +476,7 @@ fn fields_with_the_names_of_others_are_plain() {
         );
         let mut trace = crate::Trace::new();
         assert_eq!(
-            trace.metadata(&mut text.as_bytes()).map_err(|e| e.to_string()),
+            trace.metadata(text.as_bytes()).map_err(|e| e.to_string()),
             Ok(()),
             "{declaration}"
         );
@@ -460,7 +489,7 @@ fn fields_with_the_names_of_others_are_plain() {
 fn faults_say_what_and_where() {
     for (text, line, words) in WRONG {
         let Err(e) = read(&format!("{TRACE}{text}")) else { panic!("no fault in {text}") };
-        let MetadataError::Malformed { offset, line: told, what } = &e else {
+        let MetadataError::Malformed { offset, line: told, message: what } = &e else {
             panic!("{e} of {text}")
         };
         assert!(what.contains(words), "{e}, not {words:?}, of {text}");
@@ -503,12 +532,10 @@ fn a_fault_costs_one_declaration() {
         good(4)
     );
     let mut trace = Trace::new();
-    let (mut rest, mut lines) = (text.as_bytes(), Vec::new());
-    while !rest.is_empty() {
-        if let Err(e) = trace.metadata(&mut rest) {
-            let MetadataError::Malformed { line, .. } = e else { panic!("{e}") };
-            lines.push(line);
-        }
+    let mut lines = Vec::new();
+    for e in trace.metadata_errors(text.as_bytes()) {
+        let MetadataError::Malformed { line, .. } = e else { panic!("{e}") };
+        lines.push(line);
     }
     assert_eq!(lines, [4, 6]);
     let ids: Vec<u64> = trace.streams()[0].events().iter().map(|e| e.id).collect();
@@ -564,9 +591,9 @@ fn nobody_asks_for_too_much() {
     assert_eq!(limit(&format!("{TRACE}{clocks}")), "clocks");
     let streams = many(limits::STREAM_CLASSES + 1, &|n| format!("stream {{ id = {n}; }};"));
     assert_eq!(limit(&format!("{TRACE}{streams}")), "stream classes");
-    let labels = many(limits::RANGES + 1, &|n| format!("x{n},"));
+    let mappings = many(limits::RANGES + 1, &|n| format!("x{n},"));
     assert_eq!(
-        limit(&format!("{TRACE}enum a : integer {{ size = 32; }} {{ {labels} }};")),
+        limit(&format!("{TRACE}enum a : integer {{ size = 32; }} {{ {mappings} }};")),
         "ranges of an enumeration"
     );
     let members = many(limits::FIELDS + 1, &|n| format!("string f{n};"));

@@ -7,8 +7,8 @@ use super::super::metrics::{
     CLASS_BYTES, CLASS_COUNT, CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_STREAM,
 };
 use super::parameter::{Field, is_byte, provider};
-use crate::ctf::schema::{Encoding, Labels, Scope};
-use crate::ctf::show::Form;
+use crate::ctf::schema::{Encoding, Mappings, Scope};
+use crate::ctf::show::IntegerFormat;
 use crate::ctf::{EventPlan, Kind, Node, NodeId};
 use crate::events::flags::{END, POINT, START};
 use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
@@ -71,7 +71,7 @@ pub(crate) enum Place {
 pub(crate) struct Labelled {
     pub(crate) number: NumberParam,
     pub(crate) label: Option<Pmid>,
-    pub(crate) labels: Arc<Labels>,
+    pub(crate) labels: Arc<Mappings>,
 }
 
 /// An array of numbers.
@@ -79,7 +79,7 @@ pub(crate) struct Labelled {
 pub(crate) struct Numbers {
     pub(crate) pmid: Pmid,
     /// How its elements are shown.
-    pub(crate) form: Form,
+    pub(crate) form: IntegerFormat,
 }
 
 /// A class of events of one trace and session.
@@ -211,7 +211,7 @@ impl Names {
                 overflow += 1;
                 return Place::Other;
             };
-            match (&node.labels, node.kind, NumberParam::new(pmid, ty)) {
+            match (&node.mappings, node.kind, NumberParam::new(pmid, ty)) {
                 (Some(labels), Kind::Unsigned(_) | Kind::Signed(_), Some(number)) => {
                     let label = self.param(&Field::of(&plan.name, node, next, true).spec(), sink);
                     let label = label.map(|(pmid, _)| pmid);
@@ -221,10 +221,12 @@ impl Names {
                         labels: Arc::clone(labels),
                     }))
                 }
-                (_, Kind::Text(encoding), _) => Place::Text(pmid, encoding),
+                (_, Kind::String(encoding), _) => Place::Text(pmid, encoding),
                 (_, kind, _) if !kind.is_value() || kind == Kind::Blob => {
                     let of_array = next.filter(|of| {
-                        matches!(kind, Kind::Array(_)) && of.kind.is_value() && of.labels.is_none()
+                        matches!(kind, Kind::Array(_))
+                            && of.kind.is_value()
+                            && of.mappings.is_none()
                     });
                     of_array.map_or(Place::Compound(pmid), |of| {
                         if is_byte(of) {
@@ -232,7 +234,7 @@ impl Names {
                         }
                         Place::Numbers(Box::new(Numbers {
                             pmid,
-                            form: Form::new(of.kind, of.base),
+                            form: IntegerFormat::new(of.kind, of.base),
                         }))
                     })
                 }
@@ -251,7 +253,7 @@ impl Names {
 }
 
 fn is_scope(id: NodeId, nodes: &[Node]) -> bool {
-    usize::try_from(id).ok().and_then(|id| nodes.get(id)).is_some_and(|node| node.parent.is_none())
+    nodes.get(id.index()).is_some_and(|node| node.parent.is_none())
 }
 
 /// Whether a node is directly below a scope and says something itself; lengths of sequences do not.
@@ -265,7 +267,7 @@ fn is_field(node: &Node, nodes: &[Node]) -> bool {
     let is_length = |array: &Node| {
         array.parent == node.parent
             && Some(&*array.name) == of
-            && matches!(array.kind, Kind::Array(None) | Kind::Text(_) | Kind::Blob)
+            && matches!(array.kind, Kind::Array(None) | Kind::String(_) | Kind::Blob)
     };
     !nodes.iter().any(is_length)
 }

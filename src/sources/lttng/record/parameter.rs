@@ -32,7 +32,7 @@ const ABOUT: usize = 600;
 
 /// An integer whose arrays are bytes of anything.
 pub(crate) fn is_byte(element: &Node) -> bool {
-    matches!(element.kind, Kind::Unsigned(8) | Kind::Signed(8)) && element.labels.is_none()
+    matches!(element.kind, Kind::Unsigned(8) | Kind::Signed(8)) && element.mappings.is_none()
 }
 
 /// Type and labels in words: `unsigned integer of 8 bits: RED = 0, GREEN = 1..2`. `next`: of
@@ -45,9 +45,9 @@ fn about(node: &Node, next: Option<&Node>) -> String {
         Kind::Signed(0) => "signed integer of variable length".to_owned(),
         Kind::Signed(bits) => format!("signed integer of {bits} bits"),
         Kind::Boolean(bits) => format!("truth value of {bits} bits"),
-        Kind::Bits(bits) => format!("set of {bits} bits"),
+        Kind::BitMap(bits) => format!("set of {bits} bits"),
         Kind::Float(bits) => format!("floating-point number of {bits} bits"),
-        Kind::Text(_) => "text".to_owned(),
+        Kind::String(_) => "text".to_owned(),
         Kind::Blob => "bytes, shown in hexadecimal".to_owned(),
         Kind::Structure => "structure, shown as {name=value,...}".to_owned(),
         Kind::Array(Some(length)) if bytes => {
@@ -58,7 +58,7 @@ fn about(node: &Node, next: Option<&Node>) -> String {
         Kind::Array(None) => "sequence, shown as [value,...]".to_owned(),
         Kind::Variant | Kind::Optional => "one of several types, or none".to_owned(),
     };
-    let labels = node.labels.as_ref().map(|l| l.all()).unwrap_or_default();
+    let labels = node.mappings.as_ref().map(|l| l.all()).unwrap_or_default();
     for (n, label) in labels.iter().enumerate() {
         if n >= LABELS || text.len() > ABOUT {
             text.push_str(", ...");
@@ -81,8 +81,8 @@ fn about(node: &Node, next: Option<&Node>) -> String {
 /// Type of the parameter for a field that has a value; arrays and structures are texts.
 pub(crate) const fn value_type(kind: Kind) -> ValueType {
     match kind {
-        Kind::Unsigned(1..=32) | Kind::Boolean(1..=32) | Kind::Bits(1..=32) => ValueType::U32,
-        Kind::Unsigned(_) | Kind::Boolean(_) | Kind::Bits(_) => ValueType::U64,
+        Kind::Unsigned(1..=32) | Kind::Boolean(1..=32) | Kind::BitMap(1..=32) => ValueType::U32,
+        Kind::Unsigned(_) | Kind::Boolean(_) | Kind::BitMap(_) => ValueType::U64,
         Kind::Signed(1..=32) => ValueType::I32,
         Kind::Signed(_) => ValueType::I64,
         Kind::Float(_) => ValueType::F64,

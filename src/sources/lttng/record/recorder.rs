@@ -6,7 +6,7 @@ use super::class::{Choice, Class, Names, Origin, Place};
 use super::text::{Integer, Nested, bytes_text, numbers_text};
 use super::timestamps::Ticks;
 use crate::ctf::schema::Encoding;
-use crate::ctf::{Event, Events, Node, NodeId, Packed, Visitor, decode_text};
+use crate::ctf::{Event, EventVisitor, Node, NodeId, Packed, Visitor, decode_string};
 use crate::events::{Batch, TextWriter};
 use crate::model::{ParamId, Pmid, ValueType};
 use crate::sources::OwnSink;
@@ -47,8 +47,7 @@ pub(crate) struct Recorder<'r> {
 /// The place of a node of the event's class.
 macro_rules! place {
     ($self:ident, $node:ident) => {{
-        let place =
-            $self.class.as_ref().and_then(|class| class.places.get(usize::try_from($node).ok()?));
+        let place = $self.class.as_ref().and_then(|class| class.places.get($node.index()));
         let Some(place) = place else { return };
         place
     }};
@@ -137,7 +136,7 @@ impl Recorder<'_> {
         if !others.is_empty() {
             others.push(' ');
         }
-        if let Some(node) = usize::try_from(node).ok().and_then(|n| class.nodes.get(n)) {
+        if let Some(node) = class.nodes.get(node.index()) {
             others.push_str(&node.name);
             others.push('=');
         }
@@ -208,7 +207,7 @@ impl Recorder<'_> {
     fn rare_text(&mut self, node: NodeId, value: &[u8]) {
         match place!(self, node) {
             Place::Text(pmid, encoding) => {
-                self.scratch.batch.text(*pmid, &decode_text(value, *encoding))
+                self.scratch.batch.text(*pmid, &decode_string(value, *encoding))
             }
             Place::Inner => self.inner(|nested, nodes, out| nested.string(nodes, node, value, out)),
             Place::Other => {
@@ -259,7 +258,7 @@ impl Recorder<'_> {
     }
 }
 
-impl<'t> Events<'t, '_> for Recorder<'_> {
+impl<'t> EventVisitor<'t, '_> for Recorder<'_> {
     #[inline]
     fn event(&mut self, event: &Event<'t>) -> bool {
         if self.events > 0 {
@@ -321,7 +320,7 @@ impl<'a> Visitor<'a> for Recorder<'_> {
     }
 
     #[inline]
-    fn text(&mut self, node: NodeId, value: &'a [u8]) {
+    fn string(&mut self, node: NodeId, value: &'a [u8]) {
         let place = place!(self, node);
         if let Place::Text(pmid, Encoding::Utf8) = place
             && self.scratch.batch.utf8(*pmid, value)

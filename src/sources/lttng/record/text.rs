@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::parameter::is_byte;
 use crate::ctf::schema::Encoding;
-use crate::ctf::show::{self, Chars, Form};
-use crate::ctf::{Kind, Node, NodeId, Packed, Visitor, decode_text};
+use crate::ctf::show::{self, AsciiSink, IntegerFormat};
+use crate::ctf::{Kind, Node, NodeId, Packed, Visitor, decode_string};
 use crate::events::TextWriter;
 
 /// An integer of either kind.
@@ -22,14 +22,14 @@ impl Integer {
         if self.signed { self.bits.cast_signed().into() } else { self.bits.into() }
     }
 
-    /// As of [`Form::short`].
+    /// As of [`IntegerFormat::short`].
     #[inline(always)]
-    fn short(self, form: Form) -> Option<(u64, usize)> {
+    fn short(self, form: IntegerFormat) -> Option<(u64, usize)> {
         if self.signed { form.short_signed(self.bits.cast_signed()) } else { form.short(self.bits) }
     }
 
     #[inline(always)]
-    fn show(self, form: Form, out: &mut TextWriter<'_>) {
+    fn show(self, form: IntegerFormat, out: &mut TextWriter<'_>) {
         if self.signed {
             form.signed(self.bits.cast_signed(), &mut Digits(out))
         } else {
@@ -41,7 +41,7 @@ impl Integer {
 /// A text of a record, as a place for digits.
 struct Digits<'w, 'b>(&'w mut TextWriter<'b>);
 
-impl Chars for Digits<'_, '_> {
+impl AsciiSink for Digits<'_, '_> {
     #[inline(always)]
     fn chars(&mut self, ascii: [u8; 8], count: usize) {
         self.0.push_ascii(ascii, count);
@@ -65,7 +65,7 @@ pub(crate) struct Nested {
 
 #[inline]
 fn at(nodes: &[Node], id: NodeId) -> Option<&Node> {
-    nodes.get(usize::try_from(id).ok()?)
+    nodes.get(id.index())
 }
 
 impl Nested {
@@ -95,9 +95,9 @@ impl Nested {
         if self.value(nodes, id, out)
             && let Some(node) = at(nodes, id)
         {
-            match node.labels.as_ref().and_then(|labels| labels.shown(value.wide())) {
+            match node.mappings.as_ref().and_then(|labels| labels.shown(value.wide())) {
                 Some(label) => out.push(label),
-                None => value.show(Form::new(node.kind, node.base), out),
+                None => value.show(IntegerFormat::new(node.kind, node.base), out),
             }
         }
     }
@@ -114,15 +114,16 @@ impl Nested {
         if self.depth > 0 && !self.value(nodes, id, out) {
             return out.push("]");
         }
-        match at(nodes, id + 1) {
+        match at(nodes, id.next()) {
             Some(node) if is_byte(node) => self.cut |= bytes_text(items.bytes(), self.limit, out),
-            Some(node) if node.labels.is_none() => {
-                self.cut |= numbers_text(items, Form::new(node.kind, node.base), self.limit, out);
+            Some(node) if node.mappings.is_none() => {
+                self.cut |=
+                    numbers_text(items, IntegerFormat::new(node.kind, node.base), self.limit, out);
             }
             _ => {
                 out.push("[");
                 self.follows = false;
-                items.each(id + 1, &mut Items { nested: self, nodes, out });
+                items.each(id.next(), &mut Items { nested: self, nodes, out });
                 out.push("]");
             }
         }
@@ -151,7 +152,7 @@ impl Nested {
         out: &mut TextWriter<'_>,
     ) {
         if self.value(nodes, id, out) {
-            let encoding = if let Some(Kind::Text(encoding)) = at(nodes, id).map(|n| n.kind) {
+            let encoding = if let Some(Kind::String(encoding)) = at(nodes, id).map(|n| n.kind) {
                 encoding
             } else {
                 Default::default()
@@ -159,7 +160,7 @@ impl Nested {
             let room = self.limit.saturating_sub(out.len());
             let part = value.get(..room / encoding.unit() * encoding.unit()).unwrap_or(value);
             self.part.clear();
-            show::quoted(&decode_text(whole(part, encoding), encoding), &mut self.part);
+            show::quoted(&decode_string(whole(part, encoding), encoding), &mut self.part);
             out.push(&self.part);
             if part.len() < value.len() {
                 self.cut = true;
@@ -252,7 +253,7 @@ fn whole(part: &[u8], encoding: Encoding) -> &[u8] {
 #[inline]
 pub(crate) fn numbers_text(
     items: &Packed<'_>,
-    form: Form,
+    form: IntegerFormat,
     limit: usize,
     out: &mut TextWriter<'_>,
 ) -> bool {
@@ -264,7 +265,7 @@ pub(crate) fn numbers_text(
     // Every element has a comma before it, the first as well: that becomes the bracket.
     let begin = out.len();
     let mut plain = Plain { form, limit, cut: false, out };
-    items.each(0, &mut plain);
+    items.each(NodeId::default(), &mut plain);
     let cut = plain.cut;
     out.replace_ascii(begin, b'[');
     out.push("]");
@@ -303,7 +304,7 @@ fn digits(bytes: u32) -> [u8; 8] {
 
 /// Writes elements of an array of numbers without labels.
 struct Plain<'o, 'b> {
-    form: Form,
+    form: IntegerFormat,
     limit: usize,
     cut: bool,
     out: &'o mut TextWriter<'b>,
@@ -350,7 +351,7 @@ impl<'a> Visitor<'a> for Plain<'_, '_> {
         }
     }
 
-    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn string(&mut self, _: NodeId, _: &'a [u8]) {}
     fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
 }
 
@@ -379,7 +380,7 @@ impl<'a> Visitor<'a> for Items<'_, '_, '_> {
         self.nested.float(self.nodes, id, value, self.out);
     }
 
-    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn string(&mut self, _: NodeId, _: &'a [u8]) {}
     fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
 }
 

@@ -1,6 +1,6 @@
 //! From cycles of a clock to time.
 
-use crate::ctf::schema::Clock;
+use crate::ctf::schema::ClockClass;
 use crate::model::Stamp;
 
 const SECOND: u64 = 1_000_000_000;
@@ -8,13 +8,13 @@ const SECOND: u64 = 1_000_000_000;
 /// From cycles to time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticks<'c> {
-    clock: Option<&'c Clock>,
+    clock: Option<&'c ClockClass>,
     /// Of clocks of one nanosecond, which all of lttng are: what to add.
     base: Option<u64>,
 }
 
 impl<'c> Ticks<'c> {
-    pub(crate) fn new(clock: Option<&'c Clock>) -> Self {
+    pub(crate) fn new(clock: Option<&'c ClockClass>) -> Self {
         let base = clock
             .filter(|c| c.frequency == SECOND)
             .and_then(|c| u64::try_from(c.nanoseconds(0)).ok());

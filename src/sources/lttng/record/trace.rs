@@ -3,7 +3,7 @@
 use super::class::{Choice, Class, Names, Origin, common};
 use super::recorder::{Recorder, Scratch};
 use super::timestamps::Ticks;
-use crate::ctf::{self, Losses, Lost, Node, NodeId, PacketError, Visitor};
+use crate::ctf::{self, DiscardTracker, Discarded, Node, NodeId, PacketError, Visitor};
 use crate::model::Stamp;
 use crate::sources::OwnSink;
 
@@ -22,7 +22,7 @@ pub(crate) struct Trace {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Position {
     pub(crate) clock: u64,
-    pub(crate) losses: Losses,
+    pub(crate) losses: DiscardTracker,
     /// What was lost before the next packet is history.
     pub(crate) joined: bool,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Position {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gain {
     pub(crate) events: u64,
-    pub(crate) lost: Lost,
+    pub(crate) lost: Discarded,
     /// Time of its end.
     pub(crate) end: Option<Stamp>,
     pub(crate) fault: Option<PacketError>,
@@ -48,14 +48,11 @@ pub(crate) struct Tools<'t> {
 
 impl Trace {
     /// More metadata; the faults in it.
-    pub(crate) fn metadata(&mut self, mut bytes: &[u8]) -> Vec<String> {
+    pub(crate) fn metadata(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut faults = Vec::new();
-        while let Err(fault) = self.ctf.metadata(&mut bytes) {
+        for fault in self.ctf.metadata_errors(bytes) {
             if faults.len() < FAULTS {
                 faults.push(fault.to_string());
-            }
-            if bytes.is_empty() {
-                break;
             }
         }
         faults
@@ -140,17 +137,13 @@ struct Cpu<'n> {
 
 impl<'a> Visitor<'a> for Cpu<'_> {
     fn unsigned(&mut self, node: NodeId, value: u64) {
-        if usize::try_from(node)
-            .ok()
-            .and_then(|n| self.nodes.get(n))
-            .is_some_and(|n| &*n.name == "cpu_id")
-        {
+        if self.nodes.get(node.index()).is_some_and(|n| &*n.name == "cpu_id") {
             self.number = Some(value);
         }
     }
 
     fn signed(&mut self, _: NodeId, _: i64) {}
     fn float(&mut self, _: NodeId, _: f64) {}
-    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn string(&mut self, _: NodeId, _: &'a [u8]) {}
     fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
 }

@@ -27,7 +27,7 @@ impl Both<'_> {
 
     fn integer(&mut self, value: i128) {
         self.element(|node, out| {
-            match node.labels.as_ref().and_then(|labels| labels.of(value).next()) {
+            match node.mappings.as_ref().and_then(|labels| labels.of(value).next()) {
                 Some(label) => out.push_str(label),
                 None => show::integer(value, node.kind, node.base, out),
             }
@@ -56,19 +56,19 @@ impl<'a> Visitor<'a> for Both<'_> {
         nested.packed(self.nodes, node, &items, &mut batch.text_writer());
         let text = batch.text_writer().text().into_owned();
         let bytes = items.bytes();
-        if is_byte(at(self.nodes, node + 1).unwrap()) {
+        if is_byte(at(self.nodes, node.next()).unwrap()) {
             let all: String = bytes.iter().take(LIMIT / 2).map(|b| format!("{b:02x}")).collect();
             let slow = if bytes.len() > LIMIT / 2 { all + "…" } else { all };
             assert_eq!(nested.cut, bytes.len() > LIMIT / 2);
             return self.texts.push([text, slow]);
         }
-        (self.slow, self.element) = ("[".into(), node + 1);
-        items.each(node + 1, self);
+        (self.slow, self.element) = ("[".into(), node.next());
+        items.each(node.next(), self);
         assert_eq!(nested.cut, self.slow.ends_with('…'), "{text}");
         self.texts.push([text, format!("{}]", self.slow)]);
     }
 
-    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn string(&mut self, _: NodeId, _: &'a [u8]) {}
     fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
 }
 
@@ -91,11 +91,15 @@ fn check(bytes: &[u8], few: usize) {
         "trace {{ major = 1; minor = 8; byte_order = le; }}; event {{ name = e; fields := struct {{ {fields} }}; }};"
     );
     let mut trace = Trace::new();
-    trace.metadata(&mut text.as_bytes()).unwrap();
+    trace.metadata(text.as_bytes()).unwrap();
     let mut packet = Packet::open(&trace, bytes, 0).unwrap();
     let class = packet.peek().unwrap().unwrap().class;
-    let mut both =
-        Both { nodes: class.nodes(), texts: Vec::new(), slow: String::new(), element: 0 };
+    let mut both = Both {
+        nodes: class.nodes(),
+        texts: Vec::new(),
+        slow: String::new(),
+        element: NodeId::default(),
+    };
     packet.visit(&mut both).unwrap();
     assert_eq!(both.texts.len(), 29);
     for [fast, slow] in both.texts {
@@ -109,7 +113,7 @@ fn texts_within_structures_are_cut_at_a_character() {
         let (mut nested, mut batch) = (Nested { limit, ..Nested::default() }, Batch::default());
         batch.record(Stamp::default(), 1);
         batch.begin_text();
-        nested.string(&[], 0, "é→𝄞é→𝄞".as_bytes(), &mut batch.text_writer());
+        nested.string(&[], NodeId::default(), "é→𝄞é→𝄞".as_bytes(), &mut batch.text_writer());
         let text = batch.text_writer().text().into_owned();
         assert_eq!(nested.cut, limit < 18, "{text}");
         let shown = text.trim_end_matches('…').trim_matches('"');

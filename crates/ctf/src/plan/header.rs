@@ -8,30 +8,34 @@
 //! | compact | 5 bits id, 27 bits clock | 1 byte, u32 id, u64 clock |
 //! | large | u16 id, u32 clock | u16, u32 id, u64 clock |
 
-use super::plan::{Cursor, NodeId, Nodes};
-use super::schema::{Field, Integer, Labels, Range, Role, Shape, Type, Variant};
-use super::visit::Visitor;
-use crate::Order;
+use super::cursor::Cursor;
+use super::node::{NodeId, Nodes};
+use crate::ByteOrder;
+use crate::schema::{
+    FieldClass, FieldClassKind, Integer, IntegerRange, Mappings, Member, Role, Variant,
+};
+use crate::visit::Visitor;
 
 /// How the header of a stream's events is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(crate) enum Layout {
     /// By its plan.
     #[default]
     General,
-    Compact(Order),
-    Large(Order),
+    Compact(ByteOrder),
+    Large(ByteOrder),
 }
 
 impl Layout {
     /// Recognises the two layouts by everything that matters for them.
-    pub(super) fn of(ty: &Type, native: Option<Order>) -> Self {
-        Self::recognise(ty, native).unwrap_or_default()
+    pub(crate) fn of(class: &FieldClass, native: Option<ByteOrder>) -> Self {
+        Self::recognise(class, native).unwrap_or_default()
     }
 
-    fn recognise(ty: &Type, native: Option<Order>) -> Option<Self> {
-        let [id, v] = ty.structure()?.fields.as_slice() else { return None };
-        let (Shape::Integer(id_type), Shape::Variant(variant)) = (id.ty.shape(), v.ty.shape())
+    fn recognise(class: &FieldClass, native: Option<ByteOrder>) -> Option<Self> {
+        let [id, v] = class.structure()?.members.as_slice() else { return None };
+        let (FieldClassKind::Integer(id_type), FieldClassKind::Variant(variant)) =
+            (id.class.kind(), v.class.kind())
         else {
             return None;
         };
@@ -57,17 +61,17 @@ impl Layout {
         }
         let mut options = Vec::new();
         for (option, ranges) in
-            variant.options.iter().zip(ranges(variant, id_type.labels.as_deref())?)
+            variant.options.iter().zip(ranges(variant, id_type.mappings.as_deref())?)
         {
             options.push((ranges, integers(option)?));
         }
         let short = |i: &[&Integer]| matches!(i, [clock] if sound(clock, clock_bits, clock_align, Role::Clock));
         let long = |i: &[&Integer]| matches!(i, [id, clock] if sound(id, 32, 8, Role::EventClass) && sound(clock, 64, 8, Role::Clock));
-        let has = |range: Range, fits: &dyn Fn(&[&Integer]) -> bool| {
+        let has = |range: IntegerRange, fits: &dyn Fn(&[&Integer]) -> bool| {
             options.iter().filter(|(ranges, integers)| *ranges == [range] && fits(integers)).count()
                 == 1
         };
-        let fits = ty.align() == 8
+        let fits = class.align() == 8
             && sound(id_type, id_type.bits, id_align, Role::EventClass)
             && !id_type.roles.has(Role::Clock)
             && selected
@@ -79,18 +83,18 @@ impl Layout {
     /// Reads a header from the next byte on: the id; the clock has moved. `None`: its end is
     /// missing.
     #[inline(always)]
-    pub(super) fn read(self, cursor: &mut Cursor<'_>) -> Option<u64> {
+    pub(crate) fn read(self, cursor: &mut Cursor<'_>) -> Option<u64> {
         match self {
-            Self::Large(Order::Little) => {
+            Self::Large(ByteOrder::Little) => {
                 large(cursor, u16::from_le_bytes, u32::from_le_bytes, u64::from_le_bytes)
             }
-            Self::Large(Order::Big) => {
+            Self::Large(ByteOrder::Big) => {
                 large(cursor, u16::from_be_bytes, u32::from_be_bytes, u64::from_be_bytes)
             }
-            Self::Compact(Order::Little) => {
+            Self::Compact(ByteOrder::Little) => {
                 compact(cursor, |w| (w & 0x1f, w >> 5), u32::from_le_bytes, u64::from_le_bytes)
             }
-            Self::Compact(Order::Big) => compact(
+            Self::Compact(ByteOrder::Big) => compact(
                 cursor,
                 |w| (w >> 27, w & 0x07ff_ffff),
                 u32::from_be_bytes,
@@ -153,35 +157,37 @@ fn done(cursor: &mut Cursor<'_>, bit: u64, id: u64) -> Option<u64> {
 }
 
 /// The ranges of each option.
-fn ranges(variant: &Variant, labels: Option<&Labels>) -> Option<Vec<Vec<Range>>> {
+fn ranges(variant: &Variant, mappings: Option<&Mappings>) -> Option<Vec<Vec<IntegerRange>>> {
     if let Some(ranges) = &variant.ranges {
         return Some(ranges.clone());
     }
-    variant.options.iter().map(|o| Some(labels?.named(&o.raw)?.ranges.clone())).collect()
+    variant.options.iter().map(|o| Some(mappings?.named(&o.raw)?.ranges.clone())).collect()
 }
 
 /// The members of an option, if it is a structure of integers.
-fn integers(option: &Field) -> Option<Vec<&Integer>> {
-    let integer = |f: &'_ Field| matches!(f.ty.shape(), Shape::Integer(_));
-    let fields = &option.ty.structure()?.fields;
+fn integers(option: &Member) -> Option<Vec<&Integer>> {
+    let integer = |f: &'_ Member| matches!(f.class.kind(), FieldClassKind::Integer(_));
+    let fields = &option.class.structure()?.members;
     if !fields.iter().all(integer) {
         return None;
     }
     Some(
         fields
             .iter()
-            .filter_map(|f| if let Shape::Integer(i) = f.ty.shape() { Some(i) } else { None })
+            .filter_map(|f| {
+                if let FieldClassKind::Integer(i) = f.class.kind() { Some(i) } else { None }
+            })
             .collect(),
     )
 }
 
 /// Looks for the id while the plan runs.
-pub(super) struct Watch<'n> {
-    pub(super) nodes: &'n Nodes,
-    pub(super) id: Option<u64>,
+pub(crate) struct IdVisitor<'n> {
+    pub(crate) nodes: &'n Nodes,
+    pub(crate) id: Option<u64>,
 }
 
-impl<'a> Visitor<'a> for Watch<'_> {
+impl<'a> Visitor<'a> for IdVisitor<'_> {
     fn unsigned(&mut self, node: NodeId, value: u64) {
         if self.nodes.get(node).is_some_and(|n| n.roles.has(Role::EventClass)) {
             // It may come twice: the long form has the real one behind the short one.
@@ -191,7 +197,7 @@ impl<'a> Visitor<'a> for Watch<'_> {
 
     fn signed(&mut self, _: NodeId, _: i64) {}
     fn float(&mut self, _: NodeId, _: f64) {}
-    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn string(&mut self, _: NodeId, _: &'a [u8]) {}
     fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
 }
 

@@ -1,10 +1,14 @@
 //! The packets of one stream, one behind the other in memory, as in the files of a trace.
 
-use super::error::{PacketError, Wrong};
-use super::loss::{Losses, Lost};
-use super::packet::{Event, Packet, PacketInfo};
-use super::trace::Trace;
-use super::visit::Visitor;
+mod merge;
+
+pub use merge::{Merge, MergeVisitor};
+
+use crate::error::{PacketError, Violation};
+use crate::packet::{DiscardTracker, Discarded};
+use crate::packet::{Event, Packet, PacketInfo};
+use crate::trace::Trace;
+use crate::visit::Visitor;
 
 /// A stream that is read packet by packet.
 #[derive(Clone, Debug)]
@@ -15,14 +19,14 @@ pub struct Stream<'t, 'a> {
     offset: usize,
     packet: Option<Packet<'t, 'a>>,
     clock: u64,
-    losses: Losses,
+    losses: DiscardTracker,
 }
 
 /// What is next in a stream.
 #[derive(Clone, Debug)]
 pub enum Next<'t> {
     /// A packet begins: what was lost before it.
-    Packet(Lost),
+    Packet(Discarded),
     /// An event, for [`Stream::visit`].
     Event(Event<'t>),
     /// Nothing more.
@@ -33,7 +37,7 @@ impl<'t, 'a> Stream<'t, 'a> {
     /// At the beginning of the first packet.
     #[must_use]
     pub fn new(trace: &'t Trace, bytes: &'a [u8]) -> Self {
-        Self { trace, bytes, offset: 0, packet: None, clock: 0, losses: Losses::default() }
+        Self { trace, bytes, offset: 0, packet: None, clock: 0, losses: DiscardTracker::default() }
     }
 
     /// Goes on with other bytes of the same stream after [`Next::End`]: the next file, the next
@@ -97,11 +101,11 @@ impl<'t, 'a> Stream<'t, 'a> {
         let packet = Packet::open(self.trace, rest, self.clock)?;
         let (here, info) = (rest.len() as u64 * 8, packet.info());
         if info.packet_bits > here || info.packet_bits == 0 {
-            let wrong = Wrong::Size { got: info.packet_bits, max: here };
+            let violation = Violation::Size { got: info.packet_bits, max: here };
             return Err(PacketError {
                 bit: 0,
                 field: "stream.packet.context.packet_size".into(),
-                wrong,
+                violation,
             });
         }
         let lost = self.losses.packet(info);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::plan::NodeId;
-use crate::{Trace, Wrong};
+use crate::{Trace, Violation};
 
 const METADATA: &str = "trace { major = 1; minor = 8; byte_order = le; };
     clock { name = c; offset = CYCLES; };
@@ -12,7 +12,7 @@ const METADATA: &str = "trace { major = 1; minor = 8; byte_order = le; };
 
 fn trace(offset: u64) -> Trace {
     let mut trace = Trace::new();
-    trace.metadata(&mut METADATA.replace("CYCLES", &offset.to_string()).as_bytes()).unwrap();
+    trace.metadata(METADATA.replace("CYCLES", &offset.to_string()).as_bytes()).unwrap();
     trace
 }
 
@@ -27,7 +27,7 @@ fn packet(sequence: u8, events: &[(u8, u8)]) -> Vec<u8> {
 struct Told {
     now: u64,
     lines: Vec<(i128, usize, u64)>,
-    faults: Vec<(usize, Wrong)>,
+    faults: Vec<(usize, Violation)>,
     lost: u64,
     packets: usize,
 }
@@ -39,18 +39,18 @@ impl Visitor<'_> for Told {
 
     fn signed(&mut self, _: NodeId, _: i64) {}
     fn float(&mut self, _: NodeId, _: f64) {}
-    fn text(&mut self, _: NodeId, _: &[u8]) {}
+    fn string(&mut self, _: NodeId, _: &[u8]) {}
     fn blob(&mut self, _: NodeId, _: &[u8]) {}
 }
 
-impl<'t, 'a> Sink<'t, 'a> for Told {
-    fn packet(&mut self, _: usize, _: &Packet<'t, 'a>, lost: Lost) {
+impl<'t, 'a> MergeVisitor<'t, 'a> for Told {
+    fn packet(&mut self, _: usize, _: &Packet<'t, 'a>, lost: Discarded) {
         self.packets += 1;
         self.lost += lost.packets;
     }
 
     fn fault(&mut self, stream: usize, fault: &PacketError) {
-        self.faults.push((stream, fault.wrong));
+        self.faults.push((stream, fault.violation));
     }
 
     fn event(&mut self, stream: usize, _: &Event<'t>, nanoseconds: Option<i128>) {
@@ -118,9 +118,9 @@ fn a_fault_costs_the_packet_and_an_unknown_size_the_stream() {
     assert_eq!(
         faults,
         [
-            (0, Wrong::EventClass(77)),
-            (1, Wrong::Size { got: 48, max: 40 }),
-            (2, Wrong::Size { got: 0, max: 16 })
+            (0, Violation::EventClass(77)),
+            (1, Violation::Size { got: 48, max: 40 }),
+            (2, Violation::Size { got: 0, max: 16 })
         ]
     );
 }
@@ -132,27 +132,27 @@ fn streams_without_clocks_come_first() {
     let text = METADATA
         .replace(" map = clock.c.value;", "")
         .replace("clock { name = c; offset = CYCLES; };", "");
-    without.metadata(&mut text.as_bytes()).unwrap();
+    without.metadata(text.as_bytes()).unwrap();
     let (a, b) = (packet(0, &[(1, 1)]), packet(0, &[(200, 2), (3, 3)]));
     let streams = vec![Stream::new(&with, &a), Stream::new(&without, &b)];
     let mut merge = Merge::new(streams);
-    struct Order(Vec<(usize, bool)>);
-    impl Visitor<'_> for Order {
+    struct ByteOrder(Vec<(usize, bool)>);
+    impl Visitor<'_> for ByteOrder {
         fn unsigned(&mut self, _: NodeId, _: u64) {}
         fn signed(&mut self, _: NodeId, _: i64) {}
         fn float(&mut self, _: NodeId, _: f64) {}
-        fn text(&mut self, _: NodeId, _: &[u8]) {}
+        fn string(&mut self, _: NodeId, _: &[u8]) {}
         fn blob(&mut self, _: NodeId, _: &[u8]) {}
     }
-    impl<'t, 'a> Sink<'t, 'a> for Order {
-        fn packet(&mut self, _: usize, _: &Packet<'t, 'a>, _: Lost) {}
+    impl<'t, 'a> MergeVisitor<'t, 'a> for ByteOrder {
+        fn packet(&mut self, _: usize, _: &Packet<'t, 'a>, _: Discarded) {}
         fn fault(&mut self, _: usize, _: &PacketError) {}
         fn event(&mut self, stream: usize, _: &Event<'t>, nanoseconds: Option<i128>) {
             self.0.push((stream, nanoseconds.is_some()));
         }
         fn done(&mut self, _: usize) {}
     }
-    let mut order = Order(Vec::new());
+    let mut order = ByteOrder(Vec::new());
     while merge.step(&mut order) {}
     assert_eq!(order.0, [(1, false), (1, false), (0, true)]);
 }

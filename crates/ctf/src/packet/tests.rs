@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::Kind;
 use crate::oracle::{Call, by_plan, by_types};
-use crate::{Losses, Lost};
+use crate::{DiscardTracker, Discarded};
 
 fn trace(order: &str, text: &str) -> Trace {
     let text = format!(
@@ -14,7 +15,7 @@ fn trace(order: &str, text: &str) -> Trace {
          {text}"
     );
     let mut trace = Trace::new();
-    trace.metadata(&mut text.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+    trace.metadata(text.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
     assert!(!trace.unfinished());
     trace
 }
@@ -34,7 +35,7 @@ fn decode(order: &str, fields: &str, packet: &[u8]) -> Vec<Vec<Call>> {
 
 use Call::{Close, Float, Open, Signed, Text, Unsigned};
 
-fn text(node: NodeId, text: &str) -> Call {
+fn text(node: u32, text: &str) -> Call {
     Text(node, text.as_bytes().to_vec())
 }
 
@@ -119,7 +120,7 @@ fn neighbours_of_two_orders_do_not_share_a_byte() {
     let mut packet = Packet::open(&trace, &[0x21], 0).unwrap();
     packet.peek().unwrap();
     let e = packet.skip().unwrap_err();
-    assert_eq!((e.bit, &*e.field, e.wrong), (4, "event.fields.b", Wrong::MixedOrder));
+    assert_eq!((e.bit, &*e.field, e.violation), (4, "event.fields.b", Violation::MixedOrder));
     // At bytes they may.
     let fields = "integer { size = 4; byte_order = le; } a; integer { size = 4; align = 8; byte_order = be; } b;
                   integer { size = 4; byte_order = be; } c;";
@@ -167,9 +168,7 @@ fn scopes_look_at_earlier_ones() {
         trace { major = 1; minor = 8; byte_order = le; packet.header := struct { h8 hn; }; };
         typealias integer { size = 8; } := u8; typealias integer { size = 16; } := u16;";
     let mut trace = Trace::new();
-    trace
-        .metadata(&mut format!("{header}{}", text.replace("trace_header", "")).as_bytes())
-        .unwrap();
+    trace.metadata(format!("{header}{}", text.replace("trace_header", "")).as_bytes()).unwrap();
     let packet = [
         &[2, 1, 2, 7, 8][..], // header: hn; context: pn, in.deep, ctx[2]
         &[0, 1, 3, 5, 6, 0x34, 0x12, 10, 20, 21, 22, 30, 31, 40],
@@ -219,18 +218,22 @@ fn sizes_that_cannot_be() {
     let trace = trace("le", SIZES);
     let open = |content: u8, packet: u8, length: usize| {
         let bytes = [&[10, 11, content, packet][..], &[0; 20]].concat();
-        Packet::open(&trace, &bytes[..length], 0).map(|p| p.info().clone()).map_err(|e| e.wrong)
+        Packet::open(&trace, &bytes[..length], 0).map(|p| p.info().clone()).map_err(|e| e.violation)
     };
-    assert_eq!(open(40, 32, 24), Err(Wrong::Size { got: 40, max: 32 }), "content above packet");
+    assert_eq!(open(40, 32, 24), Err(Violation::Size { got: 40, max: 32 }), "content above packet");
     assert_eq!(
         open(24, 32, 24),
-        Err(Wrong::Size { got: 24, max: 32 }),
+        Err(Violation::Size { got: 24, max: 32 }),
         "content that ends within the context"
     );
-    assert_eq!(open(48, 48, 5), Err(Wrong::Size { got: 48, max: 40 }), "content that is not here");
-    assert_eq!(open(33, 36, 24), Err(Wrong::NotBytes(36)));
+    assert_eq!(
+        open(48, 48, 5),
+        Err(Violation::Size { got: 48, max: 40 }),
+        "content that is not here"
+    );
+    assert_eq!(open(33, 36, 24), Err(Violation::NotBytes(36)));
     assert!(open(48, 200, 6).is_ok(), "padding need not be here");
-    assert!(matches!(open(48, 48, 3), Err(Wrong::Short { need: 8, left: 0 })));
+    assert!(matches!(open(48, 48, 3), Err(Violation::Short { need: 8, left: 0 })));
 }
 
 #[test]
@@ -266,9 +269,9 @@ fn faults_name_bit_and_field() {
         packet.peek().unwrap();
         let e = packet.skip().unwrap_err();
         assert!(matches!(packet.peek(), Ok(None)), "the rest of the packet is given up");
-        (e.bit, e.field.to_string(), e.wrong)
+        (e.bit, e.field.to_string(), e.violation)
     };
-    let short = |need, left| Wrong::Short { need, left };
+    let short = |need, left| Violation::Short { need, left };
     assert_eq!(
         fault("u8 a; u32 b; u8 c;", &[1, 2, 3]),
         (8, "event.fields.b".into(), short(32, 16))
@@ -283,15 +286,15 @@ fn faults_name_bit_and_field() {
     );
     assert_eq!(
         fault("u8 n; struct { string s; } a[n];", &[2, 65, 0, 66]),
-        (24, "event.fields.a[].s".into(), Wrong::Unterminated)
+        (24, "event.fields.a[].s".into(), Violation::Unterminated)
     );
     assert_eq!(
         fault("u8 n; struct { u32 x; } a[n];", &[2, 1, 2, 3, 4]),
         (8, "event.fields.a".into(), short(64, 32))
     );
     let variant = "enum : u8 { A = 1, B = 2 } t; variant <t> { u8 A; u8 B; } v;";
-    assert_eq!(fault(variant, &[3, 0]), (8, "event.fields.v".into(), Wrong::Option(3)));
-    assert_eq!(fault("string s;", b"abc"), (0, "event.fields.s".into(), Wrong::Unterminated));
+    assert_eq!(fault(variant, &[3, 0]), (8, "event.fields.v".into(), Violation::Option(3)));
+    assert_eq!(fault("string s;", b"abc"), (0, "event.fields.s".into(), Violation::Unterminated));
     let huge = "integer { size = 64; } n; u8 a[n]; struct { u8 x; } b[n];";
     assert_eq!(fault(huge, &[0xff; 9]).2, short(u64::MAX, 8));
 }
@@ -304,7 +307,7 @@ fn nothing_costs_more_than_its_bits() {
     let all = trace("le", text);
     let mut packet = Packet::open(&all, &[0xff; 8], 0).unwrap();
     packet.peek().unwrap();
-    assert_eq!(packet.skip().unwrap_err().wrong, Wrong::Work);
+    assert_eq!(packet.skip().unwrap_err().violation, Violation::Work);
     // So many in each of many events.
     let text =
         "event { name = e; fields := struct { u8 n; struct { struct { } x[5000]; } a[n]; }; };";
@@ -321,13 +324,13 @@ fn nothing_costs_more_than_its_bits() {
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(end.wrong, Wrong::Work);
+    assert_eq!(end.violation, Violation::Work);
     assert!(events < 200, "{events}");
     // An event of no bits comes only once.
     let none = trace("le", "event { name = e; fields := struct { }; };");
     let mut packet = Packet::open(&none, &[0], 0).unwrap();
     assert!(packet.peek().unwrap().is_some());
-    assert_eq!(packet.skip().unwrap_err().wrong, Wrong::Empty);
+    assert_eq!(packet.skip().unwrap_err().violation, Violation::Empty);
     assert!(packet.peek().unwrap().is_none());
 }
 
@@ -344,33 +347,36 @@ const HEADERS: &str =
 #[test]
 fn packet_headers() {
     let mut trace = Trace::new();
-    trace.metadata(&mut HEADERS.as_bytes()).unwrap();
+    trace.metadata(HEADERS.as_bytes()).unwrap();
     let packet = |magic: u32, first: u8, stream: u8, rest: &[u8]| {
         let uuid: Vec<u8> = (first..first + 16).collect();
         [&magic.to_be_bytes()[..], &uuid, &[stream, 9], rest].concat()
     };
     let open = |bytes: &[u8]| {
-        Packet::open(&trace, bytes, 0).map(|p| p.info().clone()).map_err(|e| (e.bit, e.wrong))
+        Packet::open(&trace, bytes, 0).map(|p| p.info().clone()).map_err(|e| (e.bit, e.violation))
     };
     let info = open(&packet(0xc1fc_1fc1, 0, 1, &[200, 3, 7])).unwrap();
     assert_eq!((info.stream, info.stream_id, info.foreign), (0, Some(9), false));
     let counter = |value| Some(Counter { value, bits: 8 });
     assert_eq!((info.sequence, info.discarded, info.begin), (counter(200), counter(3), None));
     assert!(open(&packet(0xc1fc_1fc1, 1, 1, &[0, 0])).unwrap().foreign, "another UUID");
-    assert_eq!(open(&packet(0xc1fc_1fc0, 0, 1, &[0, 0])), Err((22 * 8, Wrong::Magic(0xc1fc_1fc0))));
-    assert_eq!(open(&packet(0xc1fc_1fc1, 0, 3, &[])), Err((22 * 8, Wrong::StreamClass(3))));
+    assert_eq!(
+        open(&packet(0xc1fc_1fc0, 0, 1, &[0, 0])),
+        Err((22 * 8, Violation::Magic(0xc1fc_1fc0)))
+    );
+    assert_eq!(open(&packet(0xc1fc_1fc1, 0, 3, &[])), Err((22 * 8, Violation::StreamClass(3))));
     assert!(open(&packet(0xc1fc_1fc1, 0, 1, &[0])).is_err(), "the context is cut");
     // The second class of streams has two classes of events and no header to tell them apart.
     let bytes = packet(0xc1fc_1fc1, 0, 2, &[1]);
     let mut packet2 = Packet::open(&trace, &bytes, 0).unwrap();
-    assert_eq!(packet2.peek().unwrap_err().wrong, Wrong::ClassNotTold);
+    assert_eq!(packet2.peek().unwrap_err().violation, Violation::NoClassId);
     // Counters of 8 bits wrap.
-    let mut losses = Losses::default();
+    let mut losses = DiscardTracker::default();
     let mut lost = |sequence, discarded| {
         losses.packet(&open(&packet(0xc1fc_1fc1, 0, 1, &[sequence, discarded])).unwrap())
     };
-    assert_eq!(lost(254, 250), Lost { events: 250, packets: 0 });
-    assert_eq!(lost(1, 4), Lost { events: 10, packets: 2 });
+    assert_eq!(lost(254, 250), Discarded { events: 250, packets: 0 });
+    assert_eq!(lost(1, 4), Discarded { events: 10, packets: 2 });
 }
 
 #[test]
@@ -384,7 +390,7 @@ fn classes_come_while_packets_are_read() {
     let before = by_plan(&trace, &packet, true);
     assert_eq!((before.events.len(), before.sound), (1, false));
     let nodes = format!("{:?}", trace.streams()[0].events()[0].nodes());
-    trace.metadata(&mut class(1).as_bytes()).unwrap();
+    trace.metadata(class(1).as_bytes()).unwrap();
     let after = by_plan(&trace, &packet, true);
     assert_eq!((after.events.len(), after.sound), (2, true));
     assert_eq!(before.events[0], after.events[0]);
@@ -398,7 +404,7 @@ fn classes_come_while_packets_are_read() {
         self::trace("le", "stream { event.header := struct { integer { size = 64; } id; }; };");
     let class =
         format!("event {{ id = {}; name = far; fields := struct {{ u8 x; }}; }};", u64::MAX);
-    trace.metadata(&mut class.as_bytes()).unwrap();
+    trace.metadata(class.as_bytes()).unwrap();
     let decoded = by_plan(&trace, &[0xff; 9], true);
     assert_eq!((decoded.events.len(), decoded.sound), (1, true));
 }
@@ -426,7 +432,7 @@ fn nodes_say_everything_beforehand() {
         ]
     );
     let event = &stream.events()[0];
-    let utf8 = Kind::Text(crate::schema::Encoding::Utf8);
+    let utf8 = Kind::String(crate::schema::Encoding::Utf8);
     assert_eq!(
         paths(event.nodes()),
         [
@@ -444,12 +450,15 @@ fn nodes_say_everything_beforehand() {
             node("in[].v.B", Kind::Structure, false),
         ]
     );
-    assert_eq!(event.scopes(), [(Scope::CommonContext, 0), (Scope::Payload, 2)]);
+    assert_eq!(
+        event.scopes(),
+        [(Scope::CommonContext, crate::NodeId::new(0)), (Scope::Payload, crate::NodeId::new(2))]
+    );
     let leaves: Vec<Arc<str>> = event.leaves().map(|(_, node)| node.path.clone()).collect();
     assert_eq!(
         leaves.iter().map(|p| &**p).collect::<Vec<_>>(),
         ["vpid", "_s_length", "s[]", "in[].t", "in[].v.A"]
     );
-    let labels = event.nodes()[8].labels.clone().unwrap();
-    assert_eq!((labels.first(3).map(|l| &**l), labels.first(1)), (Some("B"), None));
+    let mappings = event.nodes()[8].mappings.clone().unwrap();
+    assert_eq!((mappings.first(3).map(|l| &**l), mappings.first(1)), (Some("B"), None));
 }

@@ -3,32 +3,32 @@
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 
-use crate::error::{Fault, bounded};
+use crate::error::{DeclarationError, bounded};
 use crate::limits;
 
 /// From and to, both included. Wide enough for every signed and unsigned integer of 64 bits.
-pub type Range = (i128, i128);
+pub type IntegerRange = (i128, i128);
 
 /// One name and the values that have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Label {
+pub struct Mapping {
     /// As the metadata has it.
     pub name: Arc<str>,
     /// In the order of the metadata; may overlap those of others.
-    pub ranges: Vec<Range>,
+    pub ranges: Vec<IntegerRange>,
 }
 
 /// The names of an enumeration, in the order of the metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels {
-    all: Vec<Label>,
+pub struct Mappings {
+    all: Vec<Mapping>,
     /// Which is the first for a value; sorted, none overlap.
-    first: Vec<(Range, u32)>,
+    first: Vec<(IntegerRange, u32)>,
     /// The first for each of the values from 0 on, which most have; as many as the largest that
     /// has a name, within a limit.
     near: Vec<Option<u32>>,
     /// Values with several names, and those as they are shown; sorted, none overlap.
-    several: Vec<(Range, Box<str>)>,
+    several: Vec<(IntegerRange, Box<str>)>,
 }
 
 /// Values from 0 on whose names are found without a search.
@@ -37,36 +37,38 @@ const NEAR: i128 = 64;
 /// Bytes of texts with several names, about; values beyond are shown with the first.
 const SEVERAL: usize = 256 << 10;
 
-impl Labels {
+impl Mappings {
     /// Puts ranges of one name together, where the name was first.
-    pub(crate) fn new(ranges: impl IntoIterator<Item = (Arc<str>, Range)>) -> Result<Self, Fault> {
-        let mut labels: Vec<Label> = Vec::new();
+    pub(crate) fn new(
+        ranges: impl IntoIterator<Item = (Arc<str>, IntegerRange)>,
+    ) -> Result<Self, DeclarationError> {
+        let mut mappings: Vec<Mapping> = Vec::new();
         let mut known: HashMap<Arc<str>, usize> = HashMap::new();
         let mut count = 0;
         for (name, range) in ranges {
             count += 1;
             bounded("ranges of an enumeration", count, limits::RANGES)?;
-            let at = *known.entry(name.clone()).or_insert(labels.len());
-            match labels.get_mut(at) {
-                Some(label) => label.ranges.push(range),
-                None => labels.push(Label { name, ranges: vec![range] }),
+            let at = *known.entry(name.clone()).or_insert(mappings.len());
+            match mappings.get_mut(at) {
+                Some(mapping) => mapping.ranges.push(range),
+                None => mappings.push(Mapping { name, ranges: vec![range] }),
             }
         }
         let ranges = (0..)
-            .zip(&labels)
-            .flat_map(|(n, label)| label.ranges.iter().map(move |range| (*range, n)));
-        let several = several(&labels);
+            .zip(&mappings)
+            .flat_map(|(n, mapping)| mapping.ranges.iter().map(move |range| (*range, n)));
+        let several = several(&mappings);
         let first = disjoint(ranges.collect());
         let largest = first.last().map_or(-1, |((_, high), _)| *high);
-        let mut labels = Self { all: labels, first, near: Vec::new(), several };
-        labels.near =
-            (0..largest.saturating_add(1).min(NEAR)).map(|value| labels.search(value)).collect();
-        Ok(labels)
+        let mut mappings = Self { all: mappings, first, near: Vec::new(), several };
+        mappings.near =
+            (0..largest.saturating_add(1).min(NEAR)).map(|value| mappings.search(value)).collect();
+        Ok(mappings)
     }
 
     /// All, in order.
     #[must_use]
-    pub fn all(&self) -> &[Label] {
+    pub fn all(&self) -> &[Mapping] {
         &self.all
     }
 
@@ -75,8 +77,8 @@ impl Labels {
     #[inline]
     pub fn first(&self, value: i128) -> Option<&Arc<str>> {
         let near = usize::try_from(value).ok().and_then(|value| self.near.get(value));
-        let label = near.copied().unwrap_or_else(|| self.search(value))?;
-        self.all.get(label as usize).map(|label| &label.name)
+        let mapping = near.copied().unwrap_or_else(|| self.search(value))?;
+        self.all.get(mapping as usize).map(|mapping| &mapping.name)
     }
 
     /// What is shown for a value: its name, or all of them, `"A", "B"`, sorted as babeltrace2 does.
@@ -100,31 +102,31 @@ impl Labels {
 
     fn search(&self, value: i128) -> Option<u32> {
         let next = self.first.partition_point(|((low, _), _)| *low <= value);
-        let ((_, high), label) = self.first.get(next.checked_sub(1)?)?;
-        (value <= *high).then_some(*label)
+        let ((_, high), mapping) = self.first.get(next.checked_sub(1)?)?;
+        (value <= *high).then_some(*mapping)
     }
 
     /// Names of a value, in order; more than one where ranges overlap. Looks at all of them.
     pub fn of(&self, value: i128) -> impl Iterator<Item = &Arc<str>> {
-        let has = move |label: &&Label| {
-            label.ranges.iter().any(|(low, high)| (*low..=*high).contains(&value))
+        let has = move |mapping: &&Mapping| {
+            mapping.ranges.iter().any(|(low, high)| (*low..=*high).contains(&value))
         };
-        self.all.iter().filter(has).map(|label| &label.name)
+        self.all.iter().filter(has).map(|mapping| &mapping.name)
     }
 
-    /// The label of a name.
+    /// The mapping of a name.
     #[must_use]
-    pub fn named(&self, name: &str) -> Option<&Label> {
-        self.all.iter().find(|label| &*label.name == name)
+    pub fn named(&self, name: &str) -> Option<&Mapping> {
+        self.all.iter().find(|mapping| &*mapping.name == name)
     }
 }
 
 /// Values that have several names.
-fn several(labels: &[Label]) -> Vec<(Range, Box<str>)> {
+fn several(mappings: &[Mapping]) -> Vec<(IntegerRange, Box<str>)> {
     // Where a name begins or is over; before a value of the same number those that are over.
     let mut ends: Vec<(i128, bool, usize, usize)> = Vec::new();
-    for (n, label) in labels.iter().enumerate() {
-        for (at, (low, high)) in label.ranges.iter().enumerate() {
+    for (n, mapping) in mappings.iter().enumerate() {
+        for (at, (low, high)) in mapping.ranges.iter().enumerate() {
             ends.push((*low, true, n, at));
             ends.extend(high.checked_add(1).map(|over| (over, false, n, at)));
         }
@@ -148,8 +150,11 @@ fn several(labels: &[Label]) -> Vec<(Range, Box<str>)> {
         if open.len() < 2 {
             continue;
         }
-        let mut names: Vec<&str> =
-            open.iter().filter_map(|(n, _)| labels.get(*n)).map(|label| &*label.name).collect();
+        let mut names: Vec<&str> = open
+            .iter()
+            .filter_map(|(n, _)| mappings.get(*n))
+            .map(|mapping| &*mapping.name)
+            .collect();
         names.sort_unstable();
         names.dedup();
         // Many ranges of one name cost time and bring nothing.
@@ -168,10 +173,10 @@ fn several(labels: &[Label]) -> Vec<(Range, Box<str>)> {
 }
 
 /// Cuts ranges so that none overlap; where several do, the smallest number has the values. Sorted.
-pub(crate) fn disjoint(mut ranges: Vec<(Range, u32)>) -> Vec<(Range, u32)> {
+pub(crate) fn disjoint(mut ranges: Vec<(IntegerRange, u32)>) -> Vec<(IntegerRange, u32)> {
     use std::cmp::Reverse;
     ranges.sort_unstable();
-    let mut out: Vec<(Range, u32)> = Vec::new();
+    let mut out: Vec<(IntegerRange, u32)> = Vec::new();
     // Those that have begun, smallest number first, with their ends.
     let mut open: BinaryHeap<Reverse<(u32, i128)>> = BinaryHeap::new();
     let mut next = ranges.into_iter().peekable();
@@ -216,13 +221,13 @@ mod tests {
             ranges in proptest::collection::vec((0_u8..4, -20_i128..20, 0_i128..9), 0..12),
         ) {
             let named = |n: u8| Arc::from(["a", "b", "c", "d"][usize::from(n)]);
-            let labels = Labels::new(ranges.into_iter().map(|(n, low, more)| (named(n), (low, low + more)))).unwrap();
+            let mappings = Mappings::new(ranges.into_iter().map(|(n, low, more)| (named(n), (low, low + more)))).unwrap();
             for value in -25..35 {
-                prop_assert_eq!(labels.first(value), labels.of(value).next(), "{}", value);
-                let mut all: Vec<String> = labels.of(value).map(|name| format!("\"{name}\"")).collect();
+                prop_assert_eq!(mappings.first(value), mappings.of(value).next(), "{}", value);
+                let mut all: Vec<String> = mappings.of(value).map(|name| format!("\"{name}\"")).collect();
                 all.sort();
-                let shown = if all.len() > 1 { Some(all.join(", ")) } else { labels.of(value).next().map(ToString::to_string) };
-                prop_assert_eq!(labels.shown(value), shown.as_deref(), "{}", value);
+                let shown = if all.len() > 1 { Some(all.join(", ")) } else { mappings.of(value).next().map(ToString::to_string) };
+                prop_assert_eq!(mappings.shown(value), shown.as_deref(), "{}", value);
             }
         }
     }
@@ -231,11 +236,11 @@ mod tests {
     fn names_that_all_overlap_have_a_bound() {
         let all = (0..10_000)
             .map(|n| (Arc::from(format!("a name, number {n}")), (i128::from(n), 20_000)));
-        let labels = Labels::new(all).unwrap();
-        assert_eq!(labels.shown(0), Some("a name, number 0"));
-        assert_eq!(labels.shown(1), Some("\"a name, number 0\", \"a name, number 1\""));
-        assert_eq!(labels.shown(9_999), Some("a name, number 0"));
-        assert!(labels.several.iter().map(|(_, text)| text.len()).sum::<usize>() < 2 * SEVERAL);
+        let mappings = Mappings::new(all).unwrap();
+        assert_eq!(mappings.shown(0), Some("a name, number 0"));
+        assert_eq!(mappings.shown(1), Some("\"a name, number 0\", \"a name, number 1\""));
+        assert_eq!(mappings.shown(9_999), Some("a name, number 0"));
+        assert!(mappings.several.iter().map(|(_, text)| text.len()).sum::<usize>() < 2 * SEVERAL);
     }
 
     #[test]

@@ -1,28 +1,11 @@
 //! What did not arrive: events that the tracer discarded, packets that are missing.
 
-use super::packet::PacketInfo;
-
-/// A counter of a packet and its width.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counter {
-    /// Value in the packet.
-    pub value: u64,
-    /// Bits that it has; it wraps there.
-    pub bits: u32,
-}
-
-impl Counter {
-    /// How much it has advanced; 0 if it went back, as it does when a stream starts anew.
-    fn since(self, before: Self) -> u64 {
-        let mask = if self.bits == 0 || self.bits >= 64 { u64::MAX } else { (1 << self.bits) - 1 };
-        let advanced = self.value.wrapping_sub(before.value) & mask;
-        if advanced > mask / 2 { 0 } else { advanced }
-    }
-}
+use super::counter::Counter;
+use super::info::PacketInfo;
 
 /// What was lost between the previous packet and this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
+pub struct Discarded {
     /// Events that the tracer discarded until the end of this packet.
     pub events: u64,
     /// Packets that the tracer wrote and that are not here.
@@ -31,15 +14,15 @@ pub struct Lost {
 
 /// Watches the counters of one stream.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Losses {
+pub struct DiscardTracker {
     sequence: Option<Counter>,
     discarded: Option<Counter>,
 }
 
-impl Losses {
+impl DiscardTracker {
     /// Takes the next packet of the stream. Of the first packet all discarded events count; what
     /// packets were before it is not known.
-    pub fn packet(&mut self, info: &PacketInfo) -> Lost {
+    pub fn packet(&mut self, info: &PacketInfo) -> Discarded {
         let events = info
             .discarded
             .map_or(0, |now| self.discarded.map_or(now.value, |before| now.since(before)));
@@ -48,7 +31,7 @@ impl Losses {
             .zip(self.sequence)
             .map_or(0, |(now, before)| now.since(before).saturating_sub(1));
         self.skip(info);
-        Lost { events, packets }
+        Discarded { events, packets }
     }
 
     /// Takes a packet of which what was lost before does not count: the first after joining a live
@@ -74,7 +57,7 @@ mod tests {
 
     #[test]
     fn gaps_wraps_and_restarts() {
-        let mut losses = Losses::default();
+        let mut losses = DiscardTracker::default();
         let mut lost = |sequence, discarded| {
             let lost = losses.packet(&packet(sequence, discarded));
             (lost.events, lost.packets)
@@ -90,10 +73,10 @@ mod tests {
 
     #[test]
     fn joined_later() {
-        let mut losses = Losses::default();
+        let mut losses = DiscardTracker::default();
         losses.skip(&packet(100, 1000));
-        assert_eq!(losses.packet(&packet(101, 1001)), Lost { events: 1, packets: 0 });
-        assert_eq!(losses.packet(&PacketInfo::default()), Lost::default());
-        assert_eq!(losses.packet(&packet(103, 1001)), Lost { events: 0, packets: 1 });
+        assert_eq!(losses.packet(&packet(101, 1001)), Discarded { events: 1, packets: 0 });
+        assert_eq!(losses.packet(&PacketInfo::default()), Discarded::default());
+        assert_eq!(losses.packet(&packet(103, 1001)), Discarded { events: 0, packets: 1 });
     }
 }

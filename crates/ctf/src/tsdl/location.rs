@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use crate::error::{Fault, bounded, malformed};
+use crate::error::{DeclarationError, bounded, malformed};
 use crate::limits;
-use crate::schema::{Origin, Path, Scope};
+use crate::schema::{FieldLocation, LocationOrigin, Scope};
 
 /// Absolute if it starts with the name of a dynamic scope, else the nearest structure that has it.
-pub(super) fn parse(text: &str) -> Result<Path, Fault> {
+pub(super) fn parse(text: &str) -> Result<FieldLocation, DeclarationError> {
     let scope = |s: Scope| {
         text.strip_prefix(s.name())
             .and_then(|rest| rest.strip_prefix('.'))
-            .map(|rest| (Origin::Scope(s), rest))
+            .map(|rest| (LocationOrigin::Scope(s), rest))
     };
     let (origin, rest) = Scope::ALL
         .into_iter()
         .find_map(scope)
-        .or_else(|| text.strip_prefix("env.").map(|rest| (Origin::Environment, rest)))
-        .unwrap_or((Origin::Nearest, text));
+        .or_else(|| text.strip_prefix("env.").map(|rest| (LocationOrigin::Environment, rest)))
+        .unwrap_or((LocationOrigin::Nearest, text));
     let names: Vec<Arc<str>> = rest.split('.').map(Arc::from).collect();
     bounded("names of a path", names.len() as u64, limits::DEPTH)?;
     if names.iter().any(|n| n.is_empty()) {
         return malformed!("{text} is no path");
     }
-    Ok(Path { origin, names })
+    Ok(FieldLocation { origin, names })
 }

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::error::PacketError;
-use super::loss::Lost;
-use super::packet::{Event, Packet};
-use super::stream::{Next, Stream};
-use super::visit::Visitor;
+use super::{Next, Stream};
+use crate::error::PacketError;
+use crate::packet::Discarded;
+use crate::packet::{Event, Packet};
+use crate::visit::Visitor;
 
 /// Streams that are read together. Those without a clock come first.
 #[derive(Debug, Default)]
@@ -22,9 +22,9 @@ pub struct Merge<'t, 'a> {
 }
 
 /// What a merge tells.
-pub trait Sink<'t, 'a>: Visitor<'a> {
+pub trait MergeVisitor<'t, 'a>: Visitor<'a> {
     /// A packet of a stream begins.
-    fn packet(&mut self, stream: usize, packet: &Packet<'t, 'a>, lost: Lost);
+    fn packet(&mut self, stream: usize, packet: &Packet<'t, 'a>, lost: Discarded);
 
     /// A packet of a stream, or the rest of it, cannot be read. If an event was told in part, it is
     /// to be forgotten.
@@ -54,7 +54,7 @@ impl<'t, 'a> Merge<'t, 'a> {
     }
 
     /// Tells the next event; false: there are no more.
-    pub fn step<S: Sink<'t, 'a> + ?Sized>(&mut self, sink: &mut S) -> bool {
+    pub fn step<S: MergeVisitor<'t, 'a> + ?Sized>(&mut self, sink: &mut S) -> bool {
         self.start(sink);
         let Some((n, time, event)) = self.current.take().or_else(|| self.earliest()) else {
             return false;
@@ -72,7 +72,7 @@ impl<'t, 'a> Merge<'t, 'a> {
     }
 
     /// Tells all events that are left: the same as [`Self::step`] to the end, and faster.
-    pub fn run<S: Sink<'t, 'a> + ?Sized>(&mut self, sink: &mut S) {
+    pub fn run<S: MergeVisitor<'t, 'a> + ?Sized>(&mut self, sink: &mut S) {
         self.start(sink);
         while let Some((n, mut time, mut event)) = self.current.take().or_else(|| self.earliest()) {
             let limit = self.waiting.peek().map(|Reverse(other)| *other);
@@ -92,7 +92,7 @@ impl<'t, 'a> Merge<'t, 'a> {
         }
     }
 
-    fn start<S: Sink<'t, 'a> + ?Sized>(&mut self, sink: &mut S) {
+    fn start<S: MergeVisitor<'t, 'a> + ?Sized>(&mut self, sink: &mut S) {
         if std::mem::replace(&mut self.started, true) {
             return;
         }
@@ -120,7 +120,7 @@ impl<'t, 'a> Merge<'t, 'a> {
 
 /// Tells an event and its fields.
 #[inline(always)]
-fn tell<'t, 'a, S: Sink<'t, 'a> + ?Sized>(
+fn tell<'t, 'a, S: MergeVisitor<'t, 'a> + ?Sized>(
     stream: &mut Stream<'t, 'a>,
     n: usize,
     time: i128,
@@ -136,7 +136,7 @@ fn tell<'t, 'a, S: Sink<'t, 'a> + ?Sized>(
 
 /// The next event of a stream and its time.
 #[inline(always)]
-fn next<'t, 'a, S: Sink<'t, 'a> + ?Sized>(
+fn next<'t, 'a, S: MergeVisitor<'t, 'a> + ?Sized>(
     stream: &mut Stream<'t, 'a>,
     n: usize,
     sink: &mut S,

@@ -1,18 +1,18 @@
 //! A read position over bytes that may not all be there yet.
 
-use crate::Order;
+use crate::ByteOrder;
 
 /// Reads forward over a slice. Every reader returns `None` when bytes are missing and then has not
 /// moved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
-    order: Order,
+    order: ByteOrder,
 }
 
 impl<'a> Cursor<'a> {
     /// Starts at the first byte.
-    pub(crate) const fn new(bytes: &'a [u8], order: Order) -> Self {
+    pub(crate) const fn new(bytes: &'a [u8], order: ByteOrder) -> Self {
         Self { bytes, order }
     }
 
@@ -27,8 +27,8 @@ impl<'a> Cursor<'a> {
     pub(crate) fn u32(&mut self) -> Option<u32> {
         let raw = self.bytes(4)?.try_into().ok()?;
         Some(match self.order {
-            Order::Little => u32::from_le_bytes(raw),
-            Order::Big => u32::from_be_bytes(raw),
+            ByteOrder::Little => u32::from_le_bytes(raw),
+            ByteOrder::Big => u32::from_be_bytes(raw),
         })
     }
 }

@@ -46,7 +46,7 @@ fn trace(v: &Variety) -> Trace {
         v.order, v.id, v.ranges.0, v.ranges.1, v.short, v.long, v.align
     );
     let mut trace = Trace::new();
-    trace.metadata(&mut text.as_bytes()).unwrap();
+    trace.metadata(text.as_bytes()).unwrap();
     trace
 }
 
@@ -127,10 +127,10 @@ fn layout(v: &Variety) -> Layout {
 
 #[test]
 fn what_is_recognised() {
-    assert_eq!(layout(&LARGE), Layout::Large(Order::Little));
-    assert_eq!(layout(&COMPACT), Layout::Compact(Order::Little));
-    assert_eq!(layout(&Variety { order: "be", ..LARGE }), Layout::Large(Order::Big));
-    assert_eq!(layout(&Variety { order: "be", ..COMPACT }), Layout::Compact(Order::Big));
+    assert_eq!(layout(&LARGE), Layout::Large(ByteOrder::Little));
+    assert_eq!(layout(&COMPACT), Layout::Compact(ByteOrder::Little));
+    assert_eq!(layout(&Variety { order: "be", ..LARGE }), Layout::Large(ByteOrder::Big));
+    assert_eq!(layout(&Variety { order: "be", ..COMPACT }), Layout::Compact(ByteOrder::Big));
 }
 
 /// Everything that is nearly one of the two must be read by its plan.

@@ -2,7 +2,7 @@
 
 /// Byte order of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
+pub enum ByteOrder {
     /// least significant byte first
     Little,
     /// most significant byte first

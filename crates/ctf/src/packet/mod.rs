@@ -1,39 +1,24 @@
 //! One packet: header, context, events.
 
-use super::error::{PacketError, Wrong};
-use super::header::{Layout, Watch};
-use super::loss::Counter;
-use super::plan::{Cursor, Fault, Kind, Mark, NodeId, Nodes, advance, run};
-use super::schema::{Role, Scope};
-use super::trace::{EventPlan, StreamPlan, Trace};
-use super::visit::Visitor;
+mod counter;
+mod discarded;
+mod found;
+mod info;
+
+pub use counter::Counter;
+pub use discarded::{DiscardTracker, Discarded};
+use found::Found;
+pub use info::PacketInfo;
+
+use crate::error::{PacketError, Violation};
+use crate::plan::{Checkpoint, Cursor, DecodeError, NodeId, Nodes, advance, run};
+use crate::plan::{IdVisitor, Layout};
+use crate::schema::Scope;
+use crate::trace::{EventPlan, StreamPlan, Trace};
+use crate::visit::Visitor;
 
 /// First word of a packet.
 const MAGIC: u64 = 0xc1fc_1fc1;
-
-/// What header and context say. Sizes are in bits, times in cycles of the stream's clock.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PacketInfo {
-    /// Which of [`Trace::streams`].
-    pub stream: usize,
-    /// Which stream of that class.
-    pub stream_id: Option<u64>,
-    /// Its UUID is not that of the metadata. babeltrace does not mind, and real traces have it
-    /// after manual repairs.
-    pub foreign: bool,
-    /// The clock at the first event or before.
-    pub begin: Option<u64>,
-    /// The clock at the last event or behind; tracers had bugs here.
-    pub end: Option<u64>,
-    /// Header, context and events; all bytes given if the packet does not say it.
-    pub content_bits: u64,
-    /// With padding; all bytes given if the packet does not say it.
-    pub packet_bits: u64,
-    /// Number of the packet in its stream.
-    pub sequence: Option<Counter>,
-    /// Events that the tracer has discarded since the beginning of the stream.
-    pub discarded: Option<Counter>,
-}
 
 /// The next event of a packet.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +39,7 @@ pub struct Packet<'t, 'a> {
     info: PacketInfo,
     cursor: Cursor<'a>,
     /// As it was before the context.
-    before_context: Mark,
+    before_context: Checkpoint,
     next: Option<Event<'t>>,
 }
 
@@ -70,31 +55,32 @@ impl<'t, 'a> Packet<'t, 'a> {
         let mut found = Found::new(nodes);
         run(&trace.header.code, nodes, &mut cursor, &mut found)
             .map_err(|fault| fault.named(nodes))?;
-        let wrong = |cursor: &Cursor<'_>, what: &str, wrong| PacketError {
+        let error = |cursor: &Cursor<'_>, field: &str, violation| PacketError {
             bit: cursor.bit,
-            field: what.into(),
-            wrong,
+            field: field.into(),
+            violation,
         };
         if let Some(magic) = found.magic.filter(|m| *m != MAGIC) {
-            return Err(wrong(&cursor, "trace.packet.header.magic", Wrong::Magic(magic)));
+            return Err(error(&cursor, "trace.packet.header.magic", Violation::Magic(magic)));
         }
-        let foreign =
-            found.uuid.is_some_and(|uuid| trace.schema().uuid.is_some_and(|trace| trace != *uuid));
+        let foreign = found
+            .uuid
+            .is_some_and(|uuid| trace.schema().uuid.is_some_and(|trace| trace.as_bytes() != uuid));
         let index = match (found.stream_class, trace.streams()) {
             (Some(id), streams) => {
-                streams.iter().position(|s| s.id == id).ok_or(Wrong::StreamClass(id))
+                streams.iter().position(|s| s.id == id).ok_or(Violation::StreamClass(id))
             }
             (None, [_]) => Ok(0),
-            (None, _) => Err(Wrong::ClassNotTold),
+            (None, _) => Err(Violation::NoClassId),
         };
-        let index = index.map_err(|e| wrong(&cursor, "trace.packet.header.stream_id", e))?;
-        let no_class = Wrong::ClassNotTold;
+        let index = index.map_err(|e| error(&cursor, "trace.packet.header.stream_id", e))?;
+        let no_class = Violation::NoClassId;
         let stream = trace
             .streams()
             .get(index)
-            .ok_or_else(|| wrong(&cursor, "trace.packet.header.stream_id", no_class))?;
+            .ok_or_else(|| error(&cursor, "trace.packet.header.stream_id", no_class))?;
 
-        let before_context = cursor.mark();
+        let before_context = cursor.checkpoint();
         let nodes = &stream.context.nodes;
         found.nodes = nodes;
         run(&stream.context.code, nodes, &mut cursor, &mut found)
@@ -102,21 +88,25 @@ impl<'t, 'a> Packet<'t, 'a> {
         let here = (bytes.len() as u64).saturating_mul(8);
         let size = found.packet_size.or(found.content_size).unwrap_or(here);
         let content = found.content_size.unwrap_or(size);
-        for (wrong_size, got, max) in [
+        for (bad, got, max) in [
             (content > size, content, size),
             (content > here, content, here),
             (content < cursor.bit, content, cursor.bit),
         ] {
-            if wrong_size {
-                return Err(wrong(
+            if bad {
+                return Err(error(
                     &cursor,
                     "stream.packet.context.content_size",
-                    Wrong::Size { got, max },
+                    Violation::Size { got, max },
                 ));
             }
         }
         if !size.is_multiple_of(8) {
-            return Err(wrong(&cursor, "stream.packet.context.packet_size", Wrong::NotBytes(size)));
+            return Err(error(
+                &cursor,
+                "stream.packet.context.packet_size",
+                Violation::NotBytes(size),
+            ));
         }
         cursor.end = content;
         cursor.data =
@@ -163,7 +153,7 @@ impl<'t, 'a> Packet<'t, 'a> {
         visitor: &mut V,
     ) -> Result<(), PacketError> {
         let mut cursor = self.cursor.clone();
-        cursor.go_back(self.before_context);
+        cursor.rollback(self.before_context);
         let nodes = &self.stream.context.nodes;
         run(&self.stream.context.code, nodes, &mut cursor, visitor)
             .map_err(|fault| fault.named(nodes))
@@ -200,7 +190,10 @@ impl<'t, 'a> Packet<'t, 'a> {
     /// # Errors
     /// [`PacketError`], as of [`Self::peek`] and [`Self::visit`].
     #[inline]
-    pub fn read<S: Events<'t, 'a> + ?Sized>(&mut self, sink: &mut S) -> Result<(), PacketError> {
+    pub fn read<S: EventVisitor<'t, 'a> + ?Sized>(
+        &mut self,
+        sink: &mut S,
+    ) -> Result<(), PacketError> {
         while let Some(event) = match self.next.take() {
             Some(event) => Some(event),
             None => self.header()?,
@@ -245,7 +238,11 @@ impl<'t, 'a> Packet<'t, 'a> {
             return Err(self.give_up(fault, nodes, Scope::Payload));
         }
         if self.cursor.bit == event.bit {
-            let fault = Fault { bit: event.bit, node: 0, wrong: Wrong::Empty };
+            let fault = DecodeError {
+                bit: event.bit,
+                node: NodeId::default(),
+                violation: Violation::Empty,
+            };
             return Err(self.give_up(fault, nodes, Scope::Payload));
         }
         Ok(())
@@ -262,9 +259,9 @@ impl<'t, 'a> Packet<'t, 'a> {
     /// Reads a header by its plan; `None`: it does not say which class.
     fn general_header(&mut self) -> Result<Option<u64>, PacketError> {
         let nodes = &self.stream.header.nodes;
-        let mut watch = Watch { nodes, id: None };
-        match run(&self.stream.header.code, nodes, &mut self.cursor, &mut watch) {
-            Ok(()) => Ok(watch.id),
+        let mut visitor = IdVisitor { nodes, id: None };
+        match run(&self.stream.header.code, nodes, &mut self.cursor, &mut visitor) {
+            Ok(()) => Ok(visitor.id),
             Err(fault) => Err(self.give_up(fault, nodes, Scope::EventHeader)),
         }
     }
@@ -273,22 +270,26 @@ impl<'t, 'a> Packet<'t, 'a> {
     #[cold]
     fn no_class(&mut self, bit: u64, id: Option<u64>) -> Result<Event<'t>, PacketError> {
         let stream = self.stream;
-        let wrong = match (id, stream.layout) {
-            (Some(id), _) => Wrong::EventClass(id),
+        let violation = match (id, stream.layout) {
+            (Some(id), _) => Violation::EventClass(id),
             (None, Layout::General) => match stream.only_event() {
                 Some(class) => return Ok(Event { class, cycles: self.cursor.clock, bit }),
-                None => Wrong::ClassNotTold,
+                None => Violation::NoClassId,
             },
             (None, _) => {
                 let left = self.cursor.end - bit;
-                Wrong::Short { need: left + 1, left }
+                Violation::Short { need: left + 1, left }
             }
         };
-        Err(self.give_up(Fault { bit, node: 0, wrong }, &stream.header.nodes, Scope::EventHeader))
+        Err(self.give_up(
+            DecodeError { bit, node: NodeId::default(), violation },
+            &stream.header.nodes,
+            Scope::EventHeader,
+        ))
     }
 
     #[cold]
-    fn give_up(&mut self, fault: Fault, nodes: &Nodes, scope: Scope) -> PacketError {
+    fn give_up(&mut self, fault: DecodeError, nodes: &Nodes, scope: Scope) -> PacketError {
         self.next = None;
         self.cursor.bit = self.cursor.end;
         let error = fault.named(nodes);
@@ -307,7 +308,7 @@ impl<'t, 'a> Packet<'t, 'a> {
 }
 
 /// Takes the events of a packet.
-pub trait Events<'t, 'a>: Visitor<'a> {
+pub trait EventVisitor<'t, 'a>: Visitor<'a> {
     /// An event. True: its fields are wanted and follow.
     fn event(&mut self, event: &Event<'t>) -> bool;
 
@@ -322,81 +323,10 @@ impl<'a> Visitor<'a> for Nobody {
     fn unsigned(&mut self, _: NodeId, _: u64) {}
     fn signed(&mut self, _: NodeId, _: i64) {}
     fn float(&mut self, _: NodeId, _: f64) {}
-    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn string(&mut self, _: NodeId, _: &'a [u8]) {}
     fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
-    fn packed(&mut self, _: NodeId, _: super::visit::Packed<'a>) {}
-}
-
-/// Collects what has a role in header and context.
-struct Found<'n, 'a> {
-    nodes: &'n Nodes,
-    magic: Option<u64>,
-    uuid: Option<&'a [u8]>,
-    stream_class: Option<u64>,
-    stream: Option<u64>,
-    packet_size: Option<u64>,
-    content_size: Option<u64>,
-    end: Option<Counter>,
-    sequence: Option<Counter>,
-    discarded: Option<Counter>,
-}
-
-impl<'n> Found<'n, '_> {
-    const fn new(nodes: &'n Nodes) -> Self {
-        Self {
-            nodes,
-            magic: None,
-            uuid: None,
-            stream_class: None,
-            stream: None,
-            packet_size: None,
-            content_size: None,
-            end: None,
-            sequence: None,
-            discarded: None,
-        }
-    }
-}
-
-impl<'a> Visitor<'a> for Found<'_, 'a> {
-    fn unsigned(&mut self, node: NodeId, value: u64) {
-        let Some(node) = self.nodes.get(node).filter(|n| !n.roles.is_empty()) else { return };
-        let bits = if let Kind::Unsigned(bits) = node.kind { bits } else { 0 };
-        let counter = Some(Counter { value, bits });
-        let has = |role| node.roles.has(role);
-        for (is, place) in [
-            (has(Role::Magic), &mut self.magic),
-            (has(Role::StreamClass), &mut self.stream_class),
-            (has(Role::Stream), &mut self.stream),
-            (has(Role::PacketSize), &mut self.packet_size),
-            (has(Role::ContentSize), &mut self.content_size),
-        ] {
-            if is {
-                *place = Some(value);
-            }
-        }
-        for (is, place) in [
-            (has(Role::End), &mut self.end),
-            (has(Role::Sequence), &mut self.sequence),
-            (has(Role::Discarded), &mut self.discarded),
-        ] {
-            if is {
-                *place = counter;
-            }
-        }
-    }
-
-    fn signed(&mut self, _: NodeId, _: i64) {}
-    fn float(&mut self, _: NodeId, _: f64) {}
-    fn text(&mut self, _: NodeId, _: &'a [u8]) {}
-
-    fn blob(&mut self, node: NodeId, value: &'a [u8]) {
-        if self.nodes.get(node).is_some_and(|n| n.roles.has(Role::Uuid)) {
-            self.uuid = Some(value);
-        }
-    }
+    fn packed(&mut self, _: NodeId, _: crate::visit::Packed<'a>) {}
 }
 
 #[cfg(test)]
-#[path = "packet_tests.rs"]
 mod tests;
