@@ -60,6 +60,7 @@ impl Handler for Simple {
             if let Err(e) = self.read_slices() {
                 log::error!("{}: {e}", self.file.display());
                 self.slices.hide_all();
+                self.read = None;
             }
             let visible = self.slices.visible();
             tables.set_instances(indom, visible.iter().map(|(id, name)| (*id, name.as_str())));
