@@ -64,6 +64,7 @@ pub(crate) fn array_status(result: Result<(), ArrayError>) -> c_int {
         Err(ArrayError::TooBig) => PM_ERR_TOOBIG,
         Err(ArrayError::NoRecord | ArrayError::Invalid) => EINVAL,
         Err(ArrayError::NoMemory) => -libc::ENOMEM,
+        Err(_) => PM_ERR_GENERIC,
     }
 }
 
@@ -72,6 +73,7 @@ pub(crate) const fn queue_status(error: QueueError) -> c_int {
         QueueError::Invalid => EINVAL,
         QueueError::Exists => -libc::EEXIST,
         QueueError::NotFound => -libc::ESRCH,
+        _ => PM_ERR_GENERIC,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a session tells the store, and what a user may tell a session.
 
-use super::{MetricSpec, Stamp, Value};
+use super::value::Value;
+use super::{MetricSpec, Stamp};
 
 /// Who a peer is, as far as its protocol or the operating system told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

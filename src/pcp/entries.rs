@@ -185,8 +185,14 @@ impl Entries {
 }
 
 fn pack(units: Units) -> sys::pmUnits {
-    const { assert!(cfg!(target_endian = "little"), "Units::pack is for little-endian hosts") };
-    // SAFETY: pmUnits is 32 bits of bit-fields; Units::pack gives them in the order of
-    // little-endian ABIs.
-    unsafe { std::mem::transmute::<u32, sys::pmUnits>(units.pack()) }
+    let fields = units.fields();
+    // SAFETY: pmUnits is bit-fields of integers, so all bits 0 is a value of it.
+    let mut packed = unsafe { std::mem::zeroed::<sys::pmUnits>() };
+    packed.set_dimSpace(fields.dim_space.into());
+    packed.set_dimTime(fields.dim_time.into());
+    packed.set_dimCount(fields.dim_count.into());
+    packed.set_scaleSpace(fields.scale_space.into());
+    packed.set_scaleTime(fields.scale_time.into());
+    packed.set_scaleCount(fields.scale_count.into());
+    packed
 }

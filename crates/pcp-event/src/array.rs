@@ -1,54 +1,68 @@
-//! Builder of one packed array, in the order of calls of `pmdaEventNewArray`, `AddRecord`,
-//! `AddParam`, `GetAddr`; typed by resolution, so that records of the two kinds cannot be mixed.
+//! Builder of one packed array: the calls of `pmdaEventNewArray`, `pmdaEventAddRecord`,
+//! `pmdaEventAddParam`, `pmdaEventGetAddr`. The resolution is a type, so that records of the two
+//! kinds cannot be mixed.
 
 use std::marker::PhantomData;
 
-use super::flags::MISSED;
-use super::layout::{
+use crate::check::Scalar;
+use crate::flags::MISSED;
+use crate::layout::{
     ARRAY_HEADER, ARRAY_MAX, PARAM_HEADER, Resolution, length_word, padded, param_header, param4,
     param8,
 };
-use crate::{Pmid, Stamp, Value, ValueType};
+use crate::types::ids::{Pmid, ValueType};
+use crate::types::stamp::Stamp;
 
 /// Bytes of the first allocation.
 const FIRST: usize = 512;
 
 /// Why a call changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ArrayError {
-    /// The 24 bits of `ea_len` or `ep_len` would overflow (C wraps silently and a later fetch kills
-    /// the PMDA).
+    /// The 24 bits of `ea_len` or `ep_len` would overflow. libpcp_pmda wraps silently, and a later
+    /// fetch kills the PMDA.
     #[error("event array would exceed {ARRAY_MAX} bytes")]
     TooBig,
-    /// A parameter with no record to belong to: none yet, or the last one is a MISSED record (C
-    /// corrupts the array).
+    /// The parameter belongs to no record: the array is empty or ends with a MISSED record.
+    /// libpcp_pmda corrupts the array.
     #[error("parameter without a record")]
     NoRecord,
     /// The MISSED flag in an ordinary record (`PM_ERR_CONV`), or a count below zero.
     #[error("flags or count not allowed for this record")]
     Invalid,
-    /// The system has no memory left for it.
+    /// The system has no memory left.
     #[error("no memory for the event array")]
     NoMemory,
 }
 
-/// A packed array being built.
+/// A packed array under construction.
+///
+/// ```
+/// use pcp_event::{Array, HighRes, Pmid, Stamp, check, flags};
+///
+/// let mut array = Array::<HighRes>::new();
+/// array.add_record(Stamp { sec: 1_795_000_000, nsec: 7 }, flags::POINT)?;
+/// array.add_u32(Pmid::new(60, 1, 0), 42)?;
+/// array.add_text(Pmid::new(60, 1, 1), b"forty-two")?;
+/// assert_eq!(check::<HighRes>(array.bytes()).unwrap()[0].params.len(), 2);
+/// # Ok::<(), pcp_event::ArrayError>(())
+/// ```
 #[derive(Debug)]
 pub struct Array<R> {
-    /// Memory that can be written to: at most [`ARRAY_MAX`] bytes, so that one look at its end is
-    /// enough.
+    /// Initialized memory: at most [`ARRAY_MAX`] bytes, so that one bounds check is enough.
     bytes: Vec<u8>,
-    /// How much of it is the array.
+    /// Bytes of it that are the array.
     len: usize,
     records: i32,
-    /// Where the `er_nparams` of the open record is, 0 when no parameter may be added; and what it
-    /// will be. It is written when the record is closed.
+    /// Offset of `er_nparams` in the open record; 0 when no parameter may be added. Written when the
+    /// record is closed.
     open: usize,
     nparams: i32,
     resolution: PhantomData<R>,
 }
 
-/// A place to come back to: see [`Array::rollback`].
+/// A state of an array to return to: see [`Array::rollback`].
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint {
     len: usize,
@@ -76,7 +90,7 @@ impl<R: Resolution> Array<R> {
         Self::over(Vec::with_capacity(capacity.clamp(ARRAY_HEADER, ARRAY_MAX)))
     }
 
-    /// An empty array in memory that has served before.
+    /// An empty array in memory that is used again.
     #[must_use]
     pub fn over(mut bytes: Vec<u8>) -> Self {
         bytes.truncate(ARRAY_MAX);
@@ -84,8 +98,7 @@ impl<R: Resolution> Array<R> {
         Self { bytes, len: ARRAY_HEADER, records: 0, open: 0, nparams: 0, resolution: PhantomData }
     }
 
-    /// Removes all records, keeps the memory. A parameter added next is refused, as there is no
-    /// record.
+    /// Removes all records, keeps the memory.
     pub const fn reset(&mut self) {
         self.len = ARRAY_HEADER;
         (self.records, self.open) = (0, 0);
@@ -97,7 +110,7 @@ impl<R: Resolution> Array<R> {
         self.records
     }
 
-    /// Bytes so far: what `ea_len` will say.
+    /// Bytes so far: the value of `ea_len`.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
@@ -109,7 +122,7 @@ impl<R: Resolution> Array<R> {
         self.records == 0
     }
 
-    /// Appends a part of a size that is known when this is compiled; `false` when there is no room.
+    /// Appends a part whose size is known at compile time; `false`: there is no room.
     #[inline(always)]
     fn put(&mut self, part: &[u8]) -> bool {
         let end = self.len + part.len();
@@ -190,8 +203,7 @@ impl<R: Resolution> Array<R> {
         self.add_record_at(sec, fraction, flags)
     }
 
-    /// As [`Array::add_record`] for a time in seconds and the unit of the resolution, which is
-    /// stored as it is.
+    /// As [`Array::add_record`] for a time in seconds and micro- or nanoseconds, stored unchanged.
     ///
     /// # Errors
     /// As [`Array::add_record`].
@@ -203,8 +215,8 @@ impl<R: Resolution> Array<R> {
         self.put_header(sec, fraction, flags, 0)
     }
 
-    /// Adds a MISSED record: `count` records were lost. libpcp's wire encoder zeroes the count of
-    /// high-resolution ones.
+    /// Adds a MISSED record: `count` records were lost. libpcp's wire encoder sets the count of
+    /// high-resolution ones to 0.
     ///
     /// # Errors
     /// [`ArrayError::Invalid`] for a negative count, [`ArrayError::TooBig`].
@@ -213,8 +225,7 @@ impl<R: Resolution> Array<R> {
         self.add_missed_at(sec, fraction, count)
     }
 
-    /// As [`Array::add_missed`] for a time in seconds and the unit of the resolution, which is
-    /// stored as it is.
+    /// As [`Array::add_missed`] for a time in seconds and micro- or nanoseconds, stored unchanged.
     ///
     /// # Errors
     /// As [`Array::add_missed`].
@@ -225,23 +236,25 @@ impl<R: Resolution> Array<R> {
         self.put_header(sec, fraction, MISSED, count)
     }
 
-    /// Adds a parameter to the record begun last.
+    /// Adds a parameter to the newest record.
     ///
     /// # Errors
-    /// [`ArrayError::NoRecord`], [`ArrayError::TooBig`]; so do all `add_…` of parameters.
-    pub fn add_param(&mut self, pmid: Pmid, value: &Value) -> Result<(), ArrayError> {
+    /// [`ArrayError::NoRecord`], [`ArrayError::TooBig`], [`ArrayError::NoMemory`]; so do all `add_…`
+    /// of parameters.
+    pub fn add_param(&mut self, pmid: Pmid, value: Scalar<'_>) -> Result<(), ArrayError> {
         match value {
-            Value::I32(v) => self.add_i32(pmid, *v),
-            Value::U32(v) | Value::Wrapping32(v) => self.add_u32(pmid, *v),
-            Value::I64(v) => self.add_i64(pmid, *v),
-            Value::U64(v) => self.add_u64(pmid, *v),
-            Value::F32(v) => self.add_f32(pmid, *v),
-            Value::F64(v) => self.add_f64(pmid, *v),
-            Value::Text(v) => self.add_text(pmid, v.as_bytes()),
+            Scalar::I32(v) => self.add_i32(pmid, v),
+            Scalar::U32(v) => self.add_u32(pmid, v),
+            Scalar::I64(v) => self.add_i64(pmid, v),
+            Scalar::U64(v) => self.add_u64(pmid, v),
+            Scalar::F32(v) => self.add_f32(pmid, v),
+            Scalar::F64(v) => self.add_f64(pmid, v),
+            Scalar::Text(v) => self.add_text(pmid, v),
+            Scalar::Aggregate(v) => self.add_aggregate(pmid, v),
         }
     }
 
-    /// Adds a whole parameter of a size that is known when this is compiled.
+    /// Adds a whole parameter whose size is known at compile time.
     #[inline(always)]
     fn put_param(&mut self, param: &[u8]) -> Result<(), ArrayError> {
         if self.open == 0 {
@@ -316,7 +329,7 @@ impl<R: Resolution> Array<R> {
         self.put_bytes(pmid, ValueType::Text, text)
     }
 
-    /// Adds a parameter of type `PM_TYPE_AGGREGATE`: bytes of any meaning.
+    /// Adds a parameter of type `PM_TYPE_AGGREGATE`: opaque bytes.
     ///
     /// # Errors
     /// As [`Array::add_param`].
@@ -329,7 +342,7 @@ impl<R: Resolution> Array<R> {
     /// # Errors
     /// [`ArrayError::TooBig`].
     #[inline]
-    pub(super) fn add_record_parts(&mut self, parts: [&[u8]; 3]) -> Result<(), ArrayError> {
+    pub(crate) fn add_record_parts(&mut self, parts: [&[u8]; 3]) -> Result<(), ArrayError> {
         self.put_packed(&parts, 1)
     }
 
@@ -337,11 +350,11 @@ impl<R: Resolution> Array<R> {
     ///
     /// # Errors
     /// [`ArrayError::TooBig`].
-    pub(super) fn add_packed(&mut self, parts: [&[u8]; 2], records: i32) -> Result<(), ArrayError> {
+    pub(crate) fn add_packed(&mut self, parts: [&[u8]; 2], records: i32) -> Result<(), ArrayError> {
         self.put_packed(&parts, records)
     }
 
-    /// Memory behind the array is not written to before it is copied to: these are the large ones.
+    /// Appends without initializing the memory first: these parts are large.
     #[inline]
     fn put_packed(&mut self, parts: &[&[u8]], records: i32) -> Result<(), ArrayError> {
         self.close();
@@ -358,21 +371,24 @@ impl<R: Resolution> Array<R> {
         Ok(())
     }
 
-    /// The array as it is now, to return to.
+    /// The present state of the array.
     #[inline]
     #[must_use]
     pub const fn checkpoint(&self) -> Checkpoint {
         Checkpoint { len: self.len, records: self.records, open: self.open, nparams: self.nparams }
     }
 
-    /// Takes back what was added since `mark`, which must be of this array since its last reset.
-    pub fn rollback(&mut self, mark: Checkpoint) {
+    /// Removes everything that was added since `checkpoint`, which must be of this array and not
+    /// older than its last reset.
+    pub fn rollback(&mut self, checkpoint: Checkpoint) {
         self.close();
-        self.len = mark.len.clamp(ARRAY_HEADER, self.len.max(ARRAY_HEADER));
-        (self.records, self.open, self.nparams) = (mark.records, mark.open, mark.nparams);
+        debug_assert!(checkpoint.len <= self.len, "a checkpoint of this array");
+        self.len = checkpoint.len.clamp(ARRAY_HEADER, self.len.max(ARRAY_HEADER));
+        (self.records, self.open) = (checkpoint.records, checkpoint.open);
+        self.nparams = checkpoint.nparams;
     }
 
-    /// The finished array, header filled in. More may be added afterwards, to the last record too.
+    /// The finished array with its header. More may be added afterwards, to the last record too.
     pub fn bytes(&mut self) -> &[u8] {
         self.close();
         #[expect(clippy::cast_possible_truncation, reason = "grow keeps the length below 2^24")]

@@ -1,37 +1,47 @@
-//! Records on their way into a stream, packed once by the producer.
+//! Records that a producer packs once, on their way into a stream.
 
-use super::flags::MISSED;
-use super::layout::{
+use crate::flags::MISSED;
+use crate::layout::{
     HighRes, PARAM_HEADER, Resolution, padded, param_header, put_bytes, with4, with8,
 };
-use super::param::{NumberParam, Param32, Param64};
-use crate::{Pmid, Stamp, ValueType};
+use crate::param::{NumberParam, Param32, Param64};
+use crate::types::ids::{Pmid, ValueType};
+use crate::types::stamp::Stamp;
 
-/// Most bytes of a packed record: a text that would go beyond is cut, and any other parameter is
-/// left out, which is counted. It is well below what one fetch may carry, so that every record can
-/// be delivered.
+/// Most bytes of a packed record. A text that does not fit is cut, any other parameter is left out,
+/// and both are counted. Well below the limit of one fetch, so that every record can be delivered.
 pub const RECORD_MAX: usize = 512 << 10;
 
-/// Packed high-resolution records, back to back, with their beginnings.
+/// Packed high-resolution records, back to back, for [`crate::Stream::append`].
+///
+/// ```
+/// use pcp_event::{Batch, Pmid, Stamp, ValueType, flags};
+///
+/// let mut batch = Batch::default();
+/// batch.record(Stamp { sec: 1_795_000_000, nsec: 7 }, flags::POINT);
+/// batch.number(Pmid::new(60, 1, 0), ValueType::F64, 0.25_f64.to_bits());
+/// batch.text(Pmid::new(60, 1, 1), "GET /");
+/// assert_eq!((batch.len(), batch.size()), (1, 24 + 16 + 16));
+/// ```
 #[derive(Debug, Default)]
 pub struct Batch {
-    pub(super) bytes: Vec<u8>,
-    /// Where each record begins.
-    pub(super) starts: Vec<usize>,
-    pub(super) truncated: u64,
-    /// Where the record begun last begins, and how many parameters it has; its header says it when
-    /// it is complete.
-    pub(super) start: usize,
-    pub(super) nparams: i32,
-    /// Where the parameter begins whose text is being written.
-    pub(super) text: Option<usize>,
+    pub(crate) bytes: Vec<u8>,
+    /// The offset of each record.
+    pub(crate) starts: Vec<usize>,
+    pub(crate) truncated: u64,
+    /// The offset of the newest record and the number of its parameters, which goes into its header
+    /// when the record is complete.
+    pub(crate) start: usize,
+    pub(crate) nparams: i32,
+    /// The offset of the parameter whose text is open.
+    pub(crate) text: Option<usize>,
 }
 
-/// Where a header has the number of parameters.
+/// Offset of the number of parameters in a record header.
 const COUNT: usize = HighRes::RECORD_HEADER - 4;
 
-/// A record begun once for many that begin with the same flags and parameters: each begins as a
-/// copy of it, with a time of its own.
+/// The beginning that many records have in common, flags and parameters: each record begins as a
+/// copy with a time of its own. See [`Batch::record_from`].
 #[derive(Clone, Debug, Default)]
 pub struct RecordTemplate {
     bytes: Vec<u8>,
@@ -39,7 +49,7 @@ pub struct RecordTemplate {
 }
 
 impl RecordTemplate {
-    /// The newest record of a batch, as it is so far.
+    /// A template of the newest record of a batch, as it is so far.
     #[must_use]
     pub fn of(batch: &Batch) -> Self {
         let begun =
@@ -56,7 +66,7 @@ impl Batch {
         (self.truncated, self.start, self.nparams, self.text) = (0, 0, 0, None);
     }
 
-    /// Gives the memory back; records are lost.
+    /// Removes all records and frees the memory.
     pub fn release(&mut self) {
         *self = Self::default();
     }
@@ -73,19 +83,19 @@ impl Batch {
         self.bytes.capacity() + self.starts.capacity() * size_of::<usize>()
     }
 
-    /// Records so far.
+    /// Number of records.
     #[must_use]
     pub fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// No records.
+    /// Whether the batch has no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
 
-    /// Begins a record. `flags` must not hold MISSED: the stream makes those itself.
+    /// Begins a record. The flag MISSED is dropped: the stream makes such records itself.
     #[inline]
     pub fn record(&mut self, stamp: Stamp, flags: u32) {
         self.seal();
@@ -95,7 +105,7 @@ impl Batch {
         self.starts.push(self.start);
     }
 
-    /// Begins a record with what was prepared; nothing without that.
+    /// Begins a record as a copy of `template`; no record if the template is of an empty batch.
     #[inline]
     pub fn record_from(&mut self, stamp: Stamp, template: &RecordTemplate) {
         if template.bytes.is_empty() {
@@ -110,21 +120,22 @@ impl Batch {
         self.starts.push(self.start);
     }
 
-    /// Removes the record begun last.
+    /// Removes the newest record.
     pub fn discard_record(&mut self) {
         if self.starts.pop().is_none() {
             return;
         }
         self.bytes.truncate(self.start);
         self.text = None;
-        // The one before is complete: its header says how many parameters it has.
+        // The record before is complete: its header has the number of parameters.
         self.start = self.starts.last().copied().unwrap_or_default();
         let count = self.bytes.get(self.start + COUNT..).and_then(<[u8]>::first_chunk);
         self.nparams = count.map_or(0, |count| i32::from_ne_bytes(*count));
     }
 
-    /// Adds a number to the record begun last, given as the bits of its cell (`Value::to_bits`).
-    /// Nothing is added without a record, or for a type that is not numeric.
+    /// Adds a number to the newest record, given as its bits: two's complement for integers, IEEE
+    /// for floats, in the low 32 bits for types of 32 bits. Nothing is added without a record or for
+    /// a type that is not numeric.
     #[inline]
     pub fn number(&mut self, pmid: Pmid, ty: ValueType, bits: u64) {
         if let Some(number) = NumberParam::new(pmid, ty) {
@@ -132,7 +143,7 @@ impl Batch {
         }
     }
 
-    /// As [`Self::number`], for a parameter whose beginning is there already.
+    /// As [`Self::number`], for a parameter whose header is made already.
     #[inline]
     pub fn number_param(&mut self, param: &NumberParam, bits: u64) {
         match param {
@@ -143,7 +154,7 @@ impl Batch {
 
     /// As [`Self::number_param`] for 32 bits.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "cells of 32-bit types hold 32 bits")]
+    #[expect(clippy::cast_possible_truncation, reason = "the value is in the low 32 bits")]
     pub fn param32(&mut self, param: &Param32, bits: u64) {
         if self.begin(12) {
             self.bytes.extend_from_slice(&with4(param.0, (bits as u32).to_ne_bytes()));
@@ -158,7 +169,7 @@ impl Batch {
         }
     }
 
-    /// Adds a string to the record begun last; cut, at a character, to what is left of
+    /// Adds a string to the newest record, cut at a character to the room that is left below
     /// [`RECORD_MAX`].
     #[inline]
     pub fn text(&mut self, pmid: Pmid, text: &str) {
@@ -167,7 +178,7 @@ impl Batch {
         }
     }
 
-    /// As [`Self::text`], if the bytes are UTF-8; false: they are not.
+    /// As [`Self::text`] for bytes that may be UTF-8; `false`: they are not, and nothing is added.
     #[inline]
     pub fn utf8(&mut self, pmid: Pmid, text: &[u8]) -> bool {
         let before = self.bytes.len();
@@ -186,7 +197,7 @@ impl Batch {
         std::str::from_utf8(text).map(|text| self.text(pmid, text)).is_ok()
     }
 
-    /// False: there is no record, or it would be too long.
+    /// `false`: there is no record, or no room in it.
     #[inline]
     fn short_text(&mut self, pmid: Pmid, text: &[u8]) -> bool {
         if !self.has_room(PARAM_HEADER + padded(text.len())) {
@@ -201,8 +212,8 @@ impl Batch {
         true
     }
 
-    /// Writes a parameter with a text of at most [`SHORT`] bytes, for which there is room: word by
-    /// word, which is less than a call. Gives the words, one laid over the other.
+    /// Writes a parameter with a text of at most [`SHORT`] bytes, for which there is room, word by
+    /// word: less work than a call of memcpy. Returns all words or-ed together.
     #[inline(always)]
     fn put_short(&mut self, pmid: Pmid, text: &[u8]) -> u64 {
         self.nparams += 1;
@@ -230,15 +241,14 @@ impl Batch {
         }
     }
 
-    /// Whether there is a record, with room for so many bytes more.
+    /// Whether there is a record with room for `len` bytes more.
     #[inline(always)]
-    pub(super) fn has_room(&self, len: usize) -> bool {
-        // Before the first record there is not even a header: the difference is 0, and one less is
-        // more than any room.
+    pub(crate) fn has_room(&self, len: usize) -> bool {
+        // Without a record the difference is 0, and 0 - 1 wraps to more than any room.
         (self.bytes.len() - self.start).wrapping_sub(1) < RECORD_MAX.saturating_sub(len)
     }
 
-    /// Room for a parameter of `len` bytes in the record begun last.
+    /// Counts a parameter of `len` bytes if the newest record has room for it.
     #[inline(always)]
     fn begin(&mut self, len: usize) -> bool {
         let fits = self.has_room(len);
@@ -250,7 +260,7 @@ impl Batch {
         fits
     }
 
-    /// A parameter of the record begun last was cut by who made it.
+    /// Counts a parameter that the caller has cut.
     #[cold]
     pub const fn count_truncated(&mut self) {
         self.truncated += 1;
@@ -261,7 +271,7 @@ impl Batch {
         self.truncated += u64::from(!self.is_empty());
     }
 
-    /// What of `text` fits behind `used` bytes.
+    /// The beginning of `text` that fits behind `used` bytes.
     #[cold]
     fn cut<'t>(&mut self, text: &'t str, used: usize) -> &'t str {
         let room = RECORD_MAX.saturating_sub(used) & !3;
@@ -275,11 +285,11 @@ impl Batch {
         text.split_at(end).0
     }
 
-    /// Writes the number of parameters into the header of the record begun last: all are final
+    /// Writes the number of parameters into the header of the newest record: all records are final
     /// afterwards.
     #[inline]
-    pub(super) fn seal(&mut self) {
-        // A text that was not ended.
+    pub(crate) fn seal(&mut self) {
+        // An open text is dropped.
         if let Some(at) = self.text.take() {
             self.bytes.truncate(at);
         }
@@ -291,18 +301,18 @@ impl Batch {
     }
 
     /// Time of the newest record.
-    pub(super) fn newest(&self) -> Option<Stamp> {
+    pub(crate) fn newest(&self) -> Option<Stamp> {
         if self.is_empty() { None } else { HighRes::get_stamp(self.bytes.get(self.start..)?) }
     }
 }
 
-/// Bytes of texts that are written word by word.
+/// Texts of at most this many bytes are written word by word.
 const SHORT: usize = 64;
-/// Bits that only bytes beyond ASCII have.
+/// The bits that are 0 in every ASCII byte.
 const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// The bytes behind the last whole word, the first in the lowest byte, and zeros; read with words
-/// that overlap.
+/// The bytes behind the last whole word, the first in the lowest byte, and zeros; read as words that
+/// overlap.
 #[inline(always)]
 fn last_word(text: &[u8]) -> u64 {
     let rest = text.as_chunks::<8>().1;
@@ -317,118 +327,5 @@ fn last_word(text: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::{Records, Scalar};
-    use super::*;
-
-    #[test]
-    fn what_is_larger_than_a_record_is_cut_and_counted() {
-        let mut batch = Batch::default();
-        batch.text(Pmid(1), "no record to belong to");
-        batch.record(Stamp::default(), 1 | MISSED);
-        batch.text(Pmid(1), "\u{e9}".repeat(RECORD_MAX).as_str());
-        batch.number(Pmid(2), ValueType::U64, 7);
-        batch.record(Stamp::default(), 1);
-        batch.text(Pmid(3), &"y".repeat(RECORD_MAX / 2 + 1));
-        batch.number(Pmid(4), ValueType::U32, 8);
-        batch.seal();
-        let records: Vec<_> =
-            Records::<HighRes>::packed(&batch.bytes).collect::<Result<_, _>>().expect("sound");
-        assert_eq!(records.iter().map(|r| r.flags).collect::<Vec<_>>(), [1, 1]);
-        let Scalar::Text(cut) = records[0].params[0].value else { panic!("{records:?}") };
-        assert!(RECORD_MAX - cut.len() < 40 && std::str::from_utf8(cut).is_ok());
-        assert_eq!((records[0].params.len(), records[1].params.len(), batch.truncated), (1, 2, 2));
-        assert_eq!(records[1].params[1].value, Scalar::U32(8));
-    }
-
-    #[test]
-    fn texts_of_all_lengths_are_padded_with_zeros() {
-        let long = "0123456789abcdefghijklmnopqrstuvwxyz".repeat(3);
-        for len in 0..long.len() {
-            let (text, mut batch) = (&long[..len], Batch::default());
-            batch.record(Stamp::default(), 1);
-            batch.text(Pmid(1), text);
-            assert!(batch.utf8(Pmid(2), text.as_bytes()));
-            batch.begin_text();
-            assert!(batch.text_writer().is_empty());
-            text.split_inclusive('a').for_each(|part| batch.text_writer().push(part));
-            assert_eq!((batch.text_writer().len(), batch.text_writer().text()), (len, text.into()));
-            batch.end_text(Pmid(3));
-            let accented = format!("{text}\u{e9}");
-            assert!(batch.utf8(Pmid(4), accented.as_bytes()));
-            assert!(!batch.utf8(Pmid(4), &accented.as_bytes()[..len + 1]));
-            batch.begin_text();
-            batch.text_writer().push_ascii(*b"dropped ", 7);
-            batch.record(Stamp::default(), 1);
-            batch.seal();
-            let mut wanted = Vec::new();
-            for (pmid, text) in [(1, text), (2, text), (3, text), (4, &accented)] {
-                put_bytes(&mut wanted, pmid, ValueType::Text, text.as_bytes());
-            }
-            assert_eq!(batch.bytes[HighRes::RECORD_HEADER..batch.starts[1]], wanted, "{len}");
-            assert_eq!(batch.bytes[COUNT], 4);
-        }
-    }
-
-    #[test]
-    fn texts_written_in_pieces_are_cut_like_others() {
-        for len in RECORD_MAX - 80..RECORD_MAX + 80 {
-            let (mut one, mut other) = (Batch::default(), Batch::default());
-            let text = "\u{e9}".repeat(len / 2);
-            one.begin_text();
-            one.text_writer().push("no record to belong to");
-            one.end_text(Pmid(9));
-            assert_eq!(one.size(), 0);
-            for batch in [&mut one, &mut other] {
-                batch.record(Stamp::default(), 1);
-                batch.number(Pmid(1), ValueType::U64, 7);
-            }
-            one.begin_text();
-            one.text_writer().push(&text);
-            one.end_text(Pmid(2));
-            other.text(Pmid(2), &text);
-            for batch in [&mut one, &mut other] {
-                batch.utf8(Pmid(3), b"and more");
-                batch.number(Pmid(4), ValueType::U32, 7);
-                batch.seal();
-            }
-            assert!((&one.bytes, one.truncated) == (&other.bytes, other.truncated), "{len}");
-        }
-    }
-
-    #[test]
-    fn prepared_records_are_those_that_are_written_out() {
-        let (mut one, mut other, mut begun) =
-            (Batch::default(), Batch::default(), RecordTemplate::default());
-        one.record_from(Stamp::default(), &begun);
-        assert!(one.is_empty(), "nothing was prepared");
-        for n in 0..3_u32 {
-            let stamp = Stamp { sec: n.into(), nsec: n };
-            other.record(stamp, 2);
-            other.text(Pmid(1), "name");
-            if n == 0 {
-                one.record(stamp, 2);
-                one.text(Pmid(1), "name");
-                begun = RecordTemplate::of(&one);
-            } else {
-                one.record_from(stamp, &begun);
-            }
-            for batch in [&mut one, &mut other] {
-                (0..n).for_each(|n| batch.number(Pmid(2), ValueType::U32, n.into()));
-            }
-            if n == 1 {
-                one.record(stamp, 1);
-                one.number(Pmid(3), ValueType::U64, 1);
-                one.discard_record();
-                assert_eq!(one.newest(), Some(stamp));
-            }
-        }
-        one.seal();
-        other.seal();
-        assert_eq!((&one.bytes, one.starts), (&other.bytes, other.starts));
-        let counts: Vec<_> = Records::<HighRes>::packed(&one.bytes)
-            .map(|r| r.expect("sound").params.len())
-            .collect();
-        assert_eq!(counts, [1, 2, 3]);
-    }
-}
+#[path = "batch_tests.rs"]
+mod tests;

@@ -1,23 +1,25 @@
-//! Strict decoder of packed arrays: an iterator over records for our own tables and tests, and a
-//! checker that refuses what libpcp lets through (wrong `ep_len`, negative counts, trailing bytes).
+//! Strict decoder of packed arrays. It rejects arrays that libpcp accepts: with a wrong `ep_len`,
+//! negative counts, trailing bytes.
 
 use std::marker::PhantomData;
 
-use super::flags::MISSED;
-use super::layout::{ARRAY_HEADER, PARAM_HEADER, Resolution, padded};
-use crate::{Pmid, Stamp};
+use crate::flags::MISSED;
+use crate::layout::{ARRAY_HEADER, PARAM_HEADER, Resolution, padded};
+use crate::types::ids::Pmid;
+use crate::types::stamp::Stamp;
 
-/// What is wrong with an array, and at which byte.
+/// A violation of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error("event array: {what} at byte {offset}")]
 pub struct CheckError {
     /// Offset from the start of the array.
     pub offset: usize,
-    /// What was expected.
+    /// The violation in words.
     pub what: &'static str,
 }
 
-/// A parameter's value.
+/// A parameter's value, in the types that PCP allows in event records.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar<'a> {
     /// `PM_TYPE_32`
@@ -53,29 +55,29 @@ impl std::fmt::Display for Scalar<'_> {
     }
 }
 
-/// One parameter.
+/// One parameter of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter<'a> {
-    /// Which metric describes it.
+    /// The metric that names the parameter.
     pub pmid: Pmid,
-    /// Its value.
+    /// The value, of the type in the parameter's header.
     pub value: Scalar<'a>,
 }
 
 /// One record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record<'a> {
-    /// When.
+    /// The time of the event.
     pub stamp: Stamp,
-    /// `er_flags`.
+    /// `er_flags`: a sum of [`crate::flags`].
     pub flags: u32,
-    /// For a MISSED record: how many.
+    /// In a MISSED record, the number of missed events.
     pub missed: Option<u32>,
     /// The parameters; none in a MISSED record.
     pub params: Vec<Parameter<'a>>,
 }
 
-/// Iterates over packed records; ends after the first error.
+/// An iterator over packed records; it ends after the first error.
 #[derive(Clone, Debug)]
 pub struct Records<'a, R> {
     bytes: &'a [u8],
@@ -84,7 +86,7 @@ pub struct Records<'a, R> {
 }
 
 impl<'a, R: Resolution> Records<'a, R> {
-    /// Over records without an array header. `at` counts from the first byte.
+    /// Iterates over records without an array header; offsets in errors count from the first byte.
     #[must_use]
     pub const fn packed(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0, resolution: PhantomData }
@@ -172,7 +174,7 @@ impl<'a, R: Resolution> Iterator for Records<'a, R> {
     }
 }
 
-/// Decodes a whole array of resolution `R` and refuses anything that is not exactly right.
+/// Decodes a whole array of resolution `R`, header included.
 ///
 /// # Errors
 /// [`CheckError`] with the offset of the first fault.
@@ -206,23 +208,22 @@ pub fn check<R: Resolution>(array: &[u8]) -> Result<Vec<Record<'_>>, CheckError>
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Array, HighRes, LowRes};
     use super::*;
-    use crate::Value;
+    use crate::{Array, HighRes, LowRes};
 
     fn sample() -> Array<HighRes> {
         let mut a = Array::<HighRes>::new();
         let t = Stamp { sec: 5_000_000_000, nsec: 7 };
         a.add_record(t, 1).expect("fits");
         for v in [
-            Value::I32(-1),
-            Value::U64(u64::MAX),
-            Value::F32(1.5),
-            Value::F64(-2.5),
-            Value::text("abcde"),
-            Value::text(""),
+            Scalar::I32(-1),
+            Scalar::U64(u64::MAX),
+            Scalar::F32(1.5),
+            Scalar::F64(-2.5),
+            Scalar::Text(b"abcde"),
+            Scalar::Text(b""),
         ] {
-            a.add_param(Pmid(77), &v).expect("fits");
+            a.add_param(Pmid(77), v).expect("fits");
         }
         a.add_missed(t, 7).expect("fits");
         a

@@ -1,14 +1,15 @@
-//! Byte layout of both resolutions: sizes, headers, parameters. Native byte order; alignment is
-//! only 4, so everything goes through byte copies.
+//! Byte layout of both resolutions: sizes, headers, parameters. Integers are in the byte order of
+//! the host and aligned to 4 only, so all of them are copied as bytes.
 
-use crate::{Stamp, ValueType};
+use crate::types::ids::ValueType;
+use crate::types::stamp::Stamp;
 
 /// Largest `ea_len` and `ep_len`: both are 24 bits wide (`PM_VAL_VLEN_MAX`).
 pub const ARRAY_MAX: usize = 0x00ff_ffff;
 /// `ea_type:8, ea_len:24` and `ea_nrecords`.
-pub(super) const ARRAY_HEADER: usize = 8;
+pub(crate) const ARRAY_HEADER: usize = 8;
 /// `ep_pmid`, and `ep_type:8, ep_len:24`.
-pub(super) const PARAM_HEADER: usize = 8;
+pub(crate) const PARAM_HEADER: usize = 8;
 
 mod sealed {
     pub trait Sealed {}
@@ -16,22 +17,22 @@ mod sealed {
     impl Sealed for super::HighRes {}
 }
 
-/// How time is stored in a record: the only difference between the two kinds of arrays.
+/// The format of times in a record, [`LowRes`] or [`HighRes`]: the only difference between the two
+/// kinds of arrays.
 pub trait Resolution: sealed::Sealed {
     /// `PM_TYPE_EVENT` or `PM_TYPE_HIGHRES_EVENT`.
     const TYPE: ValueType;
-    /// Bytes of a record before its parameters.
+    /// Length of a record header in bytes.
     const RECORD_HEADER: usize;
-    /// A record header.
+    /// The bytes of a record before its parameters.
     type Header: AsRef<[u8]>;
 
-    /// Seconds and the fraction (microseconds or nanoseconds) that stand for a time.
+    /// A time as seconds and micro- or nanoseconds.
     fn time(stamp: Stamp) -> (i64, i64);
-    /// A record header as it lies in an array. The time is stored as it is; what does not fit is
-    /// cut as C casts cut it.
+    /// A record header with this time unchanged; bits that do not fit are dropped, as C casts do.
     fn header(sec: i64, fraction: i64, flags: u32, nparams: i32) -> Self::Header;
-    /// Reads the time fields of a record header; `None` when bytes are missing or the fraction is
-    /// not below one second.
+    /// The time in a record header; `None` when bytes are missing or the fraction is one second or
+    /// more.
     fn get_stamp(bytes: &[u8]) -> Option<Stamp>;
 }
 
@@ -97,7 +98,7 @@ impl Resolution for HighRes {
 impl HighRes {
     /// The time fields of a record header, which begin it.
     #[inline]
-    pub(super) fn time_bytes(stamp: Stamp) -> [u8; 16] {
+    pub(crate) fn time_bytes(stamp: Stamp) -> [u8; 16] {
         let (sec, fraction) = Self::time(stamp);
         join([sec.to_ne_bytes(), fraction.to_ne_bytes()])
     }
@@ -106,7 +107,7 @@ impl HighRes {
 impl LowRes {
     /// The header of a record whose header in high resolution is given.
     #[inline]
-    pub(super) fn header_of(
+    pub(crate) fn header_of(
         high: &[u8; HighRes::RECORD_HEADER],
     ) -> Option<[u8; Self::RECORD_HEADER]> {
         let [sec, nsec, rest] = high.as_chunks::<8>().0 else { return None };
@@ -130,19 +131,19 @@ fn join<const N: usize, const WORDS: usize, const ALL: usize>(
 
 /// The word `length | type << 24` that begins arrays and follows a parameter's PMID. `length` must
 /// be below 2^24.
-pub(super) const fn length_word(length: u32, ty: ValueType) -> u32 {
+pub(crate) const fn length_word(length: u32, ty: ValueType) -> u32 {
     length | (ty as u32) << 24
 }
 
 /// Bytes that a value of `len` bytes takes: padded to a multiple of 4.
-pub(super) const fn padded(len: usize) -> usize {
+pub(crate) const fn padded(len: usize) -> usize {
     len.next_multiple_of(4)
 }
 
 /// `ep_pmid` and the word of length and type for a value of `len` bytes, which must be below
 /// [`ARRAY_MAX`] − 4.
 #[inline]
-pub(super) fn param_header(pmid: u32, ty: ValueType, len: usize) -> [u8; PARAM_HEADER] {
+pub(crate) fn param_header(pmid: u32, ty: ValueType, len: usize) -> [u8; PARAM_HEADER] {
     debug_assert!(len <= ARRAY_MAX - 4);
     #[expect(clippy::cast_possible_truncation, reason = "the caller has checked against ARRAY_MAX")]
     let word = length_word(len as u32 + 4, ty);
@@ -152,26 +153,26 @@ pub(super) fn param_header(pmid: u32, ty: ValueType, len: usize) -> [u8; PARAM_H
 /// A whole parameter whose value has 4 bytes. Values of fixed size are written with one copy: they
 /// are the common ones.
 #[inline]
-pub(super) fn param4(pmid: u32, ty: ValueType, value: [u8; 4]) -> [u8; 12] {
+pub(crate) fn param4(pmid: u32, ty: ValueType, value: [u8; 4]) -> [u8; 12] {
     with4(param_header(pmid, ty, 4), value)
 }
 
 /// A value of 4 bytes behind its header.
 #[inline]
-pub(super) fn with4(header: [u8; PARAM_HEADER], value: [u8; 4]) -> [u8; 12] {
+pub(crate) fn with4(header: [u8; PARAM_HEADER], value: [u8; 4]) -> [u8; 12] {
     let [a, b] = split(header);
     join([a, b, value])
 }
 
 /// A whole parameter whose value has 8 bytes.
 #[inline]
-pub(super) fn param8(pmid: u32, ty: ValueType, value: [u8; 8]) -> [u8; 16] {
+pub(crate) fn param8(pmid: u32, ty: ValueType, value: [u8; 8]) -> [u8; 16] {
     with8(param_header(pmid, ty, 8), value)
 }
 
 /// A value of 8 bytes behind its header.
 #[inline]
-pub(super) fn with8(header: [u8; PARAM_HEADER], value: [u8; 8]) -> [u8; 16] {
+pub(crate) fn with8(header: [u8; PARAM_HEADER], value: [u8; 8]) -> [u8; 16] {
     join([header, value])
 }
 
@@ -185,12 +186,12 @@ fn split(bytes: [u8; 8]) -> [[u8; 4]; 2] {
 
 /// Room that [`put_bytes`] needs beyond the padded value: the padding is written as a whole word
 /// and cut.
-pub(super) const SLACK: usize = 4;
+pub(crate) const SLACK: usize = 4;
 
 /// Writes a parameter of any length: header, value, zeroed padding. `value` must be shorter than
 /// [`ARRAY_MAX`] − 4.
 #[inline]
-pub(super) fn put_bytes(out: &mut Vec<u8>, pmid: u32, ty: ValueType, value: &[u8]) {
+pub(crate) fn put_bytes(out: &mut Vec<u8>, pmid: u32, ty: ValueType, value: &[u8]) {
     out.extend_from_slice(&param_header(pmid, ty, value.len()));
     let end = out.len() + padded(value.len());
     out.extend_from_slice(value);

@@ -1,27 +1,27 @@
-//! Parameters of numbers whose beginning is made once and written many times.
+//! Headers of numeric parameters, made once and written many times.
 
-use super::layout::{PARAM_HEADER, param_header};
-use crate::{Pmid, ValueType};
+use crate::layout::{PARAM_HEADER, param_header};
+use crate::types::ids::{Pmid, ValueType};
 
-/// What is before the value of a parameter of 32 bits.
+/// The header of a parameter whose value has 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Param32(pub(super) [u8; PARAM_HEADER]);
+pub struct Param32(pub(crate) [u8; PARAM_HEADER]);
 
-/// What is before the value of a parameter of 64 bits.
+/// The header of a parameter whose value has 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Param64(pub(super) [u8; PARAM_HEADER]);
+pub struct Param64(pub(crate) [u8; PARAM_HEADER]);
 
-/// What is before the value of a parameter that is a number.
+/// The header of a numeric parameter: see [`crate::Batch::number_param`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberParam {
-    /// 32 bits.
+    /// The value has 32 bits.
     Bits32(Param32),
-    /// 64 bits.
+    /// The value has 64 bits.
     Bits64(Param64),
 }
 
 impl NumberParam {
-    /// Of a metric of this type; `None` if it is not numeric.
+    /// The header for a metric of type `ty`; `None` if that is not numeric.
     #[must_use]
     #[inline(always)]
     pub fn new(pmid: Pmid, ty: ValueType) -> Option<Self> {

@@ -1,62 +1,80 @@
-//! Named queues and the clients that read them: the calls of `pmdaEventNewQueue`,
+//! Named queues of raw events and the clients that read them: the calls of `pmdaEventNewQueue`,
 //! `pmdaEventQueue…`, `pmdaEventNewClient`, `pmdaEventSetFilter`, `pmdaEventSetAccess`, for either
 //! resolution.
 
 mod arena;
+mod error;
 mod fetch;
 mod queue;
 mod reserve;
 
 use arena::Batch;
+pub use error::QueueError;
 pub use fetch::Fetch;
 pub use queue::QueueFilter;
 use queue::{Queue, Unseen};
 use reserve::Reserve;
 
-use super::array::Array;
-use super::layout::Resolution;
-use crate::Stamp;
+use crate::array::Array;
+use crate::layout::Resolution;
+use crate::types::stamp::Stamp;
 
-/// Why a call did nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum QueueError {
-    /// No such queue, no such client, or no memory allowed (`-EINVAL`).
-    #[error("no such queue or client, or an argument that makes no sense")]
-    Invalid,
-    /// A queue of this name exists (`-EEXIST`).
-    #[error("a queue of this name exists")]
-    Exists,
-    /// No queue of this name (`-ESRCH`).
-    #[error("no queue of this name")]
-    NotFound,
-}
-
-/// Queues by handle (the lowest free number, as in C), clients by context. `T` is the time of an
-/// event.
+/// Named queues and the clients that read them. A queue has a handle, the lowest free number as in
+/// C; a client is known by its context. `T` is the time of an event.
+///
+/// ```
+/// use pcp_event::{Array, ArrayError, HighRes, Pmid, QueueError, Queues, Stamp, flags};
+///
+/// #[derive(Debug)]
+/// enum Error { Queue(QueueError), Array(ArrayError) }
+/// impl From<QueueError> for Error {
+///     fn from(error: QueueError) -> Self { Self::Queue(error) }
+/// }
+///
+/// let mut queues = Queues::<Stamp>::new();
+/// let lines = queues.new_queue("lines", 64 << 10)?;
+/// let context = 3;
+/// queues.new_client(context);
+/// queues.set_access(context, lines, true)?;
+///
+/// let mut array = Array::<HighRes>::new();
+/// let now = Stamp { sec: 1_795_000_000, nsec: 0 };
+/// for expected in [0, 1] {
+///     let fetched = queues.records(lines, context, &mut array, now, |array, line, time| {
+///         array.add_record(*time, flags::POINT).map_err(Error::Array)?;
+///         array.add_text(Pmid::new(60, 1, 0), line).map_err(Error::Array)
+///     })?;
+///     assert_eq!(fetched.events, expected, "events are kept from a client's first fetch on");
+///     queues.append(lines, b"a line of a log", now)?;
+/// }
+/// # Ok::<(), Error>(())
+/// ```
 pub struct Queues<T = Stamp> {
     queues: Vec<Option<Queue<T>>>,
     clients: Vec<Option<i32>>,
-    /// Memory of the last fetch, for the next.
+    /// Memory of the last fetch, reused by the next.
     spare: Batch<T>,
     /// Queues ever made.
     made: u64,
 }
 
-/// One client's new records of a queue.
+/// The result of [`Queues::records`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fetched {
     /// Events decoded into the array.
     pub events: usize,
-    /// Events that this client will never see; the array ends with a MISSED record that says so.
+    /// Events that this client has missed; the array ends with a MISSED record with their number.
     pub missed: u64,
 }
 
-/// What went with a client.
+/// The queues and filters that end with a client.
 #[derive(Default)]
+#[non_exhaustive]
 pub struct EndedClient {
-    /// Handles of queues that are no more.
+    /// Handles of the queues that are removed.
     pub queues: Vec<usize>,
-    /// Its filters, and those of queues that are no more.
+    /// The client's filters, and all filters of removed queues.
     pub filters: Vec<QueueFilter>,
 }
 
@@ -73,7 +91,7 @@ impl<T> std::fmt::Debug for Queues<T> {
     }
 }
 
-/// Puts a value into the lowest free place.
+/// Puts a value into the lowest free place and returns its number.
 fn lowest<V>(places: &mut Vec<Option<V>>, value: V) -> usize {
     match places.iter_mut().enumerate().find(|(_, p)| p.is_none()) {
         Some((i, place)) => {
@@ -102,7 +120,7 @@ impl<T: Copy> Queues<T> {
         self.queues.get_mut(handle).and_then(Option::as_mut).ok_or(QueueError::Invalid)
     }
 
-    /// A queue that keeps at most `max_memory` bytes of events, oldest dropped first.
+    /// Makes a queue of at most `max_memory` bytes of events; the oldest are dropped first.
     ///
     /// # Errors
     /// [`QueueError::Invalid`] without memory, [`QueueError::Exists`].
@@ -110,11 +128,11 @@ impl<T: Copy> Queues<T> {
         self.new_active_queue(name, max_memory, 0)
     }
 
-    /// A queue that keeps events from the start, as `clients` clients are there but have not
-    /// fetched yet. Those that are known now are waited for until they fetch, end, or the queue
-    /// has been fetched from 16 times for each of `clients`; what they have missed then is told
-    /// when they come. Of others, who are not known, each fetch is taken to be one. Nobody is
-    /// waited for any more when the last client of all ends.
+    /// Makes a queue that keeps events from the start for `clients` clients that are expected to
+    /// fetch. Clients known now are waited for until they fetch, end, or 16 fetches for each of
+    /// `clients` have passed; a later first fetch reports the events dropped since as missed. For
+    /// expected clients that are not known, any fetch of an unknown client counts. When the last
+    /// client of all ends, no client is waited for any more.
     ///
     /// # Errors
     /// As [`Queues::new_queue`].
@@ -144,8 +162,8 @@ impl<T: Copy> Queues<T> {
         found.ok_or(QueueError::NotFound)
     }
 
-    /// Appends an event. One that is larger than the queue may be is missed by all clients:
-    /// `false`. One without bytes counts as one against the memory of the queue.
+    /// Appends an event. `false`: it is larger than the queue's memory, and all clients miss it. An
+    /// event without bytes counts as one byte of memory.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -154,12 +172,11 @@ impl<T: Copy> Queues<T> {
         Ok(self.get_mut(handle)?.append(data, time))
     }
 
-    /// Counts an event of `len` bytes that nobody can be given: `false`. It is missed by all
-    /// clients, if it is larger than the queue may be; [`QueueError::Invalid`] if it is not and
-    /// clients expect it.
+    /// Counts an event of `len` bytes that cannot be delivered. `false`: it is larger than the
+    /// queue's memory, and all clients miss it.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`].
+    /// [`QueueError::Invalid`], also if the event would fit and a client expects it.
     pub fn count_event(&mut self, handle: usize, len: usize) -> Result<bool, QueueError> {
         self.get_mut(handle)?.count_event(len)
     }
@@ -171,7 +188,7 @@ impl<T: Copy> Queues<T> {
         self.get(handle).ok()?.must_evict(len)
     }
 
-    /// Sequence number of the oldest event that is held.
+    /// Sequence number of the oldest event that is stored.
     #[must_use]
     pub fn oldest(&self, handle: usize) -> Option<u64> {
         self.get(handle).ok()?.oldest()
@@ -183,14 +200,14 @@ impl<T: Copy> Queues<T> {
         self.get(handle).ok()?.newest()
     }
 
-    /// Drops the oldest event of a queue. Those who have not seen it have missed it.
+    /// Drops the oldest event of a queue; clients that have not read it miss it.
     pub fn drop_oldest(&mut self, handle: usize) {
         if let Ok(queue) = self.get_mut(handle) {
             queue.drop_oldest();
         }
     }
 
-    /// The name of a queue and the most bytes that it holds.
+    /// The name of a queue and its limit of memory in bytes.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -198,33 +215,33 @@ impl<T: Copy> Queues<T> {
         self.get(handle).map(|queue| (queue.name.as_str(), queue.max_memory))
     }
 
-    /// Sequence number of the first event that clients other than `context` have still to see; the
-    /// largest number for none.
+    /// Sequence number of the first event that a client other than `context` has not read;
+    /// `u64::MAX` for none.
     #[must_use]
     pub fn first_unread(&self, handle: usize, context: i32) -> u64 {
         self.get(handle).map_or(u64::MAX, |queue| queue.first_unread(Some(context)))
     }
 
-    /// Places in the table of queues.
+    /// Length of the table of queues, free places included.
     #[must_use]
     pub const fn queue_slots(&self) -> usize {
         self.queues.len()
     }
 
-    /// `true` for a queue that goes when its last client ends.
+    /// Whether the queue is removed when its last client ends.
     #[must_use]
     pub fn is_shut_down(&self, handle: usize) -> bool {
         self.get(handle).is_ok_and(|queue| queue.shutdown)
     }
 
-    /// `true` when the client has fetched from the queue.
+    /// Whether the client has fetched from the queue.
     #[must_use]
     pub fn is_active(&self, handle: usize, context: i32) -> bool {
         self.get(handle)
             .is_ok_and(|queue| queue.readers.get(&context).is_some_and(|r| r.cursor.is_some()))
     }
 
-    /// Clients of a queue: those that have fetched, and those it was made with.
+    /// Number of clients of a queue: those that have fetched, and those that are expected to.
     ///
     /// # Errors
     /// [`QueueError::Invalid`], as the other gauges.
@@ -248,7 +265,7 @@ impl<T: Copy> Queues<T> {
         Ok(self.get(handle)?.bytes)
     }
 
-    /// Bytes of events held.
+    /// Bytes of events stored.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -256,8 +273,8 @@ impl<T: Copy> Queues<T> {
         Ok(self.get(handle)?.memory())
     }
 
-    /// Removes a queue: at once, or when its last client ends. `Some`: it has gone, with these
-    /// filters.
+    /// Removes a queue at once, or when its last client ends. `Some`: it is removed, and these are
+    /// its filters.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -273,7 +290,8 @@ impl<T: Copy> Queues<T> {
         Ok(Some(filters))
     }
 
-    /// A client context begins; its number in the table of clients. Known contexts keep theirs.
+    /// Adds a client context and returns its number in the table of clients. A known context has
+    /// the same number as before.
     pub fn new_client(&mut self, context: i32) -> usize {
         match self.clients.iter().position(|c| *c == Some(context)) {
             Some(known) => known,
@@ -281,8 +299,8 @@ impl<T: Copy> Queues<T> {
         }
     }
 
-    /// A client context ends: events that only it had not seen are given up, and queues that waited
-    /// for it to shut down.
+    /// Removes a client context. Events that only this client had not read are dropped, and so are
+    /// queues that are shut down and waited for it.
     pub fn end_client(&mut self, context: i32) -> EndedClient {
         let mut ended = EndedClient::default();
         let Some(place) = self.clients.iter_mut().find(|c| **c == Some(context)) else {
@@ -311,7 +329,7 @@ impl<T: Copy> Queues<T> {
         self.clients.iter().position(|c| *c == Some(context))
     }
 
-    /// Places in the table of clients.
+    /// Length of the table of clients, free places included.
     #[must_use]
     pub const fn client_slots(&self) -> usize {
         self.clients.len()
@@ -330,8 +348,8 @@ impl<T: Copy> Queues<T> {
         self.get_mut(handle)
     }
 
-    /// Sets or removes a client's filter of a queue, and grants it access. Returns the filter that
-    /// was there. `filter` is only called, and a filter made, when client and queue exist.
+    /// Sets or removes a client's filter of a queue, and grants access to the queue. Returns the
+    /// filter before. `filter` is called only if client and queue exist.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -349,8 +367,8 @@ impl<T: Copy> Queues<T> {
         Ok(old)
     }
 
-    /// Grants or takes a client's access to a queue. Without, it gets nothing, consumes nothing and
-    /// misses nothing.
+    /// Grants or revokes a client's access to a queue. A client without access receives, consumes
+    /// and misses nothing.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -364,7 +382,7 @@ impl<T: Copy> Queues<T> {
         Ok(())
     }
 
-    /// Begins a fetch; `None` when the client has no access.
+    /// Begins a fetch; `None`: the client has no access.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -379,8 +397,8 @@ impl<T: Copy> Queues<T> {
         Ok(Some(fetch))
     }
 
-    /// Gets more events for a fetch whose events have all been taken; `false` when there are none,
-    /// and what was dropped meanwhile is missed.
+    /// Copies more events into a fetch whose events have all been taken. `false`: there are none;
+    /// events dropped meanwhile are missed.
     pub fn more(&mut self, fetch: &mut Fetch<T>) -> bool {
         let found = fetch.next < fetch.end
             && self.get(fetch.handle).is_ok_and(|queue| {
@@ -396,8 +414,8 @@ impl<T: Copy> Queues<T> {
         found
     }
 
-    /// Ends a fetch: moves the cursor behind what was taken from it. A client that has ended or has
-    /// a new filter meanwhile stays so. Returns the filter, if it is not needed any more.
+    /// Ends a fetch: moves the client's cursor behind the events taken. Returns the filter if the
+    /// client has ended or has another filter since.
     pub fn finish(&mut self, fetch: Fetch<T>) -> Option<QueueFilter> {
         if fetch.batch.is_small() {
             self.spare = fetch.batch;
@@ -405,20 +423,20 @@ impl<T: Copy> Queues<T> {
         }
         match self.known(fetch.context, fetch.handle) {
             Ok(queue) if queue.serial == fetch.queue => {
-                queue.seen(fetch.context, fetch.next, fetch.missed, fetch.filter)
+                queue.read_until(fetch.context, fetch.next, fetch.missed, fetch.filter)
             }
             _ => fetch.filter,
         }
     }
 
-    /// Decodes what a client has not seen into `array`, which is reset first. `decode` adds records
-    /// for one event; what it had added when it fails is taken back, and the event is passed
-    /// over. A count of missed events for which the array has no room is told with the next
+    /// Decodes the events that a client has not read into `array`, which is reset first. `decode`
+    /// adds the records of one event; when it fails, its records are removed and the event is
+    /// skipped. A number of missed events for which the array has no room is reported by the next
     /// call.
     ///
     /// # Errors
-    /// Of `decode`, if nothing was decoded before: else the rest comes with the next call, which
-    /// then fails at once.
+    /// That of `decode`, if it failed on the first event; else the next call begins with the event
+    /// that failed.
     pub fn records<R: Resolution, E: From<QueueError>>(
         &mut self,
         handle: usize,
@@ -439,10 +457,10 @@ impl<T: Copy> Queues<T> {
             if filter.as_mut().is_some_and(|keeps| !keeps(event)) {
                 continue;
             }
-            let mark = array.checkpoint();
+            let checkpoint = array.checkpoint();
             let data = event.split_last().map_or(&[][..], |(_, data)| data);
             if let Err(e) = decode(array, data, &time) {
-                array.rollback(mark);
+                array.rollback(checkpoint);
                 if events > 0 {
                     fetch.put_back();
                 } else {

@@ -2,50 +2,50 @@
 
 use std::collections::VecDeque;
 
-use super::array::Array;
-use super::batch::Batch;
-use super::layout::{HighRes, LowRes, Resolution};
+use crate::array::Array;
+use crate::batch::Batch;
+use crate::layout::{HighRes, LowRes, Resolution};
 
-/// Bytes of the table of ends for each record.
+/// Bytes of the table of ends for one record.
 const ENTRY: usize = size_of::<u64>();
 
 /// The records [first, next).
 #[derive(Debug, Default)]
-pub(super) struct Ring {
+pub(crate) struct Ring {
     bytes: VecDeque<u8>,
-    /// Absolute offset at which each held record ends.
+    /// Absolute offset of the end of each stored record.
     ends: VecDeque<u64>,
-    /// Absolute offset of the first held byte.
+    /// Absolute offset of the first stored byte.
     start: u64,
-    /// Sequence number of the first held record.
+    /// Sequence number of the first stored record.
     first: u64,
 }
 
-/// Differences of absolute numbers are lengths of what is in memory.
+/// The difference of two absolute offsets or numbers in the ring: it is in memory, so it fits.
 fn length(difference: u64) -> usize {
     usize::try_from(difference).unwrap_or(usize::MAX)
 }
 
 impl Ring {
-    /// Sequence number of the oldest record held.
-    pub(super) const fn first(&self) -> u64 {
+    /// Sequence number of the oldest record stored.
+    pub(crate) const fn first(&self) -> u64 {
         self.first
     }
 
     /// Sequence number of the next record to come, which is also the number of records ever
     /// appended.
-    pub(super) fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.first + self.ends.len() as u64
     }
 
-    /// Bytes held, the table of ends included.
-    pub(super) fn held(&self) -> usize {
+    /// Bytes stored, the table of ends included.
+    pub(crate) fn held(&self) -> usize {
         self.bytes.len() + ENTRY * self.ends.len()
     }
 
     /// Appends a sealed batch, dropping the oldest records (of the ring, then of the batch) until
-    /// all fit into `share` bytes. What was dropped is [`Ring::first`] before and after.
-    pub(super) fn append(&mut self, batch: &Batch, share: usize) {
+    /// all fit into `share` bytes. [`Ring::first`] before and after gives the number dropped.
+    pub(crate) fn append(&mut self, batch: &Batch, share: usize) {
         let (total, records) = (batch.bytes.len(), batch.starts.len());
         // The newest records of the batch that fit by themselves: all, but for batches of unusual
         // size.
@@ -65,8 +65,8 @@ impl Ring {
         self.first += skip as u64;
         let base = self.start + self.bytes.len() as u64;
         let bytes = batch.bytes.get(from..).unwrap_or_default();
-        // By a quarter and not by doubling: what rings reserve and do not use would be most of the
-        // memory of a large fleet.
+        // By a quarter and not by doubling: reserved and unused bytes would be most of the memory
+        // of many rings.
         if self.bytes.capacity() - self.bytes.len() < bytes.len() {
             self.bytes.reserve_exact(bytes.len().max(self.bytes.len() / 4));
         }
@@ -80,13 +80,13 @@ impl Ring {
     }
 
     /// Drops the oldest records until `more` bytes fit into `share`, or nothing is left.
-    pub(super) fn drop_oldest(&mut self, more: usize, share: usize) {
+    pub(crate) fn drop_oldest(&mut self, more: usize, share: usize) {
         let over = self.held().saturating_add(more).saturating_sub(share) as u64;
         if over == 0 || self.ends.is_empty() {
             return;
         }
-        // What the records up to one take grows with it: the first up to which it is enough. They
-        // are few of many.
+        // The bytes up to a record grow with its number: find the first record up to which they are
+        // enough. Few of many are dropped, so the search begins at the oldest.
         let mut dropped = 0;
         let mut step = 1;
         let enough = |at: usize| {
@@ -115,13 +115,13 @@ impl Ring {
         }
     }
 
-    /// Gives back what is only reserved, as after a burst.
-    pub(super) fn fit(&mut self) {
+    /// Frees reserved memory, as after a burst.
+    pub(crate) fn fit(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();
     }
 
-    /// Offset at which record `seq` starts, from the first held byte.
+    /// Offset at which record `seq` starts, from the first stored byte.
     fn offset(&self, seq: u64) -> usize {
         match length(seq - self.first).checked_sub(1) {
             Some(before) => self.ends.get(before).map_or(0, |end| length(end - self.start)),
@@ -129,8 +129,8 @@ impl Ring {
         }
     }
 
-    /// The bytes of the records [from, to), which must be held: two pieces, as the ring goes round.
-    pub(super) fn slices(&self, from: u64, to: u64) -> [&[u8]; 2] {
+    /// The bytes of the records [from, to), which must be stored: two pieces, as the ring wraps.
+    pub(crate) fn slices(&self, from: u64, to: u64) -> [&[u8]; 2] {
         self.between(self.offset(from), self.offset(to))
     }
 
@@ -143,9 +143,9 @@ impl Ring {
         [a.get(a0..a1).unwrap_or_default(), b.get(b0..b1).unwrap_or_default()]
     }
 
-    /// Copies the records [from, to), which must be held, in low resolution: another header each,
-    /// the same parameters.
-    pub(super) fn copy_low(&self, from: u64, to: u64, out: &mut Array<LowRes>) {
+    /// Copies the records [from, to), which must be stored, in low resolution: another header for
+    /// each, the same parameters.
+    pub(crate) fn copy_low(&self, from: u64, to: u64, out: &mut Array<LowRes>) {
         let mut at = self.offset(from);
         let index = length(from - self.first);
         for end in self.ends.range(index..index + length(to - from)) {
@@ -153,7 +153,7 @@ impl Ring {
             let [a, b] = self.between(at, end);
             let (mut header, mut have) =
                 ([0; HighRes::RECORD_HEADER], a.len().min(HighRes::RECORD_HEADER));
-            // A header may be in both pieces.
+            // The ring may wrap inside a header.
             for (to, from) in header.iter_mut().zip(a.iter().chain(b)) {
                 *to = *from;
             }
@@ -167,17 +167,17 @@ impl Ring {
         }
     }
 
-    /// Where each of the records [from, to), which must be held, ends, from the beginning of the
-    /// first.
-    pub(super) fn ends(&self, from: u64, to: u64) -> impl Iterator<Item = usize> {
+    /// The end of each of the records [from, to), which must be stored, counted from the beginning
+    /// of the first.
+    pub(crate) fn ends(&self, from: u64, to: u64) -> impl Iterator<Item = usize> {
         let start = self.start + self.offset(from) as u64;
         let index = length(from - self.first);
         self.ends.range(index..index + length(to - from)).map(move |end| length(end - start))
     }
 
-    /// How far records from `from` on go within `records` and `bytes` (high resolution). One record
-    /// goes within `one`, else a large one would block the stream.
-    pub(super) fn within(&self, from: u64, records: usize, bytes: usize, one: usize) -> u64 {
+    /// The end of the records from `from` on that fit into `records` and `bytes` (high resolution).
+    /// The first record may have `single` bytes instead: a large one must not block the stream.
+    pub(crate) fn within(&self, from: u64, records: usize, bytes: usize, single: usize) -> u64 {
         let to = self.next().min(from.saturating_add(records as u64));
         if to <= from {
             return from;
@@ -192,6 +192,6 @@ impl Ring {
         let first = || {
             self.between(start, self.offset(from + 1)).iter().map(|part| part.len()).sum::<usize>()
         };
-        if fitting == 0 && first() <= one { from + 1 } else { from + fitting as u64 }
+        if fitting == 0 && first() <= single { from + 1 } else { from + fitting as u64 }
     }
 }

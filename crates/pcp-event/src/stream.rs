@@ -2,33 +2,33 @@
 //! context.
 //!
 //! ```text
-//!   first                        next            sequence numbers; records [first, next) are held
+//!   first                        next            sequence numbers; records [first, next) are stored
 //!     |r r r r r r r r r r r r r r|
-//!        ^ cursor of client A    ^ cursor of client B (has seen everything)
+//!        ^ cursor of client A    ^ cursor of client B (has read everything)
 //!  ^ cursor of client C: has missed first - cursor records
 //! ```
-//! Records are held packed in high resolution, so that a delivery is a header and at most two
+//! Records are stored packed in high resolution: a delivery is an array header and at most two
 //! copies, however many clients read. A delivery in low resolution writes another header for each
-//! record: who asks for it pays for it, and neither the producers nor the memory of the others.
-//! Only a filter looks at single records.
+//! record; only the clients that request it pay for it. Single records are examined by filters
+//! only.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::batch::Batch;
-use super::client::{Client, Delivery, ReadRequest};
-use super::ring::Ring;
-use crate::Stamp;
+use crate::batch::Batch;
+use crate::request::Client;
+use crate::ring::Ring;
+use crate::types::stamp::Stamp;
 
-mod reading;
+mod read;
 
-/// A stream keeps at least this much, however many streams share the budget: a few records.
+/// Least share of a stream in bytes, however many streams share the budget: a few records.
 const SHARE_MIN: usize = 4 << 10;
-/// Most bytes of the newest records, but for a single one.
+/// Most bytes that [`Stream::newest`] returns, unless a single record has more.
 const NEWEST_BYTES: usize = 256 << 10;
 
-/// Memory that all streams of the PMDA share evenly (`events.memory`).
+/// The memory for records that streams share evenly.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicUsize,
@@ -37,7 +37,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// `limit` bytes of packed records in all.
+    /// A budget of `limit` bytes of packed records.
     #[must_use]
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -47,18 +47,18 @@ impl Budget {
         })
     }
 
-    /// Changes the limit; streams shrink when they are next appended to or trimmed.
+    /// Changes the limit; a stream shrinks at the next append or trim.
     pub fn set_limit(&self, limit: usize) {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Bytes of packed records that may be held.
+    /// Limit of packed records, in bytes.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Bytes of packed records held now.
+    /// Bytes of packed records stored now.
     #[must_use]
     pub fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
@@ -71,23 +71,43 @@ impl Budget {
 
 /// Counters and gauges of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StreamStats {
     /// Records ever appended.
     pub count: u64,
     /// Packed bytes (high resolution) ever appended.
     pub bytes: u64,
-    /// Records dropped before some client that was reading had seen them.
+    /// Records dropped before all clients of that moment had read them.
     pub lost: u64,
-    /// Parameters cut or left out, because their record would have been larger than
-    /// [`super::RECORD_MAX`].
+    /// Parameters cut or left out, as their record would have been over [`crate::RECORD_MAX`].
     pub truncated: u64,
-    /// Bytes held now.
+    /// Bytes of packed records stored now.
     pub memory: u64,
-    /// Contexts with a cursor.
+    /// Client contexts with a cursor.
     pub clients: u32,
 }
 
-/// The stream of one event kind and instance.
+/// A bounded stream of records that any number of clients read, each at its own pace.
+///
+/// ```
+/// use pcp_event::{
+///     Batch, Budget, Limits, Pmid, ReadRequest, Resolutions, Stamp, Stream, ValueType, flags,
+/// };
+///
+/// let stream = Stream::new(&Budget::new(1 << 20));
+/// let mut batch = Batch::default();
+/// batch.record(Stamp { sec: 1_795_000_000, nsec: 7 }, flags::POINT);
+/// batch.number(Pmid::new(60, 1, 0), ValueType::U64, 42);
+/// stream.append(&mut batch);
+///
+/// // A PMDA reads in its fetch callback, once for each client context.
+/// let context = 3;
+/// let both = Resolutions { low: true, high: true };
+/// let request = ReadRequest::new(both, Limits::new(1000, 1 << 20), Pmid::new(60, 1, 1));
+/// assert_eq!(stream.read(context, &request).records, 1);
+/// assert_eq!(stream.read(context, &request).records, 0, "each client reads a record once");
+/// stream.forget(context);
+/// ```
 #[derive(Debug)]
 pub struct Stream {
     inner: Mutex<Inner>,
@@ -100,7 +120,7 @@ struct Inner {
     ring: Ring,
     newest: Stamp,
     bytes: u64,
-    /// `bytes` when it was trimmed last.
+    /// `bytes` at the last trim.
     trimmed: u64,
     lost: u64,
     truncated: u64,
@@ -128,7 +148,7 @@ impl Stream {
     }
 
     /// Appends the records of a batch and empties it. The oldest records make room; loss is counted
-    /// per client.
+    /// for each client.
     pub fn append(&self, batch: &mut Batch) {
         batch.seal();
         let share = self.budget.share();
@@ -141,8 +161,8 @@ impl Stream {
         batch.clear();
     }
 
-    /// Gives up what is over the share: for streams that nothing is appended to. Those also give up
-    /// what they only reserve.
+    /// Drops records over the stream's share, and frees reserved memory if nothing was appended
+    /// since the last trim: for idle streams, whose share may have shrunk.
     pub fn trim(&self) {
         let share = self.budget.share();
         self.change(|inner| {
@@ -154,7 +174,7 @@ impl Stream {
         });
     }
 
-    /// Accounts for what `change` drops, and for the memory it takes or gives back.
+    /// Accounts for the records that `change` drops and for the memory that it allocates or frees.
     fn change(&self, change: impl FnOnce(&mut Inner)) {
         let mut inner = self.lock();
         let (held, first) = (inner.ring.held(), inner.ring.first());
@@ -168,19 +188,7 @@ impl Stream {
         }
     }
 
-    /// Delivers to context `ctx` what it has not yet seen, and moves its cursor. A context not seen
-    /// before starts at the oldest record held. The order is: (high resolution: a POINT record
-    /// with the missed count in parameter `lost`), the records, a MISSED record. It is last
-    /// because libpcp's one-line summary counts it once more for each record behind
-    /// it; the records it speaks of are older than those delivered.
-    ///
-    /// With a filter, records that it refuses are passed over: they are neither delivered nor
-    /// missed. The stream is locked for a piece at a time, and not while a filter looks.
-    pub fn read(&self, ctx: u32, request: &ReadRequest<'_>) -> Delivery {
-        reading::read(self, ctx, request)
-    }
-
-    /// Forgets a context.
+    /// Forgets a client context, in a PMDA at its end-of-context callback.
     pub fn forget(&self, ctx: u32) {
         self.lock().clients.remove(&ctx);
     }
@@ -199,14 +207,15 @@ impl Stream {
         }
     }
 
-    /// A copy of the newest `n` records, packed in high resolution, oldest first; fewer if they
-    /// have more than 256 KiB.
+    /// A copy of the newest `n` records, packed in high resolution, oldest first; fewer if these
+    /// have more than 256 KiB. [`crate::Records::packed`] decodes them.
     #[must_use]
     pub fn newest(&self, n: usize) -> Vec<u8> {
         self.newest_numbered(n).1
     }
 
-    /// As [`Self::newest`], and the number of the oldest of them: records are numbered from 0 on.
+    /// As [`Self::newest`], with the sequence number of the first of these records; numbers start
+    /// at 0.
     #[must_use]
     pub fn newest_numbered(&self, n: usize) -> (u64, Vec<u8>) {
         let inner = self.lock();
@@ -230,8 +239,8 @@ impl Drop for Stream {
 }
 
 impl Inner {
-    /// Records from `first` on are gone: lost to the slowest client that was reading, if it had not
-    /// seen them.
+    /// Counts the records that were dropped since the ring began at `first` and that the slowest
+    /// client had not read.
     fn count_lost(&mut self, first: u64) {
         let now = self.ring.first();
         if now > first

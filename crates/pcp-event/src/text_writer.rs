@@ -1,12 +1,31 @@
-//! Texts that are written piece by piece, where they are to be.
+//! Texts that are written into a record piece by piece.
 
 use std::borrow::Cow;
 
-use super::batch::Batch;
-use super::layout::{PARAM_HEADER, SLACK, padded, param_header};
-use crate::{Pmid, ValueType};
+use crate::batch::Batch;
+use crate::layout::{PARAM_HEADER, SLACK, padded, param_header};
+use crate::types::ids::{Pmid, ValueType};
 
-/// A text of a record that is being written.
+/// The open text of a [`Batch`].
+///
+/// ```
+/// use pcp_event::{Batch, HighRes, Pmid, Records, Scalar, Stamp, Stream, Budget, flags};
+///
+/// let mut batch = Batch::default();
+/// batch.record(Stamp::default(), flags::POINT);
+/// batch.begin_text();
+/// for word in ["one", "two"] {
+///     batch.text_writer().push(word);
+/// }
+/// batch.end_text(Pmid::new(60, 1, 0));
+///
+/// let stream = Stream::new(&Budget::new(1 << 20));
+/// stream.append(&mut batch);
+/// let packed = stream.newest(1);
+/// let record = Records::<HighRes>::packed(&packed).next().unwrap()?;
+/// assert_eq!(record.params[0].value, Scalar::Text(b"onetwo"));
+/// # Ok::<(), pcp_event::CheckError>(())
+/// ```
 #[derive(Debug)]
 pub struct TextWriter<'b> {
     bytes: &'b mut Vec<u8>,
@@ -21,13 +40,13 @@ impl TextWriter<'_> {
         self.bytes.len().saturating_sub(self.from)
     }
 
-    /// Nothing so far.
+    /// Whether the text is empty so far.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it ends so.
+    /// Whether the text so far ends with `end`.
     #[must_use]
     pub fn ends_with(&self, end: &str) -> bool {
         self.bytes.get(self.from..).is_some_and(|text| text.ends_with(end.as_bytes()))
@@ -45,8 +64,7 @@ impl TextWriter<'_> {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Puts an ASCII character in the place of another one, so many bytes from the beginning of the
-    /// text.
+    /// Replaces the ASCII character at byte `at` of the text with another one.
     #[inline]
     pub fn replace_ascii(&mut self, at: usize, ascii: u8) {
         debug_assert!(ascii.is_ascii());
@@ -56,7 +74,7 @@ impl TextWriter<'_> {
         }
     }
 
-    /// Appends the first `count` of some characters.
+    /// Appends the first `count` of these ASCII characters.
     #[inline]
     pub fn push_ascii(&mut self, ascii: [u8; 8], count: usize) {
         debug_assert!(ascii.iter().take(count).all(u8::is_ascii));
@@ -67,27 +85,27 @@ impl TextWriter<'_> {
 }
 
 impl Batch {
-    /// Begins a text in the record begun last. It is written to [`Self::writing`] and must be ended
-    /// before anything else is added; a record that ends without that has no such parameter.
+    /// Begins a text in the newest record: [`Self::text_writer`] writes it, [`Self::end_text`] makes
+    /// a parameter of it. A text that is open when the next record begins is dropped.
     #[inline]
     pub fn begin_text(&mut self) {
         self.text = Some(self.bytes.len());
         self.bytes.extend_from_slice(&[0; PARAM_HEADER]);
     }
 
-    /// The text that was begun.
+    /// The open text.
     #[inline]
     pub fn text_writer(&mut self) -> TextWriter<'_> {
         let from = self.text.map_or(self.bytes.len(), |at| at + PARAM_HEADER);
         TextWriter { bytes: &mut self.bytes, from }
     }
 
-    /// Makes a parameter of the text that was begun; cut as by [`Self::text`].
+    /// Makes a parameter of the open text; cut as by [`Self::text`].
     #[inline]
     pub fn end_text(&mut self, pmid: Pmid) {
         let Some(at) = self.text else { return };
         let len = self.bytes.len().saturating_sub(at + PARAM_HEADER);
-        // Its bytes are already in the record.
+        // The text's bytes are already in the record: only the padding needs room.
         if self.is_empty() || !self.has_room(padded(len) - len) {
             return self.end_long_text(pmid);
         }
@@ -107,7 +125,7 @@ impl Batch {
         self.text(pmid, &text);
     }
 
-    /// Takes back the text that was begun: it is no parameter.
+    /// Drops the open text.
     pub fn discard_text(&mut self) {
         if let Some(at) = self.text.take() {
             self.bytes.truncate(at);

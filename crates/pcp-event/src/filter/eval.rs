@@ -1,20 +1,20 @@
-//! What a filter says of a record.
+//! The evaluation of a filter on packed records.
 
 use std::cell::{Cell, RefCell};
 
-use super::super::layout::{HighRes, PARAM_HEADER, Resolution, padded};
-use super::Filter;
-use super::glob::Glob;
-use super::program::{Comparison, KEEP, PASS, Question, Side};
-use crate::ValueType;
+use super::compiled::Filter;
+use super::expression::Comparison;
+use super::program::{KEEP, PASS, Question, Side};
+use crate::glob::Glob;
+use crate::layout::{HighRes, PARAM_HEADER, Resolution, padded};
+use crate::types::ids::ValueType;
 
-/// Filters with so few parameters look for them one by one.
+/// Filters with at most this many parameters compare them one by one.
 const FEW: usize = 8;
-/// Bytes of text that are looked at in a step.
+/// Bytes of text that count as one step.
 const STEP_BYTES: usize = 64;
 
-/// Where in a record the value of a slot is; `length` and `word` are 0 when the record does not
-/// have it.
+/// The place of a slot's value in a record; `word` is 0 when the record has no such parameter.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     at: usize,
@@ -22,7 +22,7 @@ struct Place {
     word: u32,
 }
 
-/// A filter and the records of one instance. Counts what it does.
+/// A filter applied to the records of one instance. Counts its steps.
 #[derive(Debug)]
 pub struct RecordMatcher<'f> {
     filter: &'f Filter,
@@ -38,18 +38,22 @@ enum Value<'r> {
     Glob(&'r Glob),
 }
 
-impl<'f> RecordMatcher<'f> {
-    pub(super) fn new(filter: &'f Filter, instance: &'f str) -> Self {
-        let places = RefCell::new(vec![Place::default(); filter.names.len()]);
-        Self { filter, instance, places, steps: Cell::new(0) }
+impl Filter {
+    /// A matcher for the records of `instance`.
+    #[must_use]
+    pub fn matcher<'f>(&'f self, instance: &'f str) -> RecordMatcher<'f> {
+        let places = RefCell::new(vec![Place::default(); self.names.len()]);
+        RecordMatcher { filter: self, instance, places, steps: Cell::new(0) }
     }
+}
 
-    /// What it has done since this was asked last, in steps of a few nanoseconds.
+impl RecordMatcher<'_> {
+    /// Steps since the last call; a step takes a few nanoseconds.
     pub fn take_steps(&self) -> u64 {
         self.steps.take()
     }
 
-    /// Whether the client wants `record` (packed, high resolution).
+    /// Whether `record` (packed, high resolution) matches the filter.
     pub fn matches(&self, record: &[u8]) -> bool {
         let mut places = self.places.borrow_mut();
         let mut steps = 1;
@@ -69,10 +73,10 @@ impl<'f> RecordMatcher<'f> {
         next == KEEP
     }
 
-    /// One pass over the parameters: those that are asked for are put into their slots, the first
-    /// of a slot counts.
+    /// Finds the value of each slot in one pass over the parameters; the first parameter of a slot
+    /// counts. Returns the number of parameters passed.
     fn find(&self, record: &[u8], places: &mut [Place]) -> u64 {
-        let meant = self.filter.meant.as_slice();
+        let wanted = self.filter.parameters.as_slice();
         let (mut at, mut missing, mut passed) = (HighRes::RECORD_HEADER, places.len(), 0);
         while let Some(header) =
             record.get(at..).and_then(|rest| rest.first_chunk::<PARAM_HEADER>())
@@ -81,12 +85,12 @@ impl<'f> RecordMatcher<'f> {
             let (pmid, word) = (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes(word));
             let value = at + PARAM_HEADER;
             passed += 1;
-            let from = if meant.len() <= FEW {
+            let from = if wanted.len() <= FEW {
                 0
             } else {
-                meant.partition_point(|(other, _)| *other < pmid)
+                wanted.partition_point(|(other, _)| *other < pmid)
             };
-            for (other, slot) in meant.get(from..).unwrap_or_default() {
+            for (other, slot) in wanted.get(from..).unwrap_or_default() {
                 if *other > pmid {
                     break;
                 }
@@ -214,7 +218,7 @@ fn compare(left: &Value<'_>, how: Comparison, right: &Value<'_>, steps: &mut u64
             *steps += (a.len().min(b.len()) / STEP_BYTES) as u64;
             how.of_equal(a == b)
         }
-        (Glob(a), Glob(b)) => how.of_equal(a.same(b)),
+        (Glob(a), Glob(b)) => how.of_equal(a == b),
         (Integer(a), Integer(b)) => how.of(Some(a.cmp(b))),
         #[expect(clippy::cast_precision_loss, reason = "one side is a float already")]
         (Integer(a), Float(b)) => how.of((*a as f64).partial_cmp(b)),

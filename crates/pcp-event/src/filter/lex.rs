@@ -1,11 +1,11 @@
-//! Words of a filter.
+//! Text to tokens.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-use super::FilterError;
+use super::error::FilterError;
 
-/// A word.
+/// A token of a filter.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
     Name(String),
@@ -19,7 +19,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// As it is named in errors.
+    /// The token as errors quote it.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Name(name) => format!("`{name}`"),
@@ -54,7 +54,7 @@ impl<'t> Lexer<'t> {
         Err(FilterError { column: self.column(at), message: message.into() })
     }
 
-    /// The next word, and at which byte it begins.
+    /// The next token and the byte at which it begins.
     pub(super) fn next(&mut self) -> Result<(usize, Token), FilterError> {
         while self.chars.next_if(|(_, c)| c.is_whitespace()).is_some() {}
         let Some(&(at, first)) = self.chars.peek() else {
@@ -88,7 +88,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn name(&mut self) -> Token {
-        // `$ctx.vtid` is how LTTng writes a context.
+        // Tracers write the context of an event as `$ctx.vtid`.
         self.chars.next_if(|(_, c)| *c == '$');
         Token::Name(self.word(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.'))
     }

@@ -1,41 +1,18 @@
-//! Words to expression: recursive descent, bounded.
+//! Tokens to expression: recursive descent, bounded.
 
+use super::error::{DEPTH_MAX, FilterError, NAMES_MAX, PARAMETERS_MAX, STARS_MAX, TERMS_MAX};
+use super::expression::{Comparison, Expr, Operand};
 use super::lex::{Lexer, Token};
-use super::program::Comparison;
-use super::{DEPTH_MAX, FilterError, MEANT_MAX, NAMES_MAX, ParameterNames, STARS_MAX, TERMS_MAX};
-use crate::ValueType;
+use super::names::ParameterNames;
+use crate::types::ids::ValueType;
 
-/// A filter's expression. Lists have at least one member.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Expr {
-    Any(Vec<Self>),
-    All(Vec<Self>),
-    Not(Box<Self>),
-    Compare(Operand, Comparison, Operand),
-    True(Operand),
-}
-
-/// A side of a comparison.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Operand {
-    Integer(i128),
-    Float(f64),
-    /// The pieces between `*`.
-    Text(Vec<String>),
-    /// The first parameter that the name in this slot stands for.
-    Slot(u16),
-    Timestamp,
-    Flags,
-    Instance,
-}
-
-/// What was read.
+/// A parsed filter.
 pub(super) struct Parsed {
     pub(super) expr: Expr,
     /// ParameterNames by slot.
     pub(super) slots: Vec<String>,
-    /// Parameters that they stand for, and their slots.
-    pub(super) meant: Vec<(u32, u16)>,
+    /// Parameters that the names stand for, and the slots of the names.
+    pub(super) parameters: Vec<(u32, u16)>,
 }
 
 struct Parser<'t> {
@@ -48,7 +25,7 @@ struct Parser<'t> {
     stars: usize,
     /// ParameterNames by slot, with what is known of their types.
     slots: Vec<Name>,
-    meant: Vec<(u32, u16)>,
+    parameters: Vec<(u32, u16)>,
 }
 
 struct Name {
@@ -79,13 +56,13 @@ pub(super) fn parse(text: &str, names: &dyn ParameterNames) -> Result<Parsed, Fi
         terms: 0,
         stars: 0,
         slots: Vec::new(),
-        meant: Vec::new(),
+        parameters: Vec::new(),
     };
     let expr = parser.or()?;
     match parser.token {
         Token::End => {
             let slots = parser.slots.into_iter().map(|n| n.name).collect();
-            Ok(Parsed { expr, slots, meant: parser.meant })
+            Ok(Parsed { expr, slots, parameters: parser.parameters })
         }
         _ => parser.expected("&&, || or the end"),
     }
@@ -247,11 +224,11 @@ impl Parser<'_> {
                 format!("no parameter is called `{name}`: expected one that pmevent shows, timestamp, flags or instance"),
             );
         }
-        if self.meant.len() + found.len() > MEANT_MAX {
+        if self.parameters.len() + found.len() > PARAMETERS_MAX {
             return self.error(
                 at,
                 format!(
-                    "`{name}` and the names before it stand for more than {MEANT_MAX} parameters"
+                    "`{name}` and the names before it stand for more than {PARAMETERS_MAX} parameters"
                 ),
             );
         }
@@ -259,7 +236,7 @@ impl Parser<'_> {
         let is_text =
             |(_, ty): &(_, ValueType)| matches!(ty, ValueType::Text | ValueType::Aggregate);
         let (text, number) = (found.iter().any(is_text), !found.iter().all(is_text));
-        self.meant.extend(found.iter().map(|(pmid, _)| (pmid.0, slot)));
+        self.parameters.extend(found.iter().map(|(pmid, _)| (pmid.0, slot)));
         self.slots.push(Name { name: name.to_owned(), text, number });
         Ok((slot, text, number))
     }

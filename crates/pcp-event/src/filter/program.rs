@@ -1,58 +1,9 @@
-//! An expression as a list of comparisons, each of which says where to go on.
+//! A filter's expression as a program: a list of questions, each with a jump for yes and for no.
 
-use std::cmp::Ordering;
+use super::expression::{Comparison, Expr, Operand};
+use crate::glob::Glob;
 
-use super::glob::Glob;
-use super::parse::{Expr, Operand};
-
-/// `==` and its like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Comparison {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
-
-impl Comparison {
-    /// With the sides exchanged.
-    const fn turned(self) -> Self {
-        match self {
-            Self::Less => Self::Greater,
-            Self::LessOrEqual => Self::GreaterOrEqual,
-            Self::Greater => Self::Less,
-            Self::GreaterOrEqual => Self::LessOrEqual,
-            same => same,
-        }
-    }
-
-    /// Not-a-number is unequal to everything.
-    #[inline]
-    pub(super) const fn of(self, order: Option<Ordering>) -> bool {
-        let Some(order) = order else { return matches!(self, Self::NotEqual) };
-        match self {
-            Self::Equal => order.is_eq(),
-            Self::NotEqual => order.is_ne(),
-            Self::Less => order.is_lt(),
-            Self::LessOrEqual => order.is_le(),
-            Self::Greater => order.is_gt(),
-            Self::GreaterOrEqual => order.is_ge(),
-        }
-    }
-
-    /// For what is only equal or not.
-    pub(super) const fn of_equal(self, equal: bool) -> bool {
-        match self {
-            Self::Equal => equal,
-            Self::NotEqual => !equal,
-            _ => false,
-        }
-    }
-}
-
-/// A side of a comparison, ready.
+/// A side of a comparison, with its glob made.
 #[derive(Clone, Debug)]
 pub(super) enum Side {
     Integer(i128),
@@ -65,7 +16,7 @@ pub(super) enum Side {
     Instance,
 }
 
-/// What is asked of a record.
+/// A question about a record.
 #[derive(Clone, Debug)]
 pub(super) enum Question {
     /// The common case: a parameter and a number that 64 bits hold.
@@ -74,12 +25,12 @@ pub(super) enum Question {
     True(Side),
 }
 
-/// Where to go on: the position of a step, or an end.
+/// The position of the next step, or one of the two ends [`KEEP`] and [`PASS`].
 pub(super) type Next = u16;
 pub(super) const KEEP: Next = u16::MAX;
 pub(super) const PASS: Next = u16::MAX - 1;
 
-/// A question, and where its answers lead.
+/// A question and the jumps of its two answers.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) question: Question,
@@ -101,7 +52,7 @@ impl Program {
         program
     }
 
-    /// The steps of an expression that leads to `yes` or `no`; where it begins.
+    /// Appends the steps of an expression that jumps to `yes` or `no`; returns its first step.
     fn emit(&mut self, expr: &Expr, yes: Next, no: Next) -> Next {
         match expr {
             Expr::Any(any) => any.iter().rev().fold(no, |next, e| self.emit(e, yes, next)),
@@ -145,7 +96,7 @@ fn side(operand: &Operand) -> Side {
     match operand {
         Operand::Integer(n) => Side::Integer(*n),
         Operand::Float(n) => Side::Float(*n),
-        Operand::Text(pieces) => Side::Glob(Glob::new(pieces)),
+        Operand::Text(pieces) => Side::Glob(Glob::from_pieces(pieces.iter().map(String::as_str))),
         Operand::Slot(slot) => Side::Slot(*slot),
         Operand::Timestamp => Side::Timestamp,
         Operand::Flags => Side::Flags,

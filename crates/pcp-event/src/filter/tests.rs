@@ -3,9 +3,12 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 
-use super::super::{Batch, flags};
+use super::error::{DEPTH_MAX, NAMES_MAX, PARAMETERS_MAX, STARS_MAX, TERMS_MAX};
 use super::*;
-use crate::Stamp;
+use crate::batch::Batch;
+use crate::flags;
+use crate::types::ids::{Pmid, ValueType};
+use crate::types::stamp::Stamp;
 
 /// Parameters: 1 is a number, 2 a text, 3 a double; two are called `size`, one of them a text.
 struct Known;
@@ -50,7 +53,9 @@ struct Crowd;
 
 impl ParameterNames for Crowd {
     fn find(&self, _: &str, _: usize) -> Vec<(Pmid, ValueType)> {
-        (0..=u32::try_from(MEANT_MAX / 2).unwrap_or(0)).map(|n| (Pmid(n), ValueType::U64)).collect()
+        (0..=u32::try_from(PARAMETERS_MAX / 2).unwrap_or(0))
+            .map(|n| (Pmid(n), ValueType::U64))
+            .collect()
     }
 }
 
@@ -82,10 +87,10 @@ fn new_parameters_are_looked_up_once_for_each_name() {
     assert!(one.is_err(), "size is a number so far");
     one = Filter::parse("size == 1", &few).map_err(|e| e.message);
     let (mut one, all) = (one.expect("sound"), First(6, Cell::default()));
-    assert_eq!((one.names.len(), one.meant.len()), (1, 1));
+    assert_eq!((one.names.len(), one.parameters.len()), (1, 1));
     one.refresh(&all);
     one.refresh(&all);
-    assert_eq!((one.meant.len(), all.1.get()), (2, 1));
+    assert_eq!((one.parameters.len(), all.1.get()), (2, 1));
     filter.refresh(&all);
     assert_eq!(all.1.get(), 3, "two names");
 }

@@ -1,16 +1,15 @@
-//! The events of a queue as bytes: back to back in chunks, each with its time and its sequence
-//! number. Numbers that are missing are gaps: events that were never kept.
+//! The events of a queue as bytes, back to back in chunks, each with its time and sequence number.
+//! Missing numbers belong to events that were never stored.
 
 use std::collections::VecDeque;
 
-/// Events begin at multiples of this, as memory of malloc(3) does: C programs append structures and
-/// cast them back.
+/// Alignment of events, that of malloc(3): C programs append structures and cast them back.
 const ALIGN: usize = 16;
-/// Bytes of the first chunk; each has twice as many as the one before.
+/// Bytes of the first chunk; each chunk has twice as many as the one before.
 const FIRST: usize = 1 << 10;
-/// Most bytes of a chunk, unless one event is larger. It is also what a fetch copies at once.
+/// Most bytes of a chunk, unless one event is larger; a fetch copies a chunk at once.
 pub(super) const LARGEST: usize = 16 << 10;
-/// Bytes of a chunk for each event that it has a place for at first.
+/// Bytes of an event for which a new chunk reserves places.
 const EVENT: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +20,7 @@ struct Place<T> {
     len: usize,
 }
 
-/// Some events; the first `gone` of them are no more.
+/// Some events; the first `gone` of them are dropped.
 #[derive(Debug)]
 struct Chunk<T> {
     bytes: Vec<u8>,
@@ -62,17 +61,17 @@ impl<T: Copy> Chunk<T> {
     }
 }
 
-/// The events that a queue holds.
+/// The events of a queue.
 #[derive(Debug)]
 pub(super) struct Arena<T> {
     older: VecDeque<Chunk<T>>,
-    /// Where events are appended.
+    /// The chunk that events are appended to.
     last: Chunk<T>,
-    /// Memory of a chunk that has gone.
+    /// Memory of a dropped chunk, reused by the next.
     spare: Chunk<T>,
-    /// Bytes of all events held.
+    /// Bytes of all events.
     bytes: usize,
-    /// How many of them have no bytes.
+    /// Number of events without bytes.
     empty: usize,
 }
 
@@ -87,13 +86,13 @@ impl<T: Copy> Arena<T> {
         }
     }
 
-    /// Bytes of the events held.
+    /// Bytes of the events.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What counts against the bound of a queue: an event without bytes takes memory too, and
-    /// counts as one.
+    /// The bytes that count against the limit of a queue: an event without bytes counts as one, as
+    /// it takes memory too.
     pub(super) const fn charge(&self) -> usize {
         self.bytes.saturating_add(self.empty)
     }
@@ -176,7 +175,7 @@ impl<T: Copy> Arena<T> {
                 Some(chunk) if chunk.bytes.len() <= LARGEST => self.spare = chunk,
                 Some(_) => {}
                 None => {
-                    // One event that was larger than a chunk must not keep its memory.
+                    // The memory of an event larger than a chunk is freed.
                     if self.last.bytes.len() > LARGEST {
                         self.last = Chunk::none();
                     }
@@ -223,7 +222,7 @@ impl<T: Copy> Arena<T> {
 pub(super) struct Batch<T> {
     bytes: Vec<u8>,
     places: Vec<Place<T>>,
-    /// Where its bytes were.
+    /// Offset of the bytes in their chunk.
     base: usize,
     at: usize,
 }
@@ -239,7 +238,7 @@ impl<T: Copy> Batch<T> {
         self.at = 0;
     }
 
-    /// Memory worth keeping for another fetch.
+    /// Whether the memory is worth keeping for another fetch.
     pub(super) fn is_small(&self) -> bool {
         self.bytes.capacity() <= 2 * LARGEST
     }
@@ -260,14 +259,14 @@ impl<T: Copy> Batch<T> {
         Some((place.seq, data, place.time))
     }
 
-    /// No event from number `end` on comes any more.
+    /// Removes the events from number `end` on.
     pub(super) fn cut(&mut self, end: u64) {
         if self.places.last().is_some_and(|last| last.seq >= end) {
             self.places.truncate(self.places.partition_point(|place| place.seq < end));
         }
     }
 
-    /// The event taken last comes again.
+    /// Puts the event taken last back.
     pub(super) const fn back(&mut self) {
         self.at = self.at.saturating_sub(1);
     }

@@ -1,52 +1,50 @@
-//! One queue of events as they came, not yet packed: what `pmdaEventNewQueue` makes. A decoder
-//! packs them for each client when it fetches. Unlike libpcp_pmda's, cursors outlive a fetch, what
-//! was missed is counted, and a client that ends gives up its claim (specs/pcp-events.md section 6
-//! lists the defects).
+//! One queue of raw events, as `pmdaEventNewQueue` makes it. A decoder packs the events for each
+//! client that fetches. Unlike in libpcp_pmda, cursors outlive a fetch, missed events are counted,
+//! and the end of a client releases its events (docs/protocols/pcp-events.md 6 lists the defects).
 
 use std::collections::HashMap;
 
-use super::QueueError;
 use super::arena::{Arena, Batch};
+use super::error::QueueError;
 use super::reserve::Reserve;
 
-/// Says which events a client wants: `true` for those. It gets a copy of the event, whose last byte
-/// is a NUL that is not part of it.
+/// Whether a client wants an event. The argument is a copy of the event with a NUL behind it.
 pub type QueueFilter = Box<dyn FnMut(&mut [u8]) -> bool + Send>;
 
-/// Fetches without access after which a client does not hold events back any more.
+/// Fetches without access after which the queue does not keep events for a client any more.
 const PATIENCE: u32 = 16;
 
-/// A client's interest in a queue.
+/// A client of a queue.
 #[derive(Default)]
 pub(super) struct Reader {
-    /// Sequence number of the first event not yet seen; `None` before the first fetch.
+    /// Sequence number of the first event not yet read; `None` before the first fetch.
     pub(super) cursor: Option<u64>,
-    /// Events missed and not yet told.
+    /// Events missed and not yet reported.
     pub(super) missed: u64,
     pub(super) access: bool,
     filter: Option<QueueFilter>,
-    /// A fetch has the filter.
+    /// A fetch owns the filter at the moment.
     lent: bool,
     /// Fetches without access.
     refused: u32,
 }
 
 impl Reader {
-    /// A filter stands for access: it decides on each event itself (as in C).
+    /// A filter implies access: it decides on each event itself, as in C.
     const fn granted(&self) -> bool {
         self.access || self.filter.is_some() || self.lent
     }
 
-    /// Another filter, or none; the one that was there, if no fetch has it.
+    /// Sets another filter, or none. Returns the filter before, unless a fetch owns it.
     pub(super) fn set_filter(&mut self, filter: Option<QueueFilter>) -> Option<QueueFilter> {
         self.lent = false;
         std::mem::replace(&mut self.filter, filter)
     }
 }
 
-/// The events [first, next), those that are held, and who reads them.
+/// The stored events [first, next) and their readers.
 pub(super) struct Queue<T> {
-    /// No other queue has or had it.
+    /// Unique among all queues, past ones included.
     pub(super) serial: u64,
     pub(super) name: String,
     pub(super) max_memory: usize,
@@ -62,10 +60,10 @@ pub(super) struct Queue<T> {
     pub(super) shutdown: bool,
 }
 
-/// Where a client is, when it begins to fetch.
+/// A client's place at the beginning of a fetch.
 pub(super) struct Unseen {
-    /// Sequence number of the first event that it has not seen, and of the first that comes with
-    /// the next fetch.
+    /// Sequence number of the first event that the client has not read, and of the first that is
+    /// left to the next fetch.
     pub(super) from: u64,
     pub(super) end: u64,
     pub(super) missed: u64,
@@ -95,13 +93,12 @@ impl<T: Copy> Queue<T> {
         self.readers.iter().filter_map(|(context, r)| Some((*context, r, r.cursor?)))
     }
 
-    /// Clients that have fetched, and those that were announced when the queue was made and are
-    /// still expected.
+    /// Clients that have fetched, and those that are still expected.
     pub(super) fn clients(&self) -> u32 {
         self.reserve.len().saturating_add(self.active)
     }
 
-    /// Bytes of the events held.
+    /// Bytes of the events stored.
     pub(super) const fn memory(&self) -> usize {
         self.events.bytes()
     }
@@ -114,7 +111,7 @@ impl<T: Copy> Queue<T> {
         if fits || len > self.max_memory { None } else { self.events.oldest() }
     }
 
-    /// Sequence number of the oldest event that is held.
+    /// Sequence number of the oldest event that is stored.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.events.oldest().map(|(seq, _)| seq)
     }
@@ -132,9 +129,8 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Keeps an event until all clients have seen it or memory runs out. Without clients it is
-    /// counted only. One that is larger than the queue may be is missed by all clients:
-    /// `false`.
+    /// Stores an event until all clients have read it or the memory is full; without clients it is
+    /// only counted. `false`: the event is larger than the queue's memory, and all clients miss it.
     #[inline]
     pub(super) fn append(&mut self, data: &[u8], time: T) -> bool {
         self.count += 1;
@@ -151,8 +147,8 @@ impl<T: Copy> Queue<T> {
         true
     }
 
-    /// Drops what is in the way of an event; `false` when it is too large, and missed by all
-    /// clients.
+    /// Drops the oldest events until one of `len` bytes fits. `false`: it is too large, and all
+    /// clients miss it.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, len: usize) -> bool {
@@ -164,7 +160,7 @@ impl<T: Copy> Queue<T> {
         fits
     }
 
-    /// As [`Queue::append`] for an event that is only counted, which it must be.
+    /// As [`Queue::append`] for an event whose bytes are not known: it can only be counted.
     pub(super) fn count_event(&mut self, len: usize) -> Result<bool, QueueError> {
         let fits = len <= self.max_memory;
         if fits && self.clients() > 0 {
@@ -176,7 +172,7 @@ impl<T: Copy> Queue<T> {
         Ok(fits)
     }
 
-    /// Where `context` is: at its cursor, or at the oldest event at its first fetch; `None` without
+    /// The place of `context`: its cursor, or the oldest event at the first fetch. `None` without
     /// access.
     pub(super) fn unseen(&mut self, context: i32) -> Option<Unseen> {
         let (first, end) = (self.first, self.next);
@@ -184,12 +180,12 @@ impl<T: Copy> Queue<T> {
         let reader = self.readers.entry(context).or_default();
         let cursor = *reader.cursor.get_or_insert_with(|| {
             self.active += 1;
-            // One that was expected from the start has missed what had to go meanwhile.
+            // A client that was expected from the start has missed the events dropped since.
             if expected { 0 } else { first }
         });
         if !reader.granted() {
             reader.refused = reader.refused.saturating_add(1);
-            self.give_up();
+            self.drop_read();
             return None;
         }
         reader.refused = 0;
@@ -205,10 +201,10 @@ impl<T: Copy> Queue<T> {
         self.events.copy(from, to)
     }
 
-    /// A fetch of `context` ends: it has seen everything before `seq`, and has missed what it was
-    /// not told. Events that all have seen are given up. The filter comes back if there is
-    /// another, or the client has ended meanwhile.
-    pub(super) fn seen(
+    /// Ends a fetch of `context`, which has read everything before `seq`; `missed` events are still
+    /// to be reported. Drops the events that all clients have read. Returns the filter if the client
+    /// has another one, or has ended since.
+    pub(super) fn read_until(
         &mut self,
         context: i32,
         seq: u64,
@@ -224,11 +220,12 @@ impl<T: Copy> Queue<T> {
         } else {
             filter
         };
-        self.give_up();
+        self.drop_read();
         unused
     }
 
-    /// Access comes late: what is held is for this client too, and nothing is missed.
+    /// Changes a client's access. With access it receives all events that are stored, and misses
+    /// none.
     pub(super) fn grant(&mut self, context: i32, change: impl FnOnce(&mut Reader)) {
         let first = self.first;
         let reader = self.readers.entry(context).or_default();
@@ -242,7 +239,7 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// A client has ended; its filter, and `true` when the queue may go too.
+    /// Removes a client. Returns its filter, and whether the queue can be removed too.
     pub(super) fn leave(&mut self, context: i32) -> (Option<QueueFilter>, bool) {
         let expected = self.reserve.leave(context);
         let reader = self.readers.remove(&context);
@@ -250,37 +247,36 @@ impl<T: Copy> Queue<T> {
             self.active -= u32::from(reader.cursor.is_some());
         }
         if expected || reader.is_some() {
-            self.give_up();
+            self.drop_read();
         }
         let gone = reader.is_some() && self.shutdown && self.active == 0;
         (reader.and_then(|r| r.filter), gone)
     }
 
-    /// No client is left at all: a queue that has been read is not waited for any more.
+    /// No client is left: no more clients are expected, if any has fetched.
     pub(super) fn deserted(&mut self) {
         self.reserve.deserted();
-        self.give_up();
+        self.drop_read();
     }
 
-    /// No more clients are expected; `true` when there are none and the queue may go.
+    /// Expects no more clients. `true`: there are none, and the queue can be removed.
     pub(super) fn close(&mut self) -> bool {
         self.shutdown = true;
         self.reserve.end();
         self.active == 0
     }
 
-    /// The filters of clients that have not fetched, when the queue goes.
+    /// The filters of all clients, for the end of the queue.
     pub(super) fn take_filters(&mut self) -> Vec<QueueFilter> {
         self.readers.values_mut().filter_map(|reader| reader.filter.take()).collect()
     }
 
-    /// Sequence number of the first event that somebody other than `context` has still to see.
+    /// Sequence number of the first event that a client other than `context` has not read.
     pub(super) fn first_unread(&self, context: Option<i32>) -> u64 {
         if self.reserve.len() > 0 {
             return 0;
         }
-        // Clients without access wait for it, if nobody reads meanwhile; without any client nobody
-        // will ask.
+        // Events are kept for clients that wait for access as long as no other client reads.
         let (mut waits, mut slowest) = (false, None);
         for (_, reader, cursor) in self.active().filter(|(other, ..)| Some(*other) != context) {
             waits |= reader.refused < PATIENCE;
@@ -291,7 +287,7 @@ impl<T: Copy> Queue<T> {
         slowest.unwrap_or(if waits { 0 } else { u64::MAX })
     }
 
-    fn give_up(&mut self) {
+    fn drop_read(&mut self) {
         let until = self.first_unread(None).min(self.next);
         if until > self.first {
             self.events.drop_before(until);

@@ -1,28 +1,28 @@
-//! Clients that a queue was told of when it was made and that have not fetched from it yet: events
-//! wait for them.
+//! The clients that are expected to fetch from a queue since it was made, and have not yet: events
+//! are kept for them.
 
-/// Fetches of others, for each client that is expected, after which nobody is waited for any more.
-/// One who is connected and never asks for the queue must not keep its events for ever: pmdabash
-/// lets go of a shell when its queue is empty.
+/// Fetches of other clients, for each expected client, after which no client is expected any more.
+/// A client that is connected and never fetches must not keep events for ever: pmdabash forgets a
+/// shell when its queue is empty.
 const PATIENCE: u32 = 16;
 
-/// Who is expected to fetch from a queue.
+/// The clients that are expected to fetch from a queue.
 #[derive(Debug)]
 pub(super) struct Reserve {
-    /// Contexts that were there when the queue was made, until they fetch or end.
+    /// Contexts that existed when the queue was made, until they fetch or end.
     known: Vec<i32>,
-    /// Events wait for them.
+    /// Events are kept for them.
     waits: bool,
-    /// More that were announced, whoever they may be.
+    /// Expected clients whose contexts are not known.
     others: u32,
     patience: u32,
-    /// Somebody has fetched.
+    /// A client has fetched.
     fetched: bool,
 }
 
 impl Reserve {
-    /// `clients` are announced; `contexts` are those that are there. If these are more, nobody
-    /// knows who is meant.
+    /// Expects `clients` clients. `contexts` are the known ones; if these are more, any of them may
+    /// be meant.
     pub(super) fn new(clients: u32, contexts: impl Iterator<Item = i32>) -> Self {
         let some = usize::try_from(clients).unwrap_or(usize::MAX);
         let mut known: Vec<i32> =
@@ -45,8 +45,8 @@ impl Reserve {
         self.others.saturating_add(u32::try_from(known).unwrap_or(u32::MAX))
     }
 
-    /// `context` fetches; `true` if it was expected by name. Any other fetch is one that was
-    /// announced, as in C.
+    /// `context` fetches. `true`: it was known and expected. Any other fetch counts for a client
+    /// that is not known, as in C.
     #[inline]
     pub(super) fn fetched(&mut self, context: i32) -> bool {
         self.fetched = true;
@@ -66,21 +66,21 @@ impl Reserve {
         false
     }
 
-    /// `context` is not expected any more; `true` if it was.
+    /// Stops to expect `context`; `true` if it was expected.
     pub(super) fn leave(&mut self, context: i32) -> bool {
         let before = self.known.len();
         self.known.retain(|known| *known != context);
         self.known.len() < before
     }
 
-    /// No client is left: after the first fetch nobody is expected any more.
+    /// No client is left: after the first fetch no more are expected.
     pub(super) fn deserted(&mut self) {
         if self.fetched {
             self.end();
         }
     }
 
-    /// Nobody is expected any more.
+    /// Expects no client any more.
     pub(super) fn end(&mut self) {
         self.known.clear();
         self.others = 0;

@@ -3,11 +3,12 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::flags::POINT;
-use super::super::layout::{HighRes, LowRes};
-use super::super::{Limits, RECORD_MAX, Records, Resolutions, Scalar, check};
 use super::*;
-use crate::{Pmid, ValueType};
+use crate::flags::POINT;
+use crate::{
+    Delivery, HighRes, Limits, LowRes, Pmid, RECORD_MAX, ReadRequest, Records, Resolutions, Scalar,
+    ValueType, check,
+};
 
 const LIMITS: Limits = Limits::new(1000, 1 << 20);
 const BOTH: Resolutions = Resolutions { low: true, high: true };

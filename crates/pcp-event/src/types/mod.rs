@@ -1,9 +1,5 @@
-//! PCP's value types and identifiers.
+//! PCP's identifiers, value types, semantics and units, and the time of records.
 
-mod metric;
-mod stamp;
-mod value;
-
-pub use metric::{Pmid, Semantics, Units, ValueType};
-pub use stamp::Stamp;
-pub use value::Value;
+pub(crate) mod ids;
+pub(crate) mod stamp;
+pub(crate) mod units;

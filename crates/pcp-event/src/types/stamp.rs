@@ -1,6 +1,19 @@
 //! Wall-clock time of records.
 
+use std::fmt;
+
+use jiff::Timestamp;
+
 /// A point in wall-clock time: seconds and nanoseconds since 1970-01-01 00:00 UTC.
+///
+/// ```
+/// use pcp_event::Stamp;
+///
+/// let stamp = Stamp::from_millis(1_795_000_000_250);
+/// assert_eq!((stamp.sec, stamp.nsec), (1_795_000_000, 250_000_000));
+/// assert_eq!(stamp.to_string(), "2026-11-18T11:06:40.250Z");
+/// assert_eq!(format!("{stamp:.6}"), "2026-11-18T11:06:40.250000Z");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
     /// Whole seconds; negative before 1970.
@@ -46,27 +59,22 @@ impl Stamp {
     }
 }
 
-/// ISO 8601 in UTC with milliseconds, or as many digits as the precision says:
-/// `2026-11-21T02:17:53.181Z`.
-impl std::fmt::Display for Stamp {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (days, second) = (self.sec.div_euclid(86_400), self.sec.rem_euclid(86_400));
-        // Days to civil date with years that begin in March, so that the leap day is the last of
-        // its year.
-        let z = days + 719_468;
-        let era = z.div_euclid(146_097);
-        let day_of_era = z.rem_euclid(146_097);
-        let year_of_era =
-            (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let march_month = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-        let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-        let year = year_of_era + era * 400 + i64::from(month <= 2);
-        let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
+/// RFC 3339 in UTC: milliseconds, or as many digits as the format's precision asks for. Years
+/// outside -9999..=9999 have no such form; their times print as seconds since 1970.
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(3).min(9);
-        let fraction = (digits..9).fold(self.nsec, |fraction, _| fraction / 10);
-        write!(f, "{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{fraction:0digits$}Z")
+        let nsec = i32::try_from(self.nsec).unwrap_or(i32::MAX);
+        // jiff counts towards 1970 on both sides of it.
+        let parts = if self.sec < 0 && nsec > 0 {
+            (self.sec + 1, nsec - 1_000_000_000)
+        } else {
+            (self.sec, nsec)
+        };
+        if let Ok(timestamp) = Timestamp::new(parts.0, parts.1) {
+            return write!(f, "{timestamp:.digits$}");
+        }
+        write!(f, "{}.{:09}", self.sec, self.nsec)
     }
 }
 
@@ -96,6 +104,9 @@ mod tests {
             (951_782_400, "2000-02-29T00:00:00.007Z"),
             (1_395_526_400, "2014-03-22T22:13:20.007Z"),
             (-1, "1969-12-31T23:59:59.007Z"),
+            (253_402_207_200, "9999-12-30T22:00:00.007Z"),
+            (1 << 40, "1099511627776.007000000"),
+            (i64::MIN, "-9223372036854775808.007000000"),
         ] {
             assert_eq!(Stamp { sec, nsec: 7_000_000 }.to_string(), text);
         }

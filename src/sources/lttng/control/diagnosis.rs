@@ -232,7 +232,7 @@ impl Diagnosis {
             return Some(Self::new(Code::NoApplication, text));
         }
         let fits = |p: &String| {
-            answer.tracepoints.iter().any(|t| crate::read::glob(p.as_bytes(), t.as_bytes()))
+            answer.tracepoints.iter().any(|t| crate::events::glob(p.as_bytes(), t.as_bytes()))
         };
         let idle: Vec<&str> = spec.events.iter().filter(|p| !fits(p)).map(String::as_str).collect();
         if idle.is_empty() {

@@ -11,9 +11,9 @@ use crate::ctf::schema::{Encoding, Mappings, Scope};
 use crate::ctf::show::IntegerFormat;
 use crate::ctf::{EventPlan, Kind, Node, NodeId};
 use crate::events::flags::{END, POINT, START};
+use crate::events::glob;
 use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
 use crate::model::{MetricSpec, ParamId, Pmid, Stamp, Update, ValueType};
-use crate::read::glob;
 use crate::sources::OwnSink;
 
 /// Which events become records: those that fit one of `records` and none of `except`, and how much

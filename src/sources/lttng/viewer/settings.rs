@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::limits;
-use crate::read::glob;
+use crate::events::glob;
 
 /// Which sessions: `host/session`, each with `*` for any text.
 #[derive(Clone, Debug, PartialEq, Eq)]

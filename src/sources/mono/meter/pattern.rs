@@ -1,7 +1,7 @@
 //! Which counters are wanted: patterns `CATEGORY/NAME` with `*` for any text, as in `mono.select`
 //! and the controls.
 
-use crate::read::glob;
+use crate::events::glob;
 use crate::sources::mono::proto::numbers::bare_category;
 
 /// One pattern. The first `/` ends the category, for names have slashes of their own:

@@ -1,6 +1,6 @@
-//! One typed value of a metric or of an event parameter.
+//! One typed value, as a session reports it.
 
-use super::metric::ValueType;
+use pcp_event::ValueType;
 
 /// A value in the types that PCP knows. Strings hold no NUL (see [`Value::text`]).
 #[derive(Clone, Debug, PartialEq)]

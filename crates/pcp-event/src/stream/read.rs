@@ -1,21 +1,21 @@
-//! One client's turn at a stream, in pieces, so that nobody waits long for the lock: a producer may
-//! append, and drop what is oldest, between two of them. Should it drop what this client has not
-//! seen yet, the turn ends, and the next tells of it.
+//! A client's read of a stream, in pieces, so that nobody waits long for the lock: between two
+//! pieces a producer may append, and drop the oldest records. If it drops records that this client
+//! has not read, the delivery ends, and the next one reports them as missed.
 
-use super::super::array::Array;
-use super::super::client::{Client, Delivery, ReadRequest};
-use super::super::flags::POINT;
-use super::super::layout::{HighRes, LowRes, Resolution};
-use super::super::ring::Ring;
 use super::{Inner, Stream};
-use crate::Stamp;
+use crate::array::Array;
+use crate::flags::POINT;
+use crate::layout::{HighRes, LowRes, Resolution};
+use crate::request::{Client, Delivery, ReadRequest};
+use crate::ring::Ring;
+use crate::types::stamp::Stamp;
 
 /// Most bytes that are copied while the stream is locked.
 const PIECE: usize = 512 << 10;
-/// Most bytes that a filter looks at between two pieces.
+/// Most bytes that a filter examines between two pieces.
 const SCAN: usize = 64 << 10;
 
-/// What is left of a delivery, and what has been taken.
+/// A delivery under way: the limits that are left, and the arrays so far.
 struct Turn<'a> {
     request: &'a ReadRequest<'a>,
     ctx: u32,
@@ -28,27 +28,37 @@ struct Turn<'a> {
     out: Delivery,
     low: Option<Array<LowRes>>,
     high: Option<Array<HighRes>>,
-    /// Records that a filter is to look at, and where each ends.
+    /// Records for the filter, and the end of each.
     piece: Vec<u8>,
     ends: Vec<usize>,
 }
 
-pub(super) fn read(stream: &Stream, ctx: u32, request: &ReadRequest<'_>) -> Delivery {
-    let mut inner = stream.lock();
-    let mut turn = Turn::begin(&mut inner, ctx, request);
-    while turn.take(&mut inner) {
+impl Stream {
+    /// Delivers the records that context `ctx` has not read, and moves its cursor. A new context
+    /// starts at the oldest record stored. The order is: in high resolution a POINT record with the
+    /// number of missed records in parameter [`ReadRequest::lost`]; the records; a MISSED record.
+    /// The MISSED record is last, although the missed records are older than those delivered,
+    /// because libpcp's one-line summary counts it again for each record behind it.
+    ///
+    /// Records that the filter rejects are skipped: neither delivered nor missed. The stream is
+    /// locked for one piece at a time, and not while a filter runs.
+    pub fn read(&self, ctx: u32, request: &ReadRequest<'_>) -> Delivery {
+        let mut inner = self.lock();
+        let mut turn = Turn::begin(&mut inner, ctx, request);
+        while turn.take(&mut inner) {
+            drop(inner);
+            if !turn.apply_filter() {
+                return turn.end();
+            }
+            inner = self.lock();
+            if inner.ring.first() > turn.seq {
+                break;
+            }
+        }
         drop(inner);
-        if !turn.apply_filter() {
-            return turn.end();
-        }
-        inner = stream.lock();
-        if inner.ring.first() > turn.seq {
-            break;
-        }
+        turn.apply_filter();
+        turn.end()
     }
-    drop(inner);
-    turn.apply_filter();
-    turn.end()
 }
 
 impl<'a> Turn<'a> {
@@ -72,10 +82,10 @@ impl<'a> Turn<'a> {
         if let Some(high) = &mut high
             && out.missed > 0
         {
-            let told = high
+            let added = high
                 .add_record(inner.newest, POINT)
                 .and_then(|()| high.add_u64(request.lost, out.missed));
-            debug_assert_eq!(told, Ok(()));
+            debug_assert_eq!(added, Ok(()), "an empty array has room");
         }
         inner.clients.insert(ctx, Client { cursor: seq, at: request.now });
         let (newest, scan) = (inner.newest, request.limits.filter_bytes);
@@ -95,7 +105,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Takes a piece, which this client has then seen. `true`: there is more.
+    /// Takes the next piece and moves the client's cursor behind it. `true`: more follows.
     fn take(&mut self, inner: &mut Inner) -> bool {
         let ring = &inner.ring;
         let one = if self.out.records == 0 {
@@ -135,19 +145,19 @@ impl<'a> Turn<'a> {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// Puts those of a piece that the filter keeps into the arrays, whole runs at once. `false`:
-    /// the turn ends here.
+    /// Appends the records of a piece that the filter accepts to the arrays, whole runs at once.
+    /// `false`: the delivery ends here.
     fn apply_filter(&mut self) -> bool {
-        let Some(keep) = self.request.filter else { return true };
+        let Some(accepts) = self.request.filter else { return true };
         if self.ends.is_empty() {
             return true;
         }
         let (piece, ends) = (std::mem::take(&mut self.piece), std::mem::take(&mut self.ends));
-        // The run of kept records that is open: where it begins, and how many they are.
+        // The open run of accepted records: its first byte and its number of records.
         let (mut run, mut count, mut at) = (0, 0, 0);
         for end in &ends {
             let record = piece.get(at..*end).unwrap_or_default();
-            if keep(record) {
+            if accepts(record) {
                 if count == 0 {
                     run = at;
                 }

@@ -1,0 +1,14 @@
+//! Record flags with PCP's numbers (`PM_EVENT_FLAG_*`).
+
+/// The record is a moment.
+pub const POINT: u32 = 1;
+/// The record begins a span.
+pub const START: u32 = 2;
+/// The record ends a span.
+pub const END: u32 = 4;
+/// The first parameter identifies the span.
+pub const ID: u32 = 8;
+/// The next parameter identifies the parent span.
+pub const PARENT: u32 = 16;
+/// Not an event: the record carries the number of events that the client has missed.
+pub const MISSED: u32 = 1 << 31;

@@ -1,0 +1,16 @@
+//! Why a call of a queue fails.
+
+/// Why a call did nothing; in brackets the code that the C library returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueueError {
+    /// No such queue, no such client, or a queue without memory (`-EINVAL`).
+    #[error("no such queue or client, or an argument that makes no sense")]
+    Invalid,
+    /// A queue of this name exists (`-EEXIST`).
+    #[error("a queue of this name exists")]
+    Exists,
+    /// No queue of this name (`-ESRCH`).
+    #[error("no queue of this name")]
+    NotFound,
+}

@@ -1,0 +1,105 @@
+//! A client's request to a stream and the delivery that answers it.
+
+use std::time::Duration;
+
+use crate::types::ids::Pmid;
+
+/// The limits of a delivery grow with the time since the one before, up to this.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// The arrays that a request asks for. Both come from one snapshot of the stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resolutions {
+    /// `pmEventArray`: times in microseconds.
+    pub low: bool,
+    /// `pmHighResEventArray`: times in nanoseconds.
+    pub high: bool,
+}
+
+/// Bounds of one delivery; the records beyond them come with the next request.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most records for each second since the client's last delivery, at least for one second.
+    pub records: usize,
+    /// Most bytes of packed records for each of those seconds.
+    pub rate: usize,
+    /// Most bytes of packed records in any case.
+    pub bytes: usize,
+    /// Most bytes of the first record: up to this size it is delivered alone although it is over
+    /// `bytes`; a larger one blocks the stream.
+    pub single_record: usize,
+    /// Most bytes of records that a filter examines.
+    pub filter_bytes: usize,
+}
+
+impl Limits {
+    /// At most `records` a second and `bytes` in all, but one record in any case; filters may
+    /// examine all records.
+    #[must_use]
+    pub const fn new(records: usize, bytes: usize) -> Self {
+        let unlimited = usize::MAX;
+        Self { records, rate: unlimited, bytes, single_record: unlimited, filter_bytes: unlimited }
+    }
+
+    /// Records and bytes for a client whose last delivery was `elapsed` ago.
+    pub(crate) fn after(&self, elapsed: Duration) -> (usize, usize) {
+        let ms = elapsed.as_millis().clamp(1000, LONGEST.as_millis());
+        let scaled = |rate: usize| usize::try_from(rate as u128 * ms / 1000).unwrap_or(usize::MAX);
+        (scaled(self.records), scaled(self.rate).min(self.bytes))
+    }
+}
+
+/// Whether a client wants a record, which is packed in high resolution.
+pub type RecordFilter<'a> = &'a dyn Fn(&[u8]) -> bool;
+
+/// A client's request to a stream.
+#[derive(Clone, Copy)]
+pub struct ReadRequest<'a> {
+    /// The arrays to build.
+    pub resolutions: Resolutions,
+    /// The bounds of the delivery.
+    pub limits: Limits,
+    /// The parameter that carries the number of missed records in high-resolution arrays.
+    pub lost: Pmid,
+    /// Selects records; without it all are delivered.
+    pub filter: Option<RecordFilter<'a>>,
+    /// Called after each piece that a filter has examined: `false` ends the delivery, and the rest
+    /// comes with the next request.
+    pub may_continue: Option<&'a dyn Fn() -> bool>,
+    /// The time of the request on a monotonic clock.
+    pub now: Duration,
+}
+
+impl ReadRequest<'_> {
+    /// A request without a filter, at time 0.
+    #[must_use]
+    pub const fn new(resolutions: Resolutions, limits: Limits, lost: Pmid) -> Self {
+        let now = Duration::ZERO;
+        Self { resolutions, limits, lost, filter: None, may_continue: None, now }
+    }
+}
+
+/// One client's new records as finished arrays.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Delivery {
+    /// `pmEventArray`, if requested.
+    pub low: Option<Vec<u8>>,
+    /// `pmHighResEventArray`, if requested.
+    pub high: Option<Vec<u8>>,
+    /// Events in each array; records about missed events do not count.
+    pub records: usize,
+    /// Events dropped before this client had read them.
+    pub missed: u64,
+    /// Bytes of records that a filter has examined.
+    pub scanned: usize,
+}
+
+/// A client's place in a stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Client {
+    /// Sequence number of the first record not yet delivered.
+    pub(crate) cursor: u64,
+    /// The time of the last delivery.
+    pub(crate) at: Duration,
+}
