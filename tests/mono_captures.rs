@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use pmdaapm::model::{Now, Stamp, Update, Value};
+use pmdaapm::model::{Now, SampleValue, Stamp, Update, Value};
 use pmdaapm::sources::mono::{Inspector, Peer, Settings};
 use pmdaapm::sources::{Session, SessionError, Sink};
 use proptest::prelude::*;
@@ -25,8 +25,8 @@ use proptest::prelude::*;
 struct Told {
     lines: Vec<String>,
     keys: BTreeMap<u32, String>,
-    last: BTreeMap<String, Value>,
-    samples: Vec<Vec<(u32, Value)>>,
+    last: BTreeMap<String, SampleValue>,
+    samples: Vec<Vec<(u32, SampleValue)>>,
     skews: Vec<i64>,
     messages: u64,
     identities: usize,
@@ -185,9 +185,13 @@ fn facts_of_the_captures() {
     let told = |name| talk([&read(name)[..]]).0;
     // INDEX: first and last samples of the capture with three counters.
     let three = told("a-hello3-20samples.a2i.bin");
-    let first = [(0, Value::Wrapping32(0)), (1, Value::Wrapping32(4)), (2, Value::I64(11_137_024))];
+    let first = [
+        (0, SampleValue::Wrapping32(0)),
+        (1, SampleValue::Wrapping32(4)),
+        (2, Value::I64(11_137_024).into()),
+    ];
     assert_eq!(three.samples[0], first);
-    assert_eq!(three.last["GC/Minor GC collections"], Value::Wrapping32(593));
+    assert_eq!(three.last["GC/Minor GC collections"], SampleValue::Wrapping32(593));
     assert_eq!(three.samples.iter().filter(|s| s.iter().any(|(slot, _)| *slot == 1)).count(), 4);
     // 23 276 582 ticks of 100 ns are 2.33 seconds.
     assert_eq!(told("c-file-12counters.bin").last["GC/Minor GC time"], Value::U64(2_327_658_200));
@@ -249,15 +253,19 @@ fn mapped(raw: &serde_json::Value, ty: &str, unit: &str, variance: &str) -> Stri
     }
 }
 
-fn comparable(value: &Value) -> String {
+fn comparable(value: &SampleValue) -> String {
     match value {
-        Value::I32(v) => v.to_string(),
-        Value::U32(v) | Value::Wrapping32(v) => v.to_string(),
-        Value::I64(v) => v.to_string(),
-        Value::U64(v) => v.to_string(),
-        Value::F32(v) => format!("{v:?}"),
-        Value::F64(v) => format!("{v:?}"),
-        Value::Text(v) => v.to_string(),
+        SampleValue::Wrapping32(v) => v.to_string(),
+        SampleValue::Value(value) => match value {
+            Value::I32(v) => v.to_string(),
+            Value::U32(v) => v.to_string(),
+            Value::I64(v) => v.to_string(),
+            Value::U64(v) => v.to_string(),
+            Value::F32(v) => format!("{v:?}"),
+            Value::F64(v) => format!("{v:?}"),
+            Value::Text(v) => v.to_string(),
+            _ => panic!("{value:?}"),
+        },
     }
 }
 

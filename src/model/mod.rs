@@ -8,7 +8,6 @@ mod name;
 mod network;
 mod now;
 mod update;
-mod value;
 
 pub use access::{Allow, Rights};
 pub use memory::{Charge, Memory, Purpose};
@@ -16,6 +15,7 @@ pub use metric::{Area, EventKind, EventLeaf, MetricDef, MetricSpec, Origin};
 pub use name::component;
 pub use network::Network;
 pub use now::Now;
-pub use pcp_event::{Pmid, Semantics, Stamp, Units, ValueType};
-pub use update::{Control, ControlVerb, EventParam, EventValue, Identity, ParamId, Update};
-pub use value::Value;
+pub use pcp_event::{Pmid, Semantics, Stamp, Units, Value, ValueType};
+pub use update::{
+    Control, ControlVerb, EventParam, EventValue, Identity, ParamId, SampleValue, Update,
+};

@@ -1,7 +1,6 @@
 //! What a session tells the store, and what a user may tell a session.
 
-use super::value::Value;
-use super::{MetricSpec, Stamp};
+use super::{MetricSpec, Stamp, Value};
 
 /// Who a peer is, as far as its protocol or the operating system told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,7 +60,7 @@ pub enum Update<'a> {
         /// When, for the record.
         stamp: Stamp,
         /// Slots with their new values, in the peer's order.
-        values: &'a [(u32, Value)],
+        values: &'a [(u32, SampleValue)],
     },
     /// The peer no longer says what the value of this static metric is.
     Unset {
@@ -127,6 +126,37 @@ pub enum Update<'a> {
         /// What to show.
         text: String,
     },
+}
+
+/// A value of an [`Update::Sample`].
+#[derive(Clone, PartialEq)]
+pub enum SampleValue {
+    /// A value in the type of its metric, or in one that is converted to it.
+    Value(Value),
+    /// A counter of 32 bits that wraps: the store widens it into a `U64` by differences modulo
+    /// 2^32.
+    Wrapping32(u32),
+}
+
+impl From<Value> for SampleValue {
+    fn from(value: Value) -> Self {
+        Self::Value(value)
+    }
+}
+
+impl PartialEq<Value> for SampleValue {
+    fn eq(&self, other: &Value) -> bool {
+        matches!(self, Self::Value(value) if value == other)
+    }
+}
+
+impl std::fmt::Debug for SampleValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Value(value) => value.fmt(f),
+            Self::Wrapping32(value) => write!(f, "Wrapping32({value})"),
+        }
+    }
 }
 
 /// A parameter of an [`Update::Event`].

@@ -9,7 +9,9 @@ use super::registry::Store;
 use super::rows::Row;
 use super::self_stats::Stat;
 use crate::events::{Batch, flags};
-use crate::model::{EventParam, EventValue, Now, ParamId, Pmid, Stamp, Update, Value, ValueType};
+use crate::model::{
+    EventParam, EventValue, Now, ParamId, Pmid, SampleValue, Stamp, Update, Value, ValueType,
+};
 use crate::sources::{LTTNG, OwnSink, PARAM_CLUSTER, SOURCES, Sink, SourceTable};
 
 /// Most slots of one session: the largest number of counters a Hello can announce.
@@ -270,7 +272,7 @@ impl PeerSink {
         self.peer.as_ref().map_or_else(|| format!("{source} peer"), |p| p.agent_name())
     }
 
-    fn sample(&mut self, kind: u8, stamp: Stamp, values: &[(u32, Value)]) {
+    fn sample(&mut self, kind: u8, stamp: Stamp, values: &[(u32, SampleValue)]) {
         let Some(peer) = self.peer.clone() else { return };
         self.batch.record(stamp, flags::POINT);
         for (slot, value) in values {
@@ -279,7 +281,7 @@ impl PeerSink {
             };
             let first = !std::mem::replace(&mut target.seen, true);
             if target.ty == ValueType::Text {
-                if let Value::Text(text) = value {
+                if let SampleValue::Value(Value::Text(text)) = value {
                     let (column, param) = (target.column, target.param);
                     self.batch.text(param, text);
                     self.set_text(column, text);
@@ -287,8 +289,8 @@ impl PeerSink {
                 continue;
             }
             let bits = match value {
-                Value::Wrapping32(v) => Some(widen(peer.cells.get(target.column), *v, first)),
-                other => other.to_bits(target.ty),
+                SampleValue::Wrapping32(v) => Some(widen(peer.cells.get(target.column), *v, first)),
+                SampleValue::Value(value) => value.to_bits(target.ty),
             };
             if let Some(bits) = bits {
                 peer.cells.set(target.column, bits);

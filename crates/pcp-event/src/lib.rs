@@ -30,3 +30,4 @@ pub use text_writer::TextWriter;
 pub use types::ids::{Pmid, Semantics, ValueType};
 pub use types::stamp::Stamp;
 pub use types::units::{UnitFields, Units};
+pub use types::value::Value;

@@ -6,7 +6,7 @@ use bytes::BytesMut;
 
 use super::meter::identity::Peer;
 use super::session::{Inspector, Settings};
-use crate::model::{Control, ControlVerb, MetricSpec, Now, Stamp, Update, Value};
+use crate::model::{Control, ControlVerb, MetricSpec, Now, Stamp, Update};
 use crate::read::Order;
 use crate::sources::{Session, SessionError, Sink};
 
@@ -129,7 +129,6 @@ pub(super) struct Told {
 
 impl Sink for Told {
     fn update(&mut self, update: Update<'_>) {
-        let value = |v: &Value| format!("{v:?}");
         self.lines.push(match update {
             Update::Identity(id) => format!("identity {} resumes={}", id.name, id.resumes),
             Update::Define { slot, spec } => {
@@ -138,10 +137,10 @@ impl Sink for Told {
             }
             Update::Hide { slot } => format!("hide {slot}"),
             Update::Count { item, more } => format!("count {item} {more}"),
-            Update::Set { item, value: v } => format!("set {item} {}", value(&v)),
+            Update::Set { item, value: v } => format!("set {item} {v:?}"),
             Update::Sample { values, .. } => {
                 let values: Vec<_> =
-                    values.iter().map(|(slot, v)| format!("{slot}={}", value(v))).collect();
+                    values.iter().map(|(slot, v)| format!("{slot}={v:?}")).collect();
                 format!("sample {}", values.join(" "))
             }
             Update::Interval(interval) => format!("interval {interval:?}"),

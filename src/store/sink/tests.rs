@@ -59,7 +59,7 @@ fn a_sample_sets_cells_and_appends_one_record() {
     };
     sink.update(Update::Define { slot: 3, spec: &spec });
     sink.update(Update::Identity(Identity { name: "app:1".into(), ..Identity::default() }));
-    let values = [(3, Value::Wrapping32(5)), (99, Value::U64(1))];
+    let values = [(3, SampleValue::Wrapping32(5)), (99, Value::U64(1).into())];
     sink.update(Update::Sample { kind: 0, stamp: Stamp { sec: 9, nsec: 0 }, values: &values });
     let peer = Arc::clone(sink.peer().expect("attached"));
     assert_eq!(peer.cells.get(64), Some(5));

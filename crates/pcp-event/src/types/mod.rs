@@ -3,3 +3,4 @@
 pub(crate) mod ids;
 pub(crate) mod stamp;
 pub(crate) mod units;
+pub(crate) mod value;

@@ -67,29 +67,13 @@ pub(super) fn value_type(number: c_int) -> Option<ValueType> {
 fn units(units: Units) -> sys::pmUnits {
     let zero = sys::pmUnits::new_bitfield_1(0, 0, 0, 0, 0, 0, 0);
     let mut packed = sys::pmUnits { _bindgen_align: [], _bitfield_1: zero };
-    match units {
-        Units::None => {}
-        Units::Bytes => {
-            packed.set_dimSpace(1);
-            packed.set_scaleSpace(sys::PM_SPACE_BYTE);
-        }
-        Units::Nanoseconds => {
-            packed.set_dimTime(1);
-            packed.set_scaleTime(sys::PM_TIME_NSEC);
-        }
-        Units::Milliseconds => {
-            packed.set_dimTime(1);
-            packed.set_scaleTime(sys::PM_TIME_MSEC);
-        }
-        Units::Seconds => {
-            packed.set_dimTime(1);
-            packed.set_scaleTime(sys::PM_TIME_SEC);
-        }
-        Units::Count => {
-            packed.set_dimCount(1);
-            packed.set_scaleCount(sys::PM_COUNT_ONE.cast_signed());
-        }
-    }
+    let fields = units.fields();
+    packed.set_dimSpace(fields.dim_space.into());
+    packed.set_dimTime(fields.dim_time.into());
+    packed.set_dimCount(fields.dim_count.into());
+    packed.set_scaleSpace(fields.scale_space.into());
+    packed.set_scaleTime(fields.scale_time.into());
+    packed.set_scaleCount(fields.scale_count.into());
     packed
 }
 

@@ -10,7 +10,7 @@ use super::mapping::Mapping;
 use super::pattern::Pattern;
 use super::spec::Description;
 use super::values::Reader;
-use crate::model::{MetricSpec, Value};
+use crate::model::{MetricSpec, SampleValue, Value};
 use crate::read::Order;
 use crate::sources::mono::limits;
 use crate::sources::mono::proto::numbers::{Numbers, Space};
@@ -40,7 +40,7 @@ struct Counter {
     /// Shown, as far as the sink is or will be told.
     in_sight: bool,
     /// Newest value: an agent may never send it again, and a counter can come into sight later.
-    last: Option<Value>,
+    last: Option<SampleValue>,
 }
 
 impl Counter {
@@ -99,7 +99,7 @@ pub(crate) struct Counters {
     /// Passed to the sink, and not shown any more.
     gone: Vec<u16>,
     /// Values to go with the next sample, as their counters have come into sight.
-    owed: BTreeMap<u16, Value>,
+    owed: BTreeMap<u16, SampleValue>,
     /// The first name that was too long, until it is told; then `None` for ever.
     complaint: Option<String>,
     complained: bool,
@@ -237,7 +237,7 @@ impl Counters {
         let names = self.same.as_ref().map_or(0, HashMap::capacity)
             + self.names.get().map_or(0, HashSet::capacity);
         let numbers = (self.fresh.capacity() + self.gone.capacity()) * size_of::<u16>()
-            + self.owed.len() * size_of::<Value>();
+            + self.owed.len() * size_of::<SampleValue>();
         self.bytes + (names * ENTRY) + numbers + self.by_index.capacity() * size_of::<usize>()
     }
 
@@ -398,7 +398,7 @@ impl Counters {
         &mut self,
         index: u16,
         bytes: &[u8],
-    ) -> (Option<Value>, Option<(IdentityCounter, Value)>) {
+    ) -> (Option<SampleValue>, Option<(IdentityCounter, SampleValue)>) {
         self.owed.remove(&index);
         let Some(counter) =
             self.by_index.get_mut(usize::from(index)).and_then(Option::as_deref_mut)
@@ -407,9 +407,9 @@ impl Counters {
         };
         let Some(value) = counter.reader.read(bytes) else { return (None, None) };
         let told = counter.identity.map(|identity| (identity, value.clone()));
-        let short = !matches!(&value, Value::Text(text) if text.len() > limits::REMEMBERED_TEXT);
-        let text = |value: &Option<Value>| {
-            if let Some(Value::Text(text)) = value { text.len() } else { 0 }
+        let short = !matches!(&value, SampleValue::Value(Value::Text(text)) if text.len() > limits::REMEMBERED_TEXT);
+        let text = |value: &Option<SampleValue>| {
+            if let Some(SampleValue::Value(Value::Text(text))) = value { text.len() } else { 0 }
         };
         self.bytes -= text(&counter.last);
         counter.last =
@@ -419,7 +419,7 @@ impl Counters {
     }
 
     /// Values of counters that have come into sight and were not in the newest sample.
-    pub(crate) fn take_owed(&mut self) -> impl Iterator<Item = (u16, Value)> {
+    pub(crate) fn take_owed(&mut self) -> impl Iterator<Item = (u16, SampleValue)> {
         std::mem::take(&mut self.owed).into_iter()
     }
 

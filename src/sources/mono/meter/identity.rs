@@ -2,7 +2,7 @@
 //! CONSTANT counters, which is legal in it (spec 6). Without them the operating system may know,
 //! and else the driver's name for the connection is it.
 
-use crate::model::{Identity, Value};
+use crate::model::{Identity, SampleValue, Value};
 use crate::sources::mono::proto::numbers::{Kind, Numbers, Space};
 
 /// Characters of a program's name in an instance name.
@@ -54,15 +54,17 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    pub(crate) fn learn(&mut self, identity: IdentityCounter, value: &Value) {
+    pub(crate) fn learn(&mut self, identity: IdentityCounter, value: &SampleValue) {
         match (identity, value) {
-            (IdentityCounter::Pid, Value::I64(pid)) => {
+            (IdentityCounter::Pid, SampleValue::Value(Value::I64(pid))) => {
                 self.pid = u32::try_from(*pid).ok().filter(|pid| *pid > 0)
             }
-            (IdentityCounter::Pid, Value::Wrapping32(pid)) => {
+            (IdentityCounter::Pid, SampleValue::Wrapping32(pid)) => {
                 self.pid = Some(*pid).filter(|pid| *pid > 0)
             }
-            (IdentityCounter::Command, Value::Text(text)) if !text.trim().is_empty() => {
+            (IdentityCounter::Command, SampleValue::Value(Value::Text(text)))
+                if !text.trim().is_empty() =>
+            {
                 self.command = Some(text.to_string())
             }
             _ => {}
@@ -146,8 +148,8 @@ mod tests {
 
     fn told(pid: i64, command: &str) -> Told {
         let mut told = Told::default();
-        told.learn(IdentityCounter::Pid, &Value::I64(pid));
-        told.learn(IdentityCounter::Command, &Value::text(command));
+        told.learn(IdentityCounter::Pid, &Value::I64(pid).into());
+        told.learn(IdentityCounter::Command, &Value::text(command).into());
         told
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::counters::Counters;
 use super::identity::Peer;
 use super::identity::{IdentityCounter, Told};
-use crate::model::{Now, Update, Value};
+use crate::model::{Now, SampleValue, Update, Value};
 use crate::sources::Sink;
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics::{COUNTERS, DIALECT, INTERVAL, SAMPLE, SAMPLES, SKEW};
@@ -30,7 +30,7 @@ pub(crate) struct Updates {
     /// The agent's time of the sample that is being read, and of the one before.
     stamp: i64,
     before: Option<i64>,
-    values: Vec<(u32, Value)>,
+    values: Vec<(u32, SampleValue)>,
     /// Bytes of the values that are texts.
     texts: usize,
 }
@@ -122,12 +122,12 @@ impl Updates {
     pub(crate) fn value(
         &mut self,
         index: u16,
-        (shown, told): (Option<Value>, Option<(IdentityCounter, Value)>),
+        (shown, told): (Option<SampleValue>, Option<(IdentityCounter, SampleValue)>),
     ) {
         if let Some((identity, value)) = told {
             self.told.learn(identity, &value);
         }
-        if let Some(Value::Text(text)) = &shown {
+        if let Some(SampleValue::Value(Value::Text(text))) = &shown {
             self.texts += text.len();
         }
         self.values.extend(shown.map(|value| (index.into(), value)));
@@ -135,7 +135,7 @@ impl Updates {
 
     /// Bytes allocated.
     pub(crate) fn memory(&self) -> usize {
-        self.texts + self.values.capacity() * size_of::<(u32, Value)>()
+        self.texts + self.values.capacity() * size_of::<(u32, SampleValue)>()
     }
 
     /// The sample is complete. `wall`: the agent's stamps are of its wall clock.

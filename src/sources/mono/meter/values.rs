@@ -1,7 +1,7 @@
 //! Values: from the bytes of the wire to what the store keeps (spec 1, 4 and 8).
 
 use super::mapping::Mapping;
-use crate::model::{Semantics, Value, ValueType};
+use crate::model::{SampleValue, Semantics, Value, ValueType};
 use crate::read::{Cursor, Order};
 use crate::sources::mono::proto::numbers::Kind;
 
@@ -22,20 +22,22 @@ impl Reader {
 
     /// The metric's value; `None` for sizes that say nothing (a text never sampled, an unknown type
     /// of odd width).
-    pub(crate) fn read(&mut self, bytes: &[u8]) -> Option<Value> {
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> Option<SampleValue> {
         let mut c = Cursor::new(bytes, self.order);
         let Mapping { kind, ty, sem, scale, .. } = self.mapping;
         let wide: i128 = match (kind, bytes.len()) {
             (_, 0) => return None,
             (Kind::Text, _) => {
                 let text = bytes.split(|b| *b == 0).next().unwrap_or_default();
-                return Some(Value::text(&String::from_utf8_lossy(text)));
+                return Some(Value::text(&String::from_utf8_lossy(text)).into());
             }
-            (Kind::Double, _) => return c.u64().map(|bits| Value::F64(f64::from_bits(bits))),
+            (Kind::Double, _) => {
+                return c.u64().map(|bits| Value::F64(f64::from_bits(bits)).into());
+            }
             (Kind::Int | Kind::Uint | Kind::Unknown, 4) if sem == Semantics::Counter => {
                 let bits = c.u32()?;
                 if scale == 1 {
-                    return Some(Value::Wrapping32(bits));
+                    return Some(SampleValue::Wrapping32(bits));
                 }
                 self.widen(bits).into()
             }
@@ -46,14 +48,15 @@ impl Reader {
             _ => return None,
         };
         let wide = wide.saturating_mul(scale.into());
-        Some(match ty {
+        let value = match ty {
             ValueType::U64 => Value::U64(u64::try_from(wide.max(0)).unwrap_or(u64::MAX)),
             _ => Value::I64(i64::try_from(wide).unwrap_or(if wide < 0 {
                 i64::MIN
             } else {
                 i64::MAX
             })),
-        })
+        };
+        Some(value.into())
     }
 
     /// Differences modulo 2^32, added up.
@@ -85,23 +88,29 @@ mod tests {
     #[test]
     fn integers_take_the_sign_and_width_of_their_metric() {
         for (kind, unit, variance, bytes, expected) in [
-            (0, 0, MONOTONIC, &(-1i32).to_le_bytes() as &[u8], Value::Wrapping32(u32::MAX)),
-            (1, 0, MONOTONIC, &4_000_000_000u32.to_le_bytes(), Value::Wrapping32(4_000_000_000)),
-            (0, 0, VARIABLE, &(-1i32).to_le_bytes(), Value::I64(-1)),
-            (1, 0, VARIABLE, &4_000_000_000u32.to_le_bytes(), Value::I64(4_000_000_000)),
-            (2, 0, VARIABLE, &(-2i32).to_le_bytes(), Value::I64(-2)),
-            (2, 0, VARIABLE, &(-2i64).to_le_bytes(), Value::I64(-2)),
-            (2, 0, MONOTONIC, &7i32.to_le_bytes(), Value::U64(7)),
-            (3, 0, MONOTONIC, &(-5i64).to_le_bytes(), Value::U64(0)),
-            (3, TIME, MONOTONIC, &50_000_000i64.to_le_bytes(), Value::U64(5_000_000_000)),
-            (4, TIME, MONOTONIC, &((1u64 << 63) + 5).to_le_bytes(), Value::U64(u64::MAX)),
-            (3, TIME, VARIABLE, &i64::MIN.to_le_bytes(), Value::I64(i64::MIN)),
-            (4, 0, VARIABLE, &u64::MAX.to_le_bytes(), Value::I64(i64::MAX)),
-            (7, 0, MONOTONIC, &1500i64.to_le_bytes(), Value::U64(1_500_000)),
-            (5, 0, VARIABLE, &0.25f64.to_le_bytes(), Value::F64(0.25)),
-            (9, 0, VARIABLE, &[1, 2, 3, 4], Value::I64(0x0403_0201)),
-            (9, 0, VARIABLE, &7u64.to_le_bytes(), Value::I64(7)),
-            (9, 0, MONOTONIC, &7u32.to_le_bytes(), Value::Wrapping32(7)),
+            (0, 0, MONOTONIC, &(-1i32).to_le_bytes() as &[u8], SampleValue::Wrapping32(u32::MAX)),
+            (
+                1,
+                0,
+                MONOTONIC,
+                &4_000_000_000u32.to_le_bytes(),
+                SampleValue::Wrapping32(4_000_000_000),
+            ),
+            (0, 0, VARIABLE, &(-1i32).to_le_bytes(), Value::I64(-1).into()),
+            (1, 0, VARIABLE, &4_000_000_000u32.to_le_bytes(), Value::I64(4_000_000_000).into()),
+            (2, 0, VARIABLE, &(-2i32).to_le_bytes(), Value::I64(-2).into()),
+            (2, 0, VARIABLE, &(-2i64).to_le_bytes(), Value::I64(-2).into()),
+            (2, 0, MONOTONIC, &7i32.to_le_bytes(), Value::U64(7).into()),
+            (3, 0, MONOTONIC, &(-5i64).to_le_bytes(), Value::U64(0).into()),
+            (3, TIME, MONOTONIC, &50_000_000i64.to_le_bytes(), Value::U64(5_000_000_000).into()),
+            (4, TIME, MONOTONIC, &((1u64 << 63) + 5).to_le_bytes(), Value::U64(u64::MAX).into()),
+            (3, TIME, VARIABLE, &i64::MIN.to_le_bytes(), Value::I64(i64::MIN).into()),
+            (4, 0, VARIABLE, &u64::MAX.to_le_bytes(), Value::I64(i64::MAX).into()),
+            (7, 0, MONOTONIC, &1500i64.to_le_bytes(), Value::U64(1_500_000).into()),
+            (5, 0, VARIABLE, &0.25f64.to_le_bytes(), Value::F64(0.25).into()),
+            (9, 0, VARIABLE, &[1, 2, 3, 4], Value::I64(0x0403_0201).into()),
+            (9, 0, VARIABLE, &7u64.to_le_bytes(), Value::I64(7).into()),
+            (9, 0, MONOTONIC, &7u32.to_le_bytes(), SampleValue::Wrapping32(7)),
         ] {
             assert_eq!(
                 reader(kind, unit, variance, "x").read(bytes),
@@ -115,11 +124,11 @@ mod tests {
     fn a_high_water_mark_does_not_wrap() {
         assert_eq!(
             reader(0, 0, MONOTONIC, "Max x").read(&(-1i32).to_le_bytes()),
-            Some(Value::U64(0))
+            Some(Value::U64(0).into())
         );
         assert_eq!(
             reader(1, 0, MONOTONIC, "Max x").read(&u32::MAX.to_le_bytes()),
-            Some(Value::U64(u32::MAX.into()))
+            Some(Value::U64(u32::MAX.into()).into())
         );
     }
 
@@ -127,15 +136,18 @@ mod tests {
     fn a_time_of_32_bits_is_widened_before_it_is_scaled() {
         let mut time = reader(1, TIME, MONOTONIC, "x");
         let read = |time: &mut Reader, v: u32| time.read(&v.to_le_bytes());
-        assert_eq!(read(&mut time, u32::MAX), Some(Value::U64(429_496_729_500)));
-        assert_eq!(read(&mut time, 4), Some(Value::U64(429_496_730_000)));
+        assert_eq!(read(&mut time, u32::MAX), Some(Value::U64(429_496_729_500).into()));
+        assert_eq!(read(&mut time, 4), Some(Value::U64(429_496_730_000).into()));
     }
 
     #[test]
     fn texts_end_at_a_nul_and_odd_sizes_say_nothing() {
-        assert_eq!(reader(6, 0, VARIABLE, "x").read(b"6.8\0junk"), Some(Value::text("6.8")));
-        assert_eq!(reader(6, 0, VARIABLE, "x").read(b"a\xffb"), Some(Value::text("a\u{fffd}b")));
-        assert_eq!(reader(6, 0, VARIABLE, "x").read(b"\0"), Some(Value::text("")));
+        assert_eq!(reader(6, 0, VARIABLE, "x").read(b"6.8\0junk"), Some(Value::text("6.8").into()));
+        assert_eq!(
+            reader(6, 0, VARIABLE, "x").read(b"a\xffb"),
+            Some(Value::text("a\u{fffd}b").into())
+        );
+        assert_eq!(reader(6, 0, VARIABLE, "x").read(b"\0"), Some(Value::text("").into()));
         assert_eq!(reader(6, 0, VARIABLE, "x").read(b""), None);
         assert_eq!(reader(9, 0, VARIABLE, "x").read(&[1, 2, 3]), None);
     }
@@ -146,7 +158,7 @@ mod tests {
             Mapping::of(Space::E2, Numbers { category: 1, kind: 3, unit: 0, variance: 3 }, "x");
         assert_eq!(
             Reader::new(mapping, Order::Big).read(&1.5f64.to_be_bytes()),
-            Some(Value::F64(1.5))
+            Some(Value::F64(1.5).into())
         );
     }
 }

@@ -1,9 +1,18 @@
-//! One typed value, as a session reports it.
+//! One typed value of a metric.
 
-use pcp_event::ValueType;
+use super::ids::ValueType;
 
-/// A value in the types that PCP knows. Strings hold no NUL (see [`Value::text`]).
+/// A value of a metric, in PCP's types. Strings have no NUL (see [`Value::text`]).
+///
+/// ```
+/// use pcp_event::{Value, ValueType};
+///
+/// let bits = Value::I64(-5).to_bits(ValueType::U64);
+/// assert_eq!(bits, Some(0), "conversions saturate");
+/// assert_eq!(Value::from_bits(7, ValueType::U32), Some(Value::U32(7)));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Value {
     /// `PM_TYPE_32`
     I32(i32),
@@ -13,9 +22,6 @@ pub enum Value {
     I64(i64),
     /// `PM_TYPE_U64`
     U64(u64),
-    /// A counter of 32 bits that wraps: the store widens it into a `U64` by differences modulo
-    /// 2^32.
-    Wrapping32(u32),
     /// `PM_TYPE_FLOAT`
     F32(f32),
     /// `PM_TYPE_DOUBLE`
@@ -25,17 +31,14 @@ pub enum Value {
 }
 
 impl Value {
-    /// A string value: cut at the first NUL, since PCP strings end there.
+    /// A string, cut at the first NUL: PCP's strings end there.
     #[must_use]
     pub fn text(s: &str) -> Self {
         Self::Text(s.split('\0').next().unwrap_or_default().into())
     }
 
-    /// The value as the 64 bits that a cell of type `ty` holds; `None` for strings and where `ty`
-    /// is not numeric.
-    ///
-    /// Conversions saturate, so that one metric can serve peers that use another width or sign for
-    /// the same counter.
+    /// The value converted to type `ty`, as 64 bits; `None` for strings and if `ty` is not `I32`,
+    /// `U32`, `I64`, `U64` or `F64`. Conversions saturate.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -45,7 +48,7 @@ impl Value {
     pub fn to_bits(&self, ty: ValueType) -> Option<u64> {
         let wide: i128 = match *self {
             Self::I32(v) => v.into(),
-            Self::U32(v) | Self::Wrapping32(v) => v.into(),
+            Self::U32(v) => v.into(),
             Self::I64(v) => v.into(),
             Self::U64(v) => v.into(),
             Self::F32(v) => return float_bits(v.into(), ty),
@@ -62,8 +65,7 @@ impl Value {
         })
     }
 
-    /// The value of type `ty` that a cell with these bits stands for; `None` where `ty` is not
-    /// numeric.
+    /// The value of type `ty` with these bits: the inverse of [`Self::to_bits`].
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
