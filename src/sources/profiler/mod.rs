@@ -1,9 +1,9 @@
 //! The Java profiler's protocol (Netcracker, now Qubership), collector side: TCP 1715
-//! (specs/profiler.md; agent github.com/Netcracker/qubership-profiler-agent c77a8408, collector
-//! qubership-profiler-backend b0da97c7).
+//! (docs/protocols/java-profiler.md; agent github.com/Netcracker/qubership-profiler-agent c77a8408,
+//! collector qubership-profiler-backend b0da97c7).
 //!
 //! The agent connects and speaks first; all integers are big-endian. A `field` is an int length, 0
-//! to 1024, and as many bytes; a `string` is a field in UTF-8.
+//! to 1024, and that many bytes; a `string` is a field in UTF-8.
 //!
 //! | byte | agent → collector | body | reply |
 //! |---|---|---|---|
@@ -17,38 +17,53 @@
 //! | 08 | GET_PROTOCOL_VERSION (no agent) | | long 100505 |
 //! | 01 | INIT_STREAM (no agent) | string namespace, service, pod, then as 15 | as 15 |
 //!
-//! An ack is one byte 00, in the order of the commands. It is the count of diagnostic commands that
-//! follow: never another. In its place FF says: start over. It is also the last byte before we
-//! close, whyever we do: agents take a mere end of the connection for a pause and read on for 30 s,
-//! but start over 10 s after FF. `1f 8b` as the first bytes: all requests are one gzip member
-//! ([`inflate`]).
+//! An ack is one byte 00; acks come in the order of the commands. The byte counts the diagnostic
+//! commands that follow, so this collector never sends another value. FF in place of an ack means:
+//! start over. FF is also the last byte of every connection that this side closes: agents treat the
+//! plain end of a connection as a pause and read for another 30 s, but start over 10 s after FF. If
+//! the first bytes are `1f 8b`, all requests are one gzip member (`wire::inflate`).
 //!
-//! The payloads of a stream, one behind the other, are a file; opening its name again begins the
-//! next.
+//! The payloads of a stream, one behind the other, are a file; opening the same name again begins
+//! the next file.
 //!
-//! | stream | content | file |
+//! | stream | content | decoder |
 //! |---|---|---|
-//! | `dictionary`, `posDictionary` | phrases of words; the second with ids | [`dictionary`] |
-//! | `params` | phrases: what is known of parameters | [`params`] |
-//! | `suspend` | phrases: when the JVM stood still | [`suspend`] |
-//! | `calls` | finished root calls | [`calls`] |
-//! | `trace` | ENTER, EXIT, TAG by thread | [`trace`] |
-//! | `xml`, `sql` | values that the trace refers to | [`values`] |
-//! | `gc` | text of the JVM's log | [`gc`] |
+//! | `dictionary`, `posDictionary` | phrases of words; the second with ids | `streams::phrases` |
+//! | `params` | phrases: definitions of parameters | `streams::phrases` |
+//! | `suspend` | phrases: pauses of the JVM | `streams::phrases` |
+//! | `calls` | finished root calls | `streams::calls` |
+//! | `trace` | ENTER, EXIT, TAG by thread | `streams::trace` |
+//! | `xml`, `sql` | values that the trace refers to | `streams::values` |
+//! | `gc` | text of the JVM's log | `streams::gc` |
 //! | others | counted | |
 //!
-//! Ids of words are those of the JVM. An agent that starts over opens the dictionary with reset = 1
-//! and sends all of it. But one that finds its connection broken when a rotation is due goes on in
-//! a new one with that rotation: it opens trace, calls, xml, sql and suspend, and sends neither
-//! dictionary nor params again. So the words of a connection stay for the next of the same
-//! JVM ([`kept`], [`shared`]); where they are not known, calls are answered with FF.
+//! Word ids belong to the JVM. An agent that starts over opens the dictionary with reset = 1 and
+//! sends all of it. An agent whose connection breaks while a rotation is due resumes that rotation
+//! on a new connection: it opens trace, calls, xml, sql and suspend, and sends neither dictionary
+//! nor params again. Therefore the dictionary of a lost connection is kept for the next connection
+//! of the same JVM (`dictionary::cache`). Calls without any dictionary are answered with FF.
 //!
-//! [`collector`] is the session; [`meter`] makes metrics ([`numbers`], [`totals`], [`methods`],
-//! [`latency`], [`stacks`] with [`call_tree`] and [`call_thread`], [`metrics`]) and events
-//! ([`entry`], [`waiting`], [`call_record`]) of calls, but for those that are none
-//! ([`loss_report`]). The way of the bytes: [`transport`] ([`inflate`], [`wire`]) → [`pod`] →
-//! [`decode`]: [`resume`] → [`phrases`] → one of the above ([`scan`], [`text`]) → [`observer`]. A
-//! corrupt stream costs only itself, and only until it is opened again.
+//! # The way of a call
+//!
+//! From the socket to the store a call passes at most 12 files of this folder. A compressed
+//! connection adds 3; a call whose names come later adds 11.
+//!
+//! 1. `session`: [`AgentSession`] takes the bytes of one read; [`Connection`] passes them on;
+//! 2. `wire/dialogue`: [`Dialogue`] takes whole commands from the front and replies;
+//! 3. `wire/inflate`: inflates the requests of a compressed connection;
+//! 4. `wire/command`: parses one command; RCV_DATA carries a piece of the stream `calls`;
+//! 5. `streams/decode`: [`Streams`] gives the piece to the decoder of the open file;
+//! 6. `streams/scan`: joins a token that the piece before cut off; reads numbers and strings;
+//! 7. `streams/calls`: assembles the call;
+//! 8. `streams/record`: the [`Call`] itself, handed to the [`Observer`];
+//! 9. `meter/pod_metrics`: the observer of one pod: counts the call and emits its event record;
+//! 10. `meter/accounting`: counters, histogram, percentiles and root methods;
+//! 11. `records/pending`: calls wait here for words of the dictionary, at most 11 s;
+//! 12. `records/call_record`: encodes the event record, with names looked up in [`Dictionary`].
+//!
+//! The store is the `Sink` that 10 and 12 update. The trace takes the same way up to 9, then
+//! `meter/stacks` and `meter/call_tree`. A corrupt file ends only its own stream, and only until
+//! the agent opens that stream again.
 
 mod config;
 mod dictionary;

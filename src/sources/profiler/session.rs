@@ -1,5 +1,5 @@
-//! One agent's connection as a session: the decoders, and what makes metrics and events of their
-//! records.
+//! The session of one agent: its [`Connection`] decodes requests into records, and [`PodMetrics`]
+//! makes metrics and events of them. [`SharedState`] is common to all sessions.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,24 +20,24 @@ use super::wire::dialogue::Dialogue;
 use crate::model::{Control, Memory, Now, Update};
 use crate::sources::{Held, Session, SessionError, Sink};
 
-/// A connection that has not said who it is within this time is closed.
+/// Longest time from the connection to hello.
 const HELLO: Duration = Duration::from_secs(10);
 
-/// Calls that come without any dictionary are waited with for this long: an older connection of the
-/// same JVM may still be about to leave its own.
-const NAMELESS: Duration = Duration::from_secs(2);
+/// Longest time that a connection may send calls without a dictionary: an older connection of the
+/// same JVM may not have left its dictionary yet.
+const NO_DICTIONARY: Duration = Duration::from_secs(2);
 
-/// What the configuration says.
+/// Settings of the sessions, from the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What agents are told.
+    /// Settings that agents get in replies.
     pub settings: Settings,
-    /// Agents that are silent for so long are gone: they flush every 5 s.
+    /// Longest silence of a connected agent. Agents flush every 5 s.
     pub idle: Duration,
-    /// The trace is followed for `stack.time`.
+    /// Whether the trace is evaluated for `stack.time`.
     pub stacks: bool,
-    /// Indexed parameters that get an event parameter of their own, beside those that always have
-    /// one: at most [`super::PARAMETERS_MAX`].
+    /// Indexed parameters with an event parameter of their own, besides those that always have one:
+    /// at most [`super::PARAMETERS_MAX`].
     pub parameters: Arc<[String]>,
 }
 
@@ -52,43 +52,45 @@ impl Default for Options {
     }
 }
 
-/// The collector's side of one connection.
+/// The session of one agent.
 #[derive(Debug)]
 pub struct AgentSession {
     connection: Connection,
     metrics: PodMetrics,
     options: Options,
     shared: Arc<SharedState>,
-    heard: Option<Duration>,
-    /// Since when there are calls without a dictionary.
-    nameless: Option<Duration>,
-    /// The agent has been told that the connection ends.
-    refused: bool,
+    /// When the last bytes came.
+    last_read: Option<Duration>,
+    /// Since when the connection has calls but no dictionary.
+    no_dictionary: Option<Duration>,
+    /// FF was sent: the agent knows that the connection ends.
+    rejected: bool,
 }
 
 impl AgentSession {
-    /// `address` is where the agent is.
+    /// `address`: the address of the agent.
     #[must_use]
     pub fn new(address: String, options: Options, shared: Arc<SharedState>) -> Self {
-        let (interner, waiting) = (Arc::clone(&shared.interner), Arc::clone(&shared.waiting));
+        let (interner, pending) = (Arc::clone(&shared.interner), Arc::clone(&shared.pending));
         Self {
             connection: Connection::new(options.settings, interner),
             metrics: PodMetrics::new(
                 address,
                 options.stacks,
                 Arc::clone(&options.parameters),
-                waiting,
+                pending,
             ),
             options,
             shared,
-            heard: None,
-            nameless: None,
-            refused: false,
+            last_read: None,
+            no_dictionary: None,
+            rejected: false,
         }
     }
 
-    /// An agent that came back in the middle of a rotation does not send its dictionary again.
-    fn find_words(&mut self, now: Now, sink: &mut dyn Sink) {
+    /// Looks for the dictionary of an earlier connection: an agent that reconnects during a
+    /// rotation does not send its dictionary again.
+    fn find_dictionary(&mut self, now: Now, sink: &mut dyn Sink) {
         let Self { connection, metrics, shared, .. } = self;
         if let Some(jvm) = connection.wants_dictionary()
             && let Some(words) = shared.take(now.mono, jvm)
@@ -106,16 +108,20 @@ impl Session for AgentSession {
         out: &mut BytesMut,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
-        self.heard = Some(now.mono);
+        self.last_read = Some(now.mono);
         let Self { connection, metrics, .. } = self;
-        let fault = connection.feed(input, out, &mut PodObserver { pod: metrics, sink, now }).err();
-        self.find_words(now, sink);
+        let violation =
+            connection.feed(input, out, &mut PodObserver { pod: metrics, sink, now }).err();
+        self.find_dictionary(now, sink);
         self.metrics.report(now, self.connection.streams().dictionary(), sink, false);
-        match fault {
-            Some(fault) => {
-                self.refused = true;
+        match violation {
+            Some(violation) => {
+                self.rejected = true;
                 sink.update(Update::Count { item: ERROR_PROTOCOL, more: 1 });
-                Err(SessionError::Malformed { offset: fault.at, what: fault.what.to_string() })
+                Err(SessionError::Malformed {
+                    offset: violation.at,
+                    what: violation.what.to_string(),
+                })
             }
             None if self.connection.ended() => Err(SessionError::Closed("the JVM has ended")),
             None => Ok(()),
@@ -129,24 +135,26 @@ impl Session for AgentSession {
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
         self.connection.tick();
-        let silent = now.mono.saturating_sub(*self.heard.get_or_insert(now.mono));
+        let silent = now.mono.saturating_sub(*self.last_read.get_or_insert(now.mono));
         if !self.established() {
             return if silent >= HELLO { Err(SessionError::Timeout("hello")) } else { Ok(()) };
         }
         if silent >= self.options.idle {
             return Err(SessionError::Timeout("command"));
         }
-        self.find_words(now, sink);
+        self.find_dictionary(now, sink);
         self.shared.tick(now.mono);
         self.metrics.tick(now, self.connection.streams().dictionary(), sink);
         if !self.connection.lacks_dictionary() {
-            self.nameless = None;
-        } else if now.mono.saturating_sub(*self.nameless.get_or_insert(now.mono)) >= NAMELESS {
-            self.refused = true;
+            self.no_dictionary = None;
+        } else if now.mono.saturating_sub(*self.no_dictionary.get_or_insert(now.mono))
+            >= NO_DICTIONARY
+        {
+            self.rejected = true;
             out.put_u8(wire::ERROR);
             sink.update(Update::Count { item: ERROR_DICTIONARY, more: 1 });
             let what =
-                "calls, but no dictionary since the PMDA runs; the agent is told to start anew";
+                "calls, but no dictionary since the start of the PMDA; the agent starts over";
             return Err(SessionError::Malformed {
                 offset: self.connection.dialogue().consumed(),
                 what: what.into(),
@@ -180,12 +188,12 @@ impl Session for AgentSession {
         if connection.ended() {
             return;
         }
-        if !self.refused {
-            // Agents take the end of a connection for a pause, and try to read for 30 s more; this
-            // they understand at once.
+        if !self.rejected {
+            // Agents treat the plain end of a connection as a pause and read for another 30 s; FF
+            // makes them start over.
             out.put_u8(wire::ERROR);
         }
-        if let Some((jvm, words)) = connection.leave() {
+        if let Some((jvm, words)) = connection.take_dictionary() {
             shared.keep(now.mono, jvm, words);
         }
     }
@@ -204,23 +212,23 @@ impl Session for AgentSession {
     }
 }
 
-/// One agent's connection, without I/O and without a clock.
+/// One connection of an agent: its dialogue and its streams, without I/O and without a clock.
 ///
-/// The driver owes it: [`feed`](Self::feed) whenever bytes have come, then all of `out` sent;
-/// [`close`](Self::close) exactly once at the end; and nothing else after an error or once it has
-/// [`ended`](Self::ended).
+/// The driver calls [`feed`](Self::feed) whenever bytes have come and then sends all of `out`; it
+/// calls [`close`](Self::close) exactly once at the end, and nothing else after an error or once the
+/// dialogue has [`ended`](Self::ended).
 #[derive(Debug)]
 pub struct Connection {
     dialogue: Dialogue,
     streams: Streams,
-    /// Who it is, once it has said so.
+    /// Identity of the JVM, after hello.
     jvm: Option<Jvm>,
-    /// It has a dictionary: opened on this connection, or adopted.
+    /// A dictionary was opened on this connection, or adopted.
     dictionary: bool,
 }
 
 impl Connection {
-    /// For a new connection.
+    /// A connection before its first byte.
     #[must_use]
     pub fn new(settings: Settings, interner: Arc<Interner>) -> Self {
         Self {
@@ -232,7 +240,7 @@ impl Connection {
     }
 
     /// Consumes whole commands from the front of `input`, leaves a partial one, appends the replies
-    /// to `out`, and tells the observer.
+    /// to `out`, and reports all records to the observer.
     ///
     /// # Errors
     /// [`Violation`]: send `out`, then close.
@@ -259,12 +267,12 @@ impl Connection {
                 observer.hello(&hello);
             }
             Event::CommandResult { id, ok } => observer.command_result(&id, ok),
-            // Told by `close`.
+            // Reported by `close`.
             Event::Close => {}
         })
     }
 
-    /// The last [`feed`](Self::feed) has stopped before all was done; the next goes on.
+    /// The last [`feed`](Self::feed) stopped with input left; the next one resumes there.
     #[must_use]
     pub const fn unfinished(&self) -> bool {
         self.dialogue.unfinished()
@@ -275,51 +283,50 @@ impl Connection {
         self.dialogue.tick();
     }
 
-    /// Bytes allocated, without the words.
+    /// Allocated bytes, without the dictionary.
     #[must_use]
     pub fn memory(&self) -> usize {
         size_of::<Self>() + self.dialogue.memory() + self.streams.memory()
     }
 
-    /// Who it is, as long as it has no dictionary. The driver looks for one that another connection
-    /// of the same JVM has left.
+    /// The JVM, while the connection has no dictionary. The driver looks for the dictionary of an
+    /// earlier connection of that JVM.
     #[must_use]
     pub fn wants_dictionary(&self) -> Option<&Jvm> {
         self.jvm.as_ref().filter(|_| !self.dictionary)
     }
 
-    /// Data of calls came, whose names nobody knows: without [`adopt`](Self::adopt), the agent must
-    /// be told to start anew.
+    /// Calls came, but no dictionary: without [`adopt`](Self::adopt) the agent must start over.
     #[must_use]
     pub fn lacks_dictionary(&self) -> bool {
         let calls = |s: &Stream| s.kind() == StreamKind::Calls && s.counts().bytes > 0;
         !self.dictionary && self.streams.all().iter().any(calls)
     }
 
-    /// The words that another connection of the same JVM has left: ids go on to mean them.
+    /// Uses the dictionary of an earlier connection of the same JVM: ids keep their words.
     pub fn adopt<O: Observer + ?Sized>(&mut self, words: Dictionary, observer: &mut O) {
         self.dictionary = true;
         self.streams.adopt(words, observer);
     }
 
-    /// After [`close`](Self::close), the words for the next connection of the same JVM.
-    pub fn leave(&mut self) -> Option<(Jvm, Dictionary)> {
-        Some((self.jvm.take()?, self.streams.leave()))
+    /// After [`close`](Self::close): the dictionary for the next connection of the same JVM.
+    pub fn take_dictionary(&mut self) -> Option<(Jvm, Dictionary)> {
+        Some((self.jvm.take()?, self.streams.take_dictionary()))
     }
 
-    /// The connection is gone, or is about to be closed by us.
+    /// The connection is gone, or this side is about to close it.
     pub fn close<O: Observer + ?Sized>(&mut self, observer: &mut O) {
         self.streams.close(observer);
         observer.closed(self.dialogue.ended());
     }
 
-    /// The agent has said good-bye: the driver closes.
+    /// CLOSE came: the driver closes the connection.
     #[must_use]
     pub const fn ended(&self) -> bool {
         self.dialogue.ended()
     }
 
-    /// The conversation.
+    /// The dialogue.
     #[must_use]
     pub const fn dialogue(&self) -> &Dialogue {
         &self.dialogue
@@ -332,45 +339,46 @@ impl Connection {
     }
 }
 
-/// Dictionary, dictionaries of those that may come back, and the room for calls that wait for names.
+/// State of all sessions: shared words, dictionaries of disconnected JVMs, and the memory of pending
+/// calls.
 #[derive(Debug)]
 pub struct SharedState {
     pub(super) interner: Arc<Interner>,
-    pub(super) waiting: Arc<PendingBudget>,
-    kept: Mutex<DictionaryCache>,
+    pub(super) pending: Arc<PendingBudget>,
+    cache: Mutex<DictionaryCache>,
 }
 
 impl SharedState {
-    /// For words of at most `max` bytes in all.
+    /// `max`: bytes of all words.
     #[must_use]
     pub fn new(max: usize) -> Self {
         Self::within(max, &Arc::default())
     }
 
-    /// The same, as far as a budget of memory goes.
+    /// The same within a budget of memory.
     #[must_use]
     pub fn within(max: usize, memory: &Arc<Memory>) -> Self {
-        let kept = Mutex::new(DictionaryCache::new(limits::KEPT_TEXT.min(max / 4)));
+        let cache = Mutex::new(DictionaryCache::new(limits::KEPT_TEXT.min(max / 4)));
         Self {
             interner: Arc::new(Interner::within(max, memory)),
-            waiting: Arc::new(PendingBudget::new(memory)),
-            kept,
+            pending: Arc::new(PendingBudget::new(memory)),
+            cache,
         }
     }
 
-    /// The connection of a JVM has gone, but the JVM has not.
+    /// Keeps the dictionary of a lost connection for the next one of the same JVM.
     pub(super) fn keep(&self, now: Duration, jvm: Jvm, words: Dictionary) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).put(now, jvm, words);
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner).put(now, jvm, words);
     }
 
-    /// The dictionary of the JVM's last connection.
+    /// Takes the dictionary of the JVM's last connection.
     pub(super) fn take(&self, now: Duration, jvm: &Jvm) -> Option<Dictionary> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).take(now, jvm)
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner).take(now, jvm)
     }
 
-    /// Time has passed.
+    /// Drops dictionaries that are too old.
     pub(super) fn tick(&self, now: Duration) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).expire(now);
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner).expire(now);
     }
 }
 

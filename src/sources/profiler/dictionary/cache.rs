@@ -1,7 +1,6 @@
-//! Dictionaries of JVMs whose connections have gone. An agent that connects again in the middle of
-//! a rotation opens only some of its streams and sends no dictionary: its ids are those of the
-//! connection before, because they are those of the JVM, which is who the name of the pod with its
-//! start says it is.
+//! Dictionaries of disconnected JVMs. An agent that reconnects during a rotation opens only some of
+//! its streams and sends no dictionary. Word ids belong to the JVM, and the pod's name identifies the
+//! JVM by its start time, so the dictionary of the earlier connection is still right.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::limits;
 use crate::sources::profiler::wire::command::Hello;
 
-/// One JVM: namespace, service, and pod with the start of the JVM.
+/// CacheEntry JVM: namespace, service, and pod with the start of the JVM.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Jvm([Box<str>; 3]);
 
@@ -25,30 +24,31 @@ impl Jvm {
 }
 
 #[derive(Debug)]
-struct One {
+struct CacheEntry {
     words: Dictionary,
     since: Duration,
     cost: usize,
 }
 
-/// Dictionaries without a connection: bounded in number, bytes and time, of which the oldest go
+/// Dictionaries without a connection, bounded in number, bytes and age. The oldest are dropped
 /// first.
 #[derive(Debug)]
 pub(crate) struct DictionaryCache {
-    by_jvm: HashMap<Jvm, One>,
+    by_jvm: HashMap<Jvm, CacheEntry>,
     bytes: usize,
     max: usize,
-    /// Nothing is too old before.
+    /// Time before which no dictionary expires.
     due: Duration,
 }
 
 impl DictionaryCache {
-    /// For dictionaries of at most `max` bytes in all.
+    /// `max`: bytes of all dictionaries.
     pub(crate) fn new(max: usize) -> Self {
         Self { by_jvm: HashMap::new(), bytes: 0, max, due: Duration::ZERO }
     }
 
-    /// The connection of a JVM has gone. If two have, the one with more words stays.
+    /// Keeps the dictionary of a lost connection. Of two dictionaries of one JVM, the one with more
+    /// words stays.
     pub(crate) fn put(&mut self, now: Duration, jvm: Jvm, words: Dictionary) {
         self.expire(now);
         let before = self.take(now, &jvm);
@@ -56,42 +56,42 @@ impl DictionaryCache {
             Some(before) if before.len() > words.len() => before,
             _ => words,
         };
-        let cost = words.cost() + jvm.bytes() + size_of::<(Jvm, One)>();
+        let cost = words.cost() + jvm.bytes() + size_of::<(Jvm, CacheEntry)>();
         if words.is_empty() || cost > self.max {
             return;
         }
         while self.by_jvm.len() >= limits::KEPT_PODS || self.bytes + cost > self.max {
             let Some(oldest) =
-                self.by_jvm.iter().min_by_key(|(_, one)| one.since).map(|(jvm, _)| jvm.clone())
+                self.by_jvm.iter().min_by_key(|(_, entry)| entry.since).map(|(jvm, _)| jvm.clone())
             else {
                 return;
             };
             self.remove(&oldest);
         }
         self.bytes += cost;
-        self.by_jvm.insert(jvm, One { words, since: now, cost });
+        self.by_jvm.insert(jvm, CacheEntry { words, since: now, cost });
     }
 
-    /// A JVM is back.
+    /// Takes the dictionary of a JVM that has reconnected.
     pub(crate) fn take(&mut self, now: Duration, jvm: &Jvm) -> Option<Dictionary> {
         self.expire(now);
         self.remove(jvm)
     }
 
-    /// Forgets what is too old.
+    /// Drops dictionaries older than [`limits::KEPT_SECONDS`].
     pub(crate) fn expire(&mut self, now: Duration) {
         if now < self.due {
             return;
         }
         let (bytes, time) = (&mut self.bytes, Duration::from_secs(limits::KEPT_SECONDS));
-        // What comes later is due later than this.
+        // Later dictionaries expire later than this.
         let mut due = now + time;
-        self.by_jvm.retain(|_, one| {
-            let keep = now < one.since + time;
+        self.by_jvm.retain(|_, entry| {
+            let keep = now < entry.since + time;
             if keep {
-                due = due.min(one.since + time);
+                due = due.min(entry.since + time);
             } else {
-                *bytes -= one.cost;
+                *bytes -= entry.cost;
             }
             keep
         });
@@ -99,9 +99,9 @@ impl DictionaryCache {
     }
 
     fn remove(&mut self, jvm: &Jvm) -> Option<Dictionary> {
-        let one = self.by_jvm.remove(jvm)?;
-        self.bytes -= one.cost;
-        Some(one.words)
+        let entry = self.by_jvm.remove(jvm)?;
+        self.bytes -= entry.cost;
+        Some(entry.words)
     }
 }
 
@@ -124,52 +124,52 @@ mod tests {
         Jvm::of(&Hello { version: None, namespace: "n", service: "s", pod })
     }
 
-    fn len(kept: &mut DictionaryCache, now: u64, pod: &str) -> Option<usize> {
-        kept.take(Duration::from_secs(now), &jvm(pod)).map(|w| w.len())
+    fn len(cache: &mut DictionaryCache, now: u64, pod: &str) -> Option<usize> {
+        cache.take(Duration::from_secs(now), &jvm(pod)).map(|w| w.len())
     }
 
     #[test]
     fn a_dictionary_is_there_once_and_for_an_hour() {
-        let mut kept = DictionaryCache::new(1 << 20);
+        let mut cache = DictionaryCache::new(1 << 20);
         let at = Duration::from_secs;
-        kept.put(at(0), jvm("a_1"), words(3));
-        kept.put(at(1), jvm("a_1"), words(2));
-        kept.put(at(2), jvm("a_2"), words(4));
-        kept.put(at(2), jvm("a_3"), words(0));
-        kept.put(at(900), jvm("a_4"), words(4));
+        cache.put(at(0), jvm("a_1"), words(3));
+        cache.put(at(1), jvm("a_1"), words(2));
+        cache.put(at(2), jvm("a_2"), words(4));
+        cache.put(at(2), jvm("a_3"), words(0));
+        cache.put(at(900), jvm("a_4"), words(4));
         assert_eq!(
-            (len(&mut kept, 3, "a_1"), len(&mut kept, 3, "a_1"), len(&mut kept, 3, "a_3")),
+            (len(&mut cache, 3, "a_1"), len(&mut cache, 3, "a_1"), len(&mut cache, 3, "a_3")),
             (Some(3), None, None)
         );
-        assert_eq!(len(&mut kept, 2 + limits::KEPT_SECONDS, "a_2"), None);
-        assert_eq!(kept.by_jvm.len(), 1);
-        kept.expire(at(899 + limits::KEPT_SECONDS));
-        assert_eq!(kept.by_jvm.len(), 1);
-        kept.expire(at(900 + limits::KEPT_SECONDS));
-        assert_eq!((kept.bytes, kept.by_jvm.len()), (0, 0));
+        assert_eq!(len(&mut cache, 2 + limits::KEPT_SECONDS, "a_2"), None);
+        assert_eq!(cache.by_jvm.len(), 1);
+        cache.expire(at(899 + limits::KEPT_SECONDS));
+        assert_eq!(cache.by_jvm.len(), 1);
+        cache.expire(at(900 + limits::KEPT_SECONDS));
+        assert_eq!((cache.bytes, cache.by_jvm.len()), (0, 0));
     }
 
     #[test]
     fn number_and_bytes_are_bounded_and_the_oldest_go() {
-        let mut kept = DictionaryCache::new(1 << 30);
+        let mut cache = DictionaryCache::new(1 << 30);
         for n in 0..limits::KEPT_PODS as u64 + 10 {
-            kept.put(Duration::from_secs(n), jvm(&n.to_string()), words(1));
+            cache.put(Duration::from_secs(n), jvm(&n.to_string()), words(1));
         }
         assert_eq!(
-            (kept.by_jvm.len(), len(&mut kept, 1040, "9"), len(&mut kept, 1040, "10")),
+            (cache.by_jvm.len(), len(&mut cache, 1040, "9"), len(&mut cache, 1040, "10")),
             (limits::KEPT_PODS, None, Some(1))
         );
         let one = words(1).cost() + 500;
-        let mut kept = DictionaryCache::new(3 * one);
+        let mut cache = DictionaryCache::new(3 * one);
         for n in 0..9 {
-            kept.put(Duration::from_secs(n), jvm(&n.to_string()), words(1));
-            assert!(kept.bytes <= 3 * one);
+            cache.put(Duration::from_secs(n), jvm(&n.to_string()), words(1));
+            assert!(cache.bytes <= 3 * one);
         }
-        kept.put(Duration::from_secs(9), jvm("large"), words(10_000));
+        cache.put(Duration::from_secs(9), jvm("large"), words(10_000));
         assert!(
-            (2..=4).contains(&kept.by_jvm.len()) && len(&mut kept, 9, "8") == Some(1),
+            (2..=4).contains(&cache.by_jvm.len()) && len(&mut cache, 9, "8") == Some(1),
             "{}",
-            kept.by_jvm.len()
+            cache.by_jvm.len()
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Dictionary of all pods, each kept once: pods of one service have the same ones.
+//! Words of all pods, each stored once: pods of one service have the same words.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher;
@@ -9,25 +9,25 @@ use foldhash::fast::RandomState;
 
 use crate::model::{Memory, Purpose};
 
-/// Bytes that a word costs besides its text: reference counts, its place in the set, the allocator.
+/// Bytes of a word besides its text: reference counts, its place in the set, the allocator.
 const OVERHEAD: usize = 64;
 const DICTIONARIES: Purpose = Purpose::Dictionaries;
-/// Below this it is not worth looking for words that nobody uses.
+/// Bytes below which unused words are not looked for.
 const SWEEP: usize = 1 << 20;
 
-/// Parts of the set, each with a lock of its own: looking for unused words in one of them is short.
+/// Parts of the set, each with its own lock, so that a search for unused words blocks only one.
 const PARTS: usize = 32;
 
-/// A bounded set of shared words. Dictionary that no pod uses go when room is needed.
+/// A bounded set of shared words. Words that no pod uses are dropped when memory is short.
 #[derive(Debug)]
 pub struct Interner {
     parts: [Mutex<Table>; PARTS],
     hasher: RandomState,
     /// Bytes of all words.
     bytes: AtomicUsize,
-    /// Bytes besides words that pods have charged.
+    /// Bytes charged by pods for anything but words.
     charged: AtomicUsize,
-    /// What words and charges are taken from.
+    /// The budget of words and charges.
     memory: Arc<Memory>,
     max: usize,
 }
@@ -36,10 +36,10 @@ pub struct Interner {
 struct Table {
     words: HashSet<Arc<str>>,
     bytes: usize,
-    /// Bytes at which unused words are looked for.
+    /// Bytes at which the next search for unused words begins.
     sweep: usize,
-    /// Dictionary to refuse before that is tried again in vain, so that a full table does not cost a
-    /// walk for each.
+    /// Words to reject before the next search, so that a full table is not searched for each new
+    /// word.
     patience: usize,
 }
 
@@ -50,7 +50,7 @@ impl Default for Table {
 }
 
 impl Table {
-    /// Forgets unused words; the bytes that they took.
+    /// Drops unused words; returns their bytes.
     fn sweep(&mut self) -> usize {
         let before = self.bytes;
         let mut bytes = 0;
@@ -70,13 +70,13 @@ fn lock(part: &Mutex<Table>) -> MutexGuard<'_, Table> {
 }
 
 impl Interner {
-    /// For words of at most `max` bytes in all.
+    /// `max`: bytes of all words and charges.
     #[must_use]
     pub fn new(max: usize) -> Self {
         Self::within(max, &Arc::default())
     }
 
-    /// The same, as far as a budget of memory goes.
+    /// The same within a budget of memory.
     #[must_use]
     pub fn within(max: usize, memory: &Arc<Memory>) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Interner {
         }
     }
 
-    /// The one copy of `word`; `None` when there is no room for it.
+    /// The shared copy of `word`; `None` if a limit rejects it.
     #[must_use]
     pub fn intern(&self, word: &str) -> Option<Arc<str>> {
         let hash = usize::try_from(self.hasher.hash_one(word) >> 32).unwrap_or_default();
@@ -103,13 +103,13 @@ impl Interner {
                 table.patience -= 1;
                 return None;
             }
-            self.forget(table.sweep());
+            self.give_back_words(table.sweep());
             if !self.has_room(cost) {
                 table.patience = table.words.len() / 8;
                 drop(table);
                 if self.bytes.load(Ordering::Relaxed) <= SWEEP {
-                    // All of it is short.
-                    self.parts.iter().for_each(|part| self.forget(lock(part).sweep()));
+                    // A search of all parts is short.
+                    self.parts.iter().for_each(|part| self.give_back_words(lock(part).sweep()));
                 }
                 if !self.has_room(cost) {
                     return None;
@@ -117,7 +117,7 @@ impl Interner {
                 table = lock(self.parts.get(hash % PARTS)?);
             }
         }
-        // Dictionary belong to all that have sent them: nobody holds a lot of them alone.
+        // Words belong to all pods that sent them: no single pod owns many of them.
         if !self.memory.take(DICTIONARIES, cost, usize::MAX) {
             return None;
         }
@@ -132,8 +132,8 @@ impl Interner {
         self.bytes().saturating_add(more) <= self.max
     }
 
-    /// Dictionary of so many bytes are gone.
-    fn forget(&self, bytes: usize) {
+    /// Gives the bytes of dropped words back.
+    fn give_back_words(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.memory.give_back(DICTIONARIES, bytes);
     }
@@ -144,19 +144,19 @@ impl Interner {
         self.bytes.load(Ordering::Relaxed) + self.charged.load(Ordering::Relaxed)
     }
 
-    /// Dictionary, used or not.
+    /// Number of words, used or not.
     #[must_use]
     pub fn len(&self) -> usize {
         self.parts.iter().map(|part| lock(part).words.len()).sum()
     }
 
-    /// There are no words.
+    /// The set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Reserves bytes for something that is not a word.
+    /// Charges bytes of anything but a word; false if a limit rejects them.
     pub(crate) fn charge(&self, bytes: usize) -> bool {
         let fits = self.has_room(bytes) && self.memory.take(DICTIONARIES, bytes, usize::MAX);
         if fits {

@@ -1,19 +1,19 @@
-//! Names of methods as people say them.
+//! Short names of methods.
 
 use std::fmt::Write;
 
-/// Most bytes of a name that is shown.
+/// Bytes of the longest name.
 const NAME_MAX: usize = 200;
 
 /// `package.Class.method` of `returnType package.Class.method(argTypes) (Source.java:line) [jar]`
-/// (spec B.2), without blanks; the whole word where it is no method.
+/// (docs/protocols/java-profiler.md B.2), without blanks; the whole word if it is not a method.
 pub(crate) fn method_name(word: &str) -> String {
     let head = word.split('(').next().unwrap_or(word).trim_end();
     let name = head.rsplit(' ').next().filter(|n| !n.is_empty()).unwrap_or(word);
     clean(name, NAME_MAX)
 }
 
-/// A name without blanks and control characters, cut at a character.
+/// `text` with `_` for blanks and control characters, cut at a character to `max` bytes.
 pub(crate) fn clean(text: &str, max: usize) -> String {
     let mut out = String::with_capacity(text.len().min(max));
     for c in text.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }) {
@@ -31,7 +31,7 @@ pub(crate) fn is_loss_report(word: &str) -> bool {
     word.split('(').next().is_some_and(|method| method.ends_with(".ESC_CORRUPTED_CALLS.log"))
 }
 
-/// The name of an id that has no word.
+/// The name of an id without a word.
 pub(crate) fn nameless(id: u32) -> String {
     let mut out = String::new();
     let _ = write!(out, "#{id}");

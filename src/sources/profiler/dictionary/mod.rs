@@ -1,4 +1,4 @@
-//! The dictionary of one pod: words by id (spec B.2).
+//! The dictionary of one pod: words by id (docs/protocols/java-profiler.md B.2).
 
 pub(super) mod cache;
 pub(super) mod interner;
@@ -7,29 +7,30 @@ pub(super) mod method_name;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::sources::profiler::dictionary::interner::Interner;
+use self::interner::Interner;
 use crate::sources::profiler::limits;
 use crate::sources::profiler::streams::scan::Text;
 
-/// Slots are charged in steps of this many.
+/// Slots are charged to the interner in steps of this size.
 const STEP: usize = 256;
 const SLOT: usize = size_of::<Option<Arc<str>>>();
 
-/// Dictionary that mean something to the protocol (spec B.5, B.6). Their ids differ by agent version.
+/// Words with a meaning in the protocol (docs/protocols/java-profiler.md B.5, B.6). Their ids differ by
+/// agent version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownWord {
     /// `call.red`: the call failed.
     Red,
     /// `call.idle`: the call only waited.
     Idle,
-    /// `profiler.title`: what to call the call.
+    /// `profiler.title`: a name of the call for people.
     Title,
-    /// `calls.corrupted`: calls that the agent has lost.
+    /// `calls.corrupted`: number of calls that the agent lost.
     Corrupted,
 }
 
 impl KnownWord {
-    /// All of them and their words.
+    /// All of them with their words.
     pub const ALL: [(Self, &'static str); 4] = [
         (Self::Red, "call.red"),
         (Self::Idle, "call.idle"),
@@ -38,26 +39,27 @@ impl KnownWord {
     ];
 }
 
-/// The words that a pod has sent. Ids are its own and start again with every JVM.
+/// The words of one pod. Ids start again with every JVM.
 #[derive(Debug)]
 pub struct Dictionary {
     slots: Vec<Option<Arc<str>>>,
-    /// Slots that have been charged.
+    /// Slots charged to the interner.
     charged: usize,
-    /// Id of the next word without one.
+    /// Id of the next word of a `dictionary` stream, which sends none.
     next: u32,
     known: usize,
     bytes: usize,
-    refused: u64,
-    marks: [Option<u32>; KnownWord::ALL.len()],
-    /// Numbers in tags whose names have not come: one may turn out to be [`KnownWord::Corrupted`].
+    rejected: u64,
+    known_ids: [Option<u32>; KnownWord::ALL.len()],
+    /// Parameter id and number of tags whose words have not come: any may be
+    /// [`KnownWord::Corrupted`].
     late: VecDeque<(u32, u64)>,
     interner: Arc<Interner>,
     scratch: String,
 }
 
 impl Dictionary {
-    /// Without words.
+    /// An empty dictionary.
     #[must_use]
     pub fn new(interner: Arc<Interner>) -> Self {
         Self {
@@ -66,83 +68,84 @@ impl Dictionary {
             next: 0,
             known: 0,
             bytes: 0,
-            refused: 0,
-            marks: [None; KnownWord::ALL.len()],
+            rejected: 0,
+            known_ids: [None; KnownWord::ALL.len()],
             late: VecDeque::new(),
             interner,
             scratch: String::new(),
         }
     }
 
-    /// Without words, of the same pods.
-    pub(crate) fn successor(&self) -> Self {
+    /// An empty dictionary with the same interner.
+    pub(crate) fn new_empty(&self) -> Self {
         Self::new(Arc::clone(&self.interner))
     }
 
-    /// The word of an id; `None` if it has not come yet, or was refused.
+    /// The word of an id; `None` if it has not come yet, or was rejected.
     #[must_use]
     pub fn get(&self, id: u32) -> Option<&Arc<str>> {
         self.slots.get(id as usize)?.as_ref()
     }
 
-    /// Ids that have a word.
+    /// Number of ids with a word.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.known
     }
 
-    /// There are none.
+    /// No id has a word.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.known == 0
     }
 
-    /// All ids that have a word, in order.
+    /// Ids with their words, in the order of ids.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Arc<str>)> {
         (0..).zip(&self.slots).filter_map(|(id, word)| Some((id, word.as_ref()?)))
     }
 
-    /// Bytes that it takes, whether other pods have the same words or not.
+    /// Allocated bytes, with those of words that other pods share.
     pub(crate) const fn cost(&self) -> usize {
         self.bytes + self.charged * SLOT + size_of::<Self>()
     }
 
-    /// Goes on where a connection before it ended: its words, and the tags that came before they
-    /// were known.
-    pub(crate) fn succeed(&mut self, before: Self) {
+    /// Takes over the words of an earlier connection. The tags of this connection that wait for
+    /// their words stay.
+    pub(crate) fn adopt(&mut self, before: Self) {
         let late = std::mem::take(&mut self.late);
         *self = before;
         self.late = late;
     }
 
-    /// Bytes of the words, whether other pods have them too or not.
+    /// Bytes of the words, shared with other pods or not.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Dictionary that were refused because of a limit, since the start.
+    /// Words rejected because of a limit, since the start of the connection.
     #[must_use]
-    pub const fn refused(&self) -> u64 {
-        self.refused
+    pub const fn rejected(&self) -> u64 {
+        self.rejected
     }
 
-    /// The id of a word that means something; `None` if it has not come yet.
+    /// The id of a known word; `None` if it has not come yet.
     #[must_use]
-    pub fn mark(&self, mark: KnownWord) -> Option<u32> {
-        self.marks.get(mark as usize).copied().flatten()
+    pub fn id_of(&self, word: KnownWord) -> Option<u32> {
+        self.known_ids.get(word as usize).copied().flatten()
     }
 
-    /// All words are forgotten, and ids start again (spec A.6, resetRequired).
+    /// Drops all words; ids start again (docs/protocols/java-profiler.md A.6, resetRequired).
     pub(crate) fn reset(&mut self) {
         self.slots = Vec::new();
         self.interner.release(self.charged * SLOT);
         (self.charged, self.next, self.known, self.bytes) = (0, 0, 0, 0);
-        self.marks = [None; KnownWord::ALL.len()];
+        self.known_ids = [None; KnownWord::ALL.len()];
         self.late.clear();
     }
 
-    /// A word; without an id it has the next one. Its id, and whether it was taken.
+    /// Adds a word, with the next id unless it has one. Returns the id, and false if a limit
+    /// rejected the word.
     pub(crate) fn put(&mut self, id: Option<u32>, text: Text<'_>) -> (u32, bool) {
         let id = id.unwrap_or_else(|| {
             let id = self.next;
@@ -153,25 +156,25 @@ impl Dictionary {
         scratch.clear();
         text.push_to(&mut scratch);
         let taken = self.put_word(id, &scratch);
-        self.refused += u64::from(!taken);
+        self.rejected += u64::from(!taken);
         if scratch.capacity() <= limits::IDLE_BUFFER {
             self.scratch = scratch;
         }
         (id, taken)
     }
 
-    /// The one copy of a name that is no word of the dictionary.
+    /// Interns a name that is not in the dictionary.
     pub(crate) fn share(&self, name: Text<'_>) -> Option<Arc<str>> {
         let mut text = String::new();
         name.push_to(&mut text);
         self.interner.intern(&text)
     }
 
-    /// Calls that the agent says it has lost, if that is what the tag means. What it means can show
-    /// later.
+    /// The number of lost calls, if the tag is [`KnownWord::Corrupted`]. A number whose parameter
+    /// has no word yet is kept for [`late_lost_calls`](Self::late_lost_calls).
     #[inline]
     pub(crate) fn lost_calls(&mut self, param: u32, value: Text<'_>) -> Option<u64> {
-        if self.mark(KnownWord::Corrupted) == Some(param) {
+        if self.id_of(KnownWord::Corrupted) == Some(param) {
             return value.number();
         }
         if self.get(param).is_none()
@@ -185,12 +188,12 @@ impl Dictionary {
         None
     }
 
-    /// The same, of the tags that came before the word of `id`.
+    /// The same for tags that came before the word of `id`.
     pub(crate) fn late_lost_calls(&mut self, id: u32) -> Option<u64> {
         if self.late.is_empty() {
             return None;
         }
-        let corrupted = self.mark(KnownWord::Corrupted) == Some(id);
+        let corrupted = self.id_of(KnownWord::Corrupted) == Some(id);
         let mut sum = None;
         self.late.retain(|(param, number)| {
             if *param == id && corrupted {
@@ -214,11 +217,11 @@ impl Dictionary {
             Some(old) => self.bytes -= old.len(),
             None => self.known += 1,
         }
-        self.note(id);
+        self.update_known(id);
         true
     }
 
-    /// There is a slot for `at`, and it is paid for.
+    /// Ensures a charged slot at `at`; false if a limit forbids it.
     fn make_room(&mut self, at: usize) -> bool {
         if at < self.slots.len() {
             return true;
@@ -235,10 +238,10 @@ impl Dictionary {
         true
     }
 
-    /// Keeps the marks right: an id may get another word.
-    fn note(&mut self, id: u32) {
+    /// Updates the ids of known words: an id may get another word.
+    fn update_known(&mut self, id: u32) {
         let word = self.slots.get(id as usize).and_then(Option::as_deref);
-        for (place, (_, text)) in self.marks.iter_mut().zip(KnownWord::ALL) {
+        for (place, (_, text)) in self.known_ids.iter_mut().zip(KnownWord::ALL) {
             if word == Some(text) {
                 *place = Some(id);
             } else if *place == Some(id) {
@@ -273,16 +276,16 @@ mod tests {
             assert_eq!(words.get(n as u32).map(|w| &**w), Some(word));
         }
         assert_eq!(
-            (words.len(), words.mark(KnownWord::Red), words.mark(KnownWord::Idle)),
+            (words.len(), words.id_of(KnownWord::Red), words.id_of(KnownWord::Idle)),
             (4, Some(2), None)
         );
         assert_eq!(put(&mut words, Some(2), "call.idle"), (2, true));
         assert_eq!(
-            (words.len(), words.mark(KnownWord::Red), words.mark(KnownWord::Idle)),
+            (words.len(), words.id_of(KnownWord::Red), words.id_of(KnownWord::Idle)),
             (4, None, Some(2))
         );
         words.reset();
-        assert_eq!((words.len(), words.get(0), words.mark(KnownWord::Idle)), (0, None, None));
+        assert_eq!((words.len(), words.get(0), words.id_of(KnownWord::Idle)), (0, None, None));
         assert_eq!(put(&mut words, None, "again"), (0, true));
         drop(words);
         assert!(interner.charge((1 << 20) - 5 * 100), "slots were given back");
@@ -295,7 +298,7 @@ mod tests {
         assert_eq!(put(&mut words, Some(limits::WORDS as u32), "x"), (limits::WORDS as u32, false));
         assert_eq!(put(&mut words, Some(u32::MAX), "x"), (u32::MAX, false));
         assert!(put(&mut words, Some(limits::WORDS as u32 - 1), "x").1);
-        assert_eq!((words.refused(), words.len()), (2, 1));
+        assert_eq!((words.rejected(), words.len()), (2, 1));
         let long = "y".repeat(8000);
         let taken = (0..3000).filter(|n| put(&mut words, None, &format!("{n}{long}")).1).count();
         assert!((2000..2100).contains(&taken) && words.bytes() <= limits::POD_TEXT, "{taken}");

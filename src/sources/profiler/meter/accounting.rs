@@ -15,7 +15,6 @@ use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::limits;
 use crate::sources::profiler::metrics::{self as m, ns};
 use crate::sources::profiler::records::call_record::PendingCall;
-use crate::sources::profiler::records::pending::PATIENCE;
 use crate::sources::profiler::streams::record::Call;
 
 /// Counters, histogram, latency and root methods of one connection.
@@ -51,7 +50,7 @@ impl Accounting {
             *sum += 1;
         }
         self.latency.record(now.mono, call.duration_ms);
-        let marked = |mark| words.mark(mark).is_some_and(|id| entry.has(id));
+        let marked = |mark| words.id_of(mark).is_some_and(|id| entry.has(id));
         let error = marked(KnownWord::Red);
         self.counters.add(m::ERRORS, error.into());
         self.counters.add(m::IDLE, marked(KnownWord::Idle).into());
@@ -89,7 +88,7 @@ impl Accounting {
             return;
         }
         let (red, idle) =
-            (words.mark(KnownWord::Red) == Some(id), words.mark(KnownWord::Idle) == Some(id));
+            (words.id_of(KnownWord::Red) == Some(id), words.id_of(KnownWord::Idle) == Some(id));
         let Self { counters, methods, unmarked, .. } = self;
         unmarked.retain(|(param, method), calls| {
             if *param != id {
@@ -242,8 +241,10 @@ impl RootMethods {
             None => match words.get(id) {
                 Some(word) => self.assign_row(id, word, sink),
                 None if self.unnamed.len() < limits::UNNAMED || self.unnamed.contains_key(&id) => {
-                    let (_, sums) =
-                        self.unnamed.entry(id).or_insert((now + PATIENCE, MethodSums::default()));
+                    let (_, sums) = self
+                        .unnamed
+                        .entry(id)
+                        .or_insert((now + limits::PATIENCE, MethodSums::default()));
                     return add(sums, more);
                 }
                 None => REST,

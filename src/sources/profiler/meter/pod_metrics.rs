@@ -124,9 +124,9 @@ impl PodMetrics {
             self.words = words.len();
             sink.update(Update::Set { item: m::WORDS, value: Value::U64(words.len() as u64) });
         }
-        if self.refused != words.refused() {
-            self.refused = words.refused();
-            sink.update(Update::Set { item: m::TRUNCATED, value: Value::U64(words.refused()) });
+        if self.refused != words.rejected() {
+            self.refused = words.rejected();
+            sink.update(Update::Set { item: m::TRUNCATED, value: Value::U64(words.rejected()) });
         }
         if std::mem::take(&mut self.message) {
             sink.update(Update::Message);

@@ -150,7 +150,7 @@ impl CallRecords {
                 &unnamed
             }
         };
-        let error = words.mark(KnownWord::Red).is_some_and(|id| entry.has(id));
+        let error = words.id_of(KnownWord::Red).is_some_and(|id| entry.has(id));
         let (mut others, mut reported) = (std::mem::take(&mut self.others), Reported::default());
         others.clear();
         let mut params = Params::new();

@@ -330,7 +330,7 @@ fn sums_do_not_wait_for_names_nor_go_to_the_rest_because_of_them() {
         seen.records.len() as u64 == made
             && seen.records.iter().skip(early).all(|name| name == "a.B.c")
     );
-    assert_eq!((seen.counts[&m::NAMELESS], shared.waiting.bytes()), (early as u64, 0));
+    assert_eq!((seen.counts[&m::NAMELESS], shared.pending.bytes()), (early as u64, 0));
 }
 
 #[test]

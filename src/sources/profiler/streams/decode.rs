@@ -109,7 +109,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Without streams. Dictionary are shared with other pods.
+    /// Without streams. Words are shared with other pods.
     #[must_use]
     pub fn new(interner: Arc<Interner>) -> Self {
         Self { words: Dictionary::new(interner), streams: Vec::new() }
@@ -134,7 +134,7 @@ impl Streams {
 
     /// The agent goes on with the words of a connection before: they are told as if they came now.
     pub(crate) fn adopt<O: Observer + ?Sized>(&mut self, words: Dictionary, observer: &mut O) {
-        self.words.succeed(words);
+        self.words.adopt(words);
         let known: Vec<(u32, Arc<str>)> =
             self.words.iter().map(|(id, word)| (id, Arc::clone(word))).collect();
         for (id, word) in known {
@@ -146,8 +146,8 @@ impl Streams {
     }
 
     /// What remains of it for a connection that comes later: its dictionary.
-    pub(crate) fn leave(&mut self) -> Dictionary {
-        let nothing = self.words.successor();
+    pub(crate) fn take_dictionary(&mut self) -> Dictionary {
+        let nothing = self.words.new_empty();
         std::mem::replace(&mut self.words, nothing)
     }
 

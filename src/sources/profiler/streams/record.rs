@@ -101,7 +101,7 @@ impl<'a> Call<'a> {
         if self.params.count == 0 {
             return None;
         }
-        let id = words.mark(mark)?;
+        let id = words.id_of(mark)?;
         self.params.iter().find(|p| p.id == id).map(|p| p.value)
     }
 }

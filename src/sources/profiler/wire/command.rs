@@ -1,4 +1,5 @@
-//! The commands of an agent and what is answered (spec A.2, A.3). All numbers are big-endian.
+//! Commands of an agent, their replies, and the types that both carry (docs/protocols/java-profiler.md
+//! A.2, A.3). All numbers are big-endian.
 
 use bytes::{BufMut, BytesMut};
 
@@ -8,17 +9,17 @@ use crate::sources::profiler::limits;
 /// A handle of a stream, or the id of a diagnostic command.
 pub type Uuid = [u8; 16];
 
-/// The reply to INIT_STREAM that refuses.
+/// The handle in a reply to INIT_STREAM that rejects the stream.
 pub(crate) const NULL: Uuid = [0; 16];
-/// The ack of RCV_DATA and REQUEST_ACK_FLUSH: no diagnostic command follows. Never another: it is a
-/// count that agents obey.
+/// The ack of RCV_DATA and REQUEST_ACK_FLUSH. The byte counts the diagnostic commands that follow,
+/// and agents wait for them: this collector sends none.
 pub(crate) const ACK: u8 = 0;
-/// Instead of an ack, before a connection is closed: start over.
+/// In place of an ack, before this side closes the connection: the agent starts over.
 pub(crate) const ERROR: u8 = 0xff;
 /// The reply to the legacy GET_PROTOCOL_VERSION.
 pub(crate) const LEGACY_VERSION: u64 = 100_505;
 
-/// One command, whole.
+/// One whole command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command<'a> {
     /// GET_PROTOCOL_VERSION_V2.
@@ -27,7 +28,7 @@ pub(crate) enum Command<'a> {
     LegacyHello,
     /// INIT_STREAM_V2.
     Open(Open<'a>),
-    /// INIT_STREAM, which begins with who it is (spec A.9, 1).
+    /// INIT_STREAM, which begins with the identity (docs/protocols/java-profiler.md A.9, 1).
     LegacyOpen { namespace: &'a str, service: &'a str, pod: &'a str, open: Open<'a> },
     /// RCV_DATA.
     Data { handle: Uuid, payload: &'a [u8] },
@@ -41,7 +42,7 @@ pub(crate) enum Command<'a> {
     Close,
 }
 
-/// What INIT_STREAM asks for.
+/// The body of INIT_STREAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Open<'a> {
     pub(crate) name: &'a str,
@@ -49,7 +50,7 @@ pub(crate) struct Open<'a> {
     pub(crate) reset: bool,
 }
 
-/// What an agent cannot mean.
+/// A command that breaks the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     /// A byte that begins no command: the framing is lost.
@@ -61,38 +62,38 @@ pub enum ProtocolError {
     /// A name that is not UTF-8.
     #[error("name is not UTF-8")]
     NotUtf8,
-    /// Something else came before the agent said who it is.
-    #[error("{0} before the agent said who it is")]
-    Stranger(&'static str),
-    /// The agent said twice who it is.
+    /// A command that needs an identified agent came before hello.
+    #[error("{0} before hello")]
+    BeforeHello(&'static str),
+    /// A connection has exactly one hello.
     #[error("second hello")]
     SecondHello,
-    /// A stream of no known handle.
+    /// RCV_DATA with a handle that this connection never got, or that a newer one replaced.
     #[error("data for an unknown handle")]
     Handle,
-    /// More streams than [`limits::STREAMS`].
+    /// More stream names than [`limits::STREAMS`].
     #[error("more than {max} streams", max = limits::STREAMS)]
     Streams,
-    /// More than [`limits::EMPTY`] commands in a second that carry nothing.
+    /// More than [`limits::EMPTY`] commands without a payload in one second.
     #[error("more than {max} commands in a second that carry nothing", max = limits::EMPTY)]
     Empty,
-    /// More replies than [`limits::REPLIES`] are due at once.
+    /// More than [`limits::REPLIES`] bytes of replies are unsent.
     #[error("more than {max} bytes of replies", max = limits::REPLIES)]
     Replies,
-    /// What is compressed is not gzip.
+    /// The compressed requests are not one sound gzip member.
     #[error("gzip: {0}")]
     Gzip(&'static str),
 }
 
 enum Stop {
     Short,
-    ProtocolError(ProtocolError),
+    Error(ProtocolError),
 }
 
-/// The command at the front of `bytes` and its length; `None` when it is not all there.
+/// The command at the front of `bytes` and its length in bytes; `None` when bytes are missing.
 ///
 /// # Errors
-/// [`ProtocolError`], as soon as the byte shows that says so, and how many bytes were before it.
+/// [`ProtocolError`] and the number of bytes before it, as soon as the first wrong byte is there.
 pub(crate) fn command(
     bytes: &[u8],
 ) -> Result<Option<(Command<'_>, usize)>, (ProtocolError, usize)> {
@@ -100,7 +101,7 @@ pub(crate) fn command(
     match read(&mut c) {
         Ok(command) => Ok(Some((command, c.position()))),
         Err(Stop::Short) => Ok(None),
-        Err(Stop::ProtocolError(wrong)) => Err((wrong, c.position())),
+        Err(Stop::Error(error)) => Err((error, c.position())),
     }
 }
 
@@ -125,7 +126,7 @@ fn read<'a>(c: &mut Cursor<'a>) -> Result<Command<'a>, Stop> {
             namespace: string(c)?,
         },
         0x15 => Command::Open(open(c)?),
-        other => return Err(Stop::ProtocolError(ProtocolError::Command(other))),
+        other => return Err(Stop::Error(ProtocolError::Command(other))),
     })
 }
 
@@ -143,18 +144,18 @@ fn uuid(c: &mut Cursor<'_>) -> Result<Uuid, Stop> {
 fn field<'a>(c: &mut Cursor<'a>) -> Result<&'a [u8], Stop> {
     let stated = full(c.i32())?;
     let length = usize::try_from(stated).ok().filter(|n| *n <= limits::FIELD);
-    full(c.bytes(length.ok_or(Stop::ProtocolError(ProtocolError::Field(stated)))?))
+    full(c.bytes(length.ok_or(Stop::Error(ProtocolError::Field(stated)))?))
 }
 
 fn string<'a>(c: &mut Cursor<'a>) -> Result<&'a str, Stop> {
-    std::str::from_utf8(field(c)?).map_err(|_| Stop::ProtocolError(ProtocolError::NotUtf8))
+    std::str::from_utf8(field(c)?).map_err(|_| Stop::Error(ProtocolError::NotUtf8))
 }
 
 fn open<'a>(c: &mut Cursor<'a>) -> Result<Open<'a>, Stop> {
     Ok(Open { name: string(c)?, sequence: full(c.i32())?, reset: full(c.i32())? != 0 })
 }
 
-/// The reply to INIT_STREAM.
+/// Appends the reply to INIT_STREAM.
 pub(crate) fn opened(out: &mut BytesMut, handle: Uuid, period_ms: u64, size: u64, sequence: i32) {
     out.put_slice(&handle);
     out.put_u64(period_ms);
@@ -162,15 +163,15 @@ pub(crate) fn opened(out: &mut BytesMut, handle: Uuid, period_ms: u64, size: u64
     out.put_i32(sequence);
 }
 
-/// What is asked of agents.
+/// Settings that agents get in replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The version that hello is answered with: 100605, or 100705 for a dictionary with ids.
-    /// Agents leave at any other.
+    /// Protocol version in the reply to hello: 100605, or 100705 for a dictionary with ids. Agents
+    /// disconnect on any other.
     pub version: u64,
-    /// Agents reopen a stream after so many milliseconds; 0: never.
+    /// Period after which agents reopen a stream, in milliseconds; 0: never.
     pub rotation_period_ms: u64,
-    /// Agents reopen a stream after so many bytes; 0: when they like.
+    /// Size at which agents reopen a stream, in bytes; 0: the agent decides.
     pub rotation_size: u64,
 }
 
@@ -180,17 +181,17 @@ impl Default for Settings {
     }
 }
 
-/// Why a connection must be closed, and after how many bytes of it (inflated, if it is compressed).
+/// The error that closes a connection, and its position in the (inflated) requests.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {at}: {what}")]
 pub struct Violation {
-    /// Bytes before what is wrong.
+    /// Bytes before the error.
     pub at: u64,
-    /// What is wrong.
+    /// The error.
     pub what: ProtocolError,
 }
 
-/// Who an agent says it is. Any of the names can be empty.
+/// Identity of an agent. Each name can be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello<'a> {
     /// Version that the agent offers: 100605 in 2023, 100705 since 2025; `None` from legacy
@@ -204,60 +205,60 @@ pub struct Hello<'a> {
     pub pod: &'a str,
 }
 
-/// A stream was opened, for the first time or again.
+/// An opening of a stream: the first, or a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened<'a> {
-    /// Which of the connection's streams: the same when it is opened again.
+    /// Index among the streams of the connection: the same when it is opened again.
     pub stream: usize,
-    /// Its name.
+    /// Name of the stream.
     pub name: &'a str,
-    /// What its bytes are.
+    /// Content of the stream.
     pub kind: StreamKind,
-    /// The handle that was given out.
+    /// The handle in the reply.
     pub handle: Uuid,
-    /// The sequence that was asked for: 0 at first, then that of the last file + 1.
+    /// Sequence in the request: 0 at first, then that of the last file + 1.
     pub requested: i32,
-    /// The sequence that was given: never lower than asked for, nor as low as the last. References
-    /// say it + 1.
+    /// Sequence in the reply: at least the requested one, and above that of the last file. References
+    /// contain sequence + 1.
     pub sequence: i32,
-    /// What the pod's dictionary has is to be forgotten.
+    /// The agent asks to drop the words of its dictionary.
     pub reset: bool,
-    /// The stream was open before: this is a rotation.
+    /// A rotation: the stream was open before.
     pub again: bool,
-    /// Rotation period that was given, in milliseconds; 0: never.
+    /// Rotation period in the reply, in milliseconds; 0: never.
     pub rotation_period_ms: u64,
-    /// Rotation size that was given, in bytes; 0: never.
+    /// Rotation size in the reply, in bytes; 0: never.
     pub rotation_size: u64,
 }
 
-/// What an agent did.
+/// A command as the streams and metrics need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// It said who it is. Once, and before anything else.
+    /// Hello: once per connection, before any other event.
     Hello(Hello<'a>),
-    /// It opened a stream.
+    /// INIT_STREAM, after its reply was decided.
     Opened(Opened<'a>),
-    /// It sent a piece of a stream: 0 to 1024 bytes.
+    /// RCV_DATA: a piece of a stream.
     Data {
-        /// Which, as in [`Opened`].
+        /// Index of the stream, as in [`Opened`].
         stream: usize,
-        /// The piece.
+        /// 0 to 1024 bytes.
         payload: &'a [u8],
     },
-    /// It wants all acks: the end of a stream's turn in the flush cycle.
+    /// REQUEST_ACK_FLUSH: the end of a stream's turn in the flush cycle.
     Flush,
-    /// It answers a diagnostic command. We send none.
+    /// REPORT_COMMAND_RESULT: this collector sends no diagnostic commands.
     CommandResult {
         /// Id of the command.
         id: Uuid,
-        /// It worked.
+        /// The command succeeded.
         ok: bool,
     },
-    /// It says good-bye: the JVM ends orderly.
+    /// CLOSE: the JVM ends in an orderly way.
     Close,
 }
 
-/// What the bytes of a stream are.
+/// Content of a stream, by its name (docs/protocols/java-profiler.md A.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StreamKind {
     /// `trace`: ENTER, EXIT and TAG of all threads.
@@ -278,12 +279,12 @@ pub enum StreamKind {
     Params,
     /// `gc`: the JVM's unified log; agents before 3.1.4.
     Gc,
-    /// Any other name: bytes that are only counted.
+    /// Any other name: only its bytes are counted.
     Opaque,
 }
 
 impl StreamKind {
-    /// Of the name that a stream is opened with.
+    /// The kind of the stream `name`.
     #[must_use]
     pub fn of(name: &str) -> Self {
         match name {
@@ -300,7 +301,8 @@ impl StreamKind {
         }
     }
 
-    /// Agents may be told to reopen it from time to time; the others are needed whole (spec A.6).
+    /// Whether rotation may apply: dictionaries and params are needed whole
+    /// (docs/protocols/java-profiler.md A.6).
     #[must_use]
     pub const fn rotates(self) -> bool {
         !matches!(self, Self::Dictionary | Self::PosDictionary | Self::Params)

@@ -1,15 +1,15 @@
-//! The conversation with an agent (spec A): commands in, events and replies out. The collector
-//! never speaks first.
+//! The dialogue with an agent (docs/protocols/java-profiler.md A): commands in, events and replies
+//! out. The agent always speaks first.
 //!
 //! ```text
 //!  Sniffing ─1f 8b─▶ gzip ─┐
-//!      └────────────────▶ plain ─▶ Stranger ─Hello─▶ Known ─CLOSE─▶ Ended
-//!                                     └ LegacyHello, INIT_STREAM ─▶ ┘
+//!      └────────────────▶ plain ─▶ before hello ─Hello─▶ established ─CLOSE─▶ ended
+//!                                     └── LegacyHello, INIT_STREAM ──▶ ┘
 //! ```
 //!
-//! Every reply is appended to the output when its command is handled, so they are in the order of
-//! the commands; the driver sends the output whenever `feed` has returned. That is the rule "flush
-//! when the input is drained" of A.4, and no command that needs its answer at once ever waits.
+//! Each command appends its reply to the output when it is handled, so replies have the order of the
+//! commands. The driver sends the output after each `feed`: that is the rule "flush when the input
+//! is drained" of A.4, and no agent waits for a reply that is ready.
 
 use bytes::{Buf, BufMut, BytesMut};
 
@@ -20,10 +20,10 @@ use super::command::{
 use super::inflate::{Inflate, MAGIC};
 use crate::sources::profiler::limits;
 
-/// Bytes that it takes to inflate: the window of 32 KiB and tables.
+/// Memory of an inflater, in bytes: the window of 32 KiB and tables.
 const INFLATE: usize = 48 << 10;
 
-/// Where commands come from.
+/// Encoding of the requests.
 #[derive(Debug)]
 enum Input {
     Sniffing,
@@ -38,34 +38,36 @@ struct Stream {
     sequence: i32,
 }
 
-/// One connection, without I/O.
+/// The dialogue of one connection, without I/O.
 #[derive(Debug)]
 pub struct Dialogue {
     settings: Settings,
     source: Input,
     handler: CommandHandler,
-    /// The turn ended before all was done that could be.
+    /// The last turn ended with input left.
     unfinished: bool,
 }
 
 #[derive(Debug)]
 struct CommandHandler {
     settings: Settings,
-    /// Some hello was there; the legacy one does not say who it is.
+    /// A hello came; the legacy one does not identify the agent.
     greeted: bool,
+    /// The agent is identified.
     known: bool,
+    /// CLOSE came.
     ended: bool,
     streams: Vec<Stream>,
-    /// Handles given out.
+    /// Number of handles so far.
     handles: u64,
-    /// Bytes of the commands so far.
+    /// Bytes of the whole commands so far, inflated.
     consumed: u64,
-    /// Commands since the last tick that carry nothing.
+    /// Commands without a payload since the last tick.
     empty: u32,
 }
 
 impl Dialogue {
-    /// For a new connection.
+    /// A dialogue that has not begun.
     #[must_use]
     pub const fn new(settings: Settings) -> Self {
         let handler = CommandHandler {
@@ -81,31 +83,31 @@ impl Dialogue {
         Self { settings, source: Input::Sniffing, handler, unfinished: false }
     }
 
-    /// How it was told to behave.
+    /// The settings that replies contain.
     #[must_use]
     pub const fn settings(&self) -> Settings {
         self.settings
     }
 
-    /// The agent has said good-bye: nothing is read any more.
+    /// CLOSE came: nothing is read any more.
     #[must_use]
     pub const fn ended(&self) -> bool {
         self.handler.ended
     }
 
-    /// The agent has said who it is.
+    /// The agent is identified.
     #[must_use]
     pub const fn established(&self) -> bool {
         self.handler.known
     }
 
-    /// The requests are compressed.
+    /// The requests are gzip.
     #[must_use]
     pub const fn is_gzip(&self) -> bool {
         matches!(self.source, Input::Gzip(_))
     }
 
-    /// Bytes allocated.
+    /// Allocated bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         match &self.source {
@@ -125,16 +127,15 @@ impl Dialogue {
         self.handler.empty = 0;
     }
 
-    /// The last [`feed`](Self::feed) has stopped after [`limits::TURN`] inflated bytes; the next
-    /// goes on.
+    /// The last [`feed`](Self::feed) stopped after [`limits::TURN`] inflated bytes; the next one
+    /// resumes there.
     #[must_use]
     pub const fn unfinished(&self) -> bool {
         self.unfinished
     }
 
     /// Consumes whole commands from the front of `input`, leaves a partial one, appends the replies
-    /// to `out`. Of requests that are compressed, not more than a turn's: see
-    /// [`unfinished`](Self::unfinished).
+    /// to `out`. Compressed requests are limited to one turn: see [`unfinished`](Self::unfinished).
     ///
     /// # Errors
     /// [`Violation`]: send `out`, whose last byte may be an error ack or a null handle, then close.
@@ -236,7 +237,7 @@ impl CommandHandler {
         }
         match *command {
             Command::Data { handle, payload } => {
-                // The last opened are the ones that are open, and most data is in the first.
+                // Each name has one handle, the newest, and most data is in the first streams.
                 let Some(stream) = self.streams.iter().position(|s| s.handle == handle) else {
                     out.put_u8(wire::ERROR);
                     return Err(ProtocolError::Handle);
@@ -285,8 +286,8 @@ impl CommandHandler {
         Ok(())
     }
 
-    const fn greeted(&self, what: &'static str) -> Result<(), ProtocolError> {
-        if self.greeted { Ok(()) } else { Err(ProtocolError::Stranger(what)) }
+    const fn greeted(&self, command: &'static str) -> Result<(), ProtocolError> {
+        if self.greeted { Ok(()) } else { Err(ProtocolError::BeforeHello(command)) }
     }
 
     fn introduce(&mut self, hello: Hello<'_>, events: &mut impl FnMut(Event<'_>)) {
@@ -302,12 +303,13 @@ impl CommandHandler {
     ) -> Result<(), ProtocolError> {
         let known = self.streams.iter().position(|s| *s.name == *open.name);
         let refusal = match known {
-            _ if !self.known => Some(ProtocolError::Stranger("INIT_STREAM_V2")),
+            _ if !self.known => Some(ProtocolError::BeforeHello("INIT_STREAM_V2")),
             None if self.streams.len() >= limits::STREAMS => Some(ProtocolError::Streams),
             _ => None,
         };
         if let Some(refusal) = refusal {
-            // An agent abandons the connection without closing it, so we do (spec A.6).
+            // After a null handle agents abandon the connection without closing it, so this side
+            // closes (docs/protocols/java-profiler.md A.6).
             out.put_slice(&NULL);
             return Err(refusal);
         }
@@ -342,7 +344,7 @@ impl CommandHandler {
     }
 }
 
-/// Handles need only differ from each other on one connection, and from null.
+/// A handle: unique within one connection, and never null.
 const fn handle(number: u64) -> Uuid {
     (0x706d_6461_6170_6d00_u128 << 64 | number as u128).to_be_bytes()
 }

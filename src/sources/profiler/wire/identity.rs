@@ -1,19 +1,19 @@
-//! What the name of a pod says (spec A.5).
+//! The parts of a pod's name (docs/protocols/java-profiler.md A.5).
 
-/// The parts of `<server name>_<epoch ms>`.
+/// A pod's name `<server name>_<epoch ms>`, split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodName<'a> {
-    /// The name without the start.
+    /// The name without the start time.
     pub server: &'a str,
-    /// When the JVM was started, in milliseconds since 1970: who it is over all its connections.
+    /// Start of the JVM, in milliseconds since 1970. The same on all connections of one JVM.
     pub started_ms: Option<i64>,
 }
 
 impl<'a> PodName<'a> {
-    /// Of the name that hello says.
+    /// Splits the pod name of a hello.
     #[must_use]
     pub fn of(pod: &'a str) -> Self {
-        /// 2001 to 2286: 13 digits. What else stands behind a `_` belongs to the name.
+        /// 2001 to 2286: 13 digits. Any other text behind a `_` belongs to the name.
         const MILLISECONDS: std::ops::Range<i64> = 1_000_000_000_000..10_000_000_000_000;
         let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
         let split = pod.rsplit_once('_').filter(|(_, start)| digits(start));

@@ -1,6 +1,6 @@
-//! The request direction may be one gzip member from the first byte of the connection on (spec
-//! A.7), flushed at every write and without an end until the agent closes. Replies are never
-//! compressed.
+//! Compressed requests: one gzip member from the first byte of the connection on
+//! (docs/protocols/java-profiler.md A.7). The agent flushes it at every write and ends it when it
+//! closes. Replies are never compressed.
 
 use bytes::{Buf, BytesMut};
 use flate2::{Decompress, FlushDecompress, Status};
@@ -19,32 +19,30 @@ const RESERVED: u8 = 0xe0;
 /// The first two bytes of gzip. No command begins like this.
 pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Inflates one member piece by piece.
+/// Inflates one gzip member piece by piece.
 #[derive(Debug)]
 pub(crate) struct Inflate {
     header: bool,
     deflate: Decompress,
-    /// Bytes behind the end, where checksum and length are. They are not looked at: the transport
-    /// has its own.
+    /// Bytes behind the end of the deflate data: checksum and length, 8 bytes. They are not checked,
+    /// because TCP has checksums of its own.
     trailer: Option<usize>,
-    /// What was wrong, once all before it has been taken.
-    wrong: Option<&'static str>,
+    /// The error that `inflate` returns once the caller has everything before it.
+    error: Option<&'static str>,
 }
 
 impl Inflate {
     pub(crate) fn new() -> Self {
-        Self { header: true, deflate: Decompress::new(false), trailer: None, wrong: None }
+        Self { header: true, deflate: Decompress::new(false), trailer: None, error: None }
     }
 
-    /// Takes from `input` what fits inflated into `plain`, which has at most [`limits::INFLATED`]
-    /// bytes afterwards; whether there is something to do for the caller: something was
-    /// inflated.
+    /// Inflates from `input` until `plain` has [`limits::INFLATED`] bytes. True if `plain` has grown.
     pub(crate) fn inflate(
         &mut self,
         input: &mut BytesMut,
         plain: &mut BytesMut,
     ) -> Result<bool, ProtocolError> {
-        if let Some(what) = self.wrong {
+        if let Some(what) = self.error {
             return Err(ProtocolError::Gzip(what));
         }
         if self.header {
@@ -66,11 +64,11 @@ impl Inflate {
             input.advance(taken.min(input.len()));
             match status {
                 Ok(Status::StreamEnd) => self.trailer = Some(0),
-                // Nothing moves without more input.
+                // It needs more input.
                 Ok(_) if taken == 0 && given == 0 => break,
                 Ok(_) => {}
                 Err(_) => {
-                    self.wrong = Some("not deflate");
+                    self.error = Some("not deflate");
                     break;
                 }
             }
@@ -79,22 +77,22 @@ impl Inflate {
             *trailer += input.len();
             input.clear();
             if *trailer > 8 {
-                self.wrong = Some("something behind the end");
+                self.error = Some("something behind the end");
             }
         }
         if self.deflate.total_out()
             > limits::RATIO_FROM.max(self.deflate.total_in().saturating_mul(limits::RATIO))
         {
-            self.wrong = Some("inflates to more than 250 times its size");
+            self.error = Some("inflates to more than 250 times its size");
         }
-        match self.wrong {
+        match self.error {
             Some(what) if plain.len() == before => Err(ProtocolError::Gzip(what)),
             _ => Ok(plain.len() > before),
         }
     }
 }
 
-/// Length of the header; `None` when it is not all there.
+/// Length of the gzip header in bytes; `None` when bytes are missing.
 fn header(bytes: &[u8]) -> Result<Option<usize>, ProtocolError> {
     let mut c = Cursor::new(bytes, Order::Little);
     let Some(&[_, _, method, flags, ..]) = c.bytes(10) else { return Ok(None) };

@@ -116,7 +116,7 @@ fn late_words_and_marks() {
             " (true, true, false, None)"
         ]
     );
-    assert_eq!(streams.dictionary().mark(KnownWord::Red), Some(1));
+    assert_eq!(streams.dictionary().id_of(KnownWord::Red), Some(1));
 }
 
 #[test]

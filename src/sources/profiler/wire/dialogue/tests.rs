@@ -119,16 +119,16 @@ fn legacy_commands() {
     // Without a version before; and it does not say who it is when INIT_STREAM_V2 follows.
     assert_eq!(check(&init(Bytes::new())).0.len(), 2);
     let (what, out) = wrong(&open(Bytes::new().u8(8), "calls", 0));
-    assert_eq!((what, &out[8..]), (ProtocolError::Stranger("INIT_STREAM_V2"), &NULL[..]));
+    assert_eq!((what, &out[8..]), (ProtocolError::BeforeHello("INIT_STREAM_V2"), &NULL[..]));
 }
 
 #[test]
 fn strangers_and_other_faults() {
     assert_eq!(
         wrong(&open(Bytes::new(), "calls", 0)),
-        (ProtocolError::Stranger("INIT_STREAM_V2"), NULL.to_vec())
+        (ProtocolError::BeforeHello("INIT_STREAM_V2"), NULL.to_vec())
     );
-    assert_eq!(wrong(&Bytes::new().u8(0x11)).0, ProtocolError::Stranger("REQUEST_ACK_FLUSH"));
+    assert_eq!(wrong(&Bytes::new().u8(0x11)).0, ProtocolError::BeforeHello("REQUEST_ACK_FLUSH"));
     assert_eq!(
         wrong(&Bytes::new().raw(b"GET / HTTP/1.1\r\n\r\n")),
         (ProtocolError::Command(b'G'), vec![0xff])
