@@ -120,7 +120,7 @@ pmcd_stop() {
 pmda_pid() { pgrep -P "$PMCD_PID" -f 'pmdaapm'; }
 pmda_gone() { ! pgrep -f "pmdaapm.* -l $D/log/apm.log" >/dev/null; }
 
-# pmcd 6 starts a dead PMDA again when it is told to look (SIGHUP); later ones do it by themselves.
+# pmcd 6 restarts a dead PMDA on SIGHUP, later ones by themselves.
 pmda_restart() {
     sleep 0.2
     kill -HUP "$PMCD_PID"

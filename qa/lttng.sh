@@ -3,7 +3,7 @@
 # runs itself again with a mount namespace of its own.
 # shellcheck shell=bash
 
-# lttng_possible: whether there is all that is needed; what is missing is in $LTTNG_MISSING.
+# lttng_possible: whether everything is there; $LTTNG_MISSING names what is not.
 lttng_possible() {
     local program
     for program in lttng lttng-relayd lttng-sessiond cc; do
@@ -50,7 +50,7 @@ lttng_start() {
     sessiond_start
 }
 
-# A command of lttng: its words into a file, they are for people.
+# A command of lttng: its output, which is for people, into a file.
 lttng_do() { lttng --no-sessiond "$@" >>"$D/lttng.out" 2>&1 || { tail -3 "$D/lttng.out" >&2; return 1; }; }
 
 # live_session NAME [BUFFERS]: a live session of all events of lttng_app, started. BUFFERS: options
@@ -64,9 +64,9 @@ live_session() {
         lttng_do start "$1"
 }
 
-# app COUNT ...: runs lttng_app; what it has sent is in $D/app.out.
+# app COUNT ...: runs lttng_app; its counts are in $D/app.out.
 app() { "$D/lttng_app" "$@" >"$D/app.out" 2>>"$D/lttng.out"; }
-# sent: number of events that it says.
+# sent: number of events in that output.
 sent() { awk '{ n += $2 } END { print n + 0 }' "$D/app.out"; }
 
 # session NAME CHANNEL EVENTS [OPTIONS of the channel]: a live session of some events, started.
