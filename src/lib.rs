@@ -17,6 +17,7 @@
 
 pub mod read;
 
+#[cfg(feature = "lttng")]
 pub use ctf;
 
 pub mod model;

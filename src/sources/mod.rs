@@ -4,8 +4,11 @@
 
 mod contract;
 mod define;
+#[cfg(feature = "lttng")]
 pub mod lttng;
+#[cfg(feature = "mono")]
 pub mod mono;
+#[cfg(feature = "profiler")]
 pub mod profiler;
 pub mod registry;
 mod session;

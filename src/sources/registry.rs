@@ -8,21 +8,18 @@ use std::sync::Arc;
 
 use serde::de::{Error, MapAccess};
 
-use super::contract::Source;
-#[cfg(feature = "agent")]
-use super::contract::{Context, Running};
 use super::table::SourceTable;
 use crate::config;
 #[cfg(feature = "agent")]
-use crate::net::{Net, Peers};
+use crate::net::Net;
 #[cfg(feature = "agent")]
 use crate::store::Store;
 
-/// Lines `name: path::of::Type`, where the type is a [`Source`] and the name that of its table.
+/// Lines `name: path::of::Type`, where the type is a [`Source`](super::Source) and the name that of its table.
 macro_rules! sources {
     ($($(#[$when:meta])* $name:ident: $source:ty,)*) => {
         /// The tables of all sources, in the order of the list.
-        pub const TABLES: &[SourceTable] = &[$($(#[$when])* <$source as Source>::TABLE),*];
+        pub const TABLES: &[SourceTable] = &[$($(#[$when])* <$source as crate::sources::Source>::TABLE),*];
 
         /// The sections of all sources.
         #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +27,7 @@ macro_rules! sources {
             $(
                 $(#[$when])*
                 #[doc = concat!("`[", stringify!($name), "]`")]
-                pub $name: <$source as Source>::Config,
+                pub $name: <$source as crate::sources::Source>::Config,
             )*
         }
 
@@ -59,7 +56,9 @@ macro_rules! sources {
                 let mut lines = Vec::new();
                 $(
                     $(#[$when])*
-                    lines.extend(named(stringify!($name), <$source>::describe(&self.$name)));
+                    for line in <$source as crate::sources::Source>::describe(&self.$name) {
+                        lines.push(format!("{}: {line}", stringify!($name)));
+                    }
                 )*
                 lines
             }
@@ -68,7 +67,7 @@ macro_rules! sources {
         /// All sources at work.
         #[cfg(feature = "agent")]
         pub struct Started {
-            $($(#[$when])* $name: Box<dyn Running<<$source as Source>::Config>>,)*
+            $($(#[$when])* $name: Box<dyn super::Running<<$source as crate::sources::Source>::Config>>,)*
         }
 
         #[cfg(feature = "agent")]
@@ -90,12 +89,12 @@ macro_rules! sources {
                         $(#[$when])*
                         $name: {
                             let source = ids.next().unwrap_or_default();
-                            let context = Context {
-                                peers: Peers::new(store, source, stringify!($name)),
+                            let context = super::Context {
+                                peers: crate::net::Peers::new(store, source, stringify!($name)),
                                 net: net.clone(),
                                 state_dir: state_dir.to_owned(),
                             };
-                            <$source>::start(sections.$name.clone(), context)?
+                            <$source as crate::sources::Source>::start(sections.$name.clone(), context)?
                         },
                     )*
                 })
@@ -120,14 +119,9 @@ macro_rules! sources {
 }
 
 sources! {
-    mono: super::mono::Mono,
-    profiler: super::profiler::Profiler,
-    lttng: super::lttng::Lttng,
-}
-
-/// Lines with the source's name before each.
-fn named(name: &str, lines: Vec<String>) -> impl Iterator<Item = String> {
-    lines.into_iter().map(move |line| format!("{name}: {line}"))
+    #[cfg(feature = "mono")] mono: super::mono::Mono,
+    #[cfg(feature = "profiler")] profiler: super::profiler::Profiler,
+    #[cfg(feature = "lttng")] lttng: super::lttng::Lttng,
 }
 
 #[cfg(test)]
