@@ -17,9 +17,14 @@ pub(crate) fn dirs() -> Vec<String> {
     if let Ok(dirs) = std::env::var("CTF_TRACES") {
         return dirs.split(':').map(str::to_owned).collect();
     }
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    // Benches are in the workspace's root and in crates/*.
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let all = ["../shared/data/lttng/ust-c-all/trace", "qa/corpus/lttng/ust216-ctf-2/trace"];
-    let there = all.iter().map(|dir| root.join(dir)).find(|dir| dir.is_dir());
+    let places = [here.clone(), here.join("../..")];
+    let there = all
+        .iter()
+        .flat_map(|dir| places.iter().map(move |root| root.join(dir)))
+        .find(|dir| dir.is_dir());
     there.map(|dir| dir.display().to_string()).into_iter().collect()
 }
 

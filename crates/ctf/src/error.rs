@@ -95,6 +95,14 @@ pub struct PacketError {
     pub violation: Violation,
 }
 
+impl PacketError {
+    /// Whether the bytes end within a field: with more bytes, the packet may be sound.
+    #[must_use]
+    pub const fn is_short(&self) -> bool {
+        matches!(self.violation, Violation::Short { .. } | Violation::Unterminated)
+    }
+}
+
 /// The ways in which a packet can contradict its metadata or the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -1,24 +1,69 @@
-//! Common Trace Format: CTF 1.8 (TSDL metadata) and CTF 2 (JSON metadata), decoded without a tree.
+//! A decoder of the Common Trace Format: CTF 1.8 (TSDL metadata) and CTF 2 (JSON metadata).
 //!
 //! ```text
 //!  metadata bytes ─▶ metadata (plain, packets) ─▶ tsdl │ json ─▶ schema ─▶ plan (per class) ┐
 //!  packet bytes ───▶ Packet: header, context ─▶ event headers ─▶ operations of the class ◀──┘─▶ Visitor
 //! ```
 //!
-//! Knows neither LTTng nor PCP, does no I/O and has no clock. [`Trace`] takes metadata in any
-//! pieces, also while packets are read. A [`Packet`] borrows its bytes and the trace and tells each
-//! field to a [`Visitor`] as (node, value); nodes are numbered for each class when its metadata
-//! comes, and [`Node`] says name, type and mappings. Nothing is allocated for an event. A bad
-//! declaration costs itself, a bad packet the rest of itself.
+//! # Trace directories
 //!
-//! Specification: CTF 1.8.3 (diamon.org/ctf/v1.8.3), CTF2-SPEC-2.0; section numbers in the code are
-//! of these.
+//! `fs::Session` (feature `fs`, on by default) reads the events of a trace directory in the order
+//! of time, see the module `fs`.
+//!
+//! # Feeding metadata and packets
+//!
+//! Without `fs` the crate does no I/O and has no clock. [`Trace::metadata`] reads metadata in pieces
+//! of any size, also while packets are decoded. [`Packet::size`] tells a reader how many bytes the
+//! next packet has, [`Packet::open`] decodes its header and context, and [`Packet::read`] or
+//! [`Packet::peek`] and [`Packet::visit`] its events. A [`Visitor`] receives each field as a
+//! [`NodeId`] and a value; the [`Node`] of that id has the name, the kind and the mappings of the
+//! field. Nothing is allocated for an event.
+//!
+//! ```
+//! use ctf::show::TextFormatter;
+//! use ctf::{Packet, Trace};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let trace = Trace::from_metadata(include_bytes!("../examples/trace/metadata"))?;
+//! let mut stream: &[u8] = include_bytes!("../examples/trace/stream_0");
+//! let (mut clock, mut text, mut lines) = (0, TextFormatter::default(), Vec::new());
+//! while !stream.is_empty() {
+//!     // A socket would be read until there are this many bytes.
+//!     let size = Packet::size(&trace, stream)?.map_or(stream.len(), |size| size as usize);
+//!     let (bytes, rest) = stream.split_at(size);
+//!     let mut packet = Packet::open(&trace, bytes, clock)?;
+//!     while let Some(event) = packet.peek()? {
+//!         text.begin(event.class.nodes(), event.class.scopes(), false);
+//!         packet.visit(&mut text)?;
+//!         text.end();
+//!         lines.push(format!("{}: {}", event.class.name, std::mem::take(&mut text.line)));
+//!     }
+//!     (stream, clock) = (rest, packet.clock());
+//! }
+//! assert_eq!(lines[1], "shop:closed: { orders = 1 }");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Errors
+//!
+//! A faulty declaration costs itself ([`MetadataError`]), a malformed packet the rest of itself
+//! ([`PacketError`]). Sizes and counts that metadata and packets ask for are bounded by [`limits`]
+//! before anything is allocated for them.
+//!
+//! # Specification
+//!
+//! CTF 1.8.3 (diamon.org/ctf/v1.8.3) and CTF2-SPEC-2.0; section numbers in the code are of these.
+//! The crate knows neither LTTng nor PCP.
 
+#![warn(missing_docs)]
 #![allow(unexpected_cfgs, reason = "cargo fuzz sets `fuzzing`")]
 
 mod bits;
 mod byte_order;
 mod error;
+#[cfg(feature = "fs")]
+pub mod fs;
 mod json;
 pub mod limits;
 mod metadata;
@@ -27,6 +72,8 @@ mod number_layout;
 pub mod oracle;
 mod packet;
 mod plan;
+#[cfg(feature = "fs")]
+mod record;
 pub mod schema;
 pub mod show;
 mod stream;
@@ -40,7 +87,14 @@ pub use byte_order::ByteOrder;
 pub use error::{MetadataError, PacketError, Violation};
 pub use packet::{Counter, DiscardTracker, Discarded, Event, EventVisitor, Packet, PacketInfo};
 pub use plan::{Kind, Node, NodeId};
+#[cfg(feature = "fs")]
+pub use record::{Fields, Record, Value};
 pub use stream::{Merge, MergeVisitor, Next, Stream};
 pub use string::decode as decode_string;
 pub use trace::{EventPlan, MetadataErrors, StreamPlan, Trace};
 pub use visit::{Packed, Visitor};
+
+/// The examples of the README are compiled and run.
+#[cfg(all(doctest, feature = "fs"))]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -34,6 +34,11 @@ impl<'n> Found<'n, '_> {
             discarded: None,
         }
     }
+
+    /// Bits of the packet, if its context has them.
+    pub(super) fn packet_bits(&self) -> Option<u64> {
+        self.packet_size.or(self.content_size)
+    }
 }
 
 impl<'a> Visitor<'a> for Found<'_, 'a> {

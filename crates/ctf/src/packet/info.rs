@@ -5,7 +5,7 @@ use super::counter::Counter;
 /// What header and context say. Sizes are in bits, times in cycles of the stream's clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketInfo {
-    /// Which of [`Trace::streams`].
+    /// Which of [`Trace::streams`](crate::Trace::streams).
     pub stream: usize,
     /// Which stream of that class.
     pub stream_id: Option<u64>,

@@ -44,49 +44,17 @@ pub struct Packet<'t, 'a> {
 }
 
 impl<'t, 'a> Packet<'t, 'a> {
-    /// Reads header and context of the packet at the front of `bytes`, which may go on behind it.
-    /// `clock` is that of the stream, after the packet before.
+    /// Decodes the packet header and the packet context at the front of `bytes`; bytes of later
+    /// packets may follow. `clock` is [`Self::clock`] after the previous packet of the stream, 0
+    /// before the first.
     ///
     /// # Errors
-    /// [`PacketError`]: it is no packet of this trace, or not all of its content is here.
+    /// [`PacketError`]: the bytes are no packet of this trace, or not all of its content is there.
     pub fn open(trace: &'t Trace, bytes: &'a [u8], clock: u64) -> Result<Self, PacketError> {
-        let mut cursor = Cursor::new(bytes, clock, trace.slots);
-        let nodes = &trace.header.nodes;
-        let mut found = Found::new(nodes);
-        run(&trace.header.code, nodes, &mut cursor, &mut found)
-            .map_err(|fault| fault.named(nodes))?;
-        let error = |cursor: &Cursor<'_>, field: &str, violation| PacketError {
-            bit: cursor.bit,
-            field: field.into(),
-            violation,
-        };
-        if let Some(magic) = found.magic.filter(|m| *m != MAGIC) {
-            return Err(error(&cursor, "trace.packet.header.magic", Violation::Magic(magic)));
-        }
-        let foreign = found
-            .uuid
-            .is_some_and(|uuid| trace.schema().uuid.is_some_and(|trace| trace.as_bytes() != uuid));
-        let index = match (found.stream_class, trace.streams()) {
-            (Some(id), streams) => {
-                streams.iter().position(|s| s.id == id).ok_or(Violation::StreamClass(id))
-            }
-            (None, [_]) => Ok(0),
-            (None, _) => Err(Violation::NoClassId),
-        };
-        let index = index.map_err(|e| error(&cursor, "trace.packet.header.stream_id", e))?;
-        let no_class = Violation::NoClassId;
-        let stream = trace
-            .streams()
-            .get(index)
-            .ok_or_else(|| error(&cursor, "trace.packet.header.stream_id", no_class))?;
-
-        let before_context = cursor.checkpoint();
-        let nodes = &stream.context.nodes;
-        found.nodes = nodes;
-        run(&stream.context.code, nodes, &mut cursor, &mut found)
-            .map_err(|fault| fault.named(nodes))?;
+        let Start { mut cursor, found, index, stream, before_context, foreign } =
+            Start::read(trace, bytes, clock)?;
         let here = (bytes.len() as u64).saturating_mul(8);
-        let size = found.packet_size.or(found.content_size).unwrap_or(here);
+        let size = found.packet_bits().unwrap_or(here);
         let content = found.content_size.unwrap_or(size);
         for (bad, got, max) in [
             (content > size, content, size),
@@ -94,23 +62,13 @@ impl<'t, 'a> Packet<'t, 'a> {
             (content < cursor.bit, content, cursor.bit),
         ] {
             if bad {
-                return Err(error(
-                    &cursor,
-                    "stream.packet.context.content_size",
-                    Violation::Size { got, max },
-                ));
+                let violation = Violation::Size { got, max };
+                return Err(error(&cursor, "stream.packet.context.content_size", violation));
             }
         }
-        if !size.is_multiple_of(8) {
-            return Err(error(
-                &cursor,
-                "stream.packet.context.packet_size",
-                Violation::NotBytes(size),
-            ));
-        }
+        check_packet_size(&cursor, size)?;
         cursor.end = content;
-        cursor.data =
-            usize::try_from(content.div_ceil(8)).ok().and_then(|n| bytes.get(..n)).unwrap_or(bytes);
+        cursor.data = content_of(bytes, content);
         let begin = stream.context.code.clocked.then_some(cursor.clock);
         let info = PacketInfo {
             stream: index,
@@ -124,6 +82,36 @@ impl<'t, 'a> Packet<'t, 'a> {
             discarded: found.discarded,
         };
         Ok(Self { trace, stream, info, cursor, before_context, next: None })
+    }
+
+    /// The size in bytes of the packet that begins with `bytes`, of which its header and context
+    /// are enough; `None`: the packet has no size and takes all of the stream.
+    ///
+    /// Readers of files and sockets call it to learn how many bytes [`Self::open`] needs.
+    ///
+    /// # Errors
+    /// [`PacketError`]: the bytes are no packet of this trace. If [`PacketError::is_short`], more
+    /// bytes are needed.
+    pub fn size(trace: &Trace, bytes: &[u8]) -> Result<Option<u64>, PacketError> {
+        let Start { cursor, found, .. } = Start::read(trace, bytes, 0)?;
+        let Some(bits) = found.packet_bits() else { return Ok(None) };
+        check_packet_size(&cursor, bits)?;
+        Ok(Some(bits / 8))
+    }
+
+    /// The packet without its bytes, which [`Self::attach`] brings back.
+    #[cfg(feature = "fs")]
+    pub(crate) fn detach(self) -> Packet<'t, 'static> {
+        let Self { trace, stream, info, cursor, before_context, next } = self;
+        Packet { trace, stream, info, cursor: cursor.with_data(&[]), before_context, next }
+    }
+
+    /// The packet with the bytes that it was opened with.
+    #[cfg(feature = "fs")]
+    pub(crate) fn attach<'b>(self, bytes: &'b [u8]) -> Packet<'t, 'b> {
+        let Self { trace, stream, info, cursor, before_context, next } = self;
+        let cursor = cursor.with_data(content_of(bytes, info.content_bits));
+        Packet { trace, stream, info, cursor, before_context, next }
     }
 
     /// What header and context say.
@@ -305,6 +293,64 @@ impl<'t, 'a> Packet<'t, 'a> {
     pub const fn trace(&self) -> &'t Trace {
         self.trace
     }
+}
+
+/// The packet header and the packet context, decoded.
+struct Start<'t, 'a> {
+    cursor: Cursor<'a>,
+    found: Found<'t, 'a>,
+    index: usize,
+    stream: &'t StreamPlan,
+    before_context: Checkpoint,
+    foreign: bool,
+}
+
+impl<'t, 'a> Start<'t, 'a> {
+    fn read(trace: &'t Trace, bytes: &'a [u8], clock: u64) -> Result<Self, PacketError> {
+        let mut cursor = Cursor::new(bytes, clock, trace.slots);
+        let nodes = &trace.header.nodes;
+        let mut found = Found::new(nodes);
+        run(&trace.header.code, nodes, &mut cursor, &mut found)
+            .map_err(|error| error.named(nodes))?;
+        if let Some(magic) = found.magic.filter(|m| *m != MAGIC) {
+            return Err(error(&cursor, "trace.packet.header.magic", Violation::Magic(magic)));
+        }
+        let foreign = found
+            .uuid
+            .is_some_and(|uuid| trace.schema().uuid.is_some_and(|trace| trace.as_bytes() != uuid));
+        let mut streams = trace.streams().iter().enumerate();
+        let stream = match (found.stream_class, trace.streams()) {
+            (Some(id), _) => streams.find(|(_, s)| s.id == id).ok_or(Violation::StreamClass(id)),
+            (None, [only]) => Ok((0, only)),
+            (None, _) => Err(Violation::NoClassId),
+        };
+        let (index, stream) =
+            stream.map_err(|e| error(&cursor, "trace.packet.header.stream_id", e))?;
+        let before_context = cursor.checkpoint();
+        let nodes = &stream.context.nodes;
+        found.nodes = nodes;
+        run(&stream.context.code, nodes, &mut cursor, &mut found)
+            .map_err(|error| error.named(nodes))?;
+        Ok(Self { cursor, found, index, stream, before_context, foreign })
+    }
+}
+
+#[cold]
+fn error(cursor: &Cursor<'_>, field: &str, violation: Violation) -> PacketError {
+    PacketError { bit: cursor.bit, field: field.into(), violation }
+}
+
+fn check_packet_size(cursor: &Cursor<'_>, bits: u64) -> Result<(), PacketError> {
+    if bits.is_multiple_of(8) {
+        return Ok(());
+    }
+    Err(error(cursor, "stream.packet.context.packet_size", Violation::NotBytes(bits)))
+}
+
+/// The bytes with the content of a packet.
+fn content_of(bytes: &[u8], content_bits: u64) -> &[u8] {
+    let content = usize::try_from(content_bits.div_ceil(8)).ok().and_then(|n| bytes.get(..n));
+    content.unwrap_or(bytes)
 }
 
 /// Takes the events of a packet.

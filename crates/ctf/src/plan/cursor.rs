@@ -68,6 +68,13 @@ impl<'a> Cursor<'a> {
             (mark.bit, mark.clock, mark.order, mark.work);
     }
 
+    /// The cursor over other bytes: those of the same packet.
+    #[cfg(feature = "fs")]
+    pub(crate) fn with_data(self, data: &[u8]) -> Cursor<'_> {
+        let Self { bit, end, clock, slots, order, work, .. } = self;
+        Cursor { data, bit, end, clock, slots, order, work }
+    }
+
     /// The clock takes an integer of so many bits.
     #[inline]
     pub(crate) fn tick(&mut self, value: u64, bits: u32) {

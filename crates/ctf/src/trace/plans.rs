@@ -69,7 +69,7 @@ impl EventPlan {
 pub struct StreamPlan {
     /// Number in packet headers.
     pub id: u64,
-    /// Its clock among [`Schema::clocks`], if it has one.
+    /// Its clock among [`Schema::clocks`](crate::schema::Schema::clocks), if it has one.
     pub clock: Option<usize>,
     pub(crate) context: ScopePlan,
     pub(crate) header: ScopePlan,

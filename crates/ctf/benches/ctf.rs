@@ -2,7 +2,7 @@
 //! installed:
 //!
 //! ```text
-//! CTF_TRACES=/tmp/big-tick:/tmp/big-all cargo bench --no-default-features --bench ctf
+//! CTF_TRACES=/tmp/big-tick:/tmp/big-all cargo bench -p ctf
 //! ```
 //!
 //! Without CTF_TRACES the largest capture that is there. Every field of every event is decoded and
@@ -13,8 +13,7 @@
 //! rounds is told.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
 
-use std::path::PathBuf;
-
+use ctf::fs::{Session, StreamFiles, TraceFiles};
 use ctf::{
     DiscardTracker, Discarded, Event, EventVisitor, Merge, MergeVisitor, NodeId, Packed, Packet,
     PacketError, Stream, Trace, Visitor,
@@ -22,15 +21,13 @@ use ctf::{
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 
-#[path = "lttng_kit/peers.rs"]
+#[path = "../../../benches/lttng_kit/peers.rs"]
 mod peers;
-#[path = "../examples/ctfdump/traces.rs"]
-mod traces;
 
 fn main() {
     match peers::rounds() {
         Some(rounds) => {
-            let ours: [peers::Ours<Vec<traces::Loaded>>; 3] = [
+            let ours: [peers::Ours<Vec<Loaded>>; 3] = [
                 ("streams", |traces| {
                     black_box(streams(traces));
                 }),
@@ -47,10 +44,22 @@ fn main() {
     }
 }
 
-fn load(dir: &str) -> Vec<traces::Loaded> {
-    let (traces, faults) = traces::read(&[PathBuf::from(dir)]).unwrap();
-    assert!(faults.is_empty(), "{faults:?}");
-    traces
+/// A trace and the bytes of its streams.
+struct Loaded {
+    trace: Trace,
+    streams: Vec<Vec<u8>>,
+}
+
+fn load(dir: &str) -> Vec<Loaded> {
+    let session = Session::open(dir).unwrap();
+    let whole = |stream: &StreamFiles| {
+        stream.paths.iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
+    };
+    let load = |files: &TraceFiles| Loaded {
+        trace: files.trace.clone(),
+        streams: files.streams.iter().map(whole).collect(),
+    };
+    session.traces().iter().map(load).collect()
 }
 
 /// Adds up everything.
@@ -134,10 +143,10 @@ fn stream(trace: &Trace, bytes: &[u8]) -> Sum {
     sum
 }
 
-fn streams(traces: &[traces::Loaded]) -> Sum {
+fn streams(traces: &[Loaded]) -> Sum {
     let mut whole = Sum::default();
     for loaded in traces {
-        for (_, bytes) in &loaded.streams {
+        for bytes in &loaded.streams {
             let sum = stream(&loaded.trace, bytes);
             whole = Sum { sum: whole.sum.wrapping_add(sum.sum), events: whole.events + sum.events };
         }
@@ -145,9 +154,9 @@ fn streams(traces: &[traces::Loaded]) -> Sum {
     whole
 }
 
-fn merged(traces: &[traces::Loaded]) -> Sum {
+fn merged(traces: &[Loaded]) -> Sum {
     let streams =
-        traces.iter().flat_map(|l| l.streams.iter().map(|(_, bytes)| Stream::new(&l.trace, bytes)));
+        traces.iter().flat_map(|l| l.streams.iter().map(|bytes| Stream::new(&l.trace, bytes)));
     let (mut merge, mut sum) = (Merge::new(streams.collect()), Sum::default());
     merge.run(&mut sum);
     sum
@@ -166,10 +175,10 @@ fn packets(trace: &Trace, bytes: &[u8]) -> Vec<(usize, usize)> {
     all
 }
 
-fn threads(traces: &[traces::Loaded]) -> Sum {
+fn threads(traces: &[Loaded]) -> Sum {
     let mut jobs = Vec::new();
     for loaded in traces {
-        for (_, bytes) in &loaded.streams {
+        for bytes in &loaded.streams {
             jobs.extend(
                 packets(&loaded.trace, bytes)
                     .into_iter()
@@ -194,7 +203,7 @@ fn threads(traces: &[traces::Loaded]) -> Sum {
     })
 }
 
-fn measure(bencher: Bencher<'_, '_>, dir: &str, read: fn(&[traces::Loaded]) -> Sum) {
+fn measure(bencher: Bencher<'_, '_>, dir: &str, read: fn(&[Loaded]) -> Sum) {
     let traces = load(dir);
     let expected = streams(&traces);
     assert_eq!(read(&traces), expected);

@@ -1,16 +1,14 @@
-//! Lines of text from merged streams.
+//! Lines of text, as babeltrace2 prints them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
+use std::path::Path;
 
+use ctf::fs::Session;
 use ctf::schema::{ClockClass, EnvValue, Schema};
 use ctf::show::TextFormatter;
-use ctf::{
-    Discarded, Event, Merge, MergeVisitor, NodeId, Packed, Packet, PacketError, Stream, Visitor,
-};
-
-use super::traces::Loaded;
+use ctf::{Discarded, Event, MergeVisitor, NodeId, Packed, Packet, PacketError, Trace, Visitor};
 
 /// What is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,52 +22,53 @@ pub(crate) enum How {
     Counts,
 }
 
-/// What there is to say besides.
+/// Losses, errors and counts.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
-    /// Lines about what was lost, as babeltrace has them.
+pub(crate) struct Report {
+    /// Lines about discarded events and packets, as babeltrace prints them.
     pub(crate) lost: Vec<String>,
-    /// Lines about what could not be read.
-    pub(crate) faults: Vec<String>,
+    /// Packets and files that cannot be read.
+    pub(crate) errors: Vec<String>,
     /// Events of each class.
     pub(crate) counts: BTreeMap<String, u64>,
 }
 
 /// Prints all events.
-pub(crate) fn dump(traces: &[Loaded], how: How, out: &mut dyn Write) -> std::io::Result<Told> {
-    let (mut streams, mut sources) = (Vec::new(), Vec::new());
-    for loaded in traces {
-        for (name, bytes) in &loaded.streams {
-            streams.push(Stream::new(&loaded.trace, bytes));
-            sources.push(Source { name, ..Source::new(loaded) });
-        }
-    }
+pub(crate) fn dump(session: &Session, how: How, out: &mut dyn Write) -> std::io::Result<Report> {
+    let mut reader = session.reader();
+    let sources =
+        (0..).map_while(|n| reader.stream(n)).map(|(trace, path)| Source::new(trace, path));
     let mut lines = Lines {
         how,
-        sources,
+        sources: sources.collect(),
         previous: None,
         text: TextFormatter::default(),
-        told: Told::default(),
+        report: Report::default(),
         ready: false,
     };
-    let mut merge = Merge::new(streams);
-    while merge.step(&mut lines) {
+    loop {
+        match reader.step(&mut lines) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => lines.report.errors.push(error.to_string()),
+        }
         if std::mem::take(&mut lines.ready) {
             lines.text.line.push('\n');
             out.write_all(lines.text.line.as_bytes())?;
         }
     }
     if how == How::Counts {
-        for (name, count) in &lines.told.counts {
+        for (name, count) in &lines.report.counts {
             writeln!(out, "{count:>10} {name}")?;
         }
     }
-    Ok(lines.told)
+    Ok(lines.report)
 }
 
 /// What lines of a stream have in common.
 struct Source<'t> {
-    name: &'t str,
+    /// The first file of the stream.
+    name: String,
     /// `host:process:(pid) `
     origin: String,
     /// See [`newer`].
@@ -91,8 +90,8 @@ fn newer(schema: &Schema) -> bool {
 }
 
 impl<'t> Source<'t> {
-    fn new(loaded: &'t Loaded) -> Self {
-        let schema = loaded.trace.schema();
+    fn new(trace: &'t Trace, path: &Path) -> Self {
+        let schema = trace.schema();
         let mut parts = Vec::new();
         for key in ["hostname", "procname", "vpid"] {
             match schema.env(key) {
@@ -106,7 +105,7 @@ impl<'t> Source<'t> {
             origin.push(' ');
         }
         Self {
-            name: "",
+            name: path.display().to_string(),
             origin,
             newer: newer(schema),
             schema,
@@ -123,7 +122,7 @@ struct Lines<'t> {
     /// Time of the event before.
     previous: Option<i128>,
     text: TextFormatter<'t>,
-    told: Told,
+    report: Report,
     /// The line has a whole event.
     ready: bool,
 }
@@ -189,7 +188,7 @@ impl<'t> Lines<'t> {
             None => line.push_str("(unknown time range)"),
         }
         let _ = write!(line, " within stream \"{}\"", source.name);
-        self.told.lost.push(line);
+        self.report.lost.push(line);
     }
 }
 
@@ -197,8 +196,8 @@ impl<'t, 'a> MergeVisitor<'t, 'a> for Lines<'t> {
     fn packet(&mut self, n: usize, packet: &Packet<'t, 'a>, lost: Discarded) {
         let info = packet.info();
         if info.foreign {
-            let name = self.sources.get(n).map_or("", |source| source.name);
-            self.told.lost.push(format!(
+            let name = self.sources.get(n).map_or("", |source| &*source.name);
+            self.report.lost.push(format!(
                 "WARNING: packet with the UUID of another trace in stream \"{name}\""
             ));
         }
@@ -218,7 +217,7 @@ impl<'t, 'a> MergeVisitor<'t, 'a> for Lines<'t> {
         let line = std::mem::take(&mut self.text.line);
         self.text.begin(packet.stream().context_nodes(), packet.stream().context_scopes(), false);
         if let Err(fault) = packet.visit_context(&mut self.text) {
-            self.told.faults.push(fault.to_string());
+            self.report.errors.push(fault.to_string());
         }
         self.text.end();
         let context = std::mem::replace(&mut self.text.line, line);
@@ -228,16 +227,16 @@ impl<'t, 'a> MergeVisitor<'t, 'a> for Lines<'t> {
     }
 
     fn fault(&mut self, n: usize, fault: &PacketError) {
-        let name = self.sources.get(n).map_or("", |source| source.name);
-        self.told.faults.push(format!("{name}: {fault}"));
+        let name = self.sources.get(n).map_or("", |source| &*source.name);
+        self.report.errors.push(format!("{name}: {fault}"));
     }
 
     fn event(&mut self, n: usize, event: &Event<'t>, nanoseconds: Option<i128>) {
         if self.how == How::Counts {
-            if let Some(count) = self.told.counts.get_mut(&*event.class.name) {
+            if let Some(count) = self.report.counts.get_mut(&*event.class.name) {
                 *count += 1;
             } else {
-                self.told.counts.insert(event.class.name.to_string(), 1);
+                self.report.counts.insert(event.class.name.to_string(), 1);
             }
             return;
         }

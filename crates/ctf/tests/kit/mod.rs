@@ -4,12 +4,13 @@
 
 #[path = "../../examples/ctfdump/dump.rs"]
 pub mod dump;
-#[path = "../../examples/ctfdump/traces.rs"]
-pub mod traces;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use ctf::Trace;
+use ctf::fs::Session;
 
 /// A recorded trace with what babeltrace makes of it.
 pub struct Capture {
@@ -20,44 +21,36 @@ pub struct Capture {
 }
 
 pub fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 pub fn corpus() -> PathBuf {
     root().join("qa/corpus/lttng")
 }
 
-/// Captures that are too large for the repository, if they are here.
-pub fn shared() -> Option<PathBuf> {
+/// Captures that are too large for the repository. Only ignored tests read them.
+pub fn shared() -> PathBuf {
     let dir = root().join("../shared/data/lttng");
-    if dir.is_dir() {
-        return Some(dir);
-    }
-    println!("skipped: no {}", dir.display());
-    None
+    assert!(dir.is_dir(), "no {}", dir.display());
+    dir
 }
 
-/// All traces with the text of babeltrace: those of the repository, then others.
-pub fn captures() -> Vec<Capture> {
+/// The traces in a directory for which there is a text of babeltrace.
+pub fn captures(dir: &Path) -> Vec<Capture> {
     let mut all: Vec<Capture> = Vec::new();
-    for dir in [Some(corpus()), shared()].into_iter().flatten() {
-        let mut inner: Vec<PathBuf> =
-            std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
-        inner.sort();
-        for dir in inner {
-            let name = dir.file_name().unwrap().to_string_lossy().into_owned();
-            let trace = ["trace", "received"].iter().map(|t| dir.join(t)).find(|t| t.is_dir());
-            let known = all.iter().any(|c| c.name == name);
-            // babeltrace crashed over it and did not get to the end.
-            let whole = !name.ends_with("bt2crash");
-            if let Some(trace) =
-                trace.filter(|_| !known && whole && expected(&dir, "pretty").is_some())
-            {
-                all.push(Capture { name, dir, trace });
-            }
+    let mut inner: Vec<PathBuf> =
+        std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    inner.sort();
+    for dir in inner {
+        let name = dir.file_name().unwrap().to_string_lossy().into_owned();
+        let trace = ["trace", "received"].iter().map(|t| dir.join(t)).find(|t| t.is_dir());
+        // babeltrace crashed over it, so that its text is not complete.
+        let whole = !name.ends_with("bt2crash");
+        if let Some(trace) = trace.filter(|_| whole && expected(&dir, "pretty").is_some()) {
+            all.push(Capture { name, dir, trace });
         }
     }
-    assert!(all.len() >= 6, "where is the corpus?");
+    assert!(all.len() >= 6, "the captures of {} are missing", dir.display());
     all
 }
 
@@ -77,12 +70,27 @@ pub fn expected(dir: &Path, what: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Events as text, and what else was told.
-pub fn dumped(dirs: &[PathBuf], how: dump::How) -> (String, dump::Told, Vec<String>) {
-    let (traces, faults) = traces::read(dirs).unwrap_or_else(|e| (Vec::new(), vec![e]));
+/// The events as text, what was lost and in how far packets are malformed, and errors of metadata.
+pub fn dumped(dirs: &[PathBuf], how: dump::How) -> (String, dump::Report, Vec<String>) {
+    let (session, errors) =
+        Session::open_all(dirs).unwrap_or_else(|e| (Session::default(), vec![e]));
     let mut out = Vec::new();
-    let told = dump::dump(&traces, how, &mut out).unwrap();
-    (String::from_utf8(out).unwrap(), told, faults)
+    let report = dump::dump(&session, how, &mut out).unwrap();
+    (String::from_utf8(out).unwrap(), report, errors.iter().map(ToString::to_string).collect())
+}
+
+/// The streams of all traces below a directory, in memory.
+pub fn streams(session: &Session) -> Vec<(&Trace, Vec<u8>)> {
+    let whole = |paths: &[PathBuf]| -> Vec<u8> {
+        paths.iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
+    };
+    let traces = session.traces().iter();
+    traces.flat_map(|t| t.streams.iter().map(|s| (&t.trace, whole(&s.paths)))).collect()
+}
+
+/// The metadata file beside a stream file.
+pub fn metadata_beside(path: &Path) -> Trace {
+    Trace::from_metadata(&std::fs::read(path.with_file_name("metadata")).unwrap()).unwrap()
 }
 
 /// Babeltrace 2.0.4 keeps the objects of fields for later events and does not clear their text when

@@ -9,16 +9,18 @@
     reason = "a test"
 )]
 
-mod ctf_kit;
+mod kit;
 
 use std::fmt::Write;
+use std::path::Path;
 
+use ctf::fs::Session;
 use ctf::schema::{DisplayBase, Encoding, Scope};
 use ctf::{
     Discarded, Event, EventPlan, Kind, Merge, MergeVisitor, Node, NodeId, Packet, PacketError,
     Stream, Visitor, decode_string,
 };
-use ctf_kit::{captures, expected, traces};
+use kit::{captures, corpus, expected, shared, streams};
 
 /// `1,234,567`; four digits stay together.
 fn grouped(digits: &str, every: usize, mark: char) -> String {
@@ -203,15 +205,24 @@ fn event_blocks(text: &str) -> Vec<String> {
 
 #[test]
 fn values_to_the_last_digit() {
+    assert!(compare_values(&corpus()) > 1000);
+}
+
+#[test]
+#[ignore = "reads ../shared/data/lttng"]
+fn values_to_the_last_digit_for_large_captures() {
+    assert!(compare_values(&shared()) > 6000);
+}
+
+/// Compares the details of each capture in a directory; returns the number of events.
+fn compare_values(dir: &Path) -> usize {
     let mut compared = 0;
-    for capture in captures() {
+    for capture in captures(dir) {
         let Some(text) = expected(&capture.dir, "details") else { continue };
-        let (traces, faults) = traces::read(&[capture.trace]).unwrap();
-        assert!(faults.is_empty());
-        let streams = traces
-            .iter()
-            .flat_map(|l| l.streams.iter().map(|(_, bytes)| Stream::new(&l.trace, bytes)));
-        let mut merge = Merge::new(streams.collect());
+        let session = Session::open(&capture.trace).unwrap();
+        let streams = streams(&session);
+        let all = streams.iter().map(|(trace, bytes)| Stream::new(trace, bytes));
+        let mut merge = Merge::new(all.collect());
         let mut details = Details::default();
         while merge.step(&mut details) {}
         let theirs = event_blocks(&text);
@@ -227,10 +238,10 @@ fn values_to_the_last_digit() {
         assert_eq!(details.lost, lost, "{}", capture.name);
         compared += theirs.len();
     }
-    assert!(compared > 6000, "only {compared} events");
+    compared
 }
 
-/// Equal, but for texts that babeltrace 2.0.4 did not clear (see `ctf_kit::Stale`): where ours is
+/// Equal, but for texts that babeltrace 2.0.4 did not clear (see `kit::Stale`): where ours is
 /// empty, theirs may not be.
 fn same(ours: &str, theirs: &str) -> bool {
     if ours == theirs {
@@ -263,7 +274,7 @@ fn kind_name(node: &Node) -> String {
         .map_or(String::new(), |mappings| format!(", {} mappings", mappings.all().len()));
     let integer = |sign: &str, bits| {
         let kind = if node.mappings.is_some() { "enumeration" } else { "integer" };
-        format!("{sign} {kind} ({bits}-bit, DisplayBase {base}{mappings})")
+        format!("{sign} {kind} ({bits}-bit, Base {base}{mappings})")
     };
     match node.kind {
         Kind::Unsigned(bits) => integer("Unsigned", bits),
@@ -375,11 +386,23 @@ fn class_blocks(text: &str) -> Vec<String> {
 
 #[test]
 fn classes_are_known_before_their_events() {
+    assert!(compare_classes(&corpus()) >= 20);
+}
+
+#[test]
+#[ignore = "reads ../shared/data/lttng"]
+fn classes_are_known_before_their_events_for_large_captures() {
+    assert!(compare_classes(&shared()) >= 26);
+}
+
+/// Compares the event record classes of each capture in a directory; returns their number.
+fn compare_classes(dir: &Path) -> usize {
     let mut compared = 0;
-    for capture in captures() {
+    for capture in captures(dir) {
         let Some(text) = expected(&capture.dir, "details") else { continue };
-        let (traces, _) = traces::read(&[capture.trace]).unwrap();
-        let mut ours: Vec<String> = traces
+        let session = Session::open(&capture.trace).unwrap();
+        let mut ours: Vec<String> = session
+            .traces()
             .iter()
             .flat_map(|l| l.trace.streams().iter().flat_map(|s| s.events().iter().map(class)))
             .collect();
@@ -391,5 +414,5 @@ fn classes_are_known_before_their_events() {
         assert_eq!(ours, theirs, "{}", capture.name);
         compared += ours.len();
     }
-    assert!(compared >= 26, "only {compared} classes");
+    compared
 }

@@ -2,20 +2,20 @@
 //! does.
 //!
 //! ```text
-//! cargo run --no-default-features --example ctfdump -- [--cycles | --counts] DIR...
+//! cargo run -p ctf --example ctfdump -- [--cycles | --counts] DIR...
 //! ```
 //!
-//! `--cycles`: clock values instead of dates. `--counts`: how many events of each class, and what
-//! was lost. What was lost and what could not be read is told on stderr; the latter makes the exit
-//! status 1.
+//! `--cycles`: clock values instead of dates. `--counts`: the number of events of each class.
+//! Discarded events and packets, and errors, go to stderr; an error makes the exit status 1.
 #![allow(clippy::print_stderr, reason = "a tool")]
 
 mod dump;
-mod traces;
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+use ctf::fs::Session;
 
 const USAGE: &str = "ctfdump [--cycles | --counts] DIR...";
 
@@ -37,22 +37,23 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let faults = match traces::read(&dirs) {
-        Ok((traces, mut faults)) => {
-            let dumped = dump::dump(&traces, how, &mut out);
-            match dumped.and_then(|told| out.flush().map(|()| told)) {
-                Ok(told) => {
-                    told.lost.iter().for_each(|lost| eprintln!("{lost}"));
-                    faults.extend(told.faults);
-                    faults
+    let errors = match Session::open_all(&dirs) {
+        Ok((session, errors)) => {
+            let mut errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            let dumped = dump::dump(&session, how, &mut out);
+            match dumped.and_then(|report| out.flush().map(|()| report)) {
+                Ok(report) => {
+                    report.lost.iter().for_each(|lost| eprintln!("{lost}"));
+                    errors.extend(report.errors);
+                    errors
                 }
-                // Who reads has seen enough.
+                // The reader of the output has seen enough.
                 Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
                 Err(e) => vec![e.to_string()],
             }
         }
-        Err(e) => vec![e],
+        Err(e) => vec![e.to_string()],
     };
-    faults.iter().for_each(|fault| eprintln!("ctfdump: {fault}"));
-    if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    errors.iter().for_each(|error| eprintln!("ctfdump: {error}"));
+    if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

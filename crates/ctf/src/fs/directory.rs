@@ -1,0 +1,218 @@
+//! Trace directories: which files belong to which trace and stream.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::error::Error;
+use super::reader::Reader;
+use super::records::Records;
+use super::stream::StreamReader;
+use crate::error::MetadataError;
+use crate::schema::Uuid;
+use crate::trace::Trace;
+
+/// Bytes of metadata that are read at a time.
+const PIECE: usize = 64 << 10;
+
+/// The traces below one or several directories.
+#[derive(Debug, Default)]
+pub struct Session {
+    traces: Vec<TraceFiles>,
+}
+
+/// A trace and its data streams.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TraceFiles {
+    /// The metadata, compiled.
+    pub trace: Trace,
+    /// The data streams, in the order of their names.
+    pub streams: Vec<StreamFiles>,
+}
+
+/// The files of a data stream.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StreamFiles {
+    /// The files in the order of time; at least one.
+    pub paths: Vec<PathBuf>,
+}
+
+impl StreamFiles {
+    /// The first file of the stream.
+    #[must_use]
+    pub fn name(&self) -> &Path {
+        self.paths.first().map_or(Path::new(""), PathBuf::as_path)
+    }
+}
+
+impl Session {
+    /// Finds the traces in a directory and below it, and compiles their metadata.
+    ///
+    /// # Errors
+    /// [`Error`]: there is no trace, a file cannot be read, or the metadata of a trace cannot be
+    /// used.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self, Error> {
+        let (session, errors) = Self::open_all(&[dir])?;
+        errors.into_iter().next().map_or(Ok(session), Err)
+    }
+
+    /// Finds the traces in and below several directories. Traces whose metadata cannot be used are
+    /// left out and returned as errors. Directories with the same UUID are one trace: a tracer has
+    /// written them one after the other.
+    ///
+    /// # Errors
+    /// [`Error`]: there is no trace at all, or a file cannot be read.
+    pub fn open_all(dirs: &[impl AsRef<Path>]) -> Result<(Self, Vec<Error>), Error> {
+        let mut found = Vec::new();
+        for dir in dirs {
+            find(dir.as_ref(), &mut found)?;
+        }
+        if found.is_empty() {
+            let path = dirs.first().map(|dir| dir.as_ref().to_owned()).unwrap_or_default();
+            return Err(Error::NoTrace { path });
+        }
+        let (mut groups, mut errors): (Vec<Group>, Vec<Error>) = (Vec::new(), Vec::new());
+        let mut by_uuid: BTreeMap<Uuid, usize> = BTreeMap::new();
+        for dir in found {
+            let path = dir.join("metadata");
+            let (trace, bytes) = match metadata(&path) {
+                Ok(read) => read,
+                Err(error @ Error::Metadata { .. }) => {
+                    errors.push(error);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let files = stream_files(&dir)?;
+            let next = groups.len();
+            let n = trace.schema().uuid.map_or(next, |uuid| *by_uuid.entry(uuid).or_insert(next));
+            match groups.get_mut(n) {
+                Some(group) => {
+                    if bytes > group.bytes {
+                        (group.trace, group.bytes) = (trace, bytes);
+                    }
+                    group.files.extend(files);
+                }
+                None => groups.push(Group { trace, bytes, files }),
+            }
+        }
+        let mut traces = Vec::new();
+        for Group { trace, files, .. } in groups {
+            let streams = streams(&trace, files)?;
+            traces.push(TraceFiles { trace, streams });
+        }
+        Ok((Self { traces }, errors))
+    }
+
+    /// The traces, in the order of their directories.
+    #[must_use]
+    pub fn traces(&self) -> &[TraceFiles] {
+        &self.traces
+    }
+
+    /// A reader of the events of all streams in the order of time, from the beginning.
+    #[must_use]
+    pub fn reader(&self) -> Reader<'_> {
+        Reader::new(&self.traces)
+    }
+
+    /// An iterator over the events of all streams in the order of time, from the beginning.
+    #[must_use]
+    pub fn records(&self) -> Records<'_> {
+        Records::new(self.reader())
+    }
+}
+
+/// Directories with one UUID.
+struct Group {
+    trace: Trace,
+    /// Size of the metadata; the longest of the group is used.
+    bytes: u64,
+    files: Vec<PathBuf>,
+}
+
+/// Adds the directories with a file `metadata`, at any depth. LTTng's directories `index` have none.
+fn find(dir: &Path, found: &mut Vec<PathBuf>) -> Result<(), Error> {
+    if dir.join("metadata").is_file() {
+        found.push(dir.to_owned());
+    }
+    let error = |error| Error::Io { path: dir.to_owned(), error };
+    let mut inner = Vec::new();
+    for entry in fs::read_dir(dir).map_err(error)? {
+        let entry = entry.map_err(error)?;
+        if entry.file_type().is_ok_and(|t| t.is_dir()) && entry.file_name() != "index" {
+            inner.push(entry.path());
+        }
+    }
+    inner.sort();
+    inner.iter().try_for_each(|dir| find(dir, found))
+}
+
+/// A trace and the size of its metadata file.
+fn metadata(path: &Path) -> Result<(Trace, u64), Error> {
+    let io = |error| Error::Io { path: path.to_owned(), error };
+    let malformed = |error| Error::Metadata { path: path.to_owned(), error };
+    let mut file = File::open(path).map_err(io)?;
+    let (mut trace, mut bytes, mut piece) = (Trace::new(), 0, vec![0; PIECE]);
+    loop {
+        let count = file.read(&mut piece).map_err(io)?;
+        if count == 0 {
+            break;
+        }
+        bytes += count as u64;
+        trace.metadata(piece.get(..count).unwrap_or_default()).map_err(malformed)?;
+    }
+    if trace.unfinished() {
+        return Err(malformed(MetadataError::Incomplete));
+    }
+    Ok((trace, bytes))
+}
+
+/// The files beside the metadata that are not empty.
+fn stream_files(dir: &Path) -> Result<Vec<PathBuf>, Error> {
+    let error = |error| Error::Io { path: dir.to_owned(), error };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).map_err(error)? {
+        let entry = entry.map_err(error)?;
+        let name = entry.file_name();
+        let hidden = name.to_string_lossy().starts_with('.');
+        let about = entry.metadata().map_err(error)?;
+        if about.is_file() && about.len() > 0 && !hidden && name != "metadata" {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Puts the files of each stream together, in the order of their first packets.
+fn streams(trace: &Trace, files: Vec<PathBuf>) -> Result<Vec<StreamFiles>, Error> {
+    let mut streams: Vec<Vec<(u64, PathBuf)>> = Vec::new();
+    let mut known: BTreeMap<(usize, u64), usize> = BTreeMap::new();
+    for path in files {
+        let only = StreamFiles { paths: vec![path] };
+        // A file whose first packet is malformed is a stream of its own; its reader reports it.
+        let mut reader = StreamReader::new(trace, &only);
+        if let Err(error @ Error::Io { .. }) = reader.next_packet() {
+            return Err(error);
+        }
+        let first = reader.info().cloned();
+        let key = first.as_ref().and_then(|info| Some((info.stream, info.stream_id?)));
+        let begin = first.and_then(|info| info.begin).unwrap_or_default();
+        let next = streams.len();
+        let n = key.map_or(next, |key| *known.entry(key).or_insert(next));
+        let files = only.paths.into_iter().map(|path| (begin, path));
+        match streams.get_mut(n) {
+            Some(stream) => stream.extend(files),
+            None => streams.push(files.collect()),
+        }
+    }
+    let paths = |mut files: Vec<(u64, PathBuf)>| {
+        files.sort_by_key(|(begin, _)| *begin);
+        StreamFiles { paths: files.into_iter().map(|(_, path)| path).collect() }
+    };
+    Ok(streams.into_iter().map(paths).collect())
+}

@@ -1,0 +1,45 @@
+//! Errors of reading a trace directory.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::error::{MetadataError, PacketError};
+
+/// An error of reading a trace directory, with the file that it concerns.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file or directory cannot be read.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The error of the operating system.
+        #[source]
+        error: io::Error,
+    },
+    /// The metadata of a trace cannot be used.
+    #[error("{}: {error}", path.display())]
+    Metadata {
+        /// The metadata file.
+        path: PathBuf,
+        /// The first error in it.
+        #[source]
+        error: MetadataError,
+    },
+    /// A packet, or the rest of one, cannot be decoded.
+    #[error("{}: {error}", path.display())]
+    Packet {
+        /// The first file of the stream.
+        path: PathBuf,
+        /// The error.
+        #[source]
+        error: PacketError,
+    },
+    /// There is no file `metadata` in the directory nor in those below it.
+    #[error("{}: no file `metadata`", path.display())]
+    NoTrace {
+        /// The directory.
+        path: PathBuf,
+    },
+}

@@ -1,0 +1,35 @@
+//! Traces in directories: the events of all streams in the order of time. Needs the feature `fs`.
+//!
+//! A trace is a directory with a file `metadata`; every other file beside it is a data stream, or a
+//! part of one (tracers begin a new file when one is full). [`Session`] finds the traces below a
+//! directory, however deep.
+//!
+//! Memory is bounded by packets: of each stream, one packet is in memory, besides the metadata.
+//!
+//! ```
+//! # fn main() -> Result<(), ctf::fs::Error> {
+//! # let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/trace");
+//! let session = ctf::fs::Session::open(dir)?;
+//! for record in session.records() {
+//!     println!("{}", record?);
+//! }
+//! # assert_eq!(session.records().count(), 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Session::records`] copies the values of each event into a [`Record`]. [`Session::reader`] and a
+//! [`MergeVisitor`](crate::MergeVisitor) avoid the copies.
+
+mod directory;
+mod error;
+mod reader;
+mod records;
+mod stream;
+
+pub use directory::{Session, StreamFiles, TraceFiles};
+pub use error::Error;
+pub use reader::Reader;
+pub use records::Records;
+
+pub use crate::record::Record;

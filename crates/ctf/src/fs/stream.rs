@@ -1,0 +1,173 @@
+//! The packets of one stream, read from its files one after the other.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::directory::StreamFiles;
+use super::error::Error;
+use crate::error::{PacketError, Violation};
+use crate::packet::{DiscardTracker, Discarded, Event, Packet, PacketInfo};
+use crate::trace::Trace;
+use crate::visit::Visitor;
+
+/// Bytes that are read to learn the size of a packet; more only if its header is longer.
+const PREFIX: u64 = 4096;
+
+/// A stream with one packet in memory.
+#[derive(Debug)]
+pub(super) struct StreamReader<'t> {
+    trace: &'t Trace,
+    /// The first file.
+    name: &'t Path,
+    /// Files that are not open yet.
+    paths: &'t [PathBuf],
+    /// The current file, and how many of its bytes are not read yet.
+    file: Option<(File, u64)>,
+    /// The current packet, and perhaps the beginning of the next one.
+    bytes: Vec<u8>,
+    /// Bytes of the current packet.
+    size: usize,
+    /// The current packet without its bytes.
+    packet: Option<Packet<'t, 'static>>,
+    clock: u64,
+    tracker: DiscardTracker,
+}
+
+impl<'t> StreamReader<'t> {
+    pub(super) fn new(trace: &'t Trace, files: &'t StreamFiles) -> Self {
+        Self {
+            trace,
+            name: files.name(),
+            paths: &files.paths,
+            file: None,
+            bytes: Vec::new(),
+            size: 0,
+            packet: None,
+            clock: 0,
+            tracker: DiscardTracker::default(),
+        }
+    }
+
+    /// The first file of the stream.
+    pub(super) const fn name(&self) -> &'t Path {
+        self.name
+    }
+
+    /// Reads the next packet. `None`: the stream ends.
+    pub(super) fn next_packet(&mut self) -> Result<Option<Discarded>, Error> {
+        if let Some(packet) = self.packet.take() {
+            self.clock = packet.clock();
+        }
+        self.bytes.drain(..self.size.min(self.bytes.len()));
+        self.size = 0;
+        while self.bytes.is_empty() && self.left() == 0 {
+            let Some((path, rest)) = self.paths.split_first() else { return Ok(None) };
+            let io = |error| Error::Io { path: path.clone(), error };
+            self.paths = rest;
+            let file = File::open(path).map_err(io)?;
+            let length = file.metadata().map_err(io)?.len();
+            self.file = Some((file, length));
+        }
+        let packet = self.read_packet();
+        if packet.is_err() {
+            // The start of the next packet is unknown: the rest of the file is lost.
+            self.bytes.clear();
+            self.file = None;
+        }
+        let packet = packet?;
+        let discarded = self.tracker.packet(packet.info());
+        self.packet = Some(packet);
+        Ok(Some(discarded))
+    }
+
+    fn read_packet(&mut self) -> Result<Packet<'t, 'static>, Error> {
+        let mut wanted = PREFIX;
+        let size = loop {
+            self.fill(wanted)?;
+            let here = self.bytes.len() as u64;
+            match Packet::size(self.trace, &self.bytes) {
+                Ok(Some(size)) => break size,
+                // A packet without a size takes the rest of the file.
+                Ok(None) => break here.saturating_add(self.left()),
+                Err(error) if error.is_short() && self.left() > 0 => wanted = here * 2,
+                Err(error) => return Err(self.error(error)),
+            }
+        };
+        let available = (self.bytes.len() as u64).saturating_add(self.left());
+        if size == 0 || size > available {
+            let [got, max] = [size, available].map(|bytes| bytes.saturating_mul(8));
+            let field = "stream.packet.context.packet_size".into();
+            let violation = Violation::Size { got, max };
+            return Err(self.error(PacketError { bit: 0, field, violation }));
+        }
+        self.fill(size)?;
+        self.size = usize::try_from(size).unwrap_or(usize::MAX);
+        let packet = Packet::open(self.trace, self.packet_bytes(), self.clock);
+        packet.map(Packet::detach).map_err(|error| self.error(error))
+    }
+
+    /// Bytes of the file that are not read yet.
+    fn left(&self) -> u64 {
+        self.file.as_ref().map_or(0, |(_, left)| *left)
+    }
+
+    /// Reads until there are `wanted` bytes, or the file ends.
+    fn fill(&mut self, wanted: u64) -> Result<(), Error> {
+        let Some((file, left)) = &mut self.file else { return Ok(()) };
+        let missing = wanted.saturating_sub(self.bytes.len() as u64).min(*left);
+        match file.take(missing).read_to_end(&mut self.bytes) {
+            Ok(count) => {
+                // A file that has become shorter meanwhile ends here.
+                *left = if (count as u64) < missing { 0 } else { *left - missing };
+                Ok(())
+            }
+            Err(error) => Err(Error::Io { path: self.name.to_owned(), error }),
+        }
+    }
+
+    fn packet_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.size).unwrap_or(&self.bytes)
+    }
+
+    fn error(&self, error: PacketError) -> Error {
+        Error::Packet { path: self.name.to_owned(), error }
+    }
+
+    /// The current packet with its bytes.
+    pub(super) fn packet(&self) -> Option<Packet<'t, '_>> {
+        self.packet.clone().map(|packet| packet.attach(self.packet_bytes()))
+    }
+
+    pub(super) fn info(&self) -> Option<&PacketInfo> {
+        self.packet.as_ref().map(Packet::info)
+    }
+
+    /// Decodes something of the current packet.
+    fn with<T>(&mut self, decode: impl FnOnce(&mut Packet<'t, '_>) -> T) -> Option<T> {
+        let mut packet = self.packet.take()?.attach(self.bytes.get(..self.size)?);
+        let result = decode(&mut packet);
+        self.packet = Some(packet.detach());
+        Some(result)
+    }
+
+    /// The next event of the current packet and its time, in nanoseconds from the origin of the
+    /// clock if there is one.
+    pub(super) fn peek(&mut self) -> Result<Option<(Option<i128>, Event<'t>)>, PacketError> {
+        let trace = self.trace;
+        let peeked = self.with(|packet| {
+            let event = packet.peek()?;
+            let clock = trace.clock(packet.stream());
+            Ok(event.map(|event| (clock.map(|clock| clock.nanoseconds(event.cycles)), event)))
+        });
+        peeked.unwrap_or(Ok(None))
+    }
+
+    /// Reports the fields of the event that [`Self::peek`] has returned.
+    pub(super) fn visit<V>(&mut self, visitor: &mut V) -> Result<(), PacketError>
+    where
+        V: for<'a> Visitor<'a> + ?Sized,
+    {
+        self.with(|packet| packet.visit(visitor)).unwrap_or(Ok(()))
+    }
+}
