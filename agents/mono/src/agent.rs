@@ -90,7 +90,7 @@ impl Agent {
             }
         };
         // Never attached to the runtime, or the first collection would wait for it for ever; and
-        // the runtime's signals must not find it (spec section 7).
+        // the runtime's signals must not find it (docs/protocols/mono-counters.md section 7).
         let thread = sys::with_signals_blocked(|| {
             let builder = thread::Builder::new().name("apm-counters".to_owned());
             builder.stack_size(STACK).spawn(work)

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
-/// The longest name the protocol's readers accept (spec section 6); longer ones are left out.
+/// The longest name the protocol's readers accept (docs/protocols/mono-counters.md section 6);
+/// longer ones are left out.
 pub(crate) const LONGEST_NAME: usize = 1024;
 
-/// The sections of mono-counters.h and the names they have in List and Add (spec section 4, E3).
+/// The sections of mono-counters.h and the names they have in List and Add
+/// (docs/protocols/mono-counters.md section 4, E3).
 const SECTIONS: [(u32, &str); 10] = [
     (0x100, "JIT"),
     (0x200, "GC"),
@@ -31,7 +33,8 @@ pub(crate) const UNIT_RAW: u32 = 0;
 /// `MONO_COUNTER_CONSTANT`.
 pub(crate) const VARIANCE_CONSTANT: u32 = 1 << 29;
 
-/// One counter as the runtime describes it; the numbers are the runtime's own (spec section 4, E3).
+/// One counter as the runtime describes it; the numbers are the runtime's own
+/// (docs/protocols/mono-counters.md section 4, E3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Counter {
     /// Category bit.

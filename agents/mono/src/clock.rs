@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Seconds from 1601-01-01, where the runtime's time stamps begin, to 1970-01-01 (spec section 5).
+/// Seconds from 1601-01-01, where the runtime's time stamps begin, to 1970-01-01
+/// (docs/protocols/mono-counters.md section 5).
 const EPOCH_1601: Duration = Duration::from_secs(11_644_473_600);
 
 /// Now, in 100 ns ticks since 1601-01-01 UTC.

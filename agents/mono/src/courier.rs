@@ -150,7 +150,7 @@ impl Courier<'_> {
 
     fn sample(&mut self, session: &mut Session, link: &Link) -> io::Result<()> {
         self.message.clear();
-        // The stamp is taken before the values are (spec section 5).
+        // The stamp is taken before the values are (docs/protocols/mono-counters.md section 5).
         session.sample(&mut self.registry, clock::ticks(), &mut self.message);
         self.send(link)
     }

@@ -17,7 +17,8 @@ fn fence(body: impl FnOnce()) {
 }
 
 /// Entry point of `libmono-profiler-apm.so`: Mono calls it once for `--profile=apm…`, before the
-/// runtime is initialized, with the whole text after `--profile=` (spec section 7).
+/// runtime is initialized, with the whole text after `--profile=` (docs/protocols/mono-counters.md
+/// section 7).
 ///
 /// # Safety
 ///

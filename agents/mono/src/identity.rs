@@ -1,5 +1,5 @@
 //! The two counters of our own, which say who is sending: the protocol carries no process id and no
-//! name, but a CONSTANT counter is legal in it (spec section 6).
+//! name, but a CONSTANT counter is legal in it (docs/protocols/mono-counters.md section 6).
 
 use crate::catalogue::{
     Counter, SECTION_RUNTIME, SECTION_SYSTEM, TYPE_INT, TYPE_STRING, UNIT_RAW, VARIANCE_CONSTANT,

@@ -1,7 +1,8 @@
 //! Where messages go: a connection to an inspector, or a file.
 //!
 //! A message is one write. What cannot be written whole within [`SEND_LIMIT`] ends the link, so
-//! that nobody ever reads half a message and then another (spec section 7).
+//! that nobody ever reads half a message and then another (docs/protocols/mono-counters.md section
+//! 7).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -46,7 +47,8 @@ impl Link {
         Err(last)
     }
 
-    /// Empties or makes the file (spec section 2, file mode: truncate and append, 0644).
+    /// Empties or makes the file (docs/protocols/mono-counters.md section 2, file mode: truncate
+    /// and append, 0644).
     pub(crate) fn create(path: &str) -> io::Result<Self> {
         OpenOptions::new()
             .write(true)

@@ -1,9 +1,10 @@
 //! The runtime's C functions: the only place that calls Mono.
 //!
 //! The module is linked against no Mono library: whichever executable or libmonosgen loaded it has
-//! the functions (spec section 7), so they are looked up by name. Three steps: raw signatures →
-//! [`Api`], a table that exists only when all of them were found → [`Gate`], through which alone
-//! counters are touched and which is shut for good when the runtime begins to end.
+//! the functions (docs/protocols/mono-counters.md section 7), so they are looked up by name. Three
+//! steps: raw signatures → [`Api`], a table that exists only when all of them were found →
+//! [`Gate`], through which alone counters are touched and which is shut for good when the runtime
+//! begins to end.
 
 #![allow(unsafe_code)] // a C boundary: the functions of mono-counters.h and profiler.h
 
@@ -140,7 +141,7 @@ impl Api {
 }
 
 /// Open from the start, shut once and for good when the runtime begins to end: it frees its
-/// counters then, and nobody may touch one any more (spec section 7).
+/// counters then, and nobody may touch one any more (docs/protocols/mono-counters.md section 7).
 #[derive(Debug)]
 pub(crate) struct Gate {
     api: Api,

@@ -1,13 +1,14 @@
 //! The text after `--profile=`: where to send, what to send, how often.
 //!
-//! Mono hands the whole `apm:address=…,interval=…` to the module (spec section 7). A mistake in it
-//! must cost the program nothing, so parsing ends in one line for stderr and never in an exit.
+//! Mono hands the whole `apm:address=…,interval=…` to the module (docs/protocols/mono-counters.md
+//! section 7). A mistake in it must cost the program nothing, so parsing ends in one line for
+//! stderr and never in an exit.
 
 use std::time::Duration;
 
 use crate::catalogue::{Pattern, Selection};
 
-/// The port the 2014 agents used when none was given (spec section 2).
+/// The port the 2014 agents used when none was given (docs/protocols/mono-counters.md section 2).
 pub(crate) const DEFAULT_PORT: u16 = 8888;
 /// What may stand after `apm:`; the end of every complaint.
 const ALLOWED: &str = "allowed: address=HOST[:PORT] or tcp://HOST[:PORT] or file://PATH, \
@@ -27,7 +28,8 @@ pub(crate) enum Address {
         /// TCP port.
         port: u16,
     },
-    /// A file of the same bytes, samples only (spec section 2, file mode).
+    /// A file of the same bytes, samples only (docs/protocols/mono-counters.md section 2, file
+    /// mode).
     File(String),
 }
 

@@ -1,8 +1,8 @@
 //! Every counter known to the module: our two, then Mono's in the order of their registration.
 //!
 //! Pointers arrive on the program's threads, under the runtime's counters mutex, and are only put
-//! on a list there; the module's thread describes them later (spec section 7), each inside the
-//! [`Gate`].
+//! on a list there; the module's thread describes them later (docs/protocols/mono-counters.md
+//! section 7), each inside the [`Gate`].
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};

@@ -1,8 +1,9 @@
-//! Inspector to agent: the note's requests out of a byte stream cut anywhere (spec section 2).
+//! Inspector to agent: the note's requests out of a byte stream cut anywhere
+//! (docs/protocols/mono-counters.md section 2).
 //!
 //! | byte | request | then |
 //! |---|---|---|
-//! | 00 | none: skipped, so that a server may probe for the 2014 dialects (spec section 3.3) | |
+//! | 00 | none: skipped, so that a server may probe for the 2014 dialects (section 3.3) | |
 //! | 01 | List | |
 //! | 02 | Add | name string, category string |
 //! | 03 | Remove | index short, negative = all |

@@ -6,9 +6,10 @@
 //!                     GoodBye, or indexes used up ──▶ Next::Close
 //! ```
 //!
-//! * Indexes count up from 0 and never come back on the same connection (spec section 1).
+//! * Indexes count up from 0 and never come back on the same connection
+//!   (docs/protocols/mono-counters.md section 1).
 //! * A value goes out when the counter has none yet on this connection, or when its bytes differ
-//!   from the last ones sent (spec section 2, only-changed rule).
+//!   from the last ones sent (docs/protocols/mono-counters.md section 2, only-changed rule).
 
 use crate::catalogue::{Counter, Selection, section_named};
 use crate::requests::Request;
@@ -17,7 +18,7 @@ use crate::wire::{self, Status};
 /// The longest value sent; only STRING counters can be longer than 8 bytes.
 pub(crate) const LONGEST_VALUE: usize = 4096;
 /// Indexes handed out on one connection before it is given up for a fresh one: well below 32767,
-/// where the 2014 agent C ran into negative indexes (spec section 1).
+/// where the 2014 agent C ran into negative indexes (docs/protocols/mono-counters.md section 1).
 const INDEXES: i16 = 30_000;
 
 /// Counters that can be described and read: Mono's, or a test's.

@@ -1,4 +1,5 @@
-//! Agent to inspector: the bytes of the public note's dialect (spec sections 1 and 2).
+//! Agent to inspector: the bytes of the public note's dialect (docs/protocols/mono-counters.md
+//! sections 1 and 2).
 //!
 //! Integers are copied raw, in the byte order of this machine, without padding. A String is an int
 //! length and that many bytes; length -1 is null. Every function appends to `out` and nothing else;
@@ -18,7 +19,7 @@ const END_OF_VALUES: i16 = -1;
 /// A null String; ends the pairs of a List response.
 const NULL_STRING: i32 = -1;
 
-/// `ResponseStatus` (spec section 1).
+/// `ResponseStatus` (docs/protocols/mono-counters.md section 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Status {
@@ -62,7 +63,8 @@ pub(crate) fn added(out: &mut Vec<u8>, index: i16, counter: &Counter) {
     header(out, index, counter);
 }
 
-/// Add response without success; no Header follows (spec section 2, against the note's letter).
+/// Add response without success; no Header follows (docs/protocols/mono-counters.md section 2,
+/// against the note's letter).
 pub(crate) fn not_added(out: &mut Vec<u8>, status: Status) {
     out.extend([ADD, status as u8]);
 }
@@ -80,7 +82,8 @@ pub(crate) fn begin_sample(out: &mut Vec<u8>, timestamp: i64) {
 
 /// One Value of the sample: index, size, bytes.
 pub(crate) fn value(out: &mut Vec<u8>, index: i16, bytes: &[u8]) {
-    // A real short, unlike the 2014 agents' first half of an int (spec section 1, big-endian trap).
+    // A real short, unlike the 2014 agents' first half of an int (docs/protocols/mono-counters.md
+    // section 1, big-endian trap).
     let Ok(size) = i16::try_from(bytes.len()) else {
         return;
     };
