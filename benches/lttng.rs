@@ -36,7 +36,7 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::lttng::viewer::{Pattern, Settings};
-use pmdaapm::sources::lttng::{Choice, Collector};
+use pmdaapm::sources::lttng::{Collector, RecordFilter};
 use pmdaapm::sources::{LTTNG, OwnSink, Sinks};
 use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
 use relayd::{Recorded, Relayd};
@@ -57,7 +57,7 @@ fn main() {
             return sum(&recorded);
         }
         let records =
-            collect(&recorded, if what == "records" { Choice::default() } else { counted() });
+            collect(&recorded, if what == "records" { RecordFilter::default() } else { counted() });
         println!("{dir}: {records} records; {}", peak());
         return;
     }
@@ -65,7 +65,7 @@ fn main() {
         Some(rounds) => {
             let ours: [peers::Ours<Recorded>; 3] = [
                 ("records", |recorded| {
-                    black_box(collect(recorded, Choice::default()));
+                    black_box(collect(recorded, RecordFilter::default()));
                 }),
                 ("two threads", |recorded| {
                     black_box(collect_by_two(recorded));
@@ -83,7 +83,7 @@ fn main() {
 /// Tells a sum of the bytes of all records.
 fn sum(recorded: &Recorded) {
     let store = Store::new(400, Limits::default(), 2 << 30);
-    connection(&store, recorded, 0, 1, Choice::default());
+    connection(&store, recorded, 0, 1, RecordFilter::default());
     for stream in
         store.peers().iter().filter_map(|peer| Some(peer.existing_stream(0)?.newest(usize::MAX)))
     {
@@ -100,8 +100,8 @@ fn peak() -> String {
     status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or_default().to_owned()
 }
 
-fn counted() -> Choice {
-    Choice { records: Vec::new(), ..Choice::default() }
+fn counted() -> RecordFilter {
+    RecordFilter { records: Vec::new(), ..RecordFilter::default() }
 }
 
 struct Joined(Arc<Store>);
@@ -122,14 +122,14 @@ fn connection(
     recorded: &Recorded,
     share: usize,
     shares: usize,
-    choice: Choice,
+    filter: RecordFilter,
 ) {
     let settings = Settings { patterns: vec![Pattern::parse("*").unwrap()], ..Settings::default() };
     let address = format!("127.0.0.1:{share}");
     let mut collector = Collector::new(
         &address,
         settings,
-        choice,
+        filter,
         Arc::new(Joined(Arc::clone(store))),
         Arc::default(),
     );
@@ -170,9 +170,9 @@ fn records(store: &Store) -> u64 {
     store.peers().iter().filter_map(|p| Some(p.existing_stream(0)?.stats().count)).sum()
 }
 
-fn collect(recorded: &Recorded, choice: Choice) -> u64 {
+fn collect(recorded: &Recorded, filter: RecordFilter) -> u64 {
     let store = Store::new(400, Limits::default(), BUDGET);
-    connection(&store, recorded, 0, 1, choice);
+    connection(&store, recorded, 0, 1, filter);
     records(&store)
 }
 
@@ -181,7 +181,7 @@ fn collect_by_two(recorded: &Recorded) -> u64 {
     std::thread::scope(|scope| {
         for share in 0..2 {
             let store = &store;
-            scope.spawn(move || connection(store, recorded, share, 2, Choice::default()));
+            scope.spawn(move || connection(store, recorded, share, 2, RecordFilter::default()));
         }
     });
     records(&store)
@@ -203,7 +203,7 @@ fn a_records(bencher: Bencher<'_, '_>, dir: &str) {
     measure(
         bencher,
         dir,
-        |recorded| collect(recorded, Choice::default()),
+        |recorded| collect(recorded, RecordFilter::default()),
         |recorded| recorded.events,
     );
 }

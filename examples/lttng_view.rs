@@ -22,9 +22,9 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::BytesMut;
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::lttng::viewer::{
-    Attached, Beacon, Complaint, Crowd, Ended, Lister, Listing, Need, Observer, Over, Packet,
-    Pattern, Reading, Refused, Relayd, Roster, Seek, SessionInfo, Settings, Skipped, StreamInfo,
-    TraceKey,
+    Attached, Beacon, Lister, Listing, Need, Observer, OpenStreams, Packet, Pattern, Reading,
+    Refused, Relayd, Roster, Seek, SessionEnd, SessionInfo, Settings, Skipped, StreamEnd,
+    StreamInfo, TraceKey, Violation,
 };
 
 #[derive(Debug, Default)]
@@ -65,13 +65,13 @@ impl Observer for Counts {
     fn refused(&mut self, session: &SessionInfo, why: Refused) {
         println!("refused {why:?} {session:?}");
     }
-    fn session_over(&mut self, session: &SessionInfo, why: Over) {
+    fn session_over(&mut self, session: &SessionInfo, why: SessionEnd) {
         println!("over {why:?} {session:?}");
     }
     fn stream_opened(&mut self, stream: &StreamInfo) {
         println!("opened {stream:?}");
     }
-    fn stream_ended(&mut self, stream: &StreamInfo, why: Ended) {
+    fn stream_ended(&mut self, stream: &StreamInfo, why: StreamEnd) {
         println!("ended {why:?} {stream:?}");
     }
     fn metadata(&mut self, trace: TraceKey, bytes: &[u8]) -> Need {
@@ -110,8 +110,8 @@ impl Observer for Counts {
     fn beacon(&mut self, _: Beacon<'_>) {
         self.beacons += 1;
     }
-    fn complaint(&mut self, complaint: Complaint) {
-        println!("complaint {complaint:?}");
+    fn violation(&mut self, violation: Violation) {
+        println!("complaint {violation:?}");
     }
 }
 
@@ -260,7 +260,7 @@ fn main() {
             |session, why| println!("not read: {why:?} {session:?}"),
         );
         for (start, ()) in starts {
-            let mut reading = Reading::new(settings.clone(), start, Crowd::default());
+            let mut reading = Reading::new(settings.clone(), start, OpenStreams::default());
             let result = read(&address, &mut reading, &mut counts, started, end);
             println!("connection: {result:?}");
             roster.ended(started.elapsed(), reading.close(&mut counts));

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pmdaapm::sources::lttng::control::{
-    Blocking, Buffers, Code, Command, Notice, Phase, Report, Spec, Verb,
+    Blocking, Buffers, Code, Command, Notice, Report, SessionPhase, SessionSpec, Verb,
 };
 use pmdaapm::sources::lttng::io::{ControlOptions, SessionControl};
 use tokio_util::sync::CancellationToken;
@@ -127,7 +127,7 @@ impl World {
         Daemon::start(&self.home, "lttng-sessiond", &["--no-kernel", "--agent-tcp-port", "17445"])
     }
 
-    fn start(&mut self, sessions: Vec<Spec>) {
+    fn start(&mut self, sessions: Vec<SessionSpec>) {
         self.stop = CancellationToken::new();
         self.tasks = TaskTracker::new();
         let options = ControlOptions {
@@ -231,14 +231,14 @@ fn lttng(home: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-fn spec(name: &str) -> Spec {
+fn spec(name: &str) -> SessionSpec {
     let owned = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
-    Spec {
+    SessionSpec {
         url: format!("net://127.0.0.1:{CONTROL}:{}", CONTROL + 1),
         live_timer: 200_000,
         events: owned(&["demo:*", "other:tick"]),
         contexts: owned(&["vpid", "vtid", "procname"]),
-        ..Spec::new(name)
+        ..SessionSpec::new(name)
     }
 }
 
@@ -254,7 +254,7 @@ fn inside() {
     let running = [Code::Ok, Code::NoApplication];
 
     println!("no session daemon, then no relay daemon, then both");
-    let one = Spec {
+    let one = SessionSpec {
         filter: Some("$ctx.vpid > 0".into()),
         loglevel: Some("TRACE_DEBUG".into()),
         ..spec("one")
@@ -265,11 +265,11 @@ fn inside() {
     w.until("one", &[Code::RelaydUnreachable]);
     let relayd = w.relayd();
     // No program runs, and it says so.
-    assert_eq!(w.until("one", &[Code::NoApplication]).phase, Phase::Active);
+    assert_eq!(w.until("one", &[Code::NoApplication]).phase, SessionPhase::Active);
     wait("the session in the relay daemon", || lttng(&home, &["list"]).contains("[active]"));
 
     println!("everything that can be configured");
-    let two = Spec {
+    let two = SessionSpec {
         subbuf_size: Some(16384),
         num_subbuf: Some(8),
         buffers: Some(Buffers::Pid),
@@ -277,7 +277,7 @@ fn inside() {
         loglevel_only: Some("TRACE_INFO".into()),
         ..spec("two")
     };
-    let jul = Spec {
+    let jul = SessionSpec {
         domain: pmdaapm::sources::lttng::control::Domain::Jul,
         contexts: vec!["$app.prov:ctx".into()],
         ..spec("jul")
@@ -336,7 +336,7 @@ fn inside() {
     wait("the end of what was refused", || {
         !w.reports.lock().unwrap().iter().any(|r| r.name == "theirs")
     });
-    assert_eq!(w.until("mine", &running).phase, Phase::Active);
+    assert_eq!(w.until("mine", &running).phase, SessionPhase::Active);
     assert_eq!(lttng(&home, &["list"]), before, "nothing was made anew");
 
     println!("somebody destroys ours, somebody stops ours");

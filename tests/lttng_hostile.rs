@@ -14,11 +14,11 @@ mod lttng_kit;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use lttng_kit::{Connection, Outcome, Relayd, Told, at, settings};
+use lttng_kit::{Connection, Observed, Outcome, Relayd, at, settings};
 use pmdaapm::sources::SessionError;
 use pmdaapm::sources::lttng::viewer::{
-    Crowd, METADATA_REPLY, OUTSTANDING, Reading, Seek, Seen, SessionInfo, Settings, Start,
-    TraceFormat,
+    METADATA_REPLY, OUTSTANDING, OpenStreams, Reading, ReplayFilter, Seek, SessionInfo, Settings,
+    Start, TraceFormat,
 };
 use proptest::prelude::*;
 
@@ -27,7 +27,7 @@ const NAME: &str = "live-ust-grow";
 
 type Spoil<'a> = &'a mut dyn FnMut(usize, u32, Vec<u8>) -> Option<Vec<u8>>;
 
-fn talk(settings: Settings, seconds: u64, spoil: Spoil<'_>) -> (Told, Outcome) {
+fn talk(settings: Settings, seconds: u64, spoil: Spoil<'_>) -> (Observed, Outcome) {
     let mut relayd = Relayd::new(13, &[NAME]);
     relayd.back = 3;
     talk_to(&mut relayd, settings, seconds, spoil)
@@ -38,17 +38,17 @@ fn talk_to(
     settings: Settings,
     seconds: u64,
     spoil: Spoil<'_>,
-) -> (Told, Outcome) {
-    let mut told = Told::default();
+) -> (Observed, Outcome) {
+    let mut observed = Observed::default();
     let connection = Connection {
         settings,
         roster: None,
         start: START,
         spoil,
         piece: &mut |there, _| there,
-        end: &mut |told, time| told.closed == 1 || time > Duration::from_secs(seconds),
+        end: &mut |observed, time| observed.closed == 1 || time > Duration::from_secs(seconds),
     };
-    let outcome = connection.run(relayd, &mut told);
+    let outcome = connection.run(relayd, &mut observed);
     assert!(outcome.outstanding <= OUTSTANDING, "{} outstanding", outcome.outstanding);
     assert!(outcome.input <= 2 * (METADATA_REPLY + 4096), "{} bytes of input", outcome.input);
     // A stream's 4000 questions a second in all, and what is due each second besides.
@@ -59,7 +59,7 @@ fn talk_to(
         outcome.requests,
         outcome.time
     );
-    (told, outcome)
+    (observed, outcome)
 }
 
 fn word(bytes: &mut [u8], at: usize, value: u32) {
@@ -145,7 +145,7 @@ fn bytes_that_nobody_asked_for_are_an_error() {
 #[test]
 fn a_relay_daemon_that_never_has_anything_is_asked_seldom() {
     for (flags, most) in [(0, 40 * 60), (3, 150 * 60)] {
-        let (told, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
+        let (observed, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
             if c == 4 {
                 reply[..56].fill(0);
                 word(&mut reply, 56, 2);
@@ -154,7 +154,7 @@ fn a_relay_daemon_that_never_has_anything_is_asked_seldom() {
             Some(if c == 6 { vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2] } else { reply })
         });
         outcome.result.unwrap();
-        assert_eq!(told.packets(), 0);
+        assert_eq!(observed.packets(), 0);
         assert!(
             (60..most).contains(&outcome.requests),
             "flags {flags}: {} requests in a minute",
@@ -169,7 +169,7 @@ fn packets_that_cannot_be_read_are_given_up_and_the_stream_goes_on() {
         [(2, 0, true), (3, 1, true), (2, 0, false), (3, 1, false), (3, 0, false), (4, 0, false)]
     {
         let (mut refused, mut asked) = (0, 0);
-        let (told, outcome) = talk(settings("*/*"), 900, &mut |_, c, reply| {
+        let (observed, outcome) = talk(settings("*/*"), 900, &mut |_, c, reply| {
             asked += usize::from(c == 5);
             if c != 5 || (once && asked % 2 == 0) {
                 return Some(reply);
@@ -183,43 +183,43 @@ fn packets_that_cannot_be_read_are_given_up_and_the_stream_goes_on() {
         outcome.result.unwrap();
         assert!(refused > 5, "{status} {flags} {once}");
         assert_eq!(
-            told.packets() + told.skipped.get("Unreadable").copied().unwrap_or_default(),
+            observed.packets() + observed.skipped.get("Unreadable").copied().unwrap_or_default(),
             31,
             "{status} {flags} {once} {:?} {:?}",
-            told.skipped,
-            told.complaints
+            observed.skipped,
+            observed.violations
         );
-        assert!(once || told.packets() == 0);
-        assert!(!once || told.packets() >= 30, "{status} {flags}: {:?}", told.skipped);
-        assert_eq!(told.closed, 1);
+        assert!(once || observed.packets() == 0);
+        assert!(!once || observed.packets() >= 30, "{status} {flags}: {:?}", observed.skipped);
+        assert_eq!(observed.closed, 1);
     }
 }
 
 #[test]
 fn packets_too_large_or_impossible_are_passed_over() {
     let small = Settings { packet: 1000, ..settings("*/*") };
-    let (told, outcome) = talk(small, 60, &mut |_, _, reply| Some(reply));
+    let (observed, outcome) = talk(small, 60, &mut |_, _, reply| Some(reply));
     outcome.result.unwrap();
     assert!(
-        told.skipped["TooLarge"] > 5
-            && told.packets() > 5
-            && told.packets() + told.skipped["TooLarge"] == 31
+        observed.skipped["TooLarge"] > 5
+            && observed.packets() > 5
+            && observed.packets() + observed.skipped["TooLarge"] == 31
     );
     for (content, why) in [(0, "BadIndex"), (400_000, "BadIndex"), (u32::MAX, "BadIndex")] {
-        let (told, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
+        let (observed, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
             if c == 4 {
                 word(&mut reply, 20, content);
             }
             Some(reply)
         });
         outcome.result.unwrap();
-        assert_eq!((told.packets(), told.skipped[why], told.closed), (0, 31, 1));
+        assert_eq!((observed.packets(), observed.skipped[why], observed.closed), (0, 31, 1));
     }
 }
 
 #[test]
 fn packets_whose_pieces_end_are_passed_over_whole() {
-    let (told, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
+    let (observed, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
         if c == 5 {
             // 40 bytes from the packet's magic number on, then none.
             let piece = if reply[12..].starts_with(&[0xc1, 0x1f, 0xfc, 0xc1]) { 40 } else { 0 };
@@ -229,14 +229,14 @@ fn packets_whose_pieces_end_are_passed_over_whole() {
         Some(reply)
     });
     outcome.result.unwrap();
-    assert_eq!((told.packets(), told.skipped["Unreadable"], told.closed), (0, 31, 1));
+    assert_eq!((observed.packets(), observed.skipped["Unreadable"], observed.closed), (0, 31, 1));
 }
 
 #[test]
 fn pieces_of_packets_are_bounded() {
     let mut relayd = Relayd::new(13, &[NAME]);
     (relayd.back, relayd.most) = (3, 1);
-    let (mut told, mut pieces) = (Told::default(), 0);
+    let (mut observed, mut pieces) = (Observed::default(), 0);
     let outcome = Connection {
         settings: settings("*/*"),
         roster: None,
@@ -251,24 +251,24 @@ fn pieces_of_packets_are_bounded() {
             Some(if c == 5 { vec![0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 7] } else { reply })
         },
         piece: &mut |there, _| there,
-        end: &mut |told, _| told.skipped.values().sum::<usize>() >= 4,
+        end: &mut |observed, _| observed.skipped.values().sum::<usize>() >= 4,
     }
-    .run(&mut relayd, &mut told);
+    .run(&mut relayd, &mut observed);
     outcome.result.unwrap();
     assert!(
-        told.skipped.contains_key("TooLarge") && told.packets() == 0 && pieces < 200_000,
+        observed.skipped.contains_key("TooLarge") && observed.packets() == 0 && pieces < 200_000,
         "{:?} {pieces}",
-        told.skipped
+        observed.skipped
     );
 }
 
 #[test]
 fn streams_are_bounded_and_their_numbers_unique() {
     let few = Settings { streams: 2, ..settings("*/*") };
-    let (told, outcome) = talk(few, 60, &mut |_, _, reply| Some(reply));
+    let (observed, outcome) = talk(few, 60, &mut |_, _, reply| Some(reply));
     outcome.result.unwrap();
-    assert_eq!((told.complaints["TooManyStreams"], told.streams.len()), (1, 2));
-    let (told, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
+    assert_eq!((observed.violations["TooManyStreams"], observed.streams.len()), (1, 2));
+    let (observed, outcome) = talk(settings("*/*"), 60, &mut |_, c, mut reply| {
         if c == 3 {
             // The third stream has the number of the second.
             reply.copy_within(8 + 4371..8 + 4379, 8 + 2 * 4371);
@@ -276,12 +276,12 @@ fn streams_are_bounded_and_their_numbers_unique() {
         Some(reply)
     });
     outcome.result.unwrap();
-    assert_eq!(told.complaints["StreamRepeated"], 1);
+    assert_eq!(observed.violations["StreamRepeated"], 1);
 }
 
 #[test]
 fn a_flood_of_sessions_and_of_metadata_is_bounded() {
-    let (told, outcome) = talk(
+    let (observed, outcome) = talk(
         Settings { list: Duration::from_secs(20), ..settings("*/*") },
         60,
         &mut |_, c, reply| {
@@ -298,8 +298,8 @@ fn a_flood_of_sessions_and_of_metadata_is_bounded() {
         },
     );
     outcome.result.unwrap();
-    assert_eq!(told.complaints["TooManySessions"] % (3000 - 1024), 0);
-    assert!(told.attached.is_empty() && told.refused.len() > 256);
+    assert_eq!(observed.violations["TooManySessions"] % (3000 - 1024), 0);
+    assert!(observed.attached.is_empty() && observed.refused.len() > 256);
     let mut asked = 0;
     let (_, outcome) = talk(settings("*/*"), 60, &mut |_, c, reply| {
         if c != 6 {
@@ -321,18 +321,21 @@ fn a_flood_of_sessions_and_of_metadata_is_bounded() {
 #[test]
 fn a_session_that_is_lost_is_attached_again() {
     let mut news = 0;
-    let (told, outcome) = talk(settings("*/*"), 20, &mut |_, c, reply| {
+    let (observed, outcome) = talk(settings("*/*"), 20, &mut |_, c, reply| {
         news += usize::from(c == 7);
         Some(if c == 7 && news == 1 { vec![0, 0, 0, 3, 0, 0, 0, 0] } else { reply })
     });
     outcome.result.unwrap();
-    assert_eq!((told.lost, told.attached.len(), told.refused.len(), told.closed), (1, 2, 0, 1));
+    assert_eq!(
+        (observed.lost, observed.attached.len(), observed.refused.len(), observed.closed),
+        (1, 2, 0, 1)
+    );
 }
 
 #[test]
 fn a_trace_without_streams_is_given_up_though_its_session_goes_on() {
     let mut asked = Vec::new();
-    let (told, outcome) = talk(settings("*/*"), 120, &mut |n, c, reply| match c {
+    let (observed, outcome) = talk(settings("*/*"), 120, &mut |n, c, reply| match c {
         // Per-process buffers: the process has ended, the session has not.
         7 => Some(vec![0, 0, 0, 1, 0, 0, 0, 0]),
         6 => {
@@ -342,7 +345,10 @@ fn a_trace_without_streams_is_given_up_though_its_session_goes_on() {
         _ => Some(reply),
     });
     outcome.result.unwrap();
-    assert_eq!((told.packets(), told.gone, told.closed, told.disconnected), (31, 1, 0, 1));
+    assert_eq!(
+        (observed.packets(), observed.gone, observed.closed, observed.disconnected),
+        (31, 1, 0, 1)
+    );
     assert!(asked.len() < 16, "{} questions for metadata", asked.len());
 }
 
@@ -376,8 +382,8 @@ proptest! {
             streams: 0,
             format: TraceFormat::Ctf1,
         };
-        let begin = Start { session, seek: Seek::Beginning, ours: false, seen: Seen::new() };
-        let (mut viewer, mut told) = (Reading::new(settings("*"), begin, Crowd::default()), Told::default());
+        let begin = Start { session, seek: Seek::Beginning, ours: false, replay_filter: ReplayFilter::new() };
+        let (mut viewer, mut observed) = (Reading::new(settings("*"), begin, OpenStreams::default()), Observed::default());
         let (mut input, mut out, mut now) = (BytesMut::new(), BytesMut::new(), START);
         viewer.start(at(now), &mut out);
         // An answer to CONNECT that is not over at once.
@@ -387,17 +393,17 @@ proptest! {
         bytes.extend(noise);
         for part in bytes.chunks(piece) {
             input.extend_from_slice(part);
-            if viewer.feed(at(now), &mut input, &mut out, &mut told).is_err() {
+            if viewer.feed(at(now), &mut input, &mut out, &mut observed).is_err() {
                 break;
             }
             prop_assert!(out.len() < 40 * OUTSTANDING && input.capacity() < 40 << 20);
             now += Duration::from_millis(7);
-            if viewer.tick(at(now), &mut out, &mut told).is_err() {
+            if viewer.tick(at(now), &mut out, &mut observed).is_err() {
                 break;
             }
             out.clear();
         }
-        viewer.close(&mut told);
-        prop_assert!(told.open.is_empty());
+        viewer.close(&mut observed);
+        prop_assert!(observed.open.is_empty());
     }
 }

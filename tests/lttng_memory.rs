@@ -128,16 +128,16 @@ fn a_session_beyond_its_memory_ends_and_others_go_on() {
         peer.and_then(|p| p.text(STATE)).map(|text| text.to_string()).unwrap_or_default()
     };
     let ended = |name: &str| reading(name).contains("limits.peer_memory exceeded");
-    let (mut seen, mut most, start) = ([false; 2], 0, Instant::now());
+    let (mut replay_filter, mut most, start) = ([false; 2], 0, Instant::now());
     let again = |session: u64| attached[session as usize].load(Ordering::Relaxed) > 1;
-    while !(seen == [true; 2] && again(ENDLESS) && again(HUGE)) {
+    while !(replay_filter == [true; 2] && again(ENDLESS) && again(HUGE)) {
         assert!(
             start.elapsed() < Duration::from_secs(60),
-            "{seen:?} {} {}",
+            "{replay_filter:?} {} {}",
             reading("endless"),
             reading("huge")
         );
-        seen = [seen[0] | ended("endless"), seen[1] | ended("huge")];
+        replay_filter = [replay_filter[0] | ended("endless"), replay_filter[1] | ended("huge")];
         let held = [Stat::MemoryInput, Stat::MemoryDefinitions]
             .map(|stat| store.memory_stat(stat).unwrap());
         most = most.max(held[0] + held[1]);

@@ -24,7 +24,7 @@ use pmdaapm::ctf::{
 };
 use pmdaapm::events::{HighRes, Records};
 use pmdaapm::model::component;
-use pmdaapm::sources::lttng::{Choice, Collector};
+use pmdaapm::sources::lttng::{Collector, RecordFilter};
 use pmdaapm::sources::{LTTNG, OwnSink, Sinks};
 use pmdaapm::store::{Change, Limits, Mailbox, PeerSink, Store};
 
@@ -70,7 +70,7 @@ fn collect(
     name: &str,
     minor: u32,
     size: usize,
-    choice: Choice,
+    filter: RecordFilter,
     limits: Limits,
     mut broken: Option<usize>,
 ) -> (Arc<Store>, Vec<Change>, Vec<u8>) {
@@ -78,7 +78,7 @@ fn collect(
     let mut collector = Collector::new(
         "127.0.0.1:5344",
         settings("*"),
-        choice,
+        filter,
         Arc::new(Joined(Arc::clone(&store))),
         Arc::default(),
     );
@@ -287,12 +287,12 @@ impl<'a> Visitor<'a> for Cpu<'_> {
 
 /// Events as text and the number of those that the tracer discarded.
 fn walk(name: &str) -> (Vec<String>, u64) {
-    let (told, _) = whole(&mut Relayd::new(16, &[name]), settings("*"));
+    let (observed, _) = whole(&mut Relayd::new(16, &[name]), settings("*"));
     let mut trace = Trace::new();
-    trace.metadata(told.metadata.values().next().unwrap()).unwrap();
+    trace.metadata(observed.metadata.values().next().unwrap()).unwrap();
     let base = trace.schema().clocks[0].nanoseconds(0);
     let (mut lines, mut discarded) = (Vec::new(), 0);
-    for stream in told.streams.values().filter(|s| !s.indexes.is_empty()) {
+    for stream in observed.streams.values().filter(|s| !s.indexes.is_empty()) {
         let (mut rest, mut losses) = (&stream.bytes[..], DiscardTracker::default());
         for index in &stream.indexes {
             let (bytes, behind) = rest.split_at(index.content_size.div_ceil(8) as usize);
@@ -329,7 +329,7 @@ fn records_are_what_a_plain_walk_finds() {
                 continue;
             }
             let (store, changes, packed) =
-                collect(name, minor, size, Choice::default(), Limits::default(), None);
+                collect(name, minor, size, RecordFilter::default(), Limits::default(), None);
             let got = records(&packed, &changes);
             assert_eq!(got.len(), expected.len(), "{name}");
             compare(name, got, &expected);
@@ -402,7 +402,7 @@ fn nothing_is_told_twice_after_a_lost_connection() {
             "live-ust-grow",
             13,
             usize::MAX,
-            Choice::default(),
+            RecordFilter::default(),
             Limits::default(),
             Some(requests),
         );
@@ -420,7 +420,7 @@ fn nothing_is_told_twice_after_a_lost_connection() {
 fn beyond_the_limit_of_names_fields_are_one_text_and_events_count() {
     let limits = Limits { names: 5, ..Limits::default() };
     let (store, _, packed) =
-        collect("live-ust-grow", 13, usize::MAX, Choice::default(), limits, None);
+        collect("live-ust-grow", 13, usize::MAX, RecordFilter::default(), limits, None);
     let (expected, _) = walk("live-ust-grow");
     let all: Vec<_> = Records::<HighRes>::packed(&packed).map(Result::unwrap).collect();
     let with_text = all
@@ -436,9 +436,12 @@ fn beyond_the_limit_of_names_fields_are_one_text_and_events_count() {
 
 #[test]
 fn what_is_only_counted_is_no_record() {
-    let choice =
-        Choice { records: vec!["*".into()], except: vec!["*:tick".into()], ..Choice::default() };
-    let (store, ..) = collect("live-ust-before", 13, usize::MAX, choice, Limits::default(), None);
+    let filter = RecordFilter {
+        records: vec!["*".into()],
+        count_only: vec!["*:tick".into()],
+        ..RecordFilter::default()
+    };
+    let (store, ..) = collect("live-ust-before", 13, usize::MAX, filter, Limits::default(), None);
     let (expected, _) = walk("live-ust-before");
     let ticks = expected.iter().filter(|l| l.contains("demo:tick\"")).count() as u64;
     let peer = &store.peers()[0];

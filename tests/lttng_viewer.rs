@@ -14,7 +14,9 @@ mod lttng_kit;
 
 use std::time::Duration;
 
-use lttng_kit::{Connection, Dialogue, NAMES, Outcome, Relayd, Told, corpus, crc, settings, whole};
+use lttng_kit::{
+    Connection, Dialogue, NAMES, Observed, Outcome, Relayd, corpus, crc, settings, whole,
+};
 use pmdaapm::sources::lttng::viewer::{Refused, Seek, Settings};
 
 const START: Duration = Duration::from_secs(100);
@@ -25,14 +27,14 @@ fn expected() -> serde_json::Value {
 
 /// Compares what was told of a session with the facts; packets that were told before may be missing
 /// when `replayed`.
-fn check(name: &str, session: u64, told: &Told) {
+fn check(name: &str, session: u64, observed: &Observed) {
     let expected = &expected()[name];
     let streams = expected["streams"].as_object().unwrap();
     let mut packets = 0;
     for (id, facts) in streams {
         let id: u64 = id.parse().unwrap();
         if facts["channel"] == "metadata" {
-            let (_, bytes) = told
+            let (_, bytes) = observed
                 .metadata
                 .iter()
                 .find(|(k, _)| k.session == session && facts["trace"] == k.trace)
@@ -44,7 +46,7 @@ fn check(name: &str, session: u64, told: &Told) {
             );
             continue;
         }
-        let stream = &told.streams[&(session, id)];
+        let stream = &observed.streams[&(session, id)];
         packets += stream.indexes.len();
         assert_eq!(facts["channel"], stream.channel);
         assert_eq!(facts["path"], stream.path);
@@ -59,12 +61,12 @@ fn check(name: &str, session: u64, told: &Told) {
 }
 
 /// Metadata was there before each packet that was recorded behind it.
-fn check_order(dialogue: &Dialogue, session: u64, told: &Told) {
+fn check_order(dialogue: &Dialogue, session: u64, observed: &Observed) {
     let mut later = 0;
     for (id, entries) in &dialogue.streams {
         let needs: Vec<usize> =
             entries.iter().filter(|e| e.packet.is_some()).map(|e| e.needs).collect();
-        let there = &told.streams[&(session, *id)].metadata;
+        let there = &observed.streams[&(session, *id)].metadata;
         assert_eq!(needs.len(), there.len());
         assert!(needs.iter().zip(there).all(|(n, t)| n <= t), "{needs:?} {there:?}");
         later += there.iter().filter(|t| **t > there[0]).count();
@@ -78,23 +80,28 @@ fn every_dialogue_in_every_minor_is_told_as_it_was_recorded() {
         for minor in 4..=16 {
             let mut relayd = Relayd::new(minor, &[name]);
             let dialogue = relayd.sessions[0].dialogue.clone();
-            let (told, outcome) = whole(&mut relayd, settings(&format!("v*/{name}")));
+            let (observed, outcome) = whole(&mut relayd, settings(&format!("v*/{name}")));
             outcome.result.unwrap();
-            assert_eq!(told.minors, [(minor, minor.min(15))]);
+            assert_eq!(observed.minors, [(minor, minor.min(15))]);
             if dialogue.format == 1 && minor < 15 {
                 assert!(
-                    told.attached.is_empty() && told.listings > 50,
+                    observed.attached.is_empty() && observed.listings > 50,
                     "CTF 2 is hidden from old minors"
                 );
                 continue;
             }
             assert_eq!(
-                (told.attached.len(), told.closed, told.complaints.len(), told.skipped.len()),
+                (
+                    observed.attached.len(),
+                    observed.closed,
+                    observed.violations.len(),
+                    observed.skipped.len()
+                ),
                 (1, 1, 0, 0),
                 "{name}"
             );
-            check(name, 1, &told);
-            check_order(&dialogue, 1, &told);
+            check(name, 1, &observed);
+            check_order(&dialogue, 1, &observed);
         }
     }
 }
@@ -103,33 +110,33 @@ fn every_dialogue_in_every_minor_is_told_as_it_was_recorded() {
 fn older_announcements_work_too() {
     for minor in [4, 8, 12, 14] {
         let settings = Settings { minor, ..settings("*/*") };
-        let (told, outcome) = whole(&mut Relayd::new(15, &["live216-ctf-1.8"]), settings);
+        let (observed, outcome) = whole(&mut Relayd::new(15, &["live216-ctf-1.8"]), settings);
         outcome.result.unwrap();
-        assert_eq!(told.minors, [(15, minor)]);
-        check("live216-ctf-1.8", 1, &told);
+        assert_eq!(observed.minors, [(15, minor)]);
+        check("live216-ctf-1.8", 1, &observed);
     }
 }
 
-fn in_pieces(name: &str, piece: &mut dyn FnMut(usize, usize) -> usize) -> (Told, Outcome) {
-    let mut told = Told::default();
+fn in_pieces(name: &str, piece: &mut dyn FnMut(usize, usize) -> usize) -> (Observed, Outcome) {
+    let mut observed = Observed::default();
     let connection = Connection {
         settings: settings("*/*"),
         roster: None,
         start: START,
         spoil: &mut |_, _, reply| Some(reply),
         piece,
-        end: &mut |told, time| told.closed == 1 || time > Duration::from_secs(60),
+        end: &mut |observed, time| observed.closed == 1 || time > Duration::from_secs(60),
     };
-    let outcome = connection.run(&mut Relayd::new(13, &[name]), &mut told);
-    (told, outcome)
+    let outcome = connection.run(&mut Relayd::new(13, &[name]), &mut observed);
+    (observed, outcome)
 }
 
 #[test]
 fn byte_by_byte_the_same_is_told() {
     for name in ["live-ust-grow", "live216-ctf-1.8"] {
-        let (told, outcome) = in_pieces(name, &mut |_, _| 1);
+        let (observed, outcome) = in_pieces(name, &mut |_, _| 1);
         outcome.result.unwrap();
-        check(name, 1, &told);
+        check(name, 1, &observed);
         assert!(outcome.input < 64 << 10, "{} bytes of input", outcome.input);
     }
 }
@@ -139,15 +146,15 @@ fn cut_at_many_positions_the_same_is_told() {
     // All of the first bytes, in which every kind of reply begins, then a piece size that hits all
     // phases of later ones.
     for cut in (1..700).chain((700..60_000).step_by(977)) {
-        let (told, outcome) =
+        let (observed, outcome) =
             in_pieces("live-ust-grow", &mut |there, at| if at < cut { cut - at } else { there });
         outcome.result.unwrap();
-        check("live-ust-grow", 1, &told);
+        check("live-ust-grow", 1, &observed);
     }
     for piece in [2, 3, 7, 63, 64, 65, 4096, 4371, 4379] {
-        let (told, outcome) = in_pieces("live-ust-grow", &mut |_, _| piece);
+        let (observed, outcome) = in_pieces("live-ust-grow", &mut |_, _| piece);
         outcome.result.unwrap();
-        check("live-ust-grow", 1, &told);
+        check("live-ust-grow", 1, &observed);
     }
 }
 
@@ -159,35 +166,36 @@ fn several_sessions_of_one_name_are_all_read() {
     dialogues[0].name = "web".into();
     dialogues[1].name = "web".into();
     let mut relayd = Relayd::of(12, dialogues);
-    let mut told = Told::default();
+    let mut observed = Observed::default();
     let connection = Connection {
         settings: settings("vm/web"),
         roster: None,
         start: START,
         spoil: &mut |_, _, reply| Some(reply),
         piece: &mut |there, _| there,
-        end: &mut |told, _| told.closed == 2,
+        end: &mut |observed, _| observed.closed == 2,
     };
-    connection.run(&mut relayd, &mut told).result.unwrap();
-    check("live-ust-grow", 1, &told);
-    check("live-ust-before", 2, &told);
-    assert_eq!(told.attached.len(), 2, "the third does not fit");
+    connection.run(&mut relayd, &mut observed).result.unwrap();
+    check("live-ust-grow", 1, &observed);
+    check("live-ust-before", 2, &observed);
+    assert_eq!(observed.attached.len(), 2, "the third does not fit");
 }
 
 /// A connection that breaks after `requests`, then one that goes on.
-fn broken(requests: usize, seek: Seek, restart: bool) -> Told {
-    let mut told = Told::default();
+fn broken(requests: usize, seek: Seek, restart: bool) -> Observed {
+    let mut observed = Observed::default();
     let mut relayd = Relayd::new(13, &["live-ust-grow"]);
     let settings = Settings { seek, ..settings("*/*") };
     let mut spoil = |n: usize, _: u32, reply: Vec<u8>| (n <= requests).then_some(reply);
     let piece = &mut |there, _| there;
-    let end = &mut |told: &Told, time| told.closed == 1 || time > Duration::from_secs(30);
+    let end =
+        &mut |observed: &Observed, time| observed.closed == 1 || time > Duration::from_secs(30);
     let first = settings.clone();
     let outcome =
         Connection { settings: first, roster: None, start: START, spoil: &mut spoil, piece, end }
-            .run(&mut relayd, &mut told);
+            .run(&mut relayd, &mut observed);
     if outcome.result.is_ok() {
-        return told;
+        return observed;
     }
     if restart {
         relayd = Relayd::new(13, &["live-ust-grow"]);
@@ -195,43 +203,43 @@ fn broken(requests: usize, seek: Seek, restart: bool) -> Told {
     let start = START + outcome.time + Duration::from_secs(1);
     let spoil = &mut |_: usize, _: u32, reply: Vec<u8>| Some(reply);
     let outcome = Connection { settings, roster: Some(outcome.roster), start, spoil, piece, end }
-        .run(&mut relayd, &mut told);
+        .run(&mut relayd, &mut observed);
     outcome.result.unwrap();
-    assert_eq!(told.closed, 1);
-    told
+    assert_eq!(observed.closed, 1);
+    observed
 }
 
 #[test]
 fn after_a_reconnect_nothing_is_lost_and_nothing_is_told_twice() {
     let mut replayed = 0;
     for requests in 0..120 {
-        let told = broken(requests, Seek::Beginning, false);
+        let observed = broken(requests, Seek::Beginning, false);
         for (id, facts) in expected()["live-ust-grow"]["streams"].as_object().unwrap() {
             if let Some(packets) = facts.get("packets") {
-                let stream = &told.streams[&(1, id.parse().unwrap())];
+                let stream = &observed.streams[&(1, id.parse().unwrap())];
                 assert_eq!(*packets, stream.indexes.len(), "broken after {requests}");
                 assert_eq!(facts["crc32"], crc(&stream.bytes), "broken after {requests}");
             }
         }
-        assert!(told.skipped.keys().all(|why| why == "Replayed"), "{:?}", told.skipped);
-        replayed += told.skipped.values().sum::<usize>();
+        assert!(observed.skipped.keys().all(|why| why == "Replayed"), "{:?}", observed.skipped);
+        replayed += observed.skipped.values().sum::<usize>();
     }
     assert!(replayed > 100, "{replayed}");
 }
 
 #[test]
 fn a_session_that_was_read_goes_on_whatever_the_seek() {
-    let told = broken(60, Seek::Last, true);
-    assert_eq!(told.attached, [(1, Seek::Last), (1, Seek::Beginning)]);
-    let told = broken(1, Seek::Last, false);
-    assert_eq!(told.attached, [(1, Seek::Last)], "never attached before");
+    let observed = broken(60, Seek::Last, true);
+    assert_eq!(observed.attached, [(1, Seek::Last), (1, Seek::Beginning)]);
+    let observed = broken(1, Seek::Last, false);
+    assert_eq!(observed.attached, [(1, Seek::Last)], "never attached before");
 }
 
 #[test]
 fn another_viewer_is_waited_for() {
     let mut relayd = Relayd::new(13, &["live-ust-mid"]);
     relayd.sessions[0].clients = 1;
-    let mut told = Told::default();
+    let mut observed = Observed::default();
     let mut listings = 0;
     let mut run = |relayd: &mut Relayd,
                    spoil: &mut dyn FnMut(usize, u32, Vec<u8>) -> Option<Vec<u8>>,
@@ -242,19 +250,19 @@ fn another_viewer_is_waited_for() {
             start: START,
             spoil,
             piece: &mut |there, _| there,
-            end: &mut |told, time| told.closed == 1 || time > Duration::from_secs(seconds),
+            end: &mut |observed, time| observed.closed == 1 || time > Duration::from_secs(seconds),
         };
-        connection.run(relayd, &mut told).result.unwrap();
-        std::mem::take(&mut told)
+        connection.run(relayd, &mut observed).result.unwrap();
+        std::mem::take(&mut observed)
     };
     // It shows in the listing: never asked.
-    let told = run(&mut relayd, &mut |_, command, reply| (command != 3).then_some(reply), 60);
-    assert_eq!((told.refused, told.attached.len()), (vec![(1, Refused::Busy)], 0));
+    let observed = run(&mut relayd, &mut |_, command, reply| (command != 3).then_some(reply), 60);
+    assert_eq!((observed.refused, observed.attached.len()), (vec![(1, Refused::Busy)], 0));
     // It comes between listing and attach: asked with back-off, and had when it is left.
     relayd.sessions[0].clients = 0;
     relayd.busy = 4;
     let mut attaches = 0;
-    let told = run(
+    let observed = run(
         &mut relayd,
         &mut |_, command, reply| {
             listings += usize::from(command == 2);
@@ -263,17 +271,17 @@ fn another_viewer_is_waited_for() {
         },
         60,
     );
-    assert_eq!((told.refused.len(), told.closed, attaches), (4, 1, 5));
+    assert_eq!((observed.refused.len(), observed.closed, attaches), (4, 1, 5));
     assert!(listings >= 1 + 2 + 4 + 8, "backed off: {listings} listings");
-    check("live-ust-mid", 1, &told);
+    check("live-ust-mid", 1, &observed);
 }
 
 #[test]
 fn what_is_not_live_is_told_and_left_alone() {
     let mut relayd = Relayd::new(15, &["live-ust-mid"]);
     relayd.sessions[0].dialogue.live_timer = 0;
-    let (told, _) = whole(&mut relayd, settings("*/*"));
-    assert_eq!((told.refused, told.attached.len()), (vec![(1, Refused::NotLive)], 0));
+    let (observed, _) = whole(&mut relayd, settings("*/*"));
+    assert_eq!((observed.refused, observed.attached.len()), (vec![(1, Refused::NotLive)], 0));
 }
 
 #[test]
@@ -282,7 +290,7 @@ fn a_session_that_is_created_again_is_read_from_its_beginning() {
     relayd.sessions[1].over = true;
     relayd.sessions[1].dialogue.name = relayd.sessions[0].dialogue.name.clone();
     let settings = Settings { seek: Seek::Last, ..settings("*/live-ust-mid") };
-    let mut told = Told::default();
+    let mut observed = Observed::default();
     let mut roster = None;
     for closed in 1..=2 {
         let connection = Connection {
@@ -291,15 +299,15 @@ fn a_session_that_is_created_again_is_read_from_its_beginning() {
             start: START,
             spoil: &mut |_, _, reply| Some(reply),
             piece: &mut |there, _| there,
-            end: &mut |told, time| told.closed == closed || time > Duration::from_secs(60),
+            end: &mut |observed, time| observed.closed == closed || time > Duration::from_secs(60),
         };
-        let outcome = connection.run(&mut relayd, &mut told);
+        let outcome = connection.run(&mut relayd, &mut observed);
         outcome.result.unwrap();
         roster = Some(outcome.roster);
         relayd.sessions[1].over = false;
     }
-    assert_eq!(told.attached, [(1, Seek::Last), (2, Seek::Beginning)]);
-    check("live-ust-before", 2, &told);
+    assert_eq!(observed.attached, [(1, Seek::Last), (2, Seek::Beginning)]);
+    check("live-ust-before", 2, &observed);
 }
 
 #[test]
@@ -312,7 +320,7 @@ fn packets_wait_until_the_reader_has_all_the_metadata_it_needs() {
     d.streams.values_mut().flatten().for_each(|e| e.needs = 0);
     let mut asked = 0;
     let mut released = relayd.clone();
-    let mut told = Told { need_more: 2, ..Told::default() };
+    let mut observed = Observed { need_more: 2, ..Observed::default() };
     let connection = Connection {
         settings: settings("*/*"),
         roster: None,
@@ -330,35 +338,35 @@ fn packets_wait_until_the_reader_has_all_the_metadata_it_needs() {
             })
         },
         piece: &mut |there, _| there,
-        end: &mut |told, time| told.closed == 1 || time > Duration::from_secs(60),
+        end: &mut |observed, time| observed.closed == 1 || time > Duration::from_secs(60),
     };
-    connection.run(&mut relayd, &mut told).result.unwrap();
-    check("live-ust-grow", 1, &told);
+    connection.run(&mut relayd, &mut observed).result.unwrap();
+    check("live-ust-grow", 1, &observed);
     assert!(
-        told.streams.values().flat_map(|s| &s.metadata).all(|there| *there == 12288)
-            && told.complaints.is_empty()
+        observed.streams.values().flat_map(|s| &s.metadata).all(|there| *there == 12288)
+            && observed.violations.is_empty()
     );
     // When it never comes, packets come nevertheless.
-    let mut told = Told { need_more: usize::MAX, ..Told::default() };
+    let mut observed = Observed { need_more: usize::MAX, ..Observed::default() };
     let connection = Connection {
         settings: settings("*/*"),
         roster: None,
         start: START,
         spoil: &mut |_, _, reply| Some(reply),
         piece: &mut |there, _| there,
-        end: &mut |told, time| told.closed == 1 || time > Duration::from_secs(60),
+        end: &mut |observed, time| observed.closed == 1 || time > Duration::from_secs(60),
     };
-    let outcome = connection.run(&mut released, &mut told);
+    let outcome = connection.run(&mut released, &mut observed);
     outcome.result.clone().unwrap();
-    assert_eq!((told.complaints["MetadataMissing"], told.packets()), (1, 31));
+    assert_eq!((observed.violations["MetadataMissing"], observed.packets()), (1, 31));
     assert!(outcome.time > Duration::from_secs(5) && outcome.requests < 1000, "{outcome:?}");
 }
 
 /// Plays until all sessions are over, or a minute.
-fn play(relayd: &mut Relayd, settings: Settings) -> (Told, Outcome) {
-    let (told, outcome) = whole(relayd, settings);
+fn play(relayd: &mut Relayd, settings: Settings) -> (Observed, Outcome) {
+    let (observed, outcome) = whole(relayd, settings);
     outcome.result.clone().unwrap();
-    (told, outcome)
+    (observed, outcome)
 }
 
 #[test]
@@ -366,12 +374,12 @@ fn each_session_has_a_connection_of_its_own() {
     // The relay daemon refuses a second session on a connection.
     let mut relayd =
         Relayd::new(13, &["live-ust-grow", "live-ust-before", "live216-ctf-1.8", "live-ust-mid"]);
-    let (told, outcome) = play(&mut relayd, settings("*/*"));
-    assert_eq!((outcome.connections, told.attached.len(), told.closed), (5, 4, 4));
+    let (observed, outcome) = play(&mut relayd, settings("*/*"));
+    assert_eq!((outcome.connections, observed.attached.len(), observed.closed), (5, 4, 4));
     for (session, name) in
         [(1, "live-ust-grow"), (2, "live-ust-before"), (3, "live216-ctf-1.8"), (4, "live-ust-mid")]
     {
-        check(name, session, &told);
+        check(name, session, &observed);
     }
 }
 
@@ -380,12 +388,16 @@ fn new_streams_that_fail_cost_a_new_connection_and_nobody_else_is_blamed() {
     for (failing, slow) in [(1, 0), (1, 7), (3, 0), (3, 5)] {
         let mut relayd = Relayd::new(13, &["live-ust-grow", "live-ust-before"]);
         (relayd.failing, relayd.slow) = (failing, slow);
-        let (told, _) = play(&mut relayd, settings("*/*"));
-        assert_eq!((told.lost, told.closed), (failing, 2), "{failing} {slow}");
-        assert!(told.refused.iter().all(|(_, why)| *why == Refused::Ours), "{:?}", told.refused);
-        assert!(slow == 0 || !told.refused.is_empty());
-        check("live-ust-grow", 1, &told);
-        check("live-ust-before", 2, &told);
+        let (observed, _) = play(&mut relayd, settings("*/*"));
+        assert_eq!((observed.lost, observed.closed), (failing, 2), "{failing} {slow}");
+        assert!(
+            observed.refused.iter().all(|(_, why)| *why == Refused::Ours),
+            "{:?}",
+            observed.refused
+        );
+        assert!(slow == 0 || !observed.refused.is_empty());
+        check("live-ust-grow", 1, &observed);
+        check("live-ust-before", 2, &observed);
     }
 }
 
@@ -393,8 +405,8 @@ fn new_streams_that_fail_cost_a_new_connection_and_nobody_else_is_blamed() {
 fn a_session_that_always_fails_is_tried_ever_more_seldom() {
     let mut relayd = Relayd::new(13, &["live-ust-grow"]);
     relayd.failing = usize::MAX;
-    let (told, _) = play(&mut relayd, settings("*/*"));
-    assert!((4..10).contains(&told.lost), "{} times in a minute", told.lost);
+    let (observed, _) = play(&mut relayd, settings("*/*"));
+    assert!((4..10).contains(&observed.lost), "{} times in a minute", observed.lost);
 }
 
 #[test]
@@ -402,14 +414,14 @@ fn what_is_indexed_when_the_session_is_over_is_read() {
     for name in ["live-ust-grow", "live216-ctf-1.8", "live-ust-before"] {
         let mut relayd = Relayd::new(13, &[name]);
         relayd.early = true;
-        let (told, _) = play(&mut relayd, settings("*/*"));
+        let (observed, _) = play(&mut relayd, settings("*/*"));
         assert_eq!(
-            (told.closed, told.skipped.len(), told.attached.len()),
+            (observed.closed, observed.skipped.len(), observed.attached.len()),
             (1, 0, 1),
             "{name} {:?}",
-            told.skipped
+            observed.skipped
         );
-        check(name, 1, &told);
+        check(name, 1, &observed);
     }
 }
 
@@ -417,7 +429,7 @@ fn what_is_indexed_when_the_session_is_over_is_read() {
 fn a_session_that_is_over_is_not_waited_for_for_ever() {
     let mut relayd = Relayd::new(13, &["live-ust-grow"]);
     relayd.early = true;
-    let mut told = Told::default();
+    let mut observed = Observed::default();
     let mut indexes = 0;
     let connection = Connection {
         settings: settings("*/*"),
@@ -433,11 +445,11 @@ fn a_session_that_is_over_is_not_waited_for_for_ever() {
             Some(reply)
         },
         piece: &mut |there, _| there,
-        end: &mut |told, time| told.closed == 1 || time > Duration::from_secs(60),
+        end: &mut |observed, time| observed.closed == 1 || time > Duration::from_secs(60),
     };
-    let outcome = connection.run(&mut relayd, &mut told);
+    let outcome = connection.run(&mut relayd, &mut observed);
     assert!(
-        told.closed == 1 && told.packets() > 3 && outcome.time < Duration::from_secs(10),
+        observed.closed == 1 && observed.packets() > 3 && outcome.time < Duration::from_secs(10),
         "{outcome:?}"
     );
 }
@@ -448,8 +460,8 @@ fn packets_that_come_in_pieces_are_put_together() {
         let mut relayd = Relayd::new(13, &["live-ust-grow"]);
         // The index behind a packet has been asked for when its second piece is.
         (relayd.most, relayd.back) = (most, 2);
-        let (told, _) = play(&mut relayd, settings("*/*"));
-        assert!(told.skipped.is_empty(), "{:?}", told.skipped);
-        check("live-ust-grow", 1, &told);
+        let (observed, _) = play(&mut relayd, settings("*/*"));
+        assert!(observed.skipped.is_empty(), "{:?}", observed.skipped);
+        check("live-ust-grow", 1, &observed);
     }
 }

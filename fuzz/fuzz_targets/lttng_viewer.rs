@@ -10,13 +10,13 @@ use bytes::{Buf, BytesMut};
 use libfuzzer_sys::fuzz_target;
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::lttng::viewer::{
-    Attached, Beacon, Crowd, Lister, Listing, METADATA_REPLY, Need, OUTSTANDING, Observer, Over,
-    PACKET, Packet, Reading, Seek, Seen, SessionInfo, Settings, Start, StreamInfo, TraceFormat,
+    Attached, Beacon, OpenStreams, Lister, Listing, METADATA_REPLY, Need, OUTSTANDING, Observer, SessionEnd,
+    PACKET, Packet, Reading, Seek, ReplayFilter, SessionInfo, Settings, Start, StreamInfo, TraceFormat,
     TraceKey,
 };
 
 #[derive(Default)]
-struct Told {
+struct Observed {
     sessions: HashSet<u64>,
     streams: HashSet<u64>,
     /// The last packet of each stream: time never goes back.
@@ -24,7 +24,7 @@ struct Told {
     more: u8,
 }
 
-impl Told {
+impl Observed {
     fn check(&self, stream: &StreamInfo) {
         assert!(
             self.sessions.contains(&stream.trace.session)
@@ -34,11 +34,11 @@ impl Told {
     }
 }
 
-impl Observer for Told {
+impl Observer for Observed {
     fn attached(&mut self, attached: Attached<'_>) {
         assert!(self.sessions.insert(attached.session.id));
     }
-    fn session_over(&mut self, session: &SessionInfo, _: Over) {
+    fn session_over(&mut self, session: &SessionInfo, _: SessionEnd) {
         assert!(self.sessions.remove(&session.id));
     }
     fn stream_opened(&mut self, stream: &StreamInfo) {
@@ -108,10 +108,10 @@ fuzz_target!(|data: &[u8]| {
         format: TraceFormat::Ctf1,
     };
     list(piece, step, data);
-    let begin = Start { session, seek: Seek::Beginning, ours: false, seen: Seen::new() };
-    let mut viewer = Reading::new(Settings::default(), begin, Crowd::default());
-    let (mut told, mut input, mut out, mut replies) =
-        (Told::default(), BytesMut::new(), BytesMut::new(), VecDeque::new());
+    let begin = Start { session, seek: Seek::Beginning, ours: false, replay_filter: ReplayFilter::new() };
+    let mut viewer = Reading::new(Settings::default(), begin, OpenStreams::default());
+    let (mut observed, mut input, mut out, mut replies) =
+        (Observed::default(), BytesMut::new(), BytesMut::new(), VecDeque::new());
     let mut now = Now { wall: Stamp::default(), mono: Duration::from_secs(1) };
     viewer.start(now, &mut out);
     let mut sent = 0;
@@ -120,21 +120,21 @@ fuzz_target!(|data: &[u8]| {
         sent += replies.len();
         replies.clear();
         input.extend_from_slice(bytes);
-        if viewer.feed(now, &mut input, &mut out, &mut told).is_err() {
+        if viewer.feed(now, &mut input, &mut out, &mut observed).is_err() {
             break;
         }
         assert!(out.len() <= OUTSTANDING * 36, "{} bytes of requests", out.len());
         assert!(input.capacity() <= 2 * (PACKET.max(METADATA_REPLY) + 4096));
         now.mono += step;
-        if viewer.tick(now, &mut out, &mut told).is_err() {
+        if viewer.tick(now, &mut out, &mut observed).is_err() {
             break;
         }
         assert!(viewer.next_wakeup().is_some());
     }
     // A reply has four bytes at least.
     assert!(sent <= OUTSTANDING + data.len() / 4 + 3, "{sent} requests for {} bytes", data.len());
-    viewer.close(&mut told);
-    assert!(told.sessions.is_empty());
+    viewer.close(&mut observed);
+    assert!(observed.sessions.is_empty());
 });
 
 /// The same bytes as answers to LIST.

@@ -7,8 +7,8 @@
     reason = "shared by several tests; not every user needs all of it"
 )]
 
+mod observed;
 mod relayd;
-mod told;
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -16,13 +16,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
+pub use observed::{Observed, crc};
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::SessionError;
 use pmdaapm::sources::lttng::viewer::{
-    Crowd, Lister, Listing, Pattern, Reading, Refused, Roster, SESSIONS, SessionInfo, Settings,
+    Lister, Listing, OpenStreams, Pattern, Reading, Refused, Roster, SESSIONS, SessionInfo,
+    Settings,
 };
 pub use relayd::{Dialogue, Relayd};
-pub use told::{Told, crc};
 
 pub fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("qa/corpus/lttng/live")
@@ -68,7 +69,7 @@ pub struct Connection<'a> {
     pub start: Duration,
     pub spoil: &'a mut dyn FnMut(usize, u32, Vec<u8>) -> Option<Vec<u8>>,
     pub piece: &'a mut dyn FnMut(usize, usize) -> usize,
-    pub end: &'a mut dyn FnMut(&Told, Duration) -> bool,
+    pub end: &'a mut dyn FnMut(&Observed, Duration) -> bool,
 }
 
 pub fn at(mono: Duration) -> Now {
@@ -117,10 +118,10 @@ impl Wire {
         }
     }
 
-    fn tick(&mut self, now: Duration, told: &mut Told) -> Result<(), SessionError> {
+    fn tick(&mut self, now: Duration, observed: &mut Observed) -> Result<(), SessionError> {
         match &mut self.talk {
             Talk::List(listing) => listing.tick(at(now), &mut self.out),
-            Talk::Read(reading) => reading.tick(at(now), &mut self.out, told),
+            Talk::Read(reading) => reading.tick(at(now), &mut self.out, observed),
         }
     }
 
@@ -128,7 +129,7 @@ impl Wire {
         &mut self,
         now: Duration,
         n: usize,
-        told: &mut Told,
+        observed: &mut Observed,
         roster: &mut Roster,
     ) -> Result<(), SessionError> {
         let n = n.clamp(1, self.coming.len());
@@ -139,14 +140,14 @@ impl Wire {
         }
         match &mut self.talk {
             Talk::List(listing) => {
-                listing.feed(at(now), &mut self.input, &mut self.out, &mut Lists(told, roster))
+                listing.feed(at(now), &mut self.input, &mut self.out, &mut Lists(observed, roster))
             }
-            Talk::Read(reading) => reading.feed(at(now), &mut self.input, &mut self.out, told),
+            Talk::Read(reading) => reading.feed(at(now), &mut self.input, &mut self.out, observed),
         }
     }
 }
 
-struct Lists<'a>(&'a mut Told, &'a mut Roster);
+struct Lists<'a>(&'a mut Observed, &'a mut Roster);
 
 impl Lister for Lists<'_> {
     fn connected(&mut self, relayd: pmdaapm::sources::lttng::viewer::Relayd) {
@@ -159,14 +160,14 @@ impl Lister for Lists<'_> {
         self.0.listings += 1;
         let crowded = self.1.listing_done();
         if crowded > 0 {
-            *self.0.complaints.entry("TooManySessions".into()).or_default() +=
+            *self.0.violations.entry("TooManySessions".into()).or_default() +=
                 usize::try_from(crowded).unwrap();
         }
     }
 }
 
 impl Connection<'_> {
-    pub fn run(self, relayd: &mut Relayd, told: &mut Told) -> Outcome {
+    pub fn run(self, relayd: &mut Relayd, observed: &mut Observed) -> Outcome {
         let Self { settings, roster, start, spoil, piece, end } = self;
         let roster = roster.unwrap_or_else(|| Roster::new(&settings));
         let result = Ok(());
@@ -179,7 +180,7 @@ impl Connection<'_> {
             connections: 0,
             time: Duration::ZERO,
         };
-        let (mut now, crowd, mut next) = (start, Crowd::default(), 2);
+        let (mut now, open_streams, mut next) = (start, OpenStreams::default(), 2);
         let mut wires = vec![Wire::new(1, Talk::List(Listing::new(&settings)), now)];
         let mut idle = 0;
         outcome.result = 'all: loop {
@@ -204,26 +205,26 @@ impl Connection<'_> {
                 assert!(out.is_empty());
                 outcome.outstanding = outcome.outstanding.max(wire.unread.len());
             }
-            let listings = told.listings;
+            let listings = observed.listings;
             if let Some(wire) = wires.iter_mut().find(|wire| !wire.coming.is_empty()) {
                 let n = piece(wire.coming.len(), wire.delivered);
-                if let Err(error) = wire.feed(now, n, told, &mut outcome.roster) {
+                if let Err(error) = wire.feed(now, n, observed, &mut outcome.roster) {
                     break Err(error);
                 }
                 outcome.input = outcome.input.max(wire.input.capacity());
             } else {
-                if end(told, now - start) {
+                if end(observed, now - start) {
                     break Ok(());
                 }
                 let wire = wires.iter_mut().min_by_key(|wire| wire.wakeup()).unwrap();
                 idle = if wire.wakeup() > now { 0 } else { idle + 1 };
                 assert!(idle < 3 * outcome.connections, "a spin at {now:?}");
                 now = now.max(wire.wakeup());
-                if let Err(error) = wire.tick(now, told) {
+                if let Err(error) = wire.tick(now, observed) {
                     break Err(error);
                 }
             }
-            if told.listings > listings {
+            if observed.listings > listings {
                 let open = wires.len() - 1;
                 let mut room = SESSIONS.saturating_sub(open);
                 let permit = || {
@@ -231,37 +232,43 @@ impl Connection<'_> {
                     Some(())
                 };
                 let refused =
-                    |session: &SessionInfo, why: Refused| told.refused.push((session.id, why));
+                    |session: &SessionInfo, why: Refused| observed.refused.push((session.id, why));
                 for (begin, ()) in outcome.roster.take(now, permit, refused) {
-                    let reading = Reading::new(settings.clone(), begin, crowd.clone());
+                    let reading = Reading::new(settings.clone(), begin, open_streams.clone());
                     wires.push(Wire::new(next, Talk::Read(Box::new(reading)), now));
                     next += 1;
                 }
             }
             let over = |wire: &Wire| matches!(&wire.talk, Talk::Read(reading) if reading.is_over());
             for wire in wires.extract_if(.., |wire| over(wire)) {
-                close(wire, now, relayd, told, &mut outcome.roster);
+                close(wire, now, relayd, observed, &mut outcome.roster);
             }
         };
         outcome.time = now - start;
         for wire in wires {
-            close(wire, now, relayd, told, &mut outcome.roster);
+            close(wire, now, relayd, observed, &mut outcome.roster);
         }
-        assert!(crowd.is_empty());
+        assert!(open_streams.is_empty());
         outcome
     }
 }
 
-fn close(wire: Wire, now: Duration, relayd: &mut Relayd, told: &mut Told, roster: &mut Roster) {
+fn close(
+    wire: Wire,
+    now: Duration,
+    relayd: &mut Relayd,
+    observed: &mut Observed,
+    roster: &mut Roster,
+) {
     relayd.disconnect(wire.id);
     if let Talk::Read(reading) = wire.talk {
-        roster.ended(now, reading.close(told));
+        roster.ended(now, reading.close(observed));
     }
 }
 
 /// A viewer without faults until all sessions are over.
-pub fn whole(relayd: &mut Relayd, settings: Settings) -> (Told, Outcome) {
-    let mut told = Told::default();
+pub fn whole(relayd: &mut Relayd, settings: Settings) -> (Observed, Outcome) {
+    let mut observed = Observed::default();
     let sessions = relayd.sessions.len();
     let outcome = Connection {
         settings,
@@ -269,8 +276,8 @@ pub fn whole(relayd: &mut Relayd, settings: Settings) -> (Told, Outcome) {
         start: Duration::from_secs(100),
         spoil: &mut |_, _, reply| Some(reply),
         piece: &mut |there, _| there,
-        end: &mut |told, time| told.closed == sessions || time > Duration::from_secs(60),
+        end: &mut |observed, time| observed.closed == sessions || time > Duration::from_secs(60),
     }
-    .run(relayd, &mut told);
-    (told, outcome)
+    .run(relayd, &mut observed);
+    (observed, outcome)
 }

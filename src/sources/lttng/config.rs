@@ -9,7 +9,9 @@ use serde::de::{Deserializer, Error};
 use crate::config::units;
 use crate::sources::lttng::FIELD_SIZE;
 use crate::sources::lttng::control::limits::SESSIONS_MAX;
-use crate::sources::lttng::control::{Blocking, Buffers, Domain, Spec, blocking, buffers, domain};
+use crate::sources::lttng::control::{
+    Blocking, Buffers, Domain, SessionSpec, blocking, buffers, domain,
+};
 use crate::sources::lttng::viewer::{Pattern, SESSIONS, Seek};
 
 /// `[lttng]`
@@ -42,7 +44,7 @@ pub struct Config {
     pub field_size: u64,
     /// Sessions that the PMDA makes.
     #[serde(rename = "session", deserialize_with = "sessions")]
-    pub sessions: Vec<Spec>,
+    pub sessions: Vec<SessionSpec>,
 }
 
 impl Config {
@@ -112,7 +114,7 @@ fn yes() -> bool {
     true
 }
 
-impl From<Keys> for Spec {
+impl From<Keys> for SessionSpec {
     fn from(k: Keys) -> Self {
         let own = Self::new(&k.name);
         Self {
@@ -143,11 +145,11 @@ impl From<Keys> for Spec {
 }
 
 /// One session, checked, so that an error has its line.
-struct Checked(Spec);
+struct Checked(SessionSpec);
 
 impl<'de> Deserialize<'de> for Checked {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let spec = Spec::from(Keys::deserialize(d)?);
+        let spec = SessionSpec::from(Keys::deserialize(d)?);
         if spec.events.is_empty() {
             return Err(D::Error::custom(
                 "events = []: at least one pattern is needed, for example [\"myprovider:*\"] or [\"*\"]",
@@ -158,8 +160,9 @@ impl<'de> Deserialize<'de> for Checked {
     }
 }
 
-fn sessions<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Spec>, D::Error> {
-    let specs: Vec<Spec> = Vec::<Checked>::deserialize(d)?.into_iter().map(|c| c.0).collect();
+fn sessions<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<SessionSpec>, D::Error> {
+    let specs: Vec<SessionSpec> =
+        Vec::<Checked>::deserialize(d)?.into_iter().map(|c| c.0).collect();
     if specs.len() > SESSIONS_MAX {
         return Err(D::Error::custom(format!(
             "{} sessions, at most {SESSIONS_MAX} are allowed",
@@ -252,7 +255,7 @@ mod tests {
         lttng: Config,
     }
 
-    fn parse(text: &str) -> Result<Vec<Spec>, String> {
+    fn parse(text: &str) -> Result<Vec<SessionSpec>, String> {
         toml::from_str(text).map(|d: Document| d.lttng.sessions).map_err(|e| e.to_string())
     }
 
@@ -260,7 +263,10 @@ mod tests {
     fn a_session_needs_a_name_and_events() {
         let sessions =
             parse("[[lttng.session]]\nname = 'web'\nevents = ['demo:*']").expect("sound");
-        assert_eq!(sessions, [Spec { events: vec!["demo:*".into()], ..Spec::new("web") }]);
+        assert_eq!(
+            sessions,
+            [SessionSpec { events: vec!["demo:*".into()], ..SessionSpec::new("web") }]
+        );
         assert_eq!(toml::from_str::<Document>("").expect("sound").lttng, Config::default());
     }
 
@@ -273,7 +279,7 @@ mod tests {
             loglevel = 'TRACE_INFO'\nstart = false";
         let sessions = parse(text).expect("sound");
         assert_eq!((sessions[0].tracefile_size, sessions[0].tracefile_count), (0, 0));
-        let expected = Spec {
+        let expected = SessionSpec {
             name: "web".into(),
             url: "net://10.0.0.1:6342:6343".into(),
             live_timer: 200_000,
@@ -351,13 +357,14 @@ mod tests {
         let text: String =
             lines.filter(|l| l.starts_with("[[") || key(l)).map(|l| format!("{l}\n")).collect();
         let sessions = parse(&text).unwrap_or_else(|e| panic!("{text}\n{e}"));
-        let own = Spec {
+        let own = SessionSpec {
             name: sessions[0].name.clone(),
             events: sessions[0].events.clone(),
-            ..Spec::new("x")
+            ..SessionSpec::new("x")
         };
-        let shown = Spec { contexts: vec![], filter: None, loglevel: None, ..sessions[0].clone() };
-        let shown = Spec {
+        let shown =
+            SessionSpec { contexts: vec![], filter: None, loglevel: None, ..sessions[0].clone() };
+        let shown = SessionSpec {
             subbuf_size: None,
             num_subbuf: None,
             buffers: None,

@@ -47,7 +47,7 @@ mod relay;
 pub mod viewer;
 
 pub use config::Config;
-pub use record::{Choice, FIELD_SIZE};
+pub use record::{FIELD_SIZE, RecordFilter};
 pub use relay::{Collector, Reader};
 
 #[cfg(feature = "agent")]

@@ -8,7 +8,7 @@
 //! | start, stop | `NAME` |
 
 use super::limits::REQUEST_MAX;
-use super::spec::{Blocking, Buffers, Domain, Spec, event, session_name};
+use super::spec::{Blocking, Buffers, Domain, SessionSpec, event, session_name};
 use super::values::{bytes, micros};
 
 /// Which metric was stored to.
@@ -30,7 +30,7 @@ pub enum Verb {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Makes a session; without events it is started later.
-    Create(Box<Spec>),
+    Create(Box<SessionSpec>),
     /// Destroys a session that we made.
     Destroy(String),
     /// Enables events of a session that we made.
@@ -122,7 +122,7 @@ fn listed(
 
 fn create(text: &str) -> Result<Command, String> {
     let (name, mut rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    let mut spec = Spec { start: false, ..Spec::new(&named(name)?) };
+    let mut spec = SessionSpec { start: false, ..SessionSpec::new(&named(name)?) };
     loop {
         rest = rest.trim_start();
         if rest.is_empty() {
@@ -144,7 +144,7 @@ fn create(text: &str) -> Result<Command, String> {
     Ok(Command::Create(Box::new(spec)))
 }
 
-fn set(spec: &mut Spec, key: &str, value: &str) -> Result<(), String> {
+fn set(spec: &mut SessionSpec, key: &str, value: &str) -> Result<(), String> {
     let number = || value.parse::<u64>().map_err(|_| format!("{value:?} is not a whole number"));
     match key {
         "url" => value.clone_into(&mut spec.url),
@@ -241,7 +241,7 @@ mod tests {
             Command::Create(spec) => *spec,
             other => panic!("{other:?}"),
         };
-        assert_eq!(spec("create s1"), Spec { start: false, ..Spec::new("s1") });
+        assert_eq!(spec("create s1"), SessionSpec { start: false, ..SessionSpec::new("s1") });
         let all = spec(
             "create  s1 url=net://h:1:2 live_timer=200ms domain=ust channel=c subbuf_size=16KiB num_subbuf=8 buffers=pid \
              blocking_timeout=inf tracefile_size=1MiB tracefile_count=2 events=a:*,b contexts=vpid,vtid loglevel=TRACE_INFO start=true \

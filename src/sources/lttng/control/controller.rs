@@ -11,15 +11,15 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::cli::mi::Listed;
-use super::cli::{Fault, Reply};
+use super::cli::mi::ListedSession;
+use super::cli::{CommandError, Reply};
 use super::command::Command;
 use super::diagnosis::{Diagnosis, Probe};
-use super::limits::{LOOK_PERIOD, PERIOD, SESSIONS_MAX};
-use super::managed::{Managed, Phase, Report, back_off};
+use super::limits::{PERIOD, PROGRAMS_PERIOD, SESSIONS_MAX};
+use super::managed::{ManagedSession, Report, SessionPhase, backoff};
 use super::plan::{Invocation, Plan, Step};
 use super::session_watch::Notice;
-use super::spec::{Domain, Spec};
+use super::spec::{Domain, SessionSpec};
 use super::state::State;
 
 /// What the caller is to do next.
@@ -32,19 +32,19 @@ pub enum Action {
     /// Find out why no session daemon answers and tell with [`Controller::probed`].
     Probe,
     /// Nothing for so long, or until a request or notice comes.
-    Rest(Duration),
+    Idle(Duration),
 }
 
 /// The answer to a request: its number, and what was done or why not.
-pub type Told = (u64, Result<String, String>);
+pub type RequestAnswer = (u64, Result<String, String>);
 
 #[derive(Debug)]
 enum Round {
-    Rest,
+    Idle,
     Version,
     List,
-    Work { listed: Vec<Listed>, next: usize, commands: VecDeque<Invocation>, mark: String },
-    Look,
+    Work { listed: Vec<ListedSession>, next: usize, commands: VecDeque<Invocation>, mark: String },
+    Programs,
     Probe,
 }
 
@@ -54,14 +54,14 @@ enum Round {
 /// Times are of any clock that never goes back.
 #[derive(Debug)]
 pub struct Controller {
-    sessions: Vec<Managed>,
+    sessions: Vec<ManagedSession>,
     round: Round,
     /// The command that runs, and of a session's: which.
     running: Option<(Invocation, Option<usize>)>,
     due: Duration,
     failures: u32,
     version: String,
-    told: Vec<Told>,
+    answers: Vec<RequestAnswer>,
     dirty: bool,
     /// What was given out to be saved last.
     saved: String,
@@ -73,8 +73,8 @@ impl Controller {
     /// Takes up what was saved. `seed` makes marks different from those of other runs: the time in
     /// microseconds, say.
     #[must_use]
-    pub fn new(specs: &[Spec], state: State, seed: u64) -> Self {
-        let sessions = state.sessions.into_iter().map(Managed::restored).collect();
+    pub fn new(specs: &[SessionSpec], state: State, seed: u64) -> Self {
+        let sessions = state.sessions.into_iter().map(ManagedSession::restored).collect();
         let mut controller = Self {
             sessions,
             round: Round::Version,
@@ -82,7 +82,7 @@ impl Controller {
             due: Duration::ZERO,
             failures: 0,
             version: String::new(),
-            told: Vec::new(),
+            answers: Vec::new(),
             dirty: false,
             saved: String::new(),
             seed,
@@ -94,31 +94,33 @@ impl Controller {
 
     /// The configuration is this from now on. Sessions that it no longer has are destroyed; those
     /// that users made stay.
-    pub fn configure(&mut self, specs: &[Spec], now: Duration) {
+    pub fn configure(&mut self, specs: &[SessionSpec], now: Duration) {
         for session in &mut self.sessions {
             if session.base.is_some() && !specs.iter().any(|s| s.name == session.spec.name) {
-                (session.base, session.gone, session.not_before) = (None, true, Duration::ZERO);
+                (session.base, session.gone, session.retry_at) = (None, true, Duration::ZERO);
             }
         }
         for spec in specs {
             let room = self.sessions.len() < SESSIONS_MAX;
             match self.sessions.iter_mut().find(|s| s.spec.name == spec.name) {
                 Some(session) => session.configure(spec),
-                None if room => self.sessions.push(Managed::new(spec.clone(), Some(spec.clone()))),
+                None if room => {
+                    self.sessions.push(ManagedSession::new(spec.clone(), Some(spec.clone())))
+                }
                 None => {}
             }
         }
         (self.due, self.dirty) = (now, true);
     }
 
-    /// A user's request. It is answered through [`Controller::told`], sooner or later, once.
+    /// A user's request. It is answered through [`Controller::answers`], sooner or later, once.
     pub fn request(&mut self, id: u64, command: Command, now: Duration) {
         let name = command.session().to_owned();
         let room = self.sessions.len() < SESSIONS_MAX;
         let result = match (self.sessions.iter_mut().find(|s| s.spec.name == name), command) {
             (Some(session), command) => session.request(id, command),
             (None, Command::Create(spec)) if room => {
-                let mut session = Managed::new(*spec, None);
+                let mut session = ManagedSession::new(*spec, None);
                 session.wait(id);
                 self.sessions.push(session);
                 Ok(())
@@ -139,7 +141,7 @@ impl Controller {
         };
         match result {
             Ok(()) => (self.due, self.dirty) = (now, true),
-            Err(why) => self.told.push((id, Err(why))),
+            Err(why) => self.answers.push((id, Err(why))),
         }
     }
 
@@ -150,25 +152,25 @@ impl Controller {
         match notice {
             Notice::Lost(_) => {
                 session.lost(now);
-                self.due = self.due.min(now.max(session.not_before));
+                self.due = self.due.min(now.max(session.retry_at));
             }
             Notice::Silent(_) => {
-                session.look.get_or_insert(now);
+                session.programs_due.get_or_insert(now);
                 self.due = self.due.min(now);
             }
-            Notice::Active(_) => session.flows(&self.version),
+            Notice::Active(_) => session.active(&self.version),
         }
     }
 
     /// Answers to requests, each once.
-    pub fn told(&mut self) -> Vec<Told> {
-        std::mem::take(&mut self.told)
+    pub fn answers(&mut self) -> Vec<RequestAnswer> {
+        std::mem::take(&mut self.answers)
     }
 
     /// How all sessions are.
     #[must_use]
     pub fn reports(&self) -> Vec<Report> {
-        self.sessions.iter().map(Managed::report).collect()
+        self.sessions.iter().map(ManagedSession::report).collect()
     }
 
     /// Version of the `lttng` program; empty: not known yet.
@@ -180,24 +182,25 @@ impl Controller {
     /// What is to be done now.
     pub fn next(&mut self, now: Duration) -> Action {
         if let Some((invocation, _)) = &self.running {
-            return Action::Rest(invocation.limit);
+            return Action::Idle(invocation.limit);
         }
         loop {
             if std::mem::take(&mut self.dirty) {
-                let text = State::new(self.sessions.iter().map(Managed::saved).collect()).text();
+                let text =
+                    State::new(self.sessions.iter().map(ManagedSession::saved).collect()).text();
                 if text != self.saved {
                     self.saved.clone_from(&text);
                     return Action::Save(text);
                 }
             }
             match &mut self.round {
-                Round::Rest if self.sessions.is_empty() => return Action::Rest(PERIOD),
-                Round::Rest if now < self.due => return Action::Rest(self.due.saturating_sub(now)),
-                Round::Rest => {
+                Round::Idle if self.sessions.is_empty() => return Action::Idle(PERIOD),
+                Round::Idle if now < self.due => return Action::Idle(self.due.saturating_sub(now)),
+                Round::Idle => {
                     self.round = if self.version.is_empty() { Round::Version } else { Round::List }
                 }
                 // Without a session there is no reason to run anything.
-                Round::Version if self.sessions.is_empty() => self.round = Round::Rest,
+                Round::Version if self.sessions.is_empty() => self.round = Round::Idle,
                 Round::Version => return self.run(Invocation::version(), None),
                 Round::List => return self.run(Invocation::list(), None),
                 Round::Work { next, commands, mark, .. } => {
@@ -222,7 +225,7 @@ impl Controller {
                         (None, _) => self.advance(now),
                     }
                 }
-                Round::Look => match self.to_look(now) {
+                Round::Programs => match self.programs_domain(now) {
                     Some(domain) => return self.run(Invocation::programs(domain), None),
                     None => self.finish(now),
                 },
@@ -240,7 +243,7 @@ impl Controller {
     fn advance(&mut self, now: Duration) {
         let Round::Work { listed, next, commands, mark } = &mut self.round else { return };
         let Some(session) = self.sessions.get_mut(*next) else {
-            self.round = Round::Look;
+            self.round = Round::Programs;
             return;
         };
         *next += 1;
@@ -258,35 +261,37 @@ impl Controller {
         );
         match session.plan(listed, mark) {
             Plan::NotOurs => {
-                self.told.extend(session.not_ours(now));
+                self.answers.extend(session.not_ours(now));
                 self.dirty = true;
             }
             Plan::Commands(list) if list.is_empty() => {
-                self.told.extend(session.settle(&self.version))
+                self.answers.extend(session.settle(&self.version))
             }
             Plan::Commands(list) => *commands = list.into(),
         }
     }
 
     /// The domain whose programs are to be listed.
-    fn to_look(&self, now: Duration) -> Option<Domain> {
-        let wants = |s: &&Managed| {
-            s.phase == Phase::Active
+    fn programs_domain(&self, now: Duration) -> Option<Domain> {
+        let wants = |s: &&ManagedSession| {
+            s.phase == SessionPhase::Active
                 && s.spec.domain != Domain::Kernel
-                && s.look.is_some_and(|at| at <= now)
+                && s.programs_due.is_some_and(|at| at <= now)
         };
         self.sessions.iter().find(wants).map(|s| s.spec.domain)
     }
 
     fn finish(&mut self, now: Duration) {
-        let over = |s: &Managed| {
-            s.gone && s.base.is_none() && matches!(s.phase, Phase::Absent | Phase::Foreign)
+        let over = |s: &ManagedSession| {
+            s.gone
+                && s.base.is_none()
+                && matches!(s.phase, SessionPhase::Absent | SessionPhase::Foreign)
         };
-        self.sessions.retain(|s| !(over(s) && s.waiting.is_empty()));
-        self.round = Round::Rest;
-        let waits = |s: &Managed| (s.is_due(now) && !s.waiting.is_empty()) || s.not_before > now;
-        let soonest =
-            self.sessions.iter().filter(|s| waits(s)).map(|s| s.not_before.max(now)).min();
+        self.sessions.retain(|s| !(over(s) && s.pending.is_empty()));
+        self.round = Round::Idle;
+        let waits =
+            |s: &ManagedSession| (s.is_due(now) && !s.pending.is_empty()) || s.retry_at > now;
+        let soonest = self.sessions.iter().filter(|s| waits(s)).map(|s| s.retry_at.max(now)).min();
         self.due = (now + PERIOD).min(soonest.unwrap_or(Duration::MAX));
         self.dirty = true;
     }
@@ -309,26 +314,28 @@ impl Controller {
                     mark: String::new(),
                 };
             }
-            (Step::List, Err(fault)) => self.no_daemon(&fault, now),
-            (Step::Programs, judged) => self.looked(&invocation, judged.ok().as_ref(), now),
+            (Step::List, Err(error)) => self.no_daemon(&error, now),
+            (Step::Programs, judged) => {
+                self.programs_listed(&invocation, judged.ok().as_ref(), now)
+            }
             (step, Ok(_)) => {
                 let done =
                     matches!(&self.round, Round::Work { commands, .. } if commands.is_empty());
                 if let Some(session) = session.and_then(|i| self.sessions.get_mut(i)) {
                     session.done(step, now);
                     if done {
-                        self.told.extend(session.settle(&self.version));
+                        self.answers.extend(session.settle(&self.version));
                     }
                 }
                 self.dirty = true;
             }
-            (_, Err(fault)) => {
+            (_, Err(error)) => {
                 self.dirty = true;
                 if let Some(session) = session.and_then(|i| self.sessions.get_mut(i)) {
-                    self.told.extend(session.fail(&fault, now));
+                    self.answers.extend(session.fail(&error, now));
                 }
-                if fault == Fault::NoDaemon {
-                    self.no_daemon(&fault, now);
+                if error == CommandError::NoDaemon {
+                    self.no_daemon(&error, now);
                 } else if let Round::Work { commands, .. } = &mut self.round {
                     commands.clear();
                 }
@@ -337,18 +344,18 @@ impl Controller {
     }
 
     /// Nothing can be done for any session.
-    fn no_daemon(&mut self, fault: &Fault, now: Duration) {
+    fn no_daemon(&mut self, error: &CommandError, now: Duration) {
         self.failures = self.failures.saturating_add(1);
         for session in &mut self.sessions {
-            session.phase = Phase::Unknown;
-            session.diagnosis = Diagnosis::of_fault(fault, &session.spec);
-            session.waiting.iter_mut().for_each(|w| w.planned = true);
-            self.told.extend(session.fail(fault, now));
-            session.not_before = Duration::ZERO;
-            session.anew = false;
+            session.phase = SessionPhase::Unknown;
+            session.diagnosis = Diagnosis::of_error(error, &session.spec);
+            session.pending.iter_mut().for_each(|w| w.planned = true);
+            self.answers.extend(session.fail(error, now));
+            session.retry_at = Duration::ZERO;
+            session.recreate = false;
         }
-        self.due = now + back_off(self.failures);
-        self.round = if *fault == Fault::NoDaemon { Round::Probe } else { Round::Rest };
+        self.due = now + backoff(self.failures);
+        self.round = if *error == CommandError::NoDaemon { Round::Probe } else { Round::Idle };
     }
 
     /// Why no session daemon answers.
@@ -356,11 +363,11 @@ impl Controller {
         if matches!(self.round, Round::Probe) {
             let diagnosis = Diagnosis::of_daemon(probe);
             self.sessions.iter_mut().for_each(|s| s.diagnosis.clone_from(&diagnosis));
-            self.round = Round::Rest;
+            self.round = Round::Idle;
         }
     }
 
-    fn looked(
+    fn programs_listed(
         &mut self,
         invocation: &Invocation,
         answer: Option<&super::cli::mi::Answer>,
@@ -368,12 +375,15 @@ impl Controller {
     ) {
         for session in &mut self.sessions {
             let same = Invocation::programs(session.spec.domain).args == invocation.args;
-            if !same || session.phase != Phase::Active || session.look.is_none_or(|at| at > now) {
+            if !same
+                || session.phase != SessionPhase::Active
+                || session.programs_due.is_none_or(|at| at > now)
+            {
                 continue;
             }
             let found = answer.and_then(|a| Diagnosis::of_programs(&session.spec, a));
             // As long as something is missing it is looked up again; else when the viewer asks.
-            session.look = found.is_some().then(|| now + LOOK_PERIOD);
+            session.programs_due = found.is_some().then(|| now + PROGRAMS_PERIOD);
             session.diagnosis =
                 found.unwrap_or_else(|| Diagnosis::recording(&session.spec, &self.version));
         }

@@ -1,9 +1,9 @@
 //! Why a session records or does not: one sentence for a person, and a short code that stays the
 //! same for ever.
 
-use super::cli::Fault;
+use super::cli::CommandError;
 use super::cli::mi::Answer;
-use super::spec::{Buffers, Domain, Spec};
+use super::spec::{Buffers, Domain, SessionSpec};
 
 /// What is the matter. Codes are for alarms and tests: never change them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -154,33 +154,33 @@ impl Diagnosis {
 
     /// Why a command about a session failed.
     #[must_use]
-    pub fn of_fault(fault: &Fault, spec: &Spec) -> Self {
+    pub fn of_error(error: &CommandError, spec: &SessionSpec) -> Self {
         let (name, url) = (&spec.name, &spec.url);
-        let (code, text) = match fault {
-            Fault::NotInstalled => (Code::NotInstalled, "the lttng program is not installed or not in PATH: install lttng-tools".to_owned()),
-            Fault::NotStarted(why) => (Code::NotInstalled, format!("the lttng program cannot be run: {why}")),
-            Fault::TimedOut => (Code::Timeout, "the lttng program did not end in time: the session daemon hangs, or a program that it waits for".into()),
-            Fault::Killed(signal) => (Code::Failed, format!("the lttng program was killed by signal {signal}; it is tried again")),
-            Fault::Garbled(why) => (Code::Failed, format!("lttng has not answered as it should: {why}")),
-            Fault::NoDaemon => (Code::NoSessiond, "no session daemon answers".into()),
-            Fault::Exists | Fault::Denied => return Self::not_ours(name),
-            Fault::NotFound => (Code::Failed, format!("session {name} has gone meanwhile; it is made again")),
-            Fault::RelaydUnreachable => (
+        let (code, text) = match error {
+            CommandError::NotInstalled => (Code::NotInstalled, "the lttng program is not installed or not in PATH: install lttng-tools".to_owned()),
+            CommandError::NotStarted(why) => (Code::NotInstalled, format!("the lttng program cannot be run: {why}")),
+            CommandError::TimedOut => (Code::Timeout, "the lttng program did not end in time: the session daemon hangs, or a program that it waits for".into()),
+            CommandError::Killed(signal) => (Code::Failed, format!("the lttng program was killed by signal {signal}; it is tried again")),
+            CommandError::Garbled(why) => (Code::Failed, format!("lttng has not answered as it should: {why}")),
+            CommandError::NoDaemon => (Code::NoSessiond, "no session daemon answers".into()),
+            CommandError::Exists | CommandError::Denied => return Self::not_ours(name),
+            CommandError::NotFound => (Code::Failed, format!("session {name} has gone meanwhile; it is made again")),
+            CommandError::RelaydUnreachable => (
                 Code::RelaydUnreachable,
                 format!("the session daemon does not reach a relay daemon at {url}: start lttng-relayd there, or mend url"),
             ),
-            Fault::RelaydIncompatible => {
+            CommandError::RelaydIncompatible => {
                 (Code::RelaydUnreachable, format!("the relay daemon at {url} has another major version than the session daemon"))
             }
-            Fault::NoConsumer => (
+            CommandError::NoConsumer => (
                 Code::NoConsumer,
                 "the session daemon has lost its consumer and cannot make channels any more: restart lttng-sessiond (programs register again by themselves)".into(),
             ),
-            Fault::StartedOnce => (Code::Failed, format!("session {name} was started once, so it takes no more channels and contexts; it is made again")),
-            Fault::NoKernel(text) => (Code::NoDomain, format!("the kernel cannot be traced: {text}")),
-            Fault::NoAgents => (Code::NoDomain, "loggers cannot be traced: the session daemon found no TCP port for them (--agent-tcp-port)".into()),
-            Fault::Refused(text) => (Code::Refused, format!("LTTng does not take it: {text}")),
-            Fault::Failed { code, text } => (Code::Failed, format!("lttng failed with status {code}: {text}")),
+            CommandError::StartedOnce => (Code::Failed, format!("session {name} was started once, so it takes no more channels and contexts; it is made again")),
+            CommandError::NoKernel(text) => (Code::NoDomain, format!("the kernel cannot be traced: {text}")),
+            CommandError::NoAgents => (Code::NoDomain, "loggers cannot be traced: the session daemon found no TCP port for them (--agent-tcp-port)".into()),
+            CommandError::Refused(text) => (Code::Refused, format!("LTTng does not take it: {text}")),
+            CommandError::Failed { code, text } => (Code::Failed, format!("lttng failed with status {code}: {text}")),
         };
         Self::new(code, text)
     }
@@ -206,7 +206,7 @@ impl Diagnosis {
 
     /// A session that records, as far as LTTng tells.
     #[must_use]
-    pub fn recording(spec: &Spec, version: &str) -> Self {
+    pub fn recording(spec: &SessionSpec, version: &str) -> Self {
         if spec.buffers == Some(Buffers::Pid) && !at_least(version, (2, 15)) {
             let text = format!(
                 "recording; with buffers = \"pid\" LTTng {version} loses the last events of programs that end (2.15 does not): prefer \"uid\""
@@ -219,7 +219,7 @@ impl Diagnosis {
     /// Why no event comes: from the list of programs and their tracepoints. `None`: nothing is
     /// wrong there.
     #[must_use]
-    pub fn of_programs(spec: &Spec, answer: &Answer) -> Option<Self> {
+    pub fn of_programs(spec: &SessionSpec, answer: &Answer) -> Option<Self> {
         if answer.processes.is_empty() {
             let what = if spec.domain == Domain::Ust {
                 "instrumented program"

@@ -41,13 +41,13 @@ pub const COMMAND_TIME: Duration = Duration::from_secs(10);
 pub const SLOW_COMMAND_TIME: Duration = Duration::from_secs(30);
 /// How often what is wanted is compared with what is.
 pub const PERIOD: Duration = Duration::from_secs(10);
-/// Pause after the first failure; each further one doubles it up to [`BACK_OFF_MAX`].
-pub const BACK_OFF: Duration = Duration::from_secs(1);
+/// Pause after the first failure; each further one doubles it up to [`BACKOFF_MAX`].
+pub const BACKOFF: Duration = Duration::from_secs(1);
 /// Longest pause after failures.
-pub const BACK_OFF_MAX: Duration = Duration::from_secs(60);
+pub const BACKOFF_MAX: Duration = Duration::from_secs(60);
 /// A session that was made so recently is not taken for lost: the relay daemon may not have told
 /// its viewers yet.
 pub const LOST_GRACE: Duration = Duration::from_secs(5);
 /// How often the tracepoints of programs are listed at most, in order to say why there are no
 /// events.
-pub const LOOK_PERIOD: Duration = Duration::from_secs(30);
+pub const PROGRAMS_PERIOD: Duration = Duration::from_secs(30);

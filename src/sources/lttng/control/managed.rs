@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::cli::Fault;
-use super::cli::mi::Listed;
+use super::cli::CommandError;
+use super::cli::mi::ListedSession;
 use super::command::Command;
 use super::diagnosis::{Code, Diagnosis};
-use super::limits::{BACK_OFF, BACK_OFF_MAX, LOST_GRACE};
-use super::plan::{Applied, Plan, Situation, Step, is_ours, plan};
-use super::spec::{Spec, context};
+use super::limits::{BACKOFF, BACKOFF_MAX, LOST_GRACE};
+use super::plan::{Applied, Plan, PlanInput, Step, is_ours, plan};
+use super::spec::{SessionSpec, context};
 use super::state::Saved;
 
 /// Marks that are remembered.
@@ -16,7 +16,7 @@ const MARKS: usize = 4;
 
 /// How a session is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
+pub enum SessionPhase {
     /// Not known: no session daemon answers.
     #[default]
     Unknown,
@@ -36,7 +36,7 @@ pub struct Report {
     /// Its name.
     pub name: String,
     /// How it is.
-    pub phase: Phase,
+    pub phase: SessionPhase,
     /// It comes from the configuration; else a user made it.
     pub configured: bool,
     /// What is the matter.
@@ -49,41 +49,41 @@ pub struct Report {
 
 /// A request that waits until its session has been dealt with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingRequest {
     pub(super) id: u64,
     /// The plan was made after it came.
     pub(super) planned: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Managed {
-    pub(super) spec: Spec,
-    pub(super) base: Option<Spec>,
+pub(super) struct ManagedSession {
+    pub(super) spec: SessionSpec,
+    pub(super) base: Option<SessionSpec>,
     /// Marks of sessions that we have made or tried to make, the newest last.
     pub(super) marks: Vec<String>,
     pub(super) applied: Option<Applied>,
     /// It is to be gone.
     pub(super) gone: bool,
     /// It is to be made anew.
-    pub(super) anew: bool,
-    pub(super) phase: Phase,
+    pub(super) recreate: bool,
+    pub(super) phase: SessionPhase,
     pub(super) diagnosis: Diagnosis,
     failures: u32,
     losses: u32,
-    pub(super) not_before: Duration,
+    pub(super) retry_at: Duration,
     made_at: Duration,
     made: u64,
     /// As it was when the plan was made: what is done is done for this.
-    planned: Spec,
+    planned: SessionSpec,
     /// As it was before requests that wait.
-    before: Option<Spec>,
-    pub(super) waiting: Vec<Waiting>,
+    before: Option<SessionSpec>,
+    pub(super) pending: Vec<PendingRequest>,
     /// Whether its events have programs is to be looked up, not before the time.
-    pub(super) look: Option<Duration>,
+    pub(super) programs_due: Option<Duration>,
 }
 
-impl Managed {
-    pub(super) fn new(spec: Spec, base: Option<Spec>) -> Self {
+impl ManagedSession {
+    pub(super) fn new(spec: SessionSpec, base: Option<SessionSpec>) -> Self {
         Self::restored(Saved { spec, base, marks: Vec::new(), applied: None, gone: false })
     }
 
@@ -96,17 +96,17 @@ impl Managed {
             marks,
             applied,
             gone,
-            anew: false,
-            phase: Phase::Unknown,
+            recreate: false,
+            phase: SessionPhase::Unknown,
             diagnosis: Diagnosis::new(Code::Pending, "nothing has been tried yet"),
             failures: 0,
             losses: 0,
-            not_before: Duration::ZERO,
+            retry_at: Duration::ZERO,
             made_at: Duration::ZERO,
             made: 0,
             before: None,
-            waiting: Vec::new(),
-            look: None,
+            pending: Vec::new(),
+            programs_due: None,
         }
     }
 
@@ -133,12 +133,12 @@ impl Managed {
     }
 
     /// What the configuration wants now.
-    pub(super) fn configure(&mut self, spec: &Spec) {
+    pub(super) fn configure(&mut self, spec: &SessionSpec) {
         if self.base.as_ref() != Some(spec) {
             self.spec.clone_from(spec);
             self.base = Some(spec.clone());
             self.gone = false;
-            self.not_before = Duration::ZERO;
+            self.retry_at = Duration::ZERO;
         }
     }
 
@@ -184,42 +184,42 @@ impl Managed {
         }
         spec.check().map_err(|e| e.to_string())?;
         self.before.get_or_insert_with(|| self.spec.clone());
-        (self.spec, self.gone, self.not_before) = (spec, gone, Duration::ZERO);
+        (self.spec, self.gone, self.retry_at) = (spec, gone, Duration::ZERO);
         self.wait(id);
         Ok(())
     }
 
     /// A request is answered when this session has been dealt with.
     pub(super) fn wait(&mut self, id: u64) {
-        self.waiting.push(Waiting { id, planned: false });
+        self.pending.push(PendingRequest { id, planned: false });
     }
 
     /// Whether there is no time to wait for.
     pub(super) fn is_due(&self, now: Duration) -> bool {
-        now >= self.not_before
+        now >= self.retry_at
     }
 
     /// How it is, as the list says.
-    pub(super) fn listed(&mut self, listed: &[Listed]) {
+    pub(super) fn listed(&mut self, listed: &[ListedSession]) {
         self.phase = match listed.iter().find(|l| l.name == self.spec.name) {
-            None => Phase::Absent,
-            Some(l) if !is_ours(l, &self.marks) => Phase::Foreign,
-            Some(l) if l.enabled => Phase::Active,
-            Some(_) => Phase::Stopped,
+            None => SessionPhase::Absent,
+            Some(l) if !is_ours(l, &self.marks) => SessionPhase::Foreign,
+            Some(l) if l.enabled => SessionPhase::Active,
+            Some(_) => SessionPhase::Stopped,
         };
     }
 
     /// What is to be done.
-    pub(super) fn plan(&mut self, listed: &[Listed], next_mark: &str) -> Plan {
+    pub(super) fn plan(&mut self, listed: &[ListedSession], next_mark: &str) -> Plan {
         self.planned.clone_from(&self.spec);
-        self.waiting.iter_mut().for_each(|w| w.planned = true);
-        plan(Situation {
+        self.pending.iter_mut().for_each(|w| w.planned = true);
+        plan(PlanInput {
             spec: &self.spec,
             marks: &self.marks,
             next_mark,
             applied: self.applied.as_ref(),
             listed,
-            anew: self.anew,
+            recreate: self.recreate,
             gone: self.gone,
         })
     }
@@ -238,12 +238,12 @@ impl Managed {
     pub(super) fn done(&mut self, step: &Step, now: Duration) {
         match step {
             Step::Create(_) => {
-                (self.applied, self.anew) = (Some(Applied::new(&self.planned)), false);
-                (self.phase, self.made_at, self.made) = (Phase::Stopped, now, self.made + 1);
+                (self.applied, self.recreate) = (Some(Applied::new(&self.planned)), false);
+                (self.phase, self.made_at, self.made) = (SessionPhase::Stopped, now, self.made + 1);
             }
-            Step::Destroy => (self.applied, self.phase) = (None, Phase::Absent),
-            Step::Start => (self.phase, self.look) = (Phase::Active, Some(now)),
-            Step::Stop => self.phase = Phase::Stopped,
+            Step::Destroy => (self.applied, self.phase) = (None, SessionPhase::Absent),
+            Step::Start => (self.phase, self.programs_due) = (SessionPhase::Active, Some(now)),
+            Step::Stop => self.phase = SessionPhase::Stopped,
             _ => {}
         }
         if let Some(applied) = &mut self.applied {
@@ -254,16 +254,16 @@ impl Managed {
     /// It is as it should be; requests that are answered.
     pub(super) fn settle(&mut self, version: &str) -> Vec<(u64, Result<String, String>)> {
         self.failures = 0;
-        self.not_before = Duration::ZERO;
+        self.retry_at = Duration::ZERO;
         let name = &self.planned.name;
         let watched = matches!(self.diagnosis.code, Code::NoApplication | Code::NoEvent)
-            && self.look.is_some();
+            && self.programs_due.is_some();
         if self.gone {
             self.diagnosis = Diagnosis::new(
                 Code::Destroyed,
                 format!("session {name} is destroyed, as it was asked for"),
             );
-        } else if self.phase == Phase::Active {
+        } else if self.phase == SessionPhase::Active {
             // What was found out about programs stays until it is looked up again.
             if !watched {
                 self.diagnosis = Diagnosis::recording(&self.planned, version);
@@ -277,8 +277,8 @@ impl Managed {
         let text = format!(
             "done: session {name} is {}",
             match self.phase {
-                Phase::Active => "recording",
-                Phase::Stopped => "stopped",
+                SessionPhase::Active => "recording",
+                SessionPhase::Stopped => "stopped",
                 _ => "destroyed",
             }
         );
@@ -288,17 +288,20 @@ impl Managed {
     /// A command has failed.
     pub(super) fn fail(
         &mut self,
-        fault: &Fault,
+        error: &CommandError,
         now: Duration,
     ) -> Vec<(u64, Result<String, String>)> {
-        let diagnosis = Diagnosis::of_fault(fault, &self.planned);
+        let diagnosis = Diagnosis::of_error(error, &self.planned);
         let answers = self.answer(&Err(diagnosis.text.clone()));
         let by_request = !answers.is_empty();
-        if matches!(fault, Fault::Exists | Fault::Denied) {
-            self.phase = Phase::Foreign;
+        if matches!(error, CommandError::Exists | CommandError::Denied) {
+            self.phase = SessionPhase::Foreign;
         }
-        let refused =
-            by_request && matches!(fault, Fault::Refused(_) | Fault::Exists | Fault::Denied);
+        let refused = by_request
+            && matches!(
+                error,
+                CommandError::Refused(_) | CommandError::Exists | CommandError::Denied
+            );
         // A request that LTTng does not take leaves things as they were.
         if let Some(before) = refused.then(|| self.before.take()).flatten() {
             self.spec = before;
@@ -307,11 +310,11 @@ impl Managed {
             // Half a session that has recorded nothing is best made anew; one that was started is
             // not thrown away for this.
             let started = self.applied.as_ref().is_some_and(|a| a.started);
-            self.anew |= matches!(fault, Fault::StartedOnce)
-                || !(started || matches!(fault, Fault::Refused(_)));
+            self.recreate |= matches!(error, CommandError::StartedOnce)
+                || !(started || matches!(error, CommandError::Refused(_)));
             self.diagnosis = diagnosis;
             self.failures = self.failures.saturating_add(1);
-            self.not_before = now + back_off(self.failures);
+            self.retry_at = now + backoff(self.failures);
         }
         answers
     }
@@ -320,21 +323,21 @@ impl Managed {
     pub(super) fn not_ours(&mut self, now: Duration) -> Vec<(u64, Result<String, String>)> {
         self.diagnosis = Diagnosis::not_ours(&self.spec.name);
         self.failures = self.failures.saturating_add(1);
-        self.not_before = now + back_off(self.failures);
+        self.retry_at = now + backoff(self.failures);
         let answers = self.answer(&Err(self.diagnosis.text.clone()));
         self.give_up(!answers.is_empty());
         answers
     }
 
     /// A session that a user asked for, and was told that it cannot be, is not tried again.
-    fn give_up(&mut self, told: bool) {
-        self.gone |= told && self.base.is_none() && self.before.is_none();
+    fn give_up(&mut self, answers: bool) {
+        self.gone |= answers && self.base.is_none() && self.before.is_none();
     }
 
     fn answer(&mut self, result: &Result<String, String>) -> Vec<(u64, Result<String, String>)> {
-        let (planned, later) = self.waiting.drain(..).partition::<Vec<_>, _>(|w| w.planned);
-        self.waiting = later;
-        if self.waiting.is_empty() && result.is_ok() {
+        let (planned, later) = self.pending.drain(..).partition::<Vec<_>, _>(|w| w.planned);
+        self.pending = later;
+        if self.pending.is_empty() && result.is_ok() {
             self.before = None;
         }
         planned.into_iter().map(|w| (w.id, result.clone())).collect()
@@ -343,27 +346,27 @@ impl Managed {
     /// The relay daemon does not have it. Each time in a row it is waited longer: it might be of no
     /// use.
     pub(super) fn lost(&mut self, now: Duration) {
-        if self.phase == Phase::Active
-            && !self.anew
+        if self.phase == SessionPhase::Active
+            && !self.recreate
             && now.saturating_sub(self.made_at) >= LOST_GRACE
         {
-            self.anew = true;
+            self.recreate = true;
             self.diagnosis = Diagnosis::lost(&self.spec.name);
             if self.losses > 0 {
-                self.not_before = now + back_off(self.losses);
+                self.retry_at = now + backoff(self.losses);
             }
             self.losses = self.losses.saturating_add(1);
         }
     }
 
     /// Events come.
-    pub(super) fn flows(&mut self, version: &str) {
-        (self.losses, self.look) = (0, None);
+    pub(super) fn active(&mut self, version: &str) {
+        (self.losses, self.programs_due) = (0, None);
         if matches!(self.diagnosis.code, Code::NoApplication | Code::NoEvent | Code::RelaydLost)
-            && self.phase == Phase::Active
+            && self.phase == SessionPhase::Active
         {
             self.diagnosis = Diagnosis::recording(&self.spec, version);
-            self.anew = false;
+            self.recreate = false;
         }
     }
 }
@@ -376,7 +379,7 @@ fn add(list: &mut Vec<String>, more: Vec<String>) {
     }
 }
 
-/// 1 s, 2 s, 4 s, … [`BACK_OFF_MAX`].
-pub(super) fn back_off(failures: u32) -> Duration {
-    BACK_OFF.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(BACK_OFF_MAX)
+/// 1 s, 2 s, 4 s, … [`BACKOFF_MAX`].
+pub(super) fn backoff(failures: u32) -> Duration {
+    BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(BACKOFF_MAX)
 }

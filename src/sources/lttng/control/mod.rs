@@ -27,12 +27,14 @@ mod spec;
 mod state;
 pub mod values;
 
-pub use cli::{Exit, Fault, Reply};
+pub use cli::{CommandError, Exit, Reply};
 pub use command::{Command, Verb, blocking, buffers, domain};
-pub use controller::{Action, Controller, Told};
+pub use controller::{Action, Controller, RequestAnswer};
 pub use diagnosis::{Code, Diagnosis, Probe, Socket};
-pub use managed::{Phase, Report};
-pub use plan::{Applied, Invocation, Plan, Situation, Step, is_ours, plan};
+pub use managed::{Report, SessionPhase};
+pub use plan::{Applied, Invocation, Plan, PlanInput, Step, is_ours, plan};
 pub use session_watch::{Notice, SessionWatch};
-pub use spec::{Blocking, Buffers, Domain, LIVE_TIMER, NUM_SUBBUF, SUBBUF_SIZE, Spec, SpecError};
+pub use spec::{
+    Blocking, Buffers, Domain, LIVE_TIMER, NUM_SUBBUF, SUBBUF_SIZE, SessionSpec, SpecError,
+};
 pub use state::{Saved, State};

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::cli::mi::Listed;
+use super::cli::mi::ListedSession;
 use super::limits::{COMMAND_TIME, SLOW_COMMAND_TIME};
-use super::spec::{Blocking, Buffers, Domain, Spec};
+use super::spec::{Blocking, Buffers, Domain, SessionSpec};
 
 /// What a command is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Invocation {
 #[serde(deny_unknown_fields)]
 pub struct Applied {
     /// As what it was made, with the events and contexts that it has.
-    pub spec: Spec,
+    pub spec: SessionSpec,
     /// It has its channel.
     pub channel: bool,
     /// It has been started at least once: contexts and channels can no longer be added.
@@ -91,13 +91,13 @@ pub struct Applied {
 impl Applied {
     /// A session that has just been made.
     #[must_use]
-    pub fn new(spec: &Spec) -> Self {
-        let spec = Spec { events: Vec::new(), contexts: Vec::new(), ..spec.clone() };
+    pub fn new(spec: &SessionSpec) -> Self {
+        let spec = SessionSpec { events: Vec::new(), contexts: Vec::new(), ..spec.clone() };
         Self { spec, channel: false, started: false }
     }
 
     /// A command has been done.
-    pub fn done(&mut self, step: &Step, wanted: &Spec) {
+    pub fn done(&mut self, step: &Step, wanted: &SessionSpec) {
         match step {
             Step::Channel => self.channel = true,
             Step::Events => self.spec.events.clone_from(&wanted.events),
@@ -119,9 +119,9 @@ pub enum Plan {
 
 /// What the plan is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct Situation<'a> {
+pub struct PlanInput<'a> {
     /// What is wanted.
-    pub spec: &'a Spec,
+    pub spec: &'a SessionSpec,
     /// Marks in the paths of sessions that we have made.
     pub marks: &'a [String],
     /// The mark for the next one.
@@ -129,16 +129,16 @@ pub struct Situation<'a> {
     /// What was done to it.
     pub applied: Option<&'a Applied>,
     /// All sessions that the session daemon lists.
-    pub listed: &'a [Listed],
+    pub listed: &'a [ListedSession],
     /// It is to be made anew: the relay daemon has lost it, or making it failed half way.
-    pub anew: bool,
+    pub recreate: bool,
     /// It is to be gone.
     pub gone: bool,
 }
 
 /// A session is ours when its path ends in a mark that we gave it.
 #[must_use]
-pub fn is_ours(listed: &Listed, marks: &[String]) -> bool {
+pub fn is_ours(listed: &ListedSession, marks: &[String]) -> bool {
     let path = listed.path.split(" [").next().unwrap_or_default();
     let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     marks.iter().any(|mark| mark == last)
@@ -146,7 +146,7 @@ pub fn is_ours(listed: &Listed, marks: &[String]) -> bool {
 
 /// Compares what is wanted with what is.
 #[must_use]
-pub fn plan(s: Situation<'_>) -> Plan {
+pub fn plan(s: PlanInput<'_>) -> Plan {
     let name = s.spec.name.as_str();
     let Some(listed) = s.listed.iter().find(|l| l.name == name) else {
         return Plan::Commands(if s.gone { Vec::new() } else { make(s.spec, s.next_mark) });
@@ -157,7 +157,8 @@ pub fn plan(s: Situation<'_>) -> Plan {
     if s.gone {
         return Plan::Commands(vec![destroy(name)]);
     }
-    let changes = s.applied.filter(|_| !s.anew).and_then(|applied| change(s.spec, applied, listed));
+    let changes =
+        s.applied.filter(|_| !s.recreate).and_then(|applied| change(s.spec, applied, listed));
     Plan::Commands(changes.unwrap_or_else(|| {
         let mut commands = vec![destroy(name)];
         commands.extend(make(s.spec, s.next_mark));
@@ -172,7 +173,7 @@ fn destroy(name: &str) -> Invocation {
     Invocation::new(Step::Destroy, &["destroy", name, "--no-wait"])
 }
 
-fn make(spec: &Spec, mark: &str) -> Vec<Invocation> {
+fn make(spec: &SessionSpec, mark: &str) -> Vec<Invocation> {
     let (live, url) =
         (format!("--live={}", spec.live_timer), format!("--set-url={}/{mark}", spec.url));
     let mut commands = vec![Invocation::new(
@@ -186,12 +187,16 @@ fn make(spec: &Spec, mark: &str) -> Vec<Invocation> {
     commands
 }
 
-fn start(spec: &Spec) -> Invocation {
+fn start(spec: &SessionSpec) -> Invocation {
     Invocation::new(Step::Start, &["start", &spec.name])
 }
 
 /// What is missing in a session of ours; `None`: it cannot become what is wanted.
-fn change(spec: &Spec, applied: &Applied, listed: &Listed) -> Option<Vec<Invocation>> {
+fn change(
+    spec: &SessionSpec,
+    applied: &Applied,
+    listed: &ListedSession,
+) -> Option<Vec<Invocation>> {
     let has = &applied.spec;
     let subset = |a: &[String], b: &[String]| a.iter().all(|x| b.contains(x));
     let missing = |a: &[String], b: &[String]| {
@@ -222,11 +227,11 @@ fn change(spec: &Spec, applied: &Applied, listed: &Listed) -> Option<Vec<Invocat
     Some(commands)
 }
 
-fn session(spec: &Spec) -> String {
+fn session(spec: &SessionSpec) -> String {
     format!("--session={}", spec.name)
 }
 
-fn channel(spec: &Spec) -> Option<Invocation> {
+fn channel(spec: &SessionSpec) -> Option<Invocation> {
     if !spec.domain.has_channels() {
         return None;
     }
@@ -256,12 +261,12 @@ fn channel(spec: &Spec) -> Option<Invocation> {
 }
 
 /// `--channel`, where there is one to choose.
-fn of_channel(spec: &Spec) -> Option<String> {
+fn of_channel(spec: &SessionSpec) -> Option<String> {
     spec.domain.has_channels().then(|| format!("--channel={}", spec.channel))
 }
 
 /// One command for all patterns: each would take milliseconds.
-fn events(spec: &Spec, patterns: &[String]) -> Option<Invocation> {
+fn events(spec: &SessionSpec, patterns: &[String]) -> Option<Invocation> {
     if patterns.is_empty() {
         return None;
     }
@@ -282,7 +287,7 @@ fn events(spec: &Spec, patterns: &[String]) -> Option<Invocation> {
     Some(Invocation::new(Step::Events, &args))
 }
 
-fn contexts(spec: &Spec, contexts: &[String]) -> Option<Invocation> {
+fn contexts(spec: &SessionSpec, contexts: &[String]) -> Option<Invocation> {
     if contexts.is_empty() {
         return None;
     }

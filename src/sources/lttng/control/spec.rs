@@ -62,10 +62,10 @@ pub enum Blocking {
     Micros(u64),
 }
 
-/// A recording session as it should be. [`Spec::check`] says whether it can be.
+/// A recording session as it should be. [`SessionSpec::check`] says whether it can be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Spec {
+pub struct SessionSpec {
     /// Name of the session.
     pub name: String,
     /// Where the relay daemon is: `net://HOST[:CONTROL[:DATA]]`, or `net6://`.
@@ -127,7 +127,7 @@ pub const NUM_SUBBUF: std::ops::RangeInclusive<u64> = 2..=1 << 16;
 /// Default sub-buffer of LTTng for the kernel, the largest of its defaults.
 const SUBBUF_DEFAULT_MAX: u64 = 1 << 20;
 
-impl Spec {
+impl SessionSpec {
     /// The defaults, with a name and without events.
     #[must_use]
     pub fn new(name: &str) -> Self {
@@ -331,7 +331,7 @@ pub(super) fn session_name(name: &str) -> Result<(), SpecError> {
 }
 
 fn url(url: &str) -> Result<(), SpecError> {
-    let fault = |help: &str| {
+    let error = |help: &str| {
         Err(wrong(
             "url",
             url,
@@ -339,25 +339,25 @@ fn url(url: &str) -> Result<(), SpecError> {
         ))
     };
     let Some(rest) = url.strip_prefix("net://").or_else(|| url.strip_prefix("net6://")) else {
-        return fault("a relay daemon is at net://HOST[:CONTROL_PORT[:DATA_PORT]], or net6://");
+        return error("a relay daemon is at net://HOST[:CONTROL_PORT[:DATA_PORT]], or net6://");
     };
     let (host, ports) = match rest.strip_prefix('[').map(|r| r.split_once(']')) {
         Some(Some((host, ports))) => (host, ports),
-        Some(None) => return fault("']' is missing"),
+        Some(None) => return error("']' is missing"),
         None => rest.split_at(rest.find(':').unwrap_or(rest.len())),
     };
     if rest.contains('/') {
-        return fault("no folder: the PMDA adds its own mark there");
+        return error("no folder: the PMDA adds its own mark there");
     }
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.:%".contains(c);
     if host.is_empty() || !host.chars().all(fits) {
-        return fault("the host is missing or has characters that no host has");
+        return error("the host is missing or has characters that no host has");
     }
     let mut ports = ports.split(':');
     let sound = ports.next() == Some("")
         && ports.clone().count() <= 2
         && ports.all(|p| p.parse::<u16>().is_ok_and(|p| p > 0));
-    if sound { Ok(()) } else { fault("ports are numbers from 1 to 65535, at most two") }
+    if sound { Ok(()) } else { error("ports are numbers from 1 to 65535, at most two") }
 }
 
 /// # Errors

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::{SESSIONS_MAX, STATE_MAX};
 use super::plan::Applied;
-use super::spec::Spec;
+use super::spec::SessionSpec;
 
 /// Version of the form.
 const VERSION: u32 = 1;
@@ -14,10 +14,10 @@ const VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub struct Saved {
     /// As it is wanted now.
-    pub spec: Spec,
+    pub spec: SessionSpec,
     /// As the configuration had it, if it comes from there: what users have changed since holds
     /// until that changes.
-    pub base: Option<Spec>,
+    pub base: Option<SessionSpec>,
     /// Marks in the paths of sessions that are ours, the newest last.
     pub marks: Vec<String>,
     /// What was done to it.
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_is_saved_comes_back() {
-        let spec = Spec { events: vec!["a".into()], ..Spec::new("s1") };
+        let spec = SessionSpec { events: vec!["a".into()], ..SessionSpec::new("s1") };
         let applied = Some(Applied::new(&spec));
         let saved =
             Saved { base: Some(spec.clone()), spec, marks: vec!["m".into()], applied, gone: false };

@@ -15,22 +15,22 @@ use crate::sources::SessionError;
 use crate::sources::lttng::{Collector, Reader, viewer::End};
 
 /// Longest time for a connection to be made, and for requests to be taken.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// Packets are larger than the input that is kept between them.
-const KEPT: usize = 2 << 20;
-/// Input that is kept while nothing comes for [`QUIET`].
-const KEPT_QUIET: usize = 4 << 10;
-const QUIET: Duration = Duration::from_secs(2);
+const INPUT_KEPT: usize = 2 << 20;
+/// Input that is kept while nothing comes for [`IDLE_TIME`].
+const INPUT_KEPT_IDLE: usize = 4 << 10;
+const IDLE_TIME: Duration = Duration::from_secs(2);
 /// Time for a good-bye to be sent.
 const FAREWELL: Duration = Duration::from_millis(100);
 /// When to look again, if the conversation does not say.
-const IDLE: Duration = Duration::from_millis(250);
+const TICK: Duration = Duration::from_millis(250);
 
 /// Why reading ends when nothing else ends it.
 const STOPPED: &str = "nothing is to be read there any more, or the PMDA stops";
 
 /// What a driver needs of a conversation.
-pub(super) trait Talk {
+pub(super) trait Protocol {
     fn feed(
         &mut self,
         now: Now,
@@ -42,9 +42,9 @@ pub(super) trait Talk {
     fn awaits_reply(&self) -> bool;
 }
 
-macro_rules! talk {
+macro_rules! protocol {
     ($type:ty) => {
-        impl Talk for $type {
+        impl Protocol for $type {
             fn feed(
                 &mut self,
                 now: Now,
@@ -65,11 +65,11 @@ macro_rules! talk {
         }
     };
 }
-talk!(Collector);
-talk!(Reader);
+protocol!(Collector);
+protocol!(Reader);
 
 /// A connection to a relay daemon.
-pub(super) struct Wire {
+pub(super) struct RelayConnection {
     stream: TcpStream,
     input: BytesMut,
     pub(super) out: BytesMut,
@@ -77,11 +77,11 @@ pub(super) struct Wire {
     large: Duration,
 }
 
-impl Wire {
+impl RelayConnection {
     /// # Errors
     /// Why there is no connection.
     pub(super) async fn dial(address: &str) -> Result<Self, String> {
-        let connected = timeout(PATIENCE, TcpStream::connect(address)).await;
+        let connected = timeout(TIME_LIMIT, TcpStream::connect(address)).await;
         let stream = connected.map_err(|_| "no answer".to_owned())?.map_err(|e| e.to_string())?;
         stream.set_nodelay(true).map_err(|e| e.to_string())?;
         Ok(Self { stream, input: BytesMut::new(), out: BytesMut::new(), large: Duration::ZERO })
@@ -93,7 +93,7 @@ impl Wire {
     /// Why the connection is over.
     pub(super) async fn send(&mut self) -> Result<(), String> {
         if !self.out.is_empty() {
-            let written = timeout(PATIENCE, self.stream.write_all(&self.out)).await;
+            let written = timeout(TIME_LIMIT, self.stream.write_all(&self.out)).await;
             written.map_err(|_| "it does not read".to_owned())?.map_err(|e| e.to_string())?;
             self.out.clear();
         }
@@ -104,12 +104,12 @@ impl Wire {
     ///
     /// # Errors
     /// Why the connection is over.
-    pub(super) async fn hear(&mut self, talk: &mut impl Talk) -> Result<(), String> {
-        if talk.awaits_reply() {
+    pub(super) async fn exchange(&mut self, protocol: &mut impl Protocol) -> Result<(), String> {
+        if protocol.awaits_reply() {
             // Some replies come in two pieces, the second after our ack of the first.
             let _ = socket2::SockRef::from(&self.stream).set_tcp_quickack(true);
         }
-        let wait = talk.next_wakeup().map_or(IDLE, |at| at.saturating_sub(now().mono));
+        let wait = protocol.next_wakeup().map_or(TICK, |at| at.saturating_sub(now().mono));
         tokio::select! {
             biased;
             read = self.stream.read_buf(&mut self.input) => {
@@ -117,18 +117,18 @@ impl Wire {
                     return Err("closed by the relay daemon".into());
                 }
                 let at = now();
-                talk.feed(at, &mut self.input, &mut self.out).map_err(|e| e.to_string())?;
-                if self.input.capacity() > KEPT_QUIET {
+                protocol.feed(at, &mut self.input, &mut self.out).map_err(|e| e.to_string())?;
+                if self.input.capacity() > INPUT_KEPT_IDLE {
                     self.large = self.large.max(at.mono);
                 }
-                if self.input.is_empty() && self.input.capacity() > KEPT {
+                if self.input.is_empty() && self.input.capacity() > INPUT_KEPT {
                     self.input = BytesMut::new();
                 }
             }
             () = sleep(wait) => {
                 let at = now();
-                talk.tick(at, &mut self.out).map_err(|e| e.to_string())?;
-                if self.input.is_empty() && self.input.capacity() > KEPT_QUIET && at.mono.saturating_sub(self.large) >= QUIET {
+                protocol.tick(at, &mut self.out).map_err(|e| e.to_string())?;
+                if self.input.is_empty() && self.input.capacity() > INPUT_KEPT_IDLE && at.mono.saturating_sub(self.large) >= IDLE_TIME {
                     self.input = BytesMut::new();
                 }
             }
@@ -157,35 +157,35 @@ pub(super) async fn read(
 ) -> (End, Option<Full>) {
     let dialled = tokio::select! {
         () = stop.cancelled() => Err(STOPPED.to_owned()),
-        dialled = Wire::dial(address) => dialled,
+        dialled = RelayConnection::dial(address) => dialled,
     };
-    let mut wire = match dialled {
-        Ok(wire) => wire,
+    let mut connection = match dialled {
+        Ok(connection) => connection,
         Err(why) => return (reader.close(now(), &why), None),
     };
-    reader.start(now(), &mut wire.out);
+    reader.start(now(), &mut connection.out);
     let mut full = None;
     let why = loop {
         if reader.is_over() {
             break String::new();
         }
-        if let Err(why) = wire.send().await {
+        if let Err(why) = connection.send().await {
             break why;
         }
         tokio::select! {
             biased;
             () = stop.cancelled() => break STOPPED.to_owned(),
-            heard = wire.hear(&mut reader) => if let Err(why) = heard { break why },
+            exchanged = connection.exchange(&mut reader) => if let Err(why) = exchanged { break why },
         }
-        if let Err(why) = ledger.hold(false, wire.held(), reader.held()) {
+        if let Err(why) = ledger.hold(false, connection.held(), reader.held()) {
             reader.give_up(now(), &why.to_string());
             full = Some(why);
         }
     };
     // What was not sent whole cannot be followed by anything else.
-    if wire.out.is_empty() || reader.is_over() {
-        reader.detach(&mut wire.out);
-        wire.farewell().await;
+    if connection.out.is_empty() || reader.is_over() {
+        reader.detach(&mut connection.out);
+        connection.farewell().await;
     }
     (reader.close(now(), &why), full)
 }

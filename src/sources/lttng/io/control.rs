@@ -22,7 +22,7 @@ use crate::clock::now;
 use crate::model::ControlVerb;
 use crate::sources::lttng::control::limits::REQUESTS_MAX;
 use crate::sources::lttng::control::{
-    Action, Code, Command, Controller, Report, SessionWatch, Spec,
+    Action, Code, Command, Controller, Report, SessionSpec, SessionWatch,
 };
 use crate::store::Desk;
 
@@ -38,12 +38,12 @@ pub struct ControlOptions {
     /// file or leaves the old one.
     pub state_file: PathBuf,
     /// The sessions of the configuration.
-    pub sessions: Vec<Spec>,
+    pub sessions: Vec<SessionSpec>,
 }
 
 enum Message {
     Request(Command, OnAnswer),
-    Configure(Vec<Spec>),
+    Configure(Vec<SessionSpec>),
 }
 
 /// Handle to the control of sessions, for any thread. The control ends with the token that it was
@@ -115,7 +115,7 @@ impl SessionControl {
 
     /// Replaces the sessions of the configuration. `false`: too many requests wait, try again.
     #[must_use]
-    pub fn configure(&self, sessions: Vec<Spec>) -> bool {
+    pub fn configure(&self, sessions: Vec<SessionSpec>) -> bool {
         self.messages.try_send(Message::Configure(sessions)).is_ok()
     }
 
@@ -189,7 +189,7 @@ impl Driver {
                     let probe = self.listen_during(probe::look()).await;
                     self.controller.probed(&probe);
                 }
-                Action::Rest(time) => {
+                Action::Idle(time) => {
                     tokio::select! {
                         () = sleep(time) => {}
                         () = self.noticed.notified() => self.notices(),
@@ -250,7 +250,7 @@ impl Driver {
 
     /// Answers finished requests, and publishes reports that have changed.
     fn publish(&mut self) {
-        for (id, result) in self.controller.told() {
+        for (id, result) in self.controller.answers() {
             if let Some(on_answer) = self.requests.remove(&id) {
                 on_answer(result);
             }

@@ -10,13 +10,13 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{self, Wire};
+use super::connection::{self as io, RelayConnection};
 use super::relay_status::RelayStatus;
 use crate::clock::now;
 use crate::net::ledger::{Full, Ledger};
 use crate::sources::lttng::control::{Report, SessionWatch};
 use crate::sources::lttng::viewer::{self, End, SessionInfo};
-use crate::sources::lttng::{Choice, Collector};
+use crate::sources::lttng::{Collector, RecordFilter};
 use crate::sources::{Held, LTTNG, OwnSink, Sinks};
 use crate::store::{Mailbox, PeerSink, Quiet, Store};
 
@@ -30,7 +30,7 @@ const DRAIN: Duration = Duration::from_millis(500);
 pub(super) struct Relay {
     pub(super) address: String,
     pub(super) settings: viewer::Settings,
-    pub(super) choice: Choice,
+    pub(super) filter: RecordFilter,
     /// Sessions that are read, as `HOST/SESSION` with globs.
     pub(super) view: Vec<String>,
     /// Sessions that may still be read, of all relay daemons.
@@ -51,9 +51,9 @@ const HINT: &str =
 const IDLE: &str = "idle: no session is to be read; name some in lttng.view of the configuration, or have some made";
 
 /// Sinks in the store.
-struct Joined(Arc<Store>);
+struct StoreSinks(Arc<Store>);
 
-impl Sinks for Joined {
+impl Sinks for StoreSinks {
     fn open(&self) -> Box<dyn OwnSink> {
         // Requests to sessions go to the session daemon, and not over this connection.
         Box::new(PeerSink::new(&self.0, LTTNG, &Arc::new(Mailbox::new(|| ()))))
@@ -61,7 +61,7 @@ impl Sinks for Joined {
 }
 
 /// Why a connection is over.
-enum Over {
+enum Disconnect {
     Stop,
     /// Nothing is to be read any more.
     Idle,
@@ -71,7 +71,7 @@ enum Over {
 }
 
 /// A reader that has ended, and whether there was no memory for it.
-type Ended = (Id, (End, Option<Full>));
+type FinishedReader = (Id, (End, Option<Full>));
 
 /// The tasks that read sessions.
 struct Readers {
@@ -79,7 +79,7 @@ struct Readers {
     sessions: HashMap<Id, SessionInfo>,
     stop: CancellationToken,
     /// Lines about those for which there was no memory.
-    full: Quiet,
+    full_log: Quiet,
 }
 
 impl Readers {
@@ -88,25 +88,25 @@ impl Readers {
             tasks: JoinSet::new(),
             sessions: HashMap::new(),
             stop: stop.child_token(),
-            full: Quiet::default(),
+            full_log: Quiet::default(),
         }
     }
 
     /// The next one that has ended; waits for ever if there is none.
-    async fn ended(&mut self) -> Result<Ended, JoinError> {
+    async fn ended(&mut self) -> Result<FinishedReader, JoinError> {
         match self.tasks.join_next_with_id().await {
             Some(ended) => ended,
             None => std::future::pending().await,
         }
     }
 
-    fn done(&mut self, ended: Result<Ended, JoinError>, collector: &mut Collector) {
+    fn done(&mut self, ended: Result<FinishedReader, JoinError>, collector: &mut Collector) {
         let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
         let session = self.sessions.remove(&id);
         match (ended, session) {
             (Ok((_, (end, full))), session) => {
                 if let (Some(why), Some(session)) = (full, session)
-                    && let Some(n) = self.full.allow(now().mono)
+                    && let Some(n) = self.full_log.allow(now().mono)
                 {
                     let (host, name) = (&session.host, &session.name);
                     log::warn!(
@@ -139,16 +139,16 @@ impl Readers {
 impl Relay {
     /// Runs until the PMDA stops.
     pub(super) async fn run(mut self) {
-        let sinks = Arc::new(Joined(Arc::clone(&self.store)));
+        let sinks = Arc::new(StoreSinks(Arc::clone(&self.store)));
         let mut collector = Collector::new(
             &self.address,
             self.settings.clone(),
-            self.choice.clone(),
+            self.filter.clone(),
             sinks,
             Arc::clone(&self.watch),
         );
         let mut readers = Readers::new(&self.stop);
-        let (mut retry, mut quiet, mut beyond) = (RETRY, Quiet::default(), Quiet::default());
+        let (mut retry, mut retry_log, mut limit_log) = (RETRY, Quiet::default(), Quiet::default());
         loop {
             if !self.choose(&mut collector) {
                 self.status.set(&self.address, IDLE.to_owned());
@@ -159,33 +159,34 @@ impl Relay {
                 continue;
             }
             let dialled = tokio::select! {
-                () = self.stop.cancelled() => Err(Over::Stop),
-                dialled = Wire::dial(&self.address) => dialled.map_err(Over::Error),
+                () = self.stop.cancelled() => Err(Disconnect::Stop),
+                dialled = RelayConnection::dial(&self.address) => dialled.map_err(Disconnect::Error),
             };
-            let over = match dialled {
-                Ok(wire) => {
-                    let over = self.list(wire, &mut collector, &mut readers, &mut beyond).await;
+            let disconnect = match dialled {
+                Ok(connection) => {
+                    let disconnect =
+                        self.list(connection, &mut collector, &mut readers, &mut limit_log).await;
                     if collector.connected() {
                         retry = RETRY;
                     }
-                    over
+                    disconnect
                 }
-                Err(over) => over,
+                Err(disconnect) => disconnect,
             };
             collector.close();
-            let why = match over {
-                Over::Stop => return readers.end(&mut collector).await,
-                Over::Idle => {
+            let why = match disconnect {
+                Disconnect::Stop => return readers.end(&mut collector).await,
+                Disconnect::Idle => {
                     readers.end(&mut collector).await;
                     readers = Readers::new(&self.stop);
                     continue;
                 }
-                Over::Error(why) => format!("unreachable: {why}; {HINT}"),
-                Over::Full(why) => {
+                Disconnect::Error(why) => format!("unreachable: {why}; {HINT}"),
+                Disconnect::Full(why) => {
                     format!("sessions are not listed, to keep within memory: {why};")
                 }
             };
-            if let Some(n) = quiet.allow(now().mono) {
+            if let Some(n) = retry_log.allow(now().mono) {
                 log::warn!(
                     "relay daemon at {}: {why} Trying again{}",
                     self.address,
@@ -215,30 +216,30 @@ impl Relay {
     /// Lists sessions over a connection, and has them read.
     async fn list(
         &mut self,
-        mut wire: Wire,
+        mut connection: RelayConnection,
         collector: &mut Collector,
         readers: &mut Readers,
-        beyond: &mut Quiet,
-    ) -> Over {
+        limit_log: &mut Quiet,
+    ) -> Disconnect {
         let mut ledger = Ledger::new(&self.store.memory);
-        collector.start(now(), &mut wire.out);
+        collector.start(now(), &mut connection.out);
         loop {
-            if let Err(why) = wire.send().await {
-                return Over::Error(why);
+            if let Err(why) = connection.send().await {
+                return Disconnect::Error(why);
             }
             tokio::select! {
                 biased;
-                () = self.stop.cancelled() => return Over::Stop,
-                Ok(()) = self.managed.changed() => if !self.choose(collector) { return Over::Idle },
+                () = self.stop.cancelled() => return Disconnect::Stop,
+                Ok(()) = self.managed.changed() => if !self.choose(collector) { return Disconnect::Idle },
                 ended = readers.ended() => readers.done(ended, collector),
-                heard = wire.hear(collector) => if let Err(why) = heard { return Over::Error(why) },
+                exchanged = connection.exchange(collector) => if let Err(why) = exchanged { return Disconnect::Error(why) },
             }
-            if let Err(full) = ledger.hold(false, wire.held(), Held::default()) {
-                return Over::Full(full);
+            if let Err(full) = ledger.hold(false, connection.held(), Held::default()) {
+                return Disconnect::Full(full);
             }
             self.read(collector, readers);
             if collector.connected() {
-                self.tell(collector, beyond);
+                self.show_status(collector, limit_log);
             }
         }
     }
@@ -252,7 +253,7 @@ impl Relay {
             let (address, stop, ledger) =
                 (self.address.clone(), readers.stop.clone(), Ledger::new(&self.store.memory));
             let task = readers.tasks.spawn(async move {
-                let end = connection::read(reader, &address, &stop, ledger).await;
+                let end = io::read(reader, &address, &stop, ledger).await;
                 drop(permit);
                 end
             });
@@ -260,7 +261,7 @@ impl Relay {
         }
     }
 
-    fn tell(&self, collector: &Collector, beyond: &mut Quiet) {
+    fn show_status(&self, collector: &Collector, limit_log: &mut Quiet) {
         let more = collector.beyond_limit();
         if more == 0 {
             self.status.set(&self.address, "connected".to_owned());
@@ -271,7 +272,7 @@ impl Relay {
         );
         let status = format!("connected: {text}");
         if self.status.set(&self.address, status)
-            && let Some(n) = beyond.allow(now().mono)
+            && let Some(n) = limit_log.allow(now().mono)
         {
             log::warn!("relay daemon at {}: {text}{}", self.address, Quiet::more(n));
         }

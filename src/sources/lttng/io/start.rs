@@ -11,7 +11,7 @@ use super::relay_status::RelayStatus;
 use crate::model::ControlVerb;
 use crate::net::{Net, Peers};
 use crate::sources::lttng::control::{Command, Verb};
-use crate::sources::lttng::{Choice, Config, viewer};
+use crate::sources::lttng::{Config, RecordFilter, viewer};
 use crate::sources::{Context, Running};
 use crate::store::Desk;
 
@@ -87,7 +87,11 @@ fn start_tasks(config: &Config, peers: &Peers, net: &Net, state_file: PathBuf) -
         let relay = Relay {
             address: address.clone(),
             settings: viewer::Settings { seek: from, ..viewer::Settings::default() },
-            choice: Choice { records: records.clone(), except: count_only.clone(), field_size },
+            filter: RecordFilter {
+                records: records.clone(),
+                count_only: count_only.clone(),
+                field_size,
+            },
             view: view.clone(),
             room: Arc::clone(&room),
             managed: control.reports(),

@@ -16,50 +16,50 @@ use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
 use crate::model::{MetricSpec, ParamId, Pmid, Stamp, Update, ValueType};
 use crate::sources::OwnSink;
 
-/// Which events become records: those that fit one of `records` and none of `except`, and how much
+/// Which events become records: those that fit one of `records` and none of `count_only`, and how much
 /// of them. The others are counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct RecordFilter {
     /// Patterns of `provider:event`.
     pub records: Vec<String>,
     /// Exceptions.
-    pub except: Vec<String>,
+    pub count_only: Vec<String>,
     /// Bytes of text of an array or structure; what is beyond is cut, and counted.
     pub field_size: usize,
 }
 
-/// [`Choice::field_size`], if nothing else is said.
+/// [`RecordFilter::field_size`], if nothing else is said.
 pub const FIELD_SIZE: usize = 64 << 10;
 
-impl Default for Choice {
+impl Default for RecordFilter {
     fn default() -> Self {
-        Self { records: vec!["*".into()], except: Vec::new(), field_size: FIELD_SIZE }
+        Self { records: vec!["*".into()], count_only: Vec::new(), field_size: FIELD_SIZE }
     }
 }
 
-impl Choice {
-    fn takes(&self, event: &str) -> bool {
+impl RecordFilter {
+    fn matches(&self, event: &str) -> bool {
         let fits =
             |patterns: &[String]| patterns.iter().any(|p| glob(p.as_bytes(), event.as_bytes()));
-        fits(&self.records) && !fits(&self.except)
+        fits(&self.records) && !fits(&self.count_only)
     }
 }
 
 /// Where the value of a node goes.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum Destination {
     /// Nowhere: the decoder has used it, or nothing can be made of it.
     Skip,
     /// Into the text of what is around it.
     Inner,
     Param32(Param32),
     Param64(Param64),
-    Labelled(Box<Labelled>),
+    Enumeration(Box<Enumeration>),
     Text(Pmid, Encoding),
     /// An array, a structure, bytes: one text.
     Compound(Pmid),
     /// An array of numbers without labels: one text as well.
-    Numbers(Box<Numbers>),
+    NumberArray(Box<NumberArray>),
     /// An array of bytes: one text as well, in hexadecimal.
     Bytes(Pmid),
     /// There is no parameter for it: it goes to the text of the others.
@@ -68,7 +68,7 @@ pub(crate) enum Place {
 
 /// An enumeration: the number, and its label as a parameter of its own if there is room for one.
 #[derive(Clone, Debug)]
-pub(crate) struct Labelled {
+pub(crate) struct Enumeration {
     pub(crate) number: NumberParam,
     pub(crate) label: Option<Pmid>,
     pub(crate) labels: Arc<Mappings>,
@@ -76,7 +76,7 @@ pub(crate) struct Labelled {
 
 /// An array of numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Numbers {
+pub(crate) struct NumberArray {
     pub(crate) pmid: Pmid,
     /// How its elements are shown.
     pub(crate) form: IntegerFormat,
@@ -84,12 +84,12 @@ pub(crate) struct Numbers {
 
 /// A class of events of one trace and session.
 #[derive(Debug)]
-pub(crate) struct Class {
+pub(crate) struct EventClass {
     pub(crate) name: Arc<str>,
     pub(crate) flags: u32,
     /// Whether its events become records, and not only numbers.
     pub(crate) recorded: bool,
-    pub(crate) places: Vec<Place>,
+    pub(crate) destinations: Vec<Destination>,
     /// For texts of what is nested.
     pub(crate) nodes: Vec<Node>,
     /// Its row.
@@ -106,7 +106,7 @@ const PARAM_KEY: usize = 64;
 
 /// What is defined in the sink of one session: parameters and rows.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct Definitions {
     /// Host and name of the session.
     host: String,
     session: String,
@@ -116,14 +116,14 @@ pub(crate) struct Names {
 
 /// From where the events of a packet are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin<'a> {
+pub(crate) struct PacketOrigin<'a> {
     pub(crate) stream: &'a str,
     pub(crate) cpu: Option<u64>,
     /// Number of the packet, different for each.
     pub(crate) packet: u64,
 }
 
-impl Names {
+impl Definitions {
     /// Nothing is defined yet.
     pub(crate) fn new(host: &str, session: &str) -> Self {
         Self { host: host.into(), session: session.into(), ..Self::default() }
@@ -169,9 +169,9 @@ impl Names {
         &mut self,
         plan: &EventPlan,
         session: &str,
-        choice: &Choice,
+        filter: &RecordFilter,
         sink: &mut dyn OwnSink,
-    ) -> Class {
+    ) -> EventClass {
         let row = self.rows;
         self.rows += 1;
         let key: String = format!("{session}::{}", plan.name)
@@ -180,13 +180,13 @@ impl Names {
             .collect();
         sink.update(Update::Row { table: CLASSES, slot: row, key: Some(&key) });
         self.label(plan, row, sink);
-        let recorded = choice.takes(&plan.name);
-        let places = if recorded { self.places(plan, sink) } else { Vec::new() };
-        Class {
+        let recorded = filter.matches(&plan.name);
+        let destinations = if recorded { self.destinations(plan, sink) } else { Vec::new() };
+        EventClass {
             name: Arc::clone(&plan.name),
             flags: flags(&plan.name),
             recorded,
-            places,
+            destinations,
             nodes: plan.nodes().to_vec(),
             row,
             prepared: RecordTemplate::default(),
@@ -196,59 +196,61 @@ impl Names {
         }
     }
 
-    fn places(&mut self, plan: &EventPlan, sink: &mut dyn OwnSink) -> Vec<Place> {
+    fn destinations(&mut self, plan: &EventPlan, sink: &mut dyn OwnSink) -> Vec<Destination> {
         let nodes = plan.nodes();
         let mut overflow = 0;
-        let places = nodes.iter().zip((1..).map(|next| nodes.get(next))).map(|(node, next)| {
-            if node.parent.is_some_and(|parent| !is_scope(parent, nodes)) {
-                return Place::Inner;
-            }
-            if !is_field(node, nodes) {
-                return Place::Skip;
-            }
-            let param = self.param(&Field::of(&plan.name, node, next, false).spec(), sink);
-            let Some((pmid, ty)) = param else {
-                overflow += 1;
-                return Place::Other;
-            };
-            match (&node.mappings, node.kind, NumberParam::new(pmid, ty)) {
-                (Some(labels), Kind::Unsigned(_) | Kind::Signed(_), Some(number)) => {
-                    let label = self.param(&Field::of(&plan.name, node, next, true).spec(), sink);
-                    let label = label.map(|(pmid, _)| pmid);
-                    Place::Labelled(Box::new(Labelled {
-                        number,
-                        label,
-                        labels: Arc::clone(labels),
-                    }))
+        let destinations =
+            nodes.iter().zip((1..).map(|next| nodes.get(next))).map(|(node, next)| {
+                if node.parent.is_some_and(|parent| !is_scope(parent, nodes)) {
+                    return Destination::Inner;
                 }
-                (_, Kind::String(encoding), _) => Place::Text(pmid, encoding),
-                (_, kind, _) if !kind.is_value() || kind == Kind::Blob => {
-                    let of_array = next.filter(|of| {
-                        matches!(kind, Kind::Array(_))
-                            && of.kind.is_value()
-                            && of.mappings.is_none()
-                    });
-                    of_array.map_or(Place::Compound(pmid), |of| {
-                        if is_byte(of) {
-                            return Place::Bytes(pmid);
-                        }
-                        Place::Numbers(Box::new(Numbers {
-                            pmid,
-                            form: IntegerFormat::new(of.kind, of.base),
+                if !is_field(node, nodes) {
+                    return Destination::Skip;
+                }
+                let param = self.param(&Field::of(&plan.name, node, next, false).spec(), sink);
+                let Some((pmid, ty)) = param else {
+                    overflow += 1;
+                    return Destination::Other;
+                };
+                match (&node.mappings, node.kind, NumberParam::new(pmid, ty)) {
+                    (Some(labels), Kind::Unsigned(_) | Kind::Signed(_), Some(number)) => {
+                        let label =
+                            self.param(&Field::of(&plan.name, node, next, true).spec(), sink);
+                        let label = label.map(|(pmid, _)| pmid);
+                        Destination::Enumeration(Box::new(Enumeration {
+                            number,
+                            label,
+                            labels: Arc::clone(labels),
                         }))
-                    })
+                    }
+                    (_, Kind::String(encoding), _) => Destination::Text(pmid, encoding),
+                    (_, kind, _) if !kind.is_value() || kind == Kind::Blob => {
+                        let of_array = next.filter(|of| {
+                            matches!(kind, Kind::Array(_))
+                                && of.kind.is_value()
+                                && of.mappings.is_none()
+                        });
+                        of_array.map_or(Destination::Compound(pmid), |of| {
+                            if is_byte(of) {
+                                return Destination::Bytes(pmid);
+                            }
+                            Destination::NumberArray(Box::new(NumberArray {
+                                pmid,
+                                form: IntegerFormat::new(of.kind, of.base),
+                            }))
+                        })
+                    }
+                    (_, _, Some(NumberParam::Bits32(param))) => Destination::Param32(param),
+                    (_, _, Some(NumberParam::Bits64(param))) => Destination::Param64(param),
+                    // A number in a metric that is not numeric.
+                    _ => Destination::Skip,
                 }
-                (_, _, Some(NumberParam::Bits32(param))) => Place::Param32(param),
-                (_, _, Some(NumberParam::Bits64(param))) => Place::Param64(param),
-                // A number in a metric that is not numeric.
-                _ => Place::Skip,
-            }
-        });
-        let places = places.collect();
+            });
+        let destinations = destinations.collect();
         if overflow > 0 {
             sink.update(Update::Count { item: FIELDS_OVERFLOW, more: overflow });
         }
-        places
+        destinations
     }
 }
 
@@ -304,13 +306,13 @@ fn flags(name: &str) -> u32 {
     }
 }
 
-impl Class {
+impl EventClass {
     /// Begins a record.
     #[inline]
     pub(crate) fn begin(
         &mut self,
         stamp: Stamp,
-        origin: &Origin<'_>,
+        origin: &PacketOrigin<'_>,
         common: &[Option<(Pmid, ValueType)>; 3],
         batch: &mut Batch,
     ) {
@@ -325,7 +327,7 @@ impl Class {
     fn begin_first(
         &mut self,
         stamp: Stamp,
-        origin: &Origin<'_>,
+        origin: &PacketOrigin<'_>,
         common: &[Option<(Pmid, ValueType)>; 3],
         batch: &mut Batch,
     ) {
@@ -384,15 +386,15 @@ mod tests {
 
     #[test]
     fn choices() {
-        let choice = Choice {
+        let filter = RecordFilter {
             records: vec!["demo:*".into()],
-            except: vec!["*:tick".into()],
-            ..Choice::default()
+            count_only: vec!["*:tick".into()],
+            ..RecordFilter::default()
         };
         assert_eq!(
-            ["demo:all", "demo:tick", "other:all"].map(|e| choice.takes(e)),
+            ["demo:all", "demo:tick", "other:all"].map(|e| filter.matches(e)),
             [true, false, false]
         );
-        assert!(Choice::default().takes("anything"));
+        assert!(RecordFilter::default().matches("anything"));
     }
 }

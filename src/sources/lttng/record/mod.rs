@@ -7,8 +7,8 @@ mod text;
 mod timestamps;
 mod trace;
 
-pub(super) use class::Names;
-pub use class::{Choice, FIELD_SIZE};
+pub(super) use class::Definitions;
+pub use class::{FIELD_SIZE, RecordFilter};
 pub(super) use parameter::restore;
-pub(super) use recorder::Scratch;
-pub(super) use trace::{Position, Tools, Trace};
+pub(super) use recorder::RecordBuffers;
+pub(super) use trace::{RecordContext, StreamPosition, Trace};

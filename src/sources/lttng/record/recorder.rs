@@ -2,9 +2,9 @@
 //! between.
 
 use super::super::metrics::{P_FIELDS, RECORD};
-use super::class::{Choice, Class, Names, Origin, Place};
-use super::text::{Integer, Nested, bytes_text, numbers_text};
-use super::timestamps::Ticks;
+use super::class::{Definitions, Destination, EventClass, PacketOrigin, RecordFilter};
+use super::text::{Integer, TextBuilder, bytes_text, numbers_text};
+use super::timestamps::Timestamps;
 use crate::ctf::schema::Encoding;
 use crate::ctf::{Event, EventVisitor, Node, NodeId, Packed, Visitor, decode_string};
 use crate::events::{Batch, TextWriter};
@@ -16,28 +16,28 @@ const BATCH: usize = 64 << 10;
 
 /// What a session keeps for it from packet to packet.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
+pub(crate) struct RecordBuffers {
     pub(crate) batch: Batch,
-    pub(crate) nested: Nested,
+    pub(crate) text: TextBuilder,
     others: String,
 }
 
 /// The packet that is being decoded.
 pub(crate) struct Recorder<'r> {
     pub(crate) session: &'r str,
-    pub(crate) choice: &'r Choice,
+    pub(crate) filter: &'r RecordFilter,
     pub(crate) sink: &'r mut dyn OwnSink,
-    pub(crate) names: &'r mut Names,
+    pub(crate) names: &'r mut Definitions,
     /// Classes of the stream's class, by their index there.
-    pub(crate) classes: &'r mut Vec<Option<Box<Class>>>,
-    pub(crate) scratch: &'r mut Scratch,
-    pub(crate) origin: Origin<'r>,
+    pub(crate) classes: &'r mut Vec<Option<Box<EventClass>>>,
+    pub(crate) buffers: &'r mut RecordBuffers,
+    pub(crate) origin: PacketOrigin<'r>,
     pub(crate) common: [Option<(Pmid, ValueType)>; 3],
-    pub(crate) ticks: Ticks<'r>,
+    pub(crate) timestamps: Timestamps<'r>,
     /// Class of the event, and the bit where it begins.
     pub(crate) at: usize,
     /// Taken from `classes` while its events come: every field looks into it.
-    pub(crate) class: Option<Box<Class>>,
+    pub(crate) class: Option<Box<EventClass>>,
     pub(crate) bit: u64,
     pub(crate) events: u64,
     /// The event has a record that is not complete.
@@ -45,11 +45,12 @@ pub(crate) struct Recorder<'r> {
 }
 
 /// The place of a node of the event's class.
-macro_rules! place {
+macro_rules! destination {
     ($self:ident, $node:ident) => {{
-        let place = $self.class.as_ref().and_then(|class| class.places.get($node.index()));
-        let Some(place) = place else { return };
-        place
+        let destination =
+            $self.class.as_ref().and_then(|class| class.destinations.get($node.index()));
+        let Some(destination) = destination else { return };
+        destination
     }};
 }
 
@@ -61,15 +62,15 @@ impl Recorder<'_> {
         }
         self.put_back();
         self.classes.iter_mut().flatten().for_each(|class| class.tell(self.sink));
-        self.sink.append(RECORD, &mut self.scratch.batch);
+        self.sink.append(RECORD, &mut self.buffers.batch);
     }
 
     /// The packet cannot be read any further: an event of which only a part was told is none.
     pub(crate) fn fault(&mut self) {
         if std::mem::take(&mut self.open) {
-            self.scratch.batch.discard_record();
-            self.scratch.nested.clear();
-            self.scratch.others.clear();
+            self.buffers.batch.discard_record();
+            self.buffers.text.clear();
+            self.buffers.others.clear();
             self.events = self.events.saturating_sub(1);
             if let Some(class) = &mut self.class {
                 class.count = class.count.saturating_sub(1);
@@ -86,8 +87,8 @@ impl Recorder<'_> {
     }
 
     fn put_back(&mut self) {
-        if let Some(place) = self.classes.get_mut(self.at).filter(|_| self.class.is_some()) {
-            *place = self.class.take();
+        if let Some(destination) = self.classes.get_mut(self.at).filter(|_| self.class.is_some()) {
+            *destination = self.class.take();
         }
     }
 
@@ -103,7 +104,7 @@ impl Recorder<'_> {
 
     #[cold]
     fn define(&mut self, event: &Event<'_>) {
-        let class = self.names.class(event.class, self.session, self.choice, self.sink);
+        let class = self.names.class(event.class, self.session, self.filter, self.sink);
         let at = event.class.index;
         // An index is below the number of classes in the metadata, which is limited.
         if self.classes.len() <= at {
@@ -117,13 +118,13 @@ impl Recorder<'_> {
     fn other(
         &mut self,
         node: NodeId,
-        write: impl FnOnce(&mut Nested, &[Node], &mut TextWriter<'_>),
+        write: impl FnOnce(&mut TextBuilder, &[Node], &mut TextWriter<'_>),
     ) {
         let Some(class) = &self.class else { return };
-        let Scratch { batch, nested, .. } = &mut *self.scratch;
-        nested.clear();
+        let RecordBuffers { batch, text, .. } = &mut *self.buffers;
+        text.clear();
         batch.begin_text();
-        write(nested, &class.nodes, &mut batch.text_writer());
+        write(text, &class.nodes, &mut batch.text_writer());
         self.end_other(node);
     }
 
@@ -132,7 +133,7 @@ impl Recorder<'_> {
     #[cold]
     fn end_other(&mut self, node: NodeId) {
         let Some(class) = &self.class else { return };
-        let Scratch { batch, others, nested } = &mut *self.scratch;
+        let RecordBuffers { batch, others, text } = &mut *self.buffers;
         if !others.is_empty() {
             others.push(' ');
         }
@@ -142,51 +143,51 @@ impl Recorder<'_> {
         }
         others.push_str(&batch.text_writer().text());
         batch.discard_text();
-        if nested.cut {
+        if text.cut {
             batch.count_truncated();
         }
     }
 
     /// Writes to the text of what is open around the value.
     #[inline(never)]
-    fn inner(&mut self, write: impl FnOnce(&mut Nested, &[Node], &mut TextWriter<'_>)) {
+    fn inner(&mut self, write: impl FnOnce(&mut TextBuilder, &[Node], &mut TextWriter<'_>)) {
         let Some(class) = &self.class else { return };
-        let Scratch { batch, nested, .. } = &mut *self.scratch;
-        if nested.depth > 0 {
-            write(nested, &class.nodes, &mut batch.text_writer());
+        let RecordBuffers { batch, text, .. } = &mut *self.buffers;
+        if text.depth > 0 {
+            write(text, &class.nodes, &mut batch.text_writer());
         }
     }
 
     /// What is not rare here is written where the decoder tells it.
     #[inline(always)]
     fn integer(&mut self, node: NodeId, value: Integer) {
-        let place = place!(self, node);
-        if let Place::Param32(param) = place {
-            self.scratch.batch.param32(param, value.bits);
-        } else if let Place::Param64(param) = place {
-            self.scratch.batch.param64(param, value.bits);
-        } else if !matches!(place, Place::Skip) {
+        let destination = destination!(self, node);
+        if let Destination::Param32(param) = destination {
+            self.buffers.batch.param32(param, value.bits);
+        } else if let Destination::Param64(param) = destination {
+            self.buffers.batch.param64(param, value.bits);
+        } else if !matches!(destination, Destination::Skip) {
             self.rare_integer(node, value);
         }
     }
 
     #[inline(never)]
     fn rare_integer(&mut self, node: NodeId, value: Integer) {
-        match place!(self, node) {
-            Place::Labelled(labelled) => {
-                let batch = &mut self.scratch.batch;
-                batch.number_param(&labelled.number, value.bits);
+        match destination!(self, node) {
+            Destination::Enumeration(enumeration) => {
+                let batch = &mut self.buffers.batch;
+                batch.number_param(&enumeration.number, value.bits);
                 if let (Some(pmid), Some(label)) =
-                    (labelled.label, labelled.labels.shown(value.wide()))
+                    (enumeration.label, enumeration.labels.shown(value.wide()))
                 {
                     batch.text(pmid, label);
                 }
             }
-            Place::Inner => {
-                self.inner(|nested, nodes, out| nested.integer(nodes, node, value, out))
+            Destination::Inner => {
+                self.inner(|text, nodes, out| text.integer(nodes, node, value, out))
             }
-            Place::Other => {
-                self.other(node, |nested, nodes, out| nested.integer(nodes, node, value, out))
+            Destination::Other => {
+                self.other(node, |text, nodes, out| text.integer(nodes, node, value, out))
             }
             _ => {}
         }
@@ -194,10 +195,12 @@ impl Recorder<'_> {
 
     #[inline(never)]
     fn rare_float(&mut self, node: NodeId, value: f64) {
-        match place!(self, node) {
-            Place::Inner => self.inner(|nested, nodes, out| nested.float(nodes, node, value, out)),
-            Place::Other => {
-                self.other(node, |nested, nodes, out| nested.float(nodes, node, value, out))
+        match destination!(self, node) {
+            Destination::Inner => {
+                self.inner(|text, nodes, out| text.float(nodes, node, value, out))
+            }
+            Destination::Other => {
+                self.other(node, |text, nodes, out| text.float(nodes, node, value, out))
             }
             _ => {}
         }
@@ -205,13 +208,15 @@ impl Recorder<'_> {
 
     #[inline(never)]
     fn rare_text(&mut self, node: NodeId, value: &[u8]) {
-        match place!(self, node) {
-            Place::Text(pmid, encoding) => {
-                self.scratch.batch.text(*pmid, &decode_string(value, *encoding))
+        match destination!(self, node) {
+            Destination::Text(pmid, encoding) => {
+                self.buffers.batch.text(*pmid, &decode_string(value, *encoding))
             }
-            Place::Inner => self.inner(|nested, nodes, out| nested.string(nodes, node, value, out)),
-            Place::Other => {
-                self.other(node, |nested, nodes, out| nested.string(nodes, node, value, out))
+            Destination::Inner => {
+                self.inner(|text, nodes, out| text.string(nodes, node, value, out))
+            }
+            Destination::Other => {
+                self.other(node, |text, nodes, out| text.string(nodes, node, value, out))
             }
             _ => {}
         }
@@ -222,35 +227,35 @@ impl Recorder<'_> {
     fn compound(
         &mut self,
         node: NodeId,
-        write: impl FnOnce(&mut Nested, &[Node], &mut TextWriter<'_>),
+        write: impl FnOnce(&mut TextBuilder, &[Node], &mut TextWriter<'_>),
     ) {
         let Some(class) = &self.class else { return };
-        let Scratch { batch, nested, .. } = &mut *self.scratch;
-        if nested.depth == 0 {
-            nested.clear();
+        let RecordBuffers { batch, text, .. } = &mut *self.buffers;
+        if text.depth == 0 {
+            text.clear();
             batch.begin_text();
         }
-        write(nested, &class.nodes, &mut batch.text_writer());
-        if nested.depth == 0 {
+        write(text, &class.nodes, &mut batch.text_writer());
+        if text.depth == 0 {
             self.end_compound(node);
         }
     }
 
     /// The text of a node directly below a scope is complete.
     fn end_compound(&mut self, node: NodeId) {
-        let pmid = match place!(self, node) {
-            Place::Compound(pmid) | Place::Bytes(pmid) => *pmid,
-            Place::Numbers(numbers) => numbers.pmid,
-            Place::Other => return self.end_other(node),
-            _ => return self.scratch.batch.discard_text(),
+        let pmid = match destination!(self, node) {
+            Destination::Compound(pmid) | Destination::Bytes(pmid) => *pmid,
+            Destination::NumberArray(numbers) => numbers.pmid,
+            Destination::Other => return self.end_other(node),
+            _ => return self.buffers.batch.discard_text(),
         };
-        self.end_text(pmid, self.scratch.nested.cut);
+        self.end_text(pmid, self.buffers.text.cut);
     }
 
     /// The text of a parameter is complete, or was cut.
     #[inline]
     fn end_text(&mut self, pmid: Pmid, cut: bool) {
-        let batch = &mut self.scratch.batch;
+        let batch = &mut self.buffers.batch;
         batch.end_text(pmid);
         if cut {
             batch.count_truncated();
@@ -276,10 +281,10 @@ impl<'t> EventVisitor<'t, '_> for Recorder<'_> {
         }
         self.open = true;
         class.begin(
-            self.ticks.stamp(event.cycles),
+            self.timestamps.stamp(event.cycles),
             &self.origin,
             &self.common,
-            &mut self.scratch.batch,
+            &mut self.buffers.batch,
         );
         true
     }
@@ -287,14 +292,14 @@ impl<'t> EventVisitor<'t, '_> for Recorder<'_> {
     #[inline]
     fn done(&mut self) {
         self.open = false;
-        if !self.scratch.others.is_empty() {
+        if !self.buffers.others.is_empty() {
             if let Some((pmid, _)) = self.sink.param(ParamId::Item(P_FIELDS)) {
-                self.scratch.batch.text(pmid, &self.scratch.others);
+                self.buffers.batch.text(pmid, &self.buffers.others);
             }
-            self.scratch.others.clear();
+            self.buffers.others.clear();
         }
-        if self.scratch.batch.size() > BATCH {
-            self.sink.append(RECORD, &mut self.scratch.batch);
+        if self.buffers.batch.size() > BATCH {
+            self.sink.append(RECORD, &mut self.buffers.batch);
         }
     }
 }
@@ -312,18 +317,18 @@ impl<'a> Visitor<'a> for Recorder<'_> {
 
     #[inline(always)]
     fn float(&mut self, node: NodeId, value: f64) {
-        match place!(self, node) {
-            Place::Param64(param) => self.scratch.batch.param64(param, value.to_bits()),
-            Place::Skip => {}
+        match destination!(self, node) {
+            Destination::Param64(param) => self.buffers.batch.param64(param, value.to_bits()),
+            Destination::Skip => {}
             _ => self.rare_float(node, value),
         }
     }
 
     #[inline]
     fn string(&mut self, node: NodeId, value: &'a [u8]) {
-        let place = place!(self, node);
-        if let Place::Text(pmid, Encoding::Utf8) = place
-            && self.scratch.batch.utf8(*pmid, value)
+        let destination = destination!(self, node);
+        if let Destination::Text(pmid, Encoding::Utf8) = destination
+            && self.buffers.batch.utf8(*pmid, value)
         {
             return;
         }
@@ -331,54 +336,57 @@ impl<'a> Visitor<'a> for Recorder<'_> {
     }
 
     fn blob(&mut self, node: NodeId, value: &'a [u8]) {
-        match place!(self, node) {
-            Place::Inner => self.inner(|nested, nodes, out| nested.blob(nodes, node, value, out)),
-            Place::Compound(_) | Place::Other => {
-                self.compound(node, |nested, nodes, out| nested.blob(nodes, node, value, out))
+        match destination!(self, node) {
+            Destination::Inner => self.inner(|text, nodes, out| text.blob(nodes, node, value, out)),
+            Destination::Compound(_) | Destination::Other => {
+                self.compound(node, |text, nodes, out| text.blob(nodes, node, value, out))
             }
             _ => {}
         }
     }
 
     fn packed(&mut self, node: NodeId, items: Packed<'a>) {
-        match place!(self, node) {
-            Place::Numbers(numbers) => {
+        match destination!(self, node) {
+            Destination::NumberArray(numbers) => {
                 let (pmid, limit, batch) =
-                    (numbers.pmid, self.scratch.nested.limit, &mut self.scratch.batch);
+                    (numbers.pmid, self.buffers.text.limit, &mut self.buffers.batch);
                 batch.begin_text();
                 let cut = numbers_text(&items, numbers.form, limit, &mut batch.text_writer());
                 self.end_text(pmid, cut);
             }
-            Place::Bytes(pmid) => {
+            Destination::Bytes(pmid) => {
                 let (pmid, limit, batch) =
-                    (*pmid, self.scratch.nested.limit, &mut self.scratch.batch);
+                    (*pmid, self.buffers.text.limit, &mut self.buffers.batch);
                 batch.begin_text();
                 let cut = bytes_text(items.bytes(), limit, &mut batch.text_writer());
                 self.end_text(pmid, cut);
             }
-            Place::Inner => {
-                self.inner(|nested, nodes, out| nested.packed(nodes, node, &items, out))
+            Destination::Inner => {
+                self.inner(|text, nodes, out| text.packed(nodes, node, &items, out))
             }
-            Place::Compound(_) | Place::Other => {
-                self.compound(node, |nested, nodes, out| nested.packed(nodes, node, &items, out));
+            Destination::Compound(_) | Destination::Other => {
+                self.compound(node, |text, nodes, out| text.packed(nodes, node, &items, out));
             }
             _ => {}
         }
     }
 
     fn open(&mut self, node: NodeId, _: u64) {
-        match place!(self, node) {
-            Place::Inner => self.inner(|nested, nodes, out| nested.open(nodes, node, out)),
-            Place::Numbers(_) | Place::Bytes(_) | Place::Compound(_) | Place::Other => {
-                self.compound(node, |nested, nodes, out| nested.open(nodes, node, out));
+        match destination!(self, node) {
+            Destination::Inner => self.inner(|text, nodes, out| text.open(nodes, node, out)),
+            Destination::NumberArray(_)
+            | Destination::Bytes(_)
+            | Destination::Compound(_)
+            | Destination::Other => {
+                self.compound(node, |text, nodes, out| text.open(nodes, node, out));
             }
             _ => {}
         }
     }
 
     fn close(&mut self, node: NodeId) {
-        self.inner(|nested, nodes, out| nested.close(nodes, node, out));
-        if self.scratch.nested.depth == 0 {
+        self.inner(|text, nodes, out| text.close(nodes, node, out));
+        if self.buffers.text.depth == 0 {
             self.end_compound(node);
         }
     }

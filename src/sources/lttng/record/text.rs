@@ -50,7 +50,7 @@ impl AsciiSink for Digits<'_, '_> {
 
 /// Where the writing of a text is.
 #[derive(Debug, Default)]
-pub(crate) struct Nested {
+pub(crate) struct TextBuilder {
     /// Bytes of a text.
     pub(crate) limit: usize,
     /// Something of the text was left out.
@@ -68,7 +68,7 @@ fn at(nodes: &[Node], id: NodeId) -> Option<&Node> {
     nodes.get(id.index())
 }
 
-impl Nested {
+impl TextBuilder {
     /// Begins anew.
     pub(crate) fn clear(&mut self) {
         (self.cut, self.depth, self.follows) = (false, 0, false);
@@ -123,7 +123,7 @@ impl Nested {
             _ => {
                 out.push("[");
                 self.follows = false;
-                items.each(id.next(), &mut Items { nested: self, nodes, out });
+                items.each(id.next(), &mut Items { text: self, nodes, out });
                 out.push("]");
             }
         }
@@ -357,18 +357,18 @@ impl<'a> Visitor<'a> for Plain<'_, '_> {
 
 /// Writes elements of an array of numbers that have labels.
 struct Items<'n, 'o, 'b> {
-    nested: &'n mut Nested,
+    text: &'n mut TextBuilder,
     nodes: &'n [Node],
     out: &'o mut TextWriter<'b>,
 }
 
 impl<'a> Visitor<'a> for Items<'_, '_, '_> {
     fn unsigned(&mut self, id: NodeId, bits: u64) {
-        self.nested.integer(self.nodes, id, Integer { bits, signed: false }, self.out);
+        self.text.integer(self.nodes, id, Integer { bits, signed: false }, self.out);
     }
 
     fn signed(&mut self, id: NodeId, value: i64) {
-        self.nested.integer(
+        self.text.integer(
             self.nodes,
             id,
             Integer { bits: value.cast_unsigned(), signed: true },
@@ -377,7 +377,7 @@ impl<'a> Visitor<'a> for Items<'_, '_, '_> {
     }
 
     fn float(&mut self, id: NodeId, value: f64) {
-        self.nested.float(self.nodes, id, value, self.out);
+        self.text.float(self.nodes, id, value, self.out);
     }
 
     fn string(&mut self, _: NodeId, _: &'a [u8]) {}

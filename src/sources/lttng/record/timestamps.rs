@@ -7,13 +7,13 @@ const SECOND: u64 = 1_000_000_000;
 
 /// From cycles to time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ticks<'c> {
+pub(crate) struct Timestamps<'c> {
     clock: Option<&'c ClockClass>,
     /// Of clocks of one nanosecond, which all of lttng are: what to add.
     base: Option<u64>,
 }
 
-impl<'c> Ticks<'c> {
+impl<'c> Timestamps<'c> {
     pub(crate) fn new(clock: Option<&'c ClockClass>) -> Self {
         let base = clock
             .filter(|c| c.frequency == SECOND)

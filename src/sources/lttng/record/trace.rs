@@ -1,8 +1,8 @@
 //! A trace of a session: its metadata as far as it has come, and what its classes are in records.
 
-use super::class::{Choice, Class, Names, Origin, common};
-use super::recorder::{Recorder, Scratch};
-use super::timestamps::Ticks;
+use super::class::{Definitions, EventClass, PacketOrigin, RecordFilter, common};
+use super::recorder::{RecordBuffers, Recorder};
+use super::timestamps::Timestamps;
 use crate::ctf::{self, DiscardTracker, Discarded, Node, NodeId, PacketError, Visitor};
 use crate::model::Stamp;
 use crate::sources::OwnSink;
@@ -15,12 +15,12 @@ const FAULTS: usize = 8;
 pub(crate) struct Trace {
     ctf: ctf::Trace,
     /// By class of streams, then by class of events; at their first event.
-    classes: Vec<Vec<Option<Box<Class>>>>,
+    classes: Vec<Vec<Option<Box<EventClass>>>>,
 }
 
 /// What decoding must remember of a stream.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Position {
+pub(crate) struct StreamPosition {
     pub(crate) clock: u64,
     pub(crate) losses: DiscardTracker,
     /// What was lost before the next packet is history.
@@ -29,7 +29,7 @@ pub(crate) struct Position {
 
 /// What a packet brought.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Gain {
+pub(crate) struct PacketResult {
     pub(crate) events: u64,
     pub(crate) lost: Discarded,
     /// Time of its end.
@@ -38,12 +38,12 @@ pub(crate) struct Gain {
 }
 
 /// What the records of a session are made with.
-pub(crate) struct Tools<'t> {
+pub(crate) struct RecordContext<'t> {
     pub(crate) session: &'t str,
-    pub(crate) choice: &'t Choice,
+    pub(crate) filter: &'t RecordFilter,
     pub(crate) sink: &'t mut dyn OwnSink,
-    pub(crate) names: &'t mut Names,
-    pub(crate) scratch: &'t mut Scratch,
+    pub(crate) names: &'t mut Definitions,
+    pub(crate) buffers: &'t mut RecordBuffers,
 }
 
 impl Trace {
@@ -74,58 +74,58 @@ impl Trace {
         bytes: &[u8],
         packet: u64,
         stream: &str,
-        position: &mut Position,
-        tools: Tools<'_>,
-    ) -> Gain {
-        let mut gain = Gain::default();
+        position: &mut StreamPosition,
+        context: RecordContext<'_>,
+    ) -> PacketResult {
+        let mut result = PacketResult::default();
         let mut reader = match ctf::Packet::open(&self.ctf, bytes, position.clock) {
             Ok(reader) => reader,
             Err(fault) => {
-                gain.fault = Some(fault);
-                return gain;
+                result.fault = Some(fault);
+                return result;
             }
         };
         let info = reader.info().clone();
         if std::mem::take(&mut position.joined) {
             position.losses.skip(&info);
         } else {
-            gain.lost = position.losses.packet(&info);
+            result.lost = position.losses.packet(&info);
         }
         let mut cpu = Cpu { nodes: reader.stream().context_nodes(), number: None };
         // It was read by open.
         let _ = reader.visit_context(&mut cpu);
-        let ticks = Ticks::new(self.ctf.clock(reader.stream()));
+        let timestamps = Timestamps::new(self.ctf.clock(reader.stream()));
         if self.classes.len() <= info.stream {
             self.classes.resize_with(info.stream + 1, Vec::new);
         }
-        let Some(classes) = self.classes.get_mut(info.stream) else { return gain };
-        let Tools { session, choice, sink, names, scratch } = tools;
-        scratch.nested.limit = choice.field_size;
+        let Some(classes) = self.classes.get_mut(info.stream) else { return result };
+        let RecordContext { session, filter, sink, names, buffers } = context;
+        buffers.text.limit = filter.field_size;
         let mut recorder = Recorder {
             session,
-            choice,
+            filter,
             common: common(sink),
             sink,
             names,
             classes,
-            scratch,
-            origin: Origin { stream, cpu: cpu.number, packet },
-            ticks,
+            buffers,
+            origin: PacketOrigin { stream, cpu: cpu.number, packet },
+            timestamps,
             at: 0,
             class: None,
             bit: 0,
             events: 0,
             open: false,
         };
-        gain.fault = reader.read(&mut recorder).err();
-        if gain.fault.is_some() {
+        result.fault = reader.read(&mut recorder).err();
+        if result.fault.is_some() {
             recorder.fault();
         }
         recorder.finish(info.content_bits);
-        gain.events = recorder.events;
+        result.events = recorder.events;
         position.clock = reader.clock();
-        gain.end = info.end.map(|end| ticks.stamp(end));
-        gain
+        result.end = info.end.map(|end| timestamps.stamp(end));
+        result
     }
 }
 

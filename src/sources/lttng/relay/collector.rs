@@ -8,9 +8,9 @@ use std::time::Duration;
 use bytes::BytesMut;
 
 use super::super::control::SessionWatch;
-use super::super::record::Choice;
+use super::super::record::RecordFilter;
 use super::super::viewer::{
-    Crowd, End, Lister, Listing, Pattern, Relayd, Roster, Seen, SessionInfo, Settings,
+    End, Lister, Listing, OpenStreams, Pattern, Relayd, ReplayFilter, Roster, SessionInfo, Settings,
 };
 use super::reader::{Common, Reader, locked};
 use super::reason::refusal;
@@ -27,16 +27,16 @@ const NAMES: usize = 1024;
 pub struct Collector {
     settings: Settings,
     listing: Option<Listing>,
-    told: Told,
+    sessions: Sessions,
 }
 
 /// What a listing is told to.
-struct Told {
+struct Sessions {
     common: Common,
     now: Now,
     roster: Roster,
     sessions: HashMap<String, Arc<Mutex<Session>>>,
-    crowd: Crowd,
+    open_streams: OpenStreams,
     connected: bool,
     /// A listing is complete since the last [`Collector::due`].
     listed: bool,
@@ -44,7 +44,9 @@ struct Told {
 
 impl std::fmt::Debug for Collector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Collector").field("relay", &self.told.common.relay).finish_non_exhaustive()
+        f.debug_struct("Collector")
+            .field("relay", &self.sessions.common.relay)
+            .finish_non_exhaustive()
     }
 }
 
@@ -54,25 +56,25 @@ impl Collector {
     pub fn new(
         relay: &str,
         settings: Settings,
-        choice: Choice,
+        filter: RecordFilter,
         sinks: Arc<dyn Sinks>,
         watch: Arc<SessionWatch>,
     ) -> Self {
-        let told = Told {
-            common: Common { relay: relay.into(), choice: Arc::new(choice), sinks, watch },
+        let sessions = Sessions {
+            common: Common { relay: relay.into(), filter: Arc::new(filter), sinks, watch },
             now: Now::default(),
             roster: Roster::new(&settings),
             sessions: HashMap::new(),
-            crowd: Crowd::default(),
+            open_streams: OpenStreams::default(),
             connected: false,
             listed: false,
         };
-        Self { settings, listing: None, told }
+        Self { settings, listing: None, sessions }
     }
 
     /// Other sessions are to be read, from the next listing on; those that are read go on.
     pub fn choose(&mut self, patterns: Vec<Pattern>) {
-        self.told.roster.choose(patterns);
+        self.sessions.roster.choose(patterns);
     }
 
     /// A connection for listings is there: `out` is to be sent.
@@ -90,10 +92,10 @@ impl Collector {
         input: &mut BytesMut,
         out: &mut BytesMut,
     ) -> Result<(), SessionError> {
-        self.told.now = now;
+        self.sessions.now = now;
         self.listing
             .as_mut()
-            .map_or(Ok(()), |listing| listing.feed(now, input, out, &mut self.told))
+            .map_or(Ok(()), |listing| listing.feed(now, input, out, &mut self.sessions))
     }
 
     /// Time has passed.
@@ -119,34 +121,42 @@ impl Collector {
     /// The relay daemon has answered on this connection.
     #[must_use]
     pub const fn connected(&self) -> bool {
-        self.told.connected
+        self.sessions.connected
     }
 
     /// Sessions to read now, each with a `permit`; there are some only after a listing. Each is to
     /// have a connection of its own, and to be given back with [`Self::ended`].
     pub fn due<P>(&mut self, now: Now, permit: impl FnMut() -> Option<P>) -> Vec<(Reader, P)> {
-        self.told.now = now;
-        if !std::mem::take(&mut self.told.listed) {
+        self.sessions.now = now;
+        if !std::mem::take(&mut self.sessions.listed) {
             return Vec::new();
         }
         let mut refused = Vec::new();
-        let starts =
-            self.told.roster.take(now.mono, permit, |info, why| refused.push((info.clone(), why)));
+        let starts = self
+            .sessions
+            .roster
+            .take(now.mono, permit, |info, why| refused.push((info.clone(), why)));
         for (info, why) in refused {
-            if let Some(session) = self.told.session(&info) {
-                locked(&session).refused(&info, &refusal(why, &self.told.common.relay), now);
+            if let Some(session) = self.sessions.session(&info) {
+                locked(&session).refused(&info, &refusal(why, &self.sessions.common.relay), now);
             }
         }
         let mut readers = Vec::new();
         for (start, permit) in starts {
             let id = start.session.id;
-            let Some(session) = self.told.session(&start.session) else {
-                self.told.roster.ended(now.mono, nothing(id));
+            let Some(session) = self.sessions.session(&start.session) else {
+                self.sessions.roster.ended(now.mono, nothing(id));
                 continue;
             };
-            let common = self.told.common.clone();
+            let common = self.sessions.common.clone();
             readers.push((
-                Reader::new(self.settings.clone(), start, self.told.crowd.clone(), common, session),
+                Reader::new(
+                    self.settings.clone(),
+                    start,
+                    self.sessions.open_streams.clone(),
+                    common,
+                    session,
+                ),
                 permit,
             ));
         }
@@ -156,37 +166,37 @@ impl Collector {
     /// Sessions that are not read because no permit was left.
     #[must_use]
     pub fn beyond_limit(&self) -> usize {
-        self.told.roster.beyond_limit()
+        self.sessions.roster.beyond_limit()
     }
 
     /// A session is not read any more.
     pub fn ended(&mut self, now: Now, end: End) {
-        self.told.roster.ended(now.mono, end);
+        self.sessions.roster.ended(now.mono, end);
     }
 
     /// The reader of a session was lost, and all that it knew.
     pub fn lost(&mut self, now: Now, info: &SessionInfo) {
-        if let Some(session) = self.told.session(info) {
+        if let Some(session) = self.sessions.session(info) {
             locked(&session).over(info, "reading it has failed, by a fault of the PMDA", now);
         }
-        self.told.roster.ended(now.mono, nothing(info.id));
+        self.sessions.roster.ended(now.mono, nothing(info.id));
     }
 
     /// The connection for listings is gone. Those that read are not concerned.
     pub fn close(&mut self) {
-        self.told.connected = false;
-        self.told.common.watch.disconnected(&self.told.common.relay);
-        self.told.listed = false;
+        self.sessions.connected = false;
+        self.sessions.common.watch.disconnected(&self.sessions.common.relay);
+        self.sessions.listed = false;
         self.listing = None;
     }
 }
 
 /// The end of what never began.
 fn nothing(session: u64) -> End {
-    End { session, attached: None, refused: None, over: None, seen: Seen::new() }
+    End { session, attached: None, refused: None, over: None, replay_filter: ReplayFilter::new() }
 }
 
-impl Told {
+impl Sessions {
     /// The session of this name; a new one if there is room.
     fn session(&mut self, info: &SessionInfo) -> Option<Arc<Mutex<Session>>> {
         let name = instance(info);
@@ -206,7 +216,7 @@ impl Told {
     }
 }
 
-impl Lister for Told {
+impl Lister for Sessions {
     fn connected(&mut self, relayd: Relayd) {
         self.connected = true;
         log::info!(

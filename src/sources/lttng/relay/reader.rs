@@ -7,10 +7,10 @@ use std::time::Duration;
 use bytes::BytesMut;
 
 use super::super::control::SessionWatch;
-use super::super::record::Choice;
+use super::super::record::RecordFilter;
 use super::super::viewer::{
-    Attached, Beacon, Complaint, Crowd, End, Ended, Index, Need, Observer, Over, Packet, Reading,
-    Refused, Seek, SessionInfo, Settings, Skipped, Start, StreamInfo, TraceKey,
+    Attached, Beacon, End, Index, Need, Observer, OpenStreams, Packet, Reading, Refused, Seek,
+    SessionEnd, SessionInfo, Settings, Skipped, Start, StreamEnd, StreamInfo, TraceKey, Violation,
 };
 use super::reason::refusal;
 use super::session::Session;
@@ -21,7 +21,7 @@ use crate::sources::{Held, SessionError, Sinks};
 #[derive(Clone)]
 pub(super) struct Common {
     pub(super) relay: Arc<str>,
-    pub(super) choice: Arc<Choice>,
+    pub(super) filter: Arc<RecordFilter>,
     pub(super) sinks: Arc<dyn Sinks>,
     pub(super) watch: Arc<SessionWatch>,
 }
@@ -35,11 +35,11 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// the end it gives what [`Self::close`] returns to [`super::Collector::ended`].
 pub struct Reader {
     reading: Reading,
-    told: Told,
+    observer: SessionObserver,
 }
 
 /// What reading is told to.
-struct Told {
+struct SessionObserver {
     common: Common,
     /// Kernel and programs of 32 bits are relay sessions of their own, and share the session of
     /// their name.
@@ -69,11 +69,11 @@ impl Reader {
     pub(super) fn new(
         settings: Settings,
         start: Start,
-        crowd: Crowd,
+        open_streams: OpenStreams,
         common: Common,
         session: Arc<Mutex<Session>>,
     ) -> Self {
-        let told = Told {
+        let observer = SessionObserver {
             common,
             session,
             now: Now::default(),
@@ -82,7 +82,7 @@ impl Reader {
             held: Held::default(),
             stale: 0,
         };
-        Self { reading: Reading::new(settings, start, crowd), told }
+        Self { reading: Reading::new(settings, start, open_streams), observer }
     }
 
     /// Which session it is.
@@ -106,8 +106,8 @@ impl Reader {
         input: &mut BytesMut,
         out: &mut BytesMut,
     ) -> Result<(), SessionError> {
-        self.told.now = now;
-        self.reading.feed(now, input, out, &mut self.told)
+        self.observer.now = now;
+        self.reading.feed(now, input, out, &mut self.observer)
     }
 
     /// Time has passed.
@@ -115,8 +115,8 @@ impl Reader {
     /// # Errors
     /// As of [`Reading::tick`]: the connection must be closed.
     pub fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
-        self.told.now = now;
-        self.reading.tick(now, out, &mut self.told)
+        self.observer.now = now;
+        self.reading.tick(now, out, &mut self.observer)
     }
 
     /// When [`Self::tick`] is to be called.
@@ -139,20 +139,20 @@ impl Reader {
 
     /// What it holds, without the driver's buffers. Asked for after each call, so it is quick.
     pub fn held(&mut self) -> Held {
-        let told = &mut self.told;
-        if told.stale == 0 {
-            told.held = locked(&told.session).held(self.reading.session().id);
-            told.stale = HELD_FOR;
+        let observer = &mut self.observer;
+        if observer.stale == 0 {
+            observer.held = locked(&observer.session).held(self.reading.session().id);
+            observer.stale = HELD_FOR;
         }
-        told.stale -= 1;
-        Held { own: told.held.own + self.reading.held(), shared: told.held.shared }
+        observer.stale -= 1;
+        Held { own: observer.held.own + self.reading.held(), shared: observer.held.shared }
     }
 
     /// There is no memory for it; `why` is shown. The connection is to be closed.
     pub fn give_up(&mut self, now: Now, why: &str) {
-        self.told.now = now;
-        why.clone_into(&mut self.told.why);
-        self.reading.give_up(&mut self.told);
+        self.observer.now = now;
+        why.clone_into(&mut self.observer.why);
+        self.reading.give_up(&mut self.observer);
     }
 
     /// Leaves the session, as far as the relay daemon knows how.
@@ -162,20 +162,20 @@ impl Reader {
 
     /// The connection is gone, or could not be made; `why` is shown.
     pub fn close(self, now: Now, why: &str) -> End {
-        let Self { reading, mut told } = self;
-        told.now = now;
-        why.clone_into(&mut told.why);
+        let Self { reading, mut observer } = self;
+        observer.now = now;
+        why.clone_into(&mut observer.why);
         let info = reading.session().clone();
-        let end = reading.close(&mut told);
+        let end = reading.close(&mut observer);
         if end.attached.is_none() && end.refused.is_none() {
-            let text = told.disconnected();
-            locked(&told.session).refused(&info, &text, now);
+            let text = observer.disconnected();
+            locked(&observer.session).refused(&info, &text, now);
         }
         end
     }
 }
 
-impl Told {
+impl SessionObserver {
     fn disconnected(&self) -> String {
         format!("no connection to the relay daemon at {}: {}", self.common.relay, self.why)
     }
@@ -187,7 +187,7 @@ impl Told {
     }
 }
 
-impl Observer for Told {
+impl Observer for SessionObserver {
     fn attached(&mut self, attached: Attached<'_>) {
         self.joined = if attached.seek == Seek::Last { attached.streams } else { 0 };
         locked(&self.session).attached(attached.session, self.now);
@@ -197,21 +197,21 @@ impl Observer for Told {
         locked(&self.session).refused(info, &refusal(why, &self.common.relay), self.now);
     }
 
-    fn session_over(&mut self, info: &SessionInfo, why: Over) {
+    fn session_over(&mut self, info: &SessionInfo, why: SessionEnd) {
         let text = match why {
-            Over::Closed => {
+            SessionEnd::Closed => {
                 "the session was destroyed; it is read again when it is created again".to_owned()
             }
-            Over::Lost => "the relay daemon has lost the session".to_owned(),
-            Over::Disconnected => self.disconnected(),
-            Over::Full => {
+            SessionEnd::Lost => "the relay daemon has lost the session".to_owned(),
+            SessionEnd::Disconnected => self.disconnected(),
+            SessionEnd::Full => {
                 format!("not read, to keep within memory: {}; it is tried again", self.why)
             }
         };
         let mut session = locked(&self.session);
-        session.quiet(why == Over::Full);
+        session.quiet(why == SessionEnd::Full);
         session.over(info, &text, self.now);
-        if why == Over::Closed {
+        if why == SessionEnd::Closed {
             session.forget();
         }
     }
@@ -224,10 +224,10 @@ impl Observer for Told {
         self.session().opened(stream, joined);
     }
 
-    fn stream_ended(&mut self, stream: &StreamInfo, why: Ended) {
+    fn stream_ended(&mut self, stream: &StreamInfo, why: StreamEnd) {
         let mut session = self.session();
         session.ended(stream);
-        if why == Ended::Error {
+        if why == StreamEnd::Error {
             session.error(&format!("stream {}: the relay daemon cannot read it", stream.channel));
         }
     }
@@ -249,7 +249,7 @@ impl Observer for Told {
     fn packet(&mut self, packet: Packet<'_>) {
         let mut session = locked(&self.session);
         session.at(self.now);
-        let events = session.packet(&packet, &self.common.choice, self.now);
+        let events = session.packet(&packet, &self.common.filter, self.now);
         if events > 0 {
             self.common.watch.events(session.own_name(), events, self.now.mono);
         }
@@ -271,7 +271,7 @@ impl Observer for Told {
         self.session().beacon();
     }
 
-    fn complaint(&mut self, complaint: Complaint) {
-        self.session().error(&format!("the relay daemon at {}: {complaint:?}", self.common.relay));
+    fn violation(&mut self, violation: Violation) {
+        self.session().error(&format!("the relay daemon at {}: {violation:?}", self.common.relay));
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::metrics as m;
-use super::super::record::{Choice, Names, Position, Scratch, Tools, Trace};
+use super::super::record::{
+    Definitions, RecordBuffers, RecordContext, RecordFilter, StreamPosition, Trace,
+};
 use super::super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
 use crate::model::{Identity, Now, Stamp, Update, Value};
 use crate::sources::define::start_counters;
@@ -40,11 +42,11 @@ pub(super) struct Session {
     sinks: Arc<dyn Sinks>,
     /// While it is read, or something is to be told of it.
     sink: Option<Box<dyn OwnSink>>,
-    names: Names,
-    scratch: Scratch,
+    names: Definitions,
+    buffers: RecordBuffers,
     traces: HashMap<TraceKey, Trace>,
     /// By stream number. What was counted before a reconnect must not count again, so they stay.
-    positions: HashMap<(u64, u64), Position>,
+    positions: HashMap<(u64, u64), StreamPosition>,
     streams: HashSet<u64>,
     /// Relay sessions of it that are attached.
     attached: HashSet<u64>,
@@ -65,8 +67,8 @@ impl Session {
             relay: Arc::clone(relay),
             sinks: Arc::clone(sinks),
             sink: None,
-            names: Names::default(),
-            scratch: Scratch::default(),
+            names: Definitions::default(),
+            buffers: RecordBuffers::default(),
             traces: HashMap::new(),
             positions: HashMap::new(),
             streams: HashSet::new(),
@@ -97,7 +99,7 @@ impl Session {
         start_counters(m::metrics(), &mut *sink);
         self.sink = Some(sink);
         // Parameters and rows are those of a sink.
-        self.names = Names::new(&info.host, &info.name);
+        self.names = Definitions::new(&info.host, &info.name);
         self.traces.clear();
     }
 
@@ -196,7 +198,7 @@ impl Session {
             let Self { positions, streams, .. } = self;
             positions.retain(|(_, stream), _| streams.contains(stream));
         }
-        self.positions.entry(key).or_insert(Position { joined, ..Position::default() });
+        self.positions.entry(key).or_insert(StreamPosition { joined, ..StreamPosition::default() });
     }
 
     pub(super) fn ended(&mut self, stream: &StreamInfo) {
@@ -234,9 +236,9 @@ impl Session {
             return Held { own: traces, shared: 0 };
         }
         let Held { own, shared } = self.sink.as_ref().map(|s| s.held()).unwrap_or_default();
-        let positions = self.positions.capacity() * size_of::<((u64, u64), Position)>();
+        let positions = self.positions.capacity() * size_of::<((u64, u64), StreamPosition)>();
         Held {
-            own: own + traces + positions + self.names.held() + self.scratch.batch.memory(),
+            own: own + traces + positions + self.names.held() + self.buffers.batch.memory(),
             shared,
         }
     }
@@ -247,8 +249,8 @@ impl Session {
     }
 
     /// Returns how many events it had.
-    pub(super) fn packet(&mut self, packet: &Packet<'_>, choice: &Choice, now: Now) -> u64 {
-        let Self { name, sink, names, scratch, traces, positions, packets, .. } = self;
+    pub(super) fn packet(&mut self, packet: &Packet<'_>, filter: &RecordFilter, now: Now) -> u64 {
+        let Self { name, sink, names, buffers, traces, positions, packets, .. } = self;
         let Some(sink) = sink else { return 0 };
         *packets += 1;
         sink.read(packet.bytes.len());
@@ -261,28 +263,28 @@ impl Session {
         else {
             return 0;
         };
-        let tools = Tools { session: name, choice, sink: &mut **sink, names, scratch };
-        let gain = trace.packet(packet.bytes, *packets, &packet.stream.channel, position, tools);
+        let tools = RecordContext { session: name, filter, sink: &mut **sink, names, buffers };
+        let result = trace.packet(packet.bytes, *packets, &packet.stream.channel, position, tools);
         let counts = [
-            (m::EVENTS, gain.events),
-            (m::DISCARDED, gain.lost.events),
-            (m::PACKETS_LOST, gain.lost.packets),
+            (m::EVENTS, result.events),
+            (m::DISCARDED, result.lost.events),
+            (m::PACKETS_LOST, result.lost.packets),
         ];
         for (item, more) in counts.into_iter().filter(|(_, more)| *more > 0) {
             sink.update(Update::Count { item, more });
         }
-        if let Some(behind) = gain.end.map(|end| now.wall.as_nanos() - Stamp::as_nanos(end)) {
+        if let Some(behind) = result.end.map(|end| now.wall.as_nanos() - Stamp::as_nanos(end)) {
             let ns = u64::try_from(behind.max(0)).unwrap_or_default();
             sink.update(Update::Set { item: m::LATENCY, value: Value::U64(ns) });
         }
-        if let Some(fault) = gain.fault {
+        if let Some(fault) = result.fault {
             sink.update(Update::Count { item: m::DECODE_ERRORS, more: 1 });
             sink.update(Update::Error(&format!(
                 "a packet of stream {}: {fault}",
                 packet.stream.channel
             )));
         }
-        gain.events
+        result.events
     }
 
     pub(super) fn skipped(&mut self, stream: &StreamInfo, why: &str) {

@@ -8,7 +8,7 @@ use bytes::{Buf, BytesMut};
 
 use super::limits;
 use super::observer::Relayd;
-use super::wire::{self, Request, Wrong, malformed};
+use super::wire::{self, ProtocolError, Request, malformed};
 use crate::model::Now;
 use crate::sources::SessionError;
 
@@ -35,7 +35,7 @@ pub(super) use read;
 
 /// One connection.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct Connection {
     /// What is spoken; known from the answer to CONNECT on.
     pub(super) minor: u32,
     /// Bytes of replies before what is in the input.
@@ -45,31 +45,31 @@ pub(super) struct Link {
     /// Requests that are not answered, in the order in which the replies come.
     outstanding: VecDeque<Request>,
     /// Those that wait for room: all but indexes and packets. They go first.
-    waiting: VecDeque<Request>,
+    queued: VecDeque<Request>,
     /// Bytes that had come, and when the last of them did.
-    heard: (u64, Duration),
+    received: (u64, Duration),
     /// Time without a byte while a reply is due.
-    patience: Duration,
+    reply_time: Duration,
     pub(super) wakeup: Option<Duration>,
 }
 
-impl Link {
-    pub(super) fn new(patience: Duration) -> Self {
+impl Connection {
+    pub(super) fn new(reply_time: Duration) -> Self {
         Self {
             minor: 0,
             consumed: 0,
             rest: None,
             outstanding: VecDeque::new(),
-            waiting: VecDeque::new(),
-            heard: (0, Duration::ZERO),
-            patience,
+            queued: VecDeque::new(),
+            received: (0, Duration::ZERO),
+            reply_time,
             wakeup: None,
         }
     }
 
     /// The connection is there: these are the first requests.
     pub(super) fn start(&mut self, now: Duration, requests: &[Request], out: &mut BytesMut) {
-        self.heard = (0, now);
+        self.received = (0, now);
         for request in requests {
             self.send(*request, out);
         }
@@ -82,7 +82,7 @@ impl Link {
 
     /// To be sent with the next write.
     pub(super) fn push(&mut self, request: Request) {
-        self.waiting.push_back(request);
+        self.queued.push_back(request);
     }
 
     /// Whether the relay daemon owes a reply.
@@ -95,31 +95,31 @@ impl Link {
         limits::OUTSTANDING.saturating_sub(self.outstanding.len())
     }
 
-    pub(super) fn send_waiting(&mut self, out: &mut BytesMut) {
+    pub(super) fn send_queued(&mut self, out: &mut BytesMut) {
         while self.room() > 0 {
-            let Some(request) = self.waiting.pop_front() else { break };
+            let Some(request) = self.queued.pop_front() else { break };
             self.send(request, out);
         }
     }
 
     /// Bytes have come.
-    pub(super) fn heard(&mut self, now: Now, input: &BytesMut) {
+    pub(super) fn received(&mut self, now: Now, input: &BytesMut) {
         let come = self.consumed + input.len() as u64;
-        if come > self.heard.0 {
-            self.heard = (come, now.mono);
+        if come > self.received.0 {
+            self.received = (come, now.mono);
         }
     }
 
     /// # Errors
     /// [`SessionError::Timeout`]: nothing comes, and a reply is due.
-    pub(super) fn patient(&self, now: Duration) -> Result<(), SessionError> {
-        let late = self.awaits_reply() && now.saturating_sub(self.heard.1) >= self.patience;
+    pub(super) fn check_timeout(&self, now: Duration) -> Result<(), SessionError> {
+        let late = self.awaits_reply() && now.saturating_sub(self.received.1) >= self.reply_time;
         if late { Err(SessionError::Timeout("reply")) } else { Ok(()) }
     }
 
     /// Finds the next wake-up: when something is to be asked, or patience ends.
     pub(super) fn plan(&mut self, now: Duration, due: impl Iterator<Item = Duration>) {
-        let owed = self.awaits_reply().then(|| self.heard.1 + self.patience);
+        let owed = self.awaits_reply().then(|| self.received.1 + self.reply_time);
         // An error has ended the connection if nothing is due; a second is never wrong.
         self.wakeup = due.chain(owed).min().or(Some(now + Duration::from_secs(1)));
     }
@@ -129,7 +129,7 @@ impl Link {
         &mut self,
         ours: u32,
         input: &[u8],
-    ) -> Result<Result<Relayd, usize>, Wrong> {
+    ) -> Result<Result<Relayd, usize>, ProtocolError> {
         let version = match wire::connect(input) {
             Ok(version) => version,
             Err(need) => return Ok(Err(need)),
@@ -151,8 +151,8 @@ impl Link {
 }
 
 /// A conversation.
-pub(super) trait Talk {
-    fn link(&mut self) -> &mut Link;
+pub(super) trait Replies {
+    fn connection(&mut self) -> &mut Connection;
 
     /// Nothing that comes is of interest any more.
     fn done(&self) -> bool {
@@ -161,22 +161,22 @@ pub(super) trait Talk {
 }
 
 /// Reads all replies that are complete; `reply` reads the reply to a request as far as it is there.
-pub(super) fn replies<T: Talk>(
-    talk: &mut T,
+pub(super) fn replies<T: Replies>(
+    protocol: &mut T,
     input: &mut BytesMut,
-    mut reply: impl FnMut(&mut T, Request, &[u8]) -> Result<Step, Wrong>,
+    mut reply: impl FnMut(&mut T, Request, &[u8]) -> Result<Step, ProtocolError>,
 ) -> Result<(), SessionError> {
-    while !talk.done() {
-        let Some(request) = talk.link().outstanding.front().copied() else {
+    while !protocol.done() {
+        let Some(request) = protocol.connection().outstanding.front().copied() else {
             return if input.is_empty() {
                 Ok(())
             } else {
-                Err(talk.link().place(malformed("bytes that nobody asked for")))
+                Err(protocol.connection().place(malformed("bytes that nobody asked for")))
             };
         };
-        let step = reply(talk, request, input);
-        let link = talk.link();
-        let (read, last) = match step.map_err(|error| link.place(error))? {
+        let step = reply(protocol, request, input);
+        let connection = protocol.connection();
+        let (read, last) = match step.map_err(|error| connection.place(error))? {
             Step::Part(read) => (read, false),
             Step::Last(read) => (read, true),
             Step::Need(need) => {
@@ -186,10 +186,10 @@ pub(super) fn replies<T: Talk>(
             }
         };
         input.advance(read);
-        link.consumed += read as u64;
+        connection.consumed += read as u64;
         if last {
-            link.outstanding.pop_front();
-            link.rest = None;
+            connection.outstanding.pop_front();
+            connection.rest = None;
         }
     }
     Ok(())

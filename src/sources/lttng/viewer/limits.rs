@@ -67,7 +67,7 @@ pub(super) const BROKEN_RETRY: Duration = Duration::from_secs(5);
 pub(super) const LASTED: Duration = Duration::from_secs(10);
 /// Time without news in which the streams of a destroyed session are read to their ends.
 pub(super) const CLOSING: Duration = Duration::from_secs(5);
-/// Streams remembered by [`super::Seen`], and by [`super::Roster`] after their connections are
+/// Streams remembered by [`super::ReplayFilter`], and by [`super::Roster`] after their connections are
 /// gone: 80 bytes each.
 pub(super) const SEEN_STREAMS: usize = 16_384;
 /// Sessions remembered by [`super::Roster`].

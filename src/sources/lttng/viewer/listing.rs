@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use super::connection::{Link, Step, Talk, read, replies};
+use super::connection::{Connection, Replies, Step, read, replies};
 use super::limits;
 use super::observer::{Relayd, SessionInfo};
 use super::settings::Settings;
-use super::wire::{self, Request, Wrong, malformed};
+use super::wire::{self, ProtocolError, Request, malformed};
 use crate::model::Now;
 use crate::sources::SessionError;
 
@@ -34,16 +34,16 @@ pub struct Listing {
     minor: u32,
     /// Time between two listings.
     pause: Duration,
-    link: Link,
+    connection: Connection,
     /// When to list again; `None`: a LIST is not answered.
     due: Option<Duration>,
     /// Sessions of the listing that is being read.
     listed: u32,
 }
 
-impl Talk for Listing {
-    fn link(&mut self) -> &mut Link {
-        &mut self.link
+impl Replies for Listing {
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
     }
 }
 
@@ -54,7 +54,7 @@ impl Listing {
         Self {
             minor: settings.announced(),
             pause: settings.list.max(Duration::from_millis(10)),
-            link: Link::new(settings.reply_time),
+            connection: Connection::new(settings.reply_time),
             due: None,
             listed: 0,
         }
@@ -63,12 +63,12 @@ impl Listing {
     /// The connection is there: makes the first requests. To be called once, before anything else.
     pub fn start(&mut self, now: Now, out: &mut BytesMut) {
         // Both in one write: the layout of the second reply is told by the first.
-        self.link.start(
+        self.connection.start(
             now.mono,
             &[Request::Connect { minor: self.minor }, Request::ListSessions],
             out,
         );
-        self.link.plan(now.mono, self.due.into_iter());
+        self.connection.plan(now.mono, self.due.into_iter());
     }
 
     /// Bytes have come. Consumes all replies that are complete from the front of `input`, leaves a
@@ -84,11 +84,11 @@ impl Listing {
         out: &mut BytesMut,
         lister: &mut dyn Lister,
     ) -> Result<(), SessionError> {
-        self.link.heard(now, input);
+        self.connection.received(now, input);
         replies(self, input, |listing, request, input| {
             listing.reply(now.mono, request, input, lister)
         })?;
-        self.pump(now.mono, out);
+        self.send_due(now.mono, out);
         Ok(())
     }
 
@@ -97,8 +97,8 @@ impl Listing {
     /// # Errors
     /// [`SessionError::Timeout`]: the relay daemon does not answer; the connection must be closed.
     pub fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
-        self.link.patient(now.mono)?;
-        self.pump(now.mono, out);
+        self.connection.check_timeout(now.mono)?;
+        self.send_due(now.mono, out);
         Ok(())
     }
 
@@ -106,21 +106,21 @@ impl Listing {
     /// [`Self::start`].
     #[must_use]
     pub const fn next_wakeup(&self) -> Option<Duration> {
-        self.link.wakeup
+        self.connection.wakeup
     }
 
     /// Whether the relay daemon owes a reply. When it does not, it says nothing.
     #[must_use]
     pub fn awaits_reply(&self) -> bool {
-        self.link.awaits_reply()
+        self.connection.awaits_reply()
     }
 
-    fn pump(&mut self, now: Duration, out: &mut BytesMut) {
+    fn send_due(&mut self, now: Duration, out: &mut BytesMut) {
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
-            self.link.send(Request::ListSessions, out);
+            self.connection.send(Request::ListSessions, out);
         }
-        self.link.plan(now, self.due.into_iter());
+        self.connection.plan(now, self.due.into_iter());
     }
 
     fn reply(
@@ -129,10 +129,10 @@ impl Listing {
         request: Request,
         input: &[u8],
         lister: &mut dyn Lister,
-    ) -> Result<Step, Wrong> {
+    ) -> Result<Step, ProtocolError> {
         match request {
             Request::Connect { minor } => {
-                lister.connected(read!(self.link.on_connect(minor, input)?));
+                lister.connected(read!(self.connection.on_connect(minor, input)?));
                 Ok(Step::Last(wire::CONNECT))
             }
             Request::ListSessions => self.on_list(now, input, lister),
@@ -145,8 +145,8 @@ impl Listing {
         now: Duration,
         input: &[u8],
         lister: &mut dyn Lister,
-    ) -> Result<Step, Wrong> {
-        let (left, read) = match self.link.rest {
+    ) -> Result<Step, ProtocolError> {
+        let (left, read) = match self.connection.rest {
             None => {
                 let count = read!(wire::word(input));
                 wire::within("sessions.listed", count, limits::LISTED)?;
@@ -154,12 +154,12 @@ impl Listing {
                 (count, wire::WORD)
             }
             Some(left) => {
-                let (info, read) = read!(wire::session(input, self.link.minor)?);
+                let (info, read) = read!(wire::session(input, self.connection.minor)?);
                 lister.session_listed(info);
                 (left.saturating_sub(1), read)
             }
         };
-        self.link.rest = Some(left);
+        self.connection.rest = Some(left);
         if left > 0 {
             return Ok(Step::Part(read));
         }

@@ -6,7 +6,7 @@
 //!
 //!  Reading  start ─▶ CONNECT, CREATE, ATTACH ─▶ streams
 //!  trace:   METADATA until nothing is new ◀── flag 1 of any reply ── its streams wait ──▶ on they go
-//!  stream:  INDEX ─ok─▶ PACKET + next INDEX in one write ─▶ … ─retry, beacon─▶ asked again when news are due (`pace`)
+//!  stream:  INDEX ─ok─▶ PACKET + next INDEX in one write ─▶ … ─retry, beacon─▶ asked again when news are due (`backoff`)
 //!           INDEX ─hung up─▶ gone;  last of its session ─▶ NEW_STREAMS ─session over─▶ End ─▶ Roster; may be listed again
 //! ```
 //!
@@ -16,7 +16,7 @@
 //! at all.
 //!
 //! A [`Reading`] is made for one connection and tells an [`Observer`]. What must outlive the
-//! connection so that nothing is told twice is [`Seen`]: it is in the [`Start`] that the [`Roster`]
+//! connection so that nothing is told twice is [`ReplayFilter`]: it is in the [`Start`] that the [`Roster`]
 //! gives, and in the [`End`] that goes back to it.
 //!
 //! Requests are pipelined: all streams that are due are asked in one write. Of one stream no more
@@ -56,12 +56,12 @@ pub use limits::{
 };
 pub use listing::{Lister, Listing};
 pub use observer::{
-    Attached, Beacon, Complaint, Ended, Need, Observer, Over, Packet, Refused, Relayd, SessionInfo,
-    Skipped,
+    Attached, Beacon, Need, Observer, Packet, Refused, Relayd, SessionEnd, SessionInfo, Skipped,
+    StreamEnd, Violation,
 };
 pub use observer::{StreamInfo, TraceFormat, TraceKey};
-pub use reading::{Crowd, End, Reading, Start};
-pub use replay_filter::Seen;
+pub use reading::{End, OpenStreams, Reading, Start};
+pub use replay_filter::ReplayFilter;
 pub use roster::Roster;
 pub use settings::{Pattern, Seek, Settings};
 pub use wire::{Index, MINOR};

@@ -150,7 +150,7 @@ pub enum Skipped {
 
 /// Why a stream is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Ended {
+pub enum StreamEnd {
     /// The orderly end.
     HungUp,
     /// The relay daemon does not know it any more, or cannot read it.
@@ -159,7 +159,7 @@ pub enum Ended {
 
 /// Why a session is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Over {
+pub enum SessionEnd {
     /// It was destroyed and everything is read.
     Closed,
     /// The relay daemon says that we are not attached (any more). It is attached again if it is
@@ -173,7 +173,7 @@ pub enum Over {
 
 /// A breach of the protocol that costs nothing but what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Complaint {
+pub enum Violation {
     /// A stream was announced again, or with a number that another one has. The first one stands.
     StreamRepeated,
     /// [`super::Settings::streams`] is reached, or as many are open on the relay daemon as may be;
@@ -190,11 +190,11 @@ pub enum Complaint {
 ///   [`opened`](Self::stream_opened), more of them at any time, and it ends with
 ///   [`session_over`](Self::session_over), which ends all streams and traces that have not ended,
 ///   without a word for each. If it is still attached when reading is closed it is over then
-///   ([`Over::Disconnected`]). What is destroyed and created again under the same name has another
+///   ([`SessionEnd::Disconnected`]). What is destroyed and created again under the same name has another
 ///   number.
 /// * Metadata comes before the packets that need it. Everything about a trace begins anew with the
 ///   next attach: metadata is sent in full again.
-/// * Packets of one stream come in order, each once as long as [`super::Seen`] is handed on; those
+/// * Packets of one stream come in order, each once as long as [`super::ReplayFilter`] is handed on; those
 ///   of different streams are in no order. Bytes are borrowed: copy what is to stay. They are
 ///   whatever was sent.
 /// * Loss is the difference of `events_discarded` of two packets of a stream. `lttng clear` makes
@@ -211,7 +211,7 @@ pub trait Observer {
     }
 
     /// A session is over, with all its streams and traces.
-    fn session_over(&mut self, session: &SessionInfo, why: Over) {
+    fn session_over(&mut self, session: &SessionInfo, why: SessionEnd) {
         let _ = (session, why);
     }
 
@@ -223,7 +223,7 @@ pub trait Observer {
 
     /// Nothing more comes of a stream of packets. The trace stays until it is
     /// [`gone`](Self::trace_gone).
-    fn stream_ended(&mut self, stream: &StreamInfo, why: Ended) {
+    fn stream_ended(&mut self, stream: &StreamInfo, why: StreamEnd) {
         let _ = (stream, why);
     }
 
@@ -260,7 +260,7 @@ pub trait Observer {
     }
 
     /// The relay daemon did what it should not.
-    fn complaint(&mut self, complaint: Complaint) {
-        let _ = complaint;
+    fn violation(&mut self, violation: Violation) {
+        let _ = violation;
     }
 }

@@ -38,14 +38,14 @@ pub(super) fn hash(value: impl Hash) -> u64 {
 
 /// The last thing told of a stream: end, begin and offset of a packet, or the time of a beacon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark {
+struct Position {
     end: u64,
     begin: u64,
     /// `None`: a beacon.
     offset: Option<u64>,
 }
 
-impl Mark {
+impl Position {
     const fn is_before(self, index: &Index) -> bool {
         if self.end != index.timestamp_end {
             return self.end < index.timestamp_end;
@@ -62,11 +62,11 @@ impl Mark {
 /// way. Hand it from one [`super::Reading`] of the session to the next. It may be handed on over a
 /// restart of the relay daemon.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
-    marks: Recent<StreamKey, Mark>,
+pub struct ReplayFilter {
+    positions: LruMap<StreamKey, Position>,
 }
 
-impl Seen {
+impl ReplayFilter {
     /// Nothing seen yet.
     #[must_use]
     pub fn new() -> Self {
@@ -76,37 +76,37 @@ impl Seen {
     /// Streams remembered.
     #[must_use]
     pub fn streams(&self) -> usize {
-        self.marks.entries.len()
+        self.positions.entries.len()
     }
 
     /// Memory that it holds.
     #[must_use]
     pub(super) fn held(&self) -> usize {
-        self.marks.entries.capacity() * size_of::<(StreamKey, (u64, Mark))>()
+        self.positions.entries.capacity() * size_of::<(StreamKey, (u64, Position))>()
     }
 
     /// Whether a packet was not told yet.
     pub(super) fn is_new(&self, stream: &StreamKey, index: &Index) -> bool {
-        self.marks.get(stream).is_none_or(|mark| mark.is_before(index))
+        self.positions.get(stream).is_none_or(|position| position.is_before(index))
     }
 
     /// A packet is told, or passed over for good.
     pub(super) fn packet(&mut self, stream: StreamKey, index: &Index) {
-        let mark = Mark {
+        let position = Position {
             end: index.timestamp_end,
             begin: index.timestamp_begin,
             offset: Some(index.offset),
         };
-        self.marks.put(stream, mark, limits::SEEN_STREAMS);
+        self.positions.put(stream, position, limits::SEEN_STREAMS);
     }
 
     /// There was nothing before this time. Returns whether it is later than all that was told.
     pub(super) fn beacon(&mut self, stream: StreamKey, time: u64) -> bool {
-        let new = self.marks.get(&stream).is_none_or(|mark| mark.end < time);
+        let new = self.positions.get(&stream).is_none_or(|position| position.end < time);
         if new {
-            self.marks.put(
+            self.positions.put(
                 stream,
-                Mark { end: time, begin: time, offset: None },
+                Position { end: time, begin: time, offset: None },
                 limits::SEEN_STREAMS,
             );
         }
@@ -116,18 +116,18 @@ impl Seen {
 
 /// A map that forgets what was longest not written when it is full.
 #[derive(Clone, Debug)]
-pub(super) struct Recent<K, V> {
+pub(super) struct LruMap<K, V> {
     entries: HashMap<K, (u64, V)>,
     clock: u64,
 }
 
-impl<K, V> Default for Recent<K, V> {
+impl<K, V> Default for LruMap<K, V> {
     fn default() -> Self {
         Self { entries: HashMap::new(), clock: 0 }
     }
 }
 
-impl<K: Hash + Eq + Clone, V> Recent<K, V> {
+impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
     pub(super) fn get(&self, key: &K) -> Option<&V> {
         self.entries.get(key).map(|(_, value)| value)
     }
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_replay_is_known_and_what_follows_is_new() {
-        let mut seen = Seen::new();
+        let mut replay_filter = ReplayFilter::new();
         // The fourth comes after a clear; the fifth is empty and has the time of its neighbour's
         // end.
         let packets = [
@@ -208,40 +208,44 @@ mod tests {
             index(60, 60, 16),
         ];
         for (i, packet) in packets.iter().enumerate() {
-            assert!(packets[i..].iter().all(|p| seen.is_new(&key(1, 1), p)));
-            seen.packet(key(1, 1), packet);
+            assert!(packets[i..].iter().all(|p| replay_filter.is_new(&key(1, 1), p)));
+            replay_filter.packet(key(1, 1), packet);
             assert!(
-                packets[..i].iter().chain([packet]).all(|p| !seen.is_new(&key(1, 1), p)) || i >= 4
+                packets[..i].iter().chain([packet]).all(|p| !replay_filter.is_new(&key(1, 1), p))
+                    || i >= 4
             );
         }
-        assert!(seen.is_new(&key(1, 2), &packets[0]) && seen.is_new(&key(2, 1), &packets[0]));
+        assert!(
+            replay_filter.is_new(&key(1, 2), &packets[0])
+                && replay_filter.is_new(&key(2, 1), &packets[0])
+        );
     }
 
     #[test]
     fn a_beacon_marks_time_and_never_goes_back() {
-        let mut seen = Seen::new();
-        assert!(seen.beacon(key(1, 1), 50) && !seen.beacon(key(1, 1), 50));
+        let mut replay_filter = ReplayFilter::new();
+        assert!(replay_filter.beacon(key(1, 1), 50) && !replay_filter.beacon(key(1, 1), 50));
         assert!(
-            !seen.is_new(&key(1, 1), &index(10, 40, 0))
-                && seen.is_new(&key(1, 1), &index(49, 51, 0))
+            !replay_filter.is_new(&key(1, 1), &index(10, 40, 0))
+                && replay_filter.is_new(&key(1, 1), &index(49, 51, 0))
         );
-        seen.packet(key(1, 1), &index(49, 70, 0));
-        assert!(!seen.beacon(key(1, 1), 60));
-        assert!(!seen.is_new(&key(1, 1), &index(60, 65, 8)));
+        replay_filter.packet(key(1, 1), &index(49, 70, 0));
+        assert!(!replay_filter.beacon(key(1, 1), 60));
+        assert!(!replay_filter.is_new(&key(1, 1), &index(60, 65, 8)));
     }
 
     #[test]
     fn memory_is_bounded_and_the_oldest_gives_way() {
-        let mut seen = Seen::new();
+        let mut replay_filter = ReplayFilter::new();
         for stream in 0..100_000 {
-            seen.packet(key(1, stream), &index(1, 2, 0));
-            seen.packet(key(9, 9), &index(1, stream + 2, 0));
-            assert!(seen.streams() <= limits::SEEN_STREAMS);
+            replay_filter.packet(key(1, stream), &index(1, 2, 0));
+            replay_filter.packet(key(9, 9), &index(1, stream + 2, 0));
+            assert!(replay_filter.streams() <= limits::SEEN_STREAMS);
         }
         assert!(
-            !seen.is_new(&key(1, 99_999), &index(1, 2, 0))
-                && seen.is_new(&key(1, 0), &index(1, 2, 0))
+            !replay_filter.is_new(&key(1, 99_999), &index(1, 2, 0))
+                && replay_filter.is_new(&key(1, 0), &index(1, 2, 0))
         );
-        assert!(!seen.is_new(&key(9, 9), &index(1, 2, 0)));
+        assert!(!replay_filter.is_new(&key(9, 9), &index(1, 2, 0)));
     }
 }

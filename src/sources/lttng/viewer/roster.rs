@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::limits;
-use super::observer::{Over, Refused, SessionInfo};
+use super::observer::{Refused, SessionEnd, SessionInfo};
 use super::reading::{End, Start};
-use super::replay_filter::{Recent, Seen, hash};
+use super::replay_filter::{LruMap, ReplayFilter, hash};
 use super::settings::{Pattern, Seek, Settings};
 
 /// A session that fits and is not read.
@@ -21,7 +21,7 @@ struct Candidate {
 
 /// What is remembered of a session, whether or not it is listed.
 #[derive(Debug, Default)]
-struct Past {
+struct SessionHistory {
     /// It must be read from its beginning, whatever the configured seek: because it was read
     /// before, or because it came after our first listing.
     beginning: bool,
@@ -31,7 +31,7 @@ struct Past {
     pause: Duration,
     /// Not to be tried before this time.
     after: Duration,
-    seen: Seen,
+    replay_filter: ReplayFilter,
 }
 
 /// Number, host and name.
@@ -50,7 +50,7 @@ pub struct Roster {
     candidates: HashMap<u64, Candidate>,
     /// Those that are read.
     reading: HashMap<u64, SessionInfo>,
-    past: Recent<Key, Past>,
+    history: LruMap<Key, SessionHistory>,
     listing: u64,
     /// Sessions of the listing under way that fit and are not remembered.
     crowded: u64,
@@ -65,7 +65,7 @@ impl Roster {
             seek: settings.seek,
             candidates: HashMap::new(),
             reading: HashMap::new(),
-            past: Recent::default(),
+            history: LruMap::default(),
             listing: 0,
             crowded: 0,
         }
@@ -82,13 +82,13 @@ impl Roster {
         if !fits || self.reading.contains_key(&info.id) {
             return fits;
         }
-        match self.past.get_mut(&key(&info)) {
-            Some(past) => past.ours &= info.clients > 0,
+        match self.history.get_mut(&key(&info)) {
+            Some(history) => history.ours &= info.clients > 0,
             None => {
                 let beginning = self.listing > 0;
-                self.past.put(
+                self.history.put(
                     key(&info),
-                    Past { beginning, ..Past::default() },
+                    SessionHistory { beginning, ..SessionHistory::default() },
                     limits::SEEN_SESSIONS,
                 );
             }
@@ -99,10 +99,10 @@ impl Roster {
             if known.info.host == info.host && known.info.name == info.name {
                 if known.info.clients > 0
                     && info.clients == 0
-                    && let Some(past) = self.past.get_mut(&key(&info))
+                    && let Some(history) = self.history.get_mut(&key(&info))
                 {
                     // The other viewer has left.
-                    past.after = Duration::ZERO;
+                    history.after = Duration::ZERO;
                 }
                 (known.info, known.listing) = (info, listing);
                 return true;
@@ -137,23 +137,25 @@ impl Roster {
         let mut taken = Vec::new();
         for id in ids {
             let Some(candidate) = self.candidates.get_mut(&id) else { continue };
-            let past = self.past.get_mut(&key(&candidate.info));
-            let ours = past.as_ref().is_some_and(|p| p.ours);
+            let history = self.history.get_mut(&key(&candidate.info));
+            let ours = history.as_ref().is_some_and(|p| p.ours);
             let why = match &candidate.info {
                 info if info.live_timer.is_zero() => Refused::NotLive,
                 info if info.clients > 0 && !ours => Refused::Busy,
-                _ if past.as_ref().is_some_and(|p| now < p.after) => continue,
+                _ if history.as_ref().is_some_and(|p| now < p.after) => continue,
                 _ => match permit() {
                     Some(permit) => {
                         let Some(Candidate { info: session, .. }) = self.candidates.remove(&id)
                         else {
                             continue;
                         };
-                        let beginning = past.as_ref().is_none_or(|p| p.beginning);
+                        let beginning = history.as_ref().is_none_or(|p| p.beginning);
                         let seek = if beginning { Seek::Beginning } else { self.seek };
-                        let seen = past.map(|p| std::mem::take(&mut p.seen)).unwrap_or_default();
+                        let replay_filter = history
+                            .map(|p| std::mem::take(&mut p.replay_filter))
+                            .unwrap_or_default();
                         self.reading.insert(id, session.clone());
-                        taken.push((Start { session, seek, ours, seen }, permit));
+                        taken.push((Start { session, seek, ours, replay_filter }, permit));
                         continue;
                     }
                     None => Refused::Limit,
@@ -175,44 +177,47 @@ impl Roster {
 
     /// A session is not read any more. It is tried again, if it is still listed, but not too soon.
     pub fn ended(&mut self, now: Duration, end: End) {
-        let End { session, attached, refused, over, seen } = end;
+        let End { session, attached, refused, over, replay_filter } = end;
         let Some(info) = self.reading.remove(&session) else { return };
-        if self.past.get(&key(&info)).is_none() {
-            self.past.put(
+        if self.history.get(&key(&info)).is_none() {
+            self.history.put(
                 key(&info),
-                Past { beginning: true, ..Past::default() },
+                SessionHistory { beginning: true, ..SessionHistory::default() },
                 limits::SEEN_SESSIONS,
             );
         }
-        let Some(past) = self.past.get_mut(&key(&info)) else { return };
+        let Some(history) = self.history.get_mut(&key(&info)) else { return };
         // What has no memory has none soon after, however long it takes to get there.
-        let lasted = over != Some(Over::Full)
+        let lasted = over != Some(SessionEnd::Full)
             && attached.is_some_and(|since| now.saturating_sub(since) >= limits::LASTED);
         let (first, longest) = match (refused, over) {
-            (Some(_), _) | (_, Some(Over::Closed | Over::Lost | Over::Full)) => {
+            (Some(_), _) | (_, Some(SessionEnd::Closed | SessionEnd::Lost | SessionEnd::Full)) => {
                 (limits::ATTACH_FIRST, limits::ATTACH_RETRY)
             }
-            (None, Some(Over::Disconnected) | None) => (limits::BROKEN_FIRST, limits::BROKEN_RETRY),
+            (None, Some(SessionEnd::Disconnected) | None) => {
+                (limits::BROKEN_FIRST, limits::BROKEN_RETRY)
+            }
         };
-        past.pause = if lasted || over == Some(Over::Closed) {
+        history.pause = if lasted || over == Some(SessionEnd::Closed) {
             first
         } else {
-            (past.pause * 2).clamp(first, longest)
+            (history.pause * 2).clamp(first, longest)
         };
         if attached.is_some() {
-            (past.beginning, past.ours) = (true, true);
+            (history.beginning, history.ours) = (true, true);
         }
-        past.seen = seen;
-        past.after = now + past.pause;
+        history.replay_filter = replay_filter;
+        history.after = now + history.pause;
         self.bound();
     }
 
     /// Keeps what is remembered of streams bounded.
     fn bound(&mut self) {
-        let streams =
-            |past: &Recent<Key, Past>| past.values().map(|p| p.seen.streams()).sum::<usize>();
-        while streams(&self.past) > limits::SEEN_STREAMS && self.past.len() > 1 {
-            self.past.forget((self.past.len() / 4).max(1));
+        let streams = |history: &LruMap<Key, SessionHistory>| {
+            history.values().map(|p| p.replay_filter.streams()).sum::<usize>()
+        };
+        while streams(&self.history) > limits::SEEN_STREAMS && self.history.len() > 1 {
+            self.history.forget((self.history.len() / 4).max(1));
         }
     }
 }
@@ -268,13 +273,13 @@ mod tests {
         starts.iter().map(|start| start.session.id).collect()
     }
 
-    fn end(session: u64, attached: Option<u64>, over: Option<Over>) -> End {
+    fn end(session: u64, attached: Option<u64>, over: Option<SessionEnd>) -> End {
         End {
             session,
             attached: attached.map(Duration::from_secs),
             refused: None,
             over,
-            seen: Seen::new(),
+            replay_filter: ReplayFilter::new(),
         }
     }
 
@@ -289,7 +294,7 @@ mod tests {
         );
         let (taken, told) = list(&mut roster, 2, &all, 0);
         assert_eq!((ids(&taken), told), (vec![], vec![]), "told once");
-        roster.ended(Duration::from_secs(2), end(1, Some(1), Some(Over::Closed)));
+        roster.ended(Duration::from_secs(2), end(1, Some(1), Some(SessionEnd::Closed)));
         let (taken, _) = list(&mut roster, 3, &all[1..], 1);
         assert_eq!((ids(&taken), roster.beyond_limit()), (vec![3], 0));
     }
@@ -299,7 +304,7 @@ mod tests {
         let mut roster = roster(Seek::Last);
         let (taken, _) = list(&mut roster, 1, &[(1, 0), (2, 1)], 9);
         assert_eq!((ids(&taken), taken[0].seek), (vec![1], Seek::Last));
-        roster.ended(Duration::from_secs(2), end(1, Some(1), Some(Over::Disconnected)));
+        roster.ended(Duration::from_secs(2), end(1, Some(1), Some(SessionEnd::Disconnected)));
         let (taken, _) = list(&mut roster, 9, &[(1, 0), (2, 0), (3, 0)], 9);
         let seeks: Vec<Seek> = taken.iter().map(|start| start.seek).collect();
         assert_eq!(seeks, [Seek::Beginning, Seek::Last, Seek::Beginning]);
@@ -312,7 +317,7 @@ mod tests {
         for _ in 0..7 {
             list(&mut roster, now, &[(1, 0)], 9);
             let over = now + 60;
-            roster.ended(Duration::from_secs(over), end(1, Some(now), Some(Over::Full)));
+            roster.ended(Duration::from_secs(over), end(1, Some(now), Some(SessionEnd::Full)));
             now = (over..).find(|at| !list(&mut roster, *at, &[(1, 0)], 9).0.is_empty()).unwrap();
             pauses.push(now - over);
         }
@@ -324,7 +329,7 @@ mod tests {
         let mut roster = roster(Seek::Beginning);
         let (taken, told) = list(&mut roster, 1, &[(1, 0), (2, 1)], 9);
         assert_eq!((taken[0].ours, told), (false, vec![(2, Refused::Busy)]));
-        roster.ended(Duration::from_secs(2), end(1, Some(1), Some(Over::Lost)));
+        roster.ended(Duration::from_secs(2), end(1, Some(1), Some(SessionEnd::Lost)));
         let (taken, told) = list(&mut roster, 2, &[(1, 1)], 9);
         assert_eq!((ids(&taken), told), (vec![], vec![]), "not at once");
         let (taken, told) = list(&mut roster, 4, &[(1, 1)], 9);
@@ -351,7 +356,7 @@ mod tests {
             if !taken.is_empty() {
                 tries.push(now - last);
                 last = now;
-                roster.ended(Duration::from_secs(now), end(1, Some(now), Some(Over::Lost)));
+                roster.ended(Duration::from_secs(now), end(1, Some(now), Some(SessionEnd::Lost)));
             }
         }
         assert_eq!(tries[..7], [1, 1, 2, 4, 8, 16, 30]);

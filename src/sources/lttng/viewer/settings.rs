@@ -46,7 +46,7 @@ pub enum Seek {
     Beginning,
     /// With the first packets that are complete after the attach. Holds only for sessions that were
     /// there when we first came: what appears later is read from its beginning, and so is what
-    /// we read before ([`super::Seen`] passes over the known).
+    /// we read before ([`super::ReplayFilter`] passes over the known).
     Last,
 }
 
@@ -58,7 +58,7 @@ pub struct Settings {
     /// Where reading begins.
     pub seek: Seek,
     /// Time between two questions about a stream whose news are due; raised to 0.25 ms for each
-    /// stream that is open on this relay daemon ([`super::Crowd`]).
+    /// stream that is open on this relay daemon ([`super::OpenStreams`]).
     pub poll: Duration,
     /// Time between two listings: how soon a new session is found.
     pub list: Duration,

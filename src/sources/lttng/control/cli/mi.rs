@@ -25,7 +25,7 @@ use super::super::limits::{DEPTH_MAX, ITEMS_MAX, OUTPUT_MAX, TEXT_MAX};
 
 /// A recording session as the session daemon knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedSession {
     /// Its name.
     pub name: String,
     /// Where its data goes: `tcp4://127.0.0.1:5342/subfolder [data: 5343]`, or a folder.
@@ -64,7 +64,7 @@ pub struct Answer {
     /// What it says itself; `list` does not.
     pub success: Option<bool>,
     /// Sessions.
-    pub sessions: Vec<Listed>,
+    pub sessions: Vec<ListedSession>,
     /// Channels.
     pub channels: Vec<Item>,
     /// Events that were to be enabled, or that a session has.
@@ -79,7 +79,7 @@ pub struct Answer {
 
 /// Why an answer could not be read to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum AnswerError {
     /// Nothing at all: the program was refused its arguments, or died.
     #[error("the answer is empty")]
     Empty,
@@ -105,14 +105,14 @@ pub enum Unreadable {
 }
 
 /// Reads an answer. Never panics; what was read before a fault is kept beside it.
-pub fn read(output: &[u8]) -> (Answer, Result<(), Unreadable>) {
+pub fn read(output: &[u8]) -> (Answer, Result<(), AnswerError>) {
     let mut walk = Walk::default();
     if output.len() > OUTPUT_MAX {
-        return (walk.answer, Err(Unreadable::Limit { what: "bytes", max: OUTPUT_MAX }));
+        return (walk.answer, Err(AnswerError::Limit { what: "bytes", max: OUTPUT_MAX }));
     }
     let text = String::from_utf8_lossy(output);
     if text.trim().is_empty() {
-        return (walk.answer, Err(Unreadable::Empty));
+        return (walk.answer, Err(AnswerError::Empty));
     }
     let mut reader = Reader::from_str(&text);
     let result = walk.run(&mut reader);
@@ -176,13 +176,13 @@ struct Walk {
 }
 
 impl Walk {
-    fn run(&mut self, reader: &mut Reader<&[u8]>) -> Result<(), Unreadable> {
+    fn run(&mut self, reader: &mut Reader<&[u8]>) -> Result<(), AnswerError> {
         let mut seen = false;
         loop {
             let event = reader
                 .read_event()
-                .map_err(|e| unreadable(&e, reader.error_position(), reader.buffer_position()))?;
-            let malformed = |what: &str| Unreadable::Malformed {
+                .map_err(|e| xml_error(&e, reader.error_position(), reader.buffer_position()))?;
+            let malformed = |what: &str| AnswerError::Malformed {
                 offset: reader.buffer_position(),
                 what: what.to_owned(),
             };
@@ -209,7 +209,7 @@ impl Walk {
                 Event::DocType(_) => return Err(malformed("a document type")),
                 Event::Decl(_) | Event::PI(_) | Event::Comment(_) => {}
                 Event::Eof if !self.path.is_empty() => {
-                    return Err(Unreadable::Truncated(reader.buffer_position()));
+                    return Err(AnswerError::Truncated(reader.buffer_position()));
                 }
                 Event::Eof if !seen => return Err(malformed("no <command>")),
                 Event::Eof => return Ok(()),
@@ -218,12 +218,12 @@ impl Walk {
     }
 
     /// `None`: the outermost element is not the right one, or there are two.
-    fn open(&mut self, tag: Tag, seen: bool) -> Option<Result<(), Unreadable>> {
+    fn open(&mut self, tag: Tag, seen: bool) -> Option<Result<(), AnswerError>> {
         if self.path.is_empty() && (seen || tag != Tag::Command) {
             return None;
         }
         if self.path.len() >= DEPTH_MAX {
-            return Some(Err(Unreadable::Limit { what: "levels of elements", max: DEPTH_MAX }));
+            return Some(Err(AnswerError::Limit { what: "levels of elements", max: DEPTH_MAX }));
         }
         self.path.push(tag);
         self.text.clear();
@@ -236,7 +236,7 @@ impl Walk {
             Tag::Pid => put(&mut a.processes),
             _ => true,
         };
-        Some(if room { Ok(()) } else { Err(Unreadable::Limit { what: "items", max: ITEMS_MAX }) })
+        Some(if room { Ok(()) } else { Err(AnswerError::Limit { what: "items", max: ITEMS_MAX }) })
     }
 
     /// Inside an event of a program's list of tracepoints.
@@ -247,13 +247,13 @@ impl Walk {
         )
     }
 
-    fn add(&mut self, text: &str) -> Result<(), Unreadable> {
+    fn add(&mut self, text: &str) -> Result<(), AnswerError> {
         if self.text.len() + text.len() > TEXT_MAX {
             // Long stretches of blanks between elements are nobody's name.
             if text.trim().is_empty() {
                 return Ok(());
             }
-            return Err(Unreadable::Limit { what: "bytes of a text", max: TEXT_MAX });
+            return Err(AnswerError::Limit { what: "bytes of a text", max: TEXT_MAX });
         }
         self.text.push_str(text);
         Ok(())
@@ -336,15 +336,15 @@ fn character(reference: &BytesRef<'_>) -> Option<char> {
     }
 }
 
-fn unreadable(error: &Error, at: u64, read: u64) -> Unreadable {
+fn xml_error(error: &Error, at: u64, read: u64) -> AnswerError {
     use quick_xml::errors::{IllFormedError, SyntaxError};
     match error {
         // Every kind of syntax error that quick-xml knows, but for one, is the lack of an end.
         Error::Syntax(e) if !matches!(e, SyntaxError::InvalidBangMarkup) => {
-            Unreadable::Truncated(read)
+            AnswerError::Truncated(read)
         }
-        Error::IllFormed(IllFormedError::UnclosedReference) => Unreadable::Truncated(read),
-        _ => Unreadable::Malformed { offset: at, what: error.to_string() },
+        Error::IllFormed(IllFormedError::UnclosedReference) => AnswerError::Truncated(read),
+        _ => AnswerError::Malformed { offset: at, what: error.to_string() },
     }
 }
 

@@ -3,7 +3,7 @@
 pub mod mi;
 mod reply;
 
-pub use reply::{Exit, Fault, Reply};
+pub use reply::{CommandError, Exit, Reply};
 
 #[cfg(test)]
 pub(super) mod recorded;

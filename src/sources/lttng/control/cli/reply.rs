@@ -5,7 +5,7 @@
 //! `lttng_strerror`, the same in 2.12 to 2.16 but for `list`, so both are looked at.
 
 use super::super::plan::Step;
-use super::mi::{self, Answer, Unreadable};
+use super::mi::{self, Answer, AnswerError};
 
 /// How the program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Reply {
 
 /// Why a command has not done what it should.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum CommandError {
     /// There is no `lttng` program.
     NotInstalled,
     /// The program could not be run.
@@ -48,7 +48,7 @@ pub enum Fault {
     /// answer.
     Killed(i32),
     /// What it wrote cannot be used.
-    Garbled(Unreadable),
+    Garbled(AnswerError),
     /// It reaches no session daemon: there is none, or this user may not talk to it.
     NoDaemon,
     /// The session daemon says no: the session is another user's.
@@ -86,37 +86,37 @@ impl Reply {
     ///
     /// # Errors
     /// Why it has not.
-    pub fn judge(&self, step: &Step) -> Result<Answer, Fault> {
+    pub fn judge(&self, step: &Step) -> Result<Answer, CommandError> {
         let code = match &self.exit {
             Exit::Code(code) => *code,
-            Exit::Signal(signal) => return Err(Fault::Killed(*signal)),
-            Exit::TimedOut => return Err(Fault::TimedOut),
+            Exit::Signal(signal) => return Err(CommandError::Killed(*signal)),
+            Exit::TimedOut => return Err(CommandError::TimedOut),
             Exit::TooMuch => {
-                return Err(Fault::Garbled(Unreadable::Limit {
+                return Err(CommandError::Garbled(AnswerError::Limit {
                     what: "bytes",
                     max: super::super::limits::OUTPUT_MAX,
                 }));
             }
-            Exit::NotInstalled => return Err(Fault::NotInstalled),
-            Exit::NotStarted(why) => return Err(Fault::NotStarted(why.clone())),
+            Exit::NotInstalled => return Err(CommandError::NotInstalled),
+            Exit::NotStarted(why) => return Err(CommandError::NotStarted(why.clone())),
         };
         let (answer, read) = mi::read(&self.stdout);
         if code == 0 {
-            return read.map(|()| answer).map_err(Fault::Garbled);
+            return read.map(|()| answer).map_err(CommandError::Garbled);
         }
-        if self.is_so_already(step, code, &answer) { Ok(answer) } else { Err(self.fault(code)) }
+        if self.is_so_already(step, code, &answer) { Ok(answer) } else { Err(self.error(code)) }
     }
 
     /// Failures that leave things as they should be.
     fn is_so_already(&self, step: &Step, code: i32, answer: &Answer) -> bool {
-        let complaints = || self.complaints().peekable();
+        let error_lines = || self.error_lines().peekable();
         match step {
             // The session is made; only the file with the name of the user's current session could
             // not be written.
             Step::Create(name) => answer.sessions.iter().any(|s| s.name == *name),
             Step::Channel | Step::Events | Step::Contexts => {
-                complaints().peek().is_some()
-                    && complaints().all(|l| {
+                error_lines().peek().is_some()
+                    && error_lines().all(|l| {
                         (l.contains("already exist") || l.contains("already enabled"))
                             && !l.contains("different loglevel")
                     })
@@ -131,11 +131,11 @@ impl Reply {
     }
 
     /// Lines that say what went wrong.
-    fn complaints(&self) -> impl Iterator<Item = &str> {
+    fn error_lines(&self) -> impl Iterator<Item = &str> {
         self.stderr.lines().filter(|l| l.starts_with("Error:") || l.starts_with("Warning:"))
     }
 
-    fn fault(&self, code: i32) -> Fault {
+    fn error(&self, code: i32) -> CommandError {
         let said = |part: &str| self.stderr.contains(part);
         let kernel = [
             "Kernel tracer not available",
@@ -147,36 +147,36 @@ impl Reply {
             || said("Failed to list recording sessions")
             || code == 19
         {
-            Fault::NoDaemon
+            CommandError::NoDaemon
         } else if said("Unable to connect to lttng-relayd") || code == 104 {
-            Fault::RelaydUnreachable
+            CommandError::RelaydUnreachable
         } else if said("Relay daemon not compatible") || code == 105 {
-            Fault::RelaydIncompatible
+            CommandError::RelaydIncompatible
         } else if ["No UST consumer detected", "No kernel consumer detected", "Consumer not found"]
             .iter()
             .any(|p| said(p))
             || (98..=99).contains(&code)
         {
-            Fault::NoConsumer
+            CommandError::NoConsumer
         } else if said("Session name already exists") || code == 28 {
-            Fault::Exists
+            CommandError::Exists
         } else if said("already been started once") {
-            Fault::StartedOnce
+            CommandError::StartedOnce
         } else if kernel.iter().any(|p| said(p)) || matches!(code, 33 | 34 | 79) {
-            Fault::NoKernel(self.said())
+            CommandError::NoKernel(self.said())
         } else if said("agent tracing is disabled") || code == 137 {
-            Fault::NoAgents
+            CommandError::NoAgents
         } else if said("Permission denied") || code == 32 {
-            Fault::Denied
+            CommandError::Denied
         } else if said("Session name") && said("not found")
             || said("Recording session does not exist")
             || matches!(code, 16 | 23 | 148)
         {
-            Fault::NotFound
+            CommandError::NotFound
         } else if REFUSALS.iter().any(|p| said(p)) || matches!(code, 97 | 100 | 106 | 112 | 113) {
-            Fault::Refused(self.said())
+            CommandError::Refused(self.said())
         } else {
-            Fault::Failed { code, text: self.said() }
+            CommandError::Failed { code, text: self.said() }
         }
     }
 
@@ -184,7 +184,7 @@ impl Reply {
     fn said(&self) -> String {
         const SHOWN: usize = 300;
         let line = self
-            .complaints()
+            .error_lines()
             .find(|l| l.starts_with("Error:"))
             .or_else(|| self.stderr.lines().find(|l| !l.is_empty()));
         let line = line.unwrap_or("nothing");
@@ -216,7 +216,7 @@ mod tests {
     use super::super::recorded::recorded;
     use super::*;
 
-    fn judge(name: &str, step: &Step) -> Result<Answer, Fault> {
+    fn judge(name: &str, step: &Step) -> Result<Answer, CommandError> {
         recorded(name).1.judge(step)
     }
 
@@ -258,22 +258,22 @@ mod tests {
     #[test]
     fn faults_are_told_apart() {
         let create = || Step::Create("s1".into());
-        for (name, step, fault) in [
-            ("no-daemon-list", Step::List, Fault::NoDaemon),
-            ("no-daemon-list-2.16", Step::List, Fault::NoDaemon),
-            ("no-daemon-create", create(), Fault::NoDaemon),
-            ("outsider-list", Step::List, Fault::NoDaemon),
-            ("died-list-session", Step::List, Fault::NoDaemon),
-            ("create-exists", create(), Fault::Exists),
-            ("others-create-same", Step::Create("s5".into()), Fault::Exists),
-            ("others-start", Step::Start, Fault::Denied),
-            ("unreachable-channel", Step::Channel, Fault::RelaydUnreachable),
-            ("unreachable-event", Step::Events, Fault::RelaydUnreachable),
-            ("channel-late", Step::Channel, Fault::StartedOnce),
-            ("context-late", Step::Contexts, Fault::StartedOnce),
-            ("destroy-again", Step::Start, Fault::NotFound),
+        for (name, step, error) in [
+            ("no-daemon-list", Step::List, CommandError::NoDaemon),
+            ("no-daemon-list-2.16", Step::List, CommandError::NoDaemon),
+            ("no-daemon-create", create(), CommandError::NoDaemon),
+            ("outsider-list", Step::List, CommandError::NoDaemon),
+            ("died-list-session", Step::List, CommandError::NoDaemon),
+            ("create-exists", create(), CommandError::Exists),
+            ("others-create-same", Step::Create("s5".into()), CommandError::Exists),
+            ("others-start", Step::Start, CommandError::Denied),
+            ("unreachable-channel", Step::Channel, CommandError::RelaydUnreachable),
+            ("unreachable-event", Step::Events, CommandError::RelaydUnreachable),
+            ("channel-late", Step::Channel, CommandError::StartedOnce),
+            ("context-late", Step::Contexts, CommandError::StartedOnce),
+            ("destroy-again", Step::Start, CommandError::NotFound),
         ] {
-            assert_eq!(judge(name, &step), Err(fault), "{name}");
+            assert_eq!(judge(name, &step), Err(error), "{name}");
         }
         for (name, step, part) in [
             ("create-bad-name", create(), "Invalid character"),
@@ -284,15 +284,15 @@ mod tests {
             ("event-bad-level", Step::Events, "Unknown loglevel NOPE"),
             ("context-unknown", Step::Contexts, "Unknown context type nope"),
         ] {
-            let Err(Fault::Refused(text)) = judge(name, &step) else {
+            let Err(CommandError::Refused(text)) = judge(name, &step) else {
                 panic!("{name}: {:?}", judge(name, &step))
             };
             assert!(text.contains(part), "{name}: {text}");
         }
-        assert!(matches!(judge("event-kernel", &Step::Events), Err(Fault::NoKernel(_))));
+        assert!(matches!(judge("event-kernel", &Step::Events), Err(CommandError::NoKernel(_))));
         assert!(matches!(
             judge("unreachable-start", &Step::Start),
-            Err(Fault::Failed { code: 72, .. })
+            Err(CommandError::Failed { code: 72, .. })
         ));
     }
 
@@ -302,21 +302,21 @@ mod tests {
         let judge = |exit: Exit, stdout: &[u8], stderr: &str| {
             Reply { exit, stdout: stdout.to_vec(), stderr: stderr.into() }.judge(&Step::List)
         };
-        assert_eq!(judge(Exit::NotInstalled, b"", ""), Err(Fault::NotInstalled));
-        assert_eq!(judge(Exit::TimedOut, &written, ""), Err(Fault::TimedOut));
-        assert_eq!(judge(Exit::Signal(13), &written, ""), Err(Fault::Killed(13)));
-        assert!(matches!(judge(Exit::TooMuch, &written, ""), Err(Fault::Garbled(_))));
+        assert_eq!(judge(Exit::NotInstalled, b"", ""), Err(CommandError::NotInstalled));
+        assert_eq!(judge(Exit::TimedOut, &written, ""), Err(CommandError::TimedOut));
+        assert_eq!(judge(Exit::Signal(13), &written, ""), Err(CommandError::Killed(13)));
+        assert!(matches!(judge(Exit::TooMuch, &written, ""), Err(CommandError::Garbled(_))));
         assert!(matches!(
             judge(Exit::Code(0), &written[..200], ""),
-            Err(Fault::Garbled(Unreadable::Truncated(_)))
+            Err(CommandError::Garbled(AnswerError::Truncated(_)))
         ));
-        assert!(matches!(judge(Exit::Code(0), b"hello", ""), Err(Fault::Garbled(_))));
+        assert!(matches!(judge(Exit::Code(0), b"hello", ""), Err(CommandError::Garbled(_))));
         assert_eq!(
             judge(Exit::Code(1), b"", "Error: No UST consumer detected"),
-            Err(Fault::NoConsumer)
+            Err(CommandError::NoConsumer)
         );
         let long = format!("Error: {}\n", "\u{7}é".repeat(5000));
-        let Err(Fault::Failed { code: 1, text }) = judge(Exit::Code(1), b"", &long) else {
+        let Err(CommandError::Failed { code: 1, text }) = judge(Exit::Code(1), b"", &long) else {
             panic!()
         };
         assert!(text.chars().count() == 300 && !text.contains('\u{7}'));
@@ -328,10 +328,10 @@ mod tests {
             "Error: Event a: Event already enabled with different loglevel (channel c, session s)"
                 .into();
         let reply = Reply { exit: Exit::Code(100), stdout: vec![], stderr };
-        assert!(matches!(reply.judge(&Step::Events), Err(Fault::Refused(_))));
+        assert!(matches!(reply.judge(&Step::Events), Err(CommandError::Refused(_))));
         let mixed =
             "Error: Event a: UST event already enabled\nError: Event b: Invalid event name".into();
         let reply = Reply { exit: Exit::Code(112), stdout: vec![], stderr: mixed };
-        assert!(matches!(reply.judge(&Step::Events), Err(Fault::Refused(_))));
+        assert!(matches!(reply.judge(&Step::Events), Err(CommandError::Refused(_))));
     }
 }

@@ -2,8 +2,11 @@ use super::super::cli::mi;
 use super::super::cli::recorded::recorded;
 use super::*;
 
-fn spec(events: &[&str]) -> Spec {
-    Spec { events: events.iter().map(|e| (*e).to_owned()).collect(), ..Spec::new("s1") }
+fn spec(events: &[&str]) -> SessionSpec {
+    SessionSpec {
+        events: events.iter().map(|e| (*e).to_owned()).collect(),
+        ..SessionSpec::new("s1")
+    }
 }
 
 #[test]
@@ -42,7 +45,7 @@ fn programs_and_their_tracepoints() {
 
 #[test]
 fn ends_of_programs_are_lost_with_buffers_of_their_own() {
-    let own = Spec { buffers: Some(Buffers::Pid), ..spec(&["*"]) };
+    let own = SessionSpec { buffers: Some(Buffers::Pid), ..spec(&["*"]) };
     for (version, code) in [
         ("2.13.9", Code::PerPidTail),
         ("2.12.3", Code::PerPidTail),
@@ -59,24 +62,24 @@ fn ends_of_programs_are_lost_with_buffers_of_their_own() {
 #[test]
 fn every_fault_has_a_sentence() {
     let spec = spec(&["*"]);
-    for (fault, word, part) in [
-        (Fault::NotInstalled, "not_installed", "lttng-tools"),
-        (Fault::NotStarted("x".into()), "not_installed", "x"),
-        (Fault::TimedOut, "timeout", "in time"),
-        (Fault::Killed(13), "failed", "13"),
-        (Fault::NoDaemon, "no_sessiond", "session daemon"),
-        (Fault::Exists, "not_ours", "left alone"),
-        (Fault::Denied, "not_ours", "left alone"),
-        (Fault::NotFound, "failed", "s1"),
-        (Fault::RelaydUnreachable, "relayd_unreachable", "net://127.0.0.1"),
-        (Fault::NoConsumer, "no_consumer", "restart lttng-sessiond"),
-        (Fault::StartedOnce, "failed", "started once"),
-        (Fault::NoKernel("k".into()), "no_domain", "k"),
-        (Fault::NoAgents, "no_domain", "--agent-tcp-port"),
-        (Fault::Refused("r".into()), "refused", "r"),
-        (Fault::Failed { code: 72, text: "t".into() }, "failed", "72"),
+    for (error, word, part) in [
+        (CommandError::NotInstalled, "not_installed", "lttng-tools"),
+        (CommandError::NotStarted("x".into()), "not_installed", "x"),
+        (CommandError::TimedOut, "timeout", "in time"),
+        (CommandError::Killed(13), "failed", "13"),
+        (CommandError::NoDaemon, "no_sessiond", "session daemon"),
+        (CommandError::Exists, "not_ours", "left alone"),
+        (CommandError::Denied, "not_ours", "left alone"),
+        (CommandError::NotFound, "failed", "s1"),
+        (CommandError::RelaydUnreachable, "relayd_unreachable", "net://127.0.0.1"),
+        (CommandError::NoConsumer, "no_consumer", "restart lttng-sessiond"),
+        (CommandError::StartedOnce, "failed", "started once"),
+        (CommandError::NoKernel("k".into()), "no_domain", "k"),
+        (CommandError::NoAgents, "no_domain", "--agent-tcp-port"),
+        (CommandError::Refused("r".into()), "refused", "r"),
+        (CommandError::Failed { code: 72, text: "t".into() }, "failed", "72"),
     ] {
-        let diagnosis = Diagnosis::of_fault(&fault, &spec);
+        let diagnosis = Diagnosis::of_error(&error, &spec);
         assert!(diagnosis.code.word() == word && diagnosis.text.contains(part), "{diagnosis}");
         assert!(!diagnosis.text.contains('\n'));
     }

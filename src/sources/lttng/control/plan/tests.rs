@@ -7,21 +7,21 @@ fn marks() -> Vec<String> {
     vec!["s1-apm-0".into(), MARK.into()]
 }
 
-fn spec() -> Spec {
+fn spec() -> SessionSpec {
     let owned = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
-    Spec {
+    SessionSpec {
         events: owned(&["demo:tick", "demo:req*"]),
         contexts: owned(&["vpid", "vtid"]),
-        ..Spec::new("s1")
+        ..SessionSpec::new("s1")
     }
 }
 
-fn listed(enabled: bool) -> Listed {
+fn listed(enabled: bool) -> ListedSession {
     let path = format!("tcp4://127.0.0.1:5342/{MARK} [data: 5343]");
-    Listed { name: "s1".into(), path, enabled, live_timer: 1_000_000 }
+    ListedSession { name: "s1".into(), path, enabled, live_timer: 1_000_000 }
 }
 
-fn applied(spec: &Spec, started: bool) -> Applied {
+fn applied(spec: &SessionSpec, started: bool) -> Applied {
     Applied { spec: spec.clone(), channel: true, started }
 }
 
@@ -35,14 +35,14 @@ fn lines(plan: &Plan) -> Vec<String> {
     commands.iter().map(line).collect()
 }
 
-fn steps(spec: &Spec, applied: Option<&Applied>, listed: &[Listed]) -> Vec<String> {
-    lines(&plan(Situation {
+fn steps(spec: &SessionSpec, applied: Option<&Applied>, listed: &[ListedSession]) -> Vec<String> {
+    lines(&plan(PlanInput {
         spec,
         marks: &marks(),
         next_mark: "s1-apm-2",
         applied,
         listed,
-        anew: false,
+        recreate: false,
         gone: false,
     }))
 }
@@ -60,12 +60,12 @@ fn a_session_that_is_not_there_is_made() {
     assert_eq!(steps(&spec(), None, &[]), MADE);
     // Somebody has destroyed it, or the session daemon was restarted.
     assert_eq!(steps(&spec(), Some(&applied(&spec(), true)), &[]), MADE);
-    assert_eq!(steps(&Spec { start: false, ..spec() }, None, &[]), MADE[..4]);
+    assert_eq!(steps(&SessionSpec { start: false, ..spec() }, None, &[]), MADE[..4]);
 }
 
 #[test]
 fn every_option_reaches_the_command_line() {
-    let spec = Spec {
+    let spec = SessionSpec {
         subbuf_size: Some(16384),
         num_subbuf: Some(8),
         buffers: Some(Buffers::Pid),
@@ -85,7 +85,7 @@ fn every_option_reaches_the_command_line() {
         made[2],
         "enable-event --userspace --session=s1 --channel=apm --loglevel-only=TRACE_INFO --filter=$ctx.vpid == 7 demo:tick,demo:req*"
     );
-    let timed = Spec {
+    let timed = SessionSpec {
         blocking_timeout: Some(Blocking::Micros(5)),
         loglevel: Some("A".into()),
         loglevel_only: None,
@@ -97,7 +97,7 @@ fn every_option_reaches_the_command_line() {
 
 #[test]
 fn loggers_have_no_channel_to_make_or_name() {
-    let spec = Spec { domain: Domain::Python, contexts: vec![], ..spec() };
+    let spec = SessionSpec { domain: Domain::Python, contexts: vec![], ..spec() };
     assert_eq!(
         steps(&spec, None, &[])[1..],
         ["enable-event --python --session=s1 demo:tick,demo:req*", "start s1"]
@@ -113,7 +113,7 @@ fn a_session_as_it_should_be_is_left_alone() {
 
 #[test]
 fn what_is_missing_is_added() {
-    let more = Spec {
+    let more = SessionSpec {
         events: vec!["demo:tick".into(), "demo:req*".into(), "x:*".into(), "y:*".into()],
         ..spec()
     };
@@ -121,92 +121,97 @@ fn what_is_missing_is_added() {
         steps(&more, Some(&applied(&spec(), true)), &[listed(true)]),
         ["enable-event --userspace --session=s1 --channel=apm x:*,y:*"]
     );
-    let more = Spec { contexts: vec!["vpid".into(), "vtid".into(), "procname".into()], ..spec() };
+    let more =
+        SessionSpec { contexts: vec!["vpid".into(), "vtid".into(), "procname".into()], ..spec() };
     assert_eq!(
         steps(&more, Some(&applied(&spec(), false)), &[listed(false)]),
         ["add-context --userspace --session=s1 --channel=apm --type=procname", "start s1"]
     );
     let half = Applied { channel: false, ..Applied::new(&spec()) };
     assert_eq!(steps(&spec(), Some(&half), &[listed(false)]), MADE[1..]);
-    let stopped = Spec { start: false, ..spec() };
+    let stopped = SessionSpec { start: false, ..spec() };
     assert_eq!(steps(&stopped, Some(&applied(&spec(), true)), &[listed(true)]), ["stop s1"]);
     assert_eq!(steps(&spec(), Some(&applied(&spec(), true)), &[listed(false)]), ["start s1"]);
 }
 
 #[test]
 fn what_cannot_be_changed_is_made_anew() {
-    let anew: Vec<String> =
+    let recreate: Vec<String> =
         ["destroy s1 --no-wait"].iter().chain(&MADE).map(|s| (*s).to_owned()).collect();
-    let context = Spec { contexts: vec!["vpid".into()], ..spec() };
-    let fewer = Spec { events: vec!["demo:tick".into(), "demo:req*".into(), "x".into()], ..spec() };
-    let buffers = Spec { buffers: Some(Buffers::Pid), ..spec() };
+    let context = SessionSpec { contexts: vec!["vpid".into()], ..spec() };
+    let fewer =
+        SessionSpec { events: vec!["demo:tick".into(), "demo:req*".into(), "x".into()], ..spec() };
+    let buffers = SessionSpec { buffers: Some(Buffers::Pid), ..spec() };
     for was in [applied(&context, true), applied(&fewer, true), applied(&buffers, false)] {
-        assert_eq!(steps(&spec(), Some(&was), &[listed(true)]), anew, "{was:?}");
+        assert_eq!(steps(&spec(), Some(&was), &[listed(true)]), recreate, "{was:?}");
     }
     assert_eq!(
         steps(&spec(), None, &[listed(true)]),
-        anew,
+        recreate,
         "the state file was lost but for the mark"
     );
-    let other_timer = Listed { live_timer: 5, ..listed(true) };
-    assert_eq!(steps(&spec(), Some(&applied(&spec(), true)), &[other_timer]), anew);
+    let other_timer = ListedSession { live_timer: 5, ..listed(true) };
+    assert_eq!(steps(&spec(), Some(&applied(&spec(), true)), &[other_timer]), recreate);
     let (s, a, l) = (spec(), applied(&spec(), true), [listed(true)]);
     let ours = marks();
-    let lost = Situation {
+    let lost = PlanInput {
         spec: &s,
         marks: &ours,
         next_mark: "s1-apm-2",
         applied: Some(&a),
         listed: &l,
-        anew: true,
+        recreate: true,
         gone: false,
     };
-    assert_eq!(lines(&plan(lost)), anew);
+    assert_eq!(lines(&plan(lost)), recreate);
 }
 
 #[test]
 fn a_session_of_somebody_else_is_never_touched() {
     let (spec, done) = (spec(), applied(&spec(), true));
     let foreign = [
-        Listed { path: "tcp4://127.0.0.1:5342/ [data: 5343]".into(), ..listed(false) },
-        Listed { path: "tcp4://127.0.0.1:5342/s1-apm-11 [data: 5343]".into(), ..listed(false) },
-        Listed { path: "/root/lttng-traces/s1-apm-1-20261121".into(), ..listed(false) },
-        Listed { path: String::new(), ..listed(false) },
+        ListedSession { path: "tcp4://127.0.0.1:5342/ [data: 5343]".into(), ..listed(false) },
+        ListedSession {
+            path: "tcp4://127.0.0.1:5342/s1-apm-11 [data: 5343]".into(),
+            ..listed(false)
+        },
+        ListedSession { path: "/root/lttng-traces/s1-apm-1-20261121".into(), ..listed(false) },
+        ListedSession { path: String::new(), ..listed(false) },
     ];
     for l in foreign {
-        for (anew, gone) in [(false, false), (true, false), (false, true), (true, true)] {
-            let s = Situation {
+        for (recreate, gone) in [(false, false), (true, false), (false, true), (true, true)] {
+            let s = PlanInput {
                 spec: &spec,
                 marks: &marks(),
                 next_mark: "n",
                 applied: Some(&done),
                 listed: std::slice::from_ref(&l),
-                anew,
+                recreate,
                 gone,
             };
             assert_eq!(plan(s), Plan::NotOurs, "{l:?}");
-            assert_eq!(plan(Situation { marks: &[], listed: &[listed(true)], ..s }), Plan::NotOurs);
+            assert_eq!(plan(PlanInput { marks: &[], listed: &[listed(true)], ..s }), Plan::NotOurs);
         }
     }
     // Other names do not matter.
-    assert_eq!(steps(&spec, None, &[Listed { name: "s2".into(), ..listed(true) }]), MADE);
+    assert_eq!(steps(&spec, None, &[ListedSession { name: "s2".into(), ..listed(true) }]), MADE);
 }
 
 #[test]
 fn a_session_that_is_to_go_is_destroyed_if_it_is_ours() {
     let (s, l) = (spec(), [listed(true)]);
     let ours = marks();
-    let gone = Situation {
+    let gone = PlanInput {
         spec: &s,
         marks: &ours,
         next_mark: "n",
         applied: None,
         listed: &l,
-        anew: false,
+        recreate: false,
         gone: true,
     };
     assert_eq!(lines(&plan(gone)), ["destroy s1 --no-wait"]);
-    assert!(lines(&plan(Situation { listed: &[], ..gone })).is_empty());
+    assert!(lines(&plan(PlanInput { listed: &[], ..gone })).is_empty());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::sources::lttng::control::limits::{OUTPUT_MAX, STDERR_MAX};
-use crate::sources::lttng::control::{Exit, Invocation, Phase, Reply, Step, Verb};
+use crate::sources::lttng::control::{Exit, Invocation, Reply, SessionPhase, Step, Verb};
 
 /// A folder with a script called `lttng`; gone at the end.
 struct Lab(PathBuf);
@@ -151,7 +151,7 @@ esac"#;
 
 fn start(
     lab: &Lab,
-    sessions: Vec<Spec>,
+    sessions: Vec<SessionSpec>,
 ) -> (SessionControl, CancellationToken, TaskTracker, watch::Receiver<Vec<Report>>) {
     let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
     let options = ControlOptions { program: lab.program(), state_file: lab.state(), sessions };
@@ -183,10 +183,10 @@ fn answered(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn from_the_configuration_to_a_recording_session_and_requests() {
     let lab = Lab::new("daemon", DAEMON);
-    let spec = Spec { events: vec!["demo:*".into()], ..Spec::new("s1") };
+    let spec = SessionSpec { events: vec!["demo:*".into()], ..SessionSpec::new("s1") };
     let (control, stop, tasks, mut reports) = start(&lab, vec![spec.clone()]);
     until(&mut reports, |r| {
-        r.iter().any(|r| r.phase == Phase::Active && r.diagnosis.code == Code::NoApplication)
+        r.iter().any(|r| r.phase == SessionPhase::Active && r.diagnosis.code == Code::NoApplication)
     })
     .await;
     assert!(lab.read("state").contains("s1-apm-"));
@@ -203,7 +203,7 @@ async fn from_the_configuration_to_a_recording_session_and_requests() {
     let commands = lab.read("log").lines().count();
     let (control, _stop, _tasks, mut reports) = start(&lab, vec![spec]);
     until(&mut reports, |r| {
-        r.iter().any(|r| r.phase == Phase::Stopped && r.diagnosis.code == Code::Stopped)
+        r.iter().any(|r| r.phase == SessionPhase::Stopped && r.diagnosis.code == Code::Stopped)
     })
     .await;
     assert_eq!(
@@ -222,7 +222,7 @@ async fn a_hanging_program_keeps_nobody_waiting() {
     let lab = Lab::new("busy", DAEMON);
     std::fs::write(lab.0.join("hang"), "").expect("a file");
     let (control, stop, tasks, _reports) =
-        start(&lab, vec![Spec { events: vec!["a".into()], ..Spec::new("s1") }]);
+        start(&lab, vec![SessionSpec { events: vec!["a".into()], ..SessionSpec::new("s1") }]);
     while !lab.read("log").contains("xml list") {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

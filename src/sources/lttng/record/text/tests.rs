@@ -49,22 +49,22 @@ impl<'a> Visitor<'a> for Both<'_> {
     }
 
     fn packed(&mut self, node: NodeId, items: Packed<'a>) {
-        let (mut nested, mut batch) =
-            (Nested { limit: LIMIT, ..Nested::default() }, Batch::default());
+        let (mut builder, mut batch) =
+            (TextBuilder { limit: LIMIT, ..TextBuilder::default() }, Batch::default());
         batch.record(Stamp::default(), 1);
         batch.begin_text();
-        nested.packed(self.nodes, node, &items, &mut batch.text_writer());
+        builder.packed(self.nodes, node, &items, &mut batch.text_writer());
         let text = batch.text_writer().text().into_owned();
         let bytes = items.bytes();
         if is_byte(at(self.nodes, node.next()).unwrap()) {
             let all: String = bytes.iter().take(LIMIT / 2).map(|b| format!("{b:02x}")).collect();
             let slow = if bytes.len() > LIMIT / 2 { all + "…" } else { all };
-            assert_eq!(nested.cut, bytes.len() > LIMIT / 2);
+            assert_eq!(builder.cut, bytes.len() > LIMIT / 2);
             return self.texts.push([text, slow]);
         }
         (self.slow, self.element) = ("[".into(), node.next());
         items.each(node.next(), self);
-        assert_eq!(nested.cut, self.slow.ends_with('…'), "{text}");
+        assert_eq!(builder.cut, self.slow.ends_with('…'), "{text}");
         self.texts.push([text, format!("{}]", self.slow)]);
     }
 
@@ -110,16 +110,17 @@ fn check(bytes: &[u8], few: usize) {
 #[test]
 fn texts_within_structures_are_cut_at_a_character() {
     for limit in 3..30 {
-        let (mut nested, mut batch) = (Nested { limit, ..Nested::default() }, Batch::default());
+        let (mut builder, mut batch) =
+            (TextBuilder { limit, ..TextBuilder::default() }, Batch::default());
         batch.record(Stamp::default(), 1);
         batch.begin_text();
-        nested.string(&[], NodeId::default(), "é→𝄞é→𝄞".as_bytes(), &mut batch.text_writer());
+        builder.string(&[], NodeId::default(), "é→𝄞é→𝄞".as_bytes(), &mut batch.text_writer());
         let text = batch.text_writer().text().into_owned();
-        assert_eq!(nested.cut, limit < 18, "{text}");
+        assert_eq!(builder.cut, limit < 18, "{text}");
         let shown = text.trim_end_matches('…').trim_matches('"');
         assert!(
             "é→𝄞é→𝄞".starts_with(shown)
-                && text.ends_with('…') == nested.cut
+                && text.ends_with('…') == builder.cut
                 && shown.len() + 3 >= limit.min(18),
             "{text}"
         );

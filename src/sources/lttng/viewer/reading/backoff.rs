@@ -19,9 +19,9 @@ use std::time::Duration;
 
 /// All streams that are open on one relay daemon, in whatever conversation: they share its time.
 #[derive(Clone, Debug, Default)]
-pub struct Crowd(Arc<AtomicUsize>);
+pub struct OpenStreams(Arc<AtomicUsize>);
 
-impl Crowd {
+impl OpenStreams {
     /// Streams that are open.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -35,17 +35,17 @@ impl Crowd {
     }
 
     /// One more, until the place is dropped.
-    pub(super) fn enter(&self) -> Place {
+    pub(super) fn enter(&self) -> OpenStream {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Place(Arc::clone(&self.0))
+        OpenStream(Arc::clone(&self.0))
     }
 }
 
 /// The place of a stream among all.
 #[derive(Debug)]
-pub(super) struct Place(Arc<AtomicUsize>);
+pub(super) struct OpenStream(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -61,7 +61,7 @@ const LATE: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug)]
-pub(super) struct Pace {
+pub(super) struct Backoff {
     period: Duration,
     /// When the last news were seen.
     news: Option<Duration>,
@@ -73,7 +73,7 @@ pub(super) struct Pace {
     first: Option<Duration>,
 }
 
-impl Pace {
+impl Backoff {
     pub(super) fn new(live_timer: Duration) -> Self {
         Self {
             period: live_timer.clamp(Duration::from_millis(1), LONGEST),
@@ -128,18 +128,18 @@ mod tests {
     /// Polls a stream that has news at `actual` times; returns delays between news and their being
     /// seen, and the polls.
     fn follow(timer: u64, actual: impl Iterator<Item = u64>) -> (Vec<u64>, u32) {
-        let (mut pace, mut now, mut polls) =
-            (Pace::new(Duration::from_micros(timer)), Duration::from_secs(1), 0);
+        let (mut backoff, mut now, mut polls) =
+            (Backoff::new(Duration::from_micros(timer)), Duration::from_secs(1), 0);
         let mut delays = Vec::new();
         for news in actual.map(Duration::from_micros) {
             while now < news {
                 polls += 1;
-                let next = pace.next(now, STEP);
+                let next = backoff.next(now, STEP);
                 assert!(next > now, "a spin at {now:?}");
                 now = next;
             }
             delays.push(u64::try_from((now - news).as_micros()).unwrap());
-            pace.news(now, false);
+            backoff.news(now, false);
         }
         (delays, polls)
     }
@@ -164,10 +164,11 @@ mod tests {
 
     #[test]
     fn without_news_it_backs_off() {
-        let (mut pace, mut now) = (Pace::new(Duration::from_millis(100)), Duration::from_secs(5));
+        let (mut backoff, mut now) =
+            (Backoff::new(Duration::from_millis(100)), Duration::from_secs(5));
         let mut polls = 0;
         while now < Duration::from_secs(65) {
-            now = pace.next(now, STEP);
+            now = backoff.next(now, STEP);
             polls += 1;
         }
         assert!((600..800).contains(&polls), "{polls}");
@@ -175,13 +176,13 @@ mod tests {
 
     #[test]
     fn full_buffers_are_asked_for_more_often() {
-        let mut pace = Pace::new(Duration::from_secs(1));
+        let mut backoff = Backoff::new(Duration::from_secs(1));
         let now = Duration::from_secs(9);
-        pace.news(now, true);
-        assert_eq!(pace.next(now, STEP), now + QUIET);
-        pace.news(now + Duration::from_millis(30), true);
+        backoff.news(now, true);
+        assert_eq!(backoff.next(now, STEP), now + QUIET);
+        backoff.news(now + Duration::from_millis(30), true);
         assert_eq!(
-            pace.next(now + Duration::from_millis(30), STEP),
+            backoff.next(now + Duration::from_millis(30), STEP),
             now + Duration::from_millis(30) + BUSY
         );
     }

@@ -9,14 +9,14 @@ mod streams;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-pub use self::backoff::Crowd;
+pub use self::backoff::OpenStreams;
 use bytes::BytesMut;
 
 use self::streams::{AHEAD, Stream, Trace};
-use super::connection::{Link, Talk, replies};
+use super::connection::{Connection, Replies, replies};
 use super::limits;
-use super::observer::{Observer, Over, Refused, SessionInfo, Skipped, TraceKey};
-use super::replay_filter::Seen;
+use super::observer::{Observer, Refused, SessionEnd, SessionInfo, Skipped, TraceKey};
+use super::replay_filter::ReplayFilter;
 use super::settings::{Seek, Settings};
 use super::wire::{self, Request};
 use crate::model::Now;
@@ -32,7 +32,7 @@ pub struct Start {
     /// We had it before, and it has not been listed without a viewer since.
     pub ours: bool,
     /// What was read before.
-    pub seen: Seen,
+    pub replay_filter: ReplayFilter,
 }
 
 /// How reading has ended.
@@ -45,9 +45,9 @@ pub struct End {
     /// The relay daemon would not have it attached.
     pub refused: Option<Refused>,
     /// `None`: it never was attached.
-    pub over: Option<Over>,
+    pub over: Option<SessionEnd>,
     /// What the next one must know.
-    pub seen: Seen,
+    pub replay_filter: ReplayFilter,
 }
 
 /// One connection that reads one session. A relay daemon serves streams that open later from the
@@ -59,13 +59,13 @@ pub struct Reading {
     session: SessionInfo,
     seek: Seek,
     ours: bool,
-    seen: Seen,
-    crowd: Crowd,
-    link: Link,
+    replay_filter: ReplayFilter,
+    open_streams: OpenStreams,
+    connection: Connection,
     /// Since when it is attached.
     attached: Option<Duration>,
     refused: Option<Refused>,
-    over: Option<Over>,
+    over: Option<SessionEnd>,
     /// It was destroyed; what is still to be read must come before this time.
     closing: Option<Duration>,
     /// A `NEW_STREAMS` is not answered.
@@ -83,9 +83,9 @@ pub struct Reading {
     partial: usize,
 }
 
-impl Talk for Reading {
-    fn link(&mut self) -> &mut Link {
-        &mut self.link
+impl Replies for Reading {
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
     }
 
     fn done(&self) -> bool {
@@ -94,19 +94,19 @@ impl Talk for Reading {
 }
 
 impl Reading {
-    /// For one connection. `crowd` is that of all that is read from the same relay daemon.
+    /// For one connection. `open_streams` is that of all that is read from the same relay daemon.
     #[must_use]
-    pub fn new(settings: Settings, start: Start, crowd: Crowd) -> Self {
-        let Start { session, seek, ours, seen } = start;
-        let link = Link::new(settings.reply_time);
+    pub fn new(settings: Settings, start: Start, open_streams: OpenStreams) -> Self {
+        let Start { session, seek, ours, replay_filter } = start;
+        let connection = Connection::new(settings.reply_time);
         Self {
             settings,
             session,
             seek,
             ours,
-            seen,
-            crowd,
-            link,
+            replay_filter,
+            open_streams,
+            connection,
             attached: None,
             refused: None,
             over: None,
@@ -132,7 +132,7 @@ impl Reading {
         let attach = Request::AttachSession { session: self.session.id, seek: self.seek };
         let minor = self.settings.announced();
         // Three in one write: each would cost the time of a round.
-        self.link.start(
+        self.connection.start(
             now.mono,
             &[Request::Connect { minor }, Request::CreateSession, attach],
             out,
@@ -153,11 +153,11 @@ impl Reading {
         out: &mut BytesMut,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
-        self.link.heard(now, input);
+        self.connection.received(now, input);
         replies(self, input, |reading, request, input| {
             reading.reply(now.mono, request, input, observer)
         })?;
-        self.pump(now.mono, out, observer);
+        self.send_due(now.mono, out, observer);
         self.plan(now.mono);
         Ok(())
     }
@@ -172,8 +172,8 @@ impl Reading {
         out: &mut BytesMut,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
-        self.link.patient(now.mono)?;
-        self.pump(now.mono, out, observer);
+        self.connection.check_timeout(now.mono)?;
+        self.send_due(now.mono, out, observer);
         self.plan(now.mono);
         Ok(())
     }
@@ -182,13 +182,13 @@ impl Reading {
     /// `None` only before [`Self::start`]. Changes with each call of `feed` and `tick`.
     #[must_use]
     pub const fn next_wakeup(&self) -> Option<Duration> {
-        self.link.wakeup
+        self.connection.wakeup
     }
 
     /// Whether the relay daemon owes a reply. When it does not, it says nothing.
     #[must_use]
     pub fn awaits_reply(&self) -> bool {
-        self.link.awaits_reply()
+        self.connection.awaits_reply()
     }
 
     /// Nothing more is to be read: the session is over, or cannot be had. The connection is to be
@@ -205,51 +205,51 @@ impl Reading {
         let traces = self.traces.len() * (size_of::<Trace>() + limits::IDENTITY);
         traces
             + self.streams.len() * (size_of::<Stream>() + limits::STREAM_NAMES)
-            + self.seen.held()
+            + self.replay_filter.held()
             + self.partial
     }
 
     /// Reading ends: there is no memory for it.
     pub fn give_up(&mut self, observer: &mut dyn Observer) {
         if self.over.is_none() {
-            self.finish(Over::Full, observer);
+            self.finish(SessionEnd::Full, observer);
         }
     }
 
     /// Leaves the session in an orderly way, where the relay daemon knows how (2.8 on). Closing the
     /// connection does as well; the reply need not be waited for.
     pub fn detach(&mut self, out: &mut BytesMut) {
-        if self.link.minor >= wire::DETACH
+        if self.connection.minor >= wire::DETACH
             && self.attached.is_some()
-            && self.over != Some(Over::Closed)
+            && self.over != Some(SessionEnd::Closed)
         {
-            self.link.send(Request::DetachSession { session: self.session.id }, out);
+            self.connection.send(Request::DetachSession { session: self.session.id }, out);
         }
     }
 
     /// The connection is gone, or is closed by us.
     pub fn close(mut self, observer: &mut dyn Observer) -> End {
         if self.attached.is_some() && self.over.is_none() {
-            self.finish(Over::Disconnected, observer);
+            self.finish(SessionEnd::Disconnected, observer);
         }
-        let seen = std::mem::take(&mut self.seen);
+        let replay_filter = std::mem::take(&mut self.replay_filter);
         End {
             session: self.session.id,
             attached: self.attached,
             refused: self.refused,
             over: self.over,
-            seen,
+            replay_filter,
         }
     }
 
     /// The session is over, and all that was in it.
-    fn finish(&mut self, why: Over, observer: &mut dyn Observer) {
-        if why == Over::Closed {
+    fn finish(&mut self, why: SessionEnd, observer: &mut dyn Observer) {
+        if why == SessionEnd::Closed {
             // After a new attach they would come again; but a session that was destroyed is not
             // attached again.
             for stream in self.streams.values() {
                 stream
-                    .wanted
+                    .pending
                     .iter()
                     .for_each(|w| observer.skipped(&stream.info, &w.index, Skipped::Unreadable));
             }
@@ -269,8 +269,8 @@ impl Reading {
             self.attached.filter(|_| !self.asked && self.closing.is_none()).map(|_| self.due);
         let traces = self.traces.values().filter_map(Trace::due);
         // With no room for requests only an answer helps.
-        let open = self.link.room() >= AHEAD;
+        let open = self.connection.room() >= AHEAD;
         let due = streams.chain(session).chain(traces).filter(|_| open).chain(self.closing).min();
-        self.link.plan(now, due.into_iter());
+        self.connection.plan(now, due.into_iter());
     }
 }

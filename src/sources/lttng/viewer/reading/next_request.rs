@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 
 use super::super::limits;
-use super::super::observer::{Complaint, Ended, Observer, Over, Skipped, TraceKey};
+use super::super::observer::{Observer, SessionEnd, Skipped, StreamEnd, TraceKey, Violation};
 use super::super::wire::Request;
 use super::Reading;
 use super::streams::{AHEAD, Stream, Trace};
@@ -20,7 +20,7 @@ const TOGETHER: Duration = Duration::from_millis(1);
 impl Reading {
     /// Time between two questions about a stream whose news are due.
     pub(super) fn step(&self) -> Duration {
-        let streams = u32::try_from(self.crowd.len()).unwrap_or(u32::MAX);
+        let streams = u32::try_from(self.open_streams.len()).unwrap_or(u32::MAX);
         self.settings.poll.max(Duration::from_millis(1)).max(SHARE.saturating_mul(streams))
     }
 
@@ -29,37 +29,44 @@ impl Reading {
     }
 
     /// Asks all that is due, in one write.
-    pub(super) fn pump(&mut self, now: Duration, out: &mut BytesMut, observer: &mut dyn Observer) {
+    pub(super) fn send_due(
+        &mut self,
+        now: Duration,
+        out: &mut BytesMut,
+        observer: &mut dyn Observer,
+    ) {
         if self.closing.is_some_and(|end| end <= now) {
-            self.finish(Over::Closed, observer);
+            self.finish(SessionEnd::Closed, observer);
         }
         if self.is_over() {
             return;
         }
         if self.attached.is_some() {
-            self.pump_metadata(now, observer);
+            self.send_due_metadata(now, observer);
             // With the streams, if they are asked now.
             let asking = self.streams.values().any(|s| s.due.is_some_and(|due| due <= now));
             let soon = if asking { now + limits::SAFETY_NET / 2 } else { now };
-            let flagged = self.due <= self.last + limits::FLAGGED;
-            if !self.asked && self.closing.is_none() && self.due <= if flagged { now } else { soon }
+            let on_flags = self.due <= self.last + limits::FLAGGED;
+            if !self.asked
+                && self.closing.is_none()
+                && self.due <= if on_flags { now } else { soon }
             {
                 self.asked = true;
                 self.last = now;
-                self.link.push(Request::GetNewStreams { session: self.session.id });
+                self.connection.push(Request::GetNewStreams { session: self.session.id });
             }
         }
-        self.link.send_waiting(out);
-        self.pump_streams(now, out, observer);
+        self.connection.send_queued(out);
+        self.send_due_streams(now, out, observer);
     }
 
     /// There may be new streams, or none any more.
-    pub(super) fn hurry(&mut self) {
+    pub(super) fn expedite_streams(&mut self) {
         self.due = self.due.min(self.last + limits::FLAGGED);
     }
 
     /// `NEW_STREAMS` was answered, or ATTACH: nothing else to do than to look again now and then.
-    pub(super) fn relax(&mut self, now: Duration) {
+    pub(super) fn schedule_streams(&mut self, now: Duration) {
         self.asked = false;
         // Without a stream the end of the session is near, or its first application.
         let empty = self.streams.is_empty();
@@ -71,25 +78,25 @@ impl Reading {
         self.due = now + pause.max(self.step());
     }
 
-    fn pump_metadata(&mut self, now: Duration, observer: &mut dyn Observer) {
+    fn send_due_metadata(&mut self, now: Duration, observer: &mut dyn Observer) {
         let is_due = |trace: &Trace| trace.due().is_some_and(|due| due <= now);
         let due: Vec<TraceKey> =
             self.traces.iter().filter(|(_, trace)| is_due(trace)).map(|(key, _)| *key).collect();
         for key in due {
-            self.ask_metadata(now, key);
+            self.request_metadata(now, key);
             let Some(trace) = self.traces.get_mut(&key) else { continue };
             // Only a trace whose metadata stream was never announced is still due.
             if is_due(trace) && trace.settle(now) {
-                observer.complaint(Complaint::MetadataMissing);
+                observer.violation(Violation::MetadataMissing);
                 self.release(key);
             }
         }
     }
 
     /// Metadata of a trace is to be read before any more of its packets.
-    pub(super) fn ask_metadata(&mut self, now: Duration, key: TraceKey) {
+    pub(super) fn request_metadata(&mut self, now: Duration, key: TraceKey) {
         if let Some(stream) = self.traces.get_mut(&key).and_then(|trace| trace.ask(now)) {
-            self.link.push(Request::GetMetadata { stream });
+            self.connection.push(Request::GetMetadata { stream });
         }
     }
 
@@ -100,7 +107,7 @@ impl Reading {
         }
     }
 
-    fn pump_streams(&mut self, now: Duration, out: &mut BytesMut, observer: &mut dyn Observer) {
+    fn send_due_streams(&mut self, now: Duration, out: &mut BytesMut, observer: &mut dyn Observer) {
         if !self.streams.values().any(|s| s.due.is_some_and(|d| d <= now)) {
             return;
         }
@@ -111,15 +118,15 @@ impl Reading {
         // Those that have waited longest come first, if there is no room for all.
         due.sort_unstable();
         for (_, id) in due {
-            if self.link.room() < AHEAD {
+            if self.connection.room() < AHEAD {
                 break;
             }
-            self.ask_stream(now, id, out, observer);
+            self.request_stream(now, id, out, observer);
         }
     }
 
     /// The packet that is wanted, and the index behind it.
-    fn ask_stream(
+    fn request_stream(
         &mut self,
         now: Duration,
         id: u64,
@@ -130,29 +137,29 @@ impl Reading {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let Some(trace) = self.traces.get(&stream.info.trace) else { return };
         let ready = trace.ready();
-        if ready && !stream.asked_packet {
+        if ready && !stream.packet_requested {
             let key = stream.key(trace);
-            while let Some(wanted) =
-                stream.wanted.front().filter(|w| !self.seen.is_new(&key, &w.index))
+            while let Some(pending) =
+                stream.pending.front().filter(|w| !self.replay_filter.is_new(&key, &w.index))
             {
-                observer.skipped(&stream.info, &wanted.index, Skipped::Replayed);
-                stream.wanted.pop_front();
+                observer.skipped(&stream.info, &pending.index, Skipped::Replayed);
+                stream.pending.pop_front();
             }
-            if let Some(wanted) =
-                stream.wanted.front().filter(|_| stream.packet_after <= now + TOGETHER)
+            if let Some(pending) =
+                stream.pending.front().filter(|_| stream.packet_after <= now + TOGETHER)
             {
-                let (offset, length) = stream.rest(wanted);
-                self.link.send(Request::GetPacket { stream: id, offset, length }, out);
-                stream.asked_packet = true;
+                let (offset, length) = stream.rest(pending);
+                self.connection.send(Request::GetPacket { stream: id, offset, length }, out);
+                stream.packet_requested = true;
             }
         }
-        if stream.index_is_next() && !stream.asked_index && stream.index_after <= soon {
-            self.link.send(Request::GetNextIndex { stream: id }, out);
-            stream.asked_index = true;
+        if stream.index_is_next() && !stream.index_requested && stream.index_after <= soon {
+            self.connection.send(Request::GetNextIndex { stream: id }, out);
+            stream.index_requested = true;
         }
         stream.schedule(ready);
         if stream.is_drained() {
-            self.end(now, id, Ended::HungUp, observer);
+            self.end(now, id, StreamEnd::HungUp, observer);
         }
     }
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::super::connection::{Step, read};
 use super::super::limits;
-use super::super::observer::{Beacon, Ended, Observer, Over, Packet, Skipped};
-use super::super::wire::{self, Flags, Index, IndexStatus, PacketStatus, Wrong};
+use super::super::observer::{Beacon, Observer, Packet, SessionEnd, Skipped, StreamEnd};
+use super::super::wire::{self, Flags, Index, IndexStatus, PacketStatus, ProtocolError};
 use super::Reading;
-use super::streams::{Waiting, Wanted};
+use super::streams::{MetadataState, PendingPacket};
 
 impl Reading {
     pub(super) fn on_index(
@@ -20,15 +20,15 @@ impl Reading {
         observer: &mut dyn Observer,
     ) {
         let Some(key) = self.streams.get(&id).map(|stream| stream.info.trace) else { return };
-        self.flagged(now, key, flags);
+        self.on_flags(now, key, flags);
         let step = self.step();
         let (Some(stream), Some(trace)) = (self.streams.get_mut(&id), self.traces.get(&key)) else {
             return;
         };
-        stream.asked_index = false;
+        stream.index_requested = false;
         match status {
             IndexStatus::Ok => {
-                stream.pace.news(now, true);
+                stream.backoff.news(now, true);
                 if self.closing.is_some() {
                     self.closing = Some(now + limits::CLOSING);
                 }
@@ -36,8 +36,13 @@ impl Reading {
                     Ok(length) => {
                         stream.index_after = now;
                         stream.packet_after =
-                            if stream.wanted.is_empty() { now } else { stream.packet_after };
-                        stream.wanted.push_back(Wanted { index, length, tries: 0, pieces: 0 });
+                            if stream.pending.is_empty() { now } else { stream.packet_after };
+                        stream.pending.push_back(PendingPacket {
+                            index,
+                            length,
+                            tries: 0,
+                            pieces: 0,
+                        });
                     }
                     Err(why) => {
                         // Not at once: such packets cost no transfer, so nothing else would slow
@@ -47,51 +52,57 @@ impl Reading {
                     }
                 }
             }
-            IndexStatus::Retry => stream.index_after = stream.pace.next(now, step),
+            IndexStatus::Retry => stream.index_after = stream.backoff.next(now, step),
             IndexStatus::Inactive => {
                 if stream.beacon != Some(index.timestamp_end) {
                     stream.beacon = Some(index.timestamp_end);
-                    stream.pace.news(now, false);
+                    stream.backoff.news(now, false);
                     // A packet before it may still have to be read: then it must not be remembered.
-                    let known = trace.ready() && stream.wanted.is_empty();
-                    if !known || self.seen.beacon(stream.key(trace), index.timestamp_end) {
+                    let known = trace.ready() && stream.pending.is_empty();
+                    if !known || self.replay_filter.beacon(stream.key(trace), index.timestamp_end) {
                         let (timestamp_end, class) = (index.timestamp_end, index.stream_class);
                         observer.beacon(Beacon { stream: &stream.info, timestamp_end, class });
                     }
                 }
-                stream.index_after = stream.pace.next(now, step);
+                stream.index_after = stream.backoff.next(now, step);
             }
             IndexStatus::HungUp => {
                 // What was indexed before is still to be read.
                 stream.hung_up = true;
                 if stream.is_drained() {
-                    return self.end(now, id, Ended::HungUp, observer);
+                    return self.end(now, id, StreamEnd::HungUp, observer);
                 }
             }
-            IndexStatus::Error => return self.end(now, id, Ended::Error, observer),
+            IndexStatus::Error => return self.end(now, id, StreamEnd::Error, observer),
         }
         stream.schedule(trace.ready());
     }
 
     /// Nothing more comes of a stream.
-    pub(super) fn end(&mut self, now: Duration, id: u64, why: Ended, observer: &mut dyn Observer) {
+    pub(super) fn end(
+        &mut self,
+        now: Duration,
+        id: u64,
+        why: StreamEnd,
+        observer: &mut dyn Observer,
+    ) {
         let Some(stream) = self.streams.remove(&id) else { return };
-        for wanted in &stream.wanted {
-            observer.skipped(&stream.info, &wanted.index, Skipped::Unreadable);
+        for pending in &stream.pending {
+            observer.skipped(&stream.info, &pending.index, Skipped::Unreadable);
         }
         observer.stream_ended(&stream.info, why);
         let key = stream.info.trace;
         if let Some(trace) = self.traces.get_mut(&key) {
             trace.count(false, now);
-            if trace.open == 0 && trace.waiting == Waiting::Gone {
+            if trace.open == 0 && trace.metadata_state == MetadataState::Gone {
                 self.forget(key);
             }
         }
         self.partial = self.partial.saturating_sub(stream.partial.len());
         if self.closing.is_some() && self.streams.is_empty() {
-            self.finish(Over::Closed, observer);
-        } else if self.streams.is_empty() || why == Ended::Error {
-            self.hurry();
+            self.finish(SessionEnd::Closed, observer);
+        } else if self.streams.is_empty() || why == StreamEnd::Error {
+            self.expedite_streams();
         }
     }
 
@@ -102,7 +113,7 @@ impl Reading {
         asked: u32,
         input: &[u8],
         observer: &mut dyn Observer,
-    ) -> Result<Step, Wrong> {
+    ) -> Result<Step, ProtocolError> {
         let (status, length, flags) = read!(wire::packet(input));
         let mut status = wire::packet_status(status)?;
         let mut bytes: &[u8] = &[];
@@ -118,26 +129,26 @@ impl Reading {
         let Some(key) = self.streams.get(&id).map(|stream| stream.info.trace) else {
             return Ok(Step::Last(read));
         };
-        self.flagged(now, key, flags);
+        self.on_flags(now, key, flags);
         let (Some(stream), Some(trace)) = (self.streams.get_mut(&id), self.traces.get(&key)) else {
             return Ok(Step::Last(read));
         };
-        stream.asked_packet = false;
-        match (status, stream.wanted.front_mut()) {
-            (PacketStatus::Ok, Some(wanted)) => {
+        stream.packet_requested = false;
+        match (status, stream.pending.front_mut()) {
+            (PacketStatus::Ok, Some(pending)) => {
                 if length < asked || !stream.partial.is_empty() {
                     // It comes in pieces.
                     stream.partial.extend_from_slice(bytes);
                     self.partial += bytes.len();
-                    wanted.pieces += 1;
+                    pending.pieces += 1;
                 }
-                let (index, whole) = (wanted.index, length == asked);
-                let too_much = self.partial > limits::PARTIAL || wanted.pieces > limits::PIECES;
+                let (index, whole) = (pending.index, length == asked);
+                let too_much = self.partial > limits::PARTIAL || pending.pieces > limits::PIECES;
                 if whole {
                     let bytes = if stream.partial.is_empty() { bytes } else { &stream.partial };
                     observer.packet(Packet { stream: &stream.info, index: &index, bytes });
                     let key = stream.key(trace);
-                    self.seen.packet(key, &index);
+                    self.replay_filter.packet(key, &index);
                 } else if too_much {
                     observer.skipped(&stream.info, &index, Skipped::TooLarge);
                 }
@@ -146,24 +157,24 @@ impl Reading {
                 }
             }
             // Something holds it up: metadata that must be read first, or a rotation.
-            (PacketStatus::Retry | PacketStatus::Error, Some(wanted))
-                if wanted.tries < limits::PACKET_TRIES
+            (PacketStatus::Retry | PacketStatus::Error, Some(pending))
+                if pending.tries < limits::PACKET_TRIES
                     && (status == PacketStatus::Retry || flags.new_metadata()) =>
             {
-                let pause = Duration::from_millis(5) * (1 << wanted.tries.min(8));
-                wanted.tries += 1;
+                let pause = Duration::from_millis(5) * (1 << pending.tries.min(8));
+                pending.tries += 1;
                 stream.packet_after =
-                    if flags.new_metadata() && wanted.tries == 1 { now } else { now + pause };
+                    if flags.new_metadata() && pending.tries == 1 { now } else { now + pause };
             }
-            (_, Some(wanted)) => {
-                observer.skipped(&stream.info, &wanted.index, Skipped::Unreadable);
+            (_, Some(pending)) => {
+                observer.skipped(&stream.info, &pending.index, Skipped::Unreadable);
                 self.partial -= stream.done();
             }
             (_, None) => {}
         }
         stream.schedule(trace.ready());
         if stream.is_drained() {
-            self.end(now, id, Ended::HungUp, observer);
+            self.end(now, id, StreamEnd::HungUp, observer);
         }
         Ok(Step::Last(read))
     }

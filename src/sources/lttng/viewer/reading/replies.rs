@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use super::super::connection::{Step, read};
 use super::super::limits;
-use super::super::observer::{Attached, Complaint, Observer, Over, Refused, StreamInfo, TraceKey};
-use super::super::wire::{self, Flags, Request, Wrong, malformed};
+use super::super::observer::{
+    Attached, Observer, Refused, SessionEnd, StreamInfo, TraceKey, Violation,
+};
+use super::super::wire::{self, Flags, ProtocolError, Request, malformed};
 use super::Reading;
-use super::streams::{Stream, Trace, Waiting};
+use super::streams::{MetadataState, Stream, Trace};
 use crate::sources::SessionError;
 
 impl Reading {
@@ -17,10 +19,10 @@ impl Reading {
         request: Request,
         input: &[u8],
         observer: &mut dyn Observer,
-    ) -> Result<Step, Wrong> {
+    ) -> Result<Step, ProtocolError> {
         match request {
             Request::Connect { minor } => {
-                read!(self.link.on_connect(minor, input)?);
+                read!(self.connection.on_connect(minor, input)?);
                 Ok(Step::Last(wire::CONNECT))
             }
             Request::CreateSession => {
@@ -53,8 +55,8 @@ impl Reading {
         now: Duration,
         input: &[u8],
         observer: &mut dyn Observer,
-    ) -> Result<Step, Wrong> {
-        if let Some(left) = self.link.rest {
+    ) -> Result<Step, ProtocolError> {
+        if let Some(left) = self.connection.rest {
             return self.on_record(now, left, input, observer);
         }
         let (status, count) = read!(wire::pair(input));
@@ -62,7 +64,7 @@ impl Reading {
             (1, count) => {
                 wire::within("streams.announced", count, limits::RECORDS)?;
                 self.attached = Some(now);
-                self.relax(now);
+                self.schedule_streams(now);
                 observer.attached(Attached {
                     session: &self.session,
                     seek: self.seek,
@@ -91,7 +93,7 @@ impl Reading {
         if count == 0 {
             return Step::Last(wire::PAIR);
         }
-        self.link.rest = Some(count);
+        self.connection.rest = Some(count);
         Step::Part(wire::PAIR)
     }
 
@@ -101,11 +103,11 @@ impl Reading {
         left: u32,
         input: &[u8],
         observer: &mut dyn Observer,
-    ) -> Result<Step, Wrong> {
+    ) -> Result<Step, ProtocolError> {
         let record = read!(wire::record(input));
         self.open(now, record, observer);
         let left = left.saturating_sub(1);
-        self.link.rest = Some(left);
+        self.connection.rest = Some(left);
         Ok(if left == 0 { Step::Last(wire::RECORD) } else { Step::Part(wire::RECORD) })
     }
 
@@ -114,26 +116,26 @@ impl Reading {
         let wire::Record { id: stream, metadata, path, channel, .. } = record;
         let info = StreamInfo { id: stream, trace: key, metadata, path, channel };
         if self.streams.contains_key(&stream) || self.metadata.contains_key(&stream) {
-            return observer.complaint(Complaint::StreamRepeated);
+            return observer.violation(Violation::StreamRepeated);
         }
         let full = self.streams.len() + self.metadata.len() >= self.settings.streams;
-        if full || self.crowd.len() >= limits::CROWD {
-            return observer.complaint(Complaint::TooManyStreams);
+        if full || self.open_streams.len() >= limits::CROWD {
+            return observer.violation(Violation::TooManyStreams);
         }
         let trace = self.traces.entry(key).or_insert_with(|| Trace::new(now));
         if metadata && trace.stream.is_some() {
-            return observer.complaint(Complaint::StreamRepeated);
+            return observer.violation(Violation::StreamRepeated);
         }
         observer.stream_opened(&info);
         if metadata {
             trace.stream = Some(stream);
             self.metadata.insert(stream, key);
-            self.ask_metadata(now, key);
+            self.request_metadata(now, key);
         } else {
             trace.count(true, now);
             self.streams.insert(
                 stream,
-                Stream::new(info, self.session.live_timer, now, self.crowd.enter()),
+                Stream::new(info, self.session.live_timer, now, self.open_streams.enter()),
             );
         }
     }
@@ -143,19 +145,19 @@ impl Reading {
         now: Duration,
         input: &[u8],
         observer: &mut dyn Observer,
-    ) -> Result<Step, Wrong> {
-        if let Some(left) = self.link.rest {
+    ) -> Result<Step, ProtocolError> {
+        if let Some(left) = self.connection.rest {
             return self.on_record(now, left, input, observer);
         }
         let (status, count) = read!(wire::pair(input));
         match (status, count) {
             (1, count) => {
                 wire::within("streams.announced", count, limits::RECORDS)?;
-                self.relax(now);
+                self.schedule_streams(now);
                 return Ok(self.records(count));
             }
-            (2, 0) => self.relax(now),
-            (3, 0) => self.finish(Over::Lost, observer),
+            (2, 0) => self.schedule_streams(now),
+            (3, 0) => self.finish(SessionEnd::Lost, observer),
             (4, 0) => self.destroyed(now, observer),
             _ => return Err(malformed(format!("status {status} of new streams, with {count}"))),
         }
@@ -167,7 +169,7 @@ impl Reading {
     fn destroyed(&mut self, now: Duration, observer: &mut dyn Observer) {
         self.asked = false;
         if self.streams.is_empty() {
-            return self.finish(Over::Closed, observer);
+            return self.finish(SessionEnd::Closed, observer);
         }
         self.closing = Some(now + limits::CLOSING);
         let Self { streams, traces, .. } = self;
@@ -177,12 +179,12 @@ impl Reading {
         }
     }
 
-    pub(super) fn flagged(&mut self, now: Duration, key: TraceKey, flags: Flags) {
+    pub(super) fn on_flags(&mut self, now: Duration, key: TraceKey, flags: Flags) {
         if flags.new_metadata() {
-            self.ask_metadata(now, key);
+            self.request_metadata(now, key);
         }
         if flags.new_streams() {
-            self.hurry();
+            self.expedite_streams();
         }
     }
 
@@ -198,7 +200,7 @@ impl Reading {
         id: u64,
         input: &[u8],
         observer: &mut dyn Observer,
-    ) -> Result<Step, Wrong> {
+    ) -> Result<Step, ProtocolError> {
         let (length, status) = read!(wire::metadata(input));
         let max = limits::METADATA_REPLY as u64;
         if length > max {
@@ -219,7 +221,7 @@ impl Reading {
             .sum();
         let Some(trace) = self.traces.get_mut(&key) else { return Ok(Step::Last(end)) };
         if status == 3 || (bytes.is_empty() && trace.is_past(now)) {
-            trace.waiting = Waiting::Gone;
+            trace.metadata_state = MetadataState::Gone;
             let open = trace.open;
             observer.trace_gone(key);
             self.release(key);
@@ -229,7 +231,7 @@ impl Reading {
             return Ok(Step::Last(end));
         }
         if !bytes.is_empty() {
-            if trace.came(bytes) {
+            if trace.append(bytes) {
                 observer.metadata_restart(key);
             }
             trace.need = observer.metadata(key, bytes);
@@ -252,11 +254,11 @@ impl Reading {
         }
         if !bytes.is_empty() || std::mem::take(&mut trace.again) {
             // Until there is nothing new.
-            self.link.push(Request::GetMetadata { stream: id });
+            self.connection.push(Request::GetMetadata { stream: id });
             return Ok(Step::Last(end));
         }
         if trace.settle(now) {
-            observer.complaint(Complaint::MetadataMissing);
+            observer.violation(Violation::MetadataMissing);
         }
         if trace.ready() {
             self.release(key);

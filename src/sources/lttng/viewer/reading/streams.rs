@@ -7,11 +7,11 @@ use super::super::limits;
 use super::super::observer::{Need, StreamInfo};
 use super::super::replay_filter::{StreamKey, hash};
 use super::super::wire::Index;
-use super::backoff::{Pace, Place};
+use super::backoff::{Backoff, OpenStream};
 
 /// A packet that is to be read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct PendingPacket {
     pub(super) index: Index,
     /// Bytes of its content.
     pub(super) length: u32,
@@ -28,12 +28,12 @@ pub(super) const AHEAD: usize = 2;
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) info: StreamInfo,
-    pub(super) pace: Pace,
-    pub(super) wanted: VecDeque<Wanted>,
+    pub(super) backoff: Backoff,
+    pub(super) pending: VecDeque<PendingPacket>,
     /// An INDEX is not answered.
-    pub(super) asked_index: bool,
+    pub(super) index_requested: bool,
     /// A PACKET is not answered.
-    pub(super) asked_packet: bool,
+    pub(super) packet_requested: bool,
     /// When something is to be asked; `None`: an answer or the trace's metadata decides.
     pub(super) due: Option<Duration>,
     /// Not before this time, for an index: there was nothing.
@@ -42,23 +42,28 @@ pub(super) struct Stream {
     pub(super) packet_after: Duration,
     /// Time of the last beacon.
     pub(super) beacon: Option<u64>,
-    /// For [`super::super::Seen`]; known once the metadata is.
+    /// For [`super::super::ReplayFilter`]; known once the metadata is.
     pub(super) key: Option<StreamKey>,
     /// What has come of the first packet wanted, if it comes in pieces.
     pub(super) partial: Vec<u8>,
     /// There are no further indexes.
     pub(super) hung_up: bool,
-    _place: Place,
+    _open: OpenStream,
 }
 
 impl Stream {
-    pub(super) fn new(info: StreamInfo, live_timer: Duration, now: Duration, place: Place) -> Self {
+    pub(super) fn new(
+        info: StreamInfo,
+        live_timer: Duration,
+        now: Duration,
+        open_stream: OpenStream,
+    ) -> Self {
         Self {
             info,
-            pace: Pace::new(live_timer),
-            wanted: VecDeque::with_capacity(AHEAD),
-            asked_index: false,
-            asked_packet: false,
+            backoff: Backoff::new(live_timer),
+            pending: VecDeque::with_capacity(AHEAD),
+            index_requested: false,
+            packet_requested: false,
             due: Some(now),
             index_after: now,
             packet_after: now,
@@ -66,25 +71,25 @@ impl Stream {
             key: None,
             partial: Vec::new(),
             hung_up: false,
-            _place: place,
+            _open: open_stream,
         }
     }
 
     /// Where to go on with the first packet wanted, and how many bytes are missing.
-    pub(super) fn rest(&self, wanted: &Wanted) -> (u64, u32) {
+    pub(super) fn rest(&self, pending: &PendingPacket) -> (u64, u32) {
         let have = u32::try_from(self.partial.len()).unwrap_or(u32::MAX);
-        (wanted.index.offset.wrapping_add(have.into()), wanted.length.saturating_sub(have))
+        (pending.index.offset.wrapping_add(have.into()), pending.length.saturating_sub(have))
     }
 
     /// The first packet wanted is read or given up. Returns the bytes that had come in pieces.
     pub(super) fn done(&mut self) -> usize {
-        self.wanted.pop_front();
+        self.pending.pop_front();
         std::mem::take(&mut self.partial).len()
     }
 
     /// It has hung up, and nothing is left to be read.
     pub(super) fn is_drained(&self) -> bool {
-        self.hung_up && self.wanted.is_empty()
+        self.hung_up && self.pending.is_empty()
     }
 
     pub(super) fn key(&mut self, trace: &Trace) -> StreamKey {
@@ -95,21 +100,21 @@ impl Stream {
     /// of the module).
     pub(super) fn index_is_next(&self) -> bool {
         !self.hung_up
-            && (self.wanted.is_empty() || (self.asked_packet && self.wanted.len() < AHEAD))
+            && (self.pending.is_empty() || (self.packet_requested && self.pending.len() < AHEAD))
     }
 
     /// When there is something to ask, given whether packets may be asked for.
     pub(super) fn schedule(&mut self, packets: bool) {
-        let index = (self.index_is_next() && !self.asked_index).then_some(self.index_after);
-        let packet =
-            (packets && !self.asked_packet && !self.wanted.is_empty()).then_some(self.packet_after);
+        let index = (self.index_is_next() && !self.index_requested).then_some(self.index_after);
+        let packet = (packets && !self.packet_requested && !self.pending.is_empty())
+            .then_some(self.packet_after);
         self.due = index.into_iter().chain(packet).min();
     }
 }
 
 /// What the metadata of a trace is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waiting {
+pub(super) enum MetadataState {
     /// A METADATA is to be sent or not answered.
     Asked,
     /// To ask again at a time: there was none yet, or the reader needs more.
@@ -125,7 +130,7 @@ pub(super) enum Waiting {
 pub(super) struct Trace {
     /// Its metadata stream, once announced.
     pub(super) stream: Option<u64>,
-    pub(super) waiting: Waiting,
+    pub(super) metadata_state: MetadataState,
     /// Between two questions.
     pause: Duration,
     /// Flagged again while a METADATA was under way.
@@ -154,7 +159,7 @@ impl Trace {
     pub(super) fn new(now: Duration) -> Self {
         Self {
             stream: None,
-            waiting: Waiting::Retry(now + FIRST_PAUSE),
+            metadata_state: MetadataState::Retry(now + FIRST_PAUSE),
             pause: FIRST_PAUSE,
             again: false,
             since: now,
@@ -169,36 +174,36 @@ impl Trace {
 
     /// Whether packets may be read.
     pub(super) const fn ready(&self) -> bool {
-        matches!(self.waiting, Waiting::Ready | Waiting::Gone)
+        matches!(self.metadata_state, MetadataState::Ready | MetadataState::Gone)
     }
 
     /// When metadata is to be asked for without a flag.
     pub(super) fn due(&self) -> Option<Duration> {
-        match self.waiting {
-            Waiting::Retry(at) => Some(at),
-            Waiting::Ready if self.open == 0 && self.stream.is_some() => Some(self.check),
-            Waiting::Ready | Waiting::Asked | Waiting::Gone => None,
+        match self.metadata_state {
+            MetadataState::Retry(at) => Some(at),
+            MetadataState::Ready if self.open == 0 && self.stream.is_some() => Some(self.check),
+            MetadataState::Ready | MetadataState::Asked | MetadataState::Gone => None,
         }
     }
 
     /// Metadata is to be asked for. Returns the stream that a METADATA must be sent for.
     pub(super) fn ask(&mut self, now: Duration) -> Option<u64> {
-        match self.waiting {
-            Waiting::Asked => {
+        match self.metadata_state {
+            MetadataState::Asked => {
                 self.again = true;
                 return None;
             }
-            Waiting::Gone => return None,
-            Waiting::Ready => {
+            MetadataState::Gone => return None,
+            MetadataState::Ready => {
                 self.since = now;
                 if self.open > 0 {
                     self.pause = Duration::ZERO;
                 }
             }
-            Waiting::Retry(_) => {}
+            MetadataState::Retry(_) => {}
         }
         if self.stream.is_some() {
-            self.waiting = Waiting::Asked;
+            self.metadata_state = MetadataState::Asked;
             self.again = false;
         }
         self.stream
@@ -221,23 +226,23 @@ impl Trace {
     /// There is no more metadata now. Returns whether waiting was in vain for too long.
     pub(super) fn settle(&mut self, now: Duration) -> bool {
         if self.total > 0 && self.need == Need::Nothing {
-            self.waiting = Waiting::Ready;
+            self.metadata_state = MetadataState::Ready;
             self.pause = (self.pause * 2).clamp(limits::SAFETY_NET, limits::CHECK);
             self.check = now + self.pause;
             return false;
         }
         if now >= self.since + limits::METADATA_TIME {
-            self.waiting = Waiting::Ready;
+            self.metadata_state = MetadataState::Ready;
             return true;
         }
         self.pause = (self.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
-        self.waiting = Waiting::Retry(now + self.pause);
+        self.metadata_state = MetadataState::Retry(now + self.pause);
         false
     }
 
     /// Bytes came. Returns whether they begin the metadata anew: hardly any of the first bytes
     /// differ from those of the first time. Lengths in them may.
-    pub(super) fn came(&mut self, bytes: &[u8]) -> bool {
+    pub(super) fn append(&mut self, bytes: &[u8]) -> bool {
         const LEAST: usize = 64;
         const MAY_DIFFER: usize = 8;
         let both = self.head.iter().zip(bytes);
@@ -267,12 +272,14 @@ mod tests {
     fn metadata_that_begins_anew_is_noticed() {
         let first: Vec<u8> = (0..4096u32).map(|i| (i % 251) as u8).collect();
         let mut trace = Trace::new(Duration::ZERO);
-        assert!(!trace.came(&first[..100]) && !trace.came(&first[100..]));
+        assert!(!trace.append(&first[..100]) && !trace.append(&first[100..]));
         assert_eq!(trace.total, 4096);
-        assert!(!trace.came(&first[7..]) && !trace.came(&[1; 400]) && !trace.came(&first[..40]));
+        assert!(
+            !trace.append(&first[7..]) && !trace.append(&[1; 400]) && !trace.append(&first[..40])
+        );
         let mut again = first;
         again[25..29].fill(0xee);
-        assert!(trace.came(&again));
+        assert!(trace.append(&again));
         assert_eq!(trace.total, 4096);
     }
 
@@ -287,7 +294,9 @@ mod tests {
         );
         let (mut now, mut asked) = (Duration::ZERO, 0);
         while !trace.settle(now) {
-            let Waiting::Retry(at) = trace.waiting else { panic!("{:?}", trace.waiting) };
+            let MetadataState::Retry(at) = trace.metadata_state else {
+                panic!("{:?}", trace.metadata_state)
+            };
             (now, asked) = (at, asked + 1);
             assert_eq!((trace.ready(), trace.ask(now)), (false, Some(1)));
         }

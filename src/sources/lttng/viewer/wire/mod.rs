@@ -135,9 +135,9 @@ impl Flags {
 }
 
 /// What was wrong with a reply. The offset is added by the caller.
-pub(super) type Wrong = SessionError;
+pub(super) type ProtocolError = SessionError;
 
-pub(super) fn malformed(what: impl Into<String>) -> Wrong {
+pub(super) fn malformed(what: impl Into<String>) -> ProtocolError {
     SessionError::Malformed { offset: 0, what: what.into() }
 }
 
@@ -170,7 +170,7 @@ pub(super) fn connect(bytes: &[u8]) -> Fixed<(u32, u32)> {
 pub(super) const CONNECT: usize = 20;
 
 /// The relay daemon's minor, if it speaks our major.
-pub(super) fn minor((major, minor): (u32, u32)) -> Result<u32, Wrong> {
+pub(super) fn minor((major, minor): (u32, u32)) -> Result<u32, ProtocolError> {
     if major == MAJOR {
         Ok(minor)
     } else {
@@ -207,7 +207,7 @@ pub(super) fn index(bytes: &[u8]) -> Fixed<(Index, u32, Flags)> {
 }
 pub(super) const INDEX: usize = 64;
 
-pub(super) fn index_status(status: u32) -> Result<IndexStatus, Wrong> {
+pub(super) fn index_status(status: u32) -> Result<IndexStatus, ProtocolError> {
     Ok(match status {
         1 => IndexStatus::Ok,
         2 => IndexStatus::Retry,
@@ -225,7 +225,7 @@ pub(super) fn packet(bytes: &[u8]) -> Fixed<(u32, u32, Flags)> {
 }
 pub(super) const PACKET: usize = 12;
 
-pub(super) fn packet_status(status: u32) -> Result<PacketStatus, Wrong> {
+pub(super) fn packet_status(status: u32) -> Result<PacketStatus, ProtocolError> {
     Ok(match status {
         1 => PacketStatus::Ok,
         2 => PacketStatus::Retry,
@@ -242,7 +242,10 @@ pub(super) fn metadata(bytes: &[u8]) -> Fixed<(u64, u32)> {
 pub(super) const METADATA: usize = 12;
 
 /// A session of a listing and its bytes, or the bytes needed to go on.
-pub(super) fn session(bytes: &[u8], minor: u32) -> Result<Fixed<(SessionInfo, usize)>, Wrong> {
+pub(super) fn session(
+    bytes: &[u8],
+    minor: u32,
+) -> Result<Fixed<(SessionInfo, usize)>, ProtocolError> {
     if minor < FORMATS { Ok(session_fixed(bytes)) } else { session_counted(bytes) }
 }
 const SESSION_FIXED: usize = 339;
@@ -260,7 +263,7 @@ fn session_fixed(bytes: &[u8]) -> Fixed<(SessionInfo, usize)> {
     })
 }
 
-fn session_counted(bytes: &[u8]) -> Result<Fixed<(SessionInfo, usize)>, Wrong> {
+fn session_counted(bytes: &[u8]) -> Result<Fixed<(SessionInfo, usize)>, ProtocolError> {
     let lengths = fixed!(bytes, SESSION_COUNTED, |c| {
         c.bytes(20)?;
         Some((c.u32()?, c.u32()?))
@@ -314,7 +317,7 @@ pub(super) fn record(bytes: &[u8]) -> Fixed<Record> {
 pub(super) const RECORD: usize = 4371;
 
 /// A number that the peer may not make larger than a limit.
-pub(super) fn within(limit: &'static str, got: u32, max: u32) -> Result<usize, Wrong> {
+pub(super) fn within(limit: &'static str, got: u32, max: u32) -> Result<usize, ProtocolError> {
     if got > max {
         return Err(SessionError::Limit { limit, got: got.into(), max: max.into() });
     }

@@ -19,7 +19,7 @@ fn every_recorded_answer_is_read_and_names_its_command() {
         let (command, reply) = recorded(&name);
         let (answer, result) = read(&reply.stdout);
         if name == "context-unknown" {
-            assert_eq!(result, Err(Unreadable::Empty));
+            assert_eq!(result, Err(AnswerError::Empty));
             continue;
         }
         assert_eq!(result, Ok(()), "{name}");
@@ -32,7 +32,7 @@ fn what_answers_say() {
     assert_eq!(answer("version").version, "2.13.9");
     assert_eq!(answer("no-daemon-list").success, None);
     let created = answer("create");
-    let listed = Listed {
+    let listed = ListedSession {
         name: "s1".into(),
         path: "tcp4://127.0.0.1:17342/apm-mark [data: 17343]".into(),
         enabled: false,
@@ -43,8 +43,8 @@ fn what_answers_say() {
         (Some(true), std::slice::from_ref(&listed))
     );
     assert_eq!(answer("list-created").sessions, std::slice::from_ref(&listed));
-    assert_eq!(answer("list-active").sessions, [Listed { enabled: true, ..listed.clone() }]);
-    assert_eq!(answer("list-session").sessions, [Listed { enabled: true, ..listed }]);
+    assert_eq!(answer("list-active").sessions, [ListedSession { enabled: true, ..listed.clone() }]);
+    assert_eq!(answer("list-session").sessions, [ListedSession { enabled: true, ..listed }]);
     assert_eq!(answer("create-exists").sessions, []);
     // The session is there although the program failed to write its own file.
     let created = answer("member-no-home-create");
@@ -82,8 +82,8 @@ fn every_cut_of_an_answer_is_a_truncated_one() {
         let end = whole.trim_ascii_end().len();
         for cut in 0..end {
             let (_, result) = read(&whole[..cut]);
-            let expected = matches!(result, Err(Unreadable::Truncated(_) | Unreadable::Empty))
-                || (cut < 60 && matches!(result, Err(Unreadable::Malformed { .. })));
+            let expected = matches!(result, Err(AnswerError::Truncated(_) | AnswerError::Empty))
+                || (cut < 60 && matches!(result, Err(AnswerError::Malformed { .. })));
             assert!(expected, "{name} cut at {cut}: {result:?}");
         }
         assert_eq!(read(&whole[..end]).1, Ok(()));
@@ -93,26 +93,26 @@ fn every_cut_of_an_answer_is_a_truncated_one() {
 #[test]
 fn hostile_answers_are_refused() {
     let refused = |text: &str| read(text.as_bytes()).1.expect_err(text);
-    assert!(matches!(refused("Usage: lttng"), Unreadable::Malformed { .. }));
-    assert!(matches!(refused("<html><body/></html>"), Unreadable::Malformed { .. }));
-    assert!(matches!(refused("<command/><command/>"), Unreadable::Malformed { .. }));
-    assert!(matches!(refused("<command></output></command>"), Unreadable::Malformed { .. }));
+    assert!(matches!(refused("Usage: lttng"), AnswerError::Malformed { .. }));
+    assert!(matches!(refused("<html><body/></html>"), AnswerError::Malformed { .. }));
+    assert!(matches!(refused("<command/><command/>"), AnswerError::Malformed { .. }));
+    assert!(matches!(refused("<command></output></command>"), AnswerError::Malformed { .. }));
     assert!(matches!(
         refused("<!DOCTYPE a [<!ENTITY b 'c'>]><command/>"),
-        Unreadable::Malformed { .. }
+        AnswerError::Malformed { .. }
     ));
-    assert!(matches!(refused("<command>&b;</command>"), Unreadable::Malformed { .. }));
-    assert!(matches!(refused(&"<command>".repeat(DEPTH_MAX + 1)), Unreadable::Limit { .. }));
+    assert!(matches!(refused("<command>&b;</command>"), AnswerError::Malformed { .. }));
+    assert!(matches!(refused(&"<command>".repeat(DEPTH_MAX + 1)), AnswerError::Limit { .. }));
     assert!(matches!(
         refused(&format!("<command><name>{}", "x".repeat(TEXT_MAX + 1))),
-        Unreadable::Limit { .. }
+        AnswerError::Limit { .. }
     ));
     assert!(matches!(
         refused(&format!("<command>{}", "<session/>".repeat(ITEMS_MAX + 1))),
-        Unreadable::Limit { .. }
+        AnswerError::Limit { .. }
     ));
-    assert!(matches!(read(&vec![b' '; OUTPUT_MAX + 1]).1, Err(Unreadable::Limit { .. })));
-    assert_eq!(refused(" \n"), Unreadable::Empty);
+    assert!(matches!(read(&vec![b' '; OUTPUT_MAX + 1]).1, Err(AnswerError::Limit { .. })));
+    assert_eq!(refused(" \n"), AnswerError::Empty);
 }
 
 #[test]

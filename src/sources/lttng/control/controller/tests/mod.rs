@@ -19,7 +19,7 @@ fn a_session_is_made_once() {
     assert_eq!(w.log(), MADE);
     assert_eq!(
         (w.code("s1"), w.report("s1").phase, w.report("s1").made),
-        (Code::Ok, Phase::Active, 1)
+        (Code::Ok, SessionPhase::Active, 1)
     );
     assert!(w.sessions[0].path.contains("/s1-apm-abc-"));
     for _ in 0..5 {
@@ -49,7 +49,7 @@ fn after_a_restart_ours_are_known_and_left_alone() {
     w.restart(&[spec("s1")]);
     assert_eq!(
         (w.log(), w.code("s1"), w.report("s1").phase),
-        (String::new(), Code::NotOurs, Phase::Foreign)
+        (String::new(), Code::NotOurs, SessionPhase::Foreign)
     );
 }
 
@@ -112,7 +112,7 @@ fn somebody_elses_session_is_left_alone() {
 #[test]
 fn a_session_that_a_user_asked_for_in_vain_is_not_tried_again() {
     let mut w = World::new(&[]);
-    w.fault = Some(("create", no(1, "Error: Session name already exists")));
+    w.error = Some(("create", no(1, "Error: Session name already exists")));
     assert!(
         w.request(1, Verb::Session, "create u1 events=a")
             .expect_err("taken")
@@ -126,7 +126,7 @@ fn a_session_that_a_user_asked_for_in_vain_is_not_tried_again() {
 #[test]
 fn a_name_taken_by_another_user_is_told() {
     let mut w = World::new(&[spec("s1")]);
-    w.fault = Some(("create", no(1, "Error: Session name already exists")));
+    w.error = Some(("create", no(1, "Error: Session name already exists")));
     w.settle();
     assert_eq!((w.log().as_str(), w.code("s1")), ("create", Code::NotOurs));
 }
@@ -136,7 +136,7 @@ fn no_session_daemon_is_waited_for_and_explained() {
     let mut w = World::new(&[spec("s1")]);
     w.daemon = false;
     assert_eq!(w.settle(), Duration::from_secs(1));
-    assert_eq!((w.code("s1"), w.report("s1").phase), (Code::NotPermitted, Phase::Unknown));
+    assert_eq!((w.code("s1"), w.report("s1").phase), (Code::NotPermitted, SessionPhase::Unknown));
     let pauses: Vec<u64> = [1, 2, 4, 8, 16, 32, 60].iter().map(|s| w.wait(*s).as_secs()).collect();
     assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60]);
     w.daemon = true;
@@ -181,7 +181,7 @@ fn a_killed_or_hanging_command_is_tried_again() {
         ("enable-event", Exit::TooMuch),
     ] {
         let mut w = World::new(&[spec("s1")]);
-        w.fault = Some((command, Reply { exit, stdout: vec![], stderr: String::new() }));
+        w.error = Some((command, Reply { exit, stdout: vec![], stderr: String::new() }));
         assert_eq!(w.settle(), Duration::from_secs(1), "{command}");
         assert!(matches!(w.code("s1"), Code::Failed | Code::Timeout));
         w.wait(1);
@@ -205,7 +205,7 @@ fn a_session_that_the_relay_daemon_lost_is_made_anew() {
     // destroy fails, as it does when the relay daemon is gone, and yet destroys.
     let failed =
         no(141, "Error: Rotation failure on consumer during the destruction of session \"s1\"");
-    w.fault = Some(("destroy", failed));
+    w.error = Some(("destroy", failed));
     w.sessions.clear();
     w.sessions.push(Made {
         name: "s1".into(),
@@ -275,17 +275,17 @@ fn a_changed_configuration_takes_effect() {
     let mut w = World::new(&[spec("s1"), spec("s2")]);
     w.settle();
     w.log();
-    let more = Spec { events: vec!["demo:*".into(), "x:*".into()], ..spec("s1") };
+    let more = SessionSpec { events: vec!["demo:*".into(), "x:*".into()], ..spec("s1") };
     w.controller.configure(&[more], w.now);
     w.settle();
     assert_eq!((w.log().as_str(), w.sessions.len()), ("enable-event destroy", 1));
     assert_eq!(w.controller.reports().len(), 1);
-    let slower = Spec { live_timer: 5_000_000, ..spec("s1") };
+    let slower = SessionSpec { live_timer: 5_000_000, ..spec("s1") };
     w.controller.configure(std::slice::from_ref(&slower), w.now);
     w.settle();
     assert_eq!(w.log(), ANEW);
     // Also over a restart.
-    w.restart(&[Spec { buffers: Some(Buffers::Pid), ..slower }]);
+    w.restart(&[SessionSpec { buffers: Some(Buffers::Pid), ..slower }]);
     assert_eq!((w.log().as_str(), w.code("s1")), (ANEW, Code::PerPidTail));
     w.restart(&[]);
     assert_eq!((w.log().as_str(), w.sessions.len()), ("destroy", 0));
@@ -311,10 +311,10 @@ fn users_make_sessions_of_their_own() {
     assert!(w.request(8, Context, "u1 vpid").is_ok(), "it has that already");
     assert!(w.request(9, Context, "u1 procname").expect_err("too late").contains("started once"));
     assert!(w.request(10, Session, "create u1").expect_err("twice").contains("already"));
-    assert!(!w.report("u1").configured && w.report("u1").phase == Phase::Active);
+    assert!(!w.report("u1").configured && w.report("u1").phase == SessionPhase::Active);
     // They outlive a restart.
     w.restart(&[]);
-    assert_eq!((w.log().as_str(), w.report("u1").phase), ("", Phase::Active));
+    assert_eq!((w.log().as_str(), w.report("u1").phase), ("", SessionPhase::Active));
     assert_eq!(w.request(11, Stop, "u1"), Ok("done: session u1 is stopped".into()));
     assert_eq!((w.log().as_str(), w.code("u1")), ("stop", Code::Stopped));
     assert_eq!(w.request(12, Session, "destroy u1"), Ok("done: session u1 is destroyed".into()));
@@ -330,14 +330,14 @@ fn what_lttng_refuses_leaves_the_session_as_it_was() {
     let mut w = World::new(&[spec("s1")]);
     w.settle();
     w.log();
-    w.fault = Some((
+    w.error = Some((
         "enable-event",
         no(106, "Error: Event x: Invalid filter bytecode (channel apm, session s1)"),
     ));
     assert!(w.request(1, Enable, "s1 x:*").expect_err("refused").contains("Invalid filter"));
     w.wait(10);
     assert_eq!((w.log().as_str(), w.code("s1")), ("enable-event", Code::Ok));
-    w.fault = Some(("enable-event", no(97, "Error: Unknown loglevel NOPE")));
+    w.error = Some(("enable-event", no(97, "Error: Unknown loglevel NOPE")));
     assert!(
         w.request(2, Session, "create u1 loglevel=NOPE events=a")
             .expect_err("refused")
@@ -363,8 +363,11 @@ fn what_users_change_in_configured_sessions_holds_until_the_configuration_change
     assert_eq!(w.request(3, Session, "create s1"), Ok("done: session s1 is recording".into()));
     assert_eq!(w.log(), MADE);
     w.request(4, Stop, "s1").expect("stopped");
-    w.restart(&[Spec { live_timer: 5000, ..spec("s1") }]);
-    assert_eq!((w.report("s1").phase, w.sessions[0].timer.as_str()), (Phase::Active, "5000"));
+    w.restart(&[SessionSpec { live_timer: 5000, ..spec("s1") }]);
+    assert_eq!(
+        (w.report("s1").phase, w.sessions[0].timer.as_str()),
+        (SessionPhase::Active, "5000")
+    );
 }
 
 #[test]
@@ -385,7 +388,7 @@ fn requests_without_a_session_daemon_are_answered() {
 #[test]
 fn sessions_are_bounded() {
     use Verb::Session;
-    let many: Vec<Spec> = (0..SESSIONS_MAX + 5).map(|i| spec(&format!("s{i}"))).collect();
+    let many: Vec<SessionSpec> = (0..SESSIONS_MAX + 5).map(|i| spec(&format!("s{i}"))).collect();
     let mut w = World::new(&many);
     w.daemon = false;
     w.settle();

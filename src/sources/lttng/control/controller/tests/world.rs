@@ -26,13 +26,13 @@ pub(super) struct World {
     pub(super) daemon: bool,
     pub(super) relayd: bool,
     /// The next command of this name answers so.
-    pub(super) fault: Option<(&'static str, Reply)>,
+    pub(super) error: Option<(&'static str, Reply)>,
     pub(super) sessions: Vec<Made>,
     pub(super) programs: Vec<&'static str>,
     /// Command names in order, without list and version.
     pub(super) log: Vec<String>,
     pub(super) saved: String,
-    pub(super) told: Vec<Told>,
+    pub(super) answers: Vec<RequestAnswer>,
 }
 
 pub(super) fn ok(body: &str) -> Reply {
@@ -45,23 +45,27 @@ pub(super) fn no(code: i32, stderr: &str) -> Reply {
     Reply { exit: Exit::Code(code), stdout, stderr: stderr.to_owned() }
 }
 
-pub(super) fn spec(name: &str) -> Spec {
-    Spec { events: vec!["demo:*".into()], contexts: vec!["vpid".into()], ..Spec::new(name) }
+pub(super) fn spec(name: &str) -> SessionSpec {
+    SessionSpec {
+        events: vec!["demo:*".into()],
+        contexts: vec!["vpid".into()],
+        ..SessionSpec::new(name)
+    }
 }
 
 impl World {
-    pub(super) fn new(specs: &[Spec]) -> Self {
+    pub(super) fn new(specs: &[SessionSpec]) -> Self {
         Self {
             controller: Controller::new(specs, State::default(), 0xabc),
             now: Duration::from_secs(1000),
             daemon: true,
             relayd: true,
-            fault: None,
+            error: None,
             sessions: vec![],
             programs: vec!["demo:tick"],
             log: vec![],
             saved: String::new(),
-            told: vec![],
+            answers: vec![],
         }
     }
 
@@ -69,9 +73,9 @@ impl World {
     pub(super) fn settle(&mut self) -> Duration {
         for _ in 0..200 {
             let action = self.controller.next(self.now);
-            self.told.extend(self.controller.told());
+            self.answers.extend(self.controller.answers());
             match action {
-                Action::Rest(time) => return time,
+                Action::Idle(time) => return time,
                 Action::Save(text) => {
                     State::parse(&text).expect("a sound state");
                     self.saved = text;
@@ -82,7 +86,7 @@ impl World {
                 }
                 Action::Run(invocation) => {
                     assert!(
-                        matches!(self.controller.next(self.now), Action::Rest(_)),
+                        matches!(self.controller.next(self.now), Action::Idle(_)),
                         "one command at a time"
                     );
                     let reply = self.answer(&invocation);
@@ -104,7 +108,7 @@ impl World {
         if !matches!(invocation.step, Step::List | Step::Version) {
             self.log.push(args[0].to_owned());
         }
-        if let Some((_, reply)) = self.fault.take_if(|f| f.0 == args[0]) {
+        if let Some((_, reply)) = self.error.take_if(|f| f.0 == args[0]) {
             return reply;
         }
         if args[0] == "version" {
@@ -217,14 +221,14 @@ impl World {
     pub(super) fn request(&mut self, id: u64, verb: Verb, text: &str) -> Result<String, String> {
         self.controller.request(id, Command::parse(verb, text).expect(text), self.now);
         self.settle();
-        let told = std::mem::take(&mut self.told);
-        assert_eq!(told.len(), 1, "{text}: {told:?}");
-        assert_eq!(told[0].0, id);
-        told[0].1.clone()
+        let answers = std::mem::take(&mut self.answers);
+        assert_eq!(answers.len(), 1, "{text}: {answers:?}");
+        assert_eq!(answers[0].0, id);
+        answers[0].1.clone()
     }
 
     /// The PMDA ends and begins again with what was saved.
-    pub(super) fn restart(&mut self, specs: &[Spec]) {
+    pub(super) fn restart(&mut self, specs: &[SessionSpec]) {
         let state = if self.saved.is_empty() {
             State::default()
         } else {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use pmdaapm::sources::lttng::viewer::{
-    Attached, Beacon, Complaint, Ended, Index, Need, Observer, Over, Packet, Refused, Seek,
-    SessionInfo, Skipped, StreamInfo, TraceKey,
+    Attached, Beacon, Index, Need, Observer, Packet, Refused, Seek, SessionEnd, SessionInfo,
+    Skipped, StreamEnd, StreamInfo, TraceKey, Violation,
 };
 
 pub fn crc(bytes: &[u8]) -> u32 {
@@ -14,7 +14,7 @@ pub fn crc(bytes: &[u8]) -> u32 {
 }
 
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct StreamTold {
+pub struct ObservedStream {
     pub path: String,
     pub channel: String,
     pub trace: u64,
@@ -27,15 +27,15 @@ pub struct StreamTold {
 }
 
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Told {
+pub struct Observed {
     pub minors: Vec<(u32, u32)>,
     /// By session and stream.
-    pub streams: BTreeMap<(u64, u64), StreamTold>,
+    pub streams: BTreeMap<(u64, u64), ObservedStream>,
     pub metadata: BTreeMap<TraceKey, Vec<u8>>,
     pub attached: Vec<(u64, Seek)>,
     pub refused: Vec<(u64, Refused)>,
     pub skipped: BTreeMap<String, usize>,
-    pub complaints: BTreeMap<String, usize>,
+    pub violations: BTreeMap<String, usize>,
     pub listings: usize,
     pub restarts: usize,
     pub gone: usize,
@@ -47,18 +47,18 @@ pub struct Told {
     pub open: BTreeMap<u64, Vec<u64>>,
 }
 
-impl Told {
+impl Observed {
     pub fn packets(&self) -> usize {
         self.streams.values().map(|s| s.indexes.len()).sum()
     }
 
-    fn stream(&mut self, info: &StreamInfo) -> &mut StreamTold {
+    fn stream(&mut self, info: &StreamInfo) -> &mut ObservedStream {
         assert!(self.open[&info.trace.session].contains(&info.id), "{info:?} is not open");
         self.streams.get_mut(&(info.trace.session, info.id)).unwrap()
     }
 }
 
-impl Observer for Told {
+impl Observer for Observed {
     fn attached(&mut self, attached: Attached<'_>) {
         let id = attached.session.id;
         assert!(self.open.insert(id, Vec::new()).is_none(), "session {id} twice");
@@ -68,21 +68,21 @@ impl Observer for Told {
     fn refused(&mut self, session: &SessionInfo, why: Refused) {
         self.refused.push((session.id, why));
     }
-    fn session_over(&mut self, session: &SessionInfo, why: Over) {
+    fn session_over(&mut self, session: &SessionInfo, why: SessionEnd) {
         assert!(self.open.remove(&session.id).is_some(), "over before it began");
         match why {
-            Over::Closed => self.closed += 1,
-            Over::Lost => self.lost += 1,
-            Over::Disconnected | Over::Full => self.disconnected += 1,
+            SessionEnd::Closed => self.closed += 1,
+            SessionEnd::Lost => self.lost += 1,
+            SessionEnd::Disconnected | SessionEnd::Full => self.disconnected += 1,
         }
     }
     fn stream_opened(&mut self, stream: &StreamInfo) {
         self.open.get_mut(&stream.trace.session).unwrap().push(stream.id);
-        let told = self.streams.entry((stream.trace.session, stream.id)).or_default();
-        (told.path, told.channel, told.trace) =
+        let observed = self.streams.entry((stream.trace.session, stream.id)).or_default();
+        (observed.path, observed.channel, observed.trace) =
             (stream.path.clone(), stream.channel.clone(), stream.trace.trace);
     }
-    fn stream_ended(&mut self, stream: &StreamInfo, _: Ended) {
+    fn stream_ended(&mut self, stream: &StreamInfo, _: StreamEnd) {
         self.stream(stream).ended += 1;
         self.open.get_mut(&stream.trace.session).unwrap().retain(|id| *id != stream.id);
     }
@@ -102,10 +102,10 @@ impl Observer for Told {
     fn packet(&mut self, packet: Packet<'_>) {
         let there = self.metadata.get(&packet.stream.trace).map_or(0, Vec::len);
         assert_eq!(packet.bytes.len() as u64, packet.index.content_size.div_ceil(8));
-        let told = self.stream(packet.stream);
-        told.bytes.extend_from_slice(packet.bytes);
-        told.indexes.push(*packet.index);
-        told.metadata.push(there);
+        let observed = self.stream(packet.stream);
+        observed.bytes.extend_from_slice(packet.bytes);
+        observed.indexes.push(*packet.index);
+        observed.metadata.push(there);
     }
     fn skipped(&mut self, _: &StreamInfo, _: &Index, why: Skipped) {
         *self.skipped.entry(format!("{why:?}")).or_default() += 1;
@@ -113,7 +113,7 @@ impl Observer for Told {
     fn beacon(&mut self, beacon: Beacon<'_>) {
         self.stream(beacon.stream).beacons += 1;
     }
-    fn complaint(&mut self, complaint: Complaint) {
-        *self.complaints.entry(format!("{complaint:?}")).or_default() += 1;
+    fn violation(&mut self, violation: Violation) {
+        *self.violations.entry(format!("{violation:?}")).or_default() += 1;
     }
 }
