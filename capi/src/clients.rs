@@ -24,7 +24,7 @@ pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
             (known.is_some(), slot, state.queues.client_slots())
         });
         if !known {
-            debug::say(|| {
+            debug::report(|| {
                 format!("pmdaEventNewClient: slot={slot} (total={total}) context={context}")
             });
         }
@@ -107,7 +107,7 @@ impl Filter {
         let len = event.len().saturating_sub(1);
         // SAFETY: pmdaEventApplyFilterCallBack: the PMDA's filter, an event and its size.
         let status = unsafe { (self.apply)(self.filter, event.as_mut_ptr().cast(), len) };
-        debug::say(|| format!("Clientq filter applied ({status})"));
+        debug::report(|| format!("Clientq filter applied ({status})"));
         status == 0
     }
 }

@@ -1,5 +1,5 @@
-//! What libpcp_pmda says: warnings in the PMDA's log, and its diagnostics with `-Dlibpmda`. libpcp
-//! is asked for if the process has it; this library does not need it.
+//! The log lines of libpcp_pmda: warnings in the PMDA's log, and diagnostics with `-Dlibpmda`. Both use
+//! functions of libpcp, if the process has them; this library does not need libpcp.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -42,7 +42,7 @@ pub(crate) fn on() -> bool {
     unsafe { option.read_volatile() != 0 }
 }
 
-/// Says a line with `pmNotifyErr`, or on standard error where there is no libpcp.
+/// Writes a line with `pmNotifyErr`, or to standard error in a process without libpcp.
 #[cold]
 pub(crate) fn notify(priority: c_int, text: &str) {
     let mut notify = NOTIFY.load(Ordering::Relaxed);
@@ -63,7 +63,7 @@ pub(crate) fn notify(priority: c_int, text: &str) {
 
 /// A line of `-Dlibpmda`; its text is only made with that.
 #[inline(always)]
-pub(crate) fn say(text: impl FnOnce() -> String) {
+pub(crate) fn report(text: impl FnOnce() -> String) {
     if on() {
         notify(libc::LOG_DEBUG, &text());
     }
