@@ -37,7 +37,7 @@ use divan::{Bencher, black_box};
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::lttng::viewer::{Pattern, Settings};
 use pmdaapm::sources::lttng::{Collector, RecordFilter};
-use pmdaapm::sources::{LTTNG, OwnSink, Sinks};
+use pmdaapm::sources::{OwnSink, Sinks};
 use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
 use relayd::{Recorded, Relayd};
 
@@ -82,11 +82,11 @@ fn main() {
 
 /// Tells a sum of the bytes of all records.
 fn sum(recorded: &Recorded) {
-    let store = Store::new(400, Limits::default(), 2 << 30);
+    let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), 2 << 30);
     connection(&store, recorded, 0, 1, RecordFilter::default());
-    for stream in
-        store.peers().iter().filter_map(|peer| Some(peer.existing_stream(0)?.newest(usize::MAX)))
-    {
+    for stream in store.peers().iter().filter_map(|peer| {
+        Some(peer.existing_stream(pmdaapm::model::EventKindId::new(0))?.newest(usize::MAX))
+    }) {
         let sum = stream.iter().fold(0_u64, |sum, byte| {
             (sum.rotate_left(5) ^ u64::from(*byte)).wrapping_mul(0x517c_c1b7_2722_0a95)
         });
@@ -108,7 +108,11 @@ struct Joined(Arc<Store>);
 
 impl Sinks for Joined {
     fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(PeerSink::new(&self.0, LTTNG, &Arc::new(Mailbox::new(|| ()))))
+        Box::new(PeerSink::new(
+            &self.0,
+            self.0.catalogue().id("lttng").unwrap(),
+            &Arc::new(Mailbox::new(|| ())),
+        ))
     }
 }
 
@@ -167,17 +171,21 @@ fn connection(
 }
 
 fn records(store: &Store) -> u64 {
-    store.peers().iter().filter_map(|p| Some(p.existing_stream(0)?.stats().count)).sum()
+    store
+        .peers()
+        .iter()
+        .filter_map(|p| Some(p.existing_stream(pmdaapm::model::EventKindId::new(0))?.stats().count))
+        .sum()
 }
 
 fn collect(recorded: &Recorded, filter: RecordFilter) -> u64 {
-    let store = Store::new(400, Limits::default(), BUDGET);
+    let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), BUDGET);
     connection(&store, recorded, 0, 1, filter);
     records(&store)
 }
 
 fn collect_by_two(recorded: &Recorded) -> u64 {
-    let store = Store::new(400, Limits::default(), BUDGET);
+    let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), BUDGET);
     std::thread::scope(|scope| {
         for share in 0..2 {
             let store = &store;

@@ -103,7 +103,11 @@ fn feed(session: &mut mono::Inspector, bytes: &[u8], sink: &mut dyn Sink) {
 }
 
 fn peer_sink() -> PeerSink {
-    PeerSink::new(&Store::new(400, Limits::default(), MEMORY), 0, &Arc::new(Mailbox::new(|| ())))
+    PeerSink::new(
+        &Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), MEMORY),
+        pmdaapm::sources::catalogue().id("mono").expect("built in"),
+        &Arc::new(Mailbox::new(|| ())),
+    )
 }
 
 /// Bytes of Hello at the front of the capture.

@@ -21,12 +21,12 @@ use bytes::BytesMut;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use pmdaapm::model::Now;
+use pmdaapm::sources::Session as _;
 use pmdaapm::sources::profiler::{AgentSession, Options};
 use pmdaapm::sources::profiler::{
     Block, Call, Dictionary, Interner, Observer, Opened, Pause, Settings, SharedState, StreamKind,
     Streams, TraceEvent, TraceKind,
 };
-use pmdaapm::sources::{PROFILER, Session as _};
 use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
 
 const READ: usize = 64 << 10;
@@ -158,14 +158,15 @@ fn start(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn collector(bencher: Bencher<'_, '_>) {
     let session = &STEADY;
-    let store = Store::new(400, Limits::default(), 32 << 20);
+    let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), 32 << 20);
     let shared = Arc::new(SharedState::new(64 << 20));
     bencher
         .counter(BytesCount::of_slice(&session.requests))
         .counter(ItemsCount::new(session.calls))
         .bench_local(|| {
             let mailbox = Arc::new(Mailbox::new(|| ()));
-            let mut sink = PeerSink::new(&store, PROFILER, &mailbox);
+            let mut sink =
+                PeerSink::new(&store, store.catalogue().id("profiler").unwrap(), &mailbox);
             let mut collector =
                 AgentSession::new("127.0.0.1:9".into(), Options::default(), Arc::clone(&shared));
             let (mut input, mut out, now) =

@@ -9,6 +9,7 @@ use crate::clock::now;
 use crate::config::{Config, ConfigError, Loaded};
 use crate::net::{Signal, Supervisor};
 use crate::pcp::{self, Agent, Hooks, Log, Mode, Options, Wake};
+use crate::sources::catalogue;
 use crate::sources::registry::{Sections, Started};
 use crate::store::{Stat, Store};
 
@@ -28,9 +29,9 @@ pmdaapm --check checks the configuration, pmdaapm --help lists the options.";
 #[must_use]
 pub fn main(mut agent: Agent, options: &Options) -> i32 {
     match options.mode {
-        Mode::PrintPmns => show(&crate::print::pmns()),
-        Mode::PrintHelp => show(&crate::print::help()),
-        Mode::PrintMetrics => show(&crate::print::metrics()),
+        Mode::PrintPmns => show(&crate::print::pmns(&catalogue())),
+        Mode::PrintHelp => show(&crate::print::help(&catalogue())),
+        Mode::PrintMetrics => show(&crate::print::metrics(&catalogue())),
         Mode::Version => println!("pmdaapm {}", env!("CARGO_PKG_VERSION")),
         Mode::Check => return check(options),
         Mode::Run if !pcp::is_started_by_pmcd() => {
@@ -82,7 +83,7 @@ fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Er
     log::info!("pmdaapm {} starts; configuration: {}", env!("CARGO_PKG_VERSION"), loaded.origin());
     agent.become_user(options.user.as_deref())?;
 
-    let store = Store::new(agent.domain(), config.limits(), config.event_memory());
+    let store = Store::new(catalogue(), agent.domain(), config.limits(), config.event_memory());
     store.stats.set_started(now().mono);
     if let Some(path) = &loaded.path {
         store.stats.set_config_file(&path.display().to_string());

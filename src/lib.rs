@@ -22,6 +22,8 @@ pub use ctf;
 
 pub mod model;
 
+pub mod catalogue;
+
 pub use pcp_event as events;
 
 pub mod sources;

@@ -3,16 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::model::Area;
-use crate::sources::{SOURCES, SourceTable};
-use crate::store::{AGENT_INDOM, Entry, catalogue};
-
-/// What the help of the domain of all agents says: one line and the full text.
-pub const AGENT_INDOM_HELP: (&str, &str) = (
-    "Agents of all protocols that are or were connected",
-    "One instance for each peer: <protocol>::<name>, for example mono::gcpressure.exe:1234. An instance stays when the agent \
-     has gone, for limits.forget, and keeps its number over restarts of the PMDA.",
-);
+use crate::catalogue::{AGENT_INDOM, Catalogue, Entry, SourceTable};
+use crate::model::InDom;
 
 /// The text above the table of `docs/metrics.md`.
 const METRICS_HEAD: &str = "\
@@ -39,19 +31,20 @@ fn dynamic_nodes(source: &SourceTable) -> Vec<String> {
 }
 
 /// Static metrics that stand in `pmns` by name: all but those under a dynamic node.
-fn named() -> Vec<Entry> {
-    let dynamic: Vec<String> = SOURCES.iter().flat_map(dynamic_nodes).collect();
-    let below = |name: &str| {
+fn named(catalogue: &Catalogue) -> impl Iterator<Item = &Entry> {
+    let sources = catalogue.sources().map(|(_, source)| source);
+    let dynamic: Vec<String> = sources.flat_map(dynamic_nodes).collect();
+    let below = move |name: &str| {
         dynamic
             .iter()
             .any(|d| name.strip_prefix(d.as_str()).is_some_and(|rest| rest.starts_with('.')))
     };
-    catalogue().into_iter().filter(|e| !below(&e.name)).collect()
+    catalogue.entries().iter().filter(move |e| !below(&e.name))
 }
 
 /// The file `pmns`, for pmns(5) with `APM` defined in `domain.h`.
 #[must_use]
-pub fn pmns() -> String {
+pub fn pmns(catalogue: &Catalogue) -> String {
     // Each node's children: a leaf with its PMID, or a node.
     let mut nodes: BTreeMap<String, BTreeMap<String, Option<String>>> = BTreeMap::new();
     let mut add = |name: &str, id: String| {
@@ -62,8 +55,10 @@ pub fn pmns() -> String {
             rest = parent;
         }
     };
-    named().iter().for_each(|e| add(&e.name, format!("APM:{}:{}", e.def.cluster, e.def.item)));
-    SOURCES.iter().flat_map(dynamic_nodes).for_each(|node| add(&node, "APM:*:*".into()));
+    named(catalogue).for_each(|e| add(&e.name, format!("APM:{}:{}", e.cluster, e.item)));
+    for node in catalogue.sources().flat_map(|(_, source)| dynamic_nodes(source)) {
+        add(&node, "APM:*:*".into());
+    }
 
     let mut out =
         String::from("/*\n * Name space of pmdaapm. Made by: pmdaapm --print-pmns\n */\n");
@@ -108,44 +103,45 @@ pub fn wrapped(text: &str) -> String {
 
 /// The file `help`, for newhelp(1).
 #[must_use]
-pub fn help() -> String {
+pub fn help(catalogue: &Catalogue) -> String {
     let mut out = String::from("#\n# Help texts of pmdaapm. Made by: pmdaapm --print-help\n#\n");
     let mut entry = |what: &str, oneline: &str, text: &str| {
         let _ = write!(out, "\n@ {what} {oneline}\n{}\n", wrapped(text));
     };
-    named().iter().for_each(|e| entry(&e.name, &e.def.oneline, &e.def.help));
-    entry(&format!("APM.{AGENT_INDOM}"), AGENT_INDOM_HELP.0, AGENT_INDOM_HELP.1);
-    for s in SOURCES {
-        entry(&format!("APM.{}", s.indom), s.indom_help.0, s.indom_help.1);
-        s.tables
-            .iter()
-            .for_each(|t| entry(&format!("APM.{}", t.indom), t.indom_help.0, t.indom_help.1));
+    named(catalogue).for_each(|e| entry(&e.name, &e.oneline, &e.help));
+    let of_sources = catalogue.sources().flat_map(|(_, s)| {
+        std::iter::once(s.indom.serial).chain(s.tables.iter().map(|t| t.indom.serial))
+    });
+    for serial in std::iter::once(AGENT_INDOM).chain(of_sources) {
+        if let Some((oneline, help)) = catalogue.indom_help(serial) {
+            entry(&format!("APM.{serial}"), oneline, help);
+        }
     }
     out
 }
 
 /// The page `docs/metrics.md`.
 #[must_use]
-pub fn metrics() -> String {
+pub fn metrics(catalogue: &Catalogue) -> String {
     let mut out = String::from(METRICS_HEAD);
     out.push_str(
         "| metric | type | semantics | units | instances | what |\n| --- | --- | --- | --- | --- | --- |\n",
     );
-    for e in catalogue() {
-        let instances = match (e.def.area, e.source.and_then(|s| SOURCES.get(s))) {
-            (Area::Agents, _) => "agent",
-            (Area::Source, Some(s)) => s.name,
-            (Area::Table(n), Some(s)) => s.tables.get(usize::from(n)).map_or("", |t| t.name),
+    for e in catalogue.entries() {
+        let instances = match (e.indom, e.source.and_then(|s| catalogue.source(s))) {
+            (InDom::Agents, _) => "agent",
+            (InDom::Peers, Some(s)) => s.name,
+            (InDom::Table(table), Some(s)) => s.tables.get(table.index()).map_or("", |t| t.name),
             _ => "",
         };
-        let (ty, sem, units) = (e.def.ty.name(), e.def.sem.name(), e.def.units.name());
+        let (ty, sem, units) = (e.ty.name(), e.sem.name(), e.units.name());
         let _ = writeln!(
             out,
             "| `{}` | {ty} | {sem} | {units} | {instances} | {} |",
-            e.name, e.def.oneline
+            e.name, e.oneline
         );
     }
-    for source in SOURCES {
+    for (_, source) in catalogue.sources() {
         if let Some(d) = source.dynamic {
             let _ = writeln!(
                 out,
@@ -173,10 +169,17 @@ mod tests {
     /// `cargo run -- --print-pmns > pmns` and so on make them again.
     #[test]
     fn generated_files_are_up_to_date() {
-        assert!(include_str!("../pmns") == super::pmns(), "pmns is stale: run qa/generate");
-        assert!(include_str!("../help") == super::help(), "help is stale: run qa/generate");
+        let catalogue = crate::sources::catalogue();
         assert!(
-            include_str!("../docs/metrics.md") == super::metrics(),
+            include_str!("../pmns") == super::pmns(&catalogue),
+            "pmns is stale: run qa/generate"
+        );
+        assert!(
+            include_str!("../help") == super::help(&catalogue),
+            "help is stale: run qa/generate"
+        );
+        assert!(
+            include_str!("../docs/metrics.md") == super::metrics(&catalogue),
             "docs/metrics.md is stale: run qa/generate"
         );
     }

@@ -7,10 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use pmdaapm::model::{Identity, Now, Stamp};
+use pmdaapm::model::{Identity, Now, SourceId, Stamp};
 use pmdaapm::store::{Change, Limits, Mailbox, Stat, Store};
 
 const ATTACHES: usize = 10_000;
+
+/// The first source of the catalogue, whichever it is.
+const SOURCE: SourceId = SourceId::new(0);
 
 const fn now() -> Now {
     Now { mono: Duration::from_secs(100_000), wall: Stamp { sec: 1, nsec: 0 } }
@@ -40,7 +43,7 @@ fn follow(shown: &mut HashMap<String, usize>, changes: Vec<Change>) {
 #[test]
 fn nobody_connected_is_invisible() {
     let limits = Limits { instances: 64, forget: Duration::from_secs(60), ..Limits::default() };
-    let store = Store::new(400, limits, 1 << 20);
+    let store = Store::new(pmdaapm::sources::catalogue(), 400, limits, 1 << 20);
     let (invisible, refused, stop) =
         (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
     let mut shown = HashMap::new();
@@ -58,7 +61,7 @@ fn nobody_connected_is_invisible() {
                             format!("app:{worker}.{n}")
                         };
                         let id = Identity { name, resumes: true, ..Identity::default() };
-                        let Some(peer) = store.attach(0, &id, &mailbox, now()) else {
+                        let Some(peer) = store.attach(SOURCE, &id, &mailbox, now()) else {
                             refused.fetch_add(1, Ordering::Relaxed);
                             continue;
                         };

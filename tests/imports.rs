@@ -9,12 +9,13 @@ const RULES: &[(&str, &[&str])] = &[
     ("read", &[]),
     ("ctf", &["read"]),
     ("model", &[]),
+    ("catalogue", &["model"]),
     ("events", &["model"]),
-    ("sources", &["ctf", "events", "model", "read", "sources"]),
-    ("store", &["model", "events", "sources"]),
-    ("state", &["model", "sources", "store"]),
+    ("sources", &["catalogue", "ctf", "events", "model", "read", "sources"]),
+    ("store", &["catalogue", "events", "model", "sources"]),
+    ("state", &["catalogue", "model", "store"]),
     ("config", &["model", "read", "store"]),
-    ("print", &["model", "sources", "store"]),
+    ("print", &["catalogue", "model"]),
     ("clock", &["model"]),
     ("net", &["clock", "model", "read", "sources", "store"]),
     // A source's section of apm.toml, and its thin half that does I/O.
@@ -22,8 +23,8 @@ const RULES: &[(&str, &[&str])] = &[
     ("sources::io", &["clock", "config", "net", "model", "sources", "store"]),
     // What a source gets and gives, and the list of all.
     ("sources::contract", &["net", "sources"]),
-    ("sources::registry", &["config", "net", "sources", "store"]),
-    ("pcp", &["clock", "events", "model", "print", "sources", "state", "store"]),
+    ("sources::registry", &["catalogue", "config", "model", "net", "sources", "store"]),
+    ("pcp", &["catalogue", "clock", "events", "model", "print", "state", "store"]),
 ];
 
 /// Crates that only these modules may name.

@@ -6,13 +6,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pmdaapm::model::{Identity, Now, Stamp};
-use pmdaapm::sources::SOURCES;
+use pmdaapm::model::{Identity, Now, SourceId, Stamp};
 use pmdaapm::store::{Change, Limits, Mailbox, Peer, Stat, Store};
 use shuttle::thread;
 
 /// Orders that are tried.
 const RUNS: usize = 1_500;
+
+/// The first source of the catalogue, whichever it is.
+const SOURCE: SourceId = SourceId::new(0);
 
 const fn at(sec: u64) -> Now {
     Now { mono: Duration::from_secs(sec), wall: Stamp { sec: 1, nsec: 0 } }
@@ -27,7 +29,7 @@ fn is_known(store: &Store, peer: &Arc<Peer>) -> bool {
 fn visit(store: &Store, name: &str, now: u64) -> bool {
     let mailbox = Arc::new(Mailbox::new(|| ()));
     let id = Identity { name: name.into(), resumes: true, ..Identity::default() };
-    let Some(peer) = store.attach(0, &id, &mailbox, at(now)) else { return false };
+    let Some(peer) = store.attach(SOURCE, &id, &mailbox, at(now)) else { return false };
     assert!(is_known(store, &peer), "{name} is connected and not known");
     thread::yield_now();
     assert!(is_known(store, &peer) && peer.life.up(), "{name} is still connected");
@@ -48,6 +50,7 @@ fn agrees(store: &Store, shown: &mut HashMap<String, *const Peer>) {
 
 fn scene() {
     let store = Store::new(
+        pmdaapm::sources::catalogue(),
         400,
         Limits { instances: 2, forget: Duration::from_secs(50), ..Limits::default() },
         1 << 20,
@@ -83,7 +86,7 @@ fn scene() {
 
 #[test]
 fn a_connected_peer_is_known_in_every_order() {
-    assert!(SOURCES.len() > 1);
+    assert!(pmdaapm::sources::catalogue().sources().len() > 1);
     shuttle::check_random(scene, RUNS);
     shuttle::check_pct(scene, RUNS, 3);
 }

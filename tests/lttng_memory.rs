@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use lttng_kit::{Dialogue, Relayd};
 use pmdaapm::net::{Peers, Supervisor};
 use pmdaapm::sources::lttng::{Config, Lttng};
-use pmdaapm::sources::{Context, LTTNG, Source};
+use pmdaapm::sources::{Context, Source};
 use pmdaapm::store::{Limits, Stat, Store};
 
 /// Column of `session.state`.
@@ -112,12 +112,12 @@ fn a_session_beyond_its_memory_ends_and_others_go_on() {
     let config =
         Config { relays: vec![address.to_string()], view: vec!["*".into()], ..Config::default() };
     let limits = Limits { peer_memory: 4 * MIB, ..Limits::default() };
-    let store = Store::new(400, limits, 32 * MIB);
+    let store = Store::new(pmdaapm::sources::catalogue(), 400, limits, 32 * MIB);
     let state = std::env::temp_dir().join(format!("apm-lttng-memory-{}", std::process::id()));
     std::fs::create_dir_all(&state).unwrap();
     let supervisor = Supervisor::start(4096, 1024, |_| ()).unwrap();
     let context = Context {
-        peers: Peers::new(&store, LTTNG, "lttng"),
+        peers: Peers::new(&store, store.catalogue().id("lttng").unwrap(), "lttng"),
         net: supervisor.net().clone(),
         state_dir: state.clone(),
     };
@@ -149,7 +149,7 @@ fn a_session_beyond_its_memory_ends_and_others_go_on() {
         .iter()
         .find(|p| p.name.ends_with("/sound"))
         .unwrap()
-        .existing_stream(0)
+        .existing_stream(pmdaapm::model::EventKindId::new(0))
         .unwrap()
         .stats()
         .count;

@@ -24,15 +24,24 @@ use pmdaapm::ctf::{
 };
 use pmdaapm::events::{HighRes, Records};
 use pmdaapm::model::component;
+use pmdaapm::model::{EventKindId, TableId};
 use pmdaapm::sources::lttng::{Collector, RecordFilter};
-use pmdaapm::sources::{LTTNG, OwnSink, Sinks};
+use pmdaapm::sources::{OwnSink, Sinks};
 use pmdaapm::store::{Change, Limits, Mailbox, PeerSink, Store};
+
+/// The first kind of events and the first table of the source.
+const RECORD: EventKindId = EventKindId::new(0);
+const CLASSES: TableId = TableId::new(0);
 
 struct Joined(Arc<Store>);
 
 impl Sinks for Joined {
     fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(PeerSink::new(&self.0, LTTNG, &Arc::new(Mailbox::new(|| ()))))
+        Box::new(PeerSink::new(
+            &self.0,
+            self.0.catalogue().id("lttng").unwrap(),
+            &Arc::new(Mailbox::new(|| ())),
+        ))
     }
 }
 
@@ -74,7 +83,7 @@ fn collect(
     limits: Limits,
     mut broken: Option<usize>,
 ) -> (Arc<Store>, Vec<Change>, Vec<u8>) {
-    let store = Store::new(400, limits, 256 << 20);
+    let store = Store::new(pmdaapm::sources::catalogue(), 400, limits, 256 << 20);
     let mut collector = Collector::new(
         "127.0.0.1:5344",
         settings("*"),
@@ -113,7 +122,7 @@ fn collect(
                 }
                 // At once: the newest ones are to be had only up to a size.
                 if let Some(peer) = store.peers().first()
-                    && let Some(stream) = peer.existing_stream(0)
+                    && let Some(stream) = peer.existing_stream(RECORD)
                 {
                     let count = stream.stats().count;
                     packed.extend(stream.newest((count - taken) as usize));
@@ -340,9 +349,9 @@ fn records_are_what_a_plain_walk_finds() {
                 (expected.len() as u64, discarded, 0, 0),
                 "{name}: events, discarded, errors, up"
             );
-            let rows = changes
-                .iter()
-                .filter_map(|c| if let Change::JoinRow(_, 0, row) = c { Some(row) } else { None });
+            let rows = changes.iter().filter_map(|c| {
+                if let Change::JoinRow(_, CLASSES, row) = c { Some(row) } else { None }
+            });
             assert_eq!(
                 rows.clone().map(|row| row.cells.get(0).unwrap()).sum::<u64>(),
                 expected.len() as u64
@@ -446,6 +455,6 @@ fn what_is_only_counted_is_no_record() {
     let ticks = expected.iter().filter(|l| l.contains("demo:tick\"")).count() as u64;
     let peer = &store.peers()[0];
     assert!(ticks > 10);
-    assert_eq!(peer.existing_stream(0).unwrap().stats().count, expected.len() as u64 - ticks);
+    assert_eq!(peer.existing_stream(RECORD).unwrap().stats().count, expected.len() as u64 - ticks);
     assert_eq!(peer.cells.get(5), Some(expected.len() as u64));
 }

@@ -30,10 +30,10 @@ const ERROR_TORN: u16 = 41;
 struct Told {
     identity: Vec<String>,
     counts: BTreeMap<u16, u64>,
-    rows: BTreeMap<(u8, Option<String>, u16), u64>,
+    rows: BTreeMap<(usize, Option<String>, u16), u64>,
     sets: BTreeMap<u16, String>,
     events: Vec<String>,
-    slots: BTreeMap<(u8, u32), Option<String>>,
+    slots: BTreeMap<(usize, u32), Option<String>>,
     errors: Vec<String>,
 }
 
@@ -41,19 +41,20 @@ impl Sink for Told {
     fn update(&mut self, update: Update<'_>) {
         match update {
             Update::Identity(id) => self.identity.push(format!("{} {:?}", id.name, id.process)),
-            Update::Count { item, more } => *self.counts.entry(item).or_default() += more,
+            Update::Count { item, more } => *self.counts.entry(item.get()).or_default() += more,
             Update::Set { item, value } => {
                 let text =
                     if let Value::U64(n) = value { n.to_string() } else { format!("{value:?}") };
-                self.sets.insert(item, text);
+                self.sets.insert(item.get(), text);
             }
             Update::Row { table, slot, key } => {
-                drop(self.slots.insert((table, slot), key.map(Into::into)))
+                drop(self.slots.insert((table.index(), slot), key.map(Into::into)))
             }
-            Update::RowCount { table, slot, item, more } => {
+            Update::RowCount { slot, item, more } => {
+                let table = item.table().index();
                 let key =
                     self.slots.get(&(table, slot)).expect("bound before it is counted").clone();
-                *self.rows.entry((table, key, item)).or_default() += more;
+                *self.rows.entry((table, key, item.get())).or_default() += more;
             }
             Update::Event { kind, stamp, flags, params } => {
                 let value = |v: &EventValue<'_>| match v {
@@ -62,7 +63,7 @@ impl Sink for Told {
                 };
                 let params: Vec<_> =
                     params.iter().map(|p| format!("{:?}={}", p.id, value(&p.value))).collect();
-                self.events.push(format!("{kind} {stamp} {flags} {}", params.join(" ")));
+                self.events.push(format!("{} {stamp} {flags} {}", kind.index(), params.join(" ")));
             }
             Update::Error(what) => self.errors.push(what.into()),
             Update::Unset { .. } | Update::Interval(_) | Update::Message => {}

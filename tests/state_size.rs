@@ -5,11 +5,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pmdaapm::model::{Identity, Now, Stamp};
+use pmdaapm::model::{Identity, Now, SourceId, Stamp};
 use pmdaapm::state::{Book, Saver, read};
 use pmdaapm::store::{Change, Limits, Mailbox, Store};
 
 const INSTANCES: usize = 100_000;
+
+/// The first source of the catalogue, whichever it is.
+const SOURCE: SourceId = SourceId::new(0);
 
 const fn now() -> Now {
     Now { mono: Duration::from_secs(5), wall: Stamp { sec: 1_700_000_000, nsec: 0 } }
@@ -26,8 +29,8 @@ fn join(store: &Store, book: &mut Book) -> usize {
 #[test]
 fn a_hundred_thousand_instances_are_saved_aside_and_read_at_once() {
     let limits = Limits { instances: INSTANCES, ..Limits::default() };
-    let store = Store::new(400, limits.clone(), 1 << 20);
-    let mut book = Book::default();
+    let store = Store::new(pmdaapm::sources::catalogue(), 400, limits.clone(), 1 << 20);
+    let mut book = Book::new(store.catalogue());
     for n in 0..INSTANCES {
         let mailbox = Arc::new(Mailbox::new(|| ()));
         let labels = vec![
@@ -38,7 +41,7 @@ fn a_hundred_thousand_instances_are_saved_aside_and_read_at_once() {
         let name = format!("program{n}.exe:{n}");
         let id =
             Identity { name, peer: "127.0.0.1:12345".into(), labels, resumes: true, process: None };
-        let peer = store.attach(0, &id, &mailbox, now()).unwrap();
+        let peer = store.attach(SOURCE, &id, &mailbox, now()).unwrap();
         if n % 2 == 0 {
             store.detach(&peer, &mailbox, now());
         }
@@ -60,7 +63,7 @@ fn a_hundred_thousand_instances_are_saved_aside_and_read_at_once() {
     let begin = Instant::now();
     let loaded = read(&path).unwrap();
     let read = begin.elapsed();
-    let again = Store::new(400, limits, 1 << 20);
+    let again = Store::new(pmdaapm::sources::catalogue(), 400, limits, 1 << 20);
     let begin = Instant::now();
     let (mut book, restored) = Book::restore(loaded, &again, now());
     let restored_in = begin.elapsed();

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::model::{Control, ControlVerb, Now, Stamp, Update, Value};
-use pmdaapm::sources::mono::{Inspector, Pattern, Peer, Settings};
-use pmdaapm::sources::{Session, SessionError, Sink};
+use pmdaapm::model::{Control, Now, Stamp, Update, Value};
+use pmdaapm::sources::mono::{self, Inspector, Pattern, Peer, Settings};
+use pmdaapm::sources::{Session, SessionError, Sink, Source};
 
 #[derive(Default)]
 struct Told {
@@ -45,11 +45,11 @@ const NOW: Now =
     Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, mono: Duration::from_secs(100) };
 
 /// What a user does between two pieces.
-const REQUESTS: [(ControlVerb, &str); 4] = [
-    (ControlVerb::Remove, "GC/*"),
-    (ControlVerb::Add, "Mono GC/Minor GC collections;JIT/x;GC/M*"),
-    (ControlVerb::List, ""),
-    (ControlVerb::Remove, "*"),
+const REQUESTS: [(&str); 4] = [
+    ("control.remove", "GC/*"),
+    ("control.add", "Mono GC/Minor GC collections;JIT/x;GC/M*"),
+    ("control.list", ""),
+    ("control.remove", "*"),
 ];
 
 fn talk(
@@ -71,8 +71,9 @@ fn talk(
             break;
         }
         if let Some((verb, text)) = next.next().filter(|_| requests) {
+            let control = <mono::Mono as Source>::TABLE.control(verb).unwrap();
             session
-                .control(NOW, &Control::Request(*verb, (*text).into()), &mut out, &mut told)
+                .control(NOW, &Control::Request(control, (*text).into()), &mut out, &mut told)
                 .unwrap();
         }
     }

@@ -40,7 +40,7 @@ impl std::fmt::Display for Allow {
 /// All rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// Event records and tables, by position of the source in `SOURCES`.
+    /// Event records and tables, in the order of the catalogue's sources.
     pub events: Vec<Allow>,
     /// Storing to control metrics.
     pub control: Allow,

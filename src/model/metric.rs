@@ -1,25 +1,23 @@
-//! What PCP is told about a metric: name, type, semantics, units, where its values are.
-
-use std::borrow::Cow;
+//! Descriptions of metrics in PCP's terms: name, type, semantics, units, where the values are.
 
 use pcp_event::{Semantics, Units, ValueType};
 
-/// Which instance domain a metric has.
+use super::{ControlId, EventKindId, TableId};
+
+/// The instance domain of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Area {
-    /// no instances: the PMDA itself, or a parameter of event records
-    Own,
+pub enum InDom {
+    /// `PM_INDOM_NULL`: one value, of the PMDA itself or of a source as a whole
+    Null,
     /// one instance for each peer of every source
     Agents,
-    /// one instance for each thing that the metric's source watches (a Mono process, a pod, a
-    /// session)
-    Source,
-    /// one instance for each row of the source's table with this position: methods, streams,
-    /// buckets
-    Table(u8),
+    /// one instance for each peer of the metric's source (a process, a pod, a session)
+    Peers,
+    /// one instance for each row of a table of the metric's source (methods, streams, buckets)
+    Table(TableId),
 }
 
-/// The leaves below every `event.<kind>` node (design: "EV").
+/// The leaves below every `event.<kind>` node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventLeaf {
     /// packed array, microseconds
@@ -32,7 +30,7 @@ pub enum EventLeaf {
     Bytes,
     /// records dropped unseen
     Lost,
-    /// bytes held now
+    /// bytes of records that are kept now
     Memory,
     /// contexts with a cursor
     Clients,
@@ -42,43 +40,40 @@ pub enum EventLeaf {
     Filter,
     /// the newest filter of this user that was refused
     FilterError,
-    /// parameters cut or left out
+    /// parameters cut or left out because their record would have been too large
     Truncated,
 }
 
-/// Where the value of a metric is found when it is fetched.
+/// Where a metric's value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Origin {
-    /// a statistic of the PMDA itself; the number is the row in `store::self_stats`
+pub enum ValueSource {
+    /// a statistic of the PMDA
     SelfStat,
-    /// an atomic cell of the instance; its column is the item number
+    /// an atomic cell of the instance: the cell is the item
     Cell,
-    /// as `Cell`, of a value that is about now: it goes when the peer is silent or gone, whatever
-    /// stays of its source
+    /// the same, of a sliding period: without a value while the peer is silent or gone
     Recent,
-    /// a text of the instance; its column is the item number
+    /// a text of the instance
     Text,
-    /// an atomic cell of the instance, column given: dynamic metrics
+    /// the cell with this number: dynamic metrics
     Column(u16),
     /// nanoseconds since the instance's last message
     Idle,
-    /// a leaf of the event stream with this position in the source's table
-    Event(u8, EventLeaf),
-    /// request and answer of a control metric: `pmstore` asks, fetch shows the last answer. Of an
-    /// instance, or (`Area::Own`) of the source as a whole
-    Control(super::ControlVerb),
+    /// a leaf of an event stream
+    Event(EventKindId, EventLeaf),
+    /// request and answer of a control: `pmstore` requests, a fetch gets the newest answer
+    Control(ControlId),
     /// parameter of event records: exists for name and type only
     Param,
 }
 
-/// One metric of a static table. The full name is `apm.<prefix>.<name>`.
-#[derive(Clone, Debug)]
+/// One static metric of a source's table: of each peer (full name `apm.<source>.<name>`, in the
+/// source's first cluster) or of each row of a table (in the table's cluster).
+#[derive(Clone, Copy, Debug)]
 pub struct MetricDef {
-    /// Below the source's prefix: `samples`, `event.sample.count`.
-    pub name: String,
-    /// PMID cluster.
-    pub cluster: u16,
-    /// PMID item.
+    /// Below the source's prefix: `samples`, `method.count`.
+    pub name: &'static str,
+    /// PMID item: see `MetricItem` and `RowItem`.
     pub item: u16,
     /// Value type.
     pub ty: ValueType,
@@ -86,14 +81,14 @@ pub struct MetricDef {
     pub sem: Semantics,
     /// Units.
     pub units: Units,
-    /// Instance domain.
-    pub area: Area,
-    /// Where the value is.
-    pub origin: Origin,
+    /// [`InDom::Peers`] or [`InDom::Table`].
+    pub indom: InDom,
+    /// Where the value comes from.
+    pub value: ValueSource,
     /// One line of help.
-    pub oneline: Cow<'static, str>,
+    pub oneline: &'static str,
     /// The full help text.
-    pub help: Cow<'static, str>,
+    pub help: &'static str,
 }
 
 /// A kind of event stream of a source.
@@ -109,11 +104,10 @@ pub struct EventKind {
     pub help: &'static str,
 }
 
-/// A metric that a peer brought: description in PCP's terms, made by the source from the peer's
-/// words.
+/// A metric that a peer brought, described in PCP's terms by the source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricSpec {
-    /// What the peer calls it; the identity over restarts: `GC/Minor GC collections`.
+    /// The peer's name for it; the identity over restarts: `GC/Minor GC collections`.
     pub key: String,
     /// Name components below the source's dynamic node, already sanitised:
     /// `gc.minor_gc_collections`.
@@ -130,7 +124,7 @@ pub struct MetricSpec {
     pub help: String,
     /// Item labels: name and value.
     pub labels: Vec<(&'static str, String)>,
-    /// What the source needs to make this spec again after a restart; one line without control
+    /// From this line the source makes the description again after a restart; no control
     /// characters.
     pub persist: String,
 }

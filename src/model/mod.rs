@@ -2,6 +2,7 @@
 //! told (`MetricDef`). Nothing here does I/O, reads a clock or knows a protocol.
 
 mod access;
+mod ids;
 mod memory;
 mod metric;
 mod name;
@@ -10,12 +11,14 @@ mod now;
 mod update;
 
 pub use access::{Allow, Rights};
+pub use ids::{
+    ControlId, EventKindId, MetricItem, ParamItem, ROW_ITEMS, RowItem, STATIC_ITEMS, SourceId,
+    StreamKind, TableId,
+};
 pub use memory::{Charge, Memory, Purpose};
-pub use metric::{Area, EventKind, EventLeaf, MetricDef, MetricSpec, Origin};
+pub use metric::{EventKind, EventLeaf, InDom, MetricDef, MetricSpec, ValueSource};
 pub use name::component;
 pub use network::Network;
 pub use now::Now;
 pub use pcp_event::{Pmid, Semantics, Stamp, Units, Value, ValueType};
-pub use update::{
-    Control, ControlVerb, EventParam, EventValue, Identity, ParamId, SampleValue, Update,
-};
+pub use update::{Control, EventParam, EventValue, Identity, ParamId, SampleValue, Update};

@@ -1,6 +1,8 @@
 //! What a session tells the store, and what a user may tell a session.
 
-use super::{MetricSpec, Stamp, Value};
+use super::{
+    ControlId, EventKindId, MetricItem, MetricSpec, ParamItem, RowItem, Stamp, TableId, Value,
+};
 
 /// Who a peer is, as far as its protocol or the operating system told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,25 +40,25 @@ pub enum Update<'a> {
         /// The slot.
         slot: u32,
     },
-    /// A static cell metric of the source (`Origin::Cell`, `Origin::Text`), by item number.
+    /// A static cell metric of the source (`ValueSource::Cell`, `Recent` or `Text`).
     Set {
-        /// Item number in the source's table.
-        item: u16,
+        /// The metric.
+        item: MetricItem,
         /// The value.
         value: Value,
     },
     /// A static cell metric of the source grows; it goes on when the same peer comes back.
     Count {
-        /// Item number in the source's table.
-        item: u16,
+        /// The metric.
+        item: MetricItem,
         /// By how much.
         more: u64,
     },
     /// Values that the peer sent at one moment: cells are set and one record goes to event stream
     /// `kind`.
     Sample {
-        /// Position of the event kind in the source's table.
-        kind: u8,
+        /// The kind of events.
+        kind: EventKindId,
         /// When, for the record.
         stamp: Stamp,
         /// Slots with their new values, in the peer's order.
@@ -64,13 +66,13 @@ pub enum Update<'a> {
     },
     /// The peer no longer says what the value of this static metric is.
     Unset {
-        /// Item number in the source's table.
-        item: u16,
+        /// The metric.
+        item: MetricItem,
     },
     /// The session's `slot` of a table (small, dense) stands for the row of this key from now on.
     Row {
-        /// Position in the source's tables.
-        table: u8,
+        /// The table.
+        table: TableId,
         /// The session's own number for the row.
         slot: u32,
         /// The row's instance name, without blanks; `None`: the row for all the rest.
@@ -79,8 +81,8 @@ pub enum Update<'a> {
     /// Labels of a row's instance, beside those that all of its domain have; they replace what was
     /// said before.
     RowLabels {
-        /// Position in the source's tables.
-        table: u8,
+        /// The table.
+        table: TableId,
         /// The row.
         slot: u32,
         /// Names, as of `pmLookupLabels(3)`, and values.
@@ -88,24 +90,22 @@ pub enum Update<'a> {
     },
     /// A cell of a row grows.
     RowCount {
-        /// Position in the source's tables.
-        table: u8,
         /// The row.
         slot: u32,
-        /// Item number in the table's cluster.
-        item: u16,
+        /// The metric, and so the table.
+        item: RowItem,
         /// By how much.
         more: u64,
     },
     /// No slot of a table stands for a row any more: the session numbers anew.
     FreeRows {
-        /// Position in the source's tables.
-        table: u8,
+        /// The table.
+        table: TableId,
     },
     /// One event with typed parameters. Records reach their stream when the session's call is over.
     Event {
-        /// Position of the event kind in the source's table.
-        kind: u8,
+        /// The kind of events.
+        kind: EventKindId,
         /// When.
         stamp: Stamp,
         /// `PM_EVENT_FLAG_*`.
@@ -121,8 +121,8 @@ pub enum Update<'a> {
     Error(&'a str),
     /// The answer to a control request.
     Answer {
-        /// Which control metric.
-        verb: ControlVerb,
+        /// The control.
+        control: ControlId,
         /// What to show.
         text: String,
     },
@@ -171,8 +171,8 @@ pub struct EventParam<'a> {
 /// Which parameter of event records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamId {
-    /// Item number among the source's parameters.
-    Item(u16),
+    /// One of the source's parameters.
+    Item(ParamItem),
     /// The session's own number of [`Update::Define`].
     Slot(u32),
 }
@@ -180,13 +180,13 @@ pub enum ParamId {
 impl<'a> EventParam<'a> {
     /// A number, for one of the source's parameters.
     #[must_use]
-    pub const fn number(item: u16, value: u64) -> Self {
+    pub const fn number(item: ParamItem, value: u64) -> Self {
         Self { id: ParamId::Item(item), value: EventValue::Number(value) }
     }
 
     /// A text, for one of the source's parameters.
     #[must_use]
-    pub const fn text(item: u16, value: &'a str) -> Self {
+    pub const fn text(item: ParamItem, value: &'a str) -> Self {
         Self { id: ParamId::Item(item), value: EventValue::Text(value) }
     }
 }
@@ -200,36 +200,11 @@ pub enum EventValue<'a> {
     Text(&'a str),
 }
 
-/// What a control metric asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ControlVerb {
-    /// sample these counters too
-    Add,
-    /// stop sampling these counters
-    Remove,
-    /// ask the peer which counters it has
-    List,
-    /// create or destroy a session
-    Session,
-    /// enable events of a session
-    Enable,
-    /// add context fields to a session
-    Context,
-    /// start a session
-    Start,
-    /// stop a session
-    Stop,
-    /// nothing can be asked for: how sessions are
-    Status,
-    /// nothing can be asked for: how relay daemons are
-    Relays,
-}
-
 /// A request from a user to one peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
     /// `pmstore` to a control metric.
-    Request(ControlVerb, String),
+    Request(ControlId, String),
     /// The configuration changed: patterns of counters to select.
     Select(Vec<String>),
     /// A newer connection of the same peer took over.

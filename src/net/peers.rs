@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::model::Memory;
+use crate::model::{Memory, SourceId};
 use crate::store::{Desk, Limits, Mailbox, Peer, PeerSink, Store};
 
 /// The peers of one source, and what the source may know of the store.
 #[derive(Clone, Debug)]
 pub struct Peers {
     store: Arc<Store>,
-    source: usize,
+    source: SourceId,
     name: &'static str,
 }
 
 impl Peers {
     /// `name` is that of the source, for the log.
     #[must_use]
-    pub fn new(store: &Arc<Store>, source: usize, name: &'static str) -> Self {
+    pub fn new(store: &Arc<Store>, source: SourceId, name: &'static str) -> Self {
         Self { store: Arc::clone(store), source, name }
     }
 

@@ -10,7 +10,7 @@ use pmda::process::{group_id, groups_of, user_id};
 
 use super::local::{self, Clients};
 use super::sys;
-use crate::model::{Allow, Network, Rights};
+use crate::model::{Allow, Network, Rights, SourceId};
 
 /// How long an answer about connections from other hosts holds.
 const LOCAL_FOR: Duration = Duration::from_secs(1);
@@ -159,8 +159,8 @@ impl Permits {
     }
 
     /// The right to see event records of a source.
-    pub(super) fn events(&self, source: usize) -> Option<&Permit> {
-        self.events.get(source)
+    pub(super) fn events(&self, source: SourceId) -> Option<&Permit> {
+        self.events.get(source.index())
     }
 }
 

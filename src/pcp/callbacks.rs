@@ -101,7 +101,12 @@ unsafe extern "C" fn help(
 ) -> c_int {
     guard(|| {
         let found = with(|s| {
-            let found = text::help(&s.entries, ident.cast_unsigned(), kind.cast_unsigned())?;
+            let found = text::help(
+                s.store.catalogue(),
+                &s.entries,
+                ident.cast_unsigned(),
+                kind.cast_unsigned(),
+            )?;
             s.scratch = text::c_string(&found);
             Some(s.scratch.as_ptr().cast_mut())
         });
@@ -169,8 +174,10 @@ unsafe extern "C" fn labels(
     ext: *mut sys::pmdaExt,
 ) -> c_int {
     guard(|| {
-        let json =
-            with(|s| label::of(&s.entries, ident.cast_unsigned(), level.cast_unsigned())).flatten();
+        let json = with(|s| {
+            label::of(s.store.catalogue(), &s.entries, ident.cast_unsigned(), level.cast_unsigned())
+        })
+        .flatten();
         if let Some(json) = json {
             let sts = label::add(set, &json);
             if sts < 0 {

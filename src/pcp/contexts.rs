@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::access::Credentials;
 use crate::events::{Filter, FilterError, ParameterNames};
+use crate::model::{SourceId, StreamKind};
 
 /// Most filters for single instances, of a context and of all.
 const INSTANCES_MAX: usize = 4096;
@@ -16,9 +17,6 @@ const FILTERS_ALL: usize = 256;
 const FILTERS_BYTES: usize = 8 << 20;
 /// Most users and contexts whose refused filters are kept.
 const REFUSED_MAX: usize = 256;
-
-/// A source and one of its event kinds.
-pub(super) type Kind = (usize, u8);
 
 /// A filter that one or more contexts have set: the same text of a source is kept once.
 #[derive(Clone, Debug)]
@@ -64,12 +62,12 @@ struct Filters {
 #[derive(Debug, Default)]
 pub(super) struct Context {
     pub(super) who: Credentials,
-    filters: HashMap<Kind, Filters>,
+    filters: HashMap<StreamKind, Filters>,
 }
 
 impl Context {
     /// The filter in force for an instance.
-    pub(super) fn filter(&self, kind: Kind, inst: u32) -> Option<&Held> {
+    pub(super) fn filter(&self, kind: StreamKind, inst: u32) -> Option<&Held> {
         let filters = self.filters.get(&kind)?;
         filters.own.get(&inst).unwrap_or(&filters.all).as_ref()
     }
@@ -93,8 +91,8 @@ impl Context {
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     by_number: HashMap<i32, Context>,
-    filters: HashMap<(usize, String), Held>,
-    refused: HashMap<(Kind, Whose), String>,
+    filters: HashMap<(SourceId, String), Held>,
+    refused: HashMap<(StreamKind, Whose), String>,
 }
 
 /// Whose a refused filter is. A user sees it in another context too, as pmstore(1) ends with its
@@ -128,12 +126,12 @@ impl Contexts {
     }
 
     /// Why the newest filter of this context, or of its user, was refused.
-    pub(super) fn refused(&self, kind: Kind, ctx: i32) -> Option<&str> {
+    pub(super) fn refused(&self, kind: StreamKind, ctx: i32) -> Option<&str> {
         self.refused.get(&(kind, self.whose(ctx))).map(String::as_str)
     }
 
     /// The newest filter of this context was refused, or taken.
-    pub(super) fn set_refused(&mut self, kind: Kind, ctx: i32, why: Option<String>) {
+    pub(super) fn set_refused(&mut self, kind: StreamKind, ctx: i32, why: Option<String>) {
         let whose = self.whose(ctx);
         match why {
             Some(why) => {
@@ -154,7 +152,7 @@ impl Contexts {
     /// The filter of a text: one that is in force already, or a new one.
     pub(super) fn filter(
         &mut self,
-        source: usize,
+        source: SourceId,
         ctx: i32,
         text: &str,
         names: &dyn ParameterNames,
@@ -187,7 +185,7 @@ impl Contexts {
     pub(super) fn set_filter(
         &mut self,
         ctx: i32,
-        kind: Kind,
+        kind: StreamKind,
         instances: Option<&[u32]>,
         filter: Option<&Held>,
     ) -> bool {

@@ -5,20 +5,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::sys;
+use crate::catalogue::{AGENT_INDOM, Catalogue, Entry};
 use crate::events::ParameterNames;
-use crate::model::{Area, MetricDef, Origin, Pmid, Semantics, Units, ValueType};
-use crate::sources::SOURCES;
-use crate::store::{AGENT_INDOM, DynamicMetric, Entry, param_entry};
+use crate::model::{InDom, Pmid, Semantics, SourceId, Units, ValueSource, ValueType};
+use crate::store::DynamicMetric;
 
 /// What the callbacks know of a metric.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) pmid: Pmid,
-    pub(super) origin: Origin,
+    pub(super) value: ValueSource,
     pub(super) ty: ValueType,
-    pub(super) area: Area,
-    pub(super) source: Option<usize>,
+    pub(super) indom: InDom,
+    pub(super) source: Option<SourceId>,
     pub(super) item: u16,
     pub(super) oneline: String,
     pub(super) help: String,
@@ -29,18 +29,19 @@ pub(super) struct Row {
 #[derive(Debug)]
 pub(super) struct Entries {
     domain: u32,
+    catalogue: Arc<Catalogue>,
     pub(super) metrics: Vec<sys::pmdaMetric>,
     rows: Vec<Row>,
     by_pmid: HashMap<u32, usize>,
     /// Parameters by their source and the last word of their name: rows in their order.
-    by_word: HashMap<(usize, String), Vec<usize>>,
+    by_word: HashMap<(SourceId, String), Vec<usize>>,
 }
 
 /// The parameters of a source's records by name.
 #[derive(Debug)]
 pub(super) struct Parameters<'e> {
     entries: &'e Entries,
-    source: usize,
+    source: SourceId,
 }
 
 impl ParameterNames for Parameters<'_> {
@@ -68,9 +69,10 @@ impl ParameterNames for Parameters<'_> {
 }
 
 impl Entries {
-    pub(super) fn new(domain: u32) -> Self {
+    pub(super) fn new(domain: u32, catalogue: &Arc<Catalogue>) -> Self {
         Self {
             domain,
+            catalogue: Arc::clone(catalogue),
             metrics: Vec::new(),
             rows: Vec::new(),
             by_pmid: HashMap::new(),
@@ -87,63 +89,60 @@ impl Entries {
     }
 
     /// The parameters of a source, for filters.
-    pub(super) const fn parameters(&self, source: usize) -> Parameters<'_> {
+    pub(super) const fn parameters(&self, source: SourceId) -> Parameters<'_> {
         Parameters { entries: self, source }
     }
 
     /// Serial number of the instance domain of a metric.
-    pub(super) fn serial(area: Area, source: Option<usize>) -> Option<u32> {
-        match area {
-            Area::Own => None,
-            Area::Agents => Some(AGENT_INDOM),
-            Area::Source => Some(SOURCES.get(source?)?.indom),
-            Area::Table(n) => Some(SOURCES.get(source?)?.tables.get(usize::from(n))?.indom),
+    pub(super) fn serial(&self, row: &Row) -> Option<u32> {
+        match row.indom {
+            InDom::Null => None,
+            InDom::Agents => Some(AGENT_INDOM),
+            InDom::Peers => Some(self.catalogue.source(row.source?)?.indom.serial),
+            InDom::Table(table) => Some(self.catalogue.table(row.source?, table)?.indom.serial),
         }
     }
 
-    pub(super) fn push_static(&mut self, entry: Entry) {
-        let MetricDef { cluster, item, ty, sem, units, area, origin, oneline, help, .. } =
-            entry.def;
+    pub(super) fn push_static(&mut self, entry: &Entry) {
         let row = Row {
-            name: entry.name,
-            pmid: Pmid::new(self.domain, cluster, item),
-            origin,
-            ty,
-            area,
+            name: entry.name.clone(),
+            pmid: Pmid::new(self.domain, entry.cluster, entry.item),
+            value: entry.value,
+            ty: entry.ty,
+            indom: entry.indom,
             source: entry.source,
-            item,
-            oneline: oneline.into(),
-            help: help.into(),
+            item: entry.item,
+            oneline: entry.oneline.clone().into(),
+            help: entry.help.clone().into(),
             labels: Vec::new(),
         };
-        self.push(row, sem, units);
+        self.push(row, entry.sem, entry.units);
     }
 
     /// The metric, if it has values, and its parameter metric: the last rows.
     pub(super) fn push_dynamic(&mut self, metric: &Arc<DynamicMetric>) {
-        let Some((source, node)) =
-            SOURCES.get(metric.source).and_then(|s| Some((s, s.dynamic?.node)))
-        else {
+        let source = self.catalogue.source(metric.source);
+        let Some((source, node)) = source.and_then(|s| Some((s.name, s.dynamic?.node))) else {
             return;
         };
         let row = Row {
-            name: format!("apm.{}.{}.{}", source.name, node.unwrap_or_default(), metric.spec.path),
+            name: format!("apm.{source}.{}.{}", node.unwrap_or_default(), metric.spec.path),
             pmid: metric.pmid,
-            origin: Origin::Column(metric.column()),
+            value: ValueSource::Column(metric.column()),
             ty: metric.spec.ty,
-            area: Area::Source,
+            indom: InDom::Peers,
             source: Some(metric.source),
             item: metric.pmid.item(),
             oneline: metric.spec.oneline.clone(),
             help: metric.spec.help.clone(),
             labels: metric.spec.labels.clone(),
         };
-        let (oneline, help) = param_entry(metric);
+        let (oneline, help) = metric.param_help(node.is_some());
         let param = Row {
-            name: format!("apm.{}.param.{}", source.name, metric.spec.path),
+            name: format!("apm.{source}.param.{}", metric.spec.path),
             pmid: metric.param,
-            origin: Origin::Param,
-            area: Area::Own,
+            value: ValueSource::Param,
+            indom: InDom::Null,
             oneline,
             help,
             ..row.clone()
@@ -162,11 +161,11 @@ impl Entries {
     }
 
     fn push(&mut self, row: Row, sem: Semantics, units: Units) {
-        let indom = Self::serial(row.area, row.source)
-            .map_or(sys::PM_INDOM_NULL, |s| super::indom::number(self.domain, s));
+        let indom =
+            self.serial(&row).map_or(sys::PM_INDOM_NULL, |s| super::indom::number(self.domain, s));
         let index = self.rows.len();
         self.by_pmid.insert(row.pmid.0, index);
-        if let (Origin::Param, Some(source)) = (row.origin, row.source) {
+        if let (ValueSource::Param, Some(source)) = (row.value, row.source) {
             let word = row.name.rsplit('.').next().unwrap_or_default();
             self.by_word.entry((source, word.to_owned())).or_default().push(index);
         }

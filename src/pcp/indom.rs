@@ -6,8 +6,7 @@ use std::ffi::CString;
 
 use super::state::Domains;
 use super::sys;
-use crate::sources::SOURCES;
-use crate::store::AGENT_INDOM;
+use crate::catalogue::{AGENT_INDOM, Catalogue};
 
 /// The number of an instance domain, as of `pmInDom_build(3)`: domain 9 bits, serial 22 bits.
 pub(super) const fn number(domain: u32, serial: u32) -> sys::pmInDom {
@@ -31,10 +30,9 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn new(domain: u32) -> Self {
-        let tables = SOURCES.iter().flat_map(|s| s.tables).map(|t| t.indom);
-        let serials =
-            std::iter::once(AGENT_INDOM).chain(SOURCES.iter().map(|s| s.indom)).chain(tables);
+    pub(super) fn new(domain: u32, catalogue: &Catalogue) -> Self {
+        let of_sources = catalogue.indoms().map(|(_, indom, _)| indom.serial);
+        let serials = std::iter::once(AGENT_INDOM).chain(of_sources);
         let empty = |s| sys::pmdaIndom {
             it_indom: number(domain, s),
             it_numinst: 0,

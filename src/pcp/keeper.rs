@@ -65,7 +65,7 @@ impl Keeper {
                 "{path} is kept by another PMDA, process {pid}: this one reads it and saves nothing; ids that it gives are its own"
             );
         }
-        let loaded = load(&path, dir, store.domain(), lock.is_ok());
+        let loaded = load(&path, dir, store, lock.is_ok());
         let (book, restored) = Book::restore(loaded, store, now());
         for fault in restored.faults.iter().take(SHOWN) {
             log::warn!("{}: {fault}", path.display());
@@ -177,7 +177,8 @@ impl Drop for Keeper {
 }
 
 /// What is in the file, or in those of the version before it.
-fn load(path: &Path, dir: &Path, domain: u32, ours: bool) -> Loaded {
+fn load(path: &Path, dir: &Path, store: &Store, ours: bool) -> Loaded {
+    let domain = store.domain();
     match read(path) {
         Ok(Loaded { newer: Some(version), .. }) => {
             let kept = path.with_extension(format!("state.version{version}"));
@@ -194,7 +195,8 @@ fn load(path: &Path, dir: &Path, domain: u32, ours: bool) -> Loaded {
             Loaded::default()
         }
         Ok(loaded) => loaded,
-        Err(e) if e.kind() == ErrorKind::NotFound => match read_old(dir, domain) {
+        Err(e) if e.kind() == ErrorKind::NotFound => match read_old(dir, domain, store.catalogue())
+        {
             Some(old) => {
                 log::info!("ids and names are taken over from {}/{domain}.*", dir.display());
                 old

@@ -7,8 +7,7 @@ use serde_json::{Map, Value};
 use super::entries::Entries;
 use super::state::Domains;
 use super::sys;
-use crate::sources::SOURCES;
-use crate::store::AGENT_INDOM;
+use crate::catalogue::{AGENT_INDOM, Catalogue};
 
 fn json(pairs: impl IntoIterator<Item = (impl Into<String>, impl Into<Value>)>) -> String {
     Value::Object(pairs.into_iter().map(|(k, v)| (k.into(), v.into())).collect::<Map<_, _>>())
@@ -16,25 +15,24 @@ fn json(pairs: impl IntoIterator<Item = (impl Into<String>, impl Into<Value>)>) 
 }
 
 /// Labels of a domain, instance domain, cluster or metric; `None` where there are none.
-pub(super) fn of(entries: &Entries, ident: u32, level: u32) -> Option<String> {
+pub(super) fn of(
+    catalogue: &Catalogue,
+    entries: &Entries,
+    ident: u32,
+    level: u32,
+) -> Option<String> {
     match level {
         sys::PM_LABEL_DOMAIN => Some(json([("agent", "apm")])),
         sys::PM_LABEL_INDOM => match ident & 0x3f_ffff {
             AGENT_INDOM => Some(json([("instances", "agent")])),
-            serial => {
-                let own = SOURCES.iter().map(|s| (s.indom, s.name));
-                let tables = SOURCES.iter().flat_map(|s| s.tables).map(|t| (t.indom, t.name));
-                own.chain(tables)
-                    .find(|(indom, _)| *indom == serial)
-                    .map(|(_, name)| json([("instances", name)]))
-            }
+            serial => catalogue
+                .indoms()
+                .find(|(_, indom, _)| indom.serial == serial)
+                .map(|(name, ..)| json([("instances", name)])),
         },
         sys::PM_LABEL_CLUSTER => {
             let cluster = u16::try_from(ident >> 10 & 0xfff).ok()?;
-            let source = SOURCES
-                .iter()
-                .find(|s| (s.cluster..s.cluster + crate::sources::CLUSTERS).contains(&cluster))?;
-            Some(json([("source", source.name)]))
+            Some(json([("source", catalogue.of_cluster(cluster)?.name)]))
         }
         sys::PM_LABEL_ITEM => {
             let row = entries.by_pmid(ident)?;
@@ -45,17 +43,22 @@ pub(super) fn of(entries: &Entries, ident: u32, level: u32) -> Option<String> {
 }
 
 /// Labels of an instance.
-pub(super) fn of_instance(domains: &Domains, indom: sys::pmInDom, inst: u32) -> Option<String> {
+pub(super) fn of_instance(
+    catalogue: &Catalogue,
+    domains: &Domains,
+    indom: sys::pmInDom,
+    inst: u32,
+) -> Option<String> {
     let serial = indom & 0x3f_ffff;
     let (words, source) = match domains.peer(serial, inst) {
-        Some(peer) => (peer.labels(), SOURCES.get(peer.source)?),
+        Some(peer) => (peer.labels(), peer.protocol()),
         None => {
-            let source = SOURCES.iter().find(|s| s.tables.iter().any(|t| t.indom == serial))?;
+            let (.., source) = catalogue.indoms().find(|(_, i, _)| i.serial == serial)?;
             let own = domains.rows(serial)?.get(&inst)?.labels();
-            (own.into_iter().map(|(k, v)| (k.into(), v)).collect(), source)
+            (own.into_iter().map(|(k, v)| (k.into(), v)).collect(), source.name)
         }
     };
-    let labels = words.iter().map(|(k, v)| (&**k, v.as_str())).chain([("source", source.name)]);
+    let labels = words.iter().map(|(k, v)| (&**k, v.as_str())).chain([("source", source)]);
     Some(json(labels))
 }
 

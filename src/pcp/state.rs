@@ -15,9 +15,9 @@ use super::indom::Tables;
 use super::keeper::Keeper;
 use super::namespace::NameSpace;
 use super::{label, process, sys};
-use crate::model::Rights;
-use crate::sources::SOURCES;
-use crate::store::{AGENT_INDOM, Change, DynamicMetric, Peer, Quiet, Row, Store, catalogue};
+use crate::catalogue::AGENT_INDOM;
+use crate::model::{Rights, SourceId, TableId};
+use crate::store::{Change, DynamicMetric, Peer, Quiet, Row, Store};
 
 /// Instances of a domain: id → peer, in the order of ids.
 pub(super) type Instances = BTreeMap<u32, Arc<Peer>>;
@@ -96,8 +96,9 @@ impl State {
     /// ids, instances with theirs; then the metrics and rows that always exist. The rest comes
     /// by [`State::apply`].
     pub(super) fn new(store: Arc<Store>, dir: &Path) -> Result<Self, String> {
-        let mut entries = Entries::new(store.domain());
-        catalogue().into_iter().for_each(|e| entries.push_static(e));
+        let catalogue = Arc::clone(store.catalogue());
+        let mut entries = Entries::new(store.domain(), &catalogue);
+        catalogue.entries().iter().for_each(|e| entries.push_static(e));
         let mut names = NameSpace::new()?;
         // pmdaTree puts each new name before its siblings: the last becomes the first that pminfo
         // shows.
@@ -106,7 +107,7 @@ impl State {
         }
         let (keeper, restored) = Keeper::open(dir, &store);
         let mut state = Self {
-            indoms: Tables::new(store.domain()),
+            indoms: Tables::new(store.domain(), &catalogue),
             keeper,
             store,
             entries,
@@ -121,7 +122,7 @@ impl State {
             scratch: CString::default(),
         };
         restored.metrics.iter().for_each(|metric| state.add_metric(metric));
-        for (source, s) in SOURCES.iter().enumerate() {
+        for (source, s) in catalogue.sources() {
             for spec in s.dynamic.map(|d| (d.initial)()).unwrap_or_default() {
                 state.store.define(source, &spec);
             }
@@ -176,15 +177,16 @@ impl State {
     }
 
     /// Instance domains of a peer.
-    fn serials(peer: &Peer) -> [u32; 2] {
-        [SOURCES.get(peer.source).map_or(AGENT_INDOM, |s| s.indom), AGENT_INDOM]
+    fn serials(&self, peer: &Peer) -> [u32; 2] {
+        let source = self.store.catalogue().source(peer.source);
+        [source.map_or(AGENT_INDOM, |s| s.indom.serial), AGENT_INDOM]
     }
 
     fn join(&mut self, peer: &Arc<Peer>) {
         let Some(ids) = self.keeper.book.join_peer(peer) else {
             return log::error!("{} is not shown: no instance number is left", peer.agent_name());
         };
-        for (serial, id) in Self::serials(peer).into_iter().zip(ids) {
+        for (serial, id) in self.serials(peer).into_iter().zip(ids) {
             self.domains.0.entry(serial).or_default().insert(id, Arc::clone(peer));
             self.indoms.changed(serial);
         }
@@ -196,35 +198,35 @@ impl State {
         else {
             return;
         };
-        for (serial, id) in Self::serials(peer).into_iter().zip(ids) {
+        for (serial, id) in self.serials(peer).into_iter().zip(ids) {
             self.domains.0.get_mut(&serial).and_then(|d| d.remove(&id));
             self.indoms.changed(serial);
         }
     }
 
-    fn join_row(&mut self, source: usize, table: u8, row: &Arc<Row>) {
-        let Some(def) = SOURCES.get(source).and_then(|s| s.tables.get(usize::from(table))) else {
+    fn join_row(&mut self, source: SourceId, table: TableId, row: &Arc<Row>) {
+        let Some(def) = self.store.catalogue().table(source, table).copied() else {
             return;
         };
         match self.keeper.book.join_row(source, table, row) {
-            Some(id) => {
-                drop(self.domains.1.entry(def.indom).or_default().insert(id, Arc::clone(row)))
-            }
+            Some(id) => drop(
+                self.domains.1.entry(def.indom.serial).or_default().insert(id, Arc::clone(row)),
+            ),
             None => {
                 log::error!("{} {} is not shown: no instance number is left", def.name, row.key)
             }
         }
-        self.indoms.changed(def.indom);
+        self.indoms.changed(def.indom.serial);
     }
 
-    fn leave_row(&mut self, source: usize, table: u8, row: &Arc<Row>) {
-        let Some(def) = SOURCES.get(source).and_then(|s| s.tables.get(usize::from(table))) else {
+    fn leave_row(&mut self, source: SourceId, table: TableId, row: &Arc<Row>) {
+        let Some(def) = self.store.catalogue().table(source, table).copied() else {
             return;
         };
         if let Some(id) = self.keeper.book.leave_row(source, table, row, crate::clock::now()) {
-            self.domains.1.get_mut(&def.indom).and_then(|d| d.remove(&id));
+            self.domains.1.get_mut(&def.indom.serial).and_then(|d| d.remove(&id));
         }
-        self.indoms.changed(def.indom);
+        self.indoms.changed(def.indom.serial);
     }
 
     /// Before libpcp_pmda reads the instances of a domain.
@@ -243,6 +245,6 @@ impl State {
 
     /// Labels of an instance as JSON.
     pub(super) fn instance_labels(&self, indom: sys::pmInDom, inst: u32) -> Option<String> {
-        label::of_instance(&self.domains, indom, inst)
+        label::of_instance(self.store.catalogue(), &self.domains, indom, inst)
     }
 }

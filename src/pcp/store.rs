@@ -5,13 +5,13 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use super::contexts::{Held, Kind, NotTaken};
-use super::entries::{Entries, Row};
+use super::contexts::{Held, NotTaken};
+use super::entries::Row;
 use super::fetch::NO_INSTANCE;
 use super::state::State;
 use super::text::to_string;
 use super::{process, sys};
-use crate::model::{Area, Control, ControlVerb, EventLeaf, Origin};
+use crate::model::{Control, ControlId, EventLeaf, InDom, StreamKind, ValueSource};
 use crate::store::{Quiet, Stat, Store};
 
 /// Most bytes of a request.
@@ -87,8 +87,8 @@ const fn takes_filter(leaf: EventLeaf) -> bool {
 
 /// What the text of a request becomes.
 enum Asked {
-    Control(ControlVerb, String),
-    Filter(Kind, Option<Held>),
+    Control(ControlId, String),
+    Filter(StreamKind, Option<Held>),
 }
 
 impl State {
@@ -121,7 +121,9 @@ impl State {
         }
         for (pmid, asked, instances) in understood {
             let status = match asked {
-                Asked::Control(verb, text) => self.request(pmid, verb, &text, &instances, ctx),
+                Asked::Control(control, text) => {
+                    self.request(pmid, control, &text, &instances, ctx)
+                }
                 Asked::Filter(kind, filter) => {
                     self.set_filter(pmid, kind, filter.as_ref(), &instances, ctx)
                 }
@@ -135,14 +137,14 @@ impl State {
 
     fn understand(&mut self, request: &Request, ctx: i32, now: Duration) -> Result<Asked, c_int> {
         let Some(row) = self.entries.by_pmid(request.pmid) else { return Err(sys::PM_ERR_PMID) };
-        let storable = match row.origin {
-            Origin::Control(_) => true,
-            Origin::Event(_, leaf) => takes_filter(leaf),
+        let catalogue = self.store.catalogue();
+        let control = |control| row.source.and_then(|source| catalogue.control(source, control));
+        let storable = match row.value {
+            ValueSource::Control(id) => control(id).is_some_and(|c| c.storable),
+            ValueSource::Event(_, leaf) => takes_filter(leaf),
             _ => false,
         };
-        let shown =
-            matches!(row.origin, Origin::Control(ControlVerb::Status | ControlVerb::Relays));
-        if !storable || shown {
+        if !storable {
             return Err(sys::PM_ERR_PERMISSION);
         }
         let text = match &request.text {
@@ -151,15 +153,15 @@ impl State {
             Err(status) => return Err(*status),
         };
         let who = &mut self.contexts.get(ctx).who;
-        let (allowed, asked) = match (row.origin, row.source) {
-            (Origin::Control(verb), _) => {
-                if verb != ControlVerb::List && text.trim().is_empty() {
+        let (allowed, asked) = match (row.value, row.source) {
+            (ValueSource::Control(id), _) => {
+                if control(id).is_some_and(|c| c.needs_text) && text.trim().is_empty() {
                     return Err(sys::PM_ERR_BADSTORE);
                 }
-                (self.permits.control.holds(who, now), Asked::Control(verb, text.clone()))
+                (self.permits.control.holds(who, now), Asked::Control(id, text.clone()))
             }
-            (Origin::Event(kind, _), Some(source)) => {
-                let kind = (source, kind);
+            (ValueSource::Event(kind, _), Some(source)) => {
+                let kind = StreamKind { source, kind };
                 if !self.permits.filter.holds(who, now) {
                     (false, Asked::Filter(kind, None))
                 } else if text.trim().is_empty() {
@@ -195,13 +197,13 @@ impl State {
     fn set_filter(
         &mut self,
         pmid: u32,
-        kind: Kind,
+        kind: StreamKind,
         filter: Option<&Held>,
         instances: &[u32],
         ctx: i32,
     ) -> c_int {
         let Some(row) = self.entries.by_pmid(pmid) else { return sys::PM_ERR_PMID };
-        let serial = Entries::serial(row.area, row.source).unwrap_or_default();
+        let serial = self.entries.serial(row).unwrap_or_default();
         let known = self.domains.instances(serial);
         let everyone = instances.contains(&NO_INSTANCE);
         if !everyone && instances.iter().any(|i| known.is_none_or(|k| !k.contains_key(i))) {
@@ -226,17 +228,17 @@ impl State {
     fn request(
         &mut self,
         pmid: u32,
-        verb: ControlVerb,
+        control: ControlId,
         text: &str,
         instances: &[u32],
         ctx: i32,
     ) -> c_int {
         let Some(row) = self.entries.by_pmid(pmid) else { return sys::PM_ERR_PMID };
-        if row.area == Area::Own {
+        if row.indom == InDom::Null {
             let who = self.contexts.get(ctx).who.shown();
-            return request_of_source(row, &self.store, verb, text, &who);
+            return request_of_source(row, &self.store, control, text, &who);
         }
-        let all = self.domains.instances(Entries::serial(row.area, row.source).unwrap_or_default());
+        let all = self.domains.instances(self.entries.serial(row).unwrap_or_default());
         let who = self.contexts.get(ctx).who.shown();
         let (mut known, mut taken) = (false, false);
         // pmproxy stores to no instance in particular when none is named: that means all who are
@@ -250,10 +252,10 @@ impl State {
         for (_, peer) in meant {
             known = true;
             log::info!("{}: {} {text:?} requested by {who}", peer.agent_name(), row.name);
-            if peer.post(Control::Request(verb, text.to_owned())) {
+            if peer.post(Control::Request(control, text.to_owned())) {
                 taken = true;
             } else {
-                peer.set_answer(verb, "not connected");
+                peer.set_answer(control, "not connected");
             }
         }
         match (known || everyone, taken) {
@@ -291,12 +293,12 @@ impl State {
 }
 
 /// Passes a request on to the source as a whole.
-fn request_of_source(row: &Row, store: &Store, verb: ControlVerb, text: &str, who: &str) -> c_int {
+fn request_of_source(row: &Row, store: &Store, control: ControlId, text: &str, who: &str) -> c_int {
     let Some(desk) = row.source.and_then(|source| store.desk(source)) else {
         return sys::PM_ERR_PMID;
     };
     log::info!("{} {text:?} requested by {who}", row.name);
-    match desk.request(verb, text) {
+    match desk.request(control, text) {
         Ok(()) => 0,
         Err(why) => {
             log::warn!("{} {text:?} of {who} is refused: {why}", row.name);

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use super::entries::Entries;
 use super::sys;
-use crate::store::AGENT_INDOM;
+use crate::catalogue::Catalogue;
 
 /// A copy of a C string; `None` for a null pointer.
 pub(super) fn to_string(s: *const c_char) -> Option<String> {
@@ -30,15 +30,17 @@ pub(super) fn c_string(text: &str) -> CString {
 }
 
 /// Help for a metric or an instance domain; `kind` holds `PM_TEXT_*` bits.
-pub(super) fn help(entries: &Entries, ident: u32, kind: u32) -> Option<String> {
+pub(super) fn help(
+    catalogue: &Catalogue,
+    entries: &Entries,
+    ident: u32,
+    kind: u32,
+) -> Option<String> {
     let (oneline, full) = if kind & sys::PM_TEXT_PMID != 0 {
         let row = entries.by_pmid(ident)?;
         (row.oneline.clone(), row.help.clone())
     } else {
-        let (oneline, full) = match ident & 0x3f_ffff {
-            AGENT_INDOM => crate::print::AGENT_INDOM_HELP,
-            serial => crate::sources::indom_help(serial)?,
-        };
+        let (oneline, full) = catalogue.indom_help(ident & 0x3f_ffff)?;
         (oneline.to_owned(), full.to_owned())
     };
     Some(if kind & sys::PM_TEXT_ONELINE != 0 { oneline } else { crate::print::wrapped(&full) })

@@ -3,13 +3,14 @@
 
 #[cfg(feature = "agent")]
 use std::path::Path;
-#[cfg(feature = "agent")]
 use std::sync::Arc;
 
 use serde::de::{Error, MapAccess};
 
-use super::table::SourceTable;
+use crate::catalogue::{Catalogue, SourceTable};
 use crate::config;
+#[cfg(feature = "agent")]
+use crate::model::SourceId;
 #[cfg(feature = "agent")]
 use crate::net::Net;
 #[cfg(feature = "agent")]
@@ -83,12 +84,13 @@ macro_rules! sources {
                 net: &Net,
                 state_dir: &Path,
             ) -> std::io::Result<Self> {
-                let mut ids = 0..;
+                let mut ids = (0..).map(SourceId::new);
                 Ok(Self {
                     $(
                         $(#[$when])*
                         $name: {
-                            let source = ids.next().unwrap_or_default();
+                            // The catalogue is in the order of the list.
+                            let source = ids.next().unwrap_or(SourceId::new(0));
                             let context = super::Context {
                                 peers: crate::net::Peers::new(store, source, stringify!($name)),
                                 net: net.clone(),
@@ -122,6 +124,21 @@ sources! {
     #[cfg(feature = "mono")] mono: super::mono::Mono,
     #[cfg(feature = "profiler")] profiler: super::profiler::Profiler,
     #[cfg(feature = "lttng")] lttng: super::lttng::Lttng,
+}
+
+/// The help text of `apm.agent.source`: it is in archives, and names a protocol to come.
+const SOURCES_HELP: &str = "mono, profiler, zorka or lttng.";
+
+/// The catalogue of all sources that are built in.
+///
+/// # Panics
+/// The tables of two sources contradict each other: the text says where.
+#[must_use]
+pub fn catalogue() -> Arc<Catalogue> {
+    match Catalogue::new(TABLES) {
+        Ok(catalogue) => Arc::new(catalogue.with_sources_help(SOURCES_HELP)),
+        Err(contradiction) => panic!("{contradiction}"),
+    }
 }
 
 #[cfg(test)]

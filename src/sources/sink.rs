@@ -1,7 +1,9 @@
 //! Where a source's updates and records go: one [`Sink`] per peer. The store implements it.
 
 use crate::events::Batch;
-use crate::model::{Now, ParamId, Pmid, Update, ValueType};
+use crate::model::{
+    EventKindId, InDom, MetricDef, MetricItem, Now, ParamId, Pmid, Semantics, Update, ValueType,
+};
 
 /// Bytes that a session holds, by the capacities of what it is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +27,7 @@ pub trait Sink {
 
     /// Records that the source has packed, for the event stream `kind`; they are gone from the
     /// batch.
-    fn append(&mut self, _: u8, records: &mut Batch) {
+    fn append(&mut self, _: EventKindId, records: &mut Batch) {
         records.clear();
     }
 }
@@ -52,4 +54,12 @@ pub trait OwnSink: Sink + Send {
 pub trait Sinks: Send + Sync {
     /// For one more.
     fn open(&self) -> Box<dyn OwnSink>;
+}
+
+/// Starts all counters of a peer at 0: a counter without a value would look like an unknown one.
+pub fn start_counters(metrics: &[MetricDef], sink: &mut dyn Sink) {
+    for metric in metrics.iter().filter(|m| m.sem == Semantics::Counter) {
+        debug_assert_eq!(metric.indom, InDom::Peers, "{}", metric.name);
+        sink.update(Update::Count { item: MetricItem::new(metric.item), more: 0 });
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::domain::{Domain, Entry, Holder, Mark};
 use super::record::{LINE_MAX, Record, VERSION};
-use crate::model::Now;
-use crate::sources::{SOURCES, TableDef};
+use crate::catalogue::{Catalogue, SourceTable, TableDef};
+use crate::model::{Now, SourceId, TableId};
 use crate::store::{DynamicMetric, Limits, Peer, Row};
 
 /// Instances that are remembered, for each that may be there.
@@ -24,35 +24,37 @@ pub(super) struct Shelf {
 /// Ids of everything.
 #[derive(Debug)]
 pub struct Book {
+    pub(super) catalogue: Arc<Catalogue>,
     pub(super) agents: Mark,
     pub(super) shelves: Vec<Shelf>,
     pub(super) kept: Arc<Vec<String>>,
 }
 
 /// How a table is called in the file.
-pub(super) fn table_name(source: usize, table: &TableDef) -> String {
-    format!("{}/{}", SOURCES.get(source).map_or("", |s| s.name), table.name)
+pub(super) fn table_name(source: &SourceTable, table: &TableDef) -> String {
+    format!("{}/{}", source.name, table.name)
 }
 
-impl Default for Book {
-    fn default() -> Self {
-        let shelf = |s: &crate::sources::SourceTable| Shelf {
+impl Book {
+    /// Without any id.
+    #[must_use]
+    pub fn new(catalogue: &Arc<Catalogue>) -> Self {
+        let shelf = |s: &SourceTable| Shelf {
             tables: s.tables.iter().map(|_| Domain::default()).collect(),
             ..Shelf::default()
         };
         Self {
+            catalogue: Arc::clone(catalogue),
             agents: Mark::default(),
-            shelves: SOURCES.iter().map(shelf).collect(),
+            shelves: catalogue.sources().map(|(_, source)| shelf(source)).collect(),
             kept: Arc::default(),
         }
     }
-}
 
-impl Book {
     /// A peer is an instance: of its source's domain and of that of all agents. `None` when no id
     /// is left.
     pub fn join_peer(&mut self, peer: &Arc<Peer>) -> Option<[u32; 2]> {
-        let domain = &mut self.shelves.get_mut(peer.source)?.peers;
+        let domain = &mut self.shelves.get_mut(peer.source.index())?.peers;
         let known = domain.get(&peer.name).map(|e| (e.id, e.agent));
         let (id, agent) = match known {
             Some(ids) => ids,
@@ -70,7 +72,7 @@ impl Book {
     /// A peer is an instance no more; its ids stay its own, among the newest `KEEP *
     /// limits.instances`.
     pub fn leave_peer(&mut self, peer: &Peer, limits: &Limits, now: Now) -> Option<[u32; 2]> {
-        let domain = &mut self.shelves.get_mut(peer.source)?.peers;
+        let domain = &mut self.shelves.get_mut(peer.source.index())?.peers;
         let (id, agent) = domain.get(&peer.name).map(|e| (e.id, e.agent))?;
         domain.put(Entry {
             name: peer.name.as_str().into(),
@@ -83,8 +85,8 @@ impl Book {
     }
 
     /// A row is an instance of its table's domain.
-    pub fn join_row(&mut self, source: usize, table: u8, row: &Row) -> Option<u32> {
-        let domain = self.shelves.get_mut(source)?.tables.get_mut(usize::from(table))?;
+    pub fn join_row(&mut self, source: SourceId, table: TableId, row: &Row) -> Option<u32> {
+        let domain = self.shelves.get_mut(source.index())?.tables.get_mut(table.index())?;
         let id = match domain.get(&row.key) {
             Some(known) => known.id,
             None => domain.mark.give()?,
@@ -94,9 +96,15 @@ impl Book {
     }
 
     /// A row has lost its place; its id stays its own, as that of a peer.
-    pub fn leave_row(&mut self, source: usize, table: u8, row: &Row, now: Now) -> Option<u32> {
-        let def = SOURCES.get(source)?.tables.get(usize::from(table))?;
-        let domain = self.shelves.get_mut(source)?.tables.get_mut(usize::from(table))?;
+    pub fn leave_row(
+        &mut self,
+        source: SourceId,
+        table: TableId,
+        row: &Row,
+        now: Now,
+    ) -> Option<u32> {
+        let max = self.catalogue.table(source, table)?.max;
+        let domain = self.shelves.get_mut(source.index())?.tables.get_mut(table.index())?;
         let id = domain.get(&row.key)?.id;
         domain.put(Entry {
             name: row.key.as_str().into(),
@@ -104,23 +112,18 @@ impl Book {
             agent: None,
             holder: Holder::Nobody(now.wall.sec),
         });
-        domain.trim(KEEP.saturating_mul(def.max));
+        domain.trim(KEEP.saturating_mul(max));
         Some(id)
     }
 
     /// A metric has come.
     pub fn add_metric(&mut self, metric: &DynamicMetric) {
-        let (Some(shelf), Some(source)) =
-            (self.shelves.get_mut(metric.source), SOURCES.get(metric.source))
-        else {
-            return;
-        };
+        let source = self.catalogue.name(metric.source);
+        let Some(shelf) = self.shelves.get_mut(metric.source.index()) else { return };
         let (id, path, persist) =
             (metric.id.into(), metric.spec.path.clone(), metric.spec.persist.clone());
         shelf.names_mark.pass(id);
-        shelf
-            .names
-            .insert(id, Arc::new(Record::Name { source: source.name.into(), id, path, persist }));
+        shelf.names.insert(id, Arc::new(Record::Name { source: source.into(), id, path, persist }));
     }
 
     fn marks(&mut self) -> impl Iterator<Item = &mut Mark> {
@@ -150,14 +153,14 @@ impl Book {
         let mut promises = vec![self.agents.to_promise(clean)];
         let mut marks = vec![("agent".to_owned(), self.agents.to_promise(clean))];
         let (mut names, mut domains) = (Vec::new(), Vec::new());
-        for (n, (shelf, source)) in self.shelves.iter().zip(SOURCES).enumerate() {
+        for (shelf, (_, source)) in self.shelves.iter().zip(self.catalogue.sources()) {
             // Names are on file before they are seen: there is no need to pass over any.
             marks.push((format!("{} names", source.name), shelf.names_mark.to_promise(true)));
             names.extend(shelf.names.values().cloned());
             marks.push((source.name.to_owned(), shelf.peers.mark.to_promise(clean)));
             domains.push((source.name.to_owned(), shelf.peers.entries().cloned().collect()));
             for (domain, def) in shelf.tables.iter().zip(source.tables) {
-                let name = table_name(n, def);
+                let name = table_name(source, def);
                 marks.push((name.clone(), domain.mark.to_promise(clean)));
                 domains.push((name, domain.entries().cloned().collect()));
             }

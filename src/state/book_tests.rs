@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::file::{parse, write_to};
 use super::*;
+use crate::catalogue::testkit::{self, SHOP, STREAM, TOY};
 use crate::model::{Identity, Now, Stamp};
-use crate::sources::SOURCES;
 use crate::store::{Change, Limits, Mailbox, Peer, Store};
 
 const HOUR: u64 = 3600;
@@ -31,7 +31,7 @@ struct Pmda {
 
 impl Pmda {
     fn start(file: &[u8], limits: &Limits, sec: u64) -> (Self, Restored) {
-        let store = Store::new(400, limits.clone(), 1 << 20);
+        let store = Store::new(testkit::catalogue(), 400, limits.clone(), 1 << 20);
         let (book, restored) = Book::restore(parse(file).expect("memory"), &store, at(sec, sec));
         store.initial_rows();
         let mut pmda = Self { store, book, boot: sec, live: HashMap::new() };
@@ -74,7 +74,7 @@ impl Pmda {
             process: None,
         };
         if !self.live.contains_key(name)
-            && let Some(peer) = self.store.attach(0, &id, &mailbox, at(sec, self.boot))
+            && let Some(peer) = self.store.attach(TOY, &id, &mailbox, at(sec, self.boot))
         {
             self.live.insert(name.into(), (peer, mailbox));
         }
@@ -88,10 +88,7 @@ impl Pmda {
     }
 
     fn define(&mut self, name: &str, sec: u64) {
-        let dynamic = SOURCES[0].dynamic.expect("mono has metrics that agents bring");
-        let spec = (dynamic.restore)(&format!("E3 4 2000000 10000000 GC/{name}"))
-            .expect("as it is written");
-        self.store.define(0, &spec);
+        self.store.define(TOY, &testkit::brought(name));
         self.apply(sec);
     }
 
@@ -213,11 +210,11 @@ fn limits_hold_on_the_way_back() {
     let file = pmda.file(100, true);
     let (mut narrow, _) = Pmda::start(&file, &limits(), 100);
     assert_eq!(narrow.shown(), ["p:86", "p:87", "p:88", "p:89"], "those that left last");
-    let known = narrow.ids().into_iter().filter(|(of, ..)| of == "mono").count();
+    let known = narrow.ids().into_iter().filter(|(of, ..)| of == "toy").count();
     assert_eq!(known, 16, "four times limits.instances");
     narrow.attach("new:1", 101);
     assert!(
-        narrow.ids().contains(&("mono".to_owned(), 90, "new:1".to_owned())),
+        narrow.ids().contains(&("toy".to_owned(), 90, "new:1".to_owned())),
         "above all that ever were"
     );
 }
@@ -225,7 +222,7 @@ fn limits_hold_on_the_way_back() {
 #[test]
 fn what_contradicts_itself_is_refused() {
     let peer = |name: &str, id, agent| Record::Peer {
-        source: "mono".into(),
+        source: "toy".into(),
         name: name.into(),
         id,
         agent: Some(agent),
@@ -235,10 +232,10 @@ fn what_contradicts_itself_is_refused() {
         labels: std::collections::BTreeMap::new(),
     };
     let name = |id, text: &str| Record::Name {
-        source: "mono".into(),
+        source: "toy".into(),
         id,
         path: text.into(),
-        persist: format!("E3 4 2000000 10000000 GC/{text}"),
+        persist: testkit::persist(text),
     };
     let records = [
         peer("a", 1, 1),
@@ -253,7 +250,7 @@ fn what_contradicts_itself_is_refused() {
     let ids: Vec<_> = pmda
         .ids()
         .into_iter()
-        .filter(|(of, ..)| of == "mono")
+        .filter(|(of, ..)| of == "toy")
         .map(|(_, id, name)| (id, name))
         .collect();
     assert_eq!(ids.len(), 2, "{ids:?}");
@@ -261,7 +258,7 @@ fn what_contradicts_itself_is_refused() {
     assert_eq!((restored.metrics.len(), restored.metrics[0].id), (1, 2));
     assert_eq!(restored.faults.len(), 6, "{:?}", restored.faults);
     pmda.define("w", 0);
-    assert!(pmda.ids().iter().any(|(of, id, _)| of == "mono names" && *id == 6));
+    assert!(pmda.ids().iter().any(|(of, id, _)| of == "toy names" && *id == 6));
 }
 
 #[derive(Clone, Debug)]
@@ -359,8 +356,7 @@ proptest! {
                     file = pmda.file(sec, false);
                 }
                 Step::Row(n) => {
-                    let source = SOURCES.iter().position(|s| !s.tables.is_empty()).expect("a source with tables");
-                    pmda.store.row(source, 0, None, Some(&format!("row {n}")));
+                    pmda.store.row(SHOP, STREAM, None, Some(&format!("row {n}")));
                     pmda.apply(sec);
                 }
                 Step::Sweep => {

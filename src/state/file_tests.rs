@@ -7,17 +7,18 @@ use proptest::prelude::*;
 use super::file::{Loaded, parse, read, write, write_to};
 use super::record::{LINE_MAX, Record, VERSION, seal};
 use super::*;
+use crate::catalogue::testkit;
 
 fn records() -> Vec<Record> {
     let name = |id, path: &str| Record::Name {
-        source: "mono".into(),
+        source: "toy".into(),
         id,
         path: path.into(),
         persist: "E3 é \"\\\n".into(),
     };
     let labels: BTreeMap<String, String> = [("pod".to_owned(), "π\u{0}\r\n".to_owned())].into();
     let peer = Record::Peer {
-        source: "mono".into(),
+        source: "toy".into(),
         name: "app.exe:12".into(),
         id: 3,
         agent: Some(8),
@@ -26,8 +27,8 @@ fn records() -> Vec<Record> {
         address: "127.0.0.1:9".into(),
         labels,
     };
-    let row = Record::Row { table: "profiler/bucket".into(), key: "0-1".into(), id: 0, left: None };
-    let next = Record::Next { of: "mono names".into(), next: 12 };
+    let row = Record::Row { table: "shop/bucket".into(), key: "0-1".into(), id: 0, left: None };
+    let next = Record::Next { of: "toy names".into(), next: 12 };
     let head = Record::Head { version: VERSION, saved: 1_700_000_000, clean: true };
     vec![head, next.clone(), name(0, "gc.a"), name(7, "gc.b"), peer, row, next]
 }
@@ -143,17 +144,17 @@ fn the_files_of_the_old_version_are_taken_over() {
     let put = |serial: u32, text: &str| {
         std::fs::write(dir.join(format!("400.{serial}")), text).expect("room")
     };
-    assert_eq!(read_old(&dir, 400), None);
-    put(0, "2 0 2147483647\n4 1700000000 mono::p.exe:7\n9 1700000001 profiler::a/b/c\nbroken\n");
+    assert_eq!(read_old(&dir, 400, &testkit::catalogue()), None);
+    put(0, "2 0 2147483647\n4 1700000000 toy::p.exe:7\n9 1700000001 shop::a/b/c\nbroken\n");
     put(1, "2 0 2147483647\n2 1700000000 p.exe:7\n3 x y\n");
-    put(1001, "2 0 2147483647\n5 1700000000 gc.x E3 4 2 10000000 GC/x y\n");
+    put(1001, "2 0 2147483647\n5 1700000000 gc.x toy x y\n");
     put(21, "2 0 2147483647\n1 1700000000 1-2\n");
-    let old = read_old(&dir, 400).expect("found");
+    let old = read_old(&dir, 400, &testkit::catalogue()).expect("found");
     assert_eq!(old.damaged, 2);
     let has = |record: &Record| old.records.contains(record);
     assert!(has(&Record::Next { of: "agent".into(), next: 10 }));
-    let persist = "E3 4 2 10000000 GC/x y".into();
-    assert!(has(&Record::Name { source: "mono".into(), id: 5, path: "gc.x".into(), persist }));
+    let persist = "toy x y".into();
+    assert!(has(&Record::Name { source: "toy".into(), id: 5, path: "gc.x".into(), persist }));
     let peer = |r: &Record| matches!(r, Record::Peer { name, id: 2, agent: Some(4), left: Some(1_700_000_000), .. } if name == "p.exe:7");
     assert!(old.records.iter().any(peer));
     assert!(

@@ -7,8 +7,7 @@ use std::path::Path;
 
 use super::file::Loaded;
 use super::record::{LINE_MAX, Record};
-use crate::sources::SOURCES;
-use crate::store::AGENT_INDOM;
+use crate::catalogue::{AGENT_INDOM, Catalogue};
 
 /// Serial numbers of the name tables.
 const NAMES_SERIAL: u32 = 1000;
@@ -42,7 +41,7 @@ fn entries(dir: &Path, domain: u32, serial: u32, damaged: &mut usize) -> Vec<(u3
 /// All that the old version knew, as the records that this one would have written; `None` if there
 /// is nothing.
 #[must_use]
-pub fn read_old(dir: &Path, domain: u32) -> Option<Loaded> {
+pub fn read_old(dir: &Path, domain: u32, catalogue: &Catalogue) -> Option<Loaded> {
     let (mut records, mut damaged) = (Vec::new(), 0);
     let agents = entries(dir, domain, AGENT_INDOM, &mut damaged);
     // Marks, also where a peer's own line is lost.
@@ -52,13 +51,14 @@ pub fn read_old(dir: &Path, domain: u32) -> Option<Loaded> {
     };
     records.push(next("agent".into(), &agents));
     let agents: HashMap<String, u32> = agents.into_iter().map(|(id, _, name)| (name, id)).collect();
-    for source in SOURCES {
-        for (id, _, text) in entries(dir, domain, NAMES_SERIAL + source.indom, &mut damaged) {
+    for (_, source) in catalogue.sources() {
+        for (id, _, text) in entries(dir, domain, NAMES_SERIAL + source.indom.serial, &mut damaged)
+        {
             let (path, persist) = text.split_once(' ').unwrap_or((&text, ""));
             let (path, persist) = (path.to_owned(), persist.to_owned());
             records.push(Record::Name { source: source.name.into(), id, path, persist });
         }
-        for (id, since, name) in entries(dir, domain, source.indom, &mut damaged) {
+        for (id, since, name) in entries(dir, domain, source.indom.serial, &mut damaged) {
             let agent = agents.get(&format!("{}::{name}", source.name)).copied();
             records.push(Record::Peer {
                 source: source.name.into(),
@@ -72,7 +72,7 @@ pub fn read_old(dir: &Path, domain: u32) -> Option<Loaded> {
             });
         }
         for table in source.tables {
-            for (id, since, key) in entries(dir, domain, table.indom, &mut damaged) {
+            for (id, since, key) in entries(dir, domain, table.indom.serial, &mut damaged) {
                 records.push(Record::Row {
                     table: format!("{}/{}", source.name, table.name),
                     key,

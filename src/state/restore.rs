@@ -8,8 +8,8 @@ use super::book::{Book, KEEP, table_name};
 use super::domain::{Domain, Entry, Holder, ID_MAX, Mark};
 use super::file::Loaded;
 use super::record::Record;
-use crate::model::Now;
-use crate::sources::{DYNAMIC_MAX, SOURCES};
+use crate::catalogue::DYNAMIC_MAX;
+use crate::model::{Now, SourceId};
 use crate::store::{DynamicMetric, Store};
 
 /// What came back.
@@ -54,12 +54,12 @@ impl Book {
             _ => None,
         });
         let mut reader = Reader {
-            book: Self::default(),
+            book: Self::new(store.catalogue()),
             faults: Vec::new(),
             kept: loaded.kept,
             agent_ids: HashSet::new(),
             seen: HashMap::new(),
-            gone: SOURCES.iter().map(|_| Vec::new()).collect(),
+            gone: store.catalogue().sources().map(|_| Vec::new()).collect(),
             last: head.unwrap_or(now.wall.sec),
             store,
         };
@@ -82,28 +82,28 @@ impl Book {
             return Some(&mut self.agents);
         }
         let name = of.strip_suffix(" names").unwrap_or(of);
-        if let Some(source) = SOURCES.iter().position(|s| s.name == name) {
-            let shelf = self.shelves.get_mut(source)?;
+        if let Some(source) = self.catalogue.id(name) {
+            let shelf = self.shelves.get_mut(source.index())?;
             return Some(if name == of { &mut shelf.peers.mark } else { &mut shelf.names_mark });
         }
         self.table(of).map(|d| &mut d.mark)
     }
 
     fn table(&mut self, name: &str) -> Option<&mut Domain> {
-        let tables = SOURCES
-            .iter()
-            .enumerate()
-            .flat_map(|(n, s)| s.tables.iter().enumerate().map(move |(t, def)| (n, t, def)));
-        let (source, table, _) =
-            tables.into_iter().find(|(n, _, def)| table_name(*n, def) == name)?;
-        self.shelves.get_mut(source)?.tables.get_mut(table)
+        let mut tables = self
+            .catalogue
+            .sources()
+            .flat_map(|(id, s)| s.tables.iter().enumerate().map(move |(t, def)| (id, t, s, def)));
+        let (source, table, ..) = tables.find(|(.., s, def)| table_name(s, def) == name)?;
+        self.shelves.get_mut(source.index())?.tables.get_mut(table)
     }
 }
 
 impl Reader<'_> {
     /// One record. Of two that contradict each other the first holds.
     fn take(&mut self, record: Record) {
-        let known = |name: &str| SOURCES.iter().position(|s| s.name == name);
+        let catalogue = Arc::clone(&self.book.catalogue);
+        let known = |name: &str| catalogue.id(name);
         match record {
             Record::Head { .. } => {}
             Record::Next { ref of, next } => match self.book.mark(of) {
@@ -111,17 +111,14 @@ impl Reader<'_> {
                 None => self.keep(&record),
             },
             Record::Name { ref source, id, .. } => match known(source) {
-                Some(n)
+                Some(_)
                     if id as usize >= DYNAMIC_MAX
                         || !self.first(&format!("{source} names"), id) =>
                 {
-                    self.faults.push(format!(
-                        "{}: {record:?} contradicts others",
-                        SOURCES.get(n).map_or("", |s| s.name)
-                    ));
+                    self.faults.push(format!("{source}: {record:?} contradicts others"));
                 }
                 Some(n) => {
-                    let shelf = self.book.shelves.get_mut(n);
+                    let shelf = self.book.shelves.get_mut(n.index());
                     shelf.into_iter().for_each(|shelf| {
                         shelf.names_mark.pass(id);
                         shelf.names.insert(id, Arc::new(record.clone()));
@@ -161,9 +158,11 @@ impl Reader<'_> {
         id < ID_MAX && self.seen.get_mut(of).is_some_and(|seen| seen.insert(id))
     }
 
-    fn peer(&mut self, source: usize, record: Record) {
+    fn peer(&mut self, source: SourceId, record: Record) {
         let first = matches!(&record, Record::Peer { source, id, .. } if self.first(source, *id));
-        let Some(domain) = self.book.shelves.get_mut(source).map(|s| &mut s.peers) else { return };
+        let Some(domain) = self.book.shelves.get_mut(source.index()).map(|s| &mut s.peers) else {
+            return;
+        };
         if !first || matches!(&record, Record::Peer { name, .. } if domain.get(name).is_some()) {
             return self.faults.push(format!("{record:?} contradicts others"));
         }
@@ -176,7 +175,7 @@ impl Reader<'_> {
         let left = left.unwrap_or(self.last);
         domain.put(Entry { name: Arc::clone(&name), id, agent, holder: Holder::Nobody(left) });
         if !forgotten {
-            self.gone.get_mut(source).into_iter().for_each(|all| {
+            self.gone.get_mut(source.index()).into_iter().for_each(|all| {
                 all.push(Gone {
                     name: Arc::clone(&name),
                     left,
@@ -190,7 +189,7 @@ impl Reader<'_> {
     /// Metrics get their ids back, those with the lowest first.
     fn names(&mut self) -> Vec<Arc<DynamicMetric>> {
         let mut metrics = Vec::new();
-        for (n, (shelf, source)) in self.book.shelves.iter().zip(SOURCES).enumerate() {
+        for (shelf, (n, source)) in self.book.shelves.iter().zip(self.book.catalogue.sources()) {
             for record in shelf.names.values() {
                 let Record::Name { id, path, persist, .. } = &**record else { continue };
                 let spec = source.dynamic.and_then(|d| (d.restore)(persist));
@@ -213,7 +212,8 @@ impl Reader<'_> {
     /// Peers that have not been gone too long are instances again.
     fn peers(&mut self, now: Now) {
         let limits = self.store.limits();
-        for (source, mut all) in self.gone.drain(..).enumerate() {
+        let ids = self.book.catalogue.sources().map(|(id, _)| id);
+        for (source, mut all) in ids.zip(self.gone.drain(..)) {
             all.sort_unstable_by(|a, b| b.left.cmp(&a.left).then_with(|| a.name.cmp(&b.name)));
             for peer in all.into_iter().take(limits.instances) {
                 let gone = Duration::from_secs(
@@ -230,7 +230,8 @@ impl Reader<'_> {
                 }
             }
         }
-        for (shelf, source) in self.book.shelves.iter_mut().zip(SOURCES) {
+        for (shelf, (_, source)) in self.book.shelves.iter_mut().zip(self.book.catalogue.sources())
+        {
             // Those that have just become instances are nobody's until they join, and are the last
             // to have left.
             shelf.peers.trim(KEEP.saturating_mul(limits.instances));

@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::model::ControlVerb;
+use crate::model::ControlId;
 
 /// Takes a request at once and does it later; an error says what should have been written. Must not
 /// block.
-type Handler = Box<dyn Fn(ControlVerb, &str) -> Result<(), String> + Send + Sync>;
+type Handler = Box<dyn Fn(ControlId, &str) -> Result<(), String> + Send + Sync>;
 
 /// The desk of one source.
 #[derive(Default)]
 pub struct Desk {
     handler: OnceLock<Handler>,
-    answers: Mutex<HashMap<ControlVerb, Arc<str>>>,
+    answers: Mutex<HashMap<ControlId, Arc<str>>>,
 }
 
 impl std::fmt::Debug for Desk {
@@ -26,7 +26,7 @@ impl Desk {
     /// Who takes requests. Only the first call counts.
     pub fn on_request(
         &self,
-        handler: impl Fn(ControlVerb, &str) -> Result<(), String> + Send + Sync + 'static,
+        handler: impl Fn(ControlId, &str) -> Result<(), String> + Send + Sync + 'static,
     ) {
         let _ = self.handler.set(Box::new(handler));
     }
@@ -35,29 +35,29 @@ impl Desk {
     ///
     /// # Errors
     /// It is not understood; the answer says why.
-    pub fn request(&self, verb: ControlVerb, text: &str) -> Result<(), String> {
-        let result = self
-            .handler
-            .get()
-            .map_or_else(|| Err("nobody takes requests".to_owned()), |handler| handler(verb, text));
+    pub fn request(&self, control: ControlId, text: &str) -> Result<(), String> {
+        let result = self.handler.get().map_or_else(
+            || Err("nobody takes requests".to_owned()),
+            |handler| handler(control, text),
+        );
         if let Err(why) = &result {
-            self.answer(verb, &format!("refused: {why}"));
+            self.answer(control, &format!("refused: {why}"));
         }
         result
     }
 
     /// Sets what the metric shows.
-    pub fn answer(&self, verb: ControlVerb, text: &str) {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).insert(verb, text.into());
+    pub fn answer(&self, control: ControlId, text: &str) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).insert(control, text.into());
     }
 
     /// What was answered last; empty before the first.
     #[must_use]
-    pub fn answered(&self, verb: ControlVerb) -> Arc<str> {
+    pub fn answered(&self, control: ControlId) -> Arc<str> {
         self.answers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .get(&verb)
+            .get(&control)
             .cloned()
             .unwrap_or_default()
     }
@@ -67,18 +67,18 @@ impl Desk {
 mod tests {
     use super::*;
 
+    const START: ControlId = ControlId::new(0);
+    const STOP: ControlId = ControlId::new(1);
+
     #[test]
     fn what_is_not_understood_is_answered_at_once() {
         let desk = Desk::default();
-        assert!(desk.request(ControlVerb::Start, "x").is_err());
+        assert!(desk.request(START, "x").is_err());
         desk.on_request(|_, text| if text == "s1" { Ok(()) } else { Err("write NAME".into()) });
-        assert_eq!(desk.request(ControlVerb::Start, "?"), Err("write NAME".into()));
-        assert_eq!(&*desk.answered(ControlVerb::Start), "refused: write NAME");
-        assert_eq!(
-            (desk.request(ControlVerb::Stop, "s1"), &*desk.answered(ControlVerb::Stop)),
-            (Ok(()), "")
-        );
-        desk.answer(ControlVerb::Stop, "done");
-        assert_eq!(&*desk.answered(ControlVerb::Stop), "done");
+        assert_eq!(desk.request(START, "?"), Err("write NAME".into()));
+        assert_eq!(&*desk.answered(START), "refused: write NAME");
+        assert_eq!((desk.request(STOP, "s1"), &*desk.answered(STOP)), (Ok(()), ""));
+        desk.answer(STOP, "done");
+        assert_eq!(&*desk.answered(STOP), "done");
     }
 }

@@ -1,7 +1,7 @@
 //! The budget of memory as `apm.self.memory.*` shows it.
 
 use super::registry::Store;
-use super::self_stats::Stat;
+use crate::catalogue::Stat;
 use crate::model::Purpose::{Definitions, Dictionaries, Input, Other, Registry, Texts, Undecided};
 
 /// What the process may have without any peer: program, libraries, threads, the answer to a fetch,
@@ -38,11 +38,17 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use crate::store::{Limits, Stat, Store};
+    use crate::catalogue::{Stat, testkit};
+    use crate::store::{Limits, Store};
 
     #[test]
     fn what_nobody_asked_for_counts_as_used() {
-        let store = Store::new(400, Limits { memory: 100 << 20, ..Limits::default() }, 10 << 20);
+        let store = Store::new(
+            testkit::catalogue(),
+            400,
+            Limits { memory: 100 << 20, ..Limits::default() },
+            10 << 20,
+        );
         store.set_resident(30 << 20);
         assert_eq!(
             (store.memory_stat(Stat::MemoryOther), store.memory.is_full()),

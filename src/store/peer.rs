@@ -8,40 +8,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use super::cells::Cells;
 use super::life::Life;
 use super::mailbox::Mailbox;
+use crate::catalogue::{AgentCell, Catalogue, DYNAMIC_MAX};
 use crate::events::{Budget, Stream};
-use crate::model::{Charge, Control, ControlVerb, Memory, Purpose};
-use crate::sources::{DYNAMIC_MAX, SOURCES};
-
-/// Columns below this are the source's static metrics (column = item), the others dynamic ones.
-pub(super) const STATIC_COLUMNS: u16 = 64;
-
-/// Cells of `apm.agent.*`, by item number of that table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
-pub enum AgentCell {
-    /// 1 while connected
-    Up = 0,
-    /// connections ever
-    Connects = 3,
-    /// start of the newest connection, ms since 1970
-    ConnectTime = 4,
-    /// bytes read
-    BytesIn = 6,
-    /// bytes written
-    BytesOut = 7,
-    /// whole messages read
-    Messages = 8,
-    /// bad records and connections ended by a fault
-    Errors = 9,
-    /// event records
-    Events = 10,
-}
+use crate::model::{
+    Charge, Control, ControlId, EventKindId, Memory, Purpose, STATIC_ITEMS, SourceId,
+};
 
 /// A peer. Shared by the task that talks to it and the PMDA thread.
 #[derive(Debug)]
 pub struct Peer {
-    /// Position of its source in `SOURCES`.
-    pub source: usize,
+    /// Its source.
+    pub source: SourceId,
+    /// The name of its source.
+    protocol: &'static str,
     /// Instance name in the source's domain.
     pub name: String,
     /// Values of the source's metrics.
@@ -63,7 +42,7 @@ struct Words {
     texts: HashMap<u16, Arc<str>>,
     /// Bytes of the texts, with what each costs besides.
     bytes: usize,
-    answers: HashMap<ControlVerb, Arc<str>>,
+    answers: HashMap<ControlId, Arc<str>>,
     labels: Vec<(Cow<'static, str>, String)>,
     address: String,
     process: Option<String>,
@@ -95,20 +74,14 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl AgentCell {
-    /// Item of the text `apm.agent.source`.
-    pub const SOURCE: u16 = 1;
-    /// Item of the text `apm.agent.peer`.
-    pub const PEER: u16 = 2;
-}
-
 impl Peer {
-    pub(super) fn new(source: usize, name: String, life: Life) -> Self {
-        let kinds = SOURCES.get(source).map_or(0, |s| s.events.len());
+    pub(super) fn new(catalogue: &Catalogue, source: SourceId, name: String, life: Life) -> Self {
+        let kinds = catalogue.source(source).map_or(0, |s| s.events.len());
         let peer = Self {
             source,
+            protocol: catalogue.name(source),
             name,
-            cells: Cells::new(usize::from(STATIC_COLUMNS) + DYNAMIC_MAX),
+            cells: Cells::new(usize::from(STATIC_ITEMS) + DYNAMIC_MAX),
             agent: Cells::new(16),
             life,
             streams: (0..kinds).map(|_| OnceLock::new()).collect(),
@@ -123,10 +96,16 @@ impl Peer {
         peer
     }
 
+    /// The name of its source.
+    #[must_use]
+    pub const fn protocol(&self) -> &'static str {
+        self.protocol
+    }
+
     /// Instance name in the domain of all agents.
     #[must_use]
     pub fn agent_name(&self) -> String {
-        format!("{}::{}", SOURCES.get(self.source).map_or("", |s| s.name), self.name)
+        format!("{}::{}", self.protocol, self.name)
     }
 
     /// Adds to a cell of `apm.agent.*`.
@@ -136,8 +115,8 @@ impl Peer {
 
     /// The stream of an event kind of its source, made when first asked for; `None` for a kind that
     /// does not exist.
-    pub fn stream(&self, kind: u8, budget: &Arc<Budget>) -> Option<&Stream> {
-        self.streams.get(usize::from(kind)).map(|s| s.get_or_init(|| Stream::new(budget)))
+    pub fn stream(&self, kind: EventKindId, budget: &Arc<Budget>) -> Option<&Stream> {
+        self.streams.get(kind.index()).map(|s| s.get_or_init(|| Stream::new(budget)))
     }
 
     /// The streams that exist.
@@ -147,8 +126,8 @@ impl Peer {
 
     /// The stream of a kind, if anything was ever appended or read.
     #[must_use]
-    pub fn existing_stream(&self, kind: u8) -> Option<&Stream> {
-        self.streams.get(usize::from(kind)).and_then(OnceLock::get)
+    pub fn existing_stream(&self, kind: EventKindId) -> Option<&Stream> {
+        self.streams.get(kind.index()).and_then(OnceLock::get)
     }
 
     /// Sets a text metric, as far as there is memory for it.
@@ -220,14 +199,14 @@ impl Peer {
     }
 
     /// Remembers the answer to a request.
-    pub fn set_answer(&self, verb: ControlVerb, text: &str) {
-        lock(&self.words).answers.insert(verb, text.into());
+    pub fn set_answer(&self, control: ControlId, text: &str) {
+        lock(&self.words).answers.insert(control, text.into());
     }
 
     /// The last answer to requests of this kind; empty before the first.
     #[must_use]
-    pub fn answer(&self, verb: ControlVerb) -> Arc<str> {
-        lock(&self.words).answers.get(&verb).cloned().unwrap_or_default()
+    pub fn answer(&self, control: ControlId) -> Arc<str> {
+        lock(&self.words).answers.get(&control).cloned().unwrap_or_default()
     }
 
     /// Where it is, and how it is labelled.

@@ -10,19 +10,23 @@ use super::desk::Desk;
 use super::life::{Life, Turn};
 use super::limits::Limits;
 use super::mailbox::Mailbox;
-use super::peer::{AgentCell, Peer, STATIC_COLUMNS};
+use super::peer::Peer;
 use super::rows::{Row, RowChange, Rows};
-use super::self_stats::{SelfStats, Stat};
+use super::self_stats::SelfStats;
 use super::sync::{Mutex, MutexGuard};
+use crate::catalogue::{
+    AgentCell, Catalogue, DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, Stat, TableDef,
+};
 use crate::events::Budget;
-use crate::model::{Charge, Identity, Memory, MetricSpec, Now, Pmid, Purpose};
-use crate::sources::{DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, SOURCES, TableDef};
+use crate::model::{
+    Charge, Identity, Memory, MetricSpec, Now, Pmid, Purpose, STATIC_ITEMS, SourceId, TableId,
+};
 
 /// A metric that some peer brought; lives as long as the PMDA and, through the state file, longer.
 #[derive(Debug)]
 pub struct DynamicMetric {
-    /// Position of its source in `SOURCES`.
-    pub source: usize,
+    /// Its source.
+    pub source: SourceId,
     /// Number within the source: stays the same for ever.
     pub id: u16,
     /// Its description.
@@ -34,10 +38,26 @@ pub struct DynamicMetric {
 }
 
 impl DynamicMetric {
+    /// One line and the full help text of its parameter metric. `values`: the metric itself has
+    /// values, else there are only parameters.
+    #[must_use]
+    pub fn param_help(&self, values: bool) -> (String, String) {
+        let what = if values {
+            format!(": the value of {} that a record brought", self.spec.key)
+        } else {
+            String::new()
+        };
+        let help = format!(
+            "Parameter of event records{what}. It has no values of its own.\n{}",
+            self.spec.help
+        );
+        (format!("Parameter: {}", self.spec.oneline), help)
+    }
+
     /// Column of its cell in every peer.
     #[must_use]
     pub const fn column(&self) -> u16 {
-        STATIC_COLUMNS + self.id
+        STATIC_ITEMS + self.id
     }
 }
 
@@ -51,9 +71,9 @@ pub enum Change {
     /// An instance that is forgotten.
     Leave(Arc<Peer>),
     /// A new row of a source's table.
-    JoinRow(usize, u8, Arc<Row>),
+    JoinRow(SourceId, TableId, Arc<Row>),
     /// A row that has lost its place.
-    LeaveRow(usize, u8, Arc<Row>),
+    LeaveRow(SourceId, TableId, Arc<Row>),
 }
 
 #[derive(Debug, Default)]
@@ -78,6 +98,7 @@ pub struct Store {
     pub budget: Arc<Budget>,
     /// Memory for everything that peers cause.
     pub memory: Arc<Memory>,
+    catalogue: Arc<Catalogue>,
     domain: u32,
     limits: Mutex<Arc<Limits>>,
     tables: Vec<Mutex<Table>>,
@@ -103,7 +124,13 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Store {
     /// Empty. `domain` goes into the PMIDs; `event_memory` bounds packed event records, in bytes.
     #[must_use]
-    pub fn new(domain: u32, limits: Limits, event_memory: usize) -> Arc<Self> {
+    pub fn new(
+        catalogue: Arc<Catalogue>,
+        domain: u32,
+        limits: Limits,
+        event_memory: usize,
+    ) -> Arc<Self> {
+        let sources = || catalogue.sources().map(|(_, source)| source);
         let memory = Arc::new(Memory::default());
         memory.set_limits(limits.memory, event_memory, limits.peer_memory);
         Arc::new(Self {
@@ -113,16 +140,20 @@ impl Store {
             memory,
             domain,
             limits: Mutex::new(Arc::new(limits)),
-            tables: SOURCES.iter().map(|_| Mutex::default()).collect(),
-            rows: SOURCES
-                .iter()
-                .map(|s| s.tables.iter().map(|_| Mutex::default()).collect())
-                .collect(),
-            desks: SOURCES.iter().map(|_| Arc::default()).collect(),
+            tables: sources().map(|_| Mutex::default()).collect(),
+            rows: sources().map(|s| s.tables.iter().map(|_| Mutex::default()).collect()).collect(),
+            desks: sources().map(|_| Arc::default()).collect(),
+            catalogue,
             pending: Mutex::default(),
             comings: AtomicU64::new(0),
             wake: OnceLock::new(),
         })
+    }
+
+    /// The metrics and sources that there are.
+    #[must_use]
+    pub const fn catalogue(&self) -> &Arc<Catalogue> {
+        &self.catalogue
     }
 
     /// PMID domain.
@@ -133,8 +164,8 @@ impl Store {
 
     /// Where requests to a source as a whole go.
     #[must_use]
-    pub fn desk(&self, source: usize) -> Option<&Arc<Desk>> {
-        self.desks.get(source)
+    pub fn desk(&self, source: SourceId) -> Option<&Arc<Desk>> {
+        self.desks.get(source.index())
     }
 
     /// The limits in force.
@@ -166,13 +197,13 @@ impl Store {
         }
     }
 
-    fn table(&self, source: usize) -> Option<MutexGuard<'_, Table>> {
-        self.tables.get(source).map(lock)
+    fn table(&self, source: SourceId) -> Option<MutexGuard<'_, Table>> {
+        self.tables.get(source.index()).map(lock)
     }
 
     /// The metric for `spec`: known by its key, or new. `None` when a limit is reached, which is
     /// counted.
-    pub fn define(&self, source: usize, spec: &MetricSpec) -> Option<Arc<DynamicMetric>> {
+    pub fn define(&self, source: SourceId, spec: &MetricSpec) -> Option<Arc<DynamicMetric>> {
         let limits = self.limits();
         let mut table = self.table(source)?;
         if let Some(known) = table.by_key.get(&spec.key) {
@@ -211,7 +242,7 @@ impl Store {
     /// is never given out.
     pub fn restore_metric(
         &self,
-        source: usize,
+        source: SourceId,
         id: usize,
         spec: MetricSpec,
     ) -> Result<Option<Arc<DynamicMetric>>, &'static str> {
@@ -232,7 +263,7 @@ impl Store {
     }
 
     /// Ids below `next` are not given out any more, whoever had them.
-    pub fn reserve_ids(&self, source: usize, next: usize) {
+    pub fn reserve_ids(&self, source: SourceId, next: usize) {
         if let Some(mut table) = self.table(source) {
             table.next_id = table.next_id.max(next.min(DYNAMIC_MAX));
         }
@@ -241,7 +272,7 @@ impl Store {
     fn insert(
         &self,
         table: &mut Table,
-        source: usize,
+        source: SourceId,
         id: usize,
         mut spec: MetricSpec,
     ) -> Option<Arc<DynamicMetric>> {
@@ -254,7 +285,7 @@ impl Store {
         }
         table.next_id = table.next_id.max(id + 1);
         let id = u16::try_from(id).ok()?;
-        let first = SOURCES.get(source)?.cluster;
+        let first = self.catalogue.source(source)?.cluster;
         let pmid = |base: u16| Pmid::new(self.domain, first + base + id / 1024, id % 1024);
         let key = spec.key.clone();
         let metric = Arc::new(DynamicMetric {
@@ -274,7 +305,7 @@ impl Store {
     /// with all peers connected, which is counted.
     pub fn attach(
         &self,
-        source: usize,
+        source: SourceId,
         id: &Identity,
         mailbox: &Arc<Mailbox>,
         now: Now,
@@ -301,7 +332,12 @@ impl Store {
                 }
                 self.join(
                     &mut table,
-                    Peer::new(source, name, Life::absent(now.mono, Duration::ZERO)),
+                    Peer::new(
+                        &self.catalogue,
+                        source,
+                        name,
+                        Life::absent(now.mono, Duration::ZERO),
+                    ),
                 )
             }
         };
@@ -313,8 +349,8 @@ impl Store {
         }
         peer.introduce(id.peer.clone(), id.labels.clone());
         let before = peer.set_process(id.process.clone());
-        if let Some(item) = SOURCES.get(source).and_then(|s| s.restarts) {
-            peer.cells.add(item, u64::from(before.is_some() && before != id.process));
+        if let Some(item) = self.catalogue.source(source).and_then(|s| s.restarts) {
+            peer.cells.add(item.get(), u64::from(before.is_some() && before != id.process));
         }
         peer.set_mailbox(mailbox);
         peer.agent.set(AgentCell::Up as u16, 1);
@@ -327,7 +363,7 @@ impl Store {
     /// `limits.instances` is reached.
     pub fn restore_peer(
         &self,
-        source: usize,
+        source: SourceId,
         name: &str,
         now: Duration,
         gone: Duration,
@@ -337,7 +373,10 @@ impl Store {
         if table.peers.contains_key(name) || table.peers.len() >= limits.instances {
             return None;
         }
-        Some(self.join(&mut table, Peer::new(source, name.to_owned(), Life::absent(now, gone))))
+        Some(self.join(
+            &mut table,
+            Peer::new(&self.catalogue, source, name.to_owned(), Life::absent(now, gone)),
+        ))
     }
 
     /// Changes with every peer that comes or goes: times of leaving have changed.
@@ -377,8 +416,8 @@ impl Store {
     fn leave(&self, table: &mut Table, name: &str) {
         if let Some(peer) = table.peers.remove(name) {
             self.stats.sub(Stat::InstancesRegistered, 1);
-            for n in 0..self.rows.get(peer.source).map_or(0, Vec::len) {
-                self.change_rows(peer.source, n, |def, rows, changes| {
+            for n in (0..).take(self.rows.get(peer.source.index()).map_or(0, Vec::len)) {
+                self.change_rows(peer.source, TableId::new(n), |def, rows, changes| {
                     if def.of_peer {
                         rows.forget_peer(&peer, changes);
                     }
@@ -402,7 +441,7 @@ impl Store {
             gone.iter().for_each(|name| self.leave(&mut table, name));
             for peer in table.peers.values() {
                 // Nobody sees the texts of one that is gone, unless its values are sums of ours.
-                if SOURCES.get(peer.source).is_some_and(|s| !s.keeps_values)
+                if self.catalogue.source(peer.source).is_some_and(|s| !s.keeps_values)
                     && peer.life.gone_for(now).is_some_and(|gone| gone > limits.stale)
                 {
                     peer.forget_texts();
@@ -416,9 +455,11 @@ impl Store {
                 .map(|m| size_of::<DynamicMetric>() + 4 * m.spec.help.len())
                 .sum::<usize>();
         }
-        for (source, tables) in self.rows.iter().enumerate() {
-            for (n, table) in tables.iter().enumerate() {
-                self.change_rows(source, n, |def, rows, changes| rows.promote(def, changes));
+        for ((source, _), tables) in self.catalogue.sources().zip(&self.rows) {
+            for (n, table) in (0..).zip(tables) {
+                self.change_rows(source, TableId::new(n), |def, rows, changes| {
+                    rows.promote(def, changes)
+                });
                 memory += lock(table).memory();
             }
         }
@@ -461,19 +502,18 @@ impl Store {
     /// Changes the rows of a table and tells the PMDA thread.
     fn change_rows<T>(
         &self,
-        source: usize,
-        table: usize,
+        source: SourceId,
+        table: TableId,
         change: impl FnOnce(&TableDef, &mut Rows, &mut Vec<RowChange>) -> T,
     ) -> Option<T> {
-        let def = SOURCES.get(source)?.tables.get(table)?;
-        let mut rows = lock(self.rows.get(source)?.get(table)?);
+        let def = self.catalogue.table(source, table)?;
+        let mut rows = lock(self.rows.get(source.index())?.get(table.index())?);
         let mut changes = Vec::new();
         let result = change(def, &mut rows, &mut changes);
-        let n = u8::try_from(table).ok()?;
         for change in changes {
             self.queue(match change {
-                RowChange::Join(row) => Change::JoinRow(source, n, row),
-                RowChange::Leave(row) => Change::LeaveRow(source, n, row),
+                RowChange::Join(row) => Change::JoinRow(source, table, row),
+                RowChange::Leave(row) => Change::LeaveRow(source, table, row),
             });
         }
         Some(result)
@@ -483,28 +523,28 @@ impl Store {
     /// In a table of peers it belongs to `peer` and goes with it.
     pub fn row(
         &self,
-        source: usize,
-        table: u8,
+        source: SourceId,
+        table: TableId,
         peer: Option<&Arc<Peer>>,
         key: Option<&str>,
     ) -> Option<Arc<Row>> {
-        self.change_rows(source, table.into(), |def, rows, changes| {
-            rows.get(def, peer, key, changes)
-        })
-        .flatten()
+        self.change_rows(source, table, |def, rows, changes| rows.get(def, peer, key, changes))
+            .flatten()
     }
 
     /// A key without a row of its own has added this much to what places are given for.
-    pub fn wait_for_row(&self, source: usize, table: u8, key: &str, more: u64) {
-        self.change_rows(source, table.into(), |def, rows, _| rows.wait(def, key, more));
+    pub fn wait_for_row(&self, source: SourceId, table: TableId, key: &str, more: u64) {
+        self.change_rows(source, table, |def, rows, _| rows.wait(def, key, more));
     }
 
     /// Makes the rows that always exist.
     pub fn initial_rows(&self) {
-        for (source, s) in SOURCES.iter().enumerate() {
-            for (n, def) in s.tables.iter().enumerate() {
-                let n = u8::try_from(n).unwrap_or(u8::MAX);
-                (def.initial)().iter().for_each(|key| drop(self.row(source, n, None, Some(key))));
+        for (source, s) in self.catalogue.sources() {
+            for (n, def) in (0..).zip(s.tables) {
+                let table = TableId::new(n);
+                for key in (def.initial)() {
+                    self.row(source, table, None, Some(&key));
+                }
             }
         }
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::catalogue::testkit::{self, TOY};
 use crate::model::{Semantics, Units, ValueType};
 
 fn spec(key: &str, path: &str) -> MetricSpec {
@@ -28,15 +29,15 @@ fn mailbox() -> Arc<Mailbox> {
 }
 
 fn store(limits: Limits) -> Arc<Store> {
-    Store::new(400, limits, 1 << 20)
+    Store::new(testkit::catalogue(), 400, limits, 1 << 20)
 }
 
 #[test]
 fn a_key_keeps_its_id_and_names_never_collide() {
     let s = store(Limits::default());
-    let a = s.define(0, &spec("GC/a b", "gc.a_b")).expect("room");
-    let b = s.define(0, &spec("GC/a-b", "gc.a_b")).expect("room");
-    let again = s.define(0, &spec("GC/a b", "gc.a_b")).expect("room");
+    let a = s.define(TOY, &spec("GC/a b", "gc.a_b")).expect("room");
+    let b = s.define(TOY, &spec("GC/a-b", "gc.a_b")).expect("room");
+    let again = s.define(TOY, &spec("GC/a b", "gc.a_b")).expect("room");
     assert_eq!((a.id, b.id, again.id), (0, 1, 0));
     assert_eq!((a.spec.path.as_str(), b.spec.path.as_str()), ("gc.a_b", "gc.a_b_2"));
     assert_ne!(a.pmid, a.param);
@@ -46,37 +47,37 @@ fn a_key_keeps_its_id_and_names_never_collide() {
 #[test]
 fn names_are_bounded_and_refusals_counted() {
     let s = store(Limits { names: 2, name_length: 10, ..Limits::default() });
-    assert!(s.define(0, &spec("much too long", "long")).is_none());
-    assert!(s.define(0, &spec("a", "aa")).is_some() && s.define(0, &spec("b", "bb")).is_some());
-    assert!(s.define(0, &spec("c", "cc")).is_none());
+    assert!(s.define(TOY, &spec("much too long", "long")).is_none());
+    assert!(s.define(TOY, &spec("a", "aa")).is_some() && s.define(TOY, &spec("b", "bb")).is_some());
+    assert!(s.define(TOY, &spec("c", "cc")).is_none());
     assert_eq!((s.stats.get(Stat::NamesRejected), s.stats.get(Stat::NamesRegistered)), (2, 2));
 }
 
 #[test]
 fn a_restored_id_is_kept_and_none_is_given_out_twice() {
     let s = store(Limits::default());
-    assert!(s.restore_metric(0, 7, spec("x", "xx")).is_ok_and(|m| m.is_some_and(|m| m.id == 7)));
-    assert!(s.restore_metric(0, 8, spec("x", "xx")).is_err());
-    assert!(s.restore_metric(0, 2, spec("w", "ww")).is_ok_and(|m| m.is_some()));
-    assert_eq!(s.define(0, &spec("x", "xx")).map(|m| m.id), Some(7));
-    assert_eq!(s.define(0, &spec("y", "yy")).map(|m| m.id), Some(9));
-    s.reserve_ids(0, 40);
-    assert_eq!(s.define(0, &spec("z", "zz")).map(|m| m.id), Some(40));
-    assert!(s.restore_metric(0, DYNAMIC_MAX, spec("v", "vv")).is_err());
+    assert!(s.restore_metric(TOY, 7, spec("x", "xx")).is_ok_and(|m| m.is_some_and(|m| m.id == 7)));
+    assert!(s.restore_metric(TOY, 8, spec("x", "xx")).is_err());
+    assert!(s.restore_metric(TOY, 2, spec("w", "ww")).is_ok_and(|m| m.is_some()));
+    assert_eq!(s.define(TOY, &spec("x", "xx")).map(|m| m.id), Some(7));
+    assert_eq!(s.define(TOY, &spec("y", "yy")).map(|m| m.id), Some(9));
+    s.reserve_ids(TOY, 40);
+    assert_eq!(s.define(TOY, &spec("z", "zz")).map(|m| m.id), Some(40));
+    assert!(s.restore_metric(TOY, DYNAMIC_MAX, spec("v", "vv")).is_err());
 }
 
 #[test]
 fn limits_hold_on_the_way_back_too_and_ids_wait_for_room() {
     let s = store(Limits { names: 1, instances: 1, ..Limits::default() });
-    assert!(s.restore_metric(0, 0, spec("a", "aa")).is_ok_and(|m| m.is_some()));
-    assert!(s.restore_metric(0, 1, spec("b", "bb_2")).is_ok_and(|m| m.is_none()));
-    assert!(s.define(0, &spec("b", "bb")).is_none());
+    assert!(s.restore_metric(TOY, 0, spec("a", "aa")).is_ok_and(|m| m.is_some()));
+    assert!(s.restore_metric(TOY, 1, spec("b", "bb_2")).is_ok_and(|m| m.is_none()));
+    assert!(s.define(TOY, &spec("b", "bb")).is_none());
     s.set_limits(Limits { names: 3, ..Limits::default() });
-    let b = s.define(0, &spec("b", "bb")).expect("room");
+    let b = s.define(TOY, &spec("b", "bb")).expect("room");
     assert_eq!((b.id, b.spec.path.as_str()), (1, "bb_2"));
-    assert_eq!(s.define(0, &spec("c", "cc")).map(|m| m.id), Some(2));
+    assert_eq!(s.define(TOY, &spec("c", "cc")).map(|m| m.id), Some(2));
     s.set_limits(Limits { instances: 1, ..Limits::default() });
-    let back = |name| s.restore_peer(0, name, Duration::ZERO, Duration::from_secs(9));
+    let back = |name| s.restore_peer(TOY, name, Duration::ZERO, Duration::from_secs(9));
     assert!(
         back("p:1")
             .is_some_and(|p| p.life.gone_for(Duration::ZERO) == Some(Duration::from_secs(9)))
@@ -88,11 +89,11 @@ fn limits_hold_on_the_way_back_too_and_ids_wait_for_room() {
 fn a_returning_peer_is_the_same_instance_and_a_live_namesake_is_not() {
     let s = store(Limits::default());
     let (first, second, third) = (mailbox(), mailbox(), mailbox());
-    let a = s.attach(0, &who("app:1"), &first, at(1)).expect("room");
-    let b = s.attach(0, &who("app:1"), &second, at(2)).expect("room");
+    let a = s.attach(TOY, &who("app:1"), &first, at(1)).expect("room");
+    let b = s.attach(TOY, &who("app:1"), &second, at(2)).expect("room");
     assert_eq!(b.name, "app:1#2");
     s.detach(&a, &first, at(3));
-    let c = s.attach(0, &who("app:1"), &third, at(4)).expect("room");
+    let c = s.attach(TOY, &who("app:1"), &third, at(4)).expect("room");
     assert!(Arc::ptr_eq(&a, &c));
     assert_eq!(c.agent.get(AgentCell::Connects as u16), Some(2));
 }
@@ -101,8 +102,8 @@ fn a_returning_peer_is_the_same_instance_and_a_live_namesake_is_not() {
 fn a_silent_connection_is_taken_over_and_told_so() {
     let s = store(Limits::default());
     let (old, new) = (mailbox(), mailbox());
-    let a = s.attach(0, &who("app:1"), &old, at(1)).expect("room");
-    let b = s.attach(0, &who("app:1"), &new, at(500)).expect("room");
+    let a = s.attach(TOY, &who("app:1"), &old, at(1)).expect("room");
+    let b = s.attach(TOY, &who("app:1"), &new, at(500)).expect("room");
     assert!(Arc::ptr_eq(&a, &b));
     assert_eq!(old.take(), vec![crate::model::Control::Replaced]);
     s.detach(&a, &old, at(501));
@@ -113,12 +114,12 @@ fn a_silent_connection_is_taken_over_and_told_so() {
 fn only_absent_peers_make_room() {
     let s = store(Limits { instances: 2, ..Limits::default() });
     let m = mailbox();
-    let a = s.attach(0, &who("a:1"), &m, at(1)).expect("room");
-    let _b = s.attach(0, &who("b:1"), &mailbox(), at(1)).expect("room");
-    assert!(s.attach(0, &who("c:1"), &mailbox(), at(2)).is_none());
+    let a = s.attach(TOY, &who("a:1"), &m, at(1)).expect("room");
+    let _b = s.attach(TOY, &who("b:1"), &mailbox(), at(1)).expect("room");
+    assert!(s.attach(TOY, &who("c:1"), &mailbox(), at(2)).is_none());
     assert_eq!(s.stats.get(Stat::InstancesRejected), 1);
     s.detach(&a, &m, at(3));
-    assert!(s.attach(0, &who("c:1"), &mailbox(), at(4)).is_some());
+    assert!(s.attach(TOY, &who("c:1"), &mailbox(), at(4)).is_some());
     assert!(s.take_changes().iter().any(|c| matches!(c, Change::Leave(p) if p.name == "a:1")));
 }
 
@@ -126,7 +127,7 @@ fn only_absent_peers_make_room() {
 fn sweep_forgets_after_the_configured_time() {
     let s = store(Limits { forget: Duration::from_secs(60), ..Limits::default() });
     let m = mailbox();
-    let a = s.attach(0, &who("a:1"), &m, at(1)).expect("room");
+    let a = s.attach(TOY, &who("a:1"), &m, at(1)).expect("room");
     s.detach(&a, &m, at(10));
     s.sweep(Duration::from_secs(70));
     assert_eq!(s.peers().len(), 1);

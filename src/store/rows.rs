@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cells::Cells;
 use super::peer::Peer;
-use crate::sources::{OTHER, TableDef};
+use crate::catalogue::{OTHER, TableDef};
+use crate::model::ROW_ITEMS;
 
-/// Columns of a row: more than any table has items.
-pub(super) const COLUMNS: u16 = 8;
 /// Candidates that wait for a place in a full table, for each row that it has.
 const CANDIDATES: usize = 4;
 
@@ -35,7 +34,7 @@ impl Row {
     fn new(key: &str, peer: Option<&Arc<Peer>>) -> Arc<Self> {
         Arc::new(Self {
             key: key.into(),
-            cells: Cells::new(COLUMNS.into()),
+            cells: Cells::new(ROW_ITEMS.into()),
             peer: peer.cloned(),
             labels: Mutex::default(),
             gone: AtomicBool::new(false),
@@ -126,7 +125,7 @@ impl Rows {
     /// Gives places to those who wait and have more than the least of the rows; its values go to
     /// the row for all the rest.
     pub(super) fn promote(&mut self, def: &TableDef, changes: &mut Vec<RowChange>) {
-        let score = |row: &Row| row.cells.get(def.score).unwrap_or_default();
+        let score = |row: &Row| row.cells.get(def.score.get()).unwrap_or_default();
         let mut waiting: Vec<(u64, String)> = self.waiting.drain().map(|(k, s)| (s, k)).collect();
         waiting.sort_unstable_by(|a, b| b.cmp(a));
         for (more, key) in waiting.into_iter().take(def.max / 8 + 1) {
@@ -140,7 +139,7 @@ impl Rows {
             let other = self.add(OTHER, None, changes);
             self.by_key.remove(&least.key);
             least.gone.store(true, Ordering::Relaxed);
-            (0..COLUMNS)
+            (0..ROW_ITEMS)
                 .for_each(|c| least.cells.get(c).into_iter().for_each(|v| other.cells.add(c, v)));
             changes.push(RowChange::Leave(least));
             self.add(&key, None, changes);
@@ -170,34 +169,32 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::InDomDef;
+    use crate::model::{RowItem, TableId};
 
     const DEF: TableDef = TableDef {
         name: "method",
-        indom: 9,
-        indom_help: ("", ""),
+        cluster: 66,
+        indom: InDomDef { serial: 9, oneline: "", help: "" },
         of_peer: false,
         max: 3,
-        score: 2,
+        score: RowItem::new(TableId::new(0), 2),
         initial: Vec::new,
     };
 
     #[test]
-    fn rows_have_room_for_the_items_of_all_tables() {
-        let metrics = crate::sources::SOURCES.iter().flat_map(|s| (s.metrics)());
-        let items: Vec<u16> = metrics
-            .filter(|m| matches!(m.area, crate::model::Area::Table(_)))
-            .map(|m| m.item)
-            .collect();
-        assert!(!items.is_empty() && items.iter().all(|item| *item < COLUMNS), "{items:?}");
-    }
-
-    #[test]
     fn a_row_goes_with_its_peer_and_not_with_one_whose_name_begins_alike() {
+        use crate::catalogue::testkit;
         use crate::store::{Limits, Store};
-        let store = Store::new(400, Limits::default(), 1 << 20);
+        let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
         let peer = |name| {
             store
-                .restore_peer(0, name, std::time::Duration::ZERO, std::time::Duration::ZERO)
+                .restore_peer(
+                    testkit::TOY,
+                    name,
+                    std::time::Duration::ZERO,
+                    std::time::Duration::ZERO,
+                )
                 .expect("room")
         };
         let (short, long) = (peer("host/s"), peer("host/s::x"));

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use super::mailbox::Mailbox;
-use super::peer::{AgentCell, Kept, Peer};
+use super::peer::{Kept, Peer};
 use super::quiet::Quiet;
 use super::registry::Store;
 use super::rows::Row;
-use super::self_stats::Stat;
+use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
 use crate::events::{Batch, flags};
 use crate::model::{
-    EventParam, EventValue, Now, ParamId, Pmid, SampleValue, Stamp, Update, Value, ValueType,
+    EventKindId, EventParam, EventValue, Now, ParamId, Pmid, RowItem, SampleValue, SourceId, Stamp,
+    TableId, Update, Value, ValueType,
 };
-use crate::sources::{LTTNG, OwnSink, PARAM_CLUSTER, SOURCES, Sink, SourceTable};
+use crate::sources::{OwnSink, Sink};
 
 /// Most slots of one session: the largest number of counters a Hello can announce.
 const SLOTS_MAX: usize = 32_768;
@@ -42,7 +43,9 @@ struct Held {
 #[derive(Debug)]
 pub struct PeerSink {
     store: Arc<Store>,
-    source: usize,
+    source: SourceId,
+    /// The table of the source.
+    table: SourceTable,
     mailbox: Arc<Mailbox>,
     peer: Option<Arc<Peer>>,
     slots: Vec<Option<Target>>,
@@ -61,9 +64,13 @@ pub struct PeerSink {
 }
 
 impl PeerSink {
-    /// For one connection of `source` (position in `SOURCES`).
+    /// For one connection of `source`.
+    ///
+    /// # Panics
+    /// The source is of another catalogue than the store's.
     #[must_use]
-    pub fn new(store: &Arc<Store>, source: usize, mailbox: &Arc<Mailbox>) -> Self {
+    pub fn new(store: &Arc<Store>, source: SourceId, mailbox: &Arc<Mailbox>) -> Self {
+        let table = *store.catalogue().source(source).expect("an id of the store's catalogue");
         Self {
             store: Arc::clone(store),
             source,
@@ -72,10 +79,8 @@ impl PeerSink {
             slots: Vec::new(),
             batch: Batch::default(),
             events: Vec::new(),
-            rows: SOURCES
-                .get(source)
-                .map(|s| s.tables.iter().map(|_| Vec::new()).collect())
-                .unwrap_or_default(),
+            rows: table.tables.iter().map(|_| Vec::new()).collect(),
+            table,
             quiet: Quiet::default(),
             refused: false,
             full: false,
@@ -102,12 +107,12 @@ impl PeerSink {
         if self.events.iter().all(Batch::is_empty) {
             return self.events.iter_mut().for_each(Batch::release);
         }
-        (0..).take(self.events.len()).for_each(|kind| self.deliver(kind));
+        (0..).take(self.events.len()).for_each(|kind| self.deliver(EventKindId::new(kind)));
     }
 
     /// Appends the records of a kind to their stream.
-    fn deliver(&mut self, kind: u8) {
-        let Some(batch) = self.events.get_mut(usize::from(kind)) else { return };
+    fn deliver(&mut self, kind: EventKindId) {
+        let Some(batch) = self.events.get_mut(kind.index()) else { return };
         let records = batch.len();
         if records == 0 {
             return;
@@ -119,17 +124,18 @@ impl PeerSink {
         }
     }
 
-    fn event(&mut self, kind: u8, stamp: Stamp, flags: u32, params: &[EventParam<'_>]) {
-        let Some(source) = SOURCES.get(self.source) else { return };
+    fn event(&mut self, kind: EventKindId, stamp: Stamp, flags: u32, params: &[EventParam<'_>]) {
         let domain = self.store.domain();
-        let at = usize::from(kind);
-        if self.events.len() <= at && at < source.events.len() {
+        let at = kind.index();
+        if self.events.len() <= at && at < self.table.events.len() {
             self.events.resize_with(at + 1, Batch::default);
         }
         let Some(batch) = self.events.get_mut(at) else { return };
         batch.record(stamp, flags);
         for param in params {
-            let Some((pmid, ty)) = target(source, domain, &self.slots, param.id) else { continue };
+            let Some((pmid, ty)) = target(&self.table, domain, &self.slots, param.id) else {
+                continue;
+            };
             match param.value {
                 EventValue::Text(text) => {
                     // PCP strings end at a NUL.
@@ -144,9 +150,9 @@ impl PeerSink {
         }
     }
 
-    fn bind_row(&mut self, table: u8, slot: u32, key: Option<&str>) {
+    fn bind_row(&mut self, table: TableId, slot: u32, key: Option<&str>) {
         let slot = slot as usize;
-        let Some(rows) = self.rows.get_mut(usize::from(table)).filter(|_| slot < SLOTS_MAX) else {
+        let Some(rows) = self.rows.get_mut(table.index()).filter(|_| slot < SLOTS_MAX) else {
             return;
         };
         if rows.len() <= slot {
@@ -159,14 +165,15 @@ impl PeerSink {
         }
     }
 
-    fn held(&mut self, table: u8, slot: u32) -> Option<&mut Held> {
-        self.rows.get_mut(usize::from(table))?.get_mut(slot as usize)?.as_mut()
+    fn held(&mut self, table: TableId, slot: u32) -> Option<&mut Held> {
+        self.rows.get_mut(table.index())?.get_mut(slot as usize)?.as_mut()
     }
 
-    fn count_row(&mut self, table: u8, slot: u32, item: u16, more: u64) {
+    fn count_row(&mut self, slot: u32, item: RowItem, more: u64) {
+        let table = item.table();
         let Some(held) = self
             .rows
-            .get_mut(usize::from(table))
+            .get_mut(table.index())
             .and_then(|r| r.get_mut(slot as usize))
             .and_then(Option::as_mut)
         else {
@@ -180,8 +187,8 @@ impl PeerSink {
             };
             *held = Held { key: (row.key != key).then(|| key.into()), row };
         }
-        held.row.cells.add(item, more);
-        let def = SOURCES.get(self.source).and_then(|s| s.tables.get(usize::from(table)));
+        held.row.cells.add(item.get(), more);
+        let def = self.table.tables.get(table.index());
         if let Some(key) = &held.key
             && def.is_some_and(|d| d.score == item)
         {
@@ -268,11 +275,11 @@ impl PeerSink {
     }
 
     fn name(&self) -> String {
-        let source = SOURCES.get(self.source).map_or("", |s| s.name);
-        self.peer.as_ref().map_or_else(|| format!("{source} peer"), |p| p.agent_name())
+        let peer = self.peer.as_ref();
+        peer.map_or_else(|| format!("{} peer", self.table.name), |p| p.agent_name())
     }
 
-    fn sample(&mut self, kind: u8, stamp: Stamp, values: &[(u32, SampleValue)]) {
+    fn sample(&mut self, kind: EventKindId, stamp: Stamp, values: &[(u32, SampleValue)]) {
         let Some(peer) = self.peer.clone() else { return };
         self.batch.record(stamp, flags::POINT);
         for (slot, value) in values {
@@ -342,9 +349,9 @@ fn target(
 ) -> Option<(Pmid, ValueType)> {
     match id {
         ParamId::Item(item) => {
-            // Items are given from 1 on without gaps.
-            let def = source.params.get(usize::from(item).checked_sub(1)?)?;
-            Some((Pmid::new(domain, source.cluster + PARAM_CLUSTER, item), def.ty))
+            // Items are given from 1 on without gaps: the catalogue checks it.
+            let def = source.params.get(usize::from(item.get()).checked_sub(1)?)?;
+            Some((Pmid::new(domain, source.cluster + PARAM_CLUSTER, item.get()), def.ty))
         }
         ParamId::Slot(slot) => slots.get(slot as usize).copied().flatten().map(|t| (t.param, t.ty)),
     }
@@ -377,9 +384,7 @@ impl Sink for PeerSink {
     fn update(&mut self, update: Update<'_>) {
         match update {
             Update::Identity(id) => {
-                // Sessions of LTTng have no connection that could be closed: they are those that
-                // the administrator has named.
-                self.full = self.source != LTTNG && self.store.memory.is_full();
+                self.full = !self.table.always_admitted && self.store.memory.is_full();
                 if self.full {
                     return log::warn!(
                         "{} from {} refused: limits.memory is reached",
@@ -444,6 +449,7 @@ impl Sink for PeerSink {
                 }
             }
             Update::Set { item, value } => {
+                let item = item.get();
                 if let Value::Text(text) = value {
                     return self.set_text(item, &text);
                 }
@@ -467,21 +473,21 @@ impl Sink for PeerSink {
                         .for_each(|b| peer.cells.set(item, b)),
                 }
             }
-            Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item)),
+            Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item.get())),
             Update::Row { table, slot, key } => self.bind_row(table, slot, key),
             Update::RowLabels { table, slot, labels } => {
                 if let Some(held) = self.held(table, slot) {
                     held.row.set_labels(labels);
                 }
             }
-            Update::RowCount { table, slot, item, more } => self.count_row(table, slot, item, more),
-            Update::FreeRows { table } => self
-                .rows
-                .get_mut(usize::from(table))
-                .into_iter()
-                .for_each(|rows| *rows = Vec::new()),
+            Update::RowCount { slot, item, more } => self.count_row(slot, item, more),
+            Update::FreeRows { table } => {
+                self.rows.get_mut(table.index()).into_iter().for_each(|rows| *rows = Vec::new())
+            }
             Update::Event { kind, stamp, flags, params } => self.event(kind, stamp, flags, params),
-            Update::Count { item, more } => self.peer.iter().for_each(|p| p.cells.add(item, more)),
+            Update::Count { item, more } => {
+                self.peer.iter().for_each(|p| p.cells.add(item.get(), more))
+            }
             Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),
             Update::Interval(interval) => {
                 self.peer.iter().for_each(|p| p.life.set_interval(interval));
@@ -499,21 +505,22 @@ impl Sink for PeerSink {
                     log::warn!("{}: {what}{}", self.name(), Quiet::more(n));
                 }
             }
-            Update::Answer { verb, text } => {
+            Update::Answer { control, text } => {
                 // A list of counters is long; the metric has all of it.
                 let shown: String = text.chars().take(300).collect();
                 let more = if shown.len() < text.len() { "…" } else { "" };
-                log::info!("{}: {verb:?}: {shown}{more}", self.name());
-                self.peer.iter().for_each(|p| p.set_answer(verb, &text));
+                let name = self.table.controls.get(control.index()).map_or("", |c| c.name);
+                log::info!("{}: {name}: {shown}{more}", self.name());
+                self.peer.iter().for_each(|p| p.set_answer(control, &text));
             }
         }
     }
 
     fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
-        target(SOURCES.get(self.source)?, self.store.domain(), &self.slots, id)
+        target(&self.table, self.store.domain(), &self.slots, id)
     }
 
-    fn append(&mut self, kind: u8, records: &mut Batch) {
+    fn append(&mut self, kind: EventKindId, records: &mut Batch) {
         let Some(peer) = &self.peer else { return records.clear() };
         let count = records.len() as u64;
         if let Some(stream) = peer.stream(kind, &self.store.budget) {

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 
 use super::budget::{ARRAY_BYTES, block};
 use super::{FetchScope, World};
+use crate::catalogue::PARAM_CLUSTER;
 use crate::events::{Limits, ReadRequest, RecordFilter, RecordMatcher};
-use crate::model::Pmid;
-use crate::sources::{PARAM_CLUSTER, SOURCES};
+use crate::model::{Pmid, StreamKind};
 use crate::store::Peer;
 
 /// Most bytes of event records of one stream in one resolution, for each second since the client's
@@ -23,16 +23,18 @@ impl FetchScope {
     /// Reads all streams that are asked for, each its share, so that all arrays together fit into
     /// the budget.
     pub(super) fn deliver(&mut self, world: &World<'_>) {
-        let mut jobs: Vec<(u8, u32, &Peer)> = Vec::new();
+        let mut jobs: Vec<(StreamKind, u32, &Peer)> = Vec::new();
         let wants = std::mem::take(&mut self.wants);
-        for (source, kind) in wants.keys() {
-            if self.hidden.contains(source) {
+        let catalogue = world.store.catalogue();
+        for stream in wants.keys() {
+            if self.hidden.contains(&stream.source) {
                 continue;
             }
-            let Some(serial) = SOURCES.get(*source).map(|s| s.indom) else { continue };
+            let Some(source) = catalogue.source(stream.source) else { continue };
+            let serial = source.indom.serial;
             self.visit(world, serial, world.domains.instances(serial), |_, inst, peer| {
-                if peer.existing_stream(*kind).is_some() {
-                    jobs.push((*kind, inst, peer));
+                if peer.existing_stream(stream.kind).is_some() {
+                    jobs.push((*stream, inst, peer));
                 }
             });
         }
@@ -44,8 +46,8 @@ impl FetchScope {
             jobs.rotate_left(first);
             let mut scan = SCAN_BYTES;
             for (left, (kind, inst, peer)) in (1..=jobs.len()).rev().zip(jobs) {
-                let Some(stream) = peer.existing_stream(kind) else { continue };
-                let want = wants.get(&(peer.source, kind)).copied().unwrap_or_default();
+                let Some(stream) = peer.existing_stream(kind.kind) else { continue };
+                let want = wants.get(&kind).copied().unwrap_or_default();
                 let arrays = (usize::from(want.low) + usize::from(want.high)).max(1);
                 let share = (room / left).saturating_sub(EMPTY_BYTES) / arrays;
                 let limits = Limits {
@@ -55,12 +57,11 @@ impl FetchScope {
                     single_record: room.saturating_sub(left * EMPTY_BYTES) / arrays,
                     filter_bytes: scan,
                 };
-                let cluster = SOURCES.get(peer.source).map_or(0, |s| s.cluster + PARAM_CLUSTER);
+                let cluster =
+                    catalogue.source(peer.source).map_or(0, |s| s.cluster + PARAM_CLUSTER);
                 let lost = Pmid::new(world.store.domain(), cluster, 0);
-                let filter = world
-                    .contexts
-                    .known(self.ctx.cast_signed())
-                    .and_then(|c| c.filter((peer.source, kind), inst));
+                let filter =
+                    world.contexts.known(self.ctx.cast_signed()).and_then(|c| c.filter(kind, inst));
                 let names = world.entries.parameters(peer.source);
                 let filter = filter.map(|held| held.renewed(&names));
                 let matcher = filter.as_ref().map(|f| f.matcher(&peer.name));
@@ -85,7 +86,7 @@ impl FetchScope {
                 room = room.saturating_sub(made);
                 scan = scan.saturating_sub(delivery.scanned);
                 self.results.budget.step(32 + (made + delivery.scanned) as u64 / 256);
-                self.deliveries.insert((peer.source, kind, inst), delivery);
+                self.deliveries.insert((kind, inst), delivery);
             }
         }
         self.wants = wants;

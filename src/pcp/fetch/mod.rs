@@ -29,8 +29,7 @@ use super::indom;
 use super::state::{Domains, State};
 use super::{process, sys};
 use crate::events::{Delivery, Resolutions};
-use crate::model::{Area, EventLeaf, Origin, ValueType};
-use crate::sources::SOURCES;
+use crate::model::{EventLeaf, InDom, SourceId, StreamKind, ValueSource, ValueType};
 use crate::store::{Quiet, Stat, Store};
 
 /// After an answer of this many bytes the memory that libpcp took for it is given back to the
@@ -51,9 +50,9 @@ enum Class {
 
 impl Class {
     const fn of(row: &Row) -> Self {
-        match row.origin {
-            Origin::Event(_, EventLeaf::Records | EventLeaf::HighResRecords) => Self::Arrays,
-            Origin::Event(_, EventLeaf::Table) => Self::Tables,
+        match row.value {
+            ValueSource::Event(_, EventLeaf::Records | EventLeaf::HighResRecords) => Self::Arrays,
+            ValueSource::Event(_, EventLeaf::Table) => Self::Tables,
             _ if matches!(row.ty, ValueType::Text) => Self::Texts,
             _ => Self::Numbers,
         }
@@ -74,16 +73,16 @@ pub(super) struct FetchScope {
     firsts: HashMap<u32, usize, foldhash::fast::RandomState>,
     again: Vec<(usize, usize)>,
     /// Which arrays this PDU asks for, by source and event kind.
-    wants: BTreeMap<(usize, u8), Resolutions>,
+    wants: BTreeMap<StreamKind, Resolutions>,
     /// Arrays of this PDU by source, event kind and instance: libpcp_pmda reads them when the
     /// answer is sent.
-    deliveries: HashMap<(usize, u8, u32), Delivery>,
+    deliveries: HashMap<(StreamKind, u32), Delivery>,
     /// There are so many streams that not even empty arrays of all would fit.
     crowded: bool,
     /// Which stream is read first when not all can give what they have: another with each fetch.
     turn: usize,
     /// Sources whose records this client may not see.
-    hidden: HashSet<usize>,
+    hidden: HashSet<SourceId>,
     /// Instances that the profile asks for, by domain.
     wanted: HashMap<u32, Wanted>,
     results: Results,
@@ -115,13 +114,17 @@ impl FetchScope {
             }
             let row = entries.by_pmid(*pmid);
             self.order.push((row.map_or(Class::Numbers, Class::of), place));
-            if let Some(Row { origin: Origin::Event(kind, leaf), source: Some(source), .. }) = row {
+            if let Some(Row {
+                value: ValueSource::Event(kind, leaf), source: Some(source), ..
+            }) = row
+            {
                 let want = Resolutions {
                     low: *leaf == EventLeaf::Records,
                     high: *leaf == EventLeaf::HighResRecords,
                 };
                 if want != Resolutions::default() {
-                    let all = self.wants.entry((*source, *kind)).or_default();
+                    let stream = StreamKind { source: *source, kind: *kind };
+                    let all = self.wants.entry(stream).or_default();
                     *all = Resolutions { low: all.low || want.low, high: all.high || want.high };
                 }
             }
@@ -131,7 +134,7 @@ impl FetchScope {
 
     /// Whether this client may not see a metric: records and tables of some sources.
     fn hides(&self, row: &Row) -> bool {
-        shows_records(row.origin) && row.source.is_some_and(|s| self.hidden.contains(&s))
+        shows_records(row.value) && row.source.is_some_and(|s| self.hidden.contains(&s))
     }
 
     /// Calls `f` for each wanted instance of a domain, until the set is refused or the budget's
@@ -246,14 +249,14 @@ impl FetchScope {
     /// Puts a metric's values into the open set; the status of a set without values.
     fn answer(&mut self, pmid: u32, world: &World<'_>) -> c_int {
         let Some(row) = world.entries.by_pmid(pmid) else { return sys::PM_ERR_PMID };
-        match Entries::serial(row.area, row.source) {
+        match world.entries.serial(row) {
             None => values::own(row, world.store, self),
             Some(_) if self.hides(row) => sys::PM_ERR_PERMISSION,
             Some(_) if self.crowded && Class::of(row) == Class::Arrays => {
                 self.results.refuse();
                 0
             }
-            Some(serial) if matches!(row.area, Area::Table(_)) => {
+            Some(serial) if matches!(row.indom, InDom::Table(_)) => {
                 self.visit(world, serial, world.domains.rows(serial), |scope, inst, of| {
                     if let Some(bits) = of.cells.get(row.item) {
                         scope.results.number(inst, row.ty, bits);
@@ -275,8 +278,8 @@ impl State {
     /// Finds out which of the sources that `pmids` want records of are not for this client.
     fn hide(&mut self, pmids: &[u32], ctx: i32, now: Duration) {
         let rows = pmids.iter().filter_map(|pmid| self.entries.by_pmid(*pmid));
-        let sources: HashSet<usize> =
-            rows.filter(|r| shows_records(r.origin)).filter_map(|r| r.source).collect();
+        let sources: HashSet<SourceId> =
+            rows.filter(|r| shows_records(r.value)).filter_map(|r| r.source).collect();
         self.fetch.hidden.clear();
         if sources.is_empty() {
             return;
@@ -286,15 +289,16 @@ impl State {
             .into_iter()
             .filter(|s| !self.permits.events(*s).is_some_and(|p| p.holds(who, now)));
         self.fetch.hidden.extend(hidden);
-        if let Some(source) = self.fetch.hidden.iter().next().and_then(|s| SOURCES.get(*s)) {
-            self.denied(ctx, &format!("see event records of {}", source.name), now);
+        if let Some(source) = self.fetch.hidden.iter().next() {
+            let name = self.store.catalogue().name(*source);
+            self.denied(ctx, &format!("see event records of {name}"), now);
         }
     }
 }
 
-const fn shows_records(origin: Origin) -> bool {
+const fn shows_records(value: ValueSource) -> bool {
     matches!(
-        origin,
-        Origin::Event(_, EventLeaf::Records | EventLeaf::HighResRecords | EventLeaf::Table)
+        value,
+        ValueSource::Event(_, EventLeaf::Records | EventLeaf::HighResRecords | EventLeaf::Table)
     )
 }

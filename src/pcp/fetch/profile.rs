@@ -105,14 +105,15 @@ unsafe fn array<'a, T>(first: *const T, count: c_int) -> &'a [T] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::testkit;
     use crate::pcp::state::Instances;
     use crate::store::{Limits, Store};
 
     #[test]
     fn only_what_the_profile_asks_for_is_visited() {
-        let store = Store::new(400, Limits::default(), 1 << 20);
+        let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
         let peer = store
-            .restore_peer(0, "x:1", std::time::Duration::ZERO, std::time::Duration::ZERO)
+            .restore_peer(testkit::TOY, "x:1", std::time::Duration::ZERO, std::time::Duration::ZERO)
             .expect("room");
         let instances: Instances = [1, 5, 9].map(|i| (i, peer.clone())).into();
         let seen = |state: u32, list: &mut [c_int], default: u32, indom| {

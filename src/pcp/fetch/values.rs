@@ -4,19 +4,19 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use super::{FetchScope, NO_INSTANCE, World};
-use crate::model::{Area, EventLeaf, Origin, Pmid, ValueType};
+use crate::catalogue::{AgentCell, Stat};
+use crate::model::{EventLeaf, InDom, Pmid, StreamKind, ValueSource, ValueType};
 use crate::pcp::contexts::Held;
 use crate::pcp::entries::Row;
-use crate::sources::SOURCES;
-use crate::store::{AgentCell, Peer, SelfStats, Stat, Store};
+use crate::store::{Peer, Store};
 
 /// A metric without instances: the PMDA's own, or a parameter, which has no values.
 pub(super) fn own(row: &Row, store: &Store, scope: &mut FetchScope) -> c_int {
-    match row.origin {
-        Origin::SelfStat => self_stat(row, store, scope),
-        Origin::Control(verb) => {
+    match row.value {
+        ValueSource::SelfStat => self_stat(row, store, scope),
+        ValueSource::Control(control) => {
             if let Some(desk) = row.source.and_then(|source| store.desk(source)) {
-                scope.results.text(NO_INSTANCE, &desk.answered(verb));
+                scope.results.text(NO_INSTANCE, &desk.answered(control));
             }
         }
         _ => {}
@@ -25,7 +25,7 @@ pub(super) fn own(row: &Row, store: &Store, scope: &mut FetchScope) -> c_int {
 }
 
 fn self_stat(row: &Row, store: &Store, scope: &mut FetchScope) {
-    let bits = match SelfStats::by_item(row.item) {
+    let bits = match Stat::by_item(row.item) {
         Some(Stat::Version) => return scope.results.text(NO_INSTANCE, env!("CARGO_PKG_VERSION")),
         Some(Stat::ConfigFile) => {
             return scope.results.text(NO_INSTANCE, &store.stats.config_file());
@@ -48,28 +48,31 @@ fn self_stat(row: &Row, store: &Store, scope: &mut FetchScope) {
 /// A metric's value of one peer, if it has one.
 pub(super) fn value(row: &Row, inst: u32, peer: &Peer, world: &World<'_>, scope: &mut FetchScope) {
     // What is said of an agent stays true when it has gone; what it said itself does not.
-    let agents = row.area == Area::Agents;
-    let keeps = SOURCES.get(peer.source).is_some_and(|s| s.keeps_values);
+    let agents = row.indom == InDom::Agents;
+    let keeps = world.store.catalogue().source(peer.source).is_some_and(|s| s.keeps_values);
     let told = agents || keeps || peer.life.fresh(scope.now, scope.stale);
-    let bits = match row.origin {
-        Origin::Idle => u64::try_from(peer.life.idle(scope.now).as_nanos()).ok(),
-        Origin::Cell if agents => peer.agent.get(row.item),
-        Origin::Text if agents && row.item == AgentCell::SOURCE => {
-            return scope.results.text(inst, SOURCES.get(peer.source).map_or("", |s| s.name));
+    let bits = match row.value {
+        ValueSource::Idle => u64::try_from(peer.life.idle(scope.now).as_nanos()).ok(),
+        ValueSource::Cell if agents => peer.agent.get(row.item),
+        ValueSource::Text if agents && row.item == AgentCell::SOURCE => {
+            return scope.results.text(inst, peer.protocol());
         }
-        Origin::Text if agents => return scope.results.text(inst, &peer.address()),
-        Origin::Control(verb) => return scope.results.text(inst, &peer.answer(verb)),
-        Origin::Event(kind, leaf) => return event(row, inst, peer, (kind, leaf), world, scope),
-        Origin::Cell => peer.cells.get(row.item).filter(|_| told),
-        Origin::Recent => {
+        ValueSource::Text if agents => return scope.results.text(inst, &peer.address()),
+        ValueSource::Control(control) => return scope.results.text(inst, &peer.answer(control)),
+        ValueSource::Event(kind, leaf) => {
+            let stream = StreamKind { source: peer.source, kind };
+            return event(row, inst, peer, (stream, leaf), world, scope);
+        }
+        ValueSource::Cell => peer.cells.get(row.item).filter(|_| told),
+        ValueSource::Recent => {
             peer.cells.get(row.item).filter(|_| peer.life.fresh(scope.now, scope.stale))
         }
-        Origin::Column(column) if row.ty != ValueType::Text => {
+        ValueSource::Column(column) if row.ty != ValueType::Text => {
             peer.cells.get(column).filter(|_| told)
         }
-        Origin::Column(item) => return text(inst, peer.text(item).filter(|_| told), scope),
-        Origin::Text => return text(inst, peer.text(row.item).filter(|_| told), scope),
-        Origin::Param | Origin::SelfStat => None,
+        ValueSource::Column(item) => return text(inst, peer.text(item).filter(|_| told), scope),
+        ValueSource::Text => return text(inst, peer.text(row.item).filter(|_| told), scope),
+        ValueSource::Param | ValueSource::SelfStat => None,
     };
     if let Some(bits) = bits {
         scope.results.number(inst, row.ty, bits);
@@ -87,26 +90,26 @@ fn event(
     row: &Row,
     inst: u32,
     peer: &Peer,
-    (kind, leaf): (u8, EventLeaf),
+    (kind, leaf): (StreamKind, EventLeaf),
     world: &World<'_>,
     scope: &mut FetchScope,
 ) {
     let World { entries, contexts, .. } = *world;
     let ctx = scope.ctx.cast_signed();
-    let filter = || contexts.known(ctx).and_then(|c| c.filter((peer.source, kind), inst));
+    let filter = || contexts.known(ctx).and_then(|c| c.filter(kind, inst));
     match leaf {
         EventLeaf::Filter => {
             return scope.results.text(inst, &filter().map(Held::text).unwrap_or_default());
         }
         EventLeaf::FilterError => {
-            if let Some(why) = contexts.refused((peer.source, kind), ctx) {
+            if let Some(why) = contexts.refused(kind, ctx) {
                 scope.results.text(inst, why);
             }
             return;
         }
         _ => {}
     }
-    let Some(stream) = peer.existing_stream(kind) else { return };
+    let Some(stream) = peer.existing_stream(kind.kind) else { return };
     let stats = stream.stats();
     let number = match leaf {
         EventLeaf::Count => stats.count,
@@ -120,7 +123,7 @@ fn event(
             if let Some(text) = scope.tables.get(stream.id(), version) {
                 return scope.results.text(inst, &text);
             }
-            let prefix = format!("apm.{}.param.", SOURCES.get(peer.source).map_or("", |s| s.name));
+            let prefix = format!("apm.{}.param.", peer.protocol());
             let name = |p: Pmid| entries.by_pmid(p.0).map(|r| r.name.trim_start_matches(&prefix));
             let text: Arc<str> = crate::store::csv(stream, name).into();
             // Making it takes longer than copying it.
@@ -130,7 +133,7 @@ fn event(
         }
         EventLeaf::Filter | EventLeaf::FilterError => return,
         EventLeaf::Records | EventLeaf::HighResRecords => {
-            if let Some(delivery) = scope.deliveries.get(&(peer.source, kind, inst)) {
+            if let Some(delivery) = scope.deliveries.get(&(kind, inst)) {
                 let array = if leaf == EventLeaf::Records { &delivery.low } else { &delivery.high };
                 if let Some(array) = array {
                     scope.results.array(inst, array);

@@ -52,7 +52,8 @@ pub use relay::{Collector, Reader};
 
 #[cfg(feature = "agent")]
 use super::{Context, Running};
-use super::{Dynamic, Source, SourceTable};
+use super::{Source, SourceTable};
+use crate::catalogue::Dynamic;
 
 /// Viewer and controller of LTTng live sessions.
 pub struct Lttng;
@@ -61,11 +62,10 @@ impl Source for Lttng {
     type Config = Config;
 
     const TABLE: SourceTable = SourceTable {
-        name: "lttng",
-        cluster: metrics::CLUSTER,
-        indom: 3,
-        indom_help: metrics::INDOM_HELP,
-        metrics: metrics::metrics,
+        example: "host/session",
+        metrics: metrics::METRICS,
+        row_metrics: metrics::ROW_METRICS,
+        controls: metrics::CONTROLS,
         events: metrics::KINDS,
         dynamic: Some(Dynamic {
             node: None,
@@ -75,8 +75,12 @@ impl Source for Lttng {
         }),
         tables: metrics::TABLES,
         params: metrics::PARAMS,
-        restarts: None,
         keeps_values: true,
+        always_admitted: true,
+        truncated_help: Some(
+            "of LTTng also texts of arrays and structures that were cut at lttng.field_size",
+        ),
+        ..SourceTable::new("lttng", metrics::CLUSTER, metrics::INDOM)
     };
 
     fn describe(config: &Config) -> Vec<String> {

@@ -54,7 +54,8 @@ pub use session::{Inspector, Settings};
 
 #[cfg(feature = "agent")]
 use super::{Context, Running};
-use super::{Dynamic, Source, SourceTable};
+use super::{Source, SourceTable};
+use crate::catalogue::Dynamic;
 
 /// The Mono counters inspector.
 pub struct Mono;
@@ -63,11 +64,9 @@ impl Source for Mono {
     type Config = Config;
 
     const TABLE: SourceTable = SourceTable {
-        name: "mono",
-        cluster: metrics::CLUSTER,
-        indom: 1,
-        indom_help: metrics::INDOM_HELP,
-        metrics: metrics::metrics,
+        example: "gcpressure.exe:1234",
+        metrics: metrics::METRICS,
+        controls: metrics::CONTROLS,
         events: metrics::EVENTS,
         dynamic: Some(Dynamic {
             node: Some("counter"),
@@ -75,10 +74,7 @@ impl Source for Mono {
             restore: meter::spec::restore,
             initial: meter::watched::watched,
         }),
-        tables: &[],
-        params: &[],
-        restarts: None,
-        keeps_values: false,
+        ..SourceTable::new("mono", metrics::CLUSTER, metrics::INDOM)
     };
 
     fn describe(config: &Config) -> Vec<String> {

@@ -323,11 +323,11 @@ impl Session for Inspector {
                 ));
             }
             (Control::Select(patterns), _) => self.selected(patterns, &mut io),
-            (Control::Request(verb, text), phase) => match phase.greeted() {
-                Some((selection, counters)) => selection.request(*verb, text, counters, &mut io),
+            (Control::Request(control, text), phase) => match phase.greeted() {
+                Some((selection, counters)) => selection.request(*control, text, counters, &mut io),
                 None => {
                     let text = "not possible: the agent has not said Hello".to_owned();
-                    io.sink.update(Update::Answer { verb: *verb, text });
+                    io.sink.update(Update::Answer { control: *control, text });
                 }
             },
         }

@@ -6,7 +6,7 @@ use bytes::BytesMut;
 
 use super::meter::identity::Peer;
 use super::session::{Inspector, Settings};
-use crate::model::{Control, ControlVerb, MetricSpec, Now, Stamp, Update};
+use crate::model::{Control, ControlId, MetricSpec, Now, Stamp, Update};
 use crate::read::Order;
 use crate::sources::{Session, SessionError, Sink};
 
@@ -136,8 +136,8 @@ impl Sink for Told {
                 format!("define {slot} {}", spec.key)
             }
             Update::Hide { slot } => format!("hide {slot}"),
-            Update::Count { item, more } => format!("count {item} {more}"),
-            Update::Set { item, value: v } => format!("set {item} {v:?}"),
+            Update::Count { item, more } => format!("count {} {more}", item.get()),
+            Update::Set { item, value: v } => format!("set {} {v:?}", item.get()),
             Update::Sample { values, .. } => {
                 let values: Vec<_> =
                     values.iter().map(|(slot, v)| format!("{slot}={v:?}")).collect();
@@ -146,7 +146,7 @@ impl Sink for Told {
             Update::Interval(interval) => format!("interval {interval:?}"),
             Update::Message => "message".into(),
             Update::Error(what) => format!("error {what}"),
-            Update::Answer { verb, text } => format!("answer {verb:?} {text}"),
+            Update::Answer { control, text } => format!("answer {} {text}", word(control)),
             other => format!("{other:?}"),
         });
     }
@@ -196,8 +196,8 @@ impl Talk {
         self.inspector.control(self.now, control, &mut self.out, &mut self.told)
     }
 
-    pub(super) fn request(&mut self, verb: ControlVerb, text: &str) {
-        assert_eq!(self.control(&Control::Request(verb, text.into())), Ok(()));
+    pub(super) fn request(&mut self, control: ControlId, text: &str) {
+        assert_eq!(self.control(&Control::Request(control, text.into())), Ok(()));
     }
 
     /// The bytes sent since the last call.
@@ -210,4 +210,9 @@ impl Talk {
         let lines = std::mem::take(&mut self.told.lines);
         lines.into_iter().filter(|line| kinds.iter().any(|kind| line.starts_with(kind))).collect()
     }
+}
+
+/// The name of a control.
+pub(super) fn word(control: ControlId) -> &'static str {
+    super::metrics::CONTROLS.get(control.index()).map_or("unknown", |c| c.name)
 }

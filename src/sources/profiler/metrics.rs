@@ -1,8 +1,8 @@
 //! The metrics, tables, events and parameters of pods (design/metrics.md, apm.profiler.*).
 
-use crate::model::{Area, EventKind, MetricDef, Origin, Semantics, Units, ValueType};
-use crate::sources::TableDef;
-use crate::sources::define::{event_params, peer_metrics};
+use crate::catalogue::{InDomDef, TableDef};
+use crate::model::{EventKind, EventKindId, ParamItem, RowItem, TableId};
+use crate::{event_params, listed, peer_metrics, row_metrics};
 
 /// First PMID cluster of this source: its static metrics.
 pub(super) const CLUSTER: u16 = 128;
@@ -13,7 +13,6 @@ pub(super) const fn ns(ms: u64) -> u64 {
 }
 
 peer_metrics! {
-    CLUSTER;
     CALLS 0 "call.count" U64 Counter Count Cell "Finished root calls" "Outermost instrumented calls that have finished. The agent leaves out those of one method that took 20 ms or less.";
     ERRORS 1 "call.errors" U64 Counter Count Cell "Calls that failed" "Calls with the parameter call.red.";
     IDLE 2 "call.idle" U64 Counter Count Cell "Calls that only waited" "Calls with the parameter call.idle: threads that wait for work.";
@@ -59,89 +58,81 @@ peer_metrics! {
     ERROR_DICTIONARY 43 "error.dictionary" U64 Counter Count Cell "Connections closed because they had calls but no dictionary" "An agent that loses its connection during a rotation comes back at once and does not send its dictionary again. After a restart of the PMDA nobody knows it: the agent is told to start anew, which takes it 10 s.";
 }
 
-/// The static metrics and those of the tables.
-pub(super) fn metrics() -> Vec<MetricDef> {
-    own_metrics().chain(table_metrics()).collect()
-}
-
-/// Rows `namespace/service/pod::stream`.
-pub(super) const STREAMS: u8 = 0;
-/// Rows `lo-hi` in ms.
-pub(super) const BUCKETS: u8 = 1;
-/// Rows `package.Class.method`.
-pub(super) const METHODS: u8 = 2;
-/// Rows `Outer.method,Inner.method`.
-pub(super) const STACKS: u8 = 3;
-
-pub(super) const STREAM_BYTES: u16 = 0;
-pub(super) const STREAM_CHUNKS: u16 = 1;
-pub(super) const STREAM_ROTATIONS: u16 = 2;
-pub(super) const STREAM_ERRORS: u16 = 3;
-pub(super) const METHOD_COUNT: u16 = 0;
-pub(super) const METHOD_ERRORS: u16 = 1;
-pub(super) const METHOD_TIME: u16 = 2;
-pub(super) const METHOD_CPU: u16 = 3;
-pub(super) const METHOD_MEMORY: u16 = 4;
-
 /// Lower ends of the buckets of durations, in ms: 1-2-5.
 pub(super) const EDGES: [u64; 17] =
     [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000];
 
-/// The tables. Ids in here are in archives: never change them.
-pub(super) const TABLES: &[TableDef] = &[
-    TableDef {
+listed! {
+    /// The tables. Ids in here are in archives: they never change.
+    TABLES: TableDef as TableId;
+    /// Rows `namespace/service/pod::stream`.
+    STREAMS = TableDef {
         name: "stream",
-        indom: 20,
-        indom_help: (
-            "Streams of Java profiler agents",
-            "One instance for each stream of each pod: NAMESPACE/SERVICE/POD::STREAM. The streams are dictionary, params, calls, \
+        cluster: CLUSTER + 4,
+        indom: InDomDef {
+            serial: 20,
+            oneline: "Streams of Java profiler agents",
+            help: "One instance for each stream of each pod: NAMESPACE/SERVICE/POD::STREAM. The streams are dictionary, params, calls, \
              suspend, trace, sql, xml and gc.",
-        ),
+        },
         of_peer: true,
         max: 16_384,
         score: STREAM_BYTES,
         initial: Vec::new,
-    },
-    TableDef {
+    };
+    /// Rows `lo-hi` in ms.
+    BUCKETS = TableDef {
         name: "bucket",
-        indom: 21,
-        indom_help: (
-            "Durations of Java calls",
-            "One instance for each range of durations: LO-HI in ms, LO included.",
-        ),
+        cluster: CLUSTER + 5,
+        indom: InDomDef {
+            serial: 21,
+            oneline: "Durations of Java calls",
+            help: "One instance for each range of durations: LO-HI in ms, LO included.",
+        },
         of_peer: false,
         max: EDGES.len() + 1,
-        score: 0,
+        score: BUCKET_CALLS,
         initial: buckets,
-    },
-    TableDef {
+    };
+    /// Rows `package.Class.method`.
+    METHODS = TableDef {
         name: "method",
-        indom: 22,
-        indom_help: (
-            "Root methods of Java calls",
-            "One instance for each method that was the root of calls, of all pods: PACKAGE.CLASS.METHOD, without the types of \
+        cluster: CLUSTER + 6,
+        indom: InDomDef {
+            serial: 22,
+            oneline: "Root methods of Java calls",
+            help: "One instance for each method that was the root of calls, of all pods: PACKAGE.CLASS.METHOD, without the types of \
              its arguments. Those that took most time have instances, the others are together in the instance other.",
-        ),
+        },
         of_peer: false,
         max: 200,
         score: METHOD_TIME,
         initial: Vec::new,
-    },
-    TableDef {
+    };
+    /// Rows `Outer.method,Inner.method`.
+    STACKS = TableDef {
         name: "stack",
-        indom: 23,
-        indom_help: (
-            "Stacks of Java methods",
-            "One instance for each stack of instrumented methods, of all pods: CLASS.METHOD of each frame, outermost first, parted \
+        cluster: CLUSTER + 7,
+        indom: InDomDef {
+            serial: 23,
+            oneline: "Stacks of Java methods",
+            help: "One instance for each stack of instrumented methods, of all pods: CLASS.METHOD of each frame, outermost first, parted \
              by commas, as flame graphs want it. Those with most time of their own have instances, the others are together in the \
              instance other.",
-        ),
+        },
         of_peer: false,
         max: 500,
-        score: 0,
+        score: STACK_TIME,
         initial: Vec::new,
-    },
-];
+    };
+}
+
+/// The metrics of a stream, in the order of their items.
+pub(super) const STREAM_ITEMS: [RowItem; 4] =
+    [STREAM_BYTES, STREAM_CHUNKS, STREAM_ROTATIONS, STREAM_ERRORS];
+/// The metrics of a root method, in the order of their items.
+pub(super) const METHOD_ITEMS: [RowItem; 5] =
+    [METHOD_COUNT, METHOD_ERRORS, METHOD_TIME, METHOD_CPU, METHOD_MEMORY];
 
 /// The instances of the histogram.
 pub(super) fn buckets() -> Vec<String> {
@@ -149,62 +140,46 @@ pub(super) fn buckets() -> Vec<String> {
     EDGES.iter().zip(upper).map(|(lo, hi)| format!("{lo}-{hi}")).collect()
 }
 
-fn table_metrics() -> impl Iterator<Item = MetricDef> {
-    use Units::{Bytes, Count, Nanoseconds};
-    #[rustfmt::skip]
-    let all = [
-        ("stream.bytes", 4, STREAM_BYTES, Bytes, STREAMS, "Bytes of a stream", "Payload of RCV_DATA."),
-        ("stream.chunks", 4, STREAM_CHUNKS, Count, STREAMS, "Pieces of a stream", "RCV_DATA commands, of 1024 bytes at most."),
-        ("stream.rotations", 4, STREAM_ROTATIONS, Count, STREAMS, "Times that a stream was opened again", "By size or period (profiler.rotation_size, profiler.rotation_period). The first opening is not counted."),
-        ("stream.errors", 4, STREAM_ERRORS, Count, STREAMS, "Faults of a stream", "Files that could not be read to their end."),
-        ("call.histogram", 5, 0, Count, BUCKETS, "Calls by duration", "Calls of all pods whose duration in ms is in the range."),
-        ("method.count", 6, METHOD_COUNT, Count, METHODS, "Calls of a root method", "Calls of all pods whose first method it is."),
-        ("method.errors", 6, METHOD_ERRORS, Count, METHODS, "Calls of a root method that failed", "Calls with the parameter call.red."),
-        ("method.time", 6, METHOD_TIME, Nanoseconds, METHODS, "Time of calls of a root method", "Sum of their durations."),
-        ("method.cpu", 6, METHOD_CPU, Nanoseconds, METHODS, "CPU time of calls of a root method", "Of all pods; the agent samples it at most every 100 ms for each thread."),
-        ("stack.time", 7, 0, Nanoseconds, STACKS, "Time in the last method of a stack, without what it called", "From the trace; of millisecond resolution. Roots of which the agent has lost a part are left out; the others count when they end, or after 10 s. For flame graphs; profiler.stacks = false turns it off."),
-        ("method.memory", 6, METHOD_MEMORY, Bytes, METHODS, "Memory allocated by calls of a root method", "Of all pods: bytes allocated by the calling thread."),
-    ];
-    all.into_iter().map(|(name, cluster, item, units, table, oneline, help)| MetricDef {
-        name: name.into(),
-        cluster: CLUSTER + cluster,
-        item,
-        ty: ValueType::U64,
-        sem: Semantics::Counter,
-        units,
-        area: Area::Table(table),
-        origin: Origin::Cell,
-        oneline: oneline.into(),
-        help: help.into(),
-    })
+row_metrics! {
+    STREAM_BYTES STREAMS 0 "stream.bytes" U64 Counter Bytes "Bytes of a stream" "Payload of RCV_DATA.";
+    STREAM_CHUNKS STREAMS 1 "stream.chunks" U64 Counter Count "Pieces of a stream" "RCV_DATA commands, of 1024 bytes at most.";
+    STREAM_ROTATIONS STREAMS 2 "stream.rotations" U64 Counter Count "Times that a stream was opened again" "By size or period (profiler.rotation_size, profiler.rotation_period). The first opening is not counted.";
+    STREAM_ERRORS STREAMS 3 "stream.errors" U64 Counter Count "Faults of a stream" "Files that could not be read to their end.";
+    BUCKET_CALLS BUCKETS 0 "call.histogram" U64 Counter Count "Calls by duration" "Calls of all pods whose duration in ms is in the range.";
+    METHOD_COUNT METHODS 0 "method.count" U64 Counter Count "Calls of a root method" "Calls of all pods whose first method it is.";
+    METHOD_ERRORS METHODS 1 "method.errors" U64 Counter Count "Calls of a root method that failed" "Calls with the parameter call.red.";
+    METHOD_TIME METHODS 2 "method.time" U64 Counter Nanoseconds "Time of calls of a root method" "Sum of their durations.";
+    METHOD_CPU METHODS 3 "method.cpu" U64 Counter Nanoseconds "CPU time of calls of a root method" "Of all pods; the agent samples it at most every 100 ms for each thread.";
+    STACK_TIME STACKS 0 "stack.time" U64 Counter Nanoseconds "Time in the last method of a stack, without what it called" "From the trace; of millisecond resolution. Roots of which the agent has lost a part are left out; the others count when they end, or after 10 s. For flame graphs; profiler.stacks = false turns it off.";
+    METHOD_MEMORY METHODS 4 "method.memory" U64 Counter Bytes "Memory allocated by calls of a root method" "Of all pods: bytes allocated by the calling thread.";
 }
 
-pub(super) const CALL: u8 = 0;
-pub(super) const PAUSE: u8 = 1;
-pub(super) const CHUNK: u8 = 2;
-
-/// Kinds of events.
-pub(super) const EVENTS: &[EventKind] = &[
-    EventKind {
+listed! {
+    /// Kinds of events.
+    EVENTS: EventKind as EventKindId;
+    /// Finished root calls.
+    CALL = EventKind {
         name: "call",
         cluster: CLUSTER + 1,
         what: "one finished root call of a JVM",
         help: "The time is that of the call's start; records come within 10 s after its end, in no order of time. Parameters that are \
                0 or empty are left out, but for duration. A method or parameter whose name the agent has not sent is # and its number.",
-    },
-    EventKind {
+    };
+    /// Pauses of the JVM.
+    PAUSE = EventKind {
         name: "pause",
         cluster: CLUSTER + 2,
         what: "one pause of a JVM",
         help: "The time is that of the pause's end. The agent holds the last one back until the next.",
-    },
-    EventKind {
+    };
+    /// Pieces of streams.
+    CHUNK = EventKind {
         name: "chunk",
         cluster: CLUSTER + 3,
         what: "one RCV_DATA command",
         help: "For those who watch the protocol: the time is that of arrival.",
-    },
-];
+    };
+}
 
 event_params! {
     P_DURATION 1 "duration" U64 Nanoseconds "how long the call or pause took";
@@ -239,7 +214,7 @@ event_params! {
 }
 
 /// Indexed parameters of calls that have an event parameter of their own.
-pub(super) const KNOWN: &[(&str, u16)] = &[
+pub(super) const KNOWN: &[(&str, ParamItem)] = &[
     ("profiler.title", P_TITLE),
     ("web.url", P_URL),
     ("web.method", P_WEB_METHOD),
@@ -251,25 +226,21 @@ pub(super) const KNOWN: &[(&str, u16)] = &[
     ("x-request-id", P_REQUEST_ID),
 ];
 
-/// One line and the help text of the instance domain of pods.
-pub(super) const INDOM_HELP: (&str, &str) = (
-    "Pods with a Java profiler agent",
-    "One instance for each pod that sends calls, called NAMESPACE/SERVICE/POD without the start of the JVM, which is in the label \
+/// The instance domain of pods.
+pub(super) const INDOM: InDomDef = InDomDef {
+    serial: 2,
+    oneline: "Pods with a Java profiler agent",
+    help: "One instance for each pod that sends calls, called NAMESPACE/SERVICE/POD without the start of the JVM, which is in the label \
      started and in apm.profiler.start_time: a pod that is restarted keeps its instance (apm.profiler.restarts). An instance stays \
      for a while after its pod has gone (limits.forget).",
-);
+};
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn params_are_found_by_their_items() {
-        assert!(PARAMS.iter().zip(1..).all(|(p, item)| p.item == item));
-        assert!(
-            metrics().iter().filter(|m| m.area == Area::Source).all(|m| m.item < 64),
-            "static columns"
-        );
+    fn each_bucket_has_its_lower_end() {
         assert_eq!(
             (buckets().first().map(String::as_str), buckets().len()),
             (Some("0-1"), EDGES.len())

@@ -102,7 +102,8 @@ pub use wire::identity::PodName;
 
 #[cfg(feature = "agent")]
 use super::{Context, Running};
-use super::{Dynamic, Source, SourceTable};
+use super::{Source, SourceTable};
+use crate::catalogue::Dynamic;
 
 /// The collector of Java profiler agents.
 pub struct Profiler;
@@ -111,11 +112,9 @@ impl Source for Profiler {
     type Config = Config;
 
     const TABLE: SourceTable = SourceTable {
-        name: "profiler",
-        cluster: metrics::CLUSTER,
-        indom: 2,
-        indom_help: metrics::INDOM_HELP,
-        metrics: metrics::metrics,
+        example: "default/shop/shop-0",
+        metrics: metrics::METRICS,
+        row_metrics: metrics::ROW_METRICS,
         events: metrics::EVENTS,
         dynamic: Some(Dynamic {
             node: None,
@@ -127,6 +126,11 @@ impl Source for Profiler {
         params: metrics::PARAMS,
         restarts: Some(metrics::RESTARTS),
         keeps_values: true,
+        dictionary_help: Some(
+            "Names of methods and parameters that Java profiler agents have sent, each kept once; \
+             bounded by profiler.dictionary.",
+        ),
+        ..SourceTable::new("profiler", metrics::CLUSTER, metrics::INDOM)
     };
 
     fn describe(config: &Config) -> Vec<String> {

@@ -1,5 +1,6 @@
 use super::super::Limits;
 use super::*;
+use crate::catalogue::testkit::{self, COLOUR, SAMPLE, TOY};
 use crate::events::{HighRes, Records, Scalar};
 use crate::model::{Identity, MetricSpec, Semantics, Units};
 
@@ -17,18 +18,22 @@ fn a_counter_of_32_bits_is_widened() {
 
 #[test]
 fn texts_are_short_charged_and_forgotten_when_the_peer_is_gone() {
-    let store = Store::new(400, Limits { memory: 3 << 20, ..Limits::default() }, 1 << 20);
+    let store = Store::new(
+        testkit::catalogue(),
+        400,
+        Limits { memory: 3 << 20, ..Limits::default() },
+        1 << 20,
+    );
     let mailbox = Arc::new(Mailbox::new(|| ()));
-    let mut sink = PeerSink::new(&store, 0, &mailbox);
+    let mut sink = PeerSink::new(&store, TOY, &mailbox);
     sink.update(Update::Identity(Identity { name: "app:1".into(), ..Identity::default() }));
     let peer = Arc::clone(sink.peer().expect("attached"));
-    sink.update(Update::Set { item: 1, value: Value::text(&"é".repeat(2000)) });
+    sink.update(Update::Set { item: COLOUR, value: Value::text(&"é".repeat(2000)) });
     let text = peer.text(1).expect("kept");
     assert!(text.len() < 1030 && text.ends_with("é…"), "{text}");
     assert_eq!(store.stats.get(Stat::TextsCut), 1);
     // There is no room for 4096 of them.
-    (1..4096)
-        .for_each(|item| sink.update(Update::Set { item, value: Value::text(&"x".repeat(1000)) }));
+    (1..4096).for_each(|column| sink.set_text(column, &"x".repeat(1000)));
     let texts = (1..4096).filter(|item| peer.text(*item).is_some()).count();
     let held = store.memory_stat(Stat::MemoryTexts).unwrap_or_default();
     assert!((1000..2000).contains(&texts) && (1 << 20..2 << 20).contains(&held), "{texts} {held}");
@@ -44,8 +49,8 @@ fn texts_are_short_charged_and_forgotten_when_the_peer_is_gone() {
 
 #[test]
 fn a_sample_sets_cells_and_appends_one_record() {
-    let store = Store::new(400, Limits::default(), 1 << 20);
-    let mut sink = PeerSink::new(&store, 0, &Arc::new(Mailbox::new(|| ())));
+    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let mut sink = PeerSink::new(&store, TOY, &Arc::new(Mailbox::new(|| ())));
     let spec = MetricSpec {
         key: "GC/x".into(),
         path: "gc.xx".into(),
@@ -60,10 +65,10 @@ fn a_sample_sets_cells_and_appends_one_record() {
     sink.update(Update::Define { slot: 3, spec: &spec });
     sink.update(Update::Identity(Identity { name: "app:1".into(), ..Identity::default() }));
     let values = [(3, SampleValue::Wrapping32(5)), (99, Value::U64(1).into())];
-    sink.update(Update::Sample { kind: 0, stamp: Stamp { sec: 9, nsec: 0 }, values: &values });
+    sink.update(Update::Sample { kind: SAMPLE, stamp: Stamp { sec: 9, nsec: 0 }, values: &values });
     let peer = Arc::clone(sink.peer().expect("attached"));
     assert_eq!(peer.cells.get(64), Some(5));
-    let packed = peer.existing_stream(0).expect("made by the sample").newest(10);
+    let packed = peer.existing_stream(SAMPLE).expect("made by the sample").newest(10);
     let records: Vec<_> = Records::<HighRes>::packed(&packed).map(|r| r.expect("sound")).collect();
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].params.iter().map(|p| p.value).collect::<Vec<_>>(), [Scalar::U64(5)]);

@@ -19,11 +19,11 @@ use tokio_util::task::TaskTracker;
 use super::program::run;
 use super::{probe, state_file};
 use crate::clock::now;
-use crate::model::ControlVerb;
 use crate::sources::lttng::control::limits::REQUESTS_MAX;
 use crate::sources::lttng::control::{
     Action, Code, Command, Controller, Report, SessionSpec, SessionWatch,
 };
+use crate::sources::lttng::metrics::STATUS;
 use crate::store::Desk;
 
 /// Receives the answer to a request, on a worker; must not block.
@@ -272,7 +272,7 @@ impl Driver {
                 _ => log::warn!("lttng session {name}: {diagnosis}"),
             }
         }
-        self.desk.answer(ControlVerb::Status, &status(&new));
+        self.desk.answer(STATUS, &status(&new));
         self.seen.manage(new.iter().map(|r| r.name.as_str()));
         self.published.send_replace(new.clone());
         self.reported = new;

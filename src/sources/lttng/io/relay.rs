@@ -13,12 +13,13 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{self as io, RelayConnection};
 use super::relay_status::RelayStatus;
 use crate::clock::now;
+use crate::net::Peers;
 use crate::net::ledger::{Full, Ledger};
 use crate::sources::lttng::control::{Report, SessionWatch};
 use crate::sources::lttng::viewer::{self, End, SessionInfo};
 use crate::sources::lttng::{Collector, RecordFilter};
-use crate::sources::{Held, LTTNG, OwnSink, Sinks};
-use crate::store::{Mailbox, PeerSink, Quiet, Store};
+use crate::sources::{Held, OwnSink, Sinks};
+use crate::store::{Mailbox, Quiet};
 
 /// First and longest time between two attempts.
 const RETRY: Duration = Duration::from_millis(250);
@@ -40,7 +41,7 @@ pub(super) struct Relay {
     /// Receives what is seen of them.
     pub(super) watch: Arc<SessionWatch>,
     pub(super) status: Arc<RelayStatus>,
-    pub(super) store: Arc<Store>,
+    pub(super) peers: Peers,
     pub(super) stop: CancellationToken,
 }
 
@@ -51,12 +52,12 @@ const HINT: &str =
 const IDLE: &str = "idle: no session is to be read; name some in lttng.view of the configuration, or have some made";
 
 /// Sinks in the store.
-struct StoreSinks(Arc<Store>);
+struct StoreSinks(Peers);
 
 impl Sinks for StoreSinks {
     fn open(&self) -> Box<dyn OwnSink> {
         // Requests to sessions go to the session daemon, and not over this connection.
-        Box::new(PeerSink::new(&self.0, LTTNG, &Arc::new(Mailbox::new(|| ()))))
+        Box::new(self.0.sink(&Arc::new(Mailbox::new(|| ()))))
     }
 }
 
@@ -139,7 +140,7 @@ impl Readers {
 impl Relay {
     /// Runs until the PMDA stops.
     pub(super) async fn run(mut self) {
-        let sinks = Arc::new(StoreSinks(Arc::clone(&self.store)));
+        let sinks = Arc::new(StoreSinks(self.peers.clone()));
         let mut collector = Collector::new(
             &self.address,
             self.settings.clone(),
@@ -221,7 +222,7 @@ impl Relay {
         readers: &mut Readers,
         limit_log: &mut Quiet,
     ) -> Disconnect {
-        let mut ledger = Ledger::new(&self.store.memory);
+        let mut ledger = Ledger::new(self.peers.memory());
         collector.start(now(), &mut connection.out);
         loop {
             if let Err(why) = connection.send().await {
@@ -251,7 +252,7 @@ impl Relay {
         {
             let session = reader.session().clone();
             let (address, stop, ledger) =
-                (self.address.clone(), readers.stop.clone(), Ledger::new(&self.store.memory));
+                (self.address.clone(), readers.stop.clone(), Ledger::new(self.peers.memory()));
             let task = readers.tasks.spawn(async move {
                 let end = io::read(reader, &address, &stop, ledger).await;
                 drop(permit);

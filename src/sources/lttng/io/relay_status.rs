@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::model::ControlVerb;
+use crate::sources::lttng::metrics::RELAYS;
 use crate::store::Desk;
 
 /// How the relay daemons are, as `apm.lttng.relay.status` shows it.
@@ -27,7 +27,7 @@ impl RelayStatus {
         lines.insert(address.to_owned(), status);
         let all: Vec<_> =
             lines.iter().map(|(address, status)| format!("{address} {status}")).collect();
-        self.desk.answer(ControlVerb::Relays, &all.join("\n"));
+        self.desk.answer(RELAYS, &all.join("\n"));
         true
     }
 }

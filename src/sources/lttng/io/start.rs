@@ -8,10 +8,10 @@ use tokio::sync::Semaphore;
 use super::control::{ControlOptions, SessionControl};
 use super::relay::Relay;
 use super::relay_status::RelayStatus;
-use crate::model::ControlVerb;
+use crate::model::ControlId;
 use crate::net::{Net, Peers};
 use crate::sources::lttng::control::{Command, Verb};
-use crate::sources::lttng::{Config, RecordFilter, viewer};
+use crate::sources::lttng::{Config, RecordFilter, metrics, viewer};
 use crate::sources::{Context, Running};
 use crate::store::Desk;
 
@@ -97,7 +97,7 @@ fn start_tasks(config: &Config, peers: &Peers, net: &Net, state_file: PathBuf) -
             managed: control.reports(),
             watch: Arc::clone(control.session_watch()),
             status: Arc::clone(&relay_status),
-            store: Arc::clone(peers.store()),
+            peers: peers.clone(),
             stop: net.stop().clone(),
         };
         net.spawn(relay.run());
@@ -105,18 +105,14 @@ fn start_tasks(config: &Config, peers: &Peers, net: &Net, state_file: PathBuf) -
     control
 }
 
-const fn verb(verb: ControlVerb) -> Option<Verb> {
-    Some(match verb {
-        ControlVerb::Session => Verb::Session,
-        ControlVerb::Enable => Verb::Enable,
-        ControlVerb::Context => Verb::Context,
-        ControlVerb::Start => Verb::Start,
-        ControlVerb::Stop => Verb::Stop,
-        ControlVerb::Add
-        | ControlVerb::Remove
-        | ControlVerb::List
-        | ControlVerb::Status
-        | ControlVerb::Relays => return None,
+fn verb(control: ControlId) -> Option<Verb> {
+    Some(match control {
+        metrics::SESSION => Verb::Session,
+        metrics::ENABLE => Verb::Enable,
+        metrics::CONTEXT => Verb::Context,
+        metrics::START => Verb::Start,
+        metrics::STOP => Verb::Stop,
+        _ => return None,
     })
 }
 

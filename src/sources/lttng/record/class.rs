@@ -351,18 +351,8 @@ impl EventClass {
         let more = std::mem::take(&mut self.count);
         if more > 0 {
             let bytes = std::mem::take(&mut self.bits) / 8;
-            sink.update(Update::RowCount {
-                table: CLASSES,
-                slot: self.row,
-                item: CLASS_COUNT,
-                more,
-            });
-            sink.update(Update::RowCount {
-                table: CLASSES,
-                slot: self.row,
-                item: CLASS_BYTES,
-                more: bytes,
-            });
+            sink.update(Update::RowCount { slot: self.row, item: CLASS_COUNT, more });
+            sink.update(Update::RowCount { slot: self.row, item: CLASS_BYTES, more: bytes });
         }
     }
 }

@@ -9,9 +9,8 @@ use super::super::record::{
     Definitions, RecordBuffers, RecordContext, RecordFilter, StreamPosition, Trace,
 };
 use super::super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
-use crate::model::{Identity, Now, Stamp, Update, Value};
-use crate::sources::define::start_counters;
-use crate::sources::{Held, OwnSink, Sinks};
+use crate::model::{Identity, MetricItem, Now, Stamp, Update, Value};
+use crate::sources::{Held, OwnSink, Sinks, start_counters};
 
 /// Longest part of an instance name.
 const NAME_PART: usize = 100;
@@ -96,7 +95,7 @@ impl Session {
         let identity =
             Identity { name: self.name.clone(), peer: relay, labels, resumes: true, process: None };
         sink.update(Update::Identity(identity));
-        start_counters(m::metrics(), &mut *sink);
+        start_counters(m::METRICS, &mut *sink);
         self.sink = Some(sink);
         // Parameters and rows are those of a sink.
         self.names = Definitions::new(&info.host, &info.name);
@@ -116,7 +115,7 @@ impl Session {
         }
     }
 
-    fn set(&mut self, item: u16, value: u32) {
+    fn set(&mut self, item: MetricItem, value: u32) {
         self.update(Update::Set { item, value: Value::U32(value) });
     }
 

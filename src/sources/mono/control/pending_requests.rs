@@ -1,7 +1,7 @@
 //! Control requests of users that are being worked on. One request can mean many counters, whose
 //! results come one by one; the answer is told when the last has come.
 
-use crate::model::ControlVerb;
+use crate::model::ControlId;
 use crate::sources::mono::limits;
 use crate::sources::mono::meter::pattern::Pattern;
 
@@ -9,7 +9,7 @@ use crate::sources::mono::meter::pattern::Pattern;
 #[derive(Debug)]
 struct Batch {
     id: u32,
-    verb: ControlVerb,
+    control: ControlId,
     answer: Answer,
     /// Results that are still to come.
     open: usize,
@@ -53,13 +53,19 @@ pub(crate) struct PendingRequests {
 impl PendingRequests {
     /// Begins one, with one result outstanding that its beginner settles when all are asked for.
     /// `None`: too many.
-    pub(crate) fn begin(&mut self, verb: ControlVerb) -> Option<u32> {
+    pub(crate) fn begin(&mut self, control: ControlId) -> Option<u32> {
         if self.open.len() >= limits::PENDING_REQUESTS {
             return None;
         }
         let id = self.next;
         self.next = self.next.wrapping_add(1);
-        self.open.push(Batch { id, verb, answer: Answer::default(), open: 1, globs: Vec::new() });
+        self.open.push(Batch {
+            id,
+            control,
+            answer: Answer::default(),
+            open: 1,
+            globs: Vec::new(),
+        });
         Some(id)
     }
 
@@ -107,7 +113,7 @@ impl PendingRequests {
 
     /// One result has come; the answer if it was the last.
     #[must_use]
-    pub(crate) fn settle(&mut self, id: u32) -> Option<(ControlVerb, String)> {
+    pub(crate) fn settle(&mut self, id: u32) -> Option<(ControlId, String)> {
         let at = self.open.iter().position(|b| b.id == id)?;
         let batch = self.open.get_mut(at)?;
         batch.open = batch.open.saturating_sub(1);
@@ -115,34 +121,32 @@ impl PendingRequests {
             return None;
         }
         let batch = self.open.remove(at);
-        Some((batch.verb, batch.answer.into_text()))
+        Some((batch.control, batch.answer.into_text()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources::mono::metrics::{ADD, LIST};
 
     #[test]
     fn an_answer_comes_when_the_last_result_has() {
         let mut pending = PendingRequests::default();
-        let (a, b) = (
-            pending.begin(ControlVerb::Add).unwrap_or(9),
-            pending.begin(ControlVerb::List).unwrap_or(9),
-        );
+        let (a, b) = (pending.begin(ADD).unwrap_or(9), pending.begin(LIST).unwrap_or(9));
         pending.expect(a);
         pending.line(a, "GC/x", "OK");
         assert_eq!(pending.settle(a), None);
-        assert_eq!(pending.settle(b), Some((ControlVerb::List, String::new())));
+        assert_eq!(pending.settle(b), Some((LIST, String::new())));
         pending.line(a, "GC/y", "NOTFOUND");
-        assert_eq!(pending.settle(a), Some((ControlVerb::Add, "GC/x: OK; GC/y: NOTFOUND".into())));
+        assert_eq!(pending.settle(a), Some((ADD, "GC/x: OK; GC/y: NOTFOUND".into())));
         assert_eq!(pending.settle(a), None);
     }
 
     #[test]
     fn too_many_at_once_are_refused() {
         let mut pending = PendingRequests::default();
-        let begun = (0..100).filter_map(|_| pending.begin(ControlVerb::Add)).count();
+        let begun = (0..100).filter_map(|_| pending.begin(ADD)).count();
         assert_eq!(begun, limits::PENDING_REQUESTS);
     }
 

@@ -14,11 +14,12 @@ use bytes::BytesMut;
 
 use super::pending_requests::{Answer, PendingRequests};
 use super::request_queue::{Asked, Origin, RequestQueue};
-use crate::model::{ControlVerb, Update};
+use crate::model::{ControlId, Update};
 use crate::sources::Sink;
 use crate::sources::mono::limits;
 use crate::sources::mono::meter::counters::{Counters, listed};
 use crate::sources::mono::meter::pattern::Pattern;
+use crate::sources::mono::metrics::{ADD, LIST, REMOVE};
 use crate::sources::mono::proto::numbers::{bare_category, category_of_note};
 use crate::sources::mono::proto::requests::{Agent, Refusal, Request};
 use crate::sources::mono::proto::wire::Status;
@@ -121,19 +122,19 @@ impl Selection {
     /// A user's request: `CATEGORY/NAME` or patterns, separated by `;`.
     pub(crate) fn request(
         &mut self,
-        verb: ControlVerb,
+        control: ControlId,
         text: &str,
         counters: &mut Counters,
         io: &mut Io<'_>,
     ) {
-        let Some(id) = self.pending.begin(verb) else {
+        let Some(id) = self.pending.begin(control) else {
             let text = "not possible: too many requests are waiting for the agent".to_owned();
-            io.sink.update(Update::Answer { verb, text });
+            io.sink.update(Update::Answer { control, text });
             return;
         };
         let items = || text.split(';').map(str::trim).filter(|item| !item.is_empty());
-        match verb {
-            ControlVerb::List => self.ask_for(id, Request::List, counters),
+        match control {
+            LIST => self.ask_for(id, Request::List, counters),
             _ if items().next().is_none() => {
                 self.pending.line(id, "nothing", "store CATEGORY/NAME")
             }
@@ -144,11 +145,11 @@ impl Selection {
                     format_args!("at most {} counters at once", limits::ITEMS),
                 );
             }
-            ControlVerb::Add | ControlVerb::Remove => {
+            ADD | REMOVE => {
                 for item in items() {
-                    match (Pattern::parse(item), verb) {
+                    match (Pattern::parse(item), control) {
                         (Err(wrong), _) => self.pending.line(id, "not possible", wrong),
-                        (Ok(pattern), ControlVerb::Remove) => self.remove(id, &pattern, counters),
+                        (Ok(pattern), REMOVE) => self.remove(id, &pattern, counters),
                         (Ok(pattern), _) => self.add(id, pattern, counters),
                     }
                 }
@@ -216,8 +217,8 @@ impl Selection {
     }
 
     fn settle(&mut self, id: u32, io: &mut Io<'_>) {
-        if let Some((verb, text)) = self.pending.settle(id) {
-            io.sink.update(Update::Answer { verb, text });
+        if let Some((control, text)) = self.pending.settle(id) {
+            io.sink.update(Update::Answer { control, text });
         }
     }
 

@@ -3,8 +3,9 @@ use crate::model::Control;
 use crate::read::Order;
 use crate::sources::Session;
 use crate::sources::mono::Settings;
+use crate::sources::mono::metrics::{ADD, LIST, REMOVE};
 use crate::sources::mono::testkit::{
-    Agent as Wire, CONSTANT, MONOTONIC, Row, SECOND, SYSTEM, T0, Talk, gc, gc_2014,
+    Agent as Wire, CONSTANT, MONOTONIC, Row, SECOND, SYSTEM, T0, Talk, gc, gc_2014, word,
 };
 
 const PID: Row<'_> = (SYSTEM, "Process Id", 0, 0, CONSTANT, 0);
@@ -47,7 +48,7 @@ fn add_of_2014(category: &str, name: &str) -> Vec<u8> {
 #[test]
 fn a_glob_is_added_from_what_the_agent_lists() {
     let mut talk = note(&[], &[gc("Minor one", 0)]);
-    talk.request(ControlVerb::Add, "Mono gc/Minor*; GC/exact; JIT/none*");
+    talk.request(ADD, "Mono gc/Minor*; GC/exact; JIT/none*");
     assert_eq!(talk.sent(), [add("exact", "GC"), vec![1]].concat());
     let list = [("Minor one", "GC"), ("Minor two", "GC"), ("Major", "GC"), ("Minor two", "GC")];
     assert_eq!(talk.feed(Wire::little().added(gc("exact", 1)).list(&list)), Ok(()));
@@ -58,29 +59,31 @@ fn a_glob_is_added_from_what_the_agent_lists() {
     );
     assert_eq!(talk.lines(&["answer"]), [""; 0], "not before the last result");
     assert_eq!(talk.feed(Wire::little().byte(2).byte(1)), Ok(()));
-    let answer =
-        "answer Add GC/exact: OK; GC/Minor one: EXISTING; JIT/none*: NOTFOUND; GC/Minor two: NOK";
+    let answer = "answer control.add GC/exact: OK; GC/Minor one: EXISTING; JIT/none*: NOTFOUND; GC/Minor two: NOK";
     assert_eq!(talk.lines(&["answer"]), [answer]);
 }
 
 #[test]
 fn what_is_no_counter_is_said_to_be_none() {
     let mut talk = note(&[], &[PID, gc("one", 1)]);
-    for (verb, text, answer) in [
-        (ControlVerb::Add, "nonsense", "not possible: \"nonsense\" is not CATEGORY/NAME"),
-        (ControlVerb::Add, " ; ", "nothing: store CATEGORY/NAME"),
-        (ControlVerb::Remove, "GC/two", "GC/two: NOTFOUND"),
+    for (control, text, answer) in [
+        (ADD, "nonsense", "not possible: \"nonsense\" is not CATEGORY/NAME"),
+        (ADD, " ; ", "nothing: store CATEGORY/NAME"),
+        (REMOVE, "GC/two", "GC/two: NOTFOUND"),
         (
-            ControlVerb::Remove,
+            REMOVE,
             "System/Process Id",
             "System/Process Id: not possible: it tells which process this is",
         ),
     ] {
-        talk.request(verb, text);
-        assert_eq!(talk.lines(&["answer"]), [format!("answer {verb:?} {answer}")]);
+        talk.request(control, text);
+        assert_eq!(talk.lines(&["answer"]), [format!("answer {} {answer}", word(control))]);
     }
-    talk.request(ControlVerb::Add, &"GC/x;".repeat(limits::ITEMS + 1));
-    assert_eq!(talk.lines(&["answer"]), ["answer Add too long: at most 1024 counters at once"]);
+    talk.request(ADD, &"GC/x;".repeat(limits::ITEMS + 1));
+    assert_eq!(
+        talk.lines(&["answer"]),
+        ["answer control.add too long: at most 1024 counters at once"]
+    );
     assert_eq!(talk.sent(), b"");
 }
 
@@ -88,7 +91,7 @@ fn what_is_no_counter_is_said_to_be_none() {
 fn more_than_is_answered_waits_its_turn() {
     let mut talk = note(&[], &[gc("one", 0)]);
     let names: Vec<String> = (0..100).map(|n| format!("c{n}")).collect();
-    talk.request(ControlVerb::Add, &names.iter().map(|n| format!("GC/{n};")).collect::<String>());
+    talk.request(ADD, &names.iter().map(|n| format!("GC/{n};")).collect::<String>());
     let requests = |names: &[String]| names.iter().flat_map(|n| add(n, "GC")).collect::<Vec<u8>>();
     let (first, rest) = names.split_at(limits::OUTSTANDING);
     assert_eq!(talk.sent(), requests(first));
@@ -97,8 +100,8 @@ fn more_than_is_answered_waits_its_turn() {
     assert_eq!(talk.feed(ok), Ok(()));
     assert_eq!(talk.sent(), requests(rest));
     // Users who do not wait for answers are told so.
-    (0..100).for_each(|_| talk.request(ControlVerb::List, ""));
-    let refused = talk.lines(&["answer List not possible: too many requests are waiting"]);
+    (0..100).for_each(|_| talk.request(LIST, ""));
+    let refused = talk.lines(&["answer control.list not possible: too many requests are waiting"]);
     assert_eq!(
         refused.len(),
         100 - (limits::PENDING_REQUESTS - 1),
@@ -146,24 +149,24 @@ fn an_agent_b_is_only_asked_for_full_names() {
     let mut talk = said(settings(&["GC/one", "GC/two", "GC/t*"]), hello());
     assert_eq!(talk.sent(), add_of_2014("Mono GC", "two"));
     // The same again while it is on its way, or when it has come, would be a second Add.
-    talk.request(ControlVerb::Add, "gc/two");
+    talk.request(ADD, "gc/two");
     assert_eq!(talk.feed(Wire::little().added(gc_2014("two", 1))), Ok(()));
-    talk.request(ControlVerb::Add, "Mono JIT/two; GC/*; GC/two");
-    talk.request(ControlVerb::List, "");
-    talk.request(ControlVerb::Remove, "GC/two");
+    talk.request(ADD, "Mono JIT/two; GC/*; GC/two");
+    talk.request(LIST, "");
+    talk.request(REMOVE, "GC/two");
     assert_eq!(talk.sent(), b"");
     let twice = "not possible: a 2014 agent hangs up when a counter is added twice, and it has one of this name";
     assert_eq!(
         talk.lines(&["answer", "hide"]),
         [
-            format!("answer Add GC/two: {twice}"),
+            format!("answer control.add GC/two: {twice}"),
             format!(
-                "answer Add GC/two: EXISTING; JIT/two: {twice}; list: not possible: a 2014-B agent lists only what it \
+                "answer control.add GC/two: EXISTING; JIT/two: {twice}; list: not possible: a 2014-B agent lists only what it \
                  samples already"
             ),
-            "answer List list: not possible: a 2014-B agent lists only what it samples already"
+            "answer control.list list: not possible: a 2014-B agent lists only what it samples already"
                 .into(),
-            "answer Remove GC/two: OK, not shown any more; the agent cannot be told".into(),
+            "answer control.remove GC/two: OK, not shown any more; the agent cannot be told".into(),
             "hide 1".into(),
         ]
     );
@@ -191,15 +194,18 @@ fn nothing_is_ever_sent_to_a_or_to_a_file() {
             talk.lines(&["define", "sample", "error"]),
             ["define 0 GC/one", "sample 0=Wrapping32(1)"]
         );
-        talk.request(ControlVerb::Add, "GC/three");
-        talk.request(ControlVerb::List, "");
+        talk.request(ADD, "GC/three");
+        talk.request(LIST, "");
         assert_eq!(
             talk.lines(&["answer"]),
-            [format!("answer Add GC/three: {why}"), format!("answer List list: {why}")]
+            [
+                format!("answer control.add GC/three: {why}"),
+                format!("answer control.list list: {why}")
+            ]
         );
         // On our side everything goes.
-        talk.request(ControlVerb::Add, "GC/two");
-        talk.request(ControlVerb::Remove, "GC/one");
+        talk.request(ADD, "GC/two");
+        talk.request(REMOVE, "GC/one");
         select(&mut talk, &["GC/*"]);
         talk.inspector.close(talk.now, &mut talk.out, &mut talk.told);
         assert_eq!(
@@ -213,7 +219,7 @@ fn nothing_is_ever_sent_to_a_or_to_a_file() {
 fn a_list_is_read_in_the_order_of_its_agent_and_byte_order() {
     let hello = Wire::new(Order::Big).hello(&[gc_2014("one", 0)]).sample(T0).end();
     let mut talk = said(settings(&[]), hello);
-    talk.request(ControlVerb::List, "x");
+    talk.request(LIST, "x");
     assert_eq!(talk.sent(), [0]);
     assert_eq!(
         talk.feed(Wire::new(Order::Big).list(&[
@@ -223,7 +229,7 @@ fn a_list_is_read_in_the_order_of_its_agent_and_byte_order() {
         ])),
         Ok(())
     );
-    assert_eq!(talk.lines(&["answer"]), ["answer List GC/one;Widgets/made"]);
+    assert_eq!(talk.lines(&["answer"]), ["answer control.list GC/one;Widgets/made"]);
 }
 
 #[test]
@@ -252,21 +258,21 @@ fn a_response_that_nothing_asked_for_is_read_and_counted() {
     );
     // One that began before it was asked for is not the answer.
     assert_eq!(talk.feed(Wire::little().byte(1).string("x").string("GC")), Ok(()));
-    talk.request(ControlVerb::List, "");
+    talk.request(LIST, "");
     assert_eq!(talk.feed(Wire::little().int(-1).list(&[("y", "GC")])), Ok(()));
     assert_eq!(
         talk.lines(&["error", "answer"]),
-        ["error List response that nothing asked for", "answer List GC/y"]
+        ["error List response that nothing asked for", "answer control.list GC/y"]
     );
 }
 
 #[test]
 fn a_list_has_an_end() {
     let mut talk = note(&[], &[gc("one", 0)]);
-    talk.request(ControlVerb::List, "");
+    talk.request(LIST, "");
     let pairs = vec![("x", "GC"); limits::COUNTERS];
     assert_eq!(talk.feed(Wire::little().list(&pairs)), Ok(()));
-    talk.request(ControlVerb::List, "");
+    talk.request(LIST, "");
     let pairs = vec![("x", "GC"); limits::COUNTERS + 1];
     assert!(
         talk.feed(Wire::little().list(&pairs))

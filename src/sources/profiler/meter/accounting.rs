@@ -8,7 +8,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use hdrhistogram::Histogram;
 
-use crate::model::{Now, Update, Value};
+use crate::model::{MetricItem, Now, STATIC_ITEMS, Update, Value};
 use crate::sources::Sink;
 use crate::sources::profiler::dictionary::method_name::method_name;
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
@@ -117,7 +117,7 @@ impl Accounting {
         for (slot, sum) in (0..).zip(&mut self.buckets) {
             let more = std::mem::take(sum);
             if more > 0 {
-                sink.update(Update::RowCount { table: m::BUCKETS, slot, item: 0, more });
+                sink.update(Update::RowCount { slot, item: m::BUCKET_CALLS, more });
             }
         }
         self.methods.report(sink);
@@ -147,18 +147,18 @@ fn bucket(ms: u64) -> u32 {
 /// MethodSums by item number of the static metrics.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    sums: [u64; 64],
+    sums: [u64; STATIC_ITEMS as usize],
 }
 
 impl Default for Counters {
     fn default() -> Self {
-        Self { sums: [0; 64] }
+        Self { sums: [0; STATIC_ITEMS as usize] }
     }
 }
 
 impl Counters {
-    pub(crate) fn add(&mut self, item: u16, more: u64) {
-        if let Some(sum) = self.sums.get_mut(usize::from(item)) {
+    pub(crate) fn add(&mut self, item: MetricItem, more: u64) {
+        if let Some(sum) = self.sums.get_mut(usize::from(item.get())) {
             *sum = sum.wrapping_add(more);
         }
     }
@@ -183,10 +183,10 @@ impl Counters {
 
     /// Tells the sums and begins again.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        for (item, sum) in (0..).zip(&mut self.sums) {
+        for (item, sum) in (0..STATIC_ITEMS).zip(&mut self.sums) {
             let more = std::mem::take(sum);
             if more > 0 {
-                sink.update(Update::Count { item, more });
+                sink.update(Update::Count { item: MetricItem::new(item), more });
             }
         }
     }
@@ -335,8 +335,8 @@ impl RootMethods {
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         for slot in self.touched.drain(..) {
             let sums = self.sums.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
-            for (item, more) in (0..).zip(sums) {
-                sink.update(Update::RowCount { table: m::METHODS, slot, item, more });
+            for (item, more) in m::METHOD_ITEMS.into_iter().zip(sums) {
+                sink.update(Update::RowCount { slot, item, more });
             }
         }
     }

@@ -6,9 +6,8 @@ use std::time::Duration;
 use super::accounting::{Accounting, REST};
 use super::stacks::Stacks;
 use crate::events::flags::POINT;
-use crate::model::{EventParam, Identity, Now, Stamp, Update, Value};
+use crate::model::{EventParam, Identity, Now, RowItem, Stamp, Update, Value};
 use crate::sources::Sink;
-use crate::sources::define::start_counters;
 use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::dictionary::method_name::{clean, is_loss_report};
 use crate::sources::profiler::metrics::{self as m, ns};
@@ -21,6 +20,7 @@ use crate::sources::profiler::streams::record::{
 };
 use crate::sources::profiler::wire::command::{Hello, Opened};
 use crate::sources::profiler::wire::identity::PodName;
+use crate::sources::start_counters;
 
 /// Bytes of a part of an instance name.
 const NAME_PART: usize = 100;
@@ -58,8 +58,8 @@ struct StreamCounters {
 }
 
 impl StreamCounters {
-    fn add(&mut self, item: u16, more: u64) {
-        if let Some(sum) = self.sums.get_mut(usize::from(item)) {
+    fn add(&mut self, item: RowItem, more: u64) {
+        if let Some(sum) = self.sums.get_mut(usize::from(item.get())) {
             *sum += more;
         }
     }
@@ -113,10 +113,10 @@ impl PodMetrics {
         }
         self.accounting.report(sink);
         for (slot, stream) in (0..).zip(&mut self.streams) {
-            for (item, sum) in (0..).zip(&mut stream.sums) {
+            for (item, sum) in m::STREAM_ITEMS.into_iter().zip(&mut stream.sums) {
                 let more = std::mem::take(sum);
                 if more > 0 {
-                    sink.update(Update::RowCount { table: m::STREAMS, slot, item, more });
+                    sink.update(Update::RowCount { slot, item, more });
                 }
             }
         }
@@ -209,10 +209,10 @@ impl Observer for PodObserver<'_> {
         for item in [m::WORDS, m::TRUNCATED] {
             self.sink.update(Update::Set { item, value: Value::U64(0) });
         }
-        start_counters(m::metrics(), self.sink);
+        start_counters(m::METRICS, self.sink);
         for (slot, key) in (0..).zip(m::buckets()) {
             self.sink.update(Update::Row { table: m::BUCKETS, slot, key: Some(&key) });
-            self.sink.update(Update::RowCount { table: m::BUCKETS, slot, item: 0, more: 0 });
+            self.sink.update(Update::RowCount { slot, item: m::BUCKET_CALLS, more: 0 });
         }
         self.sink.update(Update::Row { table: m::METHODS, slot: REST, key: None });
     }
@@ -223,8 +223,8 @@ impl Observer for PodObserver<'_> {
             self.pod.streams.resize(opened.stream + 1, StreamCounters::default());
             let key = format!("{}::{}", self.pod.name, clean(opened.name, NAME_PART));
             self.sink.update(Update::Row { table: m::STREAMS, slot, key: Some(&key) });
-            for item in [m::STREAM_BYTES, m::STREAM_CHUNKS, m::STREAM_ROTATIONS, m::STREAM_ERRORS] {
-                self.sink.update(Update::RowCount { table: m::STREAMS, slot, item, more: 0 });
+            for item in m::STREAM_ITEMS {
+                self.sink.update(Update::RowCount { slot, item, more: 0 });
             }
         }
         if let Some(counters) = self.stream(opened.stream) {

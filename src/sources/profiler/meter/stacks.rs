@@ -17,7 +17,7 @@ use super::call_tree::{CallTree, NodeRow, ROOT};
 use crate::model::Update;
 use crate::sources::Sink;
 use crate::sources::profiler::dictionary::Dictionary;
-use crate::sources::profiler::metrics::{STACKS, ns};
+use crate::sources::profiler::metrics::{STACK_TIME, STACKS, ns};
 use crate::sources::profiler::streams::record::{Block, TraceEvent, TraceKind};
 
 /// Threads whose stacks are followed, frames of a stack.
@@ -216,7 +216,7 @@ impl Stacks {
             node.row = row.map_or(NodeRow::Hidden, NodeRow::Assigned);
             let more = ns(std::mem::take(&mut node.self_ms));
             if let Some(slot) = row {
-                sink.update(Update::RowCount { table: STACKS, slot, item: 0, more });
+                sink.update(Update::RowCount { slot, item: STACK_TIME, more });
             }
         }
     }

@@ -247,7 +247,7 @@ impl Reported {
     /// Adds one; false if it was there.
     pub(crate) const fn add(&mut self, id: ParamId) -> bool {
         let bit = match id {
-            ParamId::Item(item) => item as u32,
+            ParamId::Item(item) => item.get() as u32,
             ParamId::Slot(slot) => 32 + slot,
         };
         let mask = 1_u64.wrapping_shl(bit);
@@ -257,7 +257,8 @@ impl Reported {
     }
 }
 
-const _: () = assert!(P_PARAMETERS < 32 && PARAMETERS_MAX <= 32, "Reported has a bit for each");
+const _: () =
+    assert!(P_PARAMETERS.get() < 32 && PARAMETERS_MAX <= 32, "Reported has a bit for each");
 
 /// ParamRoles of the parameters of one connection, by id.
 #[derive(Debug, Default)]
@@ -348,6 +349,7 @@ pub fn is_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources::profiler::metrics::P_DURATION;
     use crate::sources::profiler::metrics::P_URL;
 
     #[test]
@@ -361,11 +363,11 @@ mod tests {
         );
         let mut reported = Reported::default();
         assert!(
-            reported.add(ParamId::Item(1))
+            reported.add(ParamId::Item(P_DURATION))
                 && reported.add(ParamId::Slot(31))
                 && reported.add(ParamId::Slot(0))
         );
-        assert!(!reported.add(ParamId::Item(1)) && !reported.add(ParamId::Slot(31)));
+        assert!(!reported.add(ParamId::Item(P_DURATION)) && !reported.add(ParamId::Slot(31)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::model::{EventValue, ParamId, Value};
+use crate::model::{EventValue, MetricItem, ParamId, RowItem, TableId, Value};
 use crate::sources::profiler::limits;
 use crate::sources::profiler::metrics as m;
 use crate::sources::profiler::testkit::Bytes;
@@ -9,10 +9,10 @@ use crate::sources::profiler::testkit::Bytes;
 /// What the store would have of one connection after another.
 #[derive(Debug, Default)]
 struct Seen {
-    counts: BTreeMap<u16, u64>,
-    gauges: BTreeMap<u16, u64>,
-    slots: BTreeMap<(u8, u32), String>,
-    rows: BTreeMap<(u8, String, u16), u64>,
+    counts: BTreeMap<MetricItem, u64>,
+    gauges: BTreeMap<MetricItem, u64>,
+    slots: BTreeMap<(TableId, u32), String>,
+    rows: BTreeMap<(String, RowItem), u64>,
     /// Methods of the records of calls.
     records: Vec<String>,
 }
@@ -28,8 +28,8 @@ impl Sink for Seen {
             Update::Row { table, slot, key } => {
                 drop(self.slots.insert((table, slot), key.unwrap_or("other").into()))
             }
-            Update::RowCount { table, slot, item, more } if more > 0 => {
-                *self.rows.entry((table, self.slots[&(table, slot)].clone(), item)).or_default() +=
+            Update::RowCount { slot, item, more } if more > 0 => {
+                *self.rows.entry((self.slots[&(item.table(), slot)].clone(), item)).or_default() +=
                     more;
             }
             Update::Event { kind: m::CALL, params, .. } => {
@@ -44,8 +44,8 @@ impl Sink for Seen {
 }
 
 impl Seen {
-    fn row(&self, table: u8, key: &str, item: u16) -> u64 {
-        self.rows.get(&(table, key.into(), item)).copied().unwrap_or_default()
+    fn row(&self, item: RowItem, key: &str) -> u64 {
+        self.rows.get(&(key.into(), item)).copied().unwrap_or_default()
     }
 }
 
@@ -155,8 +155,8 @@ fn words_stay_for_the_next_connection_of_the_jvm() {
     assert_eq!(seen.records, ["a.B.c", "a.B.c"]);
     assert_eq!(
         (
-            seen.row(m::METHODS, "a.B.c", 0),
-            seen.row(m::METHODS, "a.B.c", 1),
+            seen.row(m::METHOD_COUNT, "a.B.c"),
+            seen.row(m::METHOD_ERRORS, "a.B.c"),
             seen.counts[&m::ERRORS]
         ),
         (2, 1, 1)
@@ -190,7 +190,7 @@ fn an_older_connection_that_gives_way_hands_its_words_on() {
     assert_eq!(older.close(&mut seen), [0xff]);
     newer.tick(&mut newer_seen, 1).expect("it has words now");
     assert_eq!(
-        (&newer_seen.records[..], newer_seen.row(m::METHODS, "a.B.c", 0)),
+        (&newer_seen.records[..], newer_seen.row(m::METHOD_COUNT, "a.B.c")),
         (&["a.B.c".to_owned()][..], 1)
     );
 }
@@ -287,9 +287,9 @@ fn the_agents_own_report_is_no_call() {
             (&seen.records[..], seen.counts[&m::TIME]),
             (&["a.B.c".to_owned(), "a.B.c".to_owned()][..], 14_000_000)
         );
-        assert_eq!((seen.row(m::BUCKETS, "5-10", 0), seen.row(m::METHODS, "a.B.c", 0)), (2, 2));
-        assert!(!seen.rows.keys().any(|(_, key, _)| key.contains("CORRUPTED")), "{:?}", seen.rows);
-        assert_eq!(seen.row(m::STACKS, "B.c", 0), 3_000_000);
+        assert_eq!((seen.row(m::BUCKET_CALLS, "5-10"), seen.row(m::METHOD_COUNT, "a.B.c")), (2, 2));
+        assert!(!seen.rows.keys().any(|(key, _)| key.contains("CORRUPTED")), "{:?}", seen.rows);
+        assert_eq!(seen.row(m::STACK_TIME, "B.c"), 3_000_000);
     }
 }
 
@@ -313,17 +313,17 @@ fn sums_do_not_wait_for_names_nor_go_to_the_rest_because_of_them() {
     assert!(
         early > 0
             && seen.records.iter().all(|name| name == "#1")
-            && seen.rows.keys().all(|(table, ..)| *table != m::METHODS)
+            && seen.rows.keys().all(|(_, item)| item.table() != m::METHODS)
     );
     assert_eq!(seen.counts[&m::NAMELESS], early as u64);
     agent.words(&mut seen, &["call.info", "void a.B.c() (B.java:1)", "call.red", "sql"]);
     assert_eq!(seen.counts[&m::ERRORS], made.div_ceil(2));
     assert_eq!(
-        (seen.row(m::METHODS, "a.B.c", 0), seen.row(m::METHODS, "a.B.c", 1)),
+        (seen.row(m::METHOD_COUNT, "a.B.c"), seen.row(m::METHOD_ERRORS, "a.B.c")),
         (made, made.div_ceil(2))
     );
     assert_eq!(
-        (seen.row(m::METHODS, "a.B.c", 2), seen.row(m::METHODS, "other", 0)),
+        (seen.row(m::METHOD_TIME, "a.B.c"), seen.row(m::METHOD_COUNT, "other")),
         (made * 7_000_000, 0)
     );
     assert!(

@@ -29,7 +29,7 @@ impl Sink for Rows {
             Update::Row { slot, key, .. } => {
                 drop(self.0.insert(slot, key.unwrap_or("other").into()))
             }
-            Update::RowCount { slot, item: 0, more, .. } => {
+            Update::RowCount { slot, item: m::METHOD_COUNT, more } => {
                 let key = self.0.get(&slot).cloned().unwrap_or_else(|| "other".into());
                 *self.1.entry(key).or_default() += more;
             }

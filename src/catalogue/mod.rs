@@ -1,0 +1,164 @@
+//! Every static metric and instance domain of the PMDA, built and checked once from the tables of
+//! the sources, then only read: the PMDA registers it, `pmns`, `help` and docs/metrics.md are made
+//! from it, and ids of sources are positions in it.
+
+mod agent;
+mod check;
+mod define;
+mod entry;
+mod self_metrics;
+mod source_metrics;
+mod table;
+#[cfg(test)]
+pub(crate) mod testkit;
+
+use std::borrow::Cow;
+
+pub use agent::{AGENT_INDOM, AgentCell};
+pub use check::CatalogueError;
+pub use entry::Entry;
+pub use self_metrics::Stat;
+pub use table::{
+    CLUSTERS, ControlDef, DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, Dynamic, InDomDef,
+    OTHER, PARAM_CLUSTER, ParamDef, SourceTable, TableDef,
+};
+
+use crate::model::{ControlId, SourceId, TableId};
+
+/// The catalogue.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    sources: Vec<SourceTable>,
+    entries: Vec<Entry>,
+    agents_help: String,
+}
+
+impl Catalogue {
+    /// From the tables of all sources, in their order.
+    ///
+    /// # Errors
+    /// Two names or ids are the same, or one is out of range: the error has both places.
+    pub fn new(sources: &[SourceTable]) -> Result<Self, CatalogueError> {
+        check::sources(sources)?;
+        let names: Vec<&str> = sources.iter().map(|s| s.name).collect();
+        let mut entries = agent::entries(listed(&names).into());
+        let mut truncated = "Texts that were cut, and other parameters that were left out, \
+                             because their record would have been larger than 512 KiB, which is \
+                             what every fetch can carry"
+            .to_owned();
+        for more in sources.iter().filter_map(|s| s.truncated_help) {
+            truncated.push_str("; ");
+            truncated.push_str(more);
+        }
+        truncated.push('.');
+        for (n, source) in (0..).zip(sources) {
+            entries.extend(source_metrics::entries(SourceId::new(n), source, &truncated));
+        }
+        entries.extend(self_metrics::entries(sources));
+        check::entries(&entries)?;
+        let (protocol, name) =
+            sources.first().map_or(("protocol", "name:1234"), |s| (s.name, s.example));
+        let agents_help = format!(
+            "One instance for each peer: <protocol>::<name>, for example {protocol}::{name}. An \
+             instance stays when the agent has gone, for limits.forget, and keeps its number over \
+             restarts of the PMDA."
+        );
+        Ok(Self { sources: sources.to_vec(), entries, agents_help })
+    }
+
+    /// The same with another help text of `apm.agent.source` than the list of sources.
+    #[must_use]
+    pub fn with_sources_help(mut self, help: &'static str) -> Self {
+        let source = |e: &&mut Entry| e.source.is_none() && e.name == "apm.agent.source";
+        if let Some(entry) = self.entries.iter_mut().find(source) {
+            entry.help = Cow::Borrowed(help);
+        }
+        self
+    }
+
+    /// All static metrics.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The sources with their ids.
+    pub fn sources(&self) -> impl ExactSizeIterator<Item = (SourceId, &SourceTable)> + Clone {
+        self.sources.iter().enumerate().map(|(n, source)| (id_of(n), source))
+    }
+
+    /// The table of a source.
+    #[must_use]
+    pub fn source(&self, id: SourceId) -> Option<&SourceTable> {
+        let source = self.sources.get(id.index());
+        debug_assert!(source.is_some(), "{id:?} is of another catalogue");
+        source
+    }
+
+    /// The name of a source.
+    #[must_use]
+    pub fn name(&self, id: SourceId) -> &'static str {
+        self.source(id).map_or("", |s| s.name)
+    }
+
+    /// The id of a source, if it is built in.
+    #[must_use]
+    pub fn id(&self, name: &str) -> Option<SourceId> {
+        self.sources.iter().position(|s| s.name == name).map(id_of)
+    }
+
+    /// A table of a source.
+    #[must_use]
+    pub fn table(&self, source: SourceId, table: TableId) -> Option<&TableDef> {
+        self.source(source)?.tables.get(table.index())
+    }
+
+    /// A control of a source.
+    #[must_use]
+    pub fn control(&self, source: SourceId, control: ControlId) -> Option<&ControlDef> {
+        self.source(source)?.controls.get(control.index())
+    }
+
+    /// The source that a PMID cluster belongs to.
+    #[must_use]
+    pub fn of_cluster(&self, cluster: u16) -> Option<&SourceTable> {
+        self.sources.iter().find(|s| (s.cluster..s.cluster + CLUSTERS).contains(&cluster))
+    }
+
+    /// All instance domains of sources: serial number, a word for one instance, definition and
+    /// source.
+    pub fn indoms(&self) -> impl Iterator<Item = (&'static str, &InDomDef, &SourceTable)> {
+        let own = self.sources.iter().map(|s| (s.name, &s.indom, s));
+        let tables =
+            self.sources.iter().flat_map(|s| s.tables.iter().map(move |t| (t.name, &t.indom, s)));
+        own.chain(tables)
+    }
+
+    /// One line and the full help text of an instance domain.
+    #[must_use]
+    pub fn indom_help(&self, serial: u32) -> Option<(&str, &str)> {
+        if serial == AGENT_INDOM {
+            return Some(("Agents of all protocols that are or were connected", &self.agents_help));
+        }
+        self.indoms()
+            .find(|(_, indom, _)| indom.serial == serial)
+            .map(|(_, i, _)| (i.oneline, i.help))
+    }
+}
+
+fn id_of(position: usize) -> SourceId {
+    // There are 4096 PMID clusters for all sources.
+    SourceId::new(u16::try_from(position).unwrap_or(u16::MAX))
+}
+
+/// `a, b or c.`
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => "None is built in.".into(),
+        [one] => format!("{one}."),
+        [first @ .., last] => format!("{} or {last}.", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

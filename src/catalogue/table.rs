@@ -1,0 +1,187 @@
+//! The table of a source: name, ids, metrics, event kinds, instance domains, parameters and
+//! controls. Ids in a table are in archives: they never change.
+
+use crate::model::{
+    ControlId, EventKind, InDom, MetricDef, MetricItem, MetricSpec, ParamItem, RowItem, Units,
+    ValueType,
+};
+
+/// PMID clusters reserved for each source: static +0, event leaves +1.., static parameters
+/// +[`PARAM_CLUSTER`], dynamic metrics +[`DYNAMIC_CLUSTER`].., their parameters
+/// +[`DYNAMIC_PARAM_CLUSTER`]...
+pub const CLUSTERS: u16 = 64;
+/// Cluster of `param.*` metrics that every source has, relative to the source's first.
+pub const PARAM_CLUSTER: u16 = 15;
+/// First cluster of dynamic metrics, relative to the source's first; 16 clusters of 1024 items.
+pub const DYNAMIC_CLUSTER: u16 = 16;
+/// First cluster of the parameters that belong to dynamic metrics; same order of items.
+pub const DYNAMIC_PARAM_CLUSTER: u16 = 32;
+/// Most dynamic metrics of a source: 16 clusters of 1024 items.
+pub const DYNAMIC_MAX: usize = 16 * 1024;
+
+/// The row of a shared table that sums up everything without a row of its own.
+pub const OTHER: &str = "other";
+
+/// Metrics that peers bring: nodes, and how a description comes back after a restart.
+#[derive(Clone, Copy, Debug)]
+pub struct Dynamic {
+    /// Node below the source's prefix under which the metrics are: `counter`. `None`: they are
+    /// only parameters of event records, below `param`.
+    pub node: Option<&'static str>,
+    /// One line for the node's help.
+    pub what: &'static str,
+    /// Makes the description again from `MetricSpec::persist`; `None` if the line is not one of
+    /// this source's.
+    pub restore: fn(&str) -> Option<MetricSpec>,
+    /// Metrics that exist before the first peer has come. Their order makes their ids: only ever
+    /// append.
+    pub initial: fn() -> Vec<MetricSpec>,
+}
+
+/// An instance domain of a source.
+#[derive(Clone, Copy, Debug)]
+pub struct InDomDef {
+    /// Serial number: unique in the PMDA.
+    pub serial: u32,
+    /// One line of help.
+    pub oneline: &'static str,
+    /// The full help text.
+    pub help: &'static str,
+}
+
+/// A table of a source: its rows are the instances of a domain of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct TableDef {
+    /// A word for one row, for labels, the log and the state file: `method`.
+    pub name: &'static str,
+    /// PMID cluster of its metrics.
+    pub cluster: u16,
+    /// Its instance domain.
+    pub indom: InDomDef,
+    /// Each row belongs to one peer, and goes with it; else all peers share the rows.
+    pub of_peer: bool,
+    /// Most rows. A shared table gives the places to the rows with most in the cell `score`; the
+    /// rest is in [`OTHER`].
+    pub max: usize,
+    /// The cell by which rows are ranked.
+    pub score: RowItem,
+    /// Rows that always exist.
+    pub initial: fn() -> Vec<String>,
+}
+
+/// A parameter of event records that a source always has.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamDef {
+    /// Item number in the cluster of parameters; 0 is `lost`.
+    pub item: ParamItem,
+    /// Name below `param.`.
+    pub name: &'static str,
+    /// Value type.
+    pub ty: ValueType,
+    /// Units.
+    pub units: Units,
+    /// One line of help; the full text is made from it.
+    pub oneline: &'static str,
+}
+
+/// A control: a text metric whose value is the answer to the newest request, stored by `pmstore`.
+#[derive(Clone, Copy, Debug)]
+pub struct ControlDef {
+    /// Below the source's prefix: `control.add`.
+    pub name: &'static str,
+    /// PMID cluster.
+    pub cluster: u16,
+    /// PMID item.
+    pub item: u16,
+    /// [`InDom::Peers`]: requests go to peers. [`InDom::Null`]: to the source as a whole.
+    pub indom: InDom,
+    /// `false`: the value is a report, and a store is refused.
+    pub storable: bool,
+    /// An empty request is refused.
+    pub needs_text: bool,
+    /// One line of help.
+    pub oneline: &'static str,
+    /// The full help text.
+    pub help: &'static str,
+}
+
+/// One protocol in PCP's terms.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceTable {
+    /// Name, one component: its metrics are `apm.<name>.*`, its agents `<name>::…`.
+    pub name: &'static str,
+    /// First of the [`CLUSTERS`] PMID clusters that belong to it.
+    pub cluster: u16,
+    /// The instance domain of its peers.
+    pub indom: InDomDef,
+    /// The name of a peer as an example in help texts: `program.exe:1234`.
+    pub example: &'static str,
+    /// Static metrics of each peer.
+    pub metrics: &'static [MetricDef],
+    /// Static metrics of rows.
+    pub row_metrics: &'static [MetricDef],
+    /// Controls.
+    pub controls: &'static [ControlDef],
+    /// The kinds of events.
+    pub events: &'static [EventKind],
+    /// Metrics that its peers bring.
+    pub dynamic: Option<Dynamic>,
+    /// Tables with rows of their own.
+    pub tables: &'static [TableDef],
+    /// Parameters of its events, beside those of dynamic metrics, by item from 1 on.
+    pub params: &'static [ParamDef],
+    /// The static metric that counts new processes of a known name.
+    pub restarts: Option<MetricItem>,
+    /// Values are sums of our own: they stay true when the peer is silent or gone. Else they are
+    /// the newest that the peer sent, and go stale.
+    pub keeps_values: bool,
+    /// Peers are those that the administrator has named, over connections of our own: they are
+    /// taken in even when `limits.memory` is reached, since there is no connection to refuse.
+    pub always_admitted: bool,
+    /// Sentence for the help of `apm.self.memory.dictionaries`: the words that this source keeps.
+    pub dictionary_help: Option<&'static str>,
+    /// End of a sentence in the help of every `truncated` leaf: other reasons for cut texts.
+    pub truncated_help: Option<&'static str>,
+}
+
+impl SourceTable {
+    /// A source without metrics, to be filled by struct update: `..SourceTable::new("toy", …)`.
+    #[must_use]
+    pub const fn new(name: &'static str, cluster: u16, indom: InDomDef) -> Self {
+        Self {
+            name,
+            cluster,
+            indom,
+            example: "name:1234",
+            metrics: &[],
+            row_metrics: &[],
+            controls: &[],
+            events: &[],
+            dynamic: None,
+            tables: &[],
+            params: &[],
+            restarts: None,
+            keeps_values: false,
+            always_admitted: false,
+            dictionary_help: None,
+            truncated_help: None,
+        }
+    }
+
+    /// The control with this name below the source's prefix.
+    #[must_use]
+    pub fn control(&self, name: &str) -> Option<ControlId> {
+        let position = self.controls.iter().position(|c| c.name == name)?;
+        u8::try_from(position).ok().map(ControlId::new)
+    }
+
+    /// The PMID cluster of the static metrics of a domain.
+    #[must_use]
+    pub fn cluster_of(&self, indom: InDom) -> Option<u16> {
+        match indom {
+            InDom::Peers => Some(self.cluster),
+            InDom::Table(table) => self.tables.get(table.index()).map(|t| t.cluster),
+            InDom::Null | InDom::Agents => None,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Two sources for the tests of everything that knows no protocol.
+
+use std::sync::Arc;
+
+use super::Catalogue;
+use super::table::{Dynamic, InDomDef, SourceTable, TableDef};
+use crate::model::{
+    EventKind, EventKindId, MetricSpec, RowItem, Semantics, SourceId, TableId, Units, ValueType,
+};
+use crate::{listed, peer_metrics, row_metrics};
+
+/// A source whose peers bring metrics.
+pub(crate) const TOY: SourceId = SourceId::new(0);
+/// A source with tables.
+pub(crate) const SHOP: SourceId = SourceId::new(1);
+
+peer_metrics! {
+    WHEELS 0 "wheels" U32 Instant Count Cell "Wheels" "How many.";
+    COLOUR 1 "colour" Text Discrete None Text "Colour" "The paint.";
+}
+
+listed! {
+    /// Kinds of events.
+    EVENTS: EventKind as EventKindId;
+    /// Samples of the toys.
+    SAMPLE = EventKind { name: "sample", cluster: 65, what: "one sample", help: "Of a toy." };
+}
+
+listed! {
+    /// Tables.
+    TABLES: TableDef as TableId;
+    /// Rows of peers.
+    STREAM = TableDef { of_peer: true, ..table("stream", 132, 20, STREAM_BYTES) };
+    /// Rows that always exist.
+    BUCKET = TableDef {
+        max: 18,
+        initial: || vec!["0-1".into(), "1-2".into()],
+        ..table("bucket", 133, 21, BUCKET_COUNT)
+    };
+}
+
+row_metrics! {
+    STREAM_BYTES STREAM 0 "stream.bytes" U64 Counter Bytes "Bytes" "Of a stream.";
+    BUCKET_COUNT BUCKET 0 "bucket.count" U64 Counter Count "Sales" "By price.";
+}
+
+const fn table(name: &'static str, cluster: u16, serial: u32, score: RowItem) -> TableDef {
+    TableDef {
+        name,
+        cluster,
+        indom: InDomDef { serial, oneline: "Rows", help: "Of a table." },
+        of_peer: false,
+        max: 16_384,
+        score,
+        initial: Vec::new,
+    }
+}
+
+const fn peers(serial: u32) -> InDomDef {
+    InDomDef { serial, oneline: "Peers", help: "Of a source." }
+}
+
+/// The line that [`restore`] reads.
+pub(crate) fn persist(key: &str) -> String {
+    format!("toy {key}")
+}
+
+fn restore(persist: &str) -> Option<MetricSpec> {
+    let key = persist.strip_prefix("toy ")?;
+    Some(MetricSpec {
+        key: key.into(),
+        path: format!("gc.{key}"),
+        ty: ValueType::U64,
+        sem: Semantics::Counter,
+        units: Units::Count,
+        oneline: String::new(),
+        help: String::new(),
+        labels: vec![],
+        persist: persist.into(),
+    })
+}
+
+/// A metric that a toy brings.
+pub(crate) fn brought(key: &str) -> MetricSpec {
+    restore(&persist(key)).expect("its own line")
+}
+
+/// The catalogue of both.
+pub(crate) fn catalogue() -> Arc<Catalogue> {
+    let dynamic =
+        Dynamic { node: Some("counter"), what: "Counters of toys", restore, initial: Vec::new };
+    let toy = SourceTable {
+        metrics: METRICS,
+        events: EVENTS,
+        dynamic: Some(dynamic),
+        ..SourceTable::new("toy", 64, peers(1))
+    };
+    let shop = SourceTable {
+        tables: TABLES,
+        row_metrics: ROW_METRICS,
+        keeps_values: true,
+        ..SourceTable::new("shop", 128, peers(2))
+    };
+    Arc::new(Catalogue::new(&[toy, shop]).expect("sound"))
+}
