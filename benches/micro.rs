@@ -20,7 +20,8 @@ fn main() {
     divan::main();
 }
 
-/// The record of specs/pcp-figures.md section 1: U32, U64, DOUBLE, a STRING of 24 bytes, 64.
+/// The record of docs/protocols/pcp-figures.md section 1: U32, U64, DOUBLE, a STRING of 24 bytes,
+/// 64.
 fn put_record(batch: &mut Batch, n: u64) {
     batch.record(STAMP, flags::POINT);
     batch.number(Pmid(1), ValueType::U32, n & 0xffff_ffff);

@@ -1,5 +1,4 @@
-//! Bindings to libpcp_pmda, made from the headers of the PCP that is installed. Without feature
-//! `agent`: nothing.
+//! Bindings to libpcp_pmda, made from the headers of the installed PCP.
 
 fn main() {
     println!("cargo::rerun-if-changed=wrapper.h");
@@ -52,7 +51,7 @@ mod bindings {
         let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
         let text = bindings.to_string();
         // PCP 7 makes pmdaResult a macro for pmResult_v2, which bindgen does not see
-        // (specs/pcp-events.md section 7).
+        // (docs/protocols/pcp-events.md section 7).
         println!("cargo::rustc-check-cfg=cfg(pcp_result_v2)");
         if text.contains("pub struct pmResult_v2") {
             println!("cargo::rustc-cfg=pcp_result_v2");

@@ -1,6 +1,6 @@
 //! Recorded dialogues of viewers with lttng-relayd: metadata comes while packets are decoded, in
 //! the order of the wire, and the events are those that babeltrace saw. Only as much of the
-//! protocol is read here as finding metadata and packets takes (shared specs/lttng-live-and-ctf.md,
+//! protocol is read here as finding metadata and packets takes (docs/protocols/lttng.md,
 //! i).
 #![allow(
     clippy::unwrap_used,

@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 /// Most bytes of one answer, of all that is in it. A large PDU makes pmcd and the client keep
-/// buffers of its size for ever (specs/pcp-figures.md section 4).
+/// buffers of its size for ever (docs/protocols/pcp-figures.md section 4).
 pub(super) const FETCH_BYTES: usize = 16 << 20;
 /// Most bytes of event records of one answer, in both resolutions together; the rest comes with the
 /// next fetch.
