@@ -2,36 +2,7 @@
 
 use std::borrow::Cow;
 
-/// The longest name the protocol's readers accept (docs/protocols/mono-counters.md section 6);
-/// longer ones are left out.
-pub(crate) const LONGEST_NAME: usize = 1024;
-
-/// The sections of mono-counters.h and the names they have in List and Add
-/// (docs/protocols/mono-counters.md section 4, E3).
-const SECTIONS: [(u32, &str); 10] = [
-    (0x100, "JIT"),
-    (0x200, "GC"),
-    (0x400, "Metadata"),
-    (0x800, "Generics"),
-    (0x1000, "Security"),
-    (SECTION_RUNTIME, "Runtime"),
-    (SECTION_SYSTEM, "System"),
-    (0x8000, "PerfCounters"),
-    (0x1_0000, "Profiler"),
-    (0x2_0000, "Interp"),
-];
-/// `MONO_COUNTER_RUNTIME`.
-pub(crate) const SECTION_RUNTIME: u32 = 0x2000;
-/// `MONO_COUNTER_SYSTEM`.
-pub(crate) const SECTION_SYSTEM: u32 = 0x4000;
-/// `MONO_COUNTER_INT`: 4 bytes, signed.
-pub(crate) const TYPE_INT: u32 = 0;
-/// `MONO_COUNTER_STRING`: the registered size, NUL padded.
-pub(crate) const TYPE_STRING: u32 = 6;
-/// `MONO_COUNTER_RAW`.
-pub(crate) const UNIT_RAW: u32 = 0;
-/// `MONO_COUNTER_CONSTANT`.
-pub(crate) const VARIANCE_CONSTANT: u32 = 1 << 29;
+use mono_counters::numbers::{bare_category, sections};
 
 /// One counter as the runtime describes it; the numbers are the runtime's own
 /// (docs/protocols/mono-counters.md section 4, E3).
@@ -52,9 +23,9 @@ pub(crate) struct Counter {
 impl Counter {
     /// The category's name in List; a section that this module does not know is its number.
     pub(crate) fn category(&self) -> Cow<'static, str> {
-        SECTIONS.iter().find(|(section, _)| *section == self.section).map_or_else(
+        sections().find(|(section, _)| *section == self.section).map_or_else(
             || Cow::Owned(format!("{:#x}", self.section)),
-            |(_, name)| Cow::Borrowed(*name),
+            |(_, name)| Cow::Borrowed(name),
         )
     }
 }
@@ -62,14 +33,10 @@ impl Counter {
 /// The section that a category's name means: any letter case, with or without `Mono ` before it
 /// (the 2014 agents wrote that), or the number that [`Counter::category`] gives an unknown one.
 pub(crate) fn section_named(category: &str) -> Option<u32> {
-    let bare = match category.split_at_checked(5) {
-        Some((mono, bare)) if mono.eq_ignore_ascii_case("Mono ") => bare,
-        _ => category,
-    };
-    SECTIONS
-        .iter()
+    let bare = bare_category(category);
+    sections()
         .find(|(_, name)| name.eq_ignore_ascii_case(bare))
-        .map(|(section, _)| *section)
+        .map(|(section, _)| section)
         .or_else(|| u32::from_str_radix(bare.strip_prefix("0x")?, 16).ok())
 }
 
@@ -122,7 +89,7 @@ impl Pattern {
                 .filter(|(_, name)| !name.is_empty())
                 .ok_or_else(|| format!("counter `{text}` is not CAT/NAME"))?;
             let section = section_named(category).ok_or_else(|| {
-                let known: Vec<_> = SECTIONS.iter().map(|(_, name)| *name).collect();
+                let known: Vec<_> = sections().map(|(_, name)| name).collect();
                 format!("category `{category}` is none of {}", known.join(" "))
             })?;
             (Some(section), (name != "*").then(|| name.to_owned()))
@@ -138,21 +105,23 @@ impl Pattern {
 
 #[cfg(test)]
 mod tests {
+    use mono_counters::numbers::{kind, unit};
+
     use super::*;
 
     fn counter(section: u32, name: &str) -> Counter {
         Counter {
             section,
             name: name.to_owned(),
-            kind: TYPE_INT,
-            unit: UNIT_RAW,
+            kind: kind::INT,
+            unit: unit::RAW,
             variance: 1 << 28,
         }
     }
 
     #[test]
     fn every_section_has_a_name_that_leads_back() {
-        for (section, name) in SECTIONS {
+        for (section, name) in sections() {
             assert_eq!(counter(section, "x").category(), name);
             assert_eq!(section_named(name), Some(section));
             assert_eq!(section_named(&name.to_lowercase()), Some(section));

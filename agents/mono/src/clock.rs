@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Seconds from 1601-01-01, where the runtime's time stamps begin, to 1970-01-01
-/// (docs/protocols/mono-counters.md section 5).
-const EPOCH_1601: Duration = Duration::from_secs(11_644_473_600);
+use mono_counters::message::{TICK_NANOSECONDS, UNIX_EPOCH_TICKS};
 
 /// Now, in 100 ns ticks since 1601-01-01 UTC.
 pub(crate) fn ticks() -> i64 {
@@ -13,7 +11,8 @@ pub(crate) fn ticks() -> i64 {
 
 fn ticks_at(time: SystemTime) -> i64 {
     let unix = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from((unix + EPOCH_1601).as_nanos() / 100).unwrap_or(i64::MAX)
+    let ticks = unix.as_nanos() / u128::from(TICK_NANOSECONDS);
+    i64::try_from(ticks).map_or(i64::MAX, |ticks| ticks.saturating_add(UNIX_EPOCH_TICKS))
 }
 
 /// Sample times on a fixed grid: taking and sending a sample does not move the next one, and

@@ -1,9 +1,9 @@
 //! The two counters of our own, which say who is sending: the protocol carries no process id and no
 //! name, but a CONSTANT counter is legal in it (docs/protocols/mono-counters.md section 6).
 
-use crate::catalogue::{
-    Counter, SECTION_RUNTIME, SECTION_SYSTEM, TYPE_INT, TYPE_STRING, UNIT_RAW, VARIANCE_CONSTANT,
-};
+use mono_counters::numbers::{kind, section, unit, variance};
+
+use crate::catalogue::Counter;
 
 /// The command line is cut here; an instance name needs no more.
 const LONGEST_COMMAND: usize = 1000;
@@ -14,16 +14,16 @@ pub(crate) fn counters() -> [(Counter, Vec<u8>); 2] {
         section,
         name: name.to_owned(),
         kind,
-        unit: UNIT_RAW,
-        variance: VARIANCE_CONSTANT,
+        unit: unit::RAW,
+        variance: variance::CONSTANT,
     };
     let raw = std::fs::read("/proc/self/cmdline").unwrap_or_default();
     [
         (
-            counter(SECTION_SYSTEM, "Process Id", TYPE_INT),
+            counter(section::SYSTEM, "Process Id", kind::INT),
             std::process::id().to_ne_bytes().to_vec(),
         ),
-        (counter(SECTION_RUNTIME, "Command Line", TYPE_STRING), command_line(&raw)),
+        (counter(section::RUNTIME, "Command Line", kind::STRING), command_line(&raw)),
     ]
 }
 

@@ -13,7 +13,9 @@ use std::mem;
 use std::ptr::{self, NonNull};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::catalogue::{Counter, LONGEST_NAME};
+use mono_counters::message::LONGEST_NAME;
+
+use crate::catalogue::Counter;
 use crate::session::LONGEST_VALUE;
 
 /// Libraries of a runtime that was loaded with `RTLD_LOCAL`, out of sight of `RTLD_DEFAULT`.

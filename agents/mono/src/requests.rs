@@ -9,7 +9,8 @@
 //! | 03 | Remove | index short, negative = all |
 //! | 7F | `GoodBye` | |
 
-use crate::catalogue::LONGEST_NAME;
+use mono_counters::message::{LONGEST_NAME, NULL_STRING};
+use mono_counters::request;
 
 /// One request of the inspector.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,8 +83,8 @@ fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Request>, Malformed> {
         return Ok(None);
     };
     Ok(match command {
-        1 => Some(Request::List),
-        2 => {
+        request::LIST => Some(Request::List),
+        request::ADD => {
             let Some(name) = cursor.string()? else {
                 return Ok(None);
             };
@@ -92,8 +93,10 @@ fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Request>, Malformed> {
             };
             Some(Request::Add { name, category })
         }
-        3 => cursor.take().map(|bytes| Request::Remove { index: i16::from_ne_bytes(bytes) }),
-        127 => Some(Request::GoodBye),
+        request::REMOVE => {
+            cursor.take().map(|bytes| Request::Remove { index: i16::from_ne_bytes(bytes) })
+        }
+        request::GOOD_BYE => Some(Request::GoodBye),
         other => return Err(Malformed::Command(other)),
     })
 }
@@ -112,7 +115,7 @@ impl Cursor<'_> {
         let Some(length) = self.take().map(i32::from_ne_bytes) else {
             return Ok(None);
         };
-        if length == -1 {
+        if length == NULL_STRING {
             return Ok(Some(None));
         }
         let size = usize::try_from(length)

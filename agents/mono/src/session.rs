@@ -11,9 +11,11 @@
 //! * A value goes out when the counter has none yet on this connection, or when its bytes differ
 //!   from the last ones sent (docs/protocols/mono-counters.md section 2, only-changed rule).
 
+use mono_counters::message::Status;
+
 use crate::catalogue::{Counter, Selection, section_named};
 use crate::requests::Request;
-use crate::wire::{self, Status};
+use crate::wire;
 
 /// The longest value sent; only STRING counters can be longer than 8 bytes.
 pub(crate) const LONGEST_VALUE: usize = 4096;

@@ -5,41 +5,17 @@
 //! length and that many bytes; length -1 is null. Every function appends to `out` and nothing else;
 //! a message is complete when its function (for a sample: [`end_sample`]) returns.
 
+use mono_counters::message::{self, Status};
+
 use crate::catalogue::Counter;
-
-/// Protocol version in Hello.
-const VERSION: i16 = 1;
-const HELLO: u8 = 0;
-const LIST: u8 = 1;
-const ADD: u8 = 2;
-const REMOVE: u8 = 3;
-const SAMPLING: u8 = 4;
-/// Ends the Values of a sample; the reason why no index is negative.
-const END_OF_VALUES: i16 = -1;
-/// A null String; ends the pairs of a List response.
-const NULL_STRING: i32 = -1;
-
-/// `ResponseStatus` (docs/protocols/mono-counters.md section 1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Status {
-    /// Done.
-    Ok = 0,
-    /// The request made no sense (a null name).
-    Nok = 1,
-    /// No such counter, or no such index.
-    NotFound = 2,
-    /// The counter is selected already.
-    Existing = 3,
-}
 
 /// Hello: version, then the Headers of the counters selected from the start.
 pub(crate) fn hello<'a>(
     out: &mut Vec<u8>,
     headers: impl ExactSizeIterator<Item = (i16, &'a Counter)>,
 ) {
-    out.push(HELLO);
-    short(out, VERSION);
+    out.push(message::HELLO);
+    short(out, message::VERSION);
     // The session never selects more counters than there are indexes.
     short(out, i16::try_from(headers.len()).unwrap_or(i16::MAX));
     for (index, counter) in headers {
@@ -49,34 +25,34 @@ pub(crate) fn hello<'a>(
 
 /// List response: name and category of every counter, then a null string.
 pub(crate) fn list(out: &mut Vec<u8>, counters: &[Counter]) {
-    out.push(LIST);
+    out.push(message::LIST);
     for counter in counters {
         string(out, &counter.name);
         string(out, &counter.category());
     }
-    out.extend(NULL_STRING.to_ne_bytes());
+    out.extend(message::NULL_STRING.to_ne_bytes());
 }
 
 /// Add response that carries the Header of the new counter.
 pub(crate) fn added(out: &mut Vec<u8>, index: i16, counter: &Counter) {
-    out.extend([ADD, Status::Ok as u8]);
+    out.extend([message::ADD, Status::Ok as u8]);
     header(out, index, counter);
 }
 
 /// Add response without success; no Header follows (docs/protocols/mono-counters.md section 2,
 /// against the note's letter).
 pub(crate) fn not_added(out: &mut Vec<u8>, status: Status) {
-    out.extend([ADD, status as u8]);
+    out.extend([message::ADD, status as u8]);
 }
 
 /// Remove response.
 pub(crate) fn removed(out: &mut Vec<u8>, status: Status) {
-    out.extend([REMOVE, status as u8]);
+    out.extend([message::REMOVE, status as u8]);
 }
 
 /// Begins a sample taken at `timestamp` (100 ns ticks since 1601, see [`crate::clock`]).
 pub(crate) fn begin_sample(out: &mut Vec<u8>, timestamp: i64) {
-    out.push(SAMPLING);
+    out.push(message::SAMPLING);
     out.extend(timestamp.to_ne_bytes());
 }
 
@@ -94,7 +70,7 @@ pub(crate) fn value(out: &mut Vec<u8>, index: i16, bytes: &[u8]) {
 
 /// Ends the sample.
 pub(crate) fn end_sample(out: &mut Vec<u8>) {
-    short(out, END_OF_VALUES);
+    short(out, message::END_OF_VALUES);
 }
 
 fn header(out: &mut Vec<u8>, index: i16, counter: &Counter) {

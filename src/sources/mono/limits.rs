@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use mono_counters::message;
+
 /// Bytes of one string: names and categories of counters (spec 6). The longest of Mono 6.8 has 41.
-pub(super) const NAME: usize = 1024;
+pub(super) const NAME: usize = message::LONGEST_NAME;
 /// Most counters that one Headers can announce, that one List can name and that one connection can
 /// number: counts and indexes are signed shorts (spec 1). An agent of 2014 goes on with negative
 /// indexes, which breaks its own framing.
-pub(super) const COUNTERS: usize = 32_767;
+pub(super) const COUNTERS: usize = message::COUNTERS;
 /// Bytes of one Hello, List or Sampling message (spec 6: 32767 counters of 15 letters took 1.41 MB
 /// with their sample).
 pub(super) const MESSAGE: usize = 4 << 20;

@@ -33,12 +33,12 @@ use super::meter::identity::Peer;
 use super::meter::pattern::Pattern;
 use super::meter::updates::Updates;
 use super::proto::detect::{Decision, Detector};
-use super::proto::numbers::Space;
 use super::proto::requests::Agent;
 use super::proto::wire::{Fault, Framing, Part, Token, Tokenizer, Wrong};
 use crate::model::{Control, Now, Update};
 use crate::read::Order;
 use crate::sources::{Held, Session, SessionError, Sink};
+use mono_counters::numbers::Space;
 
 /// How to inspect.
 #[derive(Clone, Debug, PartialEq, Eq)]

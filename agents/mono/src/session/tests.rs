@@ -1,7 +1,9 @@
 //! The conversation against a handful of counters that a test can turn.
 
 use super::*;
-use crate::catalogue::{Pattern, TYPE_INT, TYPE_STRING, UNIT_RAW, VARIANCE_CONSTANT};
+use mono_counters::numbers::{kind, unit, variance};
+
+use crate::catalogue::Pattern;
 
 /// Counters whose values are set by hand.
 struct Fake {
@@ -16,16 +18,16 @@ impl Fake {
             section,
             name: name.to_owned(),
             kind,
-            unit: UNIT_RAW,
+            unit: unit::RAW,
             variance,
         };
         Self {
             descriptions: vec![
-                counter(0x4000, "Pid", TYPE_INT, VARIANCE_CONSTANT),
-                counter(0x2000, "Cmd", TYPE_STRING, VARIANCE_CONSTANT),
-                counter(0x200, "Minor", TYPE_INT, 1 << 28),
-                counter(0x200, "Major", TYPE_INT, 1 << 28),
-                counter(0x100, "Methods", TYPE_INT, 1 << 28),
+                counter(0x4000, "Pid", kind::INT, variance::CONSTANT),
+                counter(0x2000, "Cmd", kind::STRING, variance::CONSTANT),
+                counter(0x200, "Minor", kind::INT, 1 << 28),
+                counter(0x200, "Major", kind::INT, 1 << 28),
+                counter(0x100, "Methods", kind::INT, 1 << 28),
             ],
             values: vec![vec![7; 4], b"mono x\0".to_vec(), vec![0; 4], vec![0; 4], vec![9; 4]],
         }

@@ -11,8 +11,8 @@ use bytes::BytesMut;
 use crate::read::Order;
 use crate::sources::mono::limits;
 use crate::sources::mono::meter::counters::Counters;
-use crate::sources::mono::proto::numbers::category_of_2014;
 use crate::sources::mono::proto::requests::{Agent, Permitted, Refusal, Request, Rules, Sampled};
+use mono_counters::numbers::category_of_2014;
 
 /// On whose behalf something is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,9 +20,9 @@ use crate::sources::mono::limits;
 use crate::sources::mono::meter::counters::{Counters, listed};
 use crate::sources::mono::meter::pattern::Pattern;
 use crate::sources::mono::metrics::{ADD, LIST, REMOVE};
-use crate::sources::mono::proto::numbers::{bare_category, category_of_note};
 use crate::sources::mono::proto::requests::{Agent, Refusal, Request};
-use crate::sources::mono::proto::wire::Status;
+use mono_counters::message::Status;
+use mono_counters::numbers::{bare_category, category_of_note};
 
 /// Where replies and news go.
 pub(crate) struct Io<'a> {
@@ -365,11 +365,11 @@ impl Selection {
                 if let Some(index) = index {
                     counters.force(index);
                 }
-                self.pending.line(id, &what, word(status));
+                self.pending.line(id, &what, status.name());
                 self.settle(id, io);
             }
             Origin::Selection if matches!(status, Status::Nok | Status::NotFound) => {
-                io.sink.update(Update::Error(&format!("{what}: {}", word(status))));
+                io.sink.update(Update::Error(&format!("{what}: {}", status.name())));
             }
             Origin::Selection | Origin::Numbering => {}
         }
@@ -390,7 +390,7 @@ impl Selection {
             counters.remove(index);
         }
         if let Origin::User(id) = origin {
-            self.pending.line(id, &what, word(status));
+            self.pending.line(id, &what, status.name());
             self.settle(id, io);
         }
         self.send(counters, io);
@@ -410,15 +410,6 @@ fn subject(request: &Request, counters: &Counters) -> String {
         Request::List => "list".into(),
         Request::Probe => "probe".into(),
         Request::GoodBye => "good-bye".into(),
-    }
-}
-
-const fn word(status: Status) -> &'static str {
-    match status {
-        Status::Ok => "OK",
-        Status::Nok => "NOK",
-        Status::NotFound => "NOTFOUND",
-        Status::Existing => "EXISTING",
     }
 }
 

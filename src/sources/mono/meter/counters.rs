@@ -13,9 +13,9 @@ use super::values::Reader;
 use crate::model::{MetricSpec, SampleValue, Value};
 use crate::read::Order;
 use crate::sources::mono::limits;
-use crate::sources::mono::proto::numbers::{Numbers, Space};
 use crate::sources::mono::proto::requests::Sampled;
 use crate::sources::mono::proto::wire::Header;
+use mono_counters::numbers::{Numbers, Space};
 
 /// One counter of the agent.
 #[derive(Debug)]
@@ -456,10 +456,7 @@ fn names_of(space: Space, numbers: Numbers, name: &Arc<str>) -> impl Iterator<It
 
 /// A counter's words in a form that can be compared: categories have several spellings.
 pub(crate) fn listed(category: &str, name: &str) -> String {
-    format!(
-        "{}/{name}",
-        crate::sources::mono::proto::numbers::bare_category(category).to_ascii_lowercase()
-    )
+    format!("{}/{name}", mono_counters::numbers::bare_category(category).to_ascii_lowercase())
 }
 
 impl Sampled for Counters {

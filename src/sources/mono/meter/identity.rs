@@ -3,7 +3,7 @@
 //! and else the driver's name for the connection is it.
 
 use crate::model::{Identity, SampleValue, Value};
-use crate::sources::mono::proto::numbers::{Kind, Numbers, Space};
+use mono_counters::numbers::{Kind, Numbers, Space, section};
 
 /// Characters of a program's name in an instance name.
 const PROGRAM: usize = 64;
@@ -35,12 +35,10 @@ pub(crate) enum IdentityCounter {
 impl IdentityCounter {
     /// The counter is one of the two.
     pub(crate) fn of(space: Space, numbers: Numbers, name: &str) -> Option<Self> {
-        const RUNTIME: u32 = 0x2000;
-        const SYSTEM: u32 = 0x4000;
         match (numbers.category, name, space.kind(numbers.kind)) {
             _ if space != Space::E3 => None,
-            (SYSTEM, "Process Id", Kind::Int) => Some(Self::Pid),
-            (RUNTIME, "Command Line", Kind::Text) => Some(Self::Command),
+            (section::SYSTEM, "Process Id", Kind::Int) => Some(Self::Pid),
+            (section::RUNTIME, "Command Line", Kind::Text) => Some(Self::Command),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! What a counter is in PCP's terms: the tables of spec 8.
 
 use crate::model::{Semantics, Units, ValueType};
-use crate::sources::mono::proto::numbers::{Kind, Numbers, Space, Unit, Variance};
+use mono_counters::numbers::{Kind, Numbers, Space, Unit, Variance};
 
 /// Type, semantics, units and scale of a counter's metric.
 ///

@@ -2,7 +2,7 @@
 //! and the controls.
 
 use crate::events::glob;
-use crate::sources::mono::proto::numbers::bare_category;
+use mono_counters::numbers::bare_category;
 
 /// One pattern. The first `/` ends the category, for names have slashes of their own:
 /// `JIT/JIT/method_to_ir`.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::known::known;
 use super::mapping::Mapping;
 use crate::model::{MetricSpec, Semantics, component};
-use crate::sources::mono::proto::numbers::{Kind, Numbers, Space, Unit, Variance};
+use mono_counters::numbers::{Kind, Numbers, Space, Unit, Variance};
 
 /// All that the description of a metric depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use mono_counters::message::{TICK_NANOSECONDS, UNIX_EPOCH_TICKS};
+
 use super::counters::Counters;
 use super::identity::Peer;
 use super::identity::{IdentityCounter, Told};
@@ -10,11 +12,6 @@ use crate::model::{Now, SampleValue, Update, Value};
 use crate::sources::Sink;
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics::{COUNTERS, DIALECT, INTERVAL, SAMPLE, SAMPLES, SKEW};
-
-/// 1970-01-01 in the agents' 100 ns since 1601-01-01 (spec 5).
-const EPOCH: i64 = 116_444_736_000_000_000;
-/// Nanoseconds of the agents' unit of time.
-const TICK: i128 = 100;
 
 /// The telling side of one connection.
 #[derive(Debug)]
@@ -156,7 +153,7 @@ impl Updates {
         self.values.shrink_to(2 * used);
         sink.update(Update::Count { item: SAMPLES, more: 1 });
         if wall {
-            let sent = i128::from(self.stamp - EPOCH) * TICK;
+            let sent = i128::from(self.stamp - UNIX_EPOCH_TICKS) * i128::from(TICK_NANOSECONDS);
             let skew = (now.wall.as_nanos() - sent).clamp(i64::MIN.into(), i64::MAX.into());
             sink.update(Update::Set {
                 item: SKEW,
@@ -177,7 +174,7 @@ impl Updates {
 /// The time between two stamps, unless a clock was set in between.
 fn interval(before: i64, now: i64) -> Option<Duration> {
     let ticks = u64::try_from(now.checked_sub(before)?).ok()?;
-    let interval = Duration::from_nanos(ticks.checked_mul(100)?);
+    let interval = Duration::from_nanos(ticks.checked_mul(TICK_NANOSECONDS)?);
     (Duration::ZERO < interval && interval <= limits::INTERVAL).then_some(interval)
 }
 

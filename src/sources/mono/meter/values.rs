@@ -3,7 +3,7 @@
 use super::mapping::Mapping;
 use crate::model::{SampleValue, Semantics, Value, ValueType};
 use crate::read::{Cursor, Order};
-use crate::sources::mono::proto::numbers::Kind;
+use mono_counters::numbers::Kind;
 
 /// How the values of one counter are read. Made once for each counter of a connection.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::mono::proto::numbers::{Numbers, Space};
+    use mono_counters::numbers::{Numbers, Space};
 
     const MONOTONIC: u32 = 1 << 28;
     const VARIABLE: u32 = 1 << 30;

@@ -12,6 +12,7 @@
 //! of a request exist only as [`Permitted`], and only [`Rules::permit`] makes one.
 
 use bytes::{BufMut, BytesMut};
+use mono_counters::request;
 
 use crate::read::Order;
 use crate::sources::mono::limits;
@@ -153,24 +154,25 @@ impl Rules {
 impl Permitted {
     /// Writes the request in the agent's numbers and byte order.
     pub(crate) fn encode(&self, order: Order, out: &mut BytesMut) {
-        let first = u8::from(matches!(self.agent, Agent::Note | Agent::Unknown));
+        // Agents of 2014 number requests from 0 on.
+        let lower = u8::from(!matches!(self.agent, Agent::Note | Agent::Unknown));
         match &self.request {
-            Request::List => out.put_u8(first),
+            Request::List => out.put_u8(request::LIST - lower),
             Request::Add { category, name } => {
-                out.put_u8(first + 1);
+                out.put_u8(request::ADD - lower);
                 let strings =
                     if self.agent == Agent::Note { [name, category] } else { [category, name] };
                 strings.iter().for_each(|s| put_string(out, order, s));
             }
             Request::Remove { index } => {
-                out.put_u8(first + 2);
+                out.put_u8(request::REMOVE - lower);
                 match order {
                     Order::Little => out.put_u16_le(*index),
                     Order::Big => out.put_u16(*index),
                 }
             }
-            Request::GoodBye => out.put_u8(127),
-            Request::Probe => out.put_slice(&[1, 0, 0, 0, 0, 0, 0, 0, 0]),
+            Request::GoodBye => out.put_u8(request::GOOD_BYE),
+            Request::Probe => out.put_slice(&[request::LIST, 0, 0, 0, 0, 0, 0, 0, 0]),
         }
     }
 

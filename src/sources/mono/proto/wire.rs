@@ -11,9 +11,10 @@
 //!  A: Count ─▶ Headers ─▶ Stamp ─▶ Values ─▶ Stamp …
 //! ```
 
-use super::numbers::{Kind, Numbers, Space};
 use crate::read::{Cursor, Order};
 use crate::sources::mono::limits;
+use mono_counters::message::{self, Status};
+use mono_counters::numbers::{Kind, Numbers, Space, Unit, Variance};
 
 /// How messages are told apart. The note and source C frame alike (spec 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,15 +43,6 @@ pub(crate) enum Part {
     Hello,
     /// Answer to List, B only.
     List,
-}
-
-/// What an agent says about an Add or Remove.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    Ok,
-    Nok,
-    NotFound,
-    Existing,
 }
 
 /// One step of a conversation.
@@ -311,9 +303,9 @@ impl Tokenizer {
         let kind = full(c.u32())?;
         self.strictly(c, space.kind(kind) != Kind::Unknown);
         let unit = full(c.u32())?;
-        self.strictly(c, space.unit(unit) != super::numbers::Unit::Unknown);
+        self.strictly(c, space.unit(unit) != Unit::Unknown);
         let variance = full(c.u32())?;
-        self.strictly(c, space.variance(variance) != super::numbers::Variance::Unknown);
+        self.strictly(c, space.variance(variance) != Variance::Unknown);
         let index = full(c.i16())?;
         let index = u16::try_from(index).map_err(|_| Wrong::Index(index))?;
         self.space = Some(space);
@@ -344,21 +336,21 @@ impl Tokenizer {
     fn command<'a>(&mut self, c: &mut Cursor<'a>) -> Result<Token<'a>, Stop> {
         let command = full(c.u8())?;
         match (command, self.greeted) {
-            (0, true) => Err(Wrong::SecondHello.into()),
-            (0, false) => {
+            (message::HELLO, true) => Err(Wrong::SecondHello.into()),
+            (message::HELLO, false) => {
                 let version = full(c.i16())?;
-                if version != 1 {
+                if version != message::VERSION {
                     return Err(Wrong::Version(version).into());
                 }
                 self.headers(c, Part::Hello)
             }
             (_, false) => Err(Wrong::NotHello(command).into()),
-            (1, true) if self.framing == Framing::B => self.headers(c, Part::List),
-            (1, true) => {
+            (message::LIST, true) if self.framing == Framing::B => self.headers(c, Part::List),
+            (message::LIST, true) => {
                 self.expect = Expect::Pairs;
                 Ok(Token::List)
             }
-            (2, true) => {
+            (message::ADD, true) => {
                 let status = status(c)?;
                 // The note prints the header unconditionally; every agent leaves it out unless the
                 // status is OK (spec 2).
@@ -366,8 +358,8 @@ impl Tokenizer {
                 header.iter().try_for_each(|h| self.announce(h))?;
                 Ok(Token::Added(status, header))
             }
-            (3, true) => Ok(Token::Removed(status(c)?)),
-            (4, true) => self.sample(c),
+            (message::REMOVE, true) => Ok(Token::Removed(status(c)?)),
+            (message::SAMPLING, true) => self.sample(c),
             _ => Err(Wrong::Command(command).into()),
         }
     }
@@ -397,7 +389,7 @@ impl Tokenizer {
 
     fn value<'a>(&mut self, c: &mut Cursor<'a>) -> Result<Token<'a>, Stop> {
         let index = full(c.i16())?;
-        if index == -1 {
+        if index == message::END_OF_VALUES {
             self.expect = if self.framing == Framing::A { Expect::Stamp } else { Expect::Command };
             return Ok(Token::SampleEnd);
         }
@@ -453,25 +445,20 @@ impl Tokenizer {
     fn goes_on(&self, mut at: Cursor<'_>, skip: usize, index: u16) -> Result<bool, Stop> {
         full(at.bytes(skip))?;
         let next = full(at.i16())?;
-        let Ok(next) = u16::try_from(next) else { return Ok(next == -1) };
+        let Ok(next) = u16::try_from(next) else { return Ok(next == message::END_OF_VALUES) };
         Ok(next > index && self.width(next) != Width::Absent && full(at.i16())? == 0)
     }
 }
 
 fn status(c: &mut Cursor<'_>) -> Result<Status, Stop> {
-    Ok(match full(c.u8())? {
-        0 => Status::Ok,
-        1 => Status::Nok,
-        2 => Status::NotFound,
-        3 => Status::Existing,
-        other => return Err(Wrong::Status(other).into()),
-    })
+    let byte = full(c.u8())?;
+    Status::of(byte).ok_or(Wrong::Status(byte).into())
 }
 
 /// A string of `shortest`..=1024 bytes, or null.
 fn string<'a>(c: &mut Cursor<'a>, shortest: usize) -> Result<Option<&'a str>, Stop> {
     let stated = full(c.i32())?;
-    if stated == -1 {
+    if stated == message::NULL_STRING {
         return Ok(None);
     }
     let length = usize::try_from(stated).ok().filter(|n| (shortest..=limits::NAME).contains(n));

@@ -1,72 +1,153 @@
-//! The numbers that stand for category, type, unit and variance in a header, and their three spaces
-//! (spec 4).
+//! The numbers of category, type, unit and variance in a header, in their three spaces
+//! (`docs/protocols/mono-counters.md` 4).
 //!
-//! | space | where from | category | type | unit | variance |
+//! | space | origin | category | type | unit | variance |
 //! |---|---|---|---|---|---|
 //! | E1 | earliest headers of March 2014 | 0..9 | 0..3 | 0..4 | 1..3 |
 //! | E2 | agents B and C, 2014 | 0..8 | 0..3 | 0..5 | 1..3 |
 //! | E3 | public mono-counters.h since May 2014 | 1 << 8..17 | 0..7 | n << 24 | 1 << 28..30 |
 //!
-//! A connection uses one space. Numbers that it does not have are kept: the counter is exported all
-//! the same, with its category called `unknown_<hex>` and its width taken from the wire.
+//! A connection uses one space.
 
 use std::borrow::Cow;
 
 /// A number space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Space {
+pub enum Space {
+    /// The earliest headers of March 2014.
     E1,
+    /// Agents B and C of 2014.
     E2,
+    /// The public mono-counters.h since May 2014.
     E3,
 }
 
-/// The four numbers of a header, as they were on the wire.
+/// The four numbers of a header, as on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Numbers {
-    pub(crate) category: u32,
-    pub(crate) kind: u32,
-    pub(crate) unit: u32,
-    pub(crate) variance: u32,
+pub struct Numbers {
+    /// Category, a section bit in E3.
+    pub category: u32,
+    /// Type: see [`Space::kind`].
+    pub kind: u32,
+    /// Unit: see [`Space::unit`].
+    pub unit: u32,
+    /// Variance: see [`Space::variance`].
+    pub variance: u32,
 }
 
 /// Type of a counter's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// 32 bits, signed.
     Int,
+    /// 32 bits, unsigned.
     Uint,
+    /// Signed, as wide as a pointer of the agent's host.
     Word,
+    /// 64 bits, signed.
     Long,
+    /// 64 bits, unsigned.
     Ulong,
+    /// 64-bit IEEE float.
     Double,
+    /// Bytes, padded with NULs.
     Text,
-    /// Microseconds, whatever the unit says.
+    /// 64 bits of microseconds, whatever the unit is.
     TimeInterval,
+    /// A number that the space does not have.
     Unknown,
 }
 
-/// What a counter's values count.
+/// Unit of a counter's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub enum Unit {
     /// RAW of E3, NONE of E1 and E2.
     Raw,
+    /// Bytes.
     Bytes,
-    /// E1 only; not said of what.
+    /// E1 only, of an unknown thing.
     Quantity,
+    /// Ticks of 100 ns.
     Time,
     /// COUNT of E3, EVENT and EVENTS of the others.
     Count,
+    /// Percent.
     Percentage,
+    /// A setting.
     Config,
+    /// A number that the space does not have.
     Unknown,
 }
 
-/// How a counter's values move.
+/// Change of a counter's values over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Variance {
+pub enum Variance {
+    /// Only grows; also the value for counters whose author chose none.
     Monotonic,
+    /// Never changes.
     Constant,
+    /// Grows and shrinks.
     Variable,
+    /// A number that the space does not have.
     Unknown,
+}
+
+/// Category bits of E3 (`MONO_COUNTER_*` sections of mono-counters.h).
+pub mod section {
+    /// `MONO_COUNTER_GC`.
+    pub const GC: u32 = 1 << 9;
+    /// `MONO_COUNTER_RUNTIME`.
+    pub const RUNTIME: u32 = 1 << 13;
+    /// `MONO_COUNTER_SYSTEM`.
+    pub const SYSTEM: u32 = 1 << 14;
+    /// The lowest section, `MONO_COUNTER_JIT`.
+    pub const FIRST: u32 = 1 << 8;
+    /// The highest bit of the field; later runtimes may set bits above `MONO_COUNTER_INTERP`.
+    pub const LAST: u32 = 1 << 23;
+}
+
+/// Types of E3.
+pub mod kind {
+    /// `MONO_COUNTER_INT`.
+    pub const INT: u32 = 0;
+    /// `MONO_COUNTER_UINT`.
+    pub const UINT: u32 = 1;
+    /// `MONO_COUNTER_WORD`.
+    pub const WORD: u32 = 2;
+    /// `MONO_COUNTER_LONG`.
+    pub const LONG: u32 = 3;
+    /// `MONO_COUNTER_ULONG`.
+    pub const ULONG: u32 = 4;
+    /// `MONO_COUNTER_DOUBLE`.
+    pub const DOUBLE: u32 = 5;
+    /// `MONO_COUNTER_STRING`: the registered size, padded with NULs.
+    pub const STRING: u32 = 6;
+    /// `MONO_COUNTER_TIME_INTERVAL`.
+    pub const TIME_INTERVAL: u32 = 7;
+}
+
+/// Units of E3.
+pub mod unit {
+    /// `MONO_COUNTER_RAW`.
+    pub const RAW: u32 = 0;
+    /// `MONO_COUNTER_BYTES`.
+    pub const BYTES: u32 = 1 << 24;
+    /// `MONO_COUNTER_TIME`.
+    pub const TIME: u32 = 2 << 24;
+    /// `MONO_COUNTER_COUNT`.
+    pub const COUNT: u32 = 3 << 24;
+    /// `MONO_COUNTER_PERCENTAGE`.
+    pub const PERCENTAGE: u32 = 4 << 24;
+}
+
+/// Variances of E3.
+pub mod variance {
+    /// `MONO_COUNTER_MONOTONIC`.
+    pub const MONOTONIC: u32 = 1 << 28;
+    /// `MONO_COUNTER_CONSTANT`.
+    pub const CONSTANT: u32 = 1 << 29;
+    /// `MONO_COUNTER_VARIABLE`.
+    pub const VARIABLE: u32 = 1 << 30;
 }
 
 const CATEGORIES_E1: [&str; 10] = [
@@ -83,7 +164,7 @@ const CATEGORIES_E1: [&str; 10] = [
 ];
 const CATEGORIES_E2: [&str; 9] =
     ["JIT", "GC", "Metadata", "Generics", "Security", "Thread", "ThreadPool", "System", "Custom"];
-/// From bit 8 on.
+/// The names of the sections of E3, from [`section::FIRST`] on.
 const CATEGORIES_E3: [&str; 10] = [
     "JIT",
     "GC",
@@ -103,7 +184,7 @@ const IO: u32 = 9;
 /// Prefix that the agents of 2014 write before a category's name.
 const PREFIX: &str = "Mono ";
 
-/// Counters whose category number 7 says that it is SYS of E2 and not THREAD of E1.
+/// Counters of SYS, category 7 of E2: with one of them, category 7 is not THREAD of E1.
 const SYSTEM_NAMES: [&str; 7] = [
     "User Time",
     "System Time",
@@ -117,13 +198,17 @@ const SYSTEM_NAMES: [&str; 7] = [
 impl Space {
     /// The space of a connection by the category of its first header. E1 looks like E2 at first:
     /// see [`Self::refine`].
-    pub(crate) const fn of(category: u32) -> Self {
-        if category >= 0x100 { Self::E3 } else { Self::E2 }
+    #[must_use]
+    #[inline]
+    pub const fn of(category: u32) -> Self {
+        if category >= section::FIRST { Self::E3 } else { Self::E2 }
     }
 
     /// E1 or E2, decided by all headers of Hello: E1 only if category 9 occurs and no System
     /// counter is in category 7.
-    pub(crate) fn refine<'a>(self, headers: impl Iterator<Item = (u32, &'a str)>) -> Self {
+    #[must_use]
+    #[inline]
+    pub fn refine<'a>(self, headers: impl Iterator<Item = (u32, &'a str)>) -> Self {
         if self == Self::E3 {
             return self;
         }
@@ -136,7 +221,9 @@ impl Space {
     }
 
     /// The name of the space in persisted descriptions.
-    pub(crate) const fn name(self) -> &'static str {
+    #[must_use]
+    #[inline]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::E1 => "E1",
             Self::E2 => "E2",
@@ -144,26 +231,37 @@ impl Space {
         }
     }
 
-    /// The opposite of [`Self::name`].
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    /// The space with this [`Self::name`].
+    #[must_use]
+    #[inline]
+    pub fn named(name: &str) -> Option<Self> {
         [Self::E1, Self::E2, Self::E3].into_iter().find(|s| s.name() == name)
     }
 
-    /// The category may occur in a stream that is read strictly (spec 3.2): later runtimes may have
-    /// set further bits.
-    pub(crate) const fn plausible_category(self, category: u32) -> bool {
+    /// Whether a strict reader accepts the category (`docs/protocols/mono-counters.md` 3.2). Later
+    /// runtimes may have more sections.
+    #[must_use]
+    #[inline]
+    pub const fn plausible_category(self, category: u32) -> bool {
         match self {
             Self::E1 | Self::E2 => category <= IO,
-            Self::E3 => category.is_power_of_two() && 1 << 8 <= category && category <= 1 << 23,
+            Self::E3 => {
+                category.is_power_of_two()
+                    && section::FIRST <= category
+                    && category <= section::LAST
+            }
         }
     }
 
-    /// What a category is called in metric names, patterns and answers.
-    pub(crate) fn category(self, number: u32) -> Cow<'static, str> {
+    /// The name of a category in metric names, patterns and answers; `unknown_<hex>` for a number
+    /// that the space does not have.
+    #[must_use]
+    #[inline]
+    pub fn category(self, number: u32) -> Cow<'static, str> {
         let index = match self {
             Self::E1 | Self::E2 => number as usize,
-            Self::E3 if number.is_power_of_two() && number >= 1 << 8 => {
-                number.trailing_zeros() as usize - 8
+            Self::E3 if number.is_power_of_two() && number >= section::FIRST => {
+                (number / section::FIRST).trailing_zeros() as usize
             }
             Self::E3 => usize::MAX,
         };
@@ -178,55 +276,66 @@ impl Space {
     }
 
     /// A custom counter's category and name, which share the name of its header.
-    pub(crate) fn custom(self, number: u32, name: &str) -> Option<(&str, &str)> {
+    #[must_use]
+    #[inline]
+    pub fn custom(self, number: u32, name: &str) -> Option<(&str, &str)> {
         if self == Self::E2 && number == CUSTOM { name.split_once(':') } else { None }
     }
 
     /// The type that a number stands for.
-    pub(crate) const fn kind(self, number: u32) -> Kind {
+    #[must_use]
+    #[inline]
+    pub const fn kind(self, number: u32) -> Kind {
         match (self, number) {
-            (_, 0) => Kind::Int,
-            (_, 2) => Kind::Word,
-            (Self::E3, 1) => Kind::Uint,
-            (_, 1) | (Self::E3, 3) => Kind::Long,
-            (_, 3) | (Self::E3, 5) => Kind::Double,
-            (Self::E3, 4) => Kind::Ulong,
-            (Self::E3, 6) => Kind::Text,
-            (Self::E3, 7) => Kind::TimeInterval,
+            (_, kind::INT) => Kind::Int,
+            (_, kind::WORD) => Kind::Word,
+            (Self::E3, kind::UINT) => Kind::Uint,
+            (_, 1) | (Self::E3, kind::LONG) => Kind::Long,
+            (_, 3) | (Self::E3, kind::DOUBLE) => Kind::Double,
+            (Self::E3, kind::ULONG) => Kind::Ulong,
+            (Self::E3, kind::STRING) => Kind::Text,
+            (Self::E3, kind::TIME_INTERVAL) => Kind::TimeInterval,
             _ => Kind::Unknown,
         }
     }
 
     /// The unit that a number stands for.
-    pub(crate) const fn unit(self, number: u32) -> Unit {
-        const TIME: u32 = 2 << 24;
-        const COUNT: u32 = 3 << 24;
-        const PERCENTAGE: u32 = 4 << 24;
+    #[must_use]
+    #[inline]
+    pub const fn unit(self, number: u32) -> Unit {
         match (self, number) {
-            (_, 0) => Unit::Raw,
+            (_, unit::RAW) => Unit::Raw,
             (Self::E1, 1) => Unit::Quantity,
-            (Self::E2, 1) | (Self::E3, 0x0100_0000) => Unit::Bytes,
-            (Self::E1 | Self::E2, 2) | (Self::E3, TIME) => Unit::Time,
-            (Self::E1 | Self::E2, 3) | (Self::E3, COUNT) => Unit::Count,
+            (Self::E2, 1) | (Self::E3, unit::BYTES) => Unit::Bytes,
+            (Self::E1 | Self::E2, 2) | (Self::E3, unit::TIME) => Unit::Time,
+            (Self::E1 | Self::E2, 3) | (Self::E3, unit::COUNT) => Unit::Count,
             (Self::E1 | Self::E2, 4) => Unit::Config,
-            (Self::E2, 5) | (Self::E3, PERCENTAGE) => Unit::Percentage,
+            (Self::E2, 5) | (Self::E3, unit::PERCENTAGE) => Unit::Percentage,
             _ => Unit::Unknown,
         }
     }
 
     /// The variance that a number stands for.
-    pub(crate) const fn variance(self, number: u32) -> Variance {
+    #[must_use]
+    #[inline]
+    pub const fn variance(self, number: u32) -> Variance {
         match (self, number) {
-            (Self::E3, 0x1000_0000) | (Self::E1 | Self::E2, 2) => Variance::Monotonic,
-            (Self::E3, 0x2000_0000) | (Self::E1 | Self::E2, 1) => Variance::Constant,
-            (Self::E3, 0x4000_0000) | (Self::E1 | Self::E2, 3) => Variance::Variable,
+            (Self::E3, variance::MONOTONIC) | (Self::E1 | Self::E2, 2) => Variance::Monotonic,
+            (Self::E3, variance::CONSTANT) | (Self::E1 | Self::E2, 1) => Variance::Constant,
+            (Self::E3, variance::VARIABLE) | (Self::E1 | Self::E2, 3) => Variance::Variable,
             _ => Variance::Unknown,
         }
     }
 }
 
+/// All sections of E3 with their names.
+pub fn sections() -> impl Iterator<Item = (u32, &'static str)> {
+    (0..).map(|bit| section::FIRST << bit).zip(CATEGORIES_E3)
+}
+
 /// A category's name without the `Mono ` of 2014.
-pub(crate) fn bare_category(category: &str) -> &str {
+#[must_use]
+pub fn bare_category(category: &str) -> &str {
     match category.split_at_checked(PREFIX.len()) {
         Some((prefix, bare)) if prefix.eq_ignore_ascii_case(PREFIX) => bare,
         _ => category,
@@ -235,7 +344,8 @@ pub(crate) fn bare_category(category: &str) -> &str {
 
 /// The name under which agents of 2014 know a category (C's text of E2); a custom source's is its
 /// own.
-pub(crate) fn category_of_2014(category: &str) -> String {
+#[must_use]
+pub fn category_of_2014(category: &str) -> String {
     let bare = bare_category(category);
     let known =
         CATEGORIES_E2.iter().find(|name| **name != "Custom" && name.eq_ignore_ascii_case(bare));
@@ -243,14 +353,17 @@ pub(crate) fn category_of_2014(category: &str) -> String {
 }
 
 /// The name under which agents of the note know a category, if it is one of mono-counters.h.
-pub(crate) fn category_of_note(category: &str) -> &str {
+#[must_use]
+pub fn category_of_note(category: &str) -> &str {
     let bare = bare_category(category);
     CATEGORIES_E3.iter().find(|name| name.eq_ignore_ascii_case(bare)).map_or(category, |name| name)
 }
 
 impl Kind {
-    /// What mono-counters.h calls it.
-    pub(crate) const fn name(self) -> &'static str {
+    /// The name in mono-counters.h.
+    #[must_use]
+    #[inline]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Int => "INT",
             Self::Uint => "UINT",
@@ -266,8 +379,10 @@ impl Kind {
 }
 
 impl Unit {
-    /// What mono-counters.h calls it.
-    pub(crate) const fn name(self) -> &'static str {
+    /// The name in mono-counters.h.
+    #[must_use]
+    #[inline]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Raw => "RAW",
             Self::Bytes => "BYTES",
@@ -282,8 +397,10 @@ impl Unit {
 }
 
 impl Variance {
-    /// What mono-counters.h calls it.
-    pub(crate) const fn name(self) -> &'static str {
+    /// The name in mono-counters.h.
+    #[must_use]
+    #[inline]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Monotonic => "MONOTONIC",
             Self::Constant => "CONSTANT",
