@@ -16,8 +16,8 @@ use super::connection::Complaints;
 use super::ledger::Ledger;
 use super::peers::Peers;
 use crate::clock::now;
-use crate::events::glob;
 use crate::model::Control;
+use crate::read::glob;
 use crate::sources::{Session, SessionError};
 use crate::store::{Mailbox, PeerSink};
 

@@ -5,4 +5,5 @@ mod cursor;
 mod quantity;
 
 pub use cursor::{Cursor, Order};
+pub use pcp_event::glob;
 pub use quantity::{SIZES, quantity};

@@ -1,4 +1,4 @@
-//! The module's life inside the program: installed, started, stopped; all on the program's threads.
+//! The module's life inside the program, on the program's threads: installed, started, stopped.
 
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,15 +8,15 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::complaint::complain;
-use crate::mono::{Api, Gate};
+use crate::mono::{Api, Gate, Hooks};
 use crate::options::Options;
 use crate::stop::Stop;
-use crate::{courier, hooks, sys};
+use crate::{courier, sys};
 
-/// What the last sample may take when the program ends.
+/// Most time for the last sample when the program ends.
 const LAST_SAMPLE: Duration = Duration::from_millis(400);
-/// What the program waits for the thread at most. It is more than [`LAST_SAMPLE`] only for the
-/// thread's way home; a thread that resolves a name cannot be hurried and is left behind.
+/// Most time that the ending program waits for the thread: [`LAST_SAMPLE`], and some for the thread
+/// to end. A thread that resolves a host name cannot be interrupted and is left behind.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The deepest frames are a sample's buffer and the resolver of libc.
 const STACK: usize = 512 * 1024;
@@ -26,23 +26,24 @@ static AGENT: OnceLock<Agent> = OnceLock::new();
 struct Agent {
     options: Options,
     api: Api,
+    hooks: &'static Hooks,
     gate: Gate,
     running: Mutex<Option<Running>>,
 }
 
-/// The thread and the ways to it.
+/// The module's thread.
 struct Running {
-    /// A child made by fork has all this memory but not the thread.
+    /// The process of the thread: a forked child has this memory, but not the thread.
     pid: u32,
     stop: Arc<Stop>,
-    /// Disconnected when the thread has nothing left to do.
+    /// Disconnected when the thread ends.
     ended: Receiver<Infallible>,
     thread: JoinHandle<()>,
 }
 
-/// Reads the options and enters the module in Mono's list of profilers; after a complaint the
-/// program runs on without it.
-pub(crate) fn install(desc: &str) {
+/// Parses the options and registers the module with Mono, which calls `hooks`. After an error the
+/// program runs without the module.
+pub(crate) fn install(desc: &str, hooks: &'static Hooks) {
     const WITHOUT: &str = "the program runs without this module";
     let options = match Options::parse(desc) {
         Ok(options) => options,
@@ -55,19 +56,19 @@ pub(crate) fn install(desc: &str) {
             return complain(&format!("this runtime has no {missing}; {WITHOUT}"));
         }
     };
-    let agent = Agent { options, api, gate: Gate::new(api), running: Mutex::new(None) };
+    let agent = Agent { options, api, hooks, gate: Gate::new(api), running: Mutex::new(None) };
     if AGENT.set(agent).is_err() {
         return complain("loaded already; the first --profile=apm holds");
     }
-    api.install(hooks::initialized, hooks::shutdown_begin);
+    api.install(hooks);
 }
 
-/// The runtime is initialized: have the counters reported and start the thread.
+/// The runtime is initialized: asks for its counters and starts the thread.
 pub(crate) fn start() {
     let Some(agent) = AGENT.get() else {
         return;
     };
-    agent.api.report_counters(hooks::later, hooks::existing);
+    agent.api.report_counters(agent.hooks);
     sys::watch_forks();
     match agent.spawn() {
         Ok(running) => {
@@ -86,11 +87,11 @@ impl Agent {
             let _ending = ending;
             let work = || courier::run(&self.options, &self.gate, &theirs);
             if catch_unwind(AssertUnwindSafe(work)).is_err() {
-                complain("a mistake of its own; nothing more is sent");
+                complain("internal error; no more samples are sent");
             }
         };
-        // Never attached to the runtime, or the first collection would wait for it for ever; and
-        // the runtime's signals must not find it (docs/protocols/mono-counters.md section 7).
+        // Never attached to the runtime: the first collection would wait for the thread for ever. The
+        // runtime's signals must not reach it (docs/protocols/mono-counters.md section 7).
         let thread = sys::with_signals_blocked(|| {
             let builder = thread::Builder::new().name("apm-counters".to_owned());
             builder.stack_size(STACK).spawn(work)
@@ -99,7 +100,7 @@ impl Agent {
     }
 }
 
-/// The runtime begins to end: one last sample, then no counter is touched any more.
+/// The runtime begins to end: the thread sends one last sample, then no counter is read any more.
 pub(crate) fn stop() {
     let Some(agent) = AGENT.get() else {
         return;
@@ -116,7 +117,7 @@ pub(crate) fn stop() {
     agent.gate.shut();
 }
 
-/// Whether this is a child of the process whose thread was started: it has no thread to serve.
+/// Whether this process is a forked child of the one that started the thread.
 pub(crate) fn is_forked() -> bool {
     let running = AGENT.get().map(|agent| agent.running.try_lock());
     match running {

@@ -1,4 +1,4 @@
-//! What Mono calls. Each is a trampoline: catch a panic, call the safe function, return.
+//! The functions that Mono calls. Each is a trampoline: it catches a panic of a safe function.
 
 #![allow(unsafe_code)] // C calls these, and one of them is found by its unmangled name
 
@@ -6,13 +6,14 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::agent;
-use crate::mono::{CounterPtr, MonoCounter};
+use crate::mono::{CounterPtr, Hooks, MonoCounter};
 use crate::registry;
+
+const HOOKS: Hooks = Hooks { initialized, shutdown_begin, existing, later };
 
 /// Runs `body`; a panic in it ends here instead of in C.
 fn fence(body: impl FnOnce()) {
-    // Nothing is half done that anybody reads later: the module's state is behind mutexes that
-    // their users take in spite of poison.
+    // Unwind-safe: the module's state is behind mutexes whose users ignore poison.
     let _ = catch_unwind(AssertUnwindSafe(body));
 }
 
@@ -27,33 +28,33 @@ fn fence(body: impl FnOnce()) {
 pub unsafe extern "C" fn mono_profiler_init_apm(desc: *const c_char) {
     fence(|| {
         if desc.is_null() {
-            return agent::install("");
+            return agent::install("", &HOOKS);
         }
         // SAFETY: the caller's contract.
         let desc = unsafe { CStr::from_ptr(desc) };
-        agent::install(&desc.to_string_lossy());
+        agent::install(&desc.to_string_lossy(), &HOOKS);
     });
 }
 
 /// `runtime_initialized`: counters exist from now on.
-pub(crate) extern "C" fn initialized(_profiler: *mut c_void) {
+extern "C" fn initialized(_profiler: *mut c_void) {
     fence(agent::start);
 }
 
 /// `runtime_shutdown_begin`: counters are about to be freed.
-pub(crate) extern "C" fn shutdown_begin(_profiler: *mut c_void) {
+extern "C" fn shutdown_begin(_profiler: *mut c_void) {
     fence(agent::stop);
 }
 
 /// One counter of `mono_counters_foreach`; asks for the next.
-pub(crate) extern "C" fn existing(counter: *mut MonoCounter, _data: *mut c_void) -> c_int {
+extern "C" fn existing(counter: *mut MonoCounter, _data: *mut c_void) -> c_int {
     fence(|| report(counter));
     1
 }
 
 /// A counter registered after that. In a child made by fork the list may be locked by a thread that
 /// the child does not have.
-pub(crate) extern "C" fn later(counter: *mut MonoCounter) {
+extern "C" fn later(counter: *mut MonoCounter) {
     fence(|| {
         if !agent::is_forked() {
             report(counter);

@@ -116,9 +116,21 @@ fn find(symbol: &CStr) -> *mut c_void {
     found
 }
 
+/// The functions that the runtime calls.
+pub(crate) struct Hooks {
+    /// The runtime is initialized.
+    pub(crate) initialized: OnEvent,
+    /// The runtime begins to end.
+    pub(crate) shutdown_begin: OnEvent,
+    /// A counter that exists. Runs under the runtime's counters mutex and must not call Mono.
+    pub(crate) existing: OnCounter,
+    /// A counter that is registered later. Runs under the same mutex.
+    pub(crate) later: OnRegister,
+}
+
 impl Api {
-    /// Enters this module in the runtime's list of profilers, with the two callbacks it needs.
-    pub(crate) fn install(&self, initialized: OnEvent, shutdown_begin: OnEvent) {
+    /// Registers this module as a profiler of the runtime, with the two callbacks that it needs.
+    pub(crate) fn install(&self, hooks: &Hooks) {
         /// `MonoProfiler` is the module's own; our state is in statics, this is only its address.
         static PROFILER: u8 = 0;
         let profiler = (&raw const PROFILER).cast_mut().cast();
@@ -126,24 +138,23 @@ impl Api {
         // back and never follows it.
         let handle = unsafe { (self.profiler_create)(profiler) };
         // SAFETY: the handle just made; the callback has the signature of runtime_initialized.
-        unsafe { (self.set_initialized)(handle, initialized) };
+        unsafe { (self.set_initialized)(handle, hooks.initialized) };
         // SAFETY: the same handle; the callback has the signature of runtime_shutdown_begin.
-        unsafe { (self.set_shutdown_begin)(handle, shutdown_begin) };
+        unsafe { (self.set_shutdown_begin)(handle, hooks.shutdown_begin) };
     }
 
-    /// Has every counter reported, those that exist (`existing`) and those to come (`later`); one
-    /// that is registered in between is reported by both. They run under the runtime's counters
-    /// mutex and must call nothing of Mono.
-    pub(crate) fn report_counters(&self, later: OnRegister, existing: OnCounter) {
+    /// Has the runtime report every counter, now and in the future. A counter that is registered in
+    /// between is reported by both hooks.
+    pub(crate) fn report_counters(&self, hooks: &Hooks) {
         // SAFETY: the runtime is initialized; the callback is a static function.
-        unsafe { (self.on_register)(later) };
+        unsafe { (self.on_register)(hooks.later) };
         // SAFETY: as above; the user data is handed through and not used.
-        unsafe { (self.foreach)(existing, ptr::null_mut()) };
+        unsafe { (self.foreach)(hooks.existing, ptr::null_mut()) };
     }
 }
 
-/// Open from the start, shut once and for good when the runtime begins to end: it frees its
-/// counters then, and nobody may touch one any more (docs/protocols/mono-counters.md section 7).
+/// Open from the start, shut for good when the runtime begins to end, as it frees its counters then
+/// (docs/protocols/mono-counters.md section 7).
 #[derive(Debug)]
 pub(crate) struct Gate {
     api: Api,
@@ -162,7 +173,7 @@ impl Gate {
         open.then_some(Passage { api: &self.api, _open: open })
     }
 
-    /// Shuts the gate; waits for the one who is inside (microseconds: one counter).
+    /// Shuts the gate; waits for a passage in use (microseconds: one counter).
     pub(crate) fn shut(&self) {
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = false;
     }
