@@ -38,7 +38,7 @@ use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::lttng::viewer::{Pattern, Settings};
 use pmdaapm::sources::lttng::{Collector, RecordFilter};
 use pmdaapm::sources::{OwnSink, Sinks};
-use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
+use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
 use relayd::{Recorded, Relayd};
 
 /// Memory of all event streams.
@@ -111,7 +111,7 @@ impl Sinks for Joined {
         Box::new(PeerSink::new(
             &self.0,
             self.0.catalogue().id("lttng").unwrap(),
-            &Arc::new(Mailbox::new(|| ())),
+            &Arc::new(RequestQueue::new(|| ())),
         ))
     }
 }

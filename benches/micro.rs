@@ -8,7 +8,7 @@ use divan::{Bencher, black_box};
 use pmdaapm::events::{self, Batch, Budget, ReadRequest, Resolutions, Stream, flags};
 use pmdaapm::model::{Now, Pmid, Stamp, Update, ValueType};
 use pmdaapm::sources::{Session, Sink, mono};
-use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
+use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
 
 /// Hello with 185 counters and 22 samples; see benches/README.md.
 const CAPTURE: &[u8] = include_bytes!("../qa/corpus/mono/c-file-all-gcpressure.bin");
@@ -107,7 +107,7 @@ fn peer_sink() -> PeerSink {
     PeerSink::new(
         &Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), MEMORY),
         pmdaapm::sources::catalogue().id("mono").expect("built in"),
-        &Arc::new(Mailbox::new(|| ())),
+        &Arc::new(RequestQueue::new(|| ())),
     )
 }
 

@@ -27,7 +27,7 @@ use pmdaapm::sources::profiler::{
     Block, Call, Dictionary, Interner, Observer, Opened, Pause, Settings, SharedState, StreamKind,
     Streams, TraceEvent, TraceKind,
 };
-use pmdaapm::store::{Limits, Mailbox, PeerSink, Store};
+use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
 
 const READ: usize = 64 << 10;
 
@@ -164,9 +164,9 @@ fn collector(bencher: Bencher<'_, '_>) {
         .counter(BytesCount::of_slice(&session.requests))
         .counter(ItemsCount::new(session.calls))
         .bench_local(|| {
-            let mailbox = Arc::new(Mailbox::new(|| ()));
+            let requests = Arc::new(RequestQueue::new(|| ()));
             let mut sink =
-                PeerSink::new(&store, store.catalogue().id("profiler").unwrap(), &mailbox);
+                PeerSink::new(&store, store.catalogue().id("profiler").unwrap(), &requests);
             let mut collector =
                 AgentSession::new("127.0.0.1:9".into(), Options::default(), Arc::clone(&shared));
             let (mut input, mut out, now) =

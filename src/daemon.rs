@@ -29,9 +29,9 @@ pmdaapm --check checks the configuration, pmdaapm --help lists the options.";
 #[must_use]
 pub fn main(mut agent: Agent, options: &Options) -> i32 {
     match options.mode {
-        Mode::PrintPmns => show(&crate::print::pmns(&catalogue())),
-        Mode::PrintHelp => show(&crate::print::help(&catalogue())),
-        Mode::PrintMetrics => show(&crate::print::metrics(&catalogue())),
+        Mode::PrintPmns => show(&crate::generate::pmns(&catalogue())),
+        Mode::PrintHelp => show(&crate::generate::help(&catalogue())),
+        Mode::PrintMetrics => show(&crate::generate::metrics(&catalogue())),
         Mode::Version => println!("pmdaapm {}", env!("CARGO_PKG_VERSION")),
         Mode::Check => return check(options),
         Mode::Run if !pcp::is_started_by_pmcd() => {

@@ -34,7 +34,7 @@ pub mod state;
 
 pub mod config;
 
-pub mod print;
+pub mod generate;
 
 #[cfg(feature = "agent")]
 pub mod clock;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use pmdaapm::model::{Identity, Now, SourceId, Stamp};
-use pmdaapm::store::{Change, Limits, Mailbox, Stat, Store};
+use pmdaapm::store::{Change, Limits, RequestQueue, Stat, Store};
 
 const ATTACHES: usize = 10_000;
 
@@ -53,7 +53,7 @@ fn nobody_connected_is_invisible() {
                 let (store, invisible, refused) = (&store, &invisible, &refused);
                 scope.spawn(move || {
                     for n in 0..ATTACHES / 2 {
-                        let mailbox = Arc::new(Mailbox::new(|| ()));
+                        let requests = Arc::new(RequestQueue::new(|| ()));
                         // Every third comes back under a name that the other worker uses too.
                         let name = if n % 3 == 0 {
                             format!("back:{}", n % 50)
@@ -61,14 +61,14 @@ fn nobody_connected_is_invisible() {
                             format!("app:{worker}.{n}")
                         };
                         let id = Identity { name, resumes: true, ..Identity::default() };
-                        let Some(peer) = store.attach(SOURCE, &id, &mailbox, now()) else {
+                        let Some(peer) = store.attach(SOURCE, &id, &requests, now()) else {
                             refused.fetch_add(1, Ordering::Relaxed);
                             continue;
                         };
                         if !store.peers().iter().any(|p| Arc::ptr_eq(p, &peer)) {
                             invisible.fetch_add(1, Ordering::Relaxed);
                         }
-                        store.detach(&peer, &mailbox, now());
+                        store.detach(&peer, &requests, now());
                     }
                 })
             })
@@ -92,5 +92,5 @@ fn nobody_connected_is_invisible() {
     assert_eq!(shown, known, "what the PMDA thread shows");
     assert_eq!(refused.into_inner() as u64, store.stats.get(Stat::InstancesRejected));
     assert!(known.len() <= 64, "{}", known.len());
-    assert!(store.peers().iter().all(|p| !p.life.up()));
+    assert!(store.peers().iter().all(|p| !p.liveness.up()));
 }

@@ -15,7 +15,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("store", &["catalogue", "events", "model", "sources"]),
     ("state", &["catalogue", "model", "store"]),
     ("config", &["model", "read", "store"]),
-    ("print", &["catalogue", "model"]),
+    ("generate", &["catalogue", "model"]),
     ("clock", &["model"]),
     ("net", &["clock", "model", "read", "sources", "store"]),
     // A source's section of apm.toml, and its thin half that does I/O.
@@ -24,7 +24,7 @@ const RULES: &[(&str, &[&str])] = &[
     // What a source gets and gives, and the list of all.
     ("sources::contract", &["net", "sources"]),
     ("sources::registry", &["catalogue", "config", "model", "net", "sources", "store"]),
-    ("pcp", &["catalogue", "clock", "events", "model", "print", "state", "store"]),
+    ("pcp", &["catalogue", "clock", "events", "model", "generate", "state", "store"]),
 ];
 
 /// Crates that only these modules may name.

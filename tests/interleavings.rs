@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pmdaapm::model::{Identity, Now, SourceId, Stamp};
-use pmdaapm::store::{Change, Limits, Mailbox, Peer, Stat, Store};
+use pmdaapm::store::{Change, Limits, Peer, RequestQueue, Stat, Store};
 use shuttle::thread;
 
 /// Orders that are tried.
@@ -27,13 +27,13 @@ fn is_known(store: &Store, peer: &Arc<Peer>) -> bool {
 /// Attaches, looks whether the peer is known as long as it is connected, detaches. `false`:
 /// refused.
 fn visit(store: &Store, name: &str, now: u64) -> bool {
-    let mailbox = Arc::new(Mailbox::new(|| ()));
+    let requests = Arc::new(RequestQueue::new(|| ()));
     let id = Identity { name: name.into(), resumes: true, ..Identity::default() };
-    let Some(peer) = store.attach(SOURCE, &id, &mailbox, at(now)) else { return false };
+    let Some(peer) = store.attach(SOURCE, &id, &requests, at(now)) else { return false };
     assert!(is_known(store, &peer), "{name} is connected and not known");
     thread::yield_now();
-    assert!(is_known(store, &peer) && peer.life.up(), "{name} is still connected");
-    store.detach(&peer, &mailbox, at(now + 1));
+    assert!(is_known(store, &peer) && peer.liveness.up(), "{name} is still connected");
+    store.detach(&peer, &requests, at(now + 1));
     true
 }
 
@@ -79,7 +79,7 @@ fn scene() {
     let known: HashMap<String, *const Peer> =
         store.peers().iter().map(|p| (p.name.clone(), Arc::as_ptr(p))).collect();
     assert_eq!(shown, known);
-    assert!(known.len() <= 2 && store.peers().iter().all(|p| !p.life.up()));
+    assert!(known.len() <= 2 && store.peers().iter().all(|p| !p.liveness.up()));
     assert_eq!(store.stats.get(Stat::InstancesRejected), refused as u64);
     assert_eq!(store.stats.get(Stat::InstancesRegistered), known.len() as u64);
 }

@@ -27,7 +27,7 @@ use pmdaapm::model::component;
 use pmdaapm::model::{EventKindId, TableId};
 use pmdaapm::sources::lttng::{Collector, RecordFilter};
 use pmdaapm::sources::{OwnSink, Sinks};
-use pmdaapm::store::{Change, Limits, Mailbox, PeerSink, Store};
+use pmdaapm::store::{Change, Limits, PeerSink, RequestQueue, Store};
 
 /// The first kind of events and the first table of the source.
 const RECORD: EventKindId = EventKindId::new(0);
@@ -40,7 +40,7 @@ impl Sinks for Joined {
         Box::new(PeerSink::new(
             &self.0,
             self.0.catalogue().id("lttng").unwrap(),
-            &Arc::new(Mailbox::new(|| ())),
+            &Arc::new(RequestQueue::new(|| ())),
         ))
     }
 }

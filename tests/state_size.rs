@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pmdaapm::model::{Identity, Now, SourceId, Stamp};
 use pmdaapm::state::{Book, Saver, read};
-use pmdaapm::store::{Change, Limits, Mailbox, Store};
+use pmdaapm::store::{Change, Limits, RequestQueue, Store};
 
 const INSTANCES: usize = 100_000;
 
@@ -32,7 +32,7 @@ fn a_hundred_thousand_instances_are_saved_aside_and_read_at_once() {
     let store = Store::new(pmdaapm::sources::catalogue(), 400, limits.clone(), 1 << 20);
     let mut book = Book::new(store.catalogue());
     for n in 0..INSTANCES {
-        let mailbox = Arc::new(Mailbox::new(|| ()));
+        let requests = Arc::new(RequestQueue::new(|| ()));
         let labels = vec![
             ("program", format!("program{n}.exe")),
             ("pid", n.to_string()),
@@ -41,9 +41,9 @@ fn a_hundred_thousand_instances_are_saved_aside_and_read_at_once() {
         let name = format!("program{n}.exe:{n}");
         let id =
             Identity { name, peer: "127.0.0.1:12345".into(), labels, resumes: true, process: None };
-        let peer = store.attach(SOURCE, &id, &mailbox, now()).unwrap();
+        let peer = store.attach(SOURCE, &id, &requests, now()).unwrap();
         if n % 2 == 0 {
-            store.detach(&peer, &mailbox, now());
+            store.detach(&peer, &requests, now());
         }
     }
     assert_eq!(join(&store, &mut book), INSTANCES);

@@ -16,7 +16,7 @@ use super::ledger::{Full, Ledger};
 use super::turns::Effort;
 use crate::clock::now;
 use crate::sources::{Session, SessionError};
-use crate::store::{Mailbox, PeerSink, Quiet};
+use crate::store::{LogThrottle, PeerSink, RequestQueue};
 
 /// Room for one read of a quiet connection, and of a busy one.
 const READ_MIN: usize = 2 << 10;
@@ -72,7 +72,7 @@ pub(super) struct Conversation<'a, S> {
     pub(super) stream: S,
     pub(super) session: Box<dyn Session>,
     pub(super) sink: PeerSink,
-    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) queue: Arc<RequestQueue>,
     pub(super) requests: Arc<Notify>,
     pub(super) permit: Permit<'a>,
     pub(super) ledger: Ledger,
@@ -139,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
                 () = self.requests.notified() => {
                     let at = now();
                     self.sink.set_now(at);
-                    for request in self.mailbox.take() {
+                    for request in self.queue.take() {
                         self.session.control(at, &request, out, &mut self.sink)?;
                     }
                     false
@@ -215,14 +215,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
 
 /// Log lines about connections of one listener that ended badly: one a minute.
 #[derive(Debug, Default)]
-pub(super) struct Complaints(std::sync::Mutex<Quiet>);
+pub(super) struct Complaints(std::sync::Mutex<LogThrottle>);
 
 impl Complaints {
     pub(super) fn write(&self, line: &str) {
         let allowed =
             self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).allow(now().mono);
         if let Some(n) = allowed {
-            log::warn!("{line}{}", Quiet::more(n));
+            log::warn!("{line}{}", LogThrottle::more(n));
         }
     }
 }

@@ -13,7 +13,7 @@ use super::gate::Gate;
 use super::peers::Peers;
 use super::tail::{FileFactory, Tail};
 use super::tcp::{Listen, Listener};
-use crate::store::Quiet;
+use crate::store::LogThrottle;
 
 /// Sockets, files and tasks of sources. Everything started here ends with the PMDA.
 #[derive(Clone, Debug)]
@@ -36,12 +36,12 @@ impl Net {
             stop: self.stop.clone(),
             tasks: self.tasks.clone(),
         };
-        let mut quiet = Quiet::default();
+        let mut throttle = LogThrottle::default();
         let bound = {
             let _runtime = self.runtime.enter();
-            listener.bind(&mut quiet)
+            listener.bind(&mut throttle)
         };
-        self.runtime.spawn(listener.run(bound, quiet));
+        self.runtime.spawn(listener.run(bound, throttle));
     }
 
     /// Follows all files that match the patterns at each moment, in a thread of its own.

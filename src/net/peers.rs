@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{Memory, SourceId};
-use crate::store::{Desk, Limits, Mailbox, Peer, PeerSink, Store};
+use crate::store::{ControlQueue, Limits, Peer, PeerSink, RequestQueue, Store};
 
 /// The peers of one source, and what the source may know of the store.
 #[derive(Clone, Debug)]
@@ -44,10 +44,10 @@ impl Peers {
         &self.store.memory
     }
 
-    /// A sink for a new peer, which gets its requests through the mailbox.
+    /// A sink for a new peer, which gets its requests through the requests.
     #[must_use]
-    pub fn sink(&self, mailbox: &Arc<Mailbox>) -> PeerSink {
-        PeerSink::new(&self.store, self.source, mailbox)
+    pub fn sink(&self, requests: &Arc<RequestQueue>) -> PeerSink {
+        PeerSink::new(&self.store, self.source, requests)
     }
 
     /// All peers of the source, connected or not.
@@ -60,7 +60,7 @@ impl Peers {
 
     /// Requests to the source as a whole.
     #[must_use]
-    pub fn desk(&self) -> Arc<Desk> {
-        self.store.desk(self.source).cloned().unwrap_or_default()
+    pub fn control_queue(&self) -> Arc<ControlQueue> {
+        self.store.control_queue(self.source).cloned().unwrap_or_default()
     }
 }

@@ -19,7 +19,7 @@ use crate::clock::now;
 use crate::model::Control;
 use crate::read::glob;
 use crate::sources::{Session, SessionError};
-use crate::store::{Mailbox, PeerSink};
+use crate::store::{PeerSink, RequestQueue};
 
 /// How often files are looked at.
 const POLL: Duration = Duration::from_millis(250);
@@ -51,7 +51,7 @@ struct Followed {
     session: Box<dyn Session>,
     sink: PeerSink,
     ledger: Ledger,
-    mailbox: Arc<Mailbox>,
+    requests: Arc<RequestQueue>,
     /// Faults since the file was truncated or replaced. A first one may come from a truncation
     /// between two looks at the file that its length did not show, so it is read once more
     /// from the start; after a second it is left alone.
@@ -114,16 +114,16 @@ impl Tail {
 
     fn open(&self, path: &Path, faults: u8) -> std::io::Result<Followed> {
         let (file, metadata) = open(path)?;
-        let mailbox = Arc::new(Mailbox::new(|| ()));
+        let requests = Arc::new(RequestQueue::new(|| ()));
         let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         Ok(Followed {
             identity: (metadata.dev(), metadata.ino()),
             offset: 0,
             input: BytesMut::new(),
             session: (self.factory)(format!("file:{}", path.display()), stem),
-            sink: self.peers.sink(&mailbox),
+            sink: self.peers.sink(&requests),
             ledger: Ledger::new(self.peers.memory()),
-            mailbox,
+            requests,
             faults,
             again: false,
             file,
@@ -151,7 +151,7 @@ impl Followed {
         let at = now();
         self.sink.set_now(at);
         let mut out = BytesMut::new();
-        let requests: Vec<Control> = self.mailbox.take();
+        let requests: Vec<Control> = self.requests.take();
         let mut result = Ok(());
         for request in &requests {
             result = result.and(self.session.control(at, request, &mut out, &mut self.sink));

@@ -17,7 +17,7 @@ use super::ledger::Ledger;
 use super::peers::Peers;
 use crate::clock::now;
 use crate::sources::Session;
-use crate::store::{Mailbox, Quiet, Stat};
+use crate::store::{LogThrottle, RequestQueue, Stat};
 
 /// An address that is in use is tried again after this time: its owner may be our own predecessor.
 const BIND_RETRY: Duration = Duration::from_secs(2);
@@ -66,7 +66,7 @@ pub(super) struct Listener {
 
 impl Listener {
     /// Runs until the PMDA stops; `bound` is the socket if there is one already.
-    pub(super) async fn run(self, mut bound: Option<TcpListener>, mut quiet: Quiet) {
+    pub(super) async fn run(self, mut bound: Option<TcpListener>, mut throttle: LogThrottle) {
         let listener = loop {
             if let Some(listener) = bound {
                 break listener;
@@ -75,10 +75,10 @@ impl Listener {
                 () = self.stop.cancelled() => return,
                 () = sleep(BIND_RETRY) => {}
             }
-            bound = self.bind(&mut quiet);
+            bound = self.bind(&mut throttle);
         };
         let complaints = Arc::new(Complaints::default());
-        let mut quiet = Quiet::default();
+        let mut throttle = LogThrottle::default();
         loop {
             let accepted = tokio::select! {
                 () = self.stop.cancelled() => return,
@@ -90,12 +90,12 @@ impl Listener {
                     self.tasks.spawn(task);
                 }
                 Err(e) => {
-                    if let Some(n) = quiet.allow(now().mono) {
+                    if let Some(n) = throttle.allow(now().mono) {
                         log::error!(
                             "{}: accept on {}: {e}{}",
                             self.listen.peers.name(),
                             self.listen.address,
-                            Quiet::more(n)
+                            LogThrottle::more(n)
                         );
                     }
                     sleep(ACCEPT_RETRY).await;
@@ -105,7 +105,7 @@ impl Listener {
     }
 
     /// Tries to get the address. Needs the runtime around it.
-    pub(super) fn bind(&self, quiet: &mut Quiet) -> Option<TcpListener> {
+    pub(super) fn bind(&self, throttle: &mut LogThrottle) -> Option<TcpListener> {
         let Listen { address, ref peers, .. } = self.listen;
         let name = peers.name();
         match bind(address) {
@@ -114,11 +114,11 @@ impl Listener {
                 Some(listener)
             }
             Err(e) => {
-                if let Some(n) = quiet.allow(now().mono) {
+                if let Some(n) = throttle.allow(now().mono) {
                     log::error!(
                         "{name}: cannot listen on {address}: {e}; trying again every {} s{}",
                         BIND_RETRY.as_secs(),
-                        Quiet::more(n)
+                        LogThrottle::more(n)
                     );
                 }
                 None
@@ -150,22 +150,13 @@ impl Listener {
         }
         let requests = Arc::new(Notify::new());
         let wake = Arc::clone(&requests);
-        let mailbox = Arc::new(Mailbox::new(move || wake.notify_one()));
+        let queue = Arc::new(RequestQueue::new(move || wake.notify_one()));
         let session = factory(Caller { address, fallback: permit.fallback_name() });
-        let sink = peers.sink(&mailbox);
+        let sink = peers.sink(&queue);
         let ledger = Ledger::new(&store.memory);
         let stop = self.stop.clone();
-        let conversation = Conversation {
-            stream,
-            session,
-            sink,
-            mailbox,
-            requests,
-            permit,
-            ledger,
-            stop,
-            orderly,
-        };
+        let conversation =
+            Conversation { stream, session, sink, queue, requests, permit, ledger, stop, orderly };
         if let Some(line) = conversation.run(&address.to_string()).await {
             complaints.write(&line);
         }

@@ -10,7 +10,7 @@ use super::lock::{Locked, take};
 use crate::clock::now;
 use crate::model::Now;
 use crate::state::{Book, Loaded, Outcome, Restored, Saver, read, read_old};
-use crate::store::{Quiet, Stat, Store};
+use crate::store::{LogThrottle, Stat, Store};
 
 /// Between two writings: at least this, and so long that they take a twentieth of the time.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ pub(super) struct Keeper {
     pause: Duration,
     /// The last writing failed, or is slow: new ids do not wait for the disk.
     trouble: bool,
-    quiet: Quiet,
+    throttle: LogThrottle,
 }
 
 impl Keeper {
@@ -85,7 +85,7 @@ impl Keeper {
             submitted: Duration::ZERO,
             pause: Duration::ZERO,
             trouble: false,
-            quiet: Quiet::default(),
+            throttle: LogThrottle::default(),
         };
         (keeper, restored)
     }
@@ -156,10 +156,10 @@ impl Keeper {
         self.changed(true);
         (self.trouble, self.pause) = (true, RETRY);
         self.store.stats.add(Stat::StateErrors, 1);
-        if let Some(n) = self.quiet.allow(now().mono) {
+        if let Some(n) = self.throttle.allow(now().mono) {
             let advice =
                 "what was saved before is kept, ids given since may differ after a restart";
-            log::error!("cannot save ids and names: {why}; {advice}{}", Quiet::more(n));
+            log::error!("cannot save ids and names: {why}; {advice}{}", LogThrottle::more(n));
         }
     }
 }

@@ -17,7 +17,7 @@ use super::namespace::NameSpace;
 use super::{label, process, sys};
 use crate::catalogue::AGENT_INDOM;
 use crate::model::{Rights, SourceId, TableId};
-use crate::store::{Change, DynamicMetric, Peer, Quiet, Row, Store};
+use crate::store::{Change, DynamicMetric, LogThrottle, Peer, Row, Store};
 
 /// Instances of a domain: id → peer, in the order of ids.
 pub(super) type Instances = BTreeMap<u32, Arc<Peer>>;
@@ -62,7 +62,7 @@ pub(super) struct State {
     pub(super) contexts: Contexts,
     pub(super) permits: Permits,
     /// For the log of refused requests.
-    pub(super) refusals: Quiet,
+    pub(super) refusals: LogThrottle,
     /// Metrics have come since the last fetch.
     pub(super) names_changed: bool,
     /// The last help text: libpcp_pmda reads it after the callback has returned.
@@ -117,7 +117,7 @@ impl State {
             turn: process::Turn::default(),
             contexts: Contexts::default(),
             permits: Permits::default(),
-            refusals: Quiet::default(),
+            refusals: LogThrottle::default(),
             names_changed: false,
             scratch: CString::default(),
         };

@@ -12,7 +12,7 @@ use super::state::State;
 use super::text::to_string;
 use super::{process, sys};
 use crate::model::{Control, ControlId, EventLeaf, InDom, StreamKind, ValueSource};
-use crate::store::{Quiet, Stat, Store};
+use crate::store::{LogThrottle, Stat, Store};
 
 /// Most bytes of a request.
 const REQUEST_MAX: usize = 4096;
@@ -248,7 +248,7 @@ impl State {
         let meant = all
             .into_iter()
             .flatten()
-            .filter(|(inst, p)| named.contains(inst) || everyone && p.life.up());
+            .filter(|(inst, p)| named.contains(inst) || everyone && p.liveness.up());
         for (_, peer) in meant {
             known = true;
             log::info!("{}: {} {text:?} requested by {who}", peer.agent_name(), row.name);
@@ -286,7 +286,7 @@ impl State {
             }
         };
         if let Some(n) = self.refusals.allow(now) {
-            log::warn!("{why}{}", Quiet::more(n));
+            log::warn!("{why}{}", LogThrottle::more(n));
         }
         self.store.stats.set_access_reason(why);
     }
@@ -294,11 +294,11 @@ impl State {
 
 /// Passes a request on to the source as a whole.
 fn request_of_source(row: &Row, store: &Store, control: ControlId, text: &str, who: &str) -> c_int {
-    let Some(desk) = row.source.and_then(|source| store.desk(source)) else {
+    let Some(control_queue) = row.source.and_then(|source| store.control_queue(source)) else {
         return sys::PM_ERR_PMID;
     };
     log::info!("{} {text:?} requested by {who}", row.name);
-    match desk.request(control, text) {
+    match control_queue.request(control, text) {
         Ok(()) => 0,
         Err(why) => {
             log::warn!("{} {text:?} of {who} is refused: {why}", row.name);

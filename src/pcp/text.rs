@@ -43,5 +43,5 @@ pub(super) fn help(
         let (oneline, full) = catalogue.indom_help(ident & 0x3f_ffff)?;
         (oneline.to_owned(), full.to_owned())
     };
-    Some(if kind & sys::PM_TEXT_ONELINE != 0 { oneline } else { crate::print::wrapped(&full) })
+    Some(if kind & sys::PM_TEXT_ONELINE != 0 { oneline } else { crate::generate::wrapped(&full) })
 }

@@ -200,7 +200,7 @@ impl Snapshot {
         match &entry.holder {
             Holder::Peer(peer) => {
                 let left = peer
-                    .life
+                    .liveness
                     .gone_for(self.now.mono)
                     .map(|gone| self.now.wall.sec.saturating_sub_unsigned(gone.as_secs()));
                 let mut labels: BTreeMap<String, String> =

@@ -10,7 +10,7 @@ use super::file::{parse, write_to};
 use super::*;
 use crate::catalogue::testkit::{self, SHOP, STREAM, TOY};
 use crate::model::{Identity, Now, Stamp};
-use crate::store::{Change, Limits, Mailbox, Peer, Store};
+use crate::store::{Change, Limits, Peer, RequestQueue, Store};
 
 const HOUR: u64 = 3600;
 const START: i64 = 1_700_000_000;
@@ -26,7 +26,7 @@ struct Pmda {
     store: Arc<Store>,
     book: Book,
     boot: u64,
-    live: HashMap<String, (Arc<Peer>, Arc<Mailbox>)>,
+    live: HashMap<String, (Arc<Peer>, Arc<RequestQueue>)>,
 }
 
 impl Pmda {
@@ -64,7 +64,7 @@ impl Pmda {
     }
 
     fn attach(&mut self, name: &str, sec: u64) {
-        let mailbox = Arc::new(Mailbox::new(|| ()));
+        let requests = Arc::new(RequestQueue::new(|| ()));
         let labels = vec![("pod", format!("label of {name}"))];
         let id = Identity {
             name: name.into(),
@@ -74,16 +74,16 @@ impl Pmda {
             process: None,
         };
         if !self.live.contains_key(name)
-            && let Some(peer) = self.store.attach(TOY, &id, &mailbox, at(sec, self.boot))
+            && let Some(peer) = self.store.attach(TOY, &id, &requests, at(sec, self.boot))
         {
-            self.live.insert(name.into(), (peer, mailbox));
+            self.live.insert(name.into(), (peer, requests));
         }
         self.apply(sec);
     }
 
     fn detach(&mut self, name: &str, sec: u64) {
-        if let Some((peer, mailbox)) = self.live.remove(name) {
-            self.store.detach(&peer, &mailbox, at(sec, self.boot));
+        if let Some((peer, requests)) = self.live.remove(name) {
+            self.store.detach(&peer, &requests, at(sec, self.boot));
         }
     }
 

@@ -19,7 +19,7 @@ pub struct Outcome {
 }
 
 #[derive(Debug, Default)]
-struct Desk {
+struct Jobs {
     job: Option<Snapshot>,
     busy: bool,
     outcome: Option<Outcome>,
@@ -27,32 +27,32 @@ struct Desk {
 }
 
 #[derive(Debug, Default)]
-struct Shared(Mutex<Desk>, Condvar);
+struct Shared(Mutex<Jobs>, Condvar);
 
 impl Shared {
-    fn desk(&self) -> MutexGuard<'_, Desk> {
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn work(&self, path: &std::path::Path) {
-        let mut desk = self.desk();
+        let mut jobs = self.jobs();
         loop {
-            if let Some(snapshot) = desk.job.take() {
-                desk.busy = true;
-                drop(desk);
+            if let Some(snapshot) = jobs.job.take() {
+                jobs.busy = true;
+                drop(jobs);
                 let start = Instant::now();
                 let result =
                     write(path, snapshot.records(), &snapshot.kept).map_err(|e| e.to_string());
                 let outcome =
                     Outcome { promises: snapshot.promises.clone(), result, took: start.elapsed() };
                 drop(snapshot);
-                desk = self.desk();
-                (desk.busy, desk.outcome) = (false, Some(outcome));
+                jobs = self.jobs();
+                (jobs.busy, jobs.outcome) = (false, Some(outcome));
                 self.1.notify_all();
-            } else if desk.end {
+            } else if jobs.end {
                 return;
             } else {
-                desk = self.1.wait(desk).unwrap_or_else(PoisonError::into_inner);
+                jobs = self.1.wait(jobs).unwrap_or_else(PoisonError::into_inner);
             }
         }
     }
@@ -85,7 +85,7 @@ impl Saver {
                 .spawn(move || shared.work(&path))?;
             self.started = true;
         }
-        self.shared.desk().job = Some(snapshot);
+        self.shared.jobs().job = Some(snapshot);
         self.shared.1.notify_all();
         Ok(())
     }
@@ -93,19 +93,19 @@ impl Saver {
     /// Something is being written or waits to be.
     #[must_use]
     pub fn busy(&self) -> bool {
-        let desk = self.shared.desk();
-        desk.busy || desk.job.is_some()
+        let jobs = self.shared.jobs();
+        jobs.busy || jobs.job.is_some()
     }
 
     /// Waits until all is written; `false` if that takes longer than `most`.
     #[must_use]
     pub fn wait(&self, most: Duration) -> bool {
-        let desk = self.shared.desk();
-        let busy = |desk: &mut Desk| desk.busy || desk.job.is_some();
+        let jobs = self.shared.jobs();
+        let busy = |jobs: &mut Jobs| jobs.busy || jobs.job.is_some();
         let waited = self
             .shared
             .1
-            .wait_timeout_while(desk, most, busy)
+            .wait_timeout_while(jobs, most, busy)
             .unwrap_or_else(PoisonError::into_inner);
         !waited.1.timed_out()
     }
@@ -113,13 +113,13 @@ impl Saver {
     /// What became of the last snapshot, once.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
-        self.shared.desk().outcome.take()
+        self.shared.jobs().outcome.take()
     }
 }
 
 impl Drop for Saver {
     fn drop(&mut self) {
-        self.shared.desk().end = true;
+        self.shared.jobs().end = true;
         self.shared.1.notify_all();
     }
 }

@@ -1,31 +1,26 @@
-//! What is known now: peers, metrics, values, event streams. Workers write, the PMDA thread reads;
-//! neither waits for the other longer than a copy takes. Nothing here does I/O.
+//! Everything that is known now: peers, metrics, values, event streams. Workers write, the PMDA
+//! thread reads; neither waits for the other longer than a copy takes. Nothing here does I/O.
 
-mod cells;
-mod desk;
-mod life;
+mod control_queue;
+mod csv;
 mod limits;
-mod mailbox;
+mod log_throttle;
 mod memory;
 mod peer;
-mod quiet;
 mod registry;
 mod rows;
 mod self_stats;
 mod sink;
 mod sync;
-mod table;
 
-pub use crate::catalogue::{AgentCell, Stat};
-pub use cells::Cells;
-pub use desk::Desk;
-pub use life::Life;
+pub use control_queue::ControlQueue;
+pub use csv::csv;
 pub use limits::Limits;
-pub use mailbox::Mailbox;
-pub use peer::Peer;
-pub use quiet::Quiet;
+pub use log_throttle::LogThrottle;
+pub use peer::{Cells, Liveness, Peer, RequestQueue};
 pub use registry::{Change, DynamicMetric, Store};
 pub use rows::Row;
 pub use self_stats::SelfStats;
 pub use sink::PeerSink;
-pub use table::csv;
+
+pub use crate::catalogue::{AgentCell, Stat};

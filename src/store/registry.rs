@@ -6,11 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::desk::Desk;
-use super::life::{Life, Turn};
+use super::control_queue::ControlQueue;
 use super::limits::Limits;
-use super::mailbox::Mailbox;
-use super::peer::Peer;
+use super::peer::{Liveness, Peer, RequestQueue, Turn};
 use super::rows::{Row, RowChange, Rows};
 use super::self_stats::SelfStats;
 use super::sync::{Mutex, MutexGuard};
@@ -103,7 +101,7 @@ pub struct Store {
     limits: Mutex<Arc<Limits>>,
     tables: Vec<Mutex<Table>>,
     rows: Vec<Vec<Mutex<Rows>>>,
-    desks: Vec<Arc<Desk>>,
+    control_queues: Vec<Arc<ControlQueue>>,
     /// What names, descriptions and rows take.
     metrics: Mutex<Charge>,
     pending: Mutex<Vec<Change>>,
@@ -142,7 +140,7 @@ impl Store {
             limits: Mutex::new(Arc::new(limits)),
             tables: sources().map(|_| Mutex::default()).collect(),
             rows: sources().map(|s| s.tables.iter().map(|_| Mutex::default()).collect()).collect(),
-            desks: sources().map(|_| Arc::default()).collect(),
+            control_queues: sources().map(|_| Arc::default()).collect(),
             catalogue,
             pending: Mutex::default(),
             comings: AtomicU64::new(0),
@@ -164,8 +162,8 @@ impl Store {
 
     /// Where requests to a source as a whole go.
     #[must_use]
-    pub fn desk(&self, source: SourceId) -> Option<&Arc<Desk>> {
-        self.desks.get(source.index())
+    pub fn control_queue(&self, source: SourceId) -> Option<&Arc<ControlQueue>> {
+        self.control_queues.get(source.index())
     }
 
     /// The limits in force.
@@ -307,7 +305,7 @@ impl Store {
         &self,
         source: SourceId,
         id: &Identity,
-        mailbox: &Arc<Mailbox>,
+        requests: &Arc<RequestQueue>,
         now: Now,
     ) -> Option<Arc<Peer>> {
         let limits = self.limits();
@@ -317,7 +315,7 @@ impl Store {
         let another = |p: &Arc<Peer>| {
             let same_process =
                 id.process.as_ref().is_some_and(|process| p.process().as_ref() == Some(process));
-            !same_process && p.life.up() && p.life.fresh(now.mono, Duration::ZERO)
+            !same_process && p.liveness.up() && p.liveness.fresh(now.mono, Duration::ZERO)
         };
         while table.peers.get(&name).is_some_and(another) {
             n += 1;
@@ -336,14 +334,14 @@ impl Store {
                         &self.catalogue,
                         source,
                         name,
-                        Life::absent(now.mono, Duration::ZERO),
+                        Liveness::absent(now.mono, Duration::ZERO),
                     ),
                 )
             }
         };
         self.comings.fetch_add(1, Ordering::Relaxed);
         // Still under the lock: who makes room, or sweeps, sees a peer that is connected.
-        peer.life.attach(&mut table.turn, now.mono);
+        peer.liveness.attach(&mut table.turn, now.mono);
         if !id.resumes {
             peer.forget_values();
         }
@@ -352,7 +350,7 @@ impl Store {
         if let Some(item) = self.catalogue.source(source).and_then(|s| s.restarts) {
             peer.cells.add(item.get(), u64::from(before.is_some() && before != id.process));
         }
-        peer.set_mailbox(mailbox);
+        peer.set_requests(requests);
         peer.agent.set(AgentCell::Up as u16, 1);
         peer.count(AgentCell::Connects, 1);
         peer.agent.set(AgentCell::ConnectTime as u16, now.wall.as_millis().cast_unsigned());
@@ -375,7 +373,7 @@ impl Store {
         }
         Some(self.join(
             &mut table,
-            Peer::new(&self.catalogue, source, name.to_owned(), Life::absent(now, gone)),
+            Peer::new(&self.catalogue, source, name.to_owned(), Liveness::absent(now, gone)),
         ))
     }
 
@@ -394,19 +392,19 @@ impl Store {
     }
 
     /// The end of a connection.
-    pub fn detach(&self, peer: &Peer, mailbox: &Arc<Mailbox>, now: Now) {
+    pub fn detach(&self, peer: &Peer, requests: &Arc<RequestQueue>, now: Now) {
         let Some(mut table) = self.table(peer.source) else { return };
         self.comings.fetch_add(1, Ordering::Relaxed);
-        peer.clear_mailbox(mailbox);
-        peer.life.detach(&mut table.turn, now.mono);
-        if !peer.life.up() {
+        peer.clear_requests(requests);
+        peer.liveness.detach(&mut table.turn, now.mono);
+        if !peer.liveness.up() {
             peer.agent.set(AgentCell::Up as u16, 0);
         }
     }
 
     /// Forgets the peer that has been gone longest; `false` when all are connected.
     fn evict(&self, table: &mut Table, now: Duration) -> bool {
-        let gone = table.peers.values().filter_map(|p| Some((p.life.gone_for(now)?, p)));
+        let gone = table.peers.values().filter_map(|p| Some((p.liveness.gone_for(now)?, p)));
         let longest = gone.max_by(|(a, p), (b, q)| a.cmp(b).then_with(|| p.name.cmp(&q.name)));
         let Some(name) = longest.map(|(_, p)| p.name.clone()) else { return false };
         self.leave(table, &name);
@@ -435,14 +433,14 @@ impl Store {
         for table in &self.tables {
             let mut table = lock(table);
             let gone: Vec<String> = (table.peers.values())
-                .filter(|p| p.life.gone_for(now).is_some_and(|d| d > limits.forget))
+                .filter(|p| p.liveness.gone_for(now).is_some_and(|d| d > limits.forget))
                 .map(|p| p.name.clone())
                 .collect();
             gone.iter().for_each(|name| self.leave(&mut table, name));
             for peer in table.peers.values() {
                 // Nobody sees the texts of one that is gone, unless its values are sums of ours.
                 if self.catalogue.source(peer.source).is_some_and(|s| !s.keeps_values)
-                    && peer.life.gone_for(now).is_some_and(|gone| gone > limits.stale)
+                    && peer.liveness.gone_for(now).is_some_and(|gone| gone > limits.stale)
                 {
                     peer.forget_texts();
                 }
@@ -477,7 +475,7 @@ impl Store {
             lock(table)
                 .peers
                 .values()
-                .filter(|p| p.life.gone_for(now).is_some())
+                .filter(|p| p.liveness.gone_for(now).is_some())
                 .for_each(|p| p.forget_texts());
         }
         let mut over = self.memory.over();
@@ -486,7 +484,7 @@ impl Store {
             let gone = table
                 .peers
                 .values()
-                .filter_map(|p| Some((p.life.gone_for(now)?, p.name.clone(), p.charged())));
+                .filter_map(|p| Some((p.liveness.gone_for(now)?, p.name.clone(), p.charged())));
             let mut gone: Vec<(Duration, String, usize)> = gone.collect();
             gone.sort_by(|a, b| b.cmp(a));
             for (_, name, bytes) in gone {

@@ -24,8 +24,8 @@ fn at(sec: u64) -> Now {
     Now { mono: Duration::from_secs(sec), ..Now::default() }
 }
 
-fn mailbox() -> Arc<Mailbox> {
-    Arc::new(Mailbox::new(|| ()))
+fn requests() -> Arc<RequestQueue> {
+    Arc::new(RequestQueue::new(|| ()))
 }
 
 fn store(limits: Limits) -> Arc<Store> {
@@ -80,7 +80,7 @@ fn limits_hold_on_the_way_back_too_and_ids_wait_for_room() {
     let back = |name| s.restore_peer(TOY, name, Duration::ZERO, Duration::from_secs(9));
     assert!(
         back("p:1")
-            .is_some_and(|p| p.life.gone_for(Duration::ZERO) == Some(Duration::from_secs(9)))
+            .is_some_and(|p| p.liveness.gone_for(Duration::ZERO) == Some(Duration::from_secs(9)))
     );
     assert!(back("p:2").is_none());
 }
@@ -88,7 +88,7 @@ fn limits_hold_on_the_way_back_too_and_ids_wait_for_room() {
 #[test]
 fn a_returning_peer_is_the_same_instance_and_a_live_namesake_is_not() {
     let s = store(Limits::default());
-    let (first, second, third) = (mailbox(), mailbox(), mailbox());
+    let (first, second, third) = (requests(), requests(), requests());
     let a = s.attach(TOY, &who("app:1"), &first, at(1)).expect("room");
     let b = s.attach(TOY, &who("app:1"), &second, at(2)).expect("room");
     assert_eq!(b.name, "app:1#2");
@@ -101,32 +101,32 @@ fn a_returning_peer_is_the_same_instance_and_a_live_namesake_is_not() {
 #[test]
 fn a_silent_connection_is_taken_over_and_told_so() {
     let s = store(Limits::default());
-    let (old, new) = (mailbox(), mailbox());
+    let (old, new) = (requests(), requests());
     let a = s.attach(TOY, &who("app:1"), &old, at(1)).expect("room");
     let b = s.attach(TOY, &who("app:1"), &new, at(500)).expect("room");
     assert!(Arc::ptr_eq(&a, &b));
     assert_eq!(old.take(), vec![crate::model::Control::Replaced]);
     s.detach(&a, &old, at(501));
-    assert!(a.life.up() && a.post(crate::model::Control::Replaced));
+    assert!(a.liveness.up() && a.post(crate::model::Control::Replaced));
 }
 
 #[test]
 fn only_absent_peers_make_room() {
     let s = store(Limits { instances: 2, ..Limits::default() });
-    let m = mailbox();
+    let m = requests();
     let a = s.attach(TOY, &who("a:1"), &m, at(1)).expect("room");
-    let _b = s.attach(TOY, &who("b:1"), &mailbox(), at(1)).expect("room");
-    assert!(s.attach(TOY, &who("c:1"), &mailbox(), at(2)).is_none());
+    let _b = s.attach(TOY, &who("b:1"), &requests(), at(1)).expect("room");
+    assert!(s.attach(TOY, &who("c:1"), &requests(), at(2)).is_none());
     assert_eq!(s.stats.get(Stat::InstancesRejected), 1);
     s.detach(&a, &m, at(3));
-    assert!(s.attach(TOY, &who("c:1"), &mailbox(), at(4)).is_some());
+    assert!(s.attach(TOY, &who("c:1"), &requests(), at(4)).is_some());
     assert!(s.take_changes().iter().any(|c| matches!(c, Change::Leave(p) if p.name == "a:1")));
 }
 
 #[test]
 fn sweep_forgets_after_the_configured_time() {
     let s = store(Limits { forget: Duration::from_secs(60), ..Limits::default() });
-    let m = mailbox();
+    let m = requests();
     let a = s.attach(TOY, &who("a:1"), &m, at(1)).expect("room");
     s.detach(&a, &m, at(10));
     s.sweep(Duration::from_secs(70));

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::cells::Cells;
-use super::peer::Peer;
+use super::peer::{Cells, Peer};
 use crate::catalogue::{OTHER, TableDef};
 use crate::model::ROW_ITEMS;
 

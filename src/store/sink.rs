@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::mailbox::Mailbox;
-use super::peer::{Kept, Peer};
-use super::quiet::Quiet;
+use super::log_throttle::LogThrottle;
+use super::peer::{Kept, Peer, RequestQueue};
 use super::registry::Store;
 use super::rows::Row;
 use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
@@ -46,14 +45,14 @@ pub struct PeerSink {
     source: SourceId,
     /// The table of the source.
     table: SourceTable,
-    mailbox: Arc<Mailbox>,
+    requests: Arc<RequestQueue>,
     peer: Option<Arc<Peer>>,
     slots: Vec<Option<Target>>,
     batch: Batch,
     /// Records of [`Update::Event`] by kind, until the call of the session is over.
     events: Vec<Batch>,
     rows: Vec<Vec<Option<Held>>>,
-    quiet: Quiet,
+    throttle: LogThrottle,
     refused: bool,
     /// There is no memory for the peer.
     full: bool,
@@ -69,19 +68,19 @@ impl PeerSink {
     /// # Panics
     /// The source is of another catalogue than the store's.
     #[must_use]
-    pub fn new(store: &Arc<Store>, source: SourceId, mailbox: &Arc<Mailbox>) -> Self {
+    pub fn new(store: &Arc<Store>, source: SourceId, requests: &Arc<RequestQueue>) -> Self {
         let table = *store.catalogue().source(source).expect("an id of the store's catalogue");
         Self {
             store: Arc::clone(store),
             source,
-            mailbox: Arc::clone(mailbox),
+            requests: Arc::clone(requests),
             peer: None,
             slots: Vec::new(),
             batch: Batch::default(),
             events: Vec::new(),
             rows: table.tables.iter().map(|_| Vec::new()).collect(),
             table,
-            quiet: Quiet::default(),
+            throttle: LogThrottle::default(),
             refused: false,
             full: false,
             cells: 0,
@@ -239,11 +238,11 @@ impl PeerSink {
             Kept::Whole => {}
             Kept::Cut => self.store.stats.add(Stat::TextsCut, 1),
             Kept::Dropped => {
-                if let Some(n) = self.quiet.allow(self.now.mono) {
+                if let Some(n) = self.throttle.allow(self.now.mono) {
                     log::warn!(
                         "{}: a text is not shown: limits.memory is reached{}",
                         self.name(),
-                        Quiet::more(n)
+                        LogThrottle::more(n)
                     );
                 }
             }
@@ -263,7 +262,7 @@ impl PeerSink {
         }
         self.flush();
         if let Some(peer) = self.peer.take() {
-            self.store.detach(&peer, &self.mailbox, self.now);
+            self.store.detach(&peer, &self.requests, self.now);
         }
     }
 
@@ -392,7 +391,7 @@ impl Sink for PeerSink {
                         id.peer
                     );
                 }
-                self.peer = self.store.attach(self.source, &id, &self.mailbox, self.now);
+                self.peer = self.store.attach(self.source, &id, &self.requests, self.now);
                 self.refused = self.peer.is_none();
                 match &self.peer {
                     Some(peer) => log::info!("{} connected from {}", peer.agent_name(), id.peer),
@@ -413,14 +412,14 @@ impl Sink for PeerSink {
                 }
                 let metric = self.store.define(self.source, spec);
                 if metric.is_none()
-                    && let Some(n) = self.quiet.allow(self.now.mono)
+                    && let Some(n) = self.throttle.allow(self.now.mono)
                 {
                     let why = "limits.names or limits.name_length is reached";
                     log::warn!(
                         "{}: {} is not shown: {why}{}",
                         self.name(),
                         spec.key,
-                        Quiet::more(n)
+                        LogThrottle::more(n)
                     );
                 }
                 if let Some(place) = self.slots.get_mut(slot) {
@@ -434,11 +433,11 @@ impl Sink for PeerSink {
             }
             Update::Unshown(more) => {
                 self.store.stats.add(Stat::NamesRejected, more);
-                if let Some(n) = self.quiet.allow(self.now.mono) {
+                if let Some(n) = self.throttle.allow(self.now.mono) {
                     log::warn!(
                         "{}: {more} metrics are not shown: limits.names is reached{}",
                         self.name(),
-                        Quiet::more(n)
+                        LogThrottle::more(n)
                     );
                 }
             }
@@ -490,19 +489,19 @@ impl Sink for PeerSink {
             }
             Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),
             Update::Interval(interval) => {
-                self.peer.iter().for_each(|p| p.life.set_interval(interval));
+                self.peer.iter().for_each(|p| p.liveness.set_interval(interval));
             }
             Update::Message => {
                 self.store.stats.add(Stat::IngestMessages, 1);
                 if let Some(peer) = &self.peer {
-                    peer.life.message(self.now.mono);
+                    peer.liveness.message(self.now.mono);
                     peer.count(AgentCell::Messages, 1);
                 }
             }
             Update::Error(what) => {
                 self.error();
-                if let Some(n) = self.quiet.allow(self.now.mono) {
-                    log::warn!("{}: {what}{}", self.name(), Quiet::more(n));
+                if let Some(n) = self.throttle.allow(self.now.mono) {
+                    log::warn!("{}: {what}{}", self.name(), LogThrottle::more(n));
                 }
             }
             Update::Answer { control, text } => {

@@ -30,7 +30,7 @@ use super::state::{Domains, State};
 use super::{process, sys};
 use crate::events::{Delivery, Resolutions};
 use crate::model::{EventLeaf, InDom, SourceId, StreamKind, ValueSource, ValueType};
-use crate::store::{Quiet, Stat, Store};
+use crate::store::{LogThrottle, Stat, Store};
 
 /// After an answer of this many bytes the memory that libpcp took for it is given back to the
 /// system.
@@ -88,7 +88,7 @@ pub(super) struct FetchScope {
     results: Results,
     tables: Tables,
     /// For the log of refused sets.
-    refusals: Quiet,
+    refusals: LogThrottle,
 }
 
 /// What values are looked up in.
@@ -237,7 +237,7 @@ impl State {
             let who = self.contexts.get(ctx).who.shown();
             let name = self.entries.by_pmid(pmid).map_or("?", |row| row.name.as_str());
             let why = if self.fetch.results.budget.steps() == 0 { "time" } else { "bytes" };
-            let more = Quiet::more(n);
+            let more = LogThrottle::more(n);
             log::warn!(
                 "a fetch of {of} metrics by {who} is too big ({why}): {sets} of them refused, first {name}{more}"
             );

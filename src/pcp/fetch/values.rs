@@ -15,8 +15,8 @@ pub(super) fn own(row: &Row, store: &Store, scope: &mut FetchScope) -> c_int {
     match row.value {
         ValueSource::SelfStat => self_stat(row, store, scope),
         ValueSource::Control(control) => {
-            if let Some(desk) = row.source.and_then(|source| store.desk(source)) {
-                scope.results.text(NO_INSTANCE, &desk.answered(control));
+            if let Some(control_queue) = row.source.and_then(|source| store.control_queue(source)) {
+                scope.results.text(NO_INSTANCE, &control_queue.answered(control));
             }
         }
         _ => {}
@@ -50,9 +50,9 @@ pub(super) fn value(row: &Row, inst: u32, peer: &Peer, world: &World<'_>, scope:
     // What is said of an agent stays true when it has gone; what it said itself does not.
     let agents = row.indom == InDom::Agents;
     let keeps = world.store.catalogue().source(peer.source).is_some_and(|s| s.keeps_values);
-    let told = agents || keeps || peer.life.fresh(scope.now, scope.stale);
+    let told = agents || keeps || peer.liveness.fresh(scope.now, scope.stale);
     let bits = match row.value {
-        ValueSource::Idle => u64::try_from(peer.life.idle(scope.now).as_nanos()).ok(),
+        ValueSource::Idle => u64::try_from(peer.liveness.idle(scope.now).as_nanos()).ok(),
         ValueSource::Cell if agents => peer.agent.get(row.item),
         ValueSource::Text if agents && row.item == AgentCell::SOURCE => {
             return scope.results.text(inst, peer.protocol());
@@ -65,7 +65,7 @@ pub(super) fn value(row: &Row, inst: u32, peer: &Peer, world: &World<'_>, scope:
         }
         ValueSource::Cell => peer.cells.get(row.item).filter(|_| told),
         ValueSource::Recent => {
-            peer.cells.get(row.item).filter(|_| peer.life.fresh(scope.now, scope.stale))
+            peer.cells.get(row.item).filter(|_| peer.liveness.fresh(scope.now, scope.stale))
         }
         ValueSource::Column(column) if row.ty != ValueType::Text => {
             peer.cells.get(column).filter(|_| told)

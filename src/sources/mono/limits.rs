@@ -28,8 +28,8 @@ pub(super) const HELLO_TIME: Duration = Duration::from_secs(10);
 pub(super) const OUTSTANDING: usize = 64;
 /// Requests not yet sent: every counter removed and as many added.
 pub(super) const WAITING: usize = 2 * COUNTERS;
-/// Control requests of users that are being worked on: one for each that the mailbox holds
-/// (`store::mailbox`).
+/// Control requests of users that are being worked on: one for each that the requests holds
+/// (`store::requests`).
 pub(super) const PENDING_REQUESTS: usize = 64;
 /// Items in the text of one control request, separated by `;`.
 pub(super) const ITEMS: usize = 1024;

@@ -24,8 +24,8 @@ fn texts_are_short_charged_and_forgotten_when_the_peer_is_gone() {
         Limits { memory: 3 << 20, ..Limits::default() },
         1 << 20,
     );
-    let mailbox = Arc::new(Mailbox::new(|| ()));
-    let mut sink = PeerSink::new(&store, TOY, &mailbox);
+    let requests = Arc::new(RequestQueue::new(|| ()));
+    let mut sink = PeerSink::new(&store, TOY, &requests);
     sink.update(Update::Identity(Identity { name: "app:1".into(), ..Identity::default() }));
     let peer = Arc::clone(sink.peer().expect("attached"));
     sink.update(Update::Set { item: COLOUR, value: Value::text(&"é".repeat(2000)) });
@@ -50,7 +50,7 @@ fn texts_are_short_charged_and_forgotten_when_the_peer_is_gone() {
 #[test]
 fn a_sample_sets_cells_and_appends_one_record() {
     let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
-    let mut sink = PeerSink::new(&store, TOY, &Arc::new(Mailbox::new(|| ())));
+    let mut sink = PeerSink::new(&store, TOY, &Arc::new(RequestQueue::new(|| ())));
     let spec = MetricSpec {
         key: "GC/x".into(),
         path: "gc.xx".into(),
@@ -73,5 +73,5 @@ fn a_sample_sets_cells_and_appends_one_record() {
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].params.iter().map(|p| p.value).collect::<Vec<_>>(), [Scalar::U64(5)]);
     sink.finish(false);
-    assert!(!peer.life.up());
+    assert!(!peer.liveness.up());
 }

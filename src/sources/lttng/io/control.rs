@@ -24,7 +24,7 @@ use crate::sources::lttng::control::{
     Action, Code, Command, Controller, Report, SessionSpec, SessionWatch,
 };
 use crate::sources::lttng::metrics::STATUS;
-use crate::store::Desk;
+use crate::store::ControlQueue;
 
 /// Receives the answer to a request, on a worker; must not block.
 pub type OnAnswer = Box<dyn FnOnce(Result<String, String>) + Send>;
@@ -56,14 +56,14 @@ pub struct SessionControl {
 }
 
 impl SessionControl {
-    /// Starts the task. `desk` shows the status of all sessions.
+    /// Starts the task. `control_queue` shows the status of all sessions.
     #[must_use]
     pub fn start(
         runtime: &Handle,
         tasks: &TaskTracker,
         stop: CancellationToken,
         options: ControlOptions,
-        desk: Arc<Desk>,
+        control_queue: Arc<ControlQueue>,
     ) -> Self {
         let (messages, receiver) = channel(REQUESTS_MAX);
         let noticed = Arc::new(Notify::new());
@@ -82,7 +82,7 @@ impl SessionControl {
             seen: Arc::clone(&seen),
             requests: HashMap::new(),
             next_request: 0,
-            desk,
+            control_queue,
             published,
             reported: Vec::new(),
             save_failed: false,
@@ -156,7 +156,7 @@ struct Driver {
     /// Requests without an answer, by their number.
     requests: HashMap<u64, OnAnswer>,
     next_request: u64,
-    desk: Arc<Desk>,
+    control_queue: Arc<ControlQueue>,
     published: watch::Sender<Vec<Report>>,
     /// The reports that were logged last.
     reported: Vec<Report>,
@@ -272,7 +272,7 @@ impl Driver {
                 _ => log::warn!("lttng session {name}: {diagnosis}"),
             }
         }
-        self.desk.answer(STATUS, &status(&new));
+        self.control_queue.answer(STATUS, &status(&new));
         self.seen.manage(new.iter().map(|r| r.name.as_str()));
         self.published.send_replace(new.clone());
         self.reported = new;

@@ -19,7 +19,7 @@ use crate::sources::lttng::control::{Report, SessionWatch};
 use crate::sources::lttng::viewer::{self, End, SessionInfo};
 use crate::sources::lttng::{Collector, RecordFilter};
 use crate::sources::{Held, OwnSink, Sinks};
-use crate::store::{Mailbox, Quiet};
+use crate::store::{LogThrottle, RequestQueue};
 
 /// First and longest time between two attempts.
 const RETRY: Duration = Duration::from_millis(250);
@@ -57,7 +57,7 @@ struct StoreSinks(Peers);
 impl Sinks for StoreSinks {
     fn open(&self) -> Box<dyn OwnSink> {
         // Requests to sessions go to the session daemon, and not over this connection.
-        Box::new(self.0.sink(&Arc::new(Mailbox::new(|| ()))))
+        Box::new(self.0.sink(&Arc::new(RequestQueue::new(|| ()))))
     }
 }
 
@@ -80,7 +80,7 @@ struct Readers {
     sessions: HashMap<Id, SessionInfo>,
     stop: CancellationToken,
     /// Lines about those for which there was no memory.
-    full_log: Quiet,
+    full_log: LogThrottle,
 }
 
 impl Readers {
@@ -89,7 +89,7 @@ impl Readers {
             tasks: JoinSet::new(),
             sessions: HashMap::new(),
             stop: stop.child_token(),
-            full_log: Quiet::default(),
+            full_log: LogThrottle::default(),
         }
     }
 
@@ -112,7 +112,7 @@ impl Readers {
                     let (host, name) = (&session.host, &session.name);
                     log::warn!(
                         "lttng: {host}/{name} is not read, to keep within memory: {why}{}",
-                        Quiet::more(n)
+                        LogThrottle::more(n)
                     );
                 }
                 collector.ended(now(), end);
@@ -149,7 +149,8 @@ impl Relay {
             Arc::clone(&self.watch),
         );
         let mut readers = Readers::new(&self.stop);
-        let (mut retry, mut retry_log, mut limit_log) = (RETRY, Quiet::default(), Quiet::default());
+        let (mut retry, mut retry_log, mut limit_log) =
+            (RETRY, LogThrottle::default(), LogThrottle::default());
         loop {
             if !self.choose(&mut collector) {
                 self.status.set(&self.address, IDLE.to_owned());
@@ -191,7 +192,7 @@ impl Relay {
                 log::warn!(
                     "relay daemon at {}: {why} Trying again{}",
                     self.address,
-                    Quiet::more(n)
+                    LogThrottle::more(n)
                 );
             }
             self.status.set(&self.address, why);
@@ -220,7 +221,7 @@ impl Relay {
         mut connection: RelayConnection,
         collector: &mut Collector,
         readers: &mut Readers,
-        limit_log: &mut Quiet,
+        limit_log: &mut LogThrottle,
     ) -> Disconnect {
         let mut ledger = Ledger::new(self.peers.memory());
         collector.start(now(), &mut connection.out);
@@ -262,7 +263,7 @@ impl Relay {
         }
     }
 
-    fn show_status(&self, collector: &Collector, limit_log: &mut Quiet) {
+    fn show_status(&self, collector: &Collector, limit_log: &mut LogThrottle) {
         let more = collector.beyond_limit();
         if more == 0 {
             self.status.set(&self.address, "connected".to_owned());
@@ -275,7 +276,7 @@ impl Relay {
         if self.status.set(&self.address, status)
             && let Some(n) = limit_log.allow(now().mono)
         {
-            log::warn!("relay daemon at {}: {text}{}", self.address, Quiet::more(n));
+            log::warn!("relay daemon at {}: {text}{}", self.address, LogThrottle::more(n));
         }
     }
 }

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::sources::lttng::metrics::RELAYS;
-use crate::store::Desk;
+use crate::store::ControlQueue;
 
 /// How the relay daemons are, as `apm.lttng.relay.status` shows it.
 #[derive(Debug)]
 pub(super) struct RelayStatus {
-    desk: Arc<Desk>,
+    control_queue: Arc<ControlQueue>,
     lines: Mutex<BTreeMap<String, String>>,
 }
 
 impl RelayStatus {
-    pub(super) fn new(desk: Arc<Desk>) -> Self {
-        Self { desk, lines: Mutex::default() }
+    pub(super) fn new(control_queue: Arc<ControlQueue>) -> Self {
+        Self { control_queue, lines: Mutex::default() }
     }
 
     /// Returns whether it is new.
@@ -27,7 +27,7 @@ impl RelayStatus {
         lines.insert(address.to_owned(), status);
         let all: Vec<_> =
             lines.iter().map(|(address, status)| format!("{address} {status}")).collect();
-        self.desk.answer(RELAYS, &all.join("\n"));
+        self.control_queue.answer(RELAYS, &all.join("\n"));
         true
     }
 }

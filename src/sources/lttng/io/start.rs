@@ -13,7 +13,7 @@ use crate::net::{Net, Peers};
 use crate::sources::lttng::control::{Command, Verb};
 use crate::sources::lttng::{Config, RecordFilter, metrics, viewer};
 use crate::sources::{Context, Running};
-use crate::store::Desk;
+use crate::store::ControlQueue;
 
 /// File of the sessions that are ours, in the folder of what outlives the process.
 const STATE_FILE: &str = "apm.lttng.json";
@@ -71,12 +71,17 @@ fn start_tasks(config: &Config, peers: &Peers, net: &Net, state_file: PathBuf) -
         sessions,
     } = config.clone();
     let options = ControlOptions { program, state_file, sessions };
-    let desk = peers.desk();
+    let control_queue = peers.control_queue();
     let stop = net.stop().clone();
-    let control =
-        SessionControl::start(net.runtime(), net.tasks(), stop, options, Arc::clone(&desk));
-    take_requests(&desk, &control);
-    let relay_status = Arc::new(RelayStatus::new(desk));
+    let control = SessionControl::start(
+        net.runtime(),
+        net.tasks(),
+        stop,
+        options,
+        Arc::clone(&control_queue),
+    );
+    take_requests(&control_queue, &control);
+    let relay_status = Arc::new(RelayStatus::new(control_queue));
     let field_size = usize::try_from(field_size).unwrap_or(usize::MAX);
     let room = Arc::new(Semaphore::new(
         usize::try_from(max_sessions).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS),
@@ -116,22 +121,22 @@ fn verb(control: ControlId) -> Option<Verb> {
     })
 }
 
-fn take_requests(desk: &Arc<Desk>, control: &SessionControl) {
-    // The desk has the handler: the handler must not keep the desk.
-    let (weak, control) = (Arc::downgrade(desk), control.clone());
-    desk.on_request(move |asked, text| {
+fn take_requests(control_queue: &Arc<ControlQueue>, control: &SessionControl) {
+    // The control_queue has the handler: the handler must not keep the control_queue.
+    let (weak, control) = (Arc::downgrade(control_queue), control.clone());
+    control_queue.on_request(move |asked, text| {
         let Some(verb) = verb(asked) else { return Err("nothing can be asked for here".into()) };
         let command = Command::parse(verb, text)?;
-        let Some(desk) = weak.upgrade() else { return Ok(()) };
+        let Some(control_queue) = weak.upgrade() else { return Ok(()) };
         let text = text.trim().to_owned();
-        desk.answer(asked, &format!("being done: {text}"));
+        control_queue.answer(asked, &format!("being done: {text}"));
         let done = move |result| {
             let text = match result {
                 Ok(done) => format!("{text}: {done}"),
                 Err(why) => format!("{text}: failed: {why}"),
             };
             log::info!("lttng control: {text}");
-            desk.answer(asked, &text);
+            control_queue.answer(asked, &text);
         };
         control.request(command, Box::new(done));
         Ok(())

@@ -155,8 +155,9 @@ fn start(
 ) -> (SessionControl, CancellationToken, TaskTracker, watch::Receiver<Vec<Report>>) {
     let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
     let options = ControlOptions { program: lab.program(), state_file: lab.state(), sessions };
-    let desk = Arc::default();
-    let control = SessionControl::start(&Handle::current(), &tasks, stop.clone(), options, desk);
+    let control_queue = Arc::default();
+    let control =
+        SessionControl::start(&Handle::current(), &tasks, stop.clone(), options, control_queue);
     let reports = control.reports();
     (control, stop, tasks, reports)
 }

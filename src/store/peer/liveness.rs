@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::sync::atomic::{AtomicU64, Ordering};
+use crate::store::sync::atomic::{AtomicU64, Ordering};
 
 /// A peer whose interval is not known yet is believed this long.
 const UNKNOWN_INTERVAL: Duration = Duration::from_secs(20);
@@ -19,11 +19,11 @@ const START: u64 = 1 << (TIME_BITS - 1);
 /// The right to change the lives of the peers of one table. The table has the only one, behind its
 /// lock.
 #[derive(Debug, Default)]
-pub(super) struct Turn(());
+pub(in crate::store) struct Turn(());
 
 /// Connection state and times of a peer; times are of the monotonic clock.
 #[derive(Debug)]
-pub struct Life {
+pub struct Liveness {
     /// Open connections, and when the last one began or ended.
     state: AtomicU64,
     last_message: AtomicU64,
@@ -43,9 +43,9 @@ fn time_bits(now: Duration, gone: Duration) -> u64 {
     START.saturating_add(millis(now)).saturating_sub(millis(gone)).min(TIME_MASK)
 }
 
-impl Life {
+impl Liveness {
     /// Not connected, for the time `gone`.
-    pub(super) fn absent(now: Duration, gone: Duration) -> Self {
+    pub(in crate::store) fn absent(now: Duration, gone: Duration) -> Self {
         Self {
             state: AtomicU64::new(time_bits(now, gone)),
             last_message: AtomicU64::new(nanos(now.saturating_sub(gone))),
@@ -54,7 +54,7 @@ impl Life {
     }
 
     /// A connection of this peer begins.
-    pub(super) fn attach(&self, _: &mut Turn, now: Duration) {
+    pub(in crate::store) fn attach(&self, _: &mut Turn, now: Duration) {
         // The time of the last message comes first: a reader that sees the connection sees that it
         // has just spoken.
         self.last_message.fetch_max(nanos(now), Ordering::Release);
@@ -62,7 +62,7 @@ impl Life {
     }
 
     /// A connection of this peer has ended.
-    pub(super) fn detach(&self, _: &mut Turn, now: Duration) {
+    pub(in crate::store) fn detach(&self, _: &mut Turn, now: Duration) {
         self.change(now, -1);
     }
 
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn silence_and_absence_make_stale() {
         let mut turn = Turn::default();
-        let life = Life::absent(s(100), s(0));
+        let life = Liveness::absent(s(100), s(0));
         life.attach(&mut turn, s(100));
         life.set_interval(s(2));
         assert!(life.fresh(s(116), s(10)) && !life.fresh(s(117), s(10)));
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_peer_may_have_left_before_the_clock_began() {
         let mut turn = Turn::default();
-        let life = Life::absent(s(5), s(23 * 3600));
+        let life = Liveness::absent(s(5), s(23 * 3600));
         assert_eq!((life.gone_for(s(3605)), life.up()), (Some(s(24 * 3600)), false));
         life.attach(&mut turn, s(4000));
         life.attach(&mut turn, s(4001));
@@ -154,6 +154,8 @@ mod tests {
         assert_eq!((life.gone_for(s(5000)), life.up()), (None, true));
         life.detach(&mut turn, s(4003));
         assert_eq!(life.gone_for(s(4003)), Some(s(0)));
-        assert!(Life::absent(s(0), Duration::MAX).gone_for(s(0)).is_some_and(|d| d > s(1 << 32)));
+        assert!(
+            Liveness::absent(s(0), Duration::MAX).gone_for(s(0)).is_some_and(|d| d > s(1 << 32))
+        );
     }
 }

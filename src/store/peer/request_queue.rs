@@ -8,18 +8,18 @@ use crate::model::Control;
 const REQUESTS_MAX: usize = 64;
 
 /// A bounded queue and a way to wake its reader.
-pub struct Mailbox {
+pub struct RequestQueue {
     queue: Mutex<Vec<Control>>,
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
-impl std::fmt::Debug for Mailbox {
+impl std::fmt::Debug for RequestQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Mailbox").field("queue", &self.queue).finish_non_exhaustive()
+        f.debug_struct("RequestQueue").field("queue", &self.queue).finish_non_exhaustive()
     }
 }
 
-impl Mailbox {
+impl RequestQueue {
     /// `wake` must not block.
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self { queue: Mutex::default(), wake: Box::new(wake) }

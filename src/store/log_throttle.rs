@@ -6,12 +6,12 @@ const EVERY: Duration = Duration::from_secs(60);
 
 /// Decides whether a line may be written now.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Quiet {
+pub struct LogThrottle {
     last: Option<Duration>,
     suppressed: u64,
 }
 
-impl Quiet {
+impl LogThrottle {
     /// `Some(n)`: write, and say that `n` lines like it were left out since; `None`: do not write.
     pub fn allow(&mut self, now: Duration) -> Option<u64> {
         if self.last.is_some_and(|at| now.saturating_sub(at) < EVERY) {
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn once_a_minute_with_the_count_of_the_rest() {
-        let mut q = Quiet::default();
+        let mut q = LogThrottle::default();
         let at = |s| Duration::from_secs(s);
         assert_eq!(
             [q.allow(at(5)), q.allow(at(6)), q.allow(at(64)), q.allow(at(65)), q.allow(at(66))],

@@ -9,20 +9,20 @@ use crate::model::ControlId;
 /// block.
 type Handler = Box<dyn Fn(ControlId, &str) -> Result<(), String> + Send + Sync>;
 
-/// The desk of one source.
+/// The control_queue of one source.
 #[derive(Default)]
-pub struct Desk {
+pub struct ControlQueue {
     handler: OnceLock<Handler>,
     answers: Mutex<HashMap<ControlId, Arc<str>>>,
 }
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for ControlQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").field("answers", &self.answers).finish_non_exhaustive()
+        f.debug_struct("ControlQueue").field("answers", &self.answers).finish_non_exhaustive()
     }
 }
 
-impl Desk {
+impl ControlQueue {
     /// Who takes requests. Only the first call counts.
     pub fn on_request(
         &self,
@@ -72,13 +72,17 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_answered_at_once() {
-        let desk = Desk::default();
-        assert!(desk.request(START, "x").is_err());
-        desk.on_request(|_, text| if text == "s1" { Ok(()) } else { Err("write NAME".into()) });
-        assert_eq!(desk.request(START, "?"), Err("write NAME".into()));
-        assert_eq!(&*desk.answered(START), "refused: write NAME");
-        assert_eq!((desk.request(STOP, "s1"), &*desk.answered(STOP)), (Ok(()), ""));
-        desk.answer(STOP, "done");
-        assert_eq!(&*desk.answered(STOP), "done");
+        let control_queue = ControlQueue::default();
+        assert!(control_queue.request(START, "x").is_err());
+        control_queue
+            .on_request(|_, text| if text == "s1" { Ok(()) } else { Err("write NAME".into()) });
+        assert_eq!(control_queue.request(START, "?"), Err("write NAME".into()));
+        assert_eq!(&*control_queue.answered(START), "refused: write NAME");
+        assert_eq!(
+            (control_queue.request(STOP, "s1"), &*control_queue.answered(STOP)),
+            (Ok(()), "")
+        );
+        control_queue.answer(STOP, "done");
+        assert_eq!(&*control_queue.answered(STOP), "done");
     }
 }

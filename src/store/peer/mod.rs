@@ -1,13 +1,19 @@
-//! One peer of one source: its cells, texts, event streams and life. Two instances speak of it:
+//! One peer of one source: its cells, texts, event streams and liveness. Two instances speak of it:
 //! `<source>::<name>` in the domain of all agents and `<name>` in the source's own.
+
+mod cells;
+mod liveness;
+mod request_queue;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::cells::Cells;
-use super::life::Life;
-use super::mailbox::Mailbox;
+pub use cells::Cells;
+pub use liveness::Liveness;
+pub(super) use liveness::Turn;
+pub use request_queue::RequestQueue;
+
 use crate::catalogue::{AgentCell, Catalogue, DYNAMIC_MAX};
 use crate::events::{Budget, Stream};
 use crate::model::{
@@ -28,12 +34,12 @@ pub struct Peer {
     /// Values of `apm.agent.*`.
     pub agent: Cells,
     /// Connected or not, fresh or stale.
-    pub life: Life,
+    pub liveness: Liveness,
     streams: Box<[OnceLock<Stream>]>,
     words: Mutex<Words>,
     /// What it has of the budget: cells and texts.
     charged: Mutex<Option<Charged>>,
-    mailbox: Mutex<Option<Arc<Mailbox>>>,
+    requests: Mutex<Option<Arc<RequestQueue>>>,
 }
 
 /// What is text, and asked for seldom.
@@ -75,7 +81,12 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Peer {
-    pub(super) fn new(catalogue: &Catalogue, source: SourceId, name: String, life: Life) -> Self {
+    pub(super) fn new(
+        catalogue: &Catalogue,
+        source: SourceId,
+        name: String,
+        liveness: Liveness,
+    ) -> Self {
         let kinds = catalogue.source(source).map_or(0, |s| s.events.len());
         let peer = Self {
             source,
@@ -83,11 +94,11 @@ impl Peer {
             name,
             cells: Cells::new(usize::from(STATIC_ITEMS) + DYNAMIC_MAX),
             agent: Cells::new(16),
-            life,
+            liveness,
             streams: (0..kinds).map(|_| OnceLock::new()).collect(),
             words: Mutex::default(),
             charged: Mutex::default(),
-            mailbox: Mutex::default(),
+            requests: Mutex::default(),
         };
         use AgentCell::{BytesIn, BytesOut, Connects, Errors, Events, Messages, Up};
         for cell in [Up, Connects, BytesIn, BytesOut, Messages, Errors, Events] {
@@ -252,17 +263,17 @@ impl Peer {
         self.forget_texts();
     }
 
-    /// Requests go to `mailbox` from now on; an older connection is told that it is replaced.
-    pub(super) fn set_mailbox(&self, mailbox: &Arc<Mailbox>) {
-        if let Some(old) = lock(&self.mailbox).replace(Arc::clone(mailbox)) {
+    /// Requests go to `requests` from now on; an older connection is told that it is replaced.
+    pub(super) fn set_requests(&self, requests: &Arc<RequestQueue>) {
+        if let Some(old) = lock(&self.requests).replace(Arc::clone(requests)) {
             old.post(Control::Replaced);
         }
     }
 
-    /// The connection with this mailbox has ended.
-    pub(super) fn clear_mailbox(&self, mailbox: &Arc<Mailbox>) {
-        let mut current = lock(&self.mailbox);
-        if current.as_ref().is_some_and(|m| Arc::ptr_eq(m, mailbox)) {
+    /// The connection with this requests has ended.
+    pub(super) fn clear_requests(&self, requests: &Arc<RequestQueue>) {
+        let mut current = lock(&self.requests);
+        if current.as_ref().is_some_and(|m| Arc::ptr_eq(m, requests)) {
             *current = None;
         }
     }
@@ -270,7 +281,7 @@ impl Peer {
     /// Sends a request to the task that talks to the peer; `false` when it is not connected or too
     /// busy.
     pub fn post(&self, request: Control) -> bool {
-        let mailbox = lock(&self.mailbox).clone();
-        mailbox.is_some_and(|m| m.post(request))
+        let requests = lock(&self.requests).clone();
+        requests.is_some_and(|m| m.post(request))
     }
 }
