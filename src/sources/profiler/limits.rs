@@ -26,8 +26,8 @@ pub const EMPTY: u32 = 10_000;
 /// Bytes of the variable part of a gzip header (extra field, name, comment). Agents send none.
 pub const GZIP_HEADER: usize = 1024;
 
-/// Bytes of the longest token: the numbers of a call behind its thread are 6 varints and 8 varlongs,
-/// 110 bytes (B.5).
+/// Bytes of the longest token: the numbers of a call behind its thread are 6 varints and 8
+/// varlongs, 110 bytes (B.5).
 pub(super) const TOKEN: usize = 128;
 /// UTF-16 units that a string may claim. More means that the framing is lost; agents cut values
 /// near 50000 (B.1).
@@ -45,8 +45,8 @@ pub const CALL_VALUES: usize = 256;
 pub const CLAIMED: u32 = 1024;
 /// Bytes that a phrase may claim. Agents close one at 10240 (B.1).
 pub const PHRASE: u32 = 64 << 10;
-/// Threads of one file of calls whose names are kept; later threads have no name. A file usually has
-/// 2 MiB or covers an hour.
+/// Threads of one file of calls whose names are kept; later threads have no name. A file usually
+/// has 2 MiB or covers an hour.
 pub const THREADS: usize = 8192;
 /// UTF-16 units of a thread's name that are kept.
 pub const THREAD_NAME: u32 = 128;
@@ -80,8 +80,8 @@ pub const WAITING: usize = 64 << 20;
 pub const ALL_WAITING: usize = 128 << 20;
 /// Bytes of pending calls that each pod may have even if the others use up all.
 pub const WAITING_LEAST: usize = 64 << 10;
-/// Methods of one pod without a name whose sums are kept; also pairs of method and parameter without
-/// a name.
+/// Methods of one pod without a name whose sums are kept; also pairs of method and parameter
+/// without a name.
 pub(super) const UNNAMED: usize = 4096;
 /// Tags with a number whose names have not come yet: any of them may be `calls.corrupted`.
 pub(super) const LATE_TAGS: usize = 64;

@@ -215,8 +215,8 @@ impl Session for AgentSession {
 /// One connection of an agent: its dialogue and its streams, without I/O and without a clock.
 ///
 /// The driver calls [`feed`](Self::feed) whenever bytes have come and then sends all of `out`; it
-/// calls [`close`](Self::close) exactly once at the end, and nothing else after an error or once the
-/// dialogue has [`ended`](Self::ended).
+/// calls [`close`](Self::close) exactly once at the end, and nothing else after an error or once
+/// the dialogue has [`ended`](Self::ended).
 #[derive(Debug)]
 pub struct Connection {
     dialogue: Dialogue,
@@ -339,8 +339,8 @@ impl Connection {
     }
 }
 
-/// State of all sessions: shared words, dictionaries of disconnected JVMs, and the memory of pending
-/// calls.
+/// State of all sessions: shared words, dictionaries of disconnected JVMs, and the memory of
+/// pending calls.
 #[derive(Debug)]
 pub struct SharedState {
     pub(super) interner: Arc<Interner>,

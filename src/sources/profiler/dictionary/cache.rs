@@ -1,6 +1,6 @@
 //! Dictionaries of disconnected JVMs. An agent that reconnects during a rotation opens only some of
-//! its streams and sends no dictionary. Word ids belong to the JVM, and the pod's name identifies the
-//! JVM by its start time, so the dictionary of the earlier connection is still right.
+//! its streams and sends no dictionary. Word ids belong to the JVM, and the pod's name identifies
+//! the JVM by its start time, so the dictionary of the earlier connection is still right.
 
 use std::collections::HashMap;
 use std::time::Duration;

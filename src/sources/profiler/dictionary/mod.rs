@@ -15,8 +15,8 @@ use crate::sources::profiler::streams::scan::Text;
 const STEP: usize = 256;
 const SLOT: usize = size_of::<Option<Arc<str>>>();
 
-/// Words with a meaning in the protocol (docs/protocols/java-profiler.md B.5, B.6). Their ids differ by
-/// agent version.
+/// Words with a meaning in the protocol (docs/protocols/java-profiler.md B.5, B.6). Their ids
+/// differ by agent version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownWord {
     /// `call.red`: the call failed.

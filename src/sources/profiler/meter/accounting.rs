@@ -1,5 +1,5 @@
-//! What calls add to the numbers of their pod, at once when they come; what hangs on names that
-//! come later follows them.
+//! Per-pod sums of finished calls. Counters are updated when a call arrives; sums that depend on a
+//! name wait until the dictionary has it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -24,18 +24,18 @@ pub(crate) struct Accounting {
     pub(crate) methods: RootMethods,
     buckets: [u64; m::EDGES.len()],
     latency: Latency,
-    /// Calls by parameter and method, where the parameter has no name yet: it may turn out to be
-    /// `call.red`.
-    unmarked: HashMap<(u32, u32), u64, RandomState>,
+    /// Number of calls by parameter and method, for parameters without a name yet: any may be
+    /// `call.red` or `call.idle`.
+    unnamed: HashMap<(u32, u32), u64, RandomState>,
 }
 
 impl Accounting {
-    /// Bytes allocated.
+    /// Allocated bytes.
     pub(crate) fn memory(&self) -> usize {
-        self.methods.memory() + self.unmarked.capacity() * (size_of::<((u32, u32), u64)>() + 1)
+        self.methods.memory() + self.unnamed.capacity() * (size_of::<((u32, u32), u64)>() + 1)
     }
 
-    /// A call; `named`: it has all its names.
+    /// Counts a call. `named`: all its ids have words.
     pub(crate) fn call(
         &mut self,
         call: &Call<'_>,
@@ -57,24 +57,24 @@ impl Accounting {
         let sums = [1, error.into(), ns(call.duration_ms), ns(call.cpu_ms), call.memory];
         self.methods.add(call.method, &sums, now.mono, words, sink);
         if !named {
-            self.unmarked(entry, words);
+            self.count_unnamed(entry, words);
         }
     }
 
-    fn unmarked(&mut self, entry: &PendingCall, words: &Dictionary) {
+    fn count_unnamed(&mut self, entry: &PendingCall, words: &Dictionary) {
         let mut last = None;
-        // The values of a parameter come one behind the other.
+        // The values of one parameter are next to each other.
         for (id, _) in entry.params.iter().filter(|(id, _)| words.get(*id).is_none()) {
             let key = (*id, entry.method);
             if last.replace(*id) != Some(*id)
-                && (self.unmarked.len() < limits::UNNAMED || self.unmarked.contains_key(&key))
+                && (self.unnamed.len() < limits::UNNAMED || self.unnamed.contains_key(&key))
             {
-                *self.unmarked.entry(key).or_default() += 1;
+                *self.unnamed.entry(key).or_default() += 1;
             }
         }
     }
 
-    /// A word has come, or was refused.
+    /// A word has come, or a limit rejected it (`None`).
     pub(crate) fn word(
         &mut self,
         id: u32,
@@ -84,13 +84,13 @@ impl Accounting {
         sink: &mut dyn Sink,
     ) {
         self.methods.word(id, word, sink);
-        if self.unmarked.is_empty() {
+        if self.unnamed.is_empty() {
             return;
         }
         let (red, idle) =
             (words.id_of(KnownWord::Red) == Some(id), words.id_of(KnownWord::Idle) == Some(id));
-        let Self { counters, methods, unmarked, .. } = self;
-        unmarked.retain(|(param, method), calls| {
+        let Self { counters, methods, unnamed, .. } = self;
+        unnamed.retain(|(param, method), calls| {
             if *param != id {
                 return true;
             }
@@ -105,13 +105,13 @@ impl Accounting {
         });
     }
 
-    /// Ids mean something else from now on.
+    /// The dictionary was reset: ids get other words.
     pub(crate) fn reset_dictionary(&mut self) {
         self.methods.reset_dictionary();
-        self.unmarked = HashMap::default();
+        self.unnamed = HashMap::default();
     }
 
-    /// Tells what was added since the last time.
+    /// Reports the sums since the last report.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         self.counters.report(sink);
         for (slot, sum) in (0..).zip(&mut self.buckets) {
@@ -123,7 +123,7 @@ impl Accounting {
         self.methods.report(sink);
     }
 
-    /// Tells the percentiles of the last minute if they have changed.
+    /// Reports the percentiles of the last minute if they have changed.
     pub(crate) fn report_latency(&mut self, now: Now, sink: &mut dyn Sink) {
         let items = [m::P50, m::P95, m::P99, m::MAX];
         match self.latency.changed(now.mono) {
@@ -138,13 +138,14 @@ impl Accounting {
     }
 }
 
-/// The bucket of a duration.
+/// Index of the bucket of a duration.
 fn bucket(ms: u64) -> u32 {
     let above = m::EDGES.partition_point(|edge| *edge <= ms);
     u32::try_from(above.saturating_sub(1)).unwrap_or_default()
 }
 
-/// MethodSums by item number of the static metrics.
+/// Sums by item number of the static metrics, since the last report: updates go to the store once a
+/// read, not once a record.
 #[derive(Debug)]
 pub(crate) struct Counters {
     sums: [u64; STATIC_ITEMS as usize],
@@ -163,7 +164,7 @@ impl Counters {
         }
     }
 
-    /// Everything of a call that needs no names.
+    /// Counts all numbers of a call that need no names.
     pub(crate) fn call(&mut self, call: &Call<'_>) {
         self.add(m::CALLS, 1);
         self.add(m::TIME, ns(call.duration_ms));
@@ -181,7 +182,7 @@ impl Counters {
         self.add(m::LOG_GENERATED, call.logs_generated);
     }
 
-    /// Tells the sums and begins again.
+    /// Reports the sums and clears them.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         for (item, sum) in (0..STATIC_ITEMS).zip(&mut self.sums) {
             let more = std::mem::take(sum);
@@ -192,12 +193,12 @@ impl Counters {
     }
 }
 
-/// Slot of the row for the rest of the methods; methods get those from 1 on.
+/// Slot of the row `other`; methods have slots from 1 on.
 pub(crate) const REST: u32 = 0;
-/// Most methods of one connection that are told by name.
+/// Methods of one connection with a row of their own, at most.
 const METHODS_MAX: usize = 30_000;
 
-/// What calls of a method add up to, by item of the table.
+/// Sums of one method's calls, by item of the table.
 pub(crate) type MethodSums = [u64; 5];
 
 #[derive(Debug)]
@@ -206,19 +207,19 @@ struct Method {
     name: Arc<str>,
 }
 
-/// Those of all methods that are roots: few.
+/// The root methods of one connection, with their rows. Only few methods are roots.
 #[derive(Debug, Default)]
 pub(crate) struct RootMethods {
     by_id: HashMap<u32, Method, RandomState>,
     slots: u32,
     sums: Vec<MethodSums>,
     touched: Vec<u32>,
-    /// Of methods whose names have not come, and until when they may.
+    /// Sums of methods without a name, and when the wait for the name ends.
     unnamed: HashMap<u32, (Duration, MethodSums), RandomState>,
 }
 
 impl RootMethods {
-    /// Bytes allocated; names are the dictionary's and short ones made of them.
+    /// Allocated bytes. Words belong to the dictionary; the short names made of them count here.
     pub(crate) fn memory(&self) -> usize {
         const NAME: usize = 96;
         self.by_id.capacity() * (size_of::<(u32, Method)>() + 1)
@@ -227,7 +228,7 @@ impl RootMethods {
             + self.unnamed.capacity() * (size_of::<(u32, (Duration, MethodSums))>() + 1)
     }
 
-    /// A call of a method. Without a name its sums are kept until that comes.
+    /// Adds a call to its method. Without a name the sums wait for it.
     pub(crate) fn add(
         &mut self,
         id: u32,
@@ -253,12 +254,12 @@ impl RootMethods {
         self.add_to(slot, more);
     }
 
-    /// The name of a method that has been added.
+    /// The short name of a method that has a row.
     pub(crate) fn name(&self, id: u32) -> Option<&str> {
         self.by_id.get(&id).map(|m| &*m.name)
     }
 
-    /// A word has come, or was refused: what was kept for it goes to its row.
+    /// A word has come, or a limit rejected it: the sums that waited for it go to its row.
     pub(crate) fn word(&mut self, id: u32, word: Option<&str>, sink: &mut dyn Sink) {
         if self.unnamed.is_empty() {
             return;
@@ -271,7 +272,8 @@ impl RootMethods {
         self.add_to(slot, &sums);
     }
 
-    /// What was kept for names that do not come belongs to the rest. `end`: nothing more comes.
+    /// Adds sums whose names have not come in time to `other`. `end`: adds all, because the
+    /// connection ends.
     pub(crate) fn expire(&mut self, now: Duration, end: bool) {
         let mut rest = MethodSums::default();
         self.unnamed.retain(|_, (until, sums)| {
@@ -302,7 +304,7 @@ impl RootMethods {
         }
     }
 
-    /// The slot of a method that has its name now.
+    /// Gives a method with a name its row.
     fn assign_row(&mut self, id: u32, word: &str, sink: &mut dyn Sink) -> u32 {
         let name = method_name(word);
         let slot = if (self.slots as usize) < METHODS_MAX {
@@ -316,22 +318,22 @@ impl RootMethods {
         slot
     }
 
-    /// Ids mean something else from now on. Slots are not used again.
+    /// The dictionary was reset. Slots are not reused.
     pub(crate) fn reset_dictionary(&mut self) {
         self.expire(Duration::ZERO, true);
         self.by_id = HashMap::default();
     }
 
-    /// No call has come for a while.
+    /// Frees memory that an idle connection does not need.
     pub(crate) fn shrink(&mut self) {
         self.by_id.shrink_to_fit();
-        // What is not touched has been told, and is 0.
+        // All sums have been reported and are 0.
         if self.touched.is_empty() {
             (self.touched, self.sums) = (Vec::new(), Vec::new());
         }
     }
 
-    /// Tells what was added since the last time.
+    /// Reports the sums since the last report.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         for slot in self.touched.drain(..) {
             let sums = self.sums.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
@@ -346,22 +348,22 @@ fn add(sums: &mut MethodSums, more: &MethodSums) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
 }
 
-/// What a histogram covers, and how many there are.
+/// Time that one histogram covers, and number of histograms.
 const SLICE: Duration = Duration::from_secs(10);
 const SLICES: u64 = 6;
-/// Longer calls count as this long: a week, in ms.
+/// Longest duration in the histograms, in ms: a week. Longer calls count as this long.
 const LONGEST: u64 = 7 * 24 * 3600 * 1000;
 /// Significant digits.
 const DIGITS: u8 = 2;
 
-/// The sliding minute. Takes memory only while there are calls, and only as much as the longest of
-/// them needs: 1 KiB of a slice up to 256 ms, 12 KiB up to a week.
+/// Durations of the last minute, as histograms of 10 s each. Memory is used only while there are
+/// calls, by the longest of them: 1 KiB a slice up to 256 ms, 12 KiB up to a week.
 #[derive(Debug, Default)]
 pub(crate) struct Latency {
     slices: VecDeque<(u64, Histogram<u32>)>,
     changed: bool,
-    /// Calls of the same duration in the same slice, one behind the other: many are short. They
-    /// are not in its histogram yet.
+    /// Successive calls of the same duration in the same slice, not in its histogram yet: most
+    /// calls are short.
     run: Run,
 }
 
@@ -382,12 +384,12 @@ pub(crate) struct Percentiles {
 }
 
 fn empty() -> Option<Histogram<u32>> {
-    // It grows by itself.
+    // It grows as needed.
     Histogram::new(DIGITS).ok()
 }
 
 impl Latency {
-    /// A call of `ms` came.
+    /// Adds a call of `ms`.
     #[inline]
     pub(crate) fn record(&mut self, now: Duration, ms: u64) {
         let slice = now.as_secs() / SLICE.as_secs();
@@ -412,8 +414,8 @@ impl Latency {
         }
     }
 
-    /// The percentiles, if they may have changed since the last call; `Some(None)`: there are no
-    /// calls any more.
+    /// The percentiles, if they may have changed since the last time; `Some(None)`: no calls are
+    /// left.
     pub(crate) fn changed(&mut self, now: Duration) -> Option<Option<Percentiles>> {
         self.end_run();
         let slice = now.as_secs() / SLICE.as_secs();
@@ -426,7 +428,7 @@ impl Latency {
         }
         let mut all = empty()?;
         for (_, histogram) in &self.slices {
-            // Of the same bounds, so it fits.
+            // Both have the same bounds, so this cannot fail.
             let _ = all.add(histogram);
         }
         let at = |q| all.value_at_quantile(q);

@@ -1,7 +1,7 @@
 //! The call tree of one connection: a node for each stack, with the time of its last method.
 //!
-//! Most pods are idle, and what they have of it stays. So a node knows its parent and not its
-//! children: those are found by a hash table of numbers of nodes, 5 bytes a place.
+//! Most pods are idle, and their trees stay in memory. So a node has the number of its parent but
+//! no list of children: a hash table of node numbers, 5 bytes a slot, finds those.
 
 use std::hash::BuildHasher;
 
@@ -11,9 +11,9 @@ use hashbrown::HashTable;
 use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::dictionary::method_name::{is_loss_report, method_name, nameless};
 
-/// Most nodes.
+/// Nodes of one tree, at most.
 const NODES: usize = 8192;
-/// Bytes of a stack's name.
+/// Bytes of a stack's name, at most.
 const NAME: usize = 900;
 /// The parent of the outermost methods, and no node at all.
 pub(crate) const ROOT: u32 = u32::MAX;
@@ -22,19 +22,20 @@ pub(crate) const ROOT: u32 = u32::MAX;
 pub(crate) struct Node {
     pub(crate) parent: u32,
     pub(crate) method: u32,
-    /// The method and node of the child that was entered last: as a rule it is the next one too.
+    /// Method and node of the child entered last, which is usually the next one too.
     last: (u32, u32),
     pub(crate) self_ms: u64,
     pub(crate) row: NodeRow,
 }
 
-/// What is known of a node's name.
+/// The row of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeRow {
+    /// None yet: a name may be missing.
     Unnamed,
-    /// It has this row.
+    /// Slot of the row.
     Assigned(u32),
-    /// The agent's report of losses is no stack of the application.
+    /// None: the agent's report of losses is no stack of the application.
     Hidden,
 }
 
@@ -61,8 +62,7 @@ impl Default for CallTree {
 }
 
 impl CallTree {
-    /// The node of a method that was entered from `parent`; `parent` itself when there are too
-    /// many.
+    /// The node of a method entered from `parent`; `parent` itself when the tree is full.
     #[inline]
     pub(crate) fn child(&mut self, parent: u32, method: u32) -> u32 {
         let (last, node) = self.nodes.get(parent as usize).map_or(self.last, |node| node.last);
@@ -104,13 +104,13 @@ impl CallTree {
         new
     }
 
-    /// Bytes allocated.
+    /// Allocated bytes.
     pub(crate) fn memory(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>() + self.numbers.allocation_size()
     }
 
-    /// Keeps only nodes for which `used` is set, and their parents; the new number of each, or
-    /// [`ROOT`]. None is told any more.
+    /// Keeps nodes for which `used` is set, and their parents. Returns the new number of each node,
+    /// or [`ROOT`]. The nodes lose their rows.
     pub(crate) fn retain(&mut self, mut used: Vec<bool>) -> Vec<u32> {
         used.resize(self.nodes.len(), false);
         for (number, node) in self.nodes.iter().enumerate().rev() {
@@ -124,7 +124,7 @@ impl CallTree {
         let mut numbers = Vec::with_capacity(used.len());
         for (node, used) in std::mem::take(&mut self.nodes).into_iter().zip(used) {
             let number = if used {
-                // A parent comes first.
+                // A parent precedes its children.
                 let parent = numbers.get(node.parent as usize).copied().unwrap_or(ROOT);
                 let row =
                     if node.row == NodeRow::Hidden { NodeRow::Hidden } else { NodeRow::Unnamed };
@@ -139,7 +139,7 @@ impl CallTree {
         numbers
     }
 
-    /// The outermost method is the agent's report of losses.
+    /// Whether the outermost method is the agent's report of losses.
     pub(crate) fn is_report(&self, mut at: u32, words: &Dictionary) -> bool {
         let mut method = None;
         while let Some(node) = self.nodes.get(at as usize) {
@@ -148,7 +148,8 @@ impl CallTree {
         method.and_then(|m| words.get(m)).is_some_and(|word| is_loss_report(word))
     }
 
-    /// `Outer.method,Inner.method`; `None` when a name has not come, unless it is the `end`.
+    /// `Outer.method,Inner.method`; `None` if a name is missing, unless the connection ends
+    /// (`end`).
     pub(crate) fn name(&self, at: u32, words: &Dictionary, end: bool) -> Option<String> {
         let mut frames = Vec::new();
         let mut at = at;
@@ -174,7 +175,7 @@ impl CallTree {
     }
 }
 
-/// `Class.method` of `package.Class.method`, without commas, which part frames.
+/// `Class.method` of `package.Class.method`, without commas, which separate frames.
 fn short(name: &str) -> String {
     let mut parts = name.rsplitn(3, '.');
     let (method, class) = (parts.next().unwrap_or_default(), parts.next());

@@ -1,4 +1,4 @@
-//! Makes metrics and event records of what a pod tells.
+//! Metrics and event records of one pod, from the records of its agent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,16 +22,16 @@ use crate::sources::profiler::wire::command::{Hello, Opened};
 use crate::sources::profiler::wire::identity::PodName;
 use crate::sources::start_counters;
 
-/// Bytes of a part of an instance name.
+/// Bytes of one part of an instance name, at most.
 const NAME_PART: usize = 100;
-/// Agents flush every 5 s, some that have nothing to say every 10 s.
+/// Longest usual silence: agents flush every 5 s, some idle ones every 10 s.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// Seconds without data after which all is given up that can be made again: agents that have
-/// something to say say it every 5 s. Time of roots that go on has been counted by then.
-const SILENT: u8 = 15;
+/// Seconds without data after which caches are freed: agents with data send it every 5 s. The time
+/// of unfinished roots has been counted by then.
+const IDLE: u8 = 15;
 
-/// What a connection's metrics need from one read to the next.
+/// The metrics of one connection's pod.
 #[derive(Debug)]
 pub(crate) struct PodMetrics {
     address: String,
@@ -41,15 +41,15 @@ pub(crate) struct PodMetrics {
     stacks: Option<Stacks>,
     pending: PendingCalls,
     records: CallRecords,
-    /// The method by which the agent reports its losses: no call of the application.
-    report: Option<u32>,
+    /// Id of the method by which the agent reports lost calls; its calls are not the application's.
+    loss_report: Option<u32>,
     longest_pause: u64,
     words: usize,
-    refused: u64,
+    rejected: u64,
     scratch: PendingCall,
     message: bool,
     /// Seconds since the last data.
-    silent: u8,
+    idle: u8,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +65,7 @@ impl StreamCounters {
     }
 }
 
-/// A pod while its connection is being read.
+/// Observes one read of a connection.
 pub(crate) struct PodObserver<'a> {
     pub(crate) pod: &'a mut PodMetrics,
     pub(crate) sink: &'a mut dyn Sink,
@@ -87,17 +87,17 @@ impl PodMetrics {
             stacks: stacks.then(Stacks::default),
             pending: PendingCalls::new(pending),
             records: CallRecords::new(parameters),
-            report: None,
+            loss_report: None,
             longest_pause: 0,
             words: 0,
-            refused: 0,
+            rejected: 0,
             scratch: PendingCall::default(),
             message: false,
-            silent: 0,
+            idle: 0,
         }
     }
 
-    /// Bytes allocated.
+    /// Allocated bytes.
     pub(crate) fn memory(&self) -> usize {
         size_of::<Self>()
             + self.accounting.memory()
@@ -105,7 +105,7 @@ impl PodMetrics {
             + self.pending.memory()
     }
 
-    /// The read is over: what it added is told. `end`: nothing more comes.
+    /// Reports the sums of one read. `end`: the connection ends.
     pub(crate) fn report(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
         self.release_calls(now, words, sink, end);
         if end {
@@ -124,8 +124,8 @@ impl PodMetrics {
             self.words = words.len();
             sink.update(Update::Set { item: m::WORDS, value: Value::U64(words.len() as u64) });
         }
-        if self.refused != words.rejected() {
-            self.refused = words.rejected();
+        if self.rejected != words.rejected() {
+            self.rejected = words.rejected();
             sink.update(Update::Set { item: m::TRUNCATED, value: Value::U64(words.rejected()) });
         }
         if std::mem::take(&mut self.message) {
@@ -133,13 +133,13 @@ impl PodMetrics {
         }
     }
 
-    /// Calls that need not wait any longer become records.
+    /// Emits pending calls whose names have come, or whose wait is over.
     fn release_calls(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
-        let Self { accounting, pending, records, report, .. } = self;
+        let Self { accounting, pending, records, loss_report, .. } = self;
         pending.release(now.mono, words, end, |entry| {
             let named = entry.is_named(words);
             if let Some(call) = &entry.uncounted {
-                if *report == Some(entry.method) {
+                if *loss_report == Some(entry.method) {
                     return;
                 }
                 accounting.call(call, entry, named, now, words, sink);
@@ -156,15 +156,15 @@ impl PodMetrics {
         self.report(now, words, sink, false);
         self.stacks.iter_mut().for_each(|s| s.report(words, sink, false));
         self.accounting.report_latency(now, sink);
-        self.silent = self.silent.saturating_add(1);
-        if self.silent == SILENT {
+        self.idle = self.idle.saturating_add(1);
+        if self.idle == IDLE {
             self.stacks.iter_mut().for_each(|s| s.shrink(sink));
             self.records.shrink();
             self.accounting.methods.shrink();
         }
     }
 
-    /// The connection is over.
+    /// The connection has ended.
     pub(crate) fn close(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink) {
         self.report(now, words, sink, true);
         self.stacks.iter_mut().for_each(|s| s.report(words, sink, true));
@@ -180,29 +180,30 @@ impl PodObserver<'_> {
 
 impl Observer for PodObserver<'_> {
     fn hello(&mut self, hello: &Hello<'_>) {
-        let who = PodName::of(hello.pod);
+        let pod_name = PodName::of(hello.pod);
         let part = |text: &str| match clean(text, NAME_PART) {
             empty if empty.is_empty() => "unknown".to_owned(),
             part => part,
         };
         let name =
-            format!("{}/{}/{}", part(hello.namespace), part(hello.service), part(who.server));
+            format!("{}/{}/{}", part(hello.namespace), part(hello.service), part(pod_name.server));
         let mut labels = vec![
             ("namespace", hello.namespace.to_owned()),
             ("service", hello.service.to_owned()),
             ("pod", hello.pod.to_owned()),
         ];
-        labels.extend(who.started_ms.map(|ms| ("started", Stamp::from_millis(ms).to_string())));
+        labels
+            .extend(pod_name.started_ms.map(|ms| ("started", Stamp::from_millis(ms).to_string())));
         self.pod.name.clone_from(&name);
         let process = Some(hello.pod.to_owned());
         let peer = self.pod.address.clone();
         self.sink.update(Update::Identity(Identity { name, peer, labels, resumes: true, process }));
         self.sink.update(Update::Interval(HEARTBEAT));
-        if let Some(ms) = who.started_ms {
+        if let Some(ms) = pod_name.started_ms {
             self.sink.update(Update::Set { item: m::START_TIME, value: Value::I64(ms) });
         }
         self.pod.records.define(self.sink);
-        // What the connection before has said of itself is not true of this one.
+        // Values of an earlier connection do not apply to this one.
         for item in [m::P50, m::P95, m::P99, m::MAX, m::SUSPEND_MAX] {
             self.sink.update(Update::Unset { item });
         }
@@ -234,7 +235,7 @@ impl Observer for PodObserver<'_> {
     }
 
     fn chunk(&mut self, chunk: &Chunk<'_>) {
-        self.pod.silent = 0;
+        self.pod.idle = 0;
         let size = chunk.size as u64;
         if let Some(counters) = self.stream(chunk.file.stream) {
             counters.add(m::STREAM_BYTES, size);
@@ -257,13 +258,13 @@ impl Observer for PodObserver<'_> {
 
     fn call(&mut self, call: &Call<'_>, words: &Dictionary) {
         let Self { pod, sink, now } = self;
-        if pod.report == Some(call.method) {
+        if pod.loss_report == Some(call.method) {
             return;
         }
         pod.scratch.take(call);
         let named = call.is_named(words);
         if !named && may_be_loss_report(call, words) {
-            // Counted when its name has come, and not before.
+            // Counted when its name has come.
             let entry =
                 PendingCall { uncounted: Some(Box::new(call.numbers())), ..pod.scratch.clone() };
             return pod.pending.push(now.mono, &entry);
@@ -319,9 +320,9 @@ impl Observer for PodObserver<'_> {
         let Self { pod, sink, now } = self;
         let word = word.map(|w| &**w);
         if word.is_some_and(is_loss_report) {
-            pod.report = Some(id);
-        } else if pod.report == Some(id) {
-            pod.report = None;
+            pod.loss_report = Some(id);
+        } else if pod.loss_report == Some(id) {
+            pod.loss_report = None;
         }
         pod.stacks.iter_mut().for_each(|s| s.word(id, word));
         pod.accounting.word(id, word, *now, words, *sink);
@@ -329,7 +330,7 @@ impl Observer for PodObserver<'_> {
     }
 
     fn dictionary_reset(&mut self) {
-        self.pod.report = None;
+        self.pod.loss_report = None;
         self.pod.accounting.reset_dictionary();
         self.pod.stacks.iter_mut().for_each(Stacks::reset_dictionary);
         self.pod.records.reset_dictionary();

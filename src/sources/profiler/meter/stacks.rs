@@ -1,13 +1,12 @@
-//! Where the time goes: self time of the call trees of one connection, by stack (spec B.6). A stack
-//! is a node of a tree whose root is the outermost method; nodes, threads and depth are bounded,
-//! and what does not fit counts for the deepest that does.
+//! Self time by stack, from the trace of one connection (docs/protocols/java-profiler.md B.6). A
+//! stack is a node of a tree whose root is the outermost method. Nodes, threads and depth are
+//! bounded; time beyond the bounds counts for the deepest node within them.
 //!
-//! Agents that have more to say than they may lose buffers of events, with ENTERs and EXITs in
-//! them. But each root ends with the tag `call.info` just before its EXIT, and behind it a root
-//! that lasted over 20 ms or entered several methods has more tags (`common.started` and so on),
-//! unless the agent knows that it has lost something of it. So the time of a root waits until it
-//! has ended soundly, or has gone on for a while; that of any other is dropped, and the next root
-//! begins with nothing open.
+//! Overloaded agents lose buffers of events, with ENTERs and EXITs in them. Each root ends with the
+//! tag `call.info` just before its EXIT. A root that lasted over 20 ms or entered several methods
+//! has more tags behind `call.info` (`common.started` and others), unless the agent knows of a loss
+//! within it. So the time of a root is deferred until the root has ended soundly or has lasted for
+//! a while; the time of any other root is dropped, and the next root begins with an empty stack.
 
 use std::collections::HashMap;
 
@@ -20,23 +19,23 @@ use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::metrics::{STACK_TIME, STACKS, ns};
 use crate::sources::profiler::streams::record::{Block, TraceEvent, TraceKind};
 
-/// Threads whose stacks are followed, frames of a stack.
+/// Threads with a stack, and frames of a stack, at most.
 const THREADS: usize = 1024;
 const DEPTH: usize = 128;
-/// After a refused thread so many are refused without a look for one that has ended.
+/// Threads rejected between two searches for an idle thread.
 const LOOK_AGAIN: u32 = 64;
-/// Times that a root which goes on and on is passed over before its time counts, once a second.
+/// Seconds before the deferred time of an unfinished root counts.
 const ROUNDS: u8 = 10;
-/// Roots that last longer, in ms, and have no tag behind `call.info` have lost something.
+/// Longest sound root without a tag behind `call.info`, in ms.
 const UNMARKED_MS: u64 = 20;
 
-/// How roots end.
+/// The tags at the end of roots.
 #[derive(Clone, Copy, Debug)]
 struct RootEnds {
-    /// Id of `call.info`: 0 in all agents that were seen, which is believed until another word has
-    /// that id. The dictionary comes after the trace of the first seconds.
+    /// Id of `call.info`: 0 in all known agents, and assumed until another word has id 0, because
+    /// the dictionary comes after the trace of the first seconds.
     info: Option<u32>,
-    /// The tag was seen, and others behind it: only agents that write them are judged by them.
+    /// `call.info` came, and tags behind it: only agents that write them are judged by them.
     seen: bool,
     seen_more: bool,
 }
@@ -53,19 +52,19 @@ pub(crate) struct Stacks {
     tree: CallTree,
     threads: Vec<Thread>,
     by_id: HashMap<u64, usize, RandomState>,
-    /// Where in `threads` that of the latest block is; blocks have thousands of events of one
+    /// Index in `threads` of the last block's thread: a block has thousands of events of one
     /// thread.
     current: usize,
     refused: u32,
-    /// Nodes with time that has not been told.
+    /// Nodes with unreported time.
     touched: Vec<u32>,
-    /// Rows that nodes have.
+    /// Number of rows assigned to nodes.
     rows: u32,
     ends: RootEnds,
 }
 
 impl Stacks {
-    /// Takes an event of a block.
+    /// Adds an event of a block.
     #[inline(always)]
     pub(crate) fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
         if self.threads.get(self.current).is_none_or(|t| t.id != block.thread)
@@ -127,7 +126,7 @@ impl Stacks {
         }
     }
 
-    /// Bytes allocated; of threads, those of as many frames as a thread has as a rule.
+    /// Allocated bytes, with the usual number of frames for each thread.
     pub(crate) fn memory(&self) -> usize {
         const THREAD: usize = size_of::<Thread>() + 16 * size_of::<Frame>() + 32;
         self.tree.memory()
@@ -135,8 +134,7 @@ impl Stacks {
             + self.touched.capacity() * size_of::<u32>()
     }
 
-    /// Goes to a thread, a new one if it is not known; false: there are too many that are within
-    /// something.
+    /// Makes thread `id` the current one; false if it is new and all threads are within methods.
     fn change_thread(&mut self, id: u64) -> bool {
         if let Some(known) = self.by_id.get(&id) {
             self.current = *known;
@@ -151,7 +149,7 @@ impl Stacks {
         true
     }
 
-    /// Makes room: a thread that is in no method has nothing to remember.
+    /// Drops threads that are in no method.
     fn forget_idle(&mut self) -> bool {
         self.refused += 1;
         if self.refused % LOOK_AGAIN != 1 {
@@ -165,12 +163,12 @@ impl Stacks {
         self.threads.len() < THREADS
     }
 
-    /// Ids mean something else from now on.
+    /// The dictionary was reset: ids get other words.
     pub(crate) fn reset_dictionary(&mut self) {
         *self = Self::default();
     }
 
-    /// A word has come, or was refused.
+    /// A word has come, or a limit rejected it (`None`).
     pub(crate) fn word(&mut self, id: u32, word: Option<&str>) {
         if word == Some("call.info") {
             self.ends.info = Some(id);
@@ -179,7 +177,7 @@ impl Stacks {
         }
     }
 
-    /// The time of roots that go on for long, or of all, counts now.
+    /// Counts the deferred time of roots that have lasted for [`ROUNDS`] seconds, or of all.
     fn count_deferred(&mut self, all: bool) {
         for thread in self.threads.iter_mut().filter(|t| !t.pending.is_empty()) {
             thread.rounds += 1;
@@ -189,8 +187,7 @@ impl Stacks {
         }
     }
 
-    /// Tells what was added to stacks all of whose methods have names; with `end`, of the others
-    /// too.
+    /// Reports the time of stacks whose methods all have names; at the `end` of all stacks.
     pub(crate) fn report(&mut self, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
         self.count_deferred(end);
         for at in std::mem::take(&mut self.touched) {
@@ -221,8 +218,8 @@ impl Stacks {
         }
     }
 
-    /// Nothing has come for a while: keeps nothing but the methods that threads are in, and what
-    /// has not been told.
+    /// Frees memory of an idle connection: only nodes that threads are in, or with unreported time,
+    /// stay.
     pub(crate) fn shrink(&mut self, sink: &mut dyn Sink) {
         self.threads.retain(|t| !t.is_idle());
         let mut used = vec![false; self.tree.nodes.len()];
@@ -240,13 +237,13 @@ impl Stacks {
         sink.update(Update::FreeRows { table: STACKS });
     }
 
-    /// The threads have other places now.
+    /// Rebuilds the index of threads.
     fn find_threads(&mut self) {
         self.by_id = self.threads.iter().enumerate().map(|(at, t)| (t.id, at)).collect();
     }
 }
 
-/// Adds to a node's own time.
+/// Adds `ms` to a node's self time.
 #[inline]
 fn add(tree: &mut CallTree, touched: &mut Vec<u32>, node: u32, ms: u64) {
     let Some(node_at) = tree.nodes.get_mut(node as usize) else { return };
@@ -256,7 +253,7 @@ fn add(tree: &mut CallTree, touched: &mut Vec<u32>, node: u32, ms: u64) {
     node_at.self_ms = node_at.self_ms.saturating_add(ms);
 }
 
-/// Times of one root that wait for its end; beyond, they count at once.
+/// Deferred times of one root, at most; further times count at once.
 pub(crate) const PENDING: usize = 256;
 
 #[derive(Debug)]
@@ -270,21 +267,21 @@ pub(crate) struct Frame {
 pub(crate) struct Thread {
     pub(crate) id: u64,
     pub(crate) frames: Vec<Frame>,
-    /// Methods entered beyond the depth.
+    /// Open methods beyond [`DEPTH`].
     pub(crate) beyond: u32,
-    /// Methods entered since the root was, itself included.
+    /// Methods entered since the begin of the root, the root included.
     pub(crate) entered: u32,
-    /// `call.info` came: the next EXIT is that of the root.
+    /// `call.info` came: the next EXIT ends the root.
     pub(crate) ends: bool,
-    /// More tags came behind it.
+    /// More tags came behind `call.info`.
     pub(crate) sound: bool,
-    /// Time of nodes, of a root that has not ended.
+    /// Deferred time in ms by node, of a root that has not ended.
     pub(crate) pending: Vec<(u32, u64)>,
     pub(crate) rounds: u8,
 }
 
 impl Thread {
-    /// Keeps time for the end of the root; false if that cannot be.
+    /// Defers time until the root ends; false if there are too many deferred times.
     #[inline]
     pub(crate) fn defer(&mut self, node: u32, ms: u64) -> bool {
         if let Some((_, sum)) = self.pending.last_mut().filter(|(last, _)| *last == node) {
@@ -298,7 +295,7 @@ impl Thread {
         room
     }
 
-    /// What was kept counts: `add` takes it.
+    /// Passes deferred times to `add`.
     #[inline]
     pub(crate) fn count_deferred(&mut self, mut add: impl FnMut(u32, u64)) {
         self.rounds = 0;
@@ -306,7 +303,7 @@ impl Thread {
         self.pending.shrink_to(PENDING / 8);
     }
 
-    /// Nothing is open any more, and what was kept does not count.
+    /// Drops open methods and deferred times.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.frames.clear();
@@ -315,17 +312,17 @@ impl Thread {
         (self.ends, self.sound) = (false, false);
     }
 
-    /// It is in no method: there is nothing to remember.
+    /// The thread is in no method.
     pub(crate) const fn is_idle(&self) -> bool {
         self.frames.is_empty()
     }
 
-    /// Nodes that it will go on with.
+    /// Nodes in use.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = u32> {
         self.frames.iter().map(|f| f.node).chain(self.pending.iter().map(|(node, _)| *node))
     }
 
-    /// Nothing has come for a while: gives up room, and gives its nodes their new numbers.
+    /// Gives nodes their new numbers, and frees unused memory.
     pub(crate) fn renumber(&mut self, number: impl Fn(u32) -> u32) {
         self.frames.iter_mut().for_each(|f| f.node = number(f.node));
         self.pending.iter_mut().for_each(|(node, _)| *node = number(*node));

@@ -1,4 +1,5 @@
-//! Event records of calls.
+//! Event records of calls: [`PendingCall`] is the copy of a call that such a record needs,
+//! [`CallRecords`] encodes it, [`ParamRoles`] maps its parameters.
 
 use std::sync::Arc;
 
@@ -16,10 +17,10 @@ use crate::sources::profiler::limits;
 use crate::sources::profiler::metrics::{self as m, KNOWN, P_PARAMETERS, ns};
 use crate::sources::profiler::streams::record::{Call, Pointer};
 
-/// Bytes of one parameter of a record.
+/// Bytes of one parameter of a record, at most.
 const VALUE: usize = 1024;
 
-/// A call as an event record shows it, with what it needs from the dictionary still as ids.
+/// A call for an event record, with ids in place of words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PendingCall {
     pub(crate) start_ms: i64,
@@ -34,15 +35,15 @@ pub(crate) struct PendingCall {
     pub(crate) io: [u64; 4],
     pub(crate) transactions: u64,
     pub(crate) pointer: Pointer,
-    /// Ids of parameters and where their values end in `text`.
+    /// Ids of parameters and the ends of their values in `text`.
     pub(crate) params: Vec<(u32, u32)>,
     pub(crate) text: String,
-    /// Its numbers, if they are not counted yet.
+    /// The numbers of a call that is not counted yet.
     pub(crate) uncounted: Option<Box<Call<'static>>>,
 }
 
 impl PendingCall {
-    /// Becomes `call`; keeps its memory.
+    /// Replaces the content by `call`, in the same memory.
     pub(crate) fn take(&mut self, call: &Call<'_>) {
         (self.start_ms, self.duration_ms, self.method) =
             (call.start_ms, call.duration_ms, call.method);
@@ -65,20 +66,20 @@ impl PendingCall {
                     .unwrap_or(start);
                 self.text.truncate(end);
             }
-            // A call's text is far below 4 GiB.
+            // `limits::CALL_TEXT` is far below 4 GiB.
             self.params.push((param.id, u32::try_from(self.text.len()).unwrap_or(u32::MAX)));
         }
         self.uncounted = None;
     }
 
-    /// Gives memory back that a large call took.
+    /// Frees the memory of a large call.
     pub(crate) fn shrink(&mut self) {
         if self.text.capacity() > limits::IDLE_BUFFER {
             (self.text, self.params) = (String::new(), Vec::new());
         }
     }
 
-    /// It has a parameter.
+    /// Whether the call has parameter `id`.
     pub(crate) fn has(&self, id: u32) -> bool {
         self.params.iter().any(|(p, _)| *p == id)
     }
@@ -93,7 +94,7 @@ impl PendingCall {
         })
     }
 
-    /// All names have come.
+    /// All ids have words.
     pub(crate) fn is_named(&self, words: &Dictionary) -> bool {
         words.get(self.method).is_some()
             && self.params.iter().all(|(id, _)| words.get(*id).is_some())
@@ -103,10 +104,10 @@ impl PendingCall {
 /// The parameters of one record, without an allocation.
 type Params<'a> = ArrayVec<EventParam<'a>, { m::PARAMS.len() + PARAMETERS_MAX }>;
 
-/// Bytes of all parameters that have none of their own.
+/// Bytes of the event parameter `parameters`, at most.
 const PARAMETERS: usize = 4096;
 
-/// Makes the records of one connection.
+/// Encodes the records of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct CallRecords {
     roles: ParamRoles,
@@ -118,23 +119,23 @@ impl CallRecords {
         Self { roles: ParamRoles::new(parameters), others: String::new() }
     }
 
-    /// Brings the parameters of the configuration into being.
+    /// Defines the event parameters that the configuration names.
     pub(crate) fn define(&self, sink: &mut dyn Sink) {
         self.roles.define(sink);
     }
 
-    /// Ids mean something else from now on.
+    /// The dictionary was reset: ids get other words.
     pub(crate) fn reset_dictionary(&mut self) {
         self.roles.reset_dictionary();
     }
 
-    /// No call has come for a while.
+    /// Frees memory that an idle connection does not need.
     pub(crate) fn shrink(&mut self) {
         self.roles.reset_dictionary();
         self.others = String::new();
     }
 
-    /// A call; `method`: its name, if that has come.
+    /// Emits the record of a call. `method`: its short name, if known.
     pub(crate) fn emit(
         &mut self,
         entry: &PendingCall,
@@ -160,7 +161,8 @@ impl CallRecords {
         }
         for (id, value) in entry.params() {
             match self.roles.role(id, words) {
-                // The values of a list, and ids of several tracing systems: the first is reported.
+                // Of the values of a list, and of the ids of several tracing systems, the first
+                // counts.
                 ParamRole::Own(id) if reported.add(id) => {
                     params.push(EventParam { id, value: EventValue::Text(value) })
                 }
@@ -208,7 +210,7 @@ impl CallRecords {
     }
 }
 
-/// Appends `name=value` to the text of other parameters.
+/// Appends `name=value` to the event parameter `parameters`.
 fn push_other(out: &mut String, name: &str, value: &str) {
     if out.len() + name.len() + value.len() + 2 > PARAMETERS {
         return;
@@ -223,28 +225,28 @@ fn push_other(out: &mut String, name: &str, value: &str) {
     }
 }
 
-/// Most parameters that the configuration can name, and bytes of a name.
+/// Parameters that the configuration can name, at most.
 pub const PARAMETERS_MAX: usize = 32;
-/// Bytes of such a name.
+/// Bytes of such a name, at most.
 pub const PARAMETER_NAME_MAX: usize = 100;
 
-/// What a parameter of calls becomes.
+/// How a record contains a parameter of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ParamRole {
-    /// An event parameter of its own.
+    /// As an event parameter of its own.
     Own(ParamId),
-    /// One of the others.
+    /// Within the event parameter `parameters`.
     Other,
-    /// Not shown: it is a mark.
+    /// Not at all: it is a known word.
     KnownWord,
 }
 
-/// A set of parameters that have been reported.
+/// The event parameters that a record has already.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reported(u64);
 
 impl Reported {
-    /// Adds one; false if it was there.
+    /// Adds a parameter; false if the record has it.
     pub(crate) const fn add(&mut self, id: ParamId) -> bool {
         let bit = match id {
             ParamId::Item(item) => item.get() as u32,
@@ -260,12 +262,12 @@ impl Reported {
 const _: () =
     assert!(P_PARAMETERS.get() < 32 && PARAMETERS_MAX <= 32, "Reported has a bit for each");
 
-/// ParamRoles of the parameters of one connection, by id.
+/// Roles of the parameters of one connection, by id.
 #[derive(Debug, Default)]
 pub(crate) struct ParamRoles {
-    /// Names that the configuration gives; their positions are slots.
+    /// Names from the configuration; their positions are slots.
     own: Arc<[String]>,
-    /// Ids are dense.
+    /// Indexed by id: ids are dense.
     by_id: Vec<Option<ParamRole>>,
 }
 
@@ -274,21 +276,21 @@ impl ParamRoles {
         Self { own, by_id: Vec::new() }
     }
 
-    /// Brings the parameters of the configuration into being.
+    /// Defines the event parameters that the configuration names.
     pub(crate) fn define(&self, sink: &mut dyn Sink) {
         for (slot, name) in (0..).zip(self.own.iter()) {
             sink.update(Update::Define { slot, spec: &spec(name) });
         }
     }
 
-    /// The role of a parameter, looked up once.
+    /// The role of a parameter, cached by id.
     pub(crate) fn role(&mut self, id: u32, words: &Dictionary) -> ParamRole {
         if let Some(Some(known)) = self.by_id.get(id as usize) {
             return *known;
         }
         let Some(word) = words.get(id) else { return ParamRole::Other };
         let role = self.decide(word);
-        // A word has an id below `limits::WORDS`.
+        // Ids of words are below `limits::WORDS`.
         if self.by_id.len() <= id as usize {
             self.by_id.resize(id as usize + 1, None);
         }
@@ -305,14 +307,14 @@ impl ParamRoles {
         if let Some((slot, _)) = (0..).zip(self.own.iter()).find(|(_, own)| *own == word) {
             return ParamRole::Own(ParamId::Slot(slot));
         }
-        if KnownWord::ALL.iter().any(|(_, mark)| *mark == word) {
+        if KnownWord::ALL.iter().any(|(_, known)| *known == word) {
             ParamRole::KnownWord
         } else {
             ParamRole::Other
         }
     }
 
-    /// Ids mean something else from now on, or are to be looked up again.
+    /// Drops the cached roles.
     pub(crate) fn reset_dictionary(&mut self) {
         self.by_id = Vec::new();
     }
@@ -340,7 +342,8 @@ pub(crate) fn restore(line: &str) -> Option<MetricSpec> {
     is_name(line).then(|| spec(line))
 }
 
-/// Whether a parameter may be called so: not empty, not too long, without control characters.
+/// Whether `name` is a legal parameter name: 1 to [`PARAMETER_NAME_MAX`] bytes without control
+/// characters.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= PARAMETER_NAME_MAX && !name.chars().any(char::is_control)

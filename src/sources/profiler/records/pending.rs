@@ -1,6 +1,6 @@
-//! Calls whose names have not come yet. Agents send calls before the words that name them, by at most
-//! one flush cycle (docs/protocols/java-profiler.md B.2), so the event records of such calls wait here,
-//! within limits of time and memory. Counters do not wait.
+//! Calls whose names have not come yet. Agents send calls before the words that name them, by at
+//! most one flush cycle (docs/protocols/java-profiler.md B.2), so the event records of such calls
+//! wait here, within limits of time and memory. Counters do not wait.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -91,8 +91,8 @@ impl PendingCalls {
     }
 
     /// Emits the calls that have all names by now, then those that have waited for
-    /// [`limits::PATIENCE`], then the oldest while memory is short. `all`: emits every call, because
-    /// the connection ends.
+    /// [`limits::PATIENCE`], then the oldest while memory is short. `all`: emits every call,
+    /// because the connection ends.
     pub(crate) fn release(
         &mut self,
         now: Duration,

@@ -1,5 +1,5 @@
-//! The stream `calls` (spec B.5): a header with version and time base, then one record for each
-//! finished root call.
+//! The stream `calls` (docs/protocols/java-profiler.md B.5): a header with version and time base,
+//! then one record for each finished root call. The states of a [`CallReader`]:
 //!
 //! ```text
 //!  Header ─▶ Head ─▶ Tail ─▶ Param ─▶ Length ─▶ Value ─▶ Param, Length or Head
@@ -8,7 +8,8 @@
 //!   NameLength ─▶ Name
 //! ```
 //!
-//! ParamReader of parameters are borrowed from the input; only what a payload's end cuts off is copied.
+//! Values of parameters are borrowed from the input. Only those of a call that is cut off by the
+//! end of the payload are copied.
 
 use std::cmp::Ordering;
 
@@ -17,23 +18,23 @@ use super::record::{Call, Params, Piece, Pointer};
 use super::scan::{Machine, Scan, Text, TextReader, shrink};
 use crate::sources::profiler::limits;
 
-/// Takes calls.
+/// Receives calls.
 pub(crate) trait CallVisitor {
-    /// The next thread of this file; the first is 0.
+    /// The name of the next thread of this file; indexes begin with 0.
     fn thread(&mut self, name: Text<'_>);
-    /// One call: its numbers, without the name of its thread, and its parameters.
+    /// One call: its numbers, without the thread's name, and its parameters.
     fn call(&mut self, numbers: &Call<'static>, params: Params<'_>);
 }
 
-/// Upper half of the first long since version 1. Before, it was the time base.
+/// Upper half of the first long since version 1. Version 0 has the time base there.
 const MAGIC: u64 = 0xfffe_fdfc;
-/// The newest version.
+/// The newest known version.
 const NEWEST: u32 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expect {
     Header,
-    /// The call up to the index of its thread.
+    /// The numbers of a call up to the index of its thread.
     Head,
     NameLength,
     Name,
@@ -44,17 +45,17 @@ enum Expect {
     Value,
 }
 
-/// Reads one file.
+/// Decodes one file.
 #[derive(Debug)]
 pub(crate) struct CallReader {
     expect: Expect,
     version: u32,
-    /// Start of the last call: the next one's is relative to it.
+    /// Start of the last call; the start of the next one is relative to it.
     start_ms: i64,
-    /// Threads that have been introduced.
+    /// Number of threads with a name so far.
     threads: u32,
     thread_name: TextReader,
-    /// The numbers of the call that is being read.
+    /// Numbers of the call that is being read.
     call: Call<'static>,
     values: ParamReader,
 }
@@ -97,7 +98,7 @@ impl<V: CallVisitor + ?Sized> Machine<V> for CallReader {
     fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
         let input = scan.rest();
         while self.token(scan, input, visitor)?.is_some() {}
-        self.values.leave(input);
+        self.values.copy_unfinished(input);
         Ok(())
     }
 
@@ -106,18 +107,18 @@ impl<V: CallVisitor + ?Sized> Machine<V> for CallReader {
     }
 }
 
-/// A 64-bit counter; agents send differences, which should not be negative.
+/// A 64-bit counter. Agents send differences; a negative one counts as 0.
 const fn counter(pattern: u64) -> u64 {
     if pattern > i64::MAX as u64 { 0 } else { pattern }
 }
 
-/// A time that was a 32-bit number before it was written: negative ones have bit 31.
+/// A time that the agent converted from 32 bits: bit 31 means negative, which counts as 0.
 const fn time(pattern: u64) -> u64 {
     if pattern > i32::MAX as u64 { 0 } else { pattern }
 }
 
 impl CallReader {
-    /// Reads one token; `None` when it is not whole. `input` is what `scan` began with.
+    /// Reads one token; `None` when it is not whole. `input`: the bytes with which `scan` began.
     #[inline]
     fn token<V: CallVisitor + ?Sized>(
         &mut self,
@@ -202,7 +203,7 @@ impl CallReader {
         let mut token = *scan;
         let (call, distance) = (&mut self.call, token.zigzag()?);
         call.method = token.varint()?;
-        // Agents write it with the 64-bit encoder, and a clock that is set back makes it negative.
+        // The encoding has 64 bits, and a clock that is set back makes the value negative.
         call.duration_ms = counter(token.varlong()?);
         call.calls = token.varint()?;
         call.thread = token.varint()?;
@@ -212,7 +213,7 @@ impl CallReader {
         Some(())
     }
 
-    /// The number of parameters is the last of it.
+    /// Reads the numbers behind the thread; returns the last one, the number of parameters.
     #[inline]
     fn tail(&mut self, scan: &mut Scan<'_>) -> Option<u32> {
         let mut token = *scan;
@@ -226,7 +227,7 @@ impl CallReader {
                 [cpu, wait, memory, file_read, file_written, net_read, net_written, transactions],
             ) = token.eight_small()
         {
-            // Most calls are short: they have nothing but zeros here.
+            // Most calls are short and have only zeros here.
             (call.cpu_ms, call.wait_ms, call.memory) = (cpu.into(), wait.into(), memory.into());
             (call.file_read, call.file_written) = (file_read.into(), file_written.into());
             (call.net_read, call.net_written) = (net_read.into(), net_written.into());
@@ -254,7 +255,7 @@ impl CallReader {
     }
 }
 
-/// The numbers that came with versions 2, 3 and 4.
+/// Reads the numbers that versions 2, 3 and 4 added.
 #[inline]
 fn resources(call: &mut Call<'_>, token: &mut Scan<'_>, version: u32) -> Option<()> {
     if version >= 2 {
@@ -275,30 +276,30 @@ fn resources(call: &mut Call<'_>, token: &mut Scan<'_>, version: u32) -> Option<
     Some(())
 }
 
-/// What is known so far of the parameters of one call.
+/// Decodes the parameters of one call.
 #[derive(Debug, Default)]
 pub(crate) struct ParamReader {
     params: u32,
     params_left: u32,
     values: u32,
     values_left: u32,
-    /// The parameter that is being read.
+    /// Id of the parameter that is being read.
     id: u32,
-    /// Where the values are: in the input, or in `copies` once `copied`.
+    /// Positions of the values: in the input, or in `copies` if `copied`.
     pieces: Vec<Piece>,
     copied: bool,
     copies: Vec<u8>,
-    /// Bytes that may still be kept.
+    /// Bytes of values left within [`limits::CALL_TEXT`].
     budget: usize,
-    /// The value that is being read: its units, bytes to come, bytes to keep, and where in
-    /// `copies` it begins.
+    /// The value that is being read: its units, bytes left to read, bytes left to keep, and its
+    /// begin in `copies`.
     units: u32,
     left: usize,
     keep: usize,
     from: usize,
 }
 
-/// What follows in the record.
+/// The next token of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Param,
@@ -307,7 +308,7 @@ pub(crate) enum Next {
 }
 
 impl ParamReader {
-    /// A call with so many parameters.
+    /// Begins a call with `params` parameters.
     pub(crate) fn begin(&mut self, params: u32) -> Result<Next, DecodeError> {
         if params > limits::CLAIMED {
             return Err(DecodeError::Claims(params));
@@ -327,7 +328,7 @@ impl ParamReader {
         }
     }
 
-    /// Id of a parameter and number of its values.
+    /// Reads the id of a parameter and the number of its values.
     pub(crate) fn param(&mut self, scan: &mut Scan<'_>) -> Result<Option<Next>, DecodeError> {
         let mut token = *scan;
         let (Some(id), Some(values)) = (token.varint(), token.varint()) else { return Ok(None) };
@@ -340,14 +341,14 @@ impl ParamReader {
         self.values_left = values;
         self.values += values;
         if values == 0 {
-            // It has no value, but it is there: call.red says enough by that.
+            // A parameter without a value counts as present: call.red may have none.
             self.units = 0;
             self.put(0, 0);
         }
         Ok(Some(self.next()))
     }
 
-    /// Length of a value.
+    /// Reads the length of a value.
     pub(crate) fn length(&mut self, scan: &mut Scan<'_>) -> Result<Option<()>, DecodeError> {
         let Some(units) = scan.varint() else { return Ok(None) };
         if units > limits::UNITS {
@@ -364,7 +365,7 @@ impl ParamReader {
         Ok(Some(()))
     }
 
-    /// A value; `None` until all of it has been read. `input` is what `scan` began with.
+    /// Reads a value; `None` until it is whole. `input`: the bytes with which `scan` began.
     pub(crate) fn value(&mut self, scan: &mut Scan<'_>, input: &[u8]) -> Option<Next> {
         if !self.copied && scan.rest().len() < self.left {
             self.copy(input);
@@ -394,8 +395,8 @@ impl ParamReader {
         }
     }
 
-    /// The input is about to go: what it has of an unfinished call is copied.
-    pub(crate) fn leave(&mut self, input: &[u8]) {
+    /// Copies the values of an unfinished call out of `input`, which the next call of `step` lacks.
+    pub(crate) fn copy_unfinished(&mut self, input: &[u8]) {
         if !self.copied && !self.pieces.is_empty() {
             self.copy(input);
             self.from = self.copies.len();
@@ -412,13 +413,13 @@ impl ParamReader {
         }
     }
 
-    /// All of them, after [`Next::End`].
+    /// All parameters, after [`Next::End`].
     pub(crate) fn params<'a>(&'a self, input: &'a [u8]) -> Params<'a> {
         let text = if self.copied { &self.copies } else { input };
         Params { pieces: &self.pieces, text, count: self.params, values: self.values }
     }
 
-    /// The call has been used.
+    /// Clears the values after a call was reported.
     pub(crate) fn end(&mut self) {
         self.pieces.clear();
         if self.copied {

@@ -1,7 +1,5 @@
-//! The streams of one pod: which bytes go to which decoder, and what becomes of their records.
-
-//!
-//! The decoder of one file, by kind of stream, and the way from its records to the observer.
+//! The streams of one connection: [`Streams`] passes each payload to the [`Decoder`] of its open
+//! file, and the decoders pass records to the [`Observer`].
 
 use std::sync::Arc;
 
@@ -24,24 +22,24 @@ use crate::sources::profiler::dictionary::interner::Interner;
 use crate::sources::profiler::limits;
 use crate::sources::profiler::wire::command::{Opened, StreamKind};
 
-/// What has been seen of a stream, over all its files.
+/// Counts of a stream, over all its files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Pieces.
+    /// RCV_DATA commands.
     pub chunks: u64,
-    /// Bytes of the pieces.
+    /// Bytes of their payloads.
     pub bytes: u64,
     /// Openings after the first.
     pub rotations: u64,
-    /// Files that could not be read to the end.
+    /// Files with a decode error.
     pub corrupt: u64,
-    /// Bytes that were not read because of that.
+    /// Bytes skipped behind decode errors.
     pub skipped: u64,
     /// Files that ended inside a record.
     pub torn: u64,
 }
 
-/// One stream.
+/// One stream of a connection.
 #[derive(Debug)]
 pub struct Stream {
     name: Box<str>,
@@ -49,37 +47,37 @@ pub struct Stream {
     sequence: i32,
     decoder: Decoder,
     counts: Counts,
-    /// Pieces and bytes of the file that is open.
+    /// Payloads and bytes of the open file.
     chunks: u64,
     bytes: u64,
 }
 
 impl Stream {
-    /// Its name.
+    /// The name it is opened with.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What its bytes are.
+    /// The content, by name.
     #[must_use]
     pub const fn kind(&self) -> StreamKind {
         self.kind
     }
 
-    /// Sequence of the file that is open.
+    /// Sequence of the open file.
     #[must_use]
     pub const fn sequence(&self) -> i32 {
         self.sequence
     }
 
-    /// What has been seen of it.
+    /// Counts over all files.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// The file that is open cannot be read any further.
+    /// The open file had a decode error: its rest is skipped.
     #[must_use]
     pub const fn is_corrupt(&self) -> bool {
         matches!(self.decoder, Decoder::Broken)
@@ -101,7 +99,7 @@ impl Stream {
     }
 }
 
-/// All streams of one connection, and the words that they share.
+/// All streams of one connection, and the dictionary that they share.
 #[derive(Debug)]
 pub struct Streams {
     words: Dictionary,
@@ -109,30 +107,31 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Without streams. Words are shared with other pods.
+    /// No streams yet. The interner shares words with other pods.
     #[must_use]
     pub fn new(interner: Arc<Interner>) -> Self {
         Self { words: Dictionary::new(interner), streams: Vec::new() }
     }
 
-    /// Its dictionary.
+    /// The dictionary.
     #[must_use]
     pub const fn dictionary(&self) -> &Dictionary {
         &self.words
     }
 
-    /// Its streams, in the order in which they were opened first.
+    /// All streams, in the order of their first opening.
     #[must_use]
     pub fn all(&self) -> &[Stream] {
         &self.streams
     }
 
-    /// Bytes allocated, without the words.
+    /// Allocated bytes, without the dictionary.
     pub(crate) fn memory(&self) -> usize {
         self.streams.iter().map(|s| size_of::<Stream>() + s.decoder.memory()).sum()
     }
 
-    /// The agent goes on with the words of a connection before: they are told as if they came now.
+    /// Takes over the dictionary of an earlier connection and reports its words as if they came
+    /// now.
     pub(crate) fn adopt<O: Observer + ?Sized>(&mut self, words: Dictionary, observer: &mut O) {
         self.words.adopt(words);
         let known: Vec<(u32, Arc<str>)> =
@@ -145,16 +144,16 @@ impl Streams {
         }
     }
 
-    /// What remains of it for a connection that comes later: its dictionary.
+    /// Takes the dictionary out, for a later connection.
     pub(crate) fn take_dictionary(&mut self) -> Dictionary {
         let nothing = self.words.new_empty();
         std::mem::replace(&mut self.words, nothing)
     }
 
-    /// A stream was opened: the next new one, or again one that was. Any other is passed over.
+    /// Opens the next file of a known stream, or the first file of a new stream with the next
+    /// index.
     pub fn open<O: Observer + ?Sized>(&mut self, opened: &Opened<'_>, observer: &mut O) {
-        // Only dictionaries are ever opened with it; it would be odd to let another stream wipe
-        // them.
+        // Agents reset only dictionaries; another stream must not drop the words.
         if opened.reset && matches!(opened.kind, StreamKind::Dictionary | StreamKind::PosDictionary)
         {
             self.words.reset();
@@ -180,8 +179,8 @@ impl Streams {
         observer.opened(opened);
     }
 
-    /// A piece of a stream came. Records that are whole are told; what is corrupt is told once, and
-    /// the rest of the file is passed over.
+    /// Decodes one payload of a stream and reports whole records. A decode error is reported once;
+    /// the rest of the file is skipped.
     pub fn data<O: Observer + ?Sized>(&mut self, stream: usize, payload: &[u8], observer: &mut O) {
         let Some(s) = self.streams.get_mut(stream) else { return };
         observer.chunk(&Chunk {
@@ -205,7 +204,7 @@ impl Streams {
         }
     }
 
-    /// Nothing more comes: every stream ends where it is.
+    /// The connection ends: all files end.
     pub fn close<O: Observer + ?Sized>(&mut self, observer: &mut O) {
         for (at, stream) in self.streams.iter_mut().enumerate() {
             stream.end(at, &mut self.words, observer);
@@ -213,10 +212,10 @@ impl Streams {
     }
 }
 
-/// Where a fault is in its file, and what it is.
+/// Offset of a decode error in its file, and the error.
 pub(crate) type ErrorAt = (u64, DecodeError);
 
-/// What reads a file.
+/// The decoder of one file.
 #[derive(Debug)]
 pub(crate) enum Decoder {
     Trace(Box<Resume<TraceReader>>),
@@ -227,18 +226,18 @@ pub(crate) enum Decoder {
     Params(Box<Resume<Phrases<DefinitionReader>>>),
     Gc(LogLines),
     Opaque,
-    /// It could not be read.
+    /// A decode error came: the rest is skipped.
     Broken,
 }
 
-/// Which stream a value is in, and in which file.
+/// Stream and file of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BigKind {
     xml: bool,
     file: u32,
 }
 
-/// Names of the threads of one file of calls; `None` when a limit was reached.
+/// Thread names of one file of calls; `None` if a limit rejected the name.
 pub(crate) type Threads = Vec<Option<Arc<str>>>;
 
 impl Decoder {
@@ -268,7 +267,7 @@ impl Decoder {
         }
     }
 
-    /// Bytes allocated, about: what a decoder keeps of one record is bounded by
+    /// Allocated bytes, estimated: the buffers of one record are bounded by
     /// [`limits::CALL_TEXT`].
     pub(crate) fn memory(&self) -> usize {
         const USUAL: usize = 1 << 10;
@@ -306,14 +305,14 @@ impl Decoder {
         }
     }
 
-    /// Nothing more comes; whether a record was begun.
+    /// The file ends; true if it ends within a record.
     pub(crate) fn end<O: Observer + ?Sized>(
         &mut self,
         words: &mut Dictionary,
         observer: &mut O,
     ) -> bool {
-        let mut told = ToObserver { observer, words };
-        // Which visitor it is makes no difference to where a machine stands.
+        let mut visitor = ToObserver { observer, words };
+        // The type of the visitor does not matter here.
         match std::mem::replace(self, Self::Opaque) {
             Self::Trace(trace) => !trace.is_whole::<ToObserver<'_, O>>(),
             Self::Calls(calls) => !calls.0.is_whole::<CallsToObserver<'_, O>>(),
@@ -322,7 +321,7 @@ impl Decoder {
             Self::Suspend(suspend) => !suspend.is_whole::<ToObserver<'_, O>>(),
             Self::Params(params) => !params.is_whole::<ToObserver<'_, O>>(),
             Self::Gc(mut lines) => {
-                lines.end(&mut told);
+                lines.end(&mut visitor);
                 false
             }
             Self::Opaque | Self::Broken => false,
@@ -338,7 +337,7 @@ fn feed<M: Machine<V>, V>(
     resume.feed(bytes, visitor).map_err(|why| (resume.offset(), why))
 }
 
-/// Records that need the words at most.
+/// Passes records that need no state but the dictionary.
 struct ToObserver<'a, O: ?Sized> {
     observer: &'a mut O,
     words: &'a mut Dictionary,
@@ -350,8 +349,7 @@ impl<O: Observer + ?Sized> TraceVisitor for ToObserver<'_, O> {
         self.observer.trace_block(block);
     }
 
-    // There are a dozen of them for each call: what is made for one event must not go through
-    // memory.
+    // Each call has about a dozen events: inlining keeps an event in registers.
     #[inline(always)]
     fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
         if let TraceKind::Tag { param, value: TagValue::Inline(text) | TagValue::Indexed(text) } =

@@ -1,26 +1,28 @@
-//! The stream `gc` (spec B.8): the text of the JVM's unified log, cut anywhere. Only lines with
-//! pauses are of interest.
+//! The stream `gc` (docs/protocols/java-profiler.md B.8): text of the JVM's unified log (JEP 158,
+//! JEP 271), cut anywhere. Only lines with pauses are decoded:
+//! `[2023-07-24T12:26:25.553+0000][9.385s][info ][gc] GC(0) Pause Young (Allocation Failure)
+//! 68M->11M(247M) 105.563ms`.
 
 use super::scan::shrink;
 use crate::sources::profiler::limits;
 
-/// Takes pauses.
+/// Receives pauses.
 pub(crate) trait GcVisitor {
-    /// A pause that a line told.
+    /// The pause of one line.
     fn gc_pause(&mut self, pause: &GcPause<'_>);
 }
 
 /// Cuts one file into lines.
 #[derive(Debug, Default)]
 pub(crate) struct LogLines {
-    /// The beginning of a line whose end has not come.
+    /// The begin of an unfinished line.
     begun: Vec<u8>,
-    /// The line is too long: nothing of it is kept.
+    /// The line is too long: it is skipped.
     skip: bool,
 }
 
 impl LogLines {
-    /// The next piece of the file.
+    /// Decodes the next piece of the file.
     pub(crate) fn feed<V: GcVisitor + ?Sized>(&mut self, mut bytes: &[u8], visitor: &mut V) {
         while let Some(at) = bytes.iter().position(|b| *b == b'\n') {
             let (line, rest) = bytes.split_at(at);
@@ -37,7 +39,7 @@ impl LogLines {
         self.begin(bytes);
     }
 
-    /// Nothing more comes.
+    /// The file ends.
     pub(crate) fn end<V: GcVisitor + ?Sized>(&mut self, visitor: &mut V) {
         if !self.skip {
             emit(&self.begun, visitor);
@@ -65,32 +67,32 @@ fn emit<V: GcVisitor + ?Sized>(line: &[u8], visitor: &mut V) {
 /// Bytes of heap before and after a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heap {
-    /// In use before.
+    /// In use before the collection.
     pub before: u64,
-    /// In use after.
+    /// In use after it.
     pub after: u64,
-    /// Committed.
+    /// Committed size.
     pub total: u64,
 }
 
-/// A stop of the world that the collector tells of.
+/// A stop of the world by the garbage collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GcPause<'a> {
     /// Number of the collection; one collection can have several pauses.
     pub number: u32,
     /// `Young (Allocation Failure)`, `Full (System.gc())`, `Remark`.
     pub kind: &'a str,
-    /// How long it was.
+    /// Duration.
     pub duration_ns: u64,
-    /// What it did, if the line says so.
+    /// Heap sizes, if the line has them.
     pub heap: Option<Heap>,
-    /// When the line was written, in milliseconds since 1970, if it says so: the end of the pause.
+    /// Wall-clock time of the line, in milliseconds since 1970, if present: the end of the pause.
     pub end_ms: Option<i64>,
-    /// The same since the start of the JVM.
+    /// Uptime of the JVM at that time, if present.
     pub uptime_ms: Option<u64>,
 }
 
-/// The pause of a line, if it tells of one.
+/// The pause of a line, if it has one.
 pub(crate) fn parse(line: &str) -> Option<GcPause<'_>> {
     let mut rest = line.trim_ascii_end();
     let (mut end_ms, mut uptime_ms) = (None, None);
@@ -103,7 +105,7 @@ pub(crate) fn parse(line: &str) -> Option<GcPause<'_>> {
         rest = behind;
     }
     let (number, rest) = rest.trim_ascii_start().strip_prefix("GC(")?.split_once(") ")?;
-    // Generational collectors say which generation: `Y: Pause KnownWord Start`.
+    // Generational collectors name the generation: `Y: Pause Mark Start`.
     let rest = rest
         .split_once(": ")
         .filter(|(generation, _)| generation.len() == 1)
@@ -123,9 +125,9 @@ enum Clock {
     Uptime(u64),
 }
 
-/// The decorations time, utctime, uptime, timemillis, uptimemillis, timenanos, uptimenanos.
+/// Parses the decorations time, utctime, uptime, timemillis, uptimemillis, timenanos, uptimenanos.
 fn clock(decoration: &str) -> Option<Clock> {
-    /// 1973 in milliseconds; no JVM runs for three years.
+    /// Largest uptime: 1973 as wall-clock time; no JVM runs for three years.
     const EPOCH: u64 = 100_000_000_000;
     if let Some(ns) = decoration.strip_suffix("ns") {
         return Some(Clock::Uptime(scaled(ns, 0)? / 1_000_000));
@@ -140,7 +142,7 @@ fn clock(decoration: &str) -> Option<Clock> {
     wall(decoration).map(Clock::Wall)
 }
 
-/// `2023-07-24T12:26:25.553+0000`.
+/// Milliseconds since 1970 of `2023-07-24T12:26:25.553+0000`.
 fn wall(iso: &str) -> Option<i64> {
     let field = |from: usize, to: usize| {
         iso.get(from..to).filter(|s| s.bytes().all(|b| b.is_ascii_digit()))?.parse::<i64>().ok()

@@ -1,26 +1,23 @@
-//! Phrases (spec B.1): a length, then as many bytes of whole records.
-
+//! Streams of phrases (docs/protocols/java-profiler.md B.1): a phrase is a length and that many
+//! bytes of whole records.
 //!
-//! The streams `dictionary` and `posDictionary` (spec B.2): phrases of words, or of ids and words.
-
-//!
-//! The stream `params` (spec B.3): the first phrase begins with the version, then come definitions
-//! of parameters.
-
-//!
-//! The stream `suspend` (spec B.4): the first phrase of a file begins with the time base, then come
-//! pairs of varints, the distance between two ends and the duration.
+//! | stream | records | section |
+//! |---|---|---|
+//! | `dictionary` | words; ids count up from 0 | B.2 |
+//! | `posDictionary` | ids and words | B.2 |
+//! | `params` | the version begins the first phrase; then definitions of parameters | B.3 |
+//! | `suspend` | the time base begins the first phrase; then pairs of varints: distance between the ends of two pauses, duration | B.4 |
 
 use super::error::DecodeError;
 use super::record::{Definition, Pause};
 use super::scan::{Machine, Scan, Text, TextReader};
 use crate::sources::profiler::limits;
 
-/// Takes the frames off a stream of phrases.
+/// Reads the lengths of phrases and passes the records to `M`.
 #[derive(Debug, Default)]
 pub(crate) struct Phrases<M> {
     records: M,
-    /// Bytes of the phrase that are still to come.
+    /// Bytes of the open phrase that have not been read.
     left: usize,
 }
 
@@ -51,7 +48,7 @@ impl<V: ?Sized, M: Machine<V>> Machine<V> for Phrases<M> {
             self.left -= taken;
             result?;
             if self.left > 0 {
-                // The next token is not whole: it never will be if this is all of the phrase.
+                // The next token is not whole; if the phrase ends here, it never will be.
                 let all = phrase.len() - taken == self.left;
                 return if all { Err(DecodeError::Crosses) } else { Ok(()) };
             }
@@ -63,23 +60,23 @@ impl<V: ?Sized, M: Machine<V>> Machine<V> for Phrases<M> {
     }
 }
 
-/// Takes words.
+/// Receives words.
 pub(crate) trait WordVisitor {
-    /// A word. Without an id it has the next one.
+    /// A word; `None`: it has the next id.
     fn word(&mut self, id: Option<u32>, word: Text<'_>);
 }
 
-/// Reads the words of a phrase.
+/// Decodes words.
 #[derive(Debug, Default)]
 pub(crate) struct DictionaryReader {
     positional: bool,
-    /// The word that is being read, and its id.
+    /// The id of the word that is being read.
     reading: Option<Option<u32>>,
     text: TextReader,
 }
 
 impl DictionaryReader {
-    /// `positional`: with ids.
+    /// `positional`: words have ids (`posDictionary`).
     pub(crate) fn new(positional: bool) -> Self {
         Self { positional, ..Self::default() }
     }
@@ -113,13 +110,13 @@ impl<V: WordVisitor + ?Sized> Machine<V> for DictionaryReader {
     }
 }
 
-/// Takes definitions.
+/// Receives definitions.
 pub(crate) trait DefinitionVisitor {
-    /// One parameter.
+    /// The definition of one parameter.
     fn definition(&mut self, definition: &Definition<'_>);
 }
 
-/// The only version that there is.
+/// The only known version.
 const VERSION: u8 = 1;
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -132,7 +129,7 @@ enum Expect {
     Signature,
 }
 
-/// Reads one file. It is written once per connection, so it copies.
+/// Decodes definitions. Agents send each once a connection, so copying is cheap enough.
 #[derive(Debug, Default)]
 pub(crate) struct DefinitionReader {
     expect: Expect,
@@ -197,7 +194,7 @@ impl DefinitionReader {
     }
 }
 
-/// Index, list, order and length of the signature.
+/// Reads the flags index and list, the order, and the length of the signature.
 fn flags(scan: &mut Scan<'_>) -> Option<(u8, u8, u32, u32)> {
     let mut token = *scan;
     let flags = (token.u8()?, token.u8()?, token.varint()?, token.varint()?);
@@ -205,13 +202,13 @@ fn flags(scan: &mut Scan<'_>) -> Option<(u8, u8, u32, u32)> {
     Some(flags)
 }
 
-/// Takes pauses.
+/// Receives pauses.
 pub(crate) trait PauseVisitor {
     /// One pause.
     fn pause(&mut self, pause: Pause);
 }
 
-/// Reads one file.
+/// Decodes pauses.
 #[derive(Debug, Default)]
 pub(crate) struct PauseReader {
     /// End of the last pause, once the base is known.

@@ -1,21 +1,16 @@
-//! Reading inside streams (spec B.1): the only byte access of the decoders.
+//! Reading inside streams (docs/protocols/java-profiler.md B.1): numbers, strings, and tokens that
+//! a payload cuts off. This file is the only byte access of the decoders.
 //!
 //! | name | bytes |
 //! |---|---|
-//! | varint | 7 bits a byte, low group first, high bit: more. At most 5; the 5th holds bits 28..=31, whatever its high bit says |
-//! | varlong | 5 such bytes give bits 0..=34; if the 5th has its high bit, a varint with bits 35..=63 follows |
+//! | varint | 7 bits a byte, low group first, high bit: more. At most 5 bytes; the 5th has bits 28..=31, and its high bit is ignored |
+//! | varlong | 5 such bytes have bits 0..=34; if the 5th has its high bit, a varint with bits 35..=63 follows |
 //! | zigzag | varint `u`, which means `(u >>> 1) xor -(u & 1)` |
+//! | string | varint with the number of UTF-16 units, then the units, big-endian |
 //!
-//! A varint that is cut short is `None`, and nothing has moved.
-
-//!
-//! Strings inside streams: a varint with the number of UTF-16 units, then that many units,
-//! big-endian (spec B.1).
-
-//!
-//! A stream comes in payloads that cut its records anywhere (spec B). A [`Machine`] reads whole
-//! tokens; what is left of a cut one, less than [`limits::TOKEN`] bytes, is kept here until more
-//! has come.
+//! Reading a number that is cut short returns `None` and consumes nothing. Payloads cut records
+//! anywhere: a [`Machine`] reads whole tokens, and [`Resume`] keeps the begin of a cut token, less
+//! than [`limits::TOKEN`] bytes, until the next payload.
 
 use std::fmt::{self, Write};
 
@@ -26,22 +21,22 @@ use crate::sources::profiler::limits;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan<'a> {
     rest: &'a [u8],
-    /// Offset in the file of the slice's end.
+    /// File offset of the slice's end.
     end: u64,
 }
 
 impl<'a> Scan<'a> {
-    /// Reads `bytes`, the first of which is at `offset` of the file.
+    /// Reads `bytes`, which begin at `offset` of the file.
     pub(crate) const fn new(bytes: &'a [u8], offset: u64) -> Self {
         Self { rest: bytes, end: offset.wrapping_add(bytes.len() as u64) }
     }
 
-    /// Offset in the file of the next byte.
+    /// File offset of the next byte.
     pub(crate) const fn offset(&self) -> u64 {
         self.end.wrapping_sub(self.rest.len() as u64)
     }
 
-    /// What has not been read.
+    /// The unread bytes.
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -74,7 +69,7 @@ impl<'a> Scan<'a> {
         Some(u64::from_be_bytes(*raw))
     }
 
-    /// One byte is most of them.
+    /// Most varints are one byte.
     #[inline(always)]
     pub(crate) fn varint(&mut self) -> Option<u32> {
         match self.rest {
@@ -100,7 +95,7 @@ impl<'a> Scan<'a> {
         Some((raw >> 1).cast_signed() ^ -(raw & 1).cast_signed())
     }
 
-    /// The 64-bit pattern.
+    /// A varlong as a 64-bit pattern.
     #[inline(always)]
     pub(crate) fn varlong(&mut self) -> Option<u64> {
         match self.rest {
@@ -120,7 +115,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Eight varlongs at once, if each is one byte.
+    /// Eight varlongs at once; `None` unless each is one byte.
     #[inline(always)]
     pub(crate) fn eight_small(&mut self) -> Option<[u8; 8]> {
         let (eight, rest) = self.rest.split_first_chunk()?;
@@ -132,7 +127,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-// These take and give slices, so that a `Scan` can stay in registers.
+// Slices as arguments and results let a `Scan` stay in registers.
 
 fn long_varint(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (mut value, mut rest) = (0, bytes);
@@ -162,7 +157,7 @@ fn long_varlong(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((value | u64::from(high) << 35, rest))
 }
 
-/// A string as it is on the wire. Surrogates may be unpaired: agents cut by unit.
+/// A string as encoded. Surrogates may be unpaired, because agents cut strings by unit.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Text<'a> {
     utf16: &'a [u8],
@@ -170,12 +165,12 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// `utf16` is the whole string or its beginning.
+    /// `utf16`: the whole string or its begin; `units`: its whole length.
     pub(crate) const fn new(utf16: &'a [u8], units: u32) -> Self {
         Self { utf16, units }
     }
 
-    /// UTF-16 units that the agent sent.
+    /// Length in UTF-16 units, as the agent sent it.
     #[must_use]
     pub const fn units(self) -> u32 {
         self.units
@@ -187,32 +182,32 @@ impl<'a> Text<'a> {
         self.units == 0
     }
 
-    /// The end is missing, because of a limit.
+    /// A limit cut the end off.
     #[must_use]
     pub const fn is_cut(self) -> bool {
         (self.utf16.len() as u64) < 2 * self.units as u64
     }
 
-    /// What there is of it, as UTF-16, big-endian.
+    /// The kept units, as UTF-16, big-endian.
     #[must_use]
     pub const fn as_utf16(self) -> &'a [u8] {
         self.utf16
     }
 
-    /// Its characters; U+FFFD stands for an unpaired surrogate.
+    /// The kept characters; U+FFFD stands for an unpaired surrogate.
     pub fn chars(self) -> impl Iterator<Item = char> + 'a {
         let (units, _) = self.utf16.as_chunks();
         char::decode_utf16(units.iter().map(|u| u16::from_be_bytes(*u)))
             .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    /// The whole string is `other`.
+    /// Whether the whole string equals `other`.
     #[must_use]
     pub fn is(self, other: &str) -> bool {
         !self.is_cut() && self.chars().eq(other.chars())
     }
 
-    /// The decimal number that it is, as tags with numbers have it.
+    /// The value of a decimal number, as tags with numbers contain it.
     #[must_use]
     pub fn number(self) -> Option<u64> {
         if self.is_cut() || !(1..=20).contains(&self.units) {
@@ -228,12 +223,12 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// Appends it, as UTF-8.
+    /// Appends the kept characters, as UTF-8.
     pub fn push_to(self, out: &mut String) {
         const LANES: usize = 32;
         let (mut units, _) = self.utf16.as_chunks::<2>();
         out.reserve(units.len());
-        // Dictionary, names and URLs are ASCII as a rule: narrowed many units at a time.
+        // Words, names and URLs are usually ASCII: many units are narrowed at a time.
         while !units.is_empty() {
             let mut ascii = [0; LANES];
             let (lanes, rest) = units.split_at(units.len().min(LANES));
@@ -267,20 +262,19 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// Collects one string that may come in pieces. What is over the limit is passed over, so nothing
-/// long is ever held.
+/// Reads one string that may come in pieces. Units beyond the limit are skipped, not stored.
 #[derive(Debug, Default)]
 pub(crate) struct TextReader {
     units: u32,
-    /// Bytes of it that are still to come.
+    /// Bytes left to read.
     left: usize,
-    /// Bytes of it that are still to be kept.
+    /// Bytes left to keep.
     keep: usize,
     kept: Vec<u8>,
 }
 
 impl TextReader {
-    /// A string of `units` follows, of which at most `keep` are of interest.
+    /// Begins a string of `units`, of which at most `keep` are kept.
     pub(crate) fn begin(&mut self, units: u32, keep: u32) -> Result<(), DecodeError> {
         if units > limits::UNITS {
             return Err(DecodeError::Units(units));
@@ -292,7 +286,8 @@ impl TextReader {
         Ok(())
     }
 
-    /// The string, once all of it has been read. Borrowed from the input if it is all there.
+    /// The string, once it has been read to its end. Borrowed from the input if it came in one
+    /// piece.
     pub(crate) fn take<'s, 'b: 's>(&'s mut self, scan: &mut Scan<'b>) -> Option<Text<'s>> {
         let piece = scan.up_to(self.left);
         self.left -= piece.len();
@@ -306,13 +301,13 @@ impl TextReader {
         (self.left == 0).then_some(Text::new(&self.kept, self.units))
     }
 
-    /// The string has been used.
+    /// Clears the string after use.
     pub(crate) fn end(&mut self) {
         shrink(&mut self.kept);
     }
 }
 
-/// Empties a buffer, and gives its memory back if it has grown.
+/// Clears a buffer, and frees its memory if it is larger than [`limits::IDLE_BUFFER`].
 pub(crate) fn shrink(buffer: &mut Vec<u8>) {
     if buffer.capacity() > limits::IDLE_BUFFER {
         *buffer = Vec::new();
@@ -321,25 +316,25 @@ pub(crate) fn shrink(buffer: &mut Vec<u8>) {
     }
 }
 
-/// A decoder of one kind of stream. `V` is who takes its records.
+/// A state machine that decodes one kind of stream. `V` receives its records.
 pub(crate) trait Machine<V: ?Sized> {
-    /// Reads tokens until none is whole; the state says what comes next. With [`limits::TOKEN`]
-    /// bytes there always is one.
+    /// Reads tokens until the next one is not whole. [`limits::TOKEN`] bytes always contain a whole
+    /// token.
     ///
-    /// Borrowed bytes are gone when it returns, so it keeps a copy of what it still needs.
+    /// The input is gone after the return, so the machine copies what it still needs.
     fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError>;
 
-    /// Nothing of a record has been read: the stream may end here.
+    /// True between records: the stream may end here.
     fn at_boundary(&self) -> bool;
 }
 
-/// Feeds a machine with pieces.
+/// Feeds a machine with the payloads of one file.
 #[derive(Debug)]
 pub(crate) struct Resume<M> {
     pub(crate) machine: M,
     tail: [u8; limits::TOKEN],
     held: usize,
-    /// Bytes that the machine has taken.
+    /// File offset behind the last whole token.
     taken: u64,
 }
 
@@ -348,12 +343,12 @@ impl<M> Resume<M> {
         Self { machine, tail: [0; limits::TOKEN], held: 0, taken: 0 }
     }
 
-    /// Bytes of the file before the token that is being read, or at which a fault shows.
+    /// File offset of the token that is being read, or of the error.
     pub(crate) const fn offset(&self) -> u64 {
         self.taken
     }
 
-    /// The file may end here.
+    /// True if the file may end here.
     pub(crate) fn is_whole<V: ?Sized>(&self) -> bool
     where
         M: Machine<V>,
@@ -361,7 +356,7 @@ impl<M> Resume<M> {
         self.held == 0 && self.machine.at_boundary()
     }
 
-    /// The next piece of the file. After an error there must not be another.
+    /// Decodes the next payload of the file. Must not be called after an error.
     pub(crate) fn feed<V: ?Sized>(
         &mut self,
         mut bytes: &[u8],
@@ -371,7 +366,7 @@ impl<M> Resume<M> {
         M: Machine<V>,
     {
         while self.held > 0 {
-            // The cut token again, with as much behind it as a token can need.
+            // The cut token, joined with as many bytes as a token can have.
             let held = self.held;
             let (_, free) = self.tail.split_at_mut(held);
             let joined = free.len().min(bytes.len());

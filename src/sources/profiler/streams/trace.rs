@@ -1,29 +1,29 @@
-//! The stream `trace` (spec B.6): the time of the JVM's start, then blocks: id of the thread, time
-//! of the buffer, events.
+//! The stream `trace` (docs/protocols/java-profiler.md B.6): the time of the JVM's start, then
+//! blocks. A block has the id of its thread, the time of its buffer, and events:
 //!
-//! | event | low 2 bits of its first byte | what follows |
+//! | event | low 2 bits of its first byte | then |
 //! |---|---|---|
 //! | ENTER | 0 | varint method |
 //! | EXIT | 1 | |
 //! | TAG | 2 | varint parameter, byte type; 0, 2: string; 1, 3: varint file, varint offset |
 //! | end of the block | 3 | |
 //!
-//! Bits 2..=6 are the milliseconds since the event before, or since the start of the JVM for the
-//! first of a block. With bit 7 a varint follows with more of them, from bit 5 on; the sum is a
-//! signed 32-bit number.
+//! Bits 2..=6 are the low bits of a distance in ms: to the event before, or to the start of the JVM
+//! for the first event of a block. If bit 7 is set, a varint with the bits from 5 on follows. The
+//! distance is a signed 32-bit number.
 
 use super::error::DecodeError;
 use super::record::{Block, Reference, TagValue, TraceEvent, TraceKind};
 use super::scan::{Machine, Scan, Text, TextReader};
 use crate::sources::profiler::limits;
 
-/// Takes events.
+/// Receives events.
 pub(crate) trait TraceVisitor {
     /// A block begins.
     fn block(&mut self, block: &Block);
     /// An event of the block.
     fn event(&mut self, block: &Block, event: &TraceEvent<'_>);
-    /// The block is over.
+    /// The block ends.
     fn block_end(&mut self, block: &Block, events: u32);
 }
 
@@ -39,13 +39,13 @@ enum Expect {
     },
 }
 
-/// Reads one file.
+/// Decodes one file.
 #[derive(Debug)]
 pub(crate) struct TraceReader {
     expect: Expect,
     jvm_start_ms: i64,
     block: Block,
-    /// Events of the block, and the time of the last.
+    /// Number of events in the block so far, and time of the last one.
     events: u32,
     time_ms: i64,
     text: TextReader,
@@ -118,16 +118,16 @@ impl<V: TraceVisitor + ?Sized> Machine<V> for TraceReader {
     }
 }
 
-/// What is behind the first byte and the distance of a TAG.
+/// The rest of a TAG behind its distance.
 enum Tag {
     Refer(u32, TagValue<'static>),
-    /// A string of so many units.
+    /// Parameter, whether it is indexed, and the units of the string.
     String(u32, bool, u32),
 }
 
 impl TraceReader {
-    /// Reads events until the next is not whole (`false`), is a string that is not, or the block is
-    /// over.
+    /// Reads events; `false`: the next one is not whole. `true`: the state has changed, to a string
+    /// that comes in pieces or to the end of the block.
     #[inline]
     fn events<V: TraceVisitor + ?Sized>(
         &mut self,
@@ -184,7 +184,7 @@ impl TraceReader {
     }
 }
 
-/// A TAG up to its string; `None` when it is not all there.
+/// Reads a TAG up to its string; `None` when it is not whole.
 #[inline(always)]
 fn tag(token: &mut Scan<'_>) -> Result<Option<Tag>, DecodeError> {
     let (Some(param), Some(kind)) = (token.varint(), token.u8()) else { return Ok(None) };
@@ -198,7 +198,7 @@ fn tag(token: &mut Scan<'_>) -> Result<Option<Tag>, DecodeError> {
     })
 }
 
-/// A string of usual length that is all there.
+/// A whole string; `None` if it is longer than [`limits::TEXT`] or comes in pieces.
 #[inline(always)]
 fn whole<'a>(token: &mut Scan<'a>, units: u32) -> Option<Text<'a>> {
     let length = 2 * units as usize;

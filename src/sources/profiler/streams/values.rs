@@ -1,19 +1,20 @@
-//! The streams `xml` and `sql` (spec B.7): strings, one behind the other.
+//! The streams `xml` and `sql` (docs/protocols/java-profiler.md B.7): strings, one behind the
+//! other.
 
 use super::error::DecodeError;
 use super::scan::{Machine, Scan, Text, TextReader};
 use crate::sources::profiler::limits;
 
-/// Takes values.
+/// Receives values.
 pub(crate) trait ValueVisitor {
-    /// A value and the offset of its length.
+    /// A value; `offset`: where its length begins in the file.
     fn value(&mut self, offset: u64, value: Text<'_>);
 }
 
-/// Reads one file.
+/// Decodes one file.
 #[derive(Debug, Default)]
 pub(crate) struct ValueReader {
-    /// Where the value begins that is being read.
+    /// Offset of the value that is being read.
     reading: Option<u64>,
     text: TextReader,
 }

@@ -1,5 +1,5 @@
-//! Commands of an agent, their replies, and the types that both carry (docs/protocols/java-profiler.md
-//! A.2, A.3). All numbers are big-endian.
+//! Commands of an agent, their replies, and the types that both carry
+//! (docs/protocols/java-profiler.md A.2, A.3). All numbers are big-endian.
 
 use bytes::{BufMut, BytesMut};
 
@@ -218,8 +218,8 @@ pub struct Opened<'a> {
     pub handle: Uuid,
     /// Sequence in the request: 0 at first, then that of the last file + 1.
     pub requested: i32,
-    /// Sequence in the reply: at least the requested one, and above that of the last file. References
-    /// contain sequence + 1.
+    /// Sequence in the reply: at least the requested one, and above that of the last file.
+    /// References contain sequence + 1.
     pub sequence: i32,
     /// The agent asks to drop the words of its dictionary.
     pub reset: bool,

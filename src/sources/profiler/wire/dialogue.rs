@@ -7,9 +7,9 @@
 //!                                     └── LegacyHello, INIT_STREAM ──▶ ┘
 //! ```
 //!
-//! Each command appends its reply to the output when it is handled, so replies have the order of the
-//! commands. The driver sends the output after each `feed`: that is the rule "flush when the input
-//! is drained" of A.4, and no agent waits for a reply that is ready.
+//! Each command appends its reply to the output when it is handled, so replies have the order of
+//! the commands. The driver sends the output after each `feed`: that is the rule "flush when the
+//! input is drained" of A.4, and no agent waits for a reply that is ready.
 
 use bytes::{Buf, BufMut, BytesMut};
 

@@ -24,8 +24,8 @@ pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 pub(crate) struct Inflate {
     header: bool,
     deflate: Decompress,
-    /// Bytes behind the end of the deflate data: checksum and length, 8 bytes. They are not checked,
-    /// because TCP has checksums of its own.
+    /// Bytes behind the end of the deflate data: checksum and length, 8 bytes. They are not
+    /// checked, because TCP has checksums of its own.
     trailer: Option<usize>,
     /// The error that `inflate` returns once the caller has everything before it.
     error: Option<&'static str>,
@@ -36,7 +36,8 @@ impl Inflate {
         Self { header: true, deflate: Decompress::new(false), trailer: None, error: None }
     }
 
-    /// Inflates from `input` until `plain` has [`limits::INFLATED`] bytes. True if `plain` has grown.
+    /// Inflates from `input` until `plain` has [`limits::INFLATED`] bytes. True if `plain` has
+    /// grown.
     pub(crate) fn inflate(
         &mut self,
         input: &mut BytesMut,
