@@ -17,8 +17,8 @@
 //! * The thread is a plain one, unknown to the runtime, with all signals blocked. The program's
 //!   threads never wait for it, but for at most half a second when the runtime ends.
 //!
-//! "Spec" in the comments is the project's page on the Mono counters-agent protocol, written from
-//! the public note <https://gist.github.com/luhenry/9900756>, the 2014 sources and experiments.
+//! docs/protocols/mono-counters.md has the facts of the protocol, from the public note
+//! <https://gist.github.com/luhenry/9900756>, the sources of 2014 and experiments.
 
 #![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used))]
 

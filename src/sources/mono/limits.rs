@@ -1,18 +1,18 @@
-//! Bounds on everything that a peer can cause, each with its reason. "Spec" is
-//! specs/mono-counters.md.
+//! Bounds on everything that a peer can cause, each with its reason.
 
 use std::time::Duration;
 
 use mono_counters::message;
 
-/// Bytes of one string: names and categories of counters (spec 6). The longest of Mono 6.8 has 41.
+/// Bytes of one string: names and categories of counters (docs/protocols/mono-counters.md section
+/// 6). The longest of Mono 6.8 has 41.
 pub(super) const NAME: usize = message::LONGEST_NAME;
 /// Most counters that one Headers can announce, that one List can name and that one connection can
-/// number: counts and indexes are signed shorts (spec 1). An agent of 2014 goes on with negative
-/// indexes, which breaks its own framing.
+/// number: counts and indexes are signed shorts (docs/protocols/mono-counters.md section 1). An
+/// agent of 2014 goes on with negative indexes, which breaks its own framing.
 pub(super) const COUNTERS: usize = message::COUNTERS;
-/// Bytes of one Hello, List or Sampling message (spec 6: 32767 counters of 15 letters took 1.41 MB
-/// with their sample).
+/// Bytes of one Hello, List or Sampling message (docs/protocols/mono-counters.md section 6: 32767
+/// counters of 15 letters took 1.41 MB with their sample).
 pub(super) const MESSAGE: usize = 4 << 20;
 /// Bytes in which any stream must show its dialect: 300 times what the captured ones needed (spec
 /// 3.2).
@@ -20,8 +20,8 @@ pub(super) const UNDECIDED: usize = 64 << 10;
 /// More undecided bytes for each counter that the first count states, up to 1.5 MiB in all (spec
 /// 3.2): a header of dialect A with a name of usual length, twice, because the sample follows.
 pub(super) const UNDECIDED_PER_COUNTER: usize = 44;
-/// Time for the whole Hello (spec 3.2); also for the first sample, when the name of the process is
-/// to come with it.
+/// Time for the whole Hello (docs/protocols/mono-counters.md section 3.2); also for the first
+/// sample, when the name of the process is to come with it.
 pub(super) const HELLO_TIME: Duration = Duration::from_secs(10);
 /// Requests sent and not answered. Agents answer between two samples; more would only wait in their
 /// socket.

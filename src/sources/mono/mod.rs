@@ -1,5 +1,5 @@
 //! The Mono counters-agent protocol, inspector side, in every dialect that was ever written
-//! (specs/mono-counters.md; the public note by luhenry, gist 9900756; mono/mono
+//! (docs/protocols/mono-counters.md; the public note by luhenry, gist 9900756; mono/mono
 //! mono/utils/mono-counters-agent.c of March 2014; ludovic-henry/counters-sampler).
 //!
 //! The agent is in the Mono process and connects; it speaks first. All integers are in the byte

@@ -102,7 +102,8 @@ impl Liveness {
     }
 
     /// The last values may still be shown: a connected peer may be silent for three of its
-    /// intervals and `stale` (specs/mono-counters.md section 6), one that is gone for `stale`.
+    /// intervals and `stale` (docs/protocols/mono-counters.md section 6), one that is gone for
+    /// `stale`.
     #[must_use]
     pub fn fresh(&self, now: Duration, stale: Duration) -> bool {
         // Whole numbers: a fetch asks for each value.

@@ -2,7 +2,8 @@
 //! belongs to.
 //!
 //! Agents answer in the order of requests, with Samples in between, and an answer does not say to
-//! what (spec 2): so the oldest request of its kind that is outstanding must be the oldest of all.
+//! what (docs/protocols/mono-counters.md section 2): so the oldest request of its kind that is
+//! outstanding must be the oldest of all.
 
 use std::collections::VecDeque;
 

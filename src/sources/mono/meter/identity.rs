@@ -1,6 +1,6 @@
 //! Who a peer is. The protocol has no process id and no name; our agent module sends them as two
-//! CONSTANT counters, which is legal in it (spec 6). Without them the operating system may know,
-//! and else the driver's name for the connection is it.
+//! CONSTANT counters, which is legal in it (docs/protocols/mono-counters.md section 6). Without
+//! them the operating system may know, and else the driver's name for the connection is it.
 
 use crate::model::{Identity, SampleValue, Value};
 use mono_counters::numbers::{Kind, Numbers, Space, section};

@@ -1,6 +1,6 @@
 //! What is known about single counters beyond what their headers say: one line each for those that
 //! a performance engineer watches, and a warning for those that are wrong in Mono
-//! (specs/mono-6.8-counter-list.md, measured on Mono 6.8).
+//! (docs/protocols/mono-counters.md section 9, measured on Mono 6.8).
 
 /// Help for one counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What a counter is in PCP's terms: the tables of spec 8.
+//! What a counter is in PCP's terms: the tables of docs/protocols/mono-counters.md section 8.
 
 use crate::model::{Semantics, Units, ValueType};
 use mono_counters::numbers::{Kind, Numbers, Space, Unit, Variance};

@@ -1,5 +1,5 @@
 //! From a header to the description of a metric, and back from the line that is kept over restarts
-//! (spec 8).
+//! (docs/protocols/mono-counters.md section 8).
 
 use std::fmt::Write;
 

@@ -1,4 +1,5 @@
-//! Values: from the bytes of the wire to what the store keeps (spec 1, 4 and 8).
+//! Values: from the bytes of the wire to what the store keeps (docs/protocols/mono-counters.md
+//! sections 1, 4 and 8).
 
 use super::mapping::Mapping;
 use crate::model::{SampleValue, Semantics, Value, ValueType};

@@ -1,5 +1,5 @@
 //! Counters that every Mono 6 on SGen has and that performance engineers watch
-//! (specs/mono-6.8-counter-list.md, "watch"). They are metrics before the first process connects,
+//! (docs/protocols/mono-counters.md section 9). They are metrics before the first process connects,
 //! so that dashboards, rules and logger configurations can name them, and they have the same PMIDs
 //! on every host. Append only: their order makes their ids.
 

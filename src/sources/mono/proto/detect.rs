@@ -1,5 +1,5 @@
 //! Which dialect and byte order: up to six readers over the same bytes, dropped at their first
-//! impossible value (spec 3.2).
+//! impossible value (docs/protocols/mono-counters.md section 3.2).
 //!
 //! ```text
 //!              ┌ N little ┐                       the first that reads Headers and a Sample, strictly

@@ -1,4 +1,5 @@
-//! What an inspector may ask, how it is written, and of whom it must not be asked (spec 2 and 2.1).
+//! What an inspector may ask, how it is written, and of whom it must not be asked
+//! (docs/protocols/mono-counters.md sections 2 and 2.1).
 //!
 //! | request | note | B | C | A |
 //! |---|---|---|---|---|
@@ -42,7 +43,8 @@ pub(crate) enum Request {
         index: u16,
     },
     GoodBye,
-    /// A List for agents of the note, harmless to those of 2014 (spec 3.3).
+    /// A List for agents of the note, harmless to those of 2014 (docs/protocols/mono-counters.md
+    /// section 3.3).
     Probe,
 }
 

@@ -1,4 +1,5 @@
-//! The tokenizer: bytes of one framing and byte order in, tokens out (spec 1 and 2).
+//! The tokenizer: bytes of one framing and byte order in, tokens out
+//! (docs/protocols/mono-counters.md sections 1 and 2).
 //!
 //! A token is one header, one pair, one value or the fixed part of a message: at most 1046 bytes
 //! unless it is a text value. Nothing but the token at the front is ever looked at, so a Hello of
@@ -16,7 +17,8 @@ use crate::sources::mono::limits;
 use mono_counters::message::{self, Status};
 use mono_counters::numbers::{Kind, Numbers, Space, Unit, Variance};
 
-/// How messages are told apart. The note and source C frame alike (spec 2).
+/// How messages are told apart. The note and source C frame alike (docs/protocols/mono-counters.md
+/// section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Hello, then a command byte before each message.
@@ -353,7 +355,7 @@ impl Tokenizer {
             (message::ADD, true) => {
                 let status = status(c)?;
                 // The note prints the header unconditionally; every agent leaves it out unless the
-                // status is OK (spec 2).
+                // status is OK (docs/protocols/mono-counters.md section 2).
                 let header = if status == Status::Ok { Some(self.header(c)?) } else { None };
                 header.iter().try_for_each(|h| self.announce(h))?;
                 Ok(Token::Added(status, header))
@@ -374,7 +376,8 @@ impl Tokenizer {
     }
 
     fn sample<'a>(&mut self, c: &mut Cursor<'_>) -> Result<Token<'a>, Stop> {
-        /// The years 2000 to 2100 in 100 ns since 1601 (spec 3.2).
+        /// The years 2000 to 2100 in 100 ns since 1601 (docs/protocols/mono-counters.md section
+        /// 3.2).
         const WALL: std::ops::Range<i64> = 125_911_584_000_000_000..157_469_184_000_000_000;
         /// 317 years of 100 ns since the machine started.
         const UPTIME: std::ops::Range<i64> = 0..100_000_000_000_000_000;
@@ -403,7 +406,7 @@ impl Tokenizer {
         }
         let size = full(c.i16())?;
         // Agents of 2014 on big-endian hosts send the upper half of an int here, which is always 0
-        // (spec 1).
+        // (docs/protocols/mono-counters.md section 1).
         let unsaid = size == 0 && self.order == Order::Big;
         let wrong = |kind: Kind| Wrong::Size { size, kind: kind.name() };
         let (length, word) = match width {
@@ -425,8 +428,8 @@ impl Tokenizer {
     }
 
     /// The length of a WORD whose size field is 0: 8, unless only 4 makes the bytes behind it
-    /// plausible (spec 1). The second is what to remember for the connection, when there was no
-    /// doubt.
+    /// plausible (docs/protocols/mono-counters.md section 1). The second is what to remember for
+    /// the connection, when there was no doubt.
     ///
     /// May need bytes of the next message, so the last WORD of a sample can stay undecided until
     /// then.
