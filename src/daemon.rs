@@ -32,6 +32,7 @@ pub fn main(mut agent: Agent, options: &Options) -> i32 {
         Mode::PrintPmns => show(&crate::generate::pmns(&catalogue())),
         Mode::PrintHelp => show(&crate::generate::help(&catalogue())),
         Mode::PrintMetrics => show(&crate::generate::metrics(&catalogue())),
+        Mode::PrintConfiguration => show(&crate::config::reference::<Sections>()),
         Mode::Version => println!("pmdaapm {}", env!("CARGO_PKG_VERSION")),
         Mode::Check => return check(options),
         Mode::Run if !pcp::is_started_by_pmcd() => {

@@ -4,9 +4,19 @@
 use serde::Deserialize;
 use serde::de::MapAccess;
 
+use super::section::Key;
 use super::table::Table;
 use super::units::{Bytes, Count, Networks, networks};
 use crate::model::{Allow, Network, Rights};
+
+const fn key(
+    name: &'static str,
+    default: &'static str,
+    takes: &'static str,
+    text: &'static str,
+) -> Key {
+    Key { name, default, takes, text }
+}
 
 /// Who is allowed to do one thing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -25,9 +35,25 @@ pub struct AllowKeys {
     pub allow_remote: bool,
 }
 
+impl AllowKeys {
+    /// The keys of `[events.SOURCE]`, `[access.control]` and `[access.filter]`.
+    pub(super) const KEYS: &'static [Key] = &[
+        key("allow_uids", "[]", "user ids", "Users by id."),
+        key("allow_users", "[]", "names", "Users by name."),
+        key("allow_groups", "[]", "names", "Groups by name."),
+        key(
+            "allow_hosts",
+            "[]",
+            "addresses and networks",
+            "Hosts whose unauthenticated clients count as on this host.",
+        ),
+        key("allow_remote", "false", "true or false", "Also unauthenticated clients elsewhere."),
+    ];
+}
+
 impl Table for AllowKeys {
     fn keys(&self) -> Vec<&'static str> {
-        vec!["allow_uids", "allow_users", "allow_groups", "allow_hosts", "allow_remote"]
+        Self::KEYS.iter().map(|key| key.name).collect()
     }
 
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
@@ -56,6 +82,17 @@ pub struct Events {
 }
 
 impl Events {
+    /// The keys of `[events]`, beside those of [`AllowKeys`].
+    pub(super) const KEYS: &'static [Key] = &[
+        key("memory", "\"32MiB\"", "256KiB to 16GiB", "Memory for the records of all streams."),
+        key(
+            "max_records",
+            "10000",
+            "1 to 100000",
+            "Most records of a stream for each second since a client's last fetch of it.",
+        ),
+    ];
+
     /// The defaults, with a section for each of these sources.
     pub(super) fn of(sources: &[&'static str]) -> Self {
         Self {
@@ -69,7 +106,7 @@ impl Events {
 
 impl Table for Events {
     fn keys(&self) -> Vec<&'static str> {
-        let own = ["memory", "max_records"].into_iter().chain(self.allow.keys());
+        let own = Self::KEYS.iter().map(|key| key.name).chain(self.allow.keys());
         own.chain(self.sources.iter().map(|(name, _)| *name)).collect()
     }
 

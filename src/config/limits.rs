@@ -2,72 +2,55 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use super::units::{bytes, count, level, period};
 
-use super::units::{self, count, period};
-use crate::store::Limits;
+crate::section! {
+    /// `[limits]`: bounds on what peers can cause.
+    LimitKeys;
 
-/// `[limits]`: bounds on what peers can cause.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LimitKeys {
     /// Connections of all listeners.
     #[serde(deserialize_with = "count::<_, 1, 100_000>")]
-    pub connections: u64,
+    connections: u64 = 4096, "4096", "1 to 100000";
+
     /// Connections whose peer has not yet identified itself.
     #[serde(deserialize_with = "count::<_, 1, 100_000>")]
-    pub pending: u64,
-    /// Peers (instances) of each source.
+    pending: u64 = 1024, "1024", "1 to 100000";
+
+    /// Peers (instances) of each source, connected or not; the one gone longest makes room.
     #[serde(deserialize_with = "count::<_, 1, 100_000>")]
-    pub instances: u64,
-    /// Bytes of memory for all that peers cause, event records included.
-    #[serde(deserialize_with = "units::bytes::<_, { 16 << 20 }, { 1 << 40 }>")]
-    pub memory: u64,
-    /// Bytes of memory for what one peer causes.
-    #[serde(deserialize_with = "units::bytes::<_, { 1 << 20 }, { 1 << 40 }>")]
-    pub peer_memory: u64,
-    /// Dynamic metric names of each source.
+    instances: u64 = 2048, "2048", "1 to 100000";
+
+    /// Memory for all that peers cause, event records included.
+    #[serde(deserialize_with = "bytes::<_, { 16 << 20 }, { 1 << 40 }>")]
+    memory: u64 = 512 << 20, r#""512MiB""#, "16MiB to 1TiB";
+
+    /// Memory for what one peer causes.
+    #[serde(deserialize_with = "bytes::<_, { 1 << 20 }, { 1 << 40 }>")]
+    peer_memory: u64 = 64 << 20, r#""64MiB""#, "1MiB to 1TiB";
+
+    /// Metrics that the peers of one source may bring.
     #[serde(deserialize_with = "count::<_, 1, 16_384>")]
-    pub names: u64,
+    names: u64 = 4096, "4096", "1 to 16384";
+
     /// Bytes of a peer's name for a metric.
     #[serde(deserialize_with = "count::<_, 16, 400>")]
-    pub name_length: u64,
+    name_length: u64 = 200, "200", "16 to 400";
+
     /// How long the values of a silent or vanished peer stay.
     #[serde(deserialize_with = "period::<_, 1, 86_400>")]
-    pub stale: Duration,
+    stale: Duration = Duration::from_secs(10), r#""10s""#, "1s to 1d";
+
     /// How long a vanished peer stays as an instance.
     #[serde(deserialize_with = "period::<_, 1, 31_536_000>")]
-    pub forget: Duration,
+    forget: Duration = Duration::from_secs(24 * 3600), r#""1d""#, "1s to 365d";
 }
 
-impl Default for LimitKeys {
-    fn default() -> Self {
-        let l = Limits::default();
-        Self {
-            connections: 4096,
-            pending: 1024,
-            instances: l.instances as u64,
-            memory: l.memory as u64,
-            peer_memory: l.peer_memory as u64,
-            names: l.names as u64,
-            name_length: l.name_length as u64,
-            stale: l.stale,
-            forget: l.forget,
-        }
-    }
-}
+crate::section! {
+    /// `[log]`
+    Log;
 
-/// `[log]`
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Log {
-    /// `off`, `error`, `warn`, `info`, `debug` or `trace`.
-    #[serde(deserialize_with = "units::level")]
-    pub level: log::LevelFilter,
-}
-
-impl Default for Log {
-    fn default() -> Self {
-        Self { level: log::LevelFilter::Info }
-    }
+    /// Least severe lines that are written.
+    #[serde(deserialize_with = "level")]
+    level: log::LevelFilter = log::LevelFilter::Info, r#""info""#,
+        "off, error, warn, info, debug or trace";
 }

@@ -5,6 +5,8 @@
 
 mod access;
 mod limits;
+mod reference;
+mod section;
 mod table;
 pub mod units;
 
@@ -15,6 +17,8 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess};
 
 pub use self::access::{Access, AllowKeys, Events};
 pub use self::limits::{LimitKeys, Log};
+pub use self::reference::reference;
+pub use self::section::{Key, Section};
 use self::table::{Over, Table};
 use crate::model::Rights;
 use crate::store::Limits;
@@ -44,6 +48,8 @@ pub enum ConfigError {
 pub trait Sections: Default {
     /// Names of the sources, in the order of their ids.
     const NAMES: &'static [&'static str];
+    /// The keys of each.
+    const KEYS: &'static [&'static [Key]];
 
     /// Reads the section of the source `name`.
     ///
@@ -53,7 +59,7 @@ pub trait Sections: Default {
 }
 
 /// The whole configuration. Every key has a default, so an empty file is one too.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config<S> {
     /// `[<source>]`
     pub sources: S,

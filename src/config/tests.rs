@@ -12,15 +12,19 @@ struct Two {
     other: Demo,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Demo {
+crate::section! {
+    /// `[demo]`
+    #[allow(unreachable_pub, reason = "a test")]
+    Demo;
+
+    /// Where peers connect to.
     #[serde(deserialize_with = "units::listen")]
-    listen: Option<SocketAddr>,
+    listen: Option<SocketAddr> = None, r#""""#, "ADDRESS:PORT";
 }
 
 impl Sections for Two {
     const NAMES: &'static [&'static str] = &["demo", "other"];
+    const KEYS: &'static [&'static [Key]] = &[Demo::KEYS, Demo::KEYS];
 
     fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         let section = if name == "demo" { &mut self.demo } else { &mut self.other };
@@ -100,4 +104,9 @@ fn a_reload_reports_what_needs_a_restart() {
     assert!(old.needs_restart(&new).is_empty());
     let new = parse("[limits]\npending = 5").expect("sound");
     assert_eq!(old.needs_restart(&new), ["limits.pending"]);
+}
+
+#[test]
+fn the_default_limits_are_those_of_the_store() {
+    assert_eq!(parse("").expect("sound").limits(), Limits::default());
 }

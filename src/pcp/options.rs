@@ -20,6 +20,8 @@ pub enum Mode {
     PrintHelp,
     /// `--print-metrics`: `docs/metrics.md`
     PrintMetrics,
+    /// `--print-configuration`: `docs/configuration.md`
+    PrintConfiguration,
     /// `--version`
     Version,
 }
@@ -48,6 +50,7 @@ const OURS: &[(&CStr, bool, u8, Option<&CStr>, &CStr)] = &[
     (c"print-pmns", false, 0, None, c"print the name space, exit"),
     (c"print-help", false, 0, None, c"print the help texts in the form of newhelp(1), exit"),
     (c"print-metrics", false, 0, None, c"print a table of all metrics, exit"),
+    (c"print-configuration", false, 0, None, c"print a table of all configuration keys, exit"),
     (c"version", false, b'V', None, c"print the version, exit"),
 ];
 
@@ -119,6 +122,7 @@ pub fn parse(args: &[CString], dispatch: &mut sys::pmdaInterface) -> Result<Opti
                     Some("print-pmns") => found.mode = Mode::PrintPmns,
                     Some("print-help") => found.mode = Mode::PrintHelp,
                     Some("print-metrics") => found.mode = Mode::PrintMetrics,
+                    Some("print-configuration") => found.mode = Mode::PrintConfiguration,
                     _ => bad = true,
                 }
             }

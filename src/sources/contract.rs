@@ -8,16 +8,16 @@
 #[cfg(feature = "agent")]
 use std::path::PathBuf;
 
-use serde::de::DeserializeOwned;
-
 use super::SourceTable;
+use crate::config::Section;
 #[cfg(feature = "agent")]
 use crate::net::{Net, Peers};
 
 /// One protocol: a unit struct.
 pub trait Source {
-    /// The section `[<name>]` of `apm.toml`. Every key has a default.
-    type Config: DeserializeOwned + Default + PartialEq + Clone + Send + 'static;
+    /// The section `[<name>]` of `apm.toml`. Every key has a default:
+    /// [`section!`](crate::section) declares it.
+    type Config: Section;
 
     /// Name, ids, metrics, event kinds and tables, as PCP shows them.
     const TABLE: SourceTable;

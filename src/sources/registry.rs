@@ -34,6 +34,9 @@ macro_rules! sources {
 
         impl config::Sections for Sections {
             const NAMES: &'static [&'static str] = &[$($(#[$when])* stringify!($name)),*];
+            const KEYS: &'static [&'static [config::Key]] = &[$(
+                $(#[$when])* <<$source as crate::sources::Source>::Config as config::Section>::KEYS
+            ),*];
 
             fn read<'de, A: MapAccess<'de>>(
                 &mut self,

@@ -68,3 +68,42 @@ fn every_source_describes_its_section() {
         assert!(lines.iter().any(|l| l.starts_with(&format!("{name}: "))), "{name}: {lines:?}");
     }
 }
+
+/// A default is written twice in a row of a section: as the value, and as TOML for the page.
+#[test]
+fn the_defaults_of_the_page_are_the_defaults() {
+    let mut text = String::new();
+    for (name, keys) in Sections::NAMES.iter().zip(Sections::KEYS) {
+        text += &format!("[{name}]\n");
+        for key in *keys {
+            text += &format!("{} = {}\n", key.name, key.default);
+        }
+    }
+    assert_eq!(parse(&text), Ok(Config::default()));
+}
+
+#[test]
+fn the_page_of_the_configuration_is_up_to_date() {
+    let page = include_str!("../../docs/configuration.md");
+    let made = crate::config::reference::<Sections>();
+    assert!(page == made, "docs/configuration.md is stale: run qa/generate");
+}
+
+/// Every key stands in the shipped file, as a comment or not.
+#[test]
+fn the_shipped_file_has_every_key() {
+    let text = include_str!("../../etc/apm.toml");
+    for (name, keys) in Sections::NAMES.iter().zip(Sections::KEYS) {
+        let section = text.split_once(&format!("\n[{name}]\n")).expect(name).1;
+        let section = section.split("\n[").next().expect("the section");
+        for key in *keys {
+            let shown = format!("\n#= {} = {}\n", key.name, key.default);
+            let block = format!("\n# [[{name}.{}]]\n", key.name);
+            assert!(
+                section.contains(&shown) || section.contains(&block),
+                "{name}.{} is not in etc/apm.toml as {shown:?}",
+                key.name
+            );
+        }
+    }
+}

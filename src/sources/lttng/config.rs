@@ -14,37 +14,47 @@ use crate::sources::lttng::control::{
 };
 use crate::sources::lttng::viewer::{Pattern, SESSIONS, Seek};
 
-/// `[lttng]`
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// The `lttng` program: a name that is looked for in PATH, or a path.
+crate::section! {
+    /// `[lttng]`
+    Config;
+
+    /// The `lttng` program: a path, or a name to find in PATH.
     #[serde(deserialize_with = "program")]
-    pub program: PathBuf,
-    /// Relay daemons, `HOST:PORT`.
+    program: PathBuf = PathBuf::from("lttng"), r#""lttng""#, "a name or an absolute path";
+
+    /// Relay daemons, with their port for viewers.
     #[serde(deserialize_with = "relays")]
-    pub relays: Vec<String>,
-    /// Live sessions that are read beside those that the PMDA makes: `HOST/SESSION` with globs.
+    relays: Vec<String> = vec!["127.0.0.1:5344".into()], r#"["127.0.0.1:5344"]"#,
+        "at most 64 HOST:PORT";
+
+    /// Live sessions that are read beside those that the PMDA makes.
     #[serde(deserialize_with = "view")]
-    pub view: Vec<String>,
-    /// Where reading of a session begins that was there before.
+    view: Vec<String> = Vec::new(), "[]", "at most 256 HOST/SESSION with `*`";
+
+    /// Where reading begins in a session that exists already.
     #[serde(deserialize_with = "from")]
-    pub from: Seek,
+    from: Seek = Seek::Beginning, r#""beginning""#, "`\"beginning\"` or `\"last\"`";
+
     /// Sessions that are read at once, of all relay daemons; each has a connection.
     #[serde(deserialize_with = "units::count::<_, 1, 10_000>")]
-    pub max_sessions: u64,
-    /// Events that become records.
+    max_sessions: u64 = SESSIONS as u64, "256", "1 to 10000";
+
+    /// Events that become records, PROVIDER:EVENT.
     #[serde(deserialize_with = "units::names::<_, 256, 512>")]
-    pub records: Vec<String>,
+    records: Vec<String> = vec!["*".into()], r#"["*"]"#, "at most 256 patterns with `*`";
+
     /// Events that are only counted, of those.
     #[serde(deserialize_with = "units::names::<_, 256, 512>")]
-    pub count_only: Vec<String>,
-    /// Bytes of text of an array or structure in a record.
+    count_only: Vec<String> = Vec::new(), "[]", "at most 256 patterns with `*`";
+
+    /// Longest text of an array or structure in a record; the rest is cut.
     #[serde(deserialize_with = "units::bytes::<_, 64, 262_144>")]
-    pub field_size: u64,
-    /// Sessions that the PMDA makes.
+    field_size: u64 = FIELD_SIZE as u64, r#""64KiB""#, "64B to 256KiB";
+
+    /// Sessions that the PMDA makes, a block `[[lttng.session]]` each: `etc/apm.toml` lists its
+    /// keys.
     #[serde(rename = "session", deserialize_with = "sessions")]
-    pub sessions: Vec<SessionSpec>,
+    sessions["session"]: Vec<SessionSpec> = Vec::new(), "[]", "at most 64 blocks";
 }
 
 impl Config {
@@ -60,22 +70,6 @@ impl Config {
             format!("sessions that are read: {}", list(&self.view)),
             format!("sessions that the PMDA makes and reads: {}", list(&made)),
         ]
-    }
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            program: PathBuf::from("lttng"),
-            relays: vec!["127.0.0.1:5344".into()],
-            view: Vec::new(),
-            from: Seek::Beginning,
-            max_sessions: SESSIONS as u64,
-            records: vec!["*".into()],
-            count_only: Vec::new(),
-            field_size: FIELD_SIZE as u64,
-            sessions: Vec::new(),
-        }
     }
 }
 

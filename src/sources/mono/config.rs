@@ -8,32 +8,26 @@ use serde::de::{Deserializer, Error};
 
 use crate::config::units;
 
-/// `[mono]`
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// Where agents connect to; empty: nowhere.
-    #[serde(deserialize_with = "units::listen")]
-    pub listen: Option<SocketAddr>,
-    /// Files that agents write (`address=file://PATH`); `*` in the last component matches several.
-    #[serde(deserialize_with = "units::files")]
-    pub files: Vec<PathBuf>,
-    /// Which counters: `GC/*`, `JIT/Compiled methods`; empty: what each agent announces.
-    #[serde(deserialize_with = "patterns")]
-    pub select: Vec<String>,
-    /// Ask agents that announce no counters with a message that tells 2014 agents from others.
-    pub probe: bool,
-}
+crate::section! {
+    /// `[mono]`
+    Config;
 
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            listen: Some(SocketAddr::from(([127, 0, 0, 1], 8888))),
-            files: Vec::new(),
-            select: Vec::new(),
-            probe: false,
-        }
-    }
+    /// Address and port that agents connect to; `""` listens nowhere.
+    #[serde(deserialize_with = "units::listen")]
+    listen: Option<SocketAddr> = Some(SocketAddr::from(([127, 0, 0, 1], 8888))),
+        r#""127.0.0.1:8888""#, "ADDRESS:PORT";
+
+    /// Files that agents write (`address=file://PATH`); `*` in the last component matches any text.
+    #[serde(deserialize_with = "units::files")]
+    files: Vec<PathBuf> = Vec::new(), "[]", "absolute paths";
+
+    /// Counters that are sampled: `GC/*`, `JIT/Compiled methods`. Empty: those that each agent
+    /// announces.
+    #[serde(deserialize_with = "patterns")]
+    select: Vec<String> = Vec::new(), "[]", "CATEGORY/NAME with `*`";
+
+    /// Send a probe to agents that announce no counters, to tell agents of 2014 from others.
+    probe: bool = false, "false", "true or false";
 }
 
 impl Config {

@@ -3,48 +3,39 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use crate::config::units;
 
-/// `[profiler]`
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// Where agents connect to; empty: nowhere.
+crate::section! {
+    /// `[profiler]`
+    Config;
+
+    /// Address and port that agents connect to; `""` listens nowhere.
     #[serde(deserialize_with = "units::listen")]
-    pub listen: Option<SocketAddr>,
+    listen: Option<SocketAddr> = Some(SocketAddr::from(([127, 0, 0, 1], 1715))),
+        r#""127.0.0.1:1715""#, "ADDRESS:PORT";
+
     /// Agents begin a new file of a stream after this time; 0: never.
     #[serde(deserialize_with = "units::period::<_, 0, 604_800>")]
-    pub rotation_period: Duration,
+    rotation_period: Duration = Duration::ZERO, r#""0s""#, "0s to 7d";
+
     /// Agents begin a new file of a stream after this many bytes; 0: when they like.
     #[serde(deserialize_with = "units::bytes::<_, 0, { 1 << 30 }>")]
-    pub rotation_size: u64,
+    rotation_size: u64 = 0, r#""0B""#, "0B to 1GiB";
+
     /// A silent agent is dropped after this time: agents send something every 5 s.
     #[serde(deserialize_with = "units::period::<_, 15, 3600>")]
-    pub idle: Duration,
+    idle: Duration = Duration::from_secs(61), r#""61s""#, "15s to 1h";
+
     /// Indexed parameters that get an event parameter of their own.
     #[serde(deserialize_with = "units::names::<_, 32, 100>")]
-    pub parameters: Vec<String>,
-    /// Self time of stacks from the trace.
-    pub stacks: bool,
-    /// Bytes of memory for the dictionaries of all agents together.
-    #[serde(deserialize_with = "units::bytes::<_, { 1 << 20 }, { 16 << 30 }>")]
-    pub dictionary: u64,
-}
+    parameters: Vec<String> = Vec::new(), "[]", "at most 32 names of 100 bytes";
 
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            listen: Some(SocketAddr::from(([127, 0, 0, 1], 1715))),
-            rotation_period: Duration::ZERO,
-            rotation_size: 0,
-            idle: Duration::from_secs(61),
-            parameters: Vec::new(),
-            stacks: true,
-            dictionary: 256 << 20,
-        }
-    }
+    /// Self time of stacks from the trace.
+    stacks: bool = true, "true", "true or false";
+
+    /// Memory for the dictionaries of all agents together.
+    #[serde(deserialize_with = "units::bytes::<_, { 1 << 20 }, { 16 << 30 }>")]
+    dictionary: u64 = 256 << 20, r#""256MiB""#, "1MiB to 16GiB";
 }
 
 impl Config {

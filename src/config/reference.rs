@@ -1,0 +1,51 @@
+//! `docs/configuration.md`, made from the tables of keys.
+
+use std::fmt::Write;
+
+use super::Sections;
+use super::access::{AllowKeys, Events};
+use super::limits::{LimitKeys, Log};
+use super::section::{Key, Section};
+
+const HEAD: &str = "\
+# Configuration
+
+The file is `apm.toml`, in `$PCP_SYSCONF_DIR/apm` or where option `-c` says. Every key has a default, so an empty file is one
+too. `pmdaapm -c FILE --check` checks a file and prints what it does; `pkill -HUP -x pmdaapm` makes the running PMDA read it
+again, and the log names the keys that need a restart. `etc/apm.toml` has longer explanations and examples.
+
+Sizes are numbers with B, KiB, MiB or GiB, times with s, min, h or d.
+
+This page is made by `qa/generate` from the typed configuration.
+";
+
+/// The page.
+#[must_use]
+pub fn reference<S: Sections>() -> String {
+    let mut out = String::from(HEAD);
+    for (name, keys) in S::NAMES.iter().zip(S::KEYS) {
+        section(&mut out, &format!("[{name}]"), "", &[keys]);
+    }
+    let names: Vec<_> = S::NAMES.iter().map(|name| format!("`[events.{name}]`")).collect();
+    let own = format!(
+        "Event records and who may see them; with nothing allowed by name, everyone on this host \
+         and every client that pmcd has authenticated. The keys `allow_*` in {} hold for that \
+         source instead.\n\n",
+        names.join(", ")
+    );
+    section(&mut out, "[events]", &own, &[Events::KEYS, AllowKeys::KEYS]);
+    let own = "Who may store with pmstore(1) to controls and filters. The same keys in \
+               `[access.control]` and `[access.filter]` hold for the one kind instead.\n\n";
+    section(&mut out, "[access]", own, &[AllowKeys::KEYS]);
+    section(&mut out, "[limits]", "Bounds on what peers can cause.\n\n", &[LimitKeys::KEYS]);
+    section(&mut out, "[log]", "", &[Log::KEYS]);
+    out
+}
+
+fn section(out: &mut String, title: &str, text: &str, keys: &[&[Key]]) {
+    let _ = write!(out, "\n## `{title}`\n\n{text}");
+    out.push_str("| key | default | takes | effect |\n| --- | --- | --- | --- |\n");
+    for Key { name, default, takes, text } in keys.iter().copied().flatten() {
+        let _ = writeln!(out, "| `{name}` | `{default}` | {takes} | {} |", text.trim());
+    }
+}
