@@ -1,9 +1,9 @@
 //! Session control with the real lttng: a session daemon and a relay daemon of our own, each killed
 //! in turn.
 //!
-//! As root it runs in a mount namespace of its own, so that the daemons of the machine are neither
-//! seen nor touched. Without lttng-sessiond, or where no such namespace can be made, it says so and
-//! does nothing.
+//! The test runs as root in a mount namespace of its own, so that the daemons of the machine are
+//! neither seen nor touched. It needs lttng-tools, unshare(1), gcc and liblttng-ust-dev, and fails
+//! without them.
 #![cfg(feature = "agent")]
 #![allow(
     clippy::unwrap_used,
@@ -38,9 +38,8 @@ fn installed(program: &str) -> bool {
 /// Runs `inside` in a namespace where nobody else's session daemon is.
 #[test]
 fn sessions_survive_whatever_dies() {
-    if !["lttng", "lttng-sessiond", "lttng-relayd", "unshare"].iter().all(|p| installed(p)) {
-        println!("skipped: lttng-tools is not installed");
-        return;
+    for program in ["lttng", "lttng-sessiond", "lttng-relayd", "unshare", "gcc"] {
+        assert!(installed(program), "{program} is not installed");
     }
     let private =
         "mkdir -p /run/lttng && mount -t tmpfs none /run/lttng && mount -t tmpfs none /dev/shm";
@@ -51,10 +50,8 @@ fn sessions_survive_whatever_dies() {
             .arg(std::env::current_exe().unwrap());
         process
     };
-    if !unshare(private).stderr(Stdio::null()).status().is_ok_and(|s| s.success()) {
-        println!("skipped: no mount namespace can be made here (are you root?)");
-        return;
-    }
+    let made = unshare(private).status().is_ok_and(|status| status.success());
+    assert!(made, "no mount namespace can be made: this test needs root");
     let script =
         format!("{private} && exec \"$1\" inside --exact --ignored --nocapture --test-threads=1");
     let output = unshare(&script).output().unwrap();
@@ -376,7 +373,8 @@ fn inside() {
     w.until("mine", &running);
 
     println!("why no events come");
-    if let Some(app) = application(&home) {
+    {
+        let app = application(&home);
         let child = Process::new(&app)
             .args(["1", "1", "all"])
             .env("DEMO_WAIT", "90000000")
@@ -391,8 +389,6 @@ fn inside() {
         assert!(none.diagnosis.text.starts_with("other:tick: fits none"), "{}", none.diagnosis);
         wait("the session in the relay daemon", || viewable().contains(&"one".to_owned()));
         child.0.kill().unwrap();
-    } else {
-        println!("skipped: ../shared/tools/lttng/demo.c, gcc or liblttng-ust-dev is missing");
     }
 
     println!("the end");
@@ -404,8 +400,8 @@ fn inside() {
     std::fs::remove_dir_all(&home).unwrap();
 }
 
-/// A small program with tracepoints, if it can be built here.
-fn application(home: &Path) -> Option<PathBuf> {
+/// A small program with tracepoints.
+fn application(home: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/tools/lttng");
     let program = home.join("demo");
     let mut compiler = Process::new("gcc");
@@ -414,5 +410,7 @@ fn application(home: &Path) -> Option<PathBuf> {
         "-ldl",
         "-lpthread",
     ]);
-    compiler.stderr(Stdio::null()).status().is_ok_and(|s| s.success()).then_some(program)
+    let built = compiler.status().is_ok_and(|status| status.success());
+    assert!(built, "{} cannot be built: gcc, liblttng-ust-dev?", source.join("demo.c").display());
+    program
 }

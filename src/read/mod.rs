@@ -6,4 +6,4 @@ mod quantity;
 
 pub use cursor::{Cursor, Order};
 pub use pcp_event::glob;
-pub use quantity::{SIZES, quantity};
+pub use quantity::{SIZES, TIMES, quantity};

@@ -4,6 +4,10 @@
 pub const SIZES: &[(&str, u64)] =
     &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
+/// Units of times, in microseconds; a number alone is an error.
+pub const TIMES: &[(&str, u64)] =
+    &[("us", 1), ("ms", 1000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)];
+
 /// A whole number and one of these units, whatever its case.
 ///
 /// # Errors
@@ -39,6 +43,10 @@ mod tests {
         }
         let why = "\"1 kb\" is not understood; write for example \"1MiB\"; units: B, KiB, MiB, GiB";
         assert_eq!(quantity("1 kb", SIZES, "1MiB"), Err(why.into()));
-        assert!(quantity("5", &[("s", 1)], "5s").is_err(), "where a unit is needed");
+        let micros = |text| quantity(text, TIMES, "200ms").ok();
+        assert_eq!(["200ms", "1 s", "7us"].map(micros), [200_000, 1_000_000, 7].map(Some));
+        for text in ["", "5", "s", "-1s", "1.5s", "1 fortnight", "99999999999999999h"] {
+            assert_eq!(micros(text), None, "{text}");
+        }
     }
 }

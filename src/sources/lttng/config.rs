@@ -10,7 +10,7 @@ use crate::config::units;
 use crate::sources::lttng::FIELD_SIZE;
 use crate::sources::lttng::control::limits::SESSIONS_MAX;
 use crate::sources::lttng::control::{
-    Blocking, Buffers, Domain, SessionSpec, blocking, buffers, domain,
+    Blocking, Buffers, Domain, SessionSpec, blocking, buffers, domain, micros,
 };
 use crate::sources::lttng::viewer::{Pattern, SESSIONS, Seek};
 
@@ -218,7 +218,6 @@ fn program<'de, D: Deserializer<'de>>(d: D) -> Result<PathBuf, D::Error> {
 }
 
 fn live_timer<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
-    use crate::sources::lttng::control::values::micros;
     micros(&String::deserialize(d)?).map(Some).map_err(D::Error::custom)
 }
 

@@ -9,7 +9,7 @@
 
 use super::limits::REQUEST_MAX;
 use super::spec::{Blocking, Buffers, Domain, SessionSpec, event, session_name};
-use super::values::{bytes, micros};
+use crate::read::{SIZES, TIMES, quantity};
 
 /// Which metric was stored to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -193,6 +193,18 @@ fn unquoted(filter: &str) -> Result<&str, String> {
         }
     }
     Ok(filter)
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    quantity(text, SIZES, "512KiB")
+}
+
+/// Microseconds of `200ms`, `1s`.
+///
+/// # Errors
+/// What can be written instead.
+pub fn micros(text: &str) -> Result<u64, String> {
+    quantity(text, TIMES, "200ms")
 }
 
 /// # Errors

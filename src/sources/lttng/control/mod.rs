@@ -25,10 +25,9 @@ mod plan;
 mod session_watch;
 mod spec;
 mod state;
-pub mod values;
 
 pub use cli::{CommandError, Exit, Reply};
-pub use command::{Command, Verb, blocking, buffers, domain};
+pub use command::{Command, Verb, blocking, buffers, domain, micros};
 pub use controller::{Action, Controller, RequestAnswer};
 pub use diagnosis::{Code, Diagnosis, Probe, Socket};
 pub use managed::{Report, SessionPhase};

@@ -1,24 +1,25 @@
-//! Why no session daemon answers: the program says the same for "none runs" and "not for this
-//! user".
+//! Finds out why no session daemon answers. The `lttng` program prints the same text for "none
+//! runs" and "this user may not connect".
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pmda::process::{effective_user, group_name, user_name};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use crate::sources::lttng::control::{Probe, Socket};
 
-/// How long a connection to a socket may take.
+/// Longest time for a connection to a socket.
 const CONNECT_TIME: Duration = Duration::from_secs(1);
-/// The session daemon of root listens here.
+/// Socket of root's session daemon.
 const ROOT_SOCKET: &str = "/var/run/lttng/client-lttng-sessiond";
 
-/// Tries the sockets that the program tries.
+/// Connects to the sockets that the program connects to.
 pub(super) async fn look() -> Probe {
-    let user = user();
+    let user = effective_user();
     let mut paths = vec![PathBuf::from(ROOT_SOCKET)];
     if user != 0 {
         let home = std::env::var_os("LTTNG_HOME").or_else(|| std::env::var_os("HOME"));
@@ -28,59 +29,64 @@ pub(super) async fn look() -> Probe {
     for path in paths {
         sockets.push((path.display().to_string(), socket(&path).await));
     }
-    Probe { user: name_of("/etc/passwd", user), sockets }
+    // A user or group without a name is shown by its number.
+    Probe { user: user_name(user).unwrap_or_else(|| user.to_string()), sockets }
 }
 
 async fn socket(path: &Path) -> Socket {
-    // The connection is closed at once; the session daemon takes that for a program that had
-    // nothing to say.
+    // The connection is closed at once. For the session daemon that is a client without a request.
     match timeout(CONNECT_TIME, UnixStream::connect(path)).await {
         Err(_) | Ok(Ok(_)) => Socket::Alive,
         Ok(Err(e)) if e.kind() == ErrorKind::NotFound => Socket::Absent,
         Ok(Err(e)) if e.kind() == ErrorKind::PermissionDenied => {
-            let group = std::fs::metadata(path)
-                .map_or_else(|_| "tracing".into(), |m| name_of("/etc/group", m.gid()));
+            let group = std::fs::metadata(path).map_or_else(
+                |_| "tracing".to_owned(),
+                |m| group_name(m.gid()).unwrap_or_else(|| m.gid().to_string()),
+            );
             Socket::Denied(group)
         }
         Ok(Err(_)) => Socket::Dead,
     }
 }
 
-/// The user id that counts for permissions.
-fn user() -> u32 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ids = status.lines().find_map(|l| l.strip_prefix("Uid:")).unwrap_or_default();
-    ids.split_ascii_whitespace().nth(1).and_then(|id| id.parse().ok()).unwrap_or(u32::MAX)
-}
-
-/// The name of a user or group, or its number.
-fn name_of(file: &str, id: u32) -> String {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    named(&text, id).unwrap_or_else(|| id.to_string())
-}
-
-fn named(text: &str, id: u32) -> Option<String> {
-    text.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)?.parse() == Ok(id)).then(|| name.to_owned())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Makes a user that is in no file of this host but in a source of NSS, as users of LDAP are.
+    const NSS_USER: &str = "set -e; mkdir -p /run/userdb; mount -t tmpfs none /run/userdb
+        cd /run/userdb; ln -s apmtest.user 54321.user
+        echo '{\"userName\":\"apmtest\",\"uid\":54321,\"gid\":54321,\"disposition\":\"regular\"}' \
+            >apmtest.user
+        echo 'passwd: files systemd' >nsswitch
+        mount --bind nsswitch /etc/nsswitch.conf
+        exec setpriv --reuid 54321 --clear-groups \"$@\"";
+
     #[test]
-    fn names_of_ids() {
-        let text = "root:x:0:0:root:/root:/bin/sh\nbroken\npcp:x:999:995::/:/sbin/nologin\n";
-        assert_eq!((named(text, 999).as_deref(), named(text, 995)), (Some("pcp"), None));
-        assert_eq!(name_of("/nonexistent", 7), "7");
-        assert_ne!(user(), u32::MAX);
+    #[ignore = "needs root, a mount namespace, setpriv and libnss-systemd"]
+    fn a_user_of_any_name_service_has_a_name() {
+        let me = std::env::current_exe().expect("this program");
+        let inside = "sources::lttng::io::probe::tests::inside_is_the_user_of_a_name_service";
+        let output = std::process::Command::new("unshare")
+            .args(["-m", "--propagation", "private", "sh", "-c", NSS_USER, "sh"])
+            .arg(me)
+            .args([inside, "--exact", "--ignored"])
+            .output()
+            .expect("unshare");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{output:?}");
     }
 
     #[tokio::test]
-    async fn sockets_are_told_apart() {
+    #[ignore = "run by the test above"]
+    async fn inside_is_the_user_of_a_name_service() {
+        if effective_user() == 54321 {
+            assert_eq!(look().await.user, "apmtest");
+        }
+    }
+
+    #[tokio::test]
+    async fn sockets_differ() {
         let folder = std::env::temp_dir().join(format!("apm-probe-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let path = folder.join("s");
@@ -88,8 +94,7 @@ mod tests {
         let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
         assert_eq!(socket(&path).await, Socket::Alive);
         drop(listener);
-        // A program that another test starts at this moment has it for as long as it takes to
-        // start.
+        // A program that another test starts at this moment inherits the socket until its exec.
         for _ in 0..500 {
             if socket(&path).await == Socket::Dead {
                 break;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 
 use super::limits;
-use super::observer::Relayd;
+use super::model::Relayd;
 use super::wire::{self, ProtocolError, Request, malformed};
 use crate::model::Now;
 use crate::sources::SessionError;

@@ -6,7 +6,7 @@ use bytes::BytesMut;
 
 use super::connection::{Connection, Replies, Step, read, replies};
 use super::limits;
-use super::observer::{Relayd, SessionInfo};
+use super::model::{Relayd, SessionInfo};
 use super::settings::Settings;
 use super::wire::{self, ProtocolError, Request, malformed};
 use crate::model::Now;

@@ -44,6 +44,7 @@
 mod connection;
 mod limits;
 mod listing;
+mod model;
 mod observer;
 mod reading;
 mod replay_filter;
@@ -55,13 +56,11 @@ pub use limits::{
     METADATA, METADATA_REPLY, METADATA_SESSION, OUTSTANDING, PACKET, PARTIAL, SESSIONS, STREAMS,
 };
 pub use listing::{Lister, Listing};
+pub use model::{Index, MINOR, Relayd, SessionInfo, StreamInfo, TraceFormat, TraceKey};
 pub use observer::{
-    Attached, Beacon, Need, Observer, Packet, Refused, Relayd, SessionEnd, SessionInfo, Skipped,
-    StreamEnd, Violation,
+    Attached, Beacon, Need, Observer, Packet, Refused, SessionEnd, Skipped, StreamEnd, Violation,
 };
-pub use observer::{StreamInfo, TraceFormat, TraceKey};
 pub use reading::{End, OpenStreams, Reading, Start};
 pub use replay_filter::ReplayFilter;
 pub use roster::Roster;
 pub use settings::{Pattern, Seek, Settings};
-pub use wire::{Index, MINOR};

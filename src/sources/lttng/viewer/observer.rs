@@ -1,52 +1,8 @@
 //! What a relay daemon tells: the contract between the viewer and what makes metrics and events of
 //! traces. Nothing here knows CTF.
 
-use std::time::Duration;
-
+use super::model::{Index, SessionInfo, StreamInfo, TraceKey};
 use super::settings::Seek;
-use super::wire::Index;
-
-/// The relay daemon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Relayd {
-    /// Its minor version. It is its release's up to 14 (2.13 says 13); 2.15 and all later ones say
-    /// 15.
-    pub minor: u32,
-    /// What is spoken: the lower of its and ours. Below 15, sessions in CTF 2 are not even listed.
-    pub effective: u32,
-}
-
-/// Encoding of a session's traces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraceFormat {
-    /// CTF 1.8; also said when the relay daemon cannot tell, because then there is no other.
-    Ctf1,
-    /// CTF 2.
-    Ctf2,
-    /// A number that came later.
-    Other(u32),
-}
-
-/// A session as it is listed. Host and name are what users know; the kernel, 64-bit and 32-bit
-/// applications of one session of theirs are sessions of their own here, with the same host and
-/// name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionInfo {
-    /// Its number in this relay daemon. A restarted one begins at 1 again.
-    pub id: u64,
-    /// Host that is traced.
-    pub host: String,
-    /// Name of the session.
-    pub name: String,
-    /// How often buffers are flushed, or beacons sent; 0: not live, cannot be attached.
-    pub live_timer: Duration,
-    /// Viewers attached.
-    pub clients: u32,
-    /// Streams, metadata included.
-    pub streams: u32,
-    /// Encoding.
-    pub format: TraceFormat,
-}
 
 /// A session was attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,30 +33,6 @@ pub enum Refused {
     BadSeek,
     /// As many sessions are read as may be.
     Limit,
-}
-
-/// One trace: all streams that share metadata.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TraceKey {
-    /// Session, as [`SessionInfo::id`].
-    pub session: u64,
-    /// `ctf_trace_id`.
-    pub trace: u64,
-}
-
-/// A stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StreamInfo {
-    /// Its number in this relay daemon, the same after a reconnect to the same one.
-    pub id: u64,
-    /// Its trace.
-    pub trace: TraceKey,
-    /// It carries the trace's metadata and no packets.
-    pub metadata: bool,
-    /// `ust/uid/0/64-bit`, `ust/pid/NAME-PID-YYYYMMDD-HHMMSS`, `kernel`.
-    pub path: String,
-    /// `NAME_CPU`, or `metadata`.
-    pub channel: String,
 }
 
 /// What the reader of metadata says.

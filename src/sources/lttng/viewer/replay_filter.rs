@@ -11,8 +11,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use super::limits;
-use super::observer::StreamInfo;
-use super::wire::Index;
+use super::model::{Index, StreamInfo};
 
 /// Which stream of which trace, whatever connection it is read by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -171,7 +170,7 @@ impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::observer::TraceKey;
+    use super::super::model::TraceKey;
     use super::*;
 
     fn key(identity: u64, id: u64) -> StreamKey {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::limits;
-use super::observer::{Refused, SessionEnd, SessionInfo};
+use super::model::SessionInfo;
+use super::observer::{Refused, SessionEnd};
 use super::reading::{End, Start};
 use super::replay_filter::{LruMap, ReplayFilter, hash};
 use super::settings::{Pattern, Seek, Settings};
@@ -224,7 +225,7 @@ impl Roster {
 
 #[cfg(test)]
 mod tests {
-    use super::super::observer::TraceFormat;
+    use super::super::model::TraceFormat;
     use super::*;
 
     fn session(id: u64, clients: u32) -> SessionInfo {

@@ -69,14 +69,14 @@ pub struct Settings {
     pub streams: usize,
     /// Most bytes of a packet's content; larger ones are passed over.
     pub packet: usize,
-    /// The minor version to announce, 4 to [`super::MINOR`]. Only tests say less.
+    /// The minor version to announce, 4 to [`super::model::MINOR`]. Only tests say less.
     pub minor: u32,
 }
 
 impl Settings {
     /// The minor version to announce.
     pub(super) fn announced(&self) -> u32 {
-        self.minor.clamp(4, super::MINOR)
+        self.minor.clamp(4, super::model::MINOR)
     }
 }
 
@@ -90,7 +90,7 @@ impl Default for Settings {
             reply_time: limits::REPLY_TIME,
             streams: limits::STREAMS,
             packet: limits::PACKET,
-            minor: super::MINOR,
+            minor: super::model::MINOR,
         }
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::BytesMut;
 
 use super::super::limits;
-use super::super::observer::{Observer, SessionEnd, Skipped, StreamEnd, TraceKey, Violation};
+use super::super::model::TraceKey;
+use super::super::observer::{Observer, SessionEnd, Skipped, StreamEnd, Violation};
 use super::super::wire::Request;
 use super::Reading;
 use super::streams::{AHEAD, Stream, Trace};

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::super::connection::{Step, read};
 use super::super::limits;
+use super::super::model::Index;
 use super::super::observer::{Beacon, Observer, Packet, SessionEnd, Skipped, StreamEnd};
-use super::super::wire::{self, Flags, Index, IndexStatus, PacketStatus, ProtocolError};
+use super::super::wire::{self, Flags, IndexStatus, PacketStatus, ProtocolError};
 use super::Reading;
 use super::streams::{MetadataState, PendingPacket};
 

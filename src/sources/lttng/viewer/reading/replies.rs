@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use super::super::connection::{Step, read};
 use super::super::limits;
-use super::super::observer::{
-    Attached, Observer, Refused, SessionEnd, StreamInfo, TraceKey, Violation,
-};
+use super::super::model::{StreamInfo, TraceKey};
+use super::super::observer::{Attached, Observer, Refused, SessionEnd, Violation};
 use super::super::wire::{self, Flags, ProtocolError, Request, malformed};
 use super::Reading;
 use super::streams::{MetadataState, Stream, Trace};

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::super::limits;
-use super::super::observer::{Need, StreamInfo};
+use super::super::model::{Index, StreamInfo};
+use super::super::observer::Need;
 use super::super::replay_filter::{StreamKey, hash};
-use super::super::wire::Index;
 use super::backoff::{Backoff, OpenStream};
 
 /// A packet that is to be read.

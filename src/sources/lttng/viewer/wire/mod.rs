@@ -5,13 +5,11 @@ use std::time::Duration;
 use bytes::{BufMut, BytesMut};
 
 use super::limits;
-use super::observer::{SessionInfo, TraceFormat};
+use super::model::{Index, SessionInfo, TraceFormat};
 use super::settings::Seek;
 use crate::read::{Cursor, Order};
 use crate::sources::SessionError;
 
-/// The highest minor version of the protocol; relay daemons have said it since 2.15.
-pub const MINOR: u32 = 15;
 const MAJOR: u32 = 2;
 /// From this minor on names have lengths, and sessions in CTF 2 exist for us.
 const FORMATS: u32 = 15;
@@ -81,25 +79,6 @@ impl Request {
             Self::ListSessions | Self::CreateSession => {}
         }
     }
-}
-
-/// What the index says of a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Index {
-    /// Bytes before it in its file. Begins at 0 again after `lttng clear` and in each new file.
-    pub offset: u64,
-    /// Bits, padding included.
-    pub packet_size: u64,
-    /// Bits that have a meaning.
-    pub content_size: u64,
-    /// Cycles of the trace's clock.
-    pub timestamp_begin: u64,
-    /// Cycles of the trace's clock.
-    pub timestamp_end: u64,
-    /// Events that the tracer has dropped in this stream since its beginning.
-    pub events_discarded: u64,
-    /// Stream class.
-    pub stream_class: u64,
 }
 
 /// Status of an index.
