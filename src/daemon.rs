@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pmda::{Agent, Log, Wake, process};
+
+use crate::callbacks::Callbacks;
 use crate::check;
 use crate::clock::now;
 use crate::config::{Config, ConfigError, Loaded};
 use crate::net::{Signal, Supervisor};
-use crate::pcp::{self, Agent, Hooks, Log, Mode, Options, Wake};
+use crate::options::{Mode, Options};
 use crate::sources::catalogue;
 use crate::sources::registry::{Sections, Started};
 use crate::store::{Stat, Store};
@@ -35,14 +38,14 @@ pub fn main(mut agent: Agent, options: &Options) -> i32 {
         Mode::PrintConfiguration => show(&crate::config::reference::<Sections>()),
         Mode::Version => println!("pmdaapm {}", env!("CARGO_PKG_VERSION")),
         Mode::Check => return check(options),
-        Mode::Run if !pcp::is_started_by_pmcd() => {
+        Mode::Run if !process::is_started_by_pmcd() => {
             eprintln!("{BY_HAND}");
             return 1;
         }
         Mode::Run => {
             agent.open_log();
             if let Err(e) = run(agent, options) {
-                Log::install(log::LevelFilter::Info);
+                Log::install("pmdaapm", log::LevelFilter::Info);
                 log::error!("{e}");
                 return 1;
             }
@@ -57,10 +60,9 @@ fn show(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// The configuration file to read, and whether it must exist.
 /// The configuration that the options name, or the one in its usual place.
 fn load(options: &Options) -> Result<Loaded<Sections>, ConfigError> {
-    let usual = pcp::config_dir().join("apm").join("apm.toml");
+    let usual = process::config_dir().join("apm").join("apm.toml");
     Loaded::read(options.config.as_deref(), &usual)
 }
 
@@ -77,12 +79,12 @@ fn check(options: &Options) -> i32 {
     }
 }
 
-fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+fn run(agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let loaded = load(options)?;
     let config = &loaded.config;
-    Log::install(config.log.level);
+    Log::install("pmdaapm", config.log.level);
     log::info!("pmdaapm {} starts; configuration: {}", env!("CARGO_PKG_VERSION"), loaded.origin());
-    agent.become_user(options.user.as_deref())?;
+    agent.become_user()?;
 
     let store = Store::new(catalogue(), agent.domain(), config.limits(), config.event_memory());
     store.stats.set_started(now().mono);
@@ -94,11 +96,12 @@ fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Er
     let on_change = wake.clone();
     store.on_change(move || on_change.wake());
 
-    agent.init(&store)?;
-    pcp::set_rights(&config.rights());
+    let state_dir = process::state_dir();
+    let mut pmda = agent.start(|tables| Callbacks::new(Arc::clone(&store), &state_dir, tables))?;
+    pmda.handler().set_rights(&config.rights());
     // The hand-shake comes before any other thread is started: pmcd waits for it, and it uses
     // standard input.
-    agent.connect()?;
+    pmda.connect()?;
     let signals = Arc::new(SignalFlags::default());
     let (flags, waker) = (Arc::clone(&signals), wake.clone());
     let limits = &config.limits;
@@ -106,7 +109,7 @@ fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Er
         flags.set(signal);
         waker.wake();
     })?;
-    let sources = Started::start(&config.sources, &store, supervisor.net(), &pcp::state_dir())?;
+    let sources = Started::start(&config.sources, &store, supervisor.net(), &state_dir)?;
     let mut turns = Turns {
         options,
         config: loaded.config,
@@ -116,7 +119,7 @@ fn run(mut agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Er
         swept: now().mono,
         trimmed: now().mono,
     };
-    pcp::run(&mut agent, &wake, &mut turns);
+    pmda.run(&wake, |callbacks| turns.turn(callbacks));
     log::info!("stopping");
     supervisor.stop();
     Ok(())
@@ -157,27 +160,26 @@ struct Turns<'a> {
     trimmed: Duration,
 }
 
-impl Hooks for Turns<'_> {
-    fn turn(&mut self) -> bool {
+impl Turns<'_> {
+    /// After each wake-up of the main thread and once a second; `false` ends the process.
+    fn turn(&mut self, callbacks: &mut Callbacks) -> bool {
         if self.signals.reload.swap(false, Ordering::Relaxed) {
-            self.reload();
+            self.reload(callbacks);
         }
         let at = now().mono;
-        self.store.set_resident(pcp::resident_memory());
+        self.store.set_resident(process::resident_memory());
         if at.saturating_sub(self.swept) >= SWEEP {
             self.swept = at;
             self.store.sweep(at);
         }
         if at.saturating_sub(self.trimmed) >= TRIM {
             self.trimmed = at;
-            pcp::give_memory_back();
+            process::give_memory_back();
         }
         !self.signals.stop.load(Ordering::Relaxed)
     }
-}
 
-impl Turns<'_> {
-    fn reload(&mut self) {
+    fn reload(&mut self, callbacks: &mut Callbacks) {
         let loaded = match load(self.options) {
             Ok(loaded) => loaded,
             Err(e) => {
@@ -187,8 +189,8 @@ impl Turns<'_> {
             }
         };
         let new = &loaded.config;
-        pcp::set_level(new.log.level);
-        pcp::set_rights(&new.rights());
+        log::set_max_level(new.log.level);
+        callbacks.set_rights(&new.rights());
         self.store.budget.set_limit(new.event_memory());
         self.store.set_limits(new.limits());
         let keys = self.config.needs_restart(new).into_iter().map(str::to_owned);

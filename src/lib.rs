@@ -3,14 +3,14 @@
 //! ```text
 //!  peers            tokio workers                                       hand-over            PMDA thread (main)
 //!  mono  ──TCP──▶ net::tcp     ─▶ sources::mono     ─┐
-//!  files ──read─▶ net::tail    ─▶   (and later        │ model::Update   store::Registry   ─▶ pcp::callbacks ─▶ pmcd
+//!  files ──read─▶ net::tail    ─▶   (and later        │ model::Update   store::Registry   ─▶ callbacks      ─▶ pmcd
 //!                                 profiler, zorka,    ┼───────────────▶ (atomics, names)
 //!                                 lttng)             ─┘                 events::Stream    ─▶ events::Array
 //!                 I/O only        pure: no I/O, no clock                (rings, cursors)     C calls only here
 //! ```
 //!
-//! net → sources → model → store → pcp. Imports run from both ends to the middle: a source never
-//! sees tokio or PCP, and `pcp` never sees a protocol's bytes (`tests/imports.rs` checks it).
+//! net → sources → model → store → callbacks. Imports run from both ends to the middle: a source never
+//! sees tokio or PCP, and `callbacks` never sees a protocol's bytes (`tests/imports.rs` checks it).
 //! Without feature `agent` only the pure part is built: it needs neither libpcp nor libclang.
 
 #![deny(unsafe_code)]
@@ -43,7 +43,10 @@ pub mod clock;
 pub mod net;
 
 #[cfg(feature = "agent")]
-pub mod pcp;
+pub mod callbacks;
+
+#[cfg(feature = "agent")]
+pub mod options;
 
 pub mod check;
 

@@ -1,16 +1,11 @@
 //! pmdaapm(1): see `pmdaapm --help` and README.md.
 
-use std::ffi::CString;
-use std::os::unix::ffi::OsStringExt;
 use std::process::exit;
 
-use pmdaapm::{daemon, pcp::Agent};
+use pmdaapm::{daemon, options};
 
 fn main() {
-    // Arguments of a process hold no NUL.
-    let args: Vec<CString> =
-        std::env::args_os().filter_map(|a| CString::new(a.into_vec()).ok()).collect();
-    match Agent::from_arguments(&args) {
+    match options::parse(std::env::args_os()) {
         Ok((agent, options)) => exit(daemon::main(agent, &options)),
         Err(status) => exit(status),
     }

@@ -1,5 +1,5 @@
 //! The two clocks at one moment: always handed in, never read from a clock below `listen` and
-//! `pcp`.
+//! `callbacks`.
 
 use std::time::Duration;
 

@@ -138,8 +138,7 @@ impl Handler for Simple {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = pmdas_dir().join("simple");
-    let help = Some(folder.join("help"));
-    let info = PmdaInfo { help, ..PmdaInfo::new("pmdasimple", 253, "simple.log") };
+    let info = PmdaInfo::new("pmdasimple", 253, "simple.log").with_help(folder.join("help"));
     let mut agent =
         Agent::new(&info, std::env::args_os()).unwrap_or_else(|s| std::process::exit(s));
     agent.open_log();

@@ -27,6 +27,7 @@ const LARGE_BYTES: usize = 2 << 20;
 
 /// An agent: its name, domain, log file, options.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct PmdaInfo {
     /// Name of the program, as `pmdasimple`.
     pub name: &'static str,
@@ -45,6 +46,20 @@ impl PmdaInfo {
     #[must_use]
     pub const fn new(name: &'static str, domain: u32, log_file: &'static str) -> Self {
         Self { name, domain, log_file, help: None, options: &[] }
+    }
+
+    /// The same agent with help texts that newhelp(1) has made; without `.dir` and `.pag`.
+    #[must_use]
+    pub fn with_help(mut self, file: PathBuf) -> Self {
+        self.help = Some(file);
+        self
+    }
+
+    /// The same agent with options of its own.
+    #[must_use]
+    pub const fn with_options(mut self, options: &'static [OptionDef]) -> Self {
+        self.options = options;
+        self
     }
 }
 

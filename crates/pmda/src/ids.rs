@@ -25,7 +25,7 @@ impl InDom {
 }
 
 /// A client context of pmcd, by its number. pmcd uses numbers again after a context has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContextId(pub i32);
 
 /// The labels that a client asks for.

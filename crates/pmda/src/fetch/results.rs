@@ -71,6 +71,8 @@ struct Open {
     blocks: usize,
     links: usize,
     cost: usize,
+    /// Between `begin_set` and `end_set`: values outside of a set are dropped.
+    building: bool,
     /// `PM_VAL_*`; `None` before the first value.
     format: Option<u32>,
     full: bool,
@@ -127,7 +129,6 @@ impl Results {
         // The set of each place that stays empty.
         self.sets.resize(SET_WORDS, Word::zeroed());
         self.header(0, 0, Error::GENERIC.code(), sys::PM_VAL_INSITU);
-        self.open.full = true;
     }
 
     /// Writes the header of the set that begins at word `start`.
@@ -153,6 +154,7 @@ impl Results {
             start: self.sets.len(),
             blocks: self.blocks.len(),
             links: self.links.len(),
+            building: true,
             ..Open::default()
         };
         self.sets.extend([Word::zeroed(); SET_WORDS]);
@@ -161,7 +163,11 @@ impl Results {
     /// Ends the set. `otherwise` is its status if it has no values. `false`: the set did not fit
     /// and is `PM_ERR_TOOBIG`.
     pub fn end_set(&mut self, otherwise: Result<(), Error>) -> bool {
-        let Open { place, pmid, start, blocks, links, cost, format, full } = self.open;
+        let Open { place, pmid, start, blocks, links, cost, building, format, full } = self.open;
+        if !building {
+            debug_assert!(false, "no set has begun");
+            return false;
+        }
         if full {
             self.sets.truncate(start + SET_WORDS);
             self.blocks.truncate(blocks);
@@ -178,7 +184,7 @@ impl Results {
         if let Some(place) = self.places.get_mut(place) {
             *place = Place { start, cost: if full { 0 } else { cost } };
         }
-        self.open = Open { start: self.sets.len(), full: true, ..Open::default() };
+        self.open = Open::default();
         !full
     }
 
@@ -210,7 +216,8 @@ impl Results {
 
     /// Pays for a value of a format; `false`: the set does not fit.
     fn room(&mut self, format: u32, value: usize) -> bool {
-        if self.open.full {
+        if self.open.full || !self.open.building {
+            debug_assert!(self.open.building, "a value outside of a set");
             return false;
         }
         let first = self.open.format.is_none();

@@ -1,52 +1,63 @@
 //! What a metric's value of one peer is, or of the PMDA itself.
 
-use std::ffi::c_int;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::{FetchScope, NO_INSTANCE, World};
+use pmda::process::{cpu_time, resident_memory};
+use pmda::{IN_NULL, Results};
+
+use super::scope::{FetchScope, World};
+use crate::callbacks::contexts::Held;
+use crate::callbacks::entries::Row;
 use crate::catalogue::{AgentCell, Stat};
 use crate::model::{EventLeaf, InDom, Pmid, StreamKind, ValueSource, ValueType};
-use crate::pcp::contexts::Held;
-use crate::pcp::entries::Row;
 use crate::store::{Peer, Store};
 
 /// A metric without instances: the PMDA's own, or a parameter, which has no values.
-pub(super) fn own(row: &Row, store: &Store, scope: &mut FetchScope) -> c_int {
+pub(super) fn own(row: &Row, store: &Store, now: Duration, results: &mut Results) {
     match row.value {
-        ValueSource::SelfStat => self_stat(row, store, scope),
+        ValueSource::SelfStat => self_stat(row, store, now, results),
         ValueSource::Control(control) => {
             if let Some(control_queue) = row.source.and_then(|source| store.control_queue(source)) {
-                scope.results.text(NO_INSTANCE, &control_queue.answered(control));
+                results.text(IN_NULL, &control_queue.answered(control));
             }
         }
         _ => {}
     }
-    0
 }
 
-fn self_stat(row: &Row, store: &Store, scope: &mut FetchScope) {
+fn self_stat(row: &Row, store: &Store, now: Duration, results: &mut Results) {
     let bits = match Stat::by_item(row.item) {
-        Some(Stat::Version) => return scope.results.text(NO_INSTANCE, env!("CARGO_PKG_VERSION")),
+        Some(Stat::Version) => return results.text(IN_NULL, env!("CARGO_PKG_VERSION")),
         Some(Stat::ConfigFile) => {
-            return scope.results.text(NO_INSTANCE, &store.stats.config_file());
+            return results.text(IN_NULL, &store.stats.config_file());
         }
         Some(Stat::AccessReason) => {
-            return scope.results.text(NO_INSTANCE, &store.stats.access_reason());
+            return results.text(IN_NULL, &store.stats.access_reason());
         }
-        Some(Stat::Uptime) => {
-            u64::try_from(store.stats.uptime(scope.now).as_nanos()).unwrap_or(u64::MAX)
-        }
-        Some(Stat::CpuUser) => super::super::process::cpu_time().0,
-        Some(Stat::CpuSys) => super::super::process::cpu_time().1,
-        Some(Stat::MemoryRss) => super::super::process::resident_memory() as u64,
+        Some(Stat::Uptime) => nanoseconds(store.stats.uptime(now)),
+        Some(Stat::CpuUser) => nanoseconds(cpu_time().0),
+        Some(Stat::CpuSys) => nanoseconds(cpu_time().1),
+        Some(Stat::MemoryRss) => resident_memory() as u64,
         Some(stat) => store.memory_stat(stat).unwrap_or_else(|| store.stats.get(stat)),
         None => return,
     };
-    scope.results.number(NO_INSTANCE, row.ty, bits);
+    results.number(IN_NULL, row.ty, bits);
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A metric's value of one peer, if it has one.
-pub(super) fn value(row: &Row, inst: u32, peer: &Peer, world: &World<'_>, scope: &mut FetchScope) {
+pub(super) fn value(
+    row: &Row,
+    inst: u32,
+    peer: &Peer,
+    world: &World<'_>,
+    scope: &mut FetchScope,
+    results: &mut Results,
+) {
     // What is said of an agent stays true when it has gone; what it said itself does not.
     let agents = row.indom == InDom::Agents;
     let keeps = world.store.catalogue().source(peer.source).is_some_and(|s| s.keeps_values);
@@ -55,13 +66,13 @@ pub(super) fn value(row: &Row, inst: u32, peer: &Peer, world: &World<'_>, scope:
         ValueSource::Idle => u64::try_from(peer.liveness.idle(scope.now).as_nanos()).ok(),
         ValueSource::Cell if agents => peer.agent.get(row.item),
         ValueSource::Text if agents && row.item == AgentCell::SOURCE => {
-            return scope.results.text(inst, peer.protocol());
+            return results.text(inst, peer.protocol());
         }
-        ValueSource::Text if agents => return scope.results.text(inst, &peer.address()),
-        ValueSource::Control(control) => return scope.results.text(inst, &peer.answer(control)),
+        ValueSource::Text if agents => return results.text(inst, &peer.address()),
+        ValueSource::Control(control) => return results.text(inst, &peer.answer(control)),
         ValueSource::Event(kind, leaf) => {
             let stream = StreamKind { source: peer.source, kind };
-            return event(row, inst, peer, (stream, leaf), world, scope);
+            return event(row, inst, peer, (stream, leaf), world, scope, results);
         }
         ValueSource::Cell => peer.cells.get(row.item).filter(|_| told),
         ValueSource::Recent => {
@@ -70,18 +81,18 @@ pub(super) fn value(row: &Row, inst: u32, peer: &Peer, world: &World<'_>, scope:
         ValueSource::Column(column) if row.ty != ValueType::Text => {
             peer.cells.get(column).filter(|_| told)
         }
-        ValueSource::Column(item) => return text(inst, peer.text(item).filter(|_| told), scope),
-        ValueSource::Text => return text(inst, peer.text(row.item).filter(|_| told), scope),
+        ValueSource::Column(item) => return text(inst, peer.text(item).filter(|_| told), results),
+        ValueSource::Text => return text(inst, peer.text(row.item).filter(|_| told), results),
         ValueSource::Param | ValueSource::SelfStat => None,
     };
     if let Some(bits) = bits {
-        scope.results.number(inst, row.ty, bits);
+        results.number(inst, row.ty, bits);
     }
 }
 
-fn text(inst: u32, text: Option<Arc<str>>, scope: &mut FetchScope) {
+fn text(inst: u32, text: Option<Arc<str>>, results: &mut Results) {
     if let Some(text) = text {
-        scope.results.text(inst, &text);
+        results.text(inst, &text);
     }
 }
 
@@ -93,17 +104,18 @@ fn event(
     (kind, leaf): (StreamKind, EventLeaf),
     world: &World<'_>,
     scope: &mut FetchScope,
+    results: &mut Results,
 ) {
     let World { entries, contexts, .. } = *world;
-    let ctx = scope.ctx.cast_signed();
+    let ctx = scope.context;
     let filter = || contexts.known(ctx).and_then(|c| c.filter(kind, inst));
     match leaf {
         EventLeaf::Filter => {
-            return scope.results.text(inst, &filter().map(Held::text).unwrap_or_default());
+            return results.text(inst, &filter().map(Held::text).unwrap_or_default());
         }
         EventLeaf::FilterError => {
             if let Some(why) = contexts.refused(kind, ctx) {
-                scope.results.text(inst, why);
+                results.text(inst, why);
             }
             return;
         }
@@ -121,26 +133,28 @@ fn event(
         EventLeaf::Table => {
             let version = (stats.count, entries.rows().len());
             if let Some(text) = scope.tables.get(stream.id(), version) {
-                return scope.results.text(inst, &text);
+                return results.text(inst, &text);
             }
             let prefix = format!("apm.{}.param.", peer.protocol());
             let name = |p: Pmid| entries.by_pmid(p.0).map(|r| r.name.trim_start_matches(&prefix));
             let text: Arc<str> = crate::store::csv(stream, name).into();
             // Making it takes longer than copying it.
-            scope.results.budget.step(64 + text.len() as u64 / 8);
+            results.budget.step(64 + text.len() as u64 / 8);
             scope.tables.put(stream.id(), version, &text);
-            return scope.results.text(inst, &text);
+            return results.text(inst, &text);
         }
         EventLeaf::Filter | EventLeaf::FilterError => return,
         EventLeaf::Records | EventLeaf::HighResRecords => {
-            if let Some(delivery) = scope.deliveries.get(&(kind, inst)) {
-                let array = if leaf == EventLeaf::Records { &delivery.low } else { &delivery.high };
-                if let Some(array) = array {
-                    scope.results.array(inst, array);
-                }
+            let delivery = scope.deliveries.get_mut(&(kind, inst));
+            let array = delivery.and_then(|delivery| match leaf {
+                EventLeaf::Records => delivery.low.take(),
+                _ => delivery.high.take(),
+            });
+            if let Some(array) = array {
+                results.array(inst, array);
             }
             return;
         }
     };
-    scope.results.number(inst, row.ty, number);
+    results.number(inst, row.ty, number);
 }

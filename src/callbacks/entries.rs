@@ -1,13 +1,13 @@
-//! The metric table: `pmdaMetric` rows for libpcp_pmda, and beside each what the callbacks need to
-//! answer for it.
+//! The metric table: what the callbacks need to answer for each metric.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::sys;
-use crate::catalogue::{AGENT_INDOM, Catalogue, Entry};
+use pmda::{Metric, TableError, Tables};
+
+use crate::catalogue::{AGENT_INDOM, Catalogue};
 use crate::events::ParameterNames;
-use crate::model::{InDom, Pmid, Semantics, SourceId, Units, ValueSource, ValueType};
+use crate::model::{EventLeaf, InDom, Pmid, Semantics, SourceId, Units, ValueSource, ValueType};
 use crate::store::DynamicMetric;
 
 /// What the callbacks know of a metric.
@@ -25,12 +25,11 @@ pub(super) struct Row {
     pub(super) labels: Vec<(&'static str, String)>,
 }
 
-/// All metrics. `metrics[i]` and `rows[i]` belong together.
+/// All metrics.
 #[derive(Debug)]
 pub(super) struct Entries {
     domain: u32,
     catalogue: Arc<Catalogue>,
-    pub(super) metrics: Vec<sys::pmdaMetric>,
     rows: Vec<Row>,
     by_pmid: HashMap<u32, usize>,
     /// Parameters by their source and the last word of their name: rows in their order.
@@ -68,12 +67,24 @@ impl ParameterNames for Parameters<'_> {
     }
 }
 
+impl Row {
+    /// The values are event records, or tables of them.
+    pub(super) const fn shows_records(&self) -> bool {
+        matches!(
+            self.value,
+            ValueSource::Event(
+                _,
+                EventLeaf::Records | EventLeaf::HighResRecords | EventLeaf::Table
+            )
+        )
+    }
+}
+
 impl Entries {
     pub(super) fn new(domain: u32, catalogue: &Arc<Catalogue>) -> Self {
         Self {
             domain,
             catalogue: Arc::clone(catalogue),
-            metrics: Vec::new(),
             rows: Vec::new(),
             by_pmid: HashMap::new(),
             by_word: HashMap::new(),
@@ -103,24 +114,30 @@ impl Entries {
         }
     }
 
-    pub(super) fn push_static(&mut self, entry: &Entry) {
-        let row = Row {
-            name: entry.name.clone(),
-            pmid: Pmid::new(self.domain, entry.cluster, entry.item),
-            value: entry.value,
-            ty: entry.ty,
-            indom: entry.indom,
-            source: entry.source,
-            item: entry.item,
-            oneline: entry.oneline.clone().into(),
-            help: entry.help.clone().into(),
-            labels: Vec::new(),
-        };
-        self.push(row, entry.sem, entry.units);
+    /// The metrics of the catalogue.
+    pub(super) fn push_static(&mut self, tables: &mut Tables) -> Result<(), TableError> {
+        let catalogue = Arc::clone(&self.catalogue);
+        let mut metrics = Vec::new();
+        for entry in catalogue.entries() {
+            let row = Row {
+                name: entry.name.clone(),
+                pmid: Pmid::new(self.domain, entry.cluster, entry.item),
+                value: entry.value,
+                ty: entry.ty,
+                indom: entry.indom,
+                source: entry.source,
+                item: entry.item,
+                oneline: entry.oneline.clone().into(),
+                help: entry.help.clone().into(),
+                labels: Vec::new(),
+            };
+            metrics.push(self.push(row, entry.sem, entry.units));
+        }
+        tables.add_metrics(&metrics)
     }
 
-    /// The metric, if it has values, and its parameter metric: the last rows.
-    pub(super) fn push_dynamic(&mut self, metric: &Arc<DynamicMetric>) {
+    /// The metric, if it has values, and its parameter metric.
+    pub(super) fn push_dynamic(&mut self, metric: &Arc<DynamicMetric>, tables: &mut Tables) {
         let source = self.catalogue.source(metric.source);
         let Some((source, node)) = source.and_then(|s| Some((s.name, s.dynamic?.node))) else {
             return;
@@ -148,7 +165,8 @@ impl Entries {
             ..row.clone()
         };
         if node.is_some() {
-            self.push(row, metric.spec.sem, metric.spec.units);
+            let metric = self.push(row, metric.spec.sem, metric.spec.units);
+            add(tables, &metric);
         }
         // The value in a record is what the counter was then; a rate between records of several
         // processes means nothing.
@@ -157,41 +175,27 @@ impl Entries {
         } else {
             metric.spec.sem
         };
-        self.push(param, sem, metric.spec.units);
+        let param = self.push(param, sem, metric.spec.units);
+        add(tables, &param);
     }
 
-    fn push(&mut self, row: Row, sem: Semantics, units: Units) {
-        let indom =
-            self.serial(&row).map_or(sys::PM_INDOM_NULL, |s| super::indom::number(self.domain, s));
+    fn push(&mut self, row: Row, sem: Semantics, units: Units) -> Metric {
         let index = self.rows.len();
         self.by_pmid.insert(row.pmid.0, index);
         if let (ValueSource::Param, Some(source)) = (row.value, row.source) {
             let word = row.name.rsplit('.').next().unwrap_or_default();
             self.by_word.entry((source, word.to_owned())).or_default().push(index);
         }
-        self.metrics.push(sys::pmdaMetric {
-            m_user: std::ptr::null_mut(),
-            m_desc: sys::pmDesc {
-                pmid: row.pmid.0,
-                type_: row.ty as i32,
-                indom,
-                sem: sem as i32,
-                units: pack(units),
-            },
-        });
+        let indom = self.serial(&row).map(|serial| pmda::InDom::new(self.domain, serial));
+        let metric =
+            Metric { name: row.name.clone(), pmid: row.pmid, ty: row.ty, indom, sem, units };
         self.rows.push(row);
+        metric
     }
 }
 
-fn pack(units: Units) -> sys::pmUnits {
-    let fields = units.fields();
-    // SAFETY: pmUnits is bit-fields of integers, so all bits 0 is a value of it.
-    let mut packed = unsafe { std::mem::zeroed::<sys::pmUnits>() };
-    packed.set_dimSpace(fields.dim_space.into());
-    packed.set_dimTime(fields.dim_time.into());
-    packed.set_dimCount(fields.dim_count.into());
-    packed.set_scaleSpace(fields.scale_space.into());
-    packed.set_scaleTime(fields.scale_time.into());
-    packed.set_scaleCount(fields.scale_count.into());
-    packed
+fn add(tables: &mut Tables, metric: &Metric) {
+    if let Err(e) = tables.add_metrics(std::slice::from_ref(metric)) {
+        log::error!("name space: {e}");
+    }
 }

@@ -1,92 +1,15 @@
-//! Who a client context is, and what it may: the configuration's names resolved to ids of this
-//! host.
+//! The rights of client contexts: the configuration's names resolved to ids of this host.
 
-use std::cell::OnceCell;
-use std::ffi::c_int;
-use std::net::IpAddr;
 use std::time::Duration;
 
-use pmda::process::{group_id, groups_of, user_id};
+use pmda::process::{group_id, user_id};
 
-use super::local::{self, Clients};
-use super::sys;
+use super::credentials::Credentials;
+use crate::catalogue::Stat;
 use crate::model::{Allow, Network, Rights, SourceId};
+use crate::store::{LogThrottle, SelfStats};
 
-/// How long an answer about connections from other hosts holds.
-const LOCAL_FOR: Duration = Duration::from_secs(1);
-
-/// A client context, as pmcd told of it (attributes of PCP_ATTR_*): nothing at all for an
-/// unauthenticated TCP connection.
-#[derive(Debug, Default)]
-pub(super) struct Credentials {
-    uid: Option<u32>,
-    gid: Option<u32>,
-    user: Option<String>,
-    groups: OnceCell<Vec<u32>>,
-    /// The connections that pmcd had at a moment when this one was among them, and when that was.
-    seen: Option<(Duration, Option<Clients>)>,
-}
-
-impl Credentials {
-    /// Takes an attribute; others than of identity are ignored.
-    pub(super) fn learn(&mut self, key: c_int, value: Option<String>) {
-        match key {
-            sys::PCP_ATTR_USERID => self.uid = value.and_then(|v| v.parse().ok()),
-            sys::PCP_ATTR_GROUPID => self.gid = value.and_then(|v| v.parse().ok()),
-            sys::PCP_ATTR_USERNAME => self.user = value,
-            _ => {}
-        }
-    }
-
-    pub(super) const fn uid(&self) -> Option<u32> {
-        self.uid
-    }
-
-    /// For the log.
-    pub(super) fn shown(&self) -> String {
-        match (&self.user, self.uid) {
-            (Some(user), _) => format!("user {user}"),
-            (None, Some(uid)) => format!("uid {uid}"),
-            (None, None) => "an unknown user".into(),
-        }
-    }
-
-    const fn known(&self) -> bool {
-        self.uid.is_some() || self.user.is_some()
-    }
-
-    /// Whether `all` holds of pmcd's connections, of which this context's is one, now or at an
-    /// earlier moment of its life.
-    fn among(&mut self, now: Duration, all: impl Fn(&Clients) -> bool) -> bool {
-        if let Some((at, seen)) = &self.seen {
-            let holds = seen.as_ref().is_some_and(&all);
-            if holds || now.saturating_sub(*at) < LOCAL_FOR {
-                return holds;
-            }
-        }
-        let seen = local::clients();
-        let holds = seen.as_ref().is_some_and(&all);
-        self.seen = Some((now, seen));
-        holds
-    }
-
-    /// Hosts one of which this client may be on, as they were when that was asked last.
-    pub(super) fn hosts(&self) -> &[IpAddr] {
-        self.seen.as_ref().and_then(|(_, seen)| seen.as_ref()).map_or(&[], Clients::elsewhere)
-    }
-
-    fn groups(&self) -> &[u32] {
-        self.groups.get_or_init(|| {
-            let mut all: Vec<u32> = self.gid.into_iter().collect();
-            if let Some(uid) = self.uid {
-                all.extend(groups_of(uid));
-            }
-            all
-        })
-    }
-}
-
-/// What one [`Allow`] comes to on this host.
+/// An [`Allow`] with the ids of this host.
 #[derive(Debug, Default)]
 pub(super) struct Permit {
     listed: bool,
@@ -126,17 +49,17 @@ impl Permit {
         }
     }
 
-    /// Whether a context has this right.
+    /// A context has this right.
     pub(super) fn holds(&self, who: &mut Credentials, now: Duration) -> bool {
         if !who.known() {
-            let hosts = &self.hosts;
+            let listed = |far| self.hosts.iter().any(|host| host.contains(far));
             return self.remote
-                || !self.listed && who.among(now, |clients| clients.all_here_or(hosts))
-                || !hosts.is_empty() && who.among(now, |clients| clients.all_from(hosts));
+                || !self.listed && who.among(now, |clients| clients.all_here_or(listed))
+                || !self.hosts.is_empty() && who.among(now, |clients| clients.all_from(listed));
         }
         !self.listed
-            || who.uid.is_some_and(|uid| self.uids.contains(&uid))
-            || who.user.as_ref().is_some_and(|user| self.users.contains(user))
+            || who.uid().is_some_and(|uid| self.uids.contains(&uid))
+            || who.user().is_some_and(|user| self.users.iter().any(|u| u == user))
             || (!self.gids.is_empty() && who.groups().iter().any(|gid| self.gids.contains(gid)))
     }
 }
@@ -164,25 +87,61 @@ impl Permits {
     }
 }
 
+/// The rights, and the requests that they refuse.
+#[derive(Debug, Default)]
+pub(super) struct Access {
+    pub(super) permits: Permits,
+    refusals: LogThrottle,
+}
+
+impl Access {
+    /// A request was refused for want of a right: counted, and logged once a minute.
+    pub(super) fn denied(
+        &mut self,
+        stats: &SelfStats,
+        who: &Credentials,
+        what: &str,
+        now: Duration,
+    ) {
+        stats.add(Stat::AccessDenied, 1);
+        let who_is = who.shown();
+        let why = match who.hosts() {
+            [] => format!("{who_is} may not {what}: see [events] and [access] in apm.toml"),
+            [host, more @ ..] => {
+                let and = match more.len() {
+                    0 => String::new(),
+                    n => format!(" and {n} more"),
+                };
+                format!(
+                    "{who_is} may not {what}: over TCP and without credentials, every client may \
+                     be on host {host}{and} while that is connected to pmcd; connect to local: \
+                     instead, or see allow_hosts and allow_remote in apm.toml"
+                )
+            }
+        };
+        if let Some(n) = self.refusals.allow(now) {
+            log::warn!("{why}{}", LogThrottle::more(n));
+        }
+        stats.set_access_reason(why);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use pmda::process::Clients;
+
     use super::*;
 
     fn who(uid: Option<u32>, user: Option<&str>) -> Credentials {
-        // Decided, so that the test does not depend on this host's connections.
-        Credentials {
-            uid,
-            user: user.map(Into::into),
-            seen: Some((Duration::MAX, None)),
-            ..Credentials::default()
-        }
+        Credentials::of(uid, user, None)
     }
 
     /// A client without credentials, while pmcd has one connection from this host and others from
     /// these.
     fn unknown(others: &str) -> Credentials {
-        let clients = Clients::of("127.0.0.1", others);
-        Credentials { seen: Some((Duration::MAX, Some(clients))), ..Credentials::default() }
+        let others = others.split_whitespace().map(|a| a.parse().expect("an address")).collect();
+        let here = vec!["127.0.0.1".parse().expect("an address")];
+        Credentials::of(None, None, Some(Clients::new(here, others)))
     }
 
     fn holds(allow: &Allow, mut who: Credentials) -> bool {

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::lock::{Locked, take};
+use pmda::process::{FileLock, lock_file};
+
 use crate::clock::now;
 use crate::model::Now;
 use crate::state::{Book, Loaded, Outcome, Restored, Saver, read, read_old};
@@ -27,7 +28,7 @@ const LAST: Duration = Duration::from_secs(5);
 const SHOWN: usize = 10;
 
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(super) struct PersistentIds {
     pub(super) book: Book,
     store: Arc<Store>,
     /// `None`: another PMDA keeps the file.
@@ -44,15 +45,15 @@ pub(super) struct Keeper {
     throttle: LogThrottle,
 }
 
-impl Keeper {
+impl PersistentIds {
     /// Reads what earlier runs of this domain left in `dir`, and fills the store.
     pub(super) fn open(dir: &Path, store: &Arc<Store>) -> (Self, Restored) {
         let path = dir.join(format!("apm.{}.state", store.domain()));
         // What is wrong with the directory is told by the lock, and with each writing.
         let _ = std::fs::create_dir_all(dir);
-        let lock = match take(&path.with_extension("state.lock")) {
-            Ok(Locked::Ours(file)) => Ok(Some(file)),
-            Ok(Locked::Others(pid)) => Err(pid),
+        let lock = match lock_file(&path.with_extension("state.lock")) {
+            Ok(FileLock::Ours(file)) => Ok(Some(file)),
+            Ok(FileLock::Others(pid)) => Err(pid),
             Err(e) => {
                 log::error!("{}: no lock ({e}): is it writable for this user?", path.display());
                 Ok(None)
@@ -164,7 +165,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for PersistentIds {
     fn drop(&mut self) {
         self.submit(now(), true);
         let Some(saver) = &self.saver else { return };

@@ -4,7 +4,9 @@ use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::access::Credentials;
+use pmda::ContextId;
+
+use super::credentials::Credentials;
 use crate::events::{Filter, FilterError, ParameterNames};
 use crate::model::{SourceId, StreamKind};
 
@@ -90,7 +92,7 @@ impl Context {
 /// All client contexts by pmcd's number, and the newest refused filters by kind and user.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
-    by_number: HashMap<i32, Context>,
+    by_number: HashMap<ContextId, Context>,
     filters: HashMap<(SourceId, String), Held>,
     refused: HashMap<(StreamKind, Whose), String>,
 }
@@ -100,38 +102,38 @@ pub(super) struct Contexts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Whose {
     User(u32),
-    Context(i32),
+    Context(ContextId),
 }
 
 impl Contexts {
     /// A context, made when first heard of.
-    pub(super) fn get(&mut self, ctx: i32) -> &mut Context {
+    pub(super) fn get(&mut self, ctx: ContextId) -> &mut Context {
         self.by_number.entry(ctx).or_default()
     }
 
     /// A context, if anything is known of it.
-    pub(super) fn known(&self, ctx: i32) -> Option<&Context> {
+    pub(super) fn known(&self, ctx: ContextId) -> Option<&Context> {
         self.by_number.get(&ctx)
     }
 
     /// A context has ended; its number will be used again.
-    pub(super) fn forget(&mut self, ctx: i32) {
+    pub(super) fn forget(&mut self, ctx: ContextId) {
         self.by_number.remove(&ctx);
         self.refused.retain(|(_, whose), _| *whose != Whose::Context(ctx));
         self.purge();
     }
 
-    fn whose(&self, ctx: i32) -> Whose {
+    fn whose(&self, ctx: ContextId) -> Whose {
         self.by_number.get(&ctx).and_then(|c| c.who.uid()).map_or(Whose::Context(ctx), Whose::User)
     }
 
     /// Why the newest filter of this context, or of its user, was refused.
-    pub(super) fn refused(&self, kind: StreamKind, ctx: i32) -> Option<&str> {
+    pub(super) fn refused(&self, kind: StreamKind, ctx: ContextId) -> Option<&str> {
         self.refused.get(&(kind, self.whose(ctx))).map(String::as_str)
     }
 
     /// The newest filter of this context was refused, or taken.
-    pub(super) fn set_refused(&mut self, kind: StreamKind, ctx: i32, why: Option<String>) {
+    pub(super) fn set_refused(&mut self, kind: StreamKind, ctx: ContextId, why: Option<String>) {
         let whose = self.whose(ctx);
         match why {
             Some(why) => {
@@ -153,7 +155,7 @@ impl Contexts {
     pub(super) fn filter(
         &mut self,
         source: SourceId,
-        ctx: i32,
+        ctx: ContextId,
         text: &str,
         names: &dyn ParameterNames,
     ) -> Result<Held, NotTaken> {
@@ -184,7 +186,7 @@ impl Contexts {
     /// many instances.
     pub(super) fn set_filter(
         &mut self,
-        ctx: i32,
+        ctx: ContextId,
         kind: StreamKind,
         instances: Option<&[u32]>,
         filter: Option<&Held>,

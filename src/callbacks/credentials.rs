@@ -1,0 +1,95 @@
+//! The credentials of a client context.
+
+use std::cell::OnceCell;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use pmda::Attribute;
+use pmda::process::{Clients, groups_of};
+
+/// How long a look at pmcd's connections stands.
+const CONNECTIONS_FOR: Duration = Duration::from_secs(1);
+
+/// The credentials that pmcd has passed on: none for an unauthenticated TCP connection.
+#[derive(Debug, Default)]
+pub(super) struct Credentials {
+    uid: Option<u32>,
+    gid: Option<u32>,
+    user: Option<String>,
+    groups: OnceCell<Vec<u32>>,
+    /// The connections that pmcd had at a moment when this one was among them, and that moment.
+    seen: Option<(Duration, Option<Clients>)>,
+}
+
+impl Credentials {
+    /// Takes a credential over; attributes other than of identity are ignored.
+    pub(super) fn set(&mut self, attribute: Attribute) {
+        match attribute {
+            Attribute::UserId(uid) => self.uid = uid,
+            Attribute::GroupId(gid) => self.gid = gid,
+            Attribute::UserName(user) => self.user = user,
+            _ => {}
+        }
+    }
+
+    pub(super) fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    pub(super) const fn uid(&self) -> Option<u32> {
+        self.uid
+    }
+
+    /// Text for the log.
+    pub(super) fn shown(&self) -> String {
+        match (&self.user, self.uid) {
+            (Some(user), _) => format!("user {user}"),
+            (None, Some(uid)) => format!("uid {uid}"),
+            (None, None) => "an unknown user".into(),
+        }
+    }
+
+    pub(super) const fn known(&self) -> bool {
+        self.uid.is_some() || self.user.is_some()
+    }
+
+    /// `all` holds of pmcd's connections, of which this context's is one, now or at an earlier
+    /// moment of its life.
+    pub(super) fn among(&mut self, now: Duration, all: impl Fn(&Clients) -> bool) -> bool {
+        if let Some((at, seen)) = &self.seen {
+            let holds = seen.as_ref().is_some_and(&all);
+            if holds || now.saturating_sub(*at) < CONNECTIONS_FOR {
+                return holds;
+            }
+        }
+        let seen = Clients::now();
+        let holds = seen.as_ref().is_some_and(&all);
+        self.seen = Some((now, seen));
+        holds
+    }
+
+    /// Other hosts that this client may be on, as of the last look at pmcd's connections.
+    pub(super) fn hosts(&self) -> &[IpAddr] {
+        self.seen.as_ref().and_then(|(_, seen)| seen.as_ref()).map_or(&[], Clients::elsewhere)
+    }
+
+    pub(super) fn groups(&self) -> &[u32] {
+        self.groups.get_or_init(|| {
+            let mut all: Vec<u32> = self.gid.into_iter().collect();
+            if let Some(uid) = self.uid {
+                all.extend(groups_of(uid));
+            }
+            all
+        })
+    }
+}
+
+#[cfg(test)]
+impl Credentials {
+    /// A client while pmcd has these connections, or none that can be found out: the test does not
+    /// depend on the connections of this host.
+    pub(super) fn of(uid: Option<u32>, user: Option<&str>, clients: Option<Clients>) -> Self {
+        let seen = Some((Duration::MAX, clients));
+        Self { uid, user: user.map(Into::into), seen, ..Self::default() }
+    }
+}

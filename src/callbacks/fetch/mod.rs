@@ -1,0 +1,134 @@
+//! Values: one snapshot for each fetch PDU, of the instances that the client's profile asks for,
+//! within a budget.
+//!
+//! Small values come first, then texts, tables, and event records last, whatever their order in the
+//! PDU: records take what is left, and what does not fit comes with the next fetch. A PMID that
+//! comes again shares the memory of the first, while the budget lasts. A value set that does not
+//! fit is `PM_ERR_TOOBIG`, the others stand.
+
+mod arrays;
+mod scope;
+mod tables;
+mod values;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use pmda::{Error, FetchRequest, Results};
+use scope::Class;
+pub(super) use scope::{FetchScope, World};
+
+use super::access::Access;
+use super::contexts::Contexts;
+use super::entries::Entries;
+use super::instances::Instances;
+use crate::catalogue::Stat;
+use crate::model::{InDom, Pmid, SourceId};
+use crate::store::{LogThrottle, Store};
+
+/// A fetch, and what it is answered from.
+pub(super) struct Fetch<'a> {
+    pub(super) store: &'a Store,
+    pub(super) entries: &'a Entries,
+    pub(super) instances: &'a Instances,
+    pub(super) contexts: &'a mut Contexts,
+    pub(super) access: &'a mut Access,
+    pub(super) scope: &'a mut FetchScope,
+    pub(super) now: Duration,
+}
+
+impl Fetch<'_> {
+    /// Answers a fetch.
+    pub(super) fn answer(mut self, request: &FetchRequest<'_>, results: &mut Results) {
+        let hidden = self.hidden(request);
+        let Fetch { store, entries, instances, contexts, scope, now, .. } = self;
+        let world = World { entries, store, contexts, instances, profile: request.profile };
+        scope.begin(&world, request, now, hidden);
+        let mut refused = (0, None);
+        let mut ended = |fits: bool, pmid: Pmid| {
+            if !fits {
+                refused = (refused.0 + 1, refused.1.or(Some(pmid)));
+            }
+        };
+        let pmid_at = |place: usize| Pmid(request.pmids.get(place).copied().unwrap_or_default());
+        let order = std::mem::take(&mut scope.order);
+        let mut delivered = scope.wants.is_empty();
+        for (class, place) in &order {
+            if *class == Class::Arrays && !delivered {
+                delivered = true;
+                arrays::deliver(scope, &world, results);
+            }
+            let pmid = pmid_at(*place);
+            results.begin_set(*place, pmid);
+            let otherwise = answer_one(scope, pmid, &world, results);
+            ended(results.end_set(otherwise), pmid);
+        }
+        scope.order = order;
+        for (place, of) in &scope.again {
+            let pmid = pmid_at(*place);
+            ended(results.repeat_set(*place, *of, pmid), pmid);
+        }
+        if let (sets, Some(pmid)) = refused {
+            store.stats.add(Stat::FetchRefused, sets);
+            if let Some(n) = scope.refusals.allow(now) {
+                let who = contexts.get(request.context).who.shown();
+                let name = entries.by_pmid(pmid.0).map_or("?", |row| row.name.as_str());
+                let why = if results.budget.steps() == 0 { "time" } else { "bytes" };
+                let more = LogThrottle::more(n);
+                log::warn!(
+                    "a fetch of {} metrics by {who} is too big ({why}): {sets} of them refused, \
+                     first {name}{more}",
+                    request.pmids.len()
+                );
+            }
+        }
+        scope.end(results.budget.used());
+    }
+
+    /// The sources with metrics in the request whose records this client may not see.
+    fn hidden(&mut self, request: &FetchRequest<'_>) -> HashSet<SourceId> {
+        let rows = request.pmids.iter().filter_map(|pmid| self.entries.by_pmid(*pmid));
+        let mut sources: HashSet<SourceId> =
+            rows.filter(|r| r.shows_records()).filter_map(|r| r.source).collect();
+        if sources.is_empty() {
+            return sources;
+        }
+        let who = &mut self.contexts.get(request.context).who;
+        sources.retain(|s| !self.access.permits.events(*s).is_some_and(|p| p.holds(who, self.now)));
+        if let Some(source) = sources.iter().next() {
+            let what = format!("see event records of {}", self.store.catalogue().name(*source));
+            self.access.denied(&self.store.stats, who, &what, self.now);
+        }
+        sources
+    }
+}
+
+/// Puts a metric's values into the open set; the status of a set without values.
+fn answer_one(
+    scope: &mut FetchScope,
+    pmid: Pmid,
+    world: &World<'_>,
+    results: &mut Results,
+) -> Result<(), Error> {
+    let row = world.entries.by_pmid(pmid.0).ok_or(Error::PMID)?;
+    match world.entries.serial(row) {
+        None => values::own(row, world.store, scope.now, results),
+        Some(_) if scope.hides(row) => return Err(Error::PERMISSION),
+        Some(_) if scope.crowded && Class::of(row) == Class::Arrays => results.refuse(),
+        Some(serial) if matches!(row.indom, InDom::Table(_)) => {
+            let rows = world.instances.rows(serial);
+            scope.visit(world, serial, rows, results, |_, results, inst, of| {
+                if let Some(bits) = of.cells.get(row.item) {
+                    results.number(inst, row.ty, bits);
+                }
+            });
+        }
+        Some(serial) => {
+            let peers = world.instances.peers(serial);
+            scope.visit(world, serial, peers, results, |scope, results, inst, peer| {
+                values::value(row, inst, peer, world, scope, results);
+            });
+        }
+    }
+    Ok(())
+}

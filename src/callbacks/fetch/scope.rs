@@ -1,0 +1,159 @@
+//! The fetch that is being answered.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pmda::{ContextId, FetchRequest, Profile, Results, Wanted};
+
+use super::tables::Tables;
+use crate::callbacks::contexts::Contexts;
+use crate::callbacks::entries::{Entries, Row};
+use crate::callbacks::instances::Instances;
+use crate::events::{Delivery, Resolutions};
+use crate::model::{EventLeaf, SourceId, StreamKind, ValueSource, ValueType};
+use crate::store::{LogThrottle, Store};
+
+/// After an answer of this many bytes no memory is kept for the next.
+const LARGE_BYTES: usize = 2 << 20;
+
+/// Kinds of value sets in the order in which they are answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    Numbers,
+    Texts,
+    Tables,
+    Arrays,
+}
+
+impl Class {
+    pub(super) const fn of(row: &Row) -> Self {
+        match row.value {
+            ValueSource::Event(_, EventLeaf::Records | EventLeaf::HighResRecords) => Self::Arrays,
+            ValueSource::Event(_, EventLeaf::Table) => Self::Tables,
+            _ if matches!(row.ty, ValueType::Text) => Self::Texts,
+            _ => Self::Numbers,
+        }
+    }
+}
+
+/// What values are looked up in.
+pub(in crate::callbacks) struct World<'s> {
+    pub(super) entries: &'s Entries,
+    pub(super) store: &'s Store,
+    pub(super) contexts: &'s Contexts,
+    pub(super) instances: &'s Instances,
+    pub(super) profile: Profile<'s>,
+}
+
+/// The state of one fetch, and what the next can use again.
+#[derive(Debug, Default)]
+pub(in crate::callbacks) struct FetchScope {
+    pub(super) now: Duration,
+    pub(super) stale: Duration,
+    pub(super) context: ContextId,
+    pub(super) max_records: usize,
+    /// Places of the PDU in the order in which they are answered, without those that ask for a
+    /// PMID again.
+    pub(super) order: Vec<(Class, usize)>,
+    /// Where a PMID is asked for first; places that ask for it again, and that first place.
+    firsts: HashMap<u32, usize, foldhash::fast::RandomState>,
+    pub(super) again: Vec<(usize, usize)>,
+    /// The arrays that this PDU asks for.
+    pub(super) wants: BTreeMap<StreamKind, Resolutions>,
+    /// Arrays of this PDU by stream and instance.
+    pub(super) deliveries: HashMap<(StreamKind, u32), Delivery>,
+    /// There are so many streams that not even empty arrays of all would fit.
+    pub(super) crowded: bool,
+    /// The stream that is read first when not all can give all they have: another with each fetch.
+    pub(super) turn: usize,
+    /// Sources whose records this client may not see.
+    pub(super) hidden: HashSet<SourceId>,
+    /// Instances that the profile asks for, by domain.
+    wanted: HashMap<u32, Wanted>,
+    pub(super) tables: Tables,
+    /// For the log of refused sets.
+    pub(super) refusals: LogThrottle,
+}
+
+impl FetchScope {
+    pub(super) fn begin(
+        &mut self,
+        world: &World<'_>,
+        request: &FetchRequest<'_>,
+        now: Duration,
+        hidden: HashSet<SourceId>,
+    ) {
+        let limits = world.store.limits();
+        (self.now, self.stale, self.hidden) = (now, limits.stale, hidden);
+        (self.context, self.max_records) = (request.context, limits.max_records);
+        for (place, pmid) in request.pmids.iter().enumerate() {
+            let first = *self.firsts.entry(*pmid).or_insert(place);
+            if first != place {
+                self.again.push((place, first));
+                continue;
+            }
+            let row = world.entries.by_pmid(*pmid);
+            self.order.push((row.map_or(Class::Numbers, Class::of), place));
+            let Some(row) = row else { continue };
+            if let (ValueSource::Event(kind, leaf), Some(source)) = (row.value, row.source) {
+                let want = Resolutions {
+                    low: leaf == EventLeaf::Records,
+                    high: leaf == EventLeaf::HighResRecords,
+                };
+                if want != Resolutions::default() {
+                    let all = self.wants.entry(StreamKind { source, kind }).or_default();
+                    *all = Resolutions { low: all.low || want.low, high: all.high || want.high };
+                }
+            }
+        }
+        self.order.sort_by_key(|(class, _)| *class);
+    }
+
+    /// This client may not see a metric: records and tables of some sources.
+    pub(super) fn hides(&self, row: &Row) -> bool {
+        row.shows_records() && row.source.is_some_and(|s| self.hidden.contains(&s))
+    }
+
+    /// Calls `f` for each wanted instance of a domain, until the set is refused or no step of the
+    /// budget is left.
+    pub(super) fn visit<'w, T>(
+        &mut self,
+        world: &World<'w>,
+        serial: u32,
+        instances: Option<&'w BTreeMap<u32, Arc<T>>>,
+        results: &mut Results,
+        mut f: impl FnMut(&mut Self, &mut Results, u32, &'w T),
+    ) {
+        let Some(instances) = instances else { return };
+        let wanted = self.wanted.remove(&serial).unwrap_or_else(|| {
+            let indom = pmda::InDom::new(world.store.domain(), serial);
+            let all = world.profile.is_all();
+            results.budget.step(if all { 1 } else { 2 * instances.len() as u64 });
+            world.profile.wanted(indom, instances)
+        });
+        wanted.visit(instances, |inst, of| {
+            if !results.budget.step(1) {
+                results.refuse();
+                return false;
+            }
+            f(self, results, inst, of);
+            !results.is_refused()
+        });
+        self.wanted.insert(serial, wanted);
+    }
+
+    /// The fetch is answered, with so many bytes.
+    pub(super) fn end(&mut self, bytes: usize) {
+        self.deliveries = HashMap::new();
+        self.order.clear();
+        self.firsts.clear();
+        self.again.clear();
+        self.wants.clear();
+        self.wanted.clear();
+        self.crowded = false;
+        if bytes > LARGE_BYTES {
+            (self.order, self.again, self.firsts) = (Vec::new(), Vec::new(), HashMap::default());
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The instances of each domain: peers, and rows of tables.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use pmda::{InDom, Tables};
+
+use crate::catalogue::AGENT_INDOM;
+use crate::store::{Peer, Row};
+
+/// Peers by instance number.
+pub(super) type Peers = BTreeMap<u32, Arc<Peer>>;
+/// Rows of a table by instance number.
+pub(super) type Rows = BTreeMap<u32, Arc<Row>>;
+
+/// Instances by the serial numbers of their domains.
+#[derive(Debug, Default)]
+pub(super) struct Instances {
+    peers: HashMap<u32, Peers>,
+    rows: HashMap<u32, Rows>,
+    /// Domains that have changed since libpcp_pmda's table was filled.
+    stale: HashSet<u32>,
+}
+
+impl Instances {
+    pub(super) fn peer(&self, serial: u32, inst: u32) -> Option<&Arc<Peer>> {
+        self.peers.get(&serial)?.get(&inst)
+    }
+
+    pub(super) fn peers(&self, serial: u32) -> Option<&Peers> {
+        self.peers.get(&serial)
+    }
+
+    pub(super) fn rows(&self, serial: u32) -> Option<&Rows> {
+        self.rows.get(&serial)
+    }
+
+    pub(super) fn add_peer(&mut self, serial: u32, inst: u32, peer: &Arc<Peer>) {
+        self.peers.entry(serial).or_default().insert(inst, Arc::clone(peer));
+        self.stale.insert(serial);
+    }
+
+    pub(super) fn remove_peer(&mut self, serial: u32, inst: u32) {
+        self.peers.get_mut(&serial).and_then(|peers| peers.remove(&inst));
+        self.stale.insert(serial);
+    }
+
+    pub(super) fn add_row(&mut self, serial: u32, inst: u32, row: &Arc<Row>) {
+        self.rows.entry(serial).or_default().insert(inst, Arc::clone(row));
+        self.stale.insert(serial);
+    }
+
+    pub(super) fn remove_row(&mut self, serial: u32, inst: u32) {
+        self.rows.get_mut(&serial).and_then(|rows| rows.remove(&inst));
+        self.stale.insert(serial);
+    }
+
+    /// Fills libpcp_pmda's table of a domain if it has changed.
+    pub(super) fn refresh(&mut self, indom: InDom, tables: &mut Tables) {
+        let serial = indom.serial();
+        if !self.stale.remove(&serial) {
+            return;
+        }
+        let name = |peer: &Peer| match serial {
+            AGENT_INDOM => peer.agent_name(),
+            _ => peer.name.clone(),
+        };
+        let peers = self.peers.get(&serial).into_iter().flatten();
+        let rows = self.rows.get(&serial).into_iter().flatten();
+        let names: Vec<(u32, String)> = peers
+            .map(|(id, peer)| (*id, name(peer)))
+            .chain(rows.map(|(id, row)| (*id, row.key.clone())))
+            .collect();
+        tables.set_instances(indom, names.iter().map(|(id, name)| (*id, name.as_str())));
+    }
+}

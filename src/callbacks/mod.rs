@@ -1,0 +1,212 @@
+//! The answers of this PMDA to libpcp_pmda's callbacks: metrics from the catalogue, values of cells
+//! and streams, filters of client contexts, persistent ids.
+
+mod access;
+mod contexts;
+mod credentials;
+mod entries;
+mod fetch;
+mod help;
+mod instances;
+mod labels;
+mod persistent_ids;
+mod store;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::{Access, Permits};
+use contexts::Contexts;
+use entries::Entries;
+use fetch::{Fetch, FetchScope};
+use instances::Instances;
+use persistent_ids::PersistentIds;
+use pmda::{
+    Answered, Attribute, ContextId, Error, FetchRequest, Handler, LabelSet, LabelTarget, Results,
+    StartError, StoreRequest, Tables, TextTarget,
+};
+use store::StoreCall;
+
+use crate::catalogue::{AGENT_INDOM, Stat};
+use crate::clock::now;
+use crate::model::{Rights, SourceId, TableId};
+use crate::store::{Change, Peer, Row, Store};
+
+/// Requests that take longer are counted.
+const LONG: Duration = Duration::from_millis(250);
+
+/// Everything of the main thread.
+#[derive(Debug)]
+pub struct Callbacks {
+    store: Arc<Store>,
+    entries: Entries,
+    instances: Instances,
+    ids: PersistentIds,
+    contexts: Contexts,
+    access: Access,
+    scope: FetchScope,
+}
+
+impl Callbacks {
+    /// With the static metrics, and what earlier runs left in `dir`: dynamic metrics with their
+    /// ids, instances with theirs; then the metrics and rows that always exist. The rest comes
+    /// with [`Handler::update`].
+    ///
+    /// # Errors
+    /// The name space refuses a name.
+    pub fn new(store: Arc<Store>, dir: &Path, tables: &mut Tables) -> Result<Self, StartError> {
+        let catalogue = Arc::clone(store.catalogue());
+        tables.add_indom(AGENT_INDOM);
+        for (_, indom, _) in catalogue.indoms() {
+            tables.add_indom(indom.serial);
+        }
+        let mut entries = Entries::new(store.domain(), &catalogue);
+        entries.push_static(tables)?;
+        let (ids, restored) = PersistentIds::open(dir, &store);
+        restored.metrics.iter().for_each(|metric| entries.push_dynamic(metric, tables));
+        for (source, s) in catalogue.sources() {
+            for spec in s.dynamic.map(|d| (d.initial)()).unwrap_or_default() {
+                store.define(source, &spec);
+            }
+        }
+        store.initial_rows();
+        Ok(Self {
+            store,
+            entries,
+            instances: Instances::default(),
+            ids,
+            contexts: Contexts::default(),
+            access: Access::default(),
+            scope: FetchScope::default(),
+        })
+    }
+
+    /// The rights of clients, from now on.
+    pub fn set_rights(&mut self, rights: &Rights) {
+        self.access.permits = Permits::new(rights);
+    }
+
+    /// Takes the changes of the store over. Returns whether metrics have come.
+    fn apply(&mut self, changes: Vec<Change>, tables: &mut Tables) -> bool {
+        let mut metrics = false;
+        for change in changes {
+            match change {
+                Change::Metric(metric) => {
+                    self.ids.book.add_metric(&metric);
+                    self.entries.push_dynamic(&metric, tables);
+                    metrics = true;
+                }
+                Change::Join(peer) => self.join(&peer),
+                Change::Leave(peer) => self.leave(&peer),
+                Change::JoinRow(source, table, row) => self.join_row(source, table, &row),
+                Change::LeaveRow(source, table, row) => self.leave_row(source, table, &row),
+            }
+        }
+        metrics
+    }
+
+    /// Instance domains of a peer.
+    fn serials(&self, peer: &Peer) -> [u32; 2] {
+        let source = self.store.catalogue().source(peer.source);
+        [source.map_or(AGENT_INDOM, |s| s.indom.serial), AGENT_INDOM]
+    }
+
+    fn join(&mut self, peer: &Arc<Peer>) {
+        let Some(ids) = self.ids.book.join_peer(peer) else {
+            return log::error!("{} is not shown: no instance number is left", peer.agent_name());
+        };
+        for (serial, id) in self.serials(peer).into_iter().zip(ids) {
+            self.instances.add_peer(serial, id, peer);
+        }
+    }
+
+    fn leave(&mut self, peer: &Arc<Peer>) {
+        let left = self.ids.book.leave_peer(peer, &self.store.limits(), now());
+        for (serial, id) in self.serials(peer).into_iter().zip(left.into_iter().flatten()) {
+            self.instances.remove_peer(serial, id);
+        }
+    }
+
+    fn join_row(&mut self, source: SourceId, table: TableId, row: &Arc<Row>) {
+        let Some(def) = self.store.catalogue().table(source, table) else { return };
+        match self.ids.book.join_row(source, table, row) {
+            Some(id) => self.instances.add_row(def.indom.serial, id, row),
+            None => {
+                log::error!("{} {} is not shown: no instance number is left", def.name, row.key);
+            }
+        }
+    }
+
+    fn leave_row(&mut self, source: SourceId, table: TableId, row: &Arc<Row>) {
+        let Some(def) = self.store.catalogue().table(source, table) else { return };
+        if let Some(id) = self.ids.book.leave_row(source, table, row, now()) {
+            self.instances.remove_row(def.indom.serial, id);
+        }
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Handler for Callbacks {
+    fn update(&mut self, tables: &mut Tables) {
+        let changes = self.store.take_changes();
+        if !changes.is_empty() {
+            let metrics = self.apply(changes, tables);
+            self.ids.changed(metrics);
+        }
+        self.ids.turn();
+    }
+
+    fn refresh(&mut self, indom: pmda::InDom, tables: &mut Tables) {
+        self.instances.refresh(indom, tables);
+    }
+
+    fn fetch(&mut self, request: &FetchRequest<'_>, _: &mut Tables, results: &mut Results) {
+        let started = now().mono;
+        let Self { store, entries, instances, contexts, access, scope, .. } = self;
+        Fetch { store, entries, instances, contexts, access, scope, now: started }
+            .answer(request, results);
+        let took = nanoseconds(now().mono.saturating_sub(started));
+        store.stats.add(Stat::FetchCount, 1);
+        store.stats.add(Stat::FetchTime, took);
+        store.stats.raise(Stat::FetchMax, took);
+    }
+
+    fn store(&mut self, request: &StoreRequest<'_>) -> Result<(), Error> {
+        let Self { store, entries, instances, contexts, access, .. } = self;
+        let call = StoreCall { store, entries, instances, contexts, access, now: now().mono };
+        call.answer(request)
+    }
+
+    fn text(&mut self, target: TextTarget, one_line: bool) -> Option<String> {
+        help::of(target, one_line, self.store.catalogue(), &self.entries)
+    }
+
+    fn labels(&mut self, target: LabelTarget) -> Option<LabelSet> {
+        labels::of(target, self.store.catalogue(), &self.entries, &self.instances)
+    }
+
+    fn attribute(&mut self, context: ContextId, attribute: Attribute) {
+        self.contexts.get(context).who.set(attribute);
+    }
+
+    fn end_context(&mut self, context: ContextId) {
+        self.contexts.forget(context);
+        let client = context.0.cast_unsigned();
+        for peer in self.instances.peers(AGENT_INDOM).into_iter().flat_map(|p| p.values()) {
+            peer.streams().for_each(|stream| stream.forget(client));
+        }
+    }
+
+    fn answered(&mut self, report: Answered) {
+        let stats = &self.store.stats;
+        stats.add(Stat::PduCount, 1);
+        stats.add(Stat::PduTime, nanoseconds(report.time));
+        stats.raise(Stat::PduMax, nanoseconds(report.time));
+        stats.add(Stat::PduOver, (report.time > LONG).into());
+        stats.add(Stat::PduCut, report.cut.into());
+    }
+}

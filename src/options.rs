@@ -1,0 +1,115 @@
+//! The command line of pmdaapm.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use pmda::{Agent, Arguments, OptionDef, PmdaInfo};
+
+/// Name of the program, domain number, log file.
+const INFO: PmdaInfo = PmdaInfo::new("pmdaapm", 400, "apm.log").with_options(OPTIONS);
+
+/// The options beside PCP's own.
+const OPTIONS: &[OptionDef] = &[
+    OptionDef {
+        short: Some('c'),
+        argument: Some("FILE"),
+        ..flag("config", "configuration [default $PCP_SYSCONF_DIR/apm/apm.toml]")
+    },
+    flag("check", "check the configuration, print what would be listened on, exit"),
+    flag("print-pmns", "print the name space, exit"),
+    flag("print-help", "print the help texts in the form of newhelp(1), exit"),
+    flag("print-metrics", "print a table of all metrics, exit"),
+    flag("print-configuration", "print a table of all configuration keys, exit"),
+    OptionDef { short: Some('V'), ..flag("version", "print the version, exit") },
+];
+
+const fn flag(long: &'static str, text: &'static str) -> OptionDef {
+    OptionDef { long, short: None, argument: None, text }
+}
+
+/// The mode of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Be a PMDA.
+    #[default]
+    Run,
+    /// `--check`
+    Check,
+    /// `--print-pmns`
+    PrintPmns,
+    /// `--print-help`
+    PrintHelp,
+    /// `--print-metrics`: `docs/metrics.md`
+    PrintMetrics,
+    /// `--print-configuration`: `docs/configuration.md`
+    PrintConfiguration,
+    /// `--version`
+    Version,
+}
+
+/// The options given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The last mode given.
+    pub mode: Mode,
+    /// `-c`, `--config`
+    pub config: Option<PathBuf>,
+}
+
+impl Options {
+    fn new(arguments: &Arguments) -> Self {
+        let mode = arguments.options.iter().rev().find_map(|(long, _)| match *long {
+            "check" => Some(Mode::Check),
+            "print-pmns" => Some(Mode::PrintPmns),
+            "print-help" => Some(Mode::PrintHelp),
+            "print-metrics" => Some(Mode::PrintMetrics),
+            "print-configuration" => Some(Mode::PrintConfiguration),
+            "version" => Some(Mode::Version),
+            _ => None,
+        });
+        let config = arguments.get("config").map(PathBuf::from);
+        Self { mode: mode.unwrap_or_default(), config }
+    }
+}
+
+/// Reads the arguments of the process.
+///
+/// # Errors
+/// The status to exit with, after a usage message was printed.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(Agent, Options), i32> {
+    let agent = Agent::new(&INFO, args)?;
+    let options = Options::new(agent.arguments());
+    Ok((agent, options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(args: &[&str]) -> Result<Options, i32> {
+        let all = std::iter::once(&"pmdaapm").chain(args);
+        parse(all.map(OsString::from)).map(|(_, options)| options)
+    }
+
+    #[test]
+    fn long_and_short_options() {
+        assert_eq!(parsed(&[]), Ok(Options::default()));
+        let mode = |mode| Ok(Options { mode, config: None });
+        assert_eq!(parsed(&["-V"]), mode(Mode::Version));
+        assert_eq!(parsed(&["--print-help"]), mode(Mode::PrintHelp));
+        let check = Options { mode: Mode::Check, config: Some("/etc/a b".into()) };
+        assert_eq!(parsed(&["--check", "-c", "/etc/a b"]), Ok(check.clone()));
+        assert_eq!(parsed(&["-d", "401", "--config=/etc/a b", "--check"]), Ok(check));
+        assert_eq!(parsed(&["--nonsense"]), Err(1));
+        assert_eq!(parsed(&["-?"]), Err(0));
+    }
+
+    #[test]
+    fn domain_is_that_of_the_option() {
+        let domain = |args: &[&str]| {
+            let args = std::iter::once(&"pmdaapm").chain(args).map(OsString::from);
+            parse(args).map(|(agent, _)| agent.domain())
+        };
+        assert_eq!((domain(&[]), domain(&["-d", "401"])), (Ok(400), Ok(401)));
+    }
+}
