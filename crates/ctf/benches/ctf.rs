@@ -10,7 +10,7 @@
 //! `threads`: a thread for each trace and processor, each with its share of the packets.
 //!
 //! With `-- --ratio [ROUNDS]` ours and the others run in turn, and the median of the ratios of the
-//! rounds is told.
+//! rounds is printed.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
 
 use ctf::fs::{Session, StreamFiles, TraceFiles};

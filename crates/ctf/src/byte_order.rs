@@ -1,10 +1,10 @@
 //! Byte orders.
 
-/// Byte order of the peer.
+/// A byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
-    /// least significant byte first
+    /// Little-endian: least significant byte first.
     Little,
-    /// most significant byte first
+    /// Big-endian: most significant byte first.
     Big,
 }

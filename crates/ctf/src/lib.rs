@@ -12,9 +12,9 @@
 //!
 //! # Feeding metadata and packets
 //!
-//! Without `fs` the crate does no I/O and has no clock. [`Trace::metadata`] reads metadata in pieces
-//! of any size, also while packets are decoded. [`Packet::size`] tells a reader how many bytes the
-//! next packet has, [`Packet::open`] decodes its header and context, and [`Packet::read`] or
+//! Without `fs` the crate does no I/O and has no clock. [`Trace::metadata`] reads metadata in
+//! pieces of any size, also while packets are decoded. [`Packet::size`] returns the size of the
+//! next packet, [`Packet::open`] decodes its header and context, and [`Packet::read`] or
 //! [`Packet::peek`] and [`Packet::visit`] its events. A [`Visitor`] receives each field as a
 //! [`NodeId`] and a value; the [`Node`] of that id has the name, the kind and the mappings of the
 //! field. Nothing is allocated for an event.

@@ -1,5 +1,5 @@
-//! What a peer may ask of us, each with its unit and reason. All are checked before anything is
-//! allocated for them.
+//! Limits of what metadata and packets may ask for, each with its unit and reason. They are checked
+//! before anything is allocated.
 
 /// Bytes of metadata of one trace. .NET Core 3.1 with all 160 event classes has 77 KB, a whole
 /// Linux kernel about 2 MB.
@@ -33,8 +33,8 @@ pub const TRACE_FIELDS: u64 = 128 << 10;
 pub const NAMES: u64 = 1 << 20;
 /// Bytes of the names of all fields of a trace.
 pub const TRACE_NAMES: u64 = 16 << 20;
-/// Types, fields and mappings that the metadata of a trace declares. Each may take some hundred bytes
-/// of memory for four bytes of text.
+/// Types, fields and mappings that the metadata of a trace declares. Each may take some hundred
+/// bytes of memory for four bytes of text.
 pub const DECLARED: u64 = 256 << 10;
 /// Ranges of the mappings of one enumeration, and of the options of one variant.
 pub const RANGES: u64 = 64 << 10;

@@ -3,7 +3,7 @@
 use crate::ByteOrder;
 use crate::schema::{Float, Integer};
 
-/// Calls a macro with the table of all layouts: name, type of the bytes, how it is read, method of
+/// Calls a macro with the table of all layouts: name, type of the bytes, its constructor, method of
 /// [`crate::Visitor`], type of the reported value, size in bytes.
 macro_rules! number_layouts {
     ($then:ident) => {

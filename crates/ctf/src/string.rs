@@ -1,4 +1,4 @@
-//! Texts in packets: where they end.
+//! Strings in packets: their ends and their encodings.
 
 use super::schema::Encoding;
 
@@ -35,7 +35,7 @@ pub(super) fn zero_byte(bytes: &[u8]) -> Option<usize> {
     rest.iter().position(|b| *b == 0).map(|n| words.len() * 8 + n)
 }
 
-/// A text to be shown, with U+FFFD for what is none.
+/// A string of a packet as text, with U+FFFD for invalid bytes.
 #[must_use]
 pub fn decode(bytes: &[u8], encoding: Encoding) -> std::borrow::Cow<'_, str> {
     let units = bytes.chunks_exact(encoding.unit());

@@ -1,5 +1,5 @@
-//! Every recorded trace: its text is babeltrace's, what is told of its streams is what an
-//! independent walk over the packets found, and neither pieces of metadata nor cuts of packets
+//! Every recorded trace: its text is babeltrace's, the facts of its streams are those of an
+//! independent walk over the packets, and neither pieces of metadata nor cuts of packets
 //! change anything.
 #![allow(
     clippy::unwrap_used,
@@ -288,8 +288,8 @@ fn cut_packets_give_what_is_whole_and_an_error() {
         for cut in 0..content / 8 {
             assert!(Packet::open(&trace, &bytes[..cut], 0).is_err(), "{file} cut at byte {cut}");
         }
-        // The content ends earlier, at any bit: events before the cut are told, and the one in it
-        // is not.
+        // The content ends earlier, at any bit: events before the cut are reported, and the one in
+        // it is not.
         let ends: BTreeMap<u64, usize> =
             all.events.iter().enumerate().map(|(n, (_, bit, _))| (*bit, n)).collect();
         let first = usize::try_from(*ends.keys().next().unwrap()).unwrap();

@@ -3,7 +3,7 @@
 //! repository.
 //!
 //! What must succeed has the text that babeltrace2 prints (it must be installed for that), what
-//! must fail gives an error and no panic, and what is lost is what babeltrace tells.
+//! must fail gives an error and no panic, and losses are those that babeltrace reports.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

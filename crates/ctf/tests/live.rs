@@ -272,7 +272,7 @@ fn compare_events(dir: &Path) {
     }
 }
 
-/// Name and context of an event: what tells two at the same time apart.
+/// Name and context of an event: two events at the same time differ in them.
 fn kind(line: &str) -> &str {
     &line[..line.find("}, {").unwrap()]
 }

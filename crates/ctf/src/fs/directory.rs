@@ -1,4 +1,4 @@
-//! Trace directories: which files belong to which trace and stream.
+//! Directories: the files that belong to each trace and stream.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -6,8 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
-use super::reader::Reader;
-use super::records::Records;
+use super::files::{StreamFiles, TraceFiles};
 use super::stream::StreamReader;
 use crate::error::MetadataError;
 use crate::schema::Uuid;
@@ -16,114 +15,47 @@ use crate::trace::Trace;
 /// Bytes of metadata that are read at a time.
 const PIECE: usize = 64 << 10;
 
-/// The traces below one or several directories.
-#[derive(Debug, Default)]
-pub struct Session {
-    traces: Vec<TraceFiles>,
-}
-
-/// A trace and its data streams.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct TraceFiles {
-    /// The metadata, compiled.
-    pub trace: Trace,
-    /// The data streams, in the order of their names.
-    pub streams: Vec<StreamFiles>,
-}
-
-/// The files of a data stream.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct StreamFiles {
-    /// The files in the order of time; at least one.
-    pub paths: Vec<PathBuf>,
-}
-
-impl StreamFiles {
-    /// The first file of the stream.
-    #[must_use]
-    pub fn name(&self) -> &Path {
-        self.paths.first().map_or(Path::new(""), PathBuf::as_path)
+/// The traces in and below directories, and those whose metadata cannot be used.
+pub(super) fn traces(dirs: &[impl AsRef<Path>]) -> Result<(Vec<TraceFiles>, Vec<Error>), Error> {
+    let mut found = Vec::new();
+    for dir in dirs {
+        find(dir.as_ref(), &mut found)?;
     }
-}
-
-impl Session {
-    /// Finds the traces in a directory and below it, and compiles their metadata.
-    ///
-    /// # Errors
-    /// [`Error`]: there is no trace, a file cannot be read, or the metadata of a trace cannot be
-    /// used.
-    pub fn open(dir: impl AsRef<Path>) -> Result<Self, Error> {
-        let (session, errors) = Self::open_all(&[dir])?;
-        errors.into_iter().next().map_or(Ok(session), Err)
+    if found.is_empty() {
+        let path = dirs.first().map(|dir| dir.as_ref().to_owned()).unwrap_or_default();
+        return Err(Error::NoTrace { path });
     }
-
-    /// Finds the traces in and below several directories. Traces whose metadata cannot be used are
-    /// left out and returned as errors. Directories with the same UUID are one trace: a tracer has
-    /// written them one after the other.
-    ///
-    /// # Errors
-    /// [`Error`]: there is no trace at all, or a file cannot be read.
-    pub fn open_all(dirs: &[impl AsRef<Path>]) -> Result<(Self, Vec<Error>), Error> {
-        let mut found = Vec::new();
-        for dir in dirs {
-            find(dir.as_ref(), &mut found)?;
-        }
-        if found.is_empty() {
-            let path = dirs.first().map(|dir| dir.as_ref().to_owned()).unwrap_or_default();
-            return Err(Error::NoTrace { path });
-        }
-        let (mut groups, mut errors): (Vec<Group>, Vec<Error>) = (Vec::new(), Vec::new());
-        let mut by_uuid: BTreeMap<Uuid, usize> = BTreeMap::new();
-        for dir in found {
-            let path = dir.join("metadata");
-            let (trace, bytes) = match metadata(&path) {
-                Ok(read) => read,
-                Err(error @ Error::Metadata { .. }) => {
-                    errors.push(error);
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            let files = stream_files(&dir)?;
-            let next = groups.len();
-            let n = trace.schema().uuid.map_or(next, |uuid| *by_uuid.entry(uuid).or_insert(next));
-            match groups.get_mut(n) {
-                Some(group) => {
-                    if bytes > group.bytes {
-                        (group.trace, group.bytes) = (trace, bytes);
-                    }
-                    group.files.extend(files);
-                }
-                None => groups.push(Group { trace, bytes, files }),
+    let (mut groups, mut errors): (Vec<Group>, Vec<Error>) = (Vec::new(), Vec::new());
+    let mut by_uuid: BTreeMap<Uuid, usize> = BTreeMap::new();
+    for dir in found {
+        let path = dir.join("metadata");
+        let (trace, bytes) = match metadata(&path) {
+            Ok(read) => read,
+            Err(error @ Error::Metadata { .. }) => {
+                errors.push(error);
+                continue;
             }
+            Err(error) => return Err(error),
+        };
+        let files = stream_files(&dir)?;
+        let next = groups.len();
+        let n = trace.schema().uuid.map_or(next, |uuid| *by_uuid.entry(uuid).or_insert(next));
+        match groups.get_mut(n) {
+            Some(group) => {
+                if bytes > group.bytes {
+                    (group.trace, group.bytes) = (trace, bytes);
+                }
+                group.files.extend(files);
+            }
+            None => groups.push(Group { trace, bytes, files }),
         }
-        let mut traces = Vec::new();
-        for Group { trace, files, .. } in groups {
-            let streams = streams(&trace, files)?;
-            traces.push(TraceFiles { trace, streams });
-        }
-        Ok((Self { traces }, errors))
     }
-
-    /// The traces, in the order of their directories.
-    #[must_use]
-    pub fn traces(&self) -> &[TraceFiles] {
-        &self.traces
+    let mut traces = Vec::new();
+    for Group { trace, files, .. } in groups {
+        let streams = streams(&trace, files)?;
+        traces.push(TraceFiles { trace, streams });
     }
-
-    /// A reader of the events of all streams in the order of time, from the beginning.
-    #[must_use]
-    pub fn reader(&self) -> Reader<'_> {
-        Reader::new(&self.traces)
-    }
-
-    /// An iterator over the events of all streams in the order of time, from the beginning.
-    #[must_use]
-    pub fn records(&self) -> Records<'_> {
-        Records::new(self.reader())
-    }
+    Ok((traces, errors))
 }
 
 /// Directories with one UUID.
@@ -134,7 +66,8 @@ struct Group {
     files: Vec<PathBuf>,
 }
 
-/// Adds the directories with a file `metadata`, at any depth. LTTng's directories `index` have none.
+/// Adds the directories with a file `metadata`, at any depth. LTTng's directories `index` have
+/// none.
 fn find(dir: &Path, found: &mut Vec<PathBuf>) -> Result<(), Error> {
     if dir.join("metadata").is_file() {
         found.push(dir.to_owned());

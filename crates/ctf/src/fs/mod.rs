@@ -18,18 +18,21 @@
 //! # }
 //! ```
 //!
-//! [`Session::records`] copies the values of each event into a [`Record`]. [`Session::reader`] and a
-//! [`MergeVisitor`](crate::MergeVisitor) avoid the copies.
+//! [`Session::records`] copies the values of each event into a [`Record`]. [`Session::reader`] and
+//! a [`MergeVisitor`](crate::MergeVisitor) avoid the copies.
 
 mod directory;
 mod error;
+mod files;
 mod reader;
 mod records;
+mod session;
 mod stream;
 
-pub use directory::{Session, StreamFiles, TraceFiles};
 pub use error::Error;
+pub use files::{StreamFiles, TraceFiles};
 pub use reader::Reader;
 pub use records::Records;
+pub use session::Session;
 
 pub use crate::record::Record;

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::Path;
 
-use super::directory::TraceFiles;
 use super::error::Error;
+use super::files::TraceFiles;
 use super::stream::StreamReader;
 use crate::packet::Event;
 use crate::stream::MergeVisitor;

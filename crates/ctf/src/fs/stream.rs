@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::directory::StreamFiles;
 use super::error::Error;
+use super::files::StreamFiles;
 use crate::error::{PacketError, Violation};
 use crate::packet::{DiscardTracker, Discarded, Event, Packet, PacketInfo};
 use crate::trace::Trace;

@@ -1,4 +1,4 @@
-//! A read position over bytes that may not all be there yet.
+//! Reads the header of a metadata packet.
 
 use crate::ByteOrder;
 

@@ -1,5 +1,5 @@
-//! The container of the metadata: plain text, packets of text, or CTF 2 fragments, told by the
-//! first bytes.
+//! The container of the metadata: plain text, packets of text, or CTF 2 fragments. The first
+//! bytes decide.
 
 mod cursor;
 mod packets;
@@ -16,14 +16,14 @@ const RECORD_SEPARATOR: u8 = 0x1e;
 
 #[derive(Clone, Debug)]
 enum Form {
-    /// Less than four bytes have come.
+    /// Fewer than four bytes have arrived.
     Unknown(Vec<u8>),
     Plain(Tsdl),
     Packets(Packets, Tsdl),
     Json(Fragments),
 }
 
-/// Reads growing metadata into a schema.
+/// Parses growing metadata into a schema.
 #[derive(Clone, Debug)]
 pub(super) struct Metadata {
     form: Form,
@@ -75,7 +75,7 @@ impl Metadata {
         }
     }
 
-    /// What the first bytes tell; those go to it.
+    /// Chooses the form by the first bytes, and passes them to it.
     fn settle(&mut self, first: Vec<u8>, schema: &mut Schema) -> Result<Form, MetadataError> {
         let mut bytes = &first[..];
         match first.first() {

@@ -2,7 +2,7 @@
 //!
 //! | off | size | field |
 //! |---|---|---|
-//! | 0 | u32 | magic 0x75D11D57; tells the byte order |
+//! | 0 | u32 | magic 0x75D11D57, in the byte order of the packet |
 //! | 4 | 16 | UUID of the trace |
 //! | 20 | u32 | checksum, not used |
 //! | 24 | u32 | bits of header and text |
@@ -18,7 +18,7 @@ use crate::limits;
 const MAGIC: u32 = 0x75d1_1d57;
 const HEADER: usize = 37;
 
-/// Finds the text in packets that come in any pieces.
+/// Finds the text in metadata packets, which arrive in pieces of any size.
 #[derive(Clone, Debug)]
 pub(super) struct Packets {
     order: ByteOrder,
@@ -39,8 +39,8 @@ impl Packets {
         Some(Self { order, header: Vec::with_capacity(HEADER), text: 0, padding: 0, uuid: None })
     }
 
-    /// Removes headers and padding from the front of `bytes`; gives the text that is there then.
-    /// Empty: all are taken.
+    /// Removes headers and padding from the front of `bytes`; returns the text behind them. Empty:
+    /// all bytes are removed.
     pub(super) fn content<'a>(
         &mut self,
         bytes: &mut &'a [u8],
@@ -67,7 +67,7 @@ impl Packets {
         Ok(&[])
     }
 
-    /// So many bytes of the text have been used.
+    /// Removes `bytes` of the text.
     pub(super) fn took(&mut self, bytes: usize) {
         self.text = self.text.saturating_sub(bytes);
     }

@@ -44,7 +44,7 @@ pub enum Call {
     Close(u32),
 }
 
-/// An event: position of its class, clock, what was told.
+/// An event: index of its class, clock, calls.
 pub type Told = (usize, u64, Vec<Call>);
 
 /// All of a packet, and whether it ended well.

@@ -1,18 +1,18 @@
-//! What did not arrive: events that the tracer discarded, packets that are missing.
+//! Discarded events and missing packets.
 
 use super::counter::Counter;
 use super::info::PacketInfo;
 
-/// What was lost between the previous packet and this one.
+/// Events and packets that were lost between the previous packet and this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discarded {
     /// Events that the tracer discarded until the end of this packet.
     pub events: u64,
-    /// Packets that the tracer wrote and that are not here.
+    /// Packets that the sequence numbers skip.
     pub packets: u64,
 }
 
-/// Watches the counters of one stream.
+/// Compares the counters of the packets of one stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiscardTracker {
     sequence: Option<Counter>,
@@ -20,8 +20,8 @@ pub struct DiscardTracker {
 }
 
 impl DiscardTracker {
-    /// Takes the next packet of the stream. Of the first packet all discarded events count; what
-    /// packets were before it is not known.
+    /// Adds the next packet of the stream. All discarded events of the first packet count;
+    /// packets missing before it cannot be known.
     pub fn packet(&mut self, info: &PacketInfo) -> Discarded {
         let events = info
             .discarded
@@ -34,7 +34,7 @@ impl DiscardTracker {
         Discarded { events, packets }
     }
 
-    /// Takes a packet of which what was lost before does not count: the first after joining a live
+    /// Adds a packet without counting what was lost before it: the first after joining a live
     /// stream.
     pub fn skip(&mut self, info: &PacketInfo) {
         self.discarded = info.discarded.or(self.discarded);

@@ -1,4 +1,4 @@
-//! One packet: header, context, events.
+//! Packets: header, context, events.
 
 mod counter;
 mod discarded;
@@ -20,25 +20,25 @@ use crate::visit::Visitor;
 /// First word of a packet.
 const MAGIC: u64 = 0xc1fc_1fc1;
 
-/// The next event of a packet.
+/// The header of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'t> {
-    /// Its class.
+    /// The event record class.
     pub class: &'t EventPlan,
-    /// The stream's clock at its header.
+    /// The clock of the stream after the event record header, in cycles.
     pub cycles: u64,
-    /// Bits of the packet before it.
+    /// Bits of the packet before the event.
     pub bit: u64,
 }
 
-/// A packet that is being read. It owns nothing but a few numbers.
+/// A packet that is being decoded. The bytes are borrowed, as are those of reported strings.
 #[derive(Clone, Debug)]
 pub struct Packet<'t, 'a> {
     trace: &'t Trace,
     stream: &'t StreamPlan,
     info: PacketInfo,
     cursor: Cursor<'a>,
-    /// As it was before the context.
+    /// The position before the packet context.
     before_context: Checkpoint,
     next: Option<Event<'t>>,
 }
@@ -114,28 +114,28 @@ impl<'t, 'a> Packet<'t, 'a> {
         Packet { trace, stream, info, cursor, before_context, next }
     }
 
-    /// What header and context say.
+    /// The values of the packet header and context.
     #[must_use]
     pub const fn info(&self) -> &PacketInfo {
         &self.info
     }
 
-    /// Its class of streams.
+    /// The data stream class.
     #[must_use]
     pub const fn stream(&self) -> &'t StreamPlan {
         self.stream
     }
 
-    /// The stream's clock so far.
+    /// The clock of the stream after the fields decoded so far.
     #[must_use]
     pub const fn clock(&self) -> u64 {
         self.cursor.clock
     }
 
-    /// Tells the fields of the packet context; nodes are those of [`StreamPlan::context_nodes`].
+    /// Reports the fields of the packet context; their nodes are [`StreamPlan::context_nodes`].
     ///
     /// # Errors
-    /// None that [`Self::open`] has not had.
+    /// [`Self::open`] has decoded the same fields, so that an error cannot occur.
     pub fn visit_context<V: Visitor<'a> + ?Sized>(
         &self,
         visitor: &mut V,
@@ -147,11 +147,11 @@ impl<'t, 'a> Packet<'t, 'a> {
             .map_err(|fault| fault.named(nodes))
     }
 
-    /// The next event, whose header is read now and whose fields with [`Self::visit`]; `None`:
-    /// there are no more.
+    /// Decodes the header of the next event; `None`: there are no more. [`Self::visit`] or
+    /// [`Self::skip`] decodes its fields.
     ///
     /// # Errors
-    /// [`PacketError`]: the rest of the packet cannot be read. `None` comes after it.
+    /// [`PacketError`]: the rest of the packet is lost; the next call returns `None`.
     #[inline]
     pub fn peek(&mut self) -> Result<Option<Event<'t>>, PacketError> {
         if self.next.is_none() {
@@ -160,10 +160,10 @@ impl<'t, 'a> Packet<'t, 'a> {
         Ok(self.next)
     }
 
-    /// Tells the fields of the event that [`Self::peek`] gave, and goes to the next.
+    /// Reports the fields of the event that [`Self::peek`] has returned, and advances.
     ///
     /// # Errors
-    /// [`PacketError`]: the event was told in part; neither it nor the rest of the packet can be read.
+    /// [`PacketError`]: some fields of the event were reported; the rest of the packet is lost.
     #[inline]
     pub fn visit<V: Visitor<'a> + ?Sized>(&mut self, visitor: &mut V) -> Result<(), PacketError> {
         match self.next.take() {
@@ -172,8 +172,8 @@ impl<'t, 'a> Packet<'t, 'a> {
         }
     }
 
-    /// Tells all events that are left, one after the other: the fastest way when they need not be
-    /// in order with those of other streams.
+    /// Reports all events that are left: the fastest way, when they need not be in order with those
+    /// of other streams.
     ///
     /// # Errors
     /// [`PacketError`], as of [`Self::peek`] and [`Self::visit`].
@@ -236,7 +236,7 @@ impl<'t, 'a> Packet<'t, 'a> {
         Ok(())
     }
 
-    /// Goes over the fields of the event without telling them.
+    /// Skips the fields of the event.
     ///
     /// # Errors
     /// As [`Self::visit`].
@@ -244,7 +244,7 @@ impl<'t, 'a> Packet<'t, 'a> {
         self.visit(&mut Nobody)
     }
 
-    /// Reads a header by its plan; `None`: it does not say which class.
+    /// Decodes a header by its plan; `None`: it has no class id.
     fn general_header(&mut self) -> Result<Option<u64>, PacketError> {
         let nodes = &self.stream.header.nodes;
         let mut visitor = IdVisitor { nodes, id: None };
@@ -254,7 +254,7 @@ impl<'t, 'a> Packet<'t, 'a> {
         }
     }
 
-    /// When the header did not lead to a class: there may be only one, or it was not all there.
+    /// A header without a known class id: there may be only one class, or the header is cut.
     #[cold]
     fn no_class(&mut self, bit: u64, id: Option<u64>) -> Result<Event<'t>, PacketError> {
         let stream = self.stream;
@@ -288,7 +288,7 @@ impl<'t, 'a> Packet<'t, 'a> {
         }
     }
 
-    /// The trace that it belongs to.
+    /// The trace of the packet.
     #[must_use]
     pub const fn trace(&self) -> &'t Trace {
         self.trace
@@ -353,16 +353,16 @@ fn content_of(bytes: &[u8], content_bits: u64) -> &[u8] {
     content.unwrap_or(bytes)
 }
 
-/// Takes the events of a packet.
+/// Receives the events of a packet.
 pub trait EventVisitor<'t, 'a>: Visitor<'a> {
-    /// An event. True: its fields are wanted and follow.
+    /// An event begins. `true`: report its fields.
     fn event(&mut self, event: &Event<'t>) -> bool;
 
-    /// All its fields have been told.
+    /// All fields of the event have been reported.
     fn done(&mut self);
 }
 
-/// Takes nothing.
+/// Ignores all values.
 struct Nobody;
 
 impl<'a> Visitor<'a> for Nobody {

@@ -1,4 +1,4 @@
-//! Which option a selector's value chooses.
+//! The option that the value of a selector selects.
 
 use std::collections::HashMap;
 use std::ops::Range as Ops;
@@ -17,9 +17,9 @@ pub(super) struct Choice {
     ranges: Vec<(u64, u64, u32)>,
     /// Operations of each option.
     pub(super) options: Vec<Ops<usize>>,
-    /// Where it goes on after the option.
+    /// The operation after the options.
     pub(super) after: usize,
-    /// Whether nothing may be chosen.
+    /// Whether a value may select no option.
     pub(super) optional: bool,
 }
 
@@ -55,12 +55,12 @@ impl Choice {
         Ok(Self { signed, ranges, ..Self::default() })
     }
 
-    /// Nothing may be chosen, too.
+    /// A value may select no option.
     pub(super) fn optional(self) -> Self {
         Self { optional: true, ..self }
     }
 
-    /// Number of the option for a value (its bits, if it is signed).
+    /// Index of the option for a value (for its bits, if it is signed).
     #[inline]
     pub(super) fn option(&self, value: u64) -> Option<u32> {
         let value = ordered(value, self.signed);
@@ -70,7 +70,7 @@ impl Choice {
     }
 }
 
-/// The ranges of a variant's options: told, or by the mappings of the selector.
+/// The ranges of a variant's options: those of the metadata, or the mappings of the selector.
 pub(super) fn ranges(variant: &Variant, mappings: Option<&Mappings>) -> Vec<Vec<IntegerRange>> {
     if let Some(ranges) = &variant.ranges {
         return ranges.clone();
@@ -89,7 +89,7 @@ pub(super) fn ranges(variant: &Variant, mappings: Option<&Mappings>) -> Vec<Vec<
     variant.options.iter().map(|field| option(&field.raw)).collect()
 }
 
-/// Values for which an optional is there.
+/// Values for which an optional is present.
 pub(super) fn present(
     nodes: &Nodes,
     selector: NodeId,

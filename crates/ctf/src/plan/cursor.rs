@@ -1,11 +1,11 @@
-//! Where decoding of a packet is.
+//! The position of decoding in a packet.
 
 use super::node::{NodeId, Nodes};
 use crate::ByteOrder;
 use crate::error::{PacketError, Violation};
 use crate::limits;
 
-/// Where decoding of a packet is, and what it must remember.
+/// The position of decoding in a packet, and the values that later fields refer to.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     pub(crate) data: &'a [u8],
@@ -15,15 +15,15 @@ pub(crate) struct Cursor<'a> {
     pub(crate) end: u64,
     /// The stream's clock.
     pub(crate) clock: u64,
-    /// Values that lengths and selectors look at.
+    /// Values that lengths and selectors refer to.
     slots: Vec<u64>,
     /// Byte order of the last field that may have ended between bytes.
     pub(super) order: Option<ByteOrder>,
-    /// Operations that may still come.
+    /// Operations that the packet may still take.
     work: u64,
 }
 
-/// A place to come back to: what has been read up to there.
+/// A position to return to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checkpoint {
     bit: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Checkpoint {
     work: u64,
 }
 
-/// A fault before its field has a name.
+/// An error in a packet before its field has a name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DecodeError {
     pub(crate) bit: u64,
@@ -56,13 +56,13 @@ impl<'a> Cursor<'a> {
         Self { data, bit: 0, end, clock, slots, order: None, work }
     }
 
-    /// Where it is now. Slots are not part of it: code that is run again fills them again with the
-    /// same values.
+    /// The current position. Slots are not part of it: code that is run again fills them again with
+    /// the same values.
     pub(crate) const fn checkpoint(&self) -> Checkpoint {
         Checkpoint { bit: self.bit, clock: self.clock, order: self.order, work: self.work }
     }
 
-    /// Goes back. The content is still as long as it is known to be now.
+    /// Returns to a checkpoint. The end of the content stays.
     pub(crate) const fn rollback(&mut self, mark: Checkpoint) {
         (self.bit, self.clock, self.order, self.work) =
             (mark.bit, mark.clock, mark.order, mark.work);
@@ -75,7 +75,7 @@ impl<'a> Cursor<'a> {
         Cursor { data, bit, end, clock, slots, order, work }
     }
 
-    /// The clock takes an integer of so many bits.
+    /// An integer of `bits` bits updates the clock.
     #[inline]
     pub(crate) fn tick(&mut self, value: u64, bits: u32) {
         self.clock = advance(self.clock, value, bits);
@@ -110,7 +110,7 @@ impl<'a> Cursor<'a> {
         DecodeError { bit: self.bit, node, violation: Violation::Short { need, left: self.left() } }
     }
 
-    /// So many bytes from here, which is at a byte.
+    /// The next `count` bytes; the position is at a byte.
     #[inline]
     pub(super) fn take(&mut self, node: NodeId, count: u64) -> Result<&'a [u8], DecodeError> {
         let need = count.saturating_mul(8);
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
         Ok(bytes.unwrap_or_default())
     }
 
-    /// An error when a packet has taken more operations than one of its size may.
+    /// An error if the packet has taken more operations than its size allows.
     #[inline]
     pub(super) const fn can_work(&self) -> Result<(), DecodeError> {
         if self.work == 0 {
@@ -138,8 +138,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A clock after it has taken an integer of so many bits (0: 64): at most one wrap is assumed (CTF
-/// 1.8, 8).
+/// A clock after an integer of `bits` bits (0: 64) has updated it: at most one wrap is assumed (CTF
+/// 1.8, section 8).
 #[inline]
 pub(crate) const fn advance(clock: u64, value: u64, bits: u32) -> u64 {
     if bits == 0 || bits >= 64 {

@@ -1,4 +1,4 @@
-//! Second walk over the types of a class: operations.
+//! Second walk over the field classes: operations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,15 +31,15 @@ pub(crate) struct Code {
     pub(crate) clocked: bool,
 }
 
-/// Where compiled code starts, and what it must know of the outside.
+/// The start of compiled code and its surroundings.
 pub(crate) struct Start<'a> {
     /// Alignment of the position, bits.
     pub(crate) aligned: u64,
-    /// Byte order of types that say none.
+    /// Byte order of classes without one.
     pub(crate) order: Option<ByteOrder>,
     /// First slot that it may use.
     pub(crate) slot: u32,
-    /// Slots of its nodes that other codes look at.
+    /// Slots of its nodes that other codes refer to.
     pub(crate) saved: &'a HashMap<NodeId, u32>,
     /// FixedKind it may look at in other codes.
     pub(crate) outer: &'a [Outer<'a>],
@@ -49,11 +49,11 @@ pub(crate) struct Start<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Outer<'a> {
     pub(crate) nodes: &'a Nodes,
-    /// Slots of what is looked at.
+    /// Slots of the fields that are referred to.
     pub(crate) saved: &'a HashMap<NodeId, u32>,
 }
 
-/// Compiles the types whose nodes the survey has found.
+/// Compiles the scopes whose nodes the survey has found.
 pub(crate) fn compile(
     nodes: &Nodes,
     scopes: &[(Scope, &Arc<FieldClass>)],
@@ -98,7 +98,7 @@ struct Emit<'a> {
     saved: HashMap<NodeId, u32>,
     code: Code,
     place: Place,
-    /// Alignment that the next thing must have besides its own.
+    /// Alignment of the next field besides its own.
     pending: u64,
     block: Option<Block>,
     next: NodeId,
@@ -122,7 +122,7 @@ impl Emit<'_> {
         self.code.slots - 1
     }
 
-    /// Asks for an alignment of what comes next.
+    /// Asks for an alignment of the next field.
     fn align(&mut self, align: u64) {
         self.pending = self.pending.max(align);
     }
@@ -137,7 +137,7 @@ impl Emit<'_> {
         self.block = None;
     }
 
-    /// Room for so many bits in a block; gives the first bit relative to the block's start.
+    /// Reserves `bits` in a block; returns the first bit relative to the start of the block.
     fn room(&mut self, align: u64, bits: u64) -> u32 {
         let align = align.max(std::mem::replace(&mut self.pending, 1));
         let padding = self.place.padding(align);
@@ -266,13 +266,13 @@ impl Emit<'_> {
         }
     }
 
-    /// So many bytes at a constant place.
+    /// A string or BLOB of a static length at a constant place.
     fn bytes(&mut self, kind: FixedKind, bytes: u32, node: NodeId) {
         let at = self.room(8, u64::from(bytes) * 8) / 8;
         self.fixed(Fixed { kind, element: NumberLayout::U8, at, bytes, node });
     }
 
-    /// Prepares for as many bytes as a field says.
+    /// Prepares for a dynamic length; returns its slot.
     fn bytes_of(&mut self, node: NodeId, length: &Length) -> Result<u32, DeclarationError> {
         self.align(8);
         self.settle();

@@ -1,4 +1,4 @@
-//! Event headers: which class, when.
+//! Event record headers: class id and time.
 //!
 //! lttng has two layouts since 2011 (and barectf and CTF 2 sessions of lttng 2.15 take them over),
 //! read here without a plan:
@@ -16,7 +16,7 @@ use crate::schema::{
 };
 use crate::visit::Visitor;
 
-/// How the header of a stream's events is read.
+/// The layout of the event record headers of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// By its plan.
@@ -27,7 +27,7 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
-    /// Recognises the two layouts by everything that matters for them.
+    /// Recognises the two layouts by all properties that matter.
     pub(crate) fn of(class: &FieldClass, native: Option<ByteOrder>) -> Self {
         Self::recognise(class, native).unwrap_or_default()
     }
@@ -80,8 +80,8 @@ impl Layout {
         fits.then_some(layout)
     }
 
-    /// Reads a header from the next byte on: the id; the clock has moved. `None`: its end is
-    /// missing.
+    /// Decodes a header from the next byte on: returns the class id and updates the clock. `None`:
+    /// the header is not all there.
     #[inline(always)]
     pub(crate) fn read(self, cursor: &mut Cursor<'_>) -> Option<u64> {
         match self {
@@ -181,7 +181,7 @@ fn integers(option: &Member) -> Option<Vec<&Integer>> {
     )
 }
 
-/// Looks for the id while the plan runs.
+/// Finds the class id while the plan runs.
 pub(crate) struct IdVisitor<'n> {
     pub(crate) nodes: &'n Nodes,
     pub(crate) id: Option<u64>,

@@ -1,4 +1,4 @@
-//! Places of a class's fields.
+//! Nodes: the fields of a class, in the order of decoding.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -47,84 +47,86 @@ pub(crate) enum Target {
     Constant(u64),
 }
 
-/// What is at a place.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Unsigned integer of so many bits; 0: of variable length.
+    /// An unsigned integer, with its length in bits; 0: variable length.
     Unsigned(u32),
-    /// Signed integer of so many bits; 0: of variable length.
+    /// A signed integer, with its length in bits; 0: variable length.
     Signed(u32),
-    /// Truth value, told as 0 or another number.
+    /// A boolean, with its length in bits; reported as 0 or another number.
     Boolean(u32),
-    /// So many bits, told as an unsigned number. Its mappings are names of bits.
+    /// A bit array or bit map, with its length in bits; reported as an unsigned number. Mappings
+    /// name its bits.
     BitMap(u32),
-    /// Floating-point number of 16, 32 or 64 bits.
+    /// A floating-point number of 16, 32 or 64 bits.
     Float(u32),
-    /// Text.
+    /// A string.
     String(Encoding),
-    /// Bytes of anything.
+    /// A BLOB.
     Blob,
     /// A structure.
     Structure,
-    /// An array, of so many elements if that is always the same; its element is the next node.
+    /// An array, with its number of elements if that is static; the element is the next node.
     Array(Option<u64>),
-    /// A variant; its options are nodes behind it.
+    /// A variant; the options are nodes after it.
     Variant,
-    /// There or not; what it is is the next node.
+    /// An optional; the field is the next node.
     Optional,
 }
 
 impl Kind {
-    /// Whether it has a value itself and no nodes within.
+    /// Whether the node has a value and no nodes within.
     #[must_use]
     pub const fn is_value(self) -> bool {
         !matches!(self, Self::Structure | Self::Array(_) | Self::Variant | Self::Optional)
     }
 }
 
-/// A place of a class's fields: a field, an element of an array, an option of a variant.
+/// A field of a class: a member of a structure, the element of an array, an option of a variant, or
+/// the root structure of a scope.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Scope that it is in.
+    /// The scope of the field.
     pub scope: Scope,
-    /// The node around it; none for the structure of a scope.
+    /// The enclosing node; `None` for the root structure of a scope.
     pub parent: Option<NodeId>,
-    /// Name to be shown; empty for an element and for the structure of a scope.
+    /// Name for display; empty for an element and for the root structure of a scope.
     pub name: Arc<str>,
     /// Names from the scope on: `a.b`, elements `a[]`, of structures in arrays `a[].b`.
     pub path: Arc<str>,
-    /// What is there.
+    /// The kind of the field.
     pub kind: Kind,
     /// DisplayBase in which an integer should be shown.
     pub base: DisplayBase,
-    /// Names of an integer's values.
+    /// Mappings of an integer: names of its values.
     pub mappings: Option<Arc<Mappings>>,
-    /// The decoder has used it and it says nothing more: sizes, time stamps, ids. It is told
-    /// nevertheless.
+    /// The decoder has used the field, and a reader learns nothing more from it: sizes, time
+    /// stamps, ids. Visitors receive it all the same; babeltrace2 does not print it.
     pub hidden: bool,
     pub(crate) roles: Roles,
-    /// Bits that it has at least.
+    /// Least number of bits of a value.
     pub(crate) least: u64,
 }
 
-/// The nodes of a code, and what they refer to.
+/// The nodes of one or more scopes, and the fields that they refer to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nodes {
     pub(crate) list: Vec<Node>,
     /// Members of structures and (CTF 1.8) options of variants, by the names of the metadata.
     pub(super) members: HashMap<(NodeId, Arc<str>), NodeId>,
-    /// Structures of the scopes.
+    /// Root structures of the scopes.
     pub(crate) roots: Vec<(Scope, NodeId)>,
-    /// What the length or the selector of a node is.
+    /// The field with the length or the selector of a node.
     pub(crate) targets: HashMap<NodeId, Target>,
     /// Bytes of all paths.
     pub(crate) names: u64,
-    /// Up to two clocks that integers say they give a value to; `None`: whichever there is.
+    /// Up to two clocks that integers update; `None`: the only one.
     pub(crate) clocks: Vec<Option<Arc<str>>>,
 }
 
 impl Nodes {
-    /// Those of the targets that are in other codes.
+    /// The targets in other codes.
     pub(crate) fn outer_targets(&self) -> Vec<Target> {
         self.targets
             .values()

@@ -1,4 +1,4 @@
-//! What is known of a position while compiling.
+//! Knowledge of a bit position at compile time.
 
 /// A position is `rest` more than a multiple of `of` bits (a power of two).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// A multiple of so many bits.
+    /// A multiple of `of` bits.
     pub(super) const fn multiple(of: u64) -> Self {
         Self { of, rest: 0 }
     }
@@ -30,18 +30,18 @@ impl Place {
         }
     }
 
-    /// So many bits on.
+    /// `bits` further.
     pub(super) const fn after(self, bits: u64) -> Self {
         Self { of: self.of, rest: self.rest.wrapping_add(bits) & (self.of - 1) }
     }
 
-    /// An unknown number of times so many bits on.
+    /// An unknown number of times `bits` further.
     pub(super) fn after_some(self, bits: u64) -> Self {
         let of = self.of.min(1 << bits.trailing_zeros().min(62));
         Self { of, rest: self.rest & (of - 1) }
     }
 
-    /// What is true of both.
+    /// The knowledge that is true of both positions.
     pub(super) fn or(self, other: Self) -> Self {
         let mut of = self.of.min(other.of);
         while (self.rest ^ other.rest) & (of - 1) != 0 {

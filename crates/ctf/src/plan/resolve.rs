@@ -1,4 +1,4 @@
-//! From a path to the node that it means (CTF 1.8, 7.3.2; CTF 2, 5.3.2).
+//! From a field location to its node (CTF 1.8, 7.3.2; CTF 2, 5.3.2).
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use super::node::{Kind, NodeId, Nodes, Target};
 use crate::error::{DeclarationError, malformed};
 use crate::schema::{EnvValue, FieldLocation, LocationOrigin, Schema};
 
-/// What is around the scopes that are compiled.
+/// The surroundings of the scopes that are compiled.
 pub(crate) struct Context<'a> {
     pub(crate) schema: &'a Schema,
     /// Nodes of earlier scopes, in the order of decoding.
     pub(crate) outer: &'a [&'a Nodes],
 }
 
-/// What a reference is for.
+/// The use of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     Length,
-    /// Of a variant that goes by the mappings of its selector (CTF 1.8).
+    /// The selector of a variant whose options have the names of its mappings (CTF 1.8).
     Mappings,
     Selector,
 }

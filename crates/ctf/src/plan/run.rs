@@ -13,7 +13,7 @@ use crate::schema::Encoding;
 use crate::string;
 use crate::visit::{Packed, Visitor};
 
-/// Reads what the code describes. On a fault the cursor is somewhere within.
+/// Decodes the fields of the code. After an error the cursor is somewhere within.
 ///
 /// # Errors
 /// [`DecodeError`]: the packet is not as it should be.
@@ -36,7 +36,7 @@ pub(crate) fn run<'a, V: Visitor<'a> + ?Sized>(
     }
 }
 
-/// What rare operations need of the ones before, and leave to later ones.
+/// State that rare operations share with the others.
 struct Left<'a> {
     /// First bit of the block, and its bytes.
     block: u64,
@@ -107,7 +107,7 @@ fn steps<'a, V: Visitor<'a> + ?Sized>(
     Ok(())
 }
 
-/// Goes over a block that must be there: its first bit and what is from there on.
+/// Skips a block of which all bits must be there; returns its first bit and the bytes from there.
 #[inline(always)]
 fn block<'a>(
     code: &Code,
@@ -125,7 +125,7 @@ fn block<'a>(
     Ok((start, cursor.data.get(byte(start)..).unwrap_or_default()))
 }
 
-/// Tells fields at constant places of a block; gives the last integer.
+/// Reports fields at constant places of a block; returns the bits of the last integer.
 #[inline(always)]
 fn fields<'a, V: Visitor<'a> + ?Sized>(
     code: &Code,
@@ -143,7 +143,7 @@ fn fields<'a, V: Visitor<'a> + ?Sized>(
     last
 }
 
-/// What few classes have, kept out of the loop.
+/// Operations that few classes have, kept out of the loop.
 #[inline(never)]
 fn rare<'a, V: Visitor<'a> + ?Sized>(
     code: &Code,
@@ -209,7 +209,7 @@ fn rare<'a, V: Visitor<'a> + ?Sized>(
     Ok(())
 }
 
-/// An array of what is not packed: its node, how many, which operations.
+/// An array that is not packed: its node, number of elements, operations of the element.
 #[inline(never)]
 fn repeat<'a, V: Visitor<'a> + ?Sized>(
     code: &Code,
@@ -230,7 +230,8 @@ fn repeat<'a, V: Visitor<'a> + ?Sized>(
     Ok(())
 }
 
-/// A variant or optional: its node, the slot of the selector, which choice. Gives where to go on.
+/// A variant or optional: its node, the slot of the selector, the index of the choice. Returns the
+/// next operation.
 #[inline(never)]
 fn switch<'a, V: Visitor<'a> + ?Sized>(
     code: &Code,
@@ -256,7 +257,7 @@ fn switch<'a, V: Visitor<'a> + ?Sized>(
     Ok(choice.after)
 }
 
-/// Tells a number at any bit; gives an integer's bits.
+/// Reports a number at any bit; returns the bits of an integer.
 fn bitfield<'a, V: Visitor<'a> + ?Sized>(
     form: BitField,
     bit: u64,
@@ -301,7 +302,7 @@ fn report<'a, V: Visitor<'a> + ?Sized>(
     }
 }
 
-/// An integer of variable length, and how many bits it has in the packet.
+/// A variable-length integer and its number of bits in the packet.
 fn leb(cursor: &mut Cursor<'_>, node: NodeId, signed: bool) -> Result<(u64, u32), DecodeError> {
     let from = cursor.bit;
     let (mut value, mut count) = (0_u64, 0_u32);
@@ -323,7 +324,7 @@ fn leb(cursor: &mut Cursor<'_>, node: NodeId, signed: bool) -> Result<(u64, u32)
     Ok((value, count))
 }
 
-/// Which field of a block it is that is not there.
+/// The error for the first field of a block that extends beyond the content.
 #[cold]
 fn short_in_block(code: &Code, at: usize, block: u64, cursor: &Cursor<'_>) -> DecodeError {
     let mut ops = code.ops.iter().skip(at);

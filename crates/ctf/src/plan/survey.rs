@@ -1,4 +1,4 @@
-//! First walk over the types of a class: numbers, names, references.
+//! First walk over the field classes: nodes, names, references.
 
 use std::sync::Arc;
 
@@ -183,7 +183,7 @@ impl Survey<'_> {
     }
 }
 
-/// Marks what says nothing to a reader. babeltrace does not show these either.
+/// Hides nodes that a reader learns nothing from. babeltrace does not print these either.
 fn hide(nodes: &mut Nodes) {
     let count = nodes.list.len();
     // Shown, has members, wanted by something that is shown, shown with its siblings.

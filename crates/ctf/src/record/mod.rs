@@ -1,4 +1,4 @@
-//! Events as owned values, for those who do not need the speed of a visitor.
+//! Events as owned values, where the speed of a visitor is not needed.
 
 mod builder;
 mod value;

@@ -67,8 +67,8 @@ impl fmt::Display for Fields {
     }
 }
 
-/// The notation of [`Fields`]: `"RED" (0)` for enumerations, `[1, 2]` for arrays, hexadecimal digits
-/// for BLOBs.
+/// The notation of [`Fields`]: `"RED" (0)` for enumerations, `[1, 2]` for arrays, hexadecimal
+/// digits for BLOBs.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

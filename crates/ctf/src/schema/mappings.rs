@@ -1,4 +1,4 @@
-//! Names of values: enumerations of CTF 1.8, mappings of CTF 2.
+//! Mappings: names of values (the enumerations of CTF 1.8).
 
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 use crate::error::{DeclarationError, bounded};
 use crate::limits;
 
-/// From and to, both included. Wide enough for every signed and unsigned integer of 64 bits.
+/// An integer range: lowest and highest value, both included.
 pub type IntegerRange = (i128, i128);
 
-/// One name and the values that have it.
+/// A mapping: a name and the values that have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// As the metadata has it.
+    /// The name in the metadata.
     pub name: Arc<str>,
-    /// In the order of the metadata; may overlap those of others.
+    /// In the order of the metadata; they may overlap those of other mappings.
     pub ranges: Vec<IntegerRange>,
 }
 
-/// The names of an enumeration, in the order of the metadata.
+/// The mappings of an integer, in the order of the metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mappings {
     all: Vec<Mapping>,
@@ -66,13 +66,13 @@ impl Mappings {
         Ok(mappings)
     }
 
-    /// All, in order.
+    /// All mappings, in the order of the metadata.
     #[must_use]
     pub fn all(&self) -> &[Mapping] {
         &self.all
     }
 
-    /// The first name of a value, found quickly however many there are.
+    /// The name of the first mapping that contains a value, by a table or a binary search.
     #[must_use]
     #[inline]
     pub fn first(&self, value: i128) -> Option<&Arc<str>> {
@@ -81,7 +81,7 @@ impl Mappings {
         self.all.get(mapping as usize).map(|mapping| &mapping.name)
     }
 
-    /// What is shown for a value: its name, or all of them, `"A", "B"`, sorted as babeltrace2 does.
+    /// The text for a value: its name, or all of its names, `"A", "B"`, sorted as babeltrace2 does.
     #[must_use]
     #[inline]
     pub fn shown(&self, value: i128) -> Option<&str> {
@@ -106,7 +106,8 @@ impl Mappings {
         (value <= *high).then_some(*mapping)
     }
 
-    /// Names of a value, in order; more than one where ranges overlap. Looks at all of them.
+    /// The names of a value, in the order of the metadata; more than one where ranges overlap.
+    /// Linear in the number of mappings.
     pub fn of(&self, value: i128) -> impl Iterator<Item = &Arc<str>> {
         let has = move |mapping: &&Mapping| {
             mapping.ranges.iter().any(|(low, high)| (*low..=*high).contains(&value))
@@ -114,7 +115,7 @@ impl Mappings {
         self.all.iter().filter(has).map(|mapping| &mapping.name)
     }
 
-    /// The mapping of a name.
+    /// The mapping with a name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Mapping> {
         self.all.iter().find(|mapping| &*mapping.name == name)

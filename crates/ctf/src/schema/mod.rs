@@ -1,4 +1,4 @@
-//! What the metadata says, of TSDL (CTF 1.8) and of JSON (CTF 2) alike.
+//! The declarations of the metadata, the same for TSDL (CTF 1.8) and JSON (CTF 2).
 
 mod field_class;
 mod mappings;
@@ -57,7 +57,7 @@ impl Scope {
     ];
 }
 
-/// In which language the metadata is. It decides how fields get their roles.
+/// The language of the metadata. It decides how fields get their roles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// CTF 1.8: by their names.
@@ -79,9 +79,9 @@ pub enum EnvValue {
 /// A clock class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClockClass {
-    /// How fields (CTF 1.8) and stream classes (CTF 2) refer to it.
+    /// The name that fields (CTF 1.8) and data stream classes (CTF 2) refer to.
     pub name: Arc<str>,
-    /// Identity of the clock, if it has one.
+    /// UUID (CTF 1.8) or `uid` (CTF 2).
     pub uuid: Option<Arc<str>>,
     /// Free text.
     pub description: Option<Arc<str>>,
@@ -101,7 +101,7 @@ pub struct ClockClass {
 const SECOND: i128 = 1_000_000_000;
 
 impl ClockClass {
-    /// One cycle a nanosecond, from 1970.
+    /// A clock of one cycle a nanosecond, from 1970.
     #[must_use]
     pub fn new(name: Arc<str>) -> Self {
         Self {
@@ -129,14 +129,14 @@ impl ClockClass {
     }
 }
 
-/// A class of streams.
+/// A data stream class.
 #[derive(Clone, Debug, Default)]
 pub struct DataStreamClass {
-    /// Number in packet headers.
+    /// The id in packet headers.
     pub id: u64,
     /// Name, which only CTF 2 has.
     pub name: Option<Arc<str>>,
-    /// CTF 2: index of its clock among [`Schema::clocks`]. In CTF 1.8 the fields say it.
+    /// CTF 2: index of the default clock among [`Schema::clocks`]. In CTF 1.8 the fields name it.
     pub clock: Option<usize>,
     /// FieldClass of stream.packet.context.
     pub packet_context: Option<Arc<FieldClass>>,
@@ -144,22 +144,22 @@ pub struct DataStreamClass {
     pub event_header: Option<Arc<FieldClass>>,
     /// FieldClass of stream.event.context.
     pub common_context: Option<Arc<FieldClass>>,
-    /// Its event classes, as they were declared.
+    /// The event record classes, in the order of the metadata.
     pub events: Vec<EventRecordClass>,
     /// CTF 1.8: not declared itself (yet), but there are events of it.
     pub implicit: bool,
 }
 
-/// A class of events.
+/// An event record class.
 #[derive(Clone, Debug)]
 pub struct EventRecordClass {
-    /// Number in event headers.
+    /// The id in event record headers.
     pub id: u64,
-    /// Name: `provider:event`.
+    /// Name; LTTng's are `provider:event`.
     pub name: Arc<str>,
-    /// 0 (emergency) to 14 (debug), as lttng counts.
+    /// LTTng's log level, 0 (emergency) to 14 (debug).
     pub log_level: Option<i64>,
-    /// URI of its model.
+    /// URI of LTTng's event model (EMF).
     pub emf_uri: Option<Arc<str>>,
     /// FieldClass of event.context.
     pub context: Option<Arc<FieldClass>>,
@@ -167,7 +167,7 @@ pub struct EventRecordClass {
     pub payload: Option<Arc<FieldClass>>,
 }
 
-/// Everything that a trace's metadata has said so far.
+/// The declarations of a trace so far.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     /// Language of the metadata.
@@ -176,7 +176,7 @@ pub struct Schema {
     pub uuid: Option<Uuid>,
     /// CTF 2: identity, if it is no UUID, and name.
     pub name: Option<Arc<str>>,
-    /// Byte order of types that do not say one.
+    /// Byte order of classes without one.
     pub order: Option<ByteOrder>,
     /// The environment, in order.
     pub environment: Vec<(Arc<str>, EnvValue)>,

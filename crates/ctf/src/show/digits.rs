@@ -1,9 +1,10 @@
 //! Digits of numbers, up to eight at a time: arrays in traces have many small ones, and the
 //! formatting of the library looks at its options for each.
 
-/// Takes characters.
+/// An output for digits. Strings implement it; other buffers may, so that numbers need no string of
+/// their own.
 pub trait AsciiSink {
-    /// Appends the first `count` of some characters, which are ASCII.
+    /// Appends the first `count` (at most 8) of these ASCII characters.
     fn chars(&mut self, ascii: [u8; 8], count: usize);
 }
 
@@ -104,7 +105,7 @@ pub(super) fn short_hexadecimal(value: u64) -> Option<(u64, usize)> {
     ))
 }
 
-/// So many digits of `BITS` bits, of which the first may be zeros.
+/// A number of digits of `BITS` bits each, of which the first may be zeros.
 pub(super) fn bits<const BITS: u32>(value: u64, digits: u32, out: &mut impl AsciiSink) {
     for digit in (0..digits).rev() {
         let shown = value.checked_shr(digit * BITS).unwrap_or_default() & ((1 << BITS) - 1);

@@ -1,4 +1,4 @@
-//! Values as text, in babeltrace's notation: `{ i = 1, tag = [ [0] = 0x2F ], c = ( "RED" :
+//! Values as text in the notation of babeltrace: `{ i = 1, tag = [ [0] = 0x2F ], c = ( "RED" :
 //! container = 0 ) }`.
 
 mod digits;
@@ -15,13 +15,13 @@ use crate::plan::{Kind, Node, NodeId};
 use crate::schema::{Mappings, Scope};
 use crate::visit::Visitor;
 
-/// Writes what it is told into a line: [`Self::begin`], values, [`Self::end`]. Can be used again
-/// and again.
+/// A visitor that formats the fields of events into a line: [`Self::begin`], the fields,
+/// [`Self::end`]. One formatter serves any number of events.
 #[derive(Debug, Default)]
 pub struct TextFormatter<'n> {
     /// The text so far.
     pub line: String,
-    /// Several mappings of a value in braces, as babeltrace 2.1 shows them; 2.0 does not.
+    /// Print several mappings of a value in braces, as babeltrace 2.1 does; 2.0 does not.
     pub braces: bool,
     nodes: &'n [Node],
     /// Scopes that are to be shown, and how many have begun.
@@ -38,7 +38,7 @@ pub struct TextFormatter<'n> {
 }
 
 impl<'n> TextFormatter<'n> {
-    /// Goes on with values of these nodes. `follows`: other scopes stand before on the line.
+    /// Starts an event with these nodes and scopes. `follows`: the line has other scopes already.
     pub fn begin(&mut self, nodes: &'n [Node], scopes: &'n [(Scope, NodeId)], follows: bool) {
         let line = std::mem::take(&mut self.line);
         let mut open = std::mem::take(&mut self.open);
@@ -46,8 +46,8 @@ impl<'n> TextFormatter<'n> {
         *self = Self { line, braces: self.braces, nodes, scopes, follows, open, ..Self::default() };
     }
 
-    /// Closes the last scope and shows those that are empty. True: there is at least one on the
-    /// line.
+    /// Closes the last scope and prints those that are empty. `true`: the line has at least one
+    /// scope.
     pub fn end(&mut self) -> bool {
         self.enter(self.scopes.len());
         self.follows

@@ -6,7 +6,7 @@ use super::digits::{self, AsciiSink};
 use crate::plan::Kind;
 use crate::schema::DisplayBase;
 
-/// How the integers of a place are shown: `10`, `0x1F`, `017`, `0b101`.
+/// The notation of the integers of a node: `10`, `0x1F`, `017`, `0b101`.
 #[derive(Clone, Copy, Debug)]
 pub struct IntegerFormat {
     base: DisplayBase,
@@ -17,7 +17,7 @@ pub struct IntegerFormat {
 }
 
 impl IntegerFormat {
-    /// Of integers of this kind that should be shown in this base.
+    /// The notation of integers of a kind and a preferred display base.
     #[must_use]
     pub fn new(kind: Kind, base: DisplayBase) -> Self {
         let (bits, base) = match kind {
@@ -36,7 +36,7 @@ impl IntegerFormat {
         Self { base, mask, width: if bits == 0 { 64 } else { bits } }
     }
 
-    /// Shows an unsigned integer.
+    /// Appends an unsigned integer.
     #[inline]
     pub fn unsigned(self, value: u64, out: &mut impl AsciiSink) {
         match self.base {
@@ -46,7 +46,7 @@ impl IntegerFormat {
         }
     }
 
-    /// Shows a signed integer; in bases other than ten it is its two's complement.
+    /// Appends a signed integer; in bases other than ten, its two's complement.
     #[inline]
     pub fn signed(self, value: i64, out: &mut impl AsciiSink) {
         if value < 0 && self.base == DisplayBase::Decimal {
@@ -56,8 +56,8 @@ impl IntegerFormat {
         self.unsigned(value.cast_unsigned(), out);
     }
 
-    /// The characters of a small integer, the first in the lowest byte, and how many there are: at
-    /// most seven. `None`: it has more, or is of a rare base.
+    /// The characters of a small integer, the first in the lowest byte, and their number, at most
+    /// seven. `None`: the integer has more, or the base is octal or binary.
     #[must_use]
     #[inline(always)]
     pub fn short(self, value: u64) -> Option<(u64, usize)> {
@@ -68,7 +68,7 @@ impl IntegerFormat {
         }
     }
 
-    /// As [`Self::short`].
+    /// [`Self::short`] of a signed integer.
     #[must_use]
     #[inline(always)]
     pub fn short_signed(self, value: i64) -> Option<(u64, usize)> {
@@ -96,7 +96,7 @@ impl IntegerFormat {
     }
 }
 
-/// An integer in its base.
+/// Appends an integer in its base.
 pub fn integer(value: i128, kind: Kind, base: DisplayBase, out: &mut String) {
     let form = IntegerFormat::new(kind, base);
     match (u64::try_from(value), i64::try_from(value)) {
@@ -113,7 +113,7 @@ pub fn integer(value: i128, kind: Kind, base: DisplayBase, out: &mut String) {
 /// Significant digits of a floating-point number.
 const DIGITS: i32 = 6;
 
-/// A floating-point number like `%g` of C.
+/// Appends a floating-point number like `%g` of C.
 pub fn float(value: f64, out: &mut String) {
     if !value.is_finite() || value == 0.0 {
         let sign = if value.is_sign_negative() { "-" } else { "" };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// A text in quotes, with the escapes of C.
+/// Appends a string in quotes, with the escapes of C.
 pub fn quoted(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {

@@ -9,7 +9,7 @@ use crate::packet::Discarded;
 use crate::packet::{Event, Packet};
 use crate::visit::Visitor;
 
-/// Streams that are read together. Those without a clock come first.
+/// Streams that are merged. Those without a clock come first.
 #[derive(Debug, Default)]
 pub struct Merge<'t, 'a> {
     streams: Vec<Stream<'t, 'a>>,
@@ -21,39 +21,40 @@ pub struct Merge<'t, 'a> {
     started: bool,
 }
 
-/// What a merge tells.
+/// Receives the packets and events of a [`Merge`] or of a `fs::Reader`. `stream` is the number of
+/// the stream.
 pub trait MergeVisitor<'t, 'a>: Visitor<'a> {
     /// A packet of a stream begins.
     fn packet(&mut self, stream: usize, packet: &Packet<'t, 'a>, lost: Discarded);
 
-    /// A packet of a stream, or the rest of it, cannot be read. If an event was told in part, it is
-    /// to be forgotten.
+    /// A packet of a stream, or the rest of it, cannot be decoded. Drop an event that was reported
+    /// in part.
     fn fault(&mut self, stream: usize, fault: &PacketError);
 
-    /// An event; its fields follow. `nanoseconds` since the origin of the stream's clock, if it has
-    /// one.
+    /// An event; its fields follow. `nanoseconds` count from the origin of the stream's clock, if
+    /// it has one.
     fn event(&mut self, stream: usize, event: &Event<'t>, nanoseconds: Option<i128>);
 
-    /// All its fields have been told.
+    /// All fields of the event have been reported.
     fn done(&mut self, stream: usize);
 }
 
 impl<'t, 'a> Merge<'t, 'a> {
-    /// Puts streams together. They keep their order in `streams` as their numbers; of events at the
-    /// same time, the one of the earlier stream is first.
+    /// Merges streams. The index in `streams` is the number of a stream; of events at the same
+    /// time, that of the lower number is first.
     #[must_use]
     pub fn new(streams: Vec<Stream<'t, 'a>>) -> Self {
         let next = streams.iter().map(|_| None).collect();
         Self { streams, next, ..Self::default() }
     }
 
-    /// A stream.
+    /// The stream with a number.
     #[must_use]
     pub fn stream(&self, n: usize) -> Option<&Stream<'t, 'a>> {
         self.streams.get(n)
     }
 
-    /// Tells the next event; false: there are no more.
+    /// Reports the next event; `false`: there are no more.
     pub fn step<S: MergeVisitor<'t, 'a> + ?Sized>(&mut self, sink: &mut S) -> bool {
         self.start(sink);
         let Some((n, time, event)) = self.current.take().or_else(|| self.earliest()) else {
@@ -62,7 +63,7 @@ impl<'t, 'a> Merge<'t, 'a> {
         let Some(stream) = self.streams.get_mut(n) else { return false };
         tell(stream, n, time, &event, sink);
         if let Some((time, event)) = next(stream, n, sink) {
-            // Most often the same stream goes on.
+            // Most often the same stream has the next event.
             match self.waiting.peek() {
                 Some(Reverse(other)) if *other < (time, n) => self.wait(n, time, event),
                 _ => self.current = Some((n, time, event)),
@@ -71,13 +72,13 @@ impl<'t, 'a> Merge<'t, 'a> {
         true
     }
 
-    /// Tells all events that are left: the same as [`Self::step`] to the end, and faster.
+    /// Reports all events that are left: [`Self::step`] to the end, but faster.
     pub fn run<S: MergeVisitor<'t, 'a> + ?Sized>(&mut self, sink: &mut S) {
         self.start(sink);
         while let Some((n, mut time, mut event)) = self.current.take().or_else(|| self.earliest()) {
             let limit = self.waiting.peek().map(|Reverse(other)| *other);
             let Some(stream) = self.streams.get_mut(n) else { return };
-            // No other stream goes on meanwhile, so that the limit stays.
+            // No other stream advances meanwhile, so that the limit stays.
             loop {
                 tell(stream, n, time, &event, sink);
                 match next(stream, n, sink) {
@@ -118,7 +119,7 @@ impl<'t, 'a> Merge<'t, 'a> {
     }
 }
 
-/// Tells an event and its fields.
+/// Reports an event and its fields.
 #[inline(always)]
 fn tell<'t, 'a, S: MergeVisitor<'t, 'a> + ?Sized>(
     stream: &mut Stream<'t, 'a>,

@@ -1,4 +1,4 @@
-//! The packets of one stream, one behind the other in memory, as in the files of a trace.
+//! Streams: packets one after the other in memory, as in the files of a trace.
 
 mod merge;
 
@@ -10,7 +10,7 @@ use crate::packet::{Event, Packet, PacketInfo};
 use crate::trace::Trace;
 use crate::visit::Visitor;
 
-/// A stream that is read packet by packet.
+/// A stream that is decoded packet by packet.
 #[derive(Clone, Debug)]
 pub struct Stream<'t, 'a> {
     trace: &'t Trace,
@@ -22,25 +22,25 @@ pub struct Stream<'t, 'a> {
     losses: DiscardTracker,
 }
 
-/// What is next in a stream.
+/// The next item of a stream.
 #[derive(Clone, Debug)]
 pub enum Next<'t> {
-    /// A packet begins: what was lost before it.
+    /// A packet begins; events and packets were discarded before it.
     Packet(Discarded),
     /// An event, for [`Stream::visit`].
     Event(Event<'t>),
-    /// Nothing more.
+    /// The stream ends.
     End,
 }
 
 impl<'t, 'a> Stream<'t, 'a> {
-    /// At the beginning of the first packet.
+    /// The stream at its first packet.
     #[must_use]
     pub fn new(trace: &'t Trace, bytes: &'a [u8]) -> Self {
         Self { trace, bytes, offset: 0, packet: None, clock: 0, losses: DiscardTracker::default() }
     }
 
-    /// Goes on with other bytes of the same stream after [`Next::End`]: the next file, the next
+    /// Continues with other bytes of the same stream after [`Next::End`]: the next file, the next
     /// packet of a live session.
     pub fn append(&mut self, bytes: &'a [u8]) {
         (self.bytes, self.offset) = (bytes, 0);
@@ -58,11 +58,11 @@ impl<'t, 'a> Stream<'t, 'a> {
         self.offset
     }
 
-    /// What is next.
+    /// Advances to the next packet or event.
     ///
     /// # Errors
-    /// [`PacketError`]: the rest of a packet cannot be read; the next call goes on with the next one. A packet whose size is
-    /// not known ends the stream.
+    /// [`PacketError`]: the rest of a packet is lost; the next call continues with the next packet. A
+    /// packet whose size is not known ends the stream.
     #[inline]
     pub fn advance(&mut self) -> Result<Next<'t>, PacketError> {
         if let Some(packet) = &mut self.packet
@@ -73,7 +73,7 @@ impl<'t, 'a> Stream<'t, 'a> {
         self.next_packet()
     }
 
-    /// Tells the fields of the event that [`Self::advance`] gave.
+    /// Reports the fields of the event that [`Self::advance`] has returned.
     ///
     /// # Errors
     /// [`PacketError`], as of [`Packet::visit`].
@@ -114,7 +114,7 @@ impl<'t, 'a> Stream<'t, 'a> {
         Ok(Next::Packet(lost))
     }
 
-    /// What the current packet says.
+    /// The values of the current packet's header and context.
     #[must_use]
     pub fn info(&self) -> Option<&PacketInfo> {
         self.packet.as_ref().map(Packet::info)

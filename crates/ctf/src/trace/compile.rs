@@ -31,10 +31,10 @@ impl Trace {
     }
 
     /// Compiles what a declaration has added. What cannot be compiled is taken out of the schema;
-    /// the first fault is told.
+    /// the first error is returned.
     pub(super) fn compile(&mut self) -> Result<(), DeclarationError> {
         if self.schema.version == Version::V1 && self.schema.order.is_none() {
-            // Types may be of the byte order that the trace is going to have.
+            // Classes may have the byte order of the trace, which is not declared yet.
             return Ok(());
         }
         if let Some(class) = self.schema.packet_header.clone().filter(|_| !self.began) {

@@ -1,4 +1,4 @@
-//! A trace: its metadata as far as it has come, compiled.
+//! A trace: the metadata so far, compiled.
 
 mod compile;
 mod plans;
@@ -15,7 +15,8 @@ use crate::schema::{ClockClass, Schema};
 const TEXT: u64 = 3;
 const FIELD: u64 = 384;
 
-/// A trace. Metadata may come while packets are decoded; what was known does not change by it.
+/// The metadata of a trace, compiled as it arrives. More of it may come between packets; classes
+/// that are known do not change.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     metadata: Metadata,
@@ -31,18 +32,18 @@ pub struct Trace {
     /// Bytes of metadata.
     bytes: u64,
     outer_slots: u32,
-    /// Slots that the class with the most needs.
+    /// Slots of the class that needs the most.
     pub(super) slots: u32,
 }
 
 impl Trace {
-    /// Without metadata.
+    /// A trace without metadata.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Of a schema that did not come as metadata.
+    /// The trace of a schema that was not parsed.
     #[cfg(any(test, fuzzing))]
     pub(super) fn of(schema: Schema) -> Result<Self, crate::error::DeclarationError> {
         let mut trace = Self { schema, ..Self::new() };
@@ -94,35 +95,34 @@ impl Trace {
         }
     }
 
-    /// Whether a declaration has begun and not ended, or a class waits for another declaration:
-    /// metadata of a trace that is complete must not end like this.
+    /// Whether a declaration has begun and not ended, or a class waits for another declaration.
+    /// Complete metadata does not end like this.
     #[must_use]
     pub fn unfinished(&self) -> bool {
         self.metadata.unfinished() || !self.schema.orphans.is_empty() || self.waits()
     }
 
-    /// Memory that it holds, estimated by what was counted while it was compiled: text, schema and
-    /// names, and for each field its types, its place and its code. For recorded traces it is
-    /// 0.8 to 1.9 times what was resident.
+    /// An estimate of the memory of the trace in bytes, from the sizes of text, names and fields.
+    /// For recorded traces it was 0.8 to 1.9 times the resident memory.
     #[must_use]
     pub fn held(&self) -> usize {
         let counted = TEXT * self.bytes + 2 * self.names + FIELD * self.fields;
         size_of::<Self>() + usize::try_from(counted).unwrap_or(usize::MAX)
     }
 
-    /// What the metadata has said so far.
+    /// The declarations so far.
     #[must_use]
     pub const fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// Classes of streams, in the order of the metadata.
+    /// The data stream classes, in the order of the metadata.
     #[must_use]
     pub fn streams(&self) -> &[StreamPlan] {
         &self.streams
     }
 
-    /// The clock of a class of streams.
+    /// The default clock of a data stream class.
     #[must_use]
     pub fn clock(&self, stream: &StreamPlan) -> Option<&ClockClass> {
         self.schema.clocks.get(stream.clock?)

@@ -1,4 +1,4 @@
-//! Classes, ready to decode.
+//! Compiled classes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use crate::plan::Layout;
 use crate::plan::{Code, Node, NodeId, Nodes, Outer};
 use crate::schema::{FieldClass, Scope};
 
-/// Event ids up to here are found by a table.
+/// Event record classes with ids below this are found by a table.
 const DENSE: usize = 1 << 12;
 
-/// A scope that many events share.
+/// A compiled scope that many events share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScopePlan {
     pub(super) class: Option<(Scope, Arc<FieldClass>)>,
-    /// Alignment of where it starts, bits.
+    /// Alignment of the start of the scope, in bits.
     pub(super) aligned: u64,
     pub(crate) nodes: Nodes,
     pub(crate) code: Code,
-    /// Slots of what other scopes look at.
+    /// Slots of the fields that later scopes refer to.
     pub(super) saved: HashMap<NodeId, u32>,
 }
 
@@ -28,48 +28,48 @@ impl ScopePlan {
     }
 }
 
-/// A class of events, ready to decode.
+/// An event record class, compiled.
 #[derive(Clone, Debug)]
 pub struct EventPlan {
-    /// Position among the stream class's events; never changes.
+    /// Index among [`StreamPlan::events`]; never changes.
     pub index: usize,
-    /// Number in event headers.
+    /// The id in event record headers.
     pub id: u64,
-    /// Name: `provider:event`.
+    /// Name; LTTng's are `provider:event`.
     pub name: Arc<str>,
-    /// 0 (emergency) to 14 (debug), as lttng counts.
+    /// LTTng's log level, 0 (emergency) to 14 (debug).
     pub log_level: Option<i64>,
-    /// URI of its model.
+    /// URI of LTTng's event model (EMF).
     pub emf_uri: Option<Arc<str>>,
     pub(crate) nodes: Nodes,
     pub(crate) code: Code,
 }
 
 impl EventPlan {
-    /// All places of its contexts and fields; their positions are what a visitor is told.
+    /// The nodes of the common context, the specific context and the payload, by [`NodeId::index`].
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes.list
     }
 
-    /// Those with values, with their numbers. Elements of arrays are among them.
+    /// The nodes that are no compound fields, elements of arrays among them.
     pub fn leaves(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         (0..).map(NodeId::new).zip(&self.nodes.list).filter(|(_, node)| node.kind.is_value())
     }
 
-    /// Its scopes and their structures, in the order of decoding.
+    /// The scopes and their root structures, in the order of decoding.
     #[must_use]
     pub fn scopes(&self) -> &[(Scope, NodeId)] {
         &self.nodes.roots
     }
 }
 
-/// A class of streams, ready to decode.
+/// A data stream class, compiled.
 #[derive(Clone, Debug, Default)]
 pub struct StreamPlan {
-    /// Number in packet headers.
+    /// The id in packet headers.
     pub id: u64,
-    /// Its clock among [`Schema::clocks`](crate::schema::Schema::clocks), if it has one.
+    /// Index of the default clock among [`Schema::clocks`](crate::schema::Schema::clocks).
     pub clock: Option<usize>,
     pub(crate) context: ScopePlan,
     pub(crate) header: ScopePlan,
@@ -82,25 +82,25 @@ pub struct StreamPlan {
 }
 
 impl StreamPlan {
-    /// Its classes of events, in the order of the metadata.
+    /// The event record classes, in the order of the metadata.
     #[must_use]
     pub fn events(&self) -> &[EventPlan] {
         &self.events
     }
 
-    /// Places of the packet context; their positions are what a visitor of it is told.
+    /// The nodes of the packet context, by [`NodeId::index`].
     #[must_use]
     pub fn context_nodes(&self) -> &[Node] {
         &self.context.nodes.list
     }
 
-    /// The scope of the packet context, if there is one.
+    /// The scope of the packet context and its root structure; empty without a packet context.
     #[must_use]
     pub fn context_scopes(&self) -> &[(Scope, NodeId)] {
         &self.context.nodes.roots
     }
 
-    /// The class of an id.
+    /// The event record class with an id.
     #[must_use]
     #[inline]
     pub fn event(&self, id: u64) -> Option<&EventPlan> {
@@ -111,7 +111,7 @@ impl StreamPlan {
         self.events.get(index as usize)
     }
 
-    /// The only class, when headers do not say which.
+    /// The only class, when headers have no class id.
     pub(crate) fn only_event(&self) -> Option<&EventPlan> {
         if let [only] = self.events.as_slice() { Some(only) } else { None }
     }

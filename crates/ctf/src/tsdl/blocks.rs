@@ -1,5 +1,5 @@
-//! `trace`, `env`, `clock`, `stream`, `event` (CTF 1.8, 7.1): what they say goes into the schema
-//! when they are whole.
+//! `trace`, `env`, `clock`, `stream`, `event` (CTF 1.8, 7.1): whole blocks go into the
+//! schema.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! FieldClass specifiers and declarators (CTF 1.8, appendix C.2): which type a declaration names, and the
-//! arrays around it.
+//! FieldClass specifiers and declarators (CTF 1.8, appendix C.2): which type a declaration names,
+//! and the arrays around it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -142,7 +142,7 @@ impl Parser<'_> {
         Ok(declarator)
     }
 
-    /// The type of a specifier with so many `*`.
+    /// The class of a specifier with a number of `*`.
     pub(super) fn resolve(
         &self,
         specifier: &Specifier,

@@ -1,4 +1,4 @@
-//! The state of reading one declaration: tokens, names, where it is.
+//! The state of parsing one declaration: tokens, names, position.
 
 use super::lexer::{Lexer, Token, Word};
 use super::names::Names;
@@ -54,12 +54,12 @@ impl<'a> Parser<'a> {
         Err(self.fault(DeclarationError::Malformed(what.into())))
     }
 
-    /// Gives a fault its place.
+    /// Adds the position to an error.
     pub(super) fn check<T>(&self, result: Result<T, DeclarationError>) -> Parsed<T> {
         result.map_err(|fault| self.fault(fault))
     }
 
-    /// Gives the next token and goes on.
+    /// Returns the next token and advances.
     pub(super) fn advance(&mut self) -> Parsed<Token<'a>> {
         let next = self.lexer.next().map_err(|(at, fault)| self.fault_at(at, fault))?;
         Ok(std::mem::replace(&mut self.token, next))
@@ -73,7 +73,7 @@ impl<'a> Parser<'a> {
         matches!(self.token.word, Word::Name(n) if n == name)
     }
 
-    /// Goes on if this is next.
+    /// Advances if this punctuation is next.
     pub(super) fn skip(&mut self, mark: &str) -> Parsed<bool> {
         let there = self.at_punctuation(mark);
         if there {

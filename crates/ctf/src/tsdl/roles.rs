@@ -1,5 +1,5 @@
-//! Which fields the decoder itself needs, by their names (CTF 1.8, 5.2 and 6.1), and which take the
-//! clock without saying so.
+//! Roles of fields by their names (CTF 1.8, sections 5.2 and 6.1), and fields that update the clock
+//! without a `map`.
 
 use std::sync::Arc;
 

@@ -23,8 +23,8 @@ pub(super) struct Splitter {
 }
 
 impl Splitter {
-    /// Takes bytes up to the end of a declaration, `;` included; `None`: all are taken and it goes
-    /// on.
+    /// Takes bytes up to the end of a declaration, `;` included; `None`: all are taken and the
+    /// declaration continues.
     pub(super) fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         for (n, b) in bytes.iter().enumerate() {
             self.state = match (self.state, b) {
