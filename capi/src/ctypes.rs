@@ -1,5 +1,6 @@
 //! The C types and status codes of pcp/pmapi.h and pcp/pmda.h that the calls use, written out so
-//! that no PCP header is needed to build (sizes and values: docs/protocols/pcp-events.md 1).
+//! that no PCP header is needed to build (sizes and values: docs/protocols/pcp-events.md section
+//! 1).
 
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,5 +1,5 @@
-//! The log lines of libpcp_pmda: warnings in the PMDA's log, and diagnostics with `-Dlibpmda`. Both use
-//! functions of libpcp, if the process has them; this library does not need libpcp.
+//! The log lines of libpcp_pmda: warnings in the PMDA's log, and diagnostics with `-Dlibpmda`. Both
+//! use functions of libpcp, if the process has them; this library does not need libpcp.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
 //! Numbers and layouts of the Mono counters-agent protocol, for its agent and its inspector
-//! (`docs/protocols/mono-counters.md` 1, 2, 4 and 5). All integers are in the byte order of the
-//! agent's host.
+//! (`docs/protocols/mono-counters.md` section 1, 2, 4 and 5). All integers are in the byte order of
+//! the agent's host.
 //!
 //! | element | layout |
 //! |---|---|

@@ -1,5 +1,5 @@
 //! The numbers of category, type, unit and variance in a header, in their three spaces
-//! (`docs/protocols/mono-counters.md` 4).
+//! (`docs/protocols/mono-counters.md` section 4).
 //!
 //! | space | origin | category | type | unit | variance |
 //! |---|---|---|---|---|---|
@@ -238,8 +238,8 @@ impl Space {
         [Self::E1, Self::E2, Self::E3].into_iter().find(|s| s.name() == name)
     }
 
-    /// Whether a strict reader accepts the category (`docs/protocols/mono-counters.md` 3.2). Later
-    /// runtimes may have more sections.
+    /// Whether a strict reader accepts the category (`docs/protocols/mono-counters.md` section
+    /// 3.2). Later runtimes may have more sections.
     #[must_use]
     #[inline]
     pub const fn plausible_category(self, category: u32) -> bool {

@@ -90,8 +90,8 @@ impl Agent {
                 complain("internal error; no more samples are sent");
             }
         };
-        // Never attached to the runtime: the first collection would wait for the thread for ever. The
-        // runtime's signals must not reach it (docs/protocols/mono-counters.md section 7).
+        // Never attached to the runtime: the first collection would wait for the thread for ever.
+        // The runtime's signals must not reach it (docs/protocols/mono-counters.md section 7).
         let thread = sys::with_signals_blocked(|| {
             let builder = thread::Builder::new().name("apm-counters".to_owned());
             builder.stack_size(STACK).spawn(work)

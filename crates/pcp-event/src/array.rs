@@ -55,8 +55,8 @@ pub struct Array<R> {
     /// Bytes of it that are the array.
     len: usize,
     records: i32,
-    /// Offset of `er_nparams` in the open record; 0 when no parameter may be added. Written when the
-    /// record is closed.
+    /// Offset of `er_nparams` in the open record; 0 when no parameter may be added. Written when
+    /// the record is closed.
     open: usize,
     nparams: i32,
     resolution: PhantomData<R>,
@@ -239,8 +239,8 @@ impl<R: Resolution> Array<R> {
     /// Adds a parameter to the newest record.
     ///
     /// # Errors
-    /// [`ArrayError::NoRecord`], [`ArrayError::TooBig`], [`ArrayError::NoMemory`]; so do all `add_…`
-    /// of parameters.
+    /// [`ArrayError::NoRecord`], [`ArrayError::TooBig`], [`ArrayError::NoMemory`]; so do all
+    /// `add_…` of parameters.
     pub fn add_param(&mut self, pmid: Pmid, value: Scalar<'_>) -> Result<(), ArrayError> {
         match value {
             Scalar::I32(v) => self.add_i32(pmid, v),

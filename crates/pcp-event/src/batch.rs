@@ -134,8 +134,8 @@ impl Batch {
     }
 
     /// Adds a number to the newest record, given as its bits: two's complement for integers, IEEE
-    /// for floats, in the low 32 bits for types of 32 bits. Nothing is added without a record or for
-    /// a type that is not numeric.
+    /// for floats, in the low 32 bits for types of 32 bits. Nothing is added without a record or
+    /// for a type that is not numeric.
     #[inline]
     pub fn number(&mut self, pmid: Pmid, ty: ValueType, bits: u64) {
         if let Some(number) = NumberParam::new(pmid, ty) {
@@ -311,8 +311,8 @@ const SHORT: usize = 64;
 /// The bits that are 0 in every ASCII byte.
 const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// The bytes behind the last whole word, the first in the lowest byte, and zeros; read as words that
-/// overlap.
+/// The bytes behind the last whole word, the first in the lowest byte, and zeros; read as words
+/// that overlap.
 #[inline(always)]
 fn last_word(text: &[u8]) -> u64 {
     let rest = text.as_chunks::<8>().1;

@@ -85,8 +85,8 @@ impl TextWriter<'_> {
 }
 
 impl Batch {
-    /// Begins a text in the newest record: [`Self::text_writer`] writes it, [`Self::end_text`] makes
-    /// a parameter of it. A text that is open when the next record begins is dropped.
+    /// Begins a text in the newest record: [`Self::text_writer`] writes it, [`Self::end_text`]
+    /// makes a parameter of it. A text that is open when the next record begins is dropped.
     #[inline]
     pub fn begin_text(&mut self) {
         self.text = Some(self.bytes.len());

@@ -4,7 +4,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use super::{Config, Inspector, Pattern, Peer, Settings};
+use super::config::Config;
+use super::meter::identity::Peer;
+use super::meter::pattern::Pattern;
+use super::session::{Inspector, Settings};
 use crate::model::Control;
 use crate::net::{Caller, FileFactory, Listen, Peers, SessionFactory, is_local};
 use crate::sources::{Context, Running};

@@ -1,41 +1,40 @@
-//! Bounds on everything that a peer can cause, each with its reason.
+//! Bounds on everything that a peer can cause, each with its reason. Numbers of sections are those
+//! of docs/protocols/mono-counters.md.
 
 use std::time::Duration;
 
 use mono_counters::message;
 
-/// Bytes of one string: names and categories of counters (docs/protocols/mono-counters.md section
-/// 6). The longest of Mono 6.8 has 41.
+/// Bytes of one string: names and categories of counters (section 6). The longest of Mono 6.8 has
+/// 41.
 pub(super) const NAME: usize = message::LONGEST_NAME;
 /// Most counters that one Headers can announce, that one List can name and that one connection can
-/// number: counts and indexes are signed shorts (docs/protocols/mono-counters.md section 1). An
-/// agent of 2014 goes on with negative indexes, which breaks its own framing.
+/// number: counts and indexes are signed shorts (section 1). An agent of 2014 continues with
+/// negative indexes, which breaks its own framing.
 pub(super) const COUNTERS: usize = message::COUNTERS;
-/// Bytes of one Hello, List or Sampling message (docs/protocols/mono-counters.md section 6: 32767
-/// counters of 15 letters took 1.41 MB with their sample).
+/// Bytes of one Hello, List or Sampling message (section 6: 32767 counters of 15 letters took 1.41
+/// MB with their sample).
 pub(super) const MESSAGE: usize = 4 << 20;
-/// Bytes in which any stream must show its dialect: 300 times what the captured ones needed (spec
+/// Bytes in which any stream must show its dialect: 300 times the need of captured ones (section
 /// 3.2).
 pub(super) const UNDECIDED: usize = 64 << 10;
-/// More undecided bytes for each counter that the first count states, up to 1.5 MiB in all (spec
+/// More undecided bytes for each counter that the first count states, up to 1.5 MiB in all (section
 /// 3.2): a header of dialect A with a name of usual length, twice, because the sample follows.
 pub(super) const UNDECIDED_PER_COUNTER: usize = 44;
-/// Time for the whole Hello (docs/protocols/mono-counters.md section 3.2); also for the first
-/// sample, when the name of the process is to come with it.
+/// Time for the whole Hello (section 3.2); also for the first sample, if it identifies the process.
 pub(super) const HELLO_TIME: Duration = Duration::from_secs(10);
 /// Requests sent and not answered. Agents answer between two samples; more would only wait in their
 /// socket.
 pub(super) const OUTSTANDING: usize = 64;
 /// Requests not yet sent: every counter removed and as many added.
 pub(super) const WAITING: usize = 2 * COUNTERS;
-/// Control requests of users that are being worked on: one for each that the requests holds
-/// (`store::requests`).
+/// Control requests of users in progress: as many as the store queues for a peer.
 pub(super) const PENDING_REQUESTS: usize = 64;
 /// Items in the text of one control request, separated by `;`.
 pub(super) const ITEMS: usize = 1024;
 /// Bytes of the text that answers a control request; a fetch carries it.
 pub(super) const ANSWER: usize = 32 << 10;
-/// A text value longer than this is not remembered for when its counter comes back into sight.
+/// Longer text values are not stored for the time when their counter is shown again.
 pub(super) const REMEMBERED_TEXT: usize = 256;
-/// A gap between two stamps of the agent that is no sampling interval but a stepped clock.
+/// Longest sampling interval; a longer gap between two times of an agent is a stepped clock.
 pub(super) const INTERVAL: Duration = Duration::from_secs(24 * 3600);

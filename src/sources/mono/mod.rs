@@ -2,7 +2,7 @@
 //! (docs/protocols/mono-counters.md; the public note by luhenry, gist 9900756; mono/mono
 //! mono/utils/mono-counters-agent.c of March 2014; ludovic-henry/counters-sampler).
 //!
-//! The agent is in the Mono process and connects; it speaks first. All integers are in the byte
+//! The agent is in the Mono process and connects; it sends first. All integers are in the byte
 //! order of its host.
 //!
 //! | agent → inspector | note and C | B | A |
@@ -19,17 +19,10 @@
 //! | List, Add, Remove | 01, 02 name category, 03 index | 00, 01 category name, 02 index | reads nothing |
 //! | `GoodBye` | 7F | 7F (B: not known) | |
 //!
-//! | element | layout |
-//! |---|---|
-//! | string | length int, bytes; -1 is null |
-//! | Headers | count short, headers |
-//! | header | category int, name string, type int, unit int, variance int, index short |
-//! | value | index short, size short, bytes |
-//! | status | char: 0 OK, 1 NOK, 2 NOTFOUND, 3 EXISTING |
-//!
-//! The numbers in a header have three spaces ([`proto::numbers`]); E3 means an agent of today, which takes
-//! the note's requests, E1 and E2 one of 2014, which some requests crash ([`proto::requests`]). A sample
-//! has only the counters that have changed.
+//! The crate `mono_counters` has the layouts and numbers. The numbers in a header have three spaces
+//! ([`mono_counters::numbers`]): E3 means an agent of today, which takes the note's requests; E1
+//! and E2 one of 2014, which some requests crash ([`proto::requests`]). A sample has only the
+//! counters that have changed.
 //!
 //! The way of the bytes: [`proto::detect`] → [`proto::wire`] → [`session`] → [`meter::counters`] →
 //! [`meter::updates`] → sink; and back: [`control::selection`] → [`control::request_queue`] →

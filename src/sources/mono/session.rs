@@ -1,4 +1,4 @@
-//! The inspector: one agent's conversation.
+//! The inspector of one connection.
 //!
 //! ```text
 //!              nothing fits: Malformed, Unsupported     bad value: Malformed, Limit
@@ -11,10 +11,10 @@
 //!                   Timeout                     Timeout
 //! ```
 //!
-//! * Detecting: bytes are held back until the dialect is known ([`super::proto::detect`]); nothing is
+//! * Detecting: bytes are stored until the dialect is known ([`super::proto::detect`]); nothing is
 //!   sent.
 //! * Hello: headers go to [`super::meter::counters`]; nothing is sent.
-//! * Greeted: the selection is pursued ([`super::control::selection`]). What the sink would be told waits in
+//! * Greeted: the selection is requested ([`super::control::selection`]). Updates wait in
 //!   [`super::meter::updates`], for a peer is to have one name only.
 //! * Introduced: Samples become updates, responses go to `selection`.
 //!
@@ -34,25 +34,25 @@ use super::meter::pattern::Pattern;
 use super::meter::updates::Updates;
 use super::proto::detect::{Decision, Detector};
 use super::proto::requests::Agent;
-use super::proto::wire::{Fault, Framing, Part, Token, Tokenizer, Wrong};
+use super::proto::wire::{Framing, Part, ProtocolError, Token, Tokenizer, Violation};
 use crate::model::{Control, Now, Update};
 use crate::read::Order;
 use crate::sources::{Held, Session, SessionError, Sink};
 use mono_counters::numbers::Space;
 
-/// How to inspect.
+/// The settings of an inspector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Which counters; empty: what the agent announces.
+    /// Counters to show; empty: all that the agent announces.
     pub select: Vec<Pattern>,
-    /// Probe agents that announce no counters, to tell those of 2014 from others. Strict ones may
-    /// hang up.
+    /// Probe agents that announce no counters, to distinguish those of 2014 from others. A strict
+    /// agent may close the connection.
     pub probe: bool,
     /// Longest name of a counter, in bytes.
     pub name_length: usize,
-    /// Most counters of one connection that are kept: more cannot be shown.
+    /// Most counters of one connection that can be shown.
     pub names: usize,
-    /// There is no way back: a file. Nothing is ever sent, and no time is too long.
+    /// The peer is a file: nothing is sent, and there are no time-outs.
     pub one_way: bool,
 }
 
@@ -62,17 +62,17 @@ impl Default for Settings {
     }
 }
 
-/// One agent's conversation.
+/// The inspector of one connection or file.
 #[derive(Debug)]
 pub struct Inspector {
     settings: Settings,
     phase: Phase,
     updates: Updates,
-    /// Bytes that came before the dialect was known.
+    /// Bytes received before the dialect is known.
     held: BytesMut,
-    /// When the first call came.
+    /// Time of the first call.
     started: Option<Duration>,
-    /// When Hello was complete.
+    /// Time of the complete Hello.
     greeted: Option<Duration>,
 }
 
@@ -82,17 +82,17 @@ enum Phase {
     Reading(Box<Reading>),
 }
 
-/// What exists once the dialect is known.
+/// The state once the dialect is known.
 #[derive(Debug)]
 struct Reading {
     tokenizer: Tokenizer,
     counters: Counters,
-    /// From the end of Hello on.
+    /// Exists from the end of Hello on.
     selection: Option<Selection>,
 }
 
 impl Phase {
-    /// What there is once Hello is complete.
+    /// The selection and the counters, once Hello is complete.
     fn greeted(&mut self) -> Option<(&mut Selection, &mut Counters)> {
         match self {
             Self::Reading(reading) => Some((reading.selection.as_mut()?, &mut reading.counters)),
@@ -134,7 +134,7 @@ impl Inspector {
             let Phase::Reading(reading) = &mut self.phase else { break Ok(()) };
             match reading.tokenizer.token(input.get(read..).unwrap_or_default()) {
                 Ok(None) => break Ok(()),
-                Err(fault) => break Err(blame(fault)),
+                Err(error) => break Err(session_error(error)),
                 Ok(Some((token, length))) => {
                     if let Err(error) = self.token(now, token, io) {
                         break Err(error);
@@ -158,7 +158,7 @@ impl Inspector {
                 updates.message(io.sink)
             }
             (Token::HeadersEnd(Part::Preamble | Part::Hello), _) => self.greet(now, io),
-            // B lists what it samples already, so nobody asks it to.
+            // B lists only what it samples already, so it receives no List.
             (Token::Header(Part::List, _), _) => {}
             (Token::Headers(Part::List) | Token::List, Some(selection)) => selection.list_begins(),
             (Token::Pair(first, second), Some(selection)) => {
@@ -174,7 +174,7 @@ impl Inspector {
             (Token::HeadersEnd(Part::List) | Token::ListEnd, Some(selection)) => {
                 updates.message(io.sink);
                 selection.list_ends(counters, io);
-                self.aftermath(io);
+                self.report_changes(io);
             }
             (Token::Added(status, header), Some(selection)) => {
                 if let Some(header) = &header {
@@ -182,12 +182,12 @@ impl Inspector {
                 }
                 updates.message(io.sink);
                 selection.added(status, header.map(|h| h.index), counters, io);
-                self.aftermath(io);
+                self.report_changes(io);
             }
             (Token::Removed(status), Some(selection)) => {
                 updates.message(io.sink);
                 selection.removed(status, counters, io);
-                self.aftermath(io);
+                self.report_changes(io);
             }
             (Token::Sample(stamp), _) => updates.sample(stamp),
             (Token::Value { index, bytes }, _) => {
@@ -196,7 +196,7 @@ impl Inspector {
             (Token::SampleEnd, _) => {
                 updates.sample_ends(now, tokenizer.framing() != Framing::A, counters, io.sink)
             }
-            // The tokenizer lets nothing but Hello come first.
+            // The tokenizer accepts only Hello as the first message.
             (_, None) => {}
         }
         Ok(())
@@ -217,7 +217,7 @@ impl Inspector {
         };
         self.updates.dialect(dialect(agent, tokenizer.order()), io.sink);
         self.updates.message(io.sink);
-        if !counters.tell_identity() {
+        if !counters.has_identity() {
             self.updates.introduce(counters, io.sink);
         }
         let selection = selection.insert(Selection::new(RequestQueue::new(
@@ -228,8 +228,8 @@ impl Inspector {
         selection.begin(self.settings.probe, counters, io);
     }
 
-    /// IdentityCounter what an answer or a request has changed.
-    fn aftermath(&mut self, io: &mut Io<'_>) {
+    /// Reports the changes by a response or a request.
+    fn report_changes(&mut self, io: &mut Io<'_>) {
         let Phase::Reading(reading) = &mut self.phase else { return };
         if let Some(selection) = &reading.selection {
             self.updates.dialect(dialect(selection.agent(), reading.tokenizer.order()), io.sink);
@@ -331,14 +331,14 @@ impl Session for Inspector {
                 }
             },
         }
-        self.aftermath(&mut io);
+        self.report_changes(&mut io);
         Ok(())
     }
 
     fn close(&mut self, _: Now, out: &mut BytesMut, sink: &mut dyn Sink) {
         self.updates.flush(sink);
         if let Some((selection, counters)) = self.phase.greeted() {
-            selection.good_bye(counters, out);
+            selection.goodbye(counters, out);
         }
     }
 
@@ -379,14 +379,18 @@ fn dialect(agent: Agent, order: Order) -> String {
     format!("{agent} {order}")
 }
 
-fn blame(Fault { at, what }: Fault) -> SessionError {
+fn session_error(ProtocolError { offset, violation }: ProtocolError) -> SessionError {
     let limit = |limit, got, max: usize| SessionError::Limit { limit, got, max: max as u64 };
-    match what {
-        Wrong::Message => limit("bytes of a message", limits::MESSAGE as u64 + 1, limits::MESSAGE),
-        Wrong::StringLength(length) if usize::try_from(length).is_ok_and(|n| n > limits::NAME) => {
+    match violation {
+        Violation::Message => {
+            limit("bytes of a message", limits::MESSAGE as u64 + 1, limits::MESSAGE)
+        }
+        Violation::StringLength(length)
+            if usize::try_from(length).is_ok_and(|n| n > limits::NAME) =>
+        {
             limit("bytes of a name", u64::from(length.unsigned_abs()), limits::NAME)
         }
-        what => SessionError::Malformed { offset: at, what: what.to_string() },
+        violation => SessionError::Malformed { offset, what: violation.to_string() },
     }
 }
 

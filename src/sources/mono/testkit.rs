@@ -1,4 +1,4 @@
-//! A vocabulary for tests: streams as an agent writes them, and a sink that remembers.
+//! Helpers of the tests: streams as an agent writes them, and a sink that remembers.
 
 use std::time::Duration;
 
@@ -120,14 +120,14 @@ impl Agent {
     }
 }
 
-/// What a session told, as text: one line for each update.
+/// The updates of a session as text, one line for each.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct RecordedUpdates {
     pub(super) lines: Vec<String>,
     pub(super) specs: Vec<MetricSpec>,
 }
 
-impl Sink for Told {
+impl Sink for RecordedUpdates {
     fn update(&mut self, update: Update<'_>) {
         self.lines.push(match update {
             Update::Identity(id) => format!("identity {} resumes={}", id.name, id.resumes),
@@ -153,15 +153,15 @@ impl Sink for Told {
 }
 
 /// A session with its two ends.
-pub(super) struct Talk {
+pub(super) struct Harness {
     pub(super) inspector: Inspector,
-    pub(super) told: Told,
+    pub(super) told: RecordedUpdates,
     pub(super) out: BytesMut,
     pub(super) now: Now,
     input: BytesMut,
 }
 
-impl Talk {
+impl Harness {
     pub(super) fn new(settings: Settings) -> Self {
         let peer = Peer {
             address: "127.0.0.1:50123".into(),
@@ -171,7 +171,7 @@ impl Talk {
         };
         Self {
             inspector: Inspector::new(peer, settings),
-            told: Told::default(),
+            told: RecordedUpdates::default(),
             out: BytesMut::new(),
             // Half a second after T0.
             now: Now {
@@ -205,7 +205,7 @@ impl Talk {
         self.out.split().to_vec()
     }
 
-    /// The lines told since the last call that begin with one of `kinds`.
+    /// The lines since the last call that begin with one of `kinds`.
     pub(super) fn lines(&mut self, kinds: &[&str]) -> Vec<String> {
         let lines = std::mem::take(&mut self.told.lines);
         lines.into_iter().filter(|line| kinds.iter().any(|kind| line.starts_with(kind))).collect()

@@ -1,6 +1,7 @@
 //! One queue of raw events, as `pmdaEventNewQueue` makes it. A decoder packs the events for each
 //! client that fetches. Unlike in libpcp_pmda, cursors outlive a fetch, missed events are counted,
-//! and the end of a client releases its events (docs/protocols/pcp-events.md 6 lists the defects).
+//! and the end of a client releases its events (docs/protocols/pcp-events.md section 6 lists the
+//! defects).
 
 use std::collections::HashMap;
 
@@ -202,8 +203,8 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Ends a fetch of `context`, which has read everything before `seq`; `missed` events are still
-    /// to be reported. Drops the events that all clients have read. Returns the filter if the client
-    /// has another one, or has ended since.
+    /// to be reported. Drops the events that all clients have read. Returns the filter if the
+    /// client has another one, or has ended since.
     pub(super) fn read_until(
         &mut self,
         context: i32,

@@ -369,7 +369,8 @@ enum Step {
 }
 
 proptest! {
-    /// For each client with access: seen + missed = appended since its first fetch, in order, nothing twice.
+    /// For each client with access: seen + missed = appended since its first fetch, in order,
+    /// nothing twice.
     #[test]
     fn seen_plus_missed_is_appended(steps in prop::collection::vec(prop_oneof![
         6 => (1..40u8).prop_map(Step::Append),

@@ -233,8 +233,9 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Against the obvious model: for each client, delivered + missed = appended since it joined, in order, nothing twice;
-    /// `lost` grows by what the slowest client had not seen when it was dropped.
+    /// Against the obvious model: for each client, delivered + missed = appended since it joined,
+    /// in order, nothing twice; `lost` grows by what the slowest client had not seen when it was
+    /// dropped.
     #[test]
     fn delivered_plus_missed_is_appended(steps in prop::collection::vec(step(), 1..120)) {
         let s = Stream::new(&Budget::new(8 << 10));

@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn pmid_is_pcps() {
-        // pmID_build(30, 0, 5), docs/protocols/pcp-events.md 1
+        // pmID_build(30, 0, 5), docs/protocols/pcp-events.md section 1
         assert_eq!(Pmid::new(30, 0, 5).0, 0x0780_0005);
         let p = Pmid::new(400, 4095, 1023);
         assert_eq!((p.domain(), p.cluster(), p.item()), (400, 4095, 1023));

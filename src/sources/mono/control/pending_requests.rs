@@ -1,5 +1,5 @@
-//! Control requests of users that are being worked on. One request can mean many counters, whose
-//! results come one by one; the answer is told when the last has come.
+//! Control requests of users in progress. A request can mean many counters, whose results arrive
+//! one by one; the answer is reported with the last of them.
 
 use crate::model::ControlId;
 use crate::sources::mono::limits;
@@ -7,13 +7,13 @@ use crate::sources::mono::meter::pattern::Pattern;
 
 /// One control request.
 #[derive(Debug)]
-struct Batch {
+struct PendingRequest {
     id: u32,
     control: ControlId,
     answer: Answer,
-    /// Results that are still to come.
+    /// Results that are outstanding.
     open: usize,
-    /// What to add once the agent has listed what it has.
+    /// Patterns to add once the agent has sent its list.
     globs: Vec<Pattern>,
 }
 
@@ -46,20 +46,20 @@ impl Answer {
 /// The control requests of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct PendingRequests {
-    open: Vec<Batch>,
+    open: Vec<PendingRequest>,
     next: u32,
 }
 
 impl PendingRequests {
-    /// Begins one, with one result outstanding that its beginner settles when all are asked for.
-    /// `None`: too many.
+    /// Begins a request, with one result outstanding that the caller settles when all counters are
+    /// requested. `None`: too many.
     pub(crate) fn begin(&mut self, control: ControlId) -> Option<u32> {
         if self.open.len() >= limits::PENDING_REQUESTS {
             return None;
         }
         let id = self.next;
         self.next = self.next.wrapping_add(1);
-        self.open.push(Batch {
+        self.open.push(PendingRequest {
             id,
             control,
             answer: Answer::default(),
@@ -69,49 +69,49 @@ impl PendingRequests {
         Some(id)
     }
 
-    fn get(&mut self, id: u32) -> Option<&mut Batch> {
+    fn get(&mut self, id: u32) -> Option<&mut PendingRequest> {
         self.open.iter_mut().find(|b| b.id == id)
     }
 
-    /// One more result will come.
+    /// Expects one more result.
     pub(crate) fn expect(&mut self, id: u32) {
         if let Some(b) = self.get(id) {
             b.open += 1;
         }
     }
 
-    /// Something to add once the agent has listed what it has.
+    /// Adds a pattern for the agent's list.
     pub(crate) fn glob(&mut self, id: u32, pattern: Pattern) {
         if let Some(b) = self.get(id) {
             b.globs.push(pattern);
         }
     }
 
-    /// The agent must list what it has.
+    /// Whether the request waits for the agent's list.
     pub(crate) fn has_globs(&self, id: u32) -> bool {
         self.open.iter().any(|b| b.id == id && !b.globs.is_empty())
     }
 
-    /// What is to be added now that the list is there.
+    /// Takes the patterns for the agent's list.
     pub(crate) fn take_globs(&mut self, id: u32) -> Vec<Pattern> {
         self.get(id).map(|b| std::mem::take(&mut b.globs)).unwrap_or_default()
     }
 
-    /// A line of the answer.
+    /// Adds an item to the answer.
     pub(crate) fn line(&mut self, id: u32, what: &str, result: impl std::fmt::Display) {
         if let Some(b) = self.get(id) {
             b.answer.item("; ", &format!("{what}: {result}"));
         }
     }
 
-    /// Instead of lines: the whole answer.
+    /// Sets the whole answer.
     pub(crate) fn whole(&mut self, id: u32, answer: Answer) {
         if let Some(batch) = self.get(id) {
             batch.answer = answer;
         }
     }
 
-    /// One result has come; the answer if it was the last.
+    /// Counts one result; returns the answer if it is the last.
     #[must_use]
     pub(crate) fn settle(&mut self, id: u32) -> Option<(ControlId, String)> {
         let at = self.open.iter().position(|b| b.id == id)?;

@@ -1,9 +1,9 @@
-//! Requests to one agent: those that wait, those that were sent, and which of them an answer
+//! Requests to one agent: the waiting ones, the outstanding ones, and the request that a response
 //! belongs to.
 //!
-//! Agents answer in the order of requests, with Samples in between, and an answer does not say to
-//! what (docs/protocols/mono-counters.md section 2): so the oldest request of its kind that is
-//! outstanding must be the oldest of all.
+//! Agents respond in the order of requests, with Samples in between, and a response does not name
+//! its request (docs/protocols/mono-counters.md section 2). So the request of a response must be
+//! the oldest outstanding one.
 
 use std::collections::VecDeque;
 
@@ -15,10 +15,10 @@ use crate::sources::mono::meter::counters::Counters;
 use crate::sources::mono::proto::requests::{Agent, Permitted, Refusal, Request, Rules, Sampled};
 use mono_counters::numbers::category_of_2014;
 
-/// On whose behalf something is asked.
+/// The cause of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// To find out which numbers the agent understands.
+    /// Detection of the agent's number space.
     Numbering,
     /// The configured selection.
     Selection,
@@ -26,9 +26,9 @@ pub(crate) enum Origin {
     User(u32),
 }
 
-/// A request and on whose behalf it is.
+/// A request and its cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct QueuedRequest {
     pub(crate) request: Request,
     pub(crate) origin: Origin,
 }
@@ -38,19 +38,19 @@ pub(crate) struct Asked {
 pub(crate) struct RequestQueue {
     rules: Rules,
     order: Order,
-    waiting: VecDeque<Asked>,
-    asked: VecDeque<Asked>,
+    waiting: VecDeque<QueuedRequest>,
+    outstanding: VecDeque<QueuedRequest>,
 }
 
-/// The counters and the requests under way, for the rules.
+/// The counters and the outstanding requests, for the rules.
 struct Knowledge<'a> {
     counters: &'a Counters,
-    asked: &'a VecDeque<Asked>,
+    outstanding: &'a VecDeque<QueuedRequest>,
 }
 
 impl Knowledge<'_> {
     fn adds(&self) -> impl Iterator<Item = &str> {
-        self.asked.iter().filter_map(|a| {
+        self.outstanding.iter().filter_map(|a| {
             if let Request::Add { name, .. } = &a.request { Some(name.as_str()) } else { None }
         })
     }
@@ -58,7 +58,7 @@ impl Knowledge<'_> {
 
 impl Sampled for Knowledge<'_> {
     fn has_name(&self, name: &str) -> bool {
-        self.counters.has_name(name) || self.adds().any(|asked| asked == name)
+        self.counters.has_name(name) || self.adds().any(|outstanding| outstanding == name)
     }
 
     fn identifies(&self, index: u16) -> Option<bool> {
@@ -76,14 +76,14 @@ impl RequestQueue {
             rules: Rules { agent, one_way },
             order,
             waiting: VecDeque::new(),
-            asked: VecDeque::new(),
+            outstanding: VecDeque::new(),
         }
     }
 
     /// Bytes allocated, about: names have 40 bytes as a rule.
     pub(crate) fn memory(&self) -> usize {
-        (self.waiting.capacity() + self.asked.capacity()) * size_of::<Asked>()
-            + (self.waiting.len() + self.asked.len()) * 64
+        (self.waiting.capacity() + self.outstanding.capacity()) * size_of::<QueuedRequest>()
+            + (self.waiting.len() + self.outstanding.len()) * 64
     }
 
     pub(crate) const fn agent(&self) -> Agent {
@@ -95,44 +95,48 @@ impl RequestQueue {
         !self.rules.one_way && !matches!(self.rules.agent, Agent::A)
     }
 
-    /// An answer has shown which numbers the agent understands.
+    /// A response has shown the agent's number space.
     pub(crate) const fn numbering(&mut self, agent: Agent) {
         self.rules.agent = agent;
     }
 
-    /// Puts a request into the queue; `false` when that is full.
-    pub(crate) fn ask(&mut self, request: Request, origin: Origin) -> bool {
+    /// Queues a request; `false`: the queue is full.
+    pub(crate) fn push(&mut self, request: Request, origin: Origin) -> bool {
         let room = self.waiting.len() < limits::WAITING;
         if room {
-            self.waiting.push_back(Asked { request, origin });
+            self.waiting.push_back(QueuedRequest { request, origin });
         }
         room
     }
 
-    /// Takes back what the selection asked and was not sent.
+    /// Removes the requests of the selection that are not sent yet.
     pub(crate) fn forget_selection(&mut self) {
         self.waiting.retain(|a| a.origin != Origin::Selection);
     }
 
-    /// Sends what may be sent now. Returns what may never be.
+    /// Sends the requests that may be sent now. Returns those that are refused for ever.
     pub(crate) fn send(
         &mut self,
         counters: &Counters,
         out: &mut BytesMut,
-    ) -> Vec<(Asked, Refusal)> {
+    ) -> Vec<(QueuedRequest, Refusal)> {
         let mut refused = Vec::new();
-        while self.asked.len() < limits::OUTSTANDING {
+        while self.outstanding.len() < limits::OUTSTANDING {
             let unknown = self.rules.agent == Agent::Unknown && !self.rules.one_way;
-            if unknown && !self.asked.is_empty() {
+            if unknown && !self.outstanding.is_empty() {
                 // Whatever comes behind a List, an agent of 2014 would take it for the strings of
                 // an Add.
                 break;
             }
-            let Some(Asked { mut request, origin }) = self.waiting.pop_front() else { break };
+            let Some(QueuedRequest { mut request, origin }) = self.waiting.pop_front() else {
+                break;
+            };
             if unknown && !matches!(request, Request::List | Request::Probe) {
-                self.waiting.push_front(Asked { request, origin });
-                self.waiting
-                    .push_front(Asked { request: Request::List, origin: Origin::Numbering });
+                self.waiting.push_front(QueuedRequest { request, origin });
+                self.waiting.push_front(QueuedRequest {
+                    request: Request::List,
+                    origin: Origin::Numbering,
+                });
                 continue;
             }
             if let (Agent::B | Agent::C, Request::Add { category, .. }) =
@@ -143,47 +147,50 @@ impl RequestQueue {
             match self.permit(request.clone(), counters) {
                 Ok(permitted) => {
                     permitted.encode(self.order, out);
-                    self.asked.push_back(Asked { request: permitted.into_request(), origin });
+                    self.outstanding
+                        .push_back(QueuedRequest { request: permitted.into_request(), origin });
                 }
-                Err(refusal) => refused.push((Asked { request, origin }, refusal)),
+                Err(refusal) => refused.push((QueuedRequest { request, origin }, refusal)),
             }
         }
         refused
     }
 
     fn permit(&self, request: Request, counters: &Counters) -> Result<Permitted, Refusal> {
-        self.rules.permit(request, &Knowledge { counters, asked: &self.asked })
+        self.rules.permit(request, &Knowledge { counters, outstanding: &self.outstanding })
     }
 
-    /// Says good-bye to those who understand it.
-    pub(crate) fn good_bye(&self, counters: &Counters, out: &mut BytesMut) {
+    /// Sends GoodBye to an agent that knows it.
+    pub(crate) fn goodbye(&self, counters: &Counters, out: &mut BytesMut) {
         if let Ok(permitted) = self.permit(Request::GoodBye, counters) {
             permitted.encode(self.order, out);
         }
     }
 
-    /// A List response has come: what it answers, if anything.
-    pub(crate) fn listed(&mut self) -> Option<Asked> {
+    /// The request that a List response belongs to, if any.
+    pub(crate) fn listed(&mut self) -> Option<QueuedRequest> {
         self.answered(|r| matches!(r, Request::List | Request::Probe))
     }
 
-    /// A List response is on its way that was asked for.
+    /// Whether the next response is to a List.
     pub(crate) fn expects_list(&self) -> bool {
-        self.asked.front().is_some_and(|a| matches!(a.request, Request::List | Request::Probe))
+        self.outstanding
+            .front()
+            .is_some_and(|a| matches!(a.request, Request::List | Request::Probe))
     }
 
-    /// An Add response has come: what it answers, if anything. To agents of 2014 a probe is an Add.
-    pub(crate) fn added(&mut self) -> Option<Asked> {
+    /// The request that an Add response belongs to, if any. To agents of 2014 a probe is an Add.
+    pub(crate) fn added(&mut self) -> Option<QueuedRequest> {
         self.answered(|r| matches!(r, Request::Add { .. } | Request::Probe))
     }
 
-    /// A Remove response has come: what it answers, if anything.
-    pub(crate) fn removed(&mut self) -> Option<Asked> {
+    /// The request that a Remove response belongs to, if any.
+    pub(crate) fn removed(&mut self) -> Option<QueuedRequest> {
         self.answered(|r| matches!(r, Request::Remove { .. }))
     }
 
-    fn answered(&mut self, fits: impl Fn(&Request) -> bool) -> Option<Asked> {
-        if fits(&self.asked.front()?.request) { self.asked.pop_front() } else { None }
+    fn answered(&mut self, fits: impl Fn(&Request) -> bool) -> Option<QueuedRequest> {
+        if fits(&self.outstanding.front()?.request) { self.outstanding.pop_front() } else { None }
     }
 }
 

@@ -1,5 +1,5 @@
-//! What is asked of an agent and why: the configured selection and users' requests; and what its
-//! answers mean.
+//! Requests to an agent for the configured selection and for users, and the effects of its
+//! responses.
 //!
 //! | agent | selection | user adds | user removes |
 //! |---|---|---|---|
@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashSet};
 use bytes::BytesMut;
 
 use super::pending_requests::{Answer, PendingRequests};
-use super::request_queue::{Asked, Origin, RequestQueue};
+use super::request_queue::{Origin, QueuedRequest, RequestQueue};
 use crate::model::{ControlId, Update};
 use crate::sources::Sink;
 use crate::sources::mono::limits;
@@ -24,27 +24,26 @@ use crate::sources::mono::proto::requests::{Agent, Refusal, Request};
 use mono_counters::message::Status;
 use mono_counters::numbers::{bare_category, category_of_note};
 
-/// Where replies and news go.
+/// The two outputs of a session: bytes to the agent, updates to the sink.
 pub(crate) struct Io<'a> {
     pub(crate) out: &'a mut BytesMut,
     pub(crate) sink: &'a mut dyn Sink,
 }
 
-/// Bytes that a pair of strings costs besides theirs, and those of a usual pair.
+/// Overhead of a pair of strings in bytes, and the length of a usual pair.
 const PAIR: usize = 2 * size_of::<String>() + 32;
 const USUAL: usize = 40;
 
-/// The asking side of one connection.
+/// The requests of one connection.
 #[derive(Debug)]
 pub(crate) struct Selection {
     queue: RequestQueue,
     pending: PendingRequests,
-    /// A List that was asked for: category and name of each counter so far.
+    /// The open List response: category and name of each counter so far.
     listing: Option<Vec<(String, String)>>,
-    /// Bytes of it.
+    /// Bytes of the open List response.
     listed: usize,
-    /// Announced counters that the selection had removed, so that an empty one can bring them
-    /// back.
+    /// Announced counters that the selection has removed; an empty selection adds them again.
     removed: BTreeSet<(String, String)>,
 }
 
@@ -68,30 +67,30 @@ impl Selection {
         self.queue.agent()
     }
 
-    /// Hello is complete: asks for what the selection wants.
+    /// Hello is complete: requests the counters of the selection.
     pub(crate) fn begin(&mut self, probe: bool, counters: &mut Counters, io: &mut Io<'_>) {
         if probe && self.agent() == Agent::Unknown && self.queue.two_way() {
-            self.queue.ask(Request::Probe, Origin::Numbering);
+            self.queue.push(Request::Probe, Origin::Numbering);
         }
-        self.pursue_selection(counters);
+        self.request_selection(counters);
         self.send(counters, io);
     }
 
-    fn pursue_selection(&mut self, counters: &Counters) {
+    fn request_selection(&mut self, counters: &Counters) {
         if counters.selection().is_empty() || !self.queue.two_way() {
             return;
         }
         if self.agent() != Agent::B {
-            self.queue.ask(Request::List, Origin::Selection);
+            self.queue.push(Request::List, Origin::Selection);
             return;
         }
         for (category, name) in counters
             .selection()
             .iter()
-            .filter(|p| counters.meant_by(p).is_empty())
+            .filter(|p| counters.matching(p).is_empty())
             .filter_map(Pattern::literal)
         {
-            self.queue.ask(
+            self.queue.push(
                 Request::Add { category: category.into(), name: name.into() },
                 Origin::Selection,
             );
@@ -112,14 +111,14 @@ impl Selection {
         self.queue.forget_selection();
         if counters.selection().is_empty() {
             for (category, name) in std::mem::take(&mut self.removed) {
-                self.queue.ask(Request::Add { category, name }, Origin::Selection);
+                self.queue.push(Request::Add { category, name }, Origin::Selection);
             }
         }
-        self.pursue_selection(counters);
+        self.request_selection(counters);
         self.send(counters, io);
     }
 
-    /// A user's request: `CATEGORY/NAME` or patterns, separated by `;`.
+    /// A user's control request: `CATEGORY/NAME` or patterns, separated by `;`.
     pub(crate) fn request(
         &mut self,
         control: ControlId,
@@ -134,7 +133,7 @@ impl Selection {
         };
         let items = || text.split(';').map(str::trim).filter(|item| !item.is_empty());
         match control {
-            LIST => self.ask_for(id, Request::List, counters),
+            LIST => self.request_for(id, Request::List, counters),
             _ if items().next().is_none() => {
                 self.pending.line(id, "nothing", "store CATEGORY/NAME")
             }
@@ -154,7 +153,7 @@ impl Selection {
                     }
                 }
                 if self.pending.has_globs(id) {
-                    self.ask_for(id, Request::List, counters);
+                    self.request_for(id, Request::List, counters);
                 }
             }
             // Those of other sources never come here.
@@ -169,15 +168,15 @@ impl Selection {
             self.pending.glob(id, pattern);
             return;
         };
-        let known = counters.meant_by(&pattern);
+        let known = counters.matching(&pattern);
         if known.is_empty() {
             let (category, name) = (category_of_note(category).to_owned(), name.to_owned());
-            self.ask_for(id, Request::Add { category, name }, counters);
+            self.request_for(id, Request::Add { category, name }, counters);
         }
         known.into_iter().for_each(|index| self.show(id, index, counters));
     }
 
-    /// The agent samples it already.
+    /// Shows a counter that the agent samples already.
     fn show(&mut self, id: u32, index: u16, counters: &mut Counters) {
         let before = counters.shown(index);
         counters.force(index);
@@ -185,15 +184,15 @@ impl Selection {
     }
 
     fn remove(&mut self, id: u32, pattern: &Pattern, counters: &mut Counters) {
-        let meant = counters.meant_by(pattern);
+        let meant = counters.matching(pattern);
         if meant.is_empty() {
             self.pending.line(id, pattern.text(), "NOTFOUND");
         }
         for index in meant {
             if self.queue.two_way() && self.agent() == Agent::Note {
-                self.ask_for(id, Request::Remove { index }, counters);
+                self.request_for(id, Request::Remove { index }, counters);
             } else {
-                counters.drop_from_sight(index);
+                counters.hide(index);
                 self.pending.line(
                     id,
                     &counters.key(index),
@@ -203,9 +202,9 @@ impl Selection {
         }
     }
 
-    fn ask_for(&mut self, id: u32, request: Request, counters: &Counters) {
+    fn request_for(&mut self, id: u32, request: Request, counters: &Counters) {
         let what = subject(&request, counters);
-        if self.queue.ask(request, Origin::User(id)) {
+        if self.queue.push(request, Origin::User(id)) {
             self.pending.expect(id);
         } else {
             self.pending.line(
@@ -223,16 +222,16 @@ impl Selection {
     }
 
     fn send(&mut self, counters: &Counters, io: &mut Io<'_>) {
-        let mut told = false;
-        for (Asked { request, origin }, refusal) in self.queue.send(counters, io.out) {
+        let mut reported = false;
+        for (QueuedRequest { request, origin }, refusal) in self.queue.send(counters, io.out) {
             let what = subject(&request, counters);
             match origin {
                 Origin::User(id) => {
                     self.pending.line(id, &what, refusal);
                     self.settle(id, io);
                 }
-                Origin::Selection | Origin::Numbering if !told => {
-                    told = true;
+                Origin::Selection | Origin::Numbering if !reported => {
+                    reported = true;
                     io.sink.update(Update::Error(&format!("{what}: {refusal}")));
                     if refusal == Refusal::IndexSpace {
                         self.queue.forget_selection();
@@ -249,7 +248,7 @@ impl Selection {
         self.listing = self.queue.expects_list().then(Vec::new);
     }
 
-    /// One pair of a List response; `false` when there are more than an agent can have.
+    /// One pair of a List response; `false`: more than an agent can have.
     pub(crate) fn list_pair(&mut self, first: &str, second: &str) -> bool {
         let Some(list) = &mut self.listing else { return true };
         let (category, name) =
@@ -263,16 +262,16 @@ impl Selection {
 
     /// A List response is complete.
     pub(crate) fn list_ends(&mut self, counters: &mut Counters, io: &mut Io<'_>) {
-        // What was expected when it began; a List that was sent since then gets its own response.
+        // A List that was sent since the response began gets a response of its own.
         self.listed = 0;
         let Some((list, asked)) =
             self.listing.take().and_then(|list| Some((list, self.queue.listed()?)))
         else {
-            unasked("List", io);
+            unsolicited("List", io);
             return;
         };
         if self.agent() == Agent::Unknown {
-            // Nobody else answers the note's List, or the probe, with a List.
+            // Only agents of the note respond to a List, or to the probe, with a List.
             self.queue.numbering(Agent::Note);
         }
         match asked.origin {
@@ -303,7 +302,7 @@ impl Selection {
             if counters.selection().iter().any(|p| p.matches(category, name))
                 && have.insert(listed(category, name))
             {
-                self.queue.ask(
+                self.queue.push(
                     Request::Add { category: category.clone(), name: name.clone() },
                     Origin::Selection,
                 );
@@ -311,7 +310,7 @@ impl Selection {
         }
         if self.agent() == Agent::Note {
             for index in counters.unwanted() {
-                self.queue.ask(Request::Remove { index }, Origin::Selection);
+                self.queue.push(Request::Remove { index }, Origin::Selection);
             }
         }
     }
@@ -319,7 +318,7 @@ impl Selection {
     fn add_from(&mut self, id: u32, list: &[(String, String)], counters: &mut Counters) {
         let mut have: HashSet<String> = counters.as_listed();
         for pattern in self.pending.take_globs(id) {
-            let known = counters.meant_by(&pattern);
+            let known = counters.matching(&pattern);
             let mut found = !known.is_empty();
             known.into_iter().for_each(|index| self.show(id, index, counters));
             for (category, name) in
@@ -327,7 +326,7 @@ impl Selection {
             {
                 found = true;
                 if have.insert(listed(category, name)) {
-                    self.ask_for(
+                    self.request_for(
                         id,
                         Request::Add { category: category.clone(), name: name.clone() },
                         counters,
@@ -348,12 +347,12 @@ impl Selection {
         counters: &mut Counters,
         io: &mut Io<'_>,
     ) {
-        let Some(Asked { request, origin }) = self.queue.added() else {
-            unasked("Add", io);
+        let Some(QueuedRequest { request, origin }) = self.queue.added() else {
+            unsolicited("Add", io);
             return;
         };
         if request == Request::Probe {
-            // Only an agent of 2014 takes the probe for an Add.
+            // Only agents of 2014 take the probe for an Add.
             self.queue.numbering(Agent::C);
         }
         let what = subject(&request, counters);
@@ -378,8 +377,8 @@ impl Selection {
 
     /// A Remove response.
     pub(crate) fn removed(&mut self, status: Status, counters: &mut Counters, io: &mut Io<'_>) {
-        let Some(Asked { request, origin }) = self.queue.removed() else {
-            unasked("Remove", io);
+        let Some(QueuedRequest { request, origin }) = self.queue.removed() else {
+            unsolicited("Remove", io);
             return;
         };
         let what = subject(&request, counters);
@@ -397,12 +396,12 @@ impl Selection {
     }
 
     /// The connection ends.
-    pub(crate) fn good_bye(&self, counters: &Counters, out: &mut BytesMut) {
-        self.queue.good_bye(counters, out);
+    pub(crate) fn goodbye(&self, counters: &Counters, out: &mut BytesMut) {
+        self.queue.goodbye(counters, out);
     }
 }
 
-/// What a request is about, for answers and log lines.
+/// The subject of a request, for answers and log lines.
 fn subject(request: &Request, counters: &Counters) -> String {
     match request {
         Request::Add { category, name } => format!("{}/{name}", bare_category(category)),
@@ -413,8 +412,8 @@ fn subject(request: &Request, counters: &Counters) -> String {
     }
 }
 
-fn unasked(kind: &str, io: &mut Io<'_>) {
-    io.sink.update(Update::Error(&format!("{kind} response that nothing asked for")));
+fn unsolicited(kind: &str, io: &mut Io<'_>) {
+    io.sink.update(Update::Error(&format!("unsolicited {kind} response")));
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::sources::Session;
 use crate::sources::mono::Settings;
 use crate::sources::mono::metrics::{ADD, LIST, REMOVE};
 use crate::sources::mono::testkit::{
-    Agent as Wire, CONSTANT, MONOTONIC, Row, SECOND, SYSTEM, T0, Talk, gc, gc_2014, word,
+    Agent as Wire, CONSTANT, Harness, MONOTONIC, Row, SECOND, SYSTEM, T0, gc, gc_2014, word,
 };
 
 const PID: Row<'_> = (SYSTEM, "Process Id", 0, 0, CONSTANT, 0);
@@ -18,17 +18,17 @@ fn settings(select: &[&str]) -> Settings {
     }
 }
 
-fn said(settings: Settings, wire: Wire) -> Talk {
-    let mut talk = Talk::new(settings);
+fn said(settings: Settings, wire: Wire) -> Harness {
+    let mut talk = Harness::new(settings);
     assert_eq!(talk.feed(wire), Ok(()));
     talk
 }
 
-fn note(select: &[&str], rows: &[Row<'_>]) -> Talk {
+fn note(select: &[&str], rows: &[Row<'_>]) -> Harness {
     said(settings(select), Wire::little().hello(rows).sample(T0).end())
 }
 
-fn select(talk: &mut Talk, patterns: &[&str]) {
+fn select(talk: &mut Harness, patterns: &[&str]) {
     let patterns = patterns.iter().map(|p| (*p).to_owned()).collect();
     assert_eq!(talk.control(&Control::Select(patterns)), Ok(()));
 }
@@ -249,10 +249,10 @@ fn a_response_that_nothing_asked_for_is_read_and_counted() {
         [
             "define 0 GC/one",
             "sample ",
-            "error List response that nothing asked for",
-            "error Add response that nothing asked for",
+            "error unsolicited List response",
+            "error unsolicited Add response",
             "define 1 GC/two",
-            "error Remove response that nothing asked for",
+            "error unsolicited Remove response",
             "sample 1=Wrapping32(5)"
         ]
     );
@@ -262,7 +262,7 @@ fn a_response_that_nothing_asked_for_is_read_and_counted() {
     assert_eq!(talk.feed(Wire::little().int(-1).list(&[("y", "GC")])), Ok(()));
     assert_eq!(
         talk.lines(&["error", "answer"]),
-        ["error List response that nothing asked for", "answer control.list GC/y"]
+        ["error unsolicited List response", "answer control.list GC/y"]
     );
 }
 

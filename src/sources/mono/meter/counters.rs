@@ -1,5 +1,5 @@
-//! The counters of one connection: what was announced, which of them are shown, how their values
-//! are read.
+//! The counters of one connection: which are announced, which are shown, how their values are
+//! decoded.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -25,32 +25,32 @@ struct Counter {
     occurrence: u32,
     identity: Option<IdentityCounter>,
     reader: Reader,
-    /// The name is longer than the user allows, or no text.
+    /// The name is over `limits.name_length` or has control characters.
     unusable: bool,
-    /// The selection means it.
+    /// The selection matches.
     selected: bool,
-    /// The agent has stopped to sample it.
+    /// The agent does not sample the counter any more.
     removed: bool,
-    /// A user has asked for it, whatever the selection says.
+    /// Added by a user, whether the selection matches or not.
     forced: bool,
-    /// A user wants it no more, and the agent cannot be told.
+    /// Removed by a user, from an agent that takes no Remove.
     dropped: bool,
-    /// Passed to the sink as a metric.
+    /// Defined as a metric in the sink.
     defined: bool,
-    /// Shown, as far as the sink is or will be told.
-    in_sight: bool,
-    /// Newest value: an agent may never send it again, and a counter can come into sight later.
+    /// Shown, in the sink or in an update that is queued.
+    visible: bool,
+    /// Newest value, for a counter that is shown later: the agent may never send it again.
     last: Option<SampleValue>,
 }
 
 impl Counter {
-    /// The values go to the sink.
+    /// Whether the values go to the sink.
     const fn shown(&self) -> bool {
         !self.unusable && !self.removed && !self.dropped && (self.forced || self.selected)
     }
 }
 
-/// What the user allows.
+/// The configured limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// Bytes of a name.
@@ -59,12 +59,12 @@ pub(crate) struct Bounds {
     pub(crate) names: usize,
 }
 
-/// Bytes that a counter costs: itself, its place, the head of its name.
+/// Bytes of a counter: itself, its place, the overhead of its name.
 const COUNTER: usize = size_of::<Counter>() + size_of::<usize>() + 48;
 /// Bytes of an entry of a table of names.
 const ENTRY: usize = 48;
 
-/// How many counters there are and were of one category and name.
+/// The counters of one category and name: those sampled, and the occurrence of the newest.
 #[derive(Debug, Default)]
 struct Same {
     sampled: u32,
@@ -78,31 +78,29 @@ pub(crate) struct Counters {
     space: Option<Space>,
     bounds: Bounds,
     selection: Vec<Pattern>,
-    /// Counters that were announced and are not kept, since so many are that no more can be shown.
+    /// Announced counters over the limit of counters that can be shown; they are not stored.
     beyond: usize,
-    /// How many of them have been told.
-    beyond_told: usize,
-    /// Bytes of the counters that are kept.
+    /// The number of them that is reported.
+    beyond_reported: usize,
+    /// Bytes of the stored counters.
     bytes: usize,
     by_index: Vec<Option<Box<Counter>>>,
-    /// By category and name. Not kept once Hello is complete, but made again when another counter
-    /// comes or goes: it would be a good part of a connection's memory, and most agents never
-    /// add one.
+    /// By category and name. Dropped when Hello is complete, made again when a counter is added or
+    /// removed: it takes a good part of a connection's memory, and most agents never add one.
     same: Option<HashMap<(u32, Arc<str>), Same>>,
-    /// Every name that was ever announced; made when first asked for, since only agents of 2014
-    /// need it.
+    /// Every name that was ever announced; made at the first use, as only agents of 2014 need it.
     names: OnceCell<HashSet<Arc<str>>>,
     used: usize,
     sampled: usize,
-    /// Shown, but not yet passed to the sink.
+    /// Shown, but not yet defined in the sink.
     fresh: Vec<u16>,
-    /// Passed to the sink, and not shown any more.
+    /// Defined in the sink, and not shown any more.
     gone: Vec<u16>,
-    /// Values to go with the next sample, as their counters have come into sight.
-    owed: BTreeMap<u16, SampleValue>,
-    /// The first name that was too long, until it is told; then `None` for ever.
-    complaint: Option<String>,
-    complained: bool,
+    /// Values for the next sample, of counters that are shown since the last one.
+    pending: BTreeMap<u16, SampleValue>,
+    /// The error about the first unusable name, until it is reported.
+    name_error: Option<String>,
+    name_error_made: bool,
 }
 
 impl Counters {
@@ -113,7 +111,7 @@ impl Counters {
             bounds,
             selection,
             beyond: 0,
-            beyond_told: 0,
+            beyond_reported: 0,
             bytes: 0,
             by_index: Vec::new(),
             same: None,
@@ -122,24 +120,23 @@ impl Counters {
             sampled: 0,
             fresh: Vec::new(),
             gone: Vec::new(),
-            owed: BTreeMap::new(),
-            complaint: None,
-            complained: false,
+            pending: BTreeMap::new(),
+            name_error: None,
+            name_error_made: false,
         }
     }
 
-    /// Forgets all: another Headers of the same Hello follows.
+    /// Removes all counters: another Headers of the same Hello follows.
     pub(crate) fn restart(&mut self) {
         *self = Self::new(self.order, std::mem::take(&mut self.selection), self.bounds);
     }
 
-    /// Takes a counter in. The tokenizer has made sure that the index is a new one.
+    /// Adds a counter. The tokenizer guarantees that the index is new.
     pub(crate) fn announce(&mut self, header: &Header<'_>) {
         let Header { numbers, name, index } = *header;
         let space = *self.space.get_or_insert(Space::of(numbers.category));
         let identity = IdentityCounter::of(space, numbers, name);
-        // With a selection, as many may be meant by it as can be shown, and as many may be in the
-        // way of them.
+        // With a selection, as many counters may match as can be shown, and as many more may not.
         let kept =
             if self.selection.is_empty() { self.bounds.names } else { 2 * self.bounds.names };
         if self.used - self.beyond >= kept && identity.is_none() {
@@ -156,10 +153,10 @@ impl Counters {
             names.extend(names_of(space, numbers, &shared));
         }
         let unusable = name.len() > self.bounds.name_length || name.chars().any(char::is_control);
-        if unusable && !self.complained {
-            self.complained = true;
+        if unusable && !self.name_error_made {
+            self.name_error_made = true;
             let start: String = name.chars().take(60).collect();
-            self.complaint = Some(format!(
+            self.name_error = Some(format!(
                 "counter name over limits.name_length or with control characters, not shown: {} bytes, \"{}\"…",
                 name.len(),
                 start.escape_debug()
@@ -177,7 +174,7 @@ impl Counters {
             forced: false,
             dropped: false,
             defined: false,
-            in_sight: false,
+            visible: false,
             last: None,
         };
         let at = usize::from(index);
@@ -189,11 +186,11 @@ impl Counters {
             *place = Some(Box::new(counter));
             self.used += 1;
             self.sampled += 1;
-            self.reconsider(index);
+            self.update_visibility(index);
         }
     }
 
-    /// How many there are of each category and name.
+    /// The numbers of counters of each category and name.
     fn same(&mut self) -> &mut HashMap<(u32, Arc<str>), Same> {
         let by_index = &self.by_index;
         self.same.get_or_insert_with(|| {
@@ -208,7 +205,7 @@ impl Counters {
         })
     }
 
-    /// All of Hello is there: E1 or E2 can be told.
+    /// Hello is complete: decides between E1 and E2.
     pub(crate) fn settle(&mut self) {
         self.same = None;
         self.by_index.shrink_to_fit();
@@ -216,15 +213,15 @@ impl Counters {
         let space =
             before.refine(self.by_index.iter().flatten().map(|c| (c.numbers.category, &*c.name)));
         if space != before {
-            // Nothing was passed on yet, so everything can be thought over.
+            // Nothing is reported yet, so all counters can change.
             self.space = Some(space);
             self.fresh.clear();
             for counter in self.by_index.iter_mut().flatten() {
                 counter.reader =
                     Reader::new(Mapping::of(space, counter.numbers, &counter.name), self.order);
-                (counter.defined, counter.in_sight) = (false, false);
+                (counter.defined, counter.visible) = (false, false);
             }
-            self.reconsider_all();
+            self.update_all();
         }
     }
 
@@ -237,7 +234,7 @@ impl Counters {
         let names = self.same.as_ref().map_or(0, HashMap::capacity)
             + self.names.get().map_or(0, HashSet::capacity);
         let numbers = (self.fresh.capacity() + self.gone.capacity()) * size_of::<u16>()
-            + self.owed.len() * size_of::<SampleValue>();
+            + self.pending.len() * size_of::<SampleValue>();
         self.bytes + (names * ENTRY) + numbers + self.by_index.capacity() * size_of::<usize>()
     }
 
@@ -250,8 +247,8 @@ impl Counters {
         &self.selection
     }
 
-    /// One of the counters that name the process is there.
-    pub(crate) fn tell_identity(&self) -> bool {
+    /// Whether the agent samples a counter that identifies the process.
+    pub(crate) fn has_identity(&self) -> bool {
         self.by_index.iter().flatten().any(|c| c.identity.is_some() && !c.removed)
     }
 
@@ -274,12 +271,12 @@ impl Counters {
         }
     }
 
-    /// What the counter is called in answers.
+    /// The name of the counter in answers.
     pub(crate) fn key(&self, index: u16) -> String {
         self.get(index).map_or_else(String::new, |c| self.description(c).key())
     }
 
-    /// Category and name, as an Add says them.
+    /// Category and name for an Add.
     pub(crate) fn words(&self, index: u16) -> Option<(String, String)> {
         self.get(index).map(|c| self.description(c)).map(|d| (d.category, d.name))
     }
@@ -297,16 +294,16 @@ impl Counters {
         self.selection.is_empty() || self.selection.iter().any(|p| self.meant(p, counter))
     }
 
-    /// Sampled counters that a pattern means.
-    pub(crate) fn meant_by(&self, pattern: &Pattern) -> Vec<u16> {
+    /// Sampled counters that match a pattern.
+    pub(crate) fn matching(&self, pattern: &Pattern) -> Vec<u16> {
         let all = (0u16..).zip(&self.by_index);
         all.filter(|(_, c)| c.as_deref().is_some_and(|c| !c.removed && self.meant(pattern, c)))
             .map(|(i, _)| i)
             .collect()
     }
 
-    /// Sampled counters that neither the selection nor a user wants, without those that name the
-    /// process.
+    /// Sampled counters that neither the selection nor a user wants, without those that identify
+    /// the process.
     pub(crate) fn unwanted(&self) -> Vec<u16> {
         let unwanted = |c: &Counter| !c.removed && !c.forced && c.identity.is_none() && !c.selected;
         (0u16..)
@@ -316,7 +313,7 @@ impl Counters {
             .collect()
     }
 
-    /// Every sampled counter as a List would name it, for [`listed`].
+    /// Every sampled counter in the form of [`listed`].
     pub(crate) fn as_listed(&self) -> HashSet<String> {
         let space = self.space.unwrap_or(Space::E3);
         let words = |c: &Counter| match space.custom(c.numbers.category, &c.name) {
@@ -326,87 +323,87 @@ impl Counters {
         self.by_index.iter().flatten().filter(|c| !c.removed).map(|c| words(c)).collect()
     }
 
-    /// The values of this counter go to the sink.
+    /// Whether the values of this counter go to the sink.
     pub(crate) fn shown(&self, index: u16) -> bool {
         self.get(index).is_some_and(Counter::shown)
     }
 
-    fn reconsider(&mut self, index: u16) {
+    fn update_visibility(&mut self, index: u16) {
         let selected = self.get(index).is_some_and(|c| self.selects(c));
         let Some(counter) = self.get_mut(index) else { return };
         counter.selected = selected;
         let shown = counter.shown();
-        match (std::mem::replace(&mut counter.in_sight, shown), shown) {
+        match (std::mem::replace(&mut counter.visible, shown), shown) {
             (false, true) => {
                 let fresh = !std::mem::replace(&mut counter.defined, true);
                 let last = counter.last.clone();
-                self.owed.extend(last.map(|value| (index, value)));
+                self.pending.extend(last.map(|value| (index, value)));
                 if fresh {
                     self.fresh.push(index);
                 }
             }
             (true, false) => {
-                self.owed.remove(&index);
+                self.pending.remove(&index);
                 self.gone.push(index);
             }
             _ => {}
         }
     }
 
-    fn reconsider_all(&mut self) {
-        (0u16..).zip(0..self.by_index.len()).for_each(|(index, _)| self.reconsider(index));
+    fn update_all(&mut self) {
+        (0u16..).zip(0..self.by_index.len()).for_each(|(index, _)| self.update_visibility(index));
     }
 
-    /// Another selection; what users have added or dropped stays so.
+    /// Replaces the selection; counters that users have added or removed stay so.
     pub(crate) fn select(&mut self, selection: Vec<Pattern>) {
         self.selection = selection;
-        self.reconsider_all();
+        self.update_all();
     }
 
-    /// A user wants the counter shown.
+    /// Shows the counter for a user.
     pub(crate) fn force(&mut self, index: u16) {
         if let Some(c) = self.get_mut(index) {
             (c.forced, c.dropped) = (true, false);
         }
-        self.reconsider(index);
+        self.update_visibility(index);
     }
 
-    /// A user does not want the counter shown.
-    pub(crate) fn drop_from_sight(&mut self, index: u16) {
+    /// Hides the counter for a user.
+    pub(crate) fn hide(&mut self, index: u16) {
         if let Some(c) = self.get_mut(index) {
             (c.forced, c.dropped) = (false, true);
         }
-        self.reconsider(index);
+        self.update_visibility(index);
     }
 
-    /// The agent has stopped to sample the counter.
+    /// The agent does not sample the counter any more.
     pub(crate) fn remove(&mut self, index: u16) {
         let Some(counter) = self.get_mut(index).filter(|c| !c.removed) else { return };
         counter.removed = true;
         let key = (counter.numbers.category, Arc::clone(&counter.name));
         self.sampled -= 1;
-        // A table that is not there is made from what is left.
+        // Without the table nothing is to be done: it is made from the counters that are left.
         if let Some(same) = self.same.as_mut().and_then(|all| all.get_mut(&key)) {
             same.sampled = same.sampled.saturating_sub(1);
         }
-        self.reconsider(index);
+        self.update_visibility(index);
     }
 
-    /// A value as the store wants it, and what it tells about the process. `None` as value: it is
-    /// not shown.
+    /// Decodes a value. Returns it if the counter is shown, and with its kind if it identifies the
+    /// process.
     pub(crate) fn value(
         &mut self,
         index: u16,
         bytes: &[u8],
     ) -> (Option<SampleValue>, Option<(IdentityCounter, SampleValue)>) {
-        self.owed.remove(&index);
+        self.pending.remove(&index);
         let Some(counter) =
             self.by_index.get_mut(usize::from(index)).and_then(Option::as_deref_mut)
         else {
             return (None, None);
         };
         let Some(value) = counter.reader.read(bytes) else { return (None, None) };
-        let told = counter.identity.map(|identity| (identity, value.clone()));
+        let identity = counter.identity.map(|identity| (identity, value.clone()));
         let short = !matches!(&value, SampleValue::Value(Value::Text(text)) if text.len() > limits::REMEMBERED_TEXT);
         let text = |value: &Option<SampleValue>| {
             if let Some(SampleValue::Value(Value::Text(text))) = value { text.len() } else { 0 }
@@ -415,20 +412,20 @@ impl Counters {
         counter.last =
             Some(&value).filter(|_| short && !counter.removed && !counter.unusable).cloned();
         self.bytes += text(&counter.last);
-        (Some(value).filter(|_| counter.in_sight), told)
+        (Some(value).filter(|_| counter.visible), identity)
     }
 
-    /// Values of counters that have come into sight and were not in the newest sample.
-    pub(crate) fn take_owed(&mut self) -> impl Iterator<Item = (u16, SampleValue)> {
-        std::mem::take(&mut self.owed).into_iter()
+    /// Takes the values of counters that are shown since the last sample and are not in this one.
+    pub(crate) fn take_pending(&mut self) -> impl Iterator<Item = (u16, SampleValue)> {
+        std::mem::take(&mut self.pending).into_iter()
     }
 
-    /// Counters that have gone out of sight.
+    /// Takes the counters that are not shown any more.
     pub(crate) fn take_gone(&mut self) -> impl Iterator<Item = u16> {
         std::mem::take(&mut self.gone).into_iter()
     }
 
-    /// Counters that have come into sight for the first time, with their metrics.
+    /// Takes the counters that are shown for the first time, with their metrics.
     pub(crate) fn take_fresh(&mut self) -> impl Iterator<Item = (u16, MetricSpec)> {
         let fresh = std::mem::take(&mut self.fresh);
         fresh
@@ -436,25 +433,25 @@ impl Counters {
             .filter_map(|index| Some((index, self.description(self.get(index)?).spec())))
     }
 
-    /// How many more cannot be shown than when this was asked last.
+    /// Number of counters over the limit since the last call.
     pub(crate) fn take_beyond(&mut self) -> usize {
-        let told = std::mem::replace(&mut self.beyond_told, self.beyond);
-        self.beyond - told
+        let reported = std::mem::replace(&mut self.beyond_reported, self.beyond);
+        self.beyond - reported
     }
 
-    /// What to say about unusable names, once.
-    pub(crate) fn take_complaint(&mut self) -> Option<String> {
-        self.complaint.take()
+    /// Takes the error about unusable names, which is made once.
+    pub(crate) fn take_name_error(&mut self) -> Option<String> {
+        self.name_error.take()
     }
 }
 
-/// The names that an Add could mean a counter by.
+/// The names by which an Add can mean a counter.
 fn names_of(space: Space, numbers: Numbers, name: &Arc<str>) -> impl Iterator<Item = Arc<str>> {
     let bare = space.custom(numbers.category, name).map(|(_, bare)| bare.into());
     [Some(Arc::clone(name)), bare].into_iter().flatten()
 }
 
-/// A counter's words in a form that can be compared: categories have several spellings.
+/// Category and name in a form that can be compared: categories have several spellings.
 pub(crate) fn listed(category: &str, name: &str) -> String {
     format!("{}/{name}", mono_counters::numbers::bare_category(category).to_ascii_lowercase())
 }

@@ -1,6 +1,6 @@
-//! Who a peer is. The protocol has no process id and no name; our agent module sends them as two
-//! CONSTANT counters, which is legal in it (docs/protocols/mono-counters.md section 6). Without
-//! them the operating system may know, and else the driver's name for the connection is it.
+//! The identity of a process. The protocol has no process id and no name; our agent module sends
+//! them as two CONSTANT counters (docs/protocols/mono-counters.md section 6). Without these the
+//! operating system may know the process; else the connection or file names the peer.
 
 use crate::model::{Identity, SampleValue, Value};
 use mono_counters::numbers::{Kind, Numbers, Space, section};
@@ -12,20 +12,20 @@ const COMMAND: usize = 200;
 /// Bytes of a name given by the driver.
 const FALLBACK: usize = 128;
 
-/// What is known of a peer before it says anything.
+/// The facts about a peer before its first byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peer {
-    /// Where it is, as `apm.agent.peer` shows it: `127.0.0.1:50123`, `file:/path`.
+    /// The value of `apm.agent.peer`: `127.0.0.1:50123`, `file:/path`.
     pub address: String,
-    /// Instance name when nobody tells which process it is.
+    /// Instance name if the process is not known.
     pub fallback: String,
-    /// Its address when it is on another host: goes into the instance name.
+    /// The peer's address if it is on another host: part of the instance name.
     pub host: Option<String>,
-    /// Program and process id, when the operating system told.
+    /// Program and process id, if the operating system knows them.
     pub process: Option<(String, u32)>,
 }
 
-/// What one of the two counters tells.
+/// One of the two counters that identify the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IdentityCounter {
     Pid,
@@ -33,7 +33,7 @@ pub(crate) enum IdentityCounter {
 }
 
 impl IdentityCounter {
-    /// The counter is one of the two.
+    /// The counter with these numbers and this name, if it is one of the two.
     pub(crate) fn of(space: Space, numbers: Numbers, name: &str) -> Option<Self> {
         match (numbers.category, name, space.kind(numbers.kind)) {
             _ if space != Space::E3 => None,
@@ -44,14 +44,14 @@ impl IdentityCounter {
     }
 }
 
-/// What the two counters have told so far.
+/// The values of the two counters so far.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct ProcessInfo {
     pid: Option<u32>,
     command: Option<String>,
 }
 
-impl Told {
+impl ProcessInfo {
     pub(crate) fn learn(&mut self, identity: IdentityCounter, value: &SampleValue) {
         match (identity, value) {
             (IdentityCounter::Pid, SampleValue::Value(Value::I64(pid))) => {
@@ -69,7 +69,7 @@ impl Told {
         }
     }
 
-    /// The identity, by the best that is known.
+    /// The identity from the best source that is known.
     pub(crate) fn identity(&self, peer: &Peer, dialect: &str) -> Identity {
         let system = peer.process.as_ref();
         let pid = self.pid.or(system.map(|(_, pid)| *pid));
@@ -105,8 +105,8 @@ impl Told {
     }
 }
 
-/// The program that a command line runs: its assembly, or what follows `mono` and its options, or
-/// what was started.
+/// The program of a command line: its assembly, or the first argument of `mono` that is no option,
+/// or the executable.
 fn program(command: &str) -> Option<&str> {
     let base = |path: &'_ str| path.rfind(['/', '\\']).map_or(0, |at| at + 1);
     let arguments = || command.split_whitespace();
@@ -124,7 +124,7 @@ fn program(command: &str) -> Option<&str> {
     path.get(base(path)..).filter(|name| !name.is_empty())
 }
 
-/// At most `most` characters, with those that an instance name should not have as `_`.
+/// At most `most` characters; those that an instance name should not have become `_`.
 fn tidy(raw: &str, most: usize, also: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c) || also.contains(c);
     let tidy: String = raw.chars().take(most).map(|c| if allowed(c) { c } else { '_' }).collect();
@@ -144,8 +144,8 @@ mod tests {
         }
     }
 
-    fn told(pid: i64, command: &str) -> Told {
-        let mut told = Told::default();
+    fn told(pid: i64, command: &str) -> ProcessInfo {
+        let mut told = ProcessInfo::default();
         told.learn(IdentityCounter::Pid, &Value::I64(pid).into());
         told.learn(IdentityCounter::Command, &Value::text(command).into());
         told
@@ -189,7 +189,7 @@ mod tests {
     fn then_the_system_then_the_connection() {
         let process = Some(("my app".to_owned(), 9));
         assert_eq!(
-            Told::default().identity(&Peer { process: process.clone(), ..peer() }, "x").name,
+            ProcessInfo::default().identity(&Peer { process: process.clone(), ..peer() }, "x").name,
             "my_app:9"
         );
         assert_eq!(told(7, "").identity(&peer(), "x").name, "mono:7");
@@ -205,8 +205,9 @@ mod tests {
         let id = told(1, &command).identity(&Peer { host: Some("10.0.0.1".into()), ..peer() }, "x");
         assert_eq!(id.name, format!("{}:1@10.0.0.1", "_".repeat(PROGRAM)));
         assert!(id.labels.iter().all(|(_, v)| v.len() <= COMMAND));
-        let fallback =
-            Told::default().identity(&Peer { fallback: "/a b\n".repeat(100), ..peer() }, "x").name;
+        let fallback = ProcessInfo::default()
+            .identity(&Peer { fallback: "/a b\n".repeat(100), ..peer() }, "x")
+            .name;
         assert_eq!(fallback, "/a_b_".repeat(26).get(..FALLBACK).unwrap_or_default());
     }
 

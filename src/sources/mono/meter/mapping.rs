@@ -1,4 +1,5 @@
-//! What a counter is in PCP's terms: the tables of docs/protocols/mono-counters.md section 8.
+//! From Mono's types, units and variances to PCP's: the tables of docs/protocols/mono-counters.md
+//! section 8.
 
 use crate::model::{Semantics, Units, ValueType};
 use mono_counters::numbers::{Kind, Numbers, Space, Unit, Variance};
@@ -57,7 +58,7 @@ impl Mapping {
     }
 }
 
-/// Sizes have no unit of their own in most of Mono's counters: only the name tells.
+/// Whether the name is that of a size: most of Mono's sizes have no unit.
 fn counts_bytes(name: &str) -> bool {
     let last = words(name).last().unwrap_or_default();
     last.eq_ignore_ascii_case("size")

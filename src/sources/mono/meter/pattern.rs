@@ -1,5 +1,5 @@
-//! Which counters are wanted: patterns `CATEGORY/NAME` with `*` for any text, as in `mono.select`
-//! and the controls.
+//! Patterns of counters, `CATEGORY/NAME` with `*` for any text, as in `mono.select` and the
+//! controls.
 
 use crate::events::glob;
 use mono_counters::numbers::bare_category;
@@ -17,10 +17,10 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Reads `CATEGORY/NAME`, blanks around it aside.
+    /// Parses `CATEGORY/NAME`; blanks around it are ignored.
     ///
     /// # Errors
-    /// What is wrong with it, for a user.
+    /// The error in words for the user.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let (category, name) = match text.split_once('/') {
@@ -32,22 +32,22 @@ impl Pattern {
         Ok(Self { text: text.to_owned(), category, name: name.to_owned() })
     }
 
-    /// As it was written.
+    /// The text given to [`Self::parse`].
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Category as written and name, when the pattern means one counter only.
+    /// Category as written and name, if the pattern has no `*`.
     #[must_use]
     pub fn literal(&self) -> Option<(&str, &str)> {
         self.text.split_once('/').filter(|_| !self.text.contains('*'))
     }
 
-    /// The counter is one that is meant.
+    /// Whether the pattern matches the counter.
     #[must_use]
     pub fn matches(&self, category: &str, name: &str) -> bool {
-        // The name first: it tells most counters apart, and the category costs an allocation.
+        // The name first: it differs most often, and the category costs an allocation.
         glob(self.name.as_bytes(), name.as_bytes())
             && glob(
                 self.category.as_bytes(),

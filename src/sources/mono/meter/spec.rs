@@ -1,4 +1,4 @@
-//! From a header to the description of a metric, and back from the line that is kept over restarts
+//! From a header to the description of a metric, and back from the line that is persisted
 //! (docs/protocols/mono-counters.md section 8).
 
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use super::mapping::Mapping;
 use crate::model::{MetricSpec, Semantics, component};
 use mono_counters::numbers::{Kind, Numbers, Space, Unit, Variance};
 
-/// All that the description of a metric depends on.
+/// Everything that the description of a metric depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Description {
     pub(crate) space: Space,
@@ -21,8 +21,8 @@ pub(crate) struct Description {
 }
 
 impl Description {
-    /// What the counter is called in answers and persisted: `GC/Minor GC time`, the second of its
-    /// kind `GC/x #2`.
+    /// The name of the counter in answers and in the persisted line: `GC/Minor GC time`, for the
+    /// second of a name `GC/x #2`.
     pub(crate) fn key(&self) -> String {
         let mut key = format!("{}/{}", self.category, self.name);
         if self.occurrence > 1 {

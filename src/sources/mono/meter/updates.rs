@@ -1,4 +1,4 @@
-//! What the sink is told of a connection, and in which order: who it is, then its metrics, then
+//! The updates of a connection in their order: the identity of the process, then metrics, then
 //! samples.
 
 use std::time::Duration;
@@ -7,28 +7,28 @@ use mono_counters::message::{TICK_NANOSECONDS, UNIX_EPOCH_TICKS};
 
 use super::counters::Counters;
 use super::identity::Peer;
-use super::identity::{IdentityCounter, Told};
+use super::identity::{IdentityCounter, ProcessInfo};
 use crate::model::{Now, SampleValue, Update, Value};
 use crate::sources::Sink;
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics::{COUNTERS, DIALECT, INTERVAL, SAMPLE, SAMPLES, SKEW};
 
-/// The telling side of one connection.
+/// The state of one connection's updates.
 #[derive(Debug)]
 pub(crate) struct Updates {
     peer: Peer,
-    told: Told,
+    process: ProcessInfo,
     introduced: bool,
     /// Messages before the introduction.
     messages: u32,
     dialect: String,
-    /// The number of counters that was last told.
+    /// The number of counters in the last update.
     counters: Option<usize>,
-    /// The agent's time of the sample that is being read, and of the one before.
+    /// The agent's time of the open sample, and of the one before.
     stamp: i64,
     before: Option<i64>,
     values: Vec<(u32, SampleValue)>,
-    /// Bytes of the values that are texts.
+    /// Bytes of the text values.
     texts: usize,
 }
 
@@ -36,7 +36,7 @@ impl Updates {
     pub(crate) fn new(peer: Peer) -> Self {
         Self {
             peer,
-            told: Told::default(),
+            process: ProcessInfo::default(),
             introduced: false,
             messages: 0,
             dialect: String::new(),
@@ -48,19 +48,19 @@ impl Updates {
         }
     }
 
-    /// Says who the peer is, by what is known now, and what came before.
+    /// Reports the identity of the peer as known now, then everything that waited for it.
     pub(crate) fn introduce(&mut self, counters: &mut Counters, sink: &mut dyn Sink) {
         if self.introduced {
             return;
         }
         self.introduced = true;
-        sink.update(Update::Identity(self.told.identity(&self.peer, &self.dialect)));
+        sink.update(Update::Identity(self.process.identity(&self.peer, &self.dialect)));
         sink.update(Update::Set { item: DIALECT, value: Value::text(&self.dialect) });
         self.flush(sink);
         self.refresh(counters, sink);
     }
 
-    /// What the agent speaks; it may turn out later than Hello.
+    /// Sets the agent's dialect, which may be known only after Hello.
     pub(crate) fn dialect(&mut self, dialect: String, sink: &mut dyn Sink) {
         if self.dialect != dialect {
             self.dialect = dialect;
@@ -70,7 +70,7 @@ impl Updates {
         }
     }
 
-    /// IdentityCounter of counters that are new, and how many there are.
+    /// Reports new and hidden counters, and the number of counters.
     pub(crate) fn refresh(&mut self, counters: &mut Counters, sink: &mut dyn Sink) {
         if !self.introduced {
             return;
@@ -85,8 +85,8 @@ impl Updates {
         if beyond > 0 {
             sink.update(Update::Unshown(beyond as u64));
         }
-        if let Some(complaint) = counters.take_complaint() {
-            sink.update(Update::Error(&complaint));
+        if let Some(name_error) = counters.take_name_error() {
+            sink.update(Update::Error(&name_error));
         }
         if self.counters != Some(counters.sampled()) {
             self.counters = Some(counters.sampled());
@@ -103,7 +103,7 @@ impl Updates {
         }
     }
 
-    /// Messages that were not told yet are.
+    /// Reports the messages that are not reported yet.
     pub(crate) fn flush(&mut self, sink: &mut dyn Sink) {
         (0..std::mem::take(&mut self.messages)).for_each(|_| sink.update(Update::Message));
     }
@@ -115,14 +115,14 @@ impl Updates {
         self.texts = 0;
     }
 
-    /// A value of the sample: to show, and what it tells about the process.
+    /// A value of the sample: `shown` is for the store, `identity` identifies the process.
     pub(crate) fn value(
         &mut self,
         index: u16,
-        (shown, told): (Option<SampleValue>, Option<(IdentityCounter, SampleValue)>),
+        (shown, identity): (Option<SampleValue>, Option<(IdentityCounter, SampleValue)>),
     ) {
-        if let Some((identity, value)) = told {
-            self.told.learn(identity, &value);
+        if let Some((identity, value)) = identity {
+            self.process.learn(identity, &value);
         }
         if let Some(SampleValue::Value(Value::Text(text))) = &shown {
             self.texts += text.len();
@@ -135,7 +135,7 @@ impl Updates {
         self.texts + self.values.capacity() * size_of::<(u32, SampleValue)>()
     }
 
-    /// The sample is complete. `wall`: the agent's stamps are of its wall clock.
+    /// The sample is complete. `wall`: the agent's times are of a wall clock.
     pub(crate) fn sample_ends(
         &mut self,
         now: Now,
@@ -144,7 +144,7 @@ impl Updates {
         sink: &mut dyn Sink,
     ) {
         self.introduce(counters, sink);
-        self.values.extend(counters.take_owed().map(|(index, value)| (index.into(), value)));
+        self.values.extend(counters.take_pending().map(|(index, value)| (index.into(), value)));
         sink.update(Update::Sample { kind: SAMPLE, stamp: now.wall, values: &self.values });
         // The first sample has all counters, later ones only what has changed.
         let used = self.values.len();

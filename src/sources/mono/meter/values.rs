@@ -1,12 +1,12 @@
-//! Values: from the bytes of the wire to what the store keeps (docs/protocols/mono-counters.md
-//! sections 1, 4 and 8).
+//! Values: from the bytes of the wire to values of metrics (docs/protocols/mono-counters.md section
+//! 1, 4 and 8).
 
 use super::mapping::Mapping;
 use crate::model::{SampleValue, Semantics, Value, ValueType};
 use crate::read::{Cursor, Order};
 use mono_counters::numbers::Kind;
 
-/// How the values of one counter are read. Made once for each counter of a connection.
+/// The decoder of one counter's values.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
     order: Order,
@@ -21,8 +21,8 @@ impl Reader {
         Self { order, mapping, wide: None }
     }
 
-    /// The metric's value; `None` for sizes that say nothing (a text never sampled, an unknown type
-    /// of odd width).
+    /// The metric's value; `None` for a size without meaning: a text that was never sampled, an
+    /// unknown type of odd width.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Option<SampleValue> {
         let mut c = Cursor::new(bytes, self.order);
         let Mapping { kind, ty, sem, scale, .. } = self.mapping;

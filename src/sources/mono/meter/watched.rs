@@ -6,7 +6,7 @@
 use super::spec::restore;
 use crate::model::MetricSpec;
 
-/// Lines of `MetricSpec::persist`, as the headers of Mono 6.8 give them.
+/// Lines of `MetricSpec::persist`, from the headers of Mono 6.8.
 const WATCHED: &[&str] = &[
     "E3 0 0 20000000 System/Process Id",
     "E3 6 0 20000000 Runtime/Command Line",

@@ -1,5 +1,5 @@
-//! Which dialect and byte order: up to six readers over the same bytes, dropped at their first
-//! impossible value (docs/protocols/mono-counters.md section 3.2).
+//! Detection of dialect and byte order: up to six readers over the same bytes, each dropped at its
+//! first impossible value (docs/protocols/mono-counters.md section 3.2).
 //!
 //! ```text
 //!              ┌ N little ┐                       the first that reads Headers and a Sample, strictly
@@ -9,21 +9,20 @@
 //!              └ A big    ┘
 //! ```
 //!
-//! "Strictly" means: with numbers of category, type, unit and variance that runtimes are known to
-//! send. A reader that only meets others is not dropped, so that a future runtime's counters are
-//! taken, but any strict one comes before it.
+//! A strict reader accepts only numbers of category, type, unit and variance that known runtimes
+//! send. A reader with other numbers is not dropped, so that the counters of a future runtime are
+//! accepted, but any strict one takes precedence.
 //!
-//! What is decided depends on the bytes alone and not on the pieces in which they come: every
-//! reader notes at which byte it would have failed or been done, and the earliest of those bytes
-//! decides.
+//! The decision depends on the bytes alone, not on the pieces in which they arrive: every reader
+//! notes the byte at which it failed or was done, and the earliest of these bytes decides.
 
-use super::wire::{Framing, Token, Tokenizer, Wrong};
+use super::wire::{Framing, Token, Tokenizer, Violation};
 use crate::read::Order;
 use crate::sources::SessionError;
 use crate::sources::mono::limits;
 
-/// Bytes that are given to all readers before it is looked whether one is left: most streams are
-/// decided within 16.
+/// Bytes that all readers decode between two checks of the decision; most streams are decided
+/// within 16.
 const WINDOW: usize = 64;
 /// First bytes of the log profiler's stream, always little-endian.
 const MLPD: [u8; 4] = [0x01, 0x5a, 0x50, 0x4d];
@@ -38,8 +37,8 @@ struct Hypothesis {
     tokenizer: Tokenizer,
     /// Bytes read as tokens.
     read: usize,
-    /// Where an impossible value showed.
-    failed: Option<(u64, Wrong)>,
+    /// Offset of the first impossible value.
+    failed: Option<(u64, Violation)>,
     /// End of the first sample.
     done: Option<u64>,
 }
@@ -55,7 +54,7 @@ impl Hypothesis {
                         self.done = Some(self.tokenizer.consumed());
                     }
                 }
-                Err(fault) => self.failed = Some((fault.at, fault.what)),
+                Err(error) => self.failed = Some((error.offset, error.violation)),
             }
         }
     }
@@ -64,16 +63,16 @@ impl Hypothesis {
         self.failed.map_or(u64::MAX, |(at, _)| at)
     }
 
-    /// Where a strict reader would have stopped.
+    /// The byte at which a strict reader stops.
     fn strict_until(&self) -> u64 {
         self.failed_at().min(self.tokenizer.odd().unwrap_or(u64::MAX))
     }
 }
 
-/// The dialect's framing and byte order, as far as bytes tell.
+/// The framing and byte order of a stream.
 pub(crate) type Decision = (Framing, Order);
 
-/// Collects what can be told about a stream that has just begun.
+/// The readers of a stream whose dialect is not known yet.
 #[derive(Debug)]
 pub(crate) struct Detector {
     hypotheses: Vec<Hypothesis>,
@@ -94,8 +93,7 @@ impl Detector {
         Self { hypotheses: all.map(hypothesis).collect(), seen: 0 }
     }
 
-    /// Looks at the stream from its beginning; `bytes` is what came before and more. `None`: not
-    /// enough to decide.
+    /// Decodes the stream; `bytes` are all bytes since its beginning. `None`: too few to decide.
     pub(crate) fn look(&mut self, bytes: &[u8]) -> Result<Option<Decision>, SessionError> {
         if bytes.starts_with(&MLPD) || bytes.starts_with(&GZIP) {
             return Err(SessionError::Unsupported(LOG_PROFILER.into()));
@@ -124,14 +122,15 @@ impl Detector {
         self.hypotheses.iter().map(|h| size_of::<Hypothesis>() + h.tokenizer.memory()).sum()
     }
 
-    /// Time is up: a whole Hello without a sample decides too.
+    /// The decision at the time-out: a complete Hello without a sample decides too.
     pub(crate) fn settle(&self) -> Option<Decision> {
-        let said = |h: &&Hypothesis| h.strict_until() == u64::MAX && h.tokenizer.said_hello();
-        let mut said = self.hypotheses.iter().filter(said);
-        said.next().filter(|_| said.next().is_none()).map(decision)
+        let complete =
+            |h: &&Hypothesis| h.strict_until() == u64::MAX && h.tokenizer.hello_complete();
+        let mut complete = self.hypotheses.iter().filter(complete);
+        complete.next().filter(|_| complete.next().is_none()).map(decision)
     }
 
-    /// The earliest of the three things that decide. `Some(None)`: nothing fits.
+    /// The earliest of the three events that decide. `Some(None)`: no reader fits.
     fn verdict(&self) -> Option<Option<Decision>> {
         let strict = self
             .hypotheses
@@ -154,7 +153,7 @@ impl Detector {
         }
     }
 
-    /// Nothing fits: what the reader that got furthest found.
+    /// No reader fits: the error of the one that decoded most.
     fn fault(&self, bytes: &[u8]) -> SessionError {
         let furthest = self.hypotheses.iter().filter_map(|h| h.failed).max_by_key(|(at, _)| *at);
         let (offset, what) =
@@ -173,7 +172,7 @@ fn decision(h: &Hypothesis) -> Decision {
     (h.tokenizer.framing(), h.tokenizer.order())
 }
 
-/// How many bytes may stay undecided, by the largest count that the first bytes can be read as.
+/// Most bytes that may stay undecided, by the largest count that the first bytes can mean.
 fn undecided_bytes(bytes: &[u8]) -> usize {
     let count = |at: usize| {
         let field = bytes.get(at..)?.first_chunk::<2>()?;

@@ -1,5 +1,5 @@
-//! What an inspector may ask, how it is written, and of whom it must not be asked
-//! (docs/protocols/mono-counters.md sections 2 and 2.1).
+//! Requests of the inspector: their bytes, and the agents that they would harm
+//! (docs/protocols/mono-counters.md section 2 and 2.1).
 //!
 //! | request | note | B | C | A |
 //! |---|---|---|---|---|
@@ -9,8 +9,8 @@
 //! | `GoodBye` | 7F | not known | 7F | |
 //! | probe | 01 and 8 zero bytes: List | Add of two empty strings: 02 02 | as B | |
 //!
-//! An agent of 2014 runs inside the program that it watches, and some requests crash it. So bytes
-//! of a request exist only as [`Permitted`], and only [`Rules::permit`] makes one.
+//! An agent of 2014 runs inside the monitored program, and some requests crash it. So only a
+//! [`Permitted`] request can be encoded, and only [`Rules::permit`] makes one.
 
 use bytes::{BufMut, BytesMut};
 use mono_counters::request;
@@ -18,13 +18,13 @@ use mono_counters::request;
 use crate::read::Order;
 use crate::sources::mono::limits;
 
-/// Who listens at the other end.
+/// The agent at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Agent {
-    /// Hello without headers: nothing tells the note from C, so only the note's List is safe (spec
-    /// 3.3).
+    /// Hello without headers: nothing tells the note from C, so only the note's List is safe
+    /// (docs/protocols/mono-counters.md section 3.3).
     Unknown,
-    /// Speaks as the public note says: our module, or another of today.
+    /// Of the public note: our module, or another of today.
     Note,
     A,
     B,
@@ -43,8 +43,8 @@ pub(crate) enum Request {
         index: u16,
     },
     GoodBye,
-    /// A List for agents of the note, harmless to those of 2014 (docs/protocols/mono-counters.md
-    /// section 3.3).
+    /// A List for agents of the note, harmless to those of 2014
+    /// (docs/protocols/mono-counters.md section 3.3).
     Probe,
 }
 
@@ -81,26 +81,26 @@ pub(crate) enum Refusal {
     IndexSpace,
 }
 
-/// What is known about the counters of a connection, as far as it decides about requests.
+/// The facts about the counters of a connection that decide about requests.
 pub(crate) trait Sampled {
-    /// A counter of this name, in whatever category, is sampled or was asked for.
+    /// Whether a counter of this name, in any category, is sampled or requested.
     fn has_name(&self, name: &str) -> bool;
-    /// The agent samples the counter with this index; `Some(true)` when it is one that names the
-    /// process.
+    /// `Some` if the agent samples the counter with this index; `Some(true)` if the counter
+    /// identifies the process.
     fn identifies(&self, index: u16) -> Option<bool>;
-    /// Indexes given out on this connection, and Adds that may use up one more.
+    /// Indexes used on this connection, and outstanding Adds, which may use one each.
     fn indexes_used(&self) -> usize;
 }
 
-/// What may be sent on a connection.
+/// The rules of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) agent: Agent,
-    /// There is no way back: a file.
+    /// The peer is a file: nothing can be sent.
     pub(crate) one_way: bool,
 }
 
-/// A request that cannot harm the one it goes to.
+/// A request that cannot harm its agent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Permitted {
     request: Request,
@@ -108,7 +108,7 @@ pub(crate) struct Permitted {
 }
 
 impl Rules {
-    /// Lets a request pass or says why not.
+    /// Permits a request, or refuses it with a reason.
     pub(crate) fn permit(
         self,
         request: Request,
@@ -178,7 +178,7 @@ impl Permitted {
         }
     }
 
-    /// What was asked, to be remembered until the answer.
+    /// The request, to be kept until its response.
     pub(crate) fn into_request(self) -> Request {
         self.request
     }

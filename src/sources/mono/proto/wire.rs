@@ -1,10 +1,10 @@
 //! The tokenizer: bytes of one framing and byte order in, tokens out
-//! (docs/protocols/mono-counters.md sections 1 and 2).
+//! (docs/protocols/mono-counters.md section 1 and 2).
 //!
 //! A token is one header, one pair, one value or the fixed part of a message: at most 1046 bytes
-//! unless it is a text value. Nothing but the token at the front is ever looked at, so a Hello of
-//! 32767 headers costs the same in one piece and byte by byte. A token that is not complete changes
-//! nothing and is tried again when more bytes are there.
+//! unless it is a text value. Only the token at the front is decoded, so a Hello of 32767 headers
+//! costs the same in one piece and byte by byte. An incomplete token changes nothing and is decoded
+//! again when more bytes arrive.
 //!
 //! ```text
 //!  N:         Command ─Hello─▶ Headers ─▶ Command ─Sampling─▶ Values ─▶ Command …
@@ -17,8 +17,8 @@ use crate::sources::mono::limits;
 use mono_counters::message::{self, Status};
 use mono_counters::numbers::{Kind, Numbers, Space, Unit, Variance};
 
-/// How messages are told apart. The note and source C frame alike (docs/protocols/mono-counters.md
-/// section 2).
+/// The framing of messages. The note and source C have the same one
+/// (docs/protocols/mono-counters.md 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Hello, then a command byte before each message.
@@ -37,17 +37,17 @@ pub(crate) struct Header<'a> {
     pub(crate) index: u16,
 }
 
-/// Which message a Headers is in.
+/// The message that a Headers is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The first thing of A and B.
+    /// The first message of A and B.
     Preamble,
     Hello,
     /// Answer to List, B only.
     List,
 }
 
-/// One step of a conversation.
+/// One element of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token<'a> {
     Headers(Part),
@@ -68,9 +68,9 @@ pub(crate) enum Token<'a> {
     SampleEnd,
 }
 
-/// What a stream of this framing cannot contain.
+/// A value that a stream of this framing cannot contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Wrong {
+pub(crate) enum Violation {
     #[error("version {0}")]
     Version(i16),
     #[error("count {0}")]
@@ -105,43 +105,43 @@ pub(crate) enum Wrong {
     Values,
 }
 
-/// A fault and where in the stream it shows: the end of the offending field.
+/// A violation of the protocol, and the offset of the end of the offending field in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) at: u64,
-    pub(crate) what: Wrong,
+pub(crate) struct ProtocolError {
+    pub(crate) offset: u64,
+    pub(crate) violation: Violation,
 }
 
 /// Why there is no token.
 #[derive(Debug)]
 enum Stop {
-    Short,
-    Wrong(Wrong),
+    Incomplete,
+    Violation(Violation),
 }
 
-impl From<Wrong> for Stop {
-    fn from(what: Wrong) -> Self {
-        Self::Wrong(what)
+impl From<Violation> for Stop {
+    fn from(violation: Violation) -> Self {
+        Self::Violation(violation)
     }
 }
 
 const fn full<T: Copy>(field: Option<T>) -> Result<T, Stop> {
     match field {
         Some(field) => Ok(field),
-        None => Err(Stop::Short),
+        None => Err(Stop::Incomplete),
     }
 }
 
-/// How many bytes the values of an index have.
+/// The width of the values of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Width {
     /// No such counter.
     Absent,
-    /// 4 or 8 always, of the type named.
+    /// 4 or 8 bytes, by the type.
     Fixed(u8, Kind),
-    /// A pointer's: 4 or 8.
+    /// That of a pointer on the agent's host: 4 or 8 bytes.
     Word,
-    /// What the size field says: texts and unknown types.
+    /// As in the size field: texts and unknown types.
     Stated(Kind),
 }
 
@@ -166,7 +166,7 @@ enum Expect {
     Values,
 }
 
-/// Reads one stream. See the module for the order of states.
+/// Decodes one stream. The module's page has the order of states.
 #[derive(Debug)]
 pub(crate) struct Tokenizer {
     framing: Framing,
@@ -179,9 +179,9 @@ pub(crate) struct Tokenizer {
     known: usize,
     /// Width of a WORD, once a big-endian agent has shown it.
     word: Option<usize>,
-    /// Values read of the sample that is being read.
+    /// Values of the open sample so far.
     values: usize,
-    /// Bytes read of the message that is being read.
+    /// Bytes of the open message so far.
     message: usize,
     consumed: u64,
     odd: Option<u64>,
@@ -223,22 +223,22 @@ impl Tokenizer {
         self.consumed
     }
 
-    /// Where the first number stood that no known runtime sends: the stream is sound, but a strict
-    /// reader refuses it.
+    /// Offset of the first number that no known runtime sends: valid, but rejected by a strict
+    /// reader.
     pub(crate) const fn odd(&self) -> Option<u64> {
         self.odd
     }
 
-    /// All of Hello has been read, and nothing after it is incomplete.
-    pub(crate) fn said_hello(&self) -> bool {
+    /// Whether Hello and all messages since are complete.
+    pub(crate) fn hello_complete(&self) -> bool {
         self.greeted && self.expect == Expect::Command
     }
 
-    /// The token at the front of `bytes` and its length; `None` when it is not all there.
+    /// The token at the front of `bytes` and its length; `None`: it is incomplete.
     pub(crate) fn token<'a>(
         &mut self,
         bytes: &'a [u8],
-    ) -> Result<Option<(Token<'a>, usize)>, Fault> {
+    ) -> Result<Option<(Token<'a>, usize)>, ProtocolError> {
         let mut c = Cursor::new(bytes, self.order);
         let token = match self.expect {
             Expect::Count => self.headers(&mut c, Part::Preamble),
@@ -250,11 +250,11 @@ impl Tokenizer {
             Expect::Values => self.value(&mut c),
         };
         let length = c.position();
-        let fault = |what| Fault { at: self.consumed + length as u64, what };
+        let error = |violation| ProtocolError { offset: self.consumed + length as u64, violation };
         match token {
-            Err(Stop::Short) => Ok(None),
-            Err(Stop::Wrong(what)) => Err(fault(what)),
-            Ok(_) if self.message + length > limits::MESSAGE => Err(fault(Wrong::Message)),
+            Err(Stop::Incomplete) => Ok(None),
+            Err(Stop::Violation(violation)) => Err(error(violation)),
+            Ok(_) if self.message + length > limits::MESSAGE => Err(error(Violation::Message)),
             Ok(token) => {
                 self.consumed += length as u64;
                 let ended = matches!(self.expect, Expect::Command | Expect::Stamp);
@@ -266,9 +266,9 @@ impl Tokenizer {
 
     fn headers<'a>(&mut self, c: &mut Cursor<'_>, part: Part) -> Result<Token<'a>, Stop> {
         let count = full(c.i16())?;
-        let count = u16::try_from(count).map_err(|_| Wrong::Count(count))?;
+        let count = u16::try_from(count).map_err(|_| Violation::Count(count))?;
         if part != Part::List {
-            // B announces everything twice, and the second time counts.
+            // B sends its headers twice; the second time counts.
             self.widths.clear();
             self.known = 0;
         }
@@ -301,7 +301,7 @@ impl Tokenizer {
         let category = full(c.u32())?;
         let space = self.space.unwrap_or(Space::of(category));
         self.strictly(c, space.plausible_category(category));
-        let name = string(c, 1)?.ok_or(Wrong::StringLength(-1))?;
+        let name = string(c, 1)?.ok_or(Violation::StringLength(-1))?;
         let kind = full(c.u32())?;
         self.strictly(c, space.kind(kind) != Kind::Unknown);
         let unit = full(c.u32())?;
@@ -309,12 +309,12 @@ impl Tokenizer {
         let variance = full(c.u32())?;
         self.strictly(c, space.variance(variance) != Variance::Unknown);
         let index = full(c.i16())?;
-        let index = u16::try_from(index).map_err(|_| Wrong::Index(index))?;
+        let index = u16::try_from(index).map_err(|_| Violation::Index(index))?;
         self.space = Some(space);
         Ok(Header { numbers: Numbers { category, kind, unit, variance }, name, index })
     }
 
-    /// Notes the place of the first number that a strict reader would refuse.
+    /// Notes the offset of the first number that a strict reader rejects.
     fn strictly(&mut self, c: &Cursor<'_>, known: bool) {
         if !known && self.odd.is_none() {
             self.odd = Some(self.consumed + c.position() as u64);
@@ -329,7 +329,7 @@ impl Tokenizer {
         let kind = self.space.map_or(Kind::Unknown, |s| s.kind(header.numbers.kind));
         match self.widths.get_mut(index) {
             Some(width) if *width == Width::Absent => *width = Width::of(kind),
-            _ => return Err(Wrong::Repeated(header.index).into()),
+            _ => return Err(Violation::Repeated(header.index).into()),
         }
         self.known += 1;
         Ok(())
@@ -338,15 +338,15 @@ impl Tokenizer {
     fn command<'a>(&mut self, c: &mut Cursor<'a>) -> Result<Token<'a>, Stop> {
         let command = full(c.u8())?;
         match (command, self.greeted) {
-            (message::HELLO, true) => Err(Wrong::SecondHello.into()),
+            (message::HELLO, true) => Err(Violation::SecondHello.into()),
             (message::HELLO, false) => {
                 let version = full(c.i16())?;
                 if version != message::VERSION {
-                    return Err(Wrong::Version(version).into());
+                    return Err(Violation::Version(version).into());
                 }
                 self.headers(c, Part::Hello)
             }
-            (_, false) => Err(Wrong::NotHello(command).into()),
+            (_, false) => Err(Violation::NotHello(command).into()),
             (message::LIST, true) if self.framing == Framing::B => self.headers(c, Part::List),
             (message::LIST, true) => {
                 self.expect = Expect::Pairs;
@@ -354,15 +354,15 @@ impl Tokenizer {
             }
             (message::ADD, true) => {
                 let status = status(c)?;
-                // The note prints the header unconditionally; every agent leaves it out unless the
-                // status is OK (docs/protocols/mono-counters.md section 2).
+                // By the note a header follows always; every agent sends it only with status OK
+                // (docs/protocols/mono-counters.md section 2).
                 let header = if status == Status::Ok { Some(self.header(c)?) } else { None };
                 header.iter().try_for_each(|h| self.announce(h))?;
                 Ok(Token::Added(status, header))
             }
             (message::REMOVE, true) => Ok(Token::Removed(status(c)?)),
             (message::SAMPLING, true) => self.sample(c),
-            _ => Err(Wrong::Command(command).into()),
+            _ => Err(Violation::Command(command).into()),
         }
     }
 
@@ -376,14 +376,13 @@ impl Tokenizer {
     }
 
     fn sample<'a>(&mut self, c: &mut Cursor<'_>) -> Result<Token<'a>, Stop> {
-        /// The years 2000 to 2100 in 100 ns since 1601 (docs/protocols/mono-counters.md section
-        /// 3.2).
+        /// The years 2000 to 2100 in ticks (docs/protocols/mono-counters.md section 3.2).
         const WALL: std::ops::Range<i64> = 125_911_584_000_000_000..157_469_184_000_000_000;
-        /// 317 years of 100 ns since the machine started.
+        /// 317 years in ticks since the boot of the host.
         const UPTIME: std::ops::Range<i64> = 0..100_000_000_000_000_000;
         let time = full(c.i64())?;
         if !(if self.framing == Framing::A { UPTIME } else { WALL }).contains(&time) {
-            return Err(Wrong::Time(time).into());
+            return Err(Violation::Time(time).into());
         }
         self.values = 0;
         self.expect = Expect::Values;
@@ -396,22 +395,22 @@ impl Tokenizer {
             self.expect = if self.framing == Framing::A { Expect::Stamp } else { Expect::Command };
             return Ok(Token::SampleEnd);
         }
-        let index = u16::try_from(index).map_err(|_| Wrong::Index(index))?;
+        let index = u16::try_from(index).map_err(|_| Violation::Index(index))?;
         let width = self.width(index);
         if width == Width::Absent {
-            return Err(Wrong::UnknownIndex(index).into());
+            return Err(Violation::UnknownIndex(index).into());
         }
         if self.values == self.known {
-            return Err(Wrong::Values.into());
+            return Err(Violation::Values.into());
         }
         let size = full(c.i16())?;
         // Agents of 2014 on big-endian hosts send the upper half of an int here, which is always 0
         // (docs/protocols/mono-counters.md section 1).
-        let unsaid = size == 0 && self.order == Order::Big;
-        let wrong = |kind: Kind| Wrong::Size { size, kind: kind.name() };
+        let zero_size = size == 0 && self.order == Order::Big;
+        let wrong = |kind: Kind| Violation::Size { size, kind: kind.name() };
         let (length, word) = match width {
-            Width::Fixed(n, _) if size == i16::from(n) || unsaid => (usize::from(n), None),
-            Width::Word if unsaid => self.unsaid_word(*c, index)?,
+            Width::Fixed(n, _) if size == i16::from(n) || zero_size => (usize::from(n), None),
+            Width::Word if zero_size => self.word_of_zero_size(*c, index)?,
             Width::Word if size == 4 || size == 8 => (if size == 4 { 4 } else { 8 }, None),
             Width::Fixed(_, kind) => return Err(wrong(kind).into()),
             Width::Stated(kind) => (usize::try_from(size).map_err(|_| wrong(kind))?, None),
@@ -427,25 +426,28 @@ impl Tokenizer {
         self.widths.get(usize::from(index)).copied().unwrap_or(Width::Absent)
     }
 
-    /// The length of a WORD whose size field is 0: 8, unless only 4 makes the bytes behind it
-    /// plausible (docs/protocols/mono-counters.md section 1). The second is what to remember for
-    /// the connection, when there was no doubt.
+    /// The length of a WORD whose size field is 0: 8 bytes, unless only with 4 the bytes behind it
+    /// are plausible (docs/protocols/mono-counters.md section 1). The second is the width of the
+    /// connection's WORDs, if there is no doubt.
     ///
-    /// May need bytes of the next message, so the last WORD of a sample can stay undecided until
-    /// then.
-    fn unsaid_word(&self, at: Cursor<'_>, index: u16) -> Result<(usize, Option<usize>), Stop> {
+    /// The last WORD of a sample may stay undecided until the next message arrives.
+    fn word_of_zero_size(
+        &self,
+        at: Cursor<'_>,
+        index: u16,
+    ) -> Result<(usize, Option<usize>), Stop> {
         if let Some(word) = self.word {
             return Ok((word, None));
         }
-        if !self.goes_on(at, 4, index)? {
+        if !self.can_follow(at, 4, index)? {
             return Ok((8, Some(8)));
         }
-        Ok(if self.goes_on(at, 8, index)? { (8, None) } else { (4, Some(4)) })
+        Ok(if self.can_follow(at, 8, index)? { (8, None) } else { (4, Some(4)) })
     }
 
-    /// What is `skip` bytes on can follow a value of `index`: the end, or a later counter with the
-    /// size field of such agents.
-    fn goes_on(&self, mut at: Cursor<'_>, skip: usize, index: u16) -> Result<bool, Stop> {
+    /// Whether the bytes `skip` bytes further can follow a value of `index`: the end of the sample,
+    /// or a counter with a higher index and a size field of 0.
+    fn can_follow(&self, mut at: Cursor<'_>, skip: usize, index: u16) -> Result<bool, Stop> {
         full(at.bytes(skip))?;
         let next = full(at.i16())?;
         let Ok(next) = u16::try_from(next) else { return Ok(next == message::END_OF_VALUES) };
@@ -455,21 +457,21 @@ impl Tokenizer {
 
 fn status(c: &mut Cursor<'_>) -> Result<Status, Stop> {
     let byte = full(c.u8())?;
-    Status::of(byte).ok_or(Wrong::Status(byte).into())
+    Status::of(byte).ok_or(Violation::Status(byte).into())
 }
 
-/// A string of `shortest`..=1024 bytes, or null.
+/// A string of `shortest` to 1024 bytes, or null.
 fn string<'a>(c: &mut Cursor<'a>, shortest: usize) -> Result<Option<&'a str>, Stop> {
     let stated = full(c.i32())?;
     if stated == message::NULL_STRING {
         return Ok(None);
     }
     let length = usize::try_from(stated).ok().filter(|n| (shortest..=limits::NAME).contains(n));
-    let bytes = full(c.bytes(length.ok_or(Wrong::StringLength(stated))?))?;
+    let bytes = full(c.bytes(length.ok_or(Violation::StringLength(stated))?))?;
     if bytes.iter().any(|b| *b < 0x20) {
-        return Err(Wrong::Control.into());
+        return Err(Violation::Control.into());
     }
-    Ok(Some(std::str::from_utf8(bytes).map_err(|_| Wrong::NotUtf8)?))
+    Ok(Some(std::str::from_utf8(bytes).map_err(|_| Violation::NotUtf8)?))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ fn tokens(framing: Framing, order: Order, bytes: &[u8]) -> (Vec<String>, Option<
                 }
                 Ok(None) if end == bytes.len() => return (all, None),
                 Ok(None) => end = (end + step).min(bytes.len()),
-                Err(fault) => return (all, Some((fault.at, fault.what.to_string()))),
+                Err(error) => return (all, Some((error.offset, error.violation.to_string()))),
             }
         }
     };
@@ -92,7 +92,7 @@ fn a_strict_reader_would_stop_at_the_first_unknown_number() {
         while let Some((_, length)) = t.token(rest).unwrap() {
             rest = rest.get(length..).unwrap();
         }
-        assert_eq!((t.odd(), t.said_hello()), (odd, true), "{row:?}");
+        assert_eq!((t.odd(), t.hello_complete()), (odd, true), "{row:?}");
     }
 }
 
