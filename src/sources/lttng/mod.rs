@@ -1,11 +1,18 @@
-//! LTTng: a viewer of live traces (specs/lttng-live-and-ctf.md; the protocol is that of lttng-tools
-//! 2.4 to 2.16, `src/bin/lttng-relayd/lttng-viewer-abi.h`).
+//! LTTng: a live viewer of traces, and the control of recording sessions
+//! (docs/protocols/lttng.md; the viewer protocol is that of lttng-tools 2.4 to 2.16,
+//! `src/bin/lttng-relayd/lttng-viewer-abi.h`).
 //!
-//! A relay daemon (`lttng-relayd`, TCP 5344) collects what tracers on this and other hosts send,
-//! and serves it to viewers. We are a viewer: we dial it, and it speaks only when asked. All
-//! integers are big endian and nothing is padded. A request is a header of 16 bytes (length of the
-//! body u64, command u32, version u32 = 0) and a body; a reply has no header at all, so
-//! only who remembers the requests can read the replies.
+//! ```text
+//!  relay daemon ─TCP─▶ io ─▶ viewer (protocol) ─▶ relay (sessions) ─▶ record (CTF) ─▶ store
+//!                                                    │ SessionWatch
+//!  session daemon ◀─ lttng program ◀─ io ◀─ control ◀┘
+//! ```
+//!
+//! A relay daemon (`lttng-relayd`, TCP 5344) collects traces of this and other hosts and serves
+//! them to viewers. The PMDA is a viewer: it connects, and the relay daemon sends nothing but
+//! replies. All integers are big-endian and nothing is padded. A request is a header of 16 bytes
+//! (length of the body u64, command u32, version u32 = 0) and a body. A reply has no header, so a
+//! viewer must keep its requests in order to parse the replies.
 //!
 //! | command | request body | reply |
 //! |---|---|---|
@@ -33,9 +40,8 @@
 //! | METADATA | ok | nothing new | error | | | |
 //! | `NEW_STREAMS` | ok | none | error | session over | | |
 //!
-//! Flags: 1 = new metadata, to be read before the packet is decoded; 2 = new streams. Any other
-//! command than these nine makes relay daemons close the connection, and one was seen to die of it:
-//! [`viewer`] has no means to send one.
+//! Flags: 1 = new metadata, to be read before the packet is decoded; 2 = new streams. On any other
+//! command a relay daemon closes the connection, and one crashed; [`viewer`] cannot send one.
 
 mod config;
 pub mod control;

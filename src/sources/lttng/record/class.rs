@@ -1,4 +1,4 @@
-//! Classes of events as records show them: which field is which parameter.
+//! Event record classes: which field becomes which parameter of a record.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
 use crate::model::{MetricSpec, ParamId, Pmid, Stamp, Update, ValueType};
 use crate::sources::OwnSink;
 
-/// Which events become records: those that fit one of `records` and none of `count_only`, and how much
-/// of them. The others are counted.
+/// Which events become records: those that match a pattern of `records` and none of `count_only`.
+/// All other events are only counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordFilter {
     /// Patterns of `provider:event`.
     pub records: Vec<String>,
-    /// Exceptions.
+    /// Patterns of `provider:event` of events that are only counted.
     pub count_only: Vec<String>,
-    /// Bytes of text of an array or structure; what is beyond is cut, and counted.
+    /// Most bytes of the text of an array or structure. A longer text is cut and counted.
     pub field_size: usize,
 }
 
-/// [`RecordFilter::field_size`], if nothing else is said.
+/// Default of [`RecordFilter::field_size`].
 pub const FIELD_SIZE: usize = 64 << 10;
 
 impl Default for RecordFilter {
@@ -45,28 +45,29 @@ impl RecordFilter {
     }
 }
 
-/// Where the value of a node goes.
+/// Where a decoded value goes.
 #[derive(Clone, Debug)]
 pub(crate) enum Destination {
-    /// Nowhere: the decoder has used it, or nothing can be made of it.
+    /// Nowhere: only the decoder needs the value, or no parameter can show it.
     Skip,
-    /// Into the text of what is around it.
+    /// Into the text of the array or structure around it.
     Inner,
     Param32(Param32),
     Param64(Param64),
     Enumeration(Box<Enumeration>),
     Text(Pmid, Encoding),
-    /// An array, a structure, bytes: one text.
+    /// Array, structure or bytes: one text.
     Compound(Pmid),
-    /// An array of numbers without labels: one text as well.
+    /// Array of numbers without mappings: one text.
     NumberArray(Box<NumberArray>),
-    /// An array of bytes: one text as well, in hexadecimal.
+    /// Array of bytes: one text in hexadecimal.
     Bytes(Pmid),
-    /// There is no parameter for it: it goes to the text of the others.
+    /// The field has no parameter of its own: into the parameter `fields`.
     Other,
 }
 
-/// An enumeration: the number, and its label as a parameter of its own if there is room for one.
+/// An enumeration: its number, and its label as a parameter of its own unless `limits.names` is
+/// reached.
 #[derive(Clone, Debug)]
 pub(crate) struct Enumeration {
     pub(crate) number: NumberParam,
@@ -74,52 +75,50 @@ pub(crate) struct Enumeration {
     pub(crate) labels: Arc<Mappings>,
 }
 
-/// An array of numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct NumberArray {
     pub(crate) pmid: Pmid,
-    /// How its elements are shown.
+    /// Format of the elements.
     pub(crate) form: IntegerFormat,
 }
 
-/// A class of events of one trace and session.
+/// An event record class of one trace.
 #[derive(Debug)]
 pub(crate) struct EventClass {
     pub(crate) name: Arc<str>,
     pub(crate) flags: u32,
-    /// Whether its events become records, and not only numbers.
+    /// Events become records; else they are only counted.
     pub(crate) recorded: bool,
     pub(crate) destinations: Vec<Destination>,
-    /// For texts of what is nested.
+    /// Nodes of the class, for the texts of arrays and structures.
     pub(crate) nodes: Vec<Node>,
-    /// Its row.
+    /// Row of the table `class`.
     row: u32,
-    /// Its records begin so in one packet: name, processor and stream.
+    /// Begin of each record in the current packet: event name, processor and stream.
     prepared: RecordTemplate,
     packet: u64,
     pub(crate) count: u64,
     pub(crate) bits: u64,
 }
 
-/// Bytes of the key of a parameter: provider, event, field and type.
+/// Estimated bytes of a parameter's key: provider, event, field and type.
 const PARAM_KEY: usize = 64;
 
-/// What is defined in the sink of one session: parameters and rows.
+/// Parameters and rows that are defined in the sink of one session.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
-    /// Host and name of the session.
     host: String,
     session: String,
     slots: HashMap<String, u32>,
     rows: u32,
 }
 
-/// From where the events of a packet are.
+/// Origin of the events of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketOrigin<'a> {
     pub(crate) stream: &'a str,
     pub(crate) cpu: Option<u64>,
-    /// Number of the packet, different for each.
+    /// Number of the packet within its session.
     pub(crate) packet: u64,
 }
 
@@ -129,12 +128,12 @@ impl Definitions {
         Self { host: host.into(), session: session.into(), ..Self::default() }
     }
 
-    /// Memory that they hold, keys of parameters estimated.
+    /// Bytes of memory, with estimated keys.
     pub(crate) fn held(&self) -> usize {
         self.slots.capacity() * (size_of::<(String, u32)>() + PARAM_KEY)
     }
 
-    /// Labels of a class's row.
+    /// Sets the labels of a class's row.
     fn label(&self, plan: &EventPlan, row: u32, sink: &mut dyn OwnSink) {
         let (host, session) = (self.host.as_str(), self.session.as_str());
         let mut labels = vec![
@@ -148,15 +147,15 @@ impl Definitions {
         sink.update(Update::RowLabels { table: CLASSES, slot: row, labels: &labels });
     }
 
-    /// The parameter of a field.
+    /// PMID and type of a field's parameter; `None` when a limit refuses it.
     fn param(&mut self, spec: &MetricSpec, sink: &mut dyn OwnSink) -> Option<(Pmid, ValueType)> {
         let next = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
         let slot = match self.slots.get(&spec.key) {
             Some(slot) => *slot,
             None => {
                 sink.update(Update::Define { slot: next, spec });
-                // A key that is refused is not asked for again in this connection; its memory is
-                // that of the metadata.
+                // A refused key is not defined again on this connection. The metadata's limits
+                // bound the number of keys.
                 self.slots.insert(spec.key.clone(), next);
                 next
             }
@@ -164,7 +163,7 @@ impl Definitions {
         sink.param(ParamId::Slot(slot))
     }
 
-    /// A class, at its first event.
+    /// Defines a class at its first event.
     pub(crate) fn class(
         &mut self,
         plan: &EventPlan,
@@ -242,7 +241,7 @@ impl Definitions {
                     }
                     (_, _, Some(NumberParam::Bits32(param))) => Destination::Param32(param),
                     (_, _, Some(NumberParam::Bits64(param))) => Destination::Param64(param),
-                    // A number in a metric that is not numeric.
+                    // The metric is not numeric.
                     _ => Destination::Skip,
                 }
             });
@@ -258,7 +257,7 @@ fn is_scope(id: NodeId, nodes: &[Node]) -> bool {
     nodes.get(id.index()).is_some_and(|node| node.parent.is_none())
 }
 
-/// Whether a node is directly below a scope and says something itself; lengths of sequences do not.
+/// Whether a node is a field of a scope. The length field of a sequence is none.
 fn is_field(node: &Node, nodes: &[Node]) -> bool {
     let shown = matches!(node.scope, Scope::CommonContext | Scope::Context | Scope::Payload)
         && !node.hidden;
@@ -274,8 +273,7 @@ fn is_field(node: &Node, nodes: &[Node]) -> bool {
     !nodes.iter().any(is_length)
 }
 
-/// Names of log levels (lttng-ust(3)), in the order of their numbers; events of the kernel have
-/// none.
+/// Names of log levels by number (lttng-ust(3)). Kernel events have no log level.
 const LOG_LEVELS: [&str; 15] = [
     "TRACE_EMERG",
     "TRACE_ALERT",
@@ -294,7 +292,7 @@ const LOG_LEVELS: [&str; 15] = [
     "TRACE_DEBUG",
 ];
 
-/// By convention of names.
+/// Flags of records by the suffix of the event name.
 fn flags(name: &str) -> u32 {
     let ends = |all: &[&str]| all.iter().any(|end| name.ends_with(end));
     if ends(&["_begin", "_start", "_entry"]) {
@@ -322,7 +320,7 @@ impl EventClass {
         self.begin_first(stamp, origin, common, batch);
     }
 
-    /// Begins the first record of a packet, as which the others begin.
+    /// Begins the first record of a packet and keeps its begin as the template of the others.
     #[cold]
     fn begin_first(
         &mut self,
@@ -346,7 +344,7 @@ impl EventClass {
         self.packet = origin.packet;
     }
 
-    /// Tells what has been counted since the last time.
+    /// Reports the counts since the last call.
     pub(crate) fn tell(&mut self, sink: &mut dyn OwnSink) {
         let more = std::mem::take(&mut self.count);
         if more > 0 {
@@ -357,7 +355,7 @@ impl EventClass {
     }
 }
 
-/// The parameters that all records have: event, cpu, stream.
+/// Parameters of every record: event, cpu, stream.
 pub(crate) fn common(sink: &dyn OwnSink) -> [Option<(Pmid, ValueType)>; 3] {
     [P_EVENT, P_CPU, P_STREAM].map(|item| sink.param(ParamId::Item(item)))
 }

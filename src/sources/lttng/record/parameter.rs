@@ -1,4 +1,4 @@
-//! From a field to the metric of its parameter, and back from the line that is kept over restarts.
+//! The metric of a field's parameter, and the line that restores it after a restart.
 
 use std::fmt::Write as _;
 
@@ -7,30 +7,30 @@ use crate::ctf::schema::Scope;
 use crate::ctf::{Kind, Node};
 use crate::model::{MetricSpec, Semantics, Units, ValueType, component};
 
-/// What the metric of a field depends on.
+/// The facts that make the metric of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field<'a> {
-    /// `provider:event`; `None`: a context, which all events share.
+    /// `provider:event`; `None` for a context, which all events share.
     pub(crate) event: Option<&'a str>,
     pub(crate) name: &'a str,
     pub(crate) ty: ValueType,
-    /// The label of an enumeration's value, and not the value.
+    /// The metric shows the label of an enumeration; else the number.
     pub(crate) label: bool,
-    /// Its type and labels in words.
+    /// Type and labels in words.
     pub(crate) about: String,
 }
 
-/// The provider of an event, `PROVIDER:EVENT`; those of the kernel have none in their names.
+/// The provider in `PROVIDER:EVENT`. Names of kernel events have no provider.
 pub(crate) fn provider(event: &str) -> &str {
     event.split_once(':').map_or(KERNEL, |(provider, _)| provider)
 }
 const KERNEL: &str = "kernel";
 
-/// Labels of an enumeration that a help text tells, and bytes of all.
+/// Most labels of an enumeration in a help text, and most bytes of the text before a further one.
 const LABELS: usize = 32;
 const ABOUT: usize = 600;
 
-/// An integer whose arrays are bytes of anything.
+/// Whether arrays of this element are shown as bytes in hexadecimal.
 pub(crate) fn is_byte(element: &Node) -> bool {
     matches!(element.kind, Kind::Unsigned(8) | Kind::Signed(8)) && element.mappings.is_none()
 }
@@ -78,7 +78,7 @@ fn about(node: &Node, next: Option<&Node>) -> String {
     text
 }
 
-/// Type of the parameter for a field that has a value; arrays and structures are texts.
+/// Value type of the parameter. Arrays and structures are texts.
 pub(crate) const fn value_type(kind: Kind) -> ValueType {
     match kind {
         Kind::Unsigned(1..=32) | Kind::Boolean(1..=32) | Kind::BitMap(1..=32) => ValueType::U32,
@@ -91,7 +91,7 @@ pub(crate) const fn value_type(kind: Kind) -> ValueType {
 }
 
 impl<'a> Field<'a> {
-    /// Of a node directly below a scope, and the one after it.
+    /// From a node directly below a scope; `next` is the node after it.
     pub(crate) fn of(event: &'a str, node: &'a Node, next: Option<&Node>, label: bool) -> Self {
         let context = matches!(node.scope, Scope::CommonContext | Scope::Context);
         let ty = if label { ValueType::Text } else { value_type(node.kind) };
@@ -150,7 +150,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// `Dynamic::restore`: the metric that `MetricSpec::persist` was made from.
+/// `Dynamic::restore`: parses a line of `MetricSpec::persist`.
 pub(crate) fn restore(line: &str) -> Option<MetricSpec> {
     let (ty, event, name, about): (String, Option<String>, String, String) =
         serde_json::from_str(line).ok()?;

@@ -1,5 +1,5 @@
-//! Packs the events of a packet into records while they are decoded: no tree, no list of values in
-//! between.
+//! Packs events into records while the decoder visits their fields. There is no tree or list of
+//! values in between.
 
 use super::super::metrics::{P_FIELDS, RECORD};
 use super::class::{Definitions, Destination, EventClass, PacketOrigin, RecordFilter};
@@ -11,10 +11,10 @@ use crate::events::{Batch, TextWriter};
 use crate::model::{ParamId, Pmid, ValueType};
 use crate::sources::OwnSink;
 
-/// Bytes of records that are packed before they go to the stream.
+/// Bytes of packed records after which they are appended to the stream.
 const BATCH: usize = 64 << 10;
 
-/// What a session keeps for it from packet to packet.
+/// Buffers that a session reuses from packet to packet.
 #[derive(Debug, Default)]
 pub(crate) struct RecordBuffers {
     pub(crate) batch: Batch,
@@ -22,25 +22,25 @@ pub(crate) struct RecordBuffers {
     others: String,
 }
 
-/// The packet that is being decoded.
+/// The visitor of one packet.
 pub(crate) struct Recorder<'r> {
     pub(crate) session: &'r str,
     pub(crate) filter: &'r RecordFilter,
     pub(crate) sink: &'r mut dyn OwnSink,
     pub(crate) names: &'r mut Definitions,
-    /// Classes of the stream's class, by their index there.
+    /// Event record classes of the data stream class, by index.
     pub(crate) classes: &'r mut Vec<Option<Box<EventClass>>>,
     pub(crate) buffers: &'r mut RecordBuffers,
     pub(crate) origin: PacketOrigin<'r>,
     pub(crate) common: [Option<(Pmid, ValueType)>; 3],
     pub(crate) timestamps: Timestamps<'r>,
-    /// Class of the event, and the bit where it begins.
+    /// Index of the current class.
     pub(crate) at: usize,
-    /// Taken from `classes` while its events come: every field looks into it.
+    /// The current class, taken out of `classes`: every field reads it.
     pub(crate) class: Option<Box<EventClass>>,
     pub(crate) bit: u64,
     pub(crate) events: u64,
-    /// The event has a record that is not complete.
+    /// The current event has an incomplete record.
     pub(crate) open: bool,
 }
 
@@ -55,7 +55,7 @@ macro_rules! destination {
 }
 
 impl Recorder<'_> {
-    /// The packet ends at this bit: what is left is accounted for and told.
+    /// The packet ends at this bit: reports the counts and appends the records.
     pub(crate) fn finish(&mut self, bit: u64) {
         if self.events > 0 {
             self.account(bit);
@@ -65,7 +65,7 @@ impl Recorder<'_> {
         self.sink.append(RECORD, &mut self.buffers.batch);
     }
 
-    /// The packet cannot be read any further: an event of which only a part was told is none.
+    /// The rest of the packet cannot be decoded: drops an incomplete record.
     pub(crate) fn fault(&mut self) {
         if std::mem::take(&mut self.open) {
             self.buffers.batch.discard_record();
@@ -78,7 +78,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Bytes of the event before the one that begins at this bit.
+    /// Counts the size of the event that ends at this bit.
     #[inline]
     fn account(&mut self, bit: u64) {
         if let Some(class) = &mut self.class {
@@ -92,7 +92,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Takes the class of an event that is not of the class of the one before.
+    /// Makes the event's class the current one.
     fn take(&mut self, event: &Event<'_>) {
         self.put_back();
         self.at = event.class.index;
@@ -106,14 +106,14 @@ impl Recorder<'_> {
     fn define(&mut self, event: &Event<'_>) {
         let class = self.names.class(event.class, self.session, self.filter, self.sink);
         let at = event.class.index;
-        // An index is below the number of classes in the metadata, which is limited.
+        // The metadata's limits bound the number of classes.
         if self.classes.len() <= at {
             self.classes.resize_with(at + 1, || None);
         }
         self.class = Some(Box::new(class));
     }
 
-    /// Writes a field that has no parameter to the text of the others.
+    /// Writes a field without a parameter into the parameter `fields`.
     #[cold]
     fn other(
         &mut self,
@@ -128,8 +128,7 @@ impl Recorder<'_> {
         self.end_other(node);
     }
 
-    /// Appends `name=value` to the text of the other fields; the value is what has just been
-    /// written.
+    /// Appends `name=value` to the parameter `fields`. The value is the text just written.
     #[cold]
     fn end_other(&mut self, node: NodeId) {
         let Some(class) = &self.class else { return };
@@ -148,7 +147,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Writes to the text of what is open around the value.
+    /// Writes into the text of the open array or structure.
     #[inline(never)]
     fn inner(&mut self, write: impl FnOnce(&mut TextBuilder, &[Node], &mut TextWriter<'_>)) {
         let Some(class) = &self.class else { return };
@@ -158,7 +157,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// What is not rare here is written where the decoder tells it.
+    /// The two common destinations are inlined into the decoder's call.
     #[inline(always)]
     fn integer(&mut self, node: NodeId, value: Integer) {
         let destination = destination!(self, node);
@@ -222,7 +221,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Begins a text of its own, or goes into the one that is open.
+    /// Begins a text, or continues the open one.
     #[inline(never)]
     fn compound(
         &mut self,
@@ -241,7 +240,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// The text of a node directly below a scope is complete.
+    /// Completes the text of a node directly below a scope.
     fn end_compound(&mut self, node: NodeId) {
         let pmid = match destination!(self, node) {
             Destination::Compound(pmid) | Destination::Bytes(pmid) => *pmid,
@@ -252,7 +251,7 @@ impl Recorder<'_> {
         self.end_text(pmid, self.buffers.text.cut);
     }
 
-    /// The text of a parameter is complete, or was cut.
+    /// Completes the text of a parameter; `cut` counts it as cut.
     #[inline]
     fn end_text(&mut self, pmid: Pmid, cut: bool) {
         let batch = &mut self.buffers.batch;

@@ -1,5 +1,5 @@
 //! Arrays and structures as one text: `[1,2,3]`, `{a=1,b="x"}`; bytes in hexadecimal: `00ff7f`.
-//! What is beyond a limit is left out, and the text has an `…` there.
+//! A text that reaches its limit is cut and ends in `…`.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::ctf::show::{self, AsciiSink, IntegerFormat};
 use crate::ctf::{Kind, Node, NodeId, Packed, Visitor, decode_string};
 use crate::events::TextWriter;
 
-/// An integer of either kind.
+/// An integer with its sign.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Integer {
     /// Two's complement.
@@ -38,7 +38,7 @@ impl Integer {
     }
 }
 
-/// A text of a record, as a place for digits.
+/// Receives digits into the text of a record.
 struct Digits<'w, 'b>(&'w mut TextWriter<'b>);
 
 impl AsciiSink for Digits<'_, '_> {
@@ -48,18 +48,18 @@ impl AsciiSink for Digits<'_, '_> {
     }
 }
 
-/// Where the writing of a text is.
+/// State of a text while it is written.
 #[derive(Debug, Default)]
 pub(crate) struct TextBuilder {
-    /// Bytes of a text.
+    /// Most bytes of a text.
     pub(crate) limit: usize,
-    /// Something of the text was left out.
+    /// The text was cut.
     pub(crate) cut: bool,
-    /// Levels that are open.
+    /// Open arrays and structures.
     pub(crate) depth: u32,
-    /// Something stands before on this level.
+    /// A value precedes on this level: the next one needs a comma.
     follows: bool,
-    /// Memory for what is made by others.
+    /// Buffer for formatted values.
     part: String,
 }
 
@@ -69,12 +69,12 @@ fn at(nodes: &[Node], id: NodeId) -> Option<&Node> {
 }
 
 impl TextBuilder {
-    /// Begins anew.
+    /// Resets the state for the next text.
     pub(crate) fn clear(&mut self) {
         (self.cut, self.depth, self.follows) = (false, 0, false);
     }
 
-    /// What stands before a value. False: there is no room for it.
+    /// Writes comma and member name before a value. `false`: no room is left.
     #[inline]
     fn value(&mut self, nodes: &[Node], id: NodeId, out: &mut TextWriter<'_>) -> bool {
         let room = before(&mut self.follows, self.limit, out);
@@ -102,7 +102,7 @@ impl TextBuilder {
         }
     }
 
-    /// A whole array of numbers; what is said of one is said of all.
+    /// Writes a whole array of numbers.
     #[inline]
     pub(crate) fn packed(
         &mut self,
@@ -199,7 +199,7 @@ impl TextBuilder {
     }
 }
 
-/// The comma before a value. False: there is no room for it.
+/// Writes the comma before a value. `false`: no room is left.
 #[inline]
 fn before(follows: &mut bool, limit: usize, out: &mut TextWriter<'_>) -> bool {
     if out.len() >= limit {
@@ -214,7 +214,7 @@ fn before(follows: &mut bool, limit: usize, out: &mut TextWriter<'_>) -> bool {
     true
 }
 
-/// The name of a value within a structure.
+/// Writes the name of a structure's member.
 fn member(nodes: &[Node], id: NodeId, out: &mut TextWriter<'_>) {
     let Some(node) = at(nodes, id) else { return };
     if node.parent.and_then(|p| at(nodes, p)).is_some_and(|p| p.kind == Kind::Structure) {
@@ -223,7 +223,7 @@ fn member(nodes: &[Node], id: NodeId, out: &mut TextWriter<'_>) {
     }
 }
 
-/// Variants and optionals are what they hold.
+/// The bracket of an array or structure. Variants and optionals have none.
 #[inline]
 fn bracket(
     nodes: &[Node],
@@ -237,7 +237,7 @@ fn bracket(
     }
 }
 
-/// What is before a character that was cut in the middle.
+/// The bytes without an incomplete character at the end.
 fn whole(part: &[u8], encoding: Encoding) -> &[u8] {
     let half = match encoding {
         Encoding::Utf8 => std::str::from_utf8(part)
@@ -249,7 +249,7 @@ fn whole(part: &[u8], encoding: Encoding) -> &[u8] {
     half.and_then(|half| part.get(..part.len() - half)).unwrap_or(part)
 }
 
-/// A whole array of numbers without labels. True: something was left out.
+/// Writes a whole array of numbers without labels. `true`: it was cut.
 #[inline]
 pub(crate) fn numbers_text(
     items: &Packed<'_>,
@@ -262,7 +262,7 @@ pub(crate) fn numbers_text(
         out.push(if items.is_empty() { "[]" } else { "[…]" });
         return !items.is_empty();
     }
-    // Every element has a comma before it, the first as well: that becomes the bracket.
+    // Every element has a comma before it. The first comma becomes the bracket.
     let begin = out.len();
     let mut plain = Plain { form, limit, cut: false, out };
     items.each(NodeId::default(), &mut plain);
@@ -272,7 +272,7 @@ pub(crate) fn numbers_text(
     cut
 }
 
-/// Bytes of anything, two digits each. True: something was left out.
+/// Writes bytes as two hexadecimal digits each. `true`: they were cut.
 pub(crate) fn bytes_text(bytes: &[u8], limit: usize, out: &mut TextWriter<'_>) -> bool {
     let shown = bytes.get(..limit.saturating_sub(out.len()) / 2).unwrap_or(bytes);
     let (words, rest) = shown.as_chunks::<4>();
@@ -289,10 +289,10 @@ pub(crate) fn bytes_text(bytes: &[u8], limit: usize, out: &mut TextWriter<'_>) -
     cut
 }
 
-/// The digits of four bytes, those of the lowest first.
+/// The eight hexadecimal digits of four bytes, lowest byte first.
 #[inline]
 fn digits(bytes: u32) -> [u8; 8] {
-    // Each byte becomes two, the high half in the lower one.
+    // Each byte becomes two bytes, the high half in the lower one.
     let spread = u64::from(bytes);
     let spread = (spread | spread << 16) & 0x0000_ffff_0000_ffff;
     let spread = (spread | spread << 8) & 0x00ff_00ff_00ff_00ff;
@@ -315,7 +315,7 @@ impl Plain<'_, '_> {
     fn integer(&mut self, value: Integer) {
         let short = if self.out.len() >= self.limit { None } else { value.short(self.form) };
         let Some((chars, count)) = short else { return self.long(value) };
-        // With the comma it is still one word.
+        // Digits and comma fit into one word.
         self.out.push_ascii((chars << 8 | u64::from(b',')).to_le_bytes(), count + 1);
     }
 
@@ -326,7 +326,7 @@ impl Plain<'_, '_> {
         }
     }
 
-    /// What stands before an element. False: there is no room for it.
+    /// Writes the comma before an element. `false`: no room is left.
     fn begin(&mut self) -> bool {
         let room = before(&mut true, self.limit, self.out);
         self.cut |= !room;

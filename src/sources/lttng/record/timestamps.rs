@@ -1,15 +1,15 @@
-//! From cycles of a clock to time.
+//! Clock cycles to wall-clock time.
 
 use crate::ctf::schema::ClockClass;
 use crate::model::Stamp;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// From cycles to time.
+/// Converts cycles of a trace's clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timestamps<'c> {
     clock: Option<&'c ClockClass>,
-    /// Of clocks of one nanosecond, which all of lttng are: what to add.
+    /// Nanoseconds to add, for clocks of 1 GHz as LTTng's are: the short way.
     base: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! A trace of a session: its metadata as far as it has come, and what its classes are in records.
+//! A trace of a session: its metadata so far, and its event record classes.
 
 use super::class::{Definitions, EventClass, PacketOrigin, RecordFilter, common};
 use super::recorder::{RecordBuffers, Recorder};
@@ -7,37 +7,36 @@ use crate::ctf::{self, DiscardTracker, Discarded, Node, NodeId, PacketError, Vis
 use crate::model::Stamp;
 use crate::sources::OwnSink;
 
-/// Faults in metadata that are told one by one; a broken trace has one for each declaration.
+/// Most errors reported for one piece of metadata; a broken trace has one for each declaration.
 const FAULTS: usize = 8;
 
-/// A trace that is being read.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
     ctf: ctf::Trace,
-    /// By class of streams, then by class of events; at their first event.
+    /// By data stream class, then by event record class; `None` before the first event.
     classes: Vec<Vec<Option<Box<EventClass>>>>,
 }
 
-/// What decoding must remember of a stream.
+/// Decoding state of a stream between packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StreamPosition {
     pub(crate) clock: u64,
     pub(crate) losses: DiscardTracker,
-    /// What was lost before the next packet is history.
+    /// Losses before the next packet are history and do not count.
     pub(crate) joined: bool,
 }
 
-/// What a packet brought.
+/// Counts of one packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PacketResult {
     pub(crate) events: u64,
     pub(crate) lost: Discarded,
-    /// Time of its end.
+    /// End time of the packet.
     pub(crate) end: Option<Stamp>,
     pub(crate) fault: Option<PacketError>,
 }
 
-/// What the records of a session are made with.
+/// Everything of a session that packing records needs.
 pub(crate) struct RecordContext<'t> {
     pub(crate) session: &'t str,
     pub(crate) filter: &'t RecordFilter,
@@ -47,7 +46,7 @@ pub(crate) struct RecordContext<'t> {
 }
 
 impl Trace {
-    /// More metadata; the faults in it.
+    /// Adds metadata; returns the errors in it.
     pub(crate) fn metadata(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut faults = Vec::new();
         for fault in self.ctf.metadata_errors(bytes) {
@@ -58,17 +57,17 @@ impl Trace {
         faults
     }
 
-    /// Memory that it holds; classes of events are in the fields of the metadata.
+    /// Bytes of memory; classes count as part of the metadata.
     pub(crate) fn held(&self) -> usize {
         size_of::<Self>() + self.ctf.held()
     }
 
-    /// Metadata ends within a declaration.
+    /// The metadata so far ends within a declaration.
     pub(crate) fn unfinished(&self) -> bool {
         self.ctf.unfinished()
     }
 
-    /// Decodes a packet. `packet` numbers it.
+    /// Decodes a packet; `packet` is its number within the session.
     pub(crate) fn packet(
         &mut self,
         bytes: &[u8],
@@ -92,7 +91,7 @@ impl Trace {
             result.lost = position.losses.packet(&info);
         }
         let mut cpu = Cpu { nodes: reader.stream().context_nodes(), number: None };
-        // It was read by open.
+        // `open` has decoded the context already, so it cannot fail here.
         let _ = reader.visit_context(&mut cpu);
         let timestamps = Timestamps::new(self.ctf.clock(reader.stream()));
         if self.classes.len() <= info.stream {
@@ -129,7 +128,7 @@ impl Trace {
     }
 }
 
-/// Looks for the processor in the packet context.
+/// Finds `cpu_id` in the packet context.
 struct Cpu<'n> {
     nodes: &'n [Node],
     number: Option<u64>,

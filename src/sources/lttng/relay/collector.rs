@@ -1,5 +1,4 @@
-//! One relay daemon: which of its sessions are read, and what all of them share. It outlives
-//! connections.
+//! One relay daemon over all its connections: which sessions are read, and what they share.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -18,19 +17,19 @@ use super::session::{Session, instance};
 use crate::model::Now;
 use crate::sources::{SessionError, Sinks};
 
-/// Names of sessions that are shown at once.
+/// Most sessions that are instances at the same time.
 const NAMES: usize = 1024;
 
-/// The collector of one relay daemon: the conversation that lists its sessions, and a [`Reader`]
-/// for each that is to be read. The driver's duties are those of [`super::super::viewer`], with
-/// [`Self::start`] for each connection that lists and [`Self::close`] after it.
+/// The collector of one relay daemon: lists its sessions, and makes a [`Reader`] for each session
+/// to be read. The driver's duties are those of [`super::super::viewer`], with [`Self::start`] for
+/// each connection that lists and [`Self::close`] after it.
 pub struct Collector {
     settings: Settings,
     listing: Option<Listing>,
     sessions: Sessions,
 }
 
-/// What a listing is told to.
+/// The sessions of the relay daemon. Receives the listings.
 struct Sessions {
     common: Common,
     now: Now,
@@ -38,7 +37,7 @@ struct Sessions {
     sessions: HashMap<String, Arc<Mutex<Session>>>,
     open_streams: OpenStreams,
     connected: bool,
-    /// A listing is complete since the last [`Collector::due`].
+    /// A listing was completed since the last [`Collector::due`].
     listed: bool,
 }
 
@@ -51,7 +50,8 @@ impl std::fmt::Debug for Collector {
 }
 
 impl Collector {
-    /// Of the relay daemon at this address. Each session gets a sink.
+    /// For the relay daemon at this address. Each session gets a sink of `sinks`; `watch` receives
+    /// what is seen of managed sessions.
     #[must_use]
     pub fn new(
         relay: &str,
@@ -72,17 +72,18 @@ impl Collector {
         Self { settings, listing: None, sessions }
     }
 
-    /// Other sessions are to be read, from the next listing on; those that are read go on.
+    /// Replaces the patterns of sessions to read, from the next listing on. Sessions that are being
+    /// read continue.
     pub fn choose(&mut self, patterns: Vec<Pattern>) {
         self.sessions.roster.choose(patterns);
     }
 
-    /// A connection for listings is there: `out` is to be sent.
+    /// Starts on a new connection: `out` is to be sent.
     pub fn start(&mut self, now: Now, out: &mut BytesMut) {
         self.listing.insert(Listing::new(&self.settings)).start(now, out);
     }
 
-    /// Bytes have come.
+    /// Parses received bytes.
     ///
     /// # Errors
     /// As of [`Listing::feed`]: the connection must be closed.
@@ -98,7 +99,7 @@ impl Collector {
             .map_or(Ok(()), |listing| listing.feed(now, input, out, &mut self.sessions))
     }
 
-    /// Time has passed.
+    /// Sends requests that are due.
     ///
     /// # Errors
     /// As of [`Listing::tick`]: the connection must be closed.
@@ -124,8 +125,8 @@ impl Collector {
         self.sessions.connected
     }
 
-    /// Sessions to read now, each with a `permit`; there are some only after a listing. Each is to
-    /// have a connection of its own, and to be given back with [`Self::ended`].
+    /// Sessions to read now, each with a `permit`; empty unless a listing was completed. Each
+    /// reader needs a connection of its own. Its end is reported by [`Self::ended`].
     pub fn due<P>(&mut self, now: Now, permit: impl FnMut() -> Option<P>) -> Vec<(Reader, P)> {
         self.sessions.now = now;
         if !std::mem::take(&mut self.sessions.listed) {
@@ -163,18 +164,18 @@ impl Collector {
         readers
     }
 
-    /// Sessions that are not read because no permit was left.
+    /// Number of sessions that are not read because no permit was left.
     #[must_use]
     pub fn beyond_limit(&self) -> usize {
         self.sessions.roster.beyond_limit()
     }
 
-    /// A session is not read any more.
+    /// The reader of a session has ended.
     pub fn ended(&mut self, now: Now, end: End) {
         self.sessions.roster.ended(now.mono, end);
     }
 
-    /// The reader of a session was lost, and all that it knew.
+    /// The reader of a session was lost by a fault, with its state.
     pub fn lost(&mut self, now: Now, info: &SessionInfo) {
         if let Some(session) = self.sessions.session(info) {
             locked(&session).over(info, "reading it has failed, by a fault of the PMDA", now);
@@ -182,7 +183,7 @@ impl Collector {
         self.sessions.roster.ended(now.mono, nothing(info.id));
     }
 
-    /// The connection for listings is gone. Those that read are not concerned.
+    /// The connection that lists is gone. Readers continue.
     pub fn close(&mut self) {
         self.sessions.connected = false;
         self.sessions.common.watch.disconnected(&self.sessions.common.relay);
@@ -191,17 +192,17 @@ impl Collector {
     }
 }
 
-/// The end of what never began.
+/// The end of a session that was never attached.
 fn nothing(session: u64) -> End {
     End { session, attached: None, refused: None, over: None, replay_filter: ReplayFilter::new() }
 }
 
 impl Sessions {
-    /// The session of this name; a new one if there is room.
+    /// The session of this name; `None` if there are too many.
     fn session(&mut self, info: &SessionInfo) -> Option<Arc<Mutex<Session>>> {
         let name = instance(info);
         if !self.sessions.contains_key(&name) && self.sessions.len() >= NAMES {
-            // Those without a reader.
+            // Sessions without a reader are dropped.
             self.sessions.retain(|_, session| Arc::strong_count(session) > 1);
             if self.sessions.len() >= NAMES {
                 return None;

@@ -1,4 +1,4 @@
-//! One relay daemon, without I/O: which of its sessions are read, and what becomes of them.
+//! One relay daemon, without I/O: which sessions are read, and the metrics and records they become.
 
 mod collector;
 mod reader;

@@ -1,5 +1,4 @@
-//! One session of a relay daemon that is read: its conversation, and what makes metrics and records
-//! of it.
+//! Reads one session: the protocol of its connection, and the metrics and records it becomes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,7 +16,7 @@ use super::session::Session;
 use crate::model::Now;
 use crate::sources::{Held, SessionError, Sinks};
 
-/// What all sessions of a relay daemon share.
+/// Shared by all sessions of a relay daemon.
 #[derive(Clone)]
 pub(super) struct Common {
     pub(super) relay: Arc<str>,
@@ -26,37 +25,38 @@ pub(super) struct Common {
     pub(super) watch: Arc<SessionWatch>,
 }
 
-/// A lock that nothing can poison: what it guards is sound after each step.
+/// Locks a mutex whose data is valid after each step, so poisoning does not matter.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads one session over one connection. The driver's duties are those of [`super::super::viewer`]; at
-/// the end it gives what [`Self::close`] returns to [`super::Collector::ended`].
+/// Reads one session over one connection. The driver's duties are those of
+/// [`super::super::viewer`]; at the end it gives what [`Self::close`] returns to
+/// [`super::Collector::ended`].
 pub struct Reader {
     reading: Reading,
     observer: SessionObserver,
 }
 
-/// What reading is told to.
+/// Receives the events of reading.
 struct SessionObserver {
     common: Common,
-    /// Kernel and programs of 32 bits are relay sessions of their own, and share the session of
-    /// their name.
+    /// The relay daemon has a session each for the kernel, 64-bit and 32-bit programs. Those with
+    /// the same name share this one.
     session: Arc<Mutex<Session>>,
     now: Now,
-    /// Streams of the attach that are still to be told; they were there before.
+    /// Streams announced by the attach that have not been opened yet.
     joined: u32,
-    /// Why the connection is gone, while it is being closed.
+    /// Why the connection is being closed.
     why: String,
-    /// What the session holds, as it was when it was last asked.
+    /// Memory of the session at the last count.
     held: Held,
-    /// Questions until it is asked again.
+    /// Calls until the next count.
     stale: u32,
 }
 
-/// What a session holds is asked again after so many questions: metadata and streams are known to
-/// change it, the rest is slow.
+/// Calls between two counts of a session's memory. New metadata and streams cause a count at once;
+/// everything else changes it slowly.
 const HELD_FOR: u32 = 256;
 
 impl std::fmt::Debug for Reader {
@@ -85,18 +85,18 @@ impl Reader {
         Self { reading: Reading::new(settings, start, open_streams), observer }
     }
 
-    /// Which session it is.
+    /// The session, as it was listed.
     #[must_use]
     pub const fn session(&self) -> &SessionInfo {
         self.reading.session()
     }
 
-    /// A connection is there: `out` is to be sent.
+    /// Starts on a new connection: `out` is to be sent.
     pub fn start(&mut self, now: Now, out: &mut BytesMut) {
         self.reading.start(now, out);
     }
 
-    /// Bytes have come.
+    /// Parses received bytes.
     ///
     /// # Errors
     /// As of [`Reading::feed`]: the connection must be closed.
@@ -110,7 +110,7 @@ impl Reader {
         self.reading.feed(now, input, out, &mut self.observer)
     }
 
-    /// Time has passed.
+    /// Sends requests that are due.
     ///
     /// # Errors
     /// As of [`Reading::tick`]: the connection must be closed.
@@ -131,13 +131,13 @@ impl Reader {
         self.reading.awaits_reply()
     }
 
-    /// Nothing more is to be read: the connection is to be closed.
+    /// Reading is complete: the connection is to be closed.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.reading.is_over()
     }
 
-    /// What it holds, without the driver's buffers. Asked for after each call, so it is quick.
+    /// Memory without the driver's buffers. Quick enough to be called after each `feed`.
     pub fn held(&mut self) -> Held {
         let observer = &mut self.observer;
         if observer.stale == 0 {
@@ -148,19 +148,20 @@ impl Reader {
         Held { own: observer.held.own + self.reading.held(), shared: observer.held.shared }
     }
 
-    /// There is no memory for it; `why` is shown. The connection is to be closed.
+    /// Ends reading because memory is short, with `why` in `session.state`. The connection is to be
+    /// closed.
     pub fn give_up(&mut self, now: Now, why: &str) {
         self.observer.now = now;
         why.clone_into(&mut self.observer.why);
         self.reading.give_up(&mut self.observer);
     }
 
-    /// Leaves the session, as far as the relay daemon knows how.
+    /// Detaches from the session, on relay daemons of 2.8 and later.
     pub fn detach(&mut self, out: &mut BytesMut) {
         self.reading.detach(out);
     }
 
-    /// The connection is gone, or could not be made; `why` is shown.
+    /// The connection is gone or could not be made, with `why` in `session.state`.
     pub fn close(self, now: Now, why: &str) -> End {
         let Self { reading, mut observer } = self;
         observer.now = now;
@@ -217,7 +218,7 @@ impl Observer for SessionObserver {
     }
 
     fn stream_opened(&mut self, stream: &StreamInfo) {
-        // Those of the attach were there before; later ones are read from their beginning.
+        // Streams of the attach existed before; later streams are read from their beginning.
         let joined = self.joined > 0;
         self.joined = self.joined.saturating_sub(1);
         self.stale = 0;

@@ -1,4 +1,4 @@
-//! A session as users know it, host and name: its sink, its traces, its sums.
+//! A session as users know it, by host and name: its sink, traces and sums.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
 use crate::model::{Identity, MetricItem, Now, Stamp, Update, Value};
 use crate::sources::{Held, OwnSink, Sinks, start_counters};
 
-/// Longest part of an instance name.
+/// Most characters of host and of session name in an instance name.
 const NAME_PART: usize = 100;
 
-/// Packets come at least once in this many live timers, or beacons.
+/// Live timers without a packet or beacon after which a session counts as silent.
 const QUIET_TIMERS: u32 = 3;
 
-/// Streams whose position is remembered over connections.
+/// Streams whose position is kept over connections.
 const POSITIONS: usize = 16_384;
 
 /// Instance name of a session: `host/session`.
@@ -33,27 +33,26 @@ pub(super) fn instance(info: &SessionInfo) -> String {
     format!("{}/{}", part(&info.host), part(&info.name))
 }
 
-/// A session.
+/// One instance of the domain of sessions.
 pub(super) struct Session {
     name: String,
     own_name: String,
     relay: Arc<str>,
     sinks: Arc<dyn Sinks>,
-    /// While it is read, or something is to be told of it.
+    /// Open while the session is read or its state changes.
     sink: Option<Box<dyn OwnSink>>,
     names: Definitions,
     buffers: RecordBuffers,
     traces: HashMap<TraceKey, Trace>,
-    /// By stream number. What was counted before a reconnect must not count again, so they stay.
+    /// By session and stream number. They stay after a disconnect, so that losses count once.
     positions: HashMap<(u64, u64), StreamPosition>,
     streams: HashSet<u64>,
-    /// Relay sessions of it that are attached.
+    /// Numbers of the relay daemon's sessions of this name that are attached.
     attached: HashSet<u64>,
     ever: bool,
     packets: u64,
     state: String,
-    /// It comes and goes for want of memory, of which its driver has a line in the log once in a
-    /// while.
+    /// State changes are not logged: memory is short, and the driver logs that with a throttle.
     quiet: bool,
 }
 
@@ -79,7 +78,7 @@ impl Session {
         }
     }
 
-    /// Has a sink from here on.
+    /// Opens the sink.
     fn connect(&mut self, info: &SessionInfo, now: Now) {
         if self.sink.is_some() {
             return self.at(now);
@@ -97,12 +96,12 @@ impl Session {
         sink.update(Update::Identity(identity));
         start_counters(m::METRICS, &mut *sink);
         self.sink = Some(sink);
-        // Parameters and rows are those of a sink.
+        // Parameters and rows belong to a sink.
         self.names = Definitions::new(&info.host, &info.name);
         self.traces.clear();
     }
 
-    /// What it is told goes nowhere any more.
+    /// Closes the sink.
     fn disconnect(&mut self) {
         if let Some(mut sink) = self.sink.take() {
             sink.end();
@@ -119,7 +118,7 @@ impl Session {
         self.update(Update::Set { item, value: Value::U32(value) });
     }
 
-    /// The moment for what follows.
+    /// Sets the time of the updates that follow.
     pub(super) fn at(&mut self, now: Now) {
         self.sink.iter_mut().for_each(|s| s.at(now));
     }
@@ -137,7 +136,7 @@ impl Session {
         }
     }
 
-    /// It is there and not read, unless another relay session of it is.
+    /// The session exists but is not read, unless another of the same name is.
     pub(super) fn refused(&mut self, info: &SessionInfo, text: &str, now: Now) {
         if self.attached.is_empty() {
             self.connect(info, now);
@@ -157,12 +156,12 @@ impl Session {
         self.state(true, "reading");
     }
 
-    /// It ends for want of memory, or for another reason.
+    /// Whether the next end is one for lack of memory, which is not logged here.
     pub(super) const fn quiet(&mut self, full: bool) {
         self.quiet = full;
     }
 
-    /// A relay session of it is over; `text`: why, if it was the last.
+    /// A session of the relay daemon has ended; `text` is the state if it was the last one.
     pub(super) fn over(&mut self, info: &SessionInfo, text: &str, now: Now) {
         self.at(now);
         self.attached.remove(&info.id);
@@ -177,15 +176,14 @@ impl Session {
         }
     }
 
-    /// If nothing of it is read: it will not come back by itself, and what is remembered to go on
-    /// is forgotten.
+    /// The session was destroyed: drops the positions of its streams if nothing of it is attached.
     pub(super) fn forget(&mut self) {
         if self.attached.is_empty() {
             self.positions.clear();
         }
     }
 
-    /// `joined`: what was lost before its first packet is history.
+    /// `joined`: losses before the first packet are history and do not count.
     pub(super) fn opened(&mut self, stream: &StreamInfo, joined: bool) {
         if stream.metadata {
             return;
@@ -221,9 +219,8 @@ impl Session {
         need
     }
 
-    /// What reading this relay session holds here: its traces; the sink and what is remembered of
-    /// streams, which a kernel and programs of 32 bits share, are with the first of them that
-    /// asks.
+    /// Memory of one of the relay daemon's sessions: its traces. The shared sink and positions
+    /// count for the session with the lowest number.
     pub(super) fn held(&self, relay_session: u64) -> Held {
         let traces: usize = self
             .traces
@@ -247,7 +244,7 @@ impl Session {
         &self.own_name
     }
 
-    /// Returns how many events it had.
+    /// Decodes a packet; returns its number of events.
     pub(super) fn packet(&mut self, packet: &Packet<'_>, filter: &RecordFilter, now: Now) -> u64 {
         let Self { name, sink, names, buffers, traces, positions, packets, .. } = self;
         let Some(sink) = sink else { return 0 };
@@ -257,7 +254,7 @@ impl Session {
         sink.update(Update::Count { item: m::PACKETS, more: 1 });
         sink.update(Update::Count { item: m::BYTES, more: packet.bytes.len() as u64 });
         let trace = traces.entry(packet.stream.trace).or_default();
-        // It was opened before.
+        // Every stream is opened before its first packet.
         let Some(position) = positions.get_mut(&(packet.stream.trace.session, packet.stream.id))
         else {
             return 0;
@@ -294,7 +291,7 @@ impl Session {
         )));
     }
 
-    /// A sign of life.
+    /// A beacon: the session is alive.
     pub(super) fn beacon(&mut self) {
         self.update(Update::Message);
     }

@@ -1,5 +1,5 @@
-//! What every conversation with a relay daemon has: requests, their replies in order, the version
-//! spoken, patience.
+//! One connection to a relay daemon: requests, their replies in order, the protocol version and the
+//! reply time limit.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use super::wire::{self, ProtocolError, Request, malformed};
 use crate::model::Now;
 use crate::sources::SessionError;
 
-/// How far the front of the input went.
+/// Progress of parsing the reply at the front of the input.
 pub(super) enum Step {
-    /// So many bytes are read; the reply goes on.
+    /// Bytes parsed; the reply continues.
     Part(usize),
-    /// So many bytes are read; they were the end of the reply.
+    /// Bytes parsed; the reply is complete.
     Last(usize),
-    /// So many bytes must be there to go on.
+    /// Bytes that the input must have before parsing can continue.
     Need(usize),
 }
 
-/// Reads a fixed part, or says how many bytes it has.
+/// The parsed value, or returns [`Step::Need`].
 macro_rules! read {
     ($fixed:expr) => {
         match $fixed {
@@ -33,22 +33,22 @@ macro_rules! read {
 }
 pub(super) use read;
 
-/// One connection.
+/// State of one connection.
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// What is spoken; known from the answer to CONNECT on.
+    /// Minor version in use; 0 before the reply to CONNECT.
     pub(super) minor: u32,
-    /// Bytes of replies before what is in the input.
+    /// Bytes of replies that have been parsed.
     pub(super) consumed: u64,
-    /// Records or sessions of the reply at the front that have not been read.
+    /// Stream records or sessions left in the reply at the front.
     pub(super) rest: Option<u32>,
-    /// Requests that are not answered, in the order in which the replies come.
+    /// Requests without a reply, in the order of the replies.
     outstanding: VecDeque<Request>,
-    /// Those that wait for room: all but indexes and packets. They go first.
+    /// Requests other than indexes and packets that wait for room. They are sent first.
     queued: VecDeque<Request>,
-    /// Bytes that had come, and when the last of them did.
+    /// Bytes received, and the time of the last one.
     received: (u64, Duration),
-    /// Time without a byte while a reply is due.
+    /// Longest time without a byte while a reply is due.
     reply_time: Duration,
     pub(super) wakeup: Option<Duration>,
 }
@@ -67,7 +67,7 @@ impl Connection {
         }
     }
 
-    /// The connection is there: these are the first requests.
+    /// Sends the first requests of a new connection.
     pub(super) fn start(&mut self, now: Duration, requests: &[Request], out: &mut BytesMut) {
         self.received = (0, now);
         for request in requests {
@@ -80,7 +80,7 @@ impl Connection {
         self.outstanding.push_back(request);
     }
 
-    /// To be sent with the next write.
+    /// Queues a request for the next write.
     pub(super) fn push(&mut self, request: Request) {
         self.queued.push_back(request);
     }
@@ -90,7 +90,7 @@ impl Connection {
         !self.outstanding.is_empty()
     }
 
-    /// Requests that may still be sent.
+    /// Number of requests that may still be sent.
     pub(super) fn room(&self) -> usize {
         limits::OUTSTANDING.saturating_sub(self.outstanding.len())
     }
@@ -102,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// Bytes have come.
+    /// Records the time of received bytes.
     pub(super) fn received(&mut self, now: Now, input: &BytesMut) {
         let come = self.consumed + input.len() as u64;
         if come > self.received.0 {
@@ -111,20 +111,20 @@ impl Connection {
     }
 
     /// # Errors
-    /// [`SessionError::Timeout`]: nothing comes, and a reply is due.
+    /// [`SessionError::Timeout`]: a reply is due, and no byte comes.
     pub(super) fn check_timeout(&self, now: Duration) -> Result<(), SessionError> {
         let late = self.awaits_reply() && now.saturating_sub(self.received.1) >= self.reply_time;
         if late { Err(SessionError::Timeout("reply")) } else { Ok(()) }
     }
 
-    /// Finds the next wake-up: when something is to be asked, or patience ends.
+    /// Sets the next wake-up: the earliest of `due` and the reply time limit.
     pub(super) fn plan(&mut self, now: Duration, due: impl Iterator<Item = Duration>) {
         let owed = self.awaits_reply().then(|| self.received.1 + self.reply_time);
-        // An error has ended the connection if nothing is due; a second is never wrong.
+        // Without anything due the connection has failed; a tick a second later does no harm.
         self.wakeup = due.chain(owed).min().or(Some(now + Duration::from_secs(1)));
     }
 
-    /// The answer to CONNECT.
+    /// Parses the reply to CONNECT.
     pub(super) fn on_connect(
         &mut self,
         ours: u32,
@@ -139,7 +139,7 @@ impl Connection {
         Ok(Ok(Relayd { minor: theirs, effective: self.minor }))
     }
 
-    /// An error with its place in the stream.
+    /// Adds the offset in the stream to an error.
     fn place(&self, error: SessionError) -> SessionError {
         match error {
             SessionError::Malformed { what, .. } => {
@@ -150,17 +150,17 @@ impl Connection {
     }
 }
 
-/// A conversation.
+/// A protocol over one connection.
 pub(super) trait Replies {
     fn connection(&mut self) -> &mut Connection;
 
-    /// Nothing that comes is of interest any more.
+    /// Further replies are ignored.
     fn done(&self) -> bool {
         false
     }
 }
 
-/// Reads all replies that are complete; `reply` reads the reply to a request as far as it is there.
+/// Parses all complete replies; `reply` parses the available part of one.
 pub(super) fn replies<T: Replies>(
     protocol: &mut T,
     input: &mut BytesMut,
@@ -180,7 +180,7 @@ pub(super) fn replies<T: Replies>(
             Step::Part(read) => (read, false),
             Step::Last(read) => (read, true),
             Step::Need(need) => {
-                // Room for the index behind a packet as well: one read takes both.
+                // With room for the index behind a packet: one read receives both.
                 input.reserve((need + wire::INDEX).saturating_sub(input.len()));
                 return Ok(());
             }

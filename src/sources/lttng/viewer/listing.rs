@@ -1,4 +1,4 @@
-//! The conversation that lists the sessions of a relay daemon, once a second. It attaches nothing.
+//! Lists the sessions of a relay daemon once a second, over a connection that attaches nothing.
 
 use std::time::Duration;
 
@@ -12,32 +12,32 @@ use super::wire::{self, ProtocolError, Request, malformed};
 use crate::model::Now;
 use crate::sources::SessionError;
 
-/// Takes what is listed.
+/// Receives listings.
 pub trait Lister {
-    /// The relay daemon has answered. Comes first and once.
+    /// The relay daemon has replied to CONNECT. Called first and once.
     fn connected(&mut self, relayd: Relayd) {
         let _ = relayd;
     }
 
-    /// There is a session.
+    /// A session of the listing under way.
     fn session_listed(&mut self, session: SessionInfo);
 
-    /// That were all sessions. One that is read and not listed is being destroyed; there may be
-    /// more to read.
+    /// The listing is complete. A session that is being read and is not listed was destroyed; its
+    /// streams may have packets left.
     fn listing_done(&mut self, sessions: u32);
 }
 
-/// One connection that lists. See the page of [`super`] for what its driver owes it.
+/// One connection that lists. The duties of its driver are on the page of [`super`].
 #[derive(Debug)]
 pub struct Listing {
-    /// The minor version that we announce.
+    /// Announced minor version.
     minor: u32,
     /// Time between two listings.
     pause: Duration,
     connection: Connection,
-    /// When to list again; `None`: a LIST is not answered.
+    /// Time of the next LIST; `None` while a reply is due.
     due: Option<Duration>,
-    /// Sessions of the listing that is being read.
+    /// Sessions in the reply under way.
     listed: u32,
 }
 
@@ -60,9 +60,9 @@ impl Listing {
         }
     }
 
-    /// The connection is there: makes the first requests. To be called once, before anything else.
+    /// Makes the first requests. Called once, before all other methods.
     pub fn start(&mut self, now: Now, out: &mut BytesMut) {
-        // Both in one write: the layout of the second reply is told by the first.
+        // One write: the first reply decides the layout of the second.
         self.connection.start(
             now.mono,
             &[Request::Connect { minor: self.minor }, Request::ListSessions],
@@ -71,12 +71,12 @@ impl Listing {
         self.connection.plan(now.mono, self.due.into_iter());
     }
 
-    /// Bytes have come. Consumes all replies that are complete from the front of `input`, leaves a
-    /// partial one and reserves room for what it lacks. `out` is to be sent at once.
+    /// Parses all complete replies at the front of `input`, and reserves room for the rest of an
+    /// incomplete one. `out` is to be sent at once.
     ///
     /// # Errors
-    /// [`SessionError`]: the connection must be closed. `Malformed` and `Limit` are the relay daemon's fault; `Unsupported`: it
-    /// speaks another protocol.
+    /// The connection must be closed. `Malformed`, `Limit`: the relay daemon breaks the protocol;
+    /// `Unsupported`: its major version differs.
     pub fn feed(
         &mut self,
         now: Now,
@@ -92,7 +92,7 @@ impl Listing {
         Ok(())
     }
 
-    /// Time has passed. To be called at [`Self::next_wakeup`]; calling it more often does nothing.
+    /// Sends requests that are due. Called at [`Self::next_wakeup`]; an earlier call does nothing.
     ///
     /// # Errors
     /// [`SessionError::Timeout`]: the relay daemon does not answer; the connection must be closed.
@@ -102,14 +102,14 @@ impl Listing {
         Ok(())
     }
 
-    /// When [`Self::tick`] is to be called, on the monotonic clock of [`Now`]. `None` only before
+    /// Time of the next [`Self::tick`] on the monotonic clock of [`Now`]. `None` only before
     /// [`Self::start`].
     #[must_use]
     pub const fn next_wakeup(&self) -> Option<Duration> {
         self.connection.wakeup
     }
 
-    /// Whether the relay daemon owes a reply. When it does not, it says nothing.
+    /// Whether a reply is due. The relay daemon sends nothing else.
     #[must_use]
     pub fn awaits_reply(&self) -> bool {
         self.connection.awaits_reply()

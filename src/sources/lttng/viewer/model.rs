@@ -1,4 +1,4 @@
-//! The things of the viewer protocol: relay daemons, sessions, traces, streams, indexes.
+//! The nouns of the viewer protocol: relay daemon, session, trace, stream, index.
 
 use std::time::Duration;
 
@@ -8,36 +8,34 @@ pub const MINOR: u32 = 15;
 /// The relay daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relayd {
-    /// Its minor version. It is its release's up to 14 (2.13 says 13); 2.15 and all later ones say
-    /// 15.
+    /// Announced minor version: that of the release up to 14; 2.15 and later announce 15.
     pub minor: u32,
-    /// What is spoken: the lower of its and ours. Below 15, sessions in CTF 2 are not even listed.
+    /// Minor version in use: the lower of both. Below 15 sessions in CTF 2 are not listed.
     pub effective: u32,
 }
 
 /// Encoding of a session's traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFormat {
-    /// CTF 1.8; also said when the relay daemon cannot tell, because then there is no other.
+    /// CTF 1.8; also below minor 15, where no other encoding is listed.
     Ctf1,
     /// CTF 2.
     Ctf2,
-    /// A number that came later.
+    /// A number of a later release.
     Other(u32),
 }
 
-/// A session as it is listed. Host and name are what users know; the kernel, 64-bit and 32-bit
-/// applications of one session of theirs are sessions of their own here, with the same host and
-/// name.
+/// A session in a listing. One recording session is up to three sessions of the relay daemon, for
+/// the kernel, 64-bit and 32-bit programs, with the same host and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionInfo {
-    /// Its number in this relay daemon. A restarted one begins at 1 again.
+    /// Number in this relay daemon; a restarted relay daemon begins at 1 again.
     pub id: u64,
     /// Host that is traced.
     pub host: String,
     /// Name of the session.
     pub name: String,
-    /// How often buffers are flushed, or beacons sent; 0: not live, cannot be attached.
+    /// Period of flushes or beacons; 0: the session is not live and cannot be attached.
     pub live_timer: Duration,
     /// Viewers attached.
     pub clients: u32,
@@ -59,11 +57,11 @@ pub struct TraceKey {
 /// A stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamInfo {
-    /// Its number in this relay daemon, the same after a reconnect to the same one.
+    /// Number in this relay daemon, the same after a reconnect.
     pub id: u64,
     /// Its trace.
     pub trace: TraceKey,
-    /// It carries the trace's metadata and no packets.
+    /// The stream has the trace's metadata and no packets.
     pub metadata: bool,
     /// `ust/uid/0/64-bit`, `ust/pid/NAME-PID-YYYYMMDD-HHMMSS`, `kernel`.
     pub path: String,
@@ -71,20 +69,20 @@ pub struct StreamInfo {
     pub channel: String,
 }
 
-/// What the index says of a packet.
+/// Index entry of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Index {
-    /// Bytes before it in its file. Begins at 0 again after `lttng clear` and in each new file.
+    /// Byte offset in the file; begins at 0 again after `lttng clear` and in each new file.
     pub offset: u64,
     /// Bits, padding included.
     pub packet_size: u64,
-    /// Bits that have a meaning.
+    /// Bits without padding.
     pub content_size: u64,
     /// Cycles of the trace's clock.
     pub timestamp_begin: u64,
     /// Cycles of the trace's clock.
     pub timestamp_end: u64,
-    /// Events that the tracer has dropped in this stream since its beginning.
+    /// Events that the tracer has discarded since the begin of the stream.
     pub events_discarded: u64,
     /// Stream class.
     pub stream_class: u64,

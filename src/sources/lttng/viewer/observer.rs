@@ -1,5 +1,5 @@
-//! What a relay daemon tells: the contract between the viewer and what makes metrics and events of
-//! traces. Nothing here knows CTF.
+//! The events of reading a session: the contract between the viewer protocol and the metrics and
+//! records made of it. Nothing here depends on CTF.
 
 use super::model::{Index, SessionInfo, StreamInfo, TraceKey};
 use super::settings::Seek;
@@ -7,40 +7,39 @@ use super::settings::Seek;
 /// A session was attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attached<'a> {
-    /// Which.
+    /// The session, as it was listed.
     pub session: &'a SessionInfo,
     /// Where reading begins. With [`Seek::Last`] the `events_discarded` of a stream's first packet
-    /// is history, not loss. It does not hold for streams that open later: those are read from
-    /// their beginning.
+    /// is history, not loss. Streams that open later are always read from their beginning.
     pub seek: Seek,
-    /// Streams that follow.
+    /// Number of streams that the attach announces.
     pub streams: u32,
 }
 
-/// Why a session that fits is not read.
+/// Why a matching session is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refused {
-    /// Another viewer has it; the protocol allows one.
+    /// Another viewer is attached; the protocol allows one.
     Busy,
-    /// It has been attached ever since we had it: the relay daemon has not noticed that our
-    /// connection is gone, or another viewer was quicker.
+    /// Attached since our last connection: the relay daemon has not noticed its end, or another
+    /// viewer was quicker.
     Ours,
-    /// It is gone, or is in a format that older minors do not show.
+    /// The session is gone, or has a format that this minor version does not support.
     Unknown,
-    /// It was not created with `--live`.
+    /// The session was not created with `--live`.
     NotLive,
-    /// The relay daemon does not know the seek.
+    /// The relay daemon does not support the seek.
     BadSeek,
-    /// As many sessions are read as may be.
+    /// `lttng.max_sessions` is reached.
     Limit,
 }
 
-/// What the reader of metadata says.
+/// State of a trace's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// All bytes so far make sense: packets may come.
+    /// The metadata is complete: packets may follow.
     Nothing,
-    /// The bytes end inside a declaration: packets are held back until more have come, 5 s at most.
+    /// The metadata ends within a declaration: packets wait for the rest, at most 5 s.
     More,
 }
 
@@ -49,13 +48,13 @@ pub enum Need {
 pub struct Packet<'a> {
     /// Its stream.
     pub stream: &'a StreamInfo,
-    /// What the index says of it.
+    /// Its index entry.
     pub index: &'a Index,
-    /// Its content, without the padding: `content_size` / 8 bytes, rounded up.
+    /// Content without padding: `content_size` / 8 bytes, rounded up.
     pub bytes: &'a [u8],
 }
 
-/// Nothing happened in a stream up to a time.
+/// A stream was idle up to a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beacon<'a> {
     /// The stream.
@@ -66,111 +65,105 @@ pub struct Beacon<'a> {
     pub class: u64,
 }
 
-/// Why a packet is passed over.
+/// Why a packet is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Skipped {
-    /// It was told before: a replay after a reconnect.
+    /// Reported before: a replay after a reconnect.
     Replayed,
     /// Larger than [`super::Settings::packet`].
     TooLarge,
-    /// Its index cannot be true: no content, or more content than packet.
+    /// The index entry is impossible: no content, or more content than packet.
     BadIndex,
-    /// The relay daemon would not read it, or read less than was asked: its file was cleared or
-    /// rotated away.
+    /// The relay daemon could not read the packet: its file was cleared or rotated away.
     Unreadable,
 }
 
-/// Why a stream is over.
+/// Why a stream has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamEnd {
     /// The orderly end.
     HungUp,
-    /// The relay daemon does not know it any more, or cannot read it.
+    /// The relay daemon has lost the stream or cannot read it.
     Error,
 }
 
-/// Why a session is over.
+/// Why reading a session has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SessionEnd {
-    /// It was destroyed and everything is read.
+    /// The session was destroyed, and all packets are read.
     Closed,
-    /// The relay daemon says that we are not attached (any more). It is attached again if it is
+    /// The relay daemon reports that no viewer is attached. The session is attached again if it is
     /// still listed.
     Lost,
     /// The connection is gone.
     Disconnected,
-    /// It was given up: there is no memory for it.
+    /// Memory is short.
     Full,
 }
 
-/// A breach of the protocol that costs nothing but what it says.
+/// A breach of the protocol after which reading continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Violation {
-    /// A stream was announced again, or with a number that another one has. The first one stands.
+    /// A stream was announced twice, or with the number of another stream. The first one stays.
     StreamRepeated,
-    /// [`super::Settings::streams`] is reached, or as many are open on the relay daemon as may be;
-    /// the stream is not read.
+    /// [`super::Settings::streams`] or the limit of the relay daemon is reached: the stream is not
+    /// read.
     TooManyStreams,
-    /// A trace's metadata did not come in time, or was never whole. Its packets come nevertheless.
+    /// The metadata of a trace was not complete in time. Its packets are reported nevertheless.
     MetadataMissing,
 }
 
-/// Takes what a relay daemon tells of a session, in the order of the connection. All methods but
-/// one do nothing unless they are written.
+/// Receives the events of one session, in the order of the connection. All methods but
+/// [`metadata`](Self::metadata) do nothing by default.
 ///
-/// * The session is [`attached`](Self::attached), or [`refused`](Self::refused). Its streams are
-///   [`opened`](Self::stream_opened), more of them at any time, and it ends with
-///   [`session_over`](Self::session_over), which ends all streams and traces that have not ended,
-///   without a word for each. If it is still attached when reading is closed it is over then
-///   ([`SessionEnd::Disconnected`]). What is destroyed and created again under the same name has another
+/// * The session is [`attached`](Self::attached) or [`refused`](Self::refused). Streams are
+///   [`opened`](Self::stream_opened) at any time. [`session_over`](Self::session_over) ends the
+///   session with all its streams and traces; closing the connection is
+///   [`SessionEnd::Disconnected`]. A session that is created again under its name has another
 ///   number.
-/// * Metadata comes before the packets that need it. Everything about a trace begins anew with the
-///   next attach: metadata is sent in full again.
-/// * Packets of one stream come in order, each once as long as [`super::ReplayFilter`] is handed on; those
-///   of different streams are in no order. Bytes are borrowed: copy what is to stay. They are
-///   whatever was sent.
-/// * Loss is the difference of `events_discarded` of two packets of a stream. `lttng clear` makes
-///   offsets begin anew and packets disappear; nothing else tells of it.
+/// * Metadata comes before the packets that need it. With the next attach a trace begins anew, with
+///   its whole metadata.
+/// * Packets of one stream come in order, and once, as long as the [`super::ReplayFilter`] is
+///   passed on. Packets of different streams are in no order. Bytes are borrowed and unchecked.
+/// * Loss is the difference of `events_discarded` between two packets of a stream. After
+///   `lttng clear` offsets begin at 0 again and packets are missing; nothing else shows it.
 pub trait Observer {
-    /// A session is being read.
+    /// The session is attached.
     fn attached(&mut self, attached: Attached<'_>) {
         let _ = attached;
     }
 
-    /// The relay daemon does not let us read it. Tried again with back-off.
+    /// The attach was refused. It is retried with back-off.
     fn refused(&mut self, session: &SessionInfo, why: Refused) {
         let _ = (session, why);
     }
 
-    /// A session is over, with all its streams and traces.
+    /// The session has ended, with all its streams and traces.
     fn session_over(&mut self, session: &SessionInfo, why: SessionEnd) {
         let _ = (session, why);
     }
 
-    /// A stream exists. The metadata stream of a trace can be told after data streams of it, but
-    /// its bytes come first.
+    /// A stream is open. The metadata stream of a trace may open after its data streams, but its
+    /// bytes come before their packets.
     fn stream_opened(&mut self, stream: &StreamInfo) {
         let _ = stream;
     }
 
-    /// Nothing more comes of a stream of packets. The trace stays until it is
-    /// [`gone`](Self::trace_gone).
+    /// A data stream has ended. Its trace stays until [`Self::trace_gone`].
     fn stream_ended(&mut self, stream: &StreamInfo, why: StreamEnd) {
         let _ = (stream, why);
     }
 
-    /// More metadata of a trace, never empty; a continuation of what came since the attach or the
+    /// More metadata of a trace, never empty. It continues the metadata since the attach or the
     /// last [`metadata_restart`](Self::metadata_restart).
     fn metadata(&mut self, trace: TraceKey, bytes: &[u8]) -> Need;
 
-    /// The metadata that follows is not a continuation: it is all sent again (`lttng metadata
-    /// regenerate`).
+    /// The metadata begins anew (`lttng metadata regenerate`).
     fn metadata_restart(&mut self, trace: TraceKey) {
         let _ = trace;
     }
 
-    /// A trace's metadata is not read any more: its process or session is gone, or it has had no
-    /// stream for 5 s since its last.
+    /// A trace is gone: its process or session has ended, or it has had no stream for 5 s.
     fn trace_gone(&mut self, trace: TraceKey) {
         let _ = trace;
     }
@@ -180,18 +173,17 @@ pub trait Observer {
         let _ = packet;
     }
 
-    /// A packet that is not given, and why. Its index counts nevertheless: `events_discarded` may
-    /// have grown.
+    /// A packet is skipped. Its index entry is valid: `events_discarded` may have grown.
     fn skipped(&mut self, stream: &StreamInfo, index: &Index, why: Skipped) {
         let _ = (stream, index, why);
     }
 
-    /// A stream was idle. Told once for each new time.
+    /// A stream was idle. Called once for each new time.
     fn beacon(&mut self, beacon: Beacon<'_>) {
         let _ = beacon;
     }
 
-    /// The relay daemon did what it should not.
+    /// The relay daemon broke the protocol; reading continues.
     fn violation(&mut self, violation: Violation) {
         let _ = violation;
     }

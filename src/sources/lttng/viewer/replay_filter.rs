@@ -1,11 +1,11 @@
-//! What was read before the connection broke: after the next attach everything is sent again from
-//! the beginning, and nothing may be told twice.
+//! Packets that were reported before the connection broke. After the next attach the relay daemon
+//! sends everything again from the beginning; no packet may be reported twice.
 //!
-//! What identifies a packet? Numbers of sessions and streams are the same after a reconnect, but a
-//! restarted relay daemon gives them anew, and offsets begin again after `lttng clear`. So a stream
-//! is known by the first bytes of its trace's metadata, which have the trace's random UUID in every
-//! encoding, and by its number and name; and a packet within it by its time: in a stream, time
-//! never goes back. One mark for each stream is enough.
+//! Session and stream numbers stay the same over a reconnect, but a restarted relay daemon assigns
+//! new ones, and offsets begin again after `lttng clear`. So a stream is identified by the first
+//! bytes of its trace's metadata, which contain the trace's random UUID in every encoding, and by
+//! its number and name. A packet within its stream is identified by its time, which never goes
+//! back: one position for each stream is enough.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,7 +13,7 @@ use std::hash::Hash;
 use super::limits;
 use super::model::{Index, StreamInfo};
 
-/// Which stream of which trace, whatever connection it is read by.
+/// Identifies a stream over connections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct StreamKey {
     /// Hash of the first bytes of the metadata.
@@ -29,18 +29,18 @@ impl StreamKey {
     }
 }
 
-/// A number for a value, the same in the whole process.
+/// Hash of a value, the same for equal values within this process.
 pub(super) fn hash(value: impl Hash) -> u64 {
     use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
-/// The last thing told of a stream: end, begin and offset of a packet, or the time of a beacon.
+/// The latest packet or beacon of a stream that was reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Position {
     end: u64,
     begin: u64,
-    /// `None`: a beacon.
+    /// Offset of the packet; `None` for a beacon.
     offset: Option<u64>,
 }
 
@@ -52,44 +52,44 @@ impl Position {
         if self.begin != index.timestamp_begin {
             return self.begin < index.timestamp_begin;
         }
-        // An empty packet can have the times of its neighbour.
+        // An empty packet can have the same times as its neighbour.
         matches!(self.offset, Some(offset) if offset != index.offset)
     }
 }
 
-/// Memory of what was told of a session, bounded: the least recently used of 16384 streams give
-/// way. Hand it from one [`super::Reading`] of the session to the next. It may be handed on over a
-/// restart of the relay daemon.
+/// Positions in the streams of a session, at most 16384; the least recently used are dropped. It is
+/// passed from one [`super::Reading`] of the session to the next, also over a restart of the relay
+/// daemon.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayFilter {
     positions: LruMap<StreamKey, Position>,
 }
 
 impl ReplayFilter {
-    /// Nothing seen yet.
+    /// A filter that drops nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Streams remembered.
+    /// Number of streams with a position.
     #[must_use]
     pub fn streams(&self) -> usize {
         self.positions.entries.len()
     }
 
-    /// Memory that it holds.
+    /// Bytes of memory.
     #[must_use]
     pub(super) fn held(&self) -> usize {
         self.positions.entries.capacity() * size_of::<(StreamKey, (u64, Position))>()
     }
 
-    /// Whether a packet was not told yet.
+    /// Whether a packet has not been reported yet.
     pub(super) fn is_new(&self, stream: &StreamKey, index: &Index) -> bool {
         self.positions.get(stream).is_none_or(|position| position.is_before(index))
     }
 
-    /// A packet is told, or passed over for good.
+    /// A packet is reported.
     pub(super) fn packet(&mut self, stream: StreamKey, index: &Index) {
         let position = Position {
             end: index.timestamp_end,
@@ -99,7 +99,7 @@ impl ReplayFilter {
         self.positions.put(stream, position, limits::SEEN_STREAMS);
     }
 
-    /// There was nothing before this time. Returns whether it is later than all that was told.
+    /// A beacon of this time. Returns whether it is later than everything reported before.
     pub(super) fn beacon(&mut self, stream: StreamKey, time: u64) -> bool {
         let new = self.positions.get(&stream).is_none_or(|position| position.end < time);
         if new {
@@ -113,7 +113,7 @@ impl ReplayFilter {
     }
 }
 
-/// A map that forgets what was longest not written when it is full.
+/// A bounded map: when it is full it drops its least recently used entries.
 #[derive(Clone, Debug)]
 pub(super) struct LruMap<K, V> {
     entries: HashMap<K, (u64, V)>,
@@ -159,7 +159,7 @@ impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
         self.entries.insert(key, (clock, value));
     }
 
-    /// Forgets the oldest, many at once so that the search is rare.
+    /// Drops the `many` oldest entries at once, so that the search for them is rare.
     pub(super) fn forget(&mut self, many: usize) {
         let mut clocks: Vec<u64> = self.entries.values().map(|(clock, _)| *clock).collect();
         clocks.sort_unstable();

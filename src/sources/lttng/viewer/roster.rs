@@ -1,5 +1,5 @@
-//! Which sessions of a relay daemon are to be read: those that are listed, fit, are not read yet,
-//! and may be tried again.
+//! Selects the sessions of a relay daemon to read: listed, matching a pattern, not being read, and
+//! past their back-off.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,26 +11,26 @@ use super::reading::{End, Start};
 use super::replay_filter::{LruMap, ReplayFilter, hash};
 use super::settings::{Pattern, Seek, Settings};
 
-/// A session that fits and is not read.
+/// A matching session that is not read.
 #[derive(Debug)]
 struct Candidate {
     info: SessionInfo,
-    /// The reason that was told.
+    /// Reason that was reported.
     why: Option<Refused>,
     listing: u64,
 }
 
-/// What is remembered of a session, whether or not it is listed.
+/// History of a session, listed or not.
 #[derive(Debug, Default)]
 struct SessionHistory {
-    /// It must be read from its beginning, whatever the configured seek: because it was read
-    /// before, or because it came after our first listing.
+    /// Read from the beginning whatever the configured seek: the session was read before, or is
+    /// younger than the first listing.
     beginning: bool,
-    /// We had it attached, and it has not been listed without a viewer since.
+    /// Attached by us before, and not listed without a viewer since.
     ours: bool,
-    /// Time that passed before the last attempt to attach.
+    /// Pause before the last attempt to attach.
     pause: Duration,
-    /// Not to be tried before this time.
+    /// Earliest time of the next attempt.
     after: Duration,
     replay_filter: ReplayFilter,
 }
@@ -42,23 +42,23 @@ fn key(session: &SessionInfo) -> Key {
     (session.id, hash((&session.host, &session.name)))
 }
 
-/// The sessions of one relay daemon. It outlives connections, and restarts of the relay daemon.
+/// The sessions of one relay daemon, over connections and restarts of the relay daemon.
 #[derive(Debug)]
 pub struct Roster {
     patterns: Vec<Pattern>,
     seek: Seek,
-    /// Those that fit, as the last listing has them.
+    /// Matching sessions of the last listing that are not read.
     candidates: HashMap<u64, Candidate>,
-    /// Those that are read.
+    /// Sessions that are read.
     reading: HashMap<u64, SessionInfo>,
     history: LruMap<Key, SessionHistory>,
     listing: u64,
-    /// Sessions of the listing under way that fit and are not remembered.
+    /// Matching sessions of the listing under way beyond the limit.
     crowded: u64,
 }
 
 impl Roster {
-    /// Nothing is listed yet.
+    /// A roster without sessions.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         Self {
@@ -72,12 +72,12 @@ impl Roster {
         }
     }
 
-    /// Other sessions are to be read, from the next listing on. Those that are read go on.
+    /// Replaces the patterns, from the next listing on. Sessions that are being read continue.
     pub fn choose(&mut self, patterns: Vec<Pattern>) {
         self.patterns = patterns;
     }
 
-    /// A session is listed. Returns whether it fits.
+    /// A session is listed. Returns whether it matches.
     pub fn listed(&mut self, info: SessionInfo) -> bool {
         let fits = self.patterns.iter().any(|pattern| pattern.fits(&info.host, &info.name));
         if !fits || self.reading.contains_key(&info.id) {
@@ -116,8 +116,8 @@ impl Roster {
         true
     }
 
-    /// The listing is complete: what it had not is forgotten. Returns how many sessions fit and
-    /// found no room to be remembered.
+    /// The listing is complete: drops sessions that it does not have. Returns the number of
+    /// matching sessions beyond the limit.
     pub fn listing_done(&mut self) -> u64 {
         let listing = self.listing;
         self.candidates.retain(|_, candidate| candidate.listing == listing);
@@ -125,8 +125,8 @@ impl Roster {
         std::mem::take(&mut self.crowded)
     }
 
-    /// Those to read now, oldest first, each with a `permit`; `told` hears of the others whose
-    /// reason is new. They count as read until they have [ended](Self::ended).
+    /// Sessions to read now, oldest first, each with a `permit`. `told` is called for each other
+    /// session with a new reason. A session counts as read until [`Self::ended`].
     pub fn take<P>(
         &mut self,
         now: Duration,
@@ -170,13 +170,13 @@ impl Roster {
         taken
     }
 
-    /// Sessions that are not read because as many are read as may be.
+    /// Number of sessions that are not read because `lttng.max_sessions` is reached.
     #[must_use]
     pub fn beyond_limit(&self) -> usize {
         self.candidates.values().filter(|candidate| candidate.why == Some(Refused::Limit)).count()
     }
 
-    /// A session is not read any more. It is tried again, if it is still listed, but not too soon.
+    /// Reading a session has ended. It is retried with back-off while it is listed.
     pub fn ended(&mut self, now: Duration, end: End) {
         let End { session, attached, refused, over, replay_filter } = end;
         let Some(info) = self.reading.remove(&session) else { return };
@@ -188,7 +188,7 @@ impl Roster {
             );
         }
         let Some(history) = self.history.get_mut(&key(&info)) else { return };
-        // What has no memory has none soon after, however long it takes to get there.
+        // A session that ran out of memory will do so again, however long it was read.
         let lasted = over != Some(SessionEnd::Full)
             && attached.is_some_and(|since| now.saturating_sub(since) >= limits::LASTED);
         let (first, longest) = match (refused, over) {
@@ -212,7 +212,7 @@ impl Roster {
         self.bound();
     }
 
-    /// Keeps what is remembered of streams bounded.
+    /// Drops the oldest histories when all together have too many streams.
     fn bound(&mut self) {
         let streams = |history: &LruMap<Key, SessionHistory>| {
             history.values().map(|p| p.replay_filter.streams()).sum::<usize>()

@@ -1,11 +1,11 @@
-//! How to view.
+//! Settings of the viewer of one relay daemon.
 
 use std::time::Duration;
 
 use super::limits;
 use crate::events::glob;
 
-/// Which sessions: `host/session`, each with `*` for any text.
+/// A pattern of sessions, `host/session`; `*` matches any text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     host: String,
@@ -16,8 +16,7 @@ impl Pattern {
     /// Longest pattern in bytes: names have 64 and 255 at most.
     const LENGTH: usize = 1024;
 
-    /// `host/session`; without a slash, that session of any host. Names of sessions cannot have a
-    /// slash.
+    /// Parses `host/session`, or `session` for any host. Session names have no slash.
     ///
     /// `None` if a side is empty or the whole is longer than 1024 bytes.
     #[must_use]
@@ -30,7 +29,7 @@ impl Pattern {
         sound.then(|| Self { host: host.to_owned(), session: session.to_owned() })
     }
 
-    /// Whether a session of this name on this host fits.
+    /// Whether a session matches.
     #[must_use]
     pub fn fits(&self, host: &str, session: &str) -> bool {
         glob(self.host.as_bytes(), host.as_bytes())
@@ -41,40 +40,39 @@ impl Pattern {
 /// Where reading of a session begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Seek {
-    /// With all that the relay daemon still has.
+    /// With the oldest packet of the relay daemon.
     #[default]
     Beginning,
-    /// With the first packets that are complete after the attach. Holds only for sessions that were
-    /// there when we first came: what appears later is read from its beginning, and so is what
-    /// we read before ([`super::ReplayFilter`] passes over the known).
+    /// With the first packet that is complete after the attach, for sessions of the first listing.
+    /// Younger sessions and sessions that were read before begin with the oldest packet
+    /// ([`super::ReplayFilter`] skips reported packets).
     Last,
 }
 
-/// How to view one relay daemon.
+/// Settings of the viewer of one relay daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Which sessions; a session that fits any of them is read.
+    /// A session that matches any of these patterns is read.
     pub patterns: Vec<Pattern>,
     /// Where reading begins.
     pub seek: Seek,
-    /// Time between two questions about a stream whose news are due; raised to 0.25 ms for each
-    /// stream that is open on this relay daemon ([`super::OpenStreams`]).
+    /// Time between two requests for a stream whose data is due; at least 0.25 ms for each stream
+    /// that is open on this relay daemon ([`super::OpenStreams`]).
     pub poll: Duration,
-    /// Time between two listings: how soon a new session is found.
+    /// Time between two listings: the longest delay until a new session is found.
     pub list: Duration,
-    /// Time without a byte from the relay daemon while it owes one, after which the connection is
-    /// given up.
+    /// Longest time without a byte while a reply is due; after it the connection is closed.
     pub reply_time: Duration,
     /// Most streams of a session open at once.
     pub streams: usize,
-    /// Most bytes of a packet's content; larger ones are passed over.
+    /// Most bytes of a packet's content; larger packets are skipped.
     pub packet: usize,
-    /// The minor version to announce, 4 to [`super::model::MINOR`]. Only tests say less.
+    /// Announced minor version, 4 to [`super::MINOR`]; lower than that only in tests.
     pub minor: u32,
 }
 
 impl Settings {
-    /// The minor version to announce.
+    /// The announced minor version.
     pub(super) fn announced(&self) -> u32 {
         self.minor.clamp(4, super::model::MINOR)
     }

@@ -1,8 +1,8 @@
-//! When to ask about a stream again that has nothing.
+//! Time of the next request for a stream without new data.
 //!
-//! News come with the session's live timer: once each period every stream has a packet, or else a
-//! beacon. So once the phase is known there is no need to ask in between, and much sense in asking
-//! often just when it is due:
+//! With each period of the session's live timer every stream has a packet or a beacon: its news.
+//! Once the phase is known, requests in between are useless, and frequent requests pay when the
+//! next news are due:
 //!
 //! ```text
 //!   news            nothing         nothing  news            nothing…
@@ -10,38 +10,38 @@
 //!    │               (rare polls)   step step step  (the phase is never off by more than a step)
 //! ```
 //!
-//! A stream whose packets come off schedule has full sub-buffers: it is asked more often, to take
-//! them while they come. One that is idle, as its last beacon says, is not asked in between at all.
+//! A stream with packets between two flushes has full sub-buffers: requests are more frequent. A
+//! stream whose latest news is a beacon is idle: no requests in between.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// All streams that are open on one relay daemon, in whatever conversation: they share its time.
+/// Number of streams that are open on one relay daemon, over all connections. They share its time.
 #[derive(Clone, Debug, Default)]
 pub struct OpenStreams(Arc<AtomicUsize>);
 
 impl OpenStreams {
-    /// Streams that are open.
+    /// Number of open streams.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Nothing is open.
+    /// Whether no stream is open.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One more, until the place is dropped.
+    /// Counts one more stream until the value is dropped.
     pub(super) fn enter(&self) -> OpenStream {
         self.0.fetch_add(1, Ordering::Relaxed);
         OpenStream(Arc::clone(&self.0))
     }
 }
 
-/// The place of a stream among all.
+/// One stream among the open ones.
 #[derive(Debug)]
 pub(super) struct OpenStream(Arc<AtomicUsize>);
 
@@ -51,25 +51,25 @@ impl Drop for OpenStream {
     }
 }
 
-/// Time between two questions to a stream with full sub-buffers.
+/// Time between two requests for a stream with full sub-buffers.
 const BUSY: Duration = Duration::from_millis(20);
-/// Longest time between two questions to any other, while its news are not overdue.
+/// Longest time between two requests for other streams before news are due.
 const QUIET: Duration = Duration::from_millis(200);
-/// Longest time between two questions to one whose news are overdue: tracing may be stopped.
+/// Longest time between two requests when news are overdue: tracing may be stopped.
 const LATE: Duration = Duration::from_millis(100);
-/// Live timers beyond this say nothing about when to ask.
+/// Longer live timers count as this.
 const LONGEST: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug)]
 pub(super) struct Backoff {
     period: Duration,
-    /// When the last news were seen.
+    /// Time of the latest news.
     news: Option<Duration>,
-    /// The last news were a packet.
+    /// The latest news were a packet.
     packets: bool,
-    /// Packets came off schedule lately.
+    /// Above 0 after packets between two flushes.
     busy: u8,
-    /// The next question is the first since the news are due, and asked how long apart.
+    /// The next request is the first one after news became due; its distance from the one before.
     first: Option<Duration>,
 }
 
@@ -84,21 +84,21 @@ impl Backoff {
         }
     }
 
-    /// A packet or a new beacon was seen.
+    /// A packet or a new beacon has come.
     pub(super) fn news(&mut self, now: Duration, packet: bool) {
         let early =
             self.news.is_some_and(|last| now.saturating_sub(last) < self.period.mul_f64(0.75));
         self.packets = packet;
         self.busy = if packet && early { 4 } else { self.busy.saturating_sub(1) };
-        // Seen at the first question, they may have waited: begin earlier next time, until a
-        // question finds nothing.
+        // News found by the first request may have waited: the next requests begin earlier, until
+        // one of them finds nothing.
         self.news = Some(now.saturating_sub(self.first.take().unwrap_or_default()));
     }
 
-    /// There was nothing: when to ask next. `step` is the time between two questions when news are
+    /// Nothing new: time of the next request. `step` is the time between two requests when news are
     /// due.
     pub(super) fn next(&mut self, now: Duration, step: Duration) -> Duration {
-        // Without news ever, the phase is unknown: a period's worth of questions finds it.
+        // Before the first news the phase is unknown: requests over one period find it.
         let last = *self.news.get_or_insert(now.saturating_sub(self.period));
         let due = last + self.period;
         let overdue = now.saturating_sub(due);

@@ -1,4 +1,4 @@
-//! The conversation that reads one session: its state, and what its driver calls.
+//! Reads one session over one connection: the state, and the methods that the driver calls.
 
 mod backoff;
 mod next_request;
@@ -23,37 +23,36 @@ use super::wire::{self, Request};
 use crate::model::Now;
 use crate::sources::SessionError;
 
-/// A session that is to be read: what [`super::Roster`] says of it.
+/// A session to be read, from [`super::Roster`].
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// Which.
+    /// The session, as it was listed.
     pub session: SessionInfo,
     /// Where reading begins.
     pub seek: Seek,
-    /// We had it before, and it has not been listed without a viewer since.
+    /// Attached by us before, and not listed without a viewer since.
     pub ours: bool,
-    /// What was read before.
+    /// Packets that were reported before.
     pub replay_filter: ReplayFilter,
 }
 
 /// How reading has ended.
 #[derive(Clone, Debug)]
 pub struct End {
-    /// Which session.
+    /// Number of the session.
     pub session: u64,
-    /// It was attached since this time.
+    /// Time of the attach; `None`: never attached.
     pub attached: Option<Duration>,
-    /// The relay daemon would not have it attached.
+    /// The attach was refused.
     pub refused: Option<Refused>,
-    /// `None`: it never was attached.
+    /// The end after an attach.
     pub over: Option<SessionEnd>,
-    /// What the next one must know.
+    /// Reported packets, for the next reading.
     pub replay_filter: ReplayFilter,
 }
 
-/// One connection that reads one session. A relay daemon serves streams that open later from the
-/// folder of *one* session for each connection, so a second session on it would be read from the
-/// wrong files. See the page of [`super`] for what its driver owes it.
+/// One connection that reads one session. The page of [`super`] has the duties of its driver, and
+/// why a second session needs a second connection.
 #[derive(Debug)]
 pub struct Reading {
     settings: Settings,
@@ -63,24 +62,24 @@ pub struct Reading {
     replay_filter: ReplayFilter,
     open_streams: OpenStreams,
     connection: Connection,
-    /// Since when it is attached.
+    /// Time of the attach.
     attached: Option<Duration>,
     refused: Option<Refused>,
     over: Option<SessionEnd>,
-    /// It was destroyed; what is still to be read must come before this time.
+    /// The session was destroyed; reading its rest ends at this time.
     closing: Option<Duration>,
-    /// A `NEW_STREAMS` is not answered.
+    /// A reply to `NEW_STREAMS` is due.
     asked: bool,
-    /// When the last one was sent.
+    /// Time of the last `NEW_STREAMS`.
     last: Duration,
-    /// When to send the next.
+    /// Time of the next `NEW_STREAMS`.
     due: Duration,
-    // Ordered maps, so that the same input always makes the same requests in the same order.
+    // Ordered maps: the same input makes the same requests in the same order.
     traces: BTreeMap<TraceKey, Trace>,
     streams: BTreeMap<u64, Stream>,
-    /// Metadata streams.
+    /// Metadata streams and their traces.
     metadata: HashMap<u64, TraceKey>,
-    /// Bytes of packets that have come in part.
+    /// Bytes of incomplete packets.
     partial: usize,
 }
 
@@ -95,7 +94,7 @@ impl Replies for Reading {
 }
 
 impl Reading {
-    /// For one connection. `open_streams` is that of all that is read from the same relay daemon.
+    /// For one connection. `open_streams` is shared by all connections to the relay daemon.
     #[must_use]
     pub fn new(settings: Settings, start: Start, open_streams: OpenStreams) -> Self {
         let Start { session, seek, ours, replay_filter } = start;
@@ -122,17 +121,17 @@ impl Reading {
         }
     }
 
-    /// Which session.
+    /// The session, as it was listed.
     #[must_use]
     pub const fn session(&self) -> &SessionInfo {
         &self.session
     }
 
-    /// The connection is there: makes the first requests. To be called once, before anything else.
+    /// Makes the first requests. Called once, before all other methods.
     pub fn start(&mut self, now: Now, out: &mut BytesMut) {
         let attach = Request::AttachSession { session: self.session.id, seek: self.seek };
         let minor = self.settings.announced();
-        // Three in one write: each would cost the time of a round.
+        // One write: each request alone would cost a round trip.
         self.connection.start(
             now.mono,
             &[Request::Connect { minor }, Request::CreateSession, attach],
@@ -141,12 +140,12 @@ impl Reading {
         self.plan(now.mono);
     }
 
-    /// Bytes have come. Consumes all replies that are complete from the front of `input`, leaves a
-    /// partial one and reserves room for what it lacks. `out` is to be sent at once.
+    /// Parses all complete replies at the front of `input`, and reserves room for the rest of an
+    /// incomplete one. `out` is to be sent at once.
     ///
     /// # Errors
-    /// [`SessionError`]: the connection must be closed. `Malformed` and `Limit` are the relay daemon's fault; `Unsupported`: it
-    /// speaks another protocol; `Closed`: it does not want us as a viewer.
+    /// The connection must be closed. `Malformed`, `Limit`: the relay daemon breaks the protocol;
+    /// `Unsupported`: its major version differs; `Closed`: it accepts no viewers.
     pub fn feed(
         &mut self,
         now: Now,
@@ -163,7 +162,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Time has passed. To be called at [`Self::next_wakeup`]; calling it more often does nothing.
+    /// Sends requests that are due. Called at [`Self::next_wakeup`]; an earlier call does nothing.
     ///
     /// # Errors
     /// [`SessionError::Timeout`]: the relay daemon does not answer; the connection must be closed.
@@ -179,28 +178,26 @@ impl Reading {
         Ok(())
     }
 
-    /// When [`Self::tick`] is to be called, on the monotonic clock of [`Now`]; may be in the past.
+    /// Time of the next [`Self::tick`] on the monotonic clock of [`Now`]; may be in the past.
     /// `None` only before [`Self::start`]. Changes with each call of `feed` and `tick`.
     #[must_use]
     pub const fn next_wakeup(&self) -> Option<Duration> {
         self.connection.wakeup
     }
 
-    /// Whether the relay daemon owes a reply. When it does not, it says nothing.
+    /// Whether a reply is due. The relay daemon sends nothing else.
     #[must_use]
     pub fn awaits_reply(&self) -> bool {
         self.connection.awaits_reply()
     }
 
-    /// Nothing more is to be read: the session is over, or cannot be had. The connection is to be
-    /// closed.
+    /// The session has ended or was refused: the connection is to be closed.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.over.is_some() || self.refused.is_some()
     }
 
-    /// Memory that reading this session holds, without the driver's input: streams, and packets
-    /// that have come in part.
+    /// Bytes of memory without the driver's input: streams and incomplete packets.
     #[must_use]
     pub fn held(&self) -> usize {
         let traces = self.traces.len() * (size_of::<Trace>() + limits::IDENTITY);
@@ -210,15 +207,15 @@ impl Reading {
             + self.partial
     }
 
-    /// Reading ends: there is no memory for it.
+    /// Ends reading because memory is short.
     pub fn give_up(&mut self, observer: &mut dyn Observer) {
         if self.over.is_none() {
             self.finish(SessionEnd::Full, observer);
         }
     }
 
-    /// Leaves the session in an orderly way, where the relay daemon knows how (2.8 on). Closing the
-    /// connection does as well; the reply need not be waited for.
+    /// Requests DETACH, on relay daemons of 2.8 and later. The reply need not be awaited: closing
+    /// the connection detaches as well.
     pub fn detach(&mut self, out: &mut BytesMut) {
         if self.connection.minor >= wire::DETACH
             && self.attached.is_some()
@@ -228,7 +225,7 @@ impl Reading {
         }
     }
 
-    /// The connection is gone, or is closed by us.
+    /// The connection is gone, or is being closed.
     pub fn close(mut self, observer: &mut dyn Observer) -> End {
         if self.attached.is_some() && self.over.is_none() {
             self.finish(SessionEnd::Disconnected, observer);
@@ -243,11 +240,10 @@ impl Reading {
         }
     }
 
-    /// The session is over, and all that was in it.
+    /// Ends the session with its streams and traces.
     fn finish(&mut self, why: SessionEnd, observer: &mut dyn Observer) {
         if why == SessionEnd::Closed {
-            // After a new attach they would come again; but a session that was destroyed is not
-            // attached again.
+            // A destroyed session is not attached again, so its pending packets are lost.
             for stream in self.streams.values() {
                 stream
                     .pending
@@ -263,13 +259,13 @@ impl Reading {
         observer.session_over(&self.session, why);
     }
 
-    /// Finds the next wake-up.
+    /// Sets the next wake-up.
     fn plan(&mut self, now: Duration) {
         let streams = self.streams.values().filter_map(|stream| stream.due);
         let session =
             self.attached.filter(|_| !self.asked && self.closing.is_none()).map(|_| self.due);
         let traces = self.traces.values().filter_map(Trace::due);
-        // With no room for requests only an answer helps.
+        // Without room for requests only a reply helps.
         let open = self.connection.room() >= AHEAD;
         let due = streams.chain(session).chain(traces).filter(|_| open).chain(self.closing).min();
         self.connection.plan(now, due.into_iter());

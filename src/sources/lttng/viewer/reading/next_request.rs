@@ -1,4 +1,4 @@
-//! What to ask next.
+//! The next requests of a reading.
 
 use std::time::Duration;
 
@@ -11,15 +11,14 @@ use super::super::wire::Request;
 use super::Reading;
 use super::streams::{AHEAD, Stream, Trace};
 
-/// The least time between two questions for each stream that is open: 4000 questions a second to a
+/// Shortest time between two requests for each open stream: at most 4000 requests a second to a
 /// relay daemon, however many streams and sessions there are.
 const SHARE: Duration = Duration::from_micros(250);
-/// What is due this soon, or within a third of the time between two questions, is asked with what
-/// is due now.
+/// Requests that are due within this time, or within a third of the step, are sent together.
 const TOGETHER: Duration = Duration::from_millis(1);
 
 impl Reading {
-    /// Time between two questions about a stream whose news are due.
+    /// Time between two requests for a stream whose news are due.
     pub(super) fn step(&self) -> Duration {
         let streams = u32::try_from(self.open_streams.len()).unwrap_or(u32::MAX);
         self.settings.poll.max(Duration::from_millis(1)).max(SHARE.saturating_mul(streams))
@@ -29,7 +28,7 @@ impl Reading {
         TOGETHER.max(self.step() / 3)
     }
 
-    /// Asks all that is due, in one write.
+    /// Writes all requests that are due.
     pub(super) fn send_due(
         &mut self,
         now: Duration,
@@ -44,7 +43,7 @@ impl Reading {
         }
         if self.attached.is_some() {
             self.send_due_metadata(now, observer);
-            // With the streams, if they are asked now.
+            // Together with requests for streams, if there are any now.
             let asking = self.streams.values().any(|s| s.due.is_some_and(|due| due <= now));
             let soon = if asking { now + limits::SAFETY_NET / 2 } else { now };
             let on_flags = self.due <= self.last + limits::FLAGGED;
@@ -61,15 +60,15 @@ impl Reading {
         self.send_due_streams(now, out, observer);
     }
 
-    /// There may be new streams, or none any more.
+    /// Streams may have opened or ended: requests `NEW_STREAMS` soon.
     pub(super) fn expedite_streams(&mut self) {
         self.due = self.due.min(self.last + limits::FLAGGED);
     }
 
-    /// `NEW_STREAMS` was answered, or ATTACH: nothing else to do than to look again now and then.
+    /// After a reply to `NEW_STREAMS` or ATTACH: sets the time of the next `NEW_STREAMS`.
     pub(super) fn schedule_streams(&mut self, now: Duration) {
         self.asked = false;
-        // Without a stream the end of the session is near, or its first application.
+        // Without a stream the session is about to end, or waits for its first program.
         let empty = self.streams.is_empty();
         let pause = if empty {
             self.session.live_timer.clamp(limits::FLAGGED, limits::SAFETY_NET)
@@ -86,7 +85,7 @@ impl Reading {
         for key in due {
             self.request_metadata(now, key);
             let Some(trace) = self.traces.get_mut(&key) else { continue };
-            // Only a trace whose metadata stream was never announced is still due.
+            // Only a trace without an announced metadata stream is still due.
             if is_due(trace) && trace.settle(now) {
                 observer.violation(Violation::MetadataMissing);
                 self.release(key);
@@ -94,14 +93,14 @@ impl Reading {
         }
     }
 
-    /// Metadata of a trace is to be read before any more of its packets.
+    /// Requests metadata of a trace; its packets wait.
     pub(super) fn request_metadata(&mut self, now: Duration, key: TraceKey) {
         if let Some(stream) = self.traces.get_mut(&key).and_then(|trace| trace.ask(now)) {
             self.connection.push(Request::GetMetadata { stream });
         }
     }
 
-    /// Packets of a trace may be read again.
+    /// Packets of a trace need not wait any longer.
     pub(super) fn release(&mut self, key: TraceKey) {
         for stream in self.streams.values_mut().filter(|stream| stream.info.trace == key) {
             stream.schedule(true);
@@ -116,7 +115,7 @@ impl Reading {
         let soon = |stream: &Stream| stream.due.filter(|due| *due <= now + together);
         let mut due: Vec<(Duration, u64)> =
             self.streams.iter().filter_map(|(id, s)| Some((soon(s)?, *id))).collect();
-        // Those that have waited longest come first, if there is no room for all.
+        // The longest waiting come first, in case of too little room.
         due.sort_unstable();
         for (_, id) in due {
             if self.connection.room() < AHEAD {
@@ -126,7 +125,7 @@ impl Reading {
         }
     }
 
-    /// The packet that is wanted, and the index behind it.
+    /// Requests the pending packet and the index behind it.
     fn request_stream(
         &mut self,
         now: Duration,

@@ -1,4 +1,4 @@
-//! What to make of replies that bring indexes and packets.
+//! Replies with indexes and packets.
 
 use std::time::Duration;
 
@@ -46,8 +46,7 @@ impl Reading {
                         });
                     }
                     Err(why) => {
-                        // Not at once: such packets cost no transfer, so nothing else would slow
-                        // them down.
+                        // Skipped packets cost no transfer, so only a pause limits their rate.
                         stream.index_after = now + step;
                         observer.skipped(&stream.info, &index, why);
                     }
@@ -58,7 +57,7 @@ impl Reading {
                 if stream.beacon != Some(index.timestamp_end) {
                     stream.beacon = Some(index.timestamp_end);
                     stream.backoff.news(now, false);
-                    // A packet before it may still have to be read: then it must not be remembered.
+                    // The filter must not pass a beacon before a packet that is still pending.
                     let known = trace.ready() && stream.pending.is_empty();
                     if !known || self.replay_filter.beacon(stream.key(trace), index.timestamp_end) {
                         let (timestamp_end, class) = (index.timestamp_end, index.stream_class);
@@ -68,7 +67,7 @@ impl Reading {
                 stream.index_after = stream.backoff.next(now, step);
             }
             IndexStatus::HungUp => {
-                // What was indexed before is still to be read.
+                // Indexed packets are still read.
                 stream.hung_up = true;
                 if stream.is_drained() {
                     return self.end(now, id, StreamEnd::HungUp, observer);
@@ -79,7 +78,7 @@ impl Reading {
         stream.schedule(trace.ready());
     }
 
-    /// Nothing more comes of a stream.
+    /// A stream has ended.
     pub(super) fn end(
         &mut self,
         now: Duration,
@@ -119,7 +118,7 @@ impl Reading {
         let mut status = wire::packet_status(status)?;
         let mut bytes: &[u8] = &[];
         if status == PacketStatus::Ok {
-            // The relay daemon sends what was asked or less, never more.
+            // The relay daemon sends at most the requested length.
             let end = wire::PACKET + wire::within("packet.length", length, asked)?;
             bytes = read!(input.get(wire::PACKET..end).ok_or(end));
             if bytes.is_empty() {
@@ -138,7 +137,7 @@ impl Reading {
         match (status, stream.pending.front_mut()) {
             (PacketStatus::Ok, Some(pending)) => {
                 if length < asked || !stream.partial.is_empty() {
-                    // It comes in pieces.
+                    // The packet comes in pieces.
                     stream.partial.extend_from_slice(bytes);
                     self.partial += bytes.len();
                     pending.pieces += 1;
@@ -157,7 +156,7 @@ impl Reading {
                     self.partial -= stream.done();
                 }
             }
-            // Something holds it up: metadata that must be read first, or a rotation.
+            // Metadata must be read first, or a rotation is under way.
             (PacketStatus::Retry | PacketStatus::Error, Some(pending))
                 if pending.tries < limits::PACKET_TRIES
                     && (status == PacketStatus::Retry || flags.new_metadata()) =>
@@ -181,7 +180,7 @@ impl Reading {
     }
 }
 
-/// Bytes of a packet's content, as a request can ask for them.
+/// Bytes of a packet's content, if a request can have this length.
 fn length(index: &Index, max: usize) -> Result<u32, Skipped> {
     if index.content_size == 0 || index.content_size > index.packet_size {
         return Err(Skipped::BadIndex);

@@ -1,4 +1,4 @@
-//! What to make of a reply, but for those that bring packets ([`super::packets`]).
+//! Replies other than indexes and packets ([`super::packets`]).
 
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ impl Reading {
         Ok(Step::Last(wire::PAIR))
     }
 
-    /// Stream records follow.
+    /// Stream records follow in the same reply.
     const fn records(&mut self, count: u32) -> Step {
         if count == 0 {
             return Step::Last(wire::PAIR);
@@ -163,8 +163,7 @@ impl Reading {
         Ok(Step::Last(wire::PAIR))
     }
 
-    /// The session was destroyed: streams that have not ended are read to their ends, for there may
-    /// be packets left in them.
+    /// The session was destroyed: open streams are read to their ends.
     fn destroyed(&mut self, now: Duration, observer: &mut dyn Observer) {
         self.asked = false;
         if self.streams.is_empty() {
@@ -252,7 +251,7 @@ impl Reading {
             }
         }
         if !bytes.is_empty() || std::mem::take(&mut trace.again) {
-            // Until there is nothing new.
+            // Requested again until there is nothing new.
             self.connection.push(Request::GetMetadata { stream: id });
             return Ok(Step::Last(end));
         }

@@ -1,4 +1,4 @@
-//! What is known of open streams and of their traces.
+//! State of open streams and of their traces.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,42 +9,42 @@ use super::super::observer::Need;
 use super::super::replay_filter::{StreamKey, hash};
 use super::backoff::{Backoff, OpenStream};
 
-/// A packet that is to be read.
+/// A packet with an index that is still to be read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingPacket {
     pub(super) index: Index,
     /// Bytes of its content.
     pub(super) length: u32,
-    /// Times that it was refused.
+    /// Refused reads.
     pub(super) tries: u32,
-    /// Pieces of it that have come.
+    /// Received pieces.
     pub(super) pieces: u32,
 }
 
-/// Packets of one stream that are indexed and not read: one asked for, and the one behind it.
+/// Most pending packets of a stream: the requested one, and the one behind it.
 pub(super) const AHEAD: usize = 2;
 
-/// A stream of packets.
+/// A data stream.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) info: StreamInfo,
     pub(super) backoff: Backoff,
     pub(super) pending: VecDeque<PendingPacket>,
-    /// An INDEX is not answered.
+    /// A reply to INDEX is due.
     pub(super) index_requested: bool,
-    /// A PACKET is not answered.
+    /// A reply to PACKET is due.
     pub(super) packet_requested: bool,
-    /// When something is to be asked; `None`: an answer or the trace's metadata decides.
+    /// Time of the next request; `None` until a reply or the trace's metadata comes.
     pub(super) due: Option<Duration>,
-    /// Not before this time, for an index: there was nothing.
+    /// Earliest time of the next INDEX.
     pub(super) index_after: Duration,
-    /// Not before this time, for the first packet wanted: it was refused.
+    /// Earliest time of the next PACKET.
     pub(super) packet_after: Duration,
     /// Time of the last beacon.
     pub(super) beacon: Option<u64>,
-    /// For [`super::super::ReplayFilter`]; known once the metadata is.
+    /// Key in the [`super::super::ReplayFilter`]; needs the trace's metadata.
     pub(super) key: Option<StreamKey>,
-    /// What has come of the first packet wanted, if it comes in pieces.
+    /// Received bytes of the first pending packet, if it comes in pieces.
     pub(super) partial: Vec<u8>,
     /// There are no further indexes.
     pub(super) hung_up: bool,
@@ -75,19 +75,19 @@ impl Stream {
         }
     }
 
-    /// Where to go on with the first packet wanted, and how many bytes are missing.
+    /// Offset and length of the missing rest of the first pending packet.
     pub(super) fn rest(&self, pending: &PendingPacket) -> (u64, u32) {
         let have = u32::try_from(self.partial.len()).unwrap_or(u32::MAX);
         (pending.index.offset.wrapping_add(have.into()), pending.length.saturating_sub(have))
     }
 
-    /// The first packet wanted is read or given up. Returns the bytes that had come in pieces.
+    /// Removes the first pending packet. Returns the bytes received in pieces.
     pub(super) fn done(&mut self) -> usize {
         self.pending.pop_front();
         std::mem::take(&mut self.partial).len()
     }
 
-    /// It has hung up, and nothing is left to be read.
+    /// The stream has hung up, and no packet is pending.
     pub(super) fn is_drained(&self) -> bool {
         self.hung_up && self.pending.is_empty()
     }
@@ -96,14 +96,14 @@ impl Stream {
         self.key.get_or_insert_with(|| StreamKey::new(trace.identity(), &self.info)).clone()
     }
 
-    /// Whether the next index may be asked for: behind the packet, never ahead of it (see the page
-    /// of the module).
+    /// Whether an INDEX may be sent: behind the PACKET, never ahead of it (see the page of
+    /// [`super::super`]).
     pub(super) fn index_is_next(&self) -> bool {
         !self.hung_up
             && (self.pending.is_empty() || (self.packet_requested && self.pending.len() < AHEAD))
     }
 
-    /// When there is something to ask, given whether packets may be asked for.
+    /// Sets the time of the next request; `packets`: PACKET is allowed.
     pub(super) fn schedule(&mut self, packets: bool) {
         let index = (self.index_is_next() && !self.index_requested).then_some(self.index_after);
         let packet = (packets && !self.packet_requested && !self.pending.is_empty())
@@ -112,45 +112,45 @@ impl Stream {
     }
 }
 
-/// What the metadata of a trace is waiting for.
+/// Progress of a trace's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MetadataState {
-    /// A METADATA is to be sent or not answered.
+    /// A METADATA is queued or its reply is due.
     Asked,
-    /// To ask again at a time: there was none yet, or the reader needs more.
+    /// A METADATA is to be sent at this time: there was none yet, or it was incomplete.
     Retry(Duration),
-    /// For nothing: packets may be read. Asked again when flagged.
+    /// Packets may be read. A flag causes the next METADATA.
     Ready,
-    /// It cannot be read any more.
+    /// The trace is gone.
     Gone,
 }
 
-/// A trace: what streams with common metadata share.
+/// A trace: the shared state of streams with common metadata.
 #[derive(Debug)]
 pub(super) struct Trace {
-    /// Its metadata stream, once announced.
+    /// Metadata stream, once announced.
     pub(super) stream: Option<u64>,
     pub(super) metadata_state: MetadataState,
-    /// Between two questions.
+    /// Pause between two METADATA.
     pause: Duration,
-    /// Flagged again while a METADATA was under way.
+    /// A flag came while a METADATA was under way.
     pub(super) again: bool,
-    /// Since when packets wait.
+    /// Time since which packets wait.
     pub(super) since: Duration,
-    /// Open streams of packets.
+    /// Number of open data streams.
     pub(super) open: usize,
-    /// When the last of them ended.
+    /// Time when the last data stream ended.
     pub(super) ended: Option<Duration>,
-    /// When to ask without a reason, as long as there are none, to learn that it is gone.
+    /// Time of the next METADATA without a flag, which finds out that the trace is gone.
     check: Duration,
-    /// Bytes since its beginning.
+    /// Bytes of metadata since its beginning.
     pub(super) total: u64,
     pub(super) need: Need,
-    /// The first bytes.
+    /// First bytes of the metadata.
     head: Vec<u8>,
 }
 
-/// A trace without metadata yet: pause between two questions.
+/// First and longest pause before the first metadata.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -177,7 +177,7 @@ impl Trace {
         matches!(self.metadata_state, MetadataState::Ready | MetadataState::Gone)
     }
 
-    /// When metadata is to be asked for without a flag.
+    /// Time of the next METADATA without a flag.
     pub(super) fn due(&self) -> Option<Duration> {
         match self.metadata_state {
             MetadataState::Retry(at) => Some(at),
@@ -186,7 +186,7 @@ impl Trace {
         }
     }
 
-    /// Metadata is to be asked for. Returns the stream that a METADATA must be sent for.
+    /// New metadata is expected. Returns the stream for which METADATA must be sent.
     pub(super) fn ask(&mut self, now: Duration) -> Option<u64> {
         match self.metadata_state {
             MetadataState::Asked => {
@@ -209,7 +209,7 @@ impl Trace {
         self.stream
     }
 
-    /// A stream of packets is open, or has ended.
+    /// A data stream has opened or ended.
     pub(super) fn count(&mut self, open: bool, now: Duration) {
         self.open = if open { self.open + 1 } else { self.open.saturating_sub(1) };
         self.ended = (self.open == 0).then_some(now);
@@ -217,13 +217,13 @@ impl Trace {
         self.check = now + limits::SAFETY_NET;
     }
 
-    /// Its process has ended, as it seems: relay daemons say that it is gone only when the session
-    /// is.
+    /// Whether the trace's process has probably ended. A relay daemon reports a trace as gone only
+    /// with its session.
     pub(super) fn is_past(&self, now: Duration) -> bool {
         self.ended.is_some_and(|ended| now >= ended + limits::METADATA_TIME)
     }
 
-    /// There is no more metadata now. Returns whether waiting was in vain for too long.
+    /// No more metadata for now. Returns whether the time limit of incomplete metadata has passed.
     pub(super) fn settle(&mut self, now: Duration) -> bool {
         if self.total > 0 && self.need == Need::Nothing {
             self.metadata_state = MetadataState::Ready;
@@ -240,8 +240,8 @@ impl Trace {
         false
     }
 
-    /// Bytes came. Returns whether they begin the metadata anew: hardly any of the first bytes
-    /// differ from those of the first time. Lengths in them may.
+    /// Adds bytes. Returns whether they begin the metadata anew: at most 8 of the first bytes
+    /// differ from the first time, because lengths in them may.
     pub(super) fn append(&mut self, bytes: &[u8]) -> bool {
         const LEAST: usize = 64;
         const MAY_DIFFER: usize = 8;
@@ -258,7 +258,7 @@ impl Trace {
         restart
     }
 
-    /// Tells this trace from all others.
+    /// Identifies the trace.
     fn identity(&self) -> u64 {
         hash(&self.head)
     }

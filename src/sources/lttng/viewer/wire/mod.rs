@@ -1,4 +1,5 @@
-//! Requests to bytes, bytes to replies. The table is in [`super::super`]; nothing here has a state.
+//! Encodes requests and decodes replies (docs/protocols/lttng.md (i); tables on the page of
+//! [`super::super`]). Nothing here has state.
 
 use std::time::Duration;
 
@@ -11,12 +12,12 @@ use crate::read::{Cursor, Order};
 use crate::sources::SessionError;
 
 const MAJOR: u32 = 2;
-/// From this minor on names have lengths, and sessions in CTF 2 exist for us.
+/// From this minor version on names have lengths, and sessions in CTF 2 are listed.
 const FORMATS: u32 = 15;
-/// From this minor on DETACH exists.
+/// From this minor version on DETACH exists.
 pub(super) const DETACH: u32 = 8;
 
-/// All that is ever asked. The order of the variants is that of their numbers.
+/// All requests, in the order of their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     Connect { minor: u32 },
@@ -45,7 +46,7 @@ impl Request {
         }
     }
 
-    /// Appends the request.
+    /// Appends header and body.
     pub(super) fn encode(self, out: &mut BytesMut) {
         let (command, size) = self.command();
         out.put_u64(size);
@@ -56,7 +57,7 @@ impl Request {
                 out.put_u64(0);
                 out.put_u32(MAJOR);
                 out.put_u32(minor);
-                // A connection for commands; the other kind was never implemented.
+                // Connection type: commands. The other type was never implemented.
                 out.put_u32(1);
             }
             Self::AttachSession { session, seek } => {
@@ -113,14 +114,14 @@ impl Flags {
     }
 }
 
-/// What was wrong with a reply. The offset is added by the caller.
+/// Error in a reply. The caller adds the offset.
 pub(super) type ProtocolError = SessionError;
 
 pub(super) fn malformed(what: impl Into<String>) -> ProtocolError {
     SessionError::Malformed { offset: 0, what: what.into() }
 }
 
-/// The fixed part of a reply, or how many bytes it has.
+/// The fixed part of a reply, or the number of bytes that it has.
 type Fixed<T> = Result<T, usize>;
 
 const fn cursor(bytes: &[u8]) -> Cursor<'_> {
@@ -130,7 +131,7 @@ const fn cursor(bytes: &[u8]) -> Cursor<'_> {
 macro_rules! fixed {
     ($bytes:expr, $size:expr, |$c:ident| $read:expr) => {{
         let mut $c = cursor($bytes);
-        // A closure, so that `?` says "short".
+        // A closure, so that `?` returns `None` for short input.
         #[allow(clippy::redundant_closure_call)]
         let read = (|| $read)();
         read.ok_or($size)
@@ -190,7 +191,7 @@ pub(super) fn index_status(status: u32) -> Result<IndexStatus, ProtocolError> {
     Ok(match status {
         1 => IndexStatus::Ok,
         2 => IndexStatus::Retry,
-        // 6, end of file, is defined and was never sent.
+        // Status 6, end of file, is defined and was never sent.
         3 | 6 => IndexStatus::HungUp,
         4 => IndexStatus::Error,
         5 => IndexStatus::Inactive,
@@ -208,7 +209,7 @@ pub(super) fn packet_status(status: u32) -> Result<PacketStatus, ProtocolError> 
     Ok(match status {
         1 => PacketStatus::Ok,
         2 => PacketStatus::Retry,
-        // 4, end of file: there is no such packet.
+        // Status 4, end of file: no such packet exists.
         3 | 4 => PacketStatus::Error,
         other => return Err(malformed(format!("status {other} of a packet"))),
     })
@@ -220,7 +221,7 @@ pub(super) fn metadata(bytes: &[u8]) -> Fixed<(u64, u32)> {
 }
 pub(super) const METADATA: usize = 12;
 
-/// A session of a listing and its bytes, or the bytes needed to go on.
+/// A session of a listing and its number of bytes, or the number of bytes needed.
 pub(super) fn session(
     bytes: &[u8],
     minor: u32,
@@ -269,7 +270,7 @@ fn session_counted(bytes: &[u8]) -> Result<Fixed<(SessionInfo, usize)>, Protocol
     }))
 }
 
-/// A stream as it is announced.
+/// A stream record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) id: u64,
@@ -280,7 +281,7 @@ pub(super) struct Record {
 }
 
 pub(super) fn record(bytes: &[u8]) -> Fixed<Record> {
-    // Texts are made when all is there, not each time that a piece comes.
+    // Texts are made once, when the record is complete.
     let whole = bytes.get(..RECORD).ok_or(RECORD)?;
     fixed!(whole, RECORD, |c| {
         let (id, trace, metadata) = (c.u64()?, c.u64()?, c.u32()? != 0);
@@ -295,7 +296,7 @@ pub(super) fn record(bytes: &[u8]) -> Fixed<Record> {
 }
 pub(super) const RECORD: usize = 4371;
 
-/// A number that the peer may not make larger than a limit.
+/// Checks a number against a limit.
 pub(super) fn within(limit: &'static str, got: u32, max: u32) -> Result<usize, ProtocolError> {
     if got > max {
         return Err(SessionError::Limit { limit, got: got.into(), max: max.into() });
@@ -304,7 +305,7 @@ pub(super) fn within(limit: &'static str, got: u32, max: u32) -> Result<usize, P
     Ok(usize::try_from(got).unwrap_or(usize::MAX))
 }
 
-/// Text up to the first NUL; what is not UTF-8 is replaced.
+/// Text up to the first NUL; bytes that are not UTF-8 are replaced.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()
