@@ -14,8 +14,8 @@ const RECORDS: usize = 50;
 const LINES: usize = 100;
 
 /// Header `time,parameter,value,record`: the time has nanoseconds, the last column numbers the
-/// records of the stream from 0 on; `name` gives a parameter's name. No newline or double quote is
-/// left inside a cell.
+/// records of the stream from 0 on; `name` gives a parameter's name. No newline is left inside a
+/// cell.
 #[must_use]
 pub fn csv<'n>(stream: &Stream, name: impl Fn(Pmid) -> Option<&'n str>) -> String {
     let (first, packed) = stream.newest_numbered(RECORDS);
@@ -41,18 +41,24 @@ pub fn csv<'n>(stream: &Stream, name: impl Fn(Pmid) -> Option<&'n str>) -> Strin
     out
 }
 
-/// For Grafana's parser: quotes of both kinds begin a quoted cell, and none can stand within its
-/// own kind.
+/// As RFC 4180, with two additions for Grafana's parser: single quotes need quoting too, since they
+/// begin a quoted cell there, and control characters become blanks, since a line break always ends
+/// a row. (That parser drops a doubled quote; others read it back as one.)
 fn cell(text: &str) -> Cow<'_, str> {
     if !text.contains(|c: char| c.is_control() || matches!(c, '"' | ',' | '\'')) {
         return text.into();
     }
-    let clean = |c: char| match c {
-        '"' => '\'',
-        c if c.is_control() => ' ',
-        c => c,
-    };
-    format!("\"{}\"", text.chars().map(clean).collect::<String>()).into()
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\"\""),
+            c if c.is_control() => quoted.push(' '),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted.into()
 }
 
 #[cfg(test)]
@@ -73,7 +79,9 @@ mod tests {
         let time = "1970-01-01T00:00:00.000000000Z";
         assert_eq!(
             text,
-            format!("time,parameter,value,record\n{time},gc.minor,7,0\n{time},2,\"a,'b' c\",0")
+            format!(
+                "time,parameter,value,record\n{time},gc.minor,7,0\n{time},2,\"a,\"\"b\"\" c\",0"
+            )
         );
         assert_eq!(["a b", "pool's", "a\tb", ""].map(cell), ["a b", "\"pool's\"", "\"a b\"", ""]);
     }

@@ -3,6 +3,7 @@
 
 mod control_queue;
 mod csv;
+mod dynamic_metric;
 mod limits;
 mod log_throttle;
 mod memory;
@@ -15,10 +16,11 @@ mod sync;
 
 pub use control_queue::ControlQueue;
 pub use csv::csv;
+pub use dynamic_metric::DynamicMetric;
 pub use limits::Limits;
 pub use log_throttle::LogThrottle;
 pub use peer::{Cells, Liveness, Peer, RequestQueue};
-pub use registry::{Change, DynamicMetric, Store};
+pub use registry::{Change, Store};
 pub use rows::Row;
 pub use self_stats::SelfStats;
 pub use sink::PeerSink;

@@ -1,8 +1,9 @@
 use super::super::Limits;
+use super::values::widen;
 use super::*;
 use crate::catalogue::testkit::{self, COLOUR, SAMPLE, TOY};
 use crate::events::{HighRes, Records, Scalar};
-use crate::model::{Identity, MetricSpec, Semantics, Units};
+use crate::model::{MetricSpec, SampleValue, Semantics, Units, Value};
 
 #[test]
 fn a_counter_of_32_bits_is_widened() {

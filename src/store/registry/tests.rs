@@ -1,6 +1,10 @@
 use super::*;
 use crate::catalogue::testkit::{self, TOY};
-use crate::model::{Semantics, Units, ValueType};
+use std::time::Duration;
+
+use crate::catalogue::{AgentCell, DYNAMIC_MAX, Stat};
+use crate::model::{Identity, MetricSpec, Now, Semantics, Units, ValueType};
+use crate::store::peer::RequestQueue;
 
 fn spec(key: &str, path: &str) -> MetricSpec {
     MetricSpec {

@@ -1,0 +1,174 @@
+//! Who and what is known: dynamic metrics and peers by name, bounded; changes are queued for the
+//! PMDA thread.
+
+mod names;
+mod peers;
+mod rows;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock, PoisonError};
+
+use super::control_queue::ControlQueue;
+use super::dynamic_metric::DynamicMetric;
+use super::limits::Limits;
+use super::peer::{Peer, Turn};
+use super::rows::{Row, Rows};
+use super::self_stats::SelfStats;
+use super::sync::{Mutex, MutexGuard};
+use crate::catalogue::Catalogue;
+use crate::events::Budget;
+use crate::model::{Charge, Memory, Purpose, SourceId, TableId};
+
+/// Something that the PMDA thread must tell libpcp before the next fetch.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A new metric (and its parameter metric).
+    Metric(Arc<DynamicMetric>),
+    /// A new instance.
+    Join(Arc<Peer>),
+    /// An instance that is forgotten.
+    Leave(Arc<Peer>),
+    /// A new row of a source's table.
+    JoinRow(SourceId, TableId, Arc<Row>),
+    /// A row that has lost its place.
+    LeaveRow(SourceId, TableId, Arc<Row>),
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    by_key: HashMap<String, Arc<DynamicMetric>>,
+    /// No metric has had this id or a higher one.
+    next_id: usize,
+    /// Ids and paths of metrics that earlier runs knew and `limits.names` leaves no room for now,
+    /// by key.
+    parked: HashMap<String, (usize, String)>,
+    paths: HashSet<String>,
+    peers: HashMap<String, Arc<Peer>>,
+    /// Lives begin and end under this table's lock only.
+    turn: Turn,
+}
+
+/// All that is known. One for the process; shared by all threads.
+pub struct Store {
+    /// Statistics of the PMDA itself.
+    pub stats: SelfStats,
+    /// Memory for event records.
+    pub budget: Arc<Budget>,
+    /// Memory for everything that peers cause.
+    pub memory: Arc<Memory>,
+    catalogue: Arc<Catalogue>,
+    domain: u32,
+    limits: Mutex<Arc<Limits>>,
+    tables: Vec<Mutex<Table>>,
+    rows: Vec<Vec<Mutex<Rows>>>,
+    control_queues: Vec<Arc<ControlQueue>>,
+    /// What names, descriptions and rows take.
+    metrics: Mutex<Charge>,
+    pending: Mutex<Vec<Change>>,
+    comings: AtomicU64,
+    wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("stats", &self.stats).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Store {
+    /// Empty. `domain` goes into the PMIDs; `event_memory` bounds packed event records, in bytes.
+    #[must_use]
+    pub fn new(
+        catalogue: Arc<Catalogue>,
+        domain: u32,
+        limits: Limits,
+        event_memory: usize,
+    ) -> Arc<Self> {
+        let sources = || catalogue.sources().map(|(_, source)| source);
+        let memory = Arc::new(Memory::default());
+        memory.set_limits(limits.memory, event_memory, limits.peer_memory);
+        Arc::new(Self {
+            stats: SelfStats::default(),
+            budget: Budget::new(event_memory),
+            metrics: Mutex::new(Charge::new(Arc::clone(&memory), Purpose::Registry)),
+            memory,
+            domain,
+            limits: Mutex::new(Arc::new(limits)),
+            tables: sources().map(|_| Mutex::default()).collect(),
+            rows: sources().map(|s| s.tables.iter().map(|_| Mutex::default()).collect()).collect(),
+            control_queues: sources().map(|_| Arc::default()).collect(),
+            catalogue,
+            pending: Mutex::default(),
+            comings: AtomicU64::new(0),
+            wake: OnceLock::new(),
+        })
+    }
+
+    /// The metrics and sources that there are.
+    #[must_use]
+    pub const fn catalogue(&self) -> &Arc<Catalogue> {
+        &self.catalogue
+    }
+
+    /// PMID domain.
+    #[must_use]
+    pub const fn domain(&self) -> u32 {
+        self.domain
+    }
+
+    /// Where requests to a source as a whole go.
+    #[must_use]
+    pub fn control_queue(&self, source: SourceId) -> Option<&Arc<ControlQueue>> {
+        self.control_queues.get(source.index())
+    }
+
+    /// The limits in force.
+    #[must_use]
+    pub fn limits(&self) -> Arc<Limits> {
+        Arc::clone(&lock(&self.limits))
+    }
+
+    /// New limits; what is already known stays.
+    pub fn set_limits(&self, limits: Limits) {
+        self.memory.set_limits(limits.memory, self.budget.limit(), limits.peer_memory);
+        *lock(&self.limits) = Arc::new(limits);
+    }
+
+    /// `wake` is called after a change is queued; it must not block. Only the first call counts.
+    pub fn on_change(&self, wake: impl Fn() + Send + Sync + 'static) {
+        let _ = self.wake.set(Box::new(wake));
+    }
+
+    /// Changes since the last call, oldest first.
+    pub fn take_changes(&self) -> Vec<Change> {
+        std::mem::take(&mut *lock(&self.pending))
+    }
+
+    fn queue(&self, change: Change) {
+        lock(&self.pending).push(change);
+        if let Some(wake) = self.wake.get() {
+            wake();
+        }
+    }
+
+    fn table(&self, source: SourceId) -> Option<MutexGuard<'_, Table>> {
+        self.tables.get(source.index()).map(lock)
+    }
+
+    /// All peers of all sources: for requests that go to everyone.
+    #[must_use]
+    pub fn peers(&self) -> Vec<Arc<Peer>> {
+        self.tables
+            .iter()
+            .flat_map(|t| lock(t).peers.values().cloned().collect::<Vec<_>>())
+            .collect()
+    }
+}

@@ -1,0 +1,109 @@
+//! Metrics that peers bring, by their key.
+
+use std::sync::Arc;
+
+use super::{Change, Store, Table};
+use crate::catalogue::{DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, Stat};
+use crate::model::{MetricSpec, Pmid, SourceId};
+use crate::store::dynamic_metric::DynamicMetric;
+
+impl Store {
+    /// The metric for `spec`: known by its key, or new. `None` when a limit is reached, which is
+    /// counted.
+    pub fn define(&self, source: SourceId, spec: &MetricSpec) -> Option<Arc<DynamicMetric>> {
+        let limits = self.limits();
+        let mut table = self.table(source)?;
+        if let Some(known) = table.by_key.get(&spec.key) {
+            return Some(Arc::clone(known));
+        }
+        if table.by_key.len() >= limits.names.min(DYNAMIC_MAX)
+            || spec.key.len() > limits.name_length
+        {
+            self.stats.add(Stat::NamesRejected, 1);
+            return None;
+        }
+        let mut spec = spec.clone();
+        let id = match table.parked.remove(&spec.key) {
+            Some((id, path)) => {
+                spec.path = path;
+                id
+            }
+            None => table.next_id,
+        };
+        if id >= DYNAMIC_MAX {
+            self.stats.add(Stat::NamesRejected, 1);
+            return None;
+        }
+        let metric = self.insert(&mut table, source, id, spec)?;
+        // Queued under the table's lock, so that the PMDA thread hears of them in the order of
+        // their ids.
+        self.queue(Change::Metric(Arc::clone(&metric)));
+        Some(metric)
+    }
+
+    /// A metric that an earlier run knew, with the id it had, which no other may have. `Ok(None)`:
+    /// there is no room for it now, its id is kept until it is defined again.
+    ///
+    /// # Errors
+    /// Why it cannot be: its id is out of range, or its key is known. Nothing changes, but the id
+    /// is never given out.
+    pub fn restore_metric(
+        &self,
+        source: SourceId,
+        id: usize,
+        spec: MetricSpec,
+    ) -> Result<Option<Arc<DynamicMetric>>, &'static str> {
+        let limits = self.limits();
+        let mut table = self.table(source).ok_or("no such source")?;
+        if id >= DYNAMIC_MAX {
+            return Err("the id is out of range");
+        }
+        table.next_id = table.next_id.max(id + 1);
+        if table.by_key.contains_key(&spec.key) || table.parked.contains_key(&spec.key) {
+            return Err("its key has another id");
+        }
+        if table.by_key.len() >= limits.names {
+            table.parked.insert(spec.key, (id, spec.path));
+            return Ok(None);
+        }
+        Ok(self.insert(&mut table, source, id, spec))
+    }
+
+    /// Ids below `next` are not given out any more, whoever had them.
+    pub fn reserve_ids(&self, source: SourceId, next: usize) {
+        if let Some(mut table) = self.table(source) {
+            table.next_id = table.next_id.max(next.min(DYNAMIC_MAX));
+        }
+    }
+
+    pub(super) fn insert(
+        &self,
+        table: &mut Table,
+        source: SourceId,
+        id: usize,
+        mut spec: MetricSpec,
+    ) -> Option<Arc<DynamicMetric>> {
+        // Two raw names may come out the same when sanitised; the second gets a number.
+        let plain = spec.path.clone();
+        let mut n = 1;
+        while !table.paths.insert(spec.path.clone()) {
+            n += 1;
+            spec.path = format!("{plain}_{n}");
+        }
+        table.next_id = table.next_id.max(id + 1);
+        let id = u16::try_from(id).ok()?;
+        let first = self.catalogue.source(source)?.cluster;
+        let pmid = |base: u16| Pmid::new(self.domain, first + base + id / 1024, id % 1024);
+        let key = spec.key.clone();
+        let metric = Arc::new(DynamicMetric {
+            source,
+            id,
+            spec,
+            pmid: pmid(DYNAMIC_CLUSTER),
+            param: pmid(DYNAMIC_PARAM_CLUSTER),
+        });
+        table.by_key.insert(key, Arc::clone(&metric));
+        self.stats.add(Stat::NamesRegistered, 1);
+        Some(metric)
+    }
+}

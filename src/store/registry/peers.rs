@@ -1,0 +1,139 @@
+//! Peers that come, go and are forgotten.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::{Change, Store, Table};
+use crate::catalogue::{AgentCell, Stat};
+use crate::model::{Identity, Now, SourceId, TableId};
+use crate::store::peer::{Liveness, Peer, RequestQueue};
+
+impl Store {
+    /// A connection says who it is. A name whose owner is connected and alive goes to the owner:
+    /// the newcomer gets a number behind its own. `None` when `limits.instances` is reached
+    /// with all peers connected, which is counted.
+    pub fn attach(
+        &self,
+        source: SourceId,
+        id: &Identity,
+        requests: &Arc<RequestQueue>,
+        now: Now,
+    ) -> Option<Arc<Peer>> {
+        let limits = self.limits();
+        let mut table = self.table(source)?;
+        let mut name = id.name.clone();
+        let mut n = 1;
+        let another = |p: &Arc<Peer>| {
+            let same_process =
+                id.process.as_ref().is_some_and(|process| p.process().as_ref() == Some(process));
+            !same_process && p.liveness.up() && p.liveness.fresh(now.mono, Duration::ZERO)
+        };
+        while table.peers.get(&name).is_some_and(another) {
+            n += 1;
+            name = format!("{}#{n}", id.name);
+        }
+        let peer = match table.peers.get(&name) {
+            Some(peer) => Arc::clone(peer),
+            None => {
+                if table.peers.len() >= limits.instances && !self.evict(&mut table, now.mono) {
+                    self.stats.add(Stat::InstancesRejected, 1);
+                    return None;
+                }
+                self.join(
+                    &mut table,
+                    Peer::new(
+                        &self.catalogue,
+                        source,
+                        name,
+                        Liveness::absent(now.mono, Duration::ZERO),
+                    ),
+                )
+            }
+        };
+        self.comings.fetch_add(1, Ordering::Relaxed);
+        // Still under the lock: who makes room, or sweeps, sees a peer that is connected.
+        peer.liveness.attach(&mut table.turn, now.mono);
+        if !id.resumes {
+            peer.forget_values();
+        }
+        peer.introduce(id.peer.clone(), id.labels.clone());
+        let before = peer.set_process(id.process.clone());
+        if let Some(item) = self.catalogue.source(source).and_then(|s| s.restarts) {
+            peer.cells.add(item.get(), u64::from(before.is_some() && before != id.process));
+        }
+        peer.set_requests(requests);
+        peer.agent.set(AgentCell::Up as u16, 1);
+        peer.count(AgentCell::Connects, 1);
+        peer.agent.set(AgentCell::ConnectTime as u16, now.wall.as_millis().cast_unsigned());
+        Some(peer)
+    }
+
+    /// An instance that an earlier run knew: not connected, for the time `gone`. `None` when
+    /// `limits.instances` is reached.
+    pub fn restore_peer(
+        &self,
+        source: SourceId,
+        name: &str,
+        now: Duration,
+        gone: Duration,
+    ) -> Option<Arc<Peer>> {
+        let limits = self.limits();
+        let mut table = self.table(source)?;
+        if table.peers.contains_key(name) || table.peers.len() >= limits.instances {
+            return None;
+        }
+        Some(self.join(
+            &mut table,
+            Peer::new(&self.catalogue, source, name.to_owned(), Liveness::absent(now, gone)),
+        ))
+    }
+
+    /// Changes with every peer that comes or goes: times of leaving have changed.
+    #[must_use]
+    pub fn comings(&self) -> u64 {
+        self.comings.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn join(&self, table: &mut Table, peer: Peer) -> Arc<Peer> {
+        let peer = Arc::new(peer);
+        table.peers.insert(peer.name.clone(), Arc::clone(&peer));
+        self.stats.add(Stat::InstancesRegistered, 1);
+        self.queue(Change::Join(Arc::clone(&peer)));
+        peer
+    }
+
+    /// The end of a connection.
+    pub fn detach(&self, peer: &Peer, requests: &Arc<RequestQueue>, now: Now) {
+        let Some(mut table) = self.table(peer.source) else { return };
+        self.comings.fetch_add(1, Ordering::Relaxed);
+        peer.clear_requests(requests);
+        peer.liveness.detach(&mut table.turn, now.mono);
+        if !peer.liveness.up() {
+            peer.agent.set(AgentCell::Up as u16, 0);
+        }
+    }
+
+    /// Forgets the peer that has been gone longest; `false` when all are connected.
+    pub(super) fn evict(&self, table: &mut Table, now: Duration) -> bool {
+        let gone = table.peers.values().filter_map(|p| Some((p.liveness.gone_for(now)?, p)));
+        let longest = gone.max_by(|(a, p), (b, q)| a.cmp(b).then_with(|| p.name.cmp(&q.name)));
+        let Some(name) = longest.map(|(_, p)| p.name.clone()) else { return false };
+        self.leave(table, &name);
+        true
+    }
+
+    pub(super) fn leave(&self, table: &mut Table, name: &str) {
+        if let Some(peer) = table.peers.remove(name) {
+            self.stats.sub(Stat::InstancesRegistered, 1);
+            for n in (0..).take(self.rows.get(peer.source.index()).map_or(0, Vec::len)) {
+                self.change_rows(peer.source, TableId::new(n), |def, rows, changes| {
+                    if def.of_peer {
+                        rows.forget_peer(&peer, changes);
+                    }
+                });
+            }
+            self.queue(Change::Leave(peer));
+        }
+    }
+}

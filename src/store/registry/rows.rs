@@ -1,0 +1,61 @@
+//! Rows of the tables of sources.
+
+use std::sync::Arc;
+
+use super::{Change, Store, lock};
+use crate::catalogue::TableDef;
+use crate::model::{SourceId, TableId};
+use crate::store::peer::Peer;
+use crate::store::rows::{Row, RowChange, Rows};
+
+impl Store {
+    /// Changes the rows of a table and tells the PMDA thread.
+    pub(super) fn change_rows<T>(
+        &self,
+        source: SourceId,
+        table: TableId,
+        change: impl FnOnce(&TableDef, &mut Rows, &mut Vec<RowChange>) -> T,
+    ) -> Option<T> {
+        let def = self.catalogue.table(source, table)?;
+        let mut rows = lock(self.rows.get(source.index())?.get(table.index())?);
+        let mut changes = Vec::new();
+        let result = change(def, &mut rows, &mut changes);
+        for change in changes {
+            self.queue(match change {
+                RowChange::Join(row) => Change::JoinRow(source, table, row),
+                RowChange::Leave(row) => Change::LeaveRow(source, table, row),
+            });
+        }
+        Some(result)
+    }
+
+    /// The row of a key in a table: its own, that for all the rest, or none where there is no room.
+    /// In a table of peers it belongs to `peer` and goes with it.
+    pub fn row(
+        &self,
+        source: SourceId,
+        table: TableId,
+        peer: Option<&Arc<Peer>>,
+        key: Option<&str>,
+    ) -> Option<Arc<Row>> {
+        self.change_rows(source, table, |def, rows, changes| rows.get(def, peer, key, changes))
+            .flatten()
+    }
+
+    /// A key without a row of its own has added this much to what places are given for.
+    pub fn wait_for_row(&self, source: SourceId, table: TableId, key: &str, more: u64) {
+        self.change_rows(source, table, |def, rows, _| rows.wait(def, key, more));
+    }
+
+    /// Makes the rows that always exist.
+    pub fn initial_rows(&self) {
+        for (source, s) in self.catalogue.sources() {
+            for (n, def) in (0..).zip(s.tables) {
+                let table = TableId::new(n);
+                for key in (def.initial)() {
+                    self.row(source, table, None, Some(&key));
+                }
+            }
+        }
+    }
+}

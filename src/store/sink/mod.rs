@@ -1,0 +1,348 @@
+//! Takes one session's updates into the store: cells, event records, counts, log lines.
+
+mod bound_row;
+mod rows;
+mod values;
+
+use std::sync::Arc;
+
+use bound_row::BoundRow;
+
+use super::log_throttle::LogThrottle;
+use super::peer::{Peer, RequestQueue};
+use super::registry::Store;
+use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
+use crate::events::Batch;
+use crate::model::{
+    ControlId, EventKindId, EventParam, EventValue, Identity, Now, ParamId, Pmid, SourceId, Stamp,
+    Update, ValueType,
+};
+use crate::sources::{OwnSink, Sink};
+
+/// Most slots of one session: the largest number of counters a Hello can announce.
+const SLOTS_MAX: usize = 32_768;
+/// Bytes of records that wait for the end of a session's call.
+const BATCH_MAX: usize = 256 << 10;
+
+/// Where the values of a slot go.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    column: u16,
+    ty: ValueType,
+    param: Pmid,
+    /// This connection has sent a value.
+    seen: bool,
+}
+
+/// The sink of one connection: its peer counts as connected until [`PeerSink::finish`] or, after a
+/// panic, the drop.
+#[derive(Debug)]
+pub struct PeerSink {
+    store: Arc<Store>,
+    source: SourceId,
+    /// The table of the source.
+    table: SourceTable,
+    requests: Arc<RequestQueue>,
+    peer: Option<Arc<Peer>>,
+    slots: Vec<Option<Target>>,
+    batch: Batch,
+    /// Records of [`Update::Event`] by kind, until the call of the session is over.
+    events: Vec<Batch>,
+    rows: Vec<Vec<Option<BoundRow>>>,
+    throttle: LogThrottle,
+    refused: bool,
+    /// There is no memory for the peer.
+    full: bool,
+    /// Bytes of the peer's cells when they were charged last.
+    cells: usize,
+    /// The moment of the call that is being made; the driver sets it.
+    now: Now,
+}
+
+impl PeerSink {
+    /// For one connection of `source`.
+    ///
+    /// # Panics
+    /// The source is of another catalogue than the store's.
+    #[must_use]
+    pub fn new(store: &Arc<Store>, source: SourceId, requests: &Arc<RequestQueue>) -> Self {
+        let table = *store.catalogue().source(source).expect("an id of the store's catalogue");
+        Self {
+            store: Arc::clone(store),
+            source,
+            requests: Arc::clone(requests),
+            peer: None,
+            slots: Vec::new(),
+            batch: Batch::default(),
+            events: Vec::new(),
+            rows: table.tables.iter().map(|_| Vec::new()).collect(),
+            table,
+            throttle: LogThrottle::default(),
+            refused: false,
+            full: false,
+            cells: 0,
+            now: Now::default(),
+        }
+    }
+
+    /// Sets the moment for the updates that follow.
+    pub const fn set_now(&mut self, now: Now) {
+        self.now = now;
+    }
+
+    /// The session's call is over: its event records reach their streams. After a call without any,
+    /// their memory is given back: most peers are idle. The kinds of a busy peer take turns, so
+    /// it is all of them or none.
+    pub fn flush(&mut self) {
+        if let Some(peer) = &self.peer
+            && self.cells != peer.cells.memory()
+        {
+            self.cells = peer.cells.memory();
+            self.full |= !peer.charge_cells(&self.store.memory);
+        }
+        if self.events.iter().all(Batch::is_empty) {
+            return self.events.iter_mut().for_each(Batch::release);
+        }
+        (0..).take(self.events.len()).for_each(|kind| self.deliver(EventKindId::new(kind)));
+    }
+
+    /// Appends the records of a kind to their stream.
+    fn deliver(&mut self, kind: EventKindId) {
+        let Some(batch) = self.events.get_mut(kind.index()) else { return };
+        let records = batch.len();
+        if records == 0 {
+            return;
+        }
+        let Some(peer) = &self.peer else { return batch.clear() };
+        if let Some(stream) = peer.stream(kind, &self.store.budget) {
+            stream.append(batch);
+            peer.count(AgentCell::Events, records as u64);
+        }
+    }
+
+    fn event(&mut self, kind: EventKindId, stamp: Stamp, flags: u32, params: &[EventParam<'_>]) {
+        let domain = self.store.domain();
+        let at = kind.index();
+        if self.events.len() <= at && at < self.table.events.len() {
+            self.events.resize_with(at + 1, Batch::default);
+        }
+        let Some(batch) = self.events.get_mut(at) else { return };
+        batch.record(stamp, flags);
+        for param in params {
+            let Some((pmid, ty)) = target(&self.table, domain, &self.slots, param.id) else {
+                continue;
+            };
+            match param.value {
+                EventValue::Text(text) => {
+                    // PCP strings end at a NUL.
+                    let end = memchr::memchr(0, text.as_bytes()).unwrap_or(text.len());
+                    batch.text(pmid, text.get(..end).unwrap_or_default());
+                }
+                EventValue::Number(bits) => batch.number(pmid, ty, bits),
+            }
+        }
+        if batch.size() > BATCH_MAX {
+            self.deliver(kind);
+        }
+    }
+
+    /// Bytes that went over the connection.
+    pub fn count_io(&self, read: usize, written: usize) {
+        self.store.stats.add(Stat::IngestBytes, read as u64);
+        if let Some(peer) = &self.peer {
+            peer.count(AgentCell::BytesIn, read as u64);
+            peer.count(AgentCell::BytesOut, written as u64);
+        }
+    }
+
+    /// `limits.instances` turned this peer away: the connection must be closed.
+    #[must_use]
+    pub const fn refused(&self) -> bool {
+        self.refused
+    }
+
+    /// `limits.memory` leaves no room for this peer: the connection must be closed.
+    #[must_use]
+    pub const fn full(&self) -> bool {
+        self.full
+    }
+
+    /// Bytes that the sink itself holds.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let rows: usize =
+            self.rows.iter().map(|r| r.capacity() * size_of::<Option<BoundRow>>()).sum();
+        let batches: usize = self.events.iter().chain([&self.batch]).map(Batch::memory).sum();
+        size_of::<Self>() + self.slots.capacity() * size_of::<Option<Target>>() + rows + batches
+    }
+
+    /// The peer, once it is known.
+    #[must_use]
+    pub const fn peer(&self) -> Option<&Arc<Peer>> {
+        self.peer.as_ref()
+    }
+
+    /// The connection has ended; `fault` says that it was the peer's fault.
+    pub fn finish(&mut self, fault: bool) {
+        if fault {
+            self.error();
+        }
+        self.flush();
+        if let Some(peer) = self.peer.take() {
+            self.store.detach(&peer, &self.requests, self.now);
+        }
+    }
+
+    fn introduce(&mut self, id: &Identity) {
+        self.full = !self.table.always_admitted && self.store.memory.is_full();
+        if self.full {
+            return log::warn!("{} from {} refused: limits.memory is reached", id.name, id.peer);
+        }
+        self.peer = self.store.attach(self.source, id, &self.requests, self.now);
+        self.refused = self.peer.is_none();
+        match &self.peer {
+            Some(peer) => log::info!("{} connected from {}", peer.agent_name(), id.peer),
+            None => log::warn!("{} from {} refused: limits.instances is reached", id.name, id.peer),
+        }
+    }
+
+    fn message(&self) {
+        self.store.stats.add(Stat::IngestMessages, 1);
+        if let Some(peer) = &self.peer {
+            peer.liveness.message(self.now.mono);
+            peer.count(AgentCell::Messages, 1);
+        }
+    }
+
+    fn report_error(&mut self, what: &str) {
+        self.error();
+        if let Some(n) = self.throttle.allow(self.now.mono) {
+            log::warn!("{}: {what}{}", self.name(), LogThrottle::more(n));
+        }
+    }
+
+    fn answer(&self, control: ControlId, text: &str) {
+        // A list of counters is long; the metric has all of it.
+        let shown: String = text.chars().take(300).collect();
+        let more = if shown.len() < text.len() { "…" } else { "" };
+        let name = self.table.controls.get(control.index()).map_or("", |c| c.name);
+        log::info!("{}: {name}: {shown}{more}", self.name());
+        if let Some(peer) = &self.peer {
+            peer.set_answer(control, text);
+        }
+    }
+
+    fn error(&self) {
+        self.store.stats.add(Stat::IngestErrors, 1);
+        if let Some(peer) = &self.peer {
+            peer.count(AgentCell::Errors, 1);
+        }
+    }
+
+    fn name(&self) -> String {
+        let peer = self.peer.as_ref();
+        peer.map_or_else(|| format!("{} peer", self.table.name), |p| p.agent_name())
+    }
+}
+
+impl OwnSink for PeerSink {
+    fn at(&mut self, now: Now) {
+        self.set_now(now);
+    }
+
+    fn read(&mut self, bytes: usize) {
+        self.count_io(bytes, 0);
+    }
+
+    fn held(&self) -> crate::sources::Held {
+        crate::sources::Held {
+            own: self.memory(),
+            shared: self.peer.as_ref().map_or(0, |p| p.charged()),
+        }
+    }
+
+    fn end(&mut self) {
+        self.finish(false);
+    }
+}
+
+impl Drop for PeerSink {
+    fn drop(&mut self) {
+        if self.peer.is_some() {
+            self.finish(true);
+        }
+    }
+}
+
+/// Where a parameter of event records is.
+fn target(
+    source: &SourceTable,
+    domain: u32,
+    slots: &[Option<Target>],
+    id: ParamId,
+) -> Option<(Pmid, ValueType)> {
+    match id {
+        ParamId::Item(item) => {
+            // Items are given from 1 on without gaps: the catalogue checks it.
+            let def = source.params.get(usize::from(item.get()).checked_sub(1)?)?;
+            Some((Pmid::new(domain, source.cluster + PARAM_CLUSTER, item.get()), def.ty))
+        }
+        ParamId::Slot(slot) => slots.get(slot as usize).copied().flatten().map(|t| (t.param, t.ty)),
+    }
+}
+
+impl Sink for PeerSink {
+    fn update(&mut self, update: Update<'_>) {
+        match update {
+            Update::Identity(id) => self.introduce(&id),
+            Update::Define { slot, spec } => self.define(slot, spec),
+            Update::Unshown(more) => self.unshown(more),
+            Update::Hide { slot } => self.hide(slot),
+            Update::Set { item, value } => self.set(item, &value),
+            Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item.get())),
+            Update::Row { table, slot, key } => self.bind_row(table, slot, key),
+            Update::RowLabels { table, slot, labels } => {
+                if let Some(bound) = self.bound(table, slot) {
+                    bound.row.set_labels(labels);
+                }
+            }
+            Update::RowCount { slot, item, more } => self.count_row(slot, item, more),
+            Update::FreeRows { table } => {
+                if let Some(rows) = self.rows.get_mut(table.index()) {
+                    *rows = Vec::new();
+                }
+            }
+            Update::Event { kind, stamp, flags, params } => self.event(kind, stamp, flags, params),
+            Update::Count { item, more } => {
+                if let Some(peer) = &self.peer {
+                    peer.cells.add(item.get(), more);
+                }
+            }
+            Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),
+            Update::Interval(interval) => {
+                if let Some(peer) = &self.peer {
+                    peer.liveness.set_interval(interval);
+                }
+            }
+            Update::Message => self.message(),
+            Update::Error(what) => self.report_error(what),
+            Update::Answer { control, text } => self.answer(control, &text),
+        }
+    }
+
+    fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
+        target(&self.table, self.store.domain(), &self.slots, id)
+    }
+
+    fn append(&mut self, kind: EventKindId, records: &mut Batch) {
+        let Some(peer) = &self.peer else { return records.clear() };
+        let count = records.len() as u64;
+        if let Some(stream) = peer.stream(kind, &self.store.budget) {
+            stream.append(records);
+            peer.count(AgentCell::Events, count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

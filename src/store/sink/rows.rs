@@ -1,0 +1,61 @@
+//! Rows of tables that the slots of a session stand for.
+
+use super::bound_row::BoundRow;
+use super::{PeerSink, SLOTS_MAX};
+use crate::model::{RowItem, TableId};
+
+impl PeerSink {
+    pub(super) fn bind_row(&mut self, table: TableId, slot: u32, key: Option<&str>) {
+        let slot = slot as usize;
+        let Some(rows) = self.rows.get_mut(table.index()).filter(|_| slot < SLOTS_MAX) else {
+            return;
+        };
+        if rows.len() <= slot {
+            rows.resize_with(slot + 1, || None);
+        }
+        let row = self.store.row(self.source, table, self.peer.as_ref(), key);
+        if let Some(place) = rows.get_mut(slot) {
+            *place =
+                row.map(|row| BoundRow { key: key.filter(|k| *k != row.key).map(Into::into), row });
+        }
+    }
+
+    pub(super) fn bound(&mut self, table: TableId, slot: u32) -> Option<&mut BoundRow> {
+        self.rows.get_mut(table.index())?.get_mut(slot as usize)?.as_mut()
+    }
+
+    pub(super) fn count_row(&mut self, slot: u32, item: RowItem, more: u64) {
+        let table = item.table();
+        let Some(bound) = self
+            .rows
+            .get_mut(table.index())
+            .and_then(|r| r.get_mut(slot as usize))
+            .and_then(Option::as_mut)
+        else {
+            return;
+        };
+        if bound.row.gone() {
+            let key = bound.row.key.clone();
+            let Some(row) = self.store.row(self.source, table, self.peer.as_ref(), Some(&key))
+            else {
+                return;
+            };
+            *bound = BoundRow { key: (row.key != key).then(|| key.into()), row };
+        }
+        bound.row.cells.add(item.get(), more);
+        let def = self.table.tables.get(table.index());
+        if let Some(key) = &bound.key
+            && def.is_some_and(|d| d.score == item)
+        {
+            self.store.wait_for_row(self.source, table, key, more);
+            // It may have a place by now.
+            if let Some(row) = self
+                .store
+                .row(self.source, table, self.peer.as_ref(), Some(key))
+                .filter(|r| *r.key == **key)
+            {
+                *bound = BoundRow { key: None, row };
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Values of static and dynamic metrics.
+
+use super::{PeerSink, SLOTS_MAX, Target};
+use crate::catalogue::{AgentCell, Stat};
+use crate::events::flags;
+use crate::model::{EventKindId, MetricItem, MetricSpec, SampleValue, Stamp, Value, ValueType};
+use crate::store::log_throttle::LogThrottle;
+use crate::store::peer::Kept;
+
+impl PeerSink {
+    pub(super) fn define(&mut self, slot: u32, spec: &MetricSpec) {
+        let slot = slot as usize;
+        if slot >= SLOTS_MAX {
+            return;
+        }
+        if self.slots.len() <= slot {
+            self.slots.resize(slot + 1, None);
+        }
+        let metric = self.store.define(self.source, spec);
+        if metric.is_none()
+            && let Some(n) = self.throttle.allow(self.now.mono)
+        {
+            log::warn!(
+                "{}: {} is not shown: limits.names or limits.name_length is reached{}",
+                self.name(),
+                spec.key,
+                LogThrottle::more(n)
+            );
+        }
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = metric.map(|m| Target {
+                column: m.column(),
+                ty: m.spec.ty,
+                param: m.param,
+                seen: false,
+            });
+        }
+    }
+
+    pub(super) fn unshown(&mut self, more: u64) {
+        self.store.stats.add(Stat::NamesRejected, more);
+        if let Some(n) = self.throttle.allow(self.now.mono) {
+            log::warn!(
+                "{}: {more} metrics are not shown: limits.names is reached{}",
+                self.name(),
+                LogThrottle::more(n)
+            );
+        }
+    }
+
+    pub(super) fn hide(&self, slot: u32) {
+        let target = self.slots.get(slot as usize).copied().flatten();
+        if let (Some(peer), Some(target)) = (&self.peer, target) {
+            peer.hide(target.column);
+        }
+    }
+
+    pub(super) fn set(&mut self, item: MetricItem, value: &Value) {
+        let ty = match value {
+            Value::Text(text) => return self.set_text(item.get(), text),
+            Value::I32(_) | Value::I64(_) => ValueType::I64,
+            Value::F32(_) | Value::F64(_) => ValueType::F64,
+            _ => ValueType::U64,
+        };
+        if let (Some(peer), Some(bits)) = (&self.peer, value.to_bits(ty)) {
+            peer.cells.set(item.get(), bits);
+        }
+    }
+
+    pub(super) fn set_text(&mut self, column: u16, text: &str) {
+        let Some(peer) = &self.peer else { return };
+        match peer.set_text(column, text, &self.store.memory) {
+            Kept::Whole => {}
+            Kept::Cut => self.store.stats.add(Stat::TextsCut, 1),
+            Kept::Dropped => {
+                if let Some(n) = self.throttle.allow(self.now.mono) {
+                    log::warn!(
+                        "{}: a text is not shown: limits.memory is reached{}",
+                        self.name(),
+                        LogThrottle::more(n)
+                    );
+                }
+            }
+        }
+    }
+
+    pub(super) fn sample(
+        &mut self,
+        kind: EventKindId,
+        stamp: Stamp,
+        values: &[(u32, SampleValue)],
+    ) {
+        let Some(peer) = self.peer.clone() else { return };
+        self.batch.record(stamp, flags::POINT);
+        for (slot, value) in values {
+            let Some(target) = self.slots.get_mut(*slot as usize).and_then(Option::as_mut) else {
+                continue;
+            };
+            let first = !std::mem::replace(&mut target.seen, true);
+            if target.ty == ValueType::Text {
+                if let SampleValue::Value(Value::Text(text)) = value {
+                    let (column, param) = (target.column, target.param);
+                    self.batch.text(param, text);
+                    self.set_text(column, text);
+                }
+                continue;
+            }
+            let bits = match value {
+                SampleValue::Wrapping32(v) => Some(widen(peer.cells.get(target.column), *v, first)),
+                SampleValue::Value(value) => value.to_bits(target.ty),
+            };
+            if let Some(bits) = bits {
+                peer.cells.set(target.column, bits);
+                self.batch.number(target.param, target.ty, bits);
+            }
+        }
+        if let Some(stream) = peer.stream(kind, &self.store.budget) {
+            stream.append(&mut self.batch);
+            peer.count(AgentCell::Events, 1);
+        }
+    }
+}
+
+/// The 64-bit value of a counter of 32 bits: its low half is what the peer sent, its high half
+/// counts the wraps.
+///
+/// `first` value of a connection: the same process may have come back, or another of its name and
+/// number, as every program that is number 1 of its container. A counter that was in its lower half
+/// and has gone down is that of another.
+pub(super) const fn widen(before: Option<u64>, now: u32, first: bool) -> u64 {
+    let now = now as u64;
+    match before {
+        None => now,
+        Some(before) => {
+            let same_era = before & !0xffff_ffff | now;
+            if same_era >= before {
+                same_era
+            } else if first && before & 0x8000_0000 == 0 {
+                now
+            } else {
+                same_era.saturating_add(1 << 32)
+            }
+        }
+    }
+}
