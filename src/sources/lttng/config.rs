@@ -1,5 +1,5 @@
-//! `[lttng]`: live sessions that are read; `[[lttng.session]]`: those that the PMDA makes and
-//! keeps.
+//! `[lttng]`: live sessions to read; `[[lttng.session]]`: sessions that the PMDA creates and
+//! manages.
 
 use std::path::PathBuf;
 
@@ -138,7 +138,7 @@ impl From<Keys> for SessionSpec {
     }
 }
 
-/// One session, checked, so that an error has its line.
+/// A checked session, so that an error has its line.
 struct Checked(SessionSpec);
 
 impl<'de> Deserialize<'de> for Checked {

@@ -11,43 +11,43 @@ use super::limits::REQUEST_MAX;
 use super::spec::{Blocking, Buffers, Domain, SessionSpec, event, session_name};
 use crate::read::{SIZES, TIMES, quantity};
 
-/// Which metric was stored to.
+/// The metric that a request is stored to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verb {
-    /// create or destroy a session
+    /// `control.session`: create or destroy a session.
     Session,
-    /// enable events
+    /// `control.enable`: enable events.
     Enable,
-    /// add context fields
+    /// `control.context`: add context fields.
     Context,
-    /// start recording
+    /// `control.start`: start recording.
     Start,
-    /// stop recording
+    /// `control.stop`: stop recording.
     Stop,
 }
 
-/// A request that is sound in itself.
+/// A valid request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Makes a session; without events it is started later.
+    /// Creates a session.
     Create(Box<SessionSpec>),
-    /// Destroys a session that we made.
+    /// Destroys a managed session.
     Destroy(String),
-    /// Enables events of a session that we made.
+    /// Enables events of a managed session.
     Enable(String, Vec<String>),
-    /// Adds contexts to one.
+    /// Adds context fields to a managed session.
     Context(String, Vec<String>),
-    /// Starts one.
+    /// Starts a managed session.
     Start(String),
-    /// Stops one.
+    /// Stops a managed session.
     Stop(String),
 }
 
 impl Command {
-    /// Reads what was stored.
+    /// Parses a stored text.
     ///
     /// # Errors
-    /// What to write instead.
+    /// The text is invalid; the message has the valid form.
     pub fn parse(verb: Verb, text: &str) -> Result<Self, String> {
         if text.len() > REQUEST_MAX {
             return Err(format!("a request has at most {REQUEST_MAX} bytes"));
@@ -75,7 +75,7 @@ impl Command {
         }
     }
 
-    /// The session that it is about.
+    /// Name of the session.
     #[must_use]
     pub fn session(&self) -> &str {
         match self {
@@ -99,7 +99,7 @@ fn items(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|i| !i.is_empty()).map(str::to_owned).collect()
 }
 
-/// A name and a list, which may be written as in `create`: `key=`.
+/// Parses a name and a list, with an optional `key=` before the list as in `create`.
 fn listed(
     text: &str,
     key: &str,
@@ -130,7 +130,7 @@ fn create(text: &str) -> Result<Command, String> {
         }
         let (key, after) =
             rest.split_once('=').ok_or_else(|| format!("{rest:?} is not key=value"))?;
-        // A filter has blanks of its own.
+        // A filter expression contains blanks.
         let end = if key == "filter" {
             after.len()
         } else {
@@ -177,11 +177,11 @@ fn set(spec: &mut SessionSpec, key: &str, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A filter is everything behind `filter=`. Quotes around all of it are those of somebody's shell.
+/// The text behind `filter=`, without the quotes that a shell would remove.
 fn unquoted(filter: &str) -> Result<&str, String> {
     for quote in ['\'', '"'] {
         let Some(rest) = filter.strip_prefix(quote) else { continue };
-        // A text in double quotes can begin an expression: "a" == $ctx.procname.
+        // An expression can begin with a text in double quotes: "a" == $ctx.procname.
         match rest.strip_suffix(quote) {
             Some(inner) if !inner.contains(quote) => return Ok(inner.trim()),
             _ if quote == '"' => {}
@@ -202,13 +202,13 @@ fn bytes(text: &str) -> Result<u64, String> {
 /// Microseconds of `200ms`, `1s`.
 ///
 /// # Errors
-/// What can be written instead.
+/// The text is invalid; the message has the valid form.
 pub fn micros(text: &str) -> Result<u64, String> {
     quantity(text, TIMES, "200ms")
 }
 
 /// # Errors
-/// What there is.
+/// The word is unknown; the message has the valid ones.
 pub fn domain(text: &str) -> Result<Domain, String> {
     match text {
         "ust" => Ok(Domain::Ust),
@@ -221,7 +221,7 @@ pub fn domain(text: &str) -> Result<Domain, String> {
 }
 
 /// # Errors
-/// What there is.
+/// The word is unknown; the message has the valid ones.
 pub fn buffers(text: &str) -> Result<Buffers, String> {
     match text {
         "uid" => Ok(Buffers::Uid),
@@ -231,7 +231,7 @@ pub fn buffers(text: &str) -> Result<Buffers, String> {
 }
 
 /// # Errors
-/// What can be written instead.
+/// The text is invalid; the message has the valid form.
 pub fn blocking(text: &str) -> Result<Blocking, String> {
     if text == "inf" {
         Ok(Blocking::Inf)

@@ -1,9 +1,10 @@
-//! Rounds: list, compare, do what is missing, look why there are no events. One command at a time.
+//! Rounds of control: list sessions, compare, run the missing commands, find out why no events
+//! come. One command runs at a time.
 //!
 //! ```text
 //!          ┌────────────── no session daemon ── Probe ◀─┐
 //!          ▼                                            │
-//!  Rest ─(due)─▶ List ─▶ Work: session by session ─▶ Look ─▶ Rest
+//!  Idle ─(due)─▶ List ─▶ Work: session by session ─▶ Programs ─▶ Idle
 //!    ▲                    commands until one fails      │
 //!    └──────────────────────────────────────────────────┘
 //! ```
@@ -22,20 +23,20 @@ use super::session_watch::Notice;
 use super::spec::{Domain, SessionSpec};
 use super::state::State;
 
-/// What the caller is to do next.
+/// The next action of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Save this, in one piece, before anything else. A failure is no reason to stop.
+    /// Save this text as the whole state file, before anything else. A failure is ignored.
     Save(String),
-    /// Run this and tell with [`Controller::replied`].
+    /// Run this command and report with [`Controller::replied`].
     Run(Invocation),
-    /// Find out why no session daemon answers and tell with [`Controller::probed`].
+    /// Find out why no session daemon answers and report with [`Controller::probed`].
     Probe,
-    /// Nothing for so long, or until a request or notice comes.
+    /// Wait for this time, or until a request or notice comes.
     Idle(Duration),
 }
 
-/// The answer to a request: its number, and what was done or why not.
+/// The answer to a request: its number, and the result or the reason of the failure.
 pub type RequestAnswer = (u64, Result<String, String>);
 
 #[derive(Debug)]
@@ -48,30 +49,30 @@ enum Round {
     Probe,
 }
 
-/// All sessions under control.
+/// All managed sessions.
 ///
-/// The caller asks [`Controller::next`] what to do, does it, tells the result, and asks again.
-/// Times are of any clock that never goes back.
+/// The caller repeats: [`Controller::next`], carry out the action, report its result. Times are of
+/// any monotonic clock.
 #[derive(Debug)]
 pub struct Controller {
     sessions: Vec<ManagedSession>,
     round: Round,
-    /// The command that runs, and of a session's: which.
+    /// The running command, and the index of its session.
     running: Option<(Invocation, Option<usize>)>,
     due: Duration,
     failures: u32,
     version: String,
     answers: Vec<RequestAnswer>,
     dirty: bool,
-    /// What was given out to be saved last.
+    /// The latest text of [`Action::Save`].
     saved: String,
     seed: u64,
     marks: u64,
 }
 
 impl Controller {
-    /// Takes up what was saved. `seed` makes marks different from those of other runs: the time in
-    /// microseconds, say.
+    /// Continues with a saved state. `seed` makes marks unique over runs: for example the time in
+    /// microseconds.
     #[must_use]
     pub fn new(specs: &[SessionSpec], state: State, seed: u64) -> Self {
         let sessions = state.sessions.into_iter().map(ManagedSession::restored).collect();
@@ -92,8 +93,8 @@ impl Controller {
         controller
     }
 
-    /// The configuration is this from now on. Sessions that it no longer has are destroyed; those
-    /// that users made stay.
+    /// Replaces the sessions of the configuration. Sessions that it no longer has are destroyed;
+    /// sessions that users created stay.
     pub fn configure(&mut self, specs: &[SessionSpec], now: Duration) {
         for session in &mut self.sessions {
             if session.base.is_some() && !specs.iter().any(|s| s.name == session.spec.name) {
@@ -113,7 +114,7 @@ impl Controller {
         (self.due, self.dirty) = (now, true);
     }
 
-    /// A user's request. It is answered through [`Controller::answers`], sooner or later, once.
+    /// A user's request. [`Controller::answers`] returns its answer, once.
     pub fn request(&mut self, id: u64, command: Command, now: Duration) {
         let name = command.session().to_owned();
         let room = self.sessions.len() < SESSIONS_MAX;
@@ -145,7 +146,7 @@ impl Controller {
         }
     }
 
-    /// The viewer has seen something.
+    /// A notice from the viewers.
     pub fn notice(&mut self, notice: &Notice, now: Duration) {
         let (Notice::Lost(name) | Notice::Silent(name) | Notice::Active(name)) = notice;
         let Some(session) = self.sessions.iter_mut().find(|s| s.spec.name == *name) else { return };
@@ -162,24 +163,24 @@ impl Controller {
         }
     }
 
-    /// Answers to requests, each once.
+    /// Answers since the last call.
     pub fn answers(&mut self) -> Vec<RequestAnswer> {
         std::mem::take(&mut self.answers)
     }
 
-    /// How all sessions are.
+    /// State of all managed sessions.
     #[must_use]
     pub fn reports(&self) -> Vec<Report> {
         self.sessions.iter().map(ManagedSession::report).collect()
     }
 
-    /// Version of the `lttng` program; empty: not known yet.
+    /// Version of the `lttng` program; empty before the first command.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// What is to be done now.
+    /// The next action.
     pub fn next(&mut self, now: Duration) -> Action {
         if let Some((invocation, _)) = &self.running {
             return Action::Idle(invocation.limit);
@@ -199,7 +200,7 @@ impl Controller {
                 Round::Idle => {
                     self.round = if self.version.is_empty() { Round::Version } else { Round::List }
                 }
-                // Without a session there is no reason to run anything.
+                // Without a session no command is needed.
                 Round::Version if self.sessions.is_empty() => self.round = Round::Idle,
                 Round::Version => return self.run(Invocation::version(), None),
                 Round::List => return self.run(Invocation::list(), None),
@@ -212,8 +213,8 @@ impl Controller {
                         (Some(Step::Create(_)), Some(managed))
                             if managed.marks.last() != Some(mark) =>
                         {
-                            // Saved before it exists: after a crash in between it is ours all the
-                            // same.
+                            // The mark is saved before the session exists, so that a crash in
+                            // between leaves no session of an unknown owner.
                             managed.begin(mark);
                             self.dirty = true;
                         }
@@ -239,7 +240,7 @@ impl Controller {
         Action::Run(invocation)
     }
 
-    /// The next session's turn, or the end of the work.
+    /// Continues with the next session, or ends the work.
     fn advance(&mut self, now: Duration) {
         let Round::Work { listed, next, commands, mark } = &mut self.round else { return };
         let Some(session) = self.sessions.get_mut(*next) else {
@@ -271,7 +272,7 @@ impl Controller {
         }
     }
 
-    /// The domain whose programs are to be listed.
+    /// The domain whose programs must be listed.
     fn programs_domain(&self, now: Duration) -> Option<Domain> {
         let wants = |s: &&ManagedSession| {
             s.phase == SessionPhase::Active
@@ -296,7 +297,7 @@ impl Controller {
         self.dirty = true;
     }
 
-    /// What came of the command of [`Action::Run`].
+    /// The result of [`Action::Run`].
     pub fn replied(&mut self, reply: &Reply, now: Duration) {
         let Some((invocation, session)) = self.running.take() else { return };
         let judged = reply.judge(&invocation.step);
@@ -343,7 +344,7 @@ impl Controller {
         }
     }
 
-    /// Nothing can be done for any session.
+    /// No session daemon: every session fails.
     fn no_daemon(&mut self, error: &CommandError, now: Duration) {
         self.failures = self.failures.saturating_add(1);
         for session in &mut self.sessions {
@@ -358,7 +359,7 @@ impl Controller {
         self.round = if *error == CommandError::NoDaemon { Round::Probe } else { Round::Idle };
     }
 
-    /// Why no session daemon answers.
+    /// The result of [`Action::Probe`].
     pub fn probed(&mut self, probe: &Probe) {
         if matches!(self.round, Round::Probe) {
             let diagnosis = Diagnosis::of_daemon(probe);
@@ -382,7 +383,7 @@ impl Controller {
                 continue;
             }
             let found = answer.and_then(|a| Diagnosis::of_programs(&session.spec, a));
-            // As long as something is missing it is looked up again; else when the viewer asks.
+            // Listed again while something is missing; else only after a notice.
             session.programs_due = found.is_some().then(|| now + PROGRAMS_PERIOD);
             session.diagnosis =
                 found.unwrap_or_else(|| Diagnosis::recording(&session.spec, &self.version));

@@ -1,54 +1,53 @@
-//! Why a session records or does not: one sentence for a person, and a short code that stays the
-//! same for ever.
+//! Why a session records or does not: a code that never changes, and one sentence for the user.
 
 use super::cli::CommandError;
 use super::cli::mi::Answer;
 use super::spec::{Buffers, Domain, SessionSpec};
 
-/// What is the matter. Codes are for alarms and tests: never change them.
+/// Result of a diagnosis. Alarms and tests depend on the codes: never change them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// It records.
+    /// The session records.
     Ok,
-    /// Nothing has been tried yet.
+    /// No command has run yet.
     #[default]
     Pending,
-    /// It is stopped, as wanted.
+    /// The session is stopped on request.
     Stopped,
-    /// It is destroyed, as wanted.
+    /// The session is destroyed on request.
     Destroyed,
     /// No `lttng` program.
     NotInstalled,
     /// No session daemon.
     NoSessiond,
-    /// The session daemon's socket is not for this user.
+    /// This user may not connect to the session daemon.
     NotPermitted,
     /// The relay daemon does not answer the session daemon.
     RelaydUnreachable,
-    /// The session is active, but the relay daemon does not have it any more.
+    /// The session is active, but the relay daemon has lost it.
     RelaydLost,
     /// No instrumented program has registered.
     NoApplication,
-    /// Patterns that fit no tracepoint.
+    /// Some patterns match no tracepoint.
     NoEvent,
-    /// The name is taken by a session that we did not make.
+    /// A session of this name exists that this PMDA did not create.
     NotOurs,
-    /// It records, but ends of programs may be lost.
+    /// The session records, but the last events of ending programs may be lost.
     PerPidTail,
     /// The consumer daemon is gone.
     NoConsumer,
-    /// The kernel, or loggers, cannot be traced here.
+    /// The kernel or loggers cannot be traced here.
     NoDomain,
-    /// LTTng does not take a value of the configuration or request.
+    /// LTTng rejects a value of the configuration or request.
     Refused,
-    /// A command took too long.
+    /// A command exceeded its time limit.
     Timeout,
-    /// Anything else.
+    /// Any other failure.
     Failed,
 }
 
 impl Code {
-    /// Its word.
+    /// The code in `control.status`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -74,34 +73,34 @@ impl Code {
     }
 }
 
-/// What is the matter with a session, and what to do.
+/// State of a session, and what the user can do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnosis {
-    /// For alarms.
+    /// Code for alarms.
     pub code: Code,
-    /// For a person: one sentence.
+    /// One sentence for the user.
     pub text: String,
 }
 
-/// A session daemon's socket, as somebody who tried to connect found it.
+/// Result of connecting to a session daemon's socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Socket {
-    /// There is none.
+    /// The socket does not exist.
     Absent,
-    /// There is one that nobody listens on.
+    /// No process listens on the socket.
     Dead,
-    /// This user may not connect; the group that may.
+    /// Permission denied; the group that may connect.
     Denied(String),
-    /// Somebody listens.
+    /// A process listens.
     Alive,
 }
 
-/// What the caller found out after no session daemon answered.
+/// Result of looking for session daemons after none has answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
-    /// Name (or number) of the user that the PMDA runs as.
+    /// Name or number of the PMDA's user.
     pub user: String,
-    /// Sockets where session daemons listen: their paths and how they are.
+    /// Path and state of each socket where session daemons listen.
     pub sockets: Vec<(String, Socket)>,
 }
 
@@ -111,7 +110,7 @@ impl std::fmt::Display for Diagnosis {
     }
 }
 
-/// Patterns that are shown at most.
+/// Most patterns in a text.
 const SHOWN: usize = 5;
 
 impl Diagnosis {
@@ -152,7 +151,7 @@ impl Diagnosis {
         Self::new(Code::NoSessiond, text)
     }
 
-    /// Why a command about a session failed.
+    /// Why a command has failed.
     #[must_use]
     pub fn of_error(error: &CommandError, spec: &SessionSpec) -> Self {
         let (name, url) = (&spec.name, &spec.url);
@@ -185,7 +184,7 @@ impl Diagnosis {
         Self::new(code, text)
     }
 
-    /// The name is taken.
+    /// A session of this name belongs to somebody else.
     #[must_use]
     pub fn not_ours(name: &str) -> Self {
         let text = format!(
@@ -204,7 +203,7 @@ impl Diagnosis {
         Self::new(Code::RelaydLost, text)
     }
 
-    /// A session that records, as far as LTTng tells.
+    /// An active session.
     #[must_use]
     pub fn recording(spec: &SessionSpec, version: &str) -> Self {
         if spec.buffers == Some(Buffers::Pid) && !at_least(version, (2, 15)) {
@@ -216,8 +215,8 @@ impl Diagnosis {
         Self::new(Code::Ok, "recording")
     }
 
-    /// Why no event comes: from the list of programs and their tracepoints. `None`: nothing is
-    /// wrong there.
+    /// Why no event comes, by the list of programs and their tracepoints. `None`: every pattern
+    /// matches a tracepoint.
     #[must_use]
     pub fn of_programs(spec: &SessionSpec, answer: &Answer) -> Option<Self> {
         if answer.processes.is_empty() {
@@ -252,7 +251,7 @@ impl Diagnosis {
     }
 }
 
-/// Whether a version like `2.13.9` is at least this; an unknown one is not.
+/// Whether a version such as `2.13.9` is at least `wanted`; `false` for an unknown version.
 fn at_least(version: &str, wanted: (u32, u32)) -> bool {
     let mut parts = version.split('.').map(|p| p.parse::<u32>().ok());
     matches!((parts.next().flatten(), parts.next().flatten()), (Some(major), Some(minor)) if (major, minor) >= wanted)

@@ -1,4 +1,4 @@
-//! One session under control: what is wanted of it, what was done, how it goes.
+//! One managed session: its wanted and its applied specification, its phase and its failures.
 
 use std::time::Duration;
 
@@ -11,47 +11,47 @@ use super::plan::{Applied, Plan, PlanInput, Step, is_ours, plan};
 use super::spec::{SessionSpec, context};
 use super::state::Saved;
 
-/// Marks that are remembered.
+/// Most marks that are kept.
 const MARKS: usize = 4;
 
-/// How a session is.
+/// State of a session in the session daemon.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionPhase {
-    /// Not known: no session daemon answers.
+    /// Unknown: no session daemon answers.
     #[default]
     Unknown,
-    /// There is none.
+    /// No session of this name exists.
     Absent,
-    /// There is one of that name that is not ours.
+    /// A session of this name exists that this PMDA did not create.
     Foreign,
-    /// It is ours and does not record.
+    /// Ours, not recording.
     Stopped,
-    /// It is ours and records.
+    /// Ours, recording.
     Active,
 }
 
-/// How a session is, for metrics and the log.
+/// State of a managed session, for metrics and the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Its name.
+    /// Name of the session.
     pub name: String,
-    /// How it is.
+    /// State in the session daemon.
     pub phase: SessionPhase,
-    /// It comes from the configuration; else a user made it.
+    /// The session is in the configuration; else a user created it.
     pub configured: bool,
-    /// What is the matter.
+    /// Why it records or does not.
     pub diagnosis: Diagnosis,
     /// Failures in a row.
     pub failures: u32,
-    /// How often it was made, since the PMDA started.
+    /// Number of creations since the PMDA started.
     pub made: u64,
 }
 
-/// A request that waits until its session has been dealt with.
+/// A request that is answered after the next work on its session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingRequest {
     pub(super) id: u64,
-    /// The plan was made after it came.
+    /// The current plan includes the request.
     pub(super) planned: bool,
 }
 
@@ -59,12 +59,12 @@ pub(super) struct PendingRequest {
 pub(super) struct ManagedSession {
     pub(super) spec: SessionSpec,
     pub(super) base: Option<SessionSpec>,
-    /// Marks of sessions that we have made or tried to make, the newest last.
+    /// Marks of created and attempted sessions, the newest last.
     pub(super) marks: Vec<String>,
     pub(super) applied: Option<Applied>,
-    /// It is to be gone.
+    /// To be destroyed.
     pub(super) gone: bool,
-    /// It is to be made anew.
+    /// To be destroyed and created again.
     pub(super) recreate: bool,
     pub(super) phase: SessionPhase,
     pub(super) diagnosis: Diagnosis,
@@ -73,12 +73,12 @@ pub(super) struct ManagedSession {
     pub(super) retry_at: Duration,
     made_at: Duration,
     made: u64,
-    /// As it was when the plan was made: what is done is done for this.
+    /// Specification when the plan was made; commands are for this one.
     planned: SessionSpec,
-    /// As it was before requests that wait.
+    /// Specification before the pending requests.
     before: Option<SessionSpec>,
     pub(super) pending: Vec<PendingRequest>,
-    /// Whether its events have programs is to be looked up, not before the time.
+    /// Time of the next list of programs; `None`: no list is needed.
     pub(super) programs_due: Option<Duration>,
 }
 
@@ -132,7 +132,7 @@ impl ManagedSession {
         }
     }
 
-    /// What the configuration wants now.
+    /// Applies the configuration.
     pub(super) fn configure(&mut self, spec: &SessionSpec) {
         if self.base.as_ref() != Some(spec) {
             self.spec.clone_from(spec);
@@ -142,10 +142,11 @@ impl ManagedSession {
         }
     }
 
-    /// Takes a request about this session; it is answered when the session has been dealt with.
+    /// Applies a request to the wanted specification. The answer follows the next work on the
+    /// session.
     ///
     /// # Errors
-    /// Why it cannot be done at all.
+    /// The request is impossible.
     pub(super) fn request(&mut self, id: u64, command: Command) -> Result<(), String> {
         let mut spec = self.spec.clone();
         let mut gone = false;
@@ -189,17 +190,17 @@ impl ManagedSession {
         Ok(())
     }
 
-    /// A request is answered when this session has been dealt with.
+    /// Queues a request for an answer after the next work on the session.
     pub(super) fn wait(&mut self, id: u64) {
         self.pending.push(PendingRequest { id, planned: false });
     }
 
-    /// Whether there is no time to wait for.
+    /// Whether the back-off is over.
     pub(super) fn is_due(&self, now: Duration) -> bool {
         now >= self.retry_at
     }
 
-    /// How it is, as the list says.
+    /// Sets the phase by the list of sessions.
     pub(super) fn listed(&mut self, listed: &[ListedSession]) {
         self.phase = match listed.iter().find(|l| l.name == self.spec.name) {
             None => SessionPhase::Absent,
@@ -209,7 +210,7 @@ impl ManagedSession {
         };
     }
 
-    /// What is to be done.
+    /// Makes the plan.
     pub(super) fn plan(&mut self, listed: &[ListedSession], next_mark: &str) -> Plan {
         self.planned.clone_from(&self.spec);
         self.pending.iter_mut().for_each(|w| w.planned = true);
@@ -224,17 +225,16 @@ impl ManagedSession {
         })
     }
 
-    /// The mark is about to be used.
+    /// A session with this mark is about to be created.
     pub(super) fn begin(&mut self, mark: &str) {
-        // The one before may exist still: `destroy` says that it failed when it did not, and the
-        // other way round.
+        // The session of the mark before may still exist: the status of `destroy` is not reliable.
         let old = self.marks.len().saturating_sub(MARKS - 1);
         self.marks.drain(..old);
         self.marks.push(mark.to_owned());
         self.applied = None;
     }
 
-    /// A command has done what it should.
+    /// A command has succeeded.
     pub(super) fn done(&mut self, step: &Step, now: Duration) {
         match step {
             Step::Create(_) => {
@@ -251,7 +251,7 @@ impl ManagedSession {
         }
     }
 
-    /// It is as it should be; requests that are answered.
+    /// The session is as wanted. Returns answers.
     pub(super) fn settle(&mut self, version: &str) -> Vec<(u64, Result<String, String>)> {
         self.failures = 0;
         self.retry_at = Duration::ZERO;
@@ -264,7 +264,7 @@ impl ManagedSession {
                 format!("session {name} is destroyed, as it was asked for"),
             );
         } else if self.phase == SessionPhase::Active {
-            // What was found out about programs stays until it is looked up again.
+            // A diagnosis of programs stays until the next list of programs.
             if !watched {
                 self.diagnosis = Diagnosis::recording(&self.planned, version);
             }
@@ -285,7 +285,7 @@ impl ManagedSession {
         self.answer(&Ok(text))
     }
 
-    /// A command has failed.
+    /// A command has failed. Returns answers.
     pub(super) fn fail(
         &mut self,
         error: &CommandError,
@@ -302,13 +302,12 @@ impl ManagedSession {
                 error,
                 CommandError::Refused(_) | CommandError::Exists | CommandError::Denied
             );
-        // A request that LTTng does not take leaves things as they were.
+        // A request that LTTng rejects leaves the specification unchanged.
         if let Some(before) = refused.then(|| self.before.take()).flatten() {
             self.spec = before;
         } else {
             self.give_up(refused);
-            // Half a session that has recorded nothing is best made anew; one that was started is
-            // not thrown away for this.
+            // A half-made session that was never started is created again; a started one is kept.
             let started = self.applied.as_ref().is_some_and(|a| a.started);
             self.recreate |= matches!(error, CommandError::StartedOnce)
                 || !(started || matches!(error, CommandError::Refused(_)));
@@ -319,7 +318,7 @@ impl ManagedSession {
         answers
     }
 
-    /// It is somebody else's.
+    /// The session belongs to somebody else. Returns answers.
     pub(super) fn not_ours(&mut self, now: Duration) -> Vec<(u64, Result<String, String>)> {
         self.diagnosis = Diagnosis::not_ours(&self.spec.name);
         self.failures = self.failures.saturating_add(1);
@@ -329,7 +328,7 @@ impl ManagedSession {
         answers
     }
 
-    /// A session that a user asked for, and was told that it cannot be, is not tried again.
+    /// A session that a user requested and that was refused is not retried.
     fn give_up(&mut self, answers: bool) {
         self.gone |= answers && self.base.is_none() && self.before.is_none();
     }
@@ -343,8 +342,7 @@ impl ManagedSession {
         planned.into_iter().map(|w| (w.id, result.clone())).collect()
     }
 
-    /// The relay daemon does not have it. Each time in a row it is waited longer: it might be of no
-    /// use.
+    /// The relay daemon has lost the session: it is created again, with back-off.
     pub(super) fn lost(&mut self, now: Duration) {
         if self.phase == SessionPhase::Active
             && !self.recreate
@@ -359,7 +357,7 @@ impl ManagedSession {
         }
     }
 
-    /// Events come.
+    /// Events come: the session works.
     pub(super) fn active(&mut self, version: &str) {
         (self.losses, self.programs_due) = (0, None);
         if matches!(self.diagnosis.code, Code::NoApplication | Code::NoEvent | Code::RelaydLost)
@@ -379,7 +377,7 @@ fn add(list: &mut Vec<String>, more: Vec<String>) {
     }
 }
 
-/// 1 s, 2 s, 4 s, … [`BACKOFF_MAX`].
+/// Pause after this number of failures: 1 s, 2 s, 4 s, … [`BACKOFF_MAX`].
 pub(super) fn backoff(failures: u32) -> Duration {
     BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(BACKOFF_MAX)
 }

@@ -7,13 +7,15 @@
 //!                                     └──────────────────────────── mi::read, judge ◀──────────────────────────┘
 //! ```
 //!
-//! The program is used rather than its library: it is the same from 2.12 to 2.16, it cannot take us
-//! with it when it dies, and a command takes 3 to 10 ms and is rare.
+//! The `lttng` program is used instead of its library: it is the same from 2.12 to 2.16, its crash
+//! does not end the PMDA, and a command takes 3 to 10 ms and is rare (docs/protocols/lttng.md
+//! (ii)).
 //!
-//! What is wanted is compared with `lttng list` at the start, every [`limits::PERIOD`] and when
-//! told so; only the difference is done, so every command may be repeated. A session is ours if its
-//! path ends in a mark that we made up for it and wrote into the state before it was created:
-//! nobody else's session is ever changed, even one of the same name.
+//! The wanted sessions are compared with `lttng list` at the start, every [`limits::PERIOD`] and
+//! after requests and notices. Only commands for the difference run, so every command may be
+//! repeated. A session is ours if its path ends in a unique mark that was written to the state file
+//! before the session was created. Sessions of other owners are never changed, even under the same
+//! name.
 
 pub mod cli;
 mod command;

@@ -1,7 +1,7 @@
-//! From what a session should be, and what it is, to the commands between.
+//! Plans the commands from the existing session to the wanted one.
 //!
-//! Never used: exclusions (session daemon 2.13.9 dies when such a channel is listed) and `list
-//! SESSION` (which lists events, and somebody else may have added an exclusion).
+//! Never used: exclusions, because session daemon 2.13.9 crashes when such a channel is listed, and
+//! `list SESSION`, which lists events and thus the exclusions of others.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use super::cli::mi::ListedSession;
 use super::limits::{COMMAND_TIME, SLOW_COMMAND_TIME};
 use super::spec::{Blocking, Buffers, Domain, SessionSpec};
 
-/// What a command is for.
+/// Purpose of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Which version the program has.
+    /// Shows the version of the program.
     Version,
-    /// The sessions.
+    /// Lists the sessions.
     List,
-    /// The programs of a domain and their tracepoints.
+    /// Lists the programs of a domain and their tracepoints.
     Programs,
-    /// Makes a session of this name.
+    /// Creates a session of this name.
     Create(String),
-    /// Makes the channel.
+    /// Creates the channel.
     Channel,
     /// Enables events.
     Events,
@@ -39,64 +39,64 @@ pub enum Step {
 /// One run of the `lttng` program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
-    /// What for.
+    /// Purpose.
     pub step: Step,
-    /// Its arguments.
+    /// Arguments.
     pub args: Vec<String>,
-    /// How long it may take.
+    /// Time limit.
     pub limit: Duration,
 }
 
 impl Invocation {
     pub(super) fn new(step: Step, args: &[&str]) -> Self {
-        // --no-sessiond: else the program starts a session daemon of this user, which sees no other
-        // user's programs.
+        // Without --no-sessiond the program starts a session daemon of this user, which has no
+        // access to programs of other users.
         let args =
             ["--no-sessiond", "--mi", "xml"].iter().chain(args).map(|a| (*a).to_owned()).collect();
         let slow = matches!(step, Step::Stop | Step::Destroy | Step::Programs);
         Self { step, args, limit: if slow { SLOW_COMMAND_TIME } else { COMMAND_TIME } }
     }
 
-    /// The version of the program.
+    /// Shows the version of the program.
     #[must_use]
     pub fn version() -> Self {
         Self::new(Step::Version, &["version"])
     }
 
-    /// The sessions of this user; of root: all.
+    /// Lists the sessions of this user; for root, of all users.
     #[must_use]
     pub fn list() -> Self {
         Self::new(Step::List, &["list"])
     }
 
-    /// The programs of a domain.
+    /// Lists the programs of a domain.
     #[must_use]
     pub fn programs(domain: Domain) -> Self {
         Self::new(Step::Programs, &["list", domain.option()])
     }
 }
 
-/// What is known to have been done to a session of ours.
+/// Commands that have been applied to a session of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Applied {
-    /// As what it was made, with the events and contexts that it has.
+    /// Its specification, with the enabled events and contexts.
     pub spec: SessionSpec,
-    /// It has its channel.
+    /// The channel exists.
     pub channel: bool,
-    /// It has been started at least once: contexts and channels can no longer be added.
+    /// The session was started once: contexts and channels cannot be added any more.
     pub started: bool,
 }
 
 impl Applied {
-    /// A session that has just been made.
+    /// A session that was just created.
     #[must_use]
     pub fn new(spec: &SessionSpec) -> Self {
         let spec = SessionSpec { events: Vec::new(), contexts: Vec::new(), ..spec.clone() };
         Self { spec, channel: false, started: false }
     }
 
-    /// A command has been done.
+    /// A command has succeeded.
     pub fn done(&mut self, step: &Step, wanted: &SessionSpec) {
         match step {
             Step::Channel => self.channel = true,
@@ -108,35 +108,35 @@ impl Applied {
     }
 }
 
-/// What is to be done about a session.
+/// Plan for a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// These commands, in this order, until one fails; none: it is as it should be.
+    /// Commands to run in order until one fails; empty: the session is as wanted.
     Commands(Vec<Invocation>),
-    /// Nothing: there is a session of that name that is not ours.
+    /// No commands: a session of this name belongs to somebody else.
     NotOurs,
 }
 
-/// What the plan is made from.
+/// Input of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanInput<'a> {
-    /// What is wanted.
+    /// Wanted specification.
     pub spec: &'a SessionSpec,
-    /// Marks in the paths of sessions that we have made.
+    /// Marks in the paths of created sessions.
     pub marks: &'a [String],
-    /// The mark for the next one.
+    /// Mark for the next creation.
     pub next_mark: &'a str,
-    /// What was done to it.
+    /// Applied commands.
     pub applied: Option<&'a Applied>,
     /// All sessions that the session daemon lists.
     pub listed: &'a [ListedSession],
-    /// It is to be made anew: the relay daemon has lost it, or making it failed half way.
+    /// Create again: the relay daemon has lost the session, or its creation failed half-way.
     pub recreate: bool,
-    /// It is to be gone.
+    /// To be destroyed.
     pub gone: bool,
 }
 
-/// A session is ours when its path ends in a mark that we gave it.
+/// Whether the path of a session ends in one of our marks.
 #[must_use]
 pub fn is_ours(listed: &ListedSession, marks: &[String]) -> bool {
     let path = listed.path.split(" [").next().unwrap_or_default();
@@ -144,7 +144,7 @@ pub fn is_ours(listed: &ListedSession, marks: &[String]) -> bool {
     marks.iter().any(|mark| mark == last)
 }
 
-/// Compares what is wanted with what is.
+/// Compares the wanted with the existing session.
 #[must_use]
 pub fn plan(s: PlanInput<'_>) -> Plan {
     let name = s.spec.name.as_str();
@@ -167,9 +167,8 @@ pub fn plan(s: PlanInput<'_>) -> Plan {
 }
 
 fn destroy(name: &str) -> Invocation {
-    // Without --no-wait 2.13 waits for ever when it is one of several live sessions with data; seen
-    // with 2.13.9 only. What is recorded comes all the same: the consumer sends it before it
-    // lets go of its buffers.
+    // Without --no-wait, 2.13.9 waits forever if another live session has data. No data is lost:
+    // the consumer sends it before it frees its buffers.
     Invocation::new(Step::Destroy, &["destroy", name, "--no-wait"])
 }
 
@@ -191,7 +190,7 @@ fn start(spec: &SessionSpec) -> Invocation {
     Invocation::new(Step::Start, &["start", &spec.name])
 }
 
-/// What is missing in a session of ours; `None`: it cannot become what is wanted.
+/// Missing commands for a session of ours; `None`: it must be created again.
 fn change(
     spec: &SessionSpec,
     applied: &Applied,
@@ -260,12 +259,12 @@ fn channel(spec: &SessionSpec) -> Option<Invocation> {
     Some(Invocation::new(Step::Channel, &args))
 }
 
-/// `--channel`, where there is one to choose.
+/// `--channel`, for domains with channels.
 fn of_channel(spec: &SessionSpec) -> Option<String> {
     spec.domain.has_channels().then(|| format!("--channel={}", spec.channel))
 }
 
-/// One command for all patterns: each would take milliseconds.
+/// One command for all patterns, because each command takes milliseconds.
 fn events(spec: &SessionSpec, patterns: &[String]) -> Option<Invocation> {
     if patterns.is_empty() {
         return None;

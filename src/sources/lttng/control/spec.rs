@@ -1,10 +1,10 @@
-//! What a recording session is to be: from the configuration, or from a user's request.
+//! Specification of a recording session, from the configuration or a user's request.
 
 use serde::{Deserialize, Serialize};
 
 use super::limits::{CONTEXTS_MAX, EVENT_LENGTH_MAX, EVENTS_MAX, FILTER_MAX, NAME_MAX};
 
-/// Where tracepoints are.
+/// Domain of tracepoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Domain {
@@ -41,38 +41,38 @@ impl Domain {
     }
 }
 
-/// Who shares ring buffers.
+/// Sharing of ring buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Buffers {
     /// All programs of a user.
     Uid,
-    /// None: each program has its own.
+    /// Each program has its own.
     Pid,
 }
 
-/// How long a program that allows it (`LTTNG_UST_ALLOW_BLOCKING`) waits for room instead of
-/// discarding.
+/// Longest time that a program with `LTTNG_UST_ALLOW_BLOCKING` waits for room instead of discarding
+/// events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Blocking {
     /// As long as it takes.
     Inf,
-    /// So many microseconds.
+    /// Microseconds.
     Micros(u64),
 }
 
-/// A recording session as it should be. [`SessionSpec::check`] says whether it can be.
+/// Specification of a recording session. [`SessionSpec::check`] validates it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionSpec {
     /// Name of the session.
     pub name: String,
-    /// Where the relay daemon is: `net://HOST[:CONTROL[:DATA]]`, or `net6://`.
+    /// Relay daemon: `net://HOST[:CONTROL[:DATA]]`, or `net6://`.
     pub url: String,
-    /// Longest time that an event waits for being sent, in microseconds.
+    /// Longest delay of an event in the tracer, in microseconds.
     pub live_timer: u64,
-    /// Where its tracepoints are.
+    /// Domain of its tracepoints.
     pub domain: Domain,
     /// Name of the channel.
     pub channel: String,
@@ -80,9 +80,9 @@ pub struct SessionSpec {
     pub subbuf_size: Option<u64>,
     /// Sub-buffers of each ring.
     pub num_subbuf: Option<u64>,
-    /// Who shares rings.
+    /// Sharing of ring buffers.
     pub buffers: Option<Buffers>,
-    /// Whether programs wait.
+    /// Whether programs wait for room.
     pub blocking_timeout: Option<Blocking>,
     /// Bytes of a trace file of the relay daemon, for each stream; 0: no limit.
     pub tracefile_size: u64,
@@ -98,19 +98,19 @@ pub struct SessionSpec {
     pub loglevel: Option<String>,
     /// Events of this log level.
     pub loglevel_only: Option<String>,
-    /// It records.
+    /// Started; else only created.
     pub start: bool,
 }
 
-/// What is wrong with a session's description: which key, and what to do.
+/// An invalid key of a specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} = {value}: {help}")]
 pub struct SpecError {
     /// The key.
     pub key: &'static str,
-    /// Its value as it was written.
+    /// The value as written.
     pub value: String,
-    /// What is allowed.
+    /// Valid values.
     pub help: String,
 }
 
@@ -118,13 +118,13 @@ fn wrong(key: &'static str, value: impl std::fmt::Debug, help: impl Into<String>
     SpecError { key, value: format!("{value:?}"), help: help.into() }
 }
 
-/// Shortest and longest live timer, in microseconds: below, every packet holds next to nothing.
+/// Shortest and longest live timer, in microseconds. A shorter one makes nearly empty packets.
 pub const LIVE_TIMER: std::ops::RangeInclusive<u64> = 1_000..=3_600_000_000;
 /// Smallest and largest sub-buffer.
 pub const SUBBUF_SIZE: std::ops::RangeInclusive<u64> = 4096..=1 << 30;
 /// Fewest and most sub-buffers.
 pub const NUM_SUBBUF: std::ops::RangeInclusive<u64> = 2..=1 << 16;
-/// Default sub-buffer of LTTng for the kernel, the largest of its defaults.
+/// The largest default sub-buffer of LTTng, that of the kernel.
 const SUBBUF_DEFAULT_MAX: u64 = 1 << 20;
 
 impl SessionSpec {
@@ -152,10 +152,10 @@ impl SessionSpec {
         }
     }
 
-    /// Whether LTTng can make such a session, as far as that can be told without it.
+    /// Checks everything that can be checked without LTTng.
     ///
     /// # Errors
-    /// The first key that is wrong.
+    /// The first invalid key.
     pub fn check(&self) -> Result<(), SpecError> {
         session_name(&self.name)?;
         url(&self.url)?;
@@ -304,7 +304,7 @@ impl SessionSpec {
         Ok(())
     }
 
-    /// The parts that cannot change after the session was made are the same.
+    /// Whether everything is the same that cannot change after the creation.
     #[must_use]
     pub fn same_frame(&self, other: &Self) -> bool {
         let frame =
@@ -314,7 +314,7 @@ impl SessionSpec {
 }
 
 /// # Errors
-/// What names are made of.
+/// The name is invalid.
 pub(super) fn session_name(name: &str) -> Result<(), SpecError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.+=@:".contains(c);
     if name.is_empty()
@@ -361,7 +361,7 @@ fn url(url: &str) -> Result<(), SpecError> {
 }
 
 /// # Errors
-/// What patterns are made of.
+/// The pattern is invalid.
 pub(super) fn event(pattern: &str) -> Result<(), SpecError> {
     let unfit = |c: char| c.is_control() || c.is_whitespace() || c == ',';
     if pattern.is_empty()
@@ -378,7 +378,7 @@ pub(super) fn event(pattern: &str) -> Result<(), SpecError> {
 }
 
 /// # Errors
-/// What contexts are made of.
+/// The context is invalid.
 pub(super) fn context(name: &str, domain: Domain) -> Result<(), SpecError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.:$".contains(c);
     if name.is_empty()

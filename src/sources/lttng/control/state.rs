@@ -1,4 +1,4 @@
-//! What must be known after a restart: which sessions are ours, and what was done to them.
+//! State over restarts: the sessions that are ours, and the commands applied to them.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,27 +6,26 @@ use super::limits::{SESSIONS_MAX, STATE_MAX};
 use super::plan::Applied;
 use super::spec::SessionSpec;
 
-/// Version of the form.
+/// Version of the format.
 const VERSION: u32 = 1;
 
-/// A session.
+/// State of one session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Saved {
-    /// As it is wanted now.
+    /// Wanted specification.
     pub spec: SessionSpec,
-    /// As the configuration had it, if it comes from there: what users have changed since holds
-    /// until that changes.
+    /// Specification in the configuration, if any. Changes by users stay until it changes.
     pub base: Option<SessionSpec>,
     /// Marks in the paths of sessions that are ours, the newest last.
     pub marks: Vec<String>,
-    /// What was done to it.
+    /// Applied commands.
     pub applied: Option<Applied>,
-    /// It is to be gone.
+    /// To be destroyed.
     pub gone: bool,
 }
 
-/// All sessions.
+/// State of all managed sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -42,16 +41,16 @@ impl Default for State {
 }
 
 impl State {
-    /// A state to be saved.
+    /// A state in the current format.
     #[must_use]
     pub fn new(sessions: Vec<Saved>) -> Self {
         Self { version: VERSION, sessions }
     }
 
-    /// Reads a state that was saved.
+    /// Parses a saved state.
     ///
     /// # Errors
-    /// Why it cannot be used: then sessions made before count as somebody else's.
+    /// The text is invalid. Sessions created before then count as somebody else's.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > STATE_MAX {
             return Err(format!("more than {STATE_MAX} bytes"));
@@ -63,7 +62,7 @@ impl State {
         if state.sessions.len() > SESSIONS_MAX {
             return Err(format!("more than {SESSIONS_MAX} sessions"));
         }
-        // What it says reaches command lines: it is held to the same rules as the configuration.
+        // The texts reach command lines, so they obey the same rules as the configuration.
         state.sessions.iter().try_for_each(|s| s.spec.check()).map_err(|e| e.to_string())?;
         Ok(state)
     }

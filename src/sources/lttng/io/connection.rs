@@ -1,4 +1,4 @@
-//! Carries bytes between one connection to a relay daemon and the conversation that it is for.
+//! One TCP connection to a relay daemon: carries bytes between the socket and a pure protocol.
 
 use std::time::Duration;
 
@@ -14,22 +14,22 @@ use crate::net::ledger::{Full, Ledger};
 use crate::sources::SessionError;
 use crate::sources::lttng::{Collector, Reader, viewer::End};
 
-/// Longest time for a connection to be made, and for requests to be taken.
+/// Time limit of connecting and of sending.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(10);
-/// Packets are larger than the input that is kept between them.
+/// Bytes of the input buffer that are kept while it is empty.
 const INPUT_KEPT: usize = 2 << 20;
-/// Input that is kept while nothing comes for [`IDLE_TIME`].
+/// Bytes of the input buffer that are kept after [`IDLE_TIME`] without large packets.
 const INPUT_KEPT_IDLE: usize = 4 << 10;
 const IDLE_TIME: Duration = Duration::from_secs(2);
-/// Time for a good-bye to be sent.
+/// Time limit of sending DETACH.
 const FAREWELL: Duration = Duration::from_millis(100);
-/// When to look again, if the conversation does not say.
+/// Time of the next tick if the protocol has none.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Why reading ends when nothing else ends it.
+/// Reason of the end when reading is stopped.
 const STOPPED: &str = "nothing is to be read there any more, or the PMDA stops";
 
-/// What a driver needs of a conversation.
+/// A pure protocol, as a connection drives it.
 pub(super) trait Protocol {
     fn feed(
         &mut self,
@@ -73,13 +73,13 @@ pub(super) struct RelayConnection {
     stream: TcpStream,
     input: BytesMut,
     pub(super) out: BytesMut,
-    /// When packets came last.
+    /// Time of the latest large packet.
     large: Duration,
 }
 
 impl RelayConnection {
     /// # Errors
-    /// Why there is no connection.
+    /// The connection failed.
     pub(super) async fn dial(address: &str) -> Result<Self, String> {
         let connected = timeout(TIME_LIMIT, TcpStream::connect(address)).await;
         let stream = connected.map_err(|_| "no answer".to_owned())?.map_err(|e| e.to_string())?;
@@ -87,10 +87,10 @@ impl RelayConnection {
         Ok(Self { stream, input: BytesMut::new(), out: BytesMut::new(), large: Duration::ZERO })
     }
 
-    /// Sends what is to be sent. Must not be cancelled if anything is to be sent after it.
+    /// Sends `out`. Not cancel-safe: after a cancelled call nothing else may be sent.
     ///
     /// # Errors
-    /// Why the connection is over.
+    /// The connection has ended.
     pub(super) async fn send(&mut self) -> Result<(), String> {
         if !self.out.is_empty() {
             let written = timeout(TIME_LIMIT, self.stream.write_all(&self.out)).await;
@@ -100,13 +100,13 @@ impl RelayConnection {
         Ok(())
     }
 
-    /// Waits for bytes or for the conversation's time. Can be cancelled.
+    /// Waits for bytes or the protocol's next tick. Cancel-safe.
     ///
     /// # Errors
-    /// Why the connection is over.
+    /// The connection has ended.
     pub(super) async fn exchange(&mut self, protocol: &mut impl Protocol) -> Result<(), String> {
         if protocol.awaits_reply() {
-            // Some replies come in two pieces, the second after our ack of the first.
+            // Some replies come in two segments, the second after the acknowledgement of the first.
             let _ = socket2::SockRef::from(&self.stream).set_tcp_quickack(true);
         }
         let wait = protocol.next_wakeup().map_or(TICK, |at| at.saturating_sub(now().mono));
@@ -136,19 +136,19 @@ impl RelayConnection {
         Ok(())
     }
 
-    /// Bytes of its buffers.
+    /// Bytes of the buffers.
     pub(super) fn held(&self) -> usize {
         self.input.capacity() + self.out.capacity()
     }
 
-    /// Sends a good-bye, if it can be sent at once.
+    /// Sends `out` if that is possible at once.
     async fn farewell(&mut self) {
         let _ = timeout(FAREWELL, self.stream.write_all(&self.out)).await;
     }
 }
 
-/// Reads a session until it is over, its connection breaks, there is no memory for it, or `stop`.
-/// What it holds is charged to `ledger` after each piece of work.
+/// Reads a session until it ends, the connection breaks, memory is short, or `stop`. Its memory is
+/// charged to `ledger` after each step.
 pub(super) async fn read(
     mut reader: Reader,
     address: &str,
@@ -182,7 +182,7 @@ pub(super) async fn read(
             full = Some(why);
         }
     };
-    // What was not sent whole cannot be followed by anything else.
+    // Nothing can follow a request that was sent in part.
     if connection.out.is_empty() || reader.is_over() {
         reader.detach(&mut connection.out);
         connection.farewell().await;

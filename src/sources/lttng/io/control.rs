@@ -167,8 +167,8 @@ impl Driver {
     async fn run(mut self) {
         loop {
             let action = self.controller.next(now().mono);
-            // An answer is given only after the state that it speaks of is saved, so that it is
-            // still true after a restart.
+            // An answer is given only after its state is saved, so that it stays true over a
+            // restart.
             if !matches!(action, Action::Save(_)) {
                 self.publish();
             }

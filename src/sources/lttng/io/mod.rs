@@ -25,7 +25,7 @@ use crate::sources::lttng::{Config, RecordFilter, metrics, viewer};
 use crate::sources::{Context, Running};
 use crate::store::ControlQueue;
 
-/// File of the sessions that are ours, in the folder of what outlives the process.
+/// State file of the managed sessions, in the state folder.
 const STATE_FILE: &str = "apm.lttng.json";
 
 /// Starts the control of sessions and a task for each relay daemon.
@@ -96,7 +96,7 @@ fn start_tasks(config: &Config, peers: &Peers, net: &Net, state_file: PathBuf) -
     let room = Arc::new(Semaphore::new(
         usize::try_from(max_sessions).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS),
     ));
-    // Twice the same would be two viewers that keep each other from the sessions.
+    // Two viewers of the same relay daemon would lock each other out of its sessions.
     let twice = |i: usize, address: &String| relays.iter().take(i).any(|other| other == address);
     for (_, address) in relays.iter().enumerate().filter(|(i, address)| !twice(*i, address)) {
         let relay = Relay {

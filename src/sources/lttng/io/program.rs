@@ -12,13 +12,13 @@ use tokio::time::timeout;
 use crate::sources::lttng::control::limits::{OUTPUT_MAX, STDERR_MAX};
 use crate::sources::lttng::control::{Exit, Invocation, Reply};
 
-/// Bytes read at once.
+/// Bytes of one read.
 const READ: usize = 16 << 10;
-/// How long a killed program may take to be gone; after that it is left to the runtime.
+/// Time limit of waiting for a killed program; after it the runtime reaps the process.
 const KILL_TIME: Duration = Duration::from_secs(1);
 
-/// Runs it, never longer than the command may take. Dropping the future kills it. The environment
-/// is ours, `LTTNG_HOME` with it.
+/// Runs a command within its time limit. Dropping the future kills the process. It inherits the
+/// environment, `LTTNG_HOME` included.
 pub(super) async fn run(program: &Path, invocation: &Invocation) -> Reply {
     let spawned = Command::new(program)
         .args(&invocation.args)
@@ -43,15 +43,15 @@ pub(super) async fn run(program: &Path, invocation: &Invocation) -> Reply {
         Err(_) => Exit::TimedOut,
     };
     if matches!(exit, Exit::TooMuch | Exit::TimedOut) {
-        // Children of it may hold the pipes open: they are not read any more.
+        // Its children may keep the pipes open: they are not read any more.
         let _ = timeout(KILL_TIME, child.kill()).await;
     }
     Reply { exit, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() }
 }
 
-/// Why not everything was read.
+/// Why the output was not read to its end.
 enum Cut {
-    /// It wrote more to standard output than is kept.
+    /// More standard output than the limit.
     TooMuch,
     Io(std::io::Error),
 }
@@ -78,7 +78,7 @@ async fn converse(
     Ok(child.wait().await?)
 }
 
-/// Keeps up to `max` bytes. `false`: there were more; they are thrown away if `drain`, else reading
+/// Reads up to `max` bytes. `false`: there are more. `drain` reads and drops them, else reading
 /// ends.
 async fn keep(
     source: Option<impl AsyncRead + Unpin>,

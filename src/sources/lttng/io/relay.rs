@@ -1,5 +1,5 @@
-//! Keeps a conversation with a relay daemon of LTTng that lists its sessions, again and again, and
-//! a task with a connection of its own for each session that is read.
+//! The task of one relay daemon: a connection that lists sessions, retried with back-off, and a
+//! task with its own connection for each session that is read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::sources::lttng::{Collector, RecordFilter};
 use crate::sources::{Held, OwnSink, Sinks};
 use crate::store::{LogThrottle, RequestQueue};
 
-/// First and longest time between two attempts.
+/// First and longest pause between two attempts to connect.
 const RETRY: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(5);
-/// Time for the readers to end when the PMDA stops: less than it has itself.
+/// Time limit of the readers when the PMDA stops: less than the PMDA's own.
 const DRAIN: Duration = Duration::from_millis(500);
 
 /// One relay daemon.
@@ -32,54 +32,54 @@ pub(super) struct Relay {
     pub(super) address: String,
     pub(super) settings: viewer::Settings,
     pub(super) filter: RecordFilter,
-    /// Sessions that are read, as `HOST/SESSION` with globs.
+    /// Patterns `HOST/SESSION` of sessions to read.
     pub(super) view: Vec<String>,
-    /// Sessions that may still be read, of all relay daemons.
+    /// Permits of `lttng.max_sessions`, shared by all relay daemons.
     pub(super) room: Arc<Semaphore>,
-    /// The sessions that the PMDA manages: they are read too.
+    /// Managed sessions: they are read too.
     pub(super) managed: watch::Receiver<Vec<Report>>,
-    /// Receives what is seen of them.
+    /// Receives what viewers see of managed sessions.
     pub(super) watch: Arc<SessionWatch>,
     pub(super) status: Arc<RelayStatus>,
     pub(super) peers: Peers,
     pub(super) stop: CancellationToken,
 }
 
-/// What to do about a relay daemon that is not there.
+/// Advice for an unreachable relay daemon.
 const HINT: &str =
     "is lttng-relayd running, and does it serve viewers on this address (option -L)?";
-/// What to do when nothing is to be read.
+/// State and advice when no session is to be read.
 const IDLE: &str = "idle: no session is to be read; name some in lttng.view of the configuration, or have some made";
 
-/// Sinks in the store.
+/// Opens sinks in the store.
 struct StoreSinks(Peers);
 
 impl Sinks for StoreSinks {
     fn open(&self) -> Box<dyn OwnSink> {
-        // Requests to sessions go to the session daemon, and not over this connection.
+        // Requests go to the session daemon, not over this connection.
         Box::new(self.0.sink(&Arc::new(RequestQueue::new(|| ()))))
     }
 }
 
-/// Why a connection is over.
+/// Why a connection has ended.
 enum Disconnect {
     Stop,
-    /// Nothing is to be read any more.
+    /// No session is to be read any more.
     Idle,
     Error(String),
-    /// There is no memory for it.
+    /// Memory is short.
     Full(Full),
 }
 
-/// A reader that has ended, and whether there was no memory for it.
+/// A reader that has ended, and the exceeded limit if memory was short.
 type FinishedReader = (Id, (End, Option<Full>));
 
-/// The tasks that read sessions.
+/// Tasks that read sessions.
 struct Readers {
     tasks: JoinSet<(End, Option<Full>)>,
     sessions: HashMap<Id, SessionInfo>,
     stop: CancellationToken,
-    /// Lines about those for which there was no memory.
+    /// Throttle of log lines about sessions without memory.
     full_log: LogThrottle,
 }
 
@@ -93,7 +93,7 @@ impl Readers {
         }
     }
 
-    /// The next one that has ended; waits for ever if there is none.
+    /// Waits for the next reader that ends; forever if there is none.
     async fn ended(&mut self) -> Result<FinishedReader, JoinError> {
         match self.tasks.join_next_with_id().await {
             Some(ended) => ended,
@@ -125,7 +125,7 @@ impl Readers {
         }
     }
 
-    /// Ends all, in an orderly way as far as there is time.
+    /// Stops all readers within the time limit.
     async fn end(&mut self, collector: &mut Collector) {
         self.stop.cancel();
         let all = async {
@@ -204,7 +204,7 @@ impl Relay {
         }
     }
 
-    /// Which sessions are to be read; false: none.
+    /// Sets the patterns of sessions to read. `false`: there are none.
     fn choose(&mut self, collector: &mut Collector) -> bool {
         let managed = self.managed.borrow_and_update().clone();
         let managed = managed.iter().map(|session| format!("*/{}", session.name));
@@ -215,7 +215,7 @@ impl Relay {
         any
     }
 
-    /// Lists sessions over a connection, and has them read.
+    /// Lists sessions over a connection and starts readers, until the connection ends.
     async fn list(
         &mut self,
         mut connection: RelayConnection,
@@ -246,7 +246,7 @@ impl Relay {
         }
     }
 
-    /// Starts a task for each session that is to be read and is not.
+    /// Starts a task for each session that is due.
     fn read(&self, collector: &mut Collector, readers: &mut Readers) {
         for (reader, permit) in
             collector.due(now(), || Arc::clone(&self.room).try_acquire_owned().ok())

@@ -1,4 +1,4 @@
-//! What `apm.lttng.relay.status` shows.
+//! The value of `apm.lttng.relay.status`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::sources::lttng::metrics::RELAYS;
 use crate::store::ControlQueue;
 
-/// How the relay daemons are, as `apm.lttng.relay.status` shows it.
+/// State of all relay daemons, one line each.
 #[derive(Debug)]
 pub(super) struct RelayStatus {
     control_queue: Arc<ControlQueue>,
@@ -18,7 +18,7 @@ impl RelayStatus {
         Self { control_queue, lines: Mutex::default() }
     }
 
-    /// Returns whether it is new.
+    /// Sets the state of a relay daemon. Returns whether it has changed.
     pub(super) fn set(&self, address: &str, status: String) -> bool {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.get(address) == Some(&status) {

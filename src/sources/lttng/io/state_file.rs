@@ -1,4 +1,4 @@
-//! The file that remembers which sessions are ours.
+//! The state file of managed sessions.
 
 use std::fs::{File, OpenOptions, rename};
 use std::io::{ErrorKind, Read, Write};
@@ -8,10 +8,10 @@ use std::path::Path;
 use crate::sources::lttng::control::State;
 use crate::sources::lttng::control::limits::STATE_MAX;
 
-/// Reads it; one that is not there is an empty one.
+/// Reads the file; a missing file is an empty state.
 ///
 /// # Errors
-/// Why it cannot be used.
+/// The file cannot be read or parsed.
 pub(super) fn read(path: &Path) -> Result<State, String> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -23,11 +23,10 @@ pub(super) fn read(path: &Path) -> Result<State, String> {
     State::parse(&text)
 }
 
-/// Writes it beside the old one, to the disk, and then puts it in its place: there is always a
-/// whole one.
+/// Writes a new file to the disk and renames it over the old one: a complete file always exists.
 ///
 /// # Errors
-/// The old one stays.
+/// The old file stays.
 pub(super) fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");

@@ -1,5 +1,5 @@
-//! The XML that `lttng --mi xml` writes (`mi_lttng.xsd` of lttng-tools, schema 4.1 in 2.13). Only
-//! what is used is kept; elements of other versions are passed over.
+//! Parses the XML of `lttng --mi xml` (`mi_lttng.xsd` of lttng-tools, schema 4.1 in 2.13). Unused
+//! and unknown elements are skipped.
 //!
 //! ```text
 //! command/name
@@ -13,8 +13,8 @@
 //!         success                              not written by list
 //! ```
 //!
-//! The program prints an answer even when the session daemon died meanwhile: then it lacks its last
-//! parts and the exit status is 1.
+//! The program prints an answer even when the session daemon dies meanwhile. The answer then lacks
+//! its end, and the exit status is 1.
 
 use std::collections::BTreeSet;
 
@@ -23,29 +23,29 @@ use quick_xml::{Error, Reader};
 
 use super::super::limits::{DEPTH_MAX, ITEMS_MAX, OUTPUT_MAX, TEXT_MAX};
 
-/// A recording session as the session daemon knows it.
+/// A recording session of the session daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListedSession {
     /// Its name.
     pub name: String,
-    /// Where its data goes: `tcp4://127.0.0.1:5342/subfolder [data: 5343]`, or a folder.
+    /// Output: `tcp4://127.0.0.1:5342/subfolder [data: 5343]`, or a folder.
     pub path: String,
-    /// It is started.
+    /// Started.
     pub enabled: bool,
-    /// Microseconds; 0: no live session.
+    /// Live timer in microseconds; 0: not a live session.
     pub live_timer: u64,
 }
 
-/// A channel, event or context that a command was about.
+/// A channel, event or context of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Item {
     /// Its name; of a context its type as it was asked for (`vpid`, `perf:thread:instructions`).
     pub name: String,
-    /// Whether the command did for it what it should; `None`: not said.
+    /// Whether the command succeeded for this item; `None`: not in the answer.
     pub success: Option<bool>,
 }
 
-/// An instrumented program that is registered with the session daemon.
+/// An instrumented process that is registered with the session daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
     /// Process id.
@@ -54,14 +54,14 @@ pub struct Process {
     pub name: String,
 }
 
-/// An answer, as far as it could be read.
+/// The parsed part of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// Which command answers: `enable-event`.
     pub command: String,
     /// Version of the program: `2.13.9`.
     pub version: String,
-    /// What it says itself; `list` does not.
+    /// Success of the command; `list` does not print it.
     pub success: Option<bool>,
     /// Sessions.
     pub sessions: Vec<ListedSession>,
@@ -77,10 +77,10 @@ pub struct Answer {
     pub tracepoints: BTreeSet<String>,
 }
 
-/// Why an answer could not be read to its end.
+/// Why an answer could not be parsed to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    /// Nothing at all: the program was refused its arguments, or died.
+    /// Empty: the program rejected its arguments or crashed.
     #[error("the answer is empty")]
     Empty,
     /// The end is missing.
@@ -89,22 +89,22 @@ pub enum AnswerError {
     /// No XML, or not of the `lttng` program.
     #[error("the answer is not what lttng writes: {what} at byte {offset}")]
     Malformed {
-        /// Bytes before the fault.
+        /// Bytes before the error.
         offset: u64,
-        /// What was wrong.
+        /// The error.
         what: String,
     },
     /// More than a named limit.
     #[error("the answer is too large: more than {max} {what}")]
     Limit {
-        /// What there is too much of.
+        /// Name of the limit.
         what: &'static str,
-        /// What is allowed.
+        /// Value of the limit.
         max: usize,
     },
 }
 
-/// Reads an answer. Never panics; what was read before a fault is kept beside it.
+/// Parses an answer. Returns the parsed part together with the error.
 pub fn read(output: &[u8]) -> (Answer, Result<(), AnswerError>) {
     let mut walk = Walk::default();
     if output.len() > OUTPUT_MAX {
@@ -119,7 +119,7 @@ pub fn read(output: &[u8]) -> (Answer, Result<(), AnswerError>) {
     (walk.answer, result)
 }
 
-/// Elements that matter. Others are `Other`, so that a path never fits by accident.
+/// Elements in use. All others are `Other`, so that a path never matches by accident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tag {
     Command,
@@ -167,7 +167,7 @@ impl Tag {
     }
 }
 
-/// Where the reader is, and what it has found.
+/// State of the parser.
 #[derive(Default)]
 struct Walk {
     path: Vec<Tag>,
@@ -205,7 +205,7 @@ impl Walk {
                     let c = character(&r).ok_or_else(|| malformed("an unknown entity"))?;
                     self.add(c.encode_utf8(&mut [0; 4]))?;
                 }
-                // Nothing that the program writes; a door to entity tricks.
+                // The program never writes one, and entities of a document type are dangerous.
                 Event::DocType(_) => return Err(malformed("a document type")),
                 Event::Decl(_) | Event::PI(_) | Event::Comment(_) => {}
                 Event::Eof if !self.path.is_empty() => {
@@ -217,7 +217,7 @@ impl Walk {
         }
     }
 
-    /// `None`: the outermost element is not the right one, or there are two.
+    /// `None`: the outermost element is not `command`, or there are two.
     fn open(&mut self, tag: Tag, seen: bool) -> Option<Result<(), AnswerError>> {
         if self.path.is_empty() && (seen || tag != Tag::Command) {
             return None;
@@ -249,7 +249,7 @@ impl Walk {
 
     fn add(&mut self, text: &str) -> Result<(), AnswerError> {
         if self.text.len() + text.len() > TEXT_MAX {
-            // Long stretches of blanks between elements are nobody's name.
+            // Long blanks between elements are no text.
             if text.trim().is_empty() {
                 return Ok(());
             }
@@ -259,14 +259,14 @@ impl Walk {
         Ok(())
     }
 
-    /// The element's text is complete: it goes to where it belongs.
+    /// Stores the complete text of an element.
     fn close(&mut self) {
         let (of_process, text, a) =
             (self.of_process(), std::mem::take(&mut self.text), &mut self.answer);
         let yes = || matches!(text.as_str(), "true" | "1");
         match self.path.as_slice() {
             [Tag::Command, Tag::Name] => a.command = text,
-            // 2.13.9 puts it inside of output when it refuses a log level.
+            // 2.13.9 writes it inside `output` when it refuses a log level.
             [Tag::Command, Tag::Success] | [Tag::Command, Tag::Output, Tag::Success] => {
                 a.success = Some(yes())
             }
@@ -339,7 +339,7 @@ fn character(reference: &BytesRef<'_>) -> Option<char> {
 fn xml_error(error: &Error, at: u64, read: u64) -> AnswerError {
     use quick_xml::errors::{IllFormedError, SyntaxError};
     match error {
-        // Every kind of syntax error that quick-xml knows, but for one, is the lack of an end.
+        // All syntax errors of quick-xml but one mean a missing end.
         Error::Syntax(e) if !matches!(e, SyntaxError::InvalidBangMarkup) => {
             AnswerError::Truncated(read)
         }

@@ -2,7 +2,7 @@
 
 use super::reply::{Exit, Reply};
 
-/// A file of qa/corpus/lttng-mi: the command, and what came of it.
+/// Command and result in a file of qa/corpus/lttng-mi.
 pub(crate) fn recorded(name: &str) -> (String, Reply) {
     let path = format!("{}/qa/corpus/lttng-mi/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     parse(&std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}")))
@@ -22,7 +22,7 @@ fn parse(text: &str) -> (String, Reply) {
     (command.to_owned(), Reply { exit: Exit::Code(code), stdout: rest.as_bytes().to_vec(), stderr })
 }
 
-/// All names.
+/// Names of all files.
 pub(crate) fn all() -> Vec<String> {
     let folder = format!("{}/qa/corpus/lttng-mi", env!("CARGO_MANIFEST_DIR"));
     let names =

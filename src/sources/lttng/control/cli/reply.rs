@@ -1,8 +1,8 @@
-//! What came of one run of the `lttng` program, and what it means.
+//! The result of one run of the `lttng` program, and its meaning.
 //!
 //! The exit status is the number of the error only for some commands (`start` 80, `destroy` 23,
-//! `enable-event` 55); for others it is 1 or 4. What is said on standard error are the texts of
-//! `lttng_strerror`, the same in 2.12 to 2.16 but for `list`, so both are looked at.
+//! `enable-event` 55); for others it is 1 or 4. Standard error has the texts of `lttng_strerror`,
+//! the same in 2.12 to 2.16 except for `list`. So both are evaluated.
 
 use super::super::plan::Step;
 use super::mi::{self, Answer, AnswerError};
@@ -10,24 +10,24 @@ use super::mi::{self, Answer, AnswerError};
 /// How the program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// By itself, with this status.
+    /// With this exit status.
     Code(i32),
     /// By a signal.
     Signal(i32),
-    /// It took too long and was killed.
+    /// Killed after its time limit.
     TimedOut,
-    /// It wrote too much and was killed.
+    /// Killed after too much output.
     TooMuch,
-    /// There is no such program.
+    /// The program does not exist.
     NotInstalled,
-    /// It could not be started for another reason.
+    /// The program could not be started for another reason.
     NotStarted(String),
 }
 
-/// What came of one run.
+/// Result of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// How it ended.
+    /// End of the process.
     pub exit: Exit,
     /// Standard output, at most [`super::super::limits::OUTPUT_MAX`] bytes.
     pub stdout: Vec<u8>,
@@ -35,57 +35,56 @@ pub struct Reply {
     pub stderr: String,
 }
 
-/// Why a command has not done what it should.
+/// Why a command has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandError {
-    /// There is no `lttng` program.
+    /// No `lttng` program.
     NotInstalled,
     /// The program could not be run.
     NotStarted(String),
-    /// It took too long.
+    /// The time limit was exceeded.
     TimedOut,
-    /// It was killed by a signal. 2.13.9 gets SIGPIPE now and then when the relay daemon does not
-    /// answer.
+    /// Ended by a signal. 2.13.9 sometimes gets SIGPIPE when the relay daemon does not answer.
     Killed(i32),
-    /// What it wrote cannot be used.
+    /// The output is invalid.
     Garbled(AnswerError),
-    /// It reaches no session daemon: there is none, or this user may not talk to it.
+    /// No session daemon: none runs, or this user may not connect.
     NoDaemon,
-    /// The session daemon says no: the session is another user's.
+    /// Permission denied: the session belongs to another user.
     Denied,
-    /// There is a session of that name already; it need not be in the list, which has only those of
-    /// this user.
+    /// A session of this name exists. The list may lack it, because it has only sessions of this
+    /// user.
     Exists,
-    /// There is no such session.
+    /// No such session.
     NotFound,
     /// The session daemon does not reach the relay daemon.
     RelaydUnreachable,
     /// The relay daemon is too old for the session daemon.
     RelaydIncompatible,
-    /// The consumer daemon is gone for good.
+    /// The consumer daemon is gone and does not come back.
     NoConsumer,
-    /// Too late for this: the session has been started once.
+    /// Not possible after the first start of the session.
     StartedOnce,
     /// The kernel cannot be traced here.
     NoKernel(String),
     /// Loggers cannot be traced: the session daemon found no port for them.
     NoAgents,
-    /// The session daemon does not take a value that the user has set.
+    /// The session daemon rejects a value of the user.
     Refused(String),
-    /// Anything else.
+    /// Any other failure.
     Failed {
         /// Exit status.
         code: i32,
-        /// What it said.
+        /// First error message.
         text: String,
     },
 }
 
 impl Reply {
-    /// The answer, when the command has done what it should or when it was so already.
+    /// The answer, if the command has succeeded or nothing was to be done.
     ///
     /// # Errors
-    /// Why it has not.
+    /// The command has failed.
     pub fn judge(&self, step: &Step) -> Result<Answer, CommandError> {
         let code = match &self.exit {
             Exit::Code(code) => *code,
@@ -107,12 +106,12 @@ impl Reply {
         if self.is_so_already(step, code, &answer) { Ok(answer) } else { Err(self.error(code)) }
     }
 
-    /// Failures that leave things as they should be.
+    /// Whether the failure means that nothing was to be done.
     fn is_so_already(&self, step: &Step, code: i32, answer: &Answer) -> bool {
         let error_lines = || self.error_lines().peekable();
         match step {
-            // The session is made; only the file with the name of the user's current session could
-            // not be written.
+            // The session exists; only ~/.lttngrc, the user's current session, could not be
+            // written.
             Step::Create(name) => answer.sessions.iter().any(|s| s.name == *name),
             Step::Channel | Step::Events | Step::Contexts => {
                 error_lines().peek().is_some()
@@ -123,14 +122,14 @@ impl Reply {
             }
             Step::Start => code == 80 || self.stderr.contains("Tracing already started"),
             Step::Stop => code == 81 || self.stderr.contains("Tracing already stopped"),
-            // 141 to 145, 149 to 151: the relay daemon did not say good-bye. The session is gone;
-            // the next list tells.
+            // 141 to 145, 149 to 151: the relay daemon did not acknowledge. The session is gone;
+            // the next list confirms that.
             Step::Destroy => code == 23 || (141..=151).contains(&code),
             Step::List | Step::Programs | Step::Version => false,
         }
     }
 
-    /// Lines that say what went wrong.
+    /// Lines with errors and warnings.
     fn error_lines(&self) -> impl Iterator<Item = &str> {
         self.stderr.lines().filter(|l| l.starts_with("Error:") || l.starts_with("Warning:"))
     }
@@ -142,7 +141,8 @@ impl Reply {
             "Kernel tracer version",
             "requires a root lttng-sessiond",
         ];
-        // What `list` of 2.16 says has more causes; the sockets tell.
+        // The message of `list` in 2.16 has several causes; the probe of the sockets finds the
+        // right one.
         if said("No session daemon is available")
             || said("Failed to list recording sessions")
             || code == 19
@@ -180,7 +180,7 @@ impl Reply {
         }
     }
 
-    /// What it said first, without the names that are known anyway.
+    /// The first error message, cut to 300 characters.
     fn said(&self) -> String {
         const SHOWN: usize = 300;
         let line = self
@@ -194,7 +194,7 @@ impl Reply {
     }
 }
 
-/// Texts about values that only the user can mend.
+/// Messages about values that the user must correct.
 const REFUSALS: &[&str] = &[
     "Invalid filter",
     "Invalid parameter",
