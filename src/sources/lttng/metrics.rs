@@ -1,4 +1,4 @@
-//! The metrics, the table, the events and the parameters of live sessions (design/metrics.md,
+//! The metrics, the table, the events and the parameters of live sessions (docs/metrics.md,
 //! apm.lttng.*).
 
 use crate::catalogue::{ControlDef, InDomDef, TableDef};

@@ -1,4 +1,4 @@
-//! The metrics, tables, events and parameters of pods (design/metrics.md, apm.profiler.*).
+//! The metrics, tables, events and parameters of pods (docs/metrics.md, apm.profiler.*).
 
 use crate::catalogue::{InDomDef, TableDef};
 use crate::model::{EventKind, EventKindId, ParamItem, RowItem, TableId};
