@@ -21,9 +21,6 @@
     reason = "a bench"
 )]
 
-#[path = "../tests/profiler_kit/mod.rs"]
-mod kit;
-
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -31,6 +28,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use pmdaapm::sources::profiler::Settings;
+use test_kit::profiler as kit;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -12,9 +12,6 @@
     reason = "a bench"
 )]
 
-#[path = "../tests/profiler_kit/mod.rs"]
-mod kit;
-
 use std::sync::{Arc, LazyLock};
 
 use bytes::BytesMut;
@@ -28,6 +25,7 @@ use pmdaapm::sources::profiler::{
     Streams, TraceEvent, TraceKind,
 };
 use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
+use test_kit::profiler as kit;
 
 const READ: usize = 64 << 10;
 

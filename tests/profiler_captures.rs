@@ -1,5 +1,5 @@
-//! Every captured session of a Java profiler agent: whole, byte by byte and cut at many positions
-//! the collector tells and answers the same, and it is what an independent decoder found
+//! Every captured session of a Java profiler agent, whole, byte by byte and cut at many positions: the
+//! records and replies are the same, and those of an independent decoder
 //! (qa/corpus/profiler/expected.json).
 #![allow(
     clippy::unwrap_used,
@@ -12,19 +12,13 @@
     reason = "a test"
 )]
 
-#[path = "profiler_kit/mod.rs"]
-mod kit;
-#[path = "profiler_kit/told.rs"]
-mod told;
-
 use std::io::Write;
 
 use flate2::Compression;
-use kit::{corpus, play, read, script, shared, talk};
 use pmdaapm::sources::profiler::{Settings, StreamKind};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use told::Told;
+use test_kit::profiler::{Transcript, corpus, play, read, script, shared, talk};
 
 const SESSIONS: [&str; 12] = [
     "adv.duplex",
@@ -44,7 +38,7 @@ const SESSIONS: [&str; 12] = [
 const ROTATING: Settings =
     Settings { version: 100_605, rotation_period_ms: 3_600_000, rotation_size: 2 << 20 };
 
-/// What the agent of a capture sends to us.
+/// The requests of a captured agent.
 fn requests(name: &str) -> Vec<u8> {
     play(&script(&read(&corpus().join(name))), ROTATING).0
 }
@@ -53,21 +47,22 @@ fn expected() -> Value {
     serde_json::from_slice(&read(&corpus().join("expected.json"))).unwrap()
 }
 
-/// Compares what was told of a session with what the independent decoder says: all sums of all
-/// files, and all their records. How many numbers were compared.
-fn compare(name: &str, told: &Told, session: &Value) -> u64 {
+/// Compares the transcript of a session with the independent decoder: all sums of all files, and all
+/// their records. Returns how many numbers were compared.
+fn compare(name: &str, transcript: &Transcript, session: &Value) -> u64 {
     let mut compared = 0;
     let hello = &session["hello"];
-    let told_hello = told.hello.as_ref().unwrap();
-    assert_eq!(Some(told_hello.0.unwrap()), hello["client_version"].as_u64());
+    let hello_seen = transcript.hello.as_ref().unwrap();
+    assert_eq!(Some(hello_seen.0.unwrap()), hello["client_version"].as_u64());
     assert_eq!(
-        [&told_hello.1, &told_hello.2, &told_hello.3].map(|s| json!(s)),
+        [&hello_seen.1, &hello_seen.2, &hello_seen.3].map(|s| json!(s)),
         ["namespace", "service", "pod"].map(|k| hello[k].clone())
     );
     let streams = session["streams"].as_array().unwrap();
     for stream in streams {
         let file = format!("{}.{}", stream["name"].as_str().unwrap(), stream["seq"]);
-        let (records, sums) = told.files.get(&file).unwrap_or_else(|| panic!("{name}: no {file}"));
+        let (records, sums) =
+            transcript.files.get(&file).unwrap_or_else(|| panic!("{name}: no {file}"));
         let content = &stream["content"];
         for (what, n) in sums {
             let want = if content.get(*what).is_some() && *what != "bytes" {
@@ -92,15 +87,15 @@ fn compare(name: &str, told: &Told, session: &Value) -> u64 {
             .and_then(Value::as_u64)
             .unwrap_or(0)
             > 0;
-        assert_eq!(told.torn.contains(&file), torn, "{name} {file}");
+        assert_eq!(transcript.torn.contains(&file), torn, "{name} {file}");
     }
     assert_eq!(
-        told.flushes,
+        transcript.flushes,
         session["commands"]["REQUEST_ACK_FLUSH"].as_u64().unwrap_or(0),
         "{name}"
     );
-    assert_eq!(told.closed, Some(session["commands"].get("CLOSE").is_some()), "{name}");
-    assert_eq!(told.corrupt, Vec::<String>::new(), "{name}");
+    assert_eq!(transcript.closed, Some(session["commands"].get("CLOSE").is_some()), "{name}");
+    assert_eq!(transcript.corrupt, Vec::<String>::new(), "{name}");
     compared
 }
 
@@ -110,45 +105,42 @@ fn the_independent_decoder_agrees() {
     assert_eq!(expected.as_object().unwrap().keys().collect::<Vec<_>>(), SESSIONS);
     let mut compared = 0;
     for name in SESSIONS {
-        let mut told = Told::default();
-        let (_, end, _) = talk(ROTATING, [&requests(name)[..]], &mut told);
+        let mut transcript = Transcript::default();
+        let (_, end, _) = talk(ROTATING, [&requests(name)[..]], &mut transcript);
         assert_eq!(end, Ok(()), "{name}");
-        compared += compare(name, &told, &expected[name]);
+        compared += compare(name, &transcript, &expected[name]);
     }
     assert!(compared > 600, "only {compared} numbers compared");
 }
 
 #[test]
-fn captures_that_are_not_in_the_repository() {
-    let Ok(facts) = std::fs::read(shared().join("facts.json")) else {
-        println!("skipped: no ../shared/data/profiler");
-        return;
-    };
-    let facts: Value = serde_json::from_slice(&facts).unwrap();
-    let (mut seen, mut skipped) = (0, Vec::new());
+#[ignore = "reads ../shared/data/profiler"]
+fn the_independent_decoder_agrees_on_large_captures() {
+    let facts: Value = serde_json::from_slice(&read(&shared().join("facts.json"))).unwrap();
+    let (mut seen, mut absent) = (0, Vec::new());
     for (path, facts) in facts.as_object().unwrap() {
         let Some(session) = facts.get("session") else { continue };
         let file = shared().join(path);
         if !file.exists() {
-            skipped.push(path);
+            absent.push(path);
             continue;
         }
         let requests = play(&script(&read(&file)), ROTATING).0;
-        let mut told = Told::default();
-        assert_eq!(talk(ROTATING, [&requests[..]], &mut told).1, Ok(()), "{path}");
-        compare(path, &told, session);
+        let mut transcript = Transcript::default();
+        assert_eq!(talk(ROTATING, [&requests[..]], &mut transcript).1, Ok(()), "{path}");
+        compare(path, &transcript, session);
         seen += 1;
     }
-    println!("{seen} captures; skipped, because they are kept aside: {skipped:?}");
+    println!("{seen} captures; not on this machine: {absent:?}");
     assert!(seen >= 12, "{seen}");
 }
 
 #[test]
 fn figures_of_the_specification() {
     let of = |name| {
-        let mut told = Told::default();
-        let (_, _, connection) = talk(ROTATING, [&requests(name)[..]], &mut told);
-        (told, connection)
+        let mut transcript = Transcript::default();
+        let (_, _, connection) = talk(ROTATING, [&requests(name)[..]], &mut transcript);
+        (transcript, connection)
     };
     let (test_service, connection) = of("parser.test.protocol.gz");
     let sum = |file: &str, what: &str| test_service.files[file].1[what].as_u64().unwrap();
@@ -201,8 +193,8 @@ fn figures_of_the_specification() {
 fn every_reply_is_the_agents_due() {
     for name in SESSIONS {
         let (requests, replies) = play(&script(&read(&corpus().join(name))), ROTATING);
-        let mut told = Told::default();
-        let (whole, ..) = talk(ROTATING, [&requests[..]], &mut told);
+        let mut transcript = Transcript::default();
+        let (whole, ..) = talk(ROTATING, [&requests[..]], &mut transcript);
         assert!(whole == replies, "{name}: replies in one piece");
     }
 }
@@ -218,9 +210,9 @@ fn pieces_make_no_difference() {
     let check = |name: &str| {
         let requests = requests(name);
         let run = |pieces: &mut dyn Iterator<Item = &[u8]>| {
-            let mut told = Told::default();
-            let (replies, end, _) = talk(ROTATING, pieces, &mut told);
-            (told.digest(), replies, end)
+            let mut transcript = Transcript::default();
+            let (replies, end, _) = talk(ROTATING, pieces, &mut transcript);
+            (transcript.digest(), replies, end)
         };
         let whole = run(&mut [&requests[..]].into_iter());
         for piece in [1, 3, 1460] {
@@ -248,10 +240,10 @@ fn gzip_is_told_by_its_first_bytes() {
     let plain = read(&corpus().join("gzip.c2s.plain"));
     let packed = std::fs::read(corpus().join("gzip.c2s.gz-raw")).unwrap();
     let run = |bytes: &[u8], piece: usize| {
-        let mut told = Told::default();
-        let (replies, end, connection) = talk(ROTATING, bytes.chunks(piece), &mut told);
+        let mut transcript = Transcript::default();
+        let (replies, end, connection) = talk(ROTATING, bytes.chunks(piece), &mut transcript);
         (
-            told.digest(),
+            transcript.digest(),
             replies,
             end,
             connection.dialogue().consumed(),
@@ -309,9 +301,9 @@ proptest! {
             bytes[at] = byte;
         }
         let run = |pieces: &mut dyn Iterator<Item = &[u8]>| {
-            let mut told = Told::default();
-            let (replies, end, _) = talk(ROTATING, pieces, &mut told);
-            (told.digest(), replies, end)
+            let mut transcript = Transcript::default();
+            let (replies, end, _) = talk(ROTATING, pieces, &mut transcript);
+            (transcript.digest(), replies, end)
         };
         let whole = run(&mut [&bytes[..]].into_iter());
         let mut at: Vec<usize> = cuts.iter().map(|c| c.index(bytes.len())).collect();

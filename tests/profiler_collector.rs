@@ -1,5 +1,5 @@
-//! Captures through the whole Java profiler session: what it tells the store is the same however
-//! the bytes come.
+//! Captures through the whole Java profiler session: the updates of the store do not depend on how the
+//! bytes are cut.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,9 +9,6 @@
     reason = "a test"
 )]
 
-#[path = "profiler_kit/mod.rs"]
-mod kit;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,14 +17,15 @@ use bytes::BytesMut;
 use pmdaapm::model::{EventValue, Now, Update, Value};
 use pmdaapm::sources::profiler::{AgentSession, Options, Settings, SharedState};
 use pmdaapm::sources::{Session, SessionError, Sink};
+use test_kit::profiler as kit;
 
-/// Items that a cut makes larger: records whose names were cut off, and files.
+/// Items that a cut increases: records without names, and torn files.
 const CALL_NAMELESS: u16 = 38;
 const ERROR_TORN: u16 = 41;
 
-/// Everything that was told, but for its order.
+/// All updates, without their order.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+struct Updates {
     identity: Vec<String>,
     counts: BTreeMap<u16, u64>,
     rows: BTreeMap<(usize, Option<String>, u16), u64>,
@@ -37,7 +35,7 @@ struct Told {
     errors: Vec<String>,
 }
 
-impl Sink for Told {
+impl Sink for Updates {
     fn update(&mut self, update: Update<'_>) {
         match update {
             Update::Identity(id) => self.identity.push(format!("{} {:?}", id.name, id.process)),
@@ -72,29 +70,29 @@ impl Sink for Told {
     }
 }
 
-fn told<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Told, Result<(), SessionError>) {
+fn updates<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Updates, Result<(), SessionError>) {
     let mut collector = AgentSession::new(
         "127.0.0.1:9".into(),
         Options::default(),
         Arc::new(SharedState::new(64 << 20)),
     );
-    let (mut told, mut input, mut out) = (Told::default(), BytesMut::new(), BytesMut::new());
+    let (mut updates, mut input, mut out) = (Updates::default(), BytesMut::new(), BytesMut::new());
     let (mut now, mut end) = (Now::default(), Ok(()));
     for piece in pieces {
         // All within the patience for late words.
         now.mono += Duration::from_micros(1);
         input.extend_from_slice(piece);
-        end = collector.feed(now, &mut input, &mut out, &mut told);
+        end = collector.feed(now, &mut input, &mut out, &mut updates);
         while end.is_ok() && collector.unfinished() {
-            end = collector.feed(now, &mut input, &mut out, &mut told);
+            end = collector.feed(now, &mut input, &mut out, &mut updates);
         }
         if end.is_err() {
             break;
         }
     }
-    collector.close(now, &mut out, &mut told);
-    told.events.sort();
-    (told, end)
+    collector.close(now, &mut out, &mut updates);
+    updates.events.sort();
+    (updates, end)
 }
 
 fn requests(name: &str) -> Vec<u8> {
@@ -107,7 +105,7 @@ fn the_same_is_told_whole_and_in_pieces() {
         ["adv.duplex", "load.duplex", "rotsize.duplex", "err-1.duplex", "parser.test.protocol.gz"]
     {
         let bytes = requests(name);
-        let (whole, end) = told([&bytes[..]]);
+        let (whole, end) = updates([&bytes[..]]);
         assert!(matches!(end, Ok(()) | Err(SessionError::Closed(_))), "{name}: {end:?}");
         assert!(whole.counts[&0] > 0 && whole.errors.is_empty(), "{name}");
         let calls = whole.events.iter().filter(|e| e.starts_with("0 ")).count() as u64;
@@ -122,11 +120,11 @@ fn the_same_is_told_whole_and_in_pieces() {
             whole.rows.iter().filter(|((table, ..), _)| *table == 1).map(|(_, n)| n).sum();
         assert_eq!((of_methods, in_buckets), (calls, calls), "{name}");
         for size in [1, 7, 1460] {
-            let (pieces, _) = told(bytes.chunks(size));
+            let (pieces, _) = updates(bytes.chunks(size));
             assert_eq!(pieces.counts, whole.counts, "{name} in pieces of {size}");
             assert_eq!(pieces.rows, whole.rows, "{name} in pieces of {size}");
             assert_eq!(pieces.sets, whole.sets, "{name} in pieces of {size}");
-            // A call may be told with names that a larger piece brought before it, so only their
+            // A call may be updates with names that a larger piece brought before it, so only their
             // number is the same with late words.
             assert_eq!(pieces.events.len(), whole.events.len(), "{name} in pieces of {size}");
         }
@@ -136,9 +134,9 @@ fn the_same_is_told_whole_and_in_pieces() {
 #[test]
 fn wherever_a_session_is_cut_what_was_told_is_sound() {
     let bytes = requests("adv.duplex");
-    let whole = told([&bytes[..]]).0;
+    let whole = updates([&bytes[..]]).0;
     for cut in 0..bytes.len() {
-        let (part, end) = told([&bytes[..cut]]);
+        let (part, end) = updates([&bytes[..cut]]);
         assert!(end.is_ok(), "cut at {cut}: {end:?}");
         assert!(
             part.counts
@@ -161,6 +159,6 @@ fn damaged_sessions_never_panic_and_end_with_a_fault_or_go_on() {
     for at in (0..bytes.len()).step_by(97) {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x55;
-        let _ = told([&damaged[..]]);
+        let _ = updates([&damaged[..]]);
     }
 }

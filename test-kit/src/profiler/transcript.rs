@@ -1,4 +1,5 @@
-//! What a connection told, in the words of the independent decoder (qa/corpus/profiler/expect.py).
+//! The records of one connection, in the format of the independent decoder
+//! (qa/corpus/profiler/expect.py).
 
 use std::collections::BTreeMap;
 use std::fmt::{Arguments, Write};
@@ -8,31 +9,31 @@ use flate2::Crc;
 use pmdaapm::sources::profiler::*;
 use serde_json::{Value, json};
 
-/// The records of one file: their number, and a CRC of them, one line each.
+/// The records of one file, a line each: their number and CRC.
 #[derive(Default)]
 pub struct Records {
     pub lines: u64,
     crc: Crc,
-    /// Of a block of the trace that has not ended: the decoder in Python drops it.
-    held: String,
-    held_lines: u64,
+    /// Lines of a block of the trace that has not ended: the decoder in Python drops them.
+    deferred: String,
+    deferred_lines: u64,
 }
 
 impl Records {
-    fn hold(&mut self, line: Arguments<'_>) {
-        writeln!(self.held, "{line}").unwrap();
-        self.held_lines += 1;
+    fn defer(&mut self, line: Arguments<'_>) {
+        writeln!(self.deferred, "{line}").unwrap();
+        self.deferred_lines += 1;
     }
 
     fn flush(&mut self) {
-        self.crc.update(self.held.as_bytes());
-        self.lines += self.held_lines;
-        self.held.clear();
-        self.held_lines = 0;
+        self.crc.update(self.deferred.as_bytes());
+        self.lines += self.deferred_lines;
+        self.deferred.clear();
+        self.deferred_lines = 0;
     }
 
     fn line(&mut self, line: Arguments<'_>) {
-        self.hold(line);
+        self.defer(line);
         self.flush();
     }
 
@@ -41,10 +42,10 @@ impl Records {
     }
 }
 
-/// One file of a stream. Sums have the names of facts.json.
+/// All records of one connection. Sums have the names of facts.json.
 #[derive(Default)]
-pub struct Told {
-    /// Everything, in order, in one CRC: for comparing whole with pieces.
+pub struct Transcript {
+    /// CRC of all records in their order, to compare a whole session with one in pieces.
     all: Crc,
     scratch: String,
     /// `NAME.SEQUENCE`.
@@ -64,8 +65,8 @@ pub struct Told {
     block_counts: BTreeMap<&'static str, i64>,
 }
 
-impl Told {
-    /// Everything that was told, in one number.
+impl Transcript {
+    /// A digest of all records, in their order.
     pub fn digest(&self) -> (u32, u32) {
         (self.all.sum(), self.all.amount())
     }
@@ -103,7 +104,7 @@ fn signed(n: u64) -> i64 {
     n.try_into().unwrap()
 }
 
-impl Observer for Told {
+impl Observer for Transcript {
     fn hello(&mut self, h: &Hello<'_>) {
         self.note(format_args!("{h:?}"));
         assert!(self.hello.is_none() && self.files.is_empty(), "hello is once and first");
@@ -196,7 +197,7 @@ impl Observer for Told {
 
     fn trace_block(&mut self, b: &Block) {
         self.note(format_args!("{b:?}"));
-        self.file().0.hold(format_args!("block {} {} {}", b.thread, b.start_ms, b.offset));
+        self.file().0.defer(format_args!("block {} {} {}", b.thread, b.start_ms, b.offset));
         self.depth = 0;
         self.block_counts.clear();
     }
@@ -212,12 +213,12 @@ impl Observer for Told {
             TraceKind::Enter { method } => {
                 count("enter");
                 self.depth += 1;
-                records.hold(format_args!("{t} enter {method}"));
+                records.defer(format_args!("{t} enter {method}"));
             }
             TraceKind::Exit => {
                 count("exit");
                 self.depth -= 1;
-                records.hold(format_args!("{t} exit"));
+                records.defer(format_args!("{t} exit"));
             }
             TraceKind::Tag { param, value } => {
                 count("tag");
@@ -228,7 +229,7 @@ impl Observer for Told {
                     TagValue::Sql(r) => ("tag_sql_dedup", 3, format!("{}:{}", r.file, r.offset)),
                 };
                 count(what);
-                records.hold(format_args!("{t} tag {param} {kind} {value}"));
+                records.defer(format_args!("{t} tag {param} {kind} {value}"));
             }
         }
     }
@@ -340,7 +341,7 @@ impl Observer for Told {
     }
 }
 
-impl Told {
+impl Transcript {
     fn value(&mut self, name: &str, v: &BigValue<'_>) {
         assert_eq!(format!("{name}.{}", v.file - 1), self.at);
         self.file().0.line(format_args!("{} {}", v.offset, v.text));

@@ -1,6 +1,6 @@
-//! Captured sessions of Java profiler agents, and agents that play them against a collector of
-//! ours. SharedState by the tests and by `benches/profiler.rs`.
-#![allow(dead_code, reason = "not every user needs all of it")]
+//! Captured sessions of Java profiler agents, and agents that replay them to a collector.
+
+mod transcript;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,19 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use pmdaapm::sources::profiler::{Connection, Interner, Observer, Settings, Violation};
 
+pub use transcript::{Records, Transcript};
+
+/// Captures in the repository.
 pub fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("qa/corpus/profiler")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../qa/corpus/profiler")
 }
 
-/// Captures that are too large for the repository; absent outside the project's own machines.
+/// Captures that are too large for the repository.
 pub fn shared() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/profiler")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/profiler")
 }
 
+/// The bytes of a capture, without the compression of `.gz`.
 pub fn read(path: &Path) -> Vec<u8> {
     let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     if path.extension().is_none_or(|e| e != "gz") {
@@ -31,22 +35,22 @@ pub fn read(path: &Path) -> Vec<u8> {
 /// One command of a recorded agent.
 pub struct Op {
     pub command: u8,
-    /// The handle in a Data, or that was given for an Init; not those of today.
+    /// The recorded handle: of RCV_DATA, or in the reply to INIT_STREAM_V2.
     pub handle: [u8; 16],
     /// The bytes of the request, with the recorded handle.
     bytes: Vec<u8>,
-    /// What was answered.
+    /// The recorded reply.
     pub reply: Vec<u8>,
 }
 
 impl Op {
-    /// It opens this stream.
+    /// Whether the command opens `stream`.
     pub fn opens(&self, stream: &str) -> bool {
         self.command == 0x15 && self.bytes.get(5..5 + stream.len()) == Some(stream.as_bytes())
     }
 }
 
-/// Reads both directions of a session; stops where it cannot go on.
+/// Parses both directions of a session, up to the first unknown command.
 pub fn script(bytes: &[u8]) -> Vec<Op> {
     struct At<'a>(&'a [u8]);
     impl<'a> At<'a> {
@@ -100,12 +104,11 @@ pub fn script(bytes: &[u8]) -> Vec<Op> {
     std::iter::from_fn(|| one(&mut at)).collect()
 }
 
-/// Recorded handles and those that a connection of ours gave instead, in the order of the streams'
-/// opening.
+/// Recorded handles and those of this collector, in the order of the openings.
 pub type Handles = Vec<([u8; 16], [u8; 16])>;
 
-/// What an agent with this script sends to us, and what we answer: handles are ours. The replies
-/// are checked on the way.
+/// Replays a script: returns the requests with this collector's handles, and its replies, which are
+/// checked.
 pub fn play(script: &[Op], settings: Settings) -> (Vec<u8>, Vec<u8>) {
     let mut connection = connection(settings);
     let (mut handles, mut asked, mut answered) = (Handles::new(), Vec::new(), Vec::new());
@@ -129,7 +132,7 @@ pub fn play(script: &[Op], settings: Settings) -> (Vec<u8>, Vec<u8>) {
     (asked, answered)
 }
 
-/// What an agent sends to a connection of ours in place of a recorded command, and the answer.
+/// Replays one command: returns the request with this collector's handle, and the reply.
 pub fn ask(op: &Op, connection: &mut Connection, handles: &mut Handles) -> (Vec<u8>, BytesMut) {
     let mut bytes = op.bytes.clone();
     if op.command == 0x02 {
@@ -137,7 +140,7 @@ pub fn ask(op: &Op, connection: &mut Connection, handles: &mut Handles) -> (Vec<
         bytes[1..17].copy_from_slice(ours);
     }
     let (mut input, mut out) = (BytesMut::from(&bytes[..]), BytesMut::new());
-    connection.feed(&mut input, &mut out, &mut Nobody).unwrap();
+    connection.feed(&mut input, &mut out, &mut IgnoreAll).unwrap();
     assert!(input.is_empty(), "a command was not consumed");
     if op.command == 0x15 {
         handles.push((op.handle, out[..16].try_into().unwrap()));
@@ -145,17 +148,18 @@ pub fn ask(op: &Op, connection: &mut Connection, handles: &mut Handles) -> (Vec<
     (bytes, out)
 }
 
-/// Looks away.
-pub struct Nobody;
+/// An observer that ignores all records.
+pub struct IgnoreAll;
 
-impl Observer for Nobody {}
+impl Observer for IgnoreAll {}
 
+/// A new connection with its own interner.
 pub fn connection(settings: Settings) -> Connection {
     Connection::new(settings, Arc::new(Interner::new(64 << 20)))
 }
 
-/// Feeds the pieces to a new connection; what was answered and how it ended. It is closed at the
-/// end.
+/// Feeds the pieces to a new connection and closes it. Returns the replies, the result and the
+/// connection.
 pub fn talk<'a>(
     settings: Settings,
     pieces: impl IntoIterator<Item = &'a [u8]>,

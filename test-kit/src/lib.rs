@@ -1,0 +1,11 @@
+//! One kit for the tests and benches of pmdaapm: captured sessions, agents that replay them, and
+//! observers that compare what was decoded.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_wrap,
+    missing_docs,
+    reason = "a kit of tests fails by panics, and its names are its documentation"
+)]
+
+pub mod profiler;
