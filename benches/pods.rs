@@ -5,11 +5,10 @@
 //! cargo bench --bench pods -- --address 127.0.0.1:1715 --pods 8 --rate 0 --seconds 20 [--cycle MS] [--capture gen|start] [--idle 1]
 //! ```
 //!
-//! Every pod plays a recorded session again and again, opening its streams anew each time as agents
-//! do. `rate`: bytes a second of a pod, which it sends every `cycle` ms (5000, as agents do), 0: as
-//! fast as the collector takes them, with no more than 64 KiB unanswered. `--idle 1`: the recording
-//! once, then the seven flushes every 5 s that an idle agent sends. One thread; bytes are prepared
-//! before.
+//! Every pod replays a recorded session in a loop, and opens its streams again each time as agents
+//! do. `rate`: bytes a second of one pod, sent every `cycle` ms (5000, as agents do); 0: as fast as
+//! the collector reads them, with at most 64 KiB unanswered. `--idle 1`: the recording once, then
+//! the seven flushes every 5 s of an idle agent. One thread; bytes are prepared before the start.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +31,7 @@ use test_kit::profiler as kit;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Bytes that a pod sends before it waits for the answers.
+/// Bytes that a pod sends before it waits for replies.
 const WINDOW: usize = 64 << 10;
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const FLUSH: u8 = 0x11;
@@ -75,15 +74,15 @@ fn options() -> Result<Option<Options>, String> {
     Ok(address.map(|address| Options { address, pods, rate, cycle, run, capture, idle }))
 }
 
-/// What every pod sends behind its hello.
+/// The requests of every pod behind its hello.
 struct Script {
     bytes: Vec<u8>,
     /// Where commands end, and bytes of all answers up to there.
     ends: Vec<(usize, usize)>,
 }
 
-/// A recording played slowly would have calls wait for their words much longer than the 5 s that
-/// they do with agents.
+/// Puts the words first: in a slow replay calls would wait for their words much longer than the 5 s
+/// of real agents.
 fn words_first(ops: Vec<kit::Op>) -> Vec<kit::Op> {
     let dictionary = ops.iter().find(|op| op.opens("dictionary")).map(|op| op.handle);
     let opening = ops.iter().take_while(|op| op.command != 0x02).count();
@@ -114,7 +113,7 @@ fn script(capture: &str, once: bool) -> Script {
             }
             let (asked, answered) = kit::ask(op, &mut connection, &mut handles);
             if op.command == 0x14 {
-                // Each pod says its own.
+                // Each pod has its own hello.
                 greeted = true;
                 continue;
             }
@@ -161,7 +160,7 @@ struct Pod {
     shared: Rc<Shared>,
     answered: usize,
     asked: usize,
-    /// Answers up to here are those of what was sent then.
+    /// Bytes of replies at which the requests sent at that time are answered.
     waiting: VecDeque<(usize, Instant)>,
     buffer: Vec<u8>,
 }
@@ -187,7 +186,7 @@ impl Pod {
         }
     }
 
-    /// Takes answers until a moment.
+    /// Reads replies until a moment.
     async fn wait(&mut self, until: Instant) -> std::io::Result<()> {
         loop {
             let n = tokio::select! {

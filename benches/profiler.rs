@@ -34,7 +34,7 @@ fn main() {
 }
 
 struct Session {
-    /// What the agent sends.
+    /// The requests of the agent.
     requests: Vec<u8>,
     calls: usize,
 }
@@ -59,7 +59,7 @@ static STEADY: LazyLock<Session> = LazyLock::new(|| {
 static START: LazyLock<Session> =
     LazyLock::new(|| session(&kit::read(&kit::corpus().join("parser.test.protocol.gz"))));
 
-/// What metrics need at least.
+/// The least that metrics need.
 #[derive(Default)]
 struct Sums {
     calls: u64,
@@ -151,7 +151,7 @@ fn start(bencher: Bencher<'_, '_>) {
     connection(bencher, &START);
 }
 
-/// A whole connection as the PMDA has it: metrics in the store's cells, rows and streams, and an
+/// A whole connection as in the PMDA: metrics in the store's cells, rows and streams, and an
 /// event record for each call and each chunk.
 #[divan::bench]
 fn collector(bencher: Bencher<'_, '_>) {
@@ -171,7 +171,7 @@ fn collector(bencher: Bencher<'_, '_>) {
                 (BytesMut::with_capacity(2 * READ), BytesMut::new(), Now::default());
             for read in session.requests.chunks(READ) {
                 input.extend_from_slice(read);
-                // The agent's good-bye ends it.
+                // CLOSE ends the session.
                 let _ = collector.feed(now, &mut input, &mut out, &mut sink);
                 sink.flush();
                 out.clear();
@@ -187,13 +187,13 @@ fn collector(bencher: Bencher<'_, '_>) {
     );
 }
 
-/// One stream of the steady session alone, in the payloads that came.
+/// One stream of the steady session alone, in the recorded payloads.
 #[divan::bench(args = ["calls", "trace", "xml"])]
 fn stream(bencher: Bencher<'_, '_>, name: &str) {
     one_stream(bencher, &STEADY, name);
 }
 
-/// A dictionary whose words no other pod has, or another has all of them.
+/// A dictionary whose words no other pod has (false), or another pod has all of them (true).
 #[divan::bench(args = [false, true])]
 fn dictionary(bencher: Bencher<'_, '_>, shared: bool) {
     let payloads = payloads(&START, "dictionary");
@@ -207,7 +207,7 @@ fn dictionary(bencher: Bencher<'_, '_>, shared: bool) {
     });
 }
 
-/// Payloads of one stream's files, as they came.
+/// Recorded payloads of one stream's files.
 fn payloads(session: &Session, name: &str) -> Vec<Vec<u8>> {
     use pmdaapm::sources::profiler::{Dialogue, Event};
     let mut transport = Dialogue::new(Settings::default());

@@ -1,5 +1,5 @@
-//! Every captured session of a Java profiler agent, whole, byte by byte and cut at many positions: the
-//! records and replies are the same, and those of an independent decoder
+//! Every captured session of a Java profiler agent, whole, byte by byte and cut at many positions:
+//! the records and replies are the same, and those of an independent decoder
 //! (qa/corpus/profiler/expected.json).
 #![allow(
     clippy::unwrap_used,
@@ -47,8 +47,8 @@ fn expected() -> Value {
     serde_json::from_slice(&read(&corpus().join("expected.json"))).unwrap()
 }
 
-/// Compares the transcript of a session with the independent decoder: all sums of all files, and all
-/// their records. Returns how many numbers were compared.
+/// Compares the transcript of a session with the independent decoder: all sums of all files, and
+/// all their records. Returns how many numbers were compared.
 fn compare(name: &str, transcript: &Transcript, session: &Value) -> u64 {
     let mut compared = 0;
     let hello = &session["hello"];
@@ -148,7 +148,7 @@ fn figures_of_the_specification() {
     assert_eq!((sum("calls.0", "calls"), sum("calls.0", "sum_duration_ms")), (45, 115_584));
     assert_eq!((test_service.words, test_service.late), (942, 0));
     assert_eq!(connection.streams().dictionary().len(), 942);
-    // One line of the log in 3 tells of a pause; INDEX: Serial collector, 49 pauses.
+    // One line of the log in 3 has a pause; INDEX: Serial collector, 49 pauses.
     assert_eq!((test_service.gc.len(), &*test_service.gc[0].1), (49, "Young (Allocation Failure)"));
     assert_eq!(
         test_service.gc[0],
@@ -199,7 +199,7 @@ fn every_reply_is_the_agents_due() {
     }
 }
 
-/// Positions to cut at: near the ends of commands, where most can go wrong, and many others.
+/// Positions to cut at: near the ends of commands, where errors are most likely, and many others.
 fn cuts(length: usize, budget: usize) -> impl Iterator<Item = usize> {
     let step = (length * length / budget / 2).max(1);
     (0..length).filter(move |n| *n < 2048.min(budget / length) || n % step == step / 2)
@@ -236,7 +236,7 @@ fn pieces_make_no_difference() {
 
 #[test]
 fn gzip_is_told_by_its_first_bytes() {
-    // What an agent with compression sent, and the same without: every command is the same.
+    // The requests of an agent with compression, and the same ones without: all commands are equal.
     let plain = read(&corpus().join("gzip.c2s.plain"));
     let packed = std::fs::read(corpus().join("gzip.c2s.gz-raw")).unwrap();
     let run = |bytes: &[u8], piece: usize| {
@@ -251,7 +251,7 @@ fn gzip_is_told_by_its_first_bytes() {
         )
     };
     let want = run(&plain, plain.len());
-    // The handles in it are another collector's, so it ends with the first data.
+    // The handles belong to another collector, so the session ends with the first data.
     assert!(want.2.is_err() && !want.4 && want.3 > 100, "{:?}", want.2);
     let got = run(&packed, packed.len());
     assert!(
@@ -288,7 +288,7 @@ fn gzip_is_told_by_its_first_bytes() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Damaged sessions in random pieces: never a panic, the same as whole.
+    /// Damaged sessions in random pieces never panic, and have the records of the whole session.
     #[test]
     fn damage_does_none(
         file in prop::sample::select(vec!["adv.duplex", "err-1.duplex", "rotsize.duplex", "v3.duplex"]),

@@ -1,5 +1,5 @@
-//! Captures through the whole Java profiler session: the updates of the store do not depend on how the
-//! bytes are cut.
+//! Captures through the whole Java profiler session: the updates of the store do not depend on how
+//! the bytes are cut.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -124,8 +124,8 @@ fn the_same_is_told_whole_and_in_pieces() {
             assert_eq!(pieces.counts, whole.counts, "{name} in pieces of {size}");
             assert_eq!(pieces.rows, whole.rows, "{name} in pieces of {size}");
             assert_eq!(pieces.sets, whole.sets, "{name} in pieces of {size}");
-            // A call may be updates with names that a larger piece brought before it, so only their
-            // number is the same with late words.
+            // A larger piece may bring names before a call, so only the number of records does not
+            // depend on late words.
             assert_eq!(pieces.events.len(), whole.events.len(), "{name} in pieces of {size}");
         }
     }

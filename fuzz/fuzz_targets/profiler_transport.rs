@@ -1,7 +1,7 @@
-//! A Java profiler agent sends anything in any pieces: raw bytes, or commands with sound frames and
-//! handles. Whole and in pieces the same must come out and be answered; who it is comes once and
-//! before anything else; every reply is the one that the command is due, and nothing but the last
-//! can be an error.
+//! The dialogue with a Java profiler agent on any bytes in any pieces: raw bytes, or commands with
+//! sound frames and handles. Events and replies do not depend on the pieces; hello comes once and
+//! before anything else; every reply is the one that its command is due, and only the last one can
+//! be an error.
 #![no_main]
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const SETTINGS: Settings = Settings { version: 100_605, rotation_period_ms: 7, r
 struct Told {
     events: Vec<String>,
     known: bool,
-    /// What the replies must be, as far as the events say.
+    /// The replies that follow from the events.
     due: Vec<u8>,
     bytes: usize,
 }
@@ -86,7 +86,7 @@ fn talk(bytes: &[u8], piece: usize) -> (Told, Vec<u8>, Result<(), Violation>, bo
     (told, out.to_vec(), end, transport.ended(), transport.consumed())
 }
 
-/// Commands with sound frames, whose contents and order are the fuzzer's.
+/// Commands with sound frames; their contents and order come from the fuzzer.
 fn commands(mut data: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x14];
     bytes.extend(100_705u64.to_be_bytes());
@@ -97,7 +97,7 @@ fn commands(mut data: &[u8]) -> Vec<u8> {
     let mut handles: u64 = 0;
     while let [op, size, rest @ ..] = data {
         data = rest;
-        // An Init takes nothing, everything else a body.
+        // INIT_STREAM_V2 uses no bytes of the body.
         let body = if op % 8 > 1 {
             data.split_off(..data.len().min((*size).into())).unwrap_or_default()
         } else {
@@ -158,13 +158,13 @@ fuzz_target!(|data: &[u8]| {
         matches!(end, Err(Violation { what: ProtocolError::Gzip(_), .. }))
     };
     if gzip(&whole.2) || gzip(&parts.2) {
-        // How much of a damaged member can be had depends on the pieces.
+        // The inflated part of a damaged member depends on the pieces.
         assert!(whole.0.events.iter().zip(&parts.0.events).all(|(a, b)| a == b));
     } else {
         assert_eq!(whole, parts);
     }
     let (told, out, end, ..) = whole;
-    // The legacy version is answered without an event; it can only be the first reply.
+    // The legacy hello has no event; its reply can only be the first.
     let out = out
         .strip_prefix(&100_505u64.to_be_bytes())
         .filter(|_| !told.due.starts_with(&100_605u64.to_be_bytes()))

@@ -1,6 +1,6 @@
-//! Every decoder of a Java profiler's streams reads anything in any pieces. Whole and in pieces the
-//! same must be told; texts, parameters and memory keep within their limits; after a fault nothing
-//! more is told of the file, and the next file is read again.
+//! Every decoder of a Java profiler's streams on any bytes in any pieces. Records do not depend on
+//! the pieces; texts, parameters and memory stay within their limits; after an error the file has
+//! no more records, and the next file is decoded again.
 use std::sync::Arc;
 
 use pmdaapm::sources::profiler::{
@@ -8,7 +8,7 @@ use pmdaapm::sources::profiler::{
     Opened, Pause, StreamKind, Streams, TagValue, Text, TraceEvent, TraceKind, limits,
 };
 
-/// Little, so that limits are met.
+/// Bytes of words: little, so that limits are reached.
 const WORDS: usize = 64 << 10;
 
 #[derive(Debug, Default, PartialEq)]
@@ -131,9 +131,9 @@ fn run(name: &str, bytes: &[u8], piece: usize) -> Told {
     told
 }
 
-/// One input for the decoder of a stream. The first byte says whether a frame is put around the
-/// rest, since otherwise a fuzzer seldom gets into a phrase or behind a header; the second how long
-/// pieces are.
+/// One input for the decoder of a stream. The first byte decides whether a frame is put around the
+/// rest, since a fuzzer seldom makes a sound phrase or header; the second is the length of the
+/// pieces.
 pub fn check(name: &str, data: &[u8]) {
     let [how, piece, bytes @ ..] = data else { return };
     let framed;

@@ -75,11 +75,11 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(11);
 /// Bytes of the pending calls of one pod: 5 s of 60,000 short calls a second. All of them become
 /// records at once when their names come, and records have 32 MiB unless configured: more would be
 /// kept in vain.
-pub const WAITING: usize = 64 << 20;
+pub const PENDING: usize = 64 << 20;
 /// Bytes of the pending calls of all pods.
-pub const ALL_WAITING: usize = 128 << 20;
+pub const ALL_PENDING: usize = 128 << 20;
 /// Bytes of pending calls that each pod may have even if the others use up all.
-pub const WAITING_LEAST: usize = 64 << 10;
+pub const PENDING_LEAST: usize = 64 << 10;
 /// Methods of one pod without a name whose sums are kept; also pairs of method and parameter
 /// without a name.
 pub(super) const UNNAMED: usize = 4096;

@@ -1,6 +1,6 @@
-//! A vocabulary for tests: streams as an agent writes them.
+//! Writes streams as an agent does, for tests.
 
-/// Writes a stream.
+/// The bytes of a stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bytes(pub(super) Vec<u8>);
 

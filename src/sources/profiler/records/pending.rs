@@ -28,13 +28,13 @@ impl PendingBudget {
 
     /// Pending calls give way before a connection must end for lack of memory.
     fn is_over(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > limits::ALL_WAITING.min(self.1.limit() / 8)
+        self.0.load(Ordering::Relaxed) > limits::ALL_PENDING.min(self.1.limit() / 8)
             || self.1.over() > 0
     }
 
     /// Bytes that one pod may have pending.
     fn most(&self) -> usize {
-        limits::WAITING.min(self.1.peer_limit() / 2)
+        limits::PENDING.min(self.1.peer_limit() / 2)
     }
 
     /// Bytes in use.
@@ -136,7 +136,7 @@ impl PendingCalls {
 
     fn is_full(&self) -> bool {
         self.bytes > self.budget.most()
-            || self.bytes > limits::WAITING_LEAST && self.budget.is_over()
+            || self.bytes > limits::PENDING_LEAST && self.budget.is_over()
     }
 }
 
@@ -234,8 +234,8 @@ mod tests {
                 other.release(Duration::ZERO, &words(&[]), false, |_| ());
             }
         }
-        assert!(budget.bytes() <= limits::ALL_WAITING + 10_000, "{}", budget.bytes());
-        assert!(others.iter().all(|o| o.bytes >= limits::WAITING_LEAST), "each has a little");
+        assert!(budget.bytes() <= limits::ALL_PENDING + 10_000, "{}", budget.bytes());
+        assert!(others.iter().all(|o| o.bytes >= limits::PENDING_LEAST), "each has a little");
         drop(others);
         assert_eq!(released(&mut pending, 1, &[], true).len(), pushed - 1);
         assert_eq!((budget.bytes(), pending.calls.capacity()), (0, 0), "memory is given back");

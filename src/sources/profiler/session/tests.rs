@@ -6,21 +6,21 @@ use crate::sources::profiler::limits;
 use crate::sources::profiler::metrics as m;
 use crate::sources::profiler::testkit::Bytes;
 
-/// What the store would have of one connection after another.
+/// Collects the updates of successive connections, as the store does.
 #[derive(Debug, Default)]
 struct Seen {
     counts: BTreeMap<MetricItem, u64>,
     gauges: BTreeMap<MetricItem, u64>,
     slots: BTreeMap<(TableId, u32), String>,
     rows: BTreeMap<(String, RowItem), u64>,
-    /// Methods of the records of calls.
+    /// Methods of the call records.
     records: Vec<String>,
 }
 
 impl Sink for Seen {
     fn update(&mut self, update: Update<'_>) {
         match update {
-            // Slots are those of a connection.
+            // Slots belong to a connection.
             Update::Identity(_) => self.slots.clear(),
             Update::Count { item, more } => *self.counts.entry(item).or_default() += more,
             Update::Set { item, value: Value::U64(n) } => drop(self.gauges.insert(item, n)),
@@ -166,7 +166,7 @@ fn words_stay_for_the_next_connection_of_the_jvm() {
         (3, 0, 0)
     );
     again.close(&mut seen);
-    // It starts anew: what was kept is forgotten.
+    // The agent starts over: the kept dictionary is dropped.
     let mut anew = Agent::connect(&shared, &mut seen, POD, 90);
     assert_eq!(seen.gauges[&m::WORDS], 3);
     anew.open(&mut seen, "dictionary", 1);
@@ -211,7 +211,7 @@ fn calls_without_a_dictionary_that_nobody_knows_are_refused() {
         assert_eq!((&agent.out[..], seen.counts[&m::ERROR_DICTIONARY]), (&[0xff][..], before + 1));
         assert!(agent.close(&mut seen).is_empty(), "once is enough");
     }
-    // One that has opened its dictionary may be slow with words.
+    // A connection that has opened its dictionary may send words late.
     let mut slow = Agent::connect(&shared, &mut seen, "slow_1795227542339", 0);
     ["calls", "dictionary"].into_iter().for_each(|stream| slow.open(&mut seen, stream, 1));
     slow.data(&mut seen, "calls", &header());
@@ -299,13 +299,12 @@ fn sums_do_not_wait_for_names_nor_go_to_the_rest_because_of_them() {
     let mut agent = Agent::connect(&shared, &mut seen, POD, 0);
     agent.open(&mut seen, "calls", 0);
     agent.open(&mut seen, "dictionary", 1);
-    // More calls than may wait, half of them failures, as the tag says whose name is not known
-    // either.
+    // More calls than may be pending; half of them fail, by a tag whose name is not known either.
     let value = "v".repeat(1000);
     agent.data(&mut seen, "calls", &call(header(), 1, true, &[(2, &value)]));
     let some =
         (0..20).fold(b(), |b, n| call(b, 1, false, &[(if n % 2 == 0 { 2 } else { 3 }, &value)]));
-    let rounds = limits::WAITING / 1000 / 20;
+    let rounds = limits::PENDING / 1000 / 20;
     (0..rounds).for_each(|_| agent.data(&mut seen, "calls", &some));
     let made = 1 + 20 * rounds as u64;
     assert_eq!((seen.counts[&m::CALLS], seen.counts[&m::ERRORS]), (made, 0));

@@ -1,5 +1,5 @@
-//! Every decoder on streams made by hand: whole, byte by byte and cut at every position the same
-//! comes out.
+//! Every decoder on streams made by hand: whole, byte by byte and cut at every position, with the
+//! same records.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::sources::profiler::testkit::Bytes;
 use crate::sources::profiler::*;
 
-/// What was told, one line each.
+/// The records, a line each.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Log(pub(crate) Vec<String>);
 
@@ -453,7 +453,7 @@ fn others_are_only_counted() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Any bytes in any stream: never a panic, and pieces make no difference.
+    /// Any bytes in any stream never panic, and the records do not depend on the pieces.
     #[test]
     fn any_bytes(
         name in prop::sample::select(vec!["trace", "calls", "xml", "dictionary", "posDictionary", "suspend", "params", "gc"]),

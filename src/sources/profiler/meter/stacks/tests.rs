@@ -18,7 +18,7 @@ fn self_time_is_what_children_did_not_take() {
     at(20, TraceKind::Enter { method: 2 });
     at(21, TraceKind::Exit);
     at(30, TraceKind::Exit);
-    // Time that goes back is nothing.
+    // A time that goes back counts as 0.
     at(5, TraceKind::Enter { method: 1 });
     at(0, TraceKind::Exit);
     let own: Vec<_> = stacks.tree.nodes.iter().map(|n| (n.method, n.parent, n.self_ms)).collect();
@@ -78,7 +78,7 @@ struct Traced(Stacks);
 const INFO: u32 = 100;
 
 impl Traced {
-    /// One root has come.
+    /// One root.
     fn new() -> Self {
         let mut new = Self(Stacks::default());
         new.0.word(INFO, Some("call.info"));
@@ -112,7 +112,7 @@ impl Traced {
         self.exit(time_ms);
     }
 
-    /// Method, depth and own time of what counts.
+    /// Method, depth and self time of the counted nodes.
     fn told(&self) -> Vec<(u32, usize, u64)> {
         let depth = |mut at: u32| {
             let mut depth = 0;
@@ -169,7 +169,7 @@ fn roots_that_the_agent_does_not_mark_as_sound_do_not_count() {
     t.exit(6002);
     t.end(6003, INFO, false);
     assert!(t.told().is_empty(), "{:?}", t.told());
-    // Short ones that enter nothing are not marked anyway.
+    // Short roots without nested methods never have tags behind call.info.
     t.enter(7000, 1);
     t.end(7020, INFO, false);
     assert_eq!(t.told(), [(1, 1, 20)]);
@@ -212,7 +212,7 @@ fn before_the_dictionary_comes_the_first_word_is_believed_to_be_the_first_of_all
         t.0.word(0, Some("something else"));
         t.0.word(7, Some("call.info"));
     }
-    // Agents that mark nothing are believed.
+    // Agents without the tags are trusted.
     let mut t = Traced(Stacks::default());
     t.0.word(0, Some("something else"));
     t.enter(0, 1);
@@ -258,7 +258,7 @@ fn a_silence_changes_nothing_but_memory() {
             t.exit(5);
             t.end(10, INFO, true);
         }
-        // A root that goes on.
+        // A root that does not end.
         t.enter(100, 4);
         t.enter(101, 3);
         t.exit(102);
@@ -266,7 +266,7 @@ fn a_silence_changes_nothing_but_memory() {
         t.0.report(&words, &mut rows, false);
         if silent {
             t.0.shrink(&mut rows);
-            // What is open, and what has no name.
+            // An open root, and one without a name.
             let nodes: Vec<_> = t.0.tree.nodes.iter().map(|n| (n.method, n.self_ms)).collect();
             assert_eq!(nodes, [(60, 6), (3, 4), (4, 0), (3, 0), (2, 0)]);
             assert!(t.0.threads.capacity() == 1 && t.0.rows == 0);

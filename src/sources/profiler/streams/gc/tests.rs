@@ -58,7 +58,7 @@ fn other_decorations_and_collectors() {
     ] {
         assert_eq!(parse(none), None, "{none}");
     }
-    // What looks like sizes or a clock and is none belongs to the kind or is left out.
+    // Text that only resembles sizes or a clock belongs to the kind, or is skipped.
     assert_eq!(short("GC(0) Pause Young 1Q->2M(3M) 1ms"), of("Young 1Q->2M(3M)", 1_000_000));
     assert_eq!(
         short("[2023-07-24T12:26:25.55x+0000] GC(0) Pause Young 1ms"),

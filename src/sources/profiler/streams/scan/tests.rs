@@ -5,7 +5,7 @@ use crate::sources::profiler::limits;
 use crate::sources::profiler::streams::error::DecodeError;
 use crate::sources::profiler::testkit::Bytes;
 
-/// The words of the specification, one byte after the other: slow and plain.
+/// The rules of the specification, byte by byte.
 fn slow_varint(bytes: &[u8]) -> Option<(u32, usize)> {
     let mut value = 0u32;
     for i in 0..5 {
@@ -48,7 +48,7 @@ fn values_that_the_specification_names() {
     let varint = |bytes: &[u8]| read(bytes, |s| s.varint());
     assert_eq!(varint(&[0x7f]), Some((127, 1)));
     assert_eq!(varint(&[0x80, 1]), Some((128, 2)));
-    // -1 as a 32-bit pattern; and the fifth byte is taken as it is.
+    // -1 as a 32-bit pattern; the high bit of the fifth byte is ignored.
     assert_eq!(varint(&[0xff, 0xff, 0xff, 0xff, 0x0f]), Some((u32::MAX, 5)));
     assert_eq!(varint(&[0xff, 0xff, 0xff, 0xff, 0xff, 1]), Some((u32::MAX, 5)));
     assert_eq!(read(&[0x80; 9], |s| s.varlong()), None);

@@ -45,7 +45,7 @@ fn talk<'a>(
     (events, out.to_vec(), end, transport.ended())
 }
 
-/// The same in all pieces.
+/// The result does not depend on the pieces.
 fn check(bytes: &Bytes) -> (Vec<String>, Vec<u8>, Result<(), Violation>, bool) {
     let whole = talk([&bytes.0[..]]);
     assert_eq!(talk(bytes.0.chunks(1)), whole);
@@ -116,7 +116,7 @@ fn legacy_commands() {
         events[0],
         "Hello(Hello { version: None, namespace: \"ns\", service: \"svc\", pod: \"pod\" })"
     );
-    // Without a version before; and it does not say who it is when INIT_STREAM_V2 follows.
+    // A legacy hello is optional, and does not identify the agent for INIT_STREAM_V2.
     assert_eq!(check(&init(Bytes::new())).0.len(), 2);
     let (what, out) = wrong(&open(Bytes::new().u8(8), "calls", 0));
     assert_eq!((what, &out[8..]), (ProtocolError::BeforeHello("INIT_STREAM_V2"), &NULL[..]));
@@ -138,7 +138,7 @@ fn strangers_and_other_faults() {
     assert_eq!(wrong(&hello().raw(&hello().0)).0, ProtocolError::SecondHello);
     assert_eq!(wrong(&hello().u8(8)).0, ProtocolError::SecondHello);
     assert_eq!(wrong(&Bytes::new().u8(8).u8(8)).0, ProtocolError::SecondHello);
-    // The handle that was given for the same name before, one that never was, and null.
+    // The earlier handle of the same name, a handle that was never given, and null.
     let twice = open(open(hello(), "calls", 0), "calls", 1);
     for (number, raw) in [(1, None), (9, None), (0, Some(NULL))] {
         let bytes = data(twice.clone(), number, b"x");

@@ -4,7 +4,7 @@ use flate2::{Compression, GzBuilder};
 
 use super::*;
 
-/// Feeds the pieces; what comes out, if it is taken after every call.
+/// Feeds the pieces and takes the inflated bytes after every call.
 fn run(packed: &[u8], piece: usize) -> Result<Vec<u8>, ProtocolError> {
     let (mut inflate, mut input, mut plain, mut all) =
         (Inflate::new(), BytesMut::new(), BytesMut::new(), Vec::new());
@@ -41,7 +41,7 @@ fn headers_of_all_kinds_and_any_pieces() {
             assert!(run(&packed, piece).as_ref() == Ok(&plain), "pieces of {piece}");
         }
     }
-    // With a CRC of the header, which no writer here makes.
+    // A header with a CRC, which the writers here cannot make.
     let mut packed = pack(GzBuilder::new(), b"x");
     packed[3] |= HAS_CRC;
     packed.splice(10..10, [0xaa, 0xbb]);
