@@ -50,5 +50,7 @@ pub mod options;
 
 pub mod check;
 
+pub mod pmlogconf;
+
 #[cfg(feature = "agent")]
 pub mod daemon;

@@ -20,6 +20,7 @@ const OPTIONS: &[OptionDef] = &[
     flag("print-help", "print the help texts in the form of newhelp(1), exit"),
     flag("print-metrics", "print a table of all metrics, exit"),
     flag("print-configuration", "print a table of all configuration keys, exit"),
+    flag("print-pmlogconf", "print the groups for pmlogconf(1), exit"),
     OptionDef { short: Some('V'), ..flag("version", "print the version, exit") },
 ];
 
@@ -43,6 +44,8 @@ pub enum Mode {
     PrintMetrics,
     /// `--print-configuration`: `docs/configuration.md`
     PrintConfiguration,
+    /// `--print-pmlogconf`: `etc/pmlogconf/*`
+    PrintPmlogconf,
     /// `--version`
     Version,
 }
@@ -64,6 +67,7 @@ impl Options {
             "print-help" => Some(Mode::PrintHelp),
             "print-metrics" => Some(Mode::PrintMetrics),
             "print-configuration" => Some(Mode::PrintConfiguration),
+            "print-pmlogconf" => Some(Mode::PrintPmlogconf),
             "version" => Some(Mode::Version),
             _ => None,
         });

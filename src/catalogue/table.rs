@@ -138,6 +138,8 @@ pub struct SourceTable {
     /// Peers are those that the administrator has named, over connections of our own: they are
     /// taken in even when `limits.memory` is reached, since there is no connection to refuse.
     pub always_admitted: bool,
+    /// Nodes below the source's prefix that the groups of pmlogconf(1) leave out.
+    pub not_logged: &'static [&'static str],
     /// Sentence for the help of `apm.self.memory.dictionaries`: the words that this source keeps.
     pub dictionary_help: Option<&'static str>,
     /// End of a sentence in the help of every `truncated` leaf: other reasons for cut texts.
@@ -163,6 +165,7 @@ impl SourceTable {
             restarts: None,
             keeps_values: false,
             always_admitted: false,
+            not_logged: &[],
             dictionary_help: None,
             truncated_help: None,
         }

@@ -16,9 +16,12 @@ use crate::net::Net;
 #[cfg(feature = "agent")]
 use crate::store::Store;
 
-/// Lines `name: path::of::Type`, where the type is a [`Source`](super::Source) and the name that of its table.
+/// Lines `name: path::of::Type`, where the type is a [`Source`](super::Source) and the name that of
+/// its table. `name in "file"` is for a source whose module nobody else declares.
 macro_rules! sources {
-    ($($(#[$when:meta])* $name:ident: $source:ty,)*) => {
+    ($($(#[$when:meta])* $name:ident $(in $path:literal)?: $source:ty,)*) => {
+        $(sources!(@module [$(#[$when])*] $name $($path)?);)*
+
         /// The tables of all sources, in the order of the list.
         pub const TABLES: &[SourceTable] = &[$($(#[$when])* <$source as crate::sources::Source>::TABLE),*];
 
@@ -121,12 +124,19 @@ macro_rules! sources {
             }
         }
     };
+    (@module [$($when:tt)*] $name:ident) => {};
+    (@module [$($when:tt)*] $name:ident $path:literal) => {
+        $($when)*
+        #[path = $path]
+        pub mod $name;
+    };
 }
 
 sources! {
     #[cfg(feature = "mono")] mono: super::mono::Mono,
     #[cfg(feature = "profiler")] profiler: super::profiler::Profiler,
     #[cfg(feature = "lttng")] lttng: super::lttng::Lttng,
+    #[cfg(feature = "toy")] toy in "../../examples/toy/mod.rs": toy::Toy,
 }
 
 /// The help text of `apm.agent.source`: it is in archives, and names a protocol to come.

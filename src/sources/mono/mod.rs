@@ -59,6 +59,7 @@ impl Source for Mono {
     const TABLE: SourceTable = SourceTable {
         example: "gcpressure.exe:1234",
         metrics: metrics::METRICS,
+        not_logged: &["skew", "interval"],
         controls: metrics::CONTROLS,
         events: metrics::EVENTS,
         dynamic: Some(Dynamic {

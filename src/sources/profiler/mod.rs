@@ -114,6 +114,17 @@ impl Source for Profiler {
     const TABLE: SourceTable = SourceTable {
         example: "default/shop/shop-0",
         metrics: metrics::METRICS,
+        // Rarely looked at, or as large as all the rest together.
+        not_logged: &[
+            "dictionary",
+            "trace",
+            "value",
+            "flushes",
+            "stack",
+            "event.pause.count",
+            "event.pause.lost",
+            "event.chunk",
+        ],
         row_metrics: metrics::ROW_METRICS,
         events: metrics::EVENTS,
         dynamic: Some(Dynamic {
