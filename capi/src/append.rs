@@ -16,7 +16,7 @@ unsafe fn append(handle: c_int, data: *const c_void, bytes: usize, time: Option<
         // SAFETY: by contract.
         return unsafe { append_otherwise(handle, data, bytes, time) };
     };
-    // SAFETY: not null, and as long as the caller says.
+    // SAFETY: not null, and `bytes` long by contract.
     let event = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
     match state::with(|state| state.queues.append(queue(handle), event, time)) {
         Ok(true) => 0,
@@ -46,7 +46,7 @@ unsafe fn append_otherwise(
         Some(time) if !data.is_null() || bytes == 0 => {
             let event = match bytes {
                 0 => &[],
-                // SAFETY: not null, and as long as the caller says.
+                // SAFETY: not null, and `bytes` long by contract.
                 _ => unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) },
             };
             state::with(|state| state.queues.append(queue, event, time))

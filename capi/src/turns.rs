@@ -1,7 +1,7 @@
-//! Which array a queue's records go into. libpcp encodes a result when all metrics of a request
-//! have been fetched, so an array that was delivered must stay as it is until then, whatever is
-//! fetched from the same queue for another metric of the request. libpcp_pmda has one array a
-//! queue, which the next fetch overwrites.
+//! The arrays for a queue's records. libpcp encodes a result when all metrics of a request are
+//! fetched, so a delivered array must not change until then, although the same queue may be fetched
+//! for another metric of the request. libpcp_pmda has one array for each queue, which the next fetch
+//! overwrites.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -9,27 +9,26 @@ use std::ffi::c_int;
 use crate::ctypes::PM_ERR_NOCONTEXT;
 use crate::table::{self, Any, Kind};
 
-/// Which request of pmcd a fetch belongs to, as far as calls tell: PMDAs call `pmdaEventNewClient`
-/// at the beginning of each.
+/// The request of pmcd that a fetch belongs to: PMDAs call `pmdaEventNewClient` at the beginning of
+/// each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) context: c_int,
     /// Calls of `pmdaEventNewClient`.
     pub(crate) number: u64,
-    /// There was one for a client that was known: so they come with each request.
+    /// `pmdaEventNewClient` was called for a known client: so the PMDA calls it for each request.
     pub(crate) told: bool,
 }
 
-/// Arrays that stay where requests are not told apart.
+/// Number of arrays that stay valid where requests cannot be distinguished.
 const STAY: usize = 8;
 
-/// The arrays of a queue in one resolution. All have one handle: it stands for the one whose turn
-/// it is.
+/// The arrays of a queue in one resolution. They share one handle, which means the current one.
 pub(crate) struct Turns {
     pub(crate) handle: c_int,
-    /// The array of the handle has been delivered.
+    /// The current array is delivered.
     delivered: bool,
-    /// Others, the one that was delivered last at the end.
+    /// The other arrays, in the order of their delivery.
     others: VecDeque<Any>,
     request: Request,
     /// Arrays delivered in this request.

@@ -1,4 +1,4 @@
-//! What a counter is, which words name its category, and which counters an option list means.
+//! Counters, the names of their categories, and the patterns of the option `counters`.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ pub(crate) fn section_named(category: &str) -> Option<u32> {
 pub(crate) enum Selection {
     /// Every counter known when the connection begins.
     All,
-    /// Those that a pattern means.
+    /// Those that match a pattern.
     Only(Vec<Pattern>),
 }
 
@@ -58,7 +58,7 @@ impl Selection {
         }
     }
 
-    /// The patterns that mean none of `counters`: most likely misspelt.
+    /// The patterns that match none of `counters`: most likely misspelt.
     pub(crate) fn idle<'a>(&'a self, counters: &'a [Counter]) -> impl Iterator<Item = &'a Pattern> {
         let patterns: &[Pattern] = match self {
             Self::All => &[],

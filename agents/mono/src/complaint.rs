@@ -1,8 +1,8 @@
-//! The module's only words: lines on the program's stderr.
+//! The module's log: lines on the program's stderr.
 
 use std::io::Write;
 
-/// One line, in one write; what cannot be written is not worth harming the program for.
+/// Writes one line in one call; errors are ignored, so that the program is not harmed.
 pub(crate) fn complain(what: &str) {
     let line = format!("mono-profiler-apm: {what}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());

@@ -1,5 +1,4 @@
-//! The thread's work: connect, say Hello, take samples to the inspector and requests back, again
-//! and again until told to stop.
+//! The thread's loop: connect, send Hello, send samples and serve requests, until the program ends.
 
 use std::io::{self, ErrorKind};
 use std::time::Instant;
@@ -38,7 +37,7 @@ pub(crate) fn run(options: &Options, gate: &Gate, stop: &Stop) {
 enum End {
     /// A stop was asked and the last sample is sent.
     Stopped,
-    /// The inspector closed, said `GoodBye` or used up the indexes.
+    /// The inspector closed the connection, sent `GoodBye` or used up the indexes.
     Closed,
     /// Reading or writing failed.
     Broken(io::Error),
@@ -74,7 +73,7 @@ struct Courier<'a> {
 impl Courier<'_> {
     /// One connection after the other.
     fn serve(&mut self, host: &str, port: u16) {
-        // An absent inspector is nothing to fill a log with: only the first refusal is told.
+        // Only the first refusal is logged: the inspector may be absent for long.
         let mut refused = false;
         while self.stop.deadline().is_none() {
             match Link::connect(host, port, self.stop) {

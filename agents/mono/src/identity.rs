@@ -1,4 +1,4 @@
-//! The two counters of our own, which say who is sending: the protocol carries no process id and no
+//! Two counters of the module that identify the process: the protocol carries no process id and no
 //! name, but a CONSTANT counter is legal in it (docs/protocols/mono-counters.md section 6).
 
 use mono_counters::numbers::{kind, section, unit, variance};
@@ -8,7 +8,7 @@ use crate::catalogue::Counter;
 /// The command line is cut here; an instance name needs no more.
 const LONGEST_COMMAND: usize = 1000;
 
-/// `System/Process Id` and `Runtime/Command Line`, each with its value as it goes on the wire.
+/// `System/Process Id` and `Runtime/Command Line`, each with its value in the bytes of the wire.
 pub(crate) fn counters() -> [(Counter, Vec<u8>); 2] {
     let counter = |section, name: &str, kind| Counter {
         section,

@@ -11,11 +11,11 @@
 //!                       mono: Gate ◀───┴───────────────────────┘
 //! ```
 //!
-//! * `hooks` is what C calls; a panic ends there. `mono` is what calls C; nothing else does.
+//! * C calls only `hooks`, where a panic ends; only `mono` calls C.
 //! * `options`, `catalogue`, `wire`, `requests` and `session` are pure: no I/O, no clock, no Mono.
 //! * `link`, `stop` and `sys` are the operating system; `courier` joins the two halves.
 //! * The thread is a plain one, unknown to the runtime, with all signals blocked. The program's
-//!   threads never wait for it, but for at most half a second when the runtime ends.
+//!   threads never wait for it, except at most half a second when the runtime ends.
 //!
 //! docs/protocols/mono-counters.md has the facts of the protocol, from the public note
 //! <https://gist.github.com/luhenry/9900756>, the sources of 2014 and experiments.

@@ -43,7 +43,7 @@ impl CounterPtr {
     }
 }
 
-/// `CountersEnumCallback`: nonzero to go on.
+/// `CountersEnumCallback`: nonzero to continue.
 pub(crate) type OnCounter = extern "C" fn(*mut MonoCounter, *mut c_void) -> c_int;
 /// `MonoCounterRegisterCallback`.
 pub(crate) type OnRegister = extern "C" fn(*mut MonoCounter);

@@ -33,7 +33,7 @@ pub(crate) enum Address {
     File(String),
 }
 
-/// Everything the option text can say.
+/// The options of the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Options {
     /// Where to send.

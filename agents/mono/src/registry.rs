@@ -15,7 +15,7 @@ use crate::session::{Counters, LONGEST_VALUE};
 /// Counters that the runtime has reported and the module's thread has not seen yet.
 static REPORTED: Mutex<Vec<CounterPtr>> = Mutex::new(Vec::new());
 
-/// Notes a counter for [`Registry::absorb`]; all that happens under the runtime's mutex.
+/// Stores a counter for [`Registry::absorb`], under the runtime's mutex.
 pub(crate) fn report(counter: CounterPtr) {
     REPORTED.lock().unwrap_or_else(PoisonError::into_inner).push(counter);
 }
@@ -28,13 +28,13 @@ pub(crate) struct Registry<'gate> {
     seen: HashSet<CounterPtr>,
 }
 
-/// Where the value of a counter comes from.
+/// The source of a counter's value.
 enum Place {
     Ours(Vec<u8>),
     Mono(CounterPtr),
 }
 
-/// How many counters [`Registry::new`] has of our own; they have the first ids.
+/// Number of counters of our own in [`Registry::new`]; they have the first ids.
 pub(crate) const OURS: usize = 2;
 
 impl<'gate> Registry<'gate> {
@@ -46,7 +46,7 @@ impl<'gate> Registry<'gate> {
         Self { gate, descriptions, places, seen: HashSet::new() }
     }
 
-    /// Takes in what was reported since the last time.
+    /// Adds the counters that were reported since the last call.
     pub(crate) fn absorb(&mut self) {
         let reported =
             std::mem::take(&mut *REPORTED.lock().unwrap_or_else(PoisonError::into_inner));

@@ -1,7 +1,7 @@
-//! One connection's conversation, without a socket, a clock or Mono.
+//! The protocol of one connection, without a socket, a clock or Mono.
 //!
 //! ```text
-//!   open ──▶ Hello ──▶ sample, sample, …            what is sent when is the thread's business
+//!   open ──▶ Hello ──▶ sample, sample, …            the thread decides when to send
 //!                 ▲ List, Add, Remove ▼             answered one by one, in order
 //!                     GoodBye, or indexes used up ──▶ Next::Close
 //! ```
@@ -31,7 +31,7 @@ pub(crate) trait Counters {
     fn read(&mut self, id: usize, into: &mut [u8; LONGEST_VALUE]) -> usize;
 }
 
-/// Whether the connection goes on after a request.
+/// Whether the connection continues after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The reply, if any, is in the buffer.
@@ -40,7 +40,7 @@ pub(crate) enum Next {
     Close,
 }
 
-/// The selection of one connection and what was sent of it last.
+/// The selected counters of one connection, with the values sent last.
 #[derive(Debug)]
 pub(crate) struct Session {
     selected: Vec<Selected>,
@@ -56,8 +56,8 @@ struct Selected {
 }
 
 impl Session {
-    /// Begins a connection: appends Hello with the first `always` counters, whatever `selection`
-    /// says, and the rest of its choice.
+    /// Begins a connection: appends Hello with the first `always` counters and those of
+    /// `selection`.
     pub(crate) fn open(
         counters: &impl Counters,
         selection: &Selection,

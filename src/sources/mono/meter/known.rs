@@ -1,5 +1,5 @@
-//! What is known about single counters beyond what their headers say: one line each for those that
-//! a performance engineer watches, and a warning for those that are wrong in Mono
+//! Help texts of single counters: one line for each that a performance engineer watches, and a
+//! warning for those that are wrong in Mono
 //! (docs/protocols/mono-counters.md section 9, measured on Mono 6.8).
 
 /// Help for one counter.

@@ -21,7 +21,7 @@ use crate::sources::mono::limits;
 /// The agent at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Agent {
-    /// Hello without headers: nothing tells the note from C, so only the note's List is safe
+    /// Hello without headers: the note and C look alike, so only the note's List is safe
     /// (docs/protocols/mono-counters.md section 3.3).
     Unknown,
     /// Of the public note: our module, or another of today.
