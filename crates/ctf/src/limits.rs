@@ -39,7 +39,7 @@ pub const DECLARED: u64 = 256 << 10;
 /// Ranges of the mappings of one enumeration, and of the options of one variant.
 pub const RANGES: u64 = 64 << 10;
 /// Fields of a packet's header, context and of the event header that lengths and selectors of later
-/// fields look at.
+/// fields refer to.
 pub const OUTER_REFERENCES: u32 = 64;
 /// Operations for each bit of a packet, and for each packet besides. Fields may have no bits (empty
 /// structures, arrays of them), so that a small packet could ask for any work; real ones need less

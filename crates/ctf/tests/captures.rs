@@ -1,6 +1,7 @@
 //! Every recorded trace: its text is babeltrace's, the facts of its streams are those of an
 //! independent walk over the packets, and neither pieces of metadata nor cuts of packets
 //! change anything.
+#![cfg(feature = "fs")]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -4,6 +4,7 @@
 //!
 //! What must succeed has the text that babeltrace2 prints (it must be installed for that), what
 //! must fail gives an error and no panic, and losses are those that babeltrace reports.
+#![cfg(feature = "fs")]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

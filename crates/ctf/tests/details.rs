@@ -1,6 +1,7 @@
 //! Values in full precision and descriptions of classes, compared with `babeltrace2 -c
 //! sink.text.details`: numbers with all digits, floating-point numbers with 6 decimals of any size,
 //! clocks in cycles and nanoseconds, names, types and mappings.
+#![cfg(feature = "fs")]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -2,6 +2,7 @@
 //! the order of the wire, and the events are those that babeltrace saw. Only as much of the
 //! protocol is read here as finding metadata and packets takes (docs/protocols/lttng.md,
 //! i).
+#![cfg(feature = "fs")]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -12,7 +12,7 @@ use crate::schema::{
     IntegerRange, Length, LocationOrigin, Mappings, Member, Role, Roles, Scope, Structure, Variant,
 };
 
-/// What fragments before have declared.
+/// Declarations of earlier fragments.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub(super) aliases: HashMap<String, Arc<FieldClass>>,
@@ -236,8 +236,8 @@ fn location(at: &At<'_>) -> Result<FieldLocation, DeclarationError> {
     let (mut names, mut up): (Vec<Arc<str>>, u32) = (Vec::new(), 0);
     for name in path.array()? {
         if name.value.is_null() {
-            // Up from what the name before it leads to, be it there or not; or from where the path
-            // starts.
+            // Up from the field that the name before it leads to, whether it exists or not; or from
+            // the origin.
             match (names.pop(), scope) {
                 (Some(_), _) => {}
                 (None, None) => up = up.saturating_add(1),

@@ -10,7 +10,7 @@
 //! | data-stream-class | a class of streams |
 //! | event-record-class | a class of events |
 //!
-//! A fragment is read as soon as its last brace has come. Unknown properties are left alone,
+//! A fragment is read as soon as its last brace has come. Unknown properties are ignored,
 //! unknown types are not.
 
 mod classes;
@@ -36,7 +36,7 @@ enum In {
     /// Before a record separator.
     #[default]
     Between,
-    /// After a fault: nothing is read before the next separator.
+    /// After an error: everything before the next separator is skipped.
     Skip,
     /// Between a record separator and the first brace.
     Begun,
@@ -52,12 +52,12 @@ pub(super) struct Fragments {
     state: In,
     depth: u64,
     pending: Vec<u8>,
-    /// Bytes and lines before what is pending; lines count from 0.
+    /// Bytes and lines before the pending ones; lines count from 0.
     offset: u64,
     lines: u64,
     /// Byte and line where the latest fragment starts.
     latest: (u64, u64),
-    /// The preamble has come.
+    /// The preamble has been read.
     began: bool,
     known: Known,
 }
@@ -105,7 +105,8 @@ impl Fragments {
         Ok(true)
     }
 
-    /// Bytes up to the end of the fragment, if it is there. A fault: bytes up to it, at least one.
+    /// Bytes up to the end of the fragment, if it is there. An error has the bytes up to it, at
+    /// least one.
     fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, (usize, DeclarationError)> {
         for (n, b) in bytes.iter().enumerate() {
             self.state = match (self.state, b) {
@@ -148,7 +149,7 @@ impl Fragments {
         Ok(None)
     }
 
-    /// Goes on behind what is pending and these bytes; gives byte and line of the separator among
+    /// Advances behind the pending bytes and these; returns byte and line of the separator among
     /// them.
     fn passed(&mut self, bytes: &[u8]) -> (u64, u64) {
         let pending = std::mem::take(&mut self.pending);

@@ -1,4 +1,4 @@
-//! JSON values with the way to them, so that a fault says where it is.
+//! JSON values with their paths, for errors.
 
 use serde_json::Value;
 
@@ -22,12 +22,12 @@ impl<'v> At<'v> {
         Self { value, path }
     }
 
-    /// A fault at this place.
+    /// An error at this value.
     pub(super) fn wrong<T>(&self, what: &str) -> Result<T, DeclarationError> {
         malformed!("{}: {what}", if self.path.is_empty() { "fragment" } else { &self.path })
     }
 
-    /// Names the place of a fault that has none.
+    /// Adds the path to an error.
     pub(super) fn check<T>(
         &self,
         result: Result<T, DeclarationError>,

@@ -36,8 +36,8 @@ impl Default for Metadata {
 }
 
 impl Metadata {
-    /// Reads at most one declaration from the front of `bytes` and removes what it took.
-    /// `Ok(true)`: one was read.
+    /// Reads at most one declaration from the front of `bytes` and removes the bytes that were
+    /// read. `Ok(true)`: one was read.
     pub(super) fn declaration(
         &mut self,
         bytes: &mut &[u8],

@@ -9,7 +9,7 @@ use crate::schema::{
     Role, Roles, Schema, Scope, Structure, Variant,
 };
 
-/// A field that lengths and selectors may look at.
+/// A field that lengths and selectors may refer to.
 #[derive(Clone, Debug)]
 struct Known {
     scope: Scope,
@@ -44,8 +44,8 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// What is left, as the packet; often with small numbers and NULs, so that it does not end at
-    /// once.
+    /// The bytes that are left, as the packet; often with small numbers and NULs, so that it does
+    /// not end at once.
     pub(super) fn packet(&mut self) -> Vec<u8> {
         let mask = [0xff, 0x0f, 0x11, 0x03, 0x01, 0x81][self.draw(6) as usize];
         self.bytes.iter().map(|b| b & mask).collect()

@@ -163,7 +163,7 @@ impl<'a> Interpreter<'a> {
         if self.bit + u64::from(count) > self.end {
             return Err(Bad);
         }
-        // The order in which bits of a byte come.
+        // The order of the bits of a byte.
         let least_first = order == ByteOrder::Little;
         if !self.bit.is_multiple_of(8) && self.order.is_some_and(|o| o != order) {
             return Err(Bad);
@@ -277,7 +277,7 @@ impl<'a> Interpreter<'a> {
                     return Err(Bad);
                 }
             }
-            // What does not fit 64 bits must be a repetition of the sign.
+            // Bits above the 64th must repeat the sign.
             let high = raw >> 64;
             let sound = bits <= 63
                 || if i.signed() && raw >> 63 & 1 == 1 {

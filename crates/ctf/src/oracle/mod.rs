@@ -2,7 +2,7 @@
 //! fuzzing.
 //!
 //! [`check`] makes a schema and a packet out of any bytes, decodes the packet in both ways and
-//! asserts that the same comes out, fault for fault.
+//! asserts that both return the same values and errors.
 
 #![allow(
     clippy::indexing_slicing,
@@ -52,7 +52,7 @@ pub type Told = (usize, u64, Vec<Call>);
 pub struct Decoded {
     /// Values of the packet context.
     pub context: Vec<Call>,
-    /// Events up to the first fault.
+    /// Events up to the first error.
     pub events: Vec<Told>,
     /// Nothing was wrong.
     pub sound: bool,

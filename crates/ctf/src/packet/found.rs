@@ -5,7 +5,7 @@ use crate::plan::{Kind, NodeId, Nodes};
 use crate::schema::Role;
 use crate::visit::Visitor;
 
-/// Collects what has a role in header and context.
+/// Collects the values with a role in packet header and context.
 pub(super) struct Found<'n, 'a> {
     pub(super) nodes: &'n Nodes,
     pub(super) magic: Option<u64>,

@@ -4,6 +4,7 @@ use super::counter::Counter;
 
 /// The values of the packet header and context. Sizes are in bits, times in cycles of the clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PacketInfo {
     /// Index among [`Trace::streams`](crate::Trace::streams).
     pub stream: usize,

@@ -22,6 +22,7 @@ const MAGIC: u64 = 0xc1fc_1fc1;
 
 /// The header of an event.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Event<'t> {
     /// The event record class.
     pub class: &'t EventPlan,

@@ -80,7 +80,7 @@ pub(super) fn ranges(variant: &Variant, mappings: Option<&Mappings>) -> Vec<Vec<
         mappings.iter().map(|mapping| (&*mapping.name, &mapping.ranges)).collect();
     let of = |name: &str| by_name.get(name).map(|ranges| (*ranges).clone());
     let option = |raw: &str| {
-        // Tracers put an underscore before what is a keyword, sometimes on one side only.
+        // Tracers put an underscore before keywords, sometimes on one side only.
         of(raw)
             .or_else(|| of(&format!("_{raw}")))
             .or_else(|| raw.strip_prefix('_').and_then(of))

@@ -63,9 +63,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns to a checkpoint. The end of the content stays.
-    pub(crate) const fn rollback(&mut self, mark: Checkpoint) {
-        (self.bit, self.clock, self.order, self.work) =
-            (mark.bit, mark.clock, mark.order, mark.work);
+    pub(crate) const fn rollback(&mut self, to: Checkpoint) {
+        (self.bit, self.clock, self.order, self.work) = (to.bit, to.clock, to.order, to.work);
     }
 
     /// The cursor over other bytes: those of the same packet.

@@ -41,7 +41,7 @@ pub(crate) struct Start<'a> {
     pub(crate) slot: u32,
     /// Slots of its nodes that other codes refer to.
     pub(crate) saved: &'a HashMap<NodeId, u32>,
-    /// FixedKind it may look at in other codes.
+    /// Codes whose fields it may refer to.
     pub(crate) outer: &'a [Outer<'a>],
 }
 

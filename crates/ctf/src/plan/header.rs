@@ -190,7 +190,7 @@ pub(crate) struct IdVisitor<'n> {
 impl<'a> Visitor<'a> for IdVisitor<'_> {
     fn unsigned(&mut self, node: NodeId, value: u64) {
         if self.nodes.get(node).is_some_and(|n| n.roles.has(Role::EventClass)) {
-            // It may come twice: the long form has the real one behind the short one.
+            // The long form has the real id after the short one.
             self.id = Some(value);
         }
     }

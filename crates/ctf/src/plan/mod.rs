@@ -1,4 +1,4 @@
-//! Compiled plans: what a class's fields are, and the flat list of operations that reads them.
+//! Compiled plans: the nodes of a class, and the flat list of operations that decodes them.
 //!
 //! ```text
 //!  FieldClass ──survey──▶ Nodes: every place with its name, kind, mappings; references resolved to nodes
@@ -6,10 +6,10 @@
 //!       ──run─────▶ Visitor: (node, value)
 //! ```
 //!
-//! The survey gives numbers to places in the order of decoding and finds what lengths and selectors
-//! look at; emit walks in the same order. While positions are known relative to one another, fields
-//! share a block: one check that its bits are there, then loads at constant offsets. Strings,
-//! sequences, variants and unknown alignments end a block.
+//! The survey numbers nodes in the order of decoding and finds the fields that lengths and
+//! selectors refer to; emit walks in the same order. While positions are known relative to one
+//! another, fields share a block: one check that its bits are there, then loads at constant
+//! offsets. Strings, sequences, variants and unknown alignments end a block.
 
 mod choice;
 mod cursor;

@@ -84,7 +84,7 @@ fn around(nodes: &Nodes, id: NodeId) -> impl Iterator<Item = NodeId> {
     std::iter::successors(nodes.parent(id), |id| nodes.parent(*id))
 }
 
-/// Goes down from a structure. Into what is no structure only where `from` is inside it: then there
+/// Descends from a structure. Into other kinds only where `from` is inside them: then there
 /// is no doubt which element or option is meant. Arrays and optionals have no names; variants have
 /// those of their options in CTF 1.8 only.
 fn follow(nodes: &Nodes, structure: NodeId, names: &[Arc<str>], from: NodeId) -> Option<NodeId> {

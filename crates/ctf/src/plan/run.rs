@@ -309,7 +309,7 @@ fn leb(cursor: &mut Cursor<'_>, node: NodeId, signed: bool) -> Result<(u64, u32)
     loop {
         let b = cursor.take(node, 1)?.first().copied().unwrap_or_default();
         let part = u64::from(b & 0x7f);
-        // The tenth byte has one bit left; what is above it must only repeat the sign.
+        // The tenth byte has one bit left; the bits above it must repeat the sign.
         let rest = if signed && part & 1 != 0 { 0x7f } else { part & 1 };
         if count > 63 || count == 63 && part != rest {
             return Err(DecodeError { bit: from, node, violation: Violation::Long });

@@ -196,7 +196,7 @@ fn hide(nodes: &mut Nodes) {
     };
     let id = |n: usize| NodeId::new(u32::try_from(n).unwrap_or(u32::MAX));
     let is = |flags: &[bool], n: usize| flags.get(n).copied().unwrap_or(false);
-    // What is referred to is before what refers, and members are behind their structure.
+    // A target is before its reference, and members are behind their structure.
     for (n, node) in nodes.list.iter().enumerate().rev() {
         let internal = matches!(node.scope, Scope::PacketHeader | Scope::EventHeader);
         let own = match node.kind {

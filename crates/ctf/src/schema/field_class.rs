@@ -306,7 +306,7 @@ pub(crate) fn alignment(bits: u64) -> Result<u64, DeclarationError> {
 }
 
 impl FieldClass {
-    /// Checks what can be checked of a type by itself.
+    /// Checks a field class as far as it does not depend on others.
     pub(crate) fn new(kind: FieldClassKind) -> Result<Arc<Self>, DeclarationError> {
         let unit = |e: &Encoding| 8 * e.unit() as u64;
         let in_bytes = |length: &Length, unit: u64| match length {
@@ -353,7 +353,7 @@ impl FieldClass {
         Ok(Arc::new(Self { kind, align, depth, least, whole_bytes }))
     }
 
-    /// What it is.
+    /// The kind, with its properties.
     #[must_use]
     pub const fn kind(&self) -> &FieldClassKind {
         &self.kind

@@ -78,6 +78,7 @@ pub enum EnvValue {
 
 /// A clock class.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ClockClass {
     /// The name that fields (CTF 1.8) and data stream classes (CTF 2) refer to.
     pub name: Arc<str>,
@@ -131,6 +132,7 @@ impl ClockClass {
 
 /// A data stream class.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct DataStreamClass {
     /// The id in packet headers.
     pub id: u64,
@@ -152,6 +154,7 @@ pub struct DataStreamClass {
 
 /// An event record class.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct EventRecordClass {
     /// The id in event record headers.
     pub id: u64,
@@ -169,6 +172,7 @@ pub struct EventRecordClass {
 
 /// The declarations of a trace so far.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Schema {
     /// Language of the metadata.
     pub version: Version,

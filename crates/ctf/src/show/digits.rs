@@ -1,5 +1,5 @@
 //! Digits of numbers, up to eight at a time: arrays in traces have many small ones, and the
-//! formatting of the library looks at its options for each.
+//! formatting of the library checks its options for each.
 
 /// An output for digits. Strings implement it; other buffers may, so that numbers need no string of
 /// their own.

@@ -31,7 +31,7 @@ pub struct TextFormatter<'n> {
     scope: Option<u64>,
     /// A scope stands before on the line.
     follows: bool,
-    /// What is open within the scope, and how many members it has so far.
+    /// Open compound fields within the scope, with their number of members so far.
     open: Vec<(NodeId, u64)>,
     /// Levels within something that is not shown.
     hidden: usize,

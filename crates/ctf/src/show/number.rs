@@ -26,7 +26,7 @@ impl IntegerFormat {
             _ => (64, base),
         };
         let shown = match base {
-            // Digits are whole, and what is not signed has no bits above its own.
+            // Octal digits are whole, and unsigned integers have no bits above their own.
             DisplayBase::Octal if !matches!(kind, Kind::Signed(_)) => 64,
             DisplayBase::Octal => bits.div_ceil(3) * 3,
             DisplayBase::Hexadecimal => bits.div_ceil(4) * 4,

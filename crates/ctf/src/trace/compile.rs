@@ -1,4 +1,4 @@
-//! From the schema to plans, for what has been added to it.
+//! Compiles additions of the schema into plans.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,7 +14,7 @@ use crate::schema::{
     ClockClass, DataStreamClass, EventRecordClass, FieldClass, Schema, Scope, Version,
 };
 
-/// Slots before those of events: what events look at in packets and headers.
+/// Slots before those of events: fields of packets and headers that events refer to.
 const FIRST_SLOT: u32 = limits::OUTER_REFERENCES;
 
 /// The type of a scope.
@@ -30,7 +30,7 @@ impl Trace {
             || self.streams.iter().zip(&self.schema.streams).any(events)
     }
 
-    /// Compiles what a declaration has added. What cannot be compiled is taken out of the schema;
+    /// Compiles the additions of a declaration. Classes that cannot be compiled leave the schema;
     /// the first error is returned.
     pub(super) fn compile(&mut self) -> Result<(), DeclarationError> {
         if self.schema.version == Version::V1 && self.schema.order.is_none() {
@@ -38,7 +38,7 @@ impl Trace {
             return Ok(());
         }
         if let Some(class) = self.schema.packet_header.clone().filter(|_| !self.began) {
-            // Without it no packet can be read, so that a fault comes again with every declaration.
+            // Without it no packet can be decoded, so that every declaration repeats the error.
             self.header = self.packet_header((Scope::PacketHeader, class))?;
             self.began = true;
         }
@@ -90,7 +90,7 @@ impl Trace {
     }
 
     fn stream(&mut self, class: &DataStreamClass) -> Result<StreamPlan, DeclarationError> {
-        // Taken out while the others are made, since they look at it.
+        // Taken out while the others are compiled, since they refer to it.
         let mut packet = std::mem::take(&mut self.header);
         let plan = self.stream_plan(class, &mut packet);
         self.header = packet;
@@ -131,7 +131,7 @@ impl Trace {
         Ok(plan)
     }
 
-    /// The nodes of a scope that stands before the events; its code comes with [`Self::recompile`].
+    /// The nodes of a scope before the events; its code is made by [`Self::recompile`].
     fn layer(
         &mut self,
         class: Option<Typed>,
@@ -169,8 +169,8 @@ impl Trace {
         Ok(code)
     }
 
-    /// Gives slots to what is looked at in the packet and in the event header. True: there are new
-    /// ones.
+    /// Assigns slots to the fields of packet and event record header that others refer to. `true`:
+    /// there are new ones.
     fn save(
         &mut self,
         targets: &[Target],
@@ -200,7 +200,7 @@ impl Trace {
         Ok(new)
     }
 
-    /// Makes the code of what stands before the events, with the slots that are known now.
+    /// Compiles the scopes before the events with the slots that are known now.
     fn recompile(
         &mut self,
         packet: &mut ScopePlan,
@@ -278,7 +278,7 @@ impl Trace {
         })
     }
 
-    /// The one clock of a stream, with what its fields say.
+    /// The only clock of a stream, from its class and its fields.
     fn clock_of(
         &mut self,
         known: Option<usize>,

@@ -15,7 +15,7 @@ use crate::schema::{ClockClass, Schema};
 const TEXT: u64 = 3;
 const FIELD: u64 = 384;
 
-/// The metadata of a trace, compiled as it arrives. More of it may come between packets; classes
+/// The metadata of a trace, compiled as it arrives. More of it may arrive between packets; classes
 /// that are known do not change.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
@@ -79,7 +79,7 @@ impl Trace {
         MetadataErrors { trace: self, bytes }
     }
 
-    /// Reads declarations up to the first error. `bytes` loses what was read.
+    /// Reads declarations up to the first error. `bytes` loses the part that was read.
     fn declarations(&mut self, bytes: &mut &[u8]) -> Result<(), MetadataError> {
         loop {
             let before = bytes.len();

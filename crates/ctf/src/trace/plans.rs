@@ -30,6 +30,7 @@ impl ScopePlan {
 
 /// An event record class, compiled.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct EventPlan {
     /// Index among [`StreamPlan::events`]; never changes.
     pub index: usize,
@@ -66,6 +67,7 @@ impl EventPlan {
 
 /// A data stream class, compiled.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct StreamPlan {
     /// The id in packet headers.
     pub id: u64,

@@ -15,7 +15,7 @@ use crate::schema::{
 };
 use crate::uuid::Uuid;
 
-/// What stands behind a key.
+/// The right side of an entry.
 enum Entry {
     Value(Value),
     Class(Arc<FieldClass>),

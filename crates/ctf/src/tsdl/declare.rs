@@ -18,13 +18,14 @@ use crate::schema::{
 #[derive(Debug)]
 pub(super) enum Specifier {
     Class(Arc<FieldClass>),
-    /// Words that a typealias or typedef has given a meaning, perhaps only with the `*` that come.
+    /// Words that a typealias or typedef has defined, perhaps only together with the `*` after
+    /// them.
     Words(String),
     /// `variant NAME { ... }` as a declaration of its own.
     Untagged,
 }
 
-/// What a declarator makes of the specifier's type.
+/// A declarator: name, pointers and arrays around the specifier's class.
 #[derive(Debug, Default)]
 struct Declarator {
     name: Option<String>,

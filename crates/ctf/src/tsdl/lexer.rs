@@ -3,7 +3,7 @@
 use crate::error::{DeclarationError, bounded, malformed};
 use crate::limits;
 
-/// What a token is.
+/// The kinds of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Word<'a> {
     /// Identifier or keyword.
@@ -14,7 +14,7 @@ pub(super) enum Word<'a> {
     Text(String),
     /// Punctuation.
     Punctuation(&'static str),
-    /// Nothing comes after it.
+    /// The end of the text.
     End,
 }
 
@@ -121,7 +121,7 @@ impl<'a> Lexer<'a> {
         } else {
             digits.parse()
         };
-        // Only the beginning of what may be millions of digits.
+        // Only the beginning: there may be millions of digits.
         let shown = text.get(..text.len().min(40)).unwrap_or_default();
         value
             .map(Word::Integer)
@@ -150,7 +150,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// What is behind a backslash; gives what is behind that.
+/// The escape after a backslash; returns the text after it.
 fn escape<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], DeclarationError> {
     let digits = |max: usize, radix: u32, rest: &[u8]| {
         let is_digit = |b: &u8| char::from(*b).is_digit(radix);
@@ -160,7 +160,7 @@ fn escape<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], Declaration
         let wanted = if *mark == b'u' { 4 } else { 8 };
         let text = hex.get(..wanted).filter(|_| digits(wanted, 16, hex) == wanted);
         let code = text.and_then(|t| u32::from_str_radix(std::str::from_utf8(t).ok()?, 16).ok());
-        // What names no character stays as it is, as in babeltrace2.
+        // An escape that names no character stays as it is, as in babeltrace2.
         let (used, c) = code.and_then(char::from_u32).map_or((0, '\\'), |c| (1 + wanted, c));
         out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         return Ok(rest.get(used..).unwrap_or_default());

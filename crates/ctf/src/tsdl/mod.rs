@@ -1,7 +1,7 @@
 //! Trace Stream Description Language: the metadata of CTF 1.8 (specification of 2012 and later,
 //! chapter 7 and appendix C).
 //!
-//! Text comes in any pieces. [`Tsdl`] keeps what is not yet a whole declaration; each whole one is
+//! Text arrives in pieces of any size. [`Tsdl`] buffers incomplete declarations; each whole one is
 //! read by a recursive descent parser without a tree of its own and goes into the [`Schema`]. A
 //! faulty declaration costs only itself.
 
@@ -30,10 +30,10 @@ use super::schema::Schema;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tsdl {
     splitter: Splitter,
-    /// A declaration whose end has not come.
+    /// An incomplete declaration.
     pending: Vec<u8>,
     names: Names,
-    /// Bytes and lines of text before what is pending; lines count from 0.
+    /// Bytes and lines of text before the pending ones; lines count from 0.
     offset: u64,
     lines: u64,
     /// Byte and line where the latest declaration starts.
@@ -42,7 +42,7 @@ pub(super) struct Tsdl {
 
 impl Tsdl {
     /// Takes text up to the end of a declaration and reads that. `Ok(true)`: one was read; there
-    /// may be more in `text`, which has lost what was taken.
+    /// may be more in `text`, which has lost the part that was read.
     pub(super) fn declaration(
         &mut self,
         text: &mut &[u8],

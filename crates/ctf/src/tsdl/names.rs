@@ -7,7 +7,7 @@ use crate::error::{DeclarationError, bounded};
 use crate::limits;
 use crate::schema::{FieldClass, Member};
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug)]
 pub(super) enum Named {
     Class(Arc<FieldClass>),
@@ -39,7 +39,7 @@ impl Names {
         self.scopes.pop();
     }
 
-    /// Back to the file, after a fault.
+    /// Leaves all scopes but that of the file, after an error.
     pub(super) fn reset(&mut self) {
         self.scopes.truncate(1);
     }

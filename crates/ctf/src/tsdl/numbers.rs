@@ -107,7 +107,7 @@ impl Parser<'_> {
                 "base" => integer.base = base(value)?,
                 "encoding" => integer.text = encoding(value)?,
                 "map" => integer.clock = Some(clock(value)?),
-                // Other tools may add what they like.
+                // Other tools may add attributes.
                 _ => {}
             }
             Ok(())

@@ -37,14 +37,14 @@ impl<'a> Parser<'a> {
         Ok(parser)
     }
 
-    /// A fault at a byte of the declaration.
+    /// An error at a byte of the declaration.
     fn fault_at(&self, at: usize, fault: DeclarationError) -> MetadataError {
         let before = self.text.get(..at).unwrap_or(self.text);
         let lines = before.iter().filter(|b| **b == b'\n').count();
         fault.at(self.base.0 + at as u64, self.base.1 + lines as u64)
     }
 
-    /// A fault at the token that is next.
+    /// An error at the next token.
     pub(super) fn fault(&self, fault: DeclarationError) -> MetadataError {
         self.fault_at(self.token.at, fault)
     }

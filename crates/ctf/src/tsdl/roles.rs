@@ -87,7 +87,7 @@ fn uuid(class: &FieldClass) -> Result<FieldClassKind, DeclarationError> {
     }
 }
 
-/// Walks a scope's type and gives roles.
+/// Walks the class of a scope and assigns roles.
 struct Walk {
     scope: Scope,
     seen: u64,

@@ -15,7 +15,7 @@ enum In {
     Escaped(u8),
 }
 
-/// Looks at each byte once, however the text comes.
+/// Finds ends of declarations; each byte is examined once, for pieces of any size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Splitter {
     state: In,
