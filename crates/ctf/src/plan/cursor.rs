@@ -82,11 +82,13 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(super) fn slot(&self, slot: u32) -> u64 {
+        debug_assert!((slot as usize) < self.slots.len(), "slot {slot} of {}", self.slots.len());
         self.slots.get(slot as usize).copied().unwrap_or_default()
     }
 
     #[inline]
     pub(super) fn keep(&mut self, slot: u32, value: u64) {
+        debug_assert!((slot as usize) < self.slots.len(), "slot {slot} of {}", self.slots.len());
         if let Some(kept) = self.slots.get_mut(slot as usize) {
             *kept = value;
         }
@@ -117,6 +119,7 @@ impl<'a> Cursor<'a> {
             return Err(self.short(node, need));
         }
         let bytes = self.data.get(byte(self.bit)..).and_then(|rest| rest.get(..byte(need)));
+        debug_assert!(bytes.is_some(), "content beyond the bytes");
         self.bit += need;
         Ok(bytes.unwrap_or_default())
     }

@@ -135,10 +135,13 @@ fn fields<'a, V: Visitor<'a> + ?Sized>(
     visitor: &mut V,
 ) -> u64 {
     let first = first as usize;
-    let fields = code.fixed.get(first..first + usize::from(count)).unwrap_or_default();
+    let fields = code.fixed.get(first..first + usize::from(count));
+    debug_assert!(fields.is_some(), "fields of a block that are not compiled");
     let mut last = 0;
-    for field in fields {
-        last = fixed::field(field, bytes, visitor).unwrap_or_default();
+    for field in fields.unwrap_or_default() {
+        let bits = fixed::field(field, bytes, visitor);
+        debug_assert!(bits.is_some(), "field {field:?} beyond its block");
+        last = bits.unwrap_or_default();
     }
     last
 }
@@ -244,6 +247,7 @@ fn switch<'a, V: Visitor<'a> + ?Sized>(
     let value = cursor.slot(slot);
     match choice.option(value) {
         Some(option) => {
+            debug_assert!((option as usize) < choice.options.len(), "option without code");
             let range = choice.options.get(option as usize).cloned().unwrap_or_default();
             visitor.open(node, if choice.optional { 1 } else { option.into() });
             steps(code, nodes, range, cursor, visitor)?;
