@@ -1,4 +1,4 @@
-//! Client contexts: who they are, and the filters that they have set.
+//! Client contexts: their credentials, and the filters that they have set.
 
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
@@ -22,11 +22,11 @@ const REFUSED_MAX: usize = 256;
 
 /// A filter that one or more contexts have set: the same text of a source is kept once.
 #[derive(Clone, Debug)]
-pub(super) struct Held(Rc<RefCell<Filter>>);
+pub(super) struct SharedFilter(Rc<RefCell<Filter>>);
 
-impl Held {
-    /// The filter, whose names stand for what is known by now.
-    pub(super) fn renewed(&self, names: &dyn ParameterNames) -> Ref<'_, Filter> {
+impl SharedFilter {
+    /// The filter, with the parameters that its names stand for by now.
+    pub(super) fn refreshed(&self, names: &dyn ParameterNames) -> Ref<'_, Filter> {
         if let Ok(mut filter) = self.0.try_borrow_mut() {
             filter.refresh(names);
         }
@@ -42,11 +42,11 @@ impl Held {
     }
 }
 
-/// Why a filter is not taken.
+/// The reason why a filter is refused.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotTaken {
+pub(super) enum FilterRefused {
     #[error(transparent)]
-    Wrong(#[from] FilterError),
+    Invalid(#[from] FilterError),
     #[error("{0}: set fewer, or use those that are in force")]
     TooMany(String),
 }
@@ -54,10 +54,10 @@ pub(super) enum NotTaken {
 /// The filters of a context for one kind of events.
 #[derive(Debug, Default)]
 struct Filters {
-    /// For every instance that has none of its own, those that are yet to come too.
-    all: Option<Held>,
-    /// `None`: this instance is not filtered, whatever `all` says.
-    own: HashMap<u32, Option<Held>>,
+    /// For each instance without one of its own, also those to come.
+    all: Option<SharedFilter>,
+    /// `None`: this instance is not filtered, whatever `all` is.
+    own: HashMap<u32, Option<SharedFilter>>,
 }
 
 /// One client context.
@@ -69,20 +69,21 @@ pub(super) struct Context {
 
 impl Context {
     /// The filter in force for an instance.
-    pub(super) fn filter(&self, kind: StreamKind, inst: u32) -> Option<&Held> {
+    pub(super) fn filter(&self, kind: StreamKind, inst: u32) -> Option<&SharedFilter> {
         let filters = self.filters.get(&kind)?;
         filters.own.get(&inst).unwrap_or(&filters.all).as_ref()
     }
 
-    /// How many instances have filters of their own.
+    /// Number of instances with filters of their own.
     fn own(&self) -> usize {
         self.filters.values().map(|f| f.own.len()).sum()
     }
 
-    /// How many different filters are set.
+    /// Number of different filters.
     fn different(&self) -> usize {
         let all = self.filters.values().flat_map(|f| f.all.iter().chain(f.own.values().flatten()));
-        let mut places: Vec<*const RefCell<Filter>> = all.map(|held| Rc::as_ptr(&held.0)).collect();
+        let mut places: Vec<*const RefCell<Filter>> =
+            all.map(|shared| Rc::as_ptr(&shared.0)).collect();
         places.sort_unstable();
         places.dedup();
         places.len()
@@ -93,46 +94,49 @@ impl Context {
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     by_number: HashMap<ContextId, Context>,
-    filters: HashMap<(SourceId, String), Held>,
-    refused: HashMap<(StreamKind, Whose), String>,
+    filters: HashMap<(SourceId, String), SharedFilter>,
+    refused: HashMap<(StreamKind, RefusalOwner), String>,
 }
 
-/// Whose a refused filter is. A user sees it in another context too, as pmstore(1) ends with its
+/// RefusalOwner a refused filter is. A user sees it in another context too, as pmstore(1) ends with its
 /// own; of whom nobody knows who it is, the context alone sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Whose {
+enum RefusalOwner {
     User(u32),
     Context(ContextId),
 }
 
 impl Contexts {
-    /// A context, made when first heard of.
+    /// A context, new at its first request.
     pub(super) fn get(&mut self, ctx: ContextId) -> &mut Context {
         self.by_number.entry(ctx).or_default()
     }
 
-    /// A context, if anything is known of it.
+    /// A context that has made a request or has credentials.
     pub(super) fn known(&self, ctx: ContextId) -> Option<&Context> {
         self.by_number.get(&ctx)
     }
 
-    /// A context has ended; its number will be used again.
+    /// A context has ended; pmcd uses its number again.
     pub(super) fn forget(&mut self, ctx: ContextId) {
         self.by_number.remove(&ctx);
-        self.refused.retain(|(_, whose), _| *whose != Whose::Context(ctx));
+        self.refused.retain(|(_, whose), _| *whose != RefusalOwner::Context(ctx));
         self.purge();
     }
 
-    fn whose(&self, ctx: ContextId) -> Whose {
-        self.by_number.get(&ctx).and_then(|c| c.who.uid()).map_or(Whose::Context(ctx), Whose::User)
+    fn whose(&self, ctx: ContextId) -> RefusalOwner {
+        self.by_number
+            .get(&ctx)
+            .and_then(|c| c.who.uid())
+            .map_or(RefusalOwner::Context(ctx), RefusalOwner::User)
     }
 
-    /// Why the newest filter of this context, or of its user, was refused.
+    /// The reason why the newest filter of this context, or of its user, was refused.
     pub(super) fn refused(&self, kind: StreamKind, ctx: ContextId) -> Option<&str> {
         self.refused.get(&(kind, self.whose(ctx))).map(String::as_str)
     }
 
-    /// The newest filter of this context was refused, or taken.
+    /// The newest filter of this context was refused, or accepted.
     pub(super) fn set_refused(&mut self, kind: StreamKind, ctx: ContextId, why: Option<String>) {
         let whose = self.whose(ctx);
         match why {
@@ -146,50 +150,50 @@ impl Contexts {
         }
     }
 
-    /// Filters that no context has any more.
+    /// Drops filters that no context has.
     fn purge(&mut self) {
-        self.filters.retain(|_, held| Rc::strong_count(&held.0) > 1);
+        self.filters.retain(|_, shared| Rc::strong_count(&shared.0) > 1);
     }
 
-    /// The filter of a text: one that is in force already, or a new one.
+    /// The filter of a text: one in force, or a new one.
     pub(super) fn filter(
         &mut self,
         source: SourceId,
         ctx: ContextId,
         text: &str,
         names: &dyn ParameterNames,
-    ) -> Result<Held, NotTaken> {
+    ) -> Result<SharedFilter, FilterRefused> {
         let key = (source, text.to_owned());
         let known = self.filters.get(&key).cloned();
         if self.get(ctx).different() >= FILTERS_MAX {
-            return Err(NotTaken::TooMany(format!(
+            return Err(FilterRefused::TooMany(format!(
                 "this client has {FILTERS_MAX} different filters"
             )));
         }
-        if let Some(held) = known {
-            return Ok(held);
+        if let Some(shared) = known {
+            return Ok(shared);
         }
         self.purge();
-        let bytes: usize = self.filters.values().map(Held::memory).sum();
+        let bytes: usize = self.filters.values().map(SharedFilter::memory).sum();
         if self.filters.len() >= FILTERS_ALL || bytes >= FILTERS_BYTES {
             let (count, mib) = (self.filters.len(), FILTERS_BYTES >> 20);
-            return Err(NotTaken::TooMany(format!(
+            return Err(FilterRefused::TooMany(format!(
                 "all clients have {count} different filters of {bytes} bytes; at most {FILTERS_ALL} and {mib} MiB are kept"
             )));
         }
-        let held = Held(Rc::new(RefCell::new(Filter::parse(text, names)?)));
-        self.filters.insert(key, held.clone());
-        Ok(held)
+        let shared = SharedFilter(Rc::new(RefCell::new(Filter::parse(text, names)?)));
+        self.filters.insert(key, shared.clone());
+        Ok(shared)
     }
 
     /// Sets or removes the filter of all instances of a context, or of some. `false`: there are too
-    /// many instances.
+    /// many instances, and some have no filter of their own.
     pub(super) fn set_filter(
         &mut self,
         ctx: ContextId,
         kind: StreamKind,
         instances: Option<&[u32]>,
-        filter: Option<&Held>,
+        filter: Option<&SharedFilter>,
     ) -> bool {
         let others: usize =
             self.by_number.iter().filter(|(other, _)| **other != ctx).map(|(_, c)| c.own()).sum();

@@ -10,7 +10,7 @@ use crate::events::ParameterNames;
 use crate::model::{EventLeaf, InDom, Pmid, Semantics, SourceId, Units, ValueSource, ValueType};
 use crate::store::DynamicMetric;
 
-/// What the callbacks know of a metric.
+/// A metric, with what its value comes from.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) name: String,
@@ -99,7 +99,7 @@ impl Entries {
         self.rows.get(*self.by_pmid.get(&pmid)?)
     }
 
-    /// The parameters of a source, for filters.
+    /// The parameters of a source by name, for filters.
     pub(super) const fn parameters(&self, source: SourceId) -> Parameters<'_> {
         Parameters { entries: self, source }
     }

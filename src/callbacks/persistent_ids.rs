@@ -1,4 +1,4 @@
-//! Keeps the state file: reads it at the start, has it written when something has changed.
+//! The state file: read at the start, written when ids or names have changed.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -13,19 +13,20 @@ use crate::model::Now;
 use crate::state::{Book, Loaded, Outcome, Restored, Saver, read, read_old};
 use crate::store::{LogThrottle, Stat, Store};
 
-/// Between two writings: at least this, and so long that they take a twentieth of the time.
+/// Least time between two writes, and the factor by which the time between them exceeds the time that
+/// they take.
 const PAUSE: Duration = Duration::from_secs(1);
 const SHARE: u32 = 20;
-/// The same when only times of leaving have changed.
-const LAZY: Duration = Duration::from_secs(10);
-/// After a failure.
+/// The same when only the times at which peers left have changed.
+const PAUSE_TIMES: Duration = Duration::from_secs(10);
+/// Time before the next write after a failure.
 const RETRY: Duration = Duration::from_secs(5);
-/// Most that new ids wait to be on file before clients can see them.
-const PATIENCE: Duration = Duration::from_millis(100);
-/// Most that the end of the process waits for the last writing.
-const LAST: Duration = Duration::from_secs(5);
-/// Faults of the file that are logged one by one.
-const SHOWN: usize = 10;
+/// Longest time that new ids wait for the disk before clients see them.
+const WRITE_WAIT: Duration = Duration::from_millis(100);
+/// Longest time that the end of the process waits for the last write.
+const LAST_WRITE_WAIT: Duration = Duration::from_secs(5);
+/// Most faults of the file that are logged one by one.
+const FAULTS_LOGGED: usize = 10;
 
 #[derive(Debug)]
 pub(super) struct PersistentIds {
@@ -34,13 +35,14 @@ pub(super) struct PersistentIds {
     /// `None`: another PMDA keeps the file.
     saver: Option<Saver>,
     _lock: Option<File>,
-    /// Metrics have come, or anything else, since the last snapshot.
+    /// Metrics have come since the last snapshot.
     names: bool,
+    /// Anything has changed since the last snapshot.
     ids: bool,
     comings: u64,
     submitted: Duration,
     pause: Duration,
-    /// The last writing failed, or is slow: new ids do not wait for the disk.
+    /// The last write failed, or is slow: new ids do not wait for the disk.
     trouble: bool,
     throttle: LogThrottle,
 }
@@ -49,7 +51,7 @@ impl PersistentIds {
     /// Reads what earlier runs of this domain left in `dir`, and fills the store.
     pub(super) fn open(dir: &Path, store: &Arc<Store>) -> (Self, Restored) {
         let path = dir.join(format!("apm.{}.state", store.domain()));
-        // What is wrong with the directory is told by the lock, and with each writing.
+        // A fault of the directory is reported by the lock, and with each write.
         let _ = std::fs::create_dir_all(dir);
         let lock = match lock_file(&path.with_extension("state.lock")) {
             Ok(FileLock::Ours(file)) => Ok(Some(file)),
@@ -63,19 +65,24 @@ impl PersistentIds {
             let (path, pid) =
                 (path.display(), if pid.is_empty() { "of unknown number" } else { pid });
             log::error!(
-                "{path} is kept by another PMDA, process {pid}: this one reads it and saves nothing; ids that it gives are its own"
+                "{path} is kept by another PMDA, process {pid}: this one reads it and saves nothing; ids \
+                 that it gives are its own"
             );
         }
         let loaded = load(&path, dir, store, lock.is_ok());
         let (book, restored) = Book::restore(loaded, store, now());
-        for fault in restored.faults.iter().take(SHOWN) {
+        for fault in restored.faults.iter().take(FAULTS_LOGGED) {
             log::warn!("{}: {fault}", path.display());
         }
-        if restored.faults.len() > SHOWN {
-            log::warn!("{}: and {} more like it", path.display(), restored.faults.len() - SHOWN);
+        if restored.faults.len() > FAULTS_LOGGED {
+            log::warn!(
+                "{}: and {} more like it",
+                path.display(),
+                restored.faults.len() - FAULTS_LOGGED
+            );
         }
         store.stats.add(Stat::StateErrors, restored.faults.len() as u64);
-        let keeper = Self {
+        let ids = Self {
             book,
             store: Arc::clone(store),
             saver: lock.is_ok().then(|| Saver::new(path)),
@@ -88,20 +95,20 @@ impl PersistentIds {
             trouble: false,
             throttle: LogThrottle::default(),
         };
-        (keeper, restored)
+        (ids, restored)
     }
 
-    /// Something is to be written soon; `names`: metrics, before clients see them.
+    /// Ids have changed; `names`: metrics too, which are written before clients see them.
     pub(super) fn changed(&mut self, names: bool) {
         self.ids = true;
         self.names |= names;
     }
 
-    /// Has the file written if it is time. Waits for the disk only for ids that could be given
-    /// again after a crash, and then not long.
+    /// Writes the file if it is time. Waits for the disk only for ids that could be given again after
+    /// a crash, at most 100 ms.
     pub(super) fn turn(&mut self) {
         if let Some(outcome) = self.saver.as_ref().and_then(Saver::outcome) {
-            self.learn(outcome);
+            self.written(outcome);
         }
         let Some(saver) = &self.saver else { return };
         let comings = self.store.comings();
@@ -112,16 +119,16 @@ impl PersistentIds {
         let since = at.mono.saturating_sub(self.submitted);
         let urgent = !self.trouble && (self.names || self.ids && self.book.is_ahead());
         let soon = self.ids && since >= self.pause
-            || self.comings != comings && since >= self.pause.max(LAZY);
-        if !urgent && !soon || saver.busy() && !(urgent && saver.wait(PATIENCE / 2)) {
+            || self.comings != comings && since >= self.pause.max(PAUSE_TIMES);
+        if !urgent && !soon || saver.busy() && !(urgent && saver.wait(WRITE_WAIT / 2)) {
             return;
         }
         self.comings = comings;
         self.submit(at, false);
         if urgent && let Some(saver) = &self.saver {
-            self.trouble = !saver.wait(PATIENCE);
+            self.trouble = !saver.wait(WRITE_WAIT);
             if let Some(outcome) = saver.outcome() {
-                self.learn(outcome);
+                self.written(outcome);
             }
         }
     }
@@ -136,7 +143,7 @@ impl PersistentIds {
         }
     }
 
-    fn learn(&mut self, outcome: Outcome) {
+    fn written(&mut self, outcome: Outcome) {
         match outcome.result {
             Ok(size) => {
                 self.book.is_saved(&outcome.promises);
@@ -169,15 +176,15 @@ impl Drop for PersistentIds {
     fn drop(&mut self) {
         self.submit(now(), true);
         let Some(saver) = &self.saver else { return };
-        if !saver.wait(LAST) {
-            log::error!("ids and names are not saved within {LAST:?}");
+        if !saver.wait(LAST_WRITE_WAIT) {
+            log::error!("ids and names are not saved within {LAST_WRITE_WAIT:?}");
         } else if let Some(Outcome { result: Err(why), .. }) = saver.outcome() {
             log::error!("cannot save ids and names: {why}");
         }
     }
 }
 
-/// What is in the file, or in those of the version before it.
+/// The content of the file, or of the files of the version before it.
 fn load(path: &Path, dir: &Path, store: &Store, ours: bool) -> Loaded {
     let domain = store.domain();
     match read(path) {

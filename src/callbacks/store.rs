@@ -1,4 +1,4 @@
-//! `pmstore`: requests to peers, and the filters of client contexts.
+//! Store requests: controls of peers and sources, and the filters of client contexts.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use pmda::process::thread_time;
 use pmda::{ContextId, Error, IN_NULL, StoreRequest, StoreValue};
 
 use super::access::Access;
-use super::contexts::{Contexts, Held, NotTaken};
+use super::contexts::{Contexts, FilterRefused, SharedFilter};
 use super::entries::{Entries, Row};
 use super::instances::Instances;
 use crate::catalogue::Stat;
@@ -28,7 +28,7 @@ const fn takes_filter(leaf: EventLeaf) -> bool {
 /// A parsed value.
 enum Parsed {
     Control(ControlId, String),
-    Filter(StreamKind, Option<Held>),
+    Filter(StreamKind, Option<SharedFilter>),
 }
 
 /// One store request, and what it is answered from.
@@ -121,7 +121,7 @@ impl StoreCall<'_> {
                         Err(e) => {
                             log::warn!("{}: a filter of {who} is refused: {e}: {text:?}", row.name);
                             self.contexts.set_refused(kind, ctx, Some(format!("{e}: {text}")));
-                            let many = matches!(e, NotTaken::TooMany(_));
+                            let many = matches!(e, FilterRefused::TooMany(_));
                             return Err(if many { Error::TOOBIG } else { Error::BADSTORE });
                         }
                     }
@@ -141,7 +141,7 @@ impl StoreCall<'_> {
         &mut self,
         pmid: Pmid,
         kind: StreamKind,
-        filter: Option<&Held>,
+        filter: Option<&SharedFilter>,
         instances: &[u32],
         ctx: ContextId,
     ) -> Result<(), Error> {
@@ -159,14 +159,16 @@ impl StoreCall<'_> {
             log::warn!("{}: too many filters of single instances", row.name);
             return Err(Error::TOOBIG);
         }
-        let (text, who) =
-            (filter.map(Held::text).unwrap_or_default(), self.contexts.get(ctx).who.shown());
+        let (text, who) = (
+            filter.map(SharedFilter::text).unwrap_or_default(),
+            self.contexts.get(ctx).who.shown(),
+        );
         log::info!("{}: {text:?} set by {who}", row.name);
         self.contexts.set_refused(kind, ctx, None);
         Ok(())
     }
 
-    /// Passes a request on to the task that talks to the peer; the answer comes later, in the
+    /// Passes a request on to the task of the peer's connection; the answer comes later, in the
     /// metric and the log.
     fn request(
         &mut self,

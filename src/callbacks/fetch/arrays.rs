@@ -16,15 +16,15 @@ const ARRAY_BYTES: usize = 8 << 20;
 /// Most bytes of event records of one stream in one resolution, for each second since the client's
 /// last fetch of it.
 const STREAM_BYTES: usize = 1 << 20;
-/// Bytes that the two arrays of a stream need without any records: headers, and what tells of loss.
+/// Bytes of the two arrays of a stream without any records: headers, and the records of loss.
 const EMPTY_BYTES: usize = 256;
-/// Most bytes of records that filters look at in one fetch: the rest comes with the next.
+/// Most bytes of records that filters read in one fetch: the rest comes with the next.
 const SCAN_BYTES: usize = 32 << 20;
-/// Steps of filters that are as long as one of a budget.
+/// Steps of filters that take as long as one of a budget.
 const FILTER_STEPS: u64 = 4;
 
-/// Reads all streams that are asked for, each its share, so that all arrays together fit into
-/// the budget.
+/// Reads all streams of the request, each its share, so that all arrays together fit into the
+/// budget.
 pub(super) fn deliver(scope: &mut FetchScope, world: &World<'_>, results: &mut Results) {
     let mut jobs: Vec<(StreamKind, u32, &Peer)> = Vec::new();
     let wants = std::mem::take(&mut scope.wants);
@@ -65,7 +65,7 @@ pub(super) fn deliver(scope: &mut FetchScope, world: &World<'_>, results: &mut R
             let lost = Pmid::new(world.store.domain(), cluster, 0);
             let filter = world.contexts.known(scope.context).and_then(|c| c.filter(kind, inst));
             let names = world.entries.parameters(peer.source);
-            let filter = filter.map(|held| held.renewed(&names));
+            let filter = filter.map(|shared| shared.refreshed(&names));
             let matcher = filter.as_ref().map(|f| f.matcher(&peer.name));
             let keeps = matcher.as_ref().map(|m| |record: &[u8]| m.matches(record));
             let budget = RefCell::new(&mut results.budget);

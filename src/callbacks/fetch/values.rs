@@ -1,4 +1,4 @@
-//! What a metric's value of one peer is, or of the PMDA itself.
+//! The value of a metric of one peer, or of the PMDA itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use pmda::process::{cpu_time, resident_memory};
 use pmda::{IN_NULL, Results};
 
 use super::scope::{FetchScope, World};
-use crate::callbacks::contexts::Held;
+use crate::callbacks::contexts::SharedFilter;
 use crate::callbacks::entries::Row;
 use crate::catalogue::{AgentCell, Stat};
 use crate::model::{EventLeaf, InDom, Pmid, StreamKind, ValueSource, ValueType};
@@ -58,10 +58,10 @@ pub(super) fn value(
     scope: &mut FetchScope,
     results: &mut Results,
 ) {
-    // What is said of an agent stays true when it has gone; what it said itself does not.
+    // Values about an agent stay true when it has gone; values that it has sent do not.
     let agents = row.indom == InDom::Agents;
     let keeps = world.store.catalogue().source(peer.source).is_some_and(|s| s.keeps_values);
-    let told = agents || keeps || peer.liveness.fresh(scope.now, scope.stale);
+    let current = agents || keeps || peer.liveness.fresh(scope.now, scope.stale);
     let bits = match row.value {
         ValueSource::Idle => u64::try_from(peer.liveness.idle(scope.now).as_nanos()).ok(),
         ValueSource::Cell if agents => peer.agent.get(row.item),
@@ -74,15 +74,17 @@ pub(super) fn value(
             let stream = StreamKind { source: peer.source, kind };
             return event(row, inst, peer, (stream, leaf), world, scope, results);
         }
-        ValueSource::Cell => peer.cells.get(row.item).filter(|_| told),
+        ValueSource::Cell => peer.cells.get(row.item).filter(|_| current),
         ValueSource::Recent => {
             peer.cells.get(row.item).filter(|_| peer.liveness.fresh(scope.now, scope.stale))
         }
         ValueSource::Column(column) if row.ty != ValueType::Text => {
-            peer.cells.get(column).filter(|_| told)
+            peer.cells.get(column).filter(|_| current)
         }
-        ValueSource::Column(item) => return text(inst, peer.text(item).filter(|_| told), results),
-        ValueSource::Text => return text(inst, peer.text(row.item).filter(|_| told), results),
+        ValueSource::Column(item) => {
+            return text(inst, peer.text(item).filter(|_| current), results);
+        }
+        ValueSource::Text => return text(inst, peer.text(row.item).filter(|_| current), results),
         ValueSource::Param | ValueSource::SelfStat => None,
     };
     if let Some(bits) = bits {
@@ -111,7 +113,7 @@ fn event(
     let filter = || contexts.known(ctx).and_then(|c| c.filter(kind, inst));
     match leaf {
         EventLeaf::Filter => {
-            return results.text(inst, &filter().map(Held::text).unwrap_or_default());
+            return results.text(inst, &filter().map(SharedFilter::text).unwrap_or_default());
         }
         EventLeaf::FilterError => {
             if let Some(why) = contexts.refused(kind, ctx) {
@@ -138,7 +140,7 @@ fn event(
             let prefix = format!("apm.{}.param.", peer.protocol());
             let name = |p: Pmid| entries.by_pmid(p.0).map(|r| r.name.trim_start_matches(&prefix));
             let text: Arc<str> = crate::store::csv(stream, name).into();
-            // Making it takes longer than copying it.
+            // To make a text takes longer than to copy it.
             results.budget.step(64 + text.len() as u64 / 8);
             scope.tables.put(stream.id(), version, &text);
             return results.text(inst, &text);
