@@ -1,17 +1,20 @@
-//! pmdaapm: a PCP agent (PMDA) that is the collector which runtime agents already talk to.
+//! pmdaapm: an agent (PMDA) of Performance Co-Pilot. Agents inside managed runtimes connect to it, or
+//! are dialled, in their own protocols; their data becomes metrics and event records.
 //!
 //! ```text
-//!  peers            tokio workers                                       hand-over            PMDA thread (main)
-//!  mono  ──TCP──▶ net::tcp     ─▶ sources::mono     ─┐
-//!  files ──read─▶ net::tail    ─▶   (and later        │ model::Update   store::Registry   ─▶ callbacks      ─▶ pmcd
-//!                                 profiler, zorka,    ┼───────────────▶ (atomics, names)
-//!                                 lttng)             ─┘                 events::Stream    ─▶ events::Array
-//!                 I/O only        pure: no I/O, no clock                (rings, cursors)     C calls only here
+//!  peers ──▶ io.rs of a source ──▶ its decoders ──▶ Update, Batch ──▶ store ──▶ callbacks ──▶ pmcd
+//!            over net: listen,      pure: bytes and   values and       cells,    crate pmda,
+//!            follow files, tasks    time in, replies  event records    names,    calls of C only
+//!                                   out                                streams   there
+//!            ├──────────────── tokio workers ────────────────────────▶│◀── main thread ──┤
 //! ```
 //!
-//! net → sources → model → store → callbacks. Imports run from both ends to the middle: a source never
-//! sees tokio or PCP, and `callbacks` never sees a protocol's bytes (`tests/imports.rs` checks it).
-//! Without feature `agent` only the pure part is built: it needs neither libpcp nor libclang.
+//! Three layers: the libraries in `crates/` know nothing of the program; `net`, `store`,
+//! `catalogue`, `config` and `callbacks` know no protocol by name; a source in `sources` knows
+//! no other source. `tests/imports.rs` checks the layers.
+//!
+//! Without feature `agent` only the pure part is built: it needs neither libpcp nor libclang nor
+//! tokio. Each source has a feature of its name.
 
 #![deny(unsafe_code)]
 
