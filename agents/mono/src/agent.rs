@@ -8,10 +8,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::complaint::complain;
+use crate::courier;
 use crate::mono::{Api, Gate, Hooks};
 use crate::options::Options;
-use crate::stop::Stop;
-use crate::{courier, sys};
+use crate::os::stop::Stop;
+use crate::os::sys;
 
 /// Most time for the last sample when the program ends.
 const LAST_SAMPLE: Duration = Duration::from_millis(400);

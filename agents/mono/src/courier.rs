@@ -6,14 +6,14 @@ use std::time::Instant;
 use crate::catalogue::Selection;
 use crate::clock::{self, Schedule};
 use crate::complaint::complain;
-use crate::link::{Link, SEND_LIMIT};
 use crate::mono::Gate;
 use crate::options::{Address, Options};
+use crate::os::link::{Link, SEND_LIMIT};
+use crate::os::stop::Stop;
+use crate::os::sys::Ready;
 use crate::registry::{OURS, Registry};
 use crate::requests::{Malformed, Parser};
 use crate::session::{Counters, Next, Session};
-use crate::stop::Stop;
-use crate::sys::Ready;
 
 /// Requests are short and seldom; what one read leaves, the next one takes.
 const READ_SIZE: usize = 1024;

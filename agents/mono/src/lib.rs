@@ -13,7 +13,7 @@
 //!
 //! * C calls only `hooks`, where a panic ends; only `mono` calls C.
 //! * `options`, `catalogue`, `wire`, `requests` and `session` are pure: no I/O, no clock, no Mono.
-//! * `link`, `stop` and `sys` are the operating system; `courier` joins the two halves.
+//! * `os` (`link`, `stop`, `sys`) is the operating system; `courier` joins the two halves.
 //! * The thread is a plain one, unknown to the runtime, with all signals blocked. The program's
 //!   threads never wait for it, except at most half a second when the runtime ends.
 //!
@@ -29,14 +29,12 @@ mod complaint;
 mod courier;
 mod hooks;
 mod identity;
-mod link;
 mod mono;
 mod options;
+mod os;
 mod registry;
 mod requests;
 mod session;
-mod stop;
-mod sys;
 mod wire;
 
 pub use hooks::mono_profiler_init_apm;

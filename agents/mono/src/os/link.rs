@@ -11,8 +11,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
-use crate::stop::Stop;
-use crate::sys::{self, Ready};
+use crate::os::stop::Stop;
+use crate::os::sys::{self, Ready};
 
 /// How long an inspector may leave a message unread, and how long a connection may take.
 pub(crate) const SEND_LIMIT: Duration = Duration::from_secs(2);

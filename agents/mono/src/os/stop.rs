@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::sys::{self, Ready};
+use crate::os::sys::{self, Ready};
 
 /// Asked for at most once, from any thread; waited for by one.
 #[derive(Debug)]
