@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// Charges are in steps of this many bytes, so that they seldom change.
 const STEP: usize = 4 << 10;
 /// Who holds no more than this may also use the last eighth, or half of what each would have if all
-/// had the same: ten times a Mono agent with 200 counters.
+/// had the same: ten times an agent with 200 counters.
 const LITTLE: usize = 512 << 10;
 /// All that connections hold that have not said what they are: this part of the room.
 const UNDECIDED_PART: usize = 16;

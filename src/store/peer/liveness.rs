@@ -101,9 +101,8 @@ impl Liveness {
         now.saturating_sub(Duration::from_nanos(self.last_message.load(Ordering::Relaxed)))
     }
 
-    /// The last values may still be shown: a connected peer may be silent for three of its
-    /// intervals and `stale` (docs/protocols/mono-counters.md section 6), one that is gone for
-    /// `stale`.
+    /// The last values may still be shown: of a connected peer while it is silent for at most
+    /// three of its intervals and `stale`, of one that is gone for `stale`.
     #[must_use]
     pub fn fresh(&self, now: Duration, stale: Duration) -> bool {
         // Whole numbers: a fetch asks for each value.
