@@ -73,6 +73,17 @@ fn libpcp_reads_the_values_as_built() {
     assert_eq!([value(0), value(1)], [(3, 42), (4, 43)]);
 }
 
+#[test]
+fn a_refusal_ends_with_its_set() {
+    let mut r = Results::default();
+    r.begin(2, Budget::new(2, || Duration::ZERO));
+    assert!(!r.is_refused(), "before the first set");
+    r.begin_set(0, Pmid(7));
+    r.refuse();
+    assert!(r.is_refused() && !r.end_set(Ok(())));
+    assert!(!r.is_refused(), "between sets");
+}
+
 unsafe extern "C" {
     /// libpcp's encoder and sender of results; exported since PCP 3.0, declared in libpcp.h, which
     /// is not installed.
