@@ -10,9 +10,9 @@ use bytes::{Buf, BytesMut};
 use libfuzzer_sys::fuzz_target;
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::lttng::viewer::{
-    Attached, Beacon, OpenStreams, Lister, Listing, METADATA_REPLY, Need, OUTSTANDING, Observer, SessionEnd,
-    PACKET, Packet, Reading, Seek, ReplayFilter, SessionInfo, Settings, Start, StreamInfo, TraceFormat,
-    TraceKey,
+    Attached, Beacon, Lister, Listing, METADATA_REPLY, Need, OUTSTANDING, Observer, OpenStreams,
+    PACKET, Packet, Reading, ReplayFilter, Seek, SessionEnd, SessionInfo, Settings, Start,
+    StreamInfo, TraceFormat, TraceKey,
 };
 
 #[derive(Default)]
@@ -108,7 +108,8 @@ fuzz_target!(|data: &[u8]| {
         format: TraceFormat::Ctf1,
     };
     list(piece, step, data);
-    let begin = Start { session, seek: Seek::Beginning, ours: false, replay_filter: ReplayFilter::new() };
+    let begin =
+        Start { session, seek: Seek::Beginning, ours: false, replay_filter: ReplayFilter::new() };
     let mut viewer = Reading::new(Settings::default(), begin, OpenStreams::default());
     let (mut observed, mut input, mut out, mut replies) =
         (Observed::default(), BytesMut::new(), BytesMut::new(), VecDeque::new());

@@ -76,7 +76,7 @@ impl SessionWatch {
     }
 
     /// Replaces the names of the managed sessions.
-    pub(crate) fn manage<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) {
+    pub fn manage<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) {
         let mut state = self.state();
         state.sessions.retain(|name, _| names.clone().any(|n| n == name));
         for name in names {
@@ -85,7 +85,8 @@ impl SessionWatch {
     }
 
     /// Notices since the last call.
-    pub(crate) fn take(&self) -> Vec<Notice> {
+    #[must_use]
+    pub fn take(&self) -> Vec<Notice> {
         std::mem::take(&mut self.state().notices)
     }
 
