@@ -2,19 +2,17 @@
 //! are dialled, in their own protocols; their data becomes metrics and event records.
 //!
 //! ```text
-//!  peers ──▶ io.rs of a source ──▶ its decoders ──▶ Update, Batch ──▶ store ──▶ callbacks ──▶ pmcd
-//!            over net: listen,      pure: bytes and   values and       cells,    crate pmda,
-//!            follow files, tasks    time in, replies  event records    names,    calls of C only
-//!                                   out                                streams   there
-//!            ├──────────────── tokio workers ────────────────────────▶│◀── main thread ──┤
+//!  peer ──▶ io.rs of its source ──▶ session of its source ──▶ Update ──▶ store ──▶ callbacks ──▶ pmcd
+//!           (net: listen, tail,     pure: bytes and time      (cells,    (crate pmda, main thread,
+//!            tasks)                 in, Updates and reply     streams,    C calls only there)
+//!                                   bytes out                 names)
+//!  tokio workers ─────────────────────────────────────────────▶│◀──────────── main thread
 //! ```
 //!
-//! Three layers: the libraries in `crates/` know nothing of the program; `net`, `store`,
-//! `catalogue`, `config` and `callbacks` know no protocol by name; a source in `sources` knows
-//! no other source. `tests/imports.rs` checks the layers.
-//!
-//! Without feature `agent` only the pure part is built: it needs neither libpcp nor libclang nor
-//! tokio. Each source has a feature of its name.
+//! The libraries in `crates/` know nothing of the PMDA; all rooms but `sources` know no protocol by
+//! name; a source knows no other source; `sources/registry.rs` is the one list of them.
+//! `tests/imports.rs` holds these rules.
+//! Without feature `agent` only the pure part is built: it needs neither libpcp nor libclang.
 
 #![deny(unsafe_code)]
 

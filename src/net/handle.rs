@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::gate::Gate;
+use super::connection_limit::ConnectionLimit;
 use super::peers::Peers;
 use super::tail::{FileFactory, Tail};
 use super::tcp::{Listen, Listener};
@@ -22,7 +22,7 @@ pub struct Net {
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
     /// Shared by all listeners.
-    pub(super) gate: Arc<Gate>,
+    pub(super) limit: Arc<ConnectionLimit>,
     pub(super) threads: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
@@ -32,7 +32,7 @@ impl Net {
     pub fn listen(&self, listen: Listen) {
         let listener = Listener {
             listen,
-            gate: Arc::clone(&self.gate),
+            limit: Arc::clone(&self.limit),
             stop: self.stop.clone(),
             tasks: self.tasks.clone(),
         };

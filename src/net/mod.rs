@@ -1,8 +1,8 @@
 //! Generic I/O with peers: TCP listeners, followed files, tasks. Sessions of the sources decide, this
 //! room carries bytes.
 
-mod connection;
-mod gate;
+mod connection_limit;
+mod driver;
 mod handle;
 pub(crate) mod ledger;
 mod peers;

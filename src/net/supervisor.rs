@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::gate::Gate;
+use super::connection_limit::ConnectionLimit;
 use super::handle::Net;
 
 /// Threads that read and decode.
@@ -58,7 +58,7 @@ impl Supervisor {
             runtime: runtime.handle().clone(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
-            gate: Gate::new(size(connections), size(pending), WORKERS),
+            limit: ConnectionLimit::new(size(connections), size(pending), WORKERS),
             threads: Arc::new(Mutex::default()),
         };
         runtime.block_on(async { watch_signals(on_signal) })?;

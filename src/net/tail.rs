@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::Complaints;
+use super::driver::SharedThrottle;
 use super::ledger::Ledger;
 use super::peers::Peers;
 use crate::clock::now;
@@ -63,7 +63,7 @@ struct Followed {
 impl Tail {
     /// Runs until the PMDA stops.
     pub(super) fn run(self) {
-        let complaints = Complaints::default();
+        let throttled = SharedThrottle::default();
         let mut followed: BTreeMap<PathBuf, Followed> = BTreeMap::new();
         while !self.stop.is_cancelled() {
             let patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -77,7 +77,7 @@ impl Tail {
             });
             for path in paths {
                 if let Err(fault) = self.follow(&path, &mut followed) {
-                    complaints.write(&format!("{}: {fault}", path.display()));
+                    throttled.write(&format!("{}: {fault}", path.display()));
                 }
             }
             std::thread::sleep(POLL);

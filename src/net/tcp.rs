@@ -11,8 +11,8 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::connection::{Complaints, Conversation};
-use super::gate::Gate;
+use super::connection_limit::ConnectionLimit;
+use super::driver::{Driver, SharedThrottle};
 use super::ledger::Ledger;
 use super::peers::Peers;
 use crate::clock::now;
@@ -59,7 +59,7 @@ pub struct Listen {
 #[derive(Clone)]
 pub(super) struct Listener {
     pub(super) listen: Listen,
-    pub(super) gate: Arc<Gate>,
+    pub(super) limit: Arc<ConnectionLimit>,
     pub(super) stop: CancellationToken,
     pub(super) tasks: TaskTracker,
 }
@@ -77,7 +77,7 @@ impl Listener {
             }
             bound = self.bind(&mut throttle);
         };
-        let complaints = Arc::new(Complaints::default());
+        let throttled = Arc::new(SharedThrottle::default());
         let mut throttle = LogThrottle::default();
         loop {
             let accepted = tokio::select! {
@@ -86,7 +86,7 @@ impl Listener {
             };
             match accepted {
                 Ok((stream, from)) => {
-                    let task = self.clone().serve(stream, from, Arc::clone(&complaints));
+                    let task = self.clone().serve(stream, from, Arc::clone(&throttled));
                     self.tasks.spawn(task);
                 }
                 Err(e) => {
@@ -110,7 +110,7 @@ impl Listener {
         let name = peers.name();
         match bind(address) {
             Ok(listener) => {
-                log::info!("{name}: listening on {address}{}", short_queue(&self.gate));
+                log::info!("{name}: listening on {address}{}", short_queue(&self.limit));
                 Some(listener)
             }
             Err(e) => {
@@ -126,19 +126,19 @@ impl Listener {
         }
     }
 
-    async fn serve(self, stream: TcpStream, from: SocketAddr, complaints: Arc<Complaints>) {
+    async fn serve(self, stream: TcpStream, from: SocketAddr, throttled: Arc<SharedThrottle>) {
         let address = SocketAddr::new(from.ip().to_canonical(), from.port());
         let Listen { ref peers, ref factory, reset, .. } = self.listen;
         let (store, name) = (peers.store(), peers.name());
-        let Some(permit) = self.gate.enter(address.ip(), &store.stats) else {
-            complaints.write(&format!(
+        let Some(slot) = self.limit.enter(address.ip(), &store.stats) else {
+            throttled.write(&format!(
                 "{name}: connection from {address} refused: limits.connections is reached"
             ));
             return;
         };
         if store.memory.is_full() {
             store.stats.add(Stat::ConnectionRefused, 1);
-            complaints.write(&format!(
+            throttled.write(&format!(
                 "{name}: connection from {address} refused: limits.memory is reached"
             ));
             return;
@@ -151,14 +151,14 @@ impl Listener {
         let requests = Arc::new(Notify::new());
         let wake = Arc::clone(&requests);
         let queue = Arc::new(RequestQueue::new(move || wake.notify_one()));
-        let session = factory(Caller { address, fallback: permit.fallback_name() });
+        let session = factory(Caller { address, fallback: slot.fallback_name() });
         let sink = peers.sink(&queue);
         let ledger = Ledger::new(&store.memory);
         let stop = self.stop.clone();
-        let conversation =
-            Conversation { stream, session, sink, queue, requests, permit, ledger, stop, orderly };
-        if let Some(line) = conversation.run(&address.to_string()).await {
-            complaints.write(&line);
+        let driver =
+            Driver { stream, session, sink, queue, requests, slot, ledger, stop, graceful };
+        if let Some(line) = driver.run(&address.to_string()).await {
+            throttled.write(&line);
         }
     }
 }
@@ -173,12 +173,12 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
 }
 
 /// What to say if the kernel's queue is shorter than the number of agents that may come at once.
-fn short_queue(gate: &Gate) -> String {
+fn short_queue(limit: &ConnectionLimit) -> String {
     let most = std::fs::read_to_string(BACKLOG_MAX)
         .ok()
         .and_then(|text| text.trim().parse::<usize>().ok());
     match most {
-        Some(most) if most < gate.connections().min(BACKLOG as usize) => {
+        Some(most) if most < limit.connections().min(BACKLOG as usize) => {
             format!(
                 "; net.core.somaxconn is {most}: if more agents come at once some can be lost, raise it with sysctl(8)"
             )
@@ -200,7 +200,7 @@ fn keep_alive(stream: &TcpStream) {
 }
 
 /// The connection ends when all is sent, and not with a reset.
-fn orderly(stream: &TcpStream) {
+fn graceful(stream: &TcpStream) {
     linger(stream, None);
 }
 

@@ -12,7 +12,7 @@ use crate::store::{SelfStats, Stat};
 
 /// Shared by all listeners.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct ConnectionLimit {
     connections: usize,
     pending: usize,
     /// Turns of connections that bring a lot.
@@ -57,8 +57,8 @@ impl Numbers {
 
 /// A connection's place; dropping it gives the place back.
 #[derive(Debug)]
-pub(super) struct Permit<'a> {
-    gate: &'a Gate,
+pub(super) struct Slot<'a> {
+    limit: &'a ConnectionLimit,
     stats: &'a SelfStats,
     id: u64,
     address: IpAddr,
@@ -67,7 +67,7 @@ pub(super) struct Permit<'a> {
     pub(super) displaced: CancellationToken,
 }
 
-impl Gate {
+impl ConnectionLimit {
     /// `workers`: threads that read and decode.
     pub(super) fn new(connections: usize, pending: usize, workers: usize) -> Arc<Self> {
         Arc::new(Self { connections, pending, turns: Turns::new(workers), inner: Mutex::default() })
@@ -85,7 +85,7 @@ impl Gate {
     /// A place for a new connection; `None` when `limits.connections` are open. When
     /// `limits.pending` are silent, the oldest of those gives way: an agent says who it is at
     /// once, so it is never the oldest for long.
-    pub(super) fn enter<'a>(&'a self, address: IpAddr, stats: &'a SelfStats) -> Option<Permit<'a>> {
+    pub(super) fn enter<'a>(&'a self, address: IpAddr, stats: &'a SelfStats) -> Option<Slot<'a>> {
         stats.add(Stat::ConnectionTotal, 1);
         let mut inner = self.lock();
         if inner.open >= self.connections {
@@ -104,19 +104,19 @@ impl Gate {
         inner.pending.insert(id, displaced.clone());
         let ordinal = inner.ordinals.entry(address).or_default().take();
         stats.set(Stat::ConnectionCurrent, inner.open as u64);
-        Some(Permit { gate: self, stats, id, address, ordinal, displaced })
+        Some(Slot { limit: self, stats, id, address, ordinal, displaced })
     }
 }
 
-impl Permit<'_> {
+impl Slot<'_> {
     /// Turns of connections that bring a lot.
     pub(super) const fn turns(&self) -> &Turns {
-        &self.gate.turns
+        &self.limit.turns
     }
 
     /// The connection has said what it is.
     pub(super) fn established(&self) {
-        self.gate.lock().pending.remove(&self.id);
+        self.limit.lock().pending.remove(&self.id);
     }
 
     /// A name for a peer that gives none: `127.0.0.1#1`, the lowest free number of its address, so
@@ -126,9 +126,9 @@ impl Permit<'_> {
     }
 }
 
-impl Drop for Permit<'_> {
+impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        let mut inner = self.gate.lock();
+        let mut inner = self.limit.lock();
         inner.open -= 1;
         inner.pending.remove(&self.id);
         if inner
@@ -148,46 +148,46 @@ mod tests {
 
     #[test]
     fn bounds_and_names() {
-        let (gate, stats) = (Gate::new(3, 2, 1), SelfStats::default());
+        let (limit, stats) = (ConnectionLimit::new(3, 2, 1), SelfStats::default());
         let home = IpAddr::from([127, 0, 0, 1]);
-        let a = gate.enter(home, &stats).expect("room");
-        let b = gate.enter(home, &stats).expect("room");
+        let a = limit.enter(home, &stats).expect("room");
+        let b = limit.enter(home, &stats).expect("room");
         assert_eq!(
             (a.fallback_name(), b.fallback_name()),
             ("127.0.0.1#1".into(), "127.0.0.1#2".into())
         );
-        let c = gate.enter(home, &stats).expect("room");
+        let c = limit.enter(home, &stats).expect("room");
         assert!(a.displaced.is_cancelled() && !b.displaced.is_cancelled());
-        assert!(gate.enter(home, &stats).is_none());
+        assert!(limit.enter(home, &stats).is_none());
         drop(a);
         b.established();
         c.established();
-        let d = gate.enter(home, &stats).expect("room");
+        let d = limit.enter(home, &stats).expect("room");
         assert_eq!(d.fallback_name(), "127.0.0.1#1");
         drop((b, c, d));
         assert_eq!(
             (stats.get(Stat::ConnectionCurrent), stats.get(Stat::ConnectionRefused)),
             (0, 2)
         );
-        assert!(gate.lock().ordinals.is_empty() && gate.lock().pending.is_empty());
+        assert!(limit.lock().ordinals.is_empty() && limit.lock().pending.is_empty());
     }
     #[test]
     fn numbers_are_the_lowest_that_are_free() {
-        let (gate, stats) = (Gate::new(100_000, 100_000, 1), SelfStats::default());
+        let (limit, stats) = (ConnectionLimit::new(100_000, 100_000, 1), SelfStats::default());
         let home = IpAddr::from([127, 0, 0, 1]);
-        let mut open: Vec<Option<Permit<'_>>> =
-            (0..50_000).map(|_| gate.enter(home, &stats)).collect();
-        let name = |permit: &Option<Permit<'_>>| permit.as_ref().map(Permit::fallback_name);
+        let mut open: Vec<Option<Slot<'_>>> =
+            (0..50_000).map(|_| limit.enter(home, &stats)).collect();
+        let name = |slot: &Option<Slot<'_>>| slot.as_ref().map(Slot::fallback_name);
         assert_eq!(name(&open[49_999]).as_deref(), Some("127.0.0.1#50000"));
         for gone in [40_000, 7, 30_000] {
             open[gone] = None;
         }
         for expected in ["127.0.0.1#8", "127.0.0.1#30001", "127.0.0.1#40001", "127.0.0.1#50001"] {
-            let new = gate.enter(home, &stats);
+            let new = limit.enter(home, &stats);
             assert_eq!(name(&new).as_deref(), Some(expected));
             open.push(new);
         }
         drop(open);
-        assert!(gate.lock().ordinals.is_empty());
+        assert!(limit.lock().ordinals.is_empty());
     }
 }

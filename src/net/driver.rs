@@ -11,7 +11,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::gate::Permit;
+use super::connection_limit::Slot;
 use super::ledger::{Full, Ledger};
 use super::turns::Effort;
 use crate::clock::now;
@@ -30,7 +30,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// Ticks begin at multiples of this.
 const PHASE: Duration = Duration::from_millis(125);
 
-/// What ended a conversation.
+/// The end of a connection.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum End {
     #[error("{0}")]
@@ -67,22 +67,22 @@ impl End {
     }
 }
 
-/// One conversation.
-pub(super) struct Conversation<'a, S> {
+/// Drives one session over one byte stream.
+pub(super) struct Driver<'a, S> {
     pub(super) stream: S,
     pub(super) session: Box<dyn Session>,
     pub(super) sink: PeerSink,
     pub(super) queue: Arc<RequestQueue>,
     pub(super) requests: Arc<Notify>,
-    pub(super) permit: Permit<'a>,
+    pub(super) slot: Slot<'a>,
     pub(super) ledger: Ledger,
     pub(super) stop: CancellationToken,
-    /// Makes the end of the stream an orderly one, whatever it would be if the process were
+    /// Makes the end of the stream a graceful one, whatever it would be if the process were
     /// killed.
-    pub(super) orderly: fn(&S),
+    pub(super) graceful: fn(&S),
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
     /// Runs until one side ends it. Returns the end and, if it is worth a line, what to log.
     pub(super) async fn run(mut self, address: &str) -> Option<String> {
         let mut out = BytesMut::new();
@@ -97,7 +97,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
             // A good-bye that the peer does not take is not worth waiting for.
             let _ = timeout(Duration::from_millis(100), self.stream.write_all(&out)).await;
         }
-        (self.orderly)(&self.stream);
+        (self.graceful)(&self.stream);
         let name = self.sink.peer().map(|p| p.agent_name());
         self.sink.finish(end.is_fault());
         match (name, end.is_fault() || matches!(end, End::Full(_))) {
@@ -135,7 +135,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
             let fed = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return Err(End::Stop),
-                () = self.permit.displaced.cancelled(), if pending => return Err(End::Displaced),
+                () = self.slot.displaced.cancelled(), if pending => return Err(End::Displaced),
                 () = self.requests.notified() => {
                     let at = now();
                     self.sink.set_now(at);
@@ -172,7 +172,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
                 }
             };
             if fed {
-                let turn = self.permit.turns().take(&effort).await;
+                let turn = self.slot.turns().take(&effort).await;
                 let at = now();
                 self.sink.set_now(at);
                 let result = self.session.feed(at, &mut input, out, &mut self.sink);
@@ -199,7 +199,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
                 &self.sink,
             )?;
             if pending && self.session.established() {
-                self.permit.established();
+                self.slot.established();
                 pending = false;
             }
             if out.len() > if self.session.unfinished() { REPLIES } else { 0 } {
@@ -215,9 +215,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
 
 /// Log lines about connections of one listener that ended badly: one a minute.
 #[derive(Debug, Default)]
-pub(super) struct Complaints(std::sync::Mutex<LogThrottle>);
+pub(super) struct SharedThrottle(std::sync::Mutex<LogThrottle>);
 
-impl Complaints {
+impl SharedThrottle {
     pub(super) fn write(&self, line: &str) {
         let allowed =
             self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).allow(now().mono);
