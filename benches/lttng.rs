@@ -116,8 +116,8 @@ impl Sinks for Joined {
     }
 }
 
-fn at(mono: Duration) -> Now {
-    Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, mono }
+fn at(monotonic: Duration) -> Now {
+    Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, monotonic }
 }
 
 /// A whole connection, until the relay daemon has nothing more to say.

@@ -144,7 +144,7 @@ fn now(started: Instant) -> Now {
     let wall = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |d| d.as_nanos().cast_signed());
-    Now { wall: Stamp::from_nanos(wall), mono: started.elapsed() }
+    Now { wall: Stamp::from_nanos(wall), monotonic: started.elapsed() }
 }
 
 /// One listing.

@@ -13,6 +13,6 @@ pub fn now() -> Now {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Now {
         wall: Stamp { sec: wall.as_secs().cast_signed(), nsec: wall.subsec_nanos() },
-        mono: START.elapsed(),
+        monotonic: START.elapsed(),
     }
 }

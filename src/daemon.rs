@@ -88,7 +88,7 @@ fn run(agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>
     agent.become_user()?;
 
     let store = Store::new(catalogue(), agent.domain(), config.limits(), config.event_memory());
-    store.stats.set_started(now().mono);
+    store.stats.set_started(now().monotonic);
     if let Some(path) = &loaded.path {
         store.stats.set_config_file(&path.display().to_string());
     }
@@ -117,8 +117,8 @@ fn run(agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>
         store: &store,
         sources: &sources,
         signals: &signals,
-        swept: now().mono,
-        trimmed: now().mono,
+        swept: now().monotonic,
+        trimmed: now().monotonic,
     };
     pmda.run(&wake, |callbacks| turns.turn(callbacks));
     log::info!("stopping");
@@ -167,7 +167,7 @@ impl Turns<'_> {
         if self.signals.reload.swap(false, Ordering::Relaxed) {
             self.reload(callbacks);
         }
-        let at = now().mono;
+        let at = now().monotonic;
         self.store.set_resident(process::resident_memory());
         if at.saturating_sub(self.swept) >= SWEEP {
             self.swept = at;

@@ -16,7 +16,7 @@ const ATTACHES: usize = 10_000;
 const SOURCE: SourceId = SourceId::new(0);
 
 const fn now() -> Now {
-    Now { mono: Duration::from_secs(100_000), wall: Stamp { sec: 1, nsec: 0 } }
+    Now { monotonic: Duration::from_secs(100_000), wall: Stamp { sec: 1, nsec: 0 } }
 }
 
 /// What the PMDA thread makes of the changes: who is an instance.
@@ -76,7 +76,7 @@ fn nobody_connected_is_invisible() {
         let (sweeping, stop) = (&store, &stop);
         scope.spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                sweeping.sweep(now().mono);
+                sweeping.sweep(now().monotonic);
                 std::thread::yield_now();
             }
         });

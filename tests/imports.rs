@@ -187,7 +187,7 @@ fn generic_rooms_name_no_protocol() {
         }
         for line in code(&path) {
             let lower = line.to_lowercase();
-            // `now.mono` is the monotonic clock.
+            // `now.monotonic` is the monotonic clock.
             let mono = ["mono::", "\"mono", "Mono "].iter().any(|word| line.contains(word));
             if mono || ["profiler", "lttng", "zorka"].iter().any(|word| lower.contains(word)) {
                 faults.push(format!("{inner}: {}", line.trim()));

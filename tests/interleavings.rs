@@ -17,7 +17,7 @@ const RUNS: usize = 1_500;
 const SOURCE: SourceId = SourceId::new(0);
 
 const fn at(sec: u64) -> Now {
-    Now { mono: Duration::from_secs(sec), wall: Stamp { sec: 1, nsec: 0 } }
+    Now { monotonic: Duration::from_secs(sec), wall: Stamp { sec: 1, nsec: 0 } }
 }
 
 fn is_known(store: &Store, peer: &Arc<Peer>) -> bool {

@@ -65,7 +65,7 @@ impl Sink for Told {
 }
 
 const NOW: Now =
-    Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, mono: Duration::from_secs(100) };
+    Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, monotonic: Duration::from_secs(100) };
 
 /// Feeds the pieces; what was told, what was sent, how it ended.
 fn talk<'a>(
@@ -218,7 +218,7 @@ fn a_hello_without_counters_or_samples_is_taken_after_a_while() {
     let mut input = BytesMut::from(&read("v-edge-empty-hello-le.bin")[..]);
     assert_eq!(session.feed(NOW, &mut input, &mut out, &mut told), Ok(()));
     assert!(!session.established());
-    let later = Now { mono: NOW.mono + Duration::from_secs(11), ..NOW };
+    let later = Now { monotonic: NOW.monotonic + Duration::from_secs(11), ..NOW };
     assert_eq!(session.tick(later, &mut out, &mut told), Ok(()));
     assert!(session.established());
     assert_eq!(
@@ -289,7 +289,7 @@ fn a_version_that_nobody_speaks_is_not_waited_for() {
     let (mut told, mut out) = (Told::default(), BytesMut::new());
     let mut input = BytesMut::from(&read("v-edge-version2-le.bin")[..]);
     let fed = session.feed(NOW, &mut input, &mut out, &mut told);
-    let later = Now { mono: NOW.mono + Duration::from_secs(11), ..NOW };
+    let later = Now { monotonic: NOW.monotonic + Duration::from_secs(11), ..NOW };
     let end = fed.and_then(|()| session.tick(later, &mut out, &mut told));
     assert!(end.is_err() && told.identities == 0, "{end:?}");
 }

@@ -80,7 +80,7 @@ fn updates<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Updates, Result<(
     let (mut now, mut end) = (Now::default(), Ok(()));
     for piece in pieces {
         // All within the patience for late words.
-        now.mono += Duration::from_micros(1);
+        now.monotonic += Duration::from_micros(1);
         input.extend_from_slice(piece);
         end = collector.feed(now, &mut input, &mut out, &mut updates);
         while end.is_ok() && collector.unfinished() {

@@ -15,7 +15,7 @@ const INSTANCES: usize = 100_000;
 const SOURCE: SourceId = SourceId::new(0);
 
 const fn now() -> Now {
-    Now { mono: Duration::from_secs(5), wall: Stamp { sec: 1_700_000_000, nsec: 0 } }
+    Now { monotonic: Duration::from_secs(5), wall: Stamp { sec: 1_700_000_000, nsec: 0 } }
 }
 
 fn join(store: &Store, book: &mut Book) -> usize {

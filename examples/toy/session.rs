@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn lines_become_updates_wherever_they_are_cut() {
-        let now = Now { wall: crate::model::Stamp::default(), mono: std::time::Duration::ZERO };
+        let now = Now { wall: crate::model::Stamp::default(), monotonic: std::time::Duration::ZERO };
         let mut sink = Updates::default();
         let mut toy = Toy::new(SocketAddr::from(([127, 0, 0, 1], 1)));
         let (mut input, mut out) = (BytesMut::new(), BytesMut::new());

@@ -113,7 +113,7 @@ fuzz_target!(|data: &[u8]| {
     let mut viewer = Reading::new(Settings::default(), begin, OpenStreams::default());
     let (mut observed, mut input, mut out, mut replies) =
         (Observed::default(), BytesMut::new(), BytesMut::new(), VecDeque::new());
-    let mut now = Now { wall: Stamp::default(), mono: Duration::from_secs(1) };
+    let mut now = Now { wall: Stamp::default(), monotonic: Duration::from_secs(1) };
     viewer.start(now, &mut out);
     let mut sent = 0;
     for bytes in data.chunks(piece) {
@@ -126,7 +126,7 @@ fuzz_target!(|data: &[u8]| {
         }
         assert!(out.len() <= OUTSTANDING * 36, "{} bytes of requests", out.len());
         assert!(input.capacity() <= 2 * (PACKET.max(METADATA_REPLY) + 4096));
-        now.mono += step;
+        now.monotonic += step;
         if viewer.tick(now, &mut out, &mut observed).is_err() {
             break;
         }
@@ -142,7 +142,7 @@ fuzz_target!(|data: &[u8]| {
 fn list(piece: usize, step: Duration, data: &[u8]) {
     let (mut listing, mut listed) = (Listing::new(&Settings::default()), Listed::default());
     let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
-    let mut now = Now { wall: Stamp::default(), mono: Duration::from_secs(1) };
+    let mut now = Now { wall: Stamp::default(), monotonic: Duration::from_secs(1) };
     listing.start(now, &mut out);
     for bytes in data.chunks(piece) {
         out.clear();
@@ -150,7 +150,7 @@ fn list(piece: usize, step: Duration, data: &[u8]) {
         if listing.feed(now, &mut input, &mut out, &mut listed).is_err() {
             return;
         }
-        now.mono += step;
+        now.monotonic += step;
         if listing.tick(now, &mut out).is_err() {
             return;
         }

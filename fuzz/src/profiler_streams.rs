@@ -123,7 +123,7 @@ fn run(name: &str, bytes: &[u8], piece: usize) -> Told {
     }
     pod.close(&mut told);
     assert!(interner.bytes() <= WORDS);
-    let counts = pod.streams()[0].counts();
+    let counts = pod.all()[0].counts();
     assert_eq!(counts.bytes as usize, 2 * bytes.len());
     assert!(counts.skipped <= counts.bytes && counts.corrupt <= 2 && counts.torn <= 2);
     drop(pod);

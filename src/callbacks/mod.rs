@@ -165,11 +165,11 @@ impl Handler for Callbacks {
     }
 
     fn fetch(&mut self, request: &FetchRequest<'_>, _: &mut Tables, results: &mut Results) {
-        let started = now().mono;
+        let started = now().monotonic;
         let Self { store, entries, instances, contexts, access, scope, .. } = self;
         Fetch { store, entries, instances, contexts, access, scope, now: started }
             .answer(request, results);
-        let took = nanoseconds(now().mono.saturating_sub(started));
+        let took = nanoseconds(now().monotonic.saturating_sub(started));
         store.stats.add(Stat::FetchCount, 1);
         store.stats.add(Stat::FetchTime, took);
         store.stats.raise(Stat::FetchMax, took);
@@ -177,7 +177,7 @@ impl Handler for Callbacks {
 
     fn store(&mut self, request: &StoreRequest<'_>) -> Result<(), Error> {
         let Self { store, entries, instances, contexts, access, .. } = self;
-        let call = StoreCall { store, entries, instances, contexts, access, now: now().mono };
+        let call = StoreCall { store, entries, instances, contexts, access, now: now().monotonic };
         call.answer(request)
     }
 

@@ -116,7 +116,7 @@ impl PersistentIds {
             return;
         }
         let at = now();
-        let since = at.mono.saturating_sub(self.submitted);
+        let since = at.monotonic.saturating_sub(self.submitted);
         let urgent = !self.trouble && (self.names || self.ids && self.book.is_ahead());
         let soon = self.ids && since >= self.pause
             || self.comings != comings && since >= self.pause.max(PAUSE_TIMES);
@@ -135,7 +135,7 @@ impl PersistentIds {
 
     fn submit(&mut self, at: Now, clean: bool) {
         let snapshot = self.book.snapshot(at, clean);
-        (self.names, self.ids, self.submitted) = (false, false, at.mono);
+        (self.names, self.ids, self.submitted) = (false, false, at.monotonic);
         if let Some(saver) = &mut self.saver
             && let Err(e) = saver.submit(snapshot)
         {
@@ -164,7 +164,7 @@ impl PersistentIds {
         self.changed(true);
         (self.trouble, self.pause) = (true, RETRY);
         self.store.stats.add(Stat::StateErrors, 1);
-        if let Some(n) = self.throttle.allow(now().mono) {
+        if let Some(n) = self.throttle.allow(now().monotonic) {
             let advice =
                 "what was saved before is kept, ids given since may differ after a restart";
             log::error!("cannot save ids and names: {why}; {advice}{}", LogThrottle::more(n));

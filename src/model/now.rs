@@ -11,5 +11,5 @@ pub struct Now {
     /// Wall clock: goes into records, may step.
     pub wall: Stamp,
     /// Monotonic clock since an arbitrary start: ages and deadlines.
-    pub mono: Duration,
+    pub monotonic: Duration,
 }

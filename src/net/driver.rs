@@ -118,7 +118,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
         let mut input = BytesMut::new();
         let mut room = READ_MIN;
         // Connections have their ticks together, so that a worker is not woken for each.
-        let phase = now().mono.as_millis() % PHASE.as_millis();
+        let phase = now().monotonic.as_millis() % PHASE.as_millis();
         let first =
             PHASE.saturating_sub(Duration::from_millis(u64::try_from(phase).unwrap_or_default()));
         let mut ticks = interval_at(Instant::now() + first, TICK);
@@ -177,7 +177,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                 self.sink.set_now(at);
                 let result = self.session.feed(at, &mut input, out, &mut self.sink);
                 self.sink.flush();
-                effort.add(now().mono.saturating_sub(at.mono));
+                effort.add(now().monotonic.saturating_sub(at.monotonic));
                 drop(turn);
                 result?;
                 if input.is_empty() && input.capacity() > 2 * room {
@@ -220,7 +220,7 @@ pub(super) struct SharedThrottle(std::sync::Mutex<LogThrottle>);
 impl SharedThrottle {
     pub(super) fn write(&self, line: &str) {
         let allowed =
-            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).allow(now().mono);
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).allow(now().monotonic);
         if let Some(n) = allowed {
             log::warn!("{line}{}", LogThrottle::more(n));
         }

@@ -90,7 +90,7 @@ impl Listener {
                     self.tasks.spawn(task);
                 }
                 Err(e) => {
-                    if let Some(n) = throttle.allow(now().mono) {
+                    if let Some(n) = throttle.allow(now().monotonic) {
                         log::error!(
                             "{}: accept on {}: {e}{}",
                             self.listen.peers.name(),
@@ -114,7 +114,7 @@ impl Listener {
                 Some(listener)
             }
             Err(e) => {
-                if let Some(n) = throttle.allow(now().mono) {
+                if let Some(n) = throttle.allow(now().monotonic) {
                     log::error!(
                         "{name}: cannot listen on {address}: {e}; trying again every {} s{}",
                         BIND_RETRY.as_secs(),

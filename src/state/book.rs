@@ -201,7 +201,7 @@ impl Snapshot {
             Holder::Peer(peer) => {
                 let left = peer
                     .liveness
-                    .gone_for(self.now.mono)
+                    .gone_for(self.now.monotonic)
                     .map(|gone| self.now.wall.sec.saturating_sub_unsigned(gone.as_secs()));
                 let mut labels: BTreeMap<String, String> =
                     peer.labels().into_iter().map(|(k, v)| (k.into_owned(), v)).collect();

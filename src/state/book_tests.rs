@@ -18,7 +18,7 @@ const START: i64 = 1_700_000_000;
 /// Both clocks `sec` seconds after the start; the monotonic one began `boot` seconds after it.
 fn at(sec: u64, boot: u64) -> Now {
     let wall = Stamp { sec: START + i64::try_from(sec).expect("small"), nsec: 0 };
-    Now { mono: Duration::from_secs(sec - boot), wall }
+    Now { monotonic: Duration::from_secs(sec - boot), wall }
 }
 
 /// A PMDA without libpcp: a store, a book, and the bytes of the file.
@@ -163,9 +163,9 @@ fn forget_counts_from_the_time_of_leaving_over_restarts() {
     assert_eq!(again.shown(), ["gone:1", "long:1"]);
     again.attach("long:1", 33 * HOUR);
     let ids = again.ids();
-    again.store.sweep(at(34 * HOUR - 1, again.boot).mono);
+    again.store.sweep(at(34 * HOUR - 1, again.boot).monotonic);
     assert_eq!(again.shown(), ["gone:1", "long:1"]);
-    again.store.sweep(at(34 * HOUR + 2, again.boot).mono);
+    again.store.sweep(at(34 * HOUR + 2, again.boot).monotonic);
     again.apply(34 * HOUR + 2);
     assert_eq!(again.shown(), ["long:1"]);
     // It is forgotten over the next restart too, and has its id when it comes back.
@@ -195,7 +195,7 @@ fn a_clock_that_jumps_drops_nobody_live_and_keeps_nobody_for_ever() {
     let (mut back, _) = Pmda::start(&file, &limits(), HOUR);
     assert_eq!(back.shown(), ["a:1", "b:1"]);
     back.attach("b:1", HOUR);
-    back.store.sweep(at(26 * HOUR, back.boot).mono);
+    back.store.sweep(at(26 * HOUR, back.boot).monotonic);
     assert_eq!(back.shown(), ["b:1"]);
 }
 
@@ -360,7 +360,7 @@ proptest! {
                     pmda.apply(sec);
                 }
                 Step::Sweep => {
-                    pmda.store.sweep(at(sec, pmda.boot).mono);
+                    pmda.store.sweep(at(sec, pmda.boot).monotonic);
                     pmda.apply(sec);
                 }
                 Step::Restart { clean, damage } => {

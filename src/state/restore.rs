@@ -222,7 +222,9 @@ impl Reader<'_> {
                 if gone > limits.forget {
                     break;
                 }
-                if let Some(known) = self.store.restore_peer(source, &peer.name, now.mono, gone) {
+                if let Some(known) =
+                    self.store.restore_peer(source, &peer.name, now.monotonic, gone)
+                {
                     known.remember(
                         peer.address,
                         peer.labels.into_iter().map(|(k, v)| (k.into(), v)).collect(),

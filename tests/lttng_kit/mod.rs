@@ -72,8 +72,8 @@ pub struct Connection<'a> {
     pub end: &'a mut dyn FnMut(&Observed, Duration) -> bool,
 }
 
-pub fn at(mono: Duration) -> Now {
-    Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, mono }
+pub fn at(monotonic: Duration) -> Now {
+    Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, monotonic }
 }
 
 enum Talk {

@@ -206,7 +206,7 @@ impl Inspector {
     fn greet(&mut self, now: Now, io: &mut Io<'_>) {
         let Phase::Reading(reading) = &mut self.phase else { return };
         let Reading { tokenizer, counters, selection } = &mut **reading;
-        self.greeted = Some(now.mono);
+        self.greeted = Some(now.monotonic);
         counters.settle();
         let agent = match (tokenizer.framing(), counters.space()) {
             (Framing::A, _) => Agent::A,
@@ -264,7 +264,7 @@ impl Session for Inspector {
         out: &mut BytesMut,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
-        self.started.get_or_insert(now.mono);
+        self.started.get_or_insert(now.monotonic);
         if let Phase::Detecting(detector) = &mut self.phase {
             self.held.unsplit(input.split());
             let Some(decision) = detector.look(&self.held)? else { return Ok(()) };
@@ -283,8 +283,9 @@ impl Session for Inspector {
         out: &mut BytesMut,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
-        let started = *self.started.get_or_insert(now.mono);
-        let late = now.mono.saturating_sub(self.greeted.unwrap_or(started)) >= limits::HELLO_TIME;
+        let started = *self.started.get_or_insert(now.monotonic);
+        let late =
+            now.monotonic.saturating_sub(self.greeted.unwrap_or(started)) >= limits::HELLO_TIME;
         match &mut self.phase {
             _ if !late => {}
             Phase::Detecting(detector) => match detector.settle() {

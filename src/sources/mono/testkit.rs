@@ -176,7 +176,7 @@ impl Harness {
             // Half a second after T0.
             now: Now {
                 wall: Stamp { sec: 1_395_526_400, nsec: 500_000_000 },
-                mono: Duration::from_secs(100),
+                monotonic: Duration::from_secs(100),
             },
             input: BytesMut::new(),
         }
@@ -188,7 +188,7 @@ impl Harness {
     }
 
     pub(super) fn tick(&mut self, later: u64) -> Result<(), SessionError> {
-        self.now.mono += Duration::from_secs(later);
+        self.now.monotonic += Duration::from_secs(later);
         self.inspector.tick(self.now, &mut self.out, &mut self.told)
     }
 

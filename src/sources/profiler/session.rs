@@ -93,7 +93,7 @@ impl AgentSession {
     fn find_dictionary(&mut self, now: Now, sink: &mut dyn Sink) {
         let Self { connection, metrics, shared, .. } = self;
         if let Some(jvm) = connection.wants_dictionary()
-            && let Some(words) = shared.take(now.mono, jvm)
+            && let Some(words) = shared.take(now.monotonic, jvm)
         {
             connection.adopt(words, &mut PodObserver { pod: metrics, sink, now });
         }
@@ -108,7 +108,7 @@ impl Session for AgentSession {
         out: &mut BytesMut,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
-        self.last_read = Some(now.mono);
+        self.last_read = Some(now.monotonic);
         let Self { connection, metrics, .. } = self;
         let violation =
             connection.feed(input, out, &mut PodObserver { pod: metrics, sink, now }).err();
@@ -135,7 +135,7 @@ impl Session for AgentSession {
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
         self.connection.tick();
-        let silent = now.mono.saturating_sub(*self.last_read.get_or_insert(now.mono));
+        let silent = now.monotonic.saturating_sub(*self.last_read.get_or_insert(now.monotonic));
         if !self.established() {
             return if silent >= HELLO { Err(SessionError::Timeout("hello")) } else { Ok(()) };
         }
@@ -143,11 +143,11 @@ impl Session for AgentSession {
             return Err(SessionError::Timeout("command"));
         }
         self.find_dictionary(now, sink);
-        self.shared.tick(now.mono);
+        self.shared.tick(now.monotonic);
         self.metrics.tick(now, self.connection.streams().dictionary(), sink);
         if !self.connection.lacks_dictionary() {
             self.no_dictionary = None;
-        } else if now.mono.saturating_sub(*self.no_dictionary.get_or_insert(now.mono))
+        } else if now.monotonic.saturating_sub(*self.no_dictionary.get_or_insert(now.monotonic))
             >= NO_DICTIONARY
         {
             self.rejected = true;
@@ -194,7 +194,7 @@ impl Session for AgentSession {
             out.put_u8(wire::ERROR);
         }
         if let Some((jvm, words)) = connection.take_dictionary() {
-            shared.keep(now.mono, jvm, words);
+            shared.keep(now.monotonic, jvm, words);
         }
     }
 

@@ -27,7 +27,7 @@ impl Store {
         let another = |p: &Arc<Peer>| {
             let same_process =
                 id.process.as_ref().is_some_and(|process| p.process().as_ref() == Some(process));
-            !same_process && p.liveness.up() && p.liveness.fresh(now.mono, Duration::ZERO)
+            !same_process && p.liveness.up() && p.liveness.fresh(now.monotonic, Duration::ZERO)
         };
         while table.peers.get(&name).is_some_and(another) {
             n += 1;
@@ -36,7 +36,7 @@ impl Store {
         let peer = match table.peers.get(&name) {
             Some(peer) => Arc::clone(peer),
             None => {
-                if table.peers.len() >= limits.instances && !self.evict(&mut table, now.mono) {
+                if table.peers.len() >= limits.instances && !self.evict(&mut table, now.monotonic) {
                     self.stats.add(Stat::InstancesRejected, 1);
                     return None;
                 }
@@ -46,14 +46,14 @@ impl Store {
                         &self.catalogue,
                         source,
                         name,
-                        Liveness::absent(now.mono, Duration::ZERO),
+                        Liveness::absent(now.monotonic, Duration::ZERO),
                     ),
                 )
             }
         };
         self.comings.fetch_add(1, Ordering::Relaxed);
         // Still under the lock: who makes room, or sweeps, sees a peer that is connected.
-        peer.liveness.attach(&mut table.turn, now.mono);
+        peer.liveness.attach(&mut table.turn, now.monotonic);
         if !id.resumes {
             peer.forget_values();
         }
@@ -108,7 +108,7 @@ impl Store {
         let Some(mut table) = self.table(peer.source) else { return };
         self.comings.fetch_add(1, Ordering::Relaxed);
         peer.clear_requests(requests);
-        peer.liveness.detach(&mut table.turn, now.mono);
+        peer.liveness.detach(&mut table.turn, now.monotonic);
         if !peer.liveness.up() {
             peer.agent.set(AgentCell::Up as u16, 0);
         }

@@ -25,7 +25,7 @@ fn who(name: &str) -> Identity {
 }
 
 fn at(sec: u64) -> Now {
-    Now { mono: Duration::from_secs(sec), ..Now::default() }
+    Now { monotonic: Duration::from_secs(sec), ..Now::default() }
 }
 
 fn requests() -> Arc<RequestQueue> {

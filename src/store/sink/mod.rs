@@ -209,14 +209,14 @@ impl PeerSink {
     fn message(&self) {
         self.store.stats.add(Stat::IngestMessages, 1);
         if let Some(peer) = &self.peer {
-            peer.liveness.message(self.now.mono);
+            peer.liveness.message(self.now.monotonic);
             peer.count(AgentCell::Messages, 1);
         }
     }
 
     fn report_error(&mut self, what: &str) {
         self.error();
-        if let Some(n) = self.throttle.allow(self.now.mono) {
+        if let Some(n) = self.throttle.allow(self.now.monotonic) {
             log::warn!("{}: {what}{}", self.name(), LogThrottle::more(n));
         }
     }

@@ -40,7 +40,7 @@ fn texts_are_short_charged_and_forgotten_when_the_peer_is_gone() {
     assert!((1000..2000).contains(&texts) && (1 << 20..2 << 20).contains(&held), "{texts} {held}");
     assert!(store.memory_stat(Stat::MemoryRefused) > Some(2000));
     store.set_limits(Limits::default());
-    sink.set_now(Now { mono: std::time::Duration::from_secs(100), ..Now::default() });
+    sink.set_now(Now { monotonic: std::time::Duration::from_secs(100), ..Now::default() });
     sink.finish(false);
     store.sweep(std::time::Duration::from_secs(105));
     assert!(peer.text(2).is_some(), "still shown");

@@ -18,7 +18,7 @@ impl PeerSink {
         }
         let metric = self.store.define(self.source, spec);
         if metric.is_none()
-            && let Some(n) = self.throttle.allow(self.now.mono)
+            && let Some(n) = self.throttle.allow(self.now.monotonic)
         {
             log::warn!(
                 "{}: {} is not shown: limits.names or limits.name_length is reached{}",
@@ -39,7 +39,7 @@ impl PeerSink {
 
     pub(super) fn unshown(&mut self, more: u64) {
         self.store.stats.add(Stat::NamesRejected, more);
-        if let Some(n) = self.throttle.allow(self.now.mono) {
+        if let Some(n) = self.throttle.allow(self.now.monotonic) {
             log::warn!(
                 "{}: {more} metrics are not shown: limits.names is reached{}",
                 self.name(),
@@ -73,7 +73,7 @@ impl PeerSink {
             Kept::Whole => {}
             Kept::Cut => self.store.stats.add(Stat::TextsCut, 1),
             Kept::Dropped => {
-                if let Some(n) = self.throttle.allow(self.now.mono) {
+                if let Some(n) = self.throttle.allow(self.now.monotonic) {
                     log::warn!(
                         "{}: a text is not shown: limits.memory is reached{}",
                         self.name(),

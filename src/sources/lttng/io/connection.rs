@@ -109,7 +109,7 @@ impl RelayConnection {
             // Some replies come in two segments, the second after the acknowledgement of the first.
             let _ = socket2::SockRef::from(&self.stream).set_tcp_quickack(true);
         }
-        let wait = protocol.next_wakeup().map_or(TICK, |at| at.saturating_sub(now().mono));
+        let wait = protocol.next_wakeup().map_or(TICK, |at| at.saturating_sub(now().monotonic));
         tokio::select! {
             biased;
             read = self.stream.read_buf(&mut self.input) => {
@@ -119,7 +119,7 @@ impl RelayConnection {
                 let at = now();
                 protocol.feed(at, &mut self.input, &mut self.out).map_err(|e| e.to_string())?;
                 if self.input.capacity() > INPUT_KEPT_IDLE {
-                    self.large = self.large.max(at.mono);
+                    self.large = self.large.max(at.monotonic);
                 }
                 if self.input.is_empty() && self.input.capacity() > INPUT_KEPT {
                     self.input = BytesMut::new();
@@ -128,7 +128,7 @@ impl RelayConnection {
             () = sleep(wait) => {
                 let at = now();
                 protocol.tick(at, &mut self.out).map_err(|e| e.to_string())?;
-                if self.input.is_empty() && self.input.capacity() > INPUT_KEPT_IDLE && at.mono.saturating_sub(self.large) >= IDLE_TIME {
+                if self.input.is_empty() && self.input.capacity() > INPUT_KEPT_IDLE && at.monotonic.saturating_sub(self.large) >= IDLE_TIME {
                     self.input = BytesMut::new();
                 }
             }

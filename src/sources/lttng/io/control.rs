@@ -166,7 +166,7 @@ struct Driver {
 impl Driver {
     async fn run(mut self) {
         loop {
-            let action = self.controller.next(now().mono);
+            let action = self.controller.next(now().monotonic);
             // An answer is given only after its state is saved, so that it stays true over a
             // restart.
             if !matches!(action, Action::Save(_)) {
@@ -183,7 +183,7 @@ impl Driver {
                         reply.exit,
                         reply.stderr.trim_end()
                     );
-                    self.controller.replied(&reply, now().mono);
+                    self.controller.replied(&reply, now().monotonic);
                 }
                 Action::Probe => {
                     let probe = self.listen_during(probe::look()).await;
@@ -214,12 +214,12 @@ impl Driver {
 
     fn notices(&mut self) {
         for notice in self.seen.take() {
-            self.controller.notice(&notice, now().mono);
+            self.controller.notice(&notice, now().monotonic);
         }
     }
 
     fn message(&mut self, message: Message) {
-        let at = now().mono;
+        let at = now().monotonic;
         match message {
             Message::Request(command, on_answer) => {
                 self.next_request += 1;

@@ -107,7 +107,7 @@ impl Readers {
         match (ended, session) {
             (Ok((_, (end, full))), session) => {
                 if let (Some(why), Some(session)) = (full, session)
-                    && let Some(n) = self.full_log.allow(now().mono)
+                    && let Some(n) = self.full_log.allow(now().monotonic)
                 {
                     let (host, name) = (&session.host, &session.name);
                     log::warn!(
@@ -188,7 +188,7 @@ impl Relay {
                     format!("sessions are not listed, to keep within memory: {why};")
                 }
             };
-            if let Some(n) = retry_log.allow(now().mono) {
+            if let Some(n) = retry_log.allow(now().monotonic) {
                 log::warn!(
                     "relay daemon at {}: {why} Trying again{}",
                     self.address,
@@ -274,7 +274,7 @@ impl Relay {
         );
         let status = format!("connected: {text}");
         if self.status.set(&self.address, status)
-            && let Some(n) = limit_log.allow(now().mono)
+            && let Some(n) = limit_log.allow(now().monotonic)
         {
             log::warn!("relay daemon at {}: {text}{}", self.address, LogThrottle::more(n));
         }

@@ -136,7 +136,7 @@ impl Collector {
         let starts = self
             .sessions
             .roster
-            .take(now.mono, permit, |info, why| refused.push((info.clone(), why)));
+            .take(now.monotonic, permit, |info, why| refused.push((info.clone(), why)));
         for (info, why) in refused {
             if let Some(session) = self.sessions.session(&info) {
                 locked(&session).refused(&info, &refusal(why, &self.sessions.common.relay), now);
@@ -146,7 +146,7 @@ impl Collector {
         for (start, permit) in starts {
             let id = start.session.id;
             let Some(session) = self.sessions.session(&start.session) else {
-                self.sessions.roster.ended(now.mono, nothing(id));
+                self.sessions.roster.ended(now.monotonic, nothing(id));
                 continue;
             };
             let common = self.sessions.common.clone();
@@ -172,7 +172,7 @@ impl Collector {
 
     /// The reader of a session has ended.
     pub fn ended(&mut self, now: Now, end: End) {
-        self.sessions.roster.ended(now.mono, end);
+        self.sessions.roster.ended(now.monotonic, end);
     }
 
     /// The reader of a session was lost by a fault, with its state.
@@ -180,7 +180,7 @@ impl Collector {
         if let Some(session) = self.sessions.session(info) {
             locked(&session).over(info, "reading it has failed, by a fault of the PMDA", now);
         }
-        self.sessions.roster.ended(now.mono, nothing(info.id));
+        self.sessions.roster.ended(now.monotonic, nothing(info.id));
     }
 
     /// The connection that lists is gone. Readers continue.
@@ -234,7 +234,7 @@ impl Lister for Sessions {
     }
 
     fn listing_done(&mut self, _: u32) {
-        self.common.watch.listing_done(&self.common.relay, self.now.mono);
+        self.common.watch.listing_done(&self.common.relay, self.now.monotonic);
         self.listed = true;
         let crowded = self.roster.listing_done();
         if crowded > 0 {

@@ -252,7 +252,7 @@ impl Observer for SessionObserver {
         session.at(self.now);
         let events = session.packet(&packet, &self.common.filter, self.now);
         if events > 0 {
-            self.common.watch.events(session.own_name(), events, self.now.mono);
+            self.common.watch.events(session.own_name(), events, self.now.monotonic);
         }
     }
 

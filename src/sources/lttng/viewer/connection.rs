@@ -106,7 +106,7 @@ impl Connection {
     pub(super) fn received(&mut self, now: Now, input: &BytesMut) {
         let come = self.consumed + input.len() as u64;
         if come > self.received.0 {
-            self.received = (come, now.mono);
+            self.received = (come, now.monotonic);
         }
     }
 

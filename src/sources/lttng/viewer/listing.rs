@@ -64,11 +64,11 @@ impl Listing {
     pub fn start(&mut self, now: Now, out: &mut BytesMut) {
         // One write: the first reply decides the layout of the second.
         self.connection.start(
-            now.mono,
+            now.monotonic,
             &[Request::Connect { minor: self.minor }, Request::ListSessions],
             out,
         );
-        self.connection.plan(now.mono, self.due.into_iter());
+        self.connection.plan(now.monotonic, self.due.into_iter());
     }
 
     /// Parses all complete replies at the front of `input`, and reserves room for the rest of an
@@ -86,9 +86,9 @@ impl Listing {
     ) -> Result<(), SessionError> {
         self.connection.received(now, input);
         replies(self, input, |listing, request, input| {
-            listing.reply(now.mono, request, input, lister)
+            listing.reply(now.monotonic, request, input, lister)
         })?;
-        self.send_due(now.mono, out);
+        self.send_due(now.monotonic, out);
         Ok(())
     }
 
@@ -97,8 +97,8 @@ impl Listing {
     /// # Errors
     /// [`SessionError::Timeout`]: the relay daemon does not answer; the connection must be closed.
     pub fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
-        self.connection.check_timeout(now.mono)?;
-        self.send_due(now.mono, out);
+        self.connection.check_timeout(now.monotonic)?;
+        self.send_due(now.monotonic, out);
         Ok(())
     }
 

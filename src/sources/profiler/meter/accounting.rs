@@ -49,13 +49,13 @@ impl Accounting {
         if let Some(sum) = self.buckets.get_mut(bucket(call.duration_ms) as usize) {
             *sum += 1;
         }
-        self.latency.record(now.mono, call.duration_ms);
+        self.latency.record(now.monotonic, call.duration_ms);
         let marked = |mark| words.id_of(mark).is_some_and(|id| entry.has(id));
         let error = marked(KnownWord::Red);
         self.counters.add(m::ERRORS, error.into());
         self.counters.add(m::IDLE, marked(KnownWord::Idle).into());
         let sums = [1, error.into(), ns(call.duration_ms), ns(call.cpu_ms), call.memory];
-        self.methods.add(call.method, &sums, now.mono, words, sink);
+        self.methods.add(call.method, &sums, now.monotonic, words, sink);
         if !named {
             self.count_unnamed(entry, words);
         }
@@ -96,7 +96,7 @@ impl Accounting {
             }
             if red {
                 counters.add(m::ERRORS, *calls);
-                methods.add(*method, &[0, *calls, 0, 0, 0], now.mono, words, sink);
+                methods.add(*method, &[0, *calls, 0, 0, 0], now.monotonic, words, sink);
             }
             if idle {
                 counters.add(m::IDLE, *calls);
@@ -126,7 +126,7 @@ impl Accounting {
     /// Reports the percentiles of the last minute if they have changed.
     pub(crate) fn report_latency(&mut self, now: Now, sink: &mut dyn Sink) {
         let items = [m::P50, m::P95, m::P99, m::MAX];
-        match self.latency.changed(now.mono) {
+        match self.latency.changed(now.monotonic) {
             Some(Some(p)) => {
                 for (item, ms) in items.into_iter().zip([p.p50, p.p95, p.p99, p.max]) {
                     sink.update(Update::Set { item, value: Value::U64(ns(ms)) });

@@ -109,7 +109,7 @@ impl PodMetrics {
     pub(crate) fn report(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
         self.release_calls(now, words, sink, end);
         if end {
-            self.accounting.methods.expire(now.mono, true);
+            self.accounting.methods.expire(now.monotonic, true);
         }
         self.accounting.report(sink);
         for (slot, stream) in (0..).zip(&mut self.streams) {
@@ -136,7 +136,7 @@ impl PodMetrics {
     /// Emits pending calls whose names have come, or whose wait is over.
     fn release_calls(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
         let Self { accounting, pending, records, loss_report, .. } = self;
-        pending.release(now.mono, words, end, |entry| {
+        pending.release(now.monotonic, words, end, |entry| {
             let named = entry.is_named(words);
             if let Some(call) = &entry.uncounted {
                 if *loss_report == Some(entry.method) {
@@ -152,7 +152,7 @@ impl PodMetrics {
     /// A second has passed.
     pub(crate) fn tick(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink) {
         self.scratch.shrink();
-        self.accounting.methods.expire(now.mono, false);
+        self.accounting.methods.expire(now.monotonic, false);
         self.report(now, words, sink, false);
         self.stacks.iter_mut().for_each(|s| s.report(words, sink, false));
         self.accounting.report_latency(now, sink);
@@ -267,13 +267,13 @@ impl Observer for PodObserver<'_> {
             // Counted when its name has come.
             let entry =
                 PendingCall { uncounted: Some(Box::new(call.numbers())), ..pod.scratch.clone() };
-            return pod.pending.push(now.mono, &entry);
+            return pod.pending.push(now.monotonic, &entry);
         }
         pod.accounting.call(call, &pod.scratch, named, *now, words, *sink);
         if named {
             pod.records.emit(&pod.scratch, pod.accounting.methods.name(call.method), words, *sink);
         } else {
-            pod.pending.push(now.mono, &pod.scratch);
+            pod.pending.push(now.monotonic, &pod.scratch);
         }
     }
 

@@ -69,7 +69,7 @@ impl Agent {
     fn connect(shared: &Arc<SharedState>, seen: &mut Seen, pod: &str, second: u64) -> Self {
         let collector =
             AgentSession::new("127.0.0.1:9".into(), Options::default(), Arc::clone(shared));
-        let now = Now { mono: Duration::from_secs(second), ..Now::default() };
+        let now = Now { monotonic: Duration::from_secs(second), ..Now::default() };
         let mut agent = Self { collector, handles: BTreeMap::new(), out: BytesMut::new(), now };
         agent.say(
             seen,
@@ -103,7 +103,7 @@ impl Agent {
     }
 
     fn tick(&mut self, seen: &mut Seen, seconds: u64) -> Result<(), SessionError> {
-        self.now.mono += Duration::from_secs(seconds);
+        self.now.monotonic += Duration::from_secs(seconds);
         self.out.clear();
         self.collector.tick(self.now, &mut self.out, seen)
     }

@@ -133,11 +133,11 @@ impl Reading {
         let minor = self.settings.announced();
         // One write: each request alone would cost a round trip.
         self.connection.start(
-            now.mono,
+            now.monotonic,
             &[Request::Connect { minor }, Request::CreateSession, attach],
             out,
         );
-        self.plan(now.mono);
+        self.plan(now.monotonic);
     }
 
     /// Parses all complete replies at the front of `input`, and reserves room for the rest of an
@@ -155,10 +155,10 @@ impl Reading {
     ) -> Result<(), SessionError> {
         self.connection.received(now, input);
         replies(self, input, |reading, request, input| {
-            reading.reply(now.mono, request, input, observer)
+            reading.reply(now.monotonic, request, input, observer)
         })?;
-        self.send_due(now.mono, out, observer);
-        self.plan(now.mono);
+        self.send_due(now.monotonic, out, observer);
+        self.plan(now.monotonic);
         Ok(())
     }
 
@@ -172,9 +172,9 @@ impl Reading {
         out: &mut BytesMut,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
-        self.connection.check_timeout(now.mono)?;
-        self.send_due(now.mono, out, observer);
-        self.plan(now.mono);
+        self.connection.check_timeout(now.monotonic)?;
+        self.send_due(now.monotonic, out, observer);
+        self.plan(now.monotonic);
         Ok(())
     }
 
