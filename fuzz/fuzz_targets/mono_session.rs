@@ -42,10 +42,10 @@ impl Sink for Told {
 }
 
 const NOW: Now =
-    Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, mono: Duration::from_secs(100) };
+    Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, monotonic: Duration::from_secs(100) };
 
 /// What a user does between two pieces.
-const REQUESTS: [(&str); 4] = [
+const REQUESTS: [(&str, &str); 4] = [
     ("control.remove", "GC/*"),
     ("control.add", "Mono GC/Minor GC collections;JIT/x;GC/M*"),
     ("control.list", ""),

@@ -181,6 +181,6 @@ fuzz_target!(|data: &[u8]| {
     {
     }
     connection.close(&mut Nobody);
-    let counted: u64 = connection.pod().streams().iter().map(|s| s.counts().bytes).sum();
+    let counted: u64 = connection.streams().all().iter().map(|s| s.counts().bytes).sum();
     assert_eq!(counted as usize, told.bytes);
 });
