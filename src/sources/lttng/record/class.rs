@@ -62,11 +62,11 @@ pub(crate) enum Destination {
     NumberArray(Box<NumberArray>),
     /// Array of bytes: one text in hexadecimal.
     Bytes(Pmid),
-    /// The field has no parameter of its own: into the parameter `fields`.
+    /// The field has no parameter: its text goes into the parameter `fields`.
     Other,
 }
 
-/// An enumeration: its number, and its label as a parameter of its own unless `limits.names` is
+/// An enumeration: one parameter for its number, and one for its label unless `limits.names` is
 /// reached.
 #[derive(Clone, Debug)]
 pub(crate) struct Enumeration {
@@ -94,7 +94,7 @@ pub(crate) struct EventClass {
     pub(crate) nodes: Vec<Node>,
     /// Row of the table `class`.
     row: u32,
-    /// Begin of each record in the current packet: event name, processor and stream.
+    /// Start of each record in the current packet: event name, processor and stream.
     prepared: RecordTemplate,
     packet: u64,
     pub(crate) count: u64,
@@ -128,7 +128,7 @@ impl Definitions {
         Self { host: host.into(), session: session.into(), ..Self::default() }
     }
 
-    /// Bytes of memory, with estimated keys.
+    /// Bytes of memory; the size of keys is estimated.
     pub(crate) fn held(&self) -> usize {
         self.slots.capacity() * (size_of::<(String, u32)>() + PARAM_KEY)
     }
@@ -257,7 +257,7 @@ fn is_scope(id: NodeId, nodes: &[Node]) -> bool {
     nodes.get(id.index()).is_some_and(|node| node.parent.is_none())
 }
 
-/// Whether a node is a field of a scope. The length field of a sequence is none.
+/// Whether a node is a field of a scope. The length field of a sequence does not count.
 fn is_field(node: &Node, nodes: &[Node]) -> bool {
     let shown = matches!(node.scope, Scope::CommonContext | Scope::Context | Scope::Payload)
         && !node.hidden;
@@ -320,7 +320,7 @@ impl EventClass {
         self.begin_first(stamp, origin, common, batch);
     }
 
-    /// Begins the first record of a packet and keeps its begin as the template of the others.
+    /// Begins the first record of a packet and keeps its start as the template of the others.
     #[cold]
     fn begin_first(
         &mut self,

@@ -7,7 +7,7 @@ use crate::ctf::schema::Scope;
 use crate::ctf::{Kind, Node};
 use crate::model::{MetricSpec, Semantics, Units, ValueType, component};
 
-/// The facts that make the metric of a field.
+/// Properties of a field, from which its metric is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field<'a> {
     /// `provider:event`; `None` for a context, which all events share.
@@ -26,7 +26,8 @@ pub(crate) fn provider(event: &str) -> &str {
 }
 const KERNEL: &str = "kernel";
 
-/// Most labels of an enumeration in a help text, and most bytes of the text before a further one.
+/// Most labels of an enumeration in a help text. No label follows once the text is longer than
+/// `ABOUT` bytes.
 const LABELS: usize = 32;
 const ABOUT: usize = 600;
 
@@ -35,8 +36,8 @@ pub(crate) fn is_byte(element: &Node) -> bool {
     matches!(element.kind, Kind::Unsigned(8) | Kind::Signed(8)) && element.mappings.is_none()
 }
 
-/// Type and labels in words: `unsigned integer of 8 bits: RED = 0, GREEN = 1..2`. `next`: of
-/// arrays, an element.
+/// Type and labels in words: `unsigned integer of 8 bits: RED = 0, GREEN = 1..2`. If `node` is an
+/// array, `next` is its element.
 fn about(node: &Node, next: Option<&Node>) -> String {
     let bytes = matches!(node.kind, Kind::Array(_)) && next.is_some_and(is_byte);
     let mut text = match node.kind {
@@ -142,8 +143,8 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// `["U32","demo:tick","seq","unsigned integer of 32 bits"]`; `l` before the type: a label;
-    /// null: a context.
+    /// `["U32","demo:tick","seq","unsigned integer of 32 bits"]`. A type with the prefix `l` marks
+    /// a label; null instead of the event marks a context.
     fn persist(&self) -> String {
         let ty = format!("{}{}", if self.label { "l" } else { "" }, self.ty.name());
         serde_json::to_string(&(ty, self.event, self.name, &self.about)).unwrap_or_default()

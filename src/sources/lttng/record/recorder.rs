@@ -1,5 +1,5 @@
-//! Packs events into records while the decoder visits their fields. There is no tree or list of
-//! values in between.
+//! Packs events into records while the decoder visits their fields, without an intermediate tree
+//! or list of values.
 
 use super::super::metrics::{P_FIELDS, RECORD};
 use super::class::{Definitions, Destination, EventClass, PacketOrigin, RecordFilter};
@@ -44,7 +44,7 @@ pub(crate) struct Recorder<'r> {
     pub(crate) open: bool,
 }
 
-/// The place of a node of the event's class.
+/// The destination of a node of the current class; returns if there is none.
 macro_rules! destination {
     ($self:ident, $node:ident) => {{
         let destination =
@@ -55,7 +55,7 @@ macro_rules! destination {
 }
 
 impl Recorder<'_> {
-    /// The packet ends at this bit: reports the counts and appends the records.
+    /// Ends the packet at this bit: reports the counts and appends the records.
     pub(crate) fn finish(&mut self, bit: u64) {
         if self.events > 0 {
             self.account(bit);
@@ -251,7 +251,7 @@ impl Recorder<'_> {
         self.end_text(pmid, self.buffers.text.cut);
     }
 
-    /// Completes the text of a parameter; `cut` counts it as cut.
+    /// Completes the text of a parameter, and counts it as truncated if `cut`.
     #[inline]
     fn end_text(&mut self, pmid: Pmid, cut: bool) {
         let batch = &mut self.buffers.batch;

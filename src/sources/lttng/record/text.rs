@@ -22,7 +22,7 @@ impl Integer {
         if self.signed { self.bits.cast_signed().into() } else { self.bits.into() }
     }
 
-    /// As of [`IntegerFormat::short`].
+    /// See [`IntegerFormat::short`].
     #[inline(always)]
     fn short(self, form: IntegerFormat) -> Option<(u64, usize)> {
         if self.signed { form.short_signed(self.bits.cast_signed()) } else { form.short(self.bits) }
@@ -38,7 +38,7 @@ impl Integer {
     }
 }
 
-/// Receives digits into the text of a record.
+/// Appends digits to the text of a record.
 struct Digits<'w, 'b>(&'w mut TextWriter<'b>);
 
 impl AsciiSink for Digits<'_, '_> {

@@ -9,7 +9,7 @@ const SECOND: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timestamps<'c> {
     clock: Option<&'c ClockClass>,
-    /// Nanoseconds to add, for clocks of 1 GHz as LTTng's are: the short way.
+    /// Fast path for clocks of 1 GHz, as LTTng's are: nanoseconds to add to the cycles.
     base: Option<u64>,
 }
 

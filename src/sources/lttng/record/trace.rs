@@ -22,7 +22,7 @@ pub(crate) struct Trace {
 pub(crate) struct StreamPosition {
     pub(crate) clock: u64,
     pub(crate) losses: DiscardTracker,
-    /// Losses before the next packet are history and do not count.
+    /// Losses before the next packet are older than the attach and are not counted.
     pub(crate) joined: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct PacketResult {
     pub(crate) fault: Option<PacketError>,
 }
 
-/// Everything of a session that packing records needs.
+/// The parts of a session that packing records needs.
 pub(crate) struct RecordContext<'t> {
     pub(crate) session: &'t str,
     pub(crate) filter: &'t RecordFilter,

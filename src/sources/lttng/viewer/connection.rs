@@ -22,7 +22,7 @@ pub(super) enum Step {
     Need(usize),
 }
 
-/// The parsed value, or returns [`Step::Need`].
+/// Evaluates to the parsed value; returns [`Step::Need`] if bytes are missing.
 macro_rules! read {
     ($fixed:expr) => {
         match $fixed {
@@ -111,7 +111,7 @@ impl Connection {
     }
 
     /// # Errors
-    /// [`SessionError::Timeout`]: a reply is due, and no byte comes.
+    /// [`SessionError::Timeout`]: a reply is due, and no byte has come within the time limit.
     pub(super) fn check_timeout(&self, now: Duration) -> Result<(), SessionError> {
         let late = self.awaits_reply() && now.saturating_sub(self.received.1) >= self.reply_time;
         if late { Err(SessionError::Timeout("reply")) } else { Ok(()) }

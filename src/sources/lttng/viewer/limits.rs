@@ -13,22 +13,21 @@ pub const SESSIONS: usize = 256;
 /// and 255.
 pub(super) const NAME: u32 = 4096;
 /// Streams that one reply may announce: 71 MB of records, read one by one. A host with 256
-/// processors and 60 processes with buffers of their own has this many.
+/// processors and 60 processes with per-process buffers has this many.
 pub(super) const RECORDS: u32 = 16_384;
 /// Streams of one session open at once, unless configured; metadata streams count. Each costs about
 /// 0.7 KiB and its path.
 pub const STREAMS: usize = 8192;
 /// Typical bytes of path, channel and map entry of a stream.
 pub(super) const STREAM_NAMES: usize = 256;
-/// Streams of packets of all sessions of one relay daemon open at once.
+/// Data streams open at once on one relay daemon, over all sessions.
 pub(super) const CROWD: usize = 32_768;
-/// Bytes of the content of one packet, unless configured. Sub-buffers have 16 KiB to 1 MiB as a
-/// rule.
+/// Bytes of the content of one packet, unless configured. Sub-buffers usually have 16 KiB to 1 MiB.
 pub const PACKET: usize = 16 << 20;
 /// Bytes of one reply to METADATA. 160 classes of .NET have 77 KB; a kernel with all its system
 /// calls 1.5 MB.
 pub const METADATA_REPLY: usize = 16 << 20;
-/// Bytes of the metadata of one trace since its begin or last restart.
+/// Bytes of the metadata of one trace since its beginning or last restart.
 pub const METADATA: u64 = 64 << 20;
 /// Bytes of the metadata of all open traces of one session.
 pub const METADATA_SESSION: u64 = 256 << 20;
@@ -36,8 +35,8 @@ pub const METADATA_SESSION: u64 = 256 << 20;
 pub const PARTIAL: usize = 32 << 20;
 /// Pieces of one packet.
 pub(super) const PIECES: u32 = 16_384;
-/// Requests without a reply: 9 KB. Any socket buffers them while the relay daemon does not read, so
-/// the two sides cannot wait for each other.
+/// Requests without a reply: 9 KB. Any socket buffers that much while the relay daemon does not
+/// read, so the two sides cannot deadlock.
 pub const OUTSTANDING: usize = 256;
 /// Longest time without a byte while a reply is due.
 pub(super) const REPLY_TIME: Duration = Duration::from_secs(10);
@@ -50,10 +49,10 @@ pub(super) const METADATA_TIME: Duration = Duration::from_secs(5);
 /// a busy loop.
 pub(super) const FLAGGED: Duration = Duration::from_millis(20);
 /// Time between two `NEW_STREAMS` of one session without a flag (docs/protocols/lttng.md, (i)
-/// Lifecycle), and between the first two METADATA of a trace without streams, which find out that
-/// the trace is gone.
+/// Lifecycle), and between the first two METADATA that check whether a trace without streams is
+/// gone.
 pub(super) const SAFETY_NET: Duration = Duration::from_secs(1);
-/// Longest time between two such METADATA.
+/// Longest time between two METADATA that check whether a trace is gone.
 pub(super) const CHECK: Duration = Duration::from_secs(30);
 /// First and longest pause after a refused attach or a lost session.
 pub(super) const ATTACH_FIRST: Duration = Duration::from_secs(1);
@@ -61,7 +60,7 @@ pub(super) const ATTACH_RETRY: Duration = Duration::from_secs(30);
 /// First and longest pause after a broken connection.
 pub(super) const BROKEN_FIRST: Duration = Duration::from_millis(250);
 pub(super) const BROKEN_RETRY: Duration = Duration::from_secs(5);
-/// A session that was read for this time begins with the first pause again.
+/// After a session was read for this time, retries begin with the first pause again.
 pub(super) const LASTED: Duration = Duration::from_secs(10);
 /// Time without packets after which the rest of a destroyed session is dropped.
 pub(super) const CLOSING: Duration = Duration::from_secs(5);

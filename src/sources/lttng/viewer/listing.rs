@@ -27,7 +27,7 @@ pub trait Lister {
     fn listing_done(&mut self, sessions: u32);
 }
 
-/// One connection that lists. The duties of its driver are on the page of [`super`].
+/// One connection that lists sessions. See [`super`] for the duties of its driver.
 #[derive(Debug)]
 pub struct Listing {
     /// Announced minor version.
@@ -62,7 +62,7 @@ impl Listing {
 
     /// Makes the first requests. Called once, before all other methods.
     pub fn start(&mut self, now: Now, out: &mut BytesMut) {
-        // One write: the first reply decides the layout of the second.
+        // Both in one write, although the first reply decides the layout of the second.
         self.connection.start(
             now.monotonic,
             &[Request::Connect { minor: self.minor }, Request::ListSessions],

@@ -21,7 +21,7 @@ pub enum TraceFormat {
     Ctf1,
     /// CTF 2.
     Ctf2,
-    /// A number of a later release.
+    /// Unknown number, from a later release.
     Other(u32),
 }
 
@@ -82,7 +82,7 @@ pub struct Index {
     pub timestamp_begin: u64,
     /// Cycles of the trace's clock.
     pub timestamp_end: u64,
-    /// Events that the tracer has discarded since the begin of the stream.
+    /// Events that the tracer has discarded since the beginning of the stream.
     pub events_discarded: u64,
     /// Stream class.
     pub stream_class: u64,

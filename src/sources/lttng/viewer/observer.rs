@@ -21,8 +21,8 @@ pub struct Attached<'a> {
 pub enum Refused {
     /// Another viewer is attached; the protocol allows one.
     Busy,
-    /// Attached since our last connection: the relay daemon has not noticed its end, or another
-    /// viewer was quicker.
+    /// Attached since our last connection: the relay daemon has not noticed that ours ended, or
+    /// another viewer was quicker.
     Ours,
     /// The session is gone, or has a format that this minor version does not support.
     Unknown,

@@ -89,7 +89,7 @@ impl ReplayFilter {
         self.positions.get(stream).is_none_or(|position| position.is_before(index))
     }
 
-    /// A packet is reported.
+    /// Records a reported packet.
     pub(super) fn packet(&mut self, stream: StreamKey, index: &Index) {
         let position = Position {
             end: index.timestamp_end,
@@ -99,7 +99,7 @@ impl ReplayFilter {
         self.positions.put(stream, position, limits::SEEN_STREAMS);
     }
 
-    /// A beacon of this time. Returns whether it is later than everything reported before.
+    /// Records a beacon; returns whether its time is later than everything reported before.
     pub(super) fn beacon(&mut self, stream: StreamKey, time: u64) -> bool {
         let new = self.positions.get(&stream).is_none_or(|position| position.end < time);
         if new {

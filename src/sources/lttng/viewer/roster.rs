@@ -116,8 +116,8 @@ impl Roster {
         true
     }
 
-    /// The listing is complete: drops sessions that it does not have. Returns the number of
-    /// matching sessions beyond the limit.
+    /// The listing is complete: drops sessions missing from it. Returns the number of matching
+    /// sessions beyond the limit.
     pub fn listing_done(&mut self) -> u64 {
         let listing = self.listing;
         self.candidates.retain(|_, candidate| candidate.listing == listing);
@@ -212,7 +212,7 @@ impl Roster {
         self.bound();
     }
 
-    /// Drops the oldest histories when all together have too many streams.
+    /// Drops the oldest histories while all together have more than `SEEN_STREAMS` streams.
     fn bound(&mut self) {
         let streams = |history: &LruMap<Key, SessionHistory>| {
             history.values().map(|p| p.replay_filter.streams()).sum::<usize>()
@@ -249,7 +249,7 @@ mod tests {
         })
     }
 
-    /// A listing, and what is taken: numbers, and what was told.
+    /// One listing: returns the sessions taken, and the reasons reported for others.
     fn list(
         roster: &mut Roster,
         now: u64,

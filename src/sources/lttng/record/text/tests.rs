@@ -7,7 +7,7 @@ use crate::model::Stamp;
 
 const LIMIT: usize = 4096;
 
-/// Arrays as texts, each made at once and element by element.
+/// Texts of arrays, each built in one call and again element by element.
 struct Both<'n> {
     nodes: &'n [Node],
     texts: Vec<[String; 2]>,

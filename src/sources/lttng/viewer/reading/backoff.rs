@@ -1,8 +1,7 @@
 //! Time of the next request for a stream without new data.
 //!
-//! With each period of the session's live timer every stream has a packet or a beacon: its news.
-//! Once the phase is known, requests in between are useless, and frequent requests pay when the
-//! next news are due:
+//! In each period of the session's live timer every stream gets a packet or a beacon: its news.
+//! Once the phase is known, requests are frequent when the next news is due, and rare before:
 //!
 //! ```text
 //!   news            nothing         nothing  news            nothing…
@@ -17,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Number of streams that are open on one relay daemon, over all connections. They share its time.
+/// Number of streams open on one relay daemon, over all connections. They share one request rate.
 #[derive(Clone, Debug, Default)]
 pub struct OpenStreams(Arc<AtomicUsize>);
 
@@ -53,9 +52,9 @@ impl Drop for OpenStream {
 
 /// Time between two requests for a stream with full sub-buffers.
 const BUSY: Duration = Duration::from_millis(20);
-/// Longest time between two requests for other streams before news are due.
+/// Longest time between two requests for other streams before news is due.
 const QUIET: Duration = Duration::from_millis(200);
-/// Longest time between two requests when news are overdue: tracing may be stopped.
+/// Longest time between two requests when news is overdue: tracing may be stopped.
 const LATE: Duration = Duration::from_millis(100);
 /// Longer live timers count as this.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -65,11 +64,11 @@ pub(super) struct Backoff {
     period: Duration,
     /// Time of the latest news.
     news: Option<Duration>,
-    /// The latest news were a packet.
+    /// The latest news was a packet.
     packets: bool,
     /// Above 0 after packets between two flushes.
     busy: u8,
-    /// The next request is the first one after news became due; its distance from the one before.
+    /// Time since the request before, if the next request is the first one after news became due.
     first: Option<Duration>,
 }
 
@@ -84,7 +83,7 @@ impl Backoff {
         }
     }
 
-    /// A packet or a new beacon has come.
+    /// A packet or a new beacon has arrived.
     pub(super) fn news(&mut self, now: Duration, packet: bool) {
         let early =
             self.news.is_some_and(|last| now.saturating_sub(last) < self.period.mul_f64(0.75));
@@ -95,8 +94,8 @@ impl Backoff {
         self.news = Some(now.saturating_sub(self.first.take().unwrap_or_default()));
     }
 
-    /// Nothing new: time of the next request. `step` is the time between two requests when news are
-    /// due.
+    /// Time of the next request after one without news. `step`: time between two requests when news
+    /// is due.
     pub(super) fn next(&mut self, now: Duration, step: Duration) -> Duration {
         // Before the first news the phase is unknown: requests over one period find it.
         let last = *self.news.get_or_insert(now.saturating_sub(self.period));
@@ -125,8 +124,8 @@ mod tests {
 
     const STEP: Duration = Duration::from_millis(5);
 
-    /// Polls a stream that has news at `actual` times; returns delays between news and their being
-    /// seen, and the polls.
+    /// Polls a stream that has news at `actual` times; returns the delay of each news in
+    /// microseconds, and the number of polls.
     fn follow(timer: u64, actual: impl Iterator<Item = u64>) -> (Vec<u64>, u32) {
         let (mut backoff, mut now, mut polls) =
             (Backoff::new(Duration::from_micros(timer)), Duration::from_secs(1), 0);

@@ -51,8 +51,8 @@ pub struct End {
     pub replay_filter: ReplayFilter,
 }
 
-/// One connection that reads one session. The page of [`super`] has the duties of its driver, and
-/// why a second session needs a second connection.
+/// One connection that reads one session. See [`super`] for the duties of its driver, and for the
+/// reason why a second session needs a second connection.
 #[derive(Debug)]
 pub struct Reading {
     settings: Settings,
@@ -265,7 +265,7 @@ impl Reading {
         let session =
             self.attached.filter(|_| !self.asked && self.closing.is_none()).map(|_| self.due);
         let traces = self.traces.values().filter_map(Trace::due);
-        // Without room for requests only a reply helps.
+        // Without room nothing can be sent before a reply comes.
         let open = self.connection.room() >= AHEAD;
         let due = streams.chain(session).chain(traces).filter(|_| open).chain(self.closing).min();
         self.connection.plan(now, due.into_iter());

@@ -18,7 +18,7 @@ const SHARE: Duration = Duration::from_micros(250);
 const TOGETHER: Duration = Duration::from_millis(1);
 
 impl Reading {
-    /// Time between two requests for a stream whose news are due.
+    /// Time between two requests for a stream whose news is due.
     pub(super) fn step(&self) -> Duration {
         let streams = u32::try_from(self.open_streams.len()).unwrap_or(u32::MAX);
         self.settings.poll.max(Duration::from_millis(1)).max(SHARE.saturating_mul(streams))
@@ -43,7 +43,7 @@ impl Reading {
         }
         if self.attached.is_some() {
             self.send_due_metadata(now, observer);
-            // Together with requests for streams, if there are any now.
+            // Sent up to half a period early together with requests for streams that are due now.
             let asking = self.streams.values().any(|s| s.due.is_some_and(|due| due <= now));
             let soon = if asking { now + limits::SAFETY_NET / 2 } else { now };
             let on_flags = self.due <= self.last + limits::FLAGGED;
@@ -115,7 +115,7 @@ impl Reading {
         let soon = |stream: &Stream| stream.due.filter(|due| *due <= now + together);
         let mut due: Vec<(Duration, u64)> =
             self.streams.iter().filter_map(|(id, s)| Some((soon(s)?, *id))).collect();
-        // The longest waiting come first, in case of too little room.
+        // The longest overdue come first, in case room runs out.
         due.sort_unstable();
         for (_, id) in due {
             if self.connection.room() < AHEAD {

@@ -141,7 +141,7 @@ pub(super) struct Trace {
     pub(super) open: usize,
     /// Time when the last data stream ended.
     pub(super) ended: Option<Duration>,
-    /// Time of the next METADATA without a flag, which finds out that the trace is gone.
+    /// Time of the next METADATA without a flag, which detects that the trace is gone.
     check: Duration,
     /// Bytes of metadata since its beginning.
     pub(super) total: u64,
@@ -155,7 +155,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Trace {
-    /// Packets wait until metadata has come.
+    /// A trace whose packets wait for its metadata.
     pub(super) fn new(now: Duration) -> Self {
         Self {
             stream: None,
@@ -223,7 +223,8 @@ impl Trace {
         self.ended.is_some_and(|ended| now >= ended + limits::METADATA_TIME)
     }
 
-    /// No more metadata for now. Returns whether the time limit of incomplete metadata has passed.
+    /// The relay daemon has no more metadata for now. Returns whether the time limit of incomplete
+    /// metadata has passed.
     pub(super) fn settle(&mut self, now: Duration) -> bool {
         if self.total > 0 && self.need == Need::Nothing {
             self.metadata_state = MetadataState::Ready;
@@ -240,8 +241,8 @@ impl Trace {
         false
     }
 
-    /// Adds bytes. Returns whether they begin the metadata anew: at most 8 of the first bytes
-    /// differ from the first time, because lengths in them may.
+    /// Appends metadata. Returns whether `bytes` begin it anew: all but at most 8 of the first
+    /// bytes are those of the first time. Lengths among them may differ.
     pub(super) fn append(&mut self, bytes: &[u8]) -> bool {
         const LEAST: usize = 64;
         const MAY_DIFFER: usize = 8;

@@ -149,7 +149,7 @@ pub(super) fn connect(bytes: &[u8]) -> Fixed<(u32, u32)> {
 }
 pub(super) const CONNECT: usize = 20;
 
-/// The relay daemon's minor, if it speaks our major.
+/// The relay daemon's minor version, if its major version is ours.
 pub(super) fn minor((major, minor): (u32, u32)) -> Result<u32, ProtocolError> {
     if major == MAJOR {
         Ok(minor)
