@@ -37,7 +37,7 @@ impl Simple {
         Ok(Self { fetches: 0, colors: [0, 100, 200], time, slices, file, read: None })
     }
 
-    /// Reads the file again if it has changed.
+    /// Parses the file again if it has changed.
     fn read_slices(&mut self) -> std::io::Result<()> {
         let changed = Some(std::fs::metadata(&self.file)?.modified()?);
         if self.read != changed {

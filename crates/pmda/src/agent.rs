@@ -1,5 +1,5 @@
-//! The start of an agent: libpcp_pmda's calls in their order, behind handles that cannot leave the
-//! thread.
+//! Start of an agent: libpcp_pmda's calls in their required order, behind handles that are not
+//! `Send`.
 
 use std::cell::{RefCell, RefMut};
 use std::ffi::{CString, OsString};
@@ -21,41 +21,40 @@ use crate::process::{self, Allowance};
 use crate::tables::Tables;
 use crate::{callbacks, cstring};
 
-/// After an answer of this many bytes the memory that libpcp took for it is given back to the
-/// system.
+/// After an answer larger than this many bytes, libpcp's memory for it is returned to the system.
 const LARGE_BYTES: usize = 2 << 20;
 
 /// An agent: its name, domain, log file, options.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PmdaInfo {
-    /// Name of the program, as `pmdasimple`.
+    /// Program name, as `pmdasimple`.
     pub name: &'static str,
     /// Domain number, 1..=510, unless option `-d` gives another.
     pub domain: u32,
     /// Name of the log file in pmcd's log folder, unless option `-l` gives another.
     pub log_file: &'static str,
-    /// Help texts made by newhelp(1), without the endings `.dir` and `.pag`.
+    /// Help texts built by newhelp(1): the path without `.dir` and `.pag`.
     pub help: Option<PathBuf>,
-    /// Options of this agent.
+    /// Options of this agent, in addition to those of every PMDA.
     pub options: &'static [OptionDef],
 }
 
 impl PmdaInfo {
-    /// An agent without a help file and without options of its own.
+    /// An agent without a help file and without additional options.
     #[must_use]
     pub const fn new(name: &'static str, domain: u32, log_file: &'static str) -> Self {
         Self { name, domain, log_file, help: None, options: &[] }
     }
 
-    /// The same agent with help texts that newhelp(1) has made; without `.dir` and `.pag`.
+    /// The same agent with help texts built by newhelp(1): the path without `.dir` and `.pag`.
     #[must_use]
     pub fn with_help(mut self, file: PathBuf) -> Self {
         self.help = Some(file);
         self
     }
 
-    /// The same agent with options of its own.
+    /// The same agent with additional options.
     #[must_use]
     pub const fn with_options(mut self, options: &'static [OptionDef]) -> Self {
         self.options = options;
@@ -87,7 +86,7 @@ impl From<crate::tables::TableError> for StartError {
     }
 }
 
-/// An agent that has read its arguments and not started yet. Not `Send`: libpcp_pmda has no locks.
+/// An agent with parsed arguments, not started yet. Not `Send`: libpcp_pmda has no locks.
 pub struct Agent {
     dispatch: Box<sys::pmdaInterface>,
     arguments: Arguments,
@@ -97,12 +96,12 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Reads the arguments of the process, program name first; nothing else happens yet.
+    /// Parses the arguments of the process, program name first, without other effects.
     ///
     /// # Errors
     /// The status to exit with, after a usage message was printed.
     pub fn new(info: &PmdaInfo, args: impl IntoIterator<Item = OsString>) -> Result<Self, i32> {
-        // Arguments of a process hold no NUL.
+        // Process arguments contain no NUL.
         let args: Vec<CString> =
             args.into_iter().filter_map(|a| CString::new(a.into_vec()).ok()).collect();
         let help = info.help.as_ref().and_then(|p| CString::new(p.as_os_str().as_bytes()).ok());
@@ -136,14 +135,14 @@ impl Agent {
         &self.arguments
     }
 
-    /// The domain number in force.
+    /// The domain number in use.
     #[must_use]
     pub fn domain(&self) -> u32 {
         self.dispatch.domain.cast_unsigned()
     }
 
-    /// Opens the log file, which is standard error from here on; also sets the heap and the limit
-    /// of open files up for a daemon. To be called before other threads start.
+    /// Opens the log file, which replaces standard error. Also sets up the heap and the limit of
+    /// open files for a daemon. Must be called before other threads start.
     pub fn open_log(&mut self) {
         // SAFETY: dispatch was initialised by pmdaDaemon(3).
         unsafe { sys::pmdaOpenLog(&raw mut *self.dispatch) };
@@ -151,8 +150,8 @@ impl Agent {
         process::raise_open_files();
     }
 
-    /// Becomes the user of option `-U`, else the one that PCP's daemons run as. Without root's
-    /// rights nothing happens.
+    /// Switches to the user of option `-U`, or else to the user of PCP's daemons. Does nothing
+    /// without root's rights.
     ///
     /// # Errors
     /// The user does not exist.
@@ -161,10 +160,11 @@ impl Agent {
         process::become_user(&user).map_err(StartError)
     }
 
-    /// Gives libpcp_pmda the tables that `build` fills, and the callbacks that ask the handler.
+    /// Registers with libpcp_pmda the tables that `build` fills and the callbacks that call the
+    /// handler.
     ///
     /// # Errors
-    /// From `build`, or libpcp_pmda refuses the tables.
+    /// Errors of `build`, or of libpcp_pmda when it rejects the tables.
     pub fn start<H: Handler + 'static>(
         mut self,
         build: impl FnOnce(&mut Tables) -> Result<H, StartError>,
@@ -183,8 +183,8 @@ impl Agent {
         tables.take_grown();
         let (indoms, domains) = tables.indom_rows();
         let (metrics, count) = tables.metric_rows();
-        // SAFETY: pmdaInit(3): both tables stay where they are: indoms for ever, metrics until
-        // `rehash` gives a new place.
+        // SAFETY: pmdaInit(3): both tables stay in place: indoms for ever, metrics until `rehash`
+        // registers a new place.
         unsafe { sys::pmdaInit(&raw mut *self.dispatch, indoms, domains, metrics, count) };
         if let Some(error) = Error::of_status(self.dispatch.status) {
             return Err(StartError(format!("pmdaInit: {error}")));
@@ -205,14 +205,14 @@ impl Agent {
     }
 }
 
-/// A PMDA whose handler answers.
+/// A started PMDA with its handler.
 pub struct Pmda<H> {
     agent: Agent,
     handler: Rc<RefCell<H>>,
 }
 
 impl<H: Handler> Pmda<H> {
-    /// The domain number in force.
+    /// The domain number in use.
     #[must_use]
     pub fn domain(&self) -> u32 {
         self.agent.domain()
@@ -221,12 +221,12 @@ impl<H: Handler> Pmda<H> {
     /// The handler, between requests.
     ///
     /// # Panics
-    /// From within the handler.
+    /// If called from within the handler.
     pub fn handler(&self) -> RefMut<'_, H> {
         self.handler.borrow_mut()
     }
 
-    /// Shakes hands with pmcd on standard input.
+    /// Performs the handshake with pmcd on standard input.
     ///
     /// # Errors
     /// There is no pmcd at the other end.
@@ -239,7 +239,7 @@ impl<H: Handler> Pmda<H> {
         }
     }
 
-    /// The descriptor on which pmcd's requests come.
+    /// The descriptor on which pmcd's requests arrive.
     pub(crate) fn fd(&mut self) -> BorrowedFd<'_> {
         // SAFETY: dispatch is connected.
         let fd = unsafe { sys::__pmdaInFd(&raw mut *self.agent.dispatch) };
@@ -264,7 +264,7 @@ impl<H: Handler> Pmda<H> {
         sts >= 0
     }
 
-    /// New metrics become visible.
+    /// Calls the handler's `update` and registers new metrics with libpcp_pmda.
     pub(crate) fn update(&mut self) {
         // SAFETY: the interface is seven; its ext is libpcp_pmda's own.
         let ext = unsafe { self.agent.dispatch.version.seven.ext };

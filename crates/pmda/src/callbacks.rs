@@ -1,4 +1,4 @@
-//! The functions that libpcp_pmda calls: each recovers its arguments, runs the handler behind
+//! The functions that libpcp_pmda calls. Each converts its arguments, runs the handler inside
 //! `catch_unwind`, and maps the result to a status.
 
 use std::ffi::{c_char, c_int};
@@ -15,7 +15,7 @@ use crate::process::{thread_time, work_time};
 use crate::store::StoreRequest;
 use crate::{cstring, labels, store};
 
-/// No panic crosses into C: it becomes `PM_ERR_GENERIC`. The panic hook has reported it.
+/// A panic becomes `PM_ERR_GENERIC` instead of unwinding into C. The panic hook has reported it.
 fn guard(f: impl FnOnce() -> c_int) -> c_int {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or(sys::PM_ERR_GENERIC)
 }
@@ -25,7 +25,7 @@ pub(crate) fn register(dispatch: &mut sys::pmdaInterface) {
     // SAFETY: the union member `seven` is the one in use: pmdaDaemon(3) was called with
     // PMDA_INTERFACE_7.
     let seven = unsafe { &mut dispatch.version.seven };
-    // profile and desc keep libpcp_pmda's own: they work on the metric table.
+    // profile and desc stay libpcp_pmda's defaults, which use the metric table.
     seven.instance = Some(instance);
     seven.fetch = Some(fetch);
     seven.text = Some(text);
@@ -41,7 +41,7 @@ pub(crate) fn register(dispatch: &mut sys::pmdaInterface) {
     unsafe { sys::pmdaSetEndContextCallBack(dispatch, Some(end_context)) };
 }
 
-/// Sets the callback that pmdaInit(3) sets too: results are not to be freed.
+/// Sets the callback that pmdaInit(3) overwrites: results must not be freed.
 pub(crate) fn register_result(dispatch: &mut sys::pmdaInterface) {
     // SAFETY: dispatch is initialised; the function lives for ever.
     unsafe { sys::pmdaSetResultCallBack(dispatch, Some(sent)) };
@@ -72,7 +72,7 @@ unsafe extern "C" fn fetch(
             let handler = Rc::clone(&hosted.handler);
             hosted.results.begin(pmids.len(), Budget::new(pmids.len(), work_time));
             handler.borrow_mut().fetch(&request, &mut hosted.tables, &mut hosted.results);
-            // pmcd reports to its clients that there are new names.
+            // With this flag pmcd reports changed names to its clients.
             let changed = std::mem::take(&mut hosted.names_changed);
             let status = if changed { sys::PMCD_NAMES_CHANGE } else { 0 };
             hosted.results.finish(u8::try_from(status).unwrap_or_default())
@@ -85,7 +85,7 @@ unsafe extern "C" fn fetch(
     })
 }
 
-/// The answer is in our own memory: nothing is to be freed when it has been sent.
+/// Frees nothing: the answer is in Rust's memory.
 unsafe extern "C" fn sent(_: *mut sys::PmdaResult) {}
 
 unsafe extern "C" fn instance(
@@ -241,8 +241,8 @@ unsafe extern "C" fn instance_labels(
     set: *mut *mut sys::pmLabelSet,
 ) -> c_int {
     guard(|| {
-        // There may be a hundred thousand instances: those for which there is no time have no
-        // labels in this answer.
+        // A domain may have 100,000 instances: instances beyond the time limit get no labels in
+        // this answer.
         if with(|hosted| hosted.allowance.next(thread_time)) != Some(true) {
             return 0;
         }

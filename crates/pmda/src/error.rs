@@ -12,7 +12,7 @@ use crate::cstring;
 pub struct Error(c_int);
 
 impl Error {
-    /// Anything else.
+    /// A generic error.
     pub const GENERIC: Self = Self(sys::PM_ERR_GENERIC);
     /// No such metric.
     pub const PMID: Self = Self(sys::PM_ERR_PMID);
@@ -26,18 +26,18 @@ impl Error {
     pub const TEXT: Self = Self(sys::PM_ERR_TEXT);
     /// No value now; try again later.
     pub const AGAIN: Self = Self(sys::PM_ERR_AGAIN);
-    /// A value of this kind is not possible here.
+    /// The value is out of range or not supported.
     pub const VALUE: Self = Self(sys::PM_ERR_VALUE);
-    /// The type does not fit.
+    /// The type does not match.
     pub const TYPE: Self = Self(sys::PM_ERR_TYPE);
-    /// The client may not do this.
+    /// The client has no permission.
     pub const PERMISSION: Self = Self(sys::PM_ERR_PERMISSION);
     /// The value cannot be stored.
     pub const BADSTORE: Self = Self(sys::PM_ERR_BADSTORE);
     /// The answer or the request is too big.
     pub const TOOBIG: Self = Self(sys::PM_ERR_TOOBIG);
 
-    /// The error of a status of libpcp; `None` if the status is none.
+    /// The error of a libpcp status; `None` for a status that is no error.
     #[must_use]
     pub const fn of_status(status: c_int) -> Option<Self> {
         if status < 0 { Some(Self(status)) } else { None }

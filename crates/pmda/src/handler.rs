@@ -1,4 +1,4 @@
-//! What an agent answers.
+//! The answers of an agent.
 
 use std::time::Duration;
 
@@ -11,16 +11,17 @@ use crate::labels::LabelSet;
 use crate::store::StoreRequest;
 use crate::tables::Tables;
 
-/// The answers of an agent. The framework calls these on the thread of the main loop, one at a
-/// time; a panic becomes `PM_ERR_GENERIC` for the client and the agent goes on.
+/// The answers of an agent. All methods are called on the thread of the main loop, one at a time. A
+/// panic becomes `PM_ERR_GENERIC` for the client, and the agent keeps running.
 ///
 /// Names and descriptors come from the [`Tables`]; every method has a default.
 #[expect(unused_variables, reason = "defaults ignore their arguments")]
 pub trait Handler {
-    /// Before each request, and whenever the main loop wakes: adds metrics that have come.
+    /// Called before each request and after each wake-up of the main loop: adds new metrics.
     fn update(&mut self, tables: &mut Tables) {}
 
-    /// Before libpcp_pmda reads the instances of a domain: replaces them if they have changed.
+    /// Called before libpcp_pmda reads the instances of a domain: replaces them if they have
+    /// changed.
     fn refresh(&mut self, indom: InDom, tables: &mut Tables) {}
 
     /// The value of a metric and instance ([`IN_NULL`](crate::IN_NULL) without an instance domain);
@@ -32,13 +33,13 @@ pub trait Handler {
         Err(Error::PMID)
     }
 
-    /// A fetch. By default each instance that the profile asks for is refreshed and gets its
+    /// Answers a fetch. By default each instance in the profile is refreshed and gets its
     /// [`value`](Self::value).
     fn fetch(&mut self, request: &FetchRequest<'_>, tables: &mut Tables, results: &mut Results) {
         fetch_values(self, request, tables, results);
     }
 
-    /// A store request.
+    /// Stores values from a client.
     ///
     /// # Errors
     /// Sent to the client.
@@ -46,7 +47,7 @@ pub trait Handler {
         Err(Error::PERMISSION)
     }
 
-    /// A help text of one line or of many. `None`: the text is looked up in the help file of
+    /// The one-line or the long help text. `None`: the text comes from the help file of
     /// [`PmdaInfo`](crate::PmdaInfo).
     fn text(&mut self, target: TextTarget, one_line: bool) -> Option<String> {
         None
@@ -57,22 +58,22 @@ pub trait Handler {
         None
     }
 
-    /// pmcd passes on a credential of a client context.
+    /// A credential of a client context, passed on by pmcd.
     fn attribute(&mut self, context: ContextId, attribute: Attribute) {}
 
     /// A client context has ended.
     fn end_context(&mut self, context: ContextId) {}
 
-    /// A request has been answered, and the answer sent.
+    /// Called after the answer to a request was sent.
     fn answered(&mut self, report: Answered) {}
 }
 
-/// How a request was answered.
+/// Measurements of an answered request.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Answered {
-    /// CPU time that the thread has taken.
+    /// CPU time of the main loop's thread.
     pub time: Duration,
-    /// Labels of some instances are missing: there are more than can be sent in time.
+    /// Labels of some instances are missing: the limit of 100 ms was reached.
     pub cut: bool,
 }

@@ -1,5 +1,5 @@
-//! The place where the callbacks find the agent: two of libpcp_pmda's callbacks have no argument
-//! that could carry it, so a thread-local does, borrowed for the length of one callback.
+//! The agent as the callbacks find it. Two of libpcp_pmda's callbacks have no argument that could
+//! carry it, so it is in a thread-local, borrowed for the length of one callback.
 
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -18,9 +18,9 @@ pub(crate) struct Hosted {
     pub(crate) results: Results,
     /// The last help text: libpcp_pmda reads it after the callback has returned.
     pub(crate) text: CString,
-    /// The request that is being answered.
+    /// The time limit of the current request.
     pub(crate) allowance: Allowance,
-    /// Metrics have come since the last fetch.
+    /// Metrics were added after the last fetch.
     pub(crate) names_changed: bool,
 }
 
@@ -28,7 +28,7 @@ thread_local! {
     static HOSTED: RefCell<Option<Hosted>> = const { RefCell::new(None) };
 }
 
-/// Puts the agent of this thread in its place, or takes it away.
+/// Sets or removes the agent of this thread.
 pub(crate) fn install(hosted: Option<Hosted>) {
     drop(HOSTED.replace(hosted));
 }

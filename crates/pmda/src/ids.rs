@@ -11,7 +11,7 @@ pub const IN_NULL: u32 = sys::PM_IN_NULL;
 pub struct InDom(pub u32);
 
 impl InDom {
-    /// As pmInDom_build(3). Bits that do not fit are cut.
+    /// As pmInDom_build(3). Excess bits are cut.
     #[must_use]
     pub const fn new(domain: u32, serial: u32) -> Self {
         Self((domain & 0x1ff) << 22 | serial & 0x3f_ffff)
@@ -24,7 +24,7 @@ impl InDom {
     }
 }
 
-/// A client context of pmcd, by its number. pmcd uses numbers again after a context has ended.
+/// A client context of pmcd, by its number. pmcd reuses the numbers of ended contexts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContextId(pub i32);
 

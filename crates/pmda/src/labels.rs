@@ -24,7 +24,7 @@ impl LabelSet {
         Self::default()
     }
 
-    /// Adds a label; a label of the same name goes.
+    /// Adds a label, or replaces the one of the same name.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.0.insert(name.into(), value.into());

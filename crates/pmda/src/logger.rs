@@ -1,11 +1,11 @@
 //! Backend of the [`log`] facade: PCP's log file (stderr, which pmdaOpenLog(3) has redirected), in
-//! the form of pmNotifyErr(3), one write(2) a line, and never more than a burst of lines.
+//! the form of pmNotifyErr(3), one write(2) per line, with a limit on the rate of lines.
 
 use std::io::Write;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// Lines that may come at once, and per second in the long run. Errors are always written.
+/// Lines written at once, and lines per second in the long run. Errors are always written.
 const BURST: f64 = 200.0;
 const PER_SECOND: f64 = 1.0;
 
@@ -29,8 +29,8 @@ static LOG: Log = Log {
 };
 
 impl Log {
-    /// Makes this the process's logger, whose lines begin with the program's name and process
-    /// number. Later calls change only the level.
+    /// Installs the process's logger, whose lines begin with the program's name and process number.
+    /// Later calls change only the level.
     pub fn install(name: &str, level: log::LevelFilter) {
         LOG.name.get_or_init(|| name.to_owned());
         let _ = log::set_logger(&LOG);
@@ -39,7 +39,7 @@ impl Log {
 }
 
 impl Bucket {
-    /// `Some(n)`: the line is written, after `n` that were dropped.
+    /// Whether a line is written: `Some(n)` after `n` dropped lines.
     fn take(&mut self, now: Instant) -> Option<u64> {
         let passed = self.at.map_or(0.0, |at| now.duration_since(at).as_secs_f64());
         self.at = Some(now);
@@ -73,7 +73,7 @@ impl log::Log for Log {
             text = line(name, log::Level::Warn, &dropped);
         }
         text += &line(name, record.level(), &record.args().to_string());
-        // A failure has no other place to be reported.
+        // A failure cannot be reported anywhere else.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
 
@@ -87,7 +87,7 @@ fn line(name: &str, level: log::Level, text: &str) -> String {
         log::Level::Info => "Info",
         log::Level::Debug | log::Level::Trace => "Debug",
     };
-    // The text may come from outside: one line stays one line.
+    // The text may come from outside: control characters must not split the line.
     let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     format!("[{}] {name}({}) {word}: {clean}\n", local_time(), std::process::id())
 }

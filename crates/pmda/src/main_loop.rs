@@ -1,4 +1,4 @@
-//! The thread of the PMDA: waits for pmcd and for wake-ups, answers the one, applies the other.
+//! The thread of the PMDA: waits for pmcd and for wake-ups, answers requests, runs a turn.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The command line: PCP's options of every PMDA through pmdaGetOptions(3), and the agent's own.
+//! The command line: PCP's options for every PMDA through pmdaGetOptions(3), and the agent's own.
 
 use std::ffi::{CString, c_char, c_int};
 
@@ -19,7 +19,7 @@ pub struct OptionDef {
     pub text: &'static str,
 }
 
-/// The command line as given.
+/// The parsed command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
     /// The agent's own options in their order: long name, and argument (empty if it has none).
@@ -36,7 +36,7 @@ impl Arguments {
     }
 }
 
-/// PCP's options that every PMDA has: long name, letter, argument, text.
+/// PCP's options for every PMDA: long name, letter, argument, text.
 const PCPS: [(&str, char, Option<&str>, &str); 5] = [
     ("debug", 'D', Some("SPEC"), "libpcp debugging"),
     ("domain", 'd', Some("NUM"), "PMDA domain number [default {}]"),
@@ -45,7 +45,7 @@ const PCPS: [(&str, char, Option<&str>, &str); 5] = [
     ("help", '?', None, "show this message and exit"),
 ];
 
-/// Strings and rows of an option table, which point to each other.
+/// Strings and rows of an option table; the rows point to the strings.
 struct OptionTable {
     rows: Vec<sys::pmLongOptions>,
     letters: CString,
@@ -55,7 +55,7 @@ struct OptionTable {
 impl OptionTable {
     fn new(name: &str, domain: u32, own: &[OptionDef]) -> Self {
         let mut strings: Vec<CString> = Vec::new();
-        // The bytes of a CString stay where they are while the vector grows.
+        // The bytes of a CString stay in place while the vector grows.
         let mut keep = |text: &str| {
             strings.push(cstring::cut(text));
             strings.last().map_or(std::ptr::null(), |s| s.as_ptr())
@@ -97,8 +97,8 @@ impl OptionTable {
     }
 }
 
-/// Reads the arguments into `dispatch` (domain, log file) and the result. `Err` holds the exit
-/// status: a message has been printed.
+/// Parses the arguments into `dispatch` (domain, log file) and the result. `Err` is the exit
+/// status, after a message was printed.
 pub(crate) fn parse(
     (name, domain, own): (&str, u32, &'static [OptionDef]),
     args: &[CString],
@@ -124,7 +124,7 @@ pub(crate) fn parse(
         let c = unsafe { sys::pmdaGetOptions(argc, argv.as_ptr(), &raw mut opts, dispatch) };
         let Ok(letter) = u32::try_from(c) else { break };
         let option = if letter == 0 {
-            // Rows of the agent's own options are the last before the end mark.
+            // The agent's own options are the last rows before the end mark.
             let first = table.rows.len() - 1 - own.len();
             usize::try_from(opts.index).ok().and_then(|i| own.get(i.checked_sub(first)?))
         } else {

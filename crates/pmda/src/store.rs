@@ -14,7 +14,7 @@ use crate::ids::ContextId;
 /// A store request of one client context.
 #[derive(Debug)]
 pub struct StoreRequest<'a> {
-    /// The context that stores.
+    /// The storing context.
     pub context: ContextId,
     /// The values, in the order of the request.
     pub values: Vec<StoreValue<'a>>,
@@ -25,7 +25,7 @@ pub struct StoreRequest<'a> {
 pub struct StoreValue<'a> {
     /// The metric.
     pub pmid: Pmid,
-    /// The instance; [`IN_NULL`](crate::IN_NULL) for none in particular.
+    /// The instance; [`IN_NULL`](crate::IN_NULL) for a metric without instances.
     pub inst: u32,
     format: c_int,
     value: *const sys::pmValue,
@@ -33,7 +33,7 @@ pub struct StoreValue<'a> {
 }
 
 impl StoreValue<'_> {
-    /// The value, read as one of type `ty`: the client has encoded it by the metric's descriptor.
+    /// The value, decoded as type `ty`: the client has encoded it by the metric's descriptor.
     ///
     /// # Errors
     /// The request holds no value of this type, or `ty` is neither a number nor a string.
@@ -91,8 +91,8 @@ impl StoreValue<'_> {
 
 /// All values of a request.
 ///
-/// C declares `vset` and `vlist` with one element and allocates as many as the counts say, so they
-/// are walked by raw pointers that stem from the whole structure.
+/// C declares `vset` and `vlist` with one element and allocates as many as the counts require. They
+/// are therefore walked by raw pointers derived from the whole structure.
 ///
 /// # Safety
 /// `result` must be a decoded store request of libpcp_pmda that lives and does not change for `'a`.

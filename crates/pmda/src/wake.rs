@@ -10,7 +10,7 @@ use rustix::event::{EventfdFlags, eventfd};
 pub struct Wake(Arc<OwnedFd>);
 
 impl Wake {
-    /// A wake that nobody has used yet.
+    /// A new wake-up handle.
     ///
     /// # Errors
     /// From eventfd(2).
@@ -19,12 +19,12 @@ impl Wake {
         Ok(Self(Arc::new(fd)))
     }
 
-    /// Wakes the loop. Never blocks: a full counter wakes as well as any.
+    /// Wakes the loop. Never blocks: a full counter also wakes it.
     pub fn wake(&self) {
         let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
     }
 
-    /// The loop has woken.
+    /// Resets the counter after a wake-up.
     pub(crate) fn clear(&self) {
         let _ = rustix::io::read(&*self.0, &mut [0; 8]);
     }

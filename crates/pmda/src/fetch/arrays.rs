@@ -1,12 +1,12 @@
-//! Check of event arrays before libpcp walks them.
+//! Validation of event arrays before libpcp walks them.
 
 use pcp_sys as sys;
 
-/// Bytes of the header of an array, and of a parameter.
+/// Bytes of the header of an array, and of the header of a parameter.
 const HEADER: usize = 8;
 
-/// Whether libpcp can walk these bytes as a `pmEventArray` or `pmHighResEventArray` without leaving
-/// them: the lengths and counts in them fit.
+/// Whether libpcp can walk these bytes as a `pmEventArray` or `pmHighResEventArray` without reading
+/// past their end: every length and count is in bounds.
 pub(super) fn is_event_array(array: &[u8]) -> bool {
     let record = match array.first_chunk().map(|word| u32::from_ne_bytes(*word)) {
         Some(word) if (word & 0xff_ffff) as usize == array.len() => match word >> 24 {
@@ -22,7 +22,7 @@ pub(super) fn is_event_array(array: &[u8]) -> bool {
         for _ in 0..number(4)? {
             let (flags, count) = (number(at + record - 8)?, number(at + record - 4)?);
             at += record;
-            // MISSED: the count is no number of parameters.
+            // In a missed record the count is that of lost records, not of parameters.
             for _ in 0..if flags >> 31 == 0 { count } else { 0 } {
                 let length = (number(at + 4)? & 0xff_ffff) as usize;
                 if length < 4 {

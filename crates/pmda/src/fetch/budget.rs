@@ -1,4 +1,4 @@
-//! The budget of one answer: bytes as libpcp encodes them, steps of work, and time of the thread.
+//! The budget of one answer: encoded bytes, steps of work, and thread time.
 //!
 //! ```text
 //! PDU      24 bytes: header (12), time (8), number of sets (4)
@@ -11,43 +11,42 @@
 
 use std::time::Duration;
 
-/// Most bytes of one answer. A large PDU makes pmcd and the client keep buffers of its size for
-/// ever.
+/// Limit of one answer in bytes. pmcd and the client keep buffers of the size of the largest PDU
+/// for ever.
 pub(crate) const FETCH_BYTES: usize = 16 << 20;
-/// Most steps of one answer: about 25 ns each.
+/// Limit of one answer in steps of about 25 ns.
 pub(crate) const FETCH_STEPS: u64 = 4 << 20;
-/// Most time of the PMDA's thread for one answer: CPU time and a tenth of the time passed.
+/// Limit of one answer in thread time: CPU time plus a tenth of the time passed.
 pub(crate) const FETCH_TIME: Duration = Duration::from_millis(100);
-/// Steps between two looks at the clock.
+/// Steps between two readings of the clock.
 const LOOK: u64 = 16 << 10;
 
 const PDU: usize = 24;
 const SET: usize = 8;
 const FORMAT: usize = 4;
-/// Bytes of a value whose number is in its place.
+/// Bytes of a value whose number is stored in the value itself.
 pub(crate) const VALUE: usize = 8;
 
-/// Bytes of the answer for a value of `length` bytes with its header, as a string or an event
-/// array.
+/// Encoded bytes of a block, such as a string or an event array, of `length` bytes with its header.
 #[must_use]
 pub const fn block_bytes(length: usize) -> usize {
     VALUE + length.next_multiple_of(4)
 }
 
-/// The rest of one answer's budget: of 16 MiB, of 4 Mi steps of work of about 25 ns, and of 100 ms.
+/// The rest of one answer's budget: 16 MiB, 4 Mi steps of about 25 ns, and 100 ms.
 #[derive(Debug)]
 pub struct Budget {
     bytes: usize,
     steps: u64,
-    /// Steps left when the clock is looked at next.
+    /// Steps left at the next reading of the clock.
     look: u64,
     until: Duration,
     clock: fn() -> Duration,
 }
 
 impl Budget {
-    /// For an answer of `sets` value sets, whose frame is paid for at once. `clock` gives the time
-    /// that the thread has worked.
+    /// A budget for an answer of `sets` value sets, whose fixed bytes are subtracted at once.
+    /// `clock` returns the time that the thread has worked.
     pub(crate) fn new(sets: usize, clock: fn() -> Duration) -> Self {
         let frame = SET.saturating_mul(sets).saturating_add(PDU);
         let until = clock() + FETCH_TIME;
@@ -60,7 +59,7 @@ impl Budget {
         }
     }
 
-    /// Nothing may be answered.
+    /// An empty budget.
     pub(crate) const fn none() -> Self {
         Self { bytes: 0, steps: 0, look: 0, until: Duration::ZERO, clock: || Duration::ZERO }
     }
@@ -77,13 +76,13 @@ impl Budget {
         self.steps
     }
 
-    /// Bytes used, with the frame.
+    /// Bytes used, with the fixed ones.
     #[must_use]
     pub const fn used(&self) -> usize {
         FETCH_BYTES.saturating_sub(self.bytes)
     }
 
-    /// Takes bytes, if so many are left.
+    /// Takes bytes, or returns `false` if fewer are left.
     pub(crate) const fn pay(&mut self, bytes: usize) -> bool {
         match self.bytes.checked_sub(bytes) {
             Some(left) => {
@@ -94,12 +93,12 @@ impl Budget {
         }
     }
 
-    /// Takes bytes for a value; the first of a set brings its format.
+    /// Takes the bytes of a value; the first value of a set adds those of its format.
     pub(crate) const fn pay_value(&mut self, first: bool, value: usize) -> bool {
         self.pay(value + if first { FORMAT } else { 0 })
     }
 
-    /// Gives bytes back.
+    /// Returns bytes to the budget.
     pub(crate) const fn refund(&mut self, bytes: usize) {
         self.bytes += bytes;
     }

@@ -9,8 +9,8 @@ use crate::handler::Handler;
 use crate::ids::IN_NULL;
 use crate::tables::Tables;
 
-/// Answers a fetch with [`Handler::value`] of each instance that the profile asks for. This is
-/// the default of [`Handler::fetch`], for agents that override it to do something once a fetch.
+/// Answers a fetch by calling [`Handler::value`] for each instance in the profile. This is the
+/// default of [`Handler::fetch`], for agents that override it to add work once per fetch.
 pub fn fetch_values<H: Handler + ?Sized>(
     handler: &mut H,
     request: &FetchRequest<'_>,
@@ -56,7 +56,7 @@ fn values_of<H: Handler + ?Sized>(
     outcome
 }
 
-/// Adds a value in the type of its metric.
+/// Adds a value, encoded in the type of its metric.
 fn add(results: &mut Results, inst: u32, ty: ValueType, value: &Value) {
     match value {
         Value::Text(text) if ty == ValueType::Text => results.text(inst, text),

@@ -18,16 +18,16 @@ use crate::ids::ContextId;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct FetchRequest<'a> {
-    /// The context that fetches.
+    /// The fetching context.
     pub context: ContextId,
-    /// Metrics, as `u32` of [`Pmid`]: one value set each, in this order; a PMID may come again.
+    /// PMIDs as `u32` ([`Pmid`]), one value set each, in this order; a PMID may be repeated.
     pub pmids: &'a [u32],
-    /// The instances that the context asks for.
+    /// The instances that the context has selected.
     pub profile: Profile<'a>,
 }
 
 impl FetchRequest<'_> {
-    /// The metrics in their order, with their places in the answer.
+    /// The metrics in their order, with the positions of their value sets in the answer.
     pub fn places(&self) -> impl Iterator<Item = (usize, Pmid)> {
         self.pmids.iter().map(|pmid| Pmid(*pmid)).enumerate()
     }

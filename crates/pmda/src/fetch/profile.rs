@@ -1,4 +1,4 @@
-//! A context's profile (`pmProfile`): the instances that its fetches ask for.
+//! A context's profile (`pmProfile`): the instances that its fetches select.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -8,7 +8,7 @@ use pcp_sys as sys;
 
 use crate::ids::InDom;
 
-/// The profile of the context that a fetch is for; by default all instances.
+/// The profile of the fetching context; by default all instances.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile<'a>(Option<&'a sys::pmProfile>);
 
@@ -22,13 +22,13 @@ impl<'a> Profile<'a> {
         Self(unsafe { profile.as_ref() })
     }
 
-    /// All instances of all domains are asked for.
+    /// Whether all instances of all domains are selected.
     #[must_use]
     pub const fn is_all(self) -> bool {
         self.0.is_none()
     }
 
-    /// The list of a domain: `true` if all but those of the list are asked for, else only those.
+    /// A domain's list: with `true` the instances to leave out, else the only ones to include.
     fn of(self, indom: InDom) -> (bool, &'a [c_int]) {
         let all = |state: c_int| state == sys::PM_PROFILE_INCLUDE.cast_signed();
         let Some(profile) = self.0 else { return (true, &[]) };
@@ -41,7 +41,7 @@ impl<'a> Profile<'a> {
         }
     }
 
-    /// The instances of a domain that are asked for. The profile's list is sorted once.
+    /// The selection for one instance domain. The profile's list is sorted once.
     #[must_use]
     pub fn wanted<T>(self, indom: InDom, instances: &BTreeMap<u32, T>) -> Wanted {
         let (all, some) = self.of(indom);
@@ -59,7 +59,7 @@ impl<'a> Profile<'a> {
         })
     }
 
-    /// Those of `instances` that are asked for.
+    /// The selected ones among `instances`.
     #[must_use]
     pub fn select(self, indom: InDom, mut instances: Vec<u32>) -> Vec<u32> {
         let (all, some) = self.of(indom);
@@ -68,18 +68,17 @@ impl<'a> Profile<'a> {
     }
 }
 
-/// The instances of one domain that a fetch asks for.
+/// The instances of one domain that a fetch selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// All that exist.
+    /// All instances.
     All,
-    /// Some that exist, in the order of their numbers.
+    /// These existing instances, in ascending order.
     These(Vec<u32>),
 }
 
 impl Wanted {
-    /// Calls `f` for each wanted instance, in the order of their numbers, until `f` returns
-    /// `false`.
+    /// Calls `f` for each selected instance, in ascending order, until `f` returns `false`.
     pub fn visit<'t, T>(
         &self,
         instances: &'t BTreeMap<u32, T>,

@@ -1,5 +1,5 @@
 //! The answer to a fetch in libpcp's form: a `pmdaResult` with a `pmValueSet` for each metric, in
-//! memory that is ours and used again.
+//! memory that is ours and reused.
 //!
 //! pmdaFetch(3) walks all instances of a domain for each metric, and allocates each value: with a
 //! thousand instances a fetch of ten values costs ten thousand steps. Here only the instances of
@@ -15,11 +15,10 @@ use super::arrays::is_event_array;
 use super::budget::{Budget, VALUE, block_bytes};
 use crate::error::Error;
 
-/// Memory for libpcp's structures, which hold pointers.
+/// Memory for libpcp's structures, aligned for pointers.
 type Word = MaybeUninit<usize>;
 
-/// Words before the list of a `pmdaResult`, before the values of a `pmValueSet`, and of a
-/// `pmValue`.
+/// Words before `vset` of a `pmdaResult`, before `vlist` of a `pmValueSet`, and of a `pmValue`.
 const HEAD_WORDS: usize = offset_of!(sys::PmdaResult, vset) / size_of::<Word>();
 const SET_WORDS: usize = offset_of!(sys::pmValueSet, vlist) / size_of::<Word>();
 const VALUE_WORDS: usize = size_of::<sys::pmValue>() / size_of::<Word>();
@@ -35,8 +34,8 @@ const _: () = {
 /// The answer to a fetch, one value set for each metric.
 ///
 /// Sets may be built in any order, each between [`begin_set`](Self::begin_set) and
-/// [`end_set`](Self::end_set). A set that does not fit into the [`Budget`] becomes
-/// `PM_ERR_TOOBIG`; a set that is never built, `PM_ERR_GENERIC`.
+/// [`end_set`](Self::end_set). A set that does not fit into the [`Budget`] becomes `PM_ERR_TOOBIG`;
+/// a set that was never built, `PM_ERR_GENERIC`.
 #[derive(Debug)]
 pub struct Results {
     /// The rest of the budget.
@@ -44,7 +43,8 @@ pub struct Results {
     head: Vec<Word>,
     /// All value sets.
     sets: Vec<Word>,
-    /// By place in the request: where the set begins in `sets`, and the cost of its values.
+    /// By position in the request: the first word of the set in `sets`, and the bytes that its
+    /// values cost.
     places: Vec<Place>,
     /// `pmValueBlock`s of values that do not fit into a `pmValue`.
     blocks: Vec<u32>,
@@ -55,14 +55,14 @@ pub struct Results {
     open: Open,
 }
 
-/// A set of the answer.
+/// First word and cost of a value set.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     start: usize,
     cost: usize,
 }
 
-/// The set that is being built, and where to come back to.
+/// The set under construction, and the state to roll back to.
 #[derive(Clone, Copy, Debug, Default)]
 struct Open {
     place: usize,
@@ -94,14 +94,14 @@ impl Default for Results {
 }
 
 impl Results {
-    /// The answer has been sent: its bytes, 0 if there was none.
+    /// Clears the answer after it was sent. Returns its bytes, 0 without an answer.
     pub(crate) fn release(&mut self) -> usize {
         let bytes = if self.places.is_empty() { 0 } else { self.budget.used() };
         self.clear();
         bytes
     }
 
-    /// Forgets the answer that was sent. Memory stays for the next, unless it was much.
+    /// Clears the answer. Keeps at most 64 Ki elements of each vector's memory for the next.
     fn clear(&mut self) {
         const KEPT: usize = 64 << 10;
         let Self { head, sets, places, blocks, links, arrays, open, budget } = self;
@@ -126,7 +126,7 @@ impl Results {
         self.clear();
         self.budget = budget;
         self.places.resize(count, Place::default());
-        // The set of each place that stays empty.
+        // The set of each position that is never built.
         self.sets.resize(SET_WORDS, Word::zeroed());
         self.header(0, 0, Error::GENERIC.code(), sys::PM_VAL_INSITU);
     }
@@ -161,7 +161,7 @@ impl Results {
     }
 
     /// Ends the set. `otherwise` is its status if it has no values. `false`: the set did not fit
-    /// and is `PM_ERR_TOOBIG`.
+    /// and becomes `PM_ERR_TOOBIG`.
     pub fn end_set(&mut self, otherwise: Result<(), Error>) -> bool {
         let Open { place, pmid, start, blocks, links, cost, building, format, full } = self.open;
         if !building {
@@ -188,8 +188,8 @@ impl Results {
         !full
     }
 
-    /// The set at `place` is that of the place `of` once more: the same memory, but libpcp copies
-    /// it again. `false`: it did not fit and is `PM_ERR_TOOBIG`.
+    /// Answers position `place` with the set of position `of`: the same memory, but libpcp copies
+    /// it again. `false`: the copy did not fit and becomes `PM_ERR_TOOBIG`.
     pub fn repeat_set(&mut self, place: usize, of: usize, pmid: Pmid) -> bool {
         let Some(first) = self.places.get(of).copied() else { return false };
         if self.budget.pay(first.cost) {
@@ -203,18 +203,18 @@ impl Results {
         self.end_set(Ok(()))
     }
 
-    /// Refuses the set that is being built: nothing more goes into it.
+    /// Rejects the set under construction: it becomes `PM_ERR_TOOBIG`.
     pub const fn refuse(&mut self) {
         self.open.full = true;
     }
 
-    /// The set that is being built is refused.
+    /// Whether the set under construction is rejected.
     #[must_use]
     pub const fn is_refused(&self) -> bool {
         self.open.full
     }
 
-    /// Pays for a value of a format; `false`: the set does not fit.
+    /// Takes the bytes of a value from the budget; `false`: the set does not fit.
     fn room(&mut self, format: u32, value: usize) -> bool {
         if self.open.full || !self.open.building {
             debug_assert!(self.open.building, "a value outside of a set");
@@ -239,7 +239,7 @@ impl Results {
         self.sets.extend(words);
     }
 
-    /// Adds a number of 32 or 64 bits, by the bits of its type in the low ones of `bits`.
+    /// Adds a 32-bit or 64-bit number, whose bits are the low ones of `bits`.
     pub fn number(&mut self, inst: u32, ty: ValueType, bits: u64) {
         #[expect(clippy::cast_possible_truncation, reason = "values of 32-bit types have 32 bits")]
         let low = bits as u32;
@@ -279,9 +279,9 @@ impl Results {
         self.blocks.push(u32::from_ne_bytes(last));
     }
 
-    /// Adds an event array, as pcp-event makes them. Bytes that are none refuse the set.
+    /// Adds an event array, as built by pcp-event. Invalid bytes reject the set.
     pub fn array(&mut self, inst: u32, array: Vec<u8>) {
-        // libpcp reads the first 32 bits in place; allocators align more than that.
+        // libpcp reads the first 32 bits in place; allocators align more strictly than that.
         if !is_event_array(&array) || !array.as_ptr().addr().is_multiple_of(align_of::<u32>()) {
             debug_assert!(false, "not an event array");
             return self.refuse();
@@ -289,21 +289,21 @@ impl Results {
         if !self.room(sys::PM_VAL_SPTR, block_bytes(array.len())) {
             return;
         }
-        // libpcp only reads what is not PM_VAL_DPTR.
+        // libpcp reads `pval` only, unless the format is PM_VAL_DPTR.
         let pval = array.as_ptr().cast_mut().cast();
         self.push(inst, sys::pmValue__bindgen_ty_1 { pval });
         // The bytes stay where they are when the Vec moves.
         self.arrays.push(array);
     }
 
-    /// Adds a value that points to the block that comes next.
+    /// Adds a value that points to the next block.
     fn link(&mut self, inst: u32) {
         self.links.push((self.sets.len(), self.blocks.len()));
         self.push(inst, sys::pmValue__bindgen_ty_1 { pval: std::ptr::null_mut() });
     }
 
-    /// The finished result; valid until the next call on `self`. `status` goes where pmcd looks for
-    /// changes: the first byte of the time stamp, which PMDAs do not set otherwise.
+    /// The finished result; valid until the next call on `self`. `status` is stored where pmcd
+    /// looks for changes: the first byte of the time stamp, which PMDAs otherwise leave unset.
     pub(crate) fn finish(&mut self, status: u8) -> *mut sys::PmdaResult {
         let blocks = self.blocks.as_mut_ptr();
         for (value, block) in std::mem::take(&mut self.links) {

@@ -1,21 +1,22 @@
-//! The hosts that pmcd has clients on.
+//! The hosts of pmcd's clients.
 //!
-//! pmcd does not report to its agents where a client is: of a TCP connection without authentication
-//! it passes on nothing at all (PCP 6.0 to 7.2). Nor does it report which of its connections a
-//! context is: the numbers of contexts are places in a table of its own, /proc/PMCD/fd is not
-//! readable for other users, and an order in time proves nothing. But each client has one of the
-//! connections that exist. While all of them come from hosts that may, so does every client without
-//! credentials; when one comes from elsewhere, any such client may be that one.
+//! pmcd does not report the address of a client to its agents: for a TCP connection without
+//! authentication it passes on nothing (PCP 6.0 to 7.2). It does not report either to which of its
+//! connections a context belongs: context numbers are indexes of pmcd's own table, /proc/PMCD/fd is
+//! not readable for other users, and an order in time proves nothing. But each client uses one of
+//! the existing connections. While all of them come from permitted hosts, every client without
+//! credentials is permitted; as soon as one comes from elsewhere, any such client may be using that
+//! one.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// `PMCD_PORT` by default.
 const PMCD_PORT: u16 = 44321;
-/// States of /proc/net/tcp without a client: TIME_WAIT, LISTEN.
+/// States of /proc/net/tcp to ignore: TIME_WAIT, LISTEN.
 const IDLE_STATES: [&str; 2] = ["06", "0A"];
 
-/// The far ends of pmcd's TCP connections.
+/// The remote addresses of pmcd's TCP connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Clients {
     /// Addresses of this host.
@@ -24,13 +25,13 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// From addresses of this host, and of others.
+    /// Remote addresses on this host, and on other hosts.
     #[must_use]
     pub const fn new(here: Vec<IpAddr>, elsewhere: Vec<IpAddr>) -> Self {
         Self { here, elsewhere }
     }
 
-    /// The connections that pmcd has now; `None` if they cannot be found out.
+    /// pmcd's present connections; `None` if they cannot be determined.
     #[must_use]
     pub fn now() -> Option<Self> {
         let parent = fs::read(format!("/proc/{}/cmdline", std::os::unix::process::parent_id()))
@@ -50,28 +51,28 @@ impl Clients {
                 Err(_) => return None,
             }
         }
-        // The client that asks has a connection: if none is seen, these are not pmcd's ports.
+        // The requesting client has a connection: if none is found, these are not pmcd's ports.
         (!seen.here.is_empty() || !seen.elsewhere.is_empty()).then_some(seen)
     }
 
-    /// All connections come from this host or from hosts that `allowed` accepts.
+    /// Whether all connections come from this host or from hosts that `allowed` accepts.
     pub fn all_here_or(&self, allowed: impl Fn(IpAddr) -> bool) -> bool {
         self.elsewhere.iter().all(|far| allowed(*far))
     }
 
-    /// All connections come from hosts that `allowed` accepts.
+    /// Whether all connections come from hosts that `allowed` accepts.
     pub fn all_from(&self, allowed: impl Fn(IpAddr) -> bool) -> bool {
         self.here.iter().chain(&self.elsewhere).all(|far| allowed(*far))
     }
 
-    /// Far ends on other hosts.
+    /// Remote addresses on other hosts.
     #[must_use]
     pub fn elsewhere(&self) -> &[IpAddr] {
         &self.elsewhere
     }
 
-    /// Adds the connections of a table of /proc/net. A connection from loopback, or from the address
-    /// that it came in on, is one from this host.
+    /// Adds the connections of a table of /proc/net. A connection is local if its remote address is
+    /// loopback or equals its local address.
     fn count(&mut self, table: &str, ports: &[u16]) {
         for line in table.lines().skip(1) {
             let mut words = line.split_ascii_whitespace().skip(1);
@@ -97,8 +98,8 @@ impl Clients {
     }
 }
 
-/// The ports that pmcd listens on: from its arguments, else from the environment that it passes on,
-/// else the default.
+/// pmcd's listening ports: from its arguments, else from the environment that it passes on, else
+/// the default.
 fn ports(arguments: &[&str]) -> Vec<u16> {
     let from_arguments = ports_of(arguments);
     if !from_arguments.is_empty() {
@@ -128,7 +129,7 @@ fn ports_of(arguments: &[&str]) -> Vec<u16> {
     ports
 }
 
-/// `0100007F:AD21`: words in the host's byte order, printed as numbers.
+/// Parses `0100007F:AD21`: 32-bit words in the host's byte order, printed as numbers.
 fn address(text: &str) -> Option<(IpAddr, u16)> {
     let (ip, port) = text.split_once(':')?;
     let word = |at: usize| Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! The process: who started it, and as which user it runs.
+//! The process: its parent and its user.
 
 use std::ffi::CString;
 
@@ -7,7 +7,7 @@ use rustix::fs::{FileType, fstat};
 
 use crate::cstring;
 
-/// Standard input is a pipe or a socket, as pmcd(1) and dbpmda(1) make it.
+/// Whether standard input is a pipe or a socket, as pmcd(1) and dbpmda(1) set it up.
 #[must_use]
 pub fn is_started_by_pmcd() -> bool {
     fstat(rustix::stdio::stdin()).is_ok_and(|s| {
@@ -15,7 +15,7 @@ pub fn is_started_by_pmcd() -> bool {
     })
 }
 
-/// Becomes `user`, as PCP's agents do. A process without root's rights stays what it is.
+/// Switches to `user`, as PCP's agents do. Does nothing without root's rights.
 pub(crate) fn become_user(user: &str) -> Result<(), String> {
     if rustix::process::geteuid().as_raw() != 0 {
         return Ok(());
@@ -27,7 +27,7 @@ pub(crate) fn become_user(user: &str) -> Result<(), String> {
     if sts == 0 { Ok(()) } else { Err(format!("cannot become user {user}")) }
 }
 
-/// The user that PCP's daemons run as.
+/// The user of PCP's daemons.
 pub(crate) fn default_user() -> String {
     let mut name = std::ptr::null_mut();
     // SAFETY: pmGetUsername(3) stores a pointer to a C string that libpcp keeps.

@@ -1,4 +1,4 @@
-//! A lock file that keeps a second process from writing the same files.
+//! A lock file that prevents a second process from writing the same files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,23 +10,23 @@ use rustix::io::Errno;
 
 /// Longest wait: a predecessor that pmcd has just stopped may still be writing.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// Time between two tries.
+/// Time between two attempts.
 const RETRY: Duration = Duration::from_millis(20);
 
 /// The outcome of [`lock_file`].
 #[derive(Debug)]
 pub enum FileLock {
-    /// The lock is ours until the file is closed, also by a crash.
+    /// The lock is ours until the file is closed, which also happens after a crash.
     Ours(File),
-    /// Another process has the lock: its number, if it has written one.
+    /// Another process has the lock: its process number, if it has written one.
     Others(String),
 }
 
-/// Takes the lock on `path`, which then holds our process number. Waits at most 2 s for another
+/// Takes the lock on `path` and writes our process number into it. Waits at most 2 s for another
 /// process.
 ///
 /// # Errors
-/// The file cannot be made, or its file system has no locks.
+/// The file cannot be created, or its file system has no locks.
 pub fn lock_file(path: &Path) -> io::Result<FileLock> {
     let mut file =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;

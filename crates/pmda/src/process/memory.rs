@@ -2,9 +2,9 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Keeps the C heap, which is Rust's too, from growing for ever under bursts: large blocks are
-/// mapped and unmapped by themselves, also after the first has been freed (else glibc raises the
-/// threshold), and threads share two arenas.
+/// Limits the growth of the C heap, which is Rust's too, under bursts. Large blocks always get a
+/// mapping of their own (by default glibc raises the threshold when the first is freed), and
+/// threads share two arenas.
 pub(crate) fn set_up_heap() {
     #[cfg(target_env = "gnu")]
     {
@@ -16,7 +16,7 @@ pub(crate) fn set_up_heap() {
     }
 }
 
-/// Returns free memory of the C heap to the system: after a large answer, and from time to time.
+/// Returns free memory of the C heap to the system. Called after a large answer and periodically.
 pub fn give_memory_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: malloc_trim(3) only touches free memory.
@@ -25,7 +25,7 @@ pub fn give_memory_back() {
     };
 }
 
-/// Bytes of memory that the process has in RAM; 0 if /proc is not mounted.
+/// Resident memory of the process in bytes; 0 if /proc is not mounted.
 #[must_use]
 pub fn resident_memory() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm")
@@ -34,9 +34,9 @@ pub fn resident_memory() -> usize {
     pages.unwrap_or_default().saturating_mul(rustix::param::page_size())
 }
 
-/// Raises the limit of open files as far as it goes: each connection takes one.
+/// Raises the limit of open files to its maximum: each connection needs one.
 pub(crate) fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
-    // Without success the limit stays as it was.
+    // On failure the limit stays as it was.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

@@ -7,8 +7,8 @@ use pcp_sys as sys;
 
 use crate::cstring;
 
-/// A variable of /etc/pcp.conf or of the environment. If it is nowhere, PCP is not installed, and
-/// libpcp ends the process with a message.
+/// A variable of /etc/pcp.conf or of the environment. If it is in neither, PCP is not installed,
+/// and libpcp ends the process with a message.
 fn variable(name: &CStr) -> Option<PathBuf> {
     // SAFETY: pmGetConfig(3) reads a C string and returns one that libpcp keeps.
     let value = unsafe { sys::pmGetConfig(name.as_ptr()) };
@@ -22,8 +22,7 @@ pub fn config_dir() -> PathBuf {
     variable(c"PCP_SYSCONF_DIR").unwrap_or_else(|| "/etc/pcp".into())
 }
 
-/// `$PCP_VAR_DIR/config/pmda`: the place of libpcp_pmda's caches, and of what else must outlive
-/// the process.
+/// `$PCP_VAR_DIR/config/pmda`: the folder of libpcp_pmda's caches and of other persistent state.
 #[must_use]
 pub fn state_dir() -> PathBuf {
     variable(c"PCP_VAR_DIR").unwrap_or_else(|| "/var/lib/pcp".into()).join("config/pmda")

@@ -1,4 +1,4 @@
-//! CPU times, and bounds of them.
+//! CPU times, and time limits.
 
 use std::mem::MaybeUninit;
 use std::sync::LazyLock;
@@ -13,8 +13,8 @@ pub fn thread_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// CPU time of this thread and a tenth of the time that passes: work that is bounded by it ends
-/// after a second also where the thread hardly gets a processor. pmcd waits 5 s.
+/// CPU time of this thread plus a tenth of the time passed. Work limited by it to 100 ms ends after
+/// a second at most, even if the thread gets hardly any CPU. pmcd waits 5 s.
 #[must_use]
 pub fn work_time() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -36,7 +36,7 @@ pub fn cpu_time() -> (Duration, Duration) {
     (duration(usage.ru_utime), duration(usage.ru_stime))
 }
 
-/// The time for one request that calls back for each instance.
+/// The time limit of one request that calls back for each instance.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Allowance {
     until: Duration,
@@ -45,17 +45,18 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// Most CPU time of the thread.
+    /// Limit of the thread's CPU time for one request.
     const TIME: Duration = Duration::from_millis(100);
-    /// Calls between two looks at the clock.
+    /// Calls between two readings of the clock.
     const LOOK: u32 = 64;
 
-    /// For a request that begins when the thread has worked for `now`.
+    /// The limit for a request that begins when the thread has worked for `now`.
     pub(crate) fn begin(now: Duration) -> Self {
         Self { until: now + Self::TIME, calls: 0, over: false }
     }
 
-    /// Whether there is time for one more call. `clock` gives the time that the thread has worked.
+    /// Whether there is time for one more call. `clock` returns the time that the thread has
+    /// worked.
     pub(crate) fn next(&mut self, clock: fn() -> Duration) -> bool {
         self.calls += 1;
         if self.calls.is_multiple_of(Self::LOOK) {
@@ -64,7 +65,7 @@ impl Allowance {
         !self.over
     }
 
-    /// A call was refused.
+    /// Whether a call was refused.
     pub(crate) const fn is_over(self) -> bool {
         self.over
     }

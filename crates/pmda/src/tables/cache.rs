@@ -10,11 +10,11 @@ use crate::cstring;
 use crate::error::Error;
 use crate::ids::InDom;
 
-/// Numbers of the instances of one domain by name. A name keeps its number while it is hidden, and
-/// over restarts of the PMDA once [`save`](Self::save) has written the numbers to
+/// Instance numbers of one domain by name. A hidden name keeps its number, also over restarts of
+/// the PMDA once [`save`](Self::save) has written the numbers to
 /// `$PCP_VAR_DIR/config/pmda/DOMAIN.SERIAL`.
 ///
-/// Not `Send`: libpcp_pmda has no locks. Two caches of one domain are one.
+/// Not `Send`: libpcp_pmda has no locks. Two values for one domain share the same cache.
 #[derive(Debug)]
 pub struct InstanceCache {
     indom: sys::pmInDom,
@@ -42,15 +42,15 @@ impl InstanceCache {
         Error::of_status(sts).map_or(Ok(sts.cast_unsigned()), Err)
     }
 
-    /// Reads the numbers that an earlier run has saved; all names are hidden.
+    /// Loads the numbers saved by an earlier run; all names are hidden.
     ///
     /// # Errors
-    /// There is no file, or it cannot be read.
+    /// The file does not exist or cannot be read.
     pub fn load(&mut self) -> Result<(), Error> {
         self.operate(sys::PMDA_CACHE_LOAD).map(drop)
     }
 
-    /// Writes the numbers if they have changed.
+    /// Saves the numbers if they have changed.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -58,10 +58,10 @@ impl InstanceCache {
         self.operate(sys::PMDA_CACHE_SAVE).map(drop)
     }
 
-    /// Makes an instance visible: its number, a new one for a name seen for the first time.
+    /// Makes an instance visible. Returns its number, a new one for a new name.
     ///
     /// # Errors
-    /// The name holds a NUL, or equals another up to its first space.
+    /// The name contains a NUL, or equals another up to its first space.
     pub fn show(&mut self, name: &str) -> Result<u32, Error> {
         self.store(sys::PMDA_CACHE_ADD, name)
     }

@@ -12,9 +12,9 @@ use crate::ids::InDom;
 pub(super) struct InDoms {
     domains: Vec<sys::pmdaIndom>,
     rows: Vec<Vec<sys::pmdaInstid>>,
-    /// The rows point to these.
+    /// The rows point to these names.
     names: Vec<Vec<CString>>,
-    /// libpcp_pmda has the place of `domains`.
+    /// libpcp_pmda has the address of `domains`: no domain may be added.
     fixed: bool,
 }
 

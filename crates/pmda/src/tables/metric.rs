@@ -56,14 +56,14 @@ const _: () = {
     assert!(Semantics::Discrete as u32 == sys::PM_SEM_DISCRETE);
 };
 
-/// The type of a number of `PM_TYPE_*`.
+/// The type of a `PM_TYPE_*` number.
 pub(super) fn value_type(number: c_int) -> Option<ValueType> {
     use ValueType::{Aggregate, Event, F32, F64, HighResEvent, I32, I64, Text, U32, U64};
     let all = [I32, U32, I64, U64, F32, F64, Text, Aggregate, Event, HighResEvent];
     all.into_iter().find(|ty| c_int::from(*ty as u8) == number)
 }
 
-/// `pmUnits`, whose bit fields lie as the host's compiler lays them.
+/// `pmUnits`, whose bit fields have the layout of the host's compiler.
 fn units(units: Units) -> sys::pmUnits {
     let zero = sys::pmUnits::new_bitfield_1(0, 0, 0, 0, 0, 0, 0);
     let mut packed = sys::pmUnits { _bindgen_align: [], _bitfield_1: zero };

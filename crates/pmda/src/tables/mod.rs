@@ -19,17 +19,18 @@ use crate::ids::InDom;
 
 /// Metrics with their names, and instance domains with their instances.
 ///
-/// Metrics may be added at any time and stay; instance domains are added before the PMDA starts.
+/// Metrics may be added at any time and are never removed; instance domains are added before the
+/// PMDA starts.
 #[derive(Debug)]
 pub struct Tables {
     domain: u32,
     metrics: Vec<sys::pmdaMetric>,
     names: NameSpace,
     indoms: InDoms,
-    /// Rows of `metrics` by PMID: the first `indexed` rows.
+    /// Rows of `metrics` by PMID; covers the first `indexed` rows.
     index: HashMap<u32, usize>,
     indexed: usize,
-    /// Metrics have been added since libpcp_pmda was given the table.
+    /// Metrics were added after the table was last registered with libpcp_pmda.
     grown: bool,
 }
 
@@ -46,7 +47,7 @@ impl Tables {
         })
     }
 
-    /// Domain number of the PMDA: of its own, or of option `-d`.
+    /// Domain number of the PMDA: from [`PmdaInfo`](crate::PmdaInfo) or option `-d`.
     #[must_use]
     pub const fn domain(&self) -> u32 {
         self.domain
@@ -65,18 +66,18 @@ impl Tables {
         }
     }
 
-    /// Adds metrics. Clients learn of metrics that come after the start with their next fetch.
+    /// Adds metrics. Clients see metrics added after the start with their next fetch.
     ///
     /// Names are listed in the order of `metrics`, before names added earlier.
     ///
     /// # Errors
-    /// The first name that the name space refuses. All metrics are added nevertheless; a metric
-    /// whose name is refused can be had by its PMID only.
+    /// The first name that the name space rejects. All metrics are added nevertheless; a metric
+    /// with a rejected name can be fetched by its PMID only.
     pub fn add_metrics(&mut self, metrics: &[Metric]) -> Result<(), TableError> {
         self.metrics.extend(metrics.iter().map(Metric::row));
         self.grown |= !metrics.is_empty();
         let mut outcome = Ok(());
-        // pmdaTree puts each new name before its siblings.
+        // pmdaTree inserts each new name before its siblings.
         for metric in metrics.iter().rev() {
             if let Err(error) = self.names.insert(metric.pmid, &metric.name) {
                 outcome = Err(TableError { name: metric.name.clone(), error });
@@ -85,18 +86,17 @@ impl Tables {
         outcome
     }
 
-    /// Adds an instance domain without instances; its identifier.
+    /// Adds an instance domain without instances. Returns its identifier.
     ///
     /// # Panics
-    /// After the PMDA has started: libpcp_pmda reads the table in its place.
+    /// After the PMDA has started: libpcp_pmda reads the table in place.
     pub fn add_indom(&mut self, serial: u32) -> InDom {
         let indom = InDom::new(self.domain, serial);
         self.indoms.add(indom);
         indom
     }
 
-    /// Replaces the instances of a domain: numbers and names. Does nothing for a domain that was
-    /// not added.
+    /// Replaces the instances of a domain: numbers and names. Ignores an unknown domain.
     pub fn set_instances<'n>(
         &mut self,
         indom: InDom,
@@ -127,8 +127,8 @@ impl Tables {
         &self.names
     }
 
-    /// Metrics have been added since the last call: their names are complete, and libpcp_pmda is
-    /// to be given the table.
+    /// Whether metrics were added since the last call. If so, their names are complete, and the
+    /// table must be registered with libpcp_pmda again.
     pub(crate) fn take_grown(&mut self) -> bool {
         if self.grown {
             self.names.rebuild();
@@ -136,19 +136,19 @@ impl Tables {
         std::mem::take(&mut self.grown)
     }
 
-    /// First row and number of rows. The rows stay where they are until metrics are added.
+    /// First row and number of rows. The rows stay in place until metrics are added.
     pub(crate) fn metric_rows(&mut self) -> (*mut sys::pmdaMetric, c_int) {
         (self.metrics.as_mut_ptr(), c_int::try_from(self.metrics.len()).unwrap_or(c_int::MAX))
     }
 
-    /// First row and number of rows. The rows stay where they are as long as the tables live: no
-    /// instance domain can be added any more.
+    /// First row and number of rows. The rows stay in place as long as the tables live; from now on
+    /// no instance domain can be added.
     pub(crate) fn indom_rows(&mut self) -> (*mut sys::pmdaIndom, c_int) {
         self.indoms.fix()
     }
 }
 
-/// A name that the name space refuses.
+/// A name that the name space rejects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableError {
     name: String,

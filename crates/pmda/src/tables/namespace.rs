@@ -1,4 +1,4 @@
-//! The PMDA's own name space (pmdaTree), so that pmcd's needs no more than `NAME DOMAIN:*:*`.
+//! The PMDA's own name space (pmdaTree); pmcd's name space needs only `NAME DOMAIN:*:*`.
 
 use std::ffi::{CString, c_char, c_int};
 
@@ -34,7 +34,7 @@ impl NameSpace {
         Ok(())
     }
 
-    /// Makes the hash from PMIDs to names again.
+    /// Rebuilds the hash from PMIDs to names.
     pub(super) fn rebuild(&mut self) {
         // SAFETY: the tree is ours and alive.
         unsafe { sys::pmdaTreeRebuildHash(self.tree, self.names) };

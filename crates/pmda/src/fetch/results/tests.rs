@@ -125,7 +125,7 @@ fn steps() -> impl Strategy<Value = Vec<(Vec<Step>, Option<usize>)>> {
         1 => (0..9usize).prop_map(Step::Array),
         1 => Just(Step::Text(3 << 20)),
     ];
-    // One kind of value in a set, as a metric has it; or the set of another place again.
+    // The values of one set have one kind, as a metric's have; or the set repeats an earlier one.
     let set = (prop::collection::vec(step, 0..6), prop::option::weighted(0.3, 0..8usize));
     prop::collection::vec(set, 0..12)
 }
@@ -133,7 +133,7 @@ fn steps() -> impl Strategy<Value = Vec<(Vec<Step>, Option<usize>)>> {
 proptest! {
     #[test]
     fn the_budget_counts_what_libpcp_encodes(all in steps(), shuffle in any::<u64>()) {
-        // Empty event arrays with room behind them: only the length in their first word counts.
+        // Empty event arrays with trailing bytes: only the length in their first word counts.
         let arrays: Vec<Vec<u8>> = (0..9u32).map(|n| {
             let length = 8 + 24 * n;
             let mut array: Vec<u8> = [length | 10 << 24, 0].iter().flat_map(|w| w.to_ne_bytes()).collect();
