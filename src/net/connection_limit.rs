@@ -1,4 +1,4 @@
-//! How many connections there may be, and how many of them may be silent about what they are.
+//! Limits the open connections, and those whose peer has not identified itself yet.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::turns::Turns;
 use crate::store::{SelfStats, Stat};
 
-/// Shared by all listeners.
+/// The limits and the open connections of all listeners.
 #[derive(Debug)]
 pub(super) struct ConnectionLimit {
     connections: usize,

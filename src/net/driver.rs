@@ -1,5 +1,5 @@
-//! Drives one session over one byte stream: read, tick, requests from users, write. Generic over
-//! the stream, so that TLS is another type and not another driver.
+//! Drives one session over one byte stream: reads, ticks, requests from users, writes. Generic over
+//! the stream: TLS needs another stream type, not another driver.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,19 +18,19 @@ use crate::clock::now;
 use crate::sources::{Session, SessionError};
 use crate::store::{LogThrottle, PeerSink, RequestQueue};
 
-/// Room for one read of a quiet connection, and of a busy one.
+/// Bytes of room for one read of a quiet connection, and of a busy one.
 const READ_MIN: usize = 2 << 10;
 const READ_MAX: usize = 64 << 10;
-/// A peer that does not take our few bytes within this time is dropped.
+/// A connection is dropped when a write to its peer takes longer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Replies that do not wait for the end of what has been read.
+/// Bytes of replies that are written before the session has used all input.
 const REPLIES: usize = 4 << 10;
-/// How often a session is told that time has passed.
+/// Time between two ticks of a session.
 const TICK: Duration = Duration::from_secs(1);
-/// Ticks begin at multiples of this.
+/// Ticks fall on multiples of this, on the monotonic clock.
 const PHASE: Duration = Duration::from_millis(125);
 
-/// The end of a connection.
+/// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum End {
     #[error("{0}")]
@@ -52,7 +52,7 @@ pub(super) enum End {
 }
 
 impl End {
-    /// The peer is to blame.
+    /// The peer caused the end by a fault.
     const fn is_fault(&self) -> bool {
         match self {
             Self::Session(e) => !matches!(e, SessionError::Closed(_)),
@@ -77,13 +77,12 @@ pub(super) struct Driver<'a, S> {
     pub(super) slot: Slot<'a>,
     pub(super) ledger: Ledger,
     pub(super) stop: CancellationToken,
-    /// Makes the end of the stream a graceful one, whatever it would be if the process were
-    /// killed.
+    /// Makes the stream end gracefully, whatever end a killed process would give it.
     pub(super) graceful: fn(&S),
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
-    /// Runs until one side ends it. Returns the end and, if it is worth a line, what to log.
+    /// Runs until one side ends the connection. Returns the line to log as a warning, if any.
     pub(super) async fn run(mut self, address: &str) -> Option<String> {
         let mut out = BytesMut::new();
         let end = match self.talk(&mut out).await {
@@ -94,7 +93,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
         self.sink.set_now(at);
         self.session.close(at, &mut out, &mut self.sink);
         if !matches!(end, End::Eof | End::Io(_) | End::WriteTimeout) {
-            // A good-bye that the peer does not take is not worth waiting for.
+            // The last bytes are not worth a longer wait.
             let _ = timeout(Duration::from_millis(100), self.stream.write_all(&out)).await;
         }
         (self.graceful)(&self.stream);
@@ -117,14 +116,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
     async fn talk(&mut self, out: &mut BytesMut) -> Result<std::convert::Infallible, End> {
         let mut input = BytesMut::new();
         let mut room = READ_MIN;
-        // Connections have their ticks together, so that a worker is not woken for each.
+        // All connections tick at the same phases, so that a worker wakes once for many of them.
         let phase = now().monotonic.as_millis() % PHASE.as_millis();
         let first =
             PHASE.saturating_sub(Duration::from_millis(u64::try_from(phase).unwrap_or_default()));
         let mut ticks = interval_at(Instant::now() + first, TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut pending = true;
-        // Whether something has come since the last tick.
+        // Input arrived since the last tick.
         let mut heard = false;
         let mut effort = Effort::default();
         loop {
@@ -166,7 +165,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                     if n == 0 {
                         return Err(End::Eof);
                     }
-                    // A stream that fills its buffer gets a larger one; one that has gone quiet gives it back.
+                    // A read that fills the buffer enlarges the next one; a small read shrinks it
+                    // again.
                     room = if n >= room { READ_MAX } else if n < READ_MIN { READ_MIN } else { room };
                     true
                 }
@@ -213,7 +213,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
     }
 }
 
-/// Log lines about connections of one listener that ended badly: one a minute.
+/// Log lines about connections of one listener that ended badly: at most one a minute.
 #[derive(Debug, Default)]
 pub(super) struct SharedThrottle(std::sync::Mutex<LogThrottle>);
 

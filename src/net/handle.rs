@@ -1,4 +1,4 @@
-//! [`Net`]: what sources do I/O with.
+//! [`Net`]: the I/O of sources.
 
 use std::io;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub struct Net {
 
 impl Net {
     /// Listens on a TCP address, with a session for each connection. The address is bound before
-    /// this returns; one that is in use is tried again until it is free.
+    /// this returns; a bind to an address in use is retried until it succeeds.
     pub fn listen(&self, listen: Listen) {
         let listener = Listener {
             listen,
@@ -44,7 +44,8 @@ impl Net {
         self.runtime.spawn(listener.run(bound, throttle));
     }
 
-    /// Follows all files that match the patterns at each moment, in a thread of its own.
+    /// Follows the files that match the patterns, in a separate thread. New matches are found at
+    /// each poll.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -61,12 +62,12 @@ impl Net {
         Ok(())
     }
 
-    /// Runs a task that the PMDA waits for when it stops, at most a second.
+    /// Runs a task. When the PMDA stops, it waits for the task at most a second.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn_on(task, &self.runtime);
     }
 
-    /// The workers.
+    /// The runtime of the worker threads.
     #[must_use]
     pub const fn runtime(&self) -> &Handle {
         &self.runtime

@@ -1,4 +1,4 @@
-//! What one connection holds, charged to the budget of memory after each piece of work.
+//! Charges the memory of one connection to the memory budget after each piece of work.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use crate::sources::Held;
 use crate::sources::OwnSink;
 use crate::store::PeerSink;
 
-/// Why there is no memory.
+/// The limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Full {
-    /// This peer has had its part.
+    /// The limit of one peer, in bytes.
     #[error("limit limits.peer_memory exceeded: {got} > {max}")]
     Peer { got: usize, max: usize },
-    /// All of them together have.
+    /// The limit of all peers together.
     #[error("limits.memory is reached")]
     All,
 }
 
-/// The charges of one connection; they end with it.
+/// The charges of one connection, released when it ends.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     memory: Arc<Memory>,
@@ -36,7 +36,7 @@ impl Ledger {
         Self { memory: Arc::clone(memory), undecided, input, definitions }
     }
 
-    /// Charges what is held now. `pending`: nobody knows yet what the peer is.
+    /// Charges the present bytes. `pending`: the peer has not identified itself yet.
     ///
     /// # Errors
     /// [`Full`]: the connection must be closed.
@@ -55,7 +55,7 @@ impl Ledger {
         )
     }
 
-    /// The same without a sink.
+    /// [`Ledger::settle`] without a sink.
     ///
     /// # Errors
     /// [`Full`]: the connection must be closed.

@@ -1,5 +1,5 @@
-//! Generic I/O with peers: TCP listeners, followed files, tasks. Sessions of the sources decide, this
-//! room carries bytes.
+//! Generic I/O with peers: TCP listeners, followed files, tasks. This module carries bytes; the
+//! sources' sessions interpret them.
 
 mod connection_limit;
 mod driver;

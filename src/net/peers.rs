@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::{Memory, SourceId};
 use crate::store::{ControlQueue, Limits, Peer, PeerSink, RequestQueue, Store};
 
-/// The peers of one source, and what the source may know of the store.
+/// Access of one source to its peers, the limits and the memory budget.
 #[derive(Clone, Debug)]
 pub struct Peers {
     store: Arc<Store>,
@@ -14,7 +14,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// `name` is that of the source, for the log.
+    /// `name`: the source's name, for the log.
     #[must_use]
     pub fn new(store: &Arc<Store>, source: SourceId, name: &'static str) -> Self {
         Self { store: Arc::clone(store), source, name }
@@ -38,13 +38,13 @@ impl Peers {
         self.store.limits()
     }
 
-    /// The memory that peers are charged to.
+    /// The memory budget that peers are charged to.
     #[must_use]
     pub fn memory(&self) -> &Arc<Memory> {
         &self.store.memory
     }
 
-    /// A sink for a new peer, which gets its requests through the requests.
+    /// A sink for a new peer; `requests` queues the requests to it.
     #[must_use]
     pub fn sink(&self, requests: &Arc<RequestQueue>) -> PeerSink {
         PeerSink::new(&self.store, self.source, requests)

@@ -14,30 +14,29 @@ use super::handle::Net;
 
 /// Threads that read and decode.
 const WORKERS: usize = 2;
-/// Tasks that a worker runs before it looks again who has sent something: a turn can take a
-/// millisecond.
+/// Tasks that a worker runs between two polls for I/O: one turn can take a millisecond.
 const TURNS: u32 = 31;
-/// How long sessions have to end.
+/// Most time that sessions get to end.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// A signal that the process got.
+/// A signal to the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGHUP: read the configuration again.
+    /// SIGHUP: reload the configuration.
     Reload,
     /// SIGTERM or SIGINT: stop.
     Stop,
 }
 
-/// Everything that runs beside the PMDA thread.
+/// The threads and tasks beside the PMDA thread.
 pub struct Supervisor {
     runtime: Runtime,
     net: Net,
 }
 
 impl Supervisor {
-    /// Starts the workers. At most `connections` are open at once over all listeners, and
-    /// `pending` of them have a peer that has not identified itself. `on_signal` is called on a
+    /// Starts the workers. Over all listeners at most `connections` are open at once; at most
+    /// `pending` of these have a peer that has not identified itself. `on_signal` is called on a
     /// worker and must not block.
     ///
     /// # Errors
@@ -65,13 +64,13 @@ impl Supervisor {
         Ok(Self { runtime, net })
     }
 
-    /// What sources do I/O with.
+    /// The I/O of sources.
     #[must_use]
     pub const fn net(&self) -> &Net {
         &self.net
     }
 
-    /// Ends all sessions, waiting for them at most a second.
+    /// Ends all sessions; waits for them at most a second.
     pub fn stop(self) {
         let Net { tasks, stop, threads, .. } = self.net;
         stop.cancel();
@@ -88,7 +87,7 @@ impl Supervisor {
     }
 }
 
-/// Needs a runtime around it.
+/// Must be called within a runtime.
 fn watch_signals(on_signal: impl Fn(Signal) + Send + Sync + 'static) -> std::io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;

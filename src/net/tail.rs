@@ -1,5 +1,5 @@
-//! Follows files that agents write (`address=file://PATH`): from the start, again from the start when a file was truncated
-//! or replaced. A plain thread, since file reads block.
+//! Follows files that agents write (`address=file://PATH`), from the start; a truncated or replaced
+//! file is read from the start again. A plain thread, since file reads block.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions};
@@ -21,20 +21,20 @@ use crate::read::glob;
 use crate::sources::{Session, SessionError};
 use crate::store::{PeerSink, RequestQueue};
 
-/// How often files are looked at.
+/// Time between two polls of the files.
 const POLL: Duration = Duration::from_millis(250);
-/// Bytes read from a file at once, and in one round, so that a large file does not keep the others
-/// waiting.
+/// Bytes read at once, and per file in one round: a large file must not delay the others.
 const READ: usize = 64 << 10;
 const ROUND: usize = 4 << 20;
 const NOT_A_FILE: &str = "not a regular file";
 /// Most files followed at once.
 const FILES_MAX: usize = 1024;
 
-/// Makes the session for a file: what the peer is called, and its instance name if it gives none.
+/// Makes the session for a file, from the peer's address (`file:PATH`) and the instance name for a
+/// peer that gives none.
 pub type FileFactory = Arc<dyn Fn(String, String) -> Box<dyn Session> + Send + Sync>;
 
-/// Follows all files that match some patterns.
+/// Follows all files that match the patterns.
 pub(super) struct Tail {
     pub(super) peers: Peers,
     pub(super) factory: FileFactory,
@@ -42,7 +42,7 @@ pub(super) struct Tail {
     pub(super) stop: CancellationToken,
 }
 
-/// One file that is followed.
+/// A followed file.
 struct Followed {
     file: File,
     identity: (u64, u64),
@@ -52,11 +52,11 @@ struct Followed {
     sink: PeerSink,
     ledger: Ledger,
     requests: Arc<RequestQueue>,
-    /// Faults since the file was truncated or replaced. A first one may come from a truncation
-    /// between two looks at the file that its length did not show, so it is read once more
-    /// from the start; after a second it is left alone.
+    /// Faults since the file was truncated or replaced. The first may come from a truncation
+    /// between two polls that the file's length did not show: the file is read once more from the
+    /// start. After the second the file is ignored.
     faults: u8,
-    /// The first fault has just come.
+    /// The next poll reads the file again from the start, after its first fault.
     again: bool,
 }
 
@@ -131,9 +131,8 @@ impl Tail {
     }
 }
 
-/// Opens a file and nothing else. What the path was a moment ago does not count: a named pipe that
-/// has taken the file's place would keep this thread until somebody writes into it, and with it all
-/// other files.
+/// Opens a regular file only, checked after the open: a named pipe in the file's place would block
+/// this thread until somebody writes into it, and so block all other files.
 fn open(path: &Path) -> std::io::Result<(File, Metadata)> {
     let file =
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
@@ -146,7 +145,7 @@ impl Followed {
         (now.dev(), now.ino()) != self.identity || now.len() < self.offset
     }
 
-    /// Reads what has been written since the last round.
+    /// Reads the bytes written since the last round, at most [`ROUND`].
     fn read(&mut self) -> Result<(), Box<dyn std::error::Error>> {
         let at = now();
         self.sink.set_now(at);
@@ -202,7 +201,8 @@ impl Followed {
     }
 }
 
-/// Files that exist (or plain paths) for patterns with `*` in the last component.
+/// The files that match: `*` in a last component is expanded; a plain path is returned even if no
+/// such file exists.
 fn matching(patterns: &[PathBuf]) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for pattern in patterns {

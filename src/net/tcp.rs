@@ -1,5 +1,5 @@
-//! A listening socket: bound as soon as it can be, accepting for ever, one task for each
-//! connection.
+//! A listening socket: bound as soon as possible, then accepting until the PMDA stops, with one
+//! task for each connection.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::clock::now;
 use crate::sources::Session;
 use crate::store::{LogThrottle, RequestQueue, Stat};
 
-/// An address that is in use is tried again after this time: its owner may be our own predecessor.
+/// Time between two tries to bind: the owner of an address in use may be the previous PMDA.
 const BIND_RETRY: Duration = Duration::from_secs(2);
-/// Connections that may wait to be accepted, as many as Linux can count: all agents come back at
-/// once when the PMDA or the host has been started again, and those that do not fit are lost. The
-/// kernel cuts it to `net.core.somaxconn`.
+/// Length of the accept queue, the largest that Linux can count: all agents reconnect at once after
+/// a restart of the PMDA or the host, and connections that do not fit are lost. The kernel cuts it
+/// to `net.core.somaxconn`.
 const BACKLOG: u32 = 65_535;
-/// Where the kernel says what it cuts [`BACKLOG`] to.
+/// The file with the kernel's limit of [`BACKLOG`].
 const BACKLOG_MAX: &str = "/proc/sys/net/core/somaxconn";
-/// After a failed accept (too many open files, say).
+/// Pause after a failed accept (too many open files, say).
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// A new connection, for which a session is made.
+/// A new connection.
 pub struct Caller {
     /// Address and port.
     pub address: SocketAddr,
@@ -50,8 +50,8 @@ pub struct Listen {
     pub peers: Peers,
     /// Makes the sessions.
     pub factory: SessionFactory,
-    /// For peers that take the mere end of a connection for a pause: when this process is killed,
-    /// their connections are reset.
+    /// Connections are reset when this process is killed: for peers that take a plain end of the
+    /// connection for a pause.
     pub reset: bool,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Runs until the PMDA stops; `bound` is the socket if there is one already.
+    /// Runs until the PMDA stops. `bound`: the socket, if it is bound already.
     pub(super) async fn run(self, mut bound: Option<TcpListener>, mut throttle: LogThrottle) {
         let listener = loop {
             if let Some(listener) = bound {
@@ -104,7 +104,7 @@ impl Listener {
         }
     }
 
-    /// Tries to get the address. Needs the runtime around it.
+    /// Tries to bind the address. Must be called within the runtime.
     pub(super) fn bind(&self, throttle: &mut LogThrottle) -> Option<TcpListener> {
         let Listen { address, ref peers, .. } = self.listen;
         let name = peers.name();
@@ -163,16 +163,17 @@ impl Listener {
     }
 }
 
-/// A listening socket with the longest queue that the kernel gives.
+/// A listening socket with the longest queue that the kernel allows.
 fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // A predecessor's connections that have ended do not keep the port.
+    // Ended connections of a previous PMDA must not block the port.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// What to say if the kernel's queue is shorter than the number of agents that may come at once.
+/// A warning if the kernel's queue is shorter than the number of agents that may connect at once;
+/// else empty.
 fn short_queue(limit: &ConnectionLimit) -> String {
     let most = std::fs::read_to_string(BACKLOG_MAX)
         .ok()
@@ -187,8 +188,8 @@ fn short_queue(limit: &ConnectionLimit) -> String {
     }
 }
 
-/// Finds out within two minutes that a host has gone without a word. A failure leaves a connection
-/// that may stay half-open.
+/// Detects a vanished host within two minutes. A failure is not fatal: the connection may then stay
+/// half-open.
 fn keep_alive(stream: &TcpStream) {
     let often = socket2::TcpKeepalive::new()
         .with_time(Duration::from_secs(60))
@@ -199,20 +200,19 @@ fn keep_alive(stream: &TcpStream) {
     }
 }
 
-/// The connection ends when all is sent, and not with a reset.
+/// The connection ends after all is sent, without a reset.
 fn graceful(stream: &TcpStream) {
     linger(stream, None);
 }
 
-/// What becomes of a connection that is closed, by us or because the process is gone. It goes
-/// without as well.
+/// Sets how a close ends the connection, also when the process is killed. A failure is not fatal.
 fn linger(stream: &TcpStream, time: Option<Duration>) {
     if let Err(e) = socket2::SockRef::from(stream).set_linger(time) {
         log::debug!("linger: {e}");
     }
 }
 
-/// The address is one that no other host can have.
+/// The address is a loopback address, which no other host can have.
 #[must_use]
 pub const fn is_local(ip: IpAddr) -> bool {
     ip.is_loopback()

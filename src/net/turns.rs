@@ -1,29 +1,29 @@
-//! Who may work when there is more to do than the workers can: a connection that has taken more
-//! than its part of a worker's time queues with others like it for each turn. So those that bring
-//! little are never behind more turns than there are workers, however many bring a lot.
+//! Shares the workers' time under overload. A connection that has used more than its share queues
+//! for each turn, together with others like it. A light connection therefore waits for at most as
+//! many turns as there are workers, however many connections are heavy.
 
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Time of a worker that a connection may take each second without a queue: 20 times what a Mono
-/// agent needs that sends 200 counters a second.
+/// Worker time per second that a connection may use without queueing: 20 times the need of an agent
+/// that sends 200 counters a second.
 const LIGHT: Duration = Duration::from_millis(2);
-/// What a connection can owe at most: after a burst it queues no longer than this divided by
-/// [`LIGHT`] seconds.
+/// Most worker time that is charged to a connection: after a burst it queues for at most this
+/// divided by [`LIGHT`] seconds.
 const DEBT: Duration = Duration::from_millis(60);
 
-/// Places for those that queue.
+/// Permits for queued connections, one for each worker.
 #[derive(Debug)]
 pub(super) struct Turns(Semaphore);
 
 impl Turns {
-    /// For this many workers.
+    /// One permit for each of `workers`.
     pub(super) const fn new(workers: usize) -> Self {
         Self(Semaphore::const_new(workers))
     }
 
-    /// Waits for a place if this connection has to; it is given back when it is dropped.
+    /// Waits for a permit if the connection is heavy; the permit returns when it is dropped.
     pub(super) async fn take(&self, effort: &Effort) -> Option<SemaphorePermit<'_>> {
         if !effort.is_heavy() {
             return None;
@@ -33,17 +33,17 @@ impl Turns {
     }
 }
 
-/// What a connection has taken of the workers' time.
+/// Worker time that is charged to a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Effort(Duration);
 
 impl Effort {
-    /// A turn took this long.
+    /// Charges a turn that took this long.
     pub(super) fn add(&mut self, took: Duration) {
         self.0 = (self.0 + took).min(DEBT);
     }
 
-    /// A second has passed.
+    /// A second has passed: lowers the charge.
     pub(super) const fn tick(&mut self) {
         self.0 = self.0.saturating_sub(LIGHT);
     }

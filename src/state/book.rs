@@ -1,4 +1,5 @@
-//! Who has which id: kept by the PMDA thread, in memory; a [`Snapshot`] of it goes into the file.
+//! The instances and metrics with their ids, in the memory of the PMDA thread. A [`Snapshot`] of it
+//! is written to the file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +10,10 @@ use crate::catalogue::{Catalogue, SourceTable, TableDef};
 use crate::model::{Now, SourceId, TableId};
 use crate::store::{DynamicMetric, Limits, Peer, Row};
 
-/// Instances that are remembered, for each that may be there.
+/// Remembered instances of a domain, as a multiple of the most that it may have.
 pub(super) const KEEP: usize = 4;
 
-/// What is known of one source.
+/// The ids of one source.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
     pub(super) names: BTreeMap<u32, Arc<Record>>,
@@ -21,7 +22,7 @@ pub(super) struct Shelf {
     pub(super) tables: Vec<Domain>,
 }
 
-/// Ids of everything.
+/// The ids of all peers, rows and dynamic metrics.
 #[derive(Debug)]
 pub struct Book {
     pub(super) catalogue: Arc<Catalogue>,
@@ -30,13 +31,13 @@ pub struct Book {
     pub(super) kept: Arc<Vec<String>>,
 }
 
-/// How a table is called in the file.
+/// The name of a table in the file.
 pub(super) fn table_name(source: &SourceTable, table: &TableDef) -> String {
     format!("{}/{}", source.name, table.name)
 }
 
 impl Book {
-    /// Without any id.
+    /// A book without ids.
     #[must_use]
     pub fn new(catalogue: &Arc<Catalogue>) -> Self {
         let shelf = |s: &SourceTable| Shelf {
@@ -51,8 +52,8 @@ impl Book {
         }
     }
 
-    /// A peer is an instance: of its source's domain and of that of all agents. `None` when no id
-    /// is left.
+    /// Makes a peer an instance of its source's domain and of the domain of all agents; returns
+    /// both ids. `None` when no id is left.
     pub fn join_peer(&mut self, peer: &Arc<Peer>) -> Option<[u32; 2]> {
         let domain = &mut self.shelves.get_mut(peer.source.index())?.peers;
         let known = domain.get(&peer.name).map(|e| (e.id, e.agent));
@@ -69,7 +70,7 @@ impl Book {
         Some([id, agent])
     }
 
-    /// A peer is an instance no more; its ids stay its own, among the newest `KEEP *
+    /// Ends a peer's instances. Its ids stay reserved for it, among the newest `KEEP *
     /// limits.instances`.
     pub fn leave_peer(&mut self, peer: &Peer, limits: &Limits, now: Now) -> Option<[u32; 2]> {
         let domain = &mut self.shelves.get_mut(peer.source.index())?.peers;
@@ -84,7 +85,7 @@ impl Book {
         Some([id, agent?])
     }
 
-    /// A row is an instance of its table's domain.
+    /// Makes a row an instance of its table's domain.
     pub fn join_row(&mut self, source: SourceId, table: TableId, row: &Row) -> Option<u32> {
         let domain = self.shelves.get_mut(source.index())?.tables.get_mut(table.index())?;
         let id = match domain.get(&row.key) {
@@ -95,7 +96,7 @@ impl Book {
         Some(id)
     }
 
-    /// A row has lost its place; its id stays its own, as that of a peer.
+    /// Ends a row's instance. Its id stays reserved for it, as a peer's.
     pub fn leave_row(
         &mut self,
         source: SourceId,
@@ -116,7 +117,7 @@ impl Book {
         Some(id)
     }
 
-    /// A metric has come.
+    /// Adds a dynamic metric.
     pub fn add_metric(&mut self, metric: &DynamicMetric) {
         let source = self.catalogue.name(metric.source);
         let Some(shelf) = self.shelves.get_mut(metric.source.index()) else { return };
@@ -134,27 +135,26 @@ impl Book {
         std::iter::once(&mut self.agents).chain(of_shelves)
     }
 
-    /// Ids were given that the file does not know to be given: after a crash now they could be
-    /// given again.
+    /// Ids were given above the file's marks: after a crash now they could be given again.
     pub fn is_ahead(&mut self) -> bool {
         self.marks().any(|m| m.next > m.promised)
     }
 
-    /// The file has the marks of this snapshot.
+    /// The file now has these marks, in the order of the snapshot.
     pub fn is_saved(&mut self, promises: &[u32]) {
         for (mark, promise) in self.marks().zip(promises) {
             mark.promised = *promise;
         }
     }
 
-    /// What is to be written, at the cost of a pointer for each entry. `clean`: the process is
-    /// about to end.
+    /// The state to write, at the cost of a pointer for each entry. `clean`: the process is about
+    /// to end.
     pub fn snapshot(&mut self, now: Now, clean: bool) -> Snapshot {
         let mut promises = vec![self.agents.to_promise(clean)];
         let mut marks = vec![("agent".to_owned(), self.agents.to_promise(clean))];
         let (mut names, mut domains) = (Vec::new(), Vec::new());
         for (shelf, (_, source)) in self.shelves.iter().zip(self.catalogue.sources()) {
-            // Names are on file before they are seen: there is no need to pass over any.
+            // A name is in the file before any client sees it: no ids are skipped.
             marks.push((format!("{} names", source.name), shelf.names_mark.to_promise(true)));
             names.extend(shelf.names.values().cloned());
             marks.push((source.name.to_owned(), shelf.peers.mark.to_promise(clean)));
@@ -183,7 +183,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Its records, in the order of the file.
+    /// The records, in the order of the file.
     pub fn records(&self) -> impl Iterator<Item = Record> {
         let head = Record::Head { version: VERSION, saved: self.now.wall.sec, clean: self.clean };
         let marks =
@@ -206,8 +206,7 @@ impl Snapshot {
                 let mut labels: BTreeMap<String, String> =
                     peer.labels().into_iter().map(|(k, v)| (k.into_owned(), v)).collect();
                 if labels.values().map(String::len).sum::<usize>() > LINE_MAX / 8 {
-                    // Each byte may become six; a line that is too long to be read would cost the
-                    // ids.
+                    // JSON may escape a byte to six; a line too long to be read would lose the ids.
                     labels.clear();
                 }
                 Record::Peer {

@@ -1,4 +1,4 @@
-//! Ids never move and are never given twice, whatever happens to processes, peers and the file.
+//! Ids never change and are never given twice, whatever happens to processes, peers and the file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::store::{Change, Limits, Peer, RequestQueue, Store};
 const HOUR: u64 = 3600;
 const START: i64 = 1_700_000_000;
 
-/// Both clocks `sec` seconds after the start; the monotonic one began `boot` seconds after it.
+/// Both clocks at `sec` seconds after the start; the monotonic clock began at `boot` seconds.
 fn at(sec: u64, boot: u64) -> Now {
     let wall = Stamp { sec: START + i64::try_from(sec).expect("small"), nsec: 0 };
     Now { monotonic: Duration::from_secs(sec - boot), wall }
 }
 
-/// A PMDA without libpcp: a store, a book, and the bytes of the file.
+/// A PMDA without libpcp: a store and a book.
 struct Pmda {
     store: Arc<Store>,
     book: Book,
@@ -92,7 +92,7 @@ impl Pmda {
         self.apply(sec);
     }
 
-    /// Everything with an id, by domain.
+    /// All ids: domain, id, name.
     fn ids(&mut self) -> Vec<(String, u32, String)> {
         let snapshot = self.book.snapshot(at(self.boot, self.boot), true);
         let mut ids = Vec::new();
@@ -168,7 +168,7 @@ fn forget_counts_from_the_time_of_leaving_over_restarts() {
     again.store.sweep(at(34 * HOUR + 2, again.boot).monotonic);
     again.apply(34 * HOUR + 2);
     assert_eq!(again.shown(), ["long:1"]);
-    // It is forgotten over the next restart too, and has its id when it comes back.
+    // The peer stays forgotten over the next restart, and has its old id when it returns.
     let file = again.file(35 * HOUR, true);
     let (mut third, _) = Pmda::start(&file, &limits(), 59 * HOUR - 1);
     assert_eq!(third.shown(), ["long:1"]);
@@ -178,7 +178,7 @@ fn forget_counts_from_the_time_of_leaving_over_restarts() {
         "{:?}",
         third.ids()
     );
-    // After a clean end, those that were there left then.
+    // After a clean end, the connected peers count as gone since then.
     let (fourth, _) = Pmda::start(&file, &limits(), 35 * HOUR + 24 * HOUR + 1);
     assert_eq!(fourth.shown(), Vec::<String>::new());
 }
@@ -191,7 +191,7 @@ fn a_clock_that_jumps_drops_nobody_live_and_keeps_nobody_for_ever() {
     }
     pmda.detach("a:1", 1001 * HOUR);
     let file = pmda.file(1001 * HOUR, true);
-    // 41 days back: both are as if they had left now.
+    // The clock jumps 41 days back: both count as gone since now.
     let (mut back, _) = Pmda::start(&file, &limits(), HOUR);
     assert_eq!(back.shown(), ["a:1", "b:1"]);
     back.attach("b:1", HOUR);
@@ -268,7 +268,7 @@ enum Step {
     Define(u8),
     Sweep,
     Row(u8),
-    /// The process ends, by itself or not, and starts again with a file that has suffered.
+    /// The process ends, cleanly or not, and starts again with a damaged file.
     Restart {
         clean: bool,
         damage: Damage,
@@ -296,7 +296,7 @@ impl Damage {
                 let at = place(n, file.len() * 8);
                 file.iter_mut().skip(at / 8).take(1).for_each(|b| *b ^= 1 << (at % 8));
             }
-            // The marks are the first lines, and must not all be lost.
+            // The marks are the first lines; at least one copy of each must stay.
             Self::Cut(n) => file.truncate((file.len() / 2).max(2000).max(place(n, file.len()))),
             Self::Nuls(n) => {
                 let at = place(n, file.len());
@@ -343,7 +343,7 @@ proptest! {
     fn ids_never_go_to_another(steps in steps()) {
         let (mut pmda, _) = Pmda::start(b"", &limits(), 0);
         let mut file = pmda.file(0, false);
-        // Who was ever seen with an id.
+        // The first holder of each id.
         let mut seen: HashMap<(String, u32), String> = HashMap::new();
         for (n, step) in steps.iter().enumerate() {
             let sec = 3 * HOUR * n as u64;
@@ -352,7 +352,7 @@ proptest! {
                 Step::Detach(n) => pmda.detach(&format!("p:{n}"), sec),
                 Step::Define(n) => {
                     pmda.define(&format!("m{n}"), sec);
-                    // Names are on file before they are seen.
+                    // A name is in the file before any client sees it.
                     file = pmda.file(sec, false);
                 }
                 Step::Row(n) => {
@@ -381,7 +381,7 @@ proptest! {
                 prop_assert_eq!(&*before, &name, "{} {}", of, id);
             }
         }
-        // Without damage everybody has the same id again; of instances, those for which there is room.
+        // Without damage all ids are as before; of instances, as many as the limits allow.
         let (before, file) = (pmda.ids(), pmda.file(1_000 * HOUR, true));
         let (mut last, _) = Pmda::start(&file, &limits(), 1_000 * HOUR);
         let after = last.ids();

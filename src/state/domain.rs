@@ -1,18 +1,19 @@
-//! Ids of one instance domain: who has which, and which was never given.
+//! The ids of one instance domain: their holders, and the mark above all that were given.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::store::Peer;
 
-/// Ids from here on are not sound: nobody has given so many.
+/// Ids from here on are rejected as damage: no domain ever gives this many.
 pub(super) const ID_MAX: u32 = 1 << 30;
-/// While the process runs, the file's mark is this far above the ids that were given: after a crash
-/// they are passed over, so that an id which somebody has seen is not given to another. More than
-/// can be given between two writings; there is room for 16,000 crashes.
+/// While the process runs, the mark in the file is this far above the ids given. After a crash
+/// these ids are skipped, so that an id which a client has seen is never given to another instance.
+/// More than can be given between two writes; there is room for 16,000 crashes.
 const AHEAD: u32 = 1 << 16;
 
-/// The first id that was never given, and what the file says that it is.
+/// The first id that was never given (`next`), and the first one according to the file
+/// (`promised`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
     pub(super) next: u32,
@@ -20,24 +21,24 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// An id that nobody has had.
+    /// Gives a new id; `None` when none is left.
     pub(super) fn give(&mut self) -> Option<u32> {
         let id = self.next;
         self.next = (id < ID_MAX).then_some(id + 1)?;
         Some(id)
     }
 
-    /// Somebody has `id`.
+    /// Marks `id` as given.
     pub(super) fn pass(&mut self, id: u32) {
         self.raise(id.saturating_add(1));
     }
 
-    /// Ids below `next` were given.
+    /// Marks the ids below `next` as given.
     pub(super) fn raise(&mut self, next: u32) {
         self.next = self.next.max(next.min(ID_MAX));
     }
 
-    /// What the file is to say.
+    /// The mark for the file. `clean`: the process is about to end.
     pub(super) fn to_promise(self, clean: bool) -> u32 {
         if clean || self.next == 0 {
             self.next
@@ -47,13 +48,13 @@ impl Mark {
     }
 }
 
-/// Who has an id.
+/// The holder of an id.
 #[derive(Debug)]
 pub(super) enum Holder {
     Peer(Arc<Peer>),
-    /// A row that is there.
+    /// A present row.
     Row,
-    /// It is no instance since then (seconds since 1970).
+    /// No instance since this time (seconds since 1970).
     Nobody(i64),
 }
 
@@ -61,12 +62,12 @@ pub(super) enum Holder {
 pub(super) struct Entry {
     pub(super) name: Arc<str>,
     pub(super) id: u32,
-    /// Of a peer: its instance in the domain of all agents.
+    /// For a peer, its id in the domain of all agents.
     pub(super) agent: Option<u32>,
     pub(super) holder: Holder,
 }
 
-/// One domain.
+/// An instance domain with its remembered instances, by name.
 #[derive(Debug, Default)]
 pub(super) struct Domain {
     pub(super) mark: Mark,
@@ -87,7 +88,8 @@ impl Domain {
         self.entries.values()
     }
 
-    /// Drops those that have been nobody's longest when there are more than `keep` and an eighth.
+    /// When there are more than `keep` and an eighth entries, drops the longest absent down to
+    /// `keep`.
     pub(super) fn trim(&mut self, keep: usize) {
         if self.entries.len() <= keep + keep / 8 {
             return;

@@ -1,4 +1,4 @@
-//! Reading and writing the file as a whole.
+//! Reads and writes the whole state file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -6,33 +6,33 @@ use std::path::{Path, PathBuf};
 
 use super::record::{LINE_MAX, Record, VERSION, open, seal};
 
-/// More than this is not read: no file that was written within the limits is so large.
+/// Most bytes read: a file within the limits is never larger.
 const FILE_MAX: u64 = 256 << 20;
-/// Sound lines that are not understood and are kept as they are: a later version wrote them.
+/// Most undamaged lines of unknown kinds that are kept as they are: a later version wrote them.
 const KEPT_MAX: usize = 10_000;
 
-/// What was in the file.
+/// The content of a state file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// In the file's order.
     pub records: Vec<Record>,
-    /// Texts of sound lines that are not understood; they are written back.
+    /// Texts of undamaged lines of unknown kinds; they are written back.
     pub kept: Vec<String>,
-    /// Lines that were damaged.
+    /// Damaged lines.
     pub damaged: usize,
-    /// The file is of this version, which is newer than ours: nothing of it was read.
+    /// The file's version, if it is newer than [`VERSION`]: nothing else of the file is read then.
     pub newer: Option<u32>,
 }
 
 /// Reads the file.
 ///
 /// # Errors
-/// It is not there or cannot be read.
+/// The file does not exist or cannot be read.
 pub fn read(path: &Path) -> io::Result<Loaded> {
     parse(BufReader::with_capacity(256 << 10, File::open(path)?.take(FILE_MAX)))
 }
 
-/// What is in the bytes of a file.
+/// Parses the bytes of a file.
 pub(super) fn parse(mut input: impl BufRead) -> io::Result<Loaded> {
     let (mut loaded, mut line) = (Loaded::default(), Vec::new());
     loop {
@@ -41,7 +41,7 @@ pub(super) fn parse(mut input: impl BufRead) -> io::Result<Loaded> {
             return Ok(loaded);
         }
         if line.pop_if(|last| *last == b'\n').is_none() {
-            // Longer than any line of ours, or the file was cut.
+            // A line longer than any valid one, or a file that was cut.
             loaded.damaged += 1;
             skip_line(&mut input)?;
             continue;
@@ -75,14 +75,14 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-/// Where the next file is written before it takes the place of `path`.
+/// The path of the next file, which replaces `path` when it is complete.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     name.into()
 }
 
-/// The bytes of a file; their number.
+/// Writes the bytes of a file; returns their number.
 pub(super) fn write_to(
     out: &mut impl Write,
     records: impl Iterator<Item = Record>,
@@ -96,11 +96,11 @@ pub(super) fn write_to(
     Ok(size)
 }
 
-/// Writes the file whole, and puts it in the place of the old one when it is on the disk; its size
-/// in bytes.
+/// Writes a new file, syncs it to the disk and renames it over the old one; returns its size in
+/// bytes.
 ///
 /// # Errors
-/// What the system says; the old file is as it was.
+/// The system's error; the old file is unchanged.
 pub fn write(
     path: &Path,
     records: impl Iterator<Item = Record>,
@@ -115,7 +115,7 @@ pub fn write(
         Ok(size)
     })();
     if written.is_err() {
-        // What it has taken of a full disk is free again.
+        // Frees its space on a full disk.
         let _ = std::fs::remove_file(&new);
         return written;
     }

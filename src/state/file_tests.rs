@@ -43,7 +43,7 @@ fn parsed(bytes: &[u8]) -> Loaded {
     parse(bytes).expect("memory")
 }
 
-/// Every record that came back is one that was written.
+/// Every parsed record is one that was written.
 fn only_sound(loaded: &Loaded) {
     assert!(loaded.records.iter().all(|r| records().contains(r)), "{:?}", loaded.records);
     assert_eq!((loaded.kept.len(), loaded.newer), (0, None));
@@ -62,7 +62,7 @@ fn a_flipped_bit_costs_one_line_or_two() {
         bytes[at / 8] ^= 1 << (at % 8);
         let loaded = parsed(&bytes);
         only_sound(&loaded);
-        // A newline that is gone joins two lines.
+        // A damaged newline joins two lines.
         assert!(
             loaded.records.len() + 2 >= records().len() && loaded.records.len() < records().len(),
             "bit {at}"
@@ -127,7 +127,7 @@ fn a_file_is_replaced_whole_or_not_at_all() {
     assert!(read(&path).is_err());
     let size = write(&path, records().into_iter(), &[]).expect("room");
     assert_eq!((read(&path).expect("there").records, size), (records(), bytes().len() as u64));
-    // Something is in the way of the new file.
+    // A directory blocks the path of the new file.
     std::fs::create_dir(dir.join("apm.400.state.new")).expect("a directory");
     assert!(write(&path, std::iter::empty(), &[]).is_err());
     assert_eq!(read(&path).expect("there").records, records());

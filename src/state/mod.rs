@@ -1,13 +1,13 @@
-//! What outlives the process: one file with the ids, names, descriptions, labels and times of
-//! leaving of all that peers have brought.
+//! The state that outlives the process: one file with the ids, names, descriptions, labels and
+//! times of leaving of all peers, rows and dynamic metrics.
 //!
-//! * [`record`]: a line of the file: a checksum and a JSON object. A damaged line costs only
-//!   itself.
-//! * [`Book`]: who has which id. Ids are never given out twice, and never move: each domain has a
-//!   mark above all ids it ever gave.
-//! * [`read`] and the [`Saver`]: the file is written whole beside the old one, synced and renamed,
-//!   by a thread of its own.
-//! * [`old`]: the files that pmdaapm 0.1 kept with pmdaCache(3).
+//! * [`record`]: a line of the file: a checksum and a JSON object. Damage to a line loses only that
+//!   line.
+//! * [`Book`]: the ids and their holders. Ids are never given out twice, and never change: each
+//!   domain has a mark above all ids it ever gave.
+//! * [`read`] and the [`Saver`]: a separate thread writes a new file beside the old one, syncs and
+//!   renames it.
+//! * [`old`]: the files that pmdaapm 0.1 wrote with pmdaCache(3).
 
 mod book;
 mod domain;

@@ -1,6 +1,5 @@
-//! The state of pmdaapm 0.1: pmdaCache(3) files `<domain>.<serial>` with a header line and then
-//! `<id> <time> <text>`. They are read once and left as they are, so that the old version can go on
-//! where it was.
+//! The state of pmdaapm 0.1: pmdaCache(3) files `<domain>.<serial>` with a header line, then lines
+//! `<id> <time> <text>`. The files are only read, so that the old version can still use them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,11 +8,11 @@ use super::file::Loaded;
 use super::record::{LINE_MAX, Record};
 use crate::catalogue::{AGENT_INDOM, Catalogue};
 
-/// Serial numbers of the name tables.
+/// Serial number of the first name table; a source's table adds the source's own serial.
 const NAMES_SERIAL: u32 = 1000;
 
-/// Entries of one file: id, when it was added, text. Lines that are not understood cost only
-/// themselves.
+/// Entries of one file: id, time it was added (seconds since 1970), text. A damaged line loses only
+/// itself.
 fn entries(dir: &Path, domain: u32, serial: u32, damaged: &mut usize) -> Vec<(u32, i64, String)> {
     let Ok(bytes) = std::fs::read(dir.join(format!("{domain}.{serial}"))) else {
         return Vec::new();
@@ -38,13 +37,12 @@ fn entries(dir: &Path, domain: u32, serial: u32, damaged: &mut usize) -> Vec<(u3
     found
 }
 
-/// All that the old version knew, as the records that this one would have written; `None` if there
-/// is nothing.
+/// The old version's state as records of this version; `None` if there is none.
 #[must_use]
 pub fn read_old(dir: &Path, domain: u32, catalogue: &Catalogue) -> Option<Loaded> {
     let (mut records, mut damaged) = (Vec::new(), 0);
     let agents = entries(dir, domain, AGENT_INDOM, &mut damaged);
-    // Marks, also where a peer's own line is lost.
+    // The mark protects an id even if the peer's own line is lost.
     let next = |of: String, ids: &[(u32, i64, String)]| Record::Next {
         of,
         next: ids.iter().map(|e| e.0.saturating_add(1)).max().unwrap_or(0),

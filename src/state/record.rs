@@ -4,47 +4,47 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The version that this program writes, and the newest that it reads.
+/// The format version that is written, and the newest that is read.
 pub const VERSION: u32 = 1;
-/// Bytes of the longest line that is read.
+/// Most bytes of a line, with its newline.
 pub const LINE_MAX: usize = 64 << 10;
 const SUM: usize = 8;
 
-/// One thing that is remembered. Sources and tables go by their names, so that their order in the
+/// One remembered object. Sources and tables are identified by name, so that their order in the
 /// program does not matter. Times are seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "lowercase")]
 pub enum Record {
     /// The first line.
     Head {
-        /// Of the format.
+        /// Version of the format.
         version: u32,
         /// When the file was written.
         saved: i64,
-        /// The process was about to end: nothing has happened since.
+        /// The process was about to end: the state did not change afterwards.
         clean: bool,
     },
     /// Ids of a domain below `next` are never given out again. First and last in the file.
     Next {
         /// `agent`, `<source>`, `<source>/<table>`, or `<source> names` for dynamic metrics.
         of: String,
-        /// The first id that is free.
+        /// The first free id.
         next: u32,
     },
     /// A dynamic metric.
     Name {
-        /// Whose.
+        /// Name of the source.
         source: String,
-        /// Its number within the source.
+        /// Number within the source.
         id: u32,
-        /// Its place in the name space.
+        /// Path in the PMNS.
         path: String,
-        /// The source's own description of it.
+        /// The source's own text, from which it restores the metric.
         persist: String,
     },
     /// A peer: an instance of its source's domain and of that of all agents.
     Peer {
-        /// Its source.
+        /// Name of the source.
         source: String,
         /// Its instance name.
         name: String,
@@ -56,13 +56,13 @@ pub enum Record {
         /// When its last connection ended; absent while it is connected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         left: Option<i64>,
-        /// It is not an instance any more; only its ids are kept.
+        /// The peer is no instance any more; only its ids are kept.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         forgotten: bool,
-        /// Where it was.
+        /// Last address.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         address: String,
-        /// Its instance labels.
+        /// Instance labels.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         labels: BTreeMap<String, String>,
     },
@@ -72,9 +72,9 @@ pub enum Record {
         table: String,
         /// Its instance name.
         key: String,
-        /// Its instance.
+        /// Instance id in the table's domain.
         id: u32,
-        /// When it lost its place; absent while it is there.
+        /// When the row lost its place; absent while it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         left: Option<i64>,
     },
@@ -86,12 +86,12 @@ fn sum(text: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// A line for text that holds no newline, with its newline.
+/// The line of a text without newlines, with checksum and newline.
 pub(super) fn seal(json: &str) -> String {
     format!("{:08x} {json}\n", sum(json.as_bytes()))
 }
 
-/// The text of a line without its newline, if it is as it was written.
+/// The text of a line without its newline; `None` if the checksum does not match.
 pub(super) fn open(line: &[u8]) -> Option<&str> {
     let (head, text) = line.split_at_checked(SUM)?;
     let text = text.strip_prefix(b" ")?;
@@ -101,14 +101,15 @@ pub(super) fn open(line: &[u8]) -> Option<&str> {
 }
 
 impl Record {
-    /// Its line, with the newline.
+    /// The line with its newline.
     #[must_use]
     pub fn line(&self) -> String {
-        // Strings and numbers only: this cannot fail. A line that is not there is one that is lost.
+        // Strings and numbers only: this cannot fail, and an empty line would lose only this
+        // record.
         serde_json::to_string(self).map(|json| seal(&json)).unwrap_or_default()
     }
 
-    /// The record of a line's text; `None`: a kind that a later version knows.
+    /// Parses a line's text; `None` for a kind that only a later version knows.
     pub(super) fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }

@@ -1,4 +1,4 @@
-//! From the file back into the book and the store, with every limit in force.
+//! Restores the book and the store from the file, within the limits in force.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::catalogue::DYNAMIC_MAX;
 use crate::model::{Now, SourceId};
 use crate::store::{DynamicMetric, Store};
 
-/// What came back.
+/// The restored metrics and the faults found.
 #[derive(Debug, Default)]
 pub struct Restored {
     /// Metrics with their old ids.
     pub metrics: Vec<Arc<DynamicMetric>>,
-    /// What was lost or cannot be used, in words; their ids are not given to others.
+    /// Lost or unusable records, in words; their ids are not given to others.
     pub faults: Vec<String>,
 }
 
-/// A peer that may be an instance again.
+/// A disconnected peer that may become an instance again.
 struct Gone {
     name: Arc<str>,
     left: i64,
@@ -34,19 +34,19 @@ struct Reader<'s> {
     faults: Vec<String>,
     kept: Vec<String>,
     agent_ids: HashSet<u32>,
-    /// Ids of each domain that were seen, by its name.
+    /// The ids seen so far, by domain name.
     seen: HashMap<String, HashSet<u32>>,
     /// Peers of each source that are not forgotten.
     gone: Vec<Vec<Gone>>,
-    /// When those left who were there when the file was written.
+    /// Time of leaving for peers and rows that were present when the file was written.
     last: i64,
     store: &'s Store,
 }
 
 impl Book {
-    /// Fills the store with what was known, and keeps the ids. Peers are not connected; the newest
-    /// `limits.instances` of each source that left within `limits.forget` are instances. A time
-    /// of leaving in the future counts as now.
+    /// Fills the store and the book from a file. Restored peers are not connected; of each source
+    /// the newest `limits.instances` that left within `limits.forget` are instances. A time of
+    /// leaving in the future counts as now.
     #[must_use]
     pub fn restore(loaded: Loaded, store: &Store, now: Now) -> (Self, Restored) {
         let head = loaded.records.iter().find_map(|r| match r {
@@ -100,7 +100,7 @@ impl Book {
 }
 
 impl Reader<'_> {
-    /// One record. Of two that contradict each other the first holds.
+    /// Adds one record. Of two contradictory records the first wins.
     fn take(&mut self, record: Record) {
         let catalogue = Arc::clone(&self.book.catalogue);
         let known = |name: &str| catalogue.id(name);
@@ -145,12 +145,12 @@ impl Reader<'_> {
         }
     }
 
-    /// A later version has written it.
+    /// Keeps a record of an unknown source or table, to write it back.
     fn keep(&mut self, record: &Record) {
         self.kept.extend(serde_json::to_string(record));
     }
 
-    /// Nobody has had this id so far.
+    /// The id is valid and was not seen in this domain before.
     fn first(&mut self, of: &str, id: u32) -> bool {
         if !self.seen.contains_key(of) {
             self.seen.insert(of.to_owned(), HashSet::new());
@@ -186,7 +186,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Metrics get their ids back, those with the lowest first.
+    /// Restores metrics with their ids, lowest id first.
     fn names(&mut self) -> Vec<Arc<DynamicMetric>> {
         let mut metrics = Vec::new();
         for (shelf, (n, source)) in self.book.shelves.iter().zip(self.book.catalogue.sources()) {
@@ -209,7 +209,7 @@ impl Reader<'_> {
         metrics
     }
 
-    /// Peers that have not been gone too long are instances again.
+    /// Makes peers instances again that have not been gone too long.
     fn peers(&mut self, now: Now) {
         let limits = self.store.limits();
         let ids = self.book.catalogue.sources().map(|(id, _)| id);
@@ -234,8 +234,8 @@ impl Reader<'_> {
         }
         for (shelf, (_, source)) in self.book.shelves.iter_mut().zip(self.book.catalogue.sources())
         {
-            // Those that have just become instances are nobody's until they join, and are the last
-            // to have left.
+            // Entries of restored peers have no holder until the peer joins; they left last, so the
+            // trim drops them last.
             shelf.peers.trim(KEEP.saturating_mul(limits.instances));
             for (domain, def) in shelf.tables.iter_mut().zip(source.tables) {
                 domain.trim(KEEP.saturating_mul(def.max));

@@ -1,4 +1,4 @@
-//! The thread that writes: the PMDA thread hands over a snapshot and goes on.
+//! The thread that writes the file, so that the PMDA thread only hands over a snapshot.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use super::book::Snapshot;
 use super::file::write;
 
-/// What became of a snapshot.
+/// The result of writing a snapshot.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The marks that it had, for [`super::Book::is_saved`].
+    /// The snapshot's marks, for [`super::Book::is_saved`].
     pub promises: Vec<u32>,
     /// The size of the file in bytes, or why it could not be written.
     pub result: Result<u64, String>,
-    /// How long it took.
+    /// Duration of the write.
     pub took: Duration,
 }
 
@@ -58,7 +58,8 @@ impl Shared {
     }
 }
 
-/// Writes snapshots to one file, one after the other. Ends when dropped, after what it is at.
+/// Writes snapshots to one file, one at a time. When dropped, the thread ends after its pending
+/// write.
 #[derive(Debug)]
 pub struct Saver {
     path: PathBuf,
@@ -67,13 +68,13 @@ pub struct Saver {
 }
 
 impl Saver {
-    /// For one file. The thread is started with the first snapshot.
+    /// A saver for one file. The thread starts with the first snapshot.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
         Self { path, shared: Arc::default(), started: false }
     }
 
-    /// Hands a snapshot over; one that waits is replaced.
+    /// Submits a snapshot; it replaces one that is still waiting.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -90,14 +91,14 @@ impl Saver {
         Ok(())
     }
 
-    /// Something is being written or waits to be.
+    /// A snapshot is being written or waiting.
     #[must_use]
     pub fn busy(&self) -> bool {
         let jobs = self.shared.jobs();
         jobs.busy || jobs.job.is_some()
     }
 
-    /// Waits until all is written; `false` if that takes longer than `most`.
+    /// Waits until all snapshots are written; `false` if that takes longer than `most`.
     #[must_use]
     pub fn wait(&self, most: Duration) -> bool {
         let jobs = self.shared.jobs();
@@ -110,7 +111,7 @@ impl Saver {
         !waited.1.timed_out()
     }
 
-    /// What became of the last snapshot, once.
+    /// Takes the result of the last written snapshot.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
         self.shared.jobs().outcome.take()
