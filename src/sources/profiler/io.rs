@@ -21,7 +21,7 @@ pub(super) fn start(
     let options = Arc::new(RwLock::new(options(&config)));
     if let Some(address) = config.listen {
         let factory = sessions(&options, &config, &peers);
-        // An agent treats the plain end of a connection as a pause.
+        // Reset, because an agent treats the plain end of a connection as a pause.
         net.listen(Listen { address, peers, factory, reset: true });
     }
     Ok(Box::new(RunningProfiler { options, config: Mutex::new(config) }))

@@ -9,19 +9,21 @@ pub const FIELD: usize = 1024;
 /// Streams with different names on one connection. Agents open 7 or 8 (A.6); 11 names are known.
 pub const STREAMS: usize = 32;
 /// Bytes of replies that one `feed` may leave in the output. The driver sends all of them between
-/// two calls of `feed`, and an agent reads its acks before it sends more: only a bomb gets here.
+/// two calls of `feed`, and an agent reads its acks before it sends more: only an attack reaches
+/// this limit.
 pub const REPLIES: usize = 256 << 10;
 /// Bytes inflated before they are parsed (A.7): the memory that a gzip bomb can take.
 pub const INFLATED: usize = 16 << 10;
-/// Bytes inflated in one turn, before other connections get theirs: as many as one read of an agent
-/// that does not compress.
+/// Bytes inflated in one turn, after which other connections are served: the size of one read of an
+/// uncompressed connection.
 pub const TURN: usize = 64 << 10;
 /// Largest ratio of inflated to compressed bytes: real connections reach 20, deflate 1,030. The
 /// ratio counts from [`RATIO_FROM`] bytes on.
 pub const RATIO: u64 = 250;
 /// Inflated bytes before the ratio counts.
 pub const RATIO_FROM: u64 = 1 << 20;
-/// Commands without a payload between two ticks, which is a second: an agent flushes every 5 s.
+/// Commands without a payload in one second, the time between two ticks: an agent flushes every
+/// 5 s.
 pub const EMPTY: u32 = 10_000;
 /// Bytes of the variable part of a gzip header (extra field, name, comment). Agents send none.
 pub const GZIP_HEADER: usize = 1024;
@@ -32,8 +34,8 @@ pub(super) const TOKEN: usize = 128;
 /// UTF-16 units that a string may claim. More means that the framing is lost; agents cut values
 /// near 50000 (B.1).
 pub const UNITS: u32 = 1 << 20;
-/// UTF-16 units of a string that are kept; the rest is skipped. No word is longer, because a phrase
-/// is not.
+/// UTF-16 units of a string that are kept; the rest is skipped. No word is longer, because no
+/// phrase is.
 pub const TEXT: u32 = 8 << 10;
 /// Bytes of all values of one call that are kept. With all other buffers of a decoder this stays
 /// below 64 KiB.
@@ -55,8 +57,8 @@ pub const PARAM_NAME: u32 = 256;
 /// Bytes of a line of a gc log; longer lines are skipped. Lines with pauses have 120.
 pub const GC_LINE: usize = 1024;
 
-/// Words of one pod, and the highest id. A real pod has 950 after its start; methods get ids when
-/// they are first instrumented, so this is a quarter of a million methods.
+/// Words of one pod, and the highest id: a quarter of a million. A real pod has 950 after its
+/// start; methods get ids when they are first instrumented.
 pub const WORDS: usize = 1 << 18;
 /// Bytes of the words of one pod, shared with other pods or not. A real pod has 170 KiB.
 pub const POD_TEXT: usize = 16 << 20;
@@ -65,25 +67,25 @@ pub const ALL_TEXT: usize = 256 << 20;
 /// Dictionaries of disconnected JVMs that are kept: agents may reconnect without sending theirs
 /// again.
 pub const KEPT_PODS: usize = 1024;
-/// Bytes of all of them (and at most a quarter of the limit for words of all pods), shared with
-/// other pods or not.
+/// Bytes of all kept dictionaries (and at most a quarter of the limit for words of all pods),
+/// shared with other pods or not.
 pub const KEPT_TEXT: usize = 64 << 20;
-/// Seconds that one of them is kept.
+/// Seconds for which such a dictionary is kept.
 pub const KEPT_SECONDS: u64 = 3600;
 /// Longest time that a call waits for names: agents flush every 5 s, idle ones every 10 s.
 pub(super) const PATIENCE: Duration = Duration::from_secs(11);
 /// Bytes of the pending calls of one pod: 5 s of 60,000 short calls a second. All of them become
-/// records at once when their names come, and records have 32 MiB unless configured: more would be
-/// kept in vain.
+/// records at once when their names arrive, and records have 32 MiB unless configured: more would
+/// not fit.
 pub const PENDING: usize = 64 << 20;
 /// Bytes of the pending calls of all pods.
 pub const ALL_PENDING: usize = 128 << 20;
-/// Bytes of pending calls that each pod may have even if the others use up all.
+/// Bytes of pending calls that each pod may have even if other pods use up the common limit.
 pub const PENDING_LEAST: usize = 64 << 10;
 /// Methods of one pod without a name whose sums are kept; also pairs of method and parameter
 /// without a name.
 pub(super) const UNNAMED: usize = 4096;
-/// Tags with a number whose names have not come yet: any of them may be `calls.corrupted`.
+/// Tags with a number whose names have not arrived yet: any of them may be `calls.corrupted`.
 pub(super) const LATE_TAGS: usize = 64;
 /// Capacity in bytes that an empty buffer for strings may keep: most pods are idle.
 pub(super) const IDLE_BUFFER: usize = 256;

@@ -7,7 +7,7 @@ use crate::{event_params, listed, peer_metrics, row_metrics};
 /// First PMID cluster of this source: its static metrics.
 pub(super) const CLUSTER: u16 = 128;
 
-/// Nanoseconds of milliseconds.
+/// Milliseconds to nanoseconds.
 pub(super) const fn ns(ms: u64) -> u64 {
     ms.saturating_mul(1_000_000)
 }
@@ -58,12 +58,12 @@ peer_metrics! {
     ERROR_DICTIONARY 43 "error.dictionary" U64 Counter Count Cell "Connections closed because they had calls but no dictionary" "An agent that loses its connection during a rotation comes back at once and does not send its dictionary again. After a restart of the PMDA nobody knows it: the agent is told to start anew, which takes it 10 s.";
 }
 
-/// Lower ends of the buckets of durations, in ms: 1-2-5.
+/// Lower bounds of the duration buckets in ms, in steps of 1-2-5.
 pub(super) const EDGES: [u64; 17] =
     [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000];
 
 listed! {
-    /// The tables. Ids in here are in archives: they never change.
+    /// The tables. Archives contain their ids, so these never change.
     TABLES: TableDef as TableId;
     /// Rows `namespace/service/pod::stream`.
     STREAMS = TableDef {
@@ -172,7 +172,7 @@ listed! {
         what: "one pause of a JVM",
         help: "The time is that of the pause's end. The agent holds the last one back until the next.",
     };
-    /// Pieces of streams.
+    /// Payloads of streams.
     CHUNK = EventKind {
         name: "chunk",
         cluster: CLUSTER + 3,
@@ -213,7 +213,7 @@ event_params! {
     P_OFFSET 29 "offset" U64 Bytes "bytes of the file before it";
 }
 
-/// Indexed parameters of calls that have an event parameter of their own.
+/// Indexed parameters of calls with a predefined event parameter.
 pub(super) const KNOWN: &[(&str, ParamItem)] = &[
     ("profiler.title", P_TITLE),
     ("web.url", P_URL),

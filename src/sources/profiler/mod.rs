@@ -114,7 +114,7 @@ impl Source for Profiler {
     const TABLE: SourceTable = SourceTable {
         example: "default/shop/shop-0",
         metrics: metrics::METRICS,
-        // Rarely looked at, or as large as all the rest together.
+        // Rarely used, or as large as all other metrics together.
         not_logged: &[
             "dictionary",
             "trace",

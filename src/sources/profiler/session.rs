@@ -1,5 +1,5 @@
 //! The session of one agent: its [`Connection`] decodes requests into records, and [`PodMetrics`]
-//! makes metrics and events of them. [`SharedState`] is common to all sessions.
+//! turns them into metrics and events. [`SharedState`] is common to all sessions.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::sources::{Held, Session, SessionError, Sink};
 const HELLO: Duration = Duration::from_secs(10);
 
 /// Longest time that a connection may send calls without a dictionary: an older connection of the
-/// same JVM may not have left its dictionary yet.
+/// same JVM may still be using it.
 const NO_DICTIONARY: Duration = Duration::from_secs(2);
 
 /// Settings of the sessions, from the configuration.
@@ -36,8 +36,8 @@ pub struct Options {
     pub idle: Duration,
     /// Whether the trace is evaluated for `stack.time`.
     pub stacks: bool,
-    /// Indexed parameters with an event parameter of their own, besides those that always have one:
-    /// at most [`super::PARAMETERS_MAX`].
+    /// Indexed parameters stored as separate event parameters, besides the predefined ones: at most
+    /// [`super::PARAMETERS_MAX`].
     pub parameters: Arc<[String]>,
 }
 
@@ -59,9 +59,9 @@ pub struct AgentSession {
     metrics: PodMetrics,
     options: Options,
     shared: Arc<SharedState>,
-    /// When the last bytes came.
+    /// Time of the last received bytes.
     last_read: Option<Duration>,
-    /// Since when the connection has calls but no dictionary.
+    /// Time since which the connection has calls but no dictionary.
     no_dictionary: Option<Duration>,
     /// FF was sent: the agent knows that the connection ends.
     rejected: bool,
@@ -214,8 +214,8 @@ impl Session for AgentSession {
 
 /// One connection of an agent: its dialogue and its streams, without I/O and without a clock.
 ///
-/// The driver calls [`feed`](Self::feed) whenever bytes have come and then sends all of `out`; it
-/// calls [`close`](Self::close) exactly once at the end, and nothing else after an error or once
+/// The driver calls [`feed`](Self::feed) whenever bytes have arrived and then sends all of `out`.
+/// It calls [`close`](Self::close) exactly once at the end, and nothing else after an error or once
 /// the dialogue has [`ended`](Self::ended).
 #[derive(Debug)]
 pub struct Connection {
@@ -296,7 +296,8 @@ impl Connection {
         self.jvm.as_ref().filter(|_| !self.dictionary)
     }
 
-    /// Calls came, but no dictionary: without [`adopt`](Self::adopt) the agent must start over.
+    /// Whether calls have arrived, but no dictionary: without [`adopt`](Self::adopt) the agent must
+    /// start over.
     #[must_use]
     pub fn lacks_dictionary(&self) -> bool {
         let calls = |s: &Stream| s.kind() == StreamKind::Calls && s.counts().bytes > 0;
@@ -320,7 +321,7 @@ impl Connection {
         observer.closed(self.dialogue.ended());
     }
 
-    /// CLOSE came: the driver closes the connection.
+    /// Whether CLOSE has arrived: the driver closes the connection.
     #[must_use]
     pub const fn ended(&self) -> bool {
         self.dialogue.ended()
@@ -349,13 +350,13 @@ pub struct SharedState {
 }
 
 impl SharedState {
-    /// `max`: bytes of all words.
+    /// State with at most `max` bytes of words.
     #[must_use]
     pub fn new(max: usize) -> Self {
         Self::within(max, &Arc::default())
     }
 
-    /// The same within a budget of memory.
+    /// As [`new`](Self::new), within a budget of memory.
     #[must_use]
     pub fn within(max: usize, memory: &Arc<Memory>) -> Self {
         let cache = Mutex::new(DictionaryCache::new(limits::KEPT_TEXT.min(max / 4)));

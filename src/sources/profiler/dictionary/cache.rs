@@ -9,7 +9,7 @@ use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::limits;
 use crate::sources::profiler::wire::command::Hello;
 
-/// CacheEntry JVM: namespace, service, and pod with the start of the JVM.
+/// Key of a JVM: namespace, service, and pod with the start of the JVM.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Jvm([Box<str>; 3]);
 
@@ -42,7 +42,7 @@ pub(crate) struct DictionaryCache {
 }
 
 impl DictionaryCache {
-    /// `max`: bytes of all dictionaries.
+    /// A cache of at most `max` bytes.
     pub(crate) fn new(max: usize) -> Self {
         Self { by_jvm: HashMap::new(), bytes: 0, max, due: Duration::ZERO }
     }

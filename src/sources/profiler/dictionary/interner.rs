@@ -9,10 +9,10 @@ use foldhash::fast::RandomState;
 
 use crate::model::{Memory, Purpose};
 
-/// Bytes of a word besides its text: reference counts, its place in the set, the allocator.
+/// Overhead of a word in bytes: reference counts, slot in the set, allocator.
 const OVERHEAD: usize = 64;
 const DICTIONARIES: Purpose = Purpose::Dictionaries;
-/// Bytes below which unused words are not looked for.
+/// Bytes below which no search for unused words begins.
 const SWEEP: usize = 1 << 20;
 
 /// Parts of the set, each with its own lock, so that a search for unused words blocks only one.
@@ -38,7 +38,7 @@ struct Table {
     bytes: usize,
     /// Bytes at which the next search for unused words begins.
     sweep: usize,
-    /// Words to reject before the next search, so that a full table is not searched for each new
+    /// Words to reject before the next search, so that a full set is not searched for each new
     /// word.
     patience: usize,
 }
@@ -70,13 +70,13 @@ fn lock(part: &Mutex<Table>) -> MutexGuard<'_, Table> {
 }
 
 impl Interner {
-    /// `max`: bytes of all words and charges.
+    /// A set with at most `max` bytes of words and charges.
     #[must_use]
     pub fn new(max: usize) -> Self {
         Self::within(max, &Arc::default())
     }
 
-    /// The same within a budget of memory.
+    /// As [`new`](Self::new), within a budget of memory.
     #[must_use]
     pub fn within(max: usize, memory: &Arc<Memory>) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl Interner {
                 table.patience = table.words.len() / 8;
                 drop(table);
                 if self.bytes.load(Ordering::Relaxed) <= SWEEP {
-                    // A search of all parts is short.
+                    // Searching all parts takes little time.
                     self.parts.iter().for_each(|part| self.give_back_words(lock(part).sweep()));
                 }
                 if !self.has_room(cost) {
@@ -117,7 +117,7 @@ impl Interner {
                 table = lock(self.parts.get(hash % PARTS)?);
             }
         }
-        // Words belong to all pods that sent them: no single pod owns many of them.
+        // Words are shared by all pods that sent them, so the limit per peer does not apply.
         if !self.memory.take(DICTIONARIES, cost, usize::MAX) {
             return None;
         }
@@ -132,7 +132,7 @@ impl Interner {
         self.bytes().saturating_add(more) <= self.max
     }
 
-    /// Gives the bytes of dropped words back.
+    /// Returns the bytes of dropped words to the budget.
     fn give_back_words(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.memory.give_back(DICTIONARIES, bytes);
@@ -165,7 +165,7 @@ impl Interner {
         fits
     }
 
-    /// Gives charged bytes back.
+    /// Returns charged bytes to the budget.
     pub(crate) fn release(&self, bytes: usize) {
         self.charged.fetch_sub(bytes, Ordering::Relaxed);
         self.memory.give_back(DICTIONARIES, bytes);

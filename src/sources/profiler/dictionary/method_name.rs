@@ -25,13 +25,13 @@ pub(crate) fn clean(text: &str, max: usize) -> String {
     out
 }
 
-/// The method by which an agent reports calls that it has lost: a call of the agent's own, every
-/// 60 s while there is something to report (docs/protocols/java-profiler.md B.6).
+/// The agent's own method whose calls report lost calls, every 60 s while there are any
+/// (docs/protocols/java-profiler.md B.6).
 pub(crate) fn is_loss_report(word: &str) -> bool {
     word.split('(').next().is_some_and(|method| method.ends_with(".ESC_CORRUPTED_CALLS.log"))
 }
 
-/// The name of an id without a word.
+/// The name shown for an id without a word.
 pub(crate) fn nameless(id: u32) -> String {
     let mut out = String::new();
     let _ = write!(out, "#{id}");

@@ -23,14 +23,14 @@ pub enum KnownWord {
     Red,
     /// `call.idle`: the call only waited.
     Idle,
-    /// `profiler.title`: a name of the call for people.
+    /// `profiler.title`: a readable name of the call.
     Title,
     /// `calls.corrupted`: number of calls that the agent lost.
     Corrupted,
 }
 
 impl KnownWord {
-    /// All of them with their words.
+    /// All known words with their texts.
     pub const ALL: [(Self, &'static str); 4] = [
         (Self::Red, "call.red"),
         (Self::Idle, "call.idle"),
@@ -45,13 +45,13 @@ pub struct Dictionary {
     slots: Vec<Option<Arc<str>>>,
     /// Slots charged to the interner.
     charged: usize,
-    /// Id of the next word of a `dictionary` stream, which sends none.
+    /// Id of the next word of a `dictionary` stream, which has no ids.
     next: u32,
     known: usize,
     bytes: usize,
     rejected: u64,
     known_ids: [Option<u32>; KnownWord::ALL.len()],
-    /// Parameter id and number of tags whose words have not come: any may be
+    /// Parameter id and number of tags whose words have not arrived: any may be
     /// [`KnownWord::Corrupted`].
     late: VecDeque<(u32, u64)>,
     interner: Arc<Interner>,
@@ -81,7 +81,7 @@ impl Dictionary {
         Self::new(Arc::clone(&self.interner))
     }
 
-    /// The word of an id; `None` if it has not come yet, or was rejected.
+    /// The word of an id; `None` if it has not arrived yet, or was rejected.
     #[must_use]
     pub fn get(&self, id: u32) -> Option<&Arc<str>> {
         self.slots.get(id as usize)?.as_ref()
@@ -104,7 +104,7 @@ impl Dictionary {
         (0..).zip(&self.slots).filter_map(|(id, word)| Some((id, word.as_ref()?)))
     }
 
-    /// Allocated bytes, with those of words that other pods share.
+    /// Allocated bytes, including words shared with other pods.
     pub(crate) const fn cost(&self) -> usize {
         self.bytes + self.charged * SLOT + size_of::<Self>()
     }
@@ -129,7 +129,7 @@ impl Dictionary {
         self.rejected
     }
 
-    /// The id of a known word; `None` if it has not come yet.
+    /// The id of a known word; `None` if it has not arrived yet.
     #[must_use]
     pub fn id_of(&self, word: KnownWord) -> Option<u32> {
         self.known_ids.get(word as usize).copied().flatten()
@@ -144,7 +144,7 @@ impl Dictionary {
         self.late.clear();
     }
 
-    /// Adds a word, with the next id unless it has one. Returns the id, and false if a limit
+    /// Adds a word; without an `id` it gets the next one. Returns the id, and false if a limit
     /// rejected the word.
     pub(crate) fn put(&mut self, id: Option<u32>, text: Text<'_>) -> (u32, bool) {
         let id = id.unwrap_or_else(|| {
@@ -188,7 +188,7 @@ impl Dictionary {
         None
     }
 
-    /// The same for tags that came before the word of `id`.
+    /// The number of lost calls in tags that arrived before the word of `id`.
     pub(crate) fn late_lost_calls(&mut self, id: u32) -> Option<u64> {
         if self.late.is_empty() {
             return None;
@@ -221,7 +221,7 @@ impl Dictionary {
         true
     }
 
-    /// Ensures a charged slot at `at`; false if a limit forbids it.
+    /// Ensures a charged slot at `at`; false if a limit rejects it.
     fn make_room(&mut self, at: usize) -> bool {
         if at < self.slots.len() {
             return true;

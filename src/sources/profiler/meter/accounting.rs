@@ -74,7 +74,7 @@ impl Accounting {
         }
     }
 
-    /// A word has come, or a limit rejected it (`None`).
+    /// Handles a new word; `None`: a limit rejected it.
     pub(crate) fn word(
         &mut self,
         id: u32,
@@ -195,7 +195,7 @@ impl Counters {
 
 /// Slot of the row `other`; methods have slots from 1 on.
 pub(crate) const REST: u32 = 0;
-/// Methods of one connection with a row of their own, at most.
+/// Most methods of one connection with a row; further ones count in the row `other`.
 const METHODS_MAX: usize = 30_000;
 
 /// Sums of one method's calls, by item of the table.
@@ -207,14 +207,14 @@ struct Method {
     name: Arc<str>,
 }
 
-/// The root methods of one connection, with their rows. Only few methods are roots.
+/// The root methods of one connection, with their rows. Few methods are roots.
 #[derive(Debug, Default)]
 pub(crate) struct RootMethods {
     by_id: HashMap<u32, Method, RandomState>,
     slots: u32,
     sums: Vec<MethodSums>,
     touched: Vec<u32>,
-    /// Sums of methods without a name, and when the wait for the name ends.
+    /// Sums of methods without a name, and the time when the wait for the name ends.
     unnamed: HashMap<u32, (Duration, MethodSums), RandomState>,
 }
 
@@ -259,7 +259,7 @@ impl RootMethods {
         self.by_id.get(&id).map(|m| &*m.name)
     }
 
-    /// A word has come, or a limit rejected it: the sums that waited for it go to its row.
+    /// Handles a new or rejected word: moves the sums that waited for it to its row.
     pub(crate) fn word(&mut self, id: u32, word: Option<&str>, sink: &mut dyn Sink) {
         if self.unnamed.is_empty() {
             return;
@@ -272,7 +272,7 @@ impl RootMethods {
         self.add_to(slot, &sums);
     }
 
-    /// Adds sums whose names have not come in time to `other`. `end`: adds all, because the
+    /// Adds sums whose names have not arrived in time to `other`. `end`: adds all, because the
     /// connection ends.
     pub(crate) fn expire(&mut self, now: Duration, end: bool) {
         let mut rest = MethodSums::default();
@@ -357,13 +357,13 @@ const LONGEST: u64 = 7 * 24 * 3600 * 1000;
 const DIGITS: u8 = 2;
 
 /// Durations of the last minute, as histograms of 10 s each. Memory is used only while there are
-/// calls, by the longest of them: 1 KiB a slice up to 256 ms, 12 KiB up to a week.
+/// calls; it depends on the longest call: 1 KiB a slice up to 256 ms, 12 KiB up to a week.
 #[derive(Debug, Default)]
 pub(crate) struct Latency {
     slices: VecDeque<(u64, Histogram<u32>)>,
     changed: bool,
-    /// Successive calls of the same duration in the same slice, not in its histogram yet: most
-    /// calls are short.
+    /// Run of calls of equal duration in one slice, not in its histogram yet: most calls are
+    /// short.
     run: Run,
 }
 
@@ -384,7 +384,7 @@ pub(crate) struct Percentiles {
 }
 
 fn empty() -> Option<Histogram<u32>> {
-    // It grows as needed.
+    // Without bounds: it grows as needed.
     Histogram::new(DIGITS).ok()
 }
 

@@ -1,7 +1,7 @@
 //! The call tree of one connection: a node for each stack, with the time of its last method.
 //!
-//! Most pods are idle, and their trees stay in memory. So a node has the number of its parent but
-//! no list of children: a hash table of node numbers, 5 bytes a slot, finds those.
+//! Most pods are idle, and their trees stay in memory. To keep nodes small, a node has the number
+//! of its parent but no list of children: a hash table of node numbers, 5 bytes a slot, finds them.
 
 use std::hash::BuildHasher;
 
@@ -15,14 +15,14 @@ use crate::sources::profiler::dictionary::method_name::{is_loss_report, method_n
 const NODES: usize = 8192;
 /// Bytes of a stack's name, at most.
 const NAME: usize = 900;
-/// The parent of the outermost methods, and no node at all.
+/// The parent of the outermost methods; not a node itself.
 pub(crate) const ROOT: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) parent: u32,
     pub(crate) method: u32,
-    /// Method and node of the child entered last, which is usually the next one too.
+    /// Method and node of the child entered last, which is usually entered next again.
     last: (u32, u32),
     pub(crate) self_ms: u64,
     pub(crate) row: NodeRow,
@@ -35,7 +35,7 @@ pub(crate) enum NodeRow {
     Unnamed,
     /// Slot of the row.
     Assigned(u32),
-    /// None: the agent's report of losses is no stack of the application.
+    /// No row: the agent's loss report is not a stack of the application.
     Hidden,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum NodeRow {
 #[derive(Debug)]
 pub(crate) struct CallTree {
     pub(crate) nodes: Vec<Node>,
-    /// As [`Node::last`], of the root.
+    /// As [`Node::last`], for the root.
     last: (u32, u32),
     /// Numbers of nodes by parent and method.
     numbers: HashTable<u32>,
@@ -139,7 +139,7 @@ impl CallTree {
         numbers
     }
 
-    /// Whether the outermost method is the agent's report of losses.
+    /// Whether the outermost method is the agent's loss report.
     pub(crate) fn is_report(&self, mut at: u32, words: &Dictionary) -> bool {
         let mut method = None;
         while let Some(node) = self.nodes.get(at as usize) {

@@ -27,7 +27,7 @@ const NAME_PART: usize = 100;
 /// Longest usual silence: agents flush every 5 s, some idle ones every 10 s.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// Seconds without data after which caches are freed: agents with data send it every 5 s. The time
+/// Seconds without data after which caches are freed: agents send pending data every 5 s. The time
 /// of unfinished roots has been counted by then.
 const IDLE: u8 = 15;
 
@@ -41,7 +41,8 @@ pub(crate) struct PodMetrics {
     stacks: Option<Stacks>,
     pending: PendingCalls,
     records: CallRecords,
-    /// Id of the method by which the agent reports lost calls; its calls are not the application's.
+    /// Id of the method by which the agent reports lost calls; its calls are not counted as the
+    /// application's.
     loss_report: Option<u32>,
     longest_pause: u64,
     words: usize,
@@ -133,7 +134,7 @@ impl PodMetrics {
         }
     }
 
-    /// Emits pending calls whose names have come, or whose wait is over.
+    /// Emits pending calls whose names have arrived or whose wait is over.
     fn release_calls(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
         let Self { accounting, pending, records, loss_report, .. } = self;
         pending.release(now.monotonic, words, end, |entry| {
@@ -264,7 +265,7 @@ impl Observer for PodObserver<'_> {
         pod.scratch.take(call);
         let named = call.is_named(words);
         if !named && may_be_loss_report(call, words) {
-            // Counted when its name has come.
+            // Counted when its name arrives.
             let entry =
                 PendingCall { uncounted: Some(Box::new(call.numbers())), ..pod.scratch.clone() };
             return pod.pending.push(now.monotonic, &entry);
@@ -371,8 +372,8 @@ impl Observer for PodObserver<'_> {
     }
 }
 
-/// A call whose method has no name yet may turn out to be the agent's report of losses: such a call
-/// has nothing nested in it and no parameter but `call.red` = 1.
+/// Whether a call whose method has no name yet may be the agent's loss report: that has no nested
+/// calls and no parameter but `call.red` = 1.
 fn may_be_loss_report(call: &Call<'_>, words: &Dictionary) -> bool {
     call.calls == 1
         && call.params.count() == 1

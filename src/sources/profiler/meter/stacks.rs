@@ -6,7 +6,7 @@
 //! tag `call.info` just before its EXIT. A root that lasted over 20 ms or entered several methods
 //! has more tags behind `call.info` (`common.started` and others), unless the agent knows of a loss
 //! within it. So the time of a root is deferred until the root has ended soundly or has lasted for
-//! a while; the time of any other root is dropped, and the next root begins with an empty stack.
+//! 10 s; the time of other roots is dropped, and the next root begins with an empty stack.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::metrics::{STACK_TIME, STACKS, ns};
 use crate::sources::profiler::streams::record::{Block, TraceEvent, TraceKind};
 
-/// Threads with a stack, and frames of a stack, at most.
+/// Most threads with a stack, and most frames of a stack.
 const THREADS: usize = 1024;
 const DEPTH: usize = 128;
 /// Threads rejected between two searches for an idle thread.
@@ -35,7 +35,8 @@ struct RootEnds {
     /// Id of `call.info`: 0 in all known agents, and assumed until another word has id 0, because
     /// the dictionary comes after the trace of the first seconds.
     info: Option<u32>,
-    /// `call.info` came, and tags behind it: only agents that write them are judged by them.
+    /// Whether `call.info`, and tags behind it, have arrived: roots are checked only if the agent
+    /// writes them.
     seen: bool,
     seen_more: bool,
 }
@@ -168,7 +169,7 @@ impl Stacks {
         *self = Self::default();
     }
 
-    /// A word has come, or a limit rejected it (`None`).
+    /// Handles a new word; `None`: a limit rejected it.
     pub(crate) fn word(&mut self, id: u32, word: Option<&str>) {
         if word == Some("call.info") {
             self.ends.info = Some(id);
@@ -187,7 +188,7 @@ impl Stacks {
         }
     }
 
-    /// Reports the time of stacks whose methods all have names; at the `end` of all stacks.
+    /// Reports the time of stacks whose methods all have names; of all stacks at the `end`.
     pub(crate) fn report(&mut self, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
         self.count_deferred(end);
         for at in std::mem::take(&mut self.touched) {
@@ -218,8 +219,8 @@ impl Stacks {
         }
     }
 
-    /// Frees memory of an idle connection: only nodes that threads are in, or with unreported time,
-    /// stay.
+    /// Frees memory of an idle connection: keeps only nodes that are on a thread's stack or have
+    /// unreported time.
     pub(crate) fn shrink(&mut self, sink: &mut dyn Sink) {
         self.threads.retain(|t| !t.is_idle());
         let mut used = vec![false; self.tree.nodes.len()];
@@ -269,11 +270,11 @@ pub(crate) struct Thread {
     pub(crate) frames: Vec<Frame>,
     /// Open methods beyond [`DEPTH`].
     pub(crate) beyond: u32,
-    /// Methods entered since the begin of the root, the root included.
+    /// Methods entered since the start of the root, the root included.
     pub(crate) entered: u32,
-    /// `call.info` came: the next EXIT ends the root.
+    /// `call.info` has arrived: the next EXIT ends the root.
     pub(crate) ends: bool,
-    /// More tags came behind `call.info`.
+    /// More tags have arrived behind `call.info`.
     pub(crate) sound: bool,
     /// Deferred time in ms by node, of a root that has not ended.
     pub(crate) pending: Vec<(u32, u64)>,

@@ -43,7 +43,7 @@ pub(crate) struct PendingCall {
 }
 
 impl PendingCall {
-    /// Replaces the content by `call`, in the same memory.
+    /// Replaces the content by `call`, reusing the memory.
     pub(crate) fn take(&mut self, call: &Call<'_>) {
         (self.start_ms, self.duration_ms, self.method) =
             (call.start_ms, call.duration_ms, call.method);
@@ -161,8 +161,8 @@ impl CallRecords {
         }
         for (id, value) in entry.params() {
             match self.roles.role(id, words) {
-                // Of the values of a list, and of the ids of several tracing systems, the first
-                // counts.
+                // Only the first value of a list, or of the ids of several tracing systems, is
+                // reported.
                 ParamRole::Own(id) if reported.add(id) => {
                     params.push(EventParam { id, value: EventValue::Text(value) })
                 }
@@ -233,7 +233,7 @@ pub const PARAMETER_NAME_MAX: usize = 100;
 /// How a record contains a parameter of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ParamRole {
-    /// As an event parameter of its own.
+    /// As a separate event parameter.
     Own(ParamId),
     /// Within the event parameter `parameters`.
     Other,

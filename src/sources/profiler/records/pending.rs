@@ -1,6 +1,6 @@
-//! Calls whose names have not come yet. Agents send calls before the words that name them, by at
-//! most one flush cycle (docs/protocols/java-profiler.md B.2), so the event records of such calls
-//! wait here, within limits of time and memory. Counters do not wait.
+//! Calls whose names have not arrived yet. Agents send calls up to one flush cycle before the words
+//! that name them (docs/protocols/java-profiler.md B.2), so the event records of such calls wait
+//! here, within limits of time and memory. Counters do not wait.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::model::Memory;
 use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::limits;
 
-/// Shortest time between two searches for calls that are named by now, unless many calls have come
-/// since: an agent that sends single words would keep a worker busy.
+/// Shortest time between two searches for calls that have names by now, unless many calls have
+/// arrived since. Otherwise an agent that sends single words would keep a worker busy.
 const SEARCH_EVERY: Duration = Duration::from_millis(100);
 
 /// Memory of the pending calls of all pods.
@@ -21,12 +21,13 @@ const SEARCH_EVERY: Duration = Duration::from_millis(100);
 pub(crate) struct PendingBudget(AtomicUsize, Arc<Memory>);
 
 impl PendingBudget {
-    /// Within the budget of memory that all connections charge.
+    /// A budget within the memory that all connections charge.
     pub(crate) fn new(memory: &Arc<Memory>) -> Self {
         Self(AtomicUsize::new(0), Arc::clone(memory))
     }
 
-    /// Pending calls give way before a connection must end for lack of memory.
+    /// Whether memory is short: pending calls are emitted early, before a connection must end for
+    /// lack of memory.
     fn is_over(&self) -> bool {
         self.0.load(Ordering::Relaxed) > limits::ALL_PENDING.min(self.1.limit() / 8)
             || self.1.over() > 0
@@ -50,7 +51,7 @@ pub(crate) struct PendingCalls {
     calls: VecDeque<(Duration, PendingCall)>,
     bytes: usize,
     budget: Arc<PendingBudget>,
-    /// Words have come since the last search.
+    /// Words have arrived since the last search.
     new_words: bool,
     /// Earliest time of the next search.
     next_search: Duration,
@@ -85,7 +86,7 @@ impl PendingCalls {
         self.bytes + spare * size_of::<(Duration, PendingCall)>()
     }
 
-    /// A word has come: the next [`release`](Self::release) searches for named calls.
+    /// Handles a new word: the next [`release`](Self::release) searches for named calls.
     pub(crate) const fn word(&mut self) {
         self.new_words = true;
     }

@@ -22,7 +22,7 @@ use crate::sources::profiler::limits;
 pub(crate) trait CallVisitor {
     /// The name of the next thread of this file; indexes begin with 0.
     fn thread(&mut self, name: Text<'_>);
-    /// One call: its numbers, without the thread's name, and its parameters.
+    /// One call: its numbers and its parameters, without the thread's name.
     fn call(&mut self, numbers: &Call<'static>, params: Params<'_>);
 }
 
@@ -34,7 +34,7 @@ const NEWEST: u32 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expect {
     Header,
-    /// The numbers of a call up to the index of its thread.
+    /// The numbers of a call up to its thread's index.
     Head,
     NameLength,
     Name,
@@ -203,7 +203,7 @@ impl CallReader {
         let mut token = *scan;
         let (call, distance) = (&mut self.call, token.zigzag()?);
         call.method = token.varint()?;
-        // The encoding has 64 bits, and a clock that is set back makes the value negative.
+        // The encoding has 64 bits, and setting the clock back makes the value negative.
         call.duration_ms = counter(token.varlong()?);
         call.calls = token.varint()?;
         call.thread = token.varint()?;
@@ -292,7 +292,7 @@ pub(crate) struct ParamReader {
     /// Bytes of values left within [`limits::CALL_TEXT`].
     budget: usize,
     /// The value that is being read: its units, bytes left to read, bytes left to keep, and its
-    /// begin in `copies`.
+    /// start in `copies`.
     units: u32,
     left: usize,
     keep: usize,
@@ -395,7 +395,7 @@ impl ParamReader {
         }
     }
 
-    /// Copies the values of an unfinished call out of `input`, which the next call of `step` lacks.
+    /// Copies the values of an unfinished call out of `input`, which is gone at the next `step`.
     pub(crate) fn copy_unfinished(&mut self, input: &[u8]) {
         if !self.copied && !self.pieces.is_empty() {
             self.copy(input);

@@ -130,8 +130,7 @@ impl Streams {
         self.streams.iter().map(|s| size_of::<Stream>() + s.decoder.memory()).sum()
     }
 
-    /// Takes over the dictionary of an earlier connection and reports its words as if they came
-    /// now.
+    /// Adopts the dictionary of an earlier connection and reports its words as if they were new.
     pub(crate) fn adopt<O: Observer + ?Sized>(&mut self, words: Dictionary, observer: &mut O) {
         self.words.adopt(words);
         let known: Vec<(u32, Arc<str>)> =
@@ -226,7 +225,7 @@ pub(crate) enum Decoder {
     Params(Box<Resume<Phrases<DefinitionReader>>>),
     Gc(LogLines),
     Opaque,
-    /// A decode error came: the rest is skipped.
+    /// After a decode error: the rest is skipped.
     Broken,
 }
 

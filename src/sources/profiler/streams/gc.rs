@@ -15,7 +15,7 @@ pub(crate) trait GcVisitor {
 /// Cuts one file into lines.
 #[derive(Debug, Default)]
 pub(crate) struct LogLines {
-    /// The begin of an unfinished line.
+    /// The start of an unfinished line.
     begun: Vec<u8>,
     /// The line is too long: it is skipped.
     skip: bool,

@@ -1,5 +1,5 @@
-//! Streams of phrases (docs/protocols/java-profiler.md B.1): a phrase is a length and that many
-//! bytes of whole records.
+//! Streams of phrases (docs/protocols/java-profiler.md B.1): a phrase is a length in bytes,
+//! followed by whole records of that length.
 //!
 //! | stream | records | section |
 //! |---|---|---|
@@ -48,7 +48,7 @@ impl<V: ?Sized, M: Machine<V>> Machine<V> for Phrases<M> {
             self.left -= taken;
             result?;
             if self.left > 0 {
-                // The next token is not whole; if the phrase ends here, it never will be.
+                // The next token is not whole. If the phrase ends here, the record crosses its end.
                 let all = phrase.len() - taken == self.left;
                 return if all { Err(DecodeError::Crosses) } else { Ok(()) };
             }

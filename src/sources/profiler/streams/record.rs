@@ -70,7 +70,7 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Whether all its ids have words. Missing words come within one flush cycle
+    /// Whether all ids of the call have words. Missing words arrive within one flush cycle
     /// (docs/protocols/java-profiler.md B.2), and may change the results of the other methods.
     #[must_use]
     pub fn is_named(&self, words: &Dictionary) -> bool {
@@ -94,7 +94,7 @@ impl<'a> Call<'a> {
         self.marked(words, KnownWord::Idle).is_some()
     }
 
-    /// The title for people, if the agent sent one.
+    /// The readable title, if the agent sent one.
     #[must_use]
     pub fn title(&self, words: &Dictionary) -> Option<Text<'a>> {
         self.marked(words, KnownWord::Title)
@@ -190,7 +190,7 @@ pub struct Block {
     pub offset: u64,
     /// Id of the Java thread.
     pub thread: u64,
-    /// Begin of the buffer; informative only.
+    /// Start of the buffer; informative only.
     pub start_ms: i64,
 }
 
@@ -316,7 +316,7 @@ pub struct Chunk<'a> {
 /// * [`corrupt`](Self::corrupt): the rest of the file is not decoded. Its chunks still come, its
 ///   records do not. Other streams are not affected.
 /// * After a reconnect an agent opens all streams again: the new
-///   [`Connection`](crate::sources::profiler::Connection) has an observer of its own. The agent
+///   [`Connection`](crate::sources::profiler::Connection) has a new observer. The agent
 ///   usually sends its whole dictionary again. If it does not, the new connection
 ///   [adopts](crate::sources::profiler::Connection::adopt) the dictionary of the old one, and
 ///   reports each word again.
@@ -331,17 +331,17 @@ pub trait Observer {
         let _ = opened;
     }
 
-    /// A payload of a stream came.
+    /// A payload of a stream has arrived.
     fn chunk(&mut self, chunk: &Chunk<'_>) {
         let _ = chunk;
     }
 
-    /// A call has finished. Calls come within 10 s after their end, in no order of time.
+    /// A call has finished. Calls arrive within 10 s after their end, in no order of time.
     fn call(&mut self, call: &Call<'_>, words: &Dictionary) {
         let _ = (call, words);
     }
 
-    /// The JVM paused. The agent sends a pause only when the next one has come.
+    /// The JVM paused. The agent sends a pause only when the next one has occurred.
     fn pause(&mut self, pause: &Pause) {
         let _ = pause;
     }

@@ -9,7 +9,7 @@
 //! | string | varint with the number of UTF-16 units, then the units, big-endian |
 //!
 //! Reading a number that is cut short returns `None` and consumes nothing. Payloads cut records
-//! anywhere: a [`Machine`] reads whole tokens, and [`Resume`] keeps the begin of a cut token, less
+//! anywhere: a [`Machine`] reads whole tokens, and [`Resume`] keeps the start of a cut token, less
 //! than [`limits::TOKEN`] bytes, until the next payload.
 
 use std::fmt::{self, Write};
@@ -165,7 +165,7 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// `utf16`: the whole string or its begin; `units`: its whole length.
+    /// `utf16`: the whole string or its start; `units`: its whole length.
     pub(crate) const fn new(utf16: &'a [u8], units: u32) -> Self {
         Self { utf16, units }
     }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::sources::profiler::testkit::Bytes;
 use crate::sources::profiler::*;
 
-/// The records, a line each.
+/// The records, one line each.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Log(pub(crate) Vec<String>);
 
@@ -82,7 +82,7 @@ fn run<'a>(name: &str, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String
     lines.0
 }
 
-/// Whole, byte by byte, and cut everywhere.
+/// Records of the stream, which must be the same whole, byte by byte, and cut everywhere.
 fn lines(name: &str, bytes: &[u8]) -> Vec<String> {
     let whole = run(name, [bytes]);
     assert_eq!(run(name, bytes.chunks(1)), whole, "{name} byte by byte");
@@ -143,7 +143,7 @@ fn phrases_that_are_none() {
         &["corrupt at 4: phrase of 65537 bytes", "ended"],
     );
     let crosses = "record crosses the end of its phrase";
-    // Within a string, between length and string, within a number.
+    // Phrases that end within a string, between length and string, and within a number.
     check(
         "dictionary",
         &b().phrase(b().varint(2).u8(0)).phrase(b()),

@@ -52,7 +52,7 @@ pub(crate) struct TraceReader {
 }
 
 impl TraceReader {
-    /// `file`: its sequence + 1.
+    /// A reader of one file; `file` is its sequence + 1.
     pub(crate) fn new(file: u32) -> Self {
         let block = Block { file, ..Block::default() };
         Self {
@@ -126,8 +126,8 @@ enum Tag {
 }
 
 impl TraceReader {
-    /// Reads events; `false`: the next one is not whole. `true`: the state has changed, to a string
-    /// that comes in pieces or to the end of the block.
+    /// Reads events. `false`: the next event is not whole. `true`: the state has changed, to a
+    /// string that arrives in pieces or to the end of the block.
     #[inline]
     fn events<V: TraceVisitor + ?Sized>(
         &mut self,

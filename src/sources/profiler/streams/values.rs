@@ -7,7 +7,7 @@ use crate::sources::profiler::limits;
 
 /// Receives values.
 pub(crate) trait ValueVisitor {
-    /// A value; `offset`: where its length begins in the file.
+    /// A value; `offset` is the file offset of its length field.
     fn value(&mut self, offset: u64, value: Text<'_>);
 }
 

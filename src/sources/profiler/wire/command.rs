@@ -14,7 +14,7 @@ pub(crate) const NULL: Uuid = [0; 16];
 /// The ack of RCV_DATA and REQUEST_ACK_FLUSH. The byte counts the diagnostic commands that follow,
 /// and agents wait for them: this collector sends none.
 pub(crate) const ACK: u8 = 0;
-/// In place of an ack, before this side closes the connection: the agent starts over.
+/// Sent in place of an ack before this side closes the connection: the agent starts over.
 pub(crate) const ERROR: u8 = 0xff;
 /// The reply to the legacy GET_PROTOCOL_VERSION.
 pub(crate) const LEGACY_VERSION: u64 = 100_505;
@@ -254,7 +254,7 @@ pub enum Event<'a> {
         /// The command succeeded.
         ok: bool,
     },
-    /// CLOSE: the JVM ends in an orderly way.
+    /// CLOSE: the JVM exits normally.
     Close,
 }
 
@@ -273,9 +273,9 @@ pub enum StreamKind {
     Dictionary,
     /// `posDictionary`: ids and words.
     PosDictionary,
-    /// `suspend`: when the JVM was not scheduled.
+    /// `suspend`: times when the JVM was not scheduled.
     Suspend,
-    /// `params`: what is known of parameters.
+    /// `params`: definitions of parameters.
     Params,
     /// `gc`: the JVM's unified log; agents before 3.1.4.
     Gc,

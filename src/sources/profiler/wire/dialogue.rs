@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Each command appends its reply to the output when it is handled, so replies have the order of
-//! the commands. The driver sends the output after each `feed`: that is the rule "flush when the
-//! input is drained" of A.4, and no agent waits for a reply that is ready.
+//! the commands. The driver sends the output after each `feed`: this is the rule "flush when the
+//! input is drained" of A.4, so no agent waits for a reply that is ready.
 
 use bytes::{Buf, BufMut, BytesMut};
 
@@ -44,18 +44,18 @@ pub struct Dialogue {
     settings: Settings,
     source: Input,
     handler: CommandHandler,
-    /// The last turn ended with input left.
+    /// The last turn ended before all input was inflated.
     unfinished: bool,
 }
 
 #[derive(Debug)]
 struct CommandHandler {
     settings: Settings,
-    /// A hello came; the legacy one does not identify the agent.
+    /// A hello has arrived; the legacy one does not identify the agent.
     greeted: bool,
     /// The agent is identified.
     known: bool,
-    /// CLOSE came.
+    /// CLOSE has arrived.
     ended: bool,
     streams: Vec<Stream>,
     /// Number of handles so far.
@@ -89,7 +89,7 @@ impl Dialogue {
         self.settings
     }
 
-    /// CLOSE came: nothing is read any more.
+    /// Whether CLOSE has arrived: no further input is read.
     #[must_use]
     pub const fn ended(&self) -> bool {
         self.handler.ended

@@ -27,7 +27,7 @@ pub(crate) struct Inflate {
     /// Bytes behind the end of the deflate data: checksum and length, 8 bytes. They are not
     /// checked, because TCP has checksums of its own.
     trailer: Option<usize>,
-    /// The error that `inflate` returns once the caller has everything before it.
+    /// The error that `inflate` returns once the caller has all bytes before it.
     error: Option<&'static str>,
 }
 
@@ -65,7 +65,7 @@ impl Inflate {
             input.advance(taken.min(input.len()));
             match status {
                 Ok(Status::StreamEnd) => self.trailer = Some(0),
-                // It needs more input.
+                // More input is needed.
                 Ok(_) if taken == 0 && given == 0 => break,
                 Ok(_) => {}
                 Err(_) => {

@@ -148,7 +148,7 @@ fn a_lost_exit_costs_only_its_root() {
 #[test]
 fn a_lost_enter_costs_only_its_root() {
     let mut t = Traced::new();
-    // Within a root whose ENTER is lost.
+    // The events are within a root whose ENTER is lost.
     t.enter(0, 2);
     t.exit(9);
     t.exit(10);
@@ -161,7 +161,7 @@ fn a_lost_enter_costs_only_its_root() {
 #[test]
 fn roots_that_the_agent_does_not_mark_as_sound_do_not_count() {
     let mut t = Traced::new();
-    // The ENTER of one root and the end of another.
+    // Lost: the ENTER of one root and the end of another.
     t.enter(0, 1);
     t.end(5000, INFO, false);
     t.enter(6000, 1);

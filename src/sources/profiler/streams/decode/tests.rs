@@ -138,7 +138,7 @@ fn a_reset_forgets_the_words() {
     let (mut streams, mut lines) = (streams(), Log::default());
     open(&mut streams, &mut lines, 0, "dictionary", 0);
     streams.data(0, &b().phrase(b().text("a")).0, &mut lines);
-    // After an opening without a reset, ids count on.
+    // After an opening without a reset, ids continue.
     open(&mut streams, &mut lines, 0, "dictionary", 1);
     streams.data(0, &b().phrase(b().text("b")).0, &mut lines);
     streams.open(&Opened { reset: true, ..opened(1, "calls", 0) }, &mut lines);

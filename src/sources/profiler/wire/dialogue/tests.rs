@@ -25,7 +25,7 @@ fn data(bytes: Bytes, handle: u64, payload: &[u8]) -> Bytes {
 const SETTINGS: Settings =
     Settings { version: 100_605, rotation_period_ms: 3_600_000, rotation_size: 1 << 20 };
 
-/// Feeds the pieces to one connection: events, replies, end.
+/// Feeds the pieces to one connection; returns events, replies and end.
 fn talk<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Vec<String>, Vec<u8>, Result<(), Violation>, bool) {
@@ -45,7 +45,7 @@ fn talk<'a>(
     (events, out.to_vec(), end, transport.ended())
 }
 
-/// The result does not depend on the pieces.
+/// Feeds the bytes whole and in pieces; the results must be the same.
 fn check(bytes: &Bytes) -> (Vec<String>, Vec<u8>, Result<(), Violation>, bool) {
     let whole = talk([&bytes.0[..]]);
     assert_eq!(talk(bytes.0.chunks(1)), whole);
