@@ -8,7 +8,7 @@ fn main() {
 mod bindings {
     use std::{env, path::PathBuf};
 
-    /// What the fence uses; nothing else of libpcp gets in.
+    /// The functions used by pmdaapm; no others are bound.
     const FUNCTIONS: &str = "pmSetProgname|pmGetProgname|pmSetProcessIdentity|pmGetUsername|pmErrStr_r|pmUnitsStr_r|pmGetConfig|\
         pmdaDaemon|pmdaGetOptions|pmdaUsageMessage|pmdaOpenLog|pmdaSetFlags|pmdaSetCommFlags|\
         pmdaSetLabelCallBack|pmdaSetEndContextCallBack|pmdaSetResultCallBack|pmdaInit|pmdaConnect|\
@@ -26,7 +26,7 @@ mod bindings {
         let bindings = bindgen::Builder::default()
             .header("wrapper.h")
             .clang_args(pcp.include_paths.iter().map(|p| format!("-I{}", p.display())))
-            // pmapi.h is found as <pcp/pmapi.h>, while pkg-config may name the pcp directory
+            // pmapi.h is included as <pcp/pmapi.h>, but pkg-config may return the pcp directory
             // itself.
             .clang_args(
                 pcp.include_paths
@@ -50,7 +50,7 @@ mod bindings {
             });
         let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
         let text = bindings.to_string();
-        // PCP 7 makes pmdaResult a macro for pmResult_v2, which bindgen does not see
+        // PCP 7 makes pmdaResult a macro for pmResult_v2; bindgen ignores it
         // (docs/protocols/pcp-events.md section 7).
         println!("cargo::rustc-check-cfg=cfg(pcp_result_v2)");
         if text.contains("pub struct pmResult_v2") {

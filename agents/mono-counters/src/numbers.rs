@@ -54,7 +54,7 @@ pub enum Kind {
     Text,
     /// 64 bits of microseconds, whatever the unit is.
     TimeInterval,
-    /// A number that the space does not have.
+    /// A number that is not in the space.
     Unknown,
 }
 
@@ -65,7 +65,7 @@ pub enum Unit {
     Raw,
     /// Bytes.
     Bytes,
-    /// E1 only, of an unknown thing.
+    /// E1 only; the counted thing is unknown.
     Quantity,
     /// Ticks of 100 ns.
     Time,
@@ -75,11 +75,11 @@ pub enum Unit {
     Percentage,
     /// A setting.
     Config,
-    /// A number that the space does not have.
+    /// A number that is not in the space.
     Unknown,
 }
 
-/// Change of a counter's values over time.
+/// The way a counter's values change over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variance {
     /// Only grows; also the value for counters whose author chose none.
@@ -88,7 +88,7 @@ pub enum Variance {
     Constant,
     /// Grows and shrinks.
     Variable,
-    /// A number that the space does not have.
+    /// A number that is not in the space.
     Unknown,
 }
 
@@ -179,12 +179,13 @@ const CATEGORIES_E3: [&str; 10] = [
 ];
 /// Counters of custom sources in E2: the header has this category and the name `CATEGORY:NAME`.
 const CUSTOM: u32 = 8;
-/// Only E1 has this one.
+/// Exists only in E1.
 const IO: u32 = 9;
 /// Prefix that the agents of 2014 write before a category's name.
 const PREFIX: &str = "Mono ";
 
-/// Counters of SYS, category 7 of E2: with one of them, category 7 is not THREAD of E1.
+/// Counters of SYS, category 7 of E2. A header with one of these names proves that category 7 is
+/// not THREAD of E1.
 const SYSTEM_NAMES: [&str; 7] = [
     "User Time",
     "System Time",
@@ -254,7 +255,7 @@ impl Space {
     }
 
     /// The name of a category in metric names, patterns and answers; `unknown_<hex>` for a number
-    /// that the space does not have.
+    /// that is not in the space.
     #[must_use]
     #[inline]
     pub fn category(self, number: u32) -> Cow<'static, str> {
@@ -275,14 +276,14 @@ impl Space {
             .map_or_else(|| Cow::Owned(format!("unknown_{number:x}")), |name| Cow::Borrowed(*name))
     }
 
-    /// A custom counter's category and name, which share the name of its header.
+    /// Splits a custom counter's header name into category and name.
     #[must_use]
     #[inline]
     pub fn custom(self, number: u32, name: &str) -> Option<(&str, &str)> {
         if self == Self::E2 && number == CUSTOM { name.split_once(':') } else { None }
     }
 
-    /// The type that a number stands for.
+    /// The type for a number.
     #[must_use]
     #[inline]
     pub const fn kind(self, number: u32) -> Kind {
@@ -299,7 +300,7 @@ impl Space {
         }
     }
 
-    /// The unit that a number stands for.
+    /// The unit for a number.
     #[must_use]
     #[inline]
     pub const fn unit(self, number: u32) -> Unit {
@@ -315,7 +316,7 @@ impl Space {
         }
     }
 
-    /// The variance that a number stands for.
+    /// The variance for a number.
     #[must_use]
     #[inline]
     pub const fn variance(self, number: u32) -> Variance {
@@ -342,8 +343,8 @@ pub fn bare_category(category: &str) -> &str {
     }
 }
 
-/// The name under which agents of 2014 know a category (C's text of E2); a custom source's is its
-/// own.
+/// The name of a category in the agents of 2014 (C's text of E2). The name of a custom source's
+/// category is unchanged.
 #[must_use]
 pub fn category_of_2014(category: &str) -> String {
     let bare = bare_category(category);
@@ -352,7 +353,7 @@ pub fn category_of_2014(category: &str) -> String {
     known.map_or_else(|| category.to_owned(), |name| format!("{PREFIX}{name}"))
 }
 
-/// The name under which agents of the note know a category, if it is one of mono-counters.h.
+/// The name of a category in the agents of the note; unchanged if it is not one of mono-counters.h.
 #[must_use]
 pub fn category_of_note(category: &str) -> &str {
     let bare = bare_category(category);

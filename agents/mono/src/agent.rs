@@ -1,4 +1,4 @@
-//! The module's life inside the program, on the program's threads: installed, started, stopped.
+//! The module's lifecycle on the program's threads: install, start, stop.
 
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,12 +14,12 @@ use crate::options::Options;
 use crate::os::stop::Stop;
 use crate::os::sys;
 
-/// Most time for the last sample when the program ends.
+/// Limit for sending the last sample when the program ends.
 const LAST_SAMPLE: Duration = Duration::from_millis(400);
-/// Most time that the ending program waits for the thread: [`LAST_SAMPLE`], and some for the thread
-/// to end. A thread that resolves a host name cannot be interrupted and is left behind.
+/// Limit of the ending program's wait for the thread: [`LAST_SAMPLE`] plus time for the thread to
+/// end. A thread that resolves a host name cannot be interrupted and is left behind.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// The deepest frames are a sample's buffer and the resolver of libc.
+/// Stack bytes of the thread. The deepest frames are a sample's buffer and libc's resolver.
 const STACK: usize = 512 * 1024;
 
 static AGENT: OnceLock<Agent> = OnceLock::new();
@@ -34,7 +34,7 @@ struct Agent {
 
 /// The module's thread.
 struct Running {
-    /// The process of the thread: a forked child has this memory, but not the thread.
+    /// The process that started the thread: a forked child has this memory, but not the thread.
     pid: u32,
     stop: Arc<Stop>,
     /// Disconnected when the thread ends.
@@ -64,7 +64,7 @@ pub(crate) fn install(desc: &str, hooks: &'static Hooks) {
     api.install(hooks);
 }
 
-/// The runtime is initialized: asks for its counters and starts the thread.
+/// Called when the runtime is initialized: requests its counters and starts the thread.
 pub(crate) fn start() {
     let Some(agent) = AGENT.get() else {
         return;
@@ -91,8 +91,9 @@ impl Agent {
                 complain("internal error; no more samples are sent");
             }
         };
-        // Never attached to the runtime: the first collection would wait for the thread for ever.
-        // The runtime's signals must not reach it (docs/protocols/mono-counters.md section 7).
+        // The thread is never attached to the runtime: the first collection would wait for it for
+        // ever. The runtime's signals must not reach it (docs/protocols/mono-counters.md section
+        // 7).
         let thread = sys::with_signals_blocked(|| {
             let builder = thread::Builder::new().name("apm-counters".to_owned());
             builder.stack_size(STACK).spawn(work)
@@ -101,7 +102,8 @@ impl Agent {
     }
 }
 
-/// The runtime begins to end: the thread sends one last sample, then no counter is read any more.
+/// Called when the runtime begins to end: the thread sends one last sample, then no counter is
+/// read.
 pub(crate) fn stop() {
     let Some(agent) = AGENT.get() else {
         return;

@@ -12,16 +12,16 @@ pub(crate) struct Counter {
     pub(crate) section: u32,
     /// Name within the category.
     pub(crate) name: String,
-    /// 0 INT … 7 `TIME_INTERVAL`.
+    /// Type, from 0 INT to 7 `TIME_INTERVAL`.
     pub(crate) kind: u32,
-    /// Unit << 24.
+    /// Unit, an integer shifted left by 24 bits.
     pub(crate) unit: u32,
     /// Monotonic, constant or variable bit.
     pub(crate) variance: u32,
 }
 
 impl Counter {
-    /// The category's name in List; a section that this module does not know is its number.
+    /// The category's name in List; the number of a section unknown to this module.
     pub(crate) fn category(&self) -> Cow<'static, str> {
         sections().find(|(section, _)| *section == self.section).map_or_else(
             || Cow::Owned(format!("{:#x}", self.section)),
@@ -30,8 +30,8 @@ impl Counter {
     }
 }
 
-/// The section that a category's name means: any letter case, with or without `Mono ` before it
-/// (the 2014 agents wrote that), or the number that [`Counter::category`] gives an unknown one.
+/// The section for a category's name: in any letter case, with or without the prefix `Mono ` of the
+/// 2014 agents, or the number that [`Counter::category`] returns for an unknown section.
 pub(crate) fn section_named(category: &str) -> Option<u32> {
     let bare = bare_category(category);
     sections()
@@ -40,12 +40,12 @@ pub(crate) fn section_named(category: &str) -> Option<u32> {
         .or_else(|| u32::from_str_radix(bare.strip_prefix("0x")?, 16).ok())
 }
 
-/// Which counters Hello announces.
+/// The counters that Hello announces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Selection {
-    /// Every counter known when the connection begins.
+    /// All counters known when the connection begins.
     All,
-    /// Those that match a pattern.
+    /// The counters that match one of these patterns.
     Only(Vec<Pattern>),
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Reads one item; the first `/` ends the category, for names have slashes of their own
+    /// Parses one item. The first `/` ends the category, since names can contain slashes
     /// (`JIT/JIT/method_to_ir`).
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (section, name) = if text == "*" {

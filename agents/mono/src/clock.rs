@@ -15,8 +15,8 @@ fn ticks_at(time: SystemTime) -> i64 {
     i64::try_from(ticks).map_or(i64::MAX, |ticks| ticks.saturating_add(UNIX_EPOCH_TICKS))
 }
 
-/// Sample times on a fixed grid: taking and sending a sample does not move the next one, and
-/// samples that came too late are left out instead of following each other at once.
+/// Sample times on a fixed grid: the time for taking and sending a sample does not delay the next
+/// one, and late samples are skipped instead of sent in a burst.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     next: Instant,
@@ -34,7 +34,7 @@ impl Schedule {
         self.next.saturating_duration_since(now)
     }
 
-    /// Moves on from the sample that was due to the next one after `now`.
+    /// Advances to the first sample time after `now`.
     pub(crate) fn advance(&mut self, now: Instant) {
         let behind = now.saturating_duration_since(self.next).as_nanos();
         let missed = behind / self.interval.as_nanos().max(1);

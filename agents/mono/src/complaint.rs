@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-/// Writes one line in one call; errors are ignored, so that the program is not harmed.
+/// Writes one line in one call. Errors are ignored, since the program must not be affected.
 pub(crate) fn complain(what: &str) {
     let line = format!("mono-profiler-apm: {what}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());

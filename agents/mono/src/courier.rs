@@ -15,10 +15,10 @@ use crate::registry::{OURS, Registry};
 use crate::requests::{Malformed, Parser};
 use crate::session::{Counters, Next, Session};
 
-/// Requests are short and seldom; what one read leaves, the next one takes.
+/// Bytes per read. Requests are short and rare; the next read takes the rest.
 const READ_SIZE: usize = 1024;
 
-/// Works until `stop` is asked, or until a file cannot be written.
+/// Runs until `stop` is requested, or until a file cannot be written.
 pub(crate) fn run(options: &Options, gate: &Gate, stop: &Stop) {
     let mut courier = Courier { options, stop, registry: Registry::new(gate), message: Vec::new() };
     courier.registry.absorb();
@@ -33,15 +33,15 @@ pub(crate) fn run(options: &Options, gate: &Gate, stop: &Stop) {
     }
 }
 
-/// Why a conversation ended.
+/// The reason for the end of a connection.
 enum End {
-    /// A stop was asked and the last sample is sent.
+    /// A stop was requested and the last sample was sent.
     Stopped,
     /// The inspector closed the connection, sent `GoodBye` or used up the indexes.
     Closed,
     /// Reading or writing failed.
     Broken(io::Error),
-    /// The inspector sent what is no request.
+    /// The inspector sent bytes that are not a request.
     Malformed(Malformed),
 }
 
@@ -66,12 +66,12 @@ struct Courier<'a> {
     options: &'a Options,
     stop: &'a Stop,
     registry: Registry<'a>,
-    /// The message under construction; kept so that a sample allocates nothing.
+    /// The message under construction; reused so that a sample allocates nothing.
     message: Vec<u8>,
 }
 
 impl Courier<'_> {
-    /// One connection after the other.
+    /// Connects again after each connection, until a stop is requested.
     fn serve(&mut self, host: &str, port: u16) {
         // Only the first refusal is logged: the inspector may be absent for long.
         let mut refused = false;
@@ -108,8 +108,8 @@ impl Courier<'_> {
         end
     }
 
-    /// Samples when they are due come first, then one request, then waiting: a flood of requests
-    /// does not move the schedule.
+    /// Priorities: a due sample, then one request, then waiting. A flood of requests therefore does
+    /// not delay samples.
     fn converse_until(&mut self, link: &Link) -> Result<End, End> {
         let mut parser = Parser::default();
         let mut buffer = [0; READ_SIZE];
@@ -149,7 +149,7 @@ impl Courier<'_> {
 
     fn sample(&mut self, session: &mut Session, link: &Link) -> io::Result<()> {
         self.message.clear();
-        // The stamp is taken before the values are (docs/protocols/mono-counters.md section 5).
+        // The time stamp is taken before the values (docs/protocols/mono-counters.md section 5).
         session.sample(&mut self.registry, clock::ticks(), &mut self.message);
         self.send(link)
     }
@@ -158,8 +158,8 @@ impl Courier<'_> {
         link.send(&self.message, SEND_LIMIT, self.stop)
     }
 
-    /// A name that means no counter is most likely a slip; said once, for a counter of that name
-    /// may still appear and be found at the next connection.
+    /// A pattern that matches no counter is most likely misspelt. Logged once only, since a
+    /// matching counter may appear later and be announced by the next connection.
     fn tell_misspelt(&self, selection: &Selection) {
         let idle = selection.idle(self.registry.descriptions());
         let idle: Vec<_> = idle.map(|pattern| pattern.text.as_str()).collect();
@@ -168,7 +168,7 @@ impl Courier<'_> {
         }
     }
 
-    /// For `verbose` only.
+    /// Logs a line if `verbose` is set.
     fn tell(&self, what: std::fmt::Arguments<'_>) {
         if self.options.verbose {
             complain(&what.to_string());

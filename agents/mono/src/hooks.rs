@@ -1,4 +1,4 @@
-//! The functions that Mono calls. Each is a trampoline: it catches a panic of a safe function.
+//! The functions that Mono calls. Each catches panics of the safe function that it calls.
 
 #![allow(unsafe_code)] // C calls these, and one of them is found by its unmangled name
 
@@ -46,14 +46,14 @@ extern "C" fn shutdown_begin(_profiler: *mut c_void) {
     fence(agent::stop);
 }
 
-/// One counter of `mono_counters_foreach`; asks for the next.
+/// One counter of `mono_counters_foreach`; the result requests the next.
 extern "C" fn existing(counter: *mut MonoCounter, _data: *mut c_void) -> c_int {
     fence(|| report(counter));
     1
 }
 
-/// A counter registered after that. In a child made by fork the list may be locked by a thread that
-/// the child does not have.
+/// A counter registered later. In a forked child the list may be locked by a thread that does not
+/// exist there.
 extern "C" fn later(counter: *mut MonoCounter) {
     fence(|| {
         if !agent::is_forked() {

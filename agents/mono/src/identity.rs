@@ -1,14 +1,14 @@
-//! Two counters of the module that identify the process: the protocol carries no process id and no
-//! name, but a CONSTANT counter is legal in it (docs/protocols/mono-counters.md section 6).
+//! Two counters of the module that identify the process. The protocol carries no process id and no
+//! name, but a CONSTANT counter is legal (docs/protocols/mono-counters.md section 6).
 
 use mono_counters::numbers::{kind, section, unit, variance};
 
 use crate::catalogue::Counter;
 
-/// The command line is cut here; an instance name needs no more.
+/// Limit of the command line in bytes; instance names need no more.
 const LONGEST_COMMAND: usize = 1000;
 
-/// `System/Process Id` and `Runtime/Command Line`, each with its value in the bytes of the wire.
+/// `System/Process Id` and `Runtime/Command Line`, each with its value as encoded on the wire.
 pub(crate) fn counters() -> [(Counter, Vec<u8>); 2] {
     let counter = |section, name: &str, kind| Counter {
         section,
@@ -27,7 +27,7 @@ pub(crate) fn counters() -> [(Counter, Vec<u8>); 2] {
     ]
 }
 
-/// The arguments with spaces between them and a NUL at the end.
+/// The arguments separated by spaces, with a NUL at the end.
 fn command_line(raw: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(raw).replace('\0', " ");
     let text = text.trim_end();

@@ -1,29 +1,29 @@
-//! The text after `--profile=`: where to send, what to send, how often.
+//! The text after `--profile=`: the destination, the counters, the interval.
 //!
-//! Mono hands the whole `apm:address=…,interval=…` to the module (docs/protocols/mono-counters.md
-//! section 7). A mistake in it must cost the program nothing, so parsing ends in one line for
-//! stderr and never in an exit.
+//! Mono passes the whole `apm:address=…,interval=…` to the module (docs/protocols/mono-counters.md
+//! section 7). A mistake in it must not affect the program, so parsing ends in one line for stderr
+//! and never in an exit.
 
 use std::time::Duration;
 
 use crate::catalogue::{Pattern, Selection};
 
-/// The port the 2014 agents used when none was given (docs/protocols/mono-counters.md section 2).
+/// The port of the 2014 agents when none was given (docs/protocols/mono-counters.md section 2).
 pub(crate) const DEFAULT_PORT: u16 = 8888;
-/// What may stand after `apm:`; the end of every complaint.
+/// The syntax allowed after `apm:`; ends every error message.
 const ALLOWED: &str = "allowed: address=HOST[:PORT] or tcp://HOST[:PORT] or file://PATH, \
      interval=MS, counters=CAT/NAME;CAT/*;*, all, retry=MS, verbose";
-/// One hour; longer is a slip of the pen, and keeps all arithmetic on times small.
+/// One hour. Longer intervals are most likely a mistake, and this limit keeps times small.
 const LONGEST_MS: u64 = 3_600_000;
-/// A retry loop faster than this would be felt by the program.
+/// Shortest pause between connections; a faster loop could slow down the program.
 const SHORTEST_RETRY_MS: u64 = 10;
 
-/// Where Hello and samples go.
+/// Destination of Hello and samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Address {
     /// A listening inspector.
     Tcp {
-        /// Name or literal; resolved on the module's own thread.
+        /// Host name or IP literal; resolved on the module's own thread.
         host: String,
         /// TCP port.
         port: u16,
@@ -36,7 +36,7 @@ pub(crate) enum Address {
 /// The options of the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Where to send.
+    /// Destination.
     pub(crate) address: Address,
     /// Time between two samples.
     pub(crate) interval: Duration,
@@ -44,7 +44,7 @@ pub(crate) struct Options {
     pub(crate) retry: Duration,
     /// Counters in Hello.
     pub(crate) selection: Selection,
-    /// Say on stderr what happens to the connection.
+    /// Log connections on stderr.
     pub(crate) verbose: bool,
 }
 
@@ -61,7 +61,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads `apm` or `apm:options`; the error is the line for stderr.
+    /// Parses `apm` or `apm:options`; the error is the line for stderr.
     pub(crate) fn parse(desc: &str) -> Result<Self, String> {
         Self::parse_list(desc.split_once(':').map_or("", |(_, list)| list))
             .map_err(|wrong| format!("{wrong}; {ALLOWED}"))
@@ -94,8 +94,8 @@ impl Options {
     }
 }
 
-/// `HOST[:PORT]`, `tcp://HOST[:PORT]` or `file://PATH`; `%p` in a path is this process's id, so
-/// that a program and its children need not share a file.
+/// Parses `HOST[:PORT]`, `tcp://HOST[:PORT]` or `file://PATH`. `%p` in a path is this process's id,
+/// so that a program and its children need not share a file.
 fn address(text: &str) -> Result<Address, String> {
     if let Some(path) = text.strip_prefix("file://") {
         if path.is_empty() {
@@ -107,7 +107,7 @@ fn address(text: &str) -> Result<Address, String> {
     let wrong = || format!("address `{text}` is not HOST:PORT");
     let place = text.strip_prefix("tcp://").unwrap_or(text);
     let (host, port) = if let Some(rest) = place.strip_prefix('[') {
-        // An IPv6 literal has colons of its own, hence the brackets.
+        // An IPv6 literal contains colons, hence the brackets.
         let (host, rest) = rest.split_once(']').ok_or_else(wrong)?;
         match rest {
             "" => (host, None),
@@ -129,7 +129,7 @@ fn address(text: &str) -> Result<Address, String> {
     Ok(Address::Tcp { host: host.to_owned(), port })
 }
 
-/// A whole number of milliseconds within its bounds.
+/// Parses a whole number of milliseconds within its bounds.
 fn millis(name: &str, text: &str, shortest: u64) -> Result<Duration, String> {
     text.parse::<u64>()
         .ok()

@@ -1,8 +1,8 @@
-//! Every counter known to the module: our two, then Mono's in the order of their registration.
+//! All counters known to the module: our two, then Mono's in the order of their registration.
 //!
-//! Pointers arrive on the program's threads, under the runtime's counters mutex, and are only put
-//! on a list there; the module's thread describes them later (docs/protocols/mono-counters.md
-//! section 7), each inside the [`Gate`].
+//! Pointers arrive on the program's threads, under the runtime's counters mutex, where they are
+//! only appended to a list. The module's thread describes them later
+//! (docs/protocols/mono-counters.md section 7), each inside the [`Gate`].
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -12,10 +12,10 @@ use crate::identity;
 use crate::mono::{CounterPtr, Gate};
 use crate::session::{Counters, LONGEST_VALUE};
 
-/// Counters that the runtime has reported and the module's thread has not seen yet.
+/// Counters that the runtime has reported and the module's thread has not absorbed yet.
 static REPORTED: Mutex<Vec<CounterPtr>> = Mutex::new(Vec::new());
 
-/// Stores a counter for [`Registry::absorb`], under the runtime's mutex.
+/// Stores a counter for [`Registry::absorb`]. Called under the runtime's mutex.
 pub(crate) fn report(counter: CounterPtr) {
     REPORTED.lock().unwrap_or_else(PoisonError::into_inner).push(counter);
 }
@@ -34,7 +34,7 @@ enum Place {
     Mono(CounterPtr),
 }
 
-/// Number of counters of our own in [`Registry::new`]; they have the first ids.
+/// Number of our own counters in [`Registry::new`]; they have the first ids.
 pub(crate) const OURS: usize = 2;
 
 impl<'gate> Registry<'gate> {
@@ -46,7 +46,7 @@ impl<'gate> Registry<'gate> {
         Self { gate, descriptions, places, seen: HashSet::new() }
     }
 
-    /// Adds the counters that were reported since the last call.
+    /// Adds the counters reported since the last call.
     pub(crate) fn absorb(&mut self) {
         let reported =
             std::mem::take(&mut *REPORTED.lock().unwrap_or_else(PoisonError::into_inner));

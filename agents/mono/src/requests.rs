@@ -1,4 +1,4 @@
-//! Inspector to agent: the note's requests out of a byte stream cut anywhere
+//! Inspector to agent: parses the note's requests from a byte stream cut anywhere
 //! (docs/protocols/mono-counters.md section 2).
 //!
 //! | byte | request | then |
@@ -15,7 +15,7 @@ use mono_counters::request;
 /// One request of the inspector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Name every counter there is.
+    /// Lists the names of all counters.
     List,
     /// Select a counter; `None` is the null string.
     Add {
@@ -29,11 +29,11 @@ pub(crate) enum Request {
         /// Index on this connection; negative = all.
         index: i16,
     },
-    /// The inspector wants no more.
+    /// The inspector closes the connection.
     GoodBye,
 }
 
-/// Bytes that are no request; nothing after them can be understood, so the connection ends.
+/// Bytes that are not a request. Nothing after them can be parsed, so the connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Malformed {
     /// A command byte outside the table.
@@ -51,15 +51,15 @@ impl std::fmt::Display for Malformed {
     }
 }
 
-/// Keeps the unfinished tail between reads: never more than one request, for lengths are checked
-/// as soon as they are there.
+/// Buffers the unfinished tail between reads: never more than one request, since lengths are
+/// checked as soon as they have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
     pending: Vec<u8>,
 }
 
 impl Parser {
-    /// Takes what one read gave.
+    /// Appends the bytes of one read.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.pending.extend_from_slice(bytes);
     }
@@ -101,7 +101,7 @@ fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Request>, Malformed> {
     })
 }
 
-/// The only place that reads bytes; `None` everywhere means "not there yet".
+/// Reads parts of a request; `None` means that more bytes are needed.
 struct Cursor<'a>(&'a [u8]);
 
 impl Cursor<'_> {

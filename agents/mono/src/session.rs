@@ -6,9 +6,9 @@
 //!                     GoodBye, or indexes used up ──▶ Next::Close
 //! ```
 //!
-//! * Indexes count up from 0 and never come back on the same connection
+//! * Indexes count up from 0 and are never reused on the same connection
 //!   (docs/protocols/mono-counters.md section 1).
-//! * A value goes out when the counter has none yet on this connection, or when its bytes differ
+//! * A value is sent when the counter has none yet on this connection, or when its bytes differ
 //!   from the last ones sent (docs/protocols/mono-counters.md section 2, only-changed rule).
 
 use mono_counters::message::Status;
@@ -17,17 +17,17 @@ use crate::catalogue::{Counter, Selection, section_named};
 use crate::requests::Request;
 use crate::wire;
 
-/// The longest value sent; only STRING counters can be longer than 8 bytes.
+/// Limit of a sent value in bytes; only STRING counters can be longer than 8 bytes.
 pub(crate) const LONGEST_VALUE: usize = 4096;
-/// Indexes handed out on one connection before it is given up for a fresh one: well below 32767,
-/// where the 2014 agent C ran into negative indexes (docs/protocols/mono-counters.md section 1).
+/// Indexes used on one connection before it is closed for a new one: well below 32767, where the
+/// 2014 agent C ran into negative indexes (docs/protocols/mono-counters.md section 1).
 const INDEXES: i16 = 30_000;
 
 /// Counters that can be described and read: Mono's, or a test's.
 pub(crate) trait Counters {
-    /// Every counter known; a position in it is the counter's id and stays its id.
+    /// All known counters; a counter's position is its id and never changes.
     fn descriptions(&self) -> &[Counter];
-    /// Copies the present value of counter `id`; the number of bytes, 0 if it has none.
+    /// Copies the present value of counter `id`. Returns its bytes, 0 without a value.
     fn read(&mut self, id: usize, into: &mut [u8; LONGEST_VALUE]) -> usize;
 }
 
@@ -36,7 +36,7 @@ pub(crate) trait Counters {
 pub(crate) enum Next {
     /// The reply, if any, is in the buffer.
     Continue,
-    /// Close the connection and come back later.
+    /// Close the connection and connect again later.
     Close,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Session {
 struct Selected {
     id: usize,
     index: i16,
-    /// The bytes last sent; empty as long as there are none.
+    /// The bytes last sent; empty before the first value.
     last: Vec<u8>,
 }
 

@@ -2,8 +2,8 @@
 //! sections 1 and 2).
 //!
 //! Integers are copied raw, in the byte order of this machine, without padding. A String is an int
-//! length and that many bytes; length -1 is null. Every function appends to `out` and nothing else;
-//! a message is complete when its function (for a sample: [`end_sample`]) returns.
+//! length and that many bytes; length -1 is null. Every function appends to `out`; a message is
+//! complete when its function (for a sample: [`end_sample`]) returns.
 
 use mono_counters::message::{self, Status};
 
@@ -58,7 +58,7 @@ pub(crate) fn begin_sample(out: &mut Vec<u8>, timestamp: i64) {
 
 /// One Value of the sample: index, size, bytes.
 pub(crate) fn value(out: &mut Vec<u8>, index: i16, bytes: &[u8]) {
-    // A real short, unlike the 2014 agents' first half of an int (docs/protocols/mono-counters.md
+    // A true short, unlike the 2014 agents' first half of an int (docs/protocols/mono-counters.md
     // section 1, big-endian trap).
     let Ok(size) = i16::try_from(bytes.len()) else {
         return;
@@ -87,7 +87,7 @@ fn short(out: &mut Vec<u8>, value: i16) {
 }
 
 fn string(out: &mut Vec<u8>, text: &str) {
-    // The catalogue takes no name over LONGEST_NAME.
+    // The catalogue rejects names longer than LONGEST_NAME.
     out.extend(i32::try_from(text.len()).unwrap_or(0).to_ne_bytes());
     out.extend_from_slice(text.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! Bindings made by build.rs from pmapi.h and pmda.h, and the few names that bindgen does not see.
+//! Bindings made by build.rs from pmapi.h and pmda.h, and the few names that bindgen misses.
 #![allow(
     unsafe_code,
     non_camel_case_types,
@@ -22,10 +22,10 @@
 
 include!(concat!(env!("OUT_DIR"), "/pcp.rs"));
 
-/// `pmdaResult`: what fetch and store exchange. From PCP 7 on a macro for `pmResult_v2`.
+/// `pmdaResult`: the values of a fetch or store. From PCP 7 on a macro for `pmResult_v2`.
 #[cfg(pcp_result_v2)]
 pub type PmdaResult = pmResult_v2;
-/// `pmdaResult`: what fetch and store exchange. Up to PCP 6 it is `pmResult`.
+/// `pmdaResult`: the values of a fetch or store. Up to PCP 6 it is `pmResult`.
 #[cfg(not(pcp_result_v2))]
 pub type PmdaResult = pmResult;
 

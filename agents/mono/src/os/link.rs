@@ -1,8 +1,8 @@
-//! Where messages go: a connection to an inspector, or a file.
+//! The destination of messages: a connection to an inspector, or a file.
 //!
-//! A message is one write. What cannot be written whole within [`SEND_LIMIT`] ends the link, so
-//! that nobody ever reads half a message and then another (docs/protocols/mono-counters.md section
-//! 7).
+//! A message is one write. A message that cannot be written whole within [`SEND_LIMIT`] ends the
+//! link, so that no reader ever gets half a message followed by another
+//! (docs/protocols/mono-counters.md section 7).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 use crate::os::stop::Stop;
 use crate::os::sys::{self, Ready};
 
-/// How long an inspector may leave a message unread, and how long a connection may take.
+/// Limit for an inspector to read a message, and for a connection attempt.
 pub(crate) const SEND_LIMIT: Duration = Duration::from_secs(2);
 
-/// An open way out.
+/// An open link.
 #[derive(Debug)]
 pub(crate) enum Link {
-    /// An inspector, which may ask.
+    /// An inspector, which may send requests.
     Tcp(TcpStream),
     /// A file, samples only.
     File(File),
@@ -28,11 +28,11 @@ pub(crate) enum Link {
 
 impl Link {
     /// Connects to the first address of `host` that answers. Names are resolved here, which can
-    /// take its time and cannot be stopped.
+    /// take long and cannot be interrupted.
     pub(crate) fn connect(host: &str, port: u16, stop: &Stop) -> io::Result<Self> {
         let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
         for address in (host, port).to_socket_addrs()? {
-            // Resolving can have taken long enough for the program to end meanwhile.
+            // The program may have ended while the name was resolved.
             if stop.deadline().is_some() {
                 return Err(ErrorKind::Interrupted.into());
             }
@@ -47,21 +47,21 @@ impl Link {
         Err(last)
     }
 
-    /// Empties or makes the file (docs/protocols/mono-counters.md section 2, file mode: truncate
-    /// and append, 0644).
+    /// Truncates or creates the file (docs/protocols/mono-counters.md section 2, file mode:
+    /// truncate and append, 0644).
     pub(crate) fn create(path: &str) -> io::Result<Self> {
         OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
             .mode(0o644)
-            // Non-blocking matters for a FIFO without a reader only: an error, not a wait.
+            // Non-blocking matters only for a FIFO without a reader: an error instead of a wait.
             .custom_flags(libc::O_APPEND | libc::O_NONBLOCK)
             .open(path)
             .map(Self::File)
     }
 
-    /// The descriptor on which requests come.
+    /// The descriptor on which requests arrive.
     pub(crate) fn requests(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Tcp(socket) => Some(socket.as_fd()),
@@ -69,8 +69,8 @@ impl Link {
         }
     }
 
-    /// Writes one message, all of it; after an error the link must be dropped. Waits for the reader
-    /// no longer than `limit`, nor beyond the deadline of a stop.
+    /// Writes one whole message; after an error the link must be dropped. Waits for the reader at
+    /// most `limit`, and at most until the deadline of a stop.
     pub(crate) fn send(&self, message: &[u8], limit: Duration, stop: &Stop) -> io::Result<()> {
         match self {
             Self::Tcp(socket) => send(socket, message, limit, stop),
@@ -84,7 +84,8 @@ impl Link {
         }
     }
 
-    /// What has arrived, without waiting: the number of bytes, 0 at the end of the stream.
+    /// Reads the bytes that have arrived, without waiting. Returns their number, 0 at the end of
+    /// the stream.
     pub(crate) fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(socket) => {
@@ -103,8 +104,8 @@ impl Drop for Link {
         };
         sys::close_in_child(None);
         let _ = socket.shutdown(Shutdown::Write);
-        // Requests left unread would turn the close into a reset, which can take the last messages
-        // away from the reader.
+        // Unread requests would turn the close into a reset, which can drop the last messages
+        // before the reader gets them.
         let mut unread = [0; 1024];
         for _ in 0..64 {
             if !matches!(socket.read(&mut unread), Ok(1..)) {
@@ -125,7 +126,7 @@ fn connect_one(address: SocketAddr, stop: &Stop) -> io::Result<TcpStream> {
     if let Some(error) = socket.take_error()? {
         return Err(error);
     }
-    // Loopback connects a socket to itself if the port chosen for it is the one it calls.
+    // Loopback connects a socket to itself if its own port is the one it connects to.
     if socket.local_addr()? == socket.peer_addr()? {
         return Err(ErrorKind::ConnectionRefused.into());
     }
@@ -149,7 +150,7 @@ fn send(socket: &TcpStream, message: &[u8], limit: Duration, stop: &Stop) -> io:
         let writable = Some((socket.as_fd(), Ready::Write));
         match stop.deadline() {
             None => stop.wait(writable, left(limit)?)?,
-            // Woken already: from here on only the reader and the clock count.
+            // The wake-up has happened: from here on only the reader and the clock count.
             Some(deadline) => sys::poll([writable], left(deadline.min(limit))?)? == [true],
         };
     }

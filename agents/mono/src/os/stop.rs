@@ -1,4 +1,5 @@
-//! How the program's thread ends the module's: a deadline, and a wake-up out of any wait.
+//! The signal from the program's thread that ends the module's: a deadline, and a wake-up from any
+//! wait.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::os::sys::{self, Ready};
 
-/// Asked for at most once, from any thread; waited for by one.
+/// A stop, requested at most once, from any thread, and awaited by one thread.
 #[derive(Debug)]
 pub(crate) struct Stop {
     deadline: OnceLock<Instant>,
@@ -17,13 +18,13 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// Nothing asked yet.
+    /// A stop that is not requested yet.
     pub(crate) fn new() -> io::Result<Self> {
         let (waker, woken) = UnixStream::pair()?;
         Ok(Self { deadline: OnceLock::new(), waker, woken })
     }
 
-    /// Asks the thread to be done within `time`.
+    /// Requests that the thread ends within `time`.
     pub(crate) fn request(&self, time: Duration) {
         if self.deadline.set(Instant::now() + time).is_ok() {
             // One byte always fits into an empty socket.
@@ -31,23 +32,23 @@ impl Stop {
         }
     }
 
-    /// When the thread must be done, once that was asked.
+    /// The deadline of the thread; `None` until a stop is requested.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadline.get().copied()
     }
 
-    /// Waits until `fd` is ready, `time` has passed or a stop is asked, also one asked before;
-    /// whether `fd` is ready.
+    /// Waits until `fd` is ready, `time` has passed, or a stop is requested (also before the call).
+    /// Returns whether `fd` is ready.
     pub(crate) fn wait(
         &self,
         fd: Option<(BorrowedFd<'_>, Ready)>,
         time: Duration,
     ) -> io::Result<bool> {
-        // The byte that wakes is never read, so no request can slip between a look and a wait.
+        // The wake-up byte is never read, so a request between a check and a wait is not lost.
         let woken = Some((self.woken.as_fd(), Ready::Read));
         let [ready, woken] = sys::poll([fd, woken], time)?;
         if woken && self.deadline().is_none() {
-            // The program has closed descriptors that it does not know; without this one every wait
+            // The program has closed descriptors of this module; without this check every wait
             // would end at once.
             return Err(io::Error::other("the program has closed this module's descriptors"));
         }

@@ -20,7 +20,8 @@ pub(crate) enum Ready {
     Write,
 }
 
-/// Waits until one of `fds` is ready (or broken) or `timeout` has passed; which ones, by position.
+/// Waits until one of `fds` is ready (or broken) or `timeout` has passed. Returns readiness by
+/// position.
 pub(crate) fn poll<const N: usize>(
     fds: [Option<(BorrowedFd<'_>, Ready)>; N],
     timeout: Duration,
@@ -47,8 +48,8 @@ pub(crate) fn poll<const N: usize>(
     }
 }
 
-/// Begins a connection and does not wait for it: the socket is non-blocking and close-on-exec, and
-/// ready to [`Ready::Write`] when the attempt is over.
+/// Starts a connection without waiting for it. The socket is non-blocking and close-on-exec, and
+/// becomes ready to [`Ready::Write`] when the attempt is over.
 #[expect(clippy::cast_possible_truncation, reason = "small constants of libc's own headers")]
 pub(crate) fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
@@ -56,7 +57,7 @@ pub(crate) fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     // SAFETY: socket takes no pointers.
     let fd = unsafe { libc::socket(family, kind, 0) };
     status(fd)?;
-    // SAFETY: just made, and nobody else has it.
+    // SAFETY: the descriptor is new and has no other owner.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
     let result = match address {
         SocketAddr::V4(v4) => {
@@ -98,7 +99,7 @@ pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Runs `body` with every signal blocked in this thread; a thread that it starts keeps them so.
+/// Runs `body` with every signal blocked in this thread; a thread started by `body` inherits this.
 pub(crate) fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
@@ -118,16 +119,16 @@ pub(crate) fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
 /// The socket that a forked child closes, or -1.
 static CLOSED_IN_CHILD: AtomicI32 = AtomicI32::new(-1);
 
-/// From the first call on, a child made by fork without exec closes the socket named last, so that
-/// the connection ends with this process. `None` must be said before the socket is closed.
+/// Sets the socket that a child made by fork without exec closes, so that the connection ends with
+/// this process. Must be reset to `None` before the socket is closed.
 pub(crate) fn close_in_child(socket: Option<RawFd>) {
     CLOSED_IN_CHILD.store(socket.unwrap_or(-1), Ordering::SeqCst);
 }
 
-/// Has [`close_in_child`] work; once in a process.
+/// Installs the fork handler for [`close_in_child`]; called once in a process.
 pub(crate) fn watch_forks() {
     unsafe extern "C" {
-        /// POSIX; missing in the libc crate for Linux.
+        /// POSIX; not declared by the libc crate for Linux.
         fn pthread_atfork(
             prepare: Option<extern "C" fn()>,
             parent: Option<extern "C" fn()>,
@@ -146,7 +147,7 @@ pub(crate) fn watch_forks() {
     unsafe { pthread_atfork(None, None, Some(in_child)) };
 }
 
-/// A C result of -1 as the error it stands for.
+/// Converts a C result of -1 to the error in errno.
 fn status(result: c_int) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

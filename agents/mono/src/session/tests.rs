@@ -1,4 +1,4 @@
-//! The conversation against a handful of counters that a test can turn.
+//! The protocol against a few counters whose values the test sets.
 
 use super::*;
 use mono_counters::numbers::{kind, unit, variance};
@@ -60,7 +60,7 @@ fn add(name: &str, category: &str) -> Request {
     Request::Add { name: Some(name.to_owned()), category: Some(category.to_owned()) }
 }
 
-/// The reply of a connection that goes on.
+/// The reply to a request that does not close the connection.
 fn reply(session: &mut Session, fake: &Fake, request: &Request) -> Vec<u8> {
     let mut out = Vec::new();
     assert_eq!(session.answer(request, fake, &mut out), Next::Continue);
