@@ -25,8 +25,7 @@ unsafe fn append(handle: c_int, data: *const c_void, bytes: usize, time: Option<
     }
 }
 
-/// The cases that are not usual: diagnostics are on, an event of 0 bytes at null, an event that is
-/// only counted.
+/// The rare cases: diagnostics are on, an event of 0 bytes at null, an event that is only counted.
 ///
 /// # Safety
 /// As [`append`].

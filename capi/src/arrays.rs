@@ -12,8 +12,8 @@ use crate::table::{self, Kind};
 
 const PM_VAL_HDR_SIZE: usize = 4;
 
-// The calls that build arrays have no path that panics: they cost less than a place to catch it
-// would.
+// The calls that build arrays have no code that panics; `catch_unwind` would cost more than the
+// calls themselves.
 
 #[inline(always)]
 fn add_record<K: Kind>(handle: c_int, time: Option<(i64, i64)>, flags: c_int) -> c_int {
@@ -37,7 +37,7 @@ fn add_missed<K: Kind>(handle: c_int, time: Option<(i64, i64)>, missed: c_int) -
     })
 }
 
-// Only the member in use is read: the others may not be initialised.
+// Reads only the member in use: the others may be uninitialised.
 macro_rules! member {
     ($value:ident, $name:ident) => {
         // SAFETY: not null, so a pmAtomValue whose member for the type is set, by contract of the
@@ -72,8 +72,8 @@ unsafe fn add_param<K: Kind>(
     })
 }
 
-/// Values that are no numbers. Apart, so that the registers that copying needs are not saved for
-/// numbers.
+/// Values other than numbers. In a separate function, so that calls with numbers do not save the
+/// registers that copying needs.
 ///
 /// # Safety
 /// As [`add_param`].
@@ -108,11 +108,11 @@ unsafe fn add_other<K: Kind>(
     })
 }
 
-/// The bytes of a `pmValueBlock`: a word of length (24 bits, itself included) and type (8), then
-/// the bytes.
+/// The bytes of a `pmValueBlock`: a word with the length (24 bits, including the word) and the type
+/// (8 bits), then the data.
 ///
 /// # Safety
-/// `block` is null or points to a `pmValueBlock` that stays as it is as long as the bytes are used.
+/// `block` is null or points to a `pmValueBlock` that is unchanged while the bytes are used.
 unsafe fn block_bytes<'b>(block: *const c_void) -> Option<&'b [u8]> {
     if block.is_null() {
         return None;
@@ -131,8 +131,7 @@ fn reset<K: Kind>(handle: c_int) -> c_int {
     guard(|| table::with_any(handle, table::reset::<K>).map_or_else(|e| e, |()| 0))
 }
 
-/// Memory from malloc(3) is aligned for every C type, and an array never moves before it is
-/// changed.
+/// Memory from malloc(3) is aligned for every C type, and an array moves only when it is changed.
 fn address<K: Kind>(handle: c_int) -> *mut c_void {
     let mut found = null_mut();
     guard(|| {
@@ -170,13 +169,13 @@ pub extern "C" fn pmdaEventNewHighResArray() -> c_int {
     guard(table::create::<HighRes>)
 }
 
-/// Removes all records, keeps the memory; 0 or `PM_ERR_NOCONTEXT`.
+/// Removes all records and keeps the memory; 0 or `PM_ERR_NOCONTEXT`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventResetArray(handle: c_int) -> c_int {
     reset::<LowRes>(handle)
 }
 
-/// Removes all records, keeps the memory; 0 or `PM_ERR_NOCONTEXT`.
+/// Removes all records and keeps the memory; 0 or `PM_ERR_NOCONTEXT`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventResetHighResArray(handle: c_int) -> c_int {
     reset::<HighRes>(handle)
@@ -252,9 +251,9 @@ pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(
     add_missed::<HighRes>(handle, unsafe { nano(time) }, missed)
 }
 
-/// Adds a parameter to the record begun last; 0, `PM_ERR_NOCONTEXT`, `PM_ERR_TYPE`,
-/// `PM_ERR_TOOBIG`, -EINVAL without a record, behind a MISSED record, for a null pointer, an
-/// aggregate shorter than its header, or an array of the other resolution.
+/// Adds a parameter to the latest record; 0, `PM_ERR_NOCONTEXT`, `PM_ERR_TYPE`, `PM_ERR_TOOBIG`,
+/// -EINVAL without a record, after a MISSED record, for a null pointer, an aggregate shorter than
+/// its header, or an array of the other resolution.
 ///
 /// # Safety
 /// `value` is null or points to a `pmAtomValue` whose member for `ty` is set.

@@ -11,7 +11,7 @@ use crate::ctypes::{
 use crate::debug;
 use crate::state;
 
-/// A client begins; its number (≥ 0), the same for a context that is known.
+/// Adds a client; its number (≥ 0), the existing one for a known context.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
     guard(|| {
@@ -32,7 +32,7 @@ pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
     })
 }
 
-/// A client ends, with its filters and its claim on events; always 0.
+/// Ends a client: drops its filters and its claim on events; always 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventEndClient(context: c_int) -> c_int {
     guard(|| {
@@ -44,7 +44,7 @@ pub extern "C" fn pmdaEventEndClient(context: c_int) -> c_int {
             state.close(&ended.queues);
             ended
         });
-        // The callbacks that release filters may call us.
+        // Callbacks that release filters may call this library.
         drop(ended);
         0
     })
@@ -89,20 +89,20 @@ pub unsafe extern "C" fn pmdaEventClients(atom: *mut AtomValue) -> c_int {
     })
 }
 
-/// A filter of the PMDA: released once, when it is dropped.
+/// A filter of the PMDA: released once, when dropped.
 struct Filter {
     filter: *mut c_void,
     apply: ApplyFilter,
     release: Option<ReleaseFilter>,
 }
 
-// SAFETY: the PMDA gave the pointer for its callbacks; one thread at a time uses it, as the filter
-// is owned by one fetch.
+// SAFETY: the PMDA passed the pointer for its callbacks. One thread at a time uses it, as the
+// filter is owned by one fetch.
 unsafe impl Send for Filter {}
 
 impl Filter {
-    /// The event has a NUL behind it, and is this fetch's own: the callback may write into it, as
-    /// in C.
+    /// Whether the filter keeps the event. The event has a trailing NUL and belongs to this fetch:
+    /// the callback may write into it, as in C.
     fn keeps(&self, event: &mut [u8]) -> bool {
         let len = event.len().saturating_sub(1);
         // SAFETY: pmdaEventApplyFilterCallBack: the PMDA's filter, an event and its size.
@@ -115,7 +115,7 @@ impl Filter {
 impl Drop for Filter {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: pmdaEventReleaseFilterCallBack: the PMDA's filter, which nobody uses any
+            // SAFETY: pmdaEventReleaseFilterCallBack: the PMDA's filter, which is not used any
             // more.
             unsafe { release(self.filter) }
         }
@@ -123,8 +123,8 @@ impl Drop for Filter {
 }
 
 /// Sets a client's filter of a queue and grants it access; a null `filter` removes it. 0, or
-/// -EINVAL for an unknown client or queue, or a filter without `apply`: the filter is the caller's
-/// then, as in C.
+/// -EINVAL for an unknown client or queue, or a filter without `apply`: the caller then keeps the
+/// filter, as in C.
 ///
 /// # Safety
 /// The callbacks can be called with `filter` until it is released.
@@ -153,8 +153,8 @@ pub unsafe extern "C" fn pmdaEventSetFilter(
     })
 }
 
-/// Grants (non-zero) or takes a client's access to a queue; 0, or -EINVAL for an unknown client or
-/// queue.
+/// Grants (non-zero) or revokes a client's access to a queue; 0, or -EINVAL for an unknown client
+/// or queue.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventSetAccess(context: c_int, handle: c_int, allow: c_int) -> c_int {
     guard(|| {

@@ -1,6 +1,5 @@
-//! The C types and status codes of pcp/pmapi.h and pcp/pmda.h that the calls use, written out so
-//! that no PCP header is needed to build (sizes and values: docs/protocols/pcp-events.md section
-//! 1).
+//! The C types and status codes of pcp/pmapi.h and pcp/pmda.h that the calls use, declared here so
+//! that the build needs no PCP header (sizes and values: docs/protocols/pcp-events.md section 1).
 
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -56,7 +55,7 @@ pub(crate) const PM_ERR_NOCONTEXT: c_int = -12376;
 pub(crate) const PM_ERR_TYPE: c_int = -12397;
 pub(crate) const PM_ERR_TOOBIG: c_int = -12444;
 
-/// An argument or an order of calls that libpcp_pmda would corrupt memory with.
+/// Invalid arguments or order of calls, which make libpcp_pmda corrupt memory.
 pub(crate) const EINVAL: c_int = -libc::EINVAL;
 
 pub(crate) fn array_status(result: Result<(), ArrayError>) -> c_int {
@@ -78,7 +77,7 @@ pub(crate) const fn queue_status(error: QueueError) -> c_int {
     }
 }
 
-/// No panic crosses into C.
+/// A panic becomes a status instead of unwinding into C.
 pub(crate) fn guard(f: impl FnOnce() -> c_int) -> c_int {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or(PM_ERR_GENERIC)
 }

@@ -1,5 +1,5 @@
 //! The log lines of libpcp_pmda: warnings in the PMDA's log, and diagnostics with `-Dlibpmda`. Both
-//! use functions of libpcp, if the process has them; this library does not need libpcp.
+//! use functions of libpcp if it is loaded; this library does not need it.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -21,8 +21,8 @@ fn symbol(name: &CStr) -> *mut c_void {
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
 
-/// Looks for libpcp. Called when a queue or a client is made, which is before anything that is
-/// worth a diagnostic.
+/// Looks for libpcp. Called when a queue or a client is created, which is before the first
+/// diagnostic.
 pub(crate) fn find() {
     if !std::ptr::eq(OPTION.load(Ordering::Relaxed), &raw const OFF) {
         return;
@@ -38,7 +38,7 @@ pub(crate) fn find() {
 pub(crate) fn on() -> bool {
     let option = OPTION.load(Ordering::Relaxed);
     // SAFETY: `OFF`, or an int of pmDebugOptions of libpcp, which stays loaded as the PMDA uses it.
-    // It is read as volatile since pmSetDebug(3) writes it.
+    // The read is volatile since pmSetDebug(3) writes it.
     unsafe { option.read_volatile() != 0 }
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn notify(priority: c_int, text: &str) {
     unsafe { call(priority, c"%s".as_ptr(), line.as_ptr()) }
 }
 
-/// A line of `-Dlibpmda`; its text is only made with that.
+/// A line of `-Dlibpmda`; its text is built only with that option.
 #[inline(always)]
 pub(crate) fn report(text: impl FnOnce() -> String) {
     if on() {
@@ -74,7 +74,7 @@ pub(crate) fn event(seq: Option<u64>) -> String {
     seq.map_or_else(|| "(nil)".into(), |seq| format!("0x{:x}", seq.wrapping_add(1)))
 }
 
-/// The beginning of an event, as `__pmdaEventPrint` shows it: its last byte is taken for a NUL.
+/// The beginning of an event, as `__pmdaEventPrint` shows it: its last byte is assumed to be a NUL.
 pub(crate) fn print(event: &[u8]) -> String {
     let shown = event.len().min(64).saturating_sub(1);
     let show = |b: &u8| match b {

@@ -3,9 +3,10 @@
 //! linking it before `-lpcp_pmda`.
 //!
 //! For every valid sequence of calls the bytes are those of libpcp_pmda; where that library
-//! corrupts memory or loses events, this one returns an error or does what pmdaEventNewArray(3) and
-//! pmdaEventNewQueue(3) promise (DESIGN.md lists the differences). All functions may be called from
-//! any thread. A pointer from `pmdaEventGetAddr` is valid until the array is next changed.
+//! corrupts memory or loses events, this one returns an error or behaves as documented in
+//! pmdaEventNewArray(3) and pmdaEventNewQueue(3) (DESIGN.md lists the differences). All functions
+//! may be called from any thread. A pointer from `pmdaEventGetAddr` is valid until the array is
+//! next changed.
 #![allow(unsafe_code, reason = "a C boundary of its own")]
 
 mod append;

@@ -21,7 +21,8 @@ unsafe fn name_of(name: *const c_char) -> Option<String> {
     Some(name.to_bytes().iter().map(|b| char::from(*b)).collect())
 }
 
-/// The handle as [`pcp_event::Queues`] has it; a negative one is that of no queue.
+/// The handle as an index of [`pcp_event::Queues`]; a negative one becomes an index without a
+/// queue.
 pub(crate) fn queue(handle: c_int) -> usize {
     usize::try_from(handle).unwrap_or(usize::MAX)
 }
@@ -37,7 +38,7 @@ pub unsafe extern "C" fn pmdaEventNewQueue(name: *const c_char, max_memory: usiz
     unsafe { pmdaEventNewActiveQueue(name, max_memory, 0) }
 }
 
-/// A queue that keeps events from the start, since `clients` clients are there; else as
+/// A queue that keeps events from the start, since `clients` clients are announced; otherwise as
 /// [`pmdaEventNewQueue`].
 ///
 /// # Safety
@@ -62,7 +63,7 @@ pub unsafe extern "C" fn pmdaEventNewActiveQueue(
     })
 }
 
-/// Removes a queue, at once or when its last client ends; 0 or -EINVAL.
+/// Removes a queue: at once, or when its last client ends; 0 or -EINVAL.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
     guard(|| {
@@ -84,7 +85,7 @@ pub extern "C" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
             }
             Ok(gone)
         });
-        // Filters are released here, without the lock.
+        // Filters are released here, after the lock.
         done.map_or_else(queue_status, |_| 0)
     })
 }
@@ -170,7 +171,7 @@ pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, atom: *mut AtomValue
     }
 }
 
-/// Bytes held in `atom->ull`; 1 or -EINVAL.
+/// Bytes of the stored events in `atom->ull`; 1 or -EINVAL.
 ///
 /// # Safety
 /// `atom` is null or points to a `pmAtomValue`.

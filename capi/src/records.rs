@@ -29,7 +29,7 @@ fn checkpoint<K: Kind>(array: Option<&Slot<Any>>) -> Option<Checkpoint> {
 }
 
 /// Decodes the events that `context` has not read into an array of resolution `K`. Returns the
-/// handle of the array if it has records.
+/// handle of the array if it contains records.
 fn records<K: Kind>(
     handle: c_int,
     context: c_int,
@@ -53,7 +53,7 @@ fn records<K: Kind>(
     let array = match turn {
         Ok(array) => array,
         Err(status) => {
-            // Nothing was taken: the client's place stays. Filters are released without the lock.
+            // No event was taken: the client's position stays. Filters are released after the lock.
             let unused = state::with(|state| state.queues.finish(fetch));
             drop(fetching);
             drop(unused);
@@ -96,7 +96,7 @@ fn records<K: Kind>(
             });
         }
         if records > 0 {
-            // The events before are delivered now; this one fails again with the next call.
+            // The events before it are delivered now; this one fails again in the next call.
             fetch.put_back();
         } else {
             failed = Some(status);
@@ -122,7 +122,7 @@ fn records<K: Kind>(
                     failed.get_or_insert(status);
                 }
             }
-            // A callback has ended the queue, and the array with it.
+            // A callback has ended the queue, which removed the array.
             _ => delivered = false,
         }
         state.queues.finish(fetch)
@@ -205,9 +205,10 @@ unsafe fn deliver(
 }
 
 /// Delivers the events of a queue that a client has not read. `atom->vbp` is an array, valid until
-/// the client's next request: other metrics of one request, and calls that fail or deliver nothing,
-/// do not change it. Returns 1; 0 without new events or without access; -EINVAL for an unknown
-/// client or queue; -EDEADLK from within `decode`; or the status of `decode` for the first event.
+/// the client's next request: fetches of other metrics in the same request, and calls that fail or
+/// deliver nothing, do not change it. Returns 1; 0 without new events or without access; -EINVAL
+/// for an unknown client or queue; -EDEADLK from within `decode`; or the status of `decode` for the
+/// first event.
 ///
 /// # Safety
 /// `atom` is null or points to a `pmAtomValue`; `decode` can be called with `data`.

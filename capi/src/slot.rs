@@ -1,10 +1,10 @@
-//! A place for one array, with a lock that costs nothing while the process has one thread, which is
-//! what most PMDAs are.
+//! A place for one array. Its lock costs nothing while the process has one thread, as most PMDAs
+//! do.
 
 use std::cell::UnsafeCell;
 use std::sync::{Mutex, PoisonError};
 
-/// A value behind a lock of its own.
+/// A value with its own lock.
 #[derive(Debug)]
 pub(crate) struct Slot<V> {
     lock: Mutex<()>,
@@ -21,7 +21,7 @@ fn single_threaded() -> bool {
         static __libc_single_threaded: std::ffi::c_char;
     }
     // SAFETY: glibc defines it; while other threads exist it is 0 and stays 0, so a plain read is
-    // enough. It is read as volatile since it changes behind the compiler's back.
+    // enough. The read is volatile since the value changes without the compiler's knowledge.
     unsafe { (&raw const __libc_single_threaded).read_volatile() != 0 }
 }
 
@@ -35,7 +35,7 @@ impl<V> Slot<V> {
         Self { lock: Mutex::new(()), value: UnsafeCell::new(None) }
     }
 
-    /// Runs `f` on the value. `f` is ours: it neither calls back into C nor starts a thread.
+    /// Runs `f` on the value. `f` is our code: it neither calls back into C nor starts a thread.
     #[inline(always)]
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Option<V>) -> R) -> R {
         if single_threaded() {
@@ -46,7 +46,7 @@ impl<V> Slot<V> {
         self.locked(f)
     }
 
-    /// Apart, so that the registers that a lock needs are not saved without one.
+    /// A separate function, so that the path without a lock does not save the lock's registers.
     #[inline(never)]
     fn locked<R>(&self, f: impl FnOnce(&mut Option<V>) -> R) -> R {
         let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The queues and clients of the process, and which queue is being fetched by whom.
+//! The queues and clients of the process, and the thread that fetches from each queue.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::slot::Slot;
 use crate::table::{self, Kind};
 use crate::turns::{Request, Turns};
 
-/// The time of an event as it was given: converted only when it is asked for in the other form.
+/// The time of an event as passed by the caller: converted only when needed in the other form.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Time {
     Micro(libc::timeval),
@@ -37,16 +37,16 @@ impl Time {
     }
 }
 
-/// Everything behind one lock. It is never held while a callback of the PMDA runs.
+/// All state behind one lock, which is never locked while a callback of the PMDA runs.
 pub(crate) struct State {
     pub(crate) queues: Queues<Time>,
-    /// What belongs to each queue, by its handle.
+    /// State of each queue, by its handle.
     places: Vec<Option<Place>>,
     pub(crate) request: Request,
 }
 
-/// A queue's arrays: low resolution from the start, as in C, high when first asked for; and who is
-/// fetching.
+/// A queue's arrays (low resolution from the start, as in C, high from its first use), and the
+/// thread that is fetching.
 struct Place {
     low: Turns,
     high: Option<Turns>,
@@ -55,7 +55,7 @@ struct Place {
 
 static STATE: Slot<State> = Slot::empty();
 
-/// Runs `f` on the state. `f` calls nothing of the PMDA.
+/// Runs `f` on the state. `f` calls no callback of the PMDA.
 #[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&mut State) -> R) -> R {
     STATE.with(|state| f(state.get_or_insert_with(State::new)))
@@ -67,11 +67,11 @@ impl State {
         Self { queues: Queues::default(), places: Vec::new(), request: Request::default() }
     }
 
-    /// Gives a new queue its array; a negative status if that fails.
+    /// Creates the array of a new queue; a negative status if that fails.
     pub(crate) fn open(&mut self, queue: usize) -> c_int {
         let low = table::create::<LowRes>();
         if low < 0 {
-            // Nobody knows it yet: it has no filters.
+            // The handle is not returned yet, so the queue has no filters.
             drop(self.queues.shutdown(queue));
             return low;
         }
@@ -84,7 +84,7 @@ impl State {
         0
     }
 
-    /// The arrays of queues that are no more.
+    /// Frees the arrays of removed queues.
     pub(crate) fn close(&mut self, queues: &[usize]) {
         for place in queues.iter().filter_map(|queue| self.places.get_mut(*queue)?.take()) {
             table::release(place.low.handle);
@@ -108,7 +108,7 @@ impl State {
         place.high.as_mut().ok_or(EINVAL)
     }
 
-    /// The handle of the array whose turn it is.
+    /// Begins a fetch. Returns the handle of the current array.
     #[inline]
     pub(crate) fn turn<K: Kind>(
         &mut self,
@@ -121,7 +121,7 @@ impl State {
         turns.begin::<K>(request).map(|()| turns.handle)
     }
 
-    /// Who is fetching from a queue; -EINVAL without such a queue.
+    /// The thread that is fetching from a queue; -EINVAL without such a queue.
     fn fetching(&mut self, queue: usize) -> Result<&mut Option<ThreadId>, c_int> {
         self.places
             .get_mut(queue)
@@ -135,12 +135,12 @@ static WAITING: AtomicUsize = AtomicUsize::new(0);
 static WAIT: Mutex<()> = Mutex::new(());
 static FETCHED: Condvar = Condvar::new();
 
-/// One thread fetches from a queue at a time, since a queue's arrays take turns. Ends the fetch
-/// when dropped.
+/// One thread fetches from a queue at a time, since a queue's arrays take turns. Dropping this ends
+/// the fetch.
 pub(crate) struct Fetching(usize, ThreadId);
 
 impl Fetching {
-    /// Waits for other threads; -EDEADLK when this thread is fetching from the queue already (in a
+    /// Waits for other threads. -EDEADLK if this thread is already fetching from the queue (in a
     /// decoder), -EINVAL without such a queue.
     pub(crate) fn begin(queue: usize) -> Result<Self, c_int> {
         let me = std::thread::current().id();
@@ -175,7 +175,7 @@ impl Fetching {
 impl Drop for Fetching {
     fn drop(&mut self) {
         with(|state| {
-            // The queue may be another one by now, that another thread fetches from.
+            // The handle may now belong to another queue, from which another thread fetches.
             if let Ok(fetching) = state.fetching(self.0)
                 && *fetching == Some(self.1)
             {
@@ -183,7 +183,7 @@ impl Drop for Fetching {
             }
         });
         if WAITING.load(Ordering::SeqCst) > 0 {
-            // Who waits has seen the queue busy with this lock held.
+            // A waiting thread has found the queue busy with this lock locked.
             drop(WAIT.lock().unwrap_or_else(PoisonError::into_inner));
             FETCHED.notify_all();
         }

@@ -1,4 +1,4 @@
-//! Handles to arrays: the lowest free number, as in C, found without a lock.
+//! Handles of arrays: the lowest free number, as in C, found without a lock.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,20 +10,20 @@ use pcp_event::{Array, HighRes, LowRes, Resolution};
 use crate::ctypes::{EINVAL, PM_ERR_NOCONTEXT};
 use crate::slot::Slot;
 
-/// Memory that a new array has, as in C.
+/// Initial bytes of memory of an array, as in C.
 const FIRST: usize = 508;
-/// Slots of the first chunk; each chunk has twice as many as the one before, so that slots never
+/// Slots of the first chunk. Each further chunk has twice as many as the one before; slots never
 /// move.
 const CHUNK: usize = 64;
-/// Chunks in all: 2^26 arrays.
+/// Number of chunks: 2^26 arrays in all.
 const CHUNKS: usize = 20;
 
-/// The slots of the first chunk are always there: few PMDAs need more.
+/// The first chunk is static: few PMDAs need more slots.
 static FIRST_SLOTS: [Slot<Any>; CHUNK] = [const { Slot::empty() }; CHUNK];
 static SLOTS: [OnceLock<Box<[Slot<Any>]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
 static FREE: Mutex<Free> = Mutex::new(Free { used: 0, freed: BinaryHeap::new() });
 
-/// Numbers that are not in use: `freed`, and all from `used` on.
+/// Unused numbers: `freed`, and all from `used` on.
 struct Free {
     used: usize,
     freed: BinaryHeap<Reverse<usize>>,
@@ -64,8 +64,8 @@ impl Kind for HighRes {
     }
 }
 
-/// The array as one of resolution `K`. libpcp_pmda's arrays have no resolution until something is
-/// added: one without records becomes what it is used as.
+/// The array as one of resolution `K`. libpcp_pmda's arrays have no resolution until a record is
+/// added, so an array without records takes the requested one.
 #[inline]
 pub(crate) fn as_kind<K: Kind>(any: &mut Any) -> Option<&mut Array<K>> {
     if K::get(any).is_none() {
@@ -83,7 +83,7 @@ fn convert<K: Kind>(any: &mut Any) -> Option<()> {
     empty.then(|| reset::<K>(any))
 }
 
-/// Removes all records; what is added next is of resolution `K`.
+/// Removes all records; the next records are of resolution `K`.
 pub(crate) fn reset<K: Kind>(any: &mut Any) {
     if let Some(array) = K::get(any) {
         return array.reset();
@@ -97,7 +97,7 @@ pub(crate) fn reset<K: Kind>(any: &mut Any) {
 
 #[inline]
 pub(crate) fn slot(handle: c_int) -> Option<&'static Slot<Any>> {
-    // A negative handle is a very large number.
+    // A negative handle becomes a very large index.
     match FIRST_SLOTS.get(handle.cast_unsigned() as usize) {
         None => later_slot(handle),
         found => found,
@@ -144,7 +144,7 @@ pub(crate) fn release(handle: c_int) -> c_int {
     0
 }
 
-/// An array that is in no place.
+/// An array without a handle.
 pub(crate) fn any<K: Kind>() -> Any {
     K::wrap(Array::with_capacity(FIRST))
 }
@@ -154,17 +154,17 @@ pub(crate) fn swap(handle: c_int, other: &mut Any) -> Result<(), c_int> {
     with_any(handle, |array| std::mem::swap(array, other))
 }
 
-/// Runs `f` on an array, of whatever resolution.
+/// Runs `f` on an array of any resolution.
 #[inline]
 pub(crate) fn with_any<T>(handle: c_int, f: impl FnOnce(&mut Any) -> T) -> Result<T, c_int> {
     slot(handle).and_then(|s| s.with(|place| place.as_mut().map(f))).ok_or(PM_ERR_NOCONTEXT)
 }
 
-/// Runs `f` on an array of resolution `K`; the status for C. One that has records of the other
-/// resolution is refused.
+/// Runs `f` on an array of resolution `K`; the status for C. An array with records of the other
+/// resolution is rejected.
 #[inline(always)]
 pub(crate) fn with<K: Kind>(handle: c_int, f: impl FnOnce(&mut Array<K>) -> c_int) -> c_int {
-    // A negative handle is a very large number.
+    // A negative handle becomes a very large index.
     match FIRST_SLOTS.get(handle.cast_unsigned() as usize) {
         Some(slot) => slot.with(|place| match place {
             Some(any) => match K::get(any) {

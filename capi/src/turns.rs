@@ -1,6 +1,6 @@
-//! The arrays for a queue's records. libpcp encodes a result when all metrics of a request are
-//! fetched, so a delivered array must not change until then, although the same queue may be fetched
-//! for another metric of the request. libpcp_pmda has one array for each queue, which the next fetch
+//! The arrays for a queue's records. libpcp encodes a result after all metrics of a request are
+//! fetched, so a delivered array must not change until then, although another metric of the request
+//! may fetch the same queue. libpcp_pmda has one array for each queue, which the next fetch
 //! overwrites.
 
 use std::collections::VecDeque;
@@ -16,17 +16,17 @@ pub(crate) struct Request {
     pub(crate) context: c_int,
     /// Calls of `pmdaEventNewClient`.
     pub(crate) number: u64,
-    /// `pmdaEventNewClient` was called for a known client: so the PMDA calls it for each request.
+    /// `pmdaEventNewClient` was called for a known client: the PMDA calls it for each request.
     pub(crate) told: bool,
 }
 
-/// Number of arrays that stay valid where requests cannot be distinguished.
+/// Number of arrays that stay valid if requests cannot be distinguished.
 const STAY: usize = 8;
 
-/// The arrays of a queue in one resolution. They share one handle, which means the current one.
+/// The arrays of a queue in one resolution. They share one handle, which refers to the current one.
 pub(crate) struct Turns {
     pub(crate) handle: c_int,
-    /// The current array is delivered.
+    /// The current array was delivered.
     delivered: bool,
     /// The other arrays, in the order of their delivery.
     others: VecDeque<Any>,
@@ -46,17 +46,17 @@ impl Turns {
         }
     }
 
-    /// A fetch begins: the handle gets an array that nobody looks at any more, without records.
+    /// Begins a fetch: the handle gets an empty array that is not in use any more.
     pub(crate) fn begin<K: Kind>(&mut self, request: Request) -> Result<(), c_int> {
         if (request.context, request.number) != (self.request.context, self.request.number) {
-            // As many as the last request needed are enough.
+            // Keeps as many arrays as the last request needed.
             let spare = self.others.len().saturating_sub(self.deliveries.max(1));
             self.others.drain(..spare);
             self.deliveries = 0;
         }
         self.request = request;
         if self.delivered {
-            // What was delivered last stays in any case.
+            // The array delivered last stays valid in any case.
             let stay = self.deliveries.max(1).min(if request.told { usize::MAX } else { STAY });
             let free = if self.others.len() >= stay { self.others.pop_front() } else { None };
             let mut array = free.unwrap_or_else(table::any::<K>);
@@ -66,8 +66,7 @@ impl Turns {
         table::with_any(self.handle, table::reset::<K>)
     }
 
-    /// A fetch ends, with records or without: then the handle gets the array back that was
-    /// delivered last.
+    /// Ends a fetch. Without records the handle gets the array back that was delivered last.
     pub(crate) fn end(&mut self, delivered: bool) -> Result<(), c_int> {
         if delivered {
             self.delivered = true;

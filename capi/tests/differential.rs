@@ -48,7 +48,7 @@ enum Step {
     Missed(usize, i32, i32, i32),
     Param(usize, u32, Value, bool),
     Get(usize, bool),
-    /// Calls with a handle that does not exist.
+    /// Calls with an invalid handle.
     Wrong(c_int),
 }
 
@@ -85,8 +85,7 @@ struct Known {
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, call: impl Fn(&'static Api) -> T) -> T {
-    // Loaded before anything is called, so that a library that is missing does not look like a
-    // difference.
+    // Loads the libraries first, so that a missing one does not look like a difference.
     let (ours, theirs) = (ours(), theirs());
     let (us, them) = (call(ours), call(theirs));
     assert_eq!(us, them, "{what}: ours, theirs");
@@ -145,7 +144,7 @@ fn compare(known: Known, old_name: bool) {
     assert_eq!(us, them);
 }
 
-/// One step; those that would be invalid calls do nothing.
+/// Runs one step; steps that would be invalid calls do nothing.
 fn take(step: &Step, known: &mut [Option<Known>; 6]) {
     match step {
         Step::New(high) => {
@@ -253,7 +252,8 @@ proptest! {
         }
     }
 
-    /// What C's queues do right: clients that each fetch once between appends, with room enough.
+    /// The cases that C's queues handle right: clients that each fetch once between appends, with
+    /// enough room.
     #[test]
     fn queues_are_the_same(rounds in prop::collection::vec(prop::collection::vec("[a-z]{0,30}", 0..8), 1..12), clients in 1..4) {
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! What an independent test found in the queues (D1 to D6 of its report): C programs of a few
-//! lines, as tests.
+//! Findings of an independent test of the queues (D1 to D6 of its report): short C programs, as
+//! tests.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ use pmdaevent::*;
 
 const EINVAL: c_int = -22;
 
-/// Who is a client, and what memory the process has, is the same for all tests.
+/// Runs tests one at a time: clients and memory belong to the whole process.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -35,8 +35,8 @@ fn gauge(gauge: unsafe extern "C" fn(c_int, *mut AtomValue) -> c_int, handle: c_
     unsafe { atom.ull }
 }
 
-/// D1: pmdabash makes a queue for each shell with as many clients as there are, and lets go of a
-/// shell that has ended when the queue has no memory any more.
+/// D1: pmdabash creates a queue for each shell with as many clients as there are, and drops an
+/// ended shell when its queue is empty.
 #[test]
 fn the_memory_of_an_announced_queue_becomes_0() {
     let _alone = alone();
@@ -52,7 +52,7 @@ fn the_memory_of_an_announced_queue_becomes_0() {
     assert_eq!((q.memory(), gauge(pmdaEventQueueClients, q.handle)), (12, 3));
     pmdaEventEndClient(1002);
     assert_eq!((q.memory(), gauge(pmdaEventQueueClients, q.handle)), (0, 2));
-    // One that is connected and never asks.
+    // A connected client that never fetches.
     pmdaEventNewClient(1003);
     let q2 = Queue::active("another shell", 1000, 1000, 3);
     pmdaEventSetAccess(1000, q2.handle, 1);
@@ -61,7 +61,7 @@ fn the_memory_of_an_announced_queue_becomes_0() {
     assert_eq!((q2.fetch(1000, decode).0, q2.fetch(1001, decode).0), (1, 1));
     let fetches = (0..).take_while(|_| q2.memory() > 0 && q2.fetch(1000, decode).0 == 0).count();
     assert_eq!(fetches, 3 * 16);
-    // One without access.
+    // A client without access.
     assert_eq!(pmdaEventSetAccess(1003, q2.handle, 0), 0);
     q2.append("line 2");
     contexts.iter().for_each(|c| assert_eq!(pmdaEventEndClient(*c), 0));
@@ -72,7 +72,7 @@ fn the_memory_of_an_announced_queue_becomes_0() {
     pmdaEventEndClient(1003);
 }
 
-/// D2: pmdasystemd has two metrics over one queue, and its decoder fails for an entry that is gone.
+/// D2: pmdasystemd has two metrics over one queue, and its decoder fails for a removed entry.
 #[test]
 fn arrays_that_were_delivered_stay_while_other_metrics_are_fetched() {
     let _alone = alone();
@@ -84,7 +84,7 @@ fn arrays_that_were_delivered_stay_while_other_metrics_are_fetched() {
         ["first event of three", "second event", "bad", "after", "bad", "more and more", "bad"]
             .iter()
             .for_each(|e| assert_eq!(q.append(e), 0));
-        // Three metrics, each named twice in one request; then libpcp encodes what it has.
+        // Three metrics, each named twice in one request; then libpcp encodes the arrays.
         let fetched = [(); 6].map(|()| q.array(c, failing));
         let statuses = fetched.map(|(status, _)| status);
         assert_eq!(statuses, [1, -5, 1, -5, 1, -5], "round {round}");
@@ -94,7 +94,7 @@ fn arrays_that_were_delivered_stay_while_other_metrics_are_fetched() {
             [vec!["first event of three", "second event"], vec!["after"], vec!["more and more"]]
         );
     }
-    // A call that brings nothing leaves the last array alone too.
+    // A call that delivers nothing keeps the last array too.
     q.append("last");
     let (_, array) = q.array(c, failing);
     assert_eq!((q.array(c, failing).0, q.array(c, failing).0), (0, 0));
@@ -113,7 +113,7 @@ unsafe extern "C" fn release(filter: *mut c_void) {
     unsafe { *filter.cast::<u32>() += 1 };
 }
 
-/// D3: as in C, a filter that is refused is still the caller's, who frees it.
+/// D3: as in C, a rejected filter still belongs to the caller, who frees it.
 #[test]
 fn a_filter_that_is_refused_is_not_released() {
     let _alone = alone();
@@ -152,7 +152,7 @@ fn resident() -> usize {
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap() * 4096
 }
 
-/// D4: events that are larger than the queue, and empty ones, while a client does not fetch.
+/// D4: events larger than the queue, and empty ones, while a client does not fetch.
 #[test]
 fn a_queue_does_not_grow_without_bound() {
     let _alone = alone();
@@ -212,7 +212,7 @@ fn a_missed_count_that_does_not_fit_is_told_with_the_next_fetch() {
     pmdaEventQueueShutdown(q.handle);
 }
 
-/// D6: calls that C answers otherwise than they were answered here, and those where DESIGN says so.
+/// D6: calls whose results differed from C's, and calls for which DESIGN.md requires a difference.
 #[test]
 fn small_differences() {
     let _alone = alone();
@@ -245,7 +245,8 @@ fn small_differences() {
     );
     assert_eq!(q.fetch(c, decode), (1, vec![String::new()], 1));
 
-    // A name is copied: whoever frees it and comes with it again is told that it exists.
+    // A name is copied: a later queue of the same name is rejected even after the caller frees the
+    // name.
     let mut name = *b"1234\0";
     // SAFETY: a C string.
     let first = unsafe { pmdaEventNewQueue(name.as_ptr().cast(), 10) };
@@ -255,7 +256,7 @@ fn small_differences() {
     // SAFETY: a C string.
     assert_eq!(unsafe { pmdaEventNewQueue(c"1234".as_ptr(), 10) }, -libc::EEXIST);
 
-    // A handle that is used again has nothing of the queue before.
+    // A reused handle has no state of its former queue.
     assert_eq!(pmdaEventSetAccess(c, first, 1), 0);
     assert_eq!(pmdaEventQueueShutdown(first), 0);
     let again = Queue::new("used again", 100, 1500);
@@ -263,7 +264,7 @@ fn small_differences() {
     again.append("secret");
     assert_eq!(again.fetch(c, decode).0, 0, "no access");
 
-    // Types are looked at before values, as in C.
+    // Types are checked before values, as in C.
     let array = pmdaEventNewArray();
     // SAFETY: null is allowed.
     let param = |ty| unsafe { pmdaEventAddParam(array, 1, ty, null_mut()) };

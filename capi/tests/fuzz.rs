@@ -1,5 +1,5 @@
-//! Random sequences of the queue calls on both libraries at once, and on a model of what DESIGN.md
-//! says ours does: statuses against libpcp_pmda, everything else against the model. Then sequences
+//! Random sequences of the queue calls on both libraries at once, and on a model of the behaviour
+//! in DESIGN.md: statuses against libpcp_pmda, everything else against the model. Then sequences
 //! whose callbacks call back.
 //!
 //! `APM_FUZZ_SEQUENCES` (how many), `APM_FUZZ_SEED`; `APM_CAPI` is a libpmdaevent.so to test in
@@ -36,8 +36,8 @@ use side::{Rng, Side, add, drops, fails, shown};
 const ENODATA: c_int = -61;
 const CONTEXTS: i32 = 5;
 const QUEUES: usize = 3;
-/// Names that libpcp_pmda's queues point to until the process ends; here, so that nobody takes them
-/// for lost.
+/// Names that libpcp_pmda's queues point to until the process ends; kept in a static, so that leak
+/// checkers find them.
 static KEPT: OnceLock<Vec<Vec<CString>>> = OnceLock::new();
 
 #[derive(Default)]
@@ -53,14 +53,14 @@ struct Counts {
 struct Sequence<'a> {
     rng: Rng,
     ours: Side<'a>,
-    /// Until it has queues that we do not have, or the other way round.
+    /// Used until its queues differ from ours.
     theirs: Option<Side<'a>>,
-    /// From then on: libpcp_pmda still has its filters.
+    /// Used after that: libpcp_pmda still has its filters.
     diverged: Option<Side<'a>>,
     names: Vec<CString>,
     queues: [Option<Queue>; QUEUES],
     clients: Vec<Option<i32>>,
-    /// How often each filter of ours must have been released.
+    /// Expected number of releases of each of our filters.
     released: Vec<u32>,
     events: u64,
 }
@@ -93,7 +93,7 @@ impl Sequence<'_> {
         let max = [1, 30, 100, 1000, 60_000][self.rng.below(5) as usize];
         let clients = if active { self.rng.below(4) as c_uint } else { 0 };
         let name = self.names[queue].as_ptr();
-        // SAFETY: a C string that lives as long as a library may have it.
+        // SAFETY: a C string that lives as long as a library may point to it.
         let new = |api: &Api| unsafe { (api.pmdaEventNewActiveQueue)(name, max, clients) };
         let handle = new(self.ours.api);
         // Handles can differ: libpcp_pmda keeps queues of earlier sequences.
@@ -118,10 +118,10 @@ impl Sequence<'_> {
         }
     }
 
-    /// A queue goes: the filters of its clients do too.
+    /// A queue is removed, and with it the filters of its clients.
     fn gone(&mut self, queue: usize) {
         let Some(gone) = self.queues[queue].take() else { return };
-        // The number may soon be another queue's.
+        // The number may soon belong to another queue.
         self.ours.handles[queue] = -1;
         self.theirs.iter_mut().for_each(|side| side.handles[queue] = -1);
         gone.readers.values().for_each(|reader| self.forget(reader.filter));
@@ -144,8 +144,8 @@ impl Sequence<'_> {
         self.alive();
     }
 
-    /// libpcp_pmda keeps a queue that was shut down while clients are announced: from there on only
-    /// the model is followed.
+    /// libpcp_pmda keeps a queue that was shut down while clients are announced: after that only
+    /// the model is compared.
     fn alive(&mut self) -> bool {
         for (n, name) in self.names.iter().enumerate() {
             let found = |api: &Api| {
@@ -277,7 +277,7 @@ impl Sequence<'_> {
     }
 }
 
-/// Ends everything that a sequence has begun; `true` if the library has nothing left.
+/// Ends all queues and clients of a sequence; `true` if none is left in the library.
 fn clean(side: &Side<'_>, names: &[CString]) -> bool {
     (0..CONTEXTS).for_each(|c| assert_eq!((side.api.pmdaEventEndClient)(c), 0));
     let handle = |name: &CString| {
@@ -302,7 +302,7 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
-/// libpcp_pmda says a line of each event that is too large.
+/// Silences stderr: libpcp_pmda prints a line for each event that is too large.
 fn quiet(quiet: bool) {
     // SAFETY: open(2) and dup2(2) of a descriptor that is open.
     unsafe {
@@ -317,8 +317,8 @@ fn both(ours: &Api, theirs: &Api, sequences: u64, seed: u64) {
     let mut counts = Counts::default();
     let mut kept = Vec::new();
     for n in 0..sequences {
-        // Queues of libpcp_pmda that clients were announced for stay for ever: not in all
-        // sequences, and with names of their own.
+        // libpcp_pmda never removes queues with announced clients: therefore not in all sequences,
+        // and with unique names.
         let (active, follow) = (n % 4 == 0, n % 4 != 0 || n % 64 == 0);
         let names: Vec<CString> =
             (0..QUEUES).map(|q| CString::new(format!("{n} {q}")).unwrap()).collect();
@@ -333,7 +333,7 @@ fn both(ours: &Api, theirs: &Api, sequences: u64, seed: u64) {
             released: Vec::new(),
             events: 0,
         };
-        // Whoever is left of other sequences is in nobody's way.
+        // Queues left by other sequences do not matter.
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for _ in 0..60 + sequence.rng.below(60) {
                 sequence.step(active, &mut counts);
@@ -346,8 +346,8 @@ fn both(ours: &Api, theirs: &Api, sequences: u64, seed: u64) {
         let Sequence { ours: side, names, .. } = sequence;
         assert!(clean(&side, &names), "nothing is left");
         assert!(side.filters.iter().all(|f| f.released <= 1));
-        // Handles do not matter here: names and contexts are enough. Queues of libpcp_pmda that
-        // stay have pointers to their names.
+        // Handles do not matter here: names and contexts are enough. Remaining queues of
+        // libpcp_pmda point to their names.
         if !clean(&Side::new(theirs), &names) {
             kept.push(names);
         }
@@ -356,11 +356,11 @@ fn both(ours: &Api, theirs: &Api, sequences: u64, seed: u64) {
         "{sequences} sequences of seed {seed}: {} steps, {} fetches, {} missed, {} failures of decoders, {} diverged as documented",
         counts.calls, counts.fetches, counts.missed, counts.failures, counts.diverged
     );
-    // The process ends with them.
+    // Freed when the process ends.
     KEPT.get_or_init(|| kept);
 }
 
-/// One test, as clients are the process's.
+/// One test, since clients belong to the whole process.
 #[test]
 fn queues_do_what_is_documented() {
     let (ours, theirs) = libraries();

@@ -1,5 +1,5 @@
 //! The C probes of libpcp_pmda's behaviour (evprobe, evprobe2, evprobe3, missed, qprobe), through
-//! the C ABI and with what should happen: errors where that library corrupts memory, events where
+//! the C ABI and with the correct results: errors where that library corrupts memory, events where
 //! it loses them.
 #![allow(
     unsafe_code,
@@ -79,7 +79,7 @@ fn a_parameter_needs_a_record() {
     let all = checked(a);
     let records: Vec<Record<'_>> = check::<HighRes>(&all).unwrap();
     assert_eq!(records.iter().map(|r| r.missed).collect::<Vec<_>>(), [Some(5), None]);
-    // A slot that served before, evprobe2.
+    // A reused slot, as in evprobe2.
     assert_eq!(pmdaEventReleaseHighResArray(a), 0);
     let b = pmdaEventNewHighResArray();
     assert_eq!(param(b, 0, number), EINVAL);
@@ -198,7 +198,7 @@ fn padding_tells_nothing_of_earlier_values() {
     pmdaEventReleaseArray(a);
 }
 
-/// Calls everything that a decoder may call, and the one thing that it may not.
+/// Makes all calls allowed in a decoder, and the one that is not.
 unsafe extern "C" fn busy(
     array: c_int,
     event: *mut c_void,

@@ -1,4 +1,4 @@
-//! Many threads at once, as no C PMDA could: each array and each event comes out as it went in.
+//! Many threads at once, which no C PMDA could use: each array and each event is intact.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -67,7 +67,7 @@ fn arrays_of_many_threads() {
     });
 }
 
-/// One array that all threads add whole parameters to: none is torn.
+/// One array to which all threads add whole parameters: none is torn.
 #[test]
 fn one_array_of_many_threads() {
     let array = pmdaEventNewArray();

@@ -1,10 +1,9 @@
 //! The runtime's C functions: the only place that calls Mono.
 //!
-//! The module is linked against no Mono library: whichever executable or libmonosgen loaded it has
-//! the functions (docs/protocols/mono-counters.md section 7), so they are looked up by name. Three
-//! steps: raw signatures → [`Api`], a table that exists only when all of them were found →
-//! [`Gate`], through which alone counters are touched and which is shut for good when the runtime
-//! begins to end.
+//! The module is not linked against a Mono library: the executable or libmonosgen that loaded it
+//! has the functions (docs/protocols/mono-counters.md section 7), so they are looked up by name.
+//! Three layers: raw signatures → [`Api`], a table that exists only if all of them were found →
+//! [`Gate`], the only access to counters, which is shut for good when the runtime begins to end.
 
 #![allow(unsafe_code)] // a C boundary: the functions of mono-counters.h and profiler.h
 
@@ -18,11 +17,11 @@ use mono_counters::message::LONGEST_NAME;
 use crate::catalogue::Counter;
 use crate::session::LONGEST_VALUE;
 
-/// Libraries of a runtime that was loaded with `RTLD_LOCAL`, out of sight of `RTLD_DEFAULT`.
+/// Libraries of a runtime that was loaded with `RTLD_LOCAL`, which hides them from `RTLD_DEFAULT`.
 const LIBRARIES: [&CStr; 3] =
     [c"libmonosgen-2.0.so.1", c"libmonosgen-2.0.so", c"libmonoboehm-2.0.so.1"];
 
-/// `MonoCounter`, never looked into.
+/// `MonoCounter`, an opaque type.
 #[repr(C)]
 pub(crate) struct MonoCounter {
     opaque: [u8; 0],
@@ -37,7 +36,7 @@ pub(crate) struct CounterPtr(NonNull<MonoCounter>);
 unsafe impl Send for CounterPtr {}
 
 impl CounterPtr {
-    /// What a callback of the runtime was given; `None` for null.
+    /// A counter from a callback of the runtime; `None` for null.
     pub(crate) fn new(raw: *mut MonoCounter) -> Option<Self> {
         NonNull::new(raw).map(Self)
     }
@@ -47,7 +46,7 @@ impl CounterPtr {
 pub(crate) type OnCounter = extern "C" fn(*mut MonoCounter, *mut c_void) -> c_int;
 /// `MonoCounterRegisterCallback`.
 pub(crate) type OnRegister = extern "C" fn(*mut MonoCounter);
-/// The callbacks of profiler.h that take nothing but the profiler.
+/// The callbacks of profiler.h whose only argument is the profiler.
 pub(crate) type OnEvent = extern "C" fn(*mut c_void);
 
 /// Declares the table and its look-up in one place.
@@ -60,7 +59,7 @@ macro_rules! api {
         }
 
         impl Api {
-            /// Finds every function, or names those that this runtime does not have.
+            /// Looks up every function; the error lists the ones missing in this runtime.
             pub(crate) fn find() -> Result<Self, Vec<&'static str>> {
                 let mut missing = Vec::new();
                 $(let $field = find($symbol);
@@ -98,7 +97,7 @@ api! {
         unsafe extern "C" fn(*mut c_void, OnEvent),
 }
 
-/// One symbol of the process, or of a Mono library hidden in it; null if there is none.
+/// A symbol of the process, or of a Mono library hidden in it; null if not found.
 fn find(symbol: &CStr) -> *mut c_void {
     // SAFETY: dlsym takes any NUL-terminated name.
     let mut found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
@@ -129,9 +128,9 @@ pub(crate) struct Hooks {
 }
 
 impl Api {
-    /// Registers this module as a profiler of the runtime, with the two callbacks that it needs.
+    /// Registers this module as a profiler of the runtime, with its two callbacks.
     pub(crate) fn install(&self, hooks: &Hooks) {
-        /// `MonoProfiler` is the module's own; our state is in statics, this is only its address.
+        /// `MonoProfiler` is opaque to Mono; our state is in statics, so an address is enough.
         static PROFILER: u8 = 0;
         let profiler = (&raw const PROFILER).cast_mut().cast();
         // SAFETY: called from mono_profiler_init_apm as profiler.h asks; Mono hands the pointer
@@ -143,8 +142,8 @@ impl Api {
         unsafe { (self.set_shutdown_begin)(handle, hooks.shutdown_begin) };
     }
 
-    /// Has the runtime report every counter, now and in the future. A counter that is registered in
-    /// between is reported by both hooks.
+    /// Makes the runtime report every existing and future counter. A counter registered meanwhile
+    /// is reported by both hooks.
     pub(crate) fn report_counters(&self, hooks: &Hooks) {
         // SAFETY: the runtime is initialized; the callback is a static function.
         unsafe { (self.on_register)(hooks.later) };
@@ -153,8 +152,8 @@ impl Api {
     }
 }
 
-/// Open from the start, shut for good when the runtime begins to end, as it frees its counters then
-/// (docs/protocols/mono-counters.md section 7).
+/// Open from the start, and shut for good when the runtime begins to end, since it then frees its
+/// counters (docs/protocols/mono-counters.md section 7).
 #[derive(Debug)]
 pub(crate) struct Gate {
     api: Api,
@@ -167,19 +166,19 @@ impl Gate {
         Self { api, open: Mutex::new(true) }
     }
 
-    /// A passage that keeps the gate from being shut while it is held, unless it is shut already.
+    /// A passage, which delays shutting the gate until it is dropped; `None` if the gate is shut.
     pub(crate) fn enter(&self) -> Option<Passage<'_>> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.then_some(Passage { api: &self.api, _open: open })
     }
 
-    /// Shuts the gate; waits for a passage in use (microseconds: one counter).
+    /// Shuts the gate. Waits for a passage in use (microseconds: one counter).
     pub(crate) fn shut(&self) {
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = false;
     }
 }
 
-/// Proof that counters are alive.
+/// Proof that the counters are alive.
 pub(crate) struct Passage<'gate> {
     api: &'gate Api,
     _open: MutexGuard<'gate, bool>,
@@ -210,7 +209,7 @@ impl Passage<'_> {
         })
     }
 
-    /// Copies the counter's value; the number of bytes, 0 if it has none or is too long.
+    /// Copies the counter's value. Returns its bytes, 0 without a value or if it is too long.
     pub(crate) fn sample(&self, counter: CounterPtr, into: &mut [u8; LONGEST_VALUE]) -> usize {
         let room = c_int::try_from(into.len()).unwrap_or(0);
         // SAFETY: the gate keeps the counter alive, and `into` has `room` bytes, of which

@@ -1,12 +1,11 @@
-//! What DESIGN.md says that queues do, written down as simply as possible: lists, no arena, no
-//! batches.
+//! The behaviour of queues in DESIGN.md as a simple model: lists, no arena, no batches.
 
 use std::collections::BTreeMap;
 
 pub const EINVAL: i32 = -22;
 const PATIENCE: u32 = 16;
 
-/// An event: its bytes, and its number among those that were kept or missed.
+/// An event: its bytes, and its number among the kept and missed ones.
 #[derive(Clone, Debug)]
 pub struct Event {
     pub seq: u64,
@@ -40,7 +39,7 @@ pub struct Queue {
     fetched: bool,
 }
 
-/// What a fetch brings.
+/// The result of a fetch.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Fetched {
     pub status: i32,
@@ -120,7 +119,8 @@ impl Queue {
         self.first = self.first.max(until.min(self.next));
     }
 
-    /// `drops` says what a filter does not want, `fails` the status of a decoder that fails.
+    /// `drops` decides whether the filter drops an event, `fails` is the status of a failing
+    /// decoder.
     pub fn fetch(
         &mut self,
         context: i32,
@@ -191,7 +191,7 @@ impl Queue {
         self.granting(context, |r| r.access = allow);
     }
 
-    /// The filter that was there.
+    /// Sets a filter. Returns the previous one.
     pub fn set_filter(&mut self, context: i32, filter: Option<usize>) -> Option<usize> {
         let mut old = None;
         self.granting(context, |r| {
@@ -201,7 +201,8 @@ impl Queue {
         old
     }
 
-    /// The client ends; its filter, and whether the queue goes. `last`: no client is left.
+    /// Ends the client. Returns its filter, and whether the queue is removed. `last`: no client is
+    /// left.
     pub fn leave(&mut self, context: i32, last: bool) -> (Option<usize>, bool) {
         let there = self.known.contains(&context) || self.readers.contains_key(&context);
         self.known.retain(|k| *k != context);
@@ -220,7 +221,7 @@ impl Queue {
         (reader.and_then(|r| r.filter), gone)
     }
 
-    /// `true` when it goes at once.
+    /// Whether the queue is removed at once.
     pub fn shut_down(&mut self) -> bool {
         self.shutdown = true;
         self.known.clear();

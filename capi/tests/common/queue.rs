@@ -8,7 +8,7 @@ use pmdaevent::*;
 
 use super::bytes;
 
-/// Queues are told apart by name, so that these tests can run at once. Contexts too.
+/// Each test uses queues and contexts with different names, so that tests can run at once.
 pub struct Queue {
     pub handle: c_int,
     pub first_context: c_int,
@@ -23,7 +23,7 @@ impl Queue {
         Self { handle, first_context }
     }
 
-    /// As `new`, announced to some clients.
+    /// As `new`, announced to `clients` clients.
     pub fn active(name: &str, memory: usize, first_context: c_int, clients: c_uint) -> Self {
         let name = CString::new(name).unwrap();
         // SAFETY: a C string; the queue copies it.
@@ -60,7 +60,7 @@ impl Queue {
         unsafe { atom.ull }
     }
 
-    /// Status, and the array in the atom.
+    /// Returns the status, and the array in the atom.
     pub fn array(&self, context: c_int, decoder: Decode) -> (c_int, *mut c_void) {
         let mut atom = AtomValue { vbp: std::ptr::null_mut() };
         // SAFETY: an atom that outlives the call; the decoders that are called so do not look at
@@ -78,7 +78,7 @@ impl Queue {
         (status, unsafe { atom.vbp })
     }
 
-    /// Status, what is seen, and how many were missed.
+    /// Returns the status, the texts of the events, and the number of missed events.
     pub fn fetch(&self, context: c_int, decoder: Decode) -> (c_int, Vec<String>, u32) {
         let mut atom = AtomValue { ull: 1 };
         let data = std::ptr::from_ref(self).cast_mut().cast();
@@ -95,7 +95,7 @@ impl Queue {
     }
 }
 
-/// The texts in an array, and what it says was missed.
+/// The texts in an array, and its number of missed events.
 pub fn shown(array: &[u8]) -> (Vec<String>, u32) {
     let records = check::<LowRes>(array).expect("sound");
     let missed = records.iter().filter_map(|r| r.missed).sum();
@@ -109,7 +109,7 @@ pub fn shown(array: &[u8]) -> (Vec<String>, u32) {
     )
 }
 
-/// Adds the event as a text; writes into the event, which C decoders do.
+/// Adds the event as a text and writes into the event, as C decoders do.
 /// # Safety
 /// As `pmdaEventDecodeCallBack`.
 pub unsafe extern "C" fn decode(
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn decode(
     1
 }
 
-/// Fails at `bad`, having added something.
+/// Adds a record, then fails for the event `bad`.
 /// # Safety
 /// As `pmdaEventDecodeCallBack`.
 pub unsafe extern "C" fn failing(

@@ -57,7 +57,7 @@ pub(super) unsafe extern "C" fn release(filter: *mut c_void) {
     unsafe { (*filter.cast::<Filter>()).released += 1 };
 }
 
-/// What decoders get: whose functions to call, and which events to fail for.
+/// Data of the decoders: the library to call, and the events to fail for.
 pub(super) struct Decoder<'a> {
     pub(super) api: &'a Api,
     pub(super) fails: u8,
@@ -96,7 +96,7 @@ pub(super) unsafe extern "C" fn decode(
     fails(decoder.fails, event).unwrap_or(1)
 }
 
-/// The events of an array, and how many it says were missed.
+/// The events of an array, and its number of missed events.
 pub(super) fn shown(array: &[u8]) -> (Vec<Vec<u8>>, u64) {
     let (mut events, mut missed) = (Vec::new(), 0);
     for record in check::<LowRes>(array).expect("sound") {

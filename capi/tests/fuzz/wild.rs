@@ -1,9 +1,9 @@
-//! Callbacks that call back into the library: whatever they do, events come in order and once,
-//! filters are released once.
+//! Callbacks that call back into the library: events still come in order and once, and filters are
+//! released once.
 
 use super::*;
 
-/// What callbacks may do: everything.
+/// State of callbacks that may make any call.
 struct Wild<'a> {
     api: &'a Api,
     rng: Rng,
@@ -30,7 +30,7 @@ unsafe extern "C" fn wild_apply(filter: *mut c_void, _: *mut c_void, _: usize) -
     // SAFETY: as above.
     let wild = unsafe { (*filter).wild }.cast::<Wild<'_>>();
     Wild::act(wild);
-    // SAFETY: the sequence goes on.
+    // SAFETY: the sequence is still running.
     c_int::from(unsafe { (*wild).rng.one_in(3) })
 }
 
@@ -52,9 +52,9 @@ unsafe extern "C" fn wild_decode(
     let wild = data.cast::<Wild<'_>>();
     // SAFETY: an event of `size` bytes.
     let copy = unsafe { std::slice::from_raw_parts(event.cast::<u8>(), size) }.to_vec();
-    // SAFETY: the sequence goes on.
+    // SAFETY: the sequence is still running.
     let api = unsafe { (*wild).api };
-    // A callback may have ended the queue, and its array, before.
+    // A callback may have ended the queue, and its array, already.
     // SAFETY: the queue passes a time.
     match unsafe { (api.pmdaEventAddMissedRecord)(array, time, 0) } {
         0 => add(api, array, &copy, time),
@@ -68,7 +68,7 @@ unsafe extern "C" fn wild_decode(
 }
 
 impl Wild<'_> {
-    /// Some call, whose callbacks may act in turn.
+    /// Makes a random call, whose callbacks may act in turn.
     fn act(this: *mut Self) {
         let (api, what, context, handle, deep) = {
             // SAFETY: one thread; the reference ends before a call that may come back here.
@@ -206,7 +206,7 @@ pub(super) fn wild(ours: &Api, sequences: u64, seed: u64) {
             (ours.pmdaEventQueueShutdown)(handle);
         }
         for filter in std::mem::take(&mut wild.filters) {
-            // SAFETY: made by Box above; the library has none left.
+            // SAFETY: made by Box above; no filter is left in the library.
             let filter = unsafe { Box::from_raw(filter) };
             assert_eq!(
                 filter.released,

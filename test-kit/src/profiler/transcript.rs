@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 pub struct Records {
     pub lines: u64,
     crc: Crc,
-    /// Lines of a block of the trace that has not ended: the decoder in Python drops them.
+    /// Lines of an unfinished block of the trace: the decoder in Python drops them.
     deferred: String,
     deferred_lines: u64,
 }
@@ -48,7 +48,7 @@ pub struct Transcript {
     /// CRC of all records in their order, to compare a whole session with one in pieces.
     all: Crc,
     scratch: String,
-    /// `NAME.SEQUENCE`.
+    /// By `NAME.SEQUENCE`.
     pub files: BTreeMap<String, (Records, BTreeMap<&'static str, Value>)>,
     at: String,
     pub hello: Option<(Option<u64>, String, String, String)>,
@@ -265,7 +265,7 @@ impl Observer for Transcript {
         self.words += 1;
         self.file().0.line(format_args!("{id} {word}"));
         self.add("words", 1);
-        // The decoder in Python says units, but counts code points.
+        // The decoder in Python calls them units, but counts code points.
         self.add("utf16_units", word.chars().count() as i64);
     }
 
@@ -315,8 +315,8 @@ impl Observer for Transcript {
         self.note(format_args!("ended {file:?} {torn}"));
         if torn {
             if file.kind == StreamKind::Trace {
-                // The decoder in Python drops a block that is not whole, but has counted the types
-                // of its tags.
+                // The decoder in Python drops an incomplete block, but has counted the types of its
+                // tags.
                 self.at = format!("{}.{}", file.name, file.sequence);
                 for (what, n) in std::mem::take(&mut self.block_counts) {
                     self.add(what, if what.starts_with("tag_") { n } else { 0 });
