@@ -15,16 +15,17 @@ pub(super) const COUNTERS: usize = message::COUNTERS;
 /// Bytes of one Hello, List or Sampling message (section 6: 32767 counters of 15 letters took 1.41
 /// MB with their sample).
 pub(super) const MESSAGE: usize = 4 << 20;
-/// Bytes in which any stream must show its dialect: 300 times the need of captured ones (section
+/// Bytes within which any stream must show its dialect: 300 times what captured ones need (section
 /// 3.2).
 pub(super) const UNDECIDED: usize = 64 << 10;
-/// More undecided bytes for each counter that the first count states, up to 1.5 MiB in all (section
-/// 3.2): a header of dialect A with a name of usual length, twice, because the sample follows.
+/// Further undecided bytes for each counter that the first count states, up to 1.5 MiB in all
+/// (section 3.2): twice a header of dialect A with a name of usual length, because the sample
+/// follows.
 pub(super) const UNDECIDED_PER_COUNTER: usize = 44;
 /// Time for the whole Hello (section 3.2); also for the first sample, if it identifies the process.
 pub(super) const HELLO_TIME: Duration = Duration::from_secs(10);
-/// Requests sent and not answered. Agents answer between two samples; more would only wait in their
-/// socket.
+/// Requests sent and not answered. Agents answer between two samples; more requests would only wait
+/// in the agent's socket.
 pub(super) const OUTSTANDING: usize = 64;
 /// Requests not yet sent: every counter removed and as many added.
 pub(super) const WAITING: usize = 2 * COUNTERS;
@@ -34,7 +35,7 @@ pub(super) const PENDING_REQUESTS: usize = 64;
 pub(super) const ITEMS: usize = 1024;
 /// Bytes of the text that answers a control request; a fetch carries it.
 pub(super) const ANSWER: usize = 32 << 10;
-/// Longer text values are not stored for the time when their counter is shown again.
+/// Bytes of a text value that is stored for a counter that is not shown now; longer ones are not.
 pub(super) const REMEMBERED_TEXT: usize = 256;
 /// Longest sampling interval; a longer gap between two times of an agent is a stepped clock.
 pub(super) const INTERVAL: Duration = Duration::from_secs(24 * 3600);

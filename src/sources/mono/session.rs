@@ -15,7 +15,7 @@
 //!   sent.
 //! * Hello: headers go to [`super::meter::counters`]; nothing is sent.
 //! * Greeted: the selection is requested ([`super::control::selection`]). Updates wait in
-//!   [`super::meter::updates`], for a peer is to have one name only.
+//!   [`super::meter::updates`], because the name of a peer must not change.
 //! * Introduced: Samples become updates, responses go to `selection`.
 //!
 //! A file passes through the same states, without time-outs (its tail may still be written) and
@@ -228,7 +228,7 @@ impl Inspector {
         selection.begin(self.settings.probe, counters, io);
     }
 
-    /// Reports the changes by a response or a request.
+    /// Reports changes that a response or a request has made.
     fn report_changes(&mut self, io: &mut Io<'_>) {
         let Phase::Reading(reading) = &mut self.phase else { return };
         if let Some(selection) = &reading.selection {

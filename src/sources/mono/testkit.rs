@@ -1,4 +1,4 @@
-//! Helpers of the tests: streams as an agent writes them, and a sink that remembers.
+//! Helpers of the tests: streams as an agent writes them, and a sink that records updates.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ impl Agent {
         self.byte(0).short(1).headers(rows)
     }
 
-    /// A value of its bytes' length.
+    /// A value whose size field is the number of its bytes.
     pub(super) fn value(self, index: i16, bytes: &[u8]) -> Self {
         self.short(index).short(i16::try_from(bytes.len()).unwrap_or(-2)).raw(bytes)
     }
@@ -96,7 +96,7 @@ impl Agent {
         self.short(index).short(4).int(v)
     }
 
-    /// A value of 4 bytes as the agents of 2014 send it on big-endian hosts.
+    /// A value of 4 bytes with size field 0, as agents of 2014 send it on big-endian hosts.
     pub(super) fn unsaid(self, index: i16, v: i32) -> Self {
         self.short(index).short(0).int(v)
     }
@@ -152,7 +152,7 @@ impl Sink for RecordedUpdates {
     }
 }
 
-/// A session with its two ends.
+/// A session with its input and outputs.
 pub(super) struct Harness {
     pub(super) inspector: Inspector,
     pub(super) told: RecordedUpdates,

@@ -1,4 +1,4 @@
-//! Control requests of users in progress. A request can mean many counters, whose results arrive
+//! Control requests of users in progress. A request can name many counters, whose results arrive
 //! one by one; the answer is reported with the last of them.
 
 use crate::model::ControlId;
@@ -52,7 +52,7 @@ pub(crate) struct PendingRequests {
 
 impl PendingRequests {
     /// Begins a request, with one result outstanding that the caller settles when all counters are
-    /// requested. `None`: too many.
+    /// requested. `None`: too many requests are in progress.
     pub(crate) fn begin(&mut self, control: ControlId) -> Option<u32> {
         if self.open.len() >= limits::PENDING_REQUESTS {
             return None;

@@ -42,7 +42,7 @@ pub(crate) struct RequestQueue {
     outstanding: VecDeque<QueuedRequest>,
 }
 
-/// The counters and the outstanding requests, for the rules.
+/// The counters and the outstanding requests, as the rules need them.
 struct Knowledge<'a> {
     counters: &'a Counters,
     outstanding: &'a VecDeque<QueuedRequest>,
@@ -80,7 +80,7 @@ impl RequestQueue {
         }
     }
 
-    /// Bytes allocated, about: names have 40 bytes as a rule.
+    /// Estimate of the bytes allocated: names usually have 40 bytes.
     pub(crate) fn memory(&self) -> usize {
         (self.waiting.capacity() + self.outstanding.capacity()) * size_of::<QueuedRequest>()
             + (self.waiting.len() + self.outstanding.len()) * 64
@@ -90,7 +90,7 @@ impl RequestQueue {
         self.rules.agent
     }
 
-    /// Requests can reach the agent.
+    /// Whether requests can reach the agent.
     pub(crate) const fn two_way(&self) -> bool {
         !self.rules.one_way && !matches!(self.rules.agent, Agent::A)
     }
@@ -114,7 +114,7 @@ impl RequestQueue {
         self.waiting.retain(|a| a.origin != Origin::Selection);
     }
 
-    /// Sends the requests that may be sent now. Returns those that are refused for ever.
+    /// Sends the requests that may be sent now. Returns those that are refused for good.
     pub(crate) fn send(
         &mut self,
         counters: &Counters,
@@ -124,8 +124,8 @@ impl RequestQueue {
         while self.outstanding.len() < limits::OUTSTANDING {
             let unknown = self.rules.agent == Agent::Unknown && !self.rules.one_way;
             if unknown && !self.outstanding.is_empty() {
-                // Whatever comes behind a List, an agent of 2014 would take it for the strings of
-                // an Add.
+                // An agent of 2014 would parse any bytes behind a List as the strings of an
+                // Add.
                 break;
             }
             let Some(QueuedRequest { mut request, origin }) = self.waiting.pop_front() else {

@@ -156,7 +156,7 @@ impl Selection {
                     self.request_for(id, Request::List, counters);
                 }
             }
-            // Those of other sources never come here.
+            // Controls of other sources never reach this session.
             _ => {}
         }
         self.send(counters, io);
@@ -262,7 +262,7 @@ impl Selection {
 
     /// A List response is complete.
     pub(crate) fn list_ends(&mut self, counters: &mut Counters, io: &mut Io<'_>) {
-        // A List that was sent since the response began gets a response of its own.
+        // A List that was sent after the response began gets another response.
         self.listed = 0;
         let Some((list, asked)) =
             self.listing.take().and_then(|list| Some((list, self.queue.listed()?)))
@@ -352,7 +352,7 @@ impl Selection {
             return;
         };
         if request == Request::Probe {
-            // Only agents of 2014 take the probe for an Add.
+            // Only agents of 2014 parse the probe as an Add.
             self.queue.numbering(Agent::C);
         }
         let what = subject(&request, counters);

@@ -99,7 +99,7 @@ fn more_than_is_answered_waits_its_turn() {
         (1..=64i16).zip(first).fold(Wire::little(), |w, (index, name)| w.added(gc(name, index)));
     assert_eq!(talk.feed(ok), Ok(()));
     assert_eq!(talk.sent(), requests(rest));
-    // Users who do not wait for answers are told so.
+    // Requests without waiting for answers are refused at the limit.
     (0..100).for_each(|_| talk.request(LIST, ""));
     let refused = talk.lines(&["answer control.list not possible: too many requests are waiting"]);
     assert_eq!(
@@ -148,7 +148,7 @@ fn an_agent_b_is_only_asked_for_full_names() {
     let hello = || Wire::little().headers(&rows).hello(&rows).sample(T0).end();
     let mut talk = said(settings(&["GC/one", "GC/two", "GC/t*"]), hello());
     assert_eq!(talk.sent(), add_of_2014("Mono GC", "two"));
-    // The same again while it is on its way, or when it has come, would be a second Add.
+    // Another request for the counter, before or after the response, must not cause a second Add.
     talk.request(ADD, "gc/two");
     assert_eq!(talk.feed(Wire::little().added(gc_2014("two", 1))), Ok(()));
     talk.request(ADD, "Mono JIT/two; GC/*; GC/two");
@@ -203,7 +203,7 @@ fn nothing_is_ever_sent_to_a_or_to_a_file() {
                 format!("answer control.list list: {why}")
             ]
         );
-        // On our side everything goes.
+        // Without the agent, adding and removing only shows and hides.
         talk.request(ADD, "GC/two");
         talk.request(REMOVE, "GC/one");
         select(&mut talk, &["GC/*"]);
@@ -256,7 +256,7 @@ fn a_response_that_nothing_asked_for_is_read_and_counted() {
             "sample 1=Wrapping32(5)"
         ]
     );
-    // One that began before it was asked for is not the answer.
+    // A response that began before the List was sent is not the answer.
     assert_eq!(talk.feed(Wire::little().byte(1).string("x").string("GC")), Ok(()));
     talk.request(LIST, "");
     assert_eq!(talk.feed(Wire::little().int(-1).list(&[("y", "GC")])), Ok(()));

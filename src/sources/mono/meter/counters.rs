@@ -1,5 +1,4 @@
-//! The counters of one connection: which are announced, which are shown, how their values are
-//! decoded.
+//! The counters of one connection: announcement, selection and decoding of their values.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -33,13 +32,13 @@ struct Counter {
     removed: bool,
     /// Added by a user, whether the selection matches or not.
     forced: bool,
-    /// Removed by a user, from an agent that takes no Remove.
+    /// Removed by a user, although the agent supports no Remove.
     dropped: bool,
     /// Defined as a metric in the sink.
     defined: bool,
     /// Shown, in the sink or in an update that is queued.
     visible: bool,
-    /// Newest value, for a counter that is shown later: the agent may never send it again.
+    /// Newest value, for a counter that is shown later: the agent sends only values that change.
     last: Option<SampleValue>,
 }
 
@@ -59,7 +58,7 @@ pub(crate) struct Bounds {
     pub(crate) names: usize,
 }
 
-/// Bytes of a counter: itself, its place, the overhead of its name.
+/// Bytes of a counter: itself, its slot in the index, the overhead of its name.
 const COUNTER: usize = size_of::<Counter>() + size_of::<usize>() + 48;
 /// Bytes of an entry of a table of names.
 const ENTRY: usize = 48;
@@ -80,15 +79,16 @@ pub(crate) struct Counters {
     selection: Vec<Pattern>,
     /// Announced counters over the limit of counters that can be shown; they are not stored.
     beyond: usize,
-    /// The number of them that is reported.
+    /// The part of `beyond` that is reported already.
     beyond_reported: usize,
     /// Bytes of the stored counters.
     bytes: usize,
     by_index: Vec<Option<Box<Counter>>>,
-    /// By category and name. Dropped when Hello is complete, made again when a counter is added or
-    /// removed: it takes a good part of a connection's memory, and most agents never add one.
+    /// By category and name. Dropped when Hello is complete, rebuilt when a counter is added or
+    /// removed: it is a large part of a connection's memory, and most agents never add a counter.
     same: Option<HashMap<(u32, Arc<str>), Same>>,
-    /// Every name that was ever announced; made at the first use, as only agents of 2014 need it.
+    /// Every name that was ever announced; built at the first use, because only agents of 2014 need
+    /// it.
     names: OnceCell<HashSet<Arc<str>>>,
     used: usize,
     sampled: usize,
@@ -136,7 +136,7 @@ impl Counters {
         let Header { numbers, name, index } = *header;
         let space = *self.space.get_or_insert(Space::of(numbers.category));
         let identity = IdentityCounter::of(space, numbers, name);
-        // With a selection, as many counters may match as can be shown, and as many more may not.
+        // With a selection: room for the shown counters, and for the same number of others.
         let kept =
             if self.selection.is_empty() { self.bounds.names } else { 2 * self.bounds.names };
         if self.used - self.beyond >= kept && identity.is_none() {
@@ -190,7 +190,7 @@ impl Counters {
         }
     }
 
-    /// The numbers of counters of each category and name.
+    /// The counters of each category and name.
     fn same(&mut self) -> &mut HashMap<(u32, Arc<str>), Same> {
         let by_index = &self.by_index;
         self.same.get_or_insert_with(|| {
@@ -354,7 +354,7 @@ impl Counters {
         (0u16..).zip(0..self.by_index.len()).for_each(|(index, _)| self.update_visibility(index));
     }
 
-    /// Replaces the selection; counters that users have added or removed stay so.
+    /// Replaces the selection; counters that users have added or removed are unaffected.
     pub(crate) fn select(&mut self, selection: Vec<Pattern>) {
         self.selection = selection;
         self.update_all();
@@ -382,7 +382,7 @@ impl Counters {
         counter.removed = true;
         let key = (counter.numbers.category, Arc::clone(&counter.name));
         self.sampled -= 1;
-        // Without the table nothing is to be done: it is made from the counters that are left.
+        // A missing table needs no update: it is built from the counters that are left.
         if let Some(same) = self.same.as_mut().and_then(|all| all.get_mut(&key)) {
             same.sampled = same.sampled.saturating_sub(1);
         }
@@ -415,7 +415,8 @@ impl Counters {
         (Some(value).filter(|_| counter.visible), identity)
     }
 
-    /// Takes the values of counters that are shown since the last sample and are not in this one.
+    /// Takes the values of counters that became visible since the last sample and are not in this
+    /// one.
     pub(crate) fn take_pending(&mut self) -> impl Iterator<Item = (u16, SampleValue)> {
         std::mem::take(&mut self.pending).into_iter()
     }
@@ -439,13 +440,13 @@ impl Counters {
         self.beyond - reported
     }
 
-    /// Takes the error about unusable names, which is made once.
+    /// Takes the error about unusable names, which is reported once.
     pub(crate) fn take_name_error(&mut self) -> Option<String> {
         self.name_error.take()
     }
 }
 
-/// The names by which an Add can mean a counter.
+/// The names by which an Add can refer to a counter.
 fn names_of(space: Space, numbers: Numbers, name: &Arc<str>) -> impl Iterator<Item = Arc<str>> {
     let bare = space.custom(numbers.category, name).map(|(_, bare)| bare.into());
     [Some(Arc::clone(name)), bare].into_iter().flatten()

@@ -33,7 +33,7 @@ impl Mapping {
         };
         let sem = match variance {
             _ if kind == Kind::Text => Semantics::Discrete,
-            // MONOTONIC is what a registration without a variance gets. A high-water mark has no
+            // A registration without a variance gets MONOTONIC, but a high-water mark has no
             // rate.
             Variance::Monotonic if has_word(name, "max") => Semantics::Instant,
             Variance::Monotonic => Semantics::Counter,
@@ -43,7 +43,7 @@ impl Mapping {
         let (units, scale) = match (kind, unit) {
             (Kind::Text, _) => (Units::None, 1),
             (Kind::TimeInterval, _) => (Units::Nanoseconds, 1000),
-            // A double that is a time would be seconds or whatever its author liked.
+            // The unit of a double that is a time is not defined.
             (Kind::Double, Unit::Time) => (Units::None, 1),
             (_, Unit::Time) => (Units::Nanoseconds, 100),
             (_, Unit::Bytes) => (Units::Bytes, 1),

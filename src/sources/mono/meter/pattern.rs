@@ -4,7 +4,7 @@
 use crate::events::glob;
 use mono_counters::numbers::bare_category;
 
-/// One pattern. The first `/` ends the category, for names have slashes of their own:
+/// One pattern. The first `/` ends the category, because names can contain slashes:
 /// `JIT/JIT/method_to_ir`.
 ///
 /// Categories match in any letter case and with or without the `Mono ` of 2014; names match
@@ -47,7 +47,7 @@ impl Pattern {
     /// Whether the pattern matches the counter.
     #[must_use]
     pub fn matches(&self, category: &str, name: &str) -> bool {
-        // The name first: it differs most often, and the category costs an allocation.
+        // The name is compared first: it differs most often, and the category costs an allocation.
         glob(self.name.as_bytes(), name.as_bytes())
             && glob(
                 self.category.as_bytes(),

@@ -8,11 +8,11 @@ use super::mapping::Mapping;
 use crate::model::{MetricSpec, Semantics, component};
 use mono_counters::numbers::{Kind, Numbers, Space, Unit, Variance};
 
-/// Everything that the description of a metric depends on.
+/// The facts from which the description of a metric is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Description {
     pub(crate) space: Space,
-    /// The category counts only by its name.
+    /// Only the name of the category matters.
     pub(crate) numbers: Numbers,
     pub(crate) category: String,
     pub(crate) name: String,
@@ -89,9 +89,8 @@ impl Description {
         help
     }
 
-    /// `E3 4 2000000 10000000 GC/Minor GC time`: space, then type, unit and variance in
-    /// hexadecimal, then what makes the key; with `#2` before it for a second counter of the
-    /// same name.
+    /// `E3 4 2000000 10000000 GC/Minor GC time`: space; type, unit and variance in hexadecimal;
+    /// category and name, with `#2` before them for a second counter of the same name.
     fn persist(&self) -> String {
         let Numbers { kind, unit, variance, .. } = self.numbers;
         let mut line = format!("{} {kind:x} {unit:x} {variance:x} ", self.space.name());

@@ -48,7 +48,7 @@ impl Updates {
         }
     }
 
-    /// Reports the identity of the peer as known now, then everything that waited for it.
+    /// Reports the identity of the peer as known now, then the updates that waited for it.
     pub(crate) fn introduce(&mut self, counters: &mut Counters, sink: &mut dyn Sink) {
         if self.introduced {
             return;
@@ -146,7 +146,7 @@ impl Updates {
         self.introduce(counters, sink);
         self.values.extend(counters.take_pending().map(|(index, value)| (index.into(), value)));
         sink.update(Update::Sample { kind: SAMPLE, stamp: now.wall, values: &self.values });
-        // The first sample has all counters, later ones only what has changed.
+        // The first sample has all counters, later ones only those that have changed.
         let used = self.values.len();
         self.values.clear();
         self.texts = 0;

@@ -1,4 +1,4 @@
-//! Values: from the bytes of the wire to values of metrics (docs/protocols/mono-counters.md section
+//! Decodes the values of counters into values of metrics (docs/protocols/mono-counters.md section
 //! 1, 4 and 8).
 
 use super::mapping::Mapping;
@@ -11,8 +11,8 @@ use mono_counters::numbers::Kind;
 pub(crate) struct Reader {
     order: Order,
     mapping: Mapping,
-    /// A counter of 32 bits that has to be scaled is widened here, since the store widens without
-    /// a scale.
+    /// Last bits and sum of a 32-bit counter with a scale, which is widened here because the store
+    /// widens without a scale.
     wide: Option<(u32, u64)>,
 }
 

@@ -1,7 +1,7 @@
 //! Counters that every Mono 6 on SGen has and that performance engineers watch
 //! (docs/protocols/mono-counters.md section 9). They are metrics before the first process connects,
 //! so that dashboards, rules and logger configurations can name them, and they have the same PMIDs
-//! on every host. Append only: their order makes their ids.
+//! on every host. Append only: their order determines their ids.
 
 use super::spec::restore;
 use crate::model::MetricSpec;

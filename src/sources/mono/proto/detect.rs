@@ -2,10 +2,10 @@
 //! first impossible value (docs/protocols/mono-counters.md section 3.2).
 //!
 //! ```text
-//!              ┌ N little ┐                       the first that reads Headers and a Sample, strictly
-//!   the same   │ N big    │   Malformed reading   the last that can read on at all
+//!              ┌ N little ┐                       the first that decodes Headers and a Sample, strictly
+//!   the same   │ N big    │   a violation         the last that is left
 //!   bytes ────▶│ B little │ ─────────────────────▶ ─────────────────────────────────────────▶ decided
-//!              │ …        │   takes one out       the first that reads both, when no strict one is left
+//!              │ …        │   drops a reader      the first that decodes both, when no strict one is left
 //!              └ A big    ┘
 //! ```
 //!
@@ -14,7 +14,7 @@
 //! accepted, but any strict one takes precedence.
 //!
 //! The decision depends on the bytes alone, not on the pieces in which they arrive: every reader
-//! notes the byte at which it failed or was done, and the earliest of these bytes decides.
+//! records the byte at which it failed or was done, and the earliest of these bytes decides.
 
 use super::wire::{Framing, Token, Tokenizer, Violation};
 use crate::read::Order;
@@ -158,7 +158,7 @@ impl Detector {
         let furthest = self.hypotheses.iter().filter_map(|h| h.failed).max_by_key(|(at, _)| *at);
         let (offset, what) =
             furthest.map_or((0, String::new()), |(at, what)| (at, format!(" ({what})")));
-        // No more than was needed, so that the message does not depend on how much has come.
+        // Only the bytes decoded, so that the message does not depend on how many have arrived.
         let shown = usize::try_from(offset).unwrap_or(usize::MAX).min(16);
         let start = bytes.get(..shown).unwrap_or_default().escape_ascii();
         SessionError::Malformed {

@@ -1,4 +1,4 @@
-//! The protocol, pure: bytes to tokens, which dialect they are of, and requests to bytes.
+//! The protocol, without I/O: tokens from bytes, detection of the dialect, and bytes of requests.
 
 pub(crate) mod detect;
 pub(crate) mod requests;

@@ -1,4 +1,4 @@
-//! Requests of the inspector: their bytes, and the agents that they would harm
+//! Requests of the inspector: their encoding, and the rules that keep them from harming an agent
 //! (docs/protocols/mono-counters.md section 2 and 2.1).
 //!
 //! | request | note | B | C | A |
@@ -24,7 +24,7 @@ pub(crate) enum Agent {
     /// Hello without headers: the note and C look alike, so only the note's List is safe
     /// (docs/protocols/mono-counters.md section 3.3).
     Unknown,
-    /// Of the public note: our module, or another of today.
+    /// As in the public note: our module, or another agent of today.
     Note,
     A,
     B,
@@ -81,7 +81,7 @@ pub(crate) enum Refusal {
     IndexSpace,
 }
 
-/// The facts about the counters of a connection that decide about requests.
+/// The facts about the counters of a connection on which the rules depend.
 pub(crate) trait Sampled {
     /// Whether a counter of this name, in any category, is sampled or requested.
     fn has_name(&self, name: &str) -> bool;
@@ -142,8 +142,7 @@ impl Rules {
                 if sampled.indexes_used() >= limits::COUNTERS {
                     return Err(Refusal::IndexSpace);
                 }
-                // By name alone: the categories of 2014 are not certain enough (E1 or E2) to hang
-                // up on.
+                // By name alone: the categories of 2014 are ambiguous (E1 or E2).
                 if self.agent != Note && sampled.has_name(name) {
                     return Err(Refusal::Add2014);
                 }
@@ -185,7 +184,7 @@ impl Permitted {
 }
 
 fn put_string(out: &mut BytesMut, order: Order, s: &str) {
-    // At most 1024 bytes: `permit` has looked.
+    // At most 1024 bytes: `permit` has checked that.
     let length = i32::try_from(s.len()).unwrap_or(0);
     match order {
         Order::Little => out.put_i32_le(length),

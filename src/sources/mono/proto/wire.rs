@@ -1,4 +1,4 @@
-//! The tokenizer: bytes of one framing and byte order in, tokens out
+//! The tokenizer: decodes bytes of one framing and byte order into tokens
 //! (docs/protocols/mono-counters.md section 1 and 2).
 //!
 //! A token is one header, one pair, one value or the fixed part of a message: at most 1046 bytes
@@ -139,9 +139,9 @@ enum Width {
     Absent,
     /// 4 or 8 bytes, by the type.
     Fixed(u8, Kind),
-    /// That of a pointer on the agent's host: 4 or 8 bytes.
+    /// The width of a pointer on the agent's host: 4 or 8 bytes.
     Word,
-    /// As in the size field: texts and unknown types.
+    /// Given by the size field: texts and unknown types.
     Stated(Kind),
 }
 
@@ -314,7 +314,7 @@ impl Tokenizer {
         Ok(Header { numbers: Numbers { category, kind, unit, variance }, name, index })
     }
 
-    /// Notes the offset of the first number that a strict reader rejects.
+    /// Records the offset of the first number that a strict reader rejects.
     fn strictly(&mut self, c: &Cursor<'_>, known: bool) {
         if !known && self.odd.is_none() {
             self.odd = Some(self.consumed + c.position() as u64);
@@ -354,7 +354,7 @@ impl Tokenizer {
             }
             (message::ADD, true) => {
                 let status = status(c)?;
-                // By the note a header follows always; every agent sends it only with status OK
+                // In the note a header always follows; all agents send it only with status OK
                 // (docs/protocols/mono-counters.md section 2).
                 let header = if status == Status::Ok { Some(self.header(c)?) } else { None };
                 header.iter().try_for_each(|h| self.announce(h))?;
@@ -426,9 +426,9 @@ impl Tokenizer {
         self.widths.get(usize::from(index)).copied().unwrap_or(Width::Absent)
     }
 
-    /// The length of a WORD whose size field is 0: 8 bytes, unless only with 4 the bytes behind it
-    /// are plausible (docs/protocols/mono-counters.md section 1). The second is the width of the
-    /// connection's WORDs, if there is no doubt.
+    /// The length of a WORD whose size field is 0: 8 bytes, unless the bytes behind it are
+    /// plausible only with 4 (docs/protocols/mono-counters.md section 1). The second value is the
+    /// width of all WORDs of the connection, once it is certain.
     ///
     /// The last WORD of a sample may stay undecided until the next message arrives.
     fn word_of_zero_size(

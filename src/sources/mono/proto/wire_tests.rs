@@ -210,7 +210,7 @@ fn an_unsaid_word_is_8_unless_only_4_fits() {
 #[test]
 fn the_width_of_a_word_is_remembered() {
     let once = with_word().sample(T0).unsaid(1, 9).unsaid(2, 1).end();
-    // Nothing behind it, and yet no need to wait for the next message.
+    // The WORD is the last value, but its width is known: no wait for the next message.
     let a = once.sample(T0 + 1).unsaid(1, 9).end();
     assert_eq!(word_bytes(&a), [4, 4]);
 }
