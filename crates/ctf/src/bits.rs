@@ -1,12 +1,12 @@
-//! Integers of any number of bits at any bit (CTF 1.8, 4.1.5).
+//! Integers of 1 to 64 bits at any bit offset (CTF 1.8, 4.1.5).
 //!
-//! Little endian: bit 0 is the least significant of byte 0, and a field takes successively higher
-//! ones, the first its least significant. Big endian: bit 0 is the most significant of byte 0, and
-//! the first bit of a field is its most significant.
+//! Little endian: bit 0 is the least significant bit of byte 0. A field takes successively more
+//! significant bits; its first bit is its least significant one. Big endian: bit 0 is the most
+//! significant bit of byte 0; the first bit of a field is its most significant one.
 
 use crate::ByteOrder;
 
-/// `count` bits (at most 64) from bit `at` on; `None`: they are not all there.
+/// Reads `count` bits (at most 64) from bit offset `at`. `None`: some of them are missing.
 #[inline]
 pub(super) fn read(data: &[u8], at: u64, count: u32, order: ByteOrder) -> Option<u64> {
     let first = usize::try_from(at / 8).ok()?;
@@ -34,13 +34,13 @@ pub(super) const fn sign(value: u64, count: u32) -> i64 {
     ((value << shift) as i64) >> shift
 }
 
-/// The bits of a field in the other direction.
+/// The bits of a field in reversed order.
 #[inline]
 pub(super) const fn reverse(value: u64, count: u32) -> u64 {
     value.reverse_bits() >> (64_u32.saturating_sub(count) & 63)
 }
 
-/// A number of IEEE 754 with 16, 32 or 64 bits.
+/// An IEEE 754 number of 16, 32 or 64 bits.
 #[inline]
 pub(super) fn float(value: u64, count: u32) -> f64 {
     match count {
@@ -68,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// Bit by bit, as the specification says it.
+    /// Bit by bit, as the specification defines it.
     fn slowly(data: &[u8], at: u64, count: u32, order: ByteOrder) -> Option<u64> {
         let mut value = 0_u64;
         for n in 0..count {

@@ -19,7 +19,7 @@ pub enum MetadataError {
         /// The rule that is broken.
         message: String,
     },
-    /// The text is valid, but asks for a feature that this crate does not decode.
+    /// The text is valid, but needs a feature that this crate does not decode.
     #[error("metadata, byte {offset}, line {line}: not supported: {feature}")]
     Unsupported {
         /// Byte of the text.
@@ -38,7 +38,7 @@ pub enum MetadataError {
         line: u64,
         /// Name of the limit.
         limit: &'static str,
-        /// The value asked for.
+        /// The requested value.
         got: u64,
         /// The largest value allowed.
         max: u64,
@@ -82,7 +82,7 @@ macro_rules! malformed {
 }
 pub(crate) use malformed;
 
-/// An error in a packet. The rest of the packet is lost, but not the stream.
+/// An error in a packet. The rest of the packet is lost, but later packets can be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("packet, bit {bit}, field {field}: {violation}")]
 #[non_exhaustive]
@@ -96,7 +96,7 @@ pub struct PacketError {
 }
 
 impl PacketError {
-    /// Whether the bytes end within a field: with more bytes, the packet may be sound.
+    /// Whether the bytes end within a field. With more bytes, the packet may be valid.
     #[must_use]
     pub const fn is_short(&self) -> bool {
         matches!(self.violation, Violation::Short { .. } | Violation::Unterminated)
@@ -110,7 +110,7 @@ pub enum Violation {
     /// The field extends beyond the content of the packet.
     #[error("{need} bits are needed, {left} are left")]
     Short {
-        /// Bits of the field, as far as they are known.
+        /// Bits of the field, as far as known.
         need: u64,
         /// Bits of content that are left.
         left: u64,
@@ -118,7 +118,7 @@ pub enum Violation {
     /// A null-terminated string has no NUL.
     #[error("string without an end")]
     Unterminated,
-    /// The magic number of the packet header is another one.
+    /// The magic number of the packet header is wrong.
     #[error("magic number {0:#x}")]
     Magic(u64),
     /// The metadata has no data stream class with this id.
@@ -130,12 +130,12 @@ pub enum Violation {
     /// The header has no class id, and the metadata does not have exactly one class.
     #[error("no class id, and not exactly one class")]
     NoClassId,
-    /// The content is larger than the packet, or the packet larger than the bytes at hand.
+    /// The content is larger than the packet, or the packet larger than the available bytes.
     #[error("size of {got} bits, of {max}")]
     Size {
-        /// Bits that the packet asks for.
+        /// Bits required by the packet.
         got: u64,
-        /// Bits that are possible.
+        /// Largest possible number of bits.
         max: u64,
     },
     /// The size of the packet in bits is not a whole number of bytes.
@@ -144,13 +144,13 @@ pub enum Violation {
     /// The selector of a variant has a value (the bits of a signed one) that selects no option.
     #[error("no option for {0}")]
     Option(u64),
-    /// Two fields share a byte, but not the byte order.
+    /// Two fields share a byte but have different byte orders.
     #[error("another byte order within a byte")]
     MixedOrder,
     /// A variable-length integer has more than 64 bits.
     #[error("more than 64 bits")]
     Long,
-    /// An event has no bits and would be repeated for ever.
+    /// An event of 0 bits would be repeated for ever.
     #[error("event without a bit")]
     Empty,
     /// The packet needs more operations than [`WORK_FOR_BIT`](crate::limits::WORK_FOR_BIT) allows.

@@ -7,12 +7,12 @@
 //!
 //! # Trace directories
 //!
-//! `fs::Session` (feature `fs`, on by default) reads the events of a trace directory in the order
-//! of time, see the module `fs`.
+//! `fs::Session` (feature `fs`, on by default) reads the events of a trace directory in time order,
+//! see the module `fs`.
 //!
 //! # Feeding metadata and packets
 //!
-//! Without `fs` the crate does no I/O and has no clock. [`Trace::metadata`] reads metadata in
+//! Without `fs` the crate does no I/O and has no clock. [`Trace::metadata`] parses metadata in
 //! pieces of any size, also while packets are decoded. [`Packet::size`] returns the size of the
 //! next packet, [`Packet::open`] decodes its header and context, and [`Packet::read`] or
 //! [`Packet::peek`] and [`Packet::visit`] its events. A [`Visitor`] receives each field as a
@@ -47,14 +47,14 @@
 //!
 //! # Errors
 //!
-//! A faulty declaration costs itself ([`MetadataError`]), a malformed packet the rest of itself
-//! ([`PacketError`]). Sizes and counts that metadata and packets ask for are bounded by [`limits`]
-//! before anything is allocated for them.
+//! A faulty declaration is dropped ([`MetadataError`]); after an error in a packet the rest of that
+//! packet is dropped ([`PacketError`]). Sizes and counts in metadata and packets are checked
+//! against [`limits`] before anything is allocated for them.
 //!
 //! # Specification
 //!
-//! CTF 1.8.3 (diamon.org/ctf/v1.8.3) and CTF2-SPEC-2.0; section numbers in the code are of these.
-//! The crate knows neither LTTng nor PCP.
+//! CTF 1.8.3 (diamon.org/ctf/v1.8.3) and CTF2-SPEC-2.0; the code cites their section numbers. The
+//! crate depends neither on LTTng nor on PCP.
 
 #![warn(missing_docs)]
 #![allow(unexpected_cfgs, reason = "cargo fuzz sets `fuzzing`")]
@@ -94,7 +94,7 @@ pub use string::decode as decode_string;
 pub use trace::{EventPlan, MetadataErrors, StreamPlan, Trace};
 pub use visit::{Packed, Visitor};
 
-/// The examples of the README are compiled and run.
+/// Compiles and runs the examples of the README.
 #[cfg(all(doctest, feature = "fs"))]
 #[doc = include_str!("../README.md")]
 pub struct Readme;

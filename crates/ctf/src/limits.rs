@@ -1,5 +1,5 @@
-//! Limits of what metadata and packets may ask for, each with its unit and reason. They are checked
-//! before anything is allocated.
+//! Limits for metadata and packets, each with its unit and reason. They are checked before anything
+//! is allocated.
 
 /// Bytes of metadata of one trace. .NET Core 3.1 with all 160 event classes has 77 KB, a whole
 /// Linux kernel about 2 MB.
@@ -12,20 +12,21 @@ pub const FRAGMENT: u64 = 1 << 20;
 pub const METADATA_PACKET: u64 = 16 << 20;
 /// Bytes of an identifier or of a string in the metadata.
 pub const NAME: u64 = 64 << 10;
-/// Levels of nested types and brackets. The deepest seen has 5.
+/// Levels of nested field classes and brackets. The deepest seen has 5.
 pub const DEPTH: u64 = 32;
 /// Bits of an alignment.
 pub const ALIGNMENT: u64 = 1 << 20;
-/// ClockClass classes of a trace.
+/// Clock classes of a trace.
 pub const CLOCKS: u64 = 64;
 /// Entries of a trace's environment.
 pub const ENVIRONMENT: u64 = 4096;
-/// Stream classes of a trace.
+/// Data stream classes of a trace.
 pub const STREAM_CLASSES: u64 = 1024;
-/// Event classes of a stream class.
+/// Event record classes of a data stream class.
 pub const EVENT_CLASSES: u64 = 64 << 10;
-/// Fields of one event class, its contexts included, with every option of its variants. A named
-/// structure can be used many times over, so that a few lines of metadata may ask for any number.
+/// Fields of one event record class, its contexts included, with every option of its variants. A
+/// named structure can be used many times, so a few lines of metadata can declare any number of
+/// fields.
 pub const FIELDS: u64 = 16 << 10;
 /// Fields of all classes of a trace, for the same reason. A whole kernel has about 40 000.
 pub const TRACE_FIELDS: u64 = 128 << 10;
@@ -33,17 +34,16 @@ pub const TRACE_FIELDS: u64 = 128 << 10;
 pub const NAMES: u64 = 1 << 20;
 /// Bytes of the names of all fields of a trace.
 pub const TRACE_NAMES: u64 = 16 << 20;
-/// Types, fields and mappings that the metadata of a trace declares. Each may take some hundred
-/// bytes of memory for four bytes of text.
+/// Field classes, fields and mappings declared by the metadata of a trace. Each may take some
+/// hundred bytes of memory for four bytes of text.
 pub const DECLARED: u64 = 256 << 10;
 /// Ranges of the mappings of one enumeration, and of the options of one variant.
 pub const RANGES: u64 = 64 << 10;
-/// Fields of a packet's header, context and of the event header that lengths and selectors of later
-/// fields refer to.
+/// Fields of a packet's header and context and of the event header that are lengths or selectors of
+/// later fields.
 pub const OUTER_REFERENCES: u32 = 64;
-/// Operations for each bit of a packet, and for each packet besides. Fields may have no bits (empty
-/// structures, arrays of them), so that a small packet could ask for any work; real ones need less
-/// than one for each bit.
+/// Operations for each bit of a packet. Fields can have 0 bits (empty structures, arrays of them),
+/// so a small packet could need unlimited work; real packets need less than one operation per bit.
 pub const WORK_FOR_BIT: u64 = 16;
-/// See [`WORK_FOR_BIT`].
+/// Operations for each packet, in addition to [`WORK_FOR_BIT`].
 pub const WORK: u64 = 64 << 10;

@@ -3,7 +3,7 @@
 use crate::ByteOrder;
 use crate::schema::{Float, Integer};
 
-/// Calls a macro with the table of all layouts: name, type of the bytes, its constructor, method of
+/// Calls a macro with the table of all layouts: name, byte array type, its constructor, method of
 /// [`crate::Visitor`], type of the reported value, size in bytes.
 macro_rules! number_layouts {
     ($then:ident) => {
@@ -33,7 +33,7 @@ pub(crate) use number_layouts;
 
 macro_rules! define {
     ($($name:ident $ty:ident $from:ident $report:ident $wide:ident $size:literal),*) => {
-        /// Type and byte order of a number of whole bytes.
+        /// Type and byte order of a number of 1, 2, 4 or 8 bytes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum NumberLayout {
             $(#[doc = concat!("`", stringify!($ty), "::", stringify!($from), "`")] $name,)*
@@ -51,8 +51,8 @@ macro_rules! define {
 number_layouts!(define);
 
 impl NumberLayout {
-    /// The layout of an integer that starts at a byte; `None` if its bits are no whole number of
-    /// bytes, or reversed.
+    /// The layout of an integer that starts at a byte; `None` if it is reversed or has another
+    /// number of bits.
     pub(crate) fn integer(integer: &Integer, order: ByteOrder) -> Option<Self> {
         use ByteOrder::{Big, Little};
         if integer.reversed {

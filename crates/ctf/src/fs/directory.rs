@@ -1,4 +1,4 @@
-//! Directories: the files that belong to each trace and stream.
+//! Directories: assigns files to traces and streams.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,10 +12,10 @@ use crate::error::MetadataError;
 use crate::schema::Uuid;
 use crate::trace::Trace;
 
-/// Bytes of metadata that are read at a time.
+/// Bytes of metadata per read.
 const PIECE: usize = 64 << 10;
 
-/// The traces in and below directories, and those whose metadata cannot be used.
+/// The traces in and below directories, and the errors of those with unusable metadata.
 pub(super) fn traces(dirs: &[impl AsRef<Path>]) -> Result<(Vec<TraceFiles>, Vec<Error>), Error> {
     let mut found = Vec::new();
     for dir in dirs {
@@ -58,16 +58,16 @@ pub(super) fn traces(dirs: &[impl AsRef<Path>]) -> Result<(Vec<TraceFiles>, Vec<
     Ok((traces, errors))
 }
 
-/// Directories with one UUID.
+/// Directories with the same UUID.
 struct Group {
     trace: Trace,
-    /// Size of the metadata; the longest of the group is used.
+    /// Size of the metadata in bytes; the longest metadata of the group is used.
     bytes: u64,
     files: Vec<PathBuf>,
 }
 
-/// Adds the directories with a file `metadata`, at any depth. LTTng's directories `index` have
-/// none.
+/// Adds the directories with a file `metadata`, at any depth. LTTng's `index` directories do not
+/// contain one.
 fn find(dir: &Path, found: &mut Vec<PathBuf>) -> Result<(), Error> {
     if dir.join("metadata").is_file() {
         found.push(dir.to_owned());
@@ -104,7 +104,7 @@ fn metadata(path: &Path) -> Result<(Trace, u64), Error> {
     Ok((trace, bytes))
 }
 
-/// The files beside the metadata that are not empty.
+/// The non-empty files beside the metadata.
 fn stream_files(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let error = |error| Error::Io { path: dir.to_owned(), error };
     let mut files = Vec::new();
@@ -121,13 +121,13 @@ fn stream_files(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-/// Puts the files of each stream together, in the order of their first packets.
+/// Groups the files of each stream, in the order of their first packets.
 fn streams(trace: &Trace, files: Vec<PathBuf>) -> Result<Vec<StreamFiles>, Error> {
     let mut streams: Vec<Vec<(u64, PathBuf)>> = Vec::new();
     let mut known: BTreeMap<(usize, u64), usize> = BTreeMap::new();
     for path in files {
         let only = StreamFiles { paths: vec![path] };
-        // A file whose first packet is malformed is a stream of its own; its reader reports it.
+        // A file whose first packet is malformed becomes a separate stream; its reader reports it.
         let mut reader = StreamReader::new(trace, &only);
         if let Err(error @ Error::Io { .. }) = reader.next_packet() {
             return Err(error);

@@ -1,11 +1,11 @@
-//! Errors of reading a trace directory.
+//! Errors in reading a trace directory.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::error::{MetadataError, PacketError};
 
-/// An error of reading a trace directory, with the file that it concerns.
+/// An error in reading a trace directory, with the affected file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -36,7 +36,7 @@ pub enum Error {
         #[source]
         error: PacketError,
     },
-    /// There is no file `metadata` in the directory nor in those below it.
+    /// The directory and those below it contain no file `metadata`.
     #[error("{}: no file `metadata`", path.display())]
     NoTrace {
         /// The directory.

@@ -1,10 +1,10 @@
-//! Traces in directories: the events of all streams in the order of time. Needs the feature `fs`.
+//! Traces in directories: the events of all streams in time order. Needs the feature `fs`.
 //!
 //! A trace is a directory with a file `metadata`; every other file beside it is a data stream, or a
 //! part of one (tracers begin a new file when one is full). [`Session`] finds the traces below a
-//! directory, however deep.
+//! directory, at any depth.
 //!
-//! Memory is bounded by packets: of each stream, one packet is in memory, besides the metadata.
+//! Memory is bounded: besides the metadata, one packet of each stream is in memory.
 //!
 //! ```
 //! # fn main() -> Result<(), ctf::fs::Error> {

@@ -1,4 +1,4 @@
-//! The events of all streams in the order of time.
+//! The events of all streams in time order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,16 +11,16 @@ use crate::packet::Event;
 use crate::stream::MergeVisitor;
 use crate::trace::Trace;
 
-/// Reads the events of all streams of a [`Session`](super::Session) in the order of time. Events of
-/// streams without a clock come first; of events at the same time, that of the earlier stream.
+/// Reads the events of all streams of a [`Session`](super::Session) in time order. Events of
+/// streams without a clock come first. Events with the same time are ordered by stream number.
 #[derive(Debug)]
 pub struct Reader<'t> {
     streams: Vec<(&'t Trace, StreamReader<'t>)>,
-    /// Streams with an event, by its time and their number.
+    /// Streams whose next event is known, by its time and their number.
     waiting: BinaryHeap<Reverse<(Option<i128>, usize)>>,
     /// The event of each waiting stream.
     next: Vec<Option<Event<'t>>>,
-    /// Streams whose next event is not known: all at first, then the one of the last event.
+    /// Streams whose next event is not known: all at first, then the stream of the last event.
     unknown: Vec<usize>,
 }
 
@@ -42,7 +42,8 @@ impl<'t> Reader<'t> {
         self.streams.get(n).map(|(trace, stream)| (*trace, stream.name()))
     }
 
-    /// Reports the next event, and before it the packets that begin. `false`: there are no more.
+    /// Reports the next event, after the packets that begin before it. `false`: the end of all
+    /// streams.
     ///
     /// Malformed packets are reported to [`MergeVisitor::fault`].
     ///
@@ -69,7 +70,7 @@ impl<'t> Reader<'t> {
         Ok(true)
     }
 
-    /// Finds the next event of a stream, over packets.
+    /// Finds the next event of a stream, in later packets if necessary.
     fn advance<V>(&mut self, n: usize, visitor: &mut V) -> Result<(), Error>
     where
         V: for<'a> MergeVisitor<'t, 'a> + ?Sized,

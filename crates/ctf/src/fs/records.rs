@@ -13,8 +13,8 @@ use crate::schema::Scope;
 use crate::stream::MergeVisitor;
 use crate::visit::Visitor;
 
-/// The events of all streams of a [`Session`](super::Session) in the order of time. An error does
-/// not end the iteration.
+/// The events of all streams of a [`Session`](super::Session) in time order. An error does not end
+/// the iteration.
 #[derive(Debug)]
 pub struct Records<'t> {
     reader: Reader<'t>,

@@ -25,9 +25,9 @@ impl Session {
         errors.into_iter().next().map_or(Ok(session), Err)
     }
 
-    /// Finds the traces in and below several directories. Traces whose metadata cannot be used are
-    /// left out and returned as errors. Directories with the same UUID are one trace: a tracer has
-    /// written them one after the other.
+    /// Finds the traces in and below several directories. Traces with unusable metadata are left
+    /// out and returned as errors. Directories with the same UUID are one trace, written one after
+    /// the other by the tracer.
     ///
     /// # Errors
     /// [`Error`]: there is no trace at all, or a file cannot be read.
@@ -42,13 +42,13 @@ impl Session {
         &self.traces
     }
 
-    /// A reader of the events of all streams in the order of time, from the beginning.
+    /// A reader of the events of all streams in time order, from the beginning.
     #[must_use]
     pub fn reader(&self) -> Reader<'_> {
         Reader::new(&self.traces)
     }
 
-    /// An iterator over the events of all streams in the order of time, from the beginning.
+    /// An iterator over the events of all streams in time order, from the beginning.
     #[must_use]
     pub fn records(&self) -> Records<'_> {
         Records::new(self.reader())

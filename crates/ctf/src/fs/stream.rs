@@ -11,7 +11,7 @@ use crate::packet::{DiscardTracker, Discarded, Event, Packet, PacketInfo};
 use crate::trace::Trace;
 use crate::visit::Visitor;
 
-/// Bytes that are read to learn the size of a packet; more only if its header is longer.
+/// Bytes read to find the size of a packet; more only if its header is longer.
 const PREFIX: u64 = 4096;
 
 /// A stream with one packet in memory.
@@ -22,9 +22,9 @@ pub(super) struct StreamReader<'t> {
     name: &'t Path,
     /// Files that are not open yet.
     paths: &'t [PathBuf],
-    /// The current file, and how many of its bytes are not read yet.
+    /// The current file, and the number of its unread bytes.
     file: Option<(File, u64)>,
-    /// The current packet, and perhaps the beginning of the next one.
+    /// The current packet, and possibly the beginning of the next one.
     bytes: Vec<u8>,
     /// Bytes of the current packet.
     size: usize,
@@ -54,7 +54,7 @@ impl<'t> StreamReader<'t> {
         self.name
     }
 
-    /// Reads the next packet. `None`: the stream ends.
+    /// Reads the next packet. `None`: the end of the stream.
     pub(super) fn next_packet(&mut self) -> Result<Option<Discarded>, Error> {
         if let Some(packet) = self.packet.take() {
             self.clock = packet.clock();
@@ -107,18 +107,18 @@ impl<'t> StreamReader<'t> {
         packet.map(Packet::detach).map_err(|error| self.error(error))
     }
 
-    /// Bytes of the file that are not read yet.
+    /// Unread bytes of the file.
     fn left(&self) -> u64 {
         self.file.as_ref().map_or(0, |(_, left)| *left)
     }
 
-    /// Reads until there are `wanted` bytes, or the file ends.
+    /// Reads until `wanted` bytes are buffered, or the file ends.
     fn fill(&mut self, wanted: u64) -> Result<(), Error> {
         let Some((file, left)) = &mut self.file else { return Ok(()) };
         let missing = wanted.saturating_sub(self.bytes.len() as u64).min(*left);
         match file.take(missing).read_to_end(&mut self.bytes) {
             Ok(count) => {
-                // A file that has become shorter meanwhile ends here.
+                // The file was truncated meanwhile: it ends here.
                 *left = if (count as u64) < missing { 0 } else { *left - missing };
                 Ok(())
             }
@@ -143,7 +143,7 @@ impl<'t> StreamReader<'t> {
         self.packet.as_ref().map(Packet::info)
     }
 
-    /// Decodes something of the current packet.
+    /// Runs `decode` on the current packet.
     fn with<T>(&mut self, decode: impl FnOnce(&mut Packet<'t, '_>) -> T) -> Option<T> {
         let mut packet = self.packet.take()?.attach(self.bytes.get(..self.size)?);
         let result = decode(&mut packet);
@@ -152,7 +152,7 @@ impl<'t> StreamReader<'t> {
     }
 
     /// The next event of the current packet and its time, in nanoseconds from the origin of the
-    /// clock if there is one.
+    /// clock, if the stream has a clock.
     pub(super) fn peek(&mut self) -> Result<Option<(Option<i128>, Event<'t>)>, PacketError> {
         let trace = self.trace;
         let peeked = self.with(|packet| {
@@ -163,7 +163,7 @@ impl<'t> StreamReader<'t> {
         peeked.unwrap_or(Ok(None))
     }
 
-    /// Reports the fields of the event that [`Self::peek`] has returned.
+    /// Reports the fields of the event returned by [`Self::peek`].
     pub(super) fn visit<V>(&mut self, visitor: &mut V) -> Result<(), PacketError>
     where
         V: for<'a> Visitor<'a> + ?Sized,

@@ -12,7 +12,7 @@ use crate::limits;
 use crate::schema::{ClockClass, DataStreamClass, EnvValue, EventRecordClass, FieldClass, Schema};
 use crate::uuid::Uuid;
 
-/// Names of log levels in the attributes of lttng, in the order of their numbers.
+/// Names of log levels in the attributes of lttng, in ascending numbers.
 const LOG_LEVELS: [&str; 15] = [
     "emergency",
     "alert",
@@ -72,7 +72,7 @@ impl Fragments {
         if let Some(extensions) = at.get("extensions")
             && let Some((name, _)) = extensions.entries()?.next()
         {
-            // An extension may change the meaning of anything.
+            // An extension may change the meaning of any property.
             return Err(DeclarationError::Unsupported(format!("extension {name}")));
         }
         if let Some(uuid) = at.get("uuid") {
@@ -90,7 +90,7 @@ impl Fragments {
     }
 }
 
-/// The type of a scope.
+/// The field class of a scope.
 fn scope(
     at: &At<'_>,
     key: &str,

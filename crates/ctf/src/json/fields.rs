@@ -16,19 +16,19 @@ use crate::schema::{
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub(super) aliases: HashMap<String, Arc<FieldClass>>,
-    /// Types, fields and mappings so far.
+    /// Number of field classes, fields and mappings so far.
     declared: u64,
 }
 
 impl Known {
-    /// One more type, field or mapping.
+    /// Counts one more field class, field or mapping.
     pub(super) fn declare(&mut self) -> Result<(), DeclarationError> {
         self.declared += 1;
         bounded("declarations of a trace", self.declared, limits::DECLARED)
     }
 }
 
-/// The type of a field class object, or of the name of an alias.
+/// The field class of an object, or of the name of an alias.
 pub(super) fn class(at: &At<'_>, known: &mut Known) -> Result<Arc<FieldClass>, DeclarationError> {
     if let Ok(alias) = at.text() {
         return known.aliases.get(alias).cloned().map_or_else(|| at.wrong("no such alias"), Ok);
@@ -93,7 +93,7 @@ fn bits(at: &At<'_>) -> Result<u32, DeclarationError> {
     }
 }
 
-/// Byte order, and whether the bits go against its custom.
+/// Byte order, and whether the bit order is not the usual one for it.
 fn order(at: &At<'_>) -> Result<(ByteOrder, bool), DeclarationError> {
     let order = at.need("byte-order")?;
     let (order, custom) = match order.text()? {
@@ -124,7 +124,7 @@ fn fixed(
     Ok(FieldClassKind::Integer(details(at, integer, number, mappings, known)?))
 }
 
-/// DisplayBase, mappings and roles.
+/// Display base, mappings and roles.
 fn details(
     at: &At<'_>,
     integer: Integer,
@@ -174,7 +174,7 @@ fn ranges(at: &At<'_>) -> Result<Vec<IntegerRange>, DeclarationError> {
     Ok(ranges)
 }
 
-/// Roles that are not known mean nothing to us (CTF 2, 5.3.1).
+/// Unknown roles are ignored (CTF 2, 5.3.1).
 fn roles(at: &At<'_>) -> Result<Roles, DeclarationError> {
     let mut roles = Roles::default();
     let Some(list) = at.get("roles") else { return Ok(roles) };
@@ -236,8 +236,8 @@ fn location(at: &At<'_>) -> Result<FieldLocation, DeclarationError> {
     let (mut names, mut up): (Vec<Arc<str>>, u32) = (Vec::new(), 0);
     for name in path.array()? {
         if name.value.is_null() {
-            // Up from the field that the name before it leads to, whether it exists or not; or from
-            // the origin.
+            // `null` goes up from the field of the preceding name, whether it exists or not, or
+            // else from the origin.
             match (names.pop(), scope) {
                 (Some(_), _) => {}
                 (None, None) => up = up.saturating_add(1),

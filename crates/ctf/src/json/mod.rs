@@ -3,15 +3,15 @@
 //!
 //! | fragment | into |
 //! |---|---|
-//! | preamble | version, UUID; extensions are refused |
-//! | field-class-alias | a name for a type |
+//! | preamble | version, UUID; extensions are rejected |
+//! | field-class-alias | a name for a field class |
 //! | trace-class | environment, packet header |
 //! | clock-class | a clock |
 //! | data-stream-class | a class of streams |
 //! | event-record-class | a class of events |
 //!
-//! A fragment is read as soon as its last brace has come. Unknown properties are ignored,
-//! unknown types are not.
+//! A fragment is parsed as soon as its last brace has arrived. Unknown properties are ignored,
+//! unknown fragment types and field class types are errors.
 
 mod classes;
 mod fields;
@@ -30,7 +30,7 @@ use super::schema::Schema;
 
 const RECORD_SEPARATOR: u8 = 0x1e;
 
-/// Where in the sequence we are.
+/// The scanner's state within the sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum In {
     /// Before a record separator.
@@ -42,11 +42,11 @@ enum In {
     Begun,
     Object,
     Text,
-    /// Behind a backslash.
+    /// After a backslash.
     Escape,
 }
 
-/// Reads growing metadata.
+/// Parses growing metadata.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fragments {
     state: In,
@@ -57,13 +57,13 @@ pub(super) struct Fragments {
     lines: u64,
     /// Byte and line where the latest fragment starts.
     latest: (u64, u64),
-    /// The preamble has been read.
+    /// The preamble has been parsed.
     began: bool,
     known: Known,
 }
 
 impl Fragments {
-    /// Takes bytes up to the end of a fragment and reads it. `Ok(true)`: one was read.
+    /// Takes bytes up to the end of a fragment and parses it. `Ok(true)`: a fragment was parsed.
     pub(super) fn read(
         &mut self,
         bytes: &mut &[u8],
@@ -105,8 +105,8 @@ impl Fragments {
         Ok(true)
     }
 
-    /// Bytes up to the end of the fragment, if it is there. An error has the bytes up to it, at
-    /// least one.
+    /// Number of bytes up to the end of the fragment, if it has arrived. An error has the number of
+    /// bytes up to it, at least one.
     fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, (usize, DeclarationError)> {
         for (n, b) in bytes.iter().enumerate() {
             self.state = match (self.state, b) {
@@ -122,7 +122,7 @@ impl Fragments {
                     return malformed!("byte {b:#04x} between fragments")
                         .map_err(|fault| (n + 1, fault));
                 }
-                // JSON has no such byte: the fragment before was cut, and the next one begins.
+                // JSON never contains this byte: the fragment was cut, and the next one begins.
                 (_, &RECORD_SEPARATOR) => {
                     self.state = In::Begun;
                     return malformed!("fragment without an end").map_err(|fault| (n + 1, fault));
@@ -149,7 +149,7 @@ impl Fragments {
         Ok(None)
     }
 
-    /// Advances behind the pending bytes and these; returns byte and line of the separator among
+    /// Advances past the pending bytes and these. Returns byte and line of the separator among
     /// them.
     fn passed(&mut self, bytes: &[u8]) -> (u64, u64) {
         let pending = std::mem::take(&mut self.pending);

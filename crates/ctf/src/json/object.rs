@@ -1,10 +1,10 @@
-//! JSON values with their paths, for errors.
+//! JSON values with their paths, for error messages.
 
 use serde_json::Value;
 
 use crate::error::{DeclarationError, malformed};
 
-/// A value and where in the fragment it is: `payload-field-class/member-classes/0`.
+/// A value and its path in the fragment: `payload-field-class/member-classes/0`.
 #[derive(Clone, Debug)]
 pub(super) struct At<'v> {
     pub(super) value: &'v Value,
@@ -40,12 +40,12 @@ impl<'v> At<'v> {
         })
     }
 
-    /// A property that may be missing.
+    /// An optional property.
     pub(super) fn get(&self, key: &str) -> Option<Self> {
         self.value.get(key).map(|value| self.inner(value, key))
     }
 
-    /// A property that must be there.
+    /// A required property.
     pub(super) fn need(&self, key: &str) -> Result<Self, DeclarationError> {
         match self.get(key) {
             Some(value) => Ok(value),
@@ -60,7 +60,7 @@ impl<'v> At<'v> {
         }
     }
 
-    /// A whole number of any sign.
+    /// An integer of any sign.
     pub(super) fn integer(&self) -> Result<i128, DeclarationError> {
         let Value::Number(n) = self.value else { return self.wrong("no number") };
         match (n.as_u64(), n.as_i64()) {
@@ -102,12 +102,12 @@ impl<'v> At<'v> {
         }
     }
 
-    /// A number that may be missing.
+    /// An optional number.
     pub(super) fn unsigned_or(&self, key: &str, default: u64) -> Result<u64, DeclarationError> {
         self.get(key).map_or(Ok(default), |at| at.unsigned())
     }
 
-    /// A text that may be missing.
+    /// An optional text.
     pub(super) fn text_or_none(
         &self,
         key: &str,

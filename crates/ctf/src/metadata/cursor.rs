@@ -1,9 +1,9 @@
-//! Reads the header of a metadata packet.
+//! Decodes the header of a metadata packet.
 
 use crate::ByteOrder;
 
-/// Reads forward over a slice. Every reader returns `None` when bytes are missing and then has not
-/// moved.
+/// Reads forward over a slice. Every method returns `None` if bytes are missing, and then does not
+/// move.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],

@@ -36,8 +36,8 @@ impl Default for Metadata {
 }
 
 impl Metadata {
-    /// Reads at most one declaration from the front of `bytes` and removes the bytes that were
-    /// read. `Ok(true)`: one was read.
+    /// Parses at most one declaration from the front of `bytes` and removes the parsed bytes.
+    /// `Ok(true)`: a declaration was parsed.
     pub(super) fn declaration(
         &mut self,
         bytes: &mut &[u8],
@@ -88,7 +88,7 @@ impl Metadata {
             _ if first.len() < 4 => Ok(Form::Unknown(first)),
             _ => match Packets::new(bytes) {
                 Some(mut packets) => {
-                    // All of them belong to the header, so there is no content yet.
+                    // All four bytes belong to the header, so there is no content yet.
                     packets.content(&mut bytes).map_err(|fault| fault.at(0, 1))?;
                     Ok(Form::Packets(packets, Tsdl::default()))
                 }
@@ -101,7 +101,7 @@ impl Metadata {
         }
     }
 
-    /// Whether a declaration has begun and not ended.
+    /// Whether a declaration is incomplete.
     pub(super) fn unfinished(&self) -> bool {
         match &self.form {
             Form::Unknown(first) => !first.is_empty(),

@@ -18,11 +18,11 @@ use crate::limits;
 const MAGIC: u32 = 0x75d1_1d57;
 const HEADER: usize = 37;
 
-/// Finds the text in metadata packets, which arrive in pieces of any size.
+/// Extracts the text of metadata packets, which arrive in pieces of any size.
 #[derive(Clone, Debug)]
 pub(super) struct Packets {
     order: ByteOrder,
-    /// Of the packet whose header is not whole yet.
+    /// Bytes of an incomplete packet header.
     header: Vec<u8>,
     /// Bytes of text and of padding left in the current packet.
     text: usize,
@@ -31,7 +31,7 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    /// If the first four bytes are the magic number of either order.
+    /// `Some` if the first four bytes are the magic number in either byte order.
     pub(super) fn new(first: &[u8]) -> Option<Self> {
         let order = [ByteOrder::Little, ByteOrder::Big]
             .into_iter()
@@ -39,8 +39,8 @@ impl Packets {
         Some(Self { order, header: Vec::with_capacity(HEADER), text: 0, padding: 0, uuid: None })
     }
 
-    /// Removes headers and padding from the front of `bytes`; returns the text behind them. Empty:
-    /// all bytes are removed.
+    /// Removes headers and padding from the front of `bytes` and returns the following text. An
+    /// empty text: all bytes are removed.
     pub(super) fn content<'a>(
         &mut self,
         bytes: &mut &'a [u8],
@@ -67,12 +67,12 @@ impl Packets {
         Ok(&[])
     }
 
-    /// Removes `bytes` of the text.
+    /// Counts `bytes` of the text as consumed.
     pub(super) fn took(&mut self, bytes: usize) {
         self.text = self.text.saturating_sub(bytes);
     }
 
-    /// Whether a packet has begun and not ended.
+    /// Whether a packet is incomplete.
     pub(super) fn inside(&self) -> bool {
         self.text > 0 || self.padding > 0 || !self.header.is_empty()
     }

@@ -5,12 +5,12 @@
 pub struct Counter {
     /// The value in the packet.
     pub value: u64,
-    /// Width of the field in bits; the counter wraps there.
+    /// Width of the field in bits, at which the counter wraps.
     pub bits: u32,
 }
 
 impl Counter {
-    /// The advance since `before`; 0 if the counter went back, as when a stream starts anew.
+    /// The increase since `before`; 0 if the counter went back, as when a stream is restarted.
     pub(super) fn since(self, before: Self) -> u64 {
         let mask = if self.bits == 0 || self.bits >= 64 { u64::MAX } else { (1 << self.bits) - 1 };
         let advanced = self.value.wrapping_sub(before.value) & mask;

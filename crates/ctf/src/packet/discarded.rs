@@ -6,9 +6,9 @@ use super::info::PacketInfo;
 /// Events and packets that were lost between the previous packet and this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discarded {
-    /// Events that the tracer discarded until the end of this packet.
+    /// Events that the tracer discarded up to the end of this packet.
     pub events: u64,
-    /// Packets that the sequence numbers skip.
+    /// Packets skipped by the sequence numbers.
     pub packets: u64,
 }
 
@@ -20,7 +20,7 @@ pub struct DiscardTracker {
 }
 
 impl DiscardTracker {
-    /// Adds the next packet of the stream. All discarded events of the first packet count;
+    /// Counts the next packet of the stream. All discarded events of the first packet count;
     /// packets missing before it cannot be known.
     pub fn packet(&mut self, info: &PacketInfo) -> Discarded {
         let events = info

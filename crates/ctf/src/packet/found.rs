@@ -35,7 +35,7 @@ impl<'n> Found<'n, '_> {
         }
     }
 
-    /// Bits of the packet, if its context has them.
+    /// Bits of the packet; `None` if its context does not have them.
     pub(super) fn packet_bits(&self) -> Option<u64> {
         self.packet_size.or(self.content_size)
     }

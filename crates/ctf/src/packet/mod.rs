@@ -17,7 +17,7 @@ use crate::schema::Scope;
 use crate::trace::{EventPlan, StreamPlan, Trace};
 use crate::visit::Visitor;
 
-/// First word of a packet.
+/// Magic number, the first field of a packet header.
 const MAGIC: u64 = 0xc1fc_1fc1;
 
 /// The header of an event.
@@ -32,14 +32,14 @@ pub struct Event<'t> {
     pub bit: u64,
 }
 
-/// A packet that is being decoded. The bytes are borrowed, as are those of reported strings.
+/// A packet that is being decoded. Reported strings borrow from its bytes.
 #[derive(Clone, Debug)]
 pub struct Packet<'t, 'a> {
     trace: &'t Trace,
     stream: &'t StreamPlan,
     info: PacketInfo,
     cursor: Cursor<'a>,
-    /// The position before the packet context.
+    /// The position at the start of the packet context.
     before_context: Checkpoint,
     next: Option<Event<'t>>,
 }
@@ -50,7 +50,7 @@ impl<'t, 'a> Packet<'t, 'a> {
     /// before the first.
     ///
     /// # Errors
-    /// [`PacketError`]: the bytes are no packet of this trace, or not all of its content is there.
+    /// [`PacketError`]: the bytes are not a packet of this trace, or its content is incomplete.
     pub fn open(trace: &'t Trace, bytes: &'a [u8], clock: u64) -> Result<Self, PacketError> {
         let Start { mut cursor, found, index, stream, before_context, foreign } =
             Start::read(trace, bytes, clock)?;
@@ -85,14 +85,14 @@ impl<'t, 'a> Packet<'t, 'a> {
         Ok(Self { trace, stream, info, cursor, before_context, next: None })
     }
 
-    /// The size in bytes of the packet that begins with `bytes`, of which its header and context
-    /// are enough; `None`: the packet has no size and takes all of the stream.
+    /// The size in bytes of the packet at the front of `bytes`, which must include its header and
+    /// context. `None`: the packet has no size and extends to the end of the stream.
     ///
     /// Readers of files and sockets call it to learn how many bytes [`Self::open`] needs.
     ///
     /// # Errors
-    /// [`PacketError`]: the bytes are no packet of this trace. If [`PacketError::is_short`], more
-    /// bytes are needed.
+    /// [`PacketError`]: the bytes are not a packet of this trace. If [`PacketError::is_short`],
+    /// more bytes are needed.
     pub fn size(trace: &Trace, bytes: &[u8]) -> Result<Option<u64>, PacketError> {
         let Start { cursor, found, .. } = Start::read(trace, bytes, 0)?;
         let Some(bits) = found.packet_bits() else { return Ok(None) };
@@ -100,14 +100,14 @@ impl<'t, 'a> Packet<'t, 'a> {
         Ok(Some(bits / 8))
     }
 
-    /// The packet without its bytes, which [`Self::attach`] brings back.
+    /// The packet without its bytes; [`Self::attach`] restores them.
     #[cfg(feature = "fs")]
     pub(crate) fn detach(self) -> Packet<'t, 'static> {
         let Self { trace, stream, info, cursor, before_context, next } = self;
         Packet { trace, stream, info, cursor: cursor.with_data(&[]), before_context, next }
     }
 
-    /// The packet with the bytes that it was opened with.
+    /// The packet with its bytes, the same as in [`Self::open`].
     #[cfg(feature = "fs")]
     pub(crate) fn attach<'b>(self, bytes: &'b [u8]) -> Packet<'t, 'b> {
         let Self { trace, stream, info, cursor, before_context, next } = self;
@@ -136,7 +136,7 @@ impl<'t, 'a> Packet<'t, 'a> {
     /// Reports the fields of the packet context; their nodes are [`StreamPlan::context_nodes`].
     ///
     /// # Errors
-    /// [`Self::open`] has decoded the same fields, so that an error cannot occur.
+    /// None in practice: [`Self::open`] has decoded the same fields.
     pub fn visit_context<V: Visitor<'a> + ?Sized>(
         &self,
         visitor: &mut V,
@@ -148,8 +148,8 @@ impl<'t, 'a> Packet<'t, 'a> {
             .map_err(|fault| fault.named(nodes))
     }
 
-    /// Decodes the header of the next event; `None`: there are no more. [`Self::visit`] or
-    /// [`Self::skip`] decodes its fields.
+    /// Decodes the header of the next event. `None`: the end of the packet. [`Self::visit`] or
+    /// [`Self::skip`] decodes the event's fields.
     ///
     /// # Errors
     /// [`PacketError`]: the rest of the packet is lost; the next call returns `None`.
@@ -161,7 +161,7 @@ impl<'t, 'a> Packet<'t, 'a> {
         Ok(self.next)
     }
 
-    /// Reports the fields of the event that [`Self::peek`] has returned, and advances.
+    /// Reports the fields of the event returned by [`Self::peek`], and advances.
     ///
     /// # Errors
     /// [`PacketError`]: some fields of the event were reported; the rest of the packet is lost.
@@ -173,8 +173,7 @@ impl<'t, 'a> Packet<'t, 'a> {
         }
     }
 
-    /// Reports all events that are left: the fastest way, when they need not be in order with those
-    /// of other streams.
+    /// Reports all remaining events: the fastest way if they need no merging with other streams.
     ///
     /// # Errors
     /// [`PacketError`], as of [`Self::peek`] and [`Self::visit`].
@@ -197,7 +196,7 @@ impl<'t, 'a> Packet<'t, 'a> {
         Ok(())
     }
 
-    /// Reads an event header.
+    /// Decodes an event header.
     #[inline(always)]
     fn header(&mut self) -> Result<Option<Event<'t>>, PacketError> {
         let bit = self.cursor.bit;
@@ -215,7 +214,7 @@ impl<'t, 'a> Packet<'t, 'a> {
         }
     }
 
-    /// Reads the fields of an event.
+    /// Decodes the fields of an event.
     #[inline(always)]
     fn fields<V: Visitor<'a> + ?Sized>(
         &mut self,
@@ -245,7 +244,7 @@ impl<'t, 'a> Packet<'t, 'a> {
         self.visit(&mut Nobody)
     }
 
-    /// Decodes a header by its plan; `None`: it has no class id.
+    /// Decodes a header by its plan. `None`: the header has no class id.
     fn general_header(&mut self) -> Result<Option<u64>, PacketError> {
         let nodes = &self.stream.header.nodes;
         let mut visitor = IdVisitor { nodes, id: None };
@@ -255,7 +254,8 @@ impl<'t, 'a> Packet<'t, 'a> {
         }
     }
 
-    /// A header without a known class id: there may be only one class, or the header is cut.
+    /// Handles a header without a known class id: the stream may have only one class, or the header
+    /// is cut.
     #[cold]
     fn no_class(&mut self, bit: u64, id: Option<u64>) -> Result<Event<'t>, PacketError> {
         let stream = self.stream;
@@ -348,7 +348,7 @@ fn check_packet_size(cursor: &Cursor<'_>, bits: u64) -> Result<(), PacketError> 
     Err(error(cursor, "stream.packet.context.packet_size", Violation::NotBytes(bits)))
 }
 
-/// The bytes with the content of a packet.
+/// The part of `bytes` that contains the content of a packet.
 fn content_of(bytes: &[u8], content_bits: u64) -> &[u8] {
     let content = usize::try_from(content_bits.div_ceil(8)).ok().and_then(|n| bytes.get(..n));
     content.unwrap_or(bytes)
@@ -356,7 +356,7 @@ fn content_of(bytes: &[u8], content_bits: u64) -> &[u8] {
 
 /// Receives the events of a packet.
 pub trait EventVisitor<'t, 'a>: Visitor<'a> {
-    /// An event begins. `true`: report its fields.
+    /// An event begins. Returns whether to report its fields.
     fn event(&mut self, event: &Event<'t>) -> bool;
 
     /// All fields of the event have been reported.

@@ -1,4 +1,4 @@
-//! The option that the value of a selector selects.
+//! Selection of an option by the value of a selector.
 
 use std::collections::HashMap;
 use std::ops::Range as Ops;
@@ -8,8 +8,8 @@ use crate::error::{DeclarationError, bounded, malformed};
 use crate::limits;
 use crate::schema::{IntegerRange, Mappings, Variant, disjoint};
 
-/// Values of a selector in an order that is the same for signed and unsigned ones, none in two
-/// ranges.
+/// Ranges of a selector's values, mapped to `u64` so that signed and unsigned values sort alike. No
+/// value is in two ranges.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Choice {
     signed: bool,
@@ -23,13 +23,13 @@ pub(super) struct Choice {
     pub(super) optional: bool,
 }
 
-/// Puts negative numbers before the others.
+/// Maps a value to `u64` so that negative numbers sort before the others.
 const fn ordered(value: u64, signed: bool) -> u64 {
     if signed { value ^ 1 << 63 } else { value }
 }
 
 impl Choice {
-    /// Ranges of each option; where they overlap, the first option has the value.
+    /// Ranges of each option; where they overlap, the first option wins.
     pub(super) fn new(
         signed: bool,
         options: &[Vec<IntegerRange>],
@@ -55,12 +55,12 @@ impl Choice {
         Ok(Self { signed, ranges, ..Self::default() })
     }
 
-    /// A value may select no option.
+    /// Allows values that select no option.
     pub(super) fn optional(self) -> Self {
         Self { optional: true, ..self }
     }
 
-    /// Index of the option for a value (for its bits, if it is signed).
+    /// Index of the option for a value (for a signed value: its bits).
     #[inline]
     pub(super) fn option(&self, value: u64) -> Option<u32> {
         let value = ordered(value, self.signed);
@@ -70,7 +70,7 @@ impl Choice {
     }
 }
 
-/// The ranges of a variant's options: those of the metadata, or the mappings of the selector.
+/// The ranges of a variant's options: from the metadata, or from the mappings of the selector.
 pub(super) fn ranges(variant: &Variant, mappings: Option<&Mappings>) -> Vec<Vec<IntegerRange>> {
     if let Some(ranges) = &variant.ranges {
         return ranges.clone();
@@ -80,7 +80,7 @@ pub(super) fn ranges(variant: &Variant, mappings: Option<&Mappings>) -> Vec<Vec<
         mappings.iter().map(|mapping| (&*mapping.name, &mapping.ranges)).collect();
     let of = |name: &str| by_name.get(name).map(|ranges| (*ranges).clone());
     let option = |raw: &str| {
-        // Tracers put an underscore before keywords, sometimes on one side only.
+        // Tracers prefix keywords with an underscore, sometimes on one side only.
         of(raw)
             .or_else(|| of(&format!("_{raw}")))
             .or_else(|| raw.strip_prefix('_').and_then(of))
@@ -89,7 +89,7 @@ pub(super) fn ranges(variant: &Variant, mappings: Option<&Mappings>) -> Vec<Vec<
     variant.options.iter().map(|field| option(&field.raw)).collect()
 }
 
-/// Values for which an optional is present.
+/// Ranges of the selector for which an optional is present.
 pub(super) fn present(
     nodes: &Nodes,
     selector: NodeId,

@@ -1,29 +1,29 @@
-//! The position of decoding in a packet.
+//! The decoding position in a packet.
 
 use super::node::{NodeId, Nodes};
 use crate::ByteOrder;
 use crate::error::{PacketError, Violation};
 use crate::limits;
 
-/// The position of decoding in a packet, and the values that later fields refer to.
+/// The decoding position in a packet, and the values for later lengths and selectors.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     pub(crate) data: &'a [u8],
-    /// The next bit.
+    /// Offset of the next bit.
     pub(crate) bit: u64,
-    /// Bits of content; never more than there are in `data`.
+    /// Bits of content; at most those of `data`.
     pub(crate) end: u64,
     /// The stream's clock.
     pub(crate) clock: u64,
-    /// Values that lengths and selectors refer to.
+    /// Values of lengths and selectors.
     slots: Vec<u64>,
-    /// Byte order of the last field that may have ended between bytes.
+    /// Byte order of the last field that may have ended within a byte.
     pub(super) order: Option<ByteOrder>,
-    /// Operations that the packet may still take.
+    /// Operations left for the packet.
     work: u64,
 }
 
-/// A position to return to.
+/// A position to roll back to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checkpoint {
     bit: u64,
@@ -48,7 +48,7 @@ impl DecodeError {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of a packet whose content may be all of `data`.
+    /// At the beginning of a packet. The content ends at the end of `data` until its size is known.
     pub(crate) fn new(data: &'a [u8], clock: u64, slots: u32) -> Self {
         let end = (data.len() as u64).saturating_mul(8);
         let slots = vec![0; slots as usize];
@@ -56,25 +56,25 @@ impl<'a> Cursor<'a> {
         Self { data, bit: 0, end, clock, slots, order: None, work }
     }
 
-    /// The current position. Slots are not part of it: code that is run again fills them again with
-    /// the same values.
+    /// The current position. Slots are not included: code that runs again stores the same values
+    /// again.
     pub(crate) const fn checkpoint(&self) -> Checkpoint {
         Checkpoint { bit: self.bit, clock: self.clock, order: self.order, work: self.work }
     }
 
-    /// Returns to a checkpoint. The end of the content stays.
+    /// Rolls back to a checkpoint. The end of the content is not rolled back.
     pub(crate) const fn rollback(&mut self, to: Checkpoint) {
         (self.bit, self.clock, self.order, self.work) = (to.bit, to.clock, to.order, to.work);
     }
 
-    /// The cursor over other bytes: those of the same packet.
+    /// The cursor with other bytes, which must be those of the same packet.
     #[cfg(feature = "fs")]
     pub(crate) fn with_data(self, data: &[u8]) -> Cursor<'_> {
         let Self { bit, end, clock, slots, order, work, .. } = self;
         Cursor { data, bit, end, clock, slots, order, work }
     }
 
-    /// An integer of `bits` bits updates the clock.
+    /// Updates the clock with an integer of `bits` bits.
     #[inline]
     pub(crate) fn tick(&mut self, value: u64, bits: u32) {
         self.clock = advance(self.clock, value, bits);
@@ -94,13 +94,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whole bytes of content from here, which is at a byte.
+    /// Whole bytes of content after the position, which must be at a byte.
     #[inline]
     pub(super) fn rest(&self) -> &'a [u8] {
         self.data.get(byte(self.bit)..byte(self.end)).unwrap_or_default()
     }
 
-    /// Bits of content behind this one.
+    /// Bits of content after the position.
     #[inline]
     pub(super) const fn left(&self) -> u64 {
         self.end.saturating_sub(self.bit)
@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
         DecodeError { bit: self.bit, node, violation: Violation::Short { need, left: self.left() } }
     }
 
-    /// The next `count` bytes; the position is at a byte.
+    /// The next `count` bytes; the position must be at a byte.
     #[inline]
     pub(super) fn take(&mut self, node: NodeId, count: u64) -> Result<&'a [u8], DecodeError> {
         let need = count.saturating_mul(8);
@@ -124,7 +124,7 @@ impl<'a> Cursor<'a> {
         Ok(bytes.unwrap_or_default())
     }
 
-    /// An error if the packet has taken more operations than its size allows.
+    /// An error if the packet has exceeded the operations allowed for its size.
     #[inline]
     pub(super) const fn can_work(&self) -> Result<(), DecodeError> {
         if self.work == 0 {
@@ -140,7 +140,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A clock after an integer of `bits` bits (0: 64) has updated it: at most one wrap is assumed (CTF
+/// The clock after an update by an integer of `bits` bits (0: 64): at most one wrap is assumed (CTF
 /// 1.8, section 8).
 #[inline]
 pub(crate) const fn advance(clock: u64, value: u64, bits: u32) -> u64 {

@@ -1,4 +1,4 @@
-//! Second walk over the field classes: operations.
+//! Second walk over the field classes: emits operations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::schema::{
     Encoding, FieldClass, FieldClassKind, Float, Integer, Length, Role, Scope, Structure, Variant,
 };
 
-/// Bits of a block; arrays that would make it longer are read as if their length was not known.
+/// Limit of a block in bits; longer arrays are decoded as if their length was dynamic.
 const BLOCK: u64 = 1 << 27;
 
 /// Operations of one or more scopes.
@@ -25,35 +25,35 @@ pub(crate) struct Code {
     /// Fields of blocks.
     pub(super) fixed: Vec<Fixed>,
     pub(super) choices: Vec<Choice>,
-    /// Slots that it uses.
+    /// Number of slots that the code uses.
     pub(crate) slots: u32,
-    /// The clock changes while it runs.
+    /// Whether the code updates the clock.
     pub(crate) clocked: bool,
 }
 
-/// The start of compiled code and its surroundings.
+/// The position and surroundings of compiled code.
 pub(crate) struct Start<'a> {
-    /// Alignment of the position, bits.
+    /// Alignment of the start, in bits.
     pub(crate) aligned: u64,
     /// Byte order of classes without one.
     pub(crate) order: Option<ByteOrder>,
-    /// First slot that it may use.
+    /// First slot that the code may use.
     pub(crate) slot: u32,
-    /// Slots of its nodes that other codes refer to.
+    /// Slots of its nodes that other code refers to.
     pub(crate) saved: &'a HashMap<NodeId, u32>,
-    /// Codes whose fields it may refer to.
+    /// Earlier code whose fields it may refer to.
     pub(crate) outer: &'a [Outer<'a>],
 }
 
-/// Another code that ran before.
+/// Code that ran before.
 #[derive(Clone, Copy)]
 pub(crate) struct Outer<'a> {
     pub(crate) nodes: &'a Nodes,
-    /// Slots of the fields that are referred to.
+    /// Slots of the referenced fields.
     pub(crate) saved: &'a HashMap<NodeId, u32>,
 }
 
-/// Compiles the scopes whose nodes the survey has found.
+/// Compiles the scopes from the nodes of the survey.
 pub(crate) fn compile(
     nodes: &Nodes,
     scopes: &[(Scope, &Arc<FieldClass>)],
@@ -86,9 +86,9 @@ pub(crate) fn compile(
 
 struct Block {
     op: usize,
-    /// Bits so far.
+    /// Bits of the block so far.
     bits: u64,
-    /// It starts at a byte.
+    /// Whether the block starts at a byte.
     at_byte: bool,
 }
 
@@ -98,7 +98,7 @@ struct Emit<'a> {
     saved: HashMap<NodeId, u32>,
     code: Code,
     place: Place,
-    /// Alignment of the next field besides its own.
+    /// Additional alignment of the next field.
     pending: u64,
     block: Option<Block>,
     next: NodeId,
@@ -122,12 +122,12 @@ impl Emit<'_> {
         self.code.slots - 1
     }
 
-    /// Asks for an alignment of the next field.
+    /// Requests an alignment of the next field.
     fn align(&mut self, align: u64) {
         self.pending = self.pending.max(align);
     }
 
-    /// Makes the asked alignment true and ends the block.
+    /// Emits the requested alignment and ends the block.
     fn settle(&mut self) {
         let align = std::mem::replace(&mut self.pending, 1);
         if self.place.padding(align) != Some(0) {
@@ -165,7 +165,7 @@ impl Emit<'_> {
         u32::try_from(at).unwrap_or(u32::MAX)
     }
 
-    /// A field at a constant byte of the block.
+    /// Adds a field at a constant byte offset of the block.
     fn fixed(&mut self, fixed: Fixed) {
         let first = index(self.code.fixed.len());
         self.code.fixed.push(fixed);
@@ -177,7 +177,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Whether bit `at` of the block is known to be at a byte.
+    /// Whether bit `at` of the block is known to be at a byte boundary.
     fn at_byte(&self, at: u32) -> bool {
         at.is_multiple_of(8) && self.block.as_ref().is_some_and(|block| block.at_byte)
     }
@@ -266,13 +266,13 @@ impl Emit<'_> {
         }
     }
 
-    /// A string or BLOB of a static length at a constant place.
+    /// Adds a string or BLOB of a static length at a constant offset.
     fn bytes(&mut self, kind: FixedKind, bytes: u32, node: NodeId) {
         let at = self.room(8, u64::from(bytes) * 8) / 8;
         self.fixed(Fixed { kind, element: NumberLayout::U8, at, bytes, node });
     }
 
-    /// Prepares for a dynamic length; returns its slot.
+    /// Aligns to a byte for a dynamic length. Returns the slot of the length.
     fn bytes_of(&mut self, node: NodeId, length: &Length) -> Result<u32, DeclarationError> {
         self.align(8);
         self.settle();
@@ -325,8 +325,8 @@ impl Emit<'_> {
         }
     }
 
-    /// How elements of an array lie one after the other without padding, if they do and start at a
-    /// byte.
+    /// The layout of an array's elements if they are packed: numbers without padding that start at
+    /// a byte.
     fn packed(
         &self,
         array: &FieldClass,
@@ -381,7 +381,7 @@ impl Emit<'_> {
         let slot = self.length(node, length)?;
         let op = self.code.ops.len();
         self.push(Op::Repeat { slot, node, end: 0 });
-        // Where an element starts depends on the ones before it.
+        // The offset of an element depends on the elements before it.
         let around =
             Place::multiple(if element.whole_bytes() && self.place.at_byte() { 8 } else { 1 });
         self.place = around;
@@ -415,7 +415,7 @@ impl Emit<'_> {
         Ok(())
     }
 
-    /// Whether the selector of a node is signed, and which node of which nodes it is.
+    /// Whether the selector of a node is signed, and its nodes and id.
     fn selector(&self, node: NodeId) -> Result<(bool, &Nodes, NodeId), DeclarationError> {
         let found = match self.nodes.targets.get(&node) {
             Some(Target::Here(target)) => Some((self.nodes, *target)),

@@ -1,4 +1,4 @@
-//! Fields at constant places of a block: most fields of most events.
+//! Fields at constant offsets of a block: most fields of most events.
 
 use super::node::NodeId;
 use crate::number_layout::{NumberLayout, number_layouts};
@@ -6,7 +6,7 @@ use crate::schema::Encoding;
 use crate::string;
 use crate::visit::{Packed, Visitor};
 
-/// A field at a constant place of its block, read in a loop of its own.
+/// A field at a constant offset of its block, decoded in a separate loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fixed {
     pub(super) kind: FixedKind,
@@ -19,8 +19,8 @@ pub(super) struct Fixed {
     pub(super) node: NodeId,
 }
 
-/// The bits of a number as lengths and selectors keep them. (No length or selector is a
-/// floating-point number.)
+/// The bits of a number as stored for lengths and selectors. (Lengths and selectors are never
+/// floating-point numbers.)
 trait Bits {
     fn bits(self) -> u64;
 }
@@ -48,7 +48,7 @@ impl Bits for f64 {
 
 macro_rules! define {
     ($($name:ident $ty:ident $from:ident $report:ident $wide:ident $size:literal),*) => {
-        /// The content of a field at a constant place.
+        /// The kind of a field at a constant offset.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum FixedKind {
             $($name,)*
@@ -66,10 +66,10 @@ macro_rules! define {
             }
         }
 
-        /// Reports one field of a block; returns the bits of an integer, 0 for anything else.
-        /// `None` cannot come: all of the block is there.
+        /// Reports one field of a block. Returns the bits of an integer, 0 for any other field.
+        /// Never `None`: the whole block is available.
         ///
-        /// One jump for all kinds: this is the inner loop of the decoder.
+        /// A single jump for all kinds: this is the inner loop of the decoder.
         #[inline(always)]
         pub(super) fn field<'a, V: Visitor<'a> + ?Sized>(
             field: &Fixed,

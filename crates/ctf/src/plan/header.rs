@@ -1,7 +1,7 @@
 //! Event record headers: class id and time.
 //!
-//! lttng has two layouts since 2011 (and barectf and CTF 2 sessions of lttng 2.15 take them over),
-//! read here without a plan:
+//! lttng has had two layouts since 2011, which barectf and CTF 2 sessions of lttng 2.15 also use.
+//! They are decoded here without a plan:
 //!
 //! | layout | short | long, when the id has all bits set |
 //! |---|---|---|
@@ -19,7 +19,7 @@ use crate::visit::Visitor;
 /// The layout of the event record headers of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// By its plan.
+    /// Any other layout, decoded by its plan.
     #[default]
     General,
     Compact(ByteOrder),
@@ -27,7 +27,7 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
-    /// Recognises the two layouts by all properties that matter.
+    /// Recognises the two layouts by all relevant properties.
     pub(crate) fn of(class: &FieldClass, native: Option<ByteOrder>) -> Self {
         Self::recognise(class, native).unwrap_or_default()
     }
@@ -80,8 +80,8 @@ impl Layout {
         fits.then_some(layout)
     }
 
-    /// Decodes a header from the next byte on: returns the class id and updates the clock. `None`:
-    /// the header is not all there.
+    /// Decodes a header at the next byte. Returns the class id and updates the clock. `None`: the
+    /// header is incomplete.
     #[inline(always)]
     pub(crate) fn read(self, cursor: &mut Cursor<'_>) -> Option<u64> {
         match self {
@@ -105,7 +105,7 @@ impl Layout {
     }
 }
 
-/// The bytes from the next one on, and the bit where they start.
+/// The bytes from the next byte on, and the bit offset where they start.
 #[inline(always)]
 fn rest<'a>(cursor: &Cursor<'a>) -> Option<(&'a [u8], u64)> {
     let start = cursor.bit.checked_add(7)? & !7;
@@ -149,7 +149,7 @@ fn compact(
     done(cursor, start + 13 * 8, u32(*id).into())
 }
 
-/// The content may end within the last of the bytes.
+/// `None` if the content ends before `bit`, which may be within the last byte.
 #[inline(always)]
 fn done(cursor: &mut Cursor<'_>, bit: u64, id: u64) -> Option<u64> {
     cursor.bit = bit;
@@ -181,7 +181,7 @@ fn integers(option: &Member) -> Option<Vec<&Integer>> {
     )
 }
 
-/// Finds the class id while the plan runs.
+/// Finds the class id while the plan is run.
 pub(crate) struct IdVisitor<'n> {
     pub(crate) nodes: &'n Nodes,
     pub(crate) id: Option<u64>,
@@ -190,7 +190,7 @@ pub(crate) struct IdVisitor<'n> {
 impl<'a> Visitor<'a> for IdVisitor<'_> {
     fn unsigned(&mut self, node: NodeId, value: u64) {
         if self.nodes.get(node).is_some_and(|n| n.roles.has(Role::EventClass)) {
-            // The long form has the real id after the short one.
+            // The long form has the true id after the short one.
             self.id = Some(value);
         }
     }

@@ -19,7 +19,7 @@ impl NodeId {
         Self(index)
     }
 
-    /// The index as a position of a slice.
+    /// The index in a slice.
     #[must_use]
     #[inline]
     pub const fn index(self) -> usize {
@@ -41,9 +41,9 @@ pub(crate) enum Target {
     /// A node of the same code.
     Here(NodeId),
     /// A node of the packet header, the packet context or the event record header: the index of the
-    /// scope among those decoded before, and the node.
+    /// scope among the earlier ones, and the node.
     Outer(usize, NodeId),
-    /// A number of the environment.
+    /// A number from the environment.
     Constant(u64),
 }
 
@@ -67,7 +67,7 @@ pub enum Kind {
     Blob,
     /// A structure.
     Structure,
-    /// An array, with its number of elements if that is static; the element is the next node.
+    /// An array, with its number of elements if static; the element is the next node.
     Array(Option<u64>),
     /// A variant; the options are nodes after it.
     Variant,
@@ -93,40 +93,40 @@ pub struct Node {
     pub parent: Option<NodeId>,
     /// Name for display; empty for an element and for the root structure of a scope.
     pub name: Arc<str>,
-    /// Names from the scope on: `a.b`, elements `a[]`, of structures in arrays `a[].b`.
+    /// Names from the scope on: `a.b`, for elements `a[]`, for members of elements `a[].b`.
     pub path: Arc<str>,
     /// The kind of the field.
     pub kind: Kind,
-    /// DisplayBase in which an integer should be shown.
+    /// Preferred display base of an integer.
     pub base: DisplayBase,
     /// Mappings of an integer: names of its values.
     pub mappings: Option<Arc<Mappings>>,
-    /// The decoder has used the field, and a reader learns nothing more from it: sizes, time
-    /// stamps, ids. Visitors receive it all the same; babeltrace2 does not print it.
+    /// The decoder has used the field, and it has no further information for a reader: sizes, time
+    /// stamps, ids. Visitors receive it nevertheless; babeltrace2 does not print it.
     pub hidden: bool,
     pub(crate) roles: Roles,
-    /// Least number of bits of a value.
+    /// Minimum number of bits of a value.
     pub(crate) least: u64,
 }
 
-/// The nodes of one or more scopes, and the fields that they refer to.
+/// The nodes of one or more scopes, and their references.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nodes {
     pub(crate) list: Vec<Node>,
-    /// Members of structures and (CTF 1.8) options of variants, by the names of the metadata.
+    /// Members of structures and (CTF 1.8) options of variants, by their names in the metadata.
     pub(super) members: HashMap<(NodeId, Arc<str>), NodeId>,
     /// Root structures of the scopes.
     pub(crate) roots: Vec<(Scope, NodeId)>,
     /// The field with the length or the selector of a node.
     pub(crate) targets: HashMap<NodeId, Target>,
-    /// Bytes of all paths.
+    /// Total bytes of all paths.
     pub(crate) names: u64,
-    /// Up to two clocks that integers update; `None`: the only one.
+    /// Up to two clocks that integers update; `None`: the stream's only one.
     pub(crate) clocks: Vec<Option<Arc<str>>>,
 }
 
 impl Nodes {
-    /// The targets in other codes.
+    /// The targets in earlier scopes.
     pub(crate) fn outer_targets(&self) -> Vec<Target> {
         self.targets
             .values()
@@ -147,7 +147,7 @@ impl Nodes {
         self.get(id).is_some_and(|n| n.kind == Kind::Structure)
     }
 
-    /// Scope and path of a node, for messages.
+    /// Scope and path of a node, for error messages.
     pub(crate) fn full_name(&self, id: NodeId) -> Arc<str> {
         match self.get(id) {
             Some(node) if node.path.is_empty() => node.scope.name().into(),

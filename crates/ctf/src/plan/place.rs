@@ -1,6 +1,6 @@
-//! Knowledge of a bit position at compile time.
+//! Compile-time knowledge of a bit offset.
 
-/// A position is `rest` more than a multiple of `of` bits (a power of two).
+/// An offset that is `rest` more than a multiple of `of` bits (a power of two).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     of: u64,
@@ -17,7 +17,7 @@ impl Place {
         self.of.is_multiple_of(8) && self.rest.is_multiple_of(8)
     }
 
-    /// Bits of padding before something of this alignment, if they are known.
+    /// Bits of padding before a field of this alignment, if known.
     pub(super) const fn padding(self, align: u64) -> Option<u64> {
         if align > self.of { None } else { Some(self.rest.wrapping_neg() & (align - 1)) }
     }
@@ -30,18 +30,18 @@ impl Place {
         }
     }
 
-    /// `bits` further.
+    /// The offset plus `bits`.
     pub(super) const fn after(self, bits: u64) -> Self {
         Self { of: self.of, rest: self.rest.wrapping_add(bits) & (self.of - 1) }
     }
 
-    /// An unknown number of times `bits` further.
+    /// The offset plus an unknown multiple of `bits`.
     pub(super) fn after_some(self, bits: u64) -> Self {
         let of = self.of.min(1 << bits.trailing_zeros().min(62));
         Self { of, rest: self.rest & (of - 1) }
     }
 
-    /// The knowledge that is true of both positions.
+    /// The knowledge that is true of both offsets.
     pub(super) fn or(self, other: Self) -> Self {
         let mut of = self.of.min(other.of);
         while (self.rest ^ other.rest) & (of - 1) != 0 {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever is said of a place is true of every position that it may be.
+        /// The knowledge is true of every possible offset.
         #[test]
         fn nothing_is_said_that_is_not_so(start in 0_u64..512, steps in proptest::collection::vec((0_u8..4, 0_u64..70), 0..12)) {
             let (mut place, mut position) = (Place::multiple(1), start);

@@ -1,4 +1,4 @@
-//! From a field location to its node (CTF 1.8, 7.3.2; CTF 2, 5.3.2).
+//! Resolves a field location to a node (CTF 1.8, 7.3.2; CTF 2, 5.3.2).
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::node::{Kind, NodeId, Nodes, Target};
 use crate::error::{DeclarationError, malformed};
 use crate::schema::{EnvValue, FieldLocation, LocationOrigin, Schema};
 
-/// The surroundings of the scopes that are compiled.
+/// The surroundings of the compiled scopes.
 pub(crate) struct Context<'a> {
     pub(crate) schema: &'a Schema,
     /// Nodes of earlier scopes, in the order of decoding.
@@ -22,7 +22,7 @@ pub(super) enum Use {
     Selector,
 }
 
-/// The target of a path of node `id`, whose earlier nodes are known.
+/// The target of a path in node `id`. All nodes before `id` are known.
 pub(super) fn target(
     context: &Context<'_>,
     nodes: &Nodes,
@@ -74,18 +74,18 @@ pub(super) fn target(
     malformed!("{}: {} is no {wanted}", nodes.full_name(id), text())
 }
 
-/// The structures around a node, innermost first.
+/// The structures that enclose a node, innermost first.
 fn structures(nodes: &Nodes, id: NodeId) -> impl Iterator<Item = NodeId> {
     around(nodes, id).filter(|id| nodes.is_structure(*id))
 }
 
-/// The nodes around a node, innermost first.
+/// The nodes that enclose a node, innermost first.
 fn around(nodes: &Nodes, id: NodeId) -> impl Iterator<Item = NodeId> {
     std::iter::successors(nodes.parent(id), |id| nodes.parent(*id))
 }
 
-/// Descends from a structure. Into other kinds only where `from` is inside them: then there
-/// is no doubt which element or option is meant. Arrays and optionals have no names; variants have
+/// Follows names down from a structure. Enters other kinds only if they enclose `from`, since only
+/// then is the element or option unambiguous. Arrays and optionals have no names; variants have
 /// those of their options in CTF 1.8 only.
 fn follow(nodes: &Nodes, structure: NodeId, names: &[Arc<str>], from: NodeId) -> Option<NodeId> {
     let chain: Vec<NodeId> = around(nodes, from).collect();
@@ -95,7 +95,7 @@ fn follow(nodes: &Nodes, structure: NodeId, names: &[Arc<str>], from: NodeId) ->
         while !nodes.is_structure(at) {
             let inside = chain.iter().position(|id| *id == at)?;
             if let Some(option) = next {
-                // Only the option that is being read.
+                // Only the option that encloses `from`.
                 chain.get(..inside)?.iter().find(|id| *id == option)?;
                 break;
             }
@@ -107,7 +107,7 @@ fn follow(nodes: &Nodes, structure: NodeId, names: &[Arc<str>], from: NodeId) ->
     Some(at)
 }
 
-/// Looks in earlier scopes, the latest first.
+/// Searches earlier scopes, the latest first.
 fn outer(
     context: &Context<'_>,
     wanted: impl Fn(crate::schema::Scope) -> bool,
@@ -116,8 +116,7 @@ fn outer(
     context.outer.iter().enumerate().rev().find_map(|(layer, nodes)| {
         let roots = nodes.roots.iter().rev().filter(|(scope, _)| wanted(*scope));
         let find = |root: NodeId| {
-            // Nothing of another code is around the field, so that only structures can be gone
-            // into.
+            // No node of an earlier scope encloses the field, so only structures can be entered.
             let mut at = root;
             for (n, name) in names.iter().enumerate() {
                 at = *nodes.members.get(&(at, name.clone()))?;

@@ -13,10 +13,10 @@ use crate::schema::Encoding;
 use crate::string;
 use crate::visit::{Packed, Visitor};
 
-/// Decodes the fields of the code. After an error the cursor is somewhere within.
+/// Decodes the fields of the code. After an error the cursor is at some position within it.
 ///
 /// # Errors
-/// [`DecodeError`]: the packet is not as it should be.
+/// [`DecodeError`]: the packet contradicts its metadata or the specification.
 #[inline]
 pub(crate) fn run<'a, V: Visitor<'a> + ?Sized>(
     code: &Code,
@@ -25,7 +25,7 @@ pub(crate) fn run<'a, V: Visitor<'a> + ?Sized>(
     visitor: &mut V,
 ) -> Result<(), DecodeError> {
     match *code.ops.as_slice() {
-        // Most classes of events: all fields at constant places.
+        // Most event record classes: all fields at constant offsets.
         [Op::Block { align, count, bits, first }] => {
             let (_, bytes) = block(code, 0, align, bits, cursor)?;
             fields(code, first, count, bytes, visitor);
@@ -36,12 +36,12 @@ pub(crate) fn run<'a, V: Visitor<'a> + ?Sized>(
     }
 }
 
-/// State that rare operations share with the others.
+/// State shared by rare and common operations.
 struct Left<'a> {
-    /// First bit of the block, and its bytes.
+    /// First bit offset of the block, and its bytes.
     block: u64,
     bytes: &'a [u8],
-    /// The integer that was just read, and its bits if that is not known beforehand.
+    /// The last decoded integer, and its number of bits if that is variable.
     last: u64,
     last_bits: u32,
 }
@@ -107,7 +107,8 @@ fn steps<'a, V: Visitor<'a> + ?Sized>(
     Ok(())
 }
 
-/// Skips a block of which all bits must be there; returns its first bit and the bytes from there.
+/// Skips a block, all bits of which must be available. Returns its first bit and the bytes from
+/// there.
 #[inline(always)]
 fn block<'a>(
     code: &Code,
@@ -125,7 +126,7 @@ fn block<'a>(
     Ok((start, cursor.data.get(byte(start)..).unwrap_or_default()))
 }
 
-/// Reports fields at constant places of a block; returns the bits of the last integer.
+/// Reports the fields at constant offsets of a block. Returns the bits of the last integer.
 #[inline(always)]
 fn fields<'a, V: Visitor<'a> + ?Sized>(
     code: &Code,
@@ -146,7 +147,7 @@ fn fields<'a, V: Visitor<'a> + ?Sized>(
     last
 }
 
-/// Operations that few classes have, kept out of the loop.
+/// Operations that few classes need, kept out of the inner loop.
 #[inline(never)]
 fn rare<'a, V: Visitor<'a> + ?Sized>(
     code: &Code,
@@ -261,7 +262,7 @@ fn switch<'a, V: Visitor<'a> + ?Sized>(
     Ok(choice.after)
 }
 
-/// Reports a number at any bit; returns the bits of an integer.
+/// Reports a number at any bit offset. Returns the bits of an integer.
 fn bitfield<'a, V: Visitor<'a> + ?Sized>(
     form: BitField,
     bit: u64,
@@ -276,8 +277,8 @@ fn bitfield<'a, V: Visitor<'a> + ?Sized>(
     cursor.order = Some(form.order);
     let value = bits::read(cursor.data, bit, count, form.order)
         .ok_or_else(|| cursor.short(node, count.into()))?;
-    // As yactfr and babeltrace 2.1: the bytes are those of the byte order, then all bits of the
-    // value change places.
+    // As in yactfr and babeltrace 2.1: the bytes are read in the byte order, then all bits of the
+    // value are reversed.
     let value = if form.reversed { bits::reverse(value, count) } else { value };
     Ok(report(form.class, value, count, node, visitor))
 }
@@ -306,7 +307,7 @@ fn report<'a, V: Visitor<'a> + ?Sized>(
     }
 }
 
-/// A variable-length integer and its number of bits in the packet.
+/// Decodes a variable-length integer. Returns the value and its number of bits in the packet.
 fn leb(cursor: &mut Cursor<'_>, node: NodeId, signed: bool) -> Result<(u64, u32), DecodeError> {
     let from = cursor.bit;
     let (mut value, mut count) = (0_u64, 0_u32);
@@ -346,7 +347,7 @@ fn short_in_block(code: &Code, at: usize, block: u64, cursor: &Cursor<'_>) -> De
     }
 }
 
-/// Fields of an operation within its block: first bit, number of bits, node.
+/// Fields of an operation: first bit offset in the block, number of bits, node.
 fn within(code: &Code, op: &Op) -> Vec<(u64, u64, NodeId)> {
     match *op {
         Op::Block { count, first, .. } | Op::More { count, first } => {

@@ -1,4 +1,4 @@
-//! First walk over the field classes: nodes, names, references.
+//! First walk over the field classes: collects nodes, names, references.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::schema::{
     Roles, Scope,
 };
 
-/// The nodes of scopes that follow each other.
+/// The nodes of consecutive scopes.
 pub(crate) fn survey(
     context: &Context<'_>,
     scopes: &[(Scope, &Arc<FieldClass>)],
@@ -39,7 +39,7 @@ pub(crate) fn survey(
 struct Survey<'a> {
     context: &'a Context<'a>,
     nodes: Nodes,
-    /// Bytes of all paths.
+    /// Total bytes of all paths.
     names: u64,
 }
 
@@ -47,7 +47,7 @@ struct Place<'a> {
     scope: Scope,
     parent: Option<NodeId>,
     raw: &'a str,
-    /// Paths go by `raw`.
+    /// Whether the field has a name: then paths use `raw`.
     named: bool,
     name: Arc<str>,
     path: Arc<str>,
@@ -183,10 +183,10 @@ impl Survey<'_> {
     }
 }
 
-/// Hides nodes that a reader learns nothing from. babeltrace does not print these either.
+/// Hides nodes without information for a reader. babeltrace does not print these either.
 fn hide(nodes: &mut Nodes) {
     let count = nodes.list.len();
-    // Shown, has members, wanted by something that is shown, shown with its siblings.
+    // Shown; has members; target of a shown node; shown with its siblings.
     let (mut shown, mut full, mut wanted, mut forced) =
         (vec![false; count], vec![false; count], vec![false; count], vec![false; count]);
     let set = |flags: &mut Vec<bool>, id: Option<NodeId>| {
@@ -196,7 +196,7 @@ fn hide(nodes: &mut Nodes) {
     };
     let id = |n: usize| NodeId::new(u32::try_from(n).unwrap_or(u32::MAX));
     let is = |flags: &[bool], n: usize| flags.get(n).copied().unwrap_or(false);
-    // A target is before its reference, and members are behind their structure.
+    // Backwards: a target is before its reference, and members are after their structure.
     for (n, node) in nodes.list.iter().enumerate().rev() {
         let internal = matches!(node.scope, Scope::PacketHeader | Scope::EventHeader);
         let own = match node.kind {
@@ -220,7 +220,7 @@ fn hide(nodes: &mut Nodes) {
             *flag = false;
         }
     }
-    // An option that would be hidden is shown with its variant, since the selector may choose it.
+    // All options of a shown variant are shown, since the selector may choose any of them.
     for (n, node) in nodes.list.iter().enumerate() {
         let variant =
             node.parent.filter(|p| nodes.get(*p).is_some_and(|p| p.kind == Kind::Variant));
