@@ -1,5 +1,5 @@
-//! Event arrays against libpcp_pmda's in the same run, and what streams cost: `cargo bench --bench
-//! events`.
+//! Event arrays compared with libpcp_pmda's in the same run, and the cost of streams: `cargo bench
+//! --bench events`.
 //!
 //! One record with 5 parameters (U32, U64, DOUBLE, STRING of 24 bytes, 64), built by
 //! qa/peers/evbench.c with libpcp_pmda, by the same program with libpmdaevent.so in front of it,
@@ -77,8 +77,7 @@ fn c_program(program: &Path, preload: Option<&Path>, records: u32, repetitions: 
         .unwrap_or_else(|| panic!("evbench: {output:?}"))
 }
 
-/// Instructions a record: the difference of two runs, one of which does what brings `records` once
-/// more.
+/// Instructions per record: the difference of two runs, the second with `records` records more.
 fn instructions(
     program: &Path,
     preload: Option<&Path>,
@@ -132,7 +131,7 @@ fn build() -> [PathBuf; 3] {
     [arrays, queues, release.join("libpmdaevent.so")]
 }
 
-/// Instructions of both libraries for what `arguments` tell the program to do once, or twice.
+/// Instructions of both libraries for the work that `arguments` request once, or twice.
 fn compare(
     what: &str,
     program: &Path,
@@ -233,7 +232,7 @@ fn streams() {
     for size in [1, 10, 100, 1000] {
         let stream = Stream::new(&Budget::new(1 << 20));
         let mut batch = Batch::default();
-        // Full before it begins, so that every append also drops.
+        // The stream is full before the measurement, so that every append also drops.
         (0..10_000).for_each(|n| put_record(&mut batch, n));
         stream.append(&mut batch);
         let rounds = 100_000 / size;

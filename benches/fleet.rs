@@ -1,14 +1,13 @@
-//! A fleet of simulated Mono agents: load for `qa/bench`. No harness, since it is a program of its
-//! own:
+//! A fleet of simulated Mono agents: load for `qa/bench`. A program without the bench harness:
 //!
 //! ```text
 //! cargo bench --bench fleet -- --address 127.0.0.1:8888 --agents 1000 --interval 1000 --seconds 30
 //! ```
 //!
-//! Every agent announces the 185 counters of a real capture and the two that say who it is, sends
-//! all values once and then a sample each interval. Which counters are in a sample is taken from
-//! the capture too (`--changed` says otherwise). One thread, and bytes are made when they are sent,
-//! so that the load costs less than what it measures.
+//! Every agent announces the 185 counters of a real capture and the two that identify it, sends all
+//! values once and then a sample each interval. Samples have the same counters as in the capture,
+//! unless `--changed` is given. One thread encodes bytes when they are sent, so that the load costs
+//! less than the PMDA that it measures.
 
 use std::collections::VecDeque;
 use std::str::FromStr;
@@ -36,7 +35,7 @@ const STRING: u32 = 6;
 const CONSTANT: u32 = 1 << 29;
 const GOOD_BYE: u8 = 127;
 
-/// What the fleet does.
+/// Choice of the counters in a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Changed {
     /// The counters that changed in the capture, sample by sample.
@@ -50,7 +49,7 @@ struct Options {
     address: String,
     agents: u32,
     interval: Duration,
-    /// Zero: until SIGTERM.
+    /// Duration; zero: until SIGTERM.
     run: Duration,
     changed: Changed,
 }
@@ -84,7 +83,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Option<Options>, S
     Ok(address.map(|address| Options { address, agents, interval, run, changed }))
 }
 
-/// What all agents have in common: read from the capture.
+/// The data common to all agents, from the capture.
 struct Plan {
     options: Options,
     hello: BytesMut,
@@ -149,7 +148,7 @@ impl Plan {
         if let Changed::Count(n) = options.changed {
             let all: Vec<u16> = (0..count).collect();
             let n = n.min(all.len());
-            // As many sets as bring every counter to its turn.
+            // Enough sets for every counter to have its turn.
             let turns = if n == 0 { 1 } else { all.len().div_ceil(n) };
             sets = (0..turns)
                 .map(|turn| all.iter().copied().cycle().skip(turn * n).take(n).collect())
@@ -170,11 +169,11 @@ struct Totals {
     messages: AtomicU64,
     values: AtomicU64,
     bytes: AtomicU64,
-    /// Samples that were begun more than a tenth of the interval after their time: the machine
-    /// cannot keep the load up.
+    /// Samples that began more than a tenth of the interval late: the machine cannot sustain the
+    /// load.
     late: AtomicU64,
     latest: AtomicU64,
-    /// Connections that did not come about or that the other side has ended.
+    /// Connections that failed or that the other side has closed.
     lost: AtomicU64,
 }
 
@@ -188,7 +187,7 @@ struct Agent {
     out: BytesMut,
 }
 
-/// 100 ns since 1601: what Mono's clock gives.
+/// Time in units of 100 ns since 1601, as from Mono's clock.
 fn filetime() -> u64 {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     116_444_736_000_000_000 + u64::try_from(since_1970.as_nanos() / 100).unwrap_or_default()
@@ -272,7 +271,7 @@ impl Agent {
             loop {
                 tokio::select! {
                     () = sleep_until(due) => break,
-                    // Requests are taken and not answered, as an agent may that is busy.
+                    // Requests are read and not answered, as by a busy agent.
                     read = stream.read(&mut requests) => {
                         let n = read?;
                         if n == 0 || requests.first() == Some(&GOOD_BYE) {
@@ -336,7 +335,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(run(Plan::new(options)))
         }
-        // A plain `cargo bench` has nobody to send to.
+        // A plain `cargo bench` has no address to send to.
         None => {
             eprintln!("{USAGE}\n(qa/bench runs it)");
             Ok(())

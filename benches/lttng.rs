@@ -1,20 +1,20 @@
-//! Events a second of `sources::lttng`: from the bytes that a relay daemon sends to packed records
-//! in the stream of a store, beside babeltrace2 and babeltrace 1 on the same traces when they are
-//! installed:
+//! Events per second of `sources::lttng`: from the bytes that a relay daemon sends to packed
+//! records in the stream of a store, compared with babeltrace2 and babeltrace 1 on the same traces
+//! if they are installed:
 //!
 //! ```text
 //! CTF_TRACES=/tmp/big-tick:/tmp/big-all cargo bench --no-default-features --bench lttng
 //! ```
 //!
-//! Without CTF_TRACES a capture. A relay daemon within this process reads packets from their files,
-//! as a socket would be read; the whole collector takes them. `records`: every event becomes a
-//! record. `counted`: events are only counted. `two_threads`: two relay daemons, with one half of
-//! the packets each, and their collectors.
+//! Without CTF_TRACES a capture is read. A relay daemon within this process reads packets from
+//! their files, in pieces as from a socket, and passes them to the whole collector. `records`:
+//! every event becomes a record. `counted`: events are only counted. `two_threads`: two relay
+//! daemons, with one half of the packets each, and their collectors.
 //!
-//! With `-- --ratio [ROUNDS]` ours and the others run in turn, and the median of the ratios of the
-//! rounds is told. With `--once records DIR` (or `counted`) nothing is measured, but done once: for
-//! perf, callgrind and peak memory; with `--once sum DIR` a sum of all bytes of all records is
-//! told, to compare with another version's.
+//! With `-- --ratio [ROUNDS]` this reader and the others run in turn, and the median ratio of the
+//! rounds is printed. `--once records DIR` (or `counted`) reads once without measuring, for perf,
+//! callgrind and peak memory. `--once sum DIR` prints a sum of all bytes of all records, to compare
+//! with another version's.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -43,7 +43,7 @@ use relayd::{Recorded, Relayd};
 
 /// Memory of all event streams.
 const BUDGET: usize = 32 << 20;
-/// What a socket gives at once.
+/// Most bytes of one read from the socket.
 const PIECE: usize = 256 << 10;
 
 fn main() {
@@ -51,7 +51,7 @@ fn main() {
     if arguments.next().as_deref() == Some("--once") {
         let (what, dir) = (arguments.next().unwrap(), arguments.next().unwrap());
         let recorded = Recorded::load(&dir);
-        // The packets were in memory to be counted.
+        // Resets the peak: the packets were in memory to be counted.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         if what == "sum" {
             return sum(&recorded);
@@ -80,7 +80,7 @@ fn main() {
     }
 }
 
-/// Tells a sum of the bytes of all records.
+/// Prints a sum of the bytes of all records.
 fn sum(recorded: &Recorded) {
     let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), 2 << 30);
     connection(&store, recorded, 0, 1, RecordFilter::default());
@@ -120,7 +120,7 @@ fn at(monotonic: Duration) -> Now {
     Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, monotonic }
 }
 
-/// A whole connection, until the relay daemon has nothing more to say.
+/// A whole connection, until the relay daemon has no more replies.
 fn connection(
     store: &Arc<Store>,
     recorded: &Recorded,

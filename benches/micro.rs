@@ -31,7 +31,7 @@ fn put_record(batch: &mut Batch, n: u64) {
     batch.number(Pmid(5), ValueType::I64, n);
 }
 
-/// Packing alone: what a session pays for each record of a read.
+/// Packing alone: the cost to a session of each record of a read.
 #[divan::bench(args = [1, 100], sample_size = 100)]
 fn pack(bencher: Bencher<'_, '_>, records: u64) {
     let mut batch = Batch::default();
@@ -71,7 +71,7 @@ fn read_1000(bencher: Bencher<'_, '_>, resolution: &str) {
     });
 }
 
-/// Takes what a session says, and nothing else.
+/// Drops the updates of a session.
 struct Nowhere;
 
 impl Sink for Nowhere {
@@ -139,7 +139,7 @@ fn mono_samples(bencher: Bencher<'_, '_>, into: &str) {
     let (mut session, mut nowhere, mut store) = (session(), Nowhere, peer_sink());
     let sink: &mut dyn Sink = if into == "store" { &mut store } else { &mut nowhere };
     let (hello, samples) = CAPTURE.split_at(hello());
-    // Once outside, so that the stream is decided and the peer is known.
+    // Fed before the measurement, so that the dialect and the peer are known.
     feed(&mut session, hello, sink);
     feed(&mut session, samples, sink);
     bencher

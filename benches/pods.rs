@@ -1,14 +1,15 @@
-//! JVMs with a Java profiler agent, simulated: load for `qa/bench_profiler`. No harness, since it
-//! is a program of its own:
+//! Simulated JVMs with a Java profiler agent: load for `qa/bench_profiler`. A program without the
+//! bench harness:
 //!
 //! ```text
 //! cargo bench --bench pods -- --address 127.0.0.1:1715 --pods 8 --rate 0 --seconds 20 [--cycle MS] [--capture gen|start] [--idle 1]
 //! ```
 //!
 //! Every pod replays a recorded session in a loop, and opens its streams again each time as agents
-//! do. `rate`: bytes a second of one pod, sent every `cycle` ms (5000, as agents do); 0: as fast as
-//! the collector reads them, with at most 64 KiB unanswered. `--idle 1`: the recording once, then
-//! the seven flushes every 5 s of an idle agent. One thread; bytes are prepared before the start.
+//! do. `rate`: bytes per second of one pod, sent every `cycle` ms (default 5000, as from agents);
+//! 0: as fast as the collector reads them, with at most 64 KiB unanswered. `--idle 1`: the
+//! recording once, then the seven flushes every 5 s of an idle agent. One thread; bytes are
+//! prepared before the start.
 
 #![allow(
     clippy::unwrap_used,
@@ -42,7 +43,7 @@ struct Options {
     address: String,
     pods: usize,
     rate: usize,
-    /// How often a pod with a rate sends.
+    /// Time between two sends of a pod with a rate.
     cycle: Duration,
     run: Duration,
     capture: String,
@@ -77,12 +78,12 @@ fn options() -> Result<Option<Options>, String> {
 /// The requests of every pod behind its hello.
 struct Script {
     bytes: Vec<u8>,
-    /// Where commands end, and bytes of all answers up to there.
+    /// Offset of the end of each command, and bytes of all replies up to it.
     ends: Vec<(usize, usize)>,
 }
 
-/// Puts the words first: in a slow replay calls would wait for their words much longer than the 5 s
-/// of real agents.
+/// Moves the words to the front: in a slow replay calls would wait for their words much longer than
+/// the 5 s of real agents.
 fn words_first(ops: Vec<kit::Op>) -> Vec<kit::Op> {
     let dictionary = ops.iter().find(|op| op.opens("dictionary")).map(|op| op.handle);
     let opening = ops.iter().take_while(|op| op.command != 0x02).count();
@@ -186,7 +187,7 @@ impl Pod {
         }
     }
 
-    /// Reads replies until a moment.
+    /// Reads replies until a time.
     async fn wait(&mut self, until: Instant) -> std::io::Result<()> {
         loop {
             let n = tokio::select! {

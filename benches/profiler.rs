@@ -1,8 +1,9 @@
 //! Decoding of Java profiler sessions: `cargo bench --no-default-features --bench profiler`. One
 //! core, no I/O.
 //!
-//! `steady` is a capture of a JVM with 4000 calls/s: the whole one (79249 calls) if ../shared is
-//! there, else its first 1.5 MB from the repository. Fed in reads of 64 KiB, as a socket has them.
+//! `steady` is a capture of a JVM with 4000 calls/s: the whole one (79249 calls) if ../shared
+//! exists, else its first 1.5 MB from the repository. It is fed in reads of 64 KiB, as from a
+//! socket.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -59,7 +60,7 @@ static STEADY: LazyLock<Session> = LazyLock::new(|| {
 static START: LazyLock<Session> =
     LazyLock::new(|| session(&kit::read(&kit::corpus().join("parser.test.protocol.gz"))));
 
-/// The least that metrics need.
+/// An observer with the minimum that metrics need.
 #[derive(Default)]
 struct Sums {
     calls: u64,
@@ -193,7 +194,7 @@ fn stream(bencher: Bencher<'_, '_>, name: &str) {
     one_stream(bencher, &STEADY, name);
 }
 
-/// A dictionary whose words no other pod has (false), or another pod has all of them (true).
+/// A dictionary. `false`: no other pod has its words; `true`: another pod has all of them.
 #[divan::bench(args = [false, true])]
 fn dictionary(bencher: Bencher<'_, '_>, shared: bool) {
     let payloads = payloads(&START, "dictionary");

@@ -1,5 +1,5 @@
-//! An agent that is connected is known, whoever else comes, goes or makes room meanwhile: at
-//! `limits.instances`, with two workers and a sweep that runs all the time.
+//! A connected agent is always an instance, whatever other agents connect, disconnect or are
+//! evicted meanwhile: at `limits.instances`, with two workers and a sweep that runs all the time.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ const fn now() -> Now {
     Now { monotonic: Duration::from_secs(100_000), wall: Stamp { sec: 1, nsec: 0 } }
 }
 
-/// What the PMDA thread makes of the changes: who is an instance.
+/// Applies the changes as the PMDA thread does: `shown` has the instances.
 fn follow(shown: &mut HashMap<String, usize>, changes: Vec<Change>) {
     for change in changes {
         match change {
@@ -54,7 +54,7 @@ fn nobody_connected_is_invisible() {
                 scope.spawn(move || {
                     for n in 0..ATTACHES / 2 {
                         let requests = Arc::new(RequestQueue::new(|| ()));
-                        // Every third comes back under a name that the other worker uses too.
+                        // Every third agent returns under a name that the other worker uses too.
                         let name = if n % 3 == 0 {
                             format!("back:{}", n % 50)
                         } else {

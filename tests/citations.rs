@@ -10,7 +10,7 @@ const CODE: &[&str] = &[
     "agents", "benches", "capi", "crates", "etc", "examples", "fuzz", "qa", "src", "test-kit",
     "tests",
 ];
-/// Folders that are made, or that hold peers' bytes.
+/// Folders that are generated, or that contain captures.
 const SKIPPED: &[&str] = &["target", ".git", "artifacts", "corpus", "ctf-traces"];
 
 fn top() -> &'static Path {
@@ -126,7 +126,7 @@ fn cited_sections_exist() {
 
 #[test]
 fn nothing_cites_what_readers_do_not_have() {
-    // In parts, so that this file may be searched too.
+    // In parts, so that this file does not match itself.
     let gone = [["spec", "s/"], ["(spe", "c "], ["desig", "n/"]].map(|p| p.concat());
     let numbered = |line: &str| {
         let rest = |at: usize| line[at + 5..].starts_with(|c: char| c.is_ascii_digit());

@@ -1,6 +1,6 @@
-//! A stream against the obvious model, long: for every client, delivered + missed = appended since
-//! it joined, in order and nothing twice, while clients join, leave and stall at random. 10^8
-//! records when optimised (qa/check runs it so).
+//! A long test of a stream against a simple model: for every client, delivered + missed = appended
+//! since it joined, in order and nothing twice, while clients join, leave and stall at random. 10^8
+//! records in an optimised build, as in qa/check.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -33,7 +33,7 @@ impl Random {
     }
 }
 
-/// First sequence number, how many follow without a gap, and what the MISSED records say.
+/// First sequence number, count of records from it on without a gap, and sum of the MISSED records.
 fn seen<R: Resolution>(array: &[u8]) -> (Option<u64>, u64, u64) {
     let (mut first, mut count, mut missed) = (None, 0, 0);
     for record in Records::<R>::packed(&array[8..]).map(|r| r.expect("sound")) {
@@ -58,7 +58,7 @@ fn run(seed: u64, records: u64) -> (u64, u64, u64) {
     let mut random = Random(seed);
     let stream = Stream::new(&Budget::new(256 << 10));
     let mut batch = Batch::default();
-    // What each client is to see next.
+    // The sequence number that each client must see next.
     let mut clients: BTreeMap<u32, u64> = BTreeMap::new();
     let (mut next, mut delivered, mut missed) = (0, 0, 0);
     while next < records {
@@ -74,7 +74,7 @@ fn run(seed: u64, records: u64) -> (u64, u64, u64) {
                 stream.forget(client);
                 clients.remove(&client);
             }
-            // The higher its number the longer a client stalls.
+            // The higher the number of a client, the longer it stalls.
             n if n > 12 * u64::from(client) => {
                 let high = random.below(3) > 0;
                 let limits = Limits::new(usize::try_from(1 + random.below(1000)).unwrap(), 1 << 20);

@@ -1,10 +1,11 @@
-//! The rules of src/lib.rs's picture, read off the `use` lines: who may import whom.
+//! The rules of the picture in src/lib.rs, checked in the `use` lines: the imports each module may
+//! have.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Module → what of the crate it may name. Foreign crates are checked below.
+/// Module → modules of this crate that it may name. Foreign crates are checked below.
 const RULES: &[(&str, &[&str])] = &[
     ("read", &[]),
     ("ctf", &["read"]),
@@ -21,7 +22,7 @@ const RULES: &[(&str, &[&str])] = &[
     // A source's section of apm.toml, and its thin half that does I/O.
     ("sources::config", &["config", "model", "read", "sources"]),
     ("sources::io", &["clock", "config", "net", "model", "sources", "store"]),
-    // What a source gets and gives, and the list of all.
+    // The contract of a source, and the list of all sources.
     ("sources::contract", &["config", "net", "sources"]),
     ("sources::registry", &["catalogue", "config", "model", "net", "sources", "store"]),
     ("callbacks", &["catalogue", "clock", "events", "model", "generate", "state", "store"]),

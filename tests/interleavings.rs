@@ -1,5 +1,5 @@
-//! Peers that attach, detach, come back, are evicted and swept, in the orders that shuttle chooses:
-//! whoever is connected is known, and the PMDA thread is told the same.
+//! Peers attach, detach, return, are evicted and swept, in orders that shuttle chooses: a connected
+//! peer is always known to the store, and the PMDA thread gets the same changes.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
 
 use std::collections::HashMap;
@@ -24,8 +24,8 @@ fn is_known(store: &Store, peer: &Arc<Peer>) -> bool {
     store.peers().iter().any(|p| Arc::ptr_eq(p, peer))
 }
 
-/// Attaches, looks whether the peer is known as long as it is connected, detaches. `false`:
-/// refused.
+/// Attaches a peer, checks that it is known while it is connected, and detaches it. `false`: the
+/// peer was refused.
 fn visit(store: &Store, name: &str, now: u64) -> bool {
     let requests = Arc::new(RequestQueue::new(|| ()));
     let id = Identity { name: name.into(), resumes: true, ..Identity::default() };
@@ -37,7 +37,7 @@ fn visit(store: &Store, name: &str, now: u64) -> bool {
     true
 }
 
-/// The changes, applied in their order, give what is known.
+/// Checks that the changes, applied in their order, give the peers that the store knows.
 fn agrees(store: &Store, shown: &mut HashMap<String, *const Peer>) {
     for change in store.take_changes() {
         match change {
@@ -62,7 +62,7 @@ fn scene() {
         let store = Arc::clone(&store);
         thread::spawn(move || names.into_iter().filter(|name| !visit(&store, name, now)).count())
     };
-    // One comes back, two are new, all at the limit; a sweep forgets those that left long ago.
+    // One peer returns, two are new, all at the limit; a sweep drops those that left long ago.
     let workers = [
         worker(["old:1", "new:a"], 100),
         worker(["new:b", "old:1"], 101),

@@ -1,9 +1,8 @@
-//! Session control with the real lttng: a session daemon and a relay daemon of our own, each killed
-//! in turn.
+//! Session control with the real lttng: a private session daemon and relay daemon, each killed in
+//! turn.
 //!
-//! The test runs as root in a mount namespace of its own, so that the daemons of the machine are
-//! neither seen nor touched. It needs lttng-tools, unshare(1), gcc and liblttng-ust-dev, and fails
-//! without them.
+//! The test runs as root in a private mount namespace, so that the daemons of the machine are not
+//! affected. It needs lttng-tools, unshare(1), gcc and liblttng-ust-dev, and fails without them.
 #![cfg(feature = "agent")]
 #![allow(
     clippy::unwrap_used,
@@ -35,7 +34,7 @@ fn installed(program: &str) -> bool {
         .is_some_and(|path| std::env::split_paths(&path).any(|p| p.join(program).exists()))
 }
 
-/// Runs `inside` in a namespace where nobody else's session daemon is.
+/// Runs `inside` in a namespace without the machine's session daemons.
 #[test]
 fn sessions_survive_whatever_dies() {
     for program in ["lttng", "lttng-sessiond", "lttng-relayd", "unshare", "gcc"] {
@@ -61,7 +60,7 @@ fn sessions_survive_whatever_dies() {
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
-/// A daemon; asked to end, then made to, at the end.
+/// A daemon; terminated, then killed, when dropped.
 struct Daemon(Child);
 
 impl Daemon {
@@ -261,7 +260,7 @@ fn inside() {
     let sessiond = w.sessiond();
     w.until("one", &[Code::RelaydUnreachable]);
     let relayd = w.relayd();
-    // No program runs, and it says so.
+    // No program runs, and the diagnosis reports that.
     assert_eq!(w.until("one", &[Code::NoApplication]).phase, SessionPhase::Active);
     wait("the session in the relay daemon", || lttng(&home, &["list"]).contains("[active]"));
 
@@ -295,7 +294,7 @@ fn inside() {
         assert!(list.contains(part), "{part} is not in {list}");
     }
     assert!(lttng(&home, &["list", "jul"]).contains("demo:*"));
-    // Two sessions less.
+    // The configuration has two sessions less.
     assert!(w.control.as_ref().unwrap().configure(vec![one.clone()]));
     wait("their end", || !lttng(&home, &["list"]).contains("two"));
 
@@ -361,7 +360,7 @@ fn inside() {
     wait("both made anew", || made("one") > before[0] && made("mine") > before[1]);
     w.until("one", &running);
     w.until("mine", &running);
-    // The relay daemon has a session when it has a stream, and a stream when a program runs.
+    // The relay daemon lists a session that has a stream; it has one when a program runs.
     println!("viewers see {:?}", viewable());
 
     println!("the session daemon is killed and started again");

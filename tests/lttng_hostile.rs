@@ -1,5 +1,5 @@
-//! A relay daemon that breaks its protocol in every way: an error or nothing comes of it, never a
-//! panic, growth or a spin.
+//! A relay daemon that breaks its protocol in every way: the result is an error or none, never a
+//! panic, unbounded memory or a busy loop.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -51,7 +51,7 @@ fn talk_to(
     let outcome = connection.run(relayd, &mut observed);
     assert!(outcome.outstanding <= OUTSTANDING, "{} outstanding", outcome.outstanding);
     assert!(outcome.input <= 2 * (METADATA_REPLY + 4096), "{} bytes of input", outcome.input);
-    // A stream's 4000 questions a second in all, and what is due each second besides.
+    // 4000 requests a second for all streams, and the periodic requests besides.
     let most = 500.0 + outcome.time.as_secs_f64() * 4000.0;
     assert!(
         (outcome.requests as f64) < most,
@@ -244,7 +244,7 @@ fn pieces_of_packets_are_bounded() {
         spoil: &mut |_, c, mut reply| {
             pieces += usize::from(c == 5);
             if c == 4 {
-                // 15 MiB of content, which comes byte by byte.
+                // 15 MiB of content, delivered byte by byte.
                 word(&mut reply, 12, 15 << 23);
                 word(&mut reply, 20, 15 << 23);
             }
@@ -370,7 +370,7 @@ proptest! {
         prop_assert!(outcome.time < Duration::from_secs(45));
     }
 
-    /// Noise.
+    /// Random bytes as replies.
     #[test]
     fn noise(noise in proptest::collection::vec(prop_oneof![4 => Just(0u8), 2 => 0u8..7, 1 => any::<u8>()], 0..20_000), piece in 1usize..5000) {
         let session = SessionInfo {
@@ -386,7 +386,7 @@ proptest! {
         let (mut viewer, mut observed) = (Reading::new(settings("*"), begin, OpenStreams::default()), Observed::default());
         let (mut input, mut out, mut now) = (BytesMut::new(), BytesMut::new(), START);
         viewer.start(at(now), &mut out);
-        // An answer to CONNECT that is not over at once.
+        // Valid replies to CONNECT and CREATE, so that the noise is parsed.
         let mut bytes = vec![0; 20];
         (bytes[11], bytes[15], bytes[23 - 4]) = (2, 15, 0);
         bytes.extend([0, 0, 0, 1]);

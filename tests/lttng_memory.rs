@@ -1,5 +1,5 @@
-//! Sessions of a relay daemon that would take memory without end, beside one that is sound: real
-//! connections, the whole layer.
+//! Sessions of a relay daemon that would use unbounded memory, beside a sound one: real connections
+//! and the whole layer.
 #![cfg(feature = "agent")]
 #![allow(
     clippy::unwrap_used,
@@ -35,14 +35,14 @@ fn word(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
 }
 
-/// What the relay daemon says instead.
+/// Changes the replies of the relay daemon.
 fn spoil(session: u64, command: u32, mut reply: Vec<u8>) -> Vec<u8> {
     const PACKET: usize = 12 * MIB;
     match (session, command) {
-        // Each index says that there is more metadata.
+        // Each index has the flag for new metadata.
         (ENDLESS, 4) => word(&mut reply, 60, 1),
         (ENDLESS, 6) => {
-            // First what was recorded, then text without end.
+            // First the recorded metadata, then endless text.
             let text = if reply.len() > 12 {
                 reply[12..].to_vec()
             } else {

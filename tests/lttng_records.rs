@@ -1,5 +1,5 @@
-//! Recorded live sessions through the whole layer into a store: what comes out as records and
-//! counters is what a plain walk over the same packets finds.
+//! Recorded live sessions through the whole layer into a store: the records and counters are those
+//! that a simple walk over the same packets finds.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -73,8 +73,8 @@ impl Wire {
     }
 }
 
-/// Plays a dialogue; at most `size` bytes of a reply at once. `broken`: the connection that reads
-/// is lost after so many requests, then made again.
+/// Plays a dialogue; at most `size` bytes of a reply at once. `broken`: number of requests after
+/// which the reading connection is lost; then it is made again.
 fn collect(
     name: &str,
     minor: u32,
@@ -120,7 +120,7 @@ fn collect(
                     input.extend_from_slice(piece);
                     reader.feed(at(now), input, out).unwrap();
                 }
-                // At once: the newest ones are to be had only up to a size.
+                // Read at once, because the stream keeps the newest records only up to a size.
                 if let Some(peer) = store.peers().first()
                     && let Some(stream) = peer.existing_stream(RECORD)
                 {
@@ -161,7 +161,7 @@ fn collect(
     (store, changes, packed)
 }
 
-/// Every record as text: time, event, then parameters by name, which are those that are plain.
+/// Every record as text: time, event, then the plain parameters by name.
 fn records(packed: &[u8], changes: &[Change]) -> Vec<String> {
     let names: HashMap<_, _> = changes
         .iter()
@@ -185,7 +185,7 @@ fn records(packed: &[u8], changes: &[Change]) -> Vec<String> {
     records.map(line).collect()
 }
 
-/// The slow and obvious way.
+/// A slow and simple decoder.
 struct Walk<'n> {
     cpu: u64,
     nodes: &'n [Node],
@@ -370,7 +370,7 @@ fn records_are_what_a_plain_walk_finds() {
     }
 }
 
-/// Keys of the walk are in the record with the same value.
+/// Checks that each key of the walk is in the record with the same value.
 fn compare(name: &str, got: Vec<String>, expected: &[String]) {
     let fields = |line: &str| -> (String, Vec<String>) {
         let (time, map) = line.split_once(" {").unwrap();

@@ -1,6 +1,6 @@
-//! Recorded dialogues with relay daemons, served by a relay daemon made of them: whole, byte by
-//! byte and cut at many positions, in every minor version, the viewer tells what an independent
-//! decoder found (qa/corpus/lttng/live/expected.json).
+//! Recorded dialogues with relay daemons, replayed by a relay daemon made of them: whole, byte by
+//! byte and cut at many positions, in every minor version, the viewer reports the facts that an
+//! independent decoder found (qa/corpus/lttng/live/expected.json).
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -25,8 +25,8 @@ fn expected() -> serde_json::Value {
     serde_json::from_slice(&std::fs::read(corpus().join("expected.json")).unwrap()).unwrap()
 }
 
-/// Compares what was told of a session with the facts; packets that were told before may be missing
-/// when `replayed`.
+/// Compares the reported events of a session with the facts; if `replayed`, packets that were
+/// reported before may be missing.
 fn check(name: &str, session: u64, observed: &Observed) {
     let expected = &expected()[name];
     let streams = expected["streams"].as_object().unwrap();
@@ -60,7 +60,7 @@ fn check(name: &str, session: u64, observed: &Observed) {
     assert!(packets > 10, "{name}: {packets} packets");
 }
 
-/// Metadata was there before each packet that was recorded behind it.
+/// Checks that each packet came after the metadata that was recorded before it.
 fn check_order(dialogue: &Dialogue, session: u64, observed: &Observed) {
     let mut later = 0;
     for (id, entries) in &dialogue.streams {
@@ -143,8 +143,8 @@ fn byte_by_byte_the_same_is_told() {
 
 #[test]
 fn cut_at_many_positions_the_same_is_told() {
-    // All of the first bytes, in which every kind of reply begins, then a piece size that hits all
-    // phases of later ones.
+    // Every cut in the first bytes, in which every kind of reply begins, then cuts in all phases of
+    // later replies.
     for cut in (1..700).chain((700..60_000).step_by(977)) {
         let (observed, outcome) =
             in_pieces("live-ust-grow", &mut |there, at| if at < cut { cut - at } else { there });
@@ -181,7 +181,7 @@ fn several_sessions_of_one_name_are_all_read() {
     assert_eq!(observed.attached.len(), 2, "the third does not fit");
 }
 
-/// A connection that breaks after `requests`, then one that goes on.
+/// A connection that breaks after `requests`, then one that continues.
 fn broken(requests: usize, seek: Seek, restart: bool) -> Observed {
     let mut observed = Observed::default();
     let mut relayd = Relayd::new(13, &["live-ust-grow"]);
@@ -255,10 +255,10 @@ fn another_viewer_is_waited_for() {
         connection.run(relayd, &mut observed).result.unwrap();
         std::mem::take(&mut observed)
     };
-    // It shows in the listing: never asked.
+    // The listing shows another viewer: no attach is sent.
     let observed = run(&mut relayd, &mut |_, command, reply| (command != 3).then_some(reply), 60);
     assert_eq!((observed.refused, observed.attached.len()), (vec![(1, Refused::Busy)], 0));
-    // It comes between listing and attach: asked with back-off, and had when it is left.
+    // Another viewer attaches between listing and attach: retried with back-off until it leaves.
     relayd.sessions[0].clients = 0;
     relayd.busy = 4;
     let mut attaches = 0;
@@ -313,7 +313,7 @@ fn a_session_that_is_created_again_is_read_from_its_beginning() {
 #[test]
 fn packets_wait_until_the_reader_has_all_the_metadata_it_needs() {
     let mut relayd = Relayd::new(13, &["live-ust-grow"]);
-    // The first reply ends inside a declaration; the rest comes when asked again.
+    // The first reply ends inside a declaration; the rest comes with a later request.
     let d = &mut relayd.sessions[0].dialogue;
     let metadata = *d.metadata.keys().next().unwrap();
     d.first.insert(metadata, 1000);
@@ -330,7 +330,7 @@ fn packets_wait_until_the_reader_has_all_the_metadata_it_needs() {
                 return Some(reply);
             }
             asked += 1;
-            // The fifth question has an answer.
+            // Only the fifth request gets the rest.
             let rest = &released.sessions[0].dialogue.metadata[&metadata][1000..];
             Some(match asked {
                 5 => [&(rest.len() as u64).to_be_bytes()[..], &[0, 0, 0, 1], rest].concat(),
@@ -346,7 +346,7 @@ fn packets_wait_until_the_reader_has_all_the_metadata_it_needs() {
         observed.streams.values().flat_map(|s| &s.metadata).all(|there| *there == 12288)
             && observed.violations.is_empty()
     );
-    // When it never comes, packets come nevertheless.
+    // If the rest never comes, packets are reported nevertheless.
     let mut observed = Observed { need_more: usize::MAX, ..Observed::default() };
     let connection = Connection {
         settings: settings("*/*"),
@@ -435,7 +435,7 @@ fn a_session_that_is_over_is_not_waited_for_for_ever() {
         settings: settings("*/*"),
         roster: None,
         start: START,
-        // Its streams never end: after ten indexes there is nothing, for ever.
+        // The streams never end: after ten indexes there are no more, and no end.
         spoil: &mut |_, command, mut reply| {
             indexes += usize::from(command == 4);
             if command == 4 && indexes > 10 {
@@ -458,7 +458,7 @@ fn a_session_that_is_over_is_not_waited_for_for_ever() {
 fn packets_that_come_in_pieces_are_put_together() {
     for most in [40, 1000, 4096] {
         let mut relayd = Relayd::new(13, &["live-ust-grow"]);
-        // The index behind a packet has been asked for when its second piece is.
+        // The index behind a packet has been requested before its second piece.
         (relayd.most, relayd.back) = (most, 2);
         let (observed, _) = play(&mut relayd, settings("*/*"));
         assert!(observed.skipped.is_empty(), "{:?}", observed.skipped);

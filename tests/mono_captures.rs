@@ -1,5 +1,5 @@
 //! Every capture and vector of the counters-agent protocol: whole, byte by byte and cut at every
-//! position the session tells the same, and it is what an independent decoder found
+//! position the session reports the same updates, and these are what an independent decoder found
 //! (qa/corpus/mono/expected.json).
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ use pmdaapm::sources::mono::{Inspector, Peer, Settings};
 use pmdaapm::sources::{Session, SessionError, Sink};
 use proptest::prelude::*;
 
-/// What a session told, in a form that can be compared.
+/// The updates of a session, in a form that can be compared.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Told {
     lines: Vec<String>,
@@ -36,7 +36,7 @@ struct Told {
 impl Sink for Told {
     fn update(&mut self, update: Update<'_>) {
         self.lines.push(match &update {
-            // The rest of the description is made from this.
+            // The whole description is made from this line.
             Update::Define { slot, spec } => format!("define {slot} {}", spec.persist),
             other => format!("{other:?}"),
         });
@@ -67,7 +67,7 @@ impl Sink for Told {
 const NOW: Now =
     Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, monotonic: Duration::from_secs(100) };
 
-/// Feeds the pieces; what was told, what was sent, how it ended.
+/// Feeds the pieces; returns the updates, the sent bytes and the result.
 fn talk<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Told, Vec<u8>, Result<(), SessionError>) {
@@ -129,8 +129,8 @@ fn pieces_make_no_difference() {
     });
 }
 
-/// The independent decoder's time of a sample, as nanoseconds since 1970; dialect A has another
-/// clock.
+/// The time of a sample by the independent decoder, in nanoseconds since 1970; dialect A has
+/// another clock.
 fn sent(time: &serde_json::Value) -> i128 {
     (i128::from(time.as_i64().unwrap()) - 116_444_736_000_000_000) * 100
 }
@@ -145,8 +145,8 @@ fn the_independent_decoder_agrees() {
         let (samples, counters) =
             (file["samples"].as_array().unwrap(), file["counters"].as_array().unwrap());
         if samples.is_empty() && counters.is_empty() {
-            // A Hello without counters is not told from other dialects before a sample or a
-            // time-out.
+            // A Hello without counters cannot be distinguished from other dialects before a
+            // sample or a time-out.
             continue;
         }
         assert_eq!(Some(told.messages), file["messages"].as_u64(), "{name}");
@@ -225,7 +225,7 @@ fn a_hello_without_counters_or_samples_is_taken_after_a_while() {
         (told.identities, told.messages, told.dialect.as_str()),
         (1, 1, "note little-endian")
     );
-    // And its samples may come when they like.
+    // Its samples have no time limit.
     input.extend_from_slice(&read("f-empty-hello.a2i.bin")[5..]);
     assert_eq!(session.feed(later, &mut input, &mut out, &mut told), Ok(()));
     assert_eq!((told.samples.len(), input.len()), (3, 0));
@@ -325,14 +325,15 @@ fn the_largest_hello_there_can_be() {
     let all = || Settings { names: 32_767, ..Settings::default() };
     let whole = talk_with(all(), [&bytes[..]]);
     assert_eq!((whole.0.samples.len(), whole.0.samples[0].len(), &whole.2), (1, 32_767, &Ok(())));
-    // Byte by byte it must not take time that grows with the square of its length.
+    // Byte by byte the run time must not grow with the square of the length.
     assert_eq!(talk_with(all(), bytes.chunks(1)), whole);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Damaged streams in random pieces: never a panic, the same as whole, the identity at most once and first.
+    /// Damaged streams in random pieces never panic, give the same as whole, and have the identity
+    /// at most once and first.
     #[test]
     fn damage_does_none(
         file in 0..22usize,

@@ -48,7 +48,7 @@ fn expected() -> Value {
 }
 
 /// Compares the transcript of a session with the independent decoder: all sums of all files, and
-/// all their records. Returns how many numbers were compared.
+/// all their records. Returns the count of numbers compared.
 fn compare(name: &str, transcript: &Transcript, session: &Value) -> u64 {
     let mut compared = 0;
     let hello = &session["hello"];

@@ -79,7 +79,7 @@ fn updates<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Updates, Result<(
     let (mut updates, mut input, mut out) = (Updates::default(), BytesMut::new(), BytesMut::new());
     let (mut now, mut end) = (Now::default(), Ok(()));
     for piece in pieces {
-        // All within the patience for late words.
+        // All bytes come within the time that calls wait for late words.
         now.monotonic += Duration::from_micros(1);
         input.extend_from_slice(piece);
         end = collector.feed(now, &mut input, &mut out, &mut updates);

@@ -1,5 +1,5 @@
-//! A hundred thousand instances: what the state file costs, and that the thread which answers pmcd
-//! pays a pointer for each.
+//! A hundred thousand instances: the size of the state file, and a cost of one pointer each on the
+//! thread that answers pmcd.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The traces that are read, and the other readers of them: babeltrace2 and babeltrace 1, when they
+//! The traces to read, and the other readers to compare with: babeltrace2 and babeltrace 1, if they
 //! are installed.
 
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
-/// Readers with a sink that takes decoded events and does nothing.
+/// Readers, with a sink that drops decoded events.
 pub(crate) const BABELTRACE2: (&str, &[&str]) = ("babeltrace2", &["-c", "sink.utils.dummy"]);
 pub(crate) const BABELTRACE1: (&str, &[&str]) = ("babeltrace", &["-o", "dummy"]);
 
-/// Where traces are: those of `CTF_TRACES`, or a capture.
+/// Folders of traces: those of `CTF_TRACES`, or a capture.
 pub(crate) fn dirs() -> Vec<String> {
     if let Ok(dirs) = std::env::var("CTF_TRACES") {
         return dirs.split(':').map(str::to_owned).collect();
@@ -28,8 +28,8 @@ pub(crate) fn dirs() -> Vec<String> {
     there.map(|dir| dir.display().to_string()).into_iter().collect()
 }
 
-/// How long a reader takes, with its start, which is less than 20 ms; `None`: it is not installed
-/// or cannot read the trace.
+/// Run time of a reader, including less than 20 ms for its start; `None`: it is not installed or
+/// cannot read the trace.
 fn run((program, arguments): (&str, &[&str]), dir: &str) -> Option<Duration> {
     let mut command = Command::new(program);
     command.args(arguments).arg(dir).stdout(Stdio::null()).stderr(Stdio::null());
@@ -37,7 +37,7 @@ fn run((program, arguments): (&str, &[&str]), dir: &str) -> Option<Duration> {
     command.status().is_ok_and(|status| status.success()).then(|| start.elapsed())
 }
 
-/// Measures a reader. `events`: how many the trace has.
+/// Measures a reader. `events`: number of events in the trace.
 pub(crate) fn peer(
     bencher: Bencher<'_, '_>,
     reader: (&str, &[&str]),
@@ -63,12 +63,12 @@ pub(crate) fn rounds() -> Option<usize> {
     Some(arguments.next().and_then(|n| n.parse().ok()).unwrap_or(7).max(1))
 }
 
-/// One of ours: its name, and what it does with a trace that has been loaded.
+/// One of our readers: its name, and its function on a loaded trace.
 pub(crate) type Ours<T> = (&'static str, fn(&T));
 
-/// Ours and the other readers in turn, so many times: whatever else the machine does, it does to
-/// all of a round. Prints medians of times, and of the ratios of each round: the faster of the
-/// others against each of ours.
+/// Runs our readers and the others in turn, `rounds` times, so that other load of the machine
+/// affects all readers of a round. Prints the medians of times and of the ratios of each round: the
+/// faster of the others to each of ours.
 pub(crate) fn ratio<T>(rounds: usize, load: impl Fn(&str) -> T, ours: &[Ours<T>]) {
     for dir in dirs() {
         let loaded = load(&dir);

@@ -1,5 +1,5 @@
-//! A relay daemon with one session, made of a trace in files. It speaks 2.15 and knows what the
-//! viewer asks of it, no more.
+//! A relay daemon with one session, made of a trace in files. It supports minor version 15 and only
+//! the commands that the viewer sends.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -21,7 +21,7 @@ pub(crate) struct Recorded {
     pub(crate) events: u64,
 }
 
-/// The directory with the metadata, at any depth.
+/// The first directory with metadata, at any depth.
 fn find(dir: &Path) -> Option<PathBuf> {
     if dir.join("metadata").is_file() {
         return Some(dir.to_owned());
@@ -60,7 +60,7 @@ impl Recorded {
     }
 }
 
-/// One connection's relay daemon. Streams have the numbers 2 and on, the metadata has 1.
+/// The relay daemon of one connection. The metadata stream has number 1, the others from 2 on.
 pub(crate) struct Relayd<'r> {
     recorded: &'r Recorded,
     share: usize,
@@ -68,7 +68,7 @@ pub(crate) struct Relayd<'r> {
     next: Vec<usize>,
     told: bool,
     ended: usize,
-    /// The session has been told to be over.
+    /// The end of the session has been reported.
     pub(crate) over: bool,
     /// Rest of the packet that is being sent.
     sending: Option<(usize, u64)>,
@@ -79,7 +79,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 impl<'r> Relayd<'r> {
-    /// Every so manieth packet, from `share` on.
+    /// Serves every packet `share` + n * `shares`.
     pub(crate) fn new(recorded: &'r Recorded, share: usize, shares: usize) -> Self {
         let next = vec![share; recorded.streams.len()];
         Self { recorded, share, shares, next, told: false, ended: 0, over: false, sending: None }
@@ -171,8 +171,8 @@ impl<'r> Relayd<'r> {
         Self::words(out, &[1, u32::from(!self.told)]);
     }
 
-    /// Gives the reply and the beginning of its packet, if it has one; how much of that is to
-    /// follow.
+    /// Appends the reply and the beginning of its packet, if it has one. Returns the number of
+    /// packet bytes still to follow.
     pub(crate) fn packet(&mut self, input: &mut BytesMut, reply: &[u8], piece: usize) -> usize {
         input.extend_from_slice(reply);
         if self.sending.is_none() {
@@ -182,7 +182,7 @@ impl<'r> Relayd<'r> {
         length - self.more(input, length.min(piece))
     }
 
-    /// Gives so many bytes of the packet.
+    /// Appends the next `length` bytes of the packet.
     pub(crate) fn more(&mut self, input: &mut BytesMut, length: usize) -> usize {
         let Some((stream, at)) = &mut self.sending else { return 0 };
         let from = input.len();

@@ -1,5 +1,5 @@
-//! Metadata of CTF 2 from anybody: fragments between separators. Whole and in pieces it must mean
-//! the same; types that are taken are sound in themselves; a packet of zeros does no harm.
+//! Untrusted metadata of CTF 2: fragments between separators. Whole and in pieces it must decode to
+//! the same; accepted field classes are consistent; a packet of zeros does no harm.
 #![no_main]
 
 use ctf::oracle::{by_plan, by_types};
@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
     bytes.extend(rest);
     let (whole, faults) = read(&bytes, bytes.len());
     let (parts, same) = read(&bytes, usize::from(*piece));
-    // JSON tells where in its text a fault is, and that text is the same.
+    // Errors of JSON have an offset in the text, which is the same in both runs.
     assert_eq!(faults, same);
     assert_eq!(format!("{:?}", whole.schema()), format!("{:?}", parts.schema()));
     if whole.schema().streams.iter().any(|s| s.events.len() > 1) {

@@ -1,6 +1,7 @@
-//! Packets from anybody. First of any schema (both made out of the same bytes): the compiled plan
-//! and the interpreter of types must tell the same. Then of an LTTng trace: events lie one behind
-//! the other within the content, and reading all at once, one by one and over a stream is the same.
+//! Untrusted packets. First with any schema (both made from the same bytes): the compiled plan and
+//! the interpreter of field classes must report the same. Then of an LTTng trace: events lie one
+//! behind the other within the content, and reading all at once, one by one and over a stream gives
+//! the same.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -24,7 +25,7 @@ static TRACES: LazyLock<Vec<Trace>> = LazyLock::new(|| {
     METADATA.into_iter().map(read).collect()
 });
 
-/// The header of a packet of lttng that the bytes are the events of.
+/// A packet of LTTng with these bytes as its events.
 fn packet(trace: &Trace, events: &[u8]) -> Vec<u8> {
     let bits = (8 * (84 + events.len()) as u64).to_le_bytes();
     let mut packet = 0xc1fc_1fc1_u32.to_le_bytes().to_vec();
@@ -47,7 +48,7 @@ fuzz_target!(|data: &[u8]| {
         let all = by_plan(trace, &bytes, true);
         assert_eq!(all, by_plan(trace, &bytes, false));
         if trace.schema().version == ctf::schema::Version::V1 && data.len() < 200 {
-            // The interpreter of types does not know the blob of the UUID that CTF 2 has.
+            // The interpreter of field classes does not support the UUID of CTF 2, which is a blob.
             let mut slow = by_types(trace.schema(), &bytes);
             slow.context.clear();
             assert_eq!((&all.events, all.sound), (&slow.events, slow.sound));

@@ -1,12 +1,12 @@
-//! Metadata of CTF 1.8, plain or in packets, from anybody. Whole and in pieces it must mean the
-//! same and have the same faults at the same places; faults are within the text; what has been
-//! declared stays; every class has a plan or is not there.
+//! Untrusted metadata of CTF 1.8, plain or in packets. Whole and in pieces it must decode to the
+//! same, with the same errors at the same offsets; offsets are within the text; declarations are
+//! never lost; every event record class has a plan.
 #![no_main]
 
 use ctf::{MetadataError, Trace};
 use libfuzzer_sys::fuzz_target;
 
-/// What came of it: a description, and each fault.
+/// The result: a description of the trace, and each error.
 fn read(bytes: &[u8], piece: usize) -> (String, Vec<MetadataError>) {
     let (mut trace, mut faults) = (Trace::new(), Vec::new());
     let mut classes = 0;

@@ -1,6 +1,6 @@
-//! The strict checker of event arrays: never a panic; what it accepts has as many records as it
-//! says, and every parameter and record lies within the array (the checker itself would have said
-//! so).
+//! The strict checker of event arrays never panics. An array that it accepts has the number of
+//! records in its header, and all parameters and records lie within it (which the checker itself
+//! verifies).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

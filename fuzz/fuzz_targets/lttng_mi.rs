@@ -1,6 +1,6 @@
-//! Answers of the lttng program and requests of users: never a panic; a sound answer says the same
-//! when blanks follow it; what a request makes is sound; a state that is read is written and read
-//! the same.
+//! Answers of the lttng program and requests of users never cause a panic. A valid answer has the
+//! same meaning when blanks follow it; a specification from a request is valid; a parsed state is
+//! the same after writing and parsing it again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,6 +1,6 @@
-//! A relay daemon answers anything in any pieces. The requests stay few and known, the input stays
-//! within the limits, packets have the length of their index and come after an attach, and at the
-//! end all sessions are over.
+//! A relay daemon sends any bytes in any pieces. Requests are bounded in number and valid, the
+//! input stays within the limits, packets have the length of their index and follow an attach, and
+//! at the end all sessions are over.
 #![no_main]
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -74,7 +74,7 @@ impl Lister for Listed {
     }
 }
 
-/// Takes the requests out of `out`, and notes the size of the fixed part of each reply.
+/// Takes the requests out of `out`, and records the size of the fixed part of each reply.
 fn requests(out: &mut BytesMut, replies: &mut VecDeque<usize>) {
     while out.has_remaining() {
         let (size, command, version) = (out.get_u64(), out.get_u32(), out.get_u32());

@@ -1,6 +1,6 @@
-//! A Mono peer sends anything in any pieces. Whole and in pieces the same must come out; the
-//! identity comes at most once and first; no slot is defined twice; nothing is sent before the
-//! dialect is decided, and never a Remove to an agent of 2014.
+//! A Mono peer sends any bytes in any pieces. The updates must not depend on the pieces; the
+//! identity is reported at most once and first; no slot is defined twice; nothing is sent before
+//! the dialect is decided, and never a Remove to an agent of 2014.
 #![no_main]
 
 use std::collections::HashSet;
@@ -44,7 +44,7 @@ impl Sink for Told {
 const NOW: Now =
     Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, monotonic: Duration::from_secs(100) };
 
-/// What a user does between two pieces.
+/// Requests of a user between two pieces.
 const REQUESTS: [(&str, &str); 4] = [
     ("control.remove", "GC/*"),
     ("control.add", "Mono GC/Minor GC collections;JIT/x;GC/M*"),
@@ -85,7 +85,7 @@ fn talk(
     (told, out.to_vec(), end)
 }
 
-/// Reads what was sent as an agent of 2014 does: lists, good-byes and Adds, never a Remove.
+/// Parses the sent requests as an agent of 2014 does: List, GoodBye and Add, never a Remove.
 fn check_2014(mut out: &[u8], big_endian: bool) {
     while let [command, rest @ ..] = out {
         out = rest;

@@ -1,7 +1,7 @@
 //! The dialogue with a Java profiler agent on any bytes in any pieces: raw bytes, or commands with
 //! sound frames and handles. Events and replies do not depend on the pieces; hello comes once and
-//! before anything else; every reply is the one that its command is due, and only the last one can
-//! be an error.
+//! before all other events; every reply belongs to its command, and only the last one can be an
+//! error.
 #![no_main]
 
 use std::sync::Arc;

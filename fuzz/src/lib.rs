@@ -1,3 +1,3 @@
-//! What several fuzz targets share.
+//! Code shared by several fuzz targets.
 
 pub mod profiler_streams;

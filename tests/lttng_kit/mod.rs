@@ -1,5 +1,5 @@
-//! Recorded dialogues with relay daemons, a relay daemon made of them that answers any viewer of
-//! any minor version, and a driver with a clock of its own.
+//! Recorded dialogues with relay daemons, a relay daemon that replays them to viewers of any minor
+//! version, and a driver with a simulated clock.
 #![allow(
     dead_code,
     unused_imports,
@@ -43,7 +43,7 @@ pub fn settings(pattern: &str) -> Settings {
     Settings { patterns: vec![Pattern::parse(pattern).unwrap()], ..Settings::default() }
 }
 
-/// What a viewer did beside what it told.
+/// The end of a run, and its counts; the events are in [`Observed`].
 #[derive(Debug)]
 pub struct Outcome {
     pub result: Result<(), SessionError>,
@@ -58,13 +58,13 @@ pub struct Outcome {
     pub time: Duration,
 }
 
-/// A viewer and its connections: `spoil` may change each reply, and closes the connection with
-/// `None`. Replies reach a conversation in pieces that `piece` cuts (the bytes that are there, the
-/// bytes already delivered on that connection). Ends when `end` says so, or at the first error of
-/// any conversation.
+/// A viewer and its connections. `spoil` may change each reply; `None` closes the connection.
+/// Replies are delivered in pieces whose length `piece` returns (from the bytes available and the
+/// bytes already delivered on that connection). The run ends when `end` returns true, or at the
+/// first error on any connection.
 pub struct Connection<'a> {
     pub settings: Settings,
-    /// That of the viewer before.
+    /// The roster of an earlier viewer.
     pub roster: Option<Roster>,
     pub start: Duration,
     pub spoil: &'a mut dyn FnMut(usize, u32, Vec<u8>) -> Option<Vec<u8>>,
@@ -88,7 +88,7 @@ struct Wire {
     out: BytesMut,
     input: BytesMut,
     coming: VecDeque<u8>,
-    /// Where the replies end that are not delivered.
+    /// Ends of the replies that are not delivered yet.
     unread: VecDeque<usize>,
     delivered: usize,
 }

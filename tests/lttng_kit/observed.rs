@@ -1,4 +1,4 @@
-//! What a viewer told, in a form that can be compared.
+//! The events that a viewer reported, in a form that can be compared.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct ObservedStream {
     pub trace: u64,
     pub bytes: Vec<u8>,
     pub indexes: Vec<Index>,
-    /// Bytes of metadata that were there when each packet came.
+    /// Bytes of metadata received before each packet.
     pub metadata: Vec<usize>,
     pub beacons: usize,
     pub ended: usize,
@@ -42,7 +42,7 @@ pub struct Observed {
     pub closed: usize,
     pub lost: usize,
     pub disconnected: usize,
-    /// Replies to `metadata` from the end: how many more times the reader needs more.
+    /// Calls of `metadata` up to the first that returns [`Need::Nothing`].
     pub need_more: usize,
     pub open: BTreeMap<u64, Vec<u64>>,
 }

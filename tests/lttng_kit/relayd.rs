@@ -23,7 +23,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.iter().copied().take_while(|b| *b != 0).collect()).unwrap()
 }
 
-/// What a stream has: the index as it was recorded, and the packet if it has one.
+/// An entry of a stream: the recorded index, and the packet if it has one.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub index: [u8; 64],
@@ -113,7 +113,7 @@ impl Dialogue {
                     }
                     4 => {
                         let mut index: [u8; 64] = take(64)?.try_into().unwrap();
-                        // Flags are made anew.
+                        // Flags are set when the index is served.
                         index[60..].fill(0);
                         let packet = (u32_at(&index, 56) == 1).then(Vec::new);
                         d.streams.get_mut(&u64_at(body, 0))?.push(Entry {
@@ -163,14 +163,14 @@ impl Dialogue {
     }
 }
 
-/// A session that is served, with what its viewer has read.
+/// A session that is served, with the position of its viewer.
 #[derive(Clone, Debug)]
 pub struct Served {
     pub id: u64,
     pub dialogue: Dialogue,
     pub clients: u32,
     pub over: bool,
-    /// The connection that has it.
+    /// The connection that has attached the session.
     attached: Option<u64>,
     groups: usize,
     next: BTreeMap<u64, usize>,
@@ -228,8 +228,8 @@ impl Served {
     fn packet(&self, stream: u64, offset: u64, length: u32, back: usize, most: usize) -> Vec<u8> {
         let read =
             self.next.get(&stream).map_or(&[][..], |n| &self.dialogue.streams[&stream][..*n]);
-        // The file of the latest index is the one that is read from: as if each packet had a file
-        // of its own.
+        // Packets are read from the file of the latest index, as if each packet were in a separate
+        // file.
         let mut entries = read.iter().rev().filter(|e| e.packet.is_some()).take(back);
         let part = entries.find_map(|e| {
             let from = usize::try_from(offset.checked_sub(u64_at(&e.index, 0))?).ok()?;
@@ -261,18 +261,18 @@ pub struct Relayd {
     pub sessions: Vec<Served>,
     /// Packets behind the latest index that can still be read.
     pub back: usize,
-    /// Times that an ATTACH is still refused, without the listing showing another viewer.
+    /// Number of further refusals of ATTACH, although the listing shows no other viewer.
     pub busy: usize,
     /// Most bytes of a packet in one reply.
     pub most: usize,
-    /// A session is over for `NEW_STREAMS` when all its streams are announced, though there is
-    /// more in them.
+    /// `NEW_STREAMS` reports the session as over once all its streams are announced, although
+    /// they have more packets.
     pub early: bool,
     /// Times that `NEW_STREAMS` fails.
     pub failing: usize,
     /// Listings until a closed connection is noticed.
     pub slow: usize,
-    /// By connection: what is spoken, and whether CREATE came.
+    /// By connection: the minor version, and whether CREATE has arrived.
     connections: BTreeMap<u64, (u32, bool)>,
     gone: Vec<(usize, u64)>,
 }
