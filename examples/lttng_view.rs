@@ -1,10 +1,9 @@
 //! Reads the first live session that fits and counts: `lttng_view ADDRESS PATTERN [beginning|last]
 //! [SECONDS] [DIRECTORY]`.
 //!
-//! Prints what the viewer tells, a line a second with the sums, and at the end the CPU time; with a
-//! directory, the metadata and packets of each stream are written to it. Dials again when the
-//! connection breaks. Also the shortest complete driver, of one session: another would have a
-//! connection of its own.
+//! Prints the viewer's reports, a line a second with the sums, and at the end the CPU time; with a
+//! directory, writes the metadata and packets of each stream to it. Reconnects when the connection
+//! breaks. Also the shortest complete driver of a session; each session needs its own connection.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -35,12 +34,12 @@ struct Counts {
     beacons: u64,
     skipped: BTreeMap<String, u64>,
     metadata: u64,
-    /// Cycles that newest packets were behind the monotonic clock when they came.
+    /// Lag of the newest packets behind the monotonic clock on arrival, in clock cycles.
     lags: Vec<u64>,
 }
 
-/// `CLOCK_MONOTONIC` in nanoseconds, the clock of user-space traces. Only its debug text tells it
-/// without a system call of our own: `Instant { tv_sec: 1, tv_nsec: 2 }`.
+/// `CLOCK_MONOTONIC` in nanoseconds, the clock of user-space traces. Without a system call of our
+/// own, only the debug text of `Instant` has it: `Instant { tv_sec: 1, tv_nsec: 2 }`.
 fn monotonic() -> u64 {
     let text = format!("{:?}", Instant::now());
     let mut numbers =
@@ -115,7 +114,7 @@ impl Observer for Counts {
     }
 }
 
-/// Takes the listing.
+/// Collects the listed sessions.
 struct Sessions<'r> {
     roster: &'r mut Roster,
     done: bool,
@@ -147,7 +146,7 @@ fn now(started: Instant) -> Now {
     Now { wall: Stamp::from_nanos(wall), monotonic: started.elapsed() }
 }
 
-/// One listing.
+/// Lists the sessions of a relay daemon once.
 fn list(
     address: &str,
     settings: &Settings,
@@ -173,7 +172,7 @@ fn list(
     Ok(())
 }
 
-/// One connection that reads; how it ended.
+/// Reads over one connection; returns how it ended.
 fn read(
     address: &str,
     reading: &mut Reading,
@@ -194,8 +193,7 @@ fn read(
         }
         let wait = reading.next_wakeup().unwrap_or_default().saturating_sub(started.elapsed());
         if !reading.awaits_reply() {
-            // Relay daemons never speak first, and this sleeps more exactly than a socket's
-            // time-out.
+            // Relay daemons never send first, and a sleep is more exact than a socket's time-out.
             std::thread::sleep(wait);
             reading.tick(now(started), &mut out, counts).map_err(|e| e.to_string())?;
             continue;

@@ -1,5 +1,5 @@
 //! A collector for Java profiler agents that only counts: `cargo run --no-default-features
-//! --example profiler_collector -- 1715`. A thread for each connection, std only; for trying the
+//! --example profiler_collector -- 1715`. A thread for each connection, std only; for tests of the
 //! decoders against real agents and replayers, not for production.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "an example")]
 

@@ -1,11 +1,11 @@
-//! `--check`: what a configuration makes the PMDA do.
+//! `--check`: reports the effects of a configuration.
 
 use std::fmt::Write;
 
 use crate::config::{Loaded, Sections as _};
 use crate::sources::registry::Sections;
 
-/// One fact a line: first those of each source, then those of all.
+/// The report, one fact a line: first those of each source, then those of all.
 #[must_use]
 pub fn report(loaded: &Loaded<Sections>) -> String {
     let config = &loaded.config;

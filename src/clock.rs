@@ -5,11 +5,11 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::model::{Now, Stamp};
 
-/// Both clocks at this moment. The monotonic one counts from a little before the first call.
+/// Reads both clocks. The monotonic one counts from a little before the first call.
 #[must_use]
 pub fn now() -> Now {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    // A time before 1970 is a host without a clock; 0 says so as well as anything.
+    // A time before 1970 means a host without a clock; it becomes 0.
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Now {
         wall: Stamp { sec: wall.as_secs().cast_signed(), nsec: wall.subsec_nanos() },

@@ -16,9 +16,9 @@ use crate::sources::catalogue;
 use crate::sources::registry::{Sections, Started};
 use crate::store::{Stat, Store};
 
-/// How often the store is swept.
+/// Time between two sweeps of the store.
 const SWEEP: Duration = Duration::from_secs(5);
-/// How often free memory goes back to the system.
+/// Time between two returns of free memory to the system.
 const TRIM: Duration = Duration::from_secs(15);
 
 const BY_HAND: &str = "\
@@ -28,7 +28,7 @@ pmdaapm is started by pmcd(1), which talks to it over standard input. To run it:
   by hand:       dbpmda, then: open pipe /path/to/pmdaapm -d 400
 pmdaapm --check checks the configuration, pmdaapm --help lists the options.";
 
-/// Runs what the command line asks for; the exit status.
+/// Runs the mode of the command line; returns the exit status.
 #[must_use]
 pub fn main(mut agent: Agent, options: &Options) -> i32 {
     match options.mode {
@@ -55,13 +55,13 @@ pub fn main(mut agent: Agent, options: &Options) -> i32 {
     0
 }
 
-/// To standard output; a reader that has seen enough (`| head`) is no error.
+/// Prints to standard output; a closed pipe (`| head`) is no error.
 fn show(text: &str) {
     use std::io::Write;
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// The configuration that the options name, or the one in its usual place.
+/// Reads the configuration file of the options, or the default one.
 fn load(options: &Options) -> Result<Loaded<Sections>, ConfigError> {
     let usual = process::config_dir().join("apm").join("apm.toml");
     Loaded::read(options.config.as_deref(), &usual)
@@ -126,7 +126,7 @@ fn run(agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>
     Ok(())
 }
 
-/// Panics are counted and logged wherever they are caught afterwards: at the fence or by tokio.
+/// Counts and logs panics, wherever they are caught afterwards: at the C boundary or by tokio.
 fn count_panics(store: &Arc<Store>) {
     let store = Arc::clone(store);
     std::panic::set_hook(Box::new(move |info| {
@@ -135,7 +135,7 @@ fn count_panics(store: &Arc<Store>) {
     }));
 }
 
-/// Signals that wait for the main thread.
+/// Signals for the main thread.
 #[derive(Debug, Default)]
 struct SignalFlags {
     reload: AtomicBool,
@@ -162,7 +162,7 @@ struct Turns<'a> {
 }
 
 impl Turns<'_> {
-    /// After each wake-up of the main thread and once a second; `false` ends the process.
+    /// Called after each wake-up of the main thread and once a second; `false` ends the process.
     fn turn(&mut self, callbacks: &mut Callbacks) -> bool {
         if self.signals.reload.swap(false, Ordering::Relaxed) {
             self.reload(callbacks);

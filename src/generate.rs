@@ -19,7 +19,7 @@ peer declares, with all integers in 64 bits. Event metrics are explained in [eve
 
 ";
 
-/// Nodes whose names the PMDA answers itself: pmcd asks it.
+/// Dynamic nodes, whose names pmcd requests from the PMDA.
 fn dynamic_nodes(source: &SourceTable) -> Vec<String> {
     let Some(dynamic) = source.dynamic else { return Vec::new() };
     dynamic
@@ -30,7 +30,7 @@ fn dynamic_nodes(source: &SourceTable) -> Vec<String> {
         .collect()
 }
 
-/// Static metrics that stand in `pmns` by name: all but those under a dynamic node.
+/// Static metrics that `pmns` lists: all but those below a dynamic node.
 fn named(catalogue: &Catalogue) -> impl Iterator<Item = &Entry> {
     let sources = catalogue.sources().map(|(_, source)| source);
     let dynamic: Vec<String> = sources.flat_map(dynamic_nodes).collect();
@@ -75,7 +75,7 @@ pub fn pmns(catalogue: &Catalogue) -> String {
     out
 }
 
-/// Breaks lines longer than a terminal at blanks: for help texts as PCP's tools show them.
+/// Breaks lines longer than a terminal's at blanks, for help texts as PCP's tools show them.
 #[must_use]
 pub fn wrapped(text: &str) -> String {
     const WIDTH: usize = 78;
@@ -166,7 +166,7 @@ mod tests {
         assert!(text.ends_with("end\n\nshort"));
     }
 
-    /// `cargo run -- --print-pmns > pmns` and so on make them again.
+    /// `cargo run -- --print-pmns > pmns` and the like regenerate them.
     #[test]
     fn generated_files_are_up_to_date() {
         let catalogue = crate::sources::catalogue();

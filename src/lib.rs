@@ -1,5 +1,5 @@
-//! pmdaapm: an agent (PMDA) of Performance Co-Pilot. Agents inside managed runtimes connect to it, or
-//! are dialled, in their own protocols; their data becomes metrics and event records.
+//! pmdaapm: an agent (PMDA) of Performance Co-Pilot. Agents inside managed runtimes connect to it,
+//! or it connects to them, in their own protocols; their data becomes metrics and event records.
 //!
 //! ```text
 //!  peer ──▶ io.rs of its source ──▶ session of its source ──▶ Update ──▶ store ──▶ callbacks ──▶ pmcd
@@ -9,10 +9,10 @@
 //!  tokio workers ─────────────────────────────────────────────▶│◀──────────── main thread
 //! ```
 //!
-//! The libraries in `crates/` know nothing of the PMDA; all rooms but `sources` know no protocol by
-//! name; a source knows no other source; `sources/registry.rs` is the one list of them.
-//! `tests/imports.rs` holds these rules.
-//! Without feature `agent` only the pure part is built: it needs neither libpcp nor libclang.
+//! The libraries in `crates/` are independent of the PMDA; only `sources` knows protocols by name;
+//! a source knows no other source; `sources/registry.rs` lists them all. `tests/imports.rs` checks
+//! these rules. Without feature `agent` only the pure part is built: it needs neither libpcp nor
+//! libclang.
 
 #![deny(unsafe_code)]
 

@@ -31,7 +31,7 @@ const fn flag(long: &'static str, text: &'static str) -> OptionDef {
 /// The mode of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Be a PMDA.
+    /// Runs the PMDA.
     #[default]
     Run,
     /// `--check`

@@ -47,7 +47,7 @@ pub fn groups(catalogue: &Catalogue) -> Vec<(String, String)> {
     all
 }
 
-/// All groups in one text: before each the name of its file.
+/// All groups in one text, each after the name of its file.
 #[must_use]
 pub fn print(catalogue: &Catalogue) -> String {
     groups(catalogue).iter().fold(String::new(), |mut out, (name, text)| {
@@ -78,8 +78,8 @@ fn is_logged(source: &SourceTable, name: &str) -> bool {
     })
 }
 
-/// The nodes of a source that are worth logging at the default interval: values, not requests and
-/// not records.
+/// The nodes of a source that are worth logging at the default interval: values, but neither
+/// controls nor records.
 fn nodes(source: &SourceTable) -> Vec<String> {
     let first = |name: &'static str| name.split('.').next().unwrap_or(name);
     let metrics = source.metrics.iter().chain(source.row_metrics).map(|m| first(m.name));

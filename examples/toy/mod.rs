@@ -1,5 +1,5 @@
-//! The smallest source that works: a peer connects over TCP and sends lines. Copy this folder to
-//! begin a source of your own.
+//! The smallest complete source: a peer connects over TCP and sends lines. Copy this folder to
+//! start a new source.
 //!
 //! | line | effect |
 //! |---|---|
@@ -21,8 +21,8 @@
 //! 3. `session.rs`: the protocol, pure. A [`Session`](super::super::Session) takes bytes and the
 //!    time, and gives [`Update`](crate::model::Update)s and reply bytes; it sees no socket and no
 //!    clock, so a test feeds it byte by byte.
-//! 4. `start`: which I/O there is. [`Net`](crate::net::Net) listens and follows files; a source that
-//!    dials or polls spawns tasks of its own.
+//! 4. `start`: the I/O. [`Net`](crate::net::Net) listens and follows files; a source that connects
+//!    or polls spawns its own tasks.
 //! 5. The line in `src/sources/registry.rs`, with a cargo feature of the source's name.
 
 mod config;
@@ -108,7 +108,7 @@ impl Source for Toy {
     }
 }
 
-/// The configuration that the source was started with.
+/// The configuration at the start of the source.
 #[cfg(feature = "agent")]
 struct RunningToy(Config);
 

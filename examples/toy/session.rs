@@ -9,15 +9,15 @@ use crate::events::flags;
 use crate::model::{Control, EventParam, Identity, Now, Update, Value};
 use crate::sources::{Session, SessionError, Sink, start_counters};
 
-/// Bytes of a line.
+/// Most bytes of a line.
 const LINE_MAX: usize = 256;
 
 /// One peer.
 pub(super) struct Toy {
     address: SocketAddr,
-    /// The first line has come.
+    /// The line `hello` was received.
     named: bool,
-    /// Bytes of whole lines so far, for errors.
+    /// Stream offset after the last whole line, for errors.
     offset: u64,
 }
 

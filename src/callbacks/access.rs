@@ -49,7 +49,7 @@ impl Permit {
         }
     }
 
-    /// A context has this right.
+    /// Whether a context has this right.
     pub(super) fn holds(&self, who: &mut Credentials, now: Duration) -> bool {
         if !who.known() {
             let listed = |far| self.hosts.iter().any(|host| host.contains(far));
@@ -95,7 +95,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// A request was refused for want of a right: counted, and logged once a minute.
+    /// Counts a request that was refused for want of a right, and logs it at most once a minute.
     pub(super) fn denied(
         &mut self,
         stats: &SelfStats,
@@ -137,7 +137,7 @@ mod tests {
     }
 
     /// A client without credentials, while pmcd has one connection from this host and others from
-    /// these.
+    /// these hosts.
     fn unknown(others: &str) -> Credentials {
         let others = others.split_whitespace().map(|a| a.parse().expect("an address")).collect();
         let here = vec!["127.0.0.1".parse().expect("an address")];

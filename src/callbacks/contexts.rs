@@ -1,4 +1,4 @@
-//! Client contexts: their credentials, and the filters that they have set.
+//! Client contexts: their credentials and filters.
 
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
@@ -10,22 +10,22 @@ use super::credentials::Credentials;
 use crate::events::{Filter, FilterError, ParameterNames};
 use crate::model::{SourceId, StreamKind};
 
-/// Most filters for single instances, of a context and of all.
+/// Most filters for single instances: of one context, and of all.
 const INSTANCES_MAX: usize = 4096;
 const INSTANCES_ALL: usize = 64 << 10;
-/// Most different filters, of a context and of all, and the bytes that all may take.
+/// Most different filters of one context and of all, and most bytes of all.
 const FILTERS_MAX: usize = 32;
 const FILTERS_ALL: usize = 256;
 const FILTERS_BYTES: usize = 8 << 20;
-/// Most users and contexts whose refused filters are kept.
+/// Most refused filters that are kept.
 const REFUSED_MAX: usize = 256;
 
-/// A filter that one or more contexts have set: the same text of a source is kept once.
+/// A filter of one or more contexts: equal texts of a source share one.
 #[derive(Clone, Debug)]
 pub(super) struct SharedFilter(Rc<RefCell<Filter>>);
 
 impl SharedFilter {
-    /// The filter, with the parameters that its names stand for by now.
+    /// The filter, after an update of the parameters that its names match by now.
     pub(super) fn refreshed(&self, names: &dyn ParameterNames) -> Ref<'_, Filter> {
         if let Ok(mut filter) = self.0.try_borrow_mut() {
             filter.refresh(names);
@@ -54,7 +54,7 @@ pub(super) enum FilterRefused {
 /// The filters of a context for one kind of events.
 #[derive(Debug, Default)]
 struct Filters {
-    /// For each instance without one of its own, also those to come.
+    /// The filter of each instance that is not in `own`, present or future.
     all: Option<SharedFilter>,
     /// `None`: this instance is not filtered, whatever `all` is.
     own: HashMap<u32, Option<SharedFilter>>,
@@ -74,7 +74,7 @@ impl Context {
         filters.own.get(&inst).unwrap_or(&filters.all).as_ref()
     }
 
-    /// Number of instances with filters of their own.
+    /// Number of entries for single instances.
     fn own(&self) -> usize {
         self.filters.values().map(|f| f.own.len()).sum()
     }
@@ -90,7 +90,7 @@ impl Context {
     }
 }
 
-/// All client contexts by pmcd's number, and the newest refused filters by kind and user.
+/// All client contexts by pmcd's number, the filters in use, and the newest refused filters.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     by_number: HashMap<ContextId, Context>,
@@ -98,8 +98,8 @@ pub(super) struct Contexts {
     refused: HashMap<(StreamKind, RefusalOwner), String>,
 }
 
-/// RefusalOwner a refused filter is. A user sees it in another context too, as pmstore(1) ends with its
-/// own; of whom nobody knows who it is, the context alone sees it.
+/// The owner of a refused filter. A user sees it in other contexts too, since the context of
+/// pmstore(1) ends with it; an unknown user's is seen in the same context only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum RefusalOwner {
     User(u32),
@@ -107,7 +107,7 @@ enum RefusalOwner {
 }
 
 impl Contexts {
-    /// A context, new at its first request.
+    /// A context, made at its first request.
     pub(super) fn get(&mut self, ctx: ContextId) -> &mut Context {
         self.by_number.entry(ctx).or_default()
     }
@@ -117,7 +117,7 @@ impl Contexts {
         self.by_number.get(&ctx)
     }
 
-    /// A context has ended; pmcd uses its number again.
+    /// Removes an ended context; pmcd reuses its number.
     pub(super) fn forget(&mut self, ctx: ContextId) {
         self.by_number.remove(&ctx);
         self.refused.retain(|(_, whose), _| *whose != RefusalOwner::Context(ctx));
@@ -136,7 +136,7 @@ impl Contexts {
         self.refused.get(&(kind, self.whose(ctx))).map(String::as_str)
     }
 
-    /// The newest filter of this context was refused, or accepted.
+    /// Records why the newest filter of this context was refused; `None`: it was accepted.
     pub(super) fn set_refused(&mut self, kind: StreamKind, ctx: ContextId, why: Option<String>) {
         let whose = self.whose(ctx);
         match why {
@@ -187,7 +187,7 @@ impl Contexts {
     }
 
     /// Sets or removes the filter of all instances of a context, or of some. `false`: there are too
-    /// many instances, and some have no filter of their own.
+    /// many entries, and some instances got none.
     pub(super) fn set_filter(
         &mut self,
         ctx: ContextId,

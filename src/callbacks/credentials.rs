@@ -7,22 +7,22 @@ use std::time::Duration;
 use pmda::Attribute;
 use pmda::process::{Clients, groups_of};
 
-/// How long a look at pmcd's connections stands.
+/// How long a list of pmcd's connections is used.
 const CONNECTIONS_FOR: Duration = Duration::from_secs(1);
 
-/// The credentials that pmcd has passed on: none for an unauthenticated TCP connection.
+/// Credentials from pmcd: none for an unauthenticated TCP connection.
 #[derive(Debug, Default)]
 pub(super) struct Credentials {
     uid: Option<u32>,
     gid: Option<u32>,
     user: Option<String>,
     groups: OnceCell<Vec<u32>>,
-    /// The connections that pmcd had at a moment when this one was among them, and that moment.
+    /// A list of pmcd's connections that includes this client's, and its time.
     seen: Option<(Duration, Option<Clients>)>,
 }
 
 impl Credentials {
-    /// Takes a credential over; attributes other than of identity are ignored.
+    /// Sets a credential; attributes other than of identity are ignored.
     pub(super) fn set(&mut self, attribute: Attribute) {
         match attribute {
             Attribute::UserId(uid) => self.uid = uid,
@@ -53,8 +53,8 @@ impl Credentials {
         self.uid.is_some() || self.user.is_some()
     }
 
-    /// `all` holds of pmcd's connections, of which this context's is one, now or at an earlier
-    /// moment of its life.
+    /// Whether `all` is true of pmcd's connections, which include this context's, now or at an
+    /// earlier moment of its life.
     pub(super) fn among(&mut self, now: Duration, all: impl Fn(&Clients) -> bool) -> bool {
         if let Some((at, seen)) = &self.seen {
             let holds = seen.as_ref().is_some_and(&all);
@@ -68,7 +68,7 @@ impl Credentials {
         holds
     }
 
-    /// Other hosts that this client may be on, as of the last look at pmcd's connections.
+    /// Other hosts that this client may be on, as of the last list of pmcd's connections.
     pub(super) fn hosts(&self) -> &[IpAddr] {
         self.seen.as_ref().and_then(|(_, seen)| seen.as_ref()).map_or(&[], Clients::elsewhere)
     }
@@ -86,8 +86,8 @@ impl Credentials {
 
 #[cfg(test)]
 impl Credentials {
-    /// A client while pmcd has these connections, or none that can be found out: the test does not
-    /// depend on the connections of this host.
+    /// A client while pmcd has these connections, or unknown ones: the test does not depend on the
+    /// connections of this host.
     pub(super) fn of(uid: Option<u32>, user: Option<&str>, clients: Option<Clients>) -> Self {
         let seen = Some((Duration::MAX, clients));
         Self { uid, user: user.map(Into::into), seen, ..Self::default() }

@@ -1,4 +1,4 @@
-//! The metric table: what the callbacks need to answer for each metric.
+//! The metric table of the callbacks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::events::ParameterNames;
 use crate::model::{EventLeaf, InDom, Pmid, Semantics, SourceId, Units, ValueSource, ValueType};
 use crate::store::DynamicMetric;
 
-/// A metric, with what its value comes from.
+/// A metric and the source of its value.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) name: String,
@@ -32,7 +32,7 @@ pub(super) struct Entries {
     catalogue: Arc<Catalogue>,
     rows: Vec<Row>,
     by_pmid: HashMap<u32, usize>,
-    /// Parameters by their source and the last word of their name: rows in their order.
+    /// Parameters by source and last component of their name: positions in `rows`, ascending.
     by_word: HashMap<(SourceId, String), Vec<usize>>,
 }
 
@@ -68,7 +68,7 @@ impl ParameterNames for Parameters<'_> {
 }
 
 impl Row {
-    /// The values are event records, or tables of them.
+    /// Whether the values are event records, or tables of them.
     pub(super) const fn shows_records(&self) -> bool {
         matches!(
             self.value,
@@ -114,7 +114,7 @@ impl Entries {
         }
     }
 
-    /// The metrics of the catalogue.
+    /// Adds the metrics of the catalogue.
     pub(super) fn push_static(&mut self, tables: &mut Tables) -> Result<(), TableError> {
         let catalogue = Arc::clone(&self.catalogue);
         let mut metrics = Vec::new();
@@ -136,7 +136,7 @@ impl Entries {
         tables.add_metrics(&metrics)
     }
 
-    /// The metric, if it has values, and its parameter metric.
+    /// Adds a dynamic metric, if it has values, and its parameter metric.
     pub(super) fn push_dynamic(&mut self, metric: &Arc<DynamicMetric>, tables: &mut Tables) {
         let source = self.catalogue.source(metric.source);
         let Some((source, node)) = source.and_then(|s| Some((s.name, s.dynamic?.node))) else {
@@ -168,8 +168,8 @@ impl Entries {
             let metric = self.push(row, metric.spec.sem, metric.spec.units);
             add(tables, &metric);
         }
-        // The value in a record is what the counter was then; a rate between records of several
-        // processes means nothing.
+        // A record has the counter's value at its time; a rate between records of several processes
+        // means nothing.
         let sem = if metric.spec.sem == Semantics::Counter {
             Semantics::Instant
         } else {

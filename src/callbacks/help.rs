@@ -5,7 +5,7 @@ use pmda::TextTarget;
 use super::entries::Entries;
 use crate::catalogue::Catalogue;
 
-/// The help text of one line or the long one; `None` for an unknown metric or instance domain.
+/// The one-line or the long help text; `None` for an unknown metric or instance domain.
 pub(super) fn of(
     target: TextTarget,
     one_line: bool,

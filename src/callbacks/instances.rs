@@ -18,7 +18,7 @@ pub(super) type Rows = BTreeMap<u32, Arc<Row>>;
 pub(super) struct Instances {
     peers: HashMap<u32, Peers>,
     rows: HashMap<u32, Rows>,
-    /// Domains that have changed since libpcp_pmda's table was filled.
+    /// Domains that changed after libpcp_pmda's table was filled.
     stale: HashSet<u32>,
 }
 

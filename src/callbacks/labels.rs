@@ -6,7 +6,7 @@ use super::entries::Entries;
 use super::instances::Instances;
 use crate::catalogue::{AGENT_INDOM, Catalogue};
 
-/// The labels of one level; `None` where there are none.
+/// The label set of one level; `None` if it has no labels.
 pub(super) fn of(
     target: LabelTarget,
     catalogue: &Catalogue,

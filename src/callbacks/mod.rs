@@ -1,5 +1,5 @@
-//! The answers of this PMDA to libpcp_pmda's callbacks: metrics from the catalogue, values of cells
-//! and streams, filters of client contexts, persistent ids.
+//! The callbacks of libpcp_pmda: metrics from the catalogue, values of cells and streams, filters
+//! of client contexts, persistent ids.
 
 mod access;
 mod contexts;
@@ -33,10 +33,10 @@ use crate::clock::now;
 use crate::model::{Rights, SourceId, TableId};
 use crate::store::{Change, Peer, Row, Store};
 
-/// Requests that take longer are counted.
+/// Requests with more CPU time are counted.
 const LONG: Duration = Duration::from_millis(250);
 
-/// Everything of the main thread.
+/// The state of the main thread.
 #[derive(Debug)]
 pub struct Callbacks {
     store: Arc<Store>,
@@ -49,9 +49,9 @@ pub struct Callbacks {
 }
 
 impl Callbacks {
-    /// With the static metrics, and what earlier runs left in `dir`: dynamic metrics with their
-    /// ids, instances with theirs; then the metrics and rows that always exist. The rest comes
-    /// with [`Handler::update`].
+    /// Registers the static metrics, restores what earlier runs left in `dir` (dynamic metrics and
+    /// instances with their ids), then adds the metrics and rows that always exist.
+    /// [`Handler::update`] adds the rest.
     ///
     /// # Errors
     /// The name space refuses a name.
@@ -82,12 +82,12 @@ impl Callbacks {
         })
     }
 
-    /// The rights of clients, from now on.
+    /// Sets the rights of clients.
     pub fn set_rights(&mut self, rights: &Rights) {
         self.access.permits = Permits::new(rights);
     }
 
-    /// Takes the changes of the store over. Returns whether metrics have come.
+    /// Applies the changes of the store. Returns whether there are new metrics.
     fn apply(&mut self, changes: Vec<Change>, tables: &mut Tables) -> bool {
         let mut metrics = false;
         for change in changes {

@@ -13,11 +13,11 @@ use crate::model::Now;
 use crate::state::{Book, Loaded, Outcome, Restored, Saver, read, read_old};
 use crate::store::{LogThrottle, Stat, Store};
 
-/// Least time between two writes, and the factor by which the time between them exceeds the time that
-/// they take.
+/// Least time between two writes: this, or this many times the duration of a write if that is
+/// longer.
 const PAUSE: Duration = Duration::from_secs(1);
 const SHARE: u32 = 20;
-/// The same when only the times at which peers left have changed.
+/// Least time between two writes when only times of leaving have changed.
 const PAUSE_TIMES: Duration = Duration::from_secs(10);
 /// Time before the next write after a failure.
 const RETRY: Duration = Duration::from_secs(5);
@@ -32,12 +32,12 @@ const FAULTS_LOGGED: usize = 10;
 pub(super) struct PersistentIds {
     pub(super) book: Book,
     store: Arc<Store>,
-    /// `None`: another PMDA keeps the file.
+    /// `None`: another PMDA has the file.
     saver: Option<Saver>,
     _lock: Option<File>,
-    /// Metrics have come since the last snapshot.
+    /// There are new metrics since the last snapshot.
     names: bool,
-    /// Anything has changed since the last snapshot.
+    /// Ids have changed since the last snapshot.
     ids: bool,
     comings: u64,
     submitted: Duration,
@@ -51,7 +51,7 @@ impl PersistentIds {
     /// Reads what earlier runs of this domain left in `dir`, and fills the store.
     pub(super) fn open(dir: &Path, store: &Arc<Store>) -> (Self, Restored) {
         let path = dir.join(format!("apm.{}.state", store.domain()));
-        // A fault of the directory is reported by the lock, and with each write.
+        // A fault of the directory is reported by the lock and by each write.
         let _ = std::fs::create_dir_all(dir);
         let lock = match lock_file(&path.with_extension("state.lock")) {
             Ok(FileLock::Ours(file)) => Ok(Some(file)),
@@ -104,8 +104,8 @@ impl PersistentIds {
         self.names |= names;
     }
 
-    /// Writes the file if it is time. Waits for the disk only for ids that could be given again after
-    /// a crash, at most 100 ms.
+    /// Writes the file when it is due. Waits for the disk at most 100 ms, and only for ids that
+    /// could be given again after a crash.
     pub(super) fn turn(&mut self) {
         if let Some(outcome) = self.saver.as_ref().and_then(Saver::outcome) {
             self.written(outcome);

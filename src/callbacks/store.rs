@@ -19,8 +19,8 @@ const REQUEST_MAX: usize = 4096;
 /// Most CPU time of the PMDA's thread to parse all values of one PDU.
 const PARSE_TIME: Duration = Duration::from_millis(100);
 
-/// A leaf of an event kind takes a filter: the leaf of its own, and by PCP's convention
-/// (`pmevent -x`) the records.
+/// Whether a leaf of an event kind accepts a filter: `filter`, and by PCP's convention (`pmevent
+/// -x`) the records.
 const fn takes_filter(leaf: EventLeaf) -> bool {
     matches!(leaf, EventLeaf::Filter | EventLeaf::Records | EventLeaf::HighResRecords)
 }
@@ -31,7 +31,7 @@ enum Parsed {
     Filter(StreamKind, Option<SharedFilter>),
 }
 
-/// One store request, and what it is answered from.
+/// One store request and the state that answers it.
 pub(super) struct StoreCall<'a> {
     pub(super) store: &'a Store,
     pub(super) entries: &'a Entries,
@@ -42,8 +42,8 @@ pub(super) struct StoreCall<'a> {
 }
 
 impl StoreCall<'_> {
-    /// All values of the request. Filters are parsed before any is set, so that an error changes
-    /// nothing.
+    /// Stores all values of the request. Filters are parsed before any is set, so that an error
+    /// changes nothing.
     pub(super) fn answer(mut self, request: &StoreRequest<'_>) -> Result<(), Error> {
         let ctx = request.context;
         let values: Vec<(&StoreValue<'_>, Result<String, Error>)> =
@@ -152,7 +152,7 @@ impl StoreCall<'_> {
         if !everyone && instances.iter().any(|i| known.is_none_or(|k| !k.contains_key(i))) {
             return Err(Error::INST);
         }
-        // A filter for all instances is also one for those to come.
+        // A filter for all instances also applies to future ones.
         let meant: HashSet<u32> = instances.iter().copied().collect();
         let all = everyone || known.is_some_and(|k| k.keys().all(|i| meant.contains(i)));
         if !self.contexts.set_filter(ctx, kind, (!all).then_some(instances), filter) {
@@ -168,8 +168,8 @@ impl StoreCall<'_> {
         Ok(())
     }
 
-    /// Passes a request on to the task of the peer's connection; the answer comes later, in the
-    /// metric and the log.
+    /// Queues a request for the peer's connection; the answer comes later, in the metric and the
+    /// log.
     fn request(
         &mut self,
         pmid: Pmid,
@@ -186,8 +186,8 @@ impl StoreCall<'_> {
         let all = self.instances.peers(self.entries.serial(row).unwrap_or_default());
         let who = self.contexts.get(ctx).who.shown();
         let (mut known, mut taken) = (false, false);
-        // pmproxy(1) stores to no instance in particular when none is named: all that are connected
-        // are meant.
+        // When no instance is named, pmproxy(1) stores to `IN_NULL`: all connected peers get the
+        // request.
         let everyone = instances.contains(&IN_NULL);
         let named: HashSet<u32> = instances.iter().copied().collect();
         let meant = all
@@ -211,7 +211,7 @@ impl StoreCall<'_> {
     }
 }
 
-/// Passes a request on to the source as a whole.
+/// Passes a request to the source as a whole.
 fn request_of_source(
     row: &Row,
     store: &Store,

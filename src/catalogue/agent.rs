@@ -1,4 +1,4 @@
-//! What PCP is told of every agent, whatever its protocol: `apm.agent.*`.
+//! Metrics of every agent, independent of its protocol: `apm.agent.*`.
 
 use std::borrow::Cow;
 
@@ -39,7 +39,7 @@ impl AgentCell {
     pub const PEER: u16 = 2;
 }
 
-/// All of them; `sources` is the help of `apm.agent.source`: a list of the protocols.
+/// All metrics of `apm.agent`. `sources`: help of `apm.agent.source`, a list of the protocols.
 pub(super) fn entries(sources: Cow<'static, str>) -> Vec<Entry> {
     use AgentCell::{BytesIn, BytesOut, ConnectTime, Connects, Errors, Events, Messages, Up};
     use Semantics::{Counter, Discrete, Instant};

@@ -1,4 +1,4 @@
-//! The rules that the tables of all sources keep together.
+//! The rules for the tables of all sources together.
 
 use std::collections::HashMap;
 
@@ -11,19 +11,19 @@ use crate::model::{InDom, MetricDef, ROW_ITEMS, STATIC_ITEMS};
 const CLUSTER_LIMIT: u32 = 1 << 12;
 const ITEM_LIMIT: u16 = 1 << 10;
 const SERIAL_LIMIT: u32 = 1 << 22;
-/// Names below `apm` that are not for sources.
+/// Names below `apm` that no source may have.
 const RESERVED: [&str; 2] = ["agent", "self"];
 
 /// Two tables contradict each other, or an id is out of range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogueError {
-    /// A component of a name that PCP's tools do not take.
+    /// A component of a name that PCP's tools reject.
     #[error("{0}: a component of a name is [a-z][a-z0-9_]+")]
     Name(String),
-    /// Two of something with the same name or id.
+    /// Two objects with the same name or id.
     #[error("{id} is given twice: to {first} and to {second}")]
     Twice {
-        /// What they share.
+        /// The shared name or id.
         id: String,
         /// The first place.
         first: String,
@@ -72,7 +72,7 @@ fn below(limit: u32, got: u32, what: &'static str, place: &str) -> Result<(), Ca
     Err(CatalogueError::Range { place: place.to_owned(), what, got, must })
 }
 
-/// Names, clusters and instance domains of sources.
+/// Checks names, clusters and instance domains of sources.
 pub(super) fn sources(all: &[SourceTable]) -> Result<(), CatalogueError> {
     let mut names = Unique::default();
     let mut serials = Unique::default();
@@ -83,7 +83,7 @@ pub(super) fn sources(all: &[SourceTable]) -> Result<(), CatalogueError> {
         names.add(format!("the name {}", source.name), source.name)?;
         let last = u32::from(source.cluster) + u32::from(CLUSTERS) - 1;
         below(CLUSTER_LIMIT, last, "the last cluster", source.name)?;
-        // Clusters 0 and 1 are of the PMDA itself.
+        // Clusters 0 and 1 belong to the PMDA itself.
         let others = all.iter().take(n).map(|o| (o.cluster, o.cluster + CLUSTERS, o.name));
         for (first, end, name) in std::iter::once((0, 2, "the PMDA")).chain(others) {
             if source.cluster < end && first < source.cluster + CLUSTERS {
@@ -103,7 +103,7 @@ fn serial(serial: u32) -> String {
     format!("instance domain {serial}")
 }
 
-/// Items, clusters and tables of one source.
+/// Checks items, clusters and tables of one source.
 fn of_source(source: &SourceTable, serials: &mut Unique) -> Result<(), CatalogueError> {
     let place = |name: &str| format!("{}.{name}", source.name);
     for table in source.tables {
@@ -140,7 +140,7 @@ fn of_source(source: &SourceTable, serials: &mut Unique) -> Result<(), Catalogue
     Ok(())
 }
 
-/// Static metrics are in clusters of their source that nothing else uses.
+/// Checks that a cluster of static metrics is one of the source's that nothing else uses.
 fn cluster(source: &SourceTable, cluster: u16, place: &str) -> Result<(), CatalogueError> {
     let offset = cluster.wrapping_sub(source.cluster);
     if offset < DYNAMIC_CLUSTER && offset != PARAM_CLUSTER {
@@ -164,7 +164,7 @@ fn item(source: &SourceTable, m: &MetricDef, place: &str) -> Result<(), Catalogu
     below(limit.into(), m.item.into(), "the item", place)
 }
 
-/// Names and PMIDs of all metrics.
+/// Checks names and PMIDs of all metrics.
 pub(super) fn entries(all: &[Entry]) -> Result<(), CatalogueError> {
     let (mut names, mut pmids) = (Unique::default(), Unique::default());
     for e in all {

@@ -1,5 +1,5 @@
-//! Tables of metrics, parameters and other parts as they stand in a source, a row each. Every row
-//! becomes a constant of its own type, so that an item of another table does not compile.
+//! Macros for a source's tables of metrics, parameters and other parts, one row each. Every row
+//! becomes a typed constant, so that an item of another table does not compile.
 
 /// Rows `ID item "name" Type Semantics Units Value "one line" "help";` become constants
 /// [`MetricItem`](crate::model::MetricItem) and `METRICS`: the static metrics of each peer.

@@ -1,5 +1,5 @@
-//! A static metric with its full name: the PMDA registers it, and `pmns`, `help` and
-//! docs/metrics.md are made from it.
+//! A static metric with its full name. The PMDA registers it; `pmns`, `help` and docs/metrics.md
+//! are generated from it.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
-//! Every static metric and instance domain of the PMDA, built and checked once from the tables of
-//! the sources, then only read: the PMDA registers it, `pmns`, `help` and docs/metrics.md are made
-//! from it, and ids of sources are positions in it.
+//! All static metrics and instance domains of the PMDA, built and checked once from the tables of
+//! the sources. The PMDA registers them; `pmns`, `help` and docs/metrics.md are generated from
+//! them; source ids are positions in the catalogue.
 
 mod agent;
 mod check;
@@ -25,7 +25,7 @@ pub use table::{
 
 use crate::model::{ControlId, SourceId, TableId};
 
-/// The catalogue.
+/// All sources and static metrics.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     sources: Vec<SourceTable>,
@@ -34,10 +34,10 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// From the tables of all sources, in their order.
+    /// Builds the catalogue from the tables of all sources, in their order.
     ///
     /// # Errors
-    /// Two names or ids are the same, or one is out of range: the error has both places.
+    /// Two names or ids are equal, or one is out of range: the error names both places.
     pub fn new(sources: &[SourceTable]) -> Result<Self, CatalogueError> {
         check::sources(sources)?;
         let names: Vec<&str> = sources.iter().map(|s| s.name).collect();
@@ -66,7 +66,7 @@ impl Catalogue {
         Ok(Self { sources: sources.to_vec(), entries, agents_help })
     }
 
-    /// The same with another help text of `apm.agent.source` than the list of sources.
+    /// Replaces the help text of `apm.agent.source`, which is else the list of sources.
     #[must_use]
     pub fn with_sources_help(mut self, help: &'static str) -> Self {
         let source = |e: &&mut Entry| e.source.is_none() && e.name == "apm.agent.source";
@@ -125,8 +125,8 @@ impl Catalogue {
         self.sources.iter().find(|s| (s.cluster..s.cluster + CLUSTERS).contains(&cluster))
     }
 
-    /// All instance domains of sources: serial number, a word for one instance, definition and
-    /// source.
+    /// All instance domains of sources: a word for one instance, definition (with serial number)
+    /// and source.
     pub fn indoms(&self) -> impl Iterator<Item = (&'static str, &InDomDef, &SourceTable)> {
         let own = self.sources.iter().map(|s| (s.name, &s.indom, s));
         let tables =
@@ -147,7 +147,7 @@ impl Catalogue {
 }
 
 fn id_of(position: usize) -> SourceId {
-    // There are 4096 PMID clusters for all sources.
+    // 4096 PMID clusters for all sources bound their number.
     SourceId::new(u16::try_from(position).unwrap_or(u16::MAX))
 }
 

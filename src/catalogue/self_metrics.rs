@@ -84,7 +84,7 @@ stats! {
 }
 
 impl Stat {
-    /// How many there are.
+    /// Number of statistics.
     pub const COUNT: usize = ROWS.len();
 
     /// The statistic with this item number.
@@ -94,7 +94,7 @@ impl Stat {
     }
 }
 
-/// All of them. Dictionaries are of sources, so their help is too.
+/// All metrics of `apm.self`. Sources have the dictionaries, so the help of these is theirs.
 pub(super) fn entries(sources: &[SourceTable]) -> impl Iterator<Item = Entry> {
     let dictionaries: Vec<&str> = sources.iter().filter_map(|s| s.dictionary_help).collect();
     ROWS.iter().map(move |row| Entry {

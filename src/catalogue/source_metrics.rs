@@ -1,4 +1,4 @@
-//! What every source gets beside the rows of its table: the leaves of its event kinds, and
+//! Metrics that every source has beside the rows of its table: the leaves of its event kinds, and
 //! `param.lost`.
 
 use super::entry::Entry;
@@ -8,7 +8,7 @@ use crate::model::{
     ValueSource, ValueType,
 };
 
-/// All static metrics of one source; `truncated` is the help of the leaf of that name.
+/// All static metrics of one source. `truncated`: help of the leaf of that name.
 pub(super) fn entries(id: SourceId, source: &SourceTable, truncated: &str) -> Vec<Entry> {
     let of_metric = |m: &MetricDef| Entry {
         name: format!("apm.{}.{}", source.name, m.name),
@@ -49,7 +49,7 @@ fn controls(id: SourceId, source: &SourceTable) -> impl Iterator<Item = Entry> {
     })
 }
 
-/// `param.*` that every source has.
+/// The metrics `param.*` of a source.
 fn params(id: SourceId, source: &SourceTable) -> Vec<Entry> {
     let param = |name: &str, item, ty, sem, units| Entry {
         name: format!("apm.{}.param.{name}", source.name),

@@ -1,5 +1,5 @@
 //! The table of a source: name, ids, metrics, event kinds, instance domains, parameters and
-//! controls. Ids in a table are in archives: they never change.
+//! controls. Archives contain these ids: they must never change.
 
 use crate::model::{
     ControlId, EventKind, InDom, MetricDef, MetricItem, MetricSpec, ParamItem, RowItem, Units,
@@ -10,30 +10,31 @@ use crate::model::{
 /// +[`PARAM_CLUSTER`], dynamic metrics +[`DYNAMIC_CLUSTER`].., their parameters
 /// +[`DYNAMIC_PARAM_CLUSTER`]...
 pub const CLUSTERS: u16 = 64;
-/// Cluster of `param.*` metrics that every source has, relative to the source's first.
+/// Cluster of the static `param.*` metrics, relative to the source's first.
 pub const PARAM_CLUSTER: u16 = 15;
 /// First cluster of dynamic metrics, relative to the source's first; 16 clusters of 1024 items.
 pub const DYNAMIC_CLUSTER: u16 = 16;
-/// First cluster of the parameters that belong to dynamic metrics; same order of items.
+/// First cluster of the parameters of dynamic metrics, relative to the source's first; items in the
+/// same order.
 pub const DYNAMIC_PARAM_CLUSTER: u16 = 32;
 /// Most dynamic metrics of a source: 16 clusters of 1024 items.
 pub const DYNAMIC_MAX: usize = 16 * 1024;
 
-/// The row of a shared table that sums up everything without a row of its own.
+/// The row of a shared table that sums up all keys without a row.
 pub const OTHER: &str = "other";
 
-/// Metrics that peers bring: nodes, and how a description comes back after a restart.
+/// Dynamic metrics of a source: their node, and how a description is restored after a restart.
 #[derive(Clone, Copy, Debug)]
 pub struct Dynamic {
-    /// Node below the source's prefix under which the metrics are: `counter`. `None`: they are
-    /// only parameters of event records, below `param`.
+    /// Node of the metrics below the source's prefix: `counter`. `None`: they are only parameters
+    /// of event records, below `param`.
     pub node: Option<&'static str>,
     /// One line for the node's help.
     pub what: &'static str,
-    /// Makes the description again from `MetricSpec::persist`; `None` if the line is not one of
-    /// this source's.
+    /// Restores the description from `MetricSpec::persist`; `None` if the line is not one of this
+    /// source.
     pub restore: fn(&str) -> Option<MetricSpec>,
-    /// Metrics that exist before the first peer has come. Their order makes their ids: only ever
+    /// Metrics that exist before the first peer connects. Their order determines their ids: only
     /// append.
     pub initial: fn() -> Vec<MetricSpec>,
 }
@@ -49,7 +50,7 @@ pub struct InDomDef {
     pub help: &'static str,
 }
 
-/// A table of a source: its rows are the instances of a domain of their own.
+/// A table of a source: its rows are the instances of a separate domain.
 #[derive(Clone, Copy, Debug)]
 pub struct TableDef {
     /// A word for one row, for labels, the log and the state file: `method`.
@@ -58,10 +59,10 @@ pub struct TableDef {
     pub cluster: u16,
     /// Its instance domain.
     pub indom: InDomDef,
-    /// Each row belongs to one peer, and goes with it; else all peers share the rows.
+    /// Each row belongs to one peer and is removed with it; else all peers share the rows.
     pub of_peer: bool,
-    /// Most rows. A shared table gives the places to the rows with most in the cell `score`; the
-    /// rest is in [`OTHER`].
+    /// Most rows. A shared table gives them to the keys with the highest cell `score`; [`OTHER`]
+    /// has the rest.
     pub max: usize,
     /// The cell by which rows are ranked.
     pub score: RowItem,
@@ -72,7 +73,7 @@ pub struct TableDef {
 /// A parameter of event records that a source always has.
 #[derive(Clone, Copy, Debug)]
 pub struct ParamDef {
-    /// Item number in the cluster of parameters; 0 is `lost`.
+    /// Item in the cluster of parameters; 0 is `lost`.
     pub item: ParamItem,
     /// Name below `param.`.
     pub name: &'static str,
@@ -87,13 +88,14 @@ pub struct ParamDef {
 /// A control: a text metric whose value is the answer to the newest request, stored by `pmstore`.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlDef {
-    /// Below the source's prefix: `control.add`.
+    /// Name below the source's prefix: `control.add`.
     pub name: &'static str,
     /// PMID cluster.
     pub cluster: u16,
     /// PMID item.
     pub item: u16,
-    /// [`InDom::Peers`]: requests go to peers. [`InDom::Null`]: to the source as a whole.
+    /// [`InDom::Peers`]: requests go to peers. [`InDom::Null`]: requests go to the source as a
+    /// whole.
     pub indom: InDom,
     /// `false`: the value is a report, and a store is refused.
     pub storable: bool,
@@ -108,13 +110,13 @@ pub struct ControlDef {
 /// One protocol in PCP's terms.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceTable {
-    /// Name, one component: its metrics are `apm.<name>.*`, its agents `<name>::…`.
+    /// Name, one component: metrics are `apm.<name>.*`, agents `<name>::…`.
     pub name: &'static str,
-    /// First of the [`CLUSTERS`] PMID clusters that belong to it.
+    /// First of the source's [`CLUSTERS`] PMID clusters.
     pub cluster: u16,
     /// The instance domain of its peers.
     pub indom: InDomDef,
-    /// The name of a peer as an example in help texts: `program.exe:1234`.
+    /// An example of a peer's name, for help texts: `program.exe:1234`.
     pub example: &'static str,
     /// Static metrics of each peer.
     pub metrics: &'static [MetricDef],
@@ -124,21 +126,21 @@ pub struct SourceTable {
     pub controls: &'static [ControlDef],
     /// The kinds of events.
     pub events: &'static [EventKind],
-    /// Metrics that its peers bring.
+    /// Dynamic metrics.
     pub dynamic: Option<Dynamic>,
-    /// Tables with rows of their own.
+    /// Tables, each with an instance domain.
     pub tables: &'static [TableDef],
-    /// Parameters of its events, beside those of dynamic metrics, by item from 1 on.
+    /// Parameters of event records, beside those of dynamic metrics, by item from 1 on.
     pub params: &'static [ParamDef],
     /// The static metric that counts new processes of a known name.
     pub restarts: Option<MetricItem>,
-    /// Values are sums of our own: they stay true when the peer is silent or gone. Else they are
-    /// the newest that the peer sent, and go stale.
+    /// Values are sums made by the PMDA: they stay valid when the peer is silent or gone. Else they
+    /// are the newest from the peer, and become stale.
     pub keeps_values: bool,
-    /// Peers are those that the administrator has named, over connections of our own: they are
-    /// taken in even when `limits.memory` is reached, since there is no connection to refuse.
+    /// The administrator names the peers and the PMDA connects to them: they are admitted even when
+    /// `limits.memory` is reached, since there is no connection to refuse.
     pub always_admitted: bool,
-    /// Nodes below the source's prefix that the groups of pmlogconf(1) leave out.
+    /// Nodes below the source's prefix that are not in the groups of pmlogconf(1).
     pub not_logged: &'static [&'static str],
     /// Sentence for the help of `apm.self.memory.dictionaries`: the words that this source keeps.
     pub dictionary_help: Option<&'static str>,
@@ -147,7 +149,7 @@ pub struct SourceTable {
 }
 
 impl SourceTable {
-    /// A source without metrics, to be filled by struct update: `..SourceTable::new("toy", …)`.
+    /// A source without metrics, for struct update: `..SourceTable::new("toy", …)`.
     #[must_use]
     pub const fn new(name: &'static str, cluster: u16, indom: InDomDef) -> Self {
         Self {

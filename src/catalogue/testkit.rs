@@ -1,4 +1,4 @@
-//! Two sources for the tests of everything that knows no protocol.
+//! Two sources for the tests of modules that know no protocol.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::{listed, peer_metrics, row_metrics};
 
-/// A source whose peers bring metrics.
+/// A source whose peers define metrics.
 pub(crate) const TOY: SourceId = SourceId::new(0);
 /// A source with tables.
 pub(crate) const SHOP: SourceId = SourceId::new(1);
@@ -80,12 +80,12 @@ fn restore(persist: &str) -> Option<MetricSpec> {
     })
 }
 
-/// A metric that a toy brings.
+/// A metric that a toy defines.
 pub(crate) fn brought(key: &str) -> MetricSpec {
     restore(&persist(key)).expect("its own line")
 }
 
-/// The catalogue of both.
+/// The catalogue of both sources.
 pub(crate) fn catalogue() -> Arc<Catalogue> {
     let dynamic =
         Dynamic { node: Some("counter"), what: "Counters of toys", restore, initial: Vec::new };

@@ -18,7 +18,7 @@ const fn key(
     Key { name, default, takes, text }
 }
 
-/// Who is allowed to do one thing.
+/// The clients with one right.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AllowKeys {
@@ -75,9 +75,9 @@ pub struct Events {
     pub memory: u64,
     /// Most records of a stream for each second since a client's last fetch of it.
     pub max_records: u64,
-    /// Who may see records.
+    /// Clients that may see records.
     pub allow: AllowKeys,
-    /// `[events.SOURCE]`, instead of `allow`: for each source that there is.
+    /// `[events.SOURCE]` for each source, instead of `allow`.
     pub sources: Vec<(&'static str, Option<AllowKeys>)>,
 }
 
@@ -128,7 +128,7 @@ impl Table for Events {
 /// `[access]`: storing to metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Who may store.
+    /// Clients that may store.
     pub allow: AllowKeys,
     /// `[access.control]`, instead of `allow`.
     pub control: Option<AllowKeys>,

@@ -1,7 +1,7 @@
-//! `apm.toml`: every key typed, bounded and with a unit. An error names line, column, what is wrong
-//! and what is allowed.
+//! `apm.toml`: every key has a type, bounds and a unit. An error names the line, the column, the
+//! fault and the accepted values.
 //!
-//! The sections of sources come from outside, as a type that implements [`Sections`].
+//! The sections of sources are a type parameter that implements [`Sections`].
 
 mod access;
 mod limits;
@@ -23,7 +23,7 @@ use self::table::{Over, Table};
 use crate::model::Rights;
 use crate::store::Limits;
 
-/// Why a configuration is not accepted.
+/// Why a configuration is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -44,17 +44,17 @@ pub enum ConfigError {
     },
 }
 
-/// The sections of all sources, a field each.
+/// The sections of all sources, one field each.
 pub trait Sections: Default {
     /// Names of the sources, in the order of their ids.
     const NAMES: &'static [&'static str];
-    /// The keys of each.
+    /// Keys of each source, in the same order.
     const KEYS: &'static [&'static [Key]];
 
     /// Reads the section of the source `name`.
     ///
     /// # Errors
-    /// The section is wrong.
+    /// The section is rejected.
     fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error>;
 }
 
@@ -124,7 +124,7 @@ impl<S: Sections> Config<S> {
     /// Checks the text of a file.
     ///
     /// # Errors
-    /// With line, column, what is wrong and what is allowed.
+    /// With the line, the column, the fault and the accepted values.
     pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }
@@ -151,14 +151,13 @@ impl<S: Sections> Config<S> {
         usize::try_from(self.events.memory.min(self.limits.memory / 2)).unwrap_or(usize::MAX)
     }
 
-    /// Who may see records, by the order of sources, and who may store.
+    /// Rights to see records, by source, and to store.
     #[must_use]
     pub fn rights(&self) -> Rights {
         access::rights(&self.events, &self.access)
     }
 
-    /// Keys outside the sources' sections that differ and need a restart of the PMDA to take
-    /// effect.
+    /// Changed keys outside the sources' sections that need a restart of the PMDA to take effect.
     #[must_use]
     pub fn needs_restart(&self, new: &Self) -> Vec<&'static str> {
         let (old, new) = (&self.limits, &new.limits);
@@ -175,12 +174,12 @@ impl<S: Sections> Config<S> {
 pub struct Loaded<S> {
     /// The configuration.
     pub config: Config<S>,
-    /// Its file; `None` where there was none, and the defaults hold.
+    /// Its file; `None` if there was none and the defaults apply.
     pub path: Option<PathBuf>,
 }
 
 impl<S: Sections> Loaded<S> {
-    /// Reads the file that was given, which must exist, or the one in the usual place if it exists.
+    /// Reads the given file, which must exist, or the default file if it exists.
     ///
     /// # Errors
     /// [`ConfigError`], whose text is for the user.

@@ -19,7 +19,7 @@ Sizes are numbers with B, KiB, MiB or GiB, times with s, min, h or d.
 This page is made by `qa/generate` from the typed configuration.
 ";
 
-/// The page.
+/// The page as Markdown.
 #[must_use]
 pub fn reference<S: Sections>() -> String {
     let mut out = String::from(HEAD);

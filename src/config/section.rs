@@ -1,4 +1,4 @@
-//! [`section!`](crate::section): a section of `apm.toml` as a table of keys. From a row come the
+//! [`section!`](crate::section): a section of `apm.toml` as a table of keys. A row yields the
 //! field, its default, and the row of `docs/configuration.md`.
 
 use serde::de::DeserializeOwned;

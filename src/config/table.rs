@@ -1,12 +1,11 @@
-//! Reads a TOML table key by key, for tables whose keys serde's derive cannot know: those that
-//! have a key for each source. A wrong key is reported with its line and column, as derived code
-//! does.
+//! Reads a TOML table key by key, for tables with a key for each source, which serde's derive
+//! cannot know. As in derived code, an error about a key has its line and column.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 
-/// A table while it is read; it begins with the defaults.
+/// A table while it is read, initially with the defaults.
 pub(super) trait Table {
     /// All keys, in the order in which an error lists them.
     fn keys(&self) -> Vec<&'static str>;
@@ -14,11 +13,11 @@ pub(super) trait Table {
     /// Reads the value of `key`, which is one of [`Table::keys`].
     ///
     /// # Errors
-    /// The value is not what the key takes.
+    /// The key does not accept the value.
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error>;
 }
 
-/// Reads a table over the defaults in the tuple.
+/// Reads a table over these defaults.
 pub(super) struct Over<T>(pub(super) T);
 
 impl<'de, T: Table> DeserializeSeed<'de> for Over<T> {

@@ -1,4 +1,4 @@
-//! The sections that are not of sources; `sources/registry_tests.rs` tests the whole.
+//! Tests of the sections of the PMDA itself; `sources/registry_tests.rs` tests the whole file.
 
 use std::net::SocketAddr;
 use std::time::Duration;

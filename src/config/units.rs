@@ -1,5 +1,5 @@
-//! Readers of values with units and bounds, for sections of all kinds. Their errors reach the user
-//! with a line and a column.
+//! Deserializers of values with units and bounds, for any section. The user sees their errors with
+//! line and column.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ pub fn count<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
     }
 }
 
-/// So many different names of so many bytes, without control characters.
+/// At most `MAX` different names of 1 to `BYTES` bytes, without control characters.
 ///
 /// # Errors
 /// The value is of another type or out of bounds.

@@ -1,20 +1,20 @@
-//! Who may see event records and store to metrics, as the configuration says it.
+//! The configured rights to see event records and to store to metrics.
 
 use super::Network;
 
-/// Whom one thing is allowed to. Empty lists: everyone on this host, and whoever pmcd has
+/// The clients with one right. Empty lists: all clients on this host, and all that pmcd has
 /// authenticated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allow {
     /// User ids.
     pub uids: Vec<u32>,
-    /// User names; those that pmcd has authenticated need no account on this host.
+    /// User names; a user that pmcd has authenticated needs no account on this host.
     pub users: Vec<String>,
     /// Names of groups, primary or supplementary.
     pub groups: Vec<String>,
-    /// Clients that nobody has authenticated and that are on these hosts.
+    /// Hosts of unauthenticated clients with the right.
     pub hosts: Vec<Network>,
-    /// Also clients on other hosts that nobody has authenticated.
+    /// Also unauthenticated clients on other hosts.
     pub remote: bool,
 }
 

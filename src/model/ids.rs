@@ -1,8 +1,8 @@
-//! Ids that are positions in a source's table, as types: an item of one table is no item of
-//! another. Limits are checked where a constant is made, so an id out of range does not compile.
+//! Typed ids that are positions in a source's table: an item of one table cannot be used with
+//! another. Limits are checked in constants, so an id out of range does not compile.
 
-/// PMID items below this are the static metrics of a peer (cell = item); the cells from here on
-/// belong to dynamic metrics.
+/// PMID items below this are static metrics of a peer (cell = item); the cells from here on are
+/// those of dynamic metrics.
 pub const STATIC_ITEMS: u16 = 64;
 /// Cells of a row: items of a table are below this.
 pub const ROW_ITEMS: u16 = 8;
@@ -32,8 +32,8 @@ macro_rules! positions {
 }
 
 positions! {
-    /// A source: its position in the catalogue. It may differ from build to build, so it is never
-    /// written to a file; files have the source's name.
+    /// A source: its position in the catalogue. The position may differ between builds, so files
+    /// have the source's name instead.
     SourceId u16;
     /// A kind of event records: its position in the source's table.
     EventKindId u8;

@@ -1,69 +1,68 @@
-//! A budget of memory for all that peers cause: who wants to hold more asks before, or at the
-//! latest when a bounded piece of work is done, and what is refused has an end: a text is dropped,
-//! a newcomer is turned away, a connection ends.
+//! The memory budget of all that peers cause. A user charges memory before it allocates, or at the
+//! latest after a bounded piece of work. A refused charge has a bounded effect: a text is dropped,
+//! a new peer is turned away, a connection ends.
 //!
 //! ```text
 //!  0                                              7/8 of the room                 limit
 //!  |── set aside for events ──|───── whoever ─────|── those that hold little ──|
 //! ```
-//! Who holds a lot cannot take the last eighth of the room, so that newcomers and those that hold
-//! little find some.
+//! A large user cannot take the last eighth of the room, which stays for new and small users.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Charges are in steps of this many bytes, so that they seldom change.
+/// Charges are rounded up to multiples of this many bytes, so that they seldom change.
 const STEP: usize = 4 << 10;
-/// Who holds no more than this may also use the last eighth, or half of what each would have if all
-/// had the same: ten times an agent with 200 counters.
+/// Bytes up to which a user may also use the last eighth (or up to half of an equal share of all
+/// users, if that is more): ten times an agent with 200 counters.
 const LITTLE: usize = 512 << 10;
-/// All that connections hold that have not said what they are: this part of the room.
+/// Connections with an unidentified peer may use this part of the room together (1/16).
 const UNDECIDED_PART: usize = 16;
-/// Each of those may hold this much, however much others have: many times what an agent needs to
-/// say what it is.
+/// Bytes that each such connection may always use, however much others have: many times what an
+/// agent needs to identify itself.
 const UNDECIDED_LITTLE: usize = 32 << 10;
 
-/// What memory is held for.
+/// The purpose of a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Values of metrics, and what is known of peers.
+    /// Peers and the values of their metrics.
     Registry,
-    /// Values of metrics that are texts.
+    /// Text values of metrics.
     Texts,
-    /// What connections hold to understand their peers: descriptions of counters, call trees, calls
-    /// that wait for names.
+    /// Decoder state of connections: descriptions of counters, call trees, calls that wait for
+    /// names.
     Definitions,
-    /// Words of all connections.
+    /// Dictionaries shared by connections.
     Dictionaries,
-    /// Bytes that were read and not yet understood, or not yet sent.
+    /// Bytes read but not yet decoded, or not yet sent.
     Input,
-    /// All of connections that have not said what they are.
+    /// All memory of connections whose peer has not identified itself.
     Undecided,
-    /// What the process has beyond all that is known, when that is more than it should be.
+    /// Resident memory beyond all charges, as far as it is more than expected.
     Other,
 }
 
 impl Purpose {
-    /// How many there are.
+    /// Number of purposes.
     const COUNT: usize = Self::Other as usize + 1;
 }
 
-/// The budget. Shared by all threads; counting takes no lock.
+/// The memory budget. Shared by all threads; counting takes no lock.
 #[derive(Debug)]
 pub struct Memory {
     limit: AtomicUsize,
     peer: AtomicUsize,
-    /// What event records may take: they have a budget of their own within the limit.
+    /// Bytes reserved for event records, which have a separate budget within the limit.
     aside: AtomicUsize,
     used: AtomicUsize,
-    /// Connections.
+    /// Open connections.
     holders: AtomicUsize,
     by_purpose: [AtomicUsize; Purpose::COUNT],
     refused: AtomicU64,
 }
 
 impl Default for Memory {
-    /// Without a limit.
+    /// A budget without a limit.
     fn default() -> Self {
         Self {
             limit: AtomicUsize::new(usize::MAX),
@@ -78,57 +77,57 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// `limit` bytes in all, of which `aside` are not given out here; `peer` bytes for one peer.
+    /// Sets the limits in bytes: `limit` for all, of which `aside` is reserved for event records,
+    /// and `peer` for one peer.
     pub fn set_limits(&self, limit: usize, aside: usize, peer: usize) {
         self.limit.store(limit, Ordering::Relaxed);
         self.aside.store(aside, Ordering::Relaxed);
         self.peer.store(peer, Ordering::Relaxed);
     }
 
-    /// Bytes in all.
+    /// Most bytes in all.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Bytes of one peer, all purposes together.
+    /// Most bytes of one peer, for all purposes together.
     #[must_use]
     pub fn peer_limit(&self) -> usize {
         self.peer.load(Ordering::Relaxed)
     }
 
-    /// Bytes that are given out here: without event records.
+    /// Charged bytes, without event records.
     #[must_use]
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Bytes of a purpose.
+    /// Charged bytes of a purpose.
     #[must_use]
     pub fn held(&self, purpose: Purpose) -> usize {
         self.cell(purpose).load(Ordering::Relaxed)
     }
 
-    /// What was refused so far.
+    /// Number of refused charges so far.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Bytes that can be given out here.
+    /// Bytes that can be charged: without those of event records.
     fn room(&self) -> usize {
         self.limit().saturating_sub(self.aside.load(Ordering::Relaxed))
     }
 
-    /// Bytes by which too much is used for those that hold a lot: what is kept of peers that are
-    /// gone should go.
+    /// Bytes charged in the last eighth of the room: memory of disconnected peers should be freed.
     #[must_use]
     pub fn over(&self) -> usize {
         let room = self.room();
         self.used().saturating_sub(room - room / 8)
     }
 
-    /// There is no room for a newcomer.
+    /// There is no room for a new connection.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.used().saturating_add(STEP) > self.room()
@@ -139,8 +138,8 @@ impl Memory {
         self.by_purpose.get(purpose as usize).unwrap_or(&NOWHERE)
     }
 
-    /// Takes `more` bytes if there is room for them. `holds`: what the one that asks will hold
-    /// then, in all.
+    /// Charges `more` bytes if there is room. `holds`: bytes that the user then has for all
+    /// purposes.
     pub fn take(&self, purpose: Purpose, more: usize, holds: usize) -> bool {
         let room = self.room();
         let even = room / self.holders.load(Ordering::Relaxed).max(1);
@@ -160,36 +159,36 @@ impl Memory {
         true
     }
 
-    /// Takes bytes that are there already.
+    /// Charges bytes that are already allocated.
     pub fn force(&self, purpose: Purpose, more: usize) {
         self.used.fetch_add(more, Ordering::Relaxed);
         self.cell(purpose).fetch_add(more, Ordering::Relaxed);
     }
 
-    /// What the process has beyond all that is charged here.
+    /// Sets the resident memory beyond all charges.
     pub fn set_other(&self, bytes: usize) {
         let before = self.cell(Purpose::Other).swap(bytes, Ordering::Relaxed);
         self.used.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// A connection begins.
+    /// Adds a connection.
     pub fn enter(&self) {
         self.holders.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A connection has ended.
+    /// Removes a connection.
     pub fn leave(&self) {
         self.holders.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Gives bytes back.
+    /// Releases charged bytes.
     pub fn give_back(&self, purpose: Purpose, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
         self.cell(purpose).fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-/// What one holder has of the budget for one purpose; dropping it gives it back.
+/// The charge of one user for one purpose; released when dropped.
 #[derive(Debug)]
 pub struct Charge {
     memory: Arc<Memory>,
@@ -198,20 +197,20 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// Nothing yet.
+    /// A charge of 0 bytes.
     #[must_use]
     pub const fn new(memory: Arc<Memory>, purpose: Purpose) -> Self {
         Self { memory, purpose, bytes: 0 }
     }
 
-    /// Bytes that are charged.
+    /// Charged bytes, a multiple of 4 KiB.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The holder has this much now, or wants to; `holds` is what it has for all purposes. Less is
-    /// always possible. `false`: there is no room, and the charge stays what it was.
+    /// Changes the charge to `bytes`; `holds` is the user's total for all purposes. Less is always
+    /// possible. `false`: there is no room, and the charge is unchanged.
     #[must_use]
     pub fn resize(&mut self, bytes: usize, holds: usize) -> bool {
         let bytes = bytes.next_multiple_of(STEP);
@@ -223,7 +222,7 @@ impl Charge {
         true
     }
 
-    /// The holder has this much already, whether there is room or not.
+    /// Changes the charge to bytes that are already allocated, even if there is no room.
     pub fn set(&mut self, bytes: usize) {
         let bytes = bytes.next_multiple_of(STEP);
         if bytes > self.bytes {

@@ -1,4 +1,5 @@
-//! Descriptions of metrics in PCP's terms: name, type, semantics, units, where the values are.
+//! Descriptions of metrics in PCP's terms: name, type, semantics, units, and the source of their
+//! values.
 
 use pcp_event::{Semantics, Units, ValueType};
 
@@ -28,15 +29,15 @@ pub enum EventLeaf {
     Count,
     /// packed bytes ever appended
     Bytes,
-    /// records dropped unseen
+    /// records dropped before a client saw them
     Lost,
-    /// bytes of records that are kept now
+    /// bytes of the records kept now
     Memory,
     /// contexts with a cursor
     Clients,
     /// newest rows as CSV
     Table,
-    /// which records this client wants: text, storable
+    /// the filter of this client: text, storable
     Filter,
     /// the newest filter of this user that was refused
     FilterError,
@@ -51,7 +52,7 @@ pub enum ValueSource {
     SelfStat,
     /// an atomic cell of the instance: the cell is the item
     Cell,
-    /// the same, of a sliding period: without a value while the peer is silent or gone
+    /// the same for a sliding period: no value while the peer is silent or gone
     Recent,
     /// a text of the instance
     Text,
@@ -63,7 +64,7 @@ pub enum ValueSource {
     Event(EventKindId, EventLeaf),
     /// request and answer of a control: `pmstore` requests, a fetch gets the newest answer
     Control(ControlId),
-    /// parameter of event records: exists for name and type only
+    /// parameter of event records: has a name and type, no values
     Param,
 }
 
@@ -71,7 +72,7 @@ pub enum ValueSource {
 /// source's first cluster) or of each row of a table (in the table's cluster).
 #[derive(Clone, Copy, Debug)]
 pub struct MetricDef {
-    /// Below the source's prefix: `samples`, `method.count`.
+    /// Name below the source's prefix: `samples`, `method.count`.
     pub name: &'static str,
     /// PMID item: see `MetricItem` and `RowItem`.
     pub item: u16,
@@ -98,16 +99,17 @@ pub struct EventKind {
     pub name: &'static str,
     /// PMID cluster of its leaves.
     pub cluster: u16,
-    /// What one record is, one line: goes into the help of every leaf.
+    /// What one record is, in one line, for the help of every leaf.
     pub what: &'static str,
     /// More about the records and their parameters.
     pub help: &'static str,
 }
 
-/// A metric that a peer brought, described in PCP's terms by the source.
+/// A metric that a peer defines, described in PCP's terms by the source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricSpec {
-    /// The peer's name for it; the identity over restarts: `GC/Minor GC collections`.
+    /// The peer's name for the metric, which identifies it over restarts: `GC/Minor GC
+    /// collections`.
     pub key: String,
     /// Name components below the source's dynamic node, already sanitised:
     /// `gc.minor_gc_collections`.
@@ -124,7 +126,7 @@ pub struct MetricSpec {
     pub help: String,
     /// Item labels: name and value.
     pub labels: Vec<(&'static str, String)>,
-    /// From this line the source makes the description again after a restart; no control
+    /// The line from which the source restores the description after a restart; no control
     /// characters.
     pub persist: String,
 }

@@ -1,5 +1,5 @@
-//! Plain data that both sides of the store speak: what a source says (`Update`) and what PCP is
-//! told (`MetricDef`). Nothing here does I/O, reads a clock or knows a protocol.
+//! Plain data of both sides of the store: updates of a source (`Update`) and descriptions for PCP
+//! (`MetricDef`). No I/O, no clock and no protocol here.
 
 mod access;
 mod ids;

@@ -1,7 +1,7 @@
-//! Names of peers made into names of metrics.
+//! Turns peers' names for metrics into PCP names.
 
-/// One component of a metric name: lower case, everything but letters and digits as single
-/// underscores.
+/// One component of a metric name: lower case, each run of other characters than letters and digits
+/// replaced by one underscore.
 #[must_use]
 pub fn component(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
@@ -13,7 +13,7 @@ pub fn component(raw: &str) -> String {
         }
     }
     out.truncate(out.trim_end_matches('_').len());
-    // Names of one character or with a digit in front are not names to every PCP tool.
+    // Not every PCP tool accepts names of one character or with a leading digit.
     if out.len() < 2 || out.starts_with(|c: char| c.is_ascii_digit()) {
         out.insert_str(0, "c_");
     }

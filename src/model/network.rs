@@ -6,11 +6,11 @@ use std::net::IpAddr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
-    /// How many leading bits count.
+    /// Length of the network's prefix in bits.
     bits: u32,
 }
 
-/// An address as bits, from the first on.
+/// An address as left-aligned bits, and its width in bits.
 fn bits(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(v4) => (u128::from(v4.to_bits()) << 96, 32),
@@ -19,7 +19,7 @@ fn bits(address: IpAddr) -> (u128, u32) {
 }
 
 impl Network {
-    /// Whether an address is in it. IPv4 addresses within IPv6 count as IPv4.
+    /// Whether an address is in the network. IPv4 addresses within IPv6 count as IPv4.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let ((own, width), (other, of)) = (bits(self.address), bits(address.to_canonical()));

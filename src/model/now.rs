@@ -1,5 +1,5 @@
-//! The two clocks at one moment: always handed in, never read from a clock below `listen` and
-//! `callbacks`.
+//! The two clocks at one moment. The time is always an argument, except in `net`, `callbacks`, the
+//! daemon and the `io` of sources, which read the clocks.
 
 use std::time::Duration;
 

@@ -1,41 +1,40 @@
-//! What a session tells the store, and what a user may tell a session.
+//! Updates from a session to the store, and requests from a user to a session.
 
 use super::{
     ControlId, EventKindId, MetricItem, MetricSpec, ParamItem, RowItem, Stamp, TableId, Value,
 };
 
-/// Who a peer is, as far as its protocol or the operating system told.
+/// The identity of a peer, from its protocol or the operating system.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Instance name within the source, no blanks: `gcpressure.exe:1234`.
     pub name: String,
-    /// Where the peer is: an address or a file.
+    /// The peer's address or file.
     pub peer: String,
     /// Instance labels: name and value.
     pub labels: Vec<(&'static str, String)>,
-    /// The same process as before if the name is the same: its values and 32-bit counters go on.
+    /// A peer of the same name is the same process: its values and 32-bit counters continue.
     pub resumes: bool,
-    /// Which process of this name it is, if the protocol tells: a connection of the same process
-    /// takes over from an older one, however alive that looks, and a new process is counted as
-    /// a restart.
+    /// Tells processes of this name apart, if the protocol can. A connection of the same process
+    /// replaces an older one even if that looks alive, and a new process is counted as a restart.
     pub process: Option<String>,
 }
 
-/// One thing that happened in a peer's conversation.
+/// One event in a peer's session.
 #[derive(Debug)]
 pub enum Update<'a> {
-    /// The peer is known from here on; nothing is kept of updates before it except counts.
+    /// The peer is identified. Of earlier updates only counts are kept.
     Identity(Identity),
-    /// The session's `slot` (small, dense, never reused) stands for this metric.
+    /// Binds the session's `slot` (small, dense, never reused) to this metric.
     Define {
         /// The session's own number for the metric.
         slot: u32,
-        /// Its description.
+        /// Description of the metric.
         spec: &'a MetricSpec,
     },
-    /// So many metrics that the peer has are not passed on, since more cannot be shown.
+    /// Number of the peer's metrics that are not passed on, since no more can be shown.
     Unshown(u64),
-    /// The peer no longer says what the value of this slot is: the last one is not true for ever.
+    /// The peer no longer reports this slot: its last value is removed.
     Hide {
         /// The slot.
         slot: u32,
@@ -47,48 +46,47 @@ pub enum Update<'a> {
         /// The value.
         value: Value,
     },
-    /// A static cell metric of the source grows; it goes on when the same peer comes back.
+    /// Adds to a static cell metric of the source; the count continues when the same peer
+    /// reconnects.
     Count {
         /// The metric.
         item: MetricItem,
         /// By how much.
         more: u64,
     },
-    /// Values that the peer sent at one moment: cells are set and one record goes to event stream
-    /// `kind`.
+    /// Values of one moment: cells are set and one record is appended to event stream `kind`.
     Sample {
         /// The kind of events.
         kind: EventKindId,
-        /// When, for the record.
+        /// Time of the record.
         stamp: Stamp,
-        /// Slots with their new values, in the peer's order.
+        /// Slots and their new values, in the peer's order.
         values: &'a [(u32, SampleValue)],
     },
-    /// The peer no longer says what the value of this static metric is.
+    /// The peer no longer reports this static metric.
     Unset {
         /// The metric.
         item: MetricItem,
     },
-    /// The session's `slot` of a table (small, dense) stands for the row of this key from now on.
+    /// Binds the session's `slot` (small, dense) of a table to the row of this key.
     Row {
         /// The table.
         table: TableId,
         /// The session's own number for the row.
         slot: u32,
-        /// The row's instance name, without blanks; `None`: the row for all the rest.
+        /// The row's instance name, without blanks; `None`: the row `other`.
         key: Option<&'a str>,
     },
-    /// Labels of a row's instance, beside those that all of its domain have; they replace what was
-    /// said before.
+    /// Instance labels of a row, beside those of its domain; they replace earlier ones.
     RowLabels {
         /// The table.
         table: TableId,
         /// The row.
         slot: u32,
-        /// Names, as of `pmLookupLabels(3)`, and values.
+        /// Label names, as in `pmLookupLabels(3)`, and values.
         labels: &'a [(&'static str, &'a str)],
     },
-    /// A cell of a row grows.
+    /// Adds to a cell of a row.
     RowCount {
         /// The row.
         slot: u32,
@@ -97,33 +95,33 @@ pub enum Update<'a> {
         /// By how much.
         more: u64,
     },
-    /// No slot of a table stands for a row any more: the session numbers anew.
+    /// Unbinds all slots of a table: the session numbers them anew.
     FreeRows {
         /// The table.
         table: TableId,
     },
-    /// One event with typed parameters. Records reach their stream when the session's call is over.
+    /// One event with typed parameters. Records reach their stream when the session's call ends.
     Event {
         /// The kind of events.
         kind: EventKindId,
-        /// When.
+        /// Time of the event.
         stamp: Stamp,
         /// `PM_EVENT_FLAG_*`.
         flags: u32,
         /// Parameters in their order.
         params: &'a [EventParam<'a>],
     },
-    /// Time between two samples, so that silence can be told from slowness.
+    /// Time between two samples, from which silence is detected.
     Interval(std::time::Duration),
     /// A complete message was read.
     Message,
-    /// A bad record or refused request that did not end the conversation.
+    /// A bad record or refused request that did not end the session.
     Error(&'a str),
     /// The answer to a control request.
     Answer {
         /// The control.
         control: ControlId,
-        /// What to show.
+        /// Value of the control's metric.
         text: String,
     },
 }
@@ -133,8 +131,7 @@ pub enum Update<'a> {
 pub enum SampleValue {
     /// A value in the type of its metric, or in one that is converted to it.
     Value(Value),
-    /// A counter of 32 bits that wraps: the store widens it into a `U64` by differences modulo
-    /// 2^32.
+    /// A counter of 32 bits that wraps: the store widens it to a `U64` by differences modulo 2^32.
     Wrapping32(u32),
 }
 
@@ -162,13 +159,13 @@ impl std::fmt::Debug for SampleValue {
 /// A parameter of an [`Update::Event`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventParam<'a> {
-    /// Which.
+    /// The parameter.
     pub id: ParamId,
     /// Its value.
     pub value: EventValue<'a>,
 }
 
-/// Which parameter of event records.
+/// Identifies a parameter of event records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamId {
     /// One of the source's parameters.
@@ -207,6 +204,6 @@ pub enum Control {
     Request(ControlId, String),
     /// The configuration changed: patterns of counters to select.
     Select(Vec<String>),
-    /// A newer connection of the same peer took over.
+    /// A newer connection of the same peer replaced this one.
     Replaced,
 }

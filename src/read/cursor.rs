@@ -1,4 +1,4 @@
-//! A read position over bytes that may not all be there yet.
+//! A read position over bytes that may still be incomplete.
 
 /// Byte order of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,8 +9,8 @@ pub enum Order {
     Big,
 }
 
-/// Reads forward over a slice. Every reader returns `None` when bytes are missing and then has not
-/// moved.
+/// Reads forward over a slice. A reader returns `None` when bytes are missing, and then does not
+/// move.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],
@@ -50,7 +50,7 @@ impl<'a> Cursor<'a> {
         self.bytes.len() - self.position
     }
 
-    /// The byte order it reads in.
+    /// The byte order of integers.
     #[must_use]
     pub const fn order(&self) -> Order {
         self.order

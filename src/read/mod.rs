@@ -1,5 +1,5 @@
-//! What text and bytes are read with: the only byte access of the decoders, bounds-checked,
-//! byte-order aware, the one place that can say "short"; numbers with units.
+//! Readers of bytes and text: the bounds-checked cursor, aware of byte order, through which
+//! decoders access all bytes; and numbers with units.
 
 mod cursor;
 mod quantity;

@@ -8,10 +8,10 @@ pub const SIZES: &[(&str, u64)] =
 pub const TIMES: &[(&str, u64)] =
     &[("us", 1), ("ms", 1000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)];
 
-/// A whole number and one of these units, whatever its case.
+/// Parses a whole number with one of these units, in any case.
 ///
 /// # Errors
-/// What can be written instead, with this example.
+/// A message for the user with the known units and this example.
 pub fn quantity(text: &str, units: &[(&str, u64)], example: &str) -> Result<u64, String> {
     scaled(text.trim(), units).ok_or_else(|| {
         let known =

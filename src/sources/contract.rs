@@ -1,5 +1,5 @@
-//! The contract between a source and the PMDA: [`Source`] is one protocol, [`Running`] the same
-//! protocol at work, [`Context`] everything that a source may use.
+//! The contract between a source and the PMDA: [`Source`] is one protocol, [`Running`] a started
+//! source, [`Context`] everything that a source may use.
 //!
 //! Any shape of I/O fits: a source that listens, one that dials, one that polls files, one that
 //! runs a program. A source whose peers are byte streams writes a [`Session`](super::Session) and
@@ -22,15 +22,15 @@ pub trait Source {
     /// Name, ids, metrics, event kinds and tables, as PCP shows them.
     const TABLE: SourceTable;
 
-    /// What a configuration makes the source do, for `--check`: one fact a line, without the
-    /// source's name, for example `listens on 127.0.0.1:8888`.
+    /// The effects of a configuration, for `--check`: one fact a line, without the source's name,
+    /// for example `listens on 127.0.0.1:8888`.
     fn describe(config: &Self::Config) -> Vec<String>;
 
     /// Starts the source's tasks and returns at once.
     ///
     /// # Errors
-    /// When a thread cannot be started. An address in use or a peer that is away is no error: the
-    /// source tries again and logs it.
+    /// A thread cannot be started. An address in use or an absent peer is no error: the source
+    /// retries and logs it.
     #[cfg(feature = "agent")]
     fn start(
         config: Self::Config,
@@ -41,12 +41,12 @@ pub trait Source {
 /// A source that was started. It ends with the stop token of [`Net`].
 #[cfg(feature = "agent")]
 pub trait Running<C>: Send + Sync {
-    /// Applies a new configuration as far as that is possible at run time. Returns the keys of the
-    /// section that differ from the last configuration and need a restart.
+    /// Applies a new configuration as far as that is possible at run time. Returns the changed keys
+    /// of the section that need a restart.
     fn reconfigure(&self, new: &C) -> Vec<&'static str>;
 }
 
-/// What a source gets at its start.
+/// The arguments of [`Source::start`].
 #[cfg(feature = "agent")]
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -54,6 +54,6 @@ pub struct Context {
     pub peers: Peers,
     /// Sockets, files, tasks.
     pub net: Net,
-    /// Folder of files that outlive the process. A source names its files `apm.<source>.*`.
+    /// Directory of files that outlive the process. A source names its files `apm.<source>.*`.
     pub state_dir: PathBuf,
 }

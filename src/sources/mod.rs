@@ -1,6 +1,6 @@
-//! One folder for each protocol. A source is pure: bytes and time in, [`Update`]s and reply bytes
-//! out; it never sees a socket, a clock, tokio or PCP. A new protocol is one folder here and one
-//! line in [`registry`].
+//! One folder for each protocol. A session is pure: bytes and time in, [`Update`]s and reply bytes
+//! out, without a socket, a clock, tokio or PCP. A new protocol is one folder here and one line in
+//! [`registry`].
 //!
 //! [`Update`]: crate::model::Update
 

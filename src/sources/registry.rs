@@ -1,4 +1,4 @@
-//! THE list of sources: one line each. From a line come the source's section of `apm.toml`, its
+//! The list of all sources: one line each. A line yields the source's section of `apm.toml`, its
 //! metrics, its lines of `--check`, and its start.
 
 #[cfg(feature = "agent")]
@@ -16,8 +16,8 @@ use crate::net::Net;
 #[cfg(feature = "agent")]
 use crate::store::Store;
 
-/// Lines `name: path::of::Type`, where the type is a [`Source`](super::Source) and the name that of
-/// its table. `name in "file"` is for a source whose module nobody else declares.
+/// Lines `name: path::of::Type`: the type is a [`Source`](super::Source), the name that of its
+/// table. `name in "file"` is for a source whose module is declared nowhere else.
 macro_rules! sources {
     ($($(#[$when:meta])* $name:ident $(in $path:literal)?: $source:ty,)*) => {
         $(sources!(@module [$(#[$when])*] $name $($path)?);)*
@@ -56,7 +56,7 @@ macro_rules! sources {
         }
 
         impl Sections {
-            /// What the sections make the sources do: lines of `--check`.
+            /// The effects of the sections: lines of `--check`.
             #[must_use]
             pub fn describe(&self) -> Vec<String> {
                 #[allow(unused_mut, reason = "there may be no source")]
@@ -71,7 +71,7 @@ macro_rules! sources {
             }
         }
 
-        /// All sources at work.
+        /// All started sources.
         #[cfg(feature = "agent")]
         pub struct Started {
             $($(#[$when])* $name: Box<dyn super::Running<<$source as crate::sources::Source>::Config>>,)*
@@ -95,7 +95,7 @@ macro_rules! sources {
                     $(
                         $(#[$when])*
                         $name: {
-                            // The catalogue is in the order of the list.
+                            // The catalogue has the sources in the order of this list.
                             let source = ids.next().unwrap_or(SourceId::new(0));
                             let context = super::Context {
                                 peers: crate::net::Peers::new(store, source, stringify!($name)),
@@ -108,7 +108,7 @@ macro_rules! sources {
                 })
             }
 
-            /// Hands new sections to all sources. Returns the keys that need a restart, as
+            /// Applies new sections to all sources. Returns the keys that need a restart, as
             /// `section.key`.
             #[must_use]
             #[allow(unused_variables, unused_mut, reason = "there may be no source")]
@@ -139,13 +139,13 @@ sources! {
     #[cfg(feature = "toy")] toy in "../../examples/toy/mod.rs": toy::Toy,
 }
 
-/// The help text of `apm.agent.source`: it is in archives, and names a protocol to come.
+/// The help text of `apm.agent.source`. Archives contain it; it also names a protocol to come.
 const SOURCES_HELP: &str = "mono, profiler, zorka or lttng.";
 
 /// The catalogue of all sources that are built in.
 ///
 /// # Panics
-/// The tables of two sources contradict each other: the text says where.
+/// The tables of two sources contradict each other; the message names both places.
 #[must_use]
 pub fn catalogue() -> Arc<Catalogue> {
     match Catalogue::new(TABLES) {

@@ -69,7 +69,7 @@ fn every_source_describes_its_section() {
     }
 }
 
-/// A default is written twice in a row of a section: as the value, and as TOML for the page.
+/// A row of a section has each default twice: as the value, and as TOML for the page.
 #[test]
 fn the_defaults_of_the_page_are_the_defaults() {
     let mut text = String::new();
@@ -90,7 +90,7 @@ fn the_page_of_the_configuration_is_up_to_date() {
     assert!(page == made, "docs/configuration.md is stale: run qa/generate");
 }
 
-/// Every key stands in the shipped file, as a comment or not.
+/// The shipped file has every key, commented out or not.
 #[cfg(not(feature = "toy"))]
 #[test]
 fn the_shipped_file_has_every_key() {

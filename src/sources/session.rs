@@ -1,11 +1,11 @@
-//! The helper for protocols whose peer is one byte stream.
+//! Sessions: for protocols whose peer is one byte stream.
 
 use bytes::BytesMut;
 
 use super::{Held, Sink};
 use crate::model::{Control, Now};
 
-/// Why a conversation ends, by whose fault.
+/// Why a session ends.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     /// The peer sent what its protocol does not allow.
@@ -16,35 +16,35 @@ pub enum SessionError {
         /// What was wrong.
         what: String,
     },
-    /// The peer asked for more than a named limit.
+    /// The peer exceeded a limit.
     #[error("limit {limit} exceeded: {got} > {max}")]
     Limit {
         /// Name of the limit.
         limit: &'static str,
-        /// What was asked for.
+        /// The value that the peer asked for.
         got: u64,
-        /// What is allowed.
+        /// The largest value allowed.
         max: u64,
     },
-    /// A sound message of a version or protocol that is not spoken here.
+    /// A valid message of an unsupported version or protocol.
     #[error("not supported: {0}")]
     Unsupported(String),
-    /// The peer did not say enough in time.
+    /// The peer did not send a required message in time.
     #[error("no {0} in time")]
     Timeout(&'static str),
-    /// Nothing is wrong: the conversation is over (a newer connection took over, say).
+    /// A regular end (a newer connection took over, say).
     #[error("closed: {0}")]
     Closed(&'static str),
 }
 
-/// One peer's conversation, without I/O and without a clock.
+/// One peer's session, without I/O and without a clock.
 ///
-/// The driver owes it: `feed` whenever bytes have come, `tick` about once a second, `close` exactly
-/// once at the end, and nothing after an error except `close`. Bytes in `out` are to be sent in
+/// The driver calls `feed` whenever bytes have arrived, `tick` about once a second, and `close`
+/// exactly once at the end; after an error it calls only `close`. It sends the bytes in `out` in
 /// order.
 pub trait Session: Send {
-    /// Consumes whole tokens from the front of `input`, leaves a partial one. Never blocks, never
-    /// panics on any input.
+    /// Consumes whole tokens from the front of `input` and leaves a partial one. Never blocks,
+    /// never panics on any input.
     ///
     /// # Errors
     /// [`SessionError`]: the connection must be closed.
@@ -56,14 +56,14 @@ pub trait Session: Send {
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError>;
 
-    /// There is more to do of what has been fed: a call of `feed` does a bounded piece of work, and
-    /// a few bytes can mean a lot of it. The driver calls `feed` again, with the same input,
-    /// once others have had their turn.
+    /// There is more work for the bytes already fed: a call of `feed` does a bounded piece of work,
+    /// and a few bytes can cause a lot of it. The driver calls `feed` again with the same input
+    /// after the turns of other sessions.
     fn unfinished(&self) -> bool {
         false
     }
 
-    /// What it holds now. Asked for after each call, so it must be quick.
+    /// Bytes that the session uses now. Called after each call, so it must be fast.
     fn held(&self) -> Held {
         Held::default()
     }
@@ -82,7 +82,7 @@ pub trait Session: Send {
     /// A user's request.
     ///
     /// # Errors
-    /// [`SessionError::Closed`] when the request is to end.
+    /// [`SessionError::Closed`] when the request ends the session.
     fn control(
         &mut self,
         now: Now,
@@ -91,9 +91,10 @@ pub trait Session: Send {
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError>;
 
-    /// The connection is gone or about to be closed by us; `out` is sent if it still can be.
+    /// The connection has ended or is about to be closed by the PMDA; `out` is sent if possible.
     fn close(&mut self, now: Now, out: &mut BytesMut, sink: &mut dyn Sink);
 
-    /// The peer has said who or at least what it is. Until then it counts against `limits.pending`.
+    /// The peer has identified itself, or at least its protocol. Until then it counts against
+    /// `limits.pending`.
     fn established(&self) -> bool;
 }

@@ -1,58 +1,59 @@
-//! Where a source's updates and records go: one [`Sink`] per peer. The store implements it.
+//! The destination of a source's updates and records: one [`Sink`] per peer, implemented by the
+//! store.
 
 use crate::events::Batch;
 use crate::model::{
     EventKindId, InDom, MetricDef, MetricItem, Now, ParamId, Pmid, Semantics, Update, ValueType,
 };
 
-/// Bytes that a session holds, by the capacities of what it is made of.
+/// Bytes that a session uses, counted by the capacities of its collections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Only for this session.
+    /// Bytes of this session alone.
     pub own: usize,
-    /// Also for others, which is accounted for elsewhere: for the limit of one peer.
+    /// Bytes shared with other sessions. They are charged elsewhere and count here for the limit of
+    /// one peer only.
     pub shared: usize,
 }
 
-/// Takes what sessions tell. The store implements it; tests collect into a `Vec`.
+/// Receives the updates of a session. The store implements it; tests collect into a `Vec`.
 pub trait Sink {
-    /// One thing that happened. Never blocks on a peer or on PCP.
+    /// Applies one update. Never blocks on a peer or on PCP.
     fn update(&mut self, update: Update<'_>);
 
-    /// The metric of a parameter of event records and its type, for records that the source packs
-    /// itself; `None` if there is no room for such a metric, or no peer yet.
+    /// The parameter metric and its type, for records that the source packs itself; `None` if there
+    /// is no room for such a metric, or no peer yet.
     fn param(&self, _: ParamId) -> Option<(Pmid, ValueType)> {
         None
     }
 
-    /// Records that the source has packed, for the event stream `kind`; they are gone from the
-    /// batch.
+    /// Appends records that the source has packed to the event stream `kind`; the batch is then
+    /// empty.
     fn append(&mut self, _: EventKindId, records: &mut Batch) {
         records.clear();
     }
 }
 
-/// The sink of a peer whose driver is the source itself: where one connection tells of several
-/// peers.
+/// The sink of a peer that the source drives itself: for connections that report several peers.
 pub trait OwnSink: Sink + Send {
-    /// The moment for what follows.
+    /// Sets the time of the updates that follow.
     fn at(&mut self, now: Now);
 
-    /// Bytes of its own that were read.
+    /// Counts bytes read for this peer.
     fn read(&mut self, bytes: usize);
 
-    /// Bytes that the sink itself holds, and as `shared` those that its peer has in the store.
+    /// Bytes that the sink uses, and as `shared` those of its peer in the store.
     fn held(&self) -> Held {
         Held::default()
     }
 
-    /// It is gone, in an orderly way.
+    /// Ends the peer's connection without a fault.
     fn end(&mut self);
 }
 
-/// Makes a sink for each peer that connections tell of.
+/// Makes a sink for each peer that a connection reports.
 pub trait Sinks: Send + Sync {
-    /// For one more.
+    /// A sink for one more peer.
     fn open(&self) -> Box<dyn OwnSink>;
 }
 

@@ -1,15 +1,16 @@
-//! Requests to a source as a whole, and what was answered: for what no single peer can do.
+//! Requests to a source as a whole and their newest answers: for controls that belong to no single
+//! peer.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::model::ControlId;
 
-/// Takes a request at once and does it later; an error says what should have been written. Must not
-/// block.
+/// Accepts a request at once and executes it later; an error says what a valid request looks like.
+/// Must not block.
 type Handler = Box<dyn Fn(ControlId, &str) -> Result<(), String> + Send + Sync>;
 
-/// The control_queue of one source.
+/// The queue of one source.
 #[derive(Default)]
 pub struct ControlQueue {
     handler: OnceLock<Handler>,
@@ -23,7 +24,7 @@ impl std::fmt::Debug for ControlQueue {
 }
 
 impl ControlQueue {
-    /// Who takes requests. Only the first call counts.
+    /// Sets the handler of requests. Only the first call counts.
     pub fn on_request(
         &self,
         handler: impl Fn(ControlId, &str) -> Result<(), String> + Send + Sync + 'static,
@@ -31,10 +32,10 @@ impl ControlQueue {
         let _ = self.handler.set(Box::new(handler));
     }
 
-    /// Passes a request on. The answer comes later.
+    /// Passes a request to the handler. The answer comes later.
     ///
     /// # Errors
-    /// It is not understood; the answer says why.
+    /// The request is rejected; the answer says why.
     pub fn request(&self, control: ControlId, text: &str) -> Result<(), String> {
         let result = self.handler.get().map_or_else(
             || Err("nobody takes requests".to_owned()),
@@ -46,12 +47,12 @@ impl ControlQueue {
         result
     }
 
-    /// Sets what the metric shows.
+    /// Sets the value of the control's metric.
     pub fn answer(&self, control: ControlId, text: &str) {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).insert(control, text.into());
     }
 
-    /// What was answered last; empty before the first.
+    /// The newest answer; empty before the first.
     #[must_use]
     pub fn answered(&self, control: ControlId) -> Arc<str> {
         self.answers

@@ -7,10 +7,10 @@ use std::fmt::Write;
 use crate::events::{HighRes, Record, Records, Stream};
 use crate::model::Pmid;
 
-/// Records looked at, newest last.
+/// Most records in the text.
 const RECORDS: usize = 50;
-/// Most lines, newest records kept: the text is fetched whole at each refresh. A newest record of
-/// more is cut.
+/// Most lines; the newest records are kept. The text is fetched whole at each refresh. If the
+/// newest record alone has more lines, it is cut.
 const LINES: usize = 100;
 
 /// Header `time,parameter,value,record`: the time has nanoseconds, the last column numbers the

@@ -1,25 +1,25 @@
-//! Metrics that peers bring.
+//! Dynamic metrics: those that peers define.
 
 use crate::model::{MetricSpec, Pmid, STATIC_ITEMS, SourceId};
 
-/// A metric that some peer brought; lives as long as the PMDA and, through the state file, longer.
+/// A metric that a peer defined. It exists as long as the PMDA and, through the state file, longer.
 #[derive(Debug)]
 pub struct DynamicMetric {
     /// Its source.
     pub source: SourceId,
-    /// Number within the source: stays the same for ever.
+    /// Number within the source; never changes.
     pub id: u16,
-    /// Its description.
+    /// Type, semantics, units and texts.
     pub spec: MetricSpec,
     /// Its PMID.
     pub pmid: Pmid,
-    /// The PMID of the parameter metric that goes with it.
+    /// PMID of its parameter metric.
     pub param: Pmid,
 }
 
 impl DynamicMetric {
     /// One line and the full help text of its parameter metric. `values`: the metric itself has
-    /// values, else there are only parameters.
+    /// values; else there is only the parameter.
     #[must_use]
     pub fn param_help(&self, values: bool) -> (String, String) {
         let what = if values {

@@ -1,4 +1,4 @@
-//! Bounds on what peers can make us keep.
+//! Limits of what peers can cause.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use std::time::Duration;
 pub struct Limits {
     /// Dynamic metric names of one source.
     pub names: usize,
-    /// Bytes of a peer's name for a metric.
+    /// Most bytes of a peer's name for a metric.
     pub name_length: usize,
     /// Records of one stream for each second since a client's last fetch of it
     /// (`events.max_records`).
     pub max_records: usize,
     /// Peers (instances) of one source, connected or not.
     pub instances: usize,
-    /// Bytes of all that peers cause, event records included, and of what one of them does.
+    /// Bytes that all peers together cause, event records included.
     pub memory: usize,
-    /// See `memory`.
+    /// Bytes that one peer causes.
     pub peer_memory: usize,
-    /// Values of a peer that is silent or gone are shown this much longer.
+    /// How long values of a silent or disconnected peer are still shown.
     pub stale: Duration,
-    /// A peer that has been gone this long is forgotten as an instance.
+    /// A peer is forgotten as an instance after this time without a connection.
     pub forget: Duration,
 }
 

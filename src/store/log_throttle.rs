@@ -1,4 +1,4 @@
-//! Log lines about one peer at most once a minute.
+//! Limits similar log lines to one a minute.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ pub struct LogThrottle {
 }
 
 impl LogThrottle {
-    /// `Some(n)`: write, and say that `n` lines like it were left out since; `None`: do not write.
+    /// `Some(n)`: write the line; `n` similar lines were suppressed since the last. `None`:
+    /// suppress it.
     pub fn allow(&mut self, now: Duration) -> Option<u64> {
         if self.last.is_some_and(|at| now.saturating_sub(at) < EVERY) {
             self.suppressed += 1;

@@ -1,11 +1,11 @@
-//! The budget of memory as `apm.self.memory.*` shows it.
+//! The memory budget as `apm.self.memory.*` shows it.
 
 use super::registry::Store;
 use crate::catalogue::Stat;
 use crate::model::Purpose::{Definitions, Dictionaries, Input, Other, Registry, Texts, Undecided};
 
-/// What the process may have without any peer: program, libraries, threads, the answer to a fetch,
-/// what the allocator keeps.
+/// Bytes that the process may need without any peer: program, libraries, threads, the answer to a
+/// fetch, the allocator's reserve.
 const PROGRAM: usize = 40 << 20;
 
 impl Store {
@@ -29,7 +29,8 @@ impl Store {
         Some(bytes as u64)
     }
 
-    /// The process has this much resident memory: what nobody has asked for is used too.
+    /// Sets the resident memory of the process. The part above all charges and [`PROGRAM`] counts
+    /// as used.
     pub fn set_resident(&self, bytes: usize) {
         let known = self.memory.used() - self.memory.held(Other) + self.budget.held();
         self.memory.set_other(bytes.saturating_sub(known + PROGRAM));

@@ -1,5 +1,5 @@
-//! Everything that is known now: peers, metrics, values, event streams. Workers write, the PMDA
-//! thread reads; neither waits for the other longer than a copy takes. Nothing here does I/O.
+//! The present state: peers, metrics, values, event streams. Workers write, the PMDA thread reads;
+//! neither waits for the other longer than a copy takes. No I/O here.
 
 mod control_queue;
 mod csv;

@@ -1,5 +1,5 @@
-//! Tables: rows with cells that many peers, or one, add to. Each row is an instance of the table's
-//! domain.
+//! Tables of a source. A row has cells and is an instance of the table's domain; one peer adds to
+//! it, or many do.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,20 +9,20 @@ use super::peer::{Cells, Peer};
 use crate::catalogue::{OTHER, TableDef};
 use crate::model::ROW_ITEMS;
 
-/// Candidates that wait for a place in a full table, for each row that it has.
+/// Most keys that wait for a place in a full table, as a multiple of its rows.
 const CANDIDATES: usize = 4;
 
-/// A row.
+/// A row of a table.
 #[derive(Debug)]
 pub struct Row {
-    /// Its instance name.
+    /// Instance name.
     pub key: String,
-    /// Its values, by item number.
+    /// Values by item number.
     pub cells: Cells,
-    /// Whose it is, in a table of peers.
+    /// The peer that it belongs to, in a table of peers.
     pub peer: Option<Arc<Peer>>,
     labels: Mutex<Labels>,
-    /// It has lost its place.
+    /// See [`Row::gone`].
     gone: AtomicBool,
 }
 
@@ -40,27 +40,28 @@ impl Row {
         })
     }
 
-    /// Says what the labels of its instance are. They need not outlive the PMDA: a row comes with
-    /// its first event, and its labels with it.
+    /// Sets the instance labels. They need not outlive the PMDA: a row is made at its first event,
+    /// together with its labels.
     pub(super) fn set_labels(&self, labels: &[(&'static str, &str)]) {
         let labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         *self.labels.lock().unwrap_or_else(PoisonError::into_inner) = labels;
     }
 
-    /// The labels of its instance.
+    /// Instance labels.
     #[must_use]
     pub fn labels(&self) -> Labels {
         self.labels.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Another row has its place: what is still added to it belongs to [`OTHER`].
+    /// The row has lost its place to another key, or its peer is forgotten: what would be added to
+    /// it belongs to [`OTHER`].
     #[must_use]
     pub fn gone(&self) -> bool {
         self.gone.load(Ordering::Relaxed)
     }
 }
 
-/// What happened to rows; the registry tells the PMDA thread.
+/// A change of the instances; the registry passes it to the PMDA thread.
 #[derive(Debug)]
 pub(super) enum RowChange {
     Join(Arc<Row>),
@@ -71,13 +72,12 @@ pub(super) enum RowChange {
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     by_key: HashMap<String, Arc<Row>>,
-    /// What keys without a row have added to the score, since they were first refused.
+    /// Scores of keys without a row, counted since the last [`Rows::promote`].
     waiting: HashMap<String, u64>,
 }
 
 impl Rows {
-    /// The row of a key, made if there is room; else the row for all the rest, or nothing in a
-    /// table of peers.
+    /// The row of a key, made if there is room; else [`OTHER`], or `None` in a table of peers.
     pub(super) fn get(
         &mut self,
         def: &TableDef,
@@ -112,7 +112,7 @@ impl Rows {
         row
     }
 
-    /// A key that has no row has added this much to the score.
+    /// Adds to the score of a key without a row.
     pub(super) fn wait(&mut self, def: &TableDef, key: &str, more: u64) {
         if let Some(score) = self.waiting.get_mut(key) {
             *score += more;
@@ -121,8 +121,8 @@ impl Rows {
         }
     }
 
-    /// Gives places to those who wait and have more than the least of the rows; its values go to
-    /// the row for all the rest.
+    /// Gives the rows with the lowest scores to waiting keys with higher scores; the values of such
+    /// a row are added to [`OTHER`].
     pub(super) fn promote(&mut self, def: &TableDef, changes: &mut Vec<RowChange>) {
         let score = |row: &Row| row.cells.get(def.score.get()).unwrap_or_default();
         let mut waiting: Vec<(u64, String)> = self.waiting.drain().map(|(k, s)| (s, k)).collect();
@@ -145,7 +145,7 @@ impl Rows {
         }
     }
 
-    /// A peer is forgotten, and its rows with it.
+    /// Removes the rows of a forgotten peer.
     pub(super) fn forget_peer(&mut self, peer: &Arc<Peer>, changes: &mut Vec<RowChange>) {
         let of_peer = |row: &Arc<Row>| row.peer.as_ref().is_some_and(|p| Arc::ptr_eq(p, peer));
         let keys: Vec<String> =
@@ -156,7 +156,7 @@ impl Rows {
         }
     }
 
-    /// Bytes allocated.
+    /// Estimate of the bytes allocated.
     pub(super) fn memory(&self) -> usize {
         self.by_key
             .values()

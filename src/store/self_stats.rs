@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::catalogue::Stat;
 
-/// The numbers, and the texts.
+/// Statistics of the PMDA: numbers by item, and texts.
 #[derive(Debug)]
 pub struct SelfStats {
     cells: [AtomicU64; Stat::COUNT],
@@ -37,7 +37,7 @@ impl SelfStats {
         self.cell(stat).fetch_add(more, Ordering::Relaxed);
     }
 
-    /// Takes from a gauge.
+    /// Subtracts from a gauge.
     pub fn sub(&self, stat: Stat, less: u64) {
         self.cell(stat).fetch_sub(less, Ordering::Relaxed);
     }
@@ -63,7 +63,7 @@ impl SelfStats {
         *self.started.lock().unwrap_or_else(PoisonError::into_inner) = at;
     }
 
-    /// Time since the start.
+    /// Time since the PMDA started.
     #[must_use]
     pub fn uptime(&self, now: Duration) -> Duration {
         now.saturating_sub(*self.started.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,5 +1,5 @@
-//! The primitives that decide in which order peers come and go: the standard library's, or those of
-//! shuttle, which tries the orders in which threads may run (`tests/interleavings.rs`).
+//! The locks and atomics that order how peers come and go: those of the standard library, or of
+//! shuttle, which explores thread interleavings (`tests/interleavings.rs`).
 
 #[cfg(not(feature = "shuttle"))]
 pub(super) use std::sync::{Mutex, MutexGuard, atomic};

@@ -1,4 +1,4 @@
-//! Event arrays of one answer: all streams share what the other values have left.
+//! Event arrays of one answer: all streams share what the other values leave of the budget.
 
 use std::cell::RefCell;
 
@@ -16,15 +16,14 @@ const ARRAY_BYTES: usize = 8 << 20;
 /// Most bytes of event records of one stream in one resolution, for each second since the client's
 /// last fetch of it.
 const STREAM_BYTES: usize = 1 << 20;
-/// Bytes of the two arrays of a stream without any records: headers, and the records of loss.
+/// Bytes of a stream's two arrays without records: headers and MISSED records.
 const EMPTY_BYTES: usize = 256;
-/// Most bytes of records that filters read in one fetch: the rest comes with the next.
+/// Most bytes of records that filters examine in one fetch; the rest comes with the next fetch.
 const SCAN_BYTES: usize = 32 << 20;
-/// Steps of filters that take as long as one of a budget.
+/// Filter steps that take as long as one step of the budget.
 const FILTER_STEPS: u64 = 4;
 
-/// Reads all streams of the request, each its share, so that all arrays together fit into the
-/// budget.
+/// Reads an equal share of each stream of the request, so that all arrays together fit the budget.
 pub(super) fn deliver(scope: &mut FetchScope, world: &World<'_>, results: &mut Results) {
     let mut jobs: Vec<(StreamKind, u32, &Peer)> = Vec::new();
     let wants = std::mem::take(&mut scope.wants);

@@ -1,10 +1,10 @@
-//! Values: one snapshot for each fetch PDU, of the instances that the client's profile asks for,
-//! within a budget.
+//! Answers fetch PDUs: one snapshot for each PDU, of the instances in the client's profile, within
+//! a budget.
 //!
-//! Small values come first, then texts, tables, and event records last, whatever their order in the
-//! PDU: records take what is left, and what does not fit comes with the next fetch. A PMID that
-//! comes again shares the memory of the first, while the budget lasts. A value set that does not
-//! fit is `PM_ERR_TOOBIG`, the others stand.
+//! Small values are answered first, then texts, tables, and last event records, whatever their
+//! order in the PDU: records get what is left, and the next fetch gets the rest. A repeated PMID
+//! shares the memory of the first, while the budget lasts. A value set that does not fit is
+//! answered with `PM_ERR_TOOBIG`; the others are unaffected.
 
 mod arrays;
 mod scope;
@@ -26,7 +26,7 @@ use crate::catalogue::Stat;
 use crate::model::{InDom, Pmid, SourceId};
 use crate::store::{LogThrottle, Store};
 
-/// A fetch, and what it is answered from.
+/// A fetch and the state that answers it.
 pub(super) struct Fetch<'a> {
     pub(super) store: &'a Store,
     pub(super) entries: &'a Entries,
@@ -85,7 +85,7 @@ impl Fetch<'_> {
         scope.end(results.budget.used());
     }
 
-    /// The sources with metrics in the request whose records this client may not see.
+    /// Sources with metrics in the request whose records this client may not see.
     fn hidden(&mut self, request: &FetchRequest<'_>) -> HashSet<SourceId> {
         let rows = request.pmids.iter().filter_map(|pmid| self.entries.by_pmid(*pmid));
         let mut sources: HashSet<SourceId> =
@@ -103,7 +103,7 @@ impl Fetch<'_> {
     }
 }
 
-/// Puts a metric's values into the open set; the status of a set without values.
+/// Adds a metric's values to the open set; returns the status of a set without values.
 fn answer_one(
     scope: &mut FetchScope,
     pmid: Pmid,

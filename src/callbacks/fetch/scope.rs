@@ -1,4 +1,4 @@
-//! The fetch that is being answered.
+//! The state of the present fetch.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::events::{Delivery, Resolutions};
 use crate::model::{EventLeaf, SourceId, StreamKind, ValueSource, ValueType};
 use crate::store::{LogThrottle, Store};
 
-/// After an answer of this many bytes no memory is kept for the next.
+/// After an answer of more bytes its memory is freed instead of reused.
 const LARGE_BYTES: usize = 2 << 20;
 
 /// Kinds of value sets in the order in which they are answered.
@@ -37,7 +37,7 @@ impl Class {
     }
 }
 
-/// What values are looked up in.
+/// The state in which values are looked up.
 pub(in crate::callbacks) struct World<'s> {
     pub(super) entries: &'s Entries,
     pub(super) store: &'s Store,
@@ -46,33 +46,32 @@ pub(in crate::callbacks) struct World<'s> {
     pub(super) profile: Profile<'s>,
 }
 
-/// The state of one fetch, and what the next can use again.
+/// The state of one fetch, and memory that the next reuses.
 #[derive(Debug, Default)]
 pub(in crate::callbacks) struct FetchScope {
     pub(super) now: Duration,
     pub(super) stale: Duration,
     pub(super) context: ContextId,
     pub(super) max_records: usize,
-    /// Places of the PDU in the order in which they are answered, without those that ask for a
-    /// PMID again.
+    /// Positions in the PDU in the order of answering, without repeated PMIDs.
     pub(super) order: Vec<(Class, usize)>,
-    /// Where a PMID is asked for first; places that ask for it again, and that first place.
+    /// The first position of each PMID; then repeated positions with their first.
     firsts: HashMap<u32, usize, foldhash::fast::RandomState>,
     pub(super) again: Vec<(usize, usize)>,
-    /// The arrays that this PDU asks for.
+    /// The requested arrays by stream kind.
     pub(super) wants: BTreeMap<StreamKind, Resolutions>,
     /// Arrays of this PDU by stream and instance.
     pub(super) deliveries: HashMap<(StreamKind, u32), Delivery>,
-    /// There are so many streams that not even empty arrays of all would fit.
+    /// Not even empty arrays of all streams would fit.
     pub(super) crowded: bool,
-    /// The stream that is read first when not all can give all they have: another with each fetch.
+    /// The stream that is read first when not all can be read fully; rotates with each fetch.
     pub(super) turn: usize,
     /// Sources whose records this client may not see.
     pub(super) hidden: HashSet<SourceId>,
-    /// Instances that the profile asks for, by domain.
+    /// Instances in the profile, by domain.
     wanted: HashMap<u32, Wanted>,
     pub(super) tables: Tables,
-    /// For the log of refused sets.
+    /// Throttle for log lines about refused sets.
     pub(super) refusals: LogThrottle,
 }
 
@@ -110,13 +109,13 @@ impl FetchScope {
         self.order.sort_by_key(|(class, _)| *class);
     }
 
-    /// This client may not see a metric: records and tables of some sources.
+    /// Whether this client may not see a metric: records and tables of some sources.
     pub(super) fn hides(&self, row: &Row) -> bool {
         row.shows_records() && row.source.is_some_and(|s| self.hidden.contains(&s))
     }
 
-    /// Calls `f` for each wanted instance of a domain, until the set is refused or no step of the
-    /// budget is left.
+    /// Calls `f` for each instance of a domain that the profile includes, until the set is refused
+    /// or the budget has no steps left.
     pub(super) fn visit<'w, T>(
         &mut self,
         world: &World<'w>,
@@ -143,7 +142,7 @@ impl FetchScope {
         self.wanted.insert(serial, wanted);
     }
 
-    /// The fetch is answered, with so many bytes.
+    /// Ends the fetch, whose answer has this many bytes.
     pub(super) fn end(&mut self, bytes: usize) {
         self.deliveries = HashMap::new();
         self.order.clear();

@@ -1,13 +1,13 @@
-//! Tables of newest records as they were made last: as long as nothing is new, the same text is
-//! shown.
+//! Cache of the tables of newest records: the same text is shown until there are new records or
+//! names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Most bytes of texts that are kept.
+/// Most bytes of cached texts.
 const KEPT: usize = 4 << 20;
 
-/// How many records there had been, and how many names were known.
+/// Number of records ever appended, and of known names.
 type Version = (u64, usize);
 
 /// Texts by stream.
@@ -18,12 +18,12 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// The text of a stream, if it was made of what there is now.
+    /// The text of a stream if it is up to date.
     pub(super) fn get(&self, stream: u64, version: Version) -> Option<Arc<str>> {
         self.texts.get(&stream).filter(|(of, _)| *of == version).map(|(_, text)| Arc::clone(text))
     }
 
-    /// Keeps a text. Those of streams that are gone go when there is no room.
+    /// Caches a text. When there is no room, all other texts are dropped first.
     pub(super) fn put(&mut self, stream: u64, version: Version, text: &Arc<str>) {
         if self.bytes + text.len() > KEPT {
             *self = Self::default();

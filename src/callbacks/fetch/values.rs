@@ -13,7 +13,8 @@ use crate::catalogue::{AgentCell, Stat};
 use crate::model::{EventLeaf, InDom, Pmid, StreamKind, ValueSource, ValueType};
 use crate::store::{Peer, Store};
 
-/// A metric without instances: the PMDA's own, or a parameter, which has no values.
+/// Adds the value of a metric without instances: one of the PMDA, or a parameter, which has no
+/// values.
 pub(super) fn own(row: &Row, store: &Store, now: Duration, results: &mut Results) {
     match row.value {
         ValueSource::SelfStat => self_stat(row, store, now, results),
@@ -49,7 +50,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A metric's value of one peer, if it has one.
+/// The value of a metric for one peer, if it has one.
 pub(super) fn value(
     row: &Row,
     inst: u32,
@@ -58,7 +59,7 @@ pub(super) fn value(
     scope: &mut FetchScope,
     results: &mut Results,
 ) {
-    // Values about an agent stay true when it has gone; values that it has sent do not.
+    // Values of `apm.agent` stay valid when the agent is gone; values that it sent do not.
     let agents = row.indom == InDom::Agents;
     let keeps = world.store.catalogue().source(peer.source).is_some_and(|s| s.keeps_values);
     let current = agents || keeps || peer.liveness.fresh(scope.now, scope.stale);
@@ -98,7 +99,7 @@ fn text(inst: u32, text: Option<Arc<str>>, results: &mut Results) {
     }
 }
 
-/// A leaf of an event stream.
+/// The value of a leaf of an event stream.
 fn event(
     row: &Row,
     inst: u32,
@@ -140,7 +141,7 @@ fn event(
             let prefix = format!("apm.{}.param.", peer.protocol());
             let name = |p: Pmid| entries.by_pmid(p.0).map(|r| r.name.trim_start_matches(&prefix));
             let text: Arc<str> = crate::store::csv(stream, name).into();
-            // To make a text takes longer than to copy it.
+            // Making a text takes longer than copying it.
             results.budget.step(64 + text.len() as u64 / 8);
             scope.tables.put(stream.id(), version, &text);
             return results.text(inst, &text);

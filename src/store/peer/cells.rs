@@ -1,13 +1,13 @@
-//! Values of one instance: a 64-bit atomic for each metric, in chunks that appear when first
-//! written.
+//! Values of one instance: a 64-bit atomic for each metric, in chunks that are allocated at their
+//! first write.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 const CHUNK: usize = 64;
 
-/// Which cells have been written, a bit for each, and behind it the cells. As many as there are
-/// columns, at most [`CHUNK`].
+/// A word with one bit for each written cell, followed by the cells: one for each column, at most
+/// [`CHUNK`].
 type Chunk = OnceLock<Box<[AtomicU64]>>;
 
 /// Cells by column number. Reading and writing take no lock; a cell has no value until it is first
@@ -15,7 +15,7 @@ type Chunk = OnceLock<Box<[AtomicU64]>>;
 #[derive(Debug)]
 pub struct Cells {
     columns: usize,
-    /// The first columns: as a rule a source has no others.
+    /// The first columns; most sources have no others.
     first: Chunk,
     others: OnceLock<Box<[Chunk]>>,
     /// Bytes allocated.
@@ -23,7 +23,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Room for columns below `columns`; memory only for what is written.
+    /// Cells for columns below `columns`; memory is allocated at the first write.
     #[must_use]
     pub const fn new(columns: usize) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl Cells {
         }
     }
 
-    /// Sets a cell. A column beyond the room is ignored: the registry hands out none.
+    /// Sets a cell. A column out of range is ignored: the registry gives out none.
     pub fn set(&self, column: u16, bits: u64) {
         if let Some((set, bit, cell)) = self.made(column) {
             cell.store(bits, Ordering::Relaxed);
@@ -42,7 +42,7 @@ impl Cells {
         }
     }
 
-    /// Adds to a cell; one that has no value starts at 0. Several may do so at once.
+    /// Adds to a cell; a cell without a value starts at 0. Several threads may add at once.
     pub fn add(&self, column: u16, more: u64) {
         let known =
             self.cell(column).filter(|(set, bit, _)| set.load(Ordering::Relaxed) & bit != 0);
@@ -61,7 +61,7 @@ impl Cells {
         (set.load(Ordering::Acquire) & bit != 0).then(|| cell.load(Ordering::Relaxed))
     }
 
-    /// Takes the value of a cell away.
+    /// Removes the value of a cell.
     pub fn unset(&self, column: u16) {
         if let Some((set, bit, cell)) = self.cell(column) {
             set.fetch_and(!bit, Ordering::Release);
@@ -69,7 +69,7 @@ impl Cells {
         }
     }
 
-    /// Takes the values of all columns from `from` on away.
+    /// Removes the values of all columns from `from` on.
     pub fn clear(&self, from: u16) {
         let first = usize::from(from);
         for (i, chunk) in self.chunks().enumerate() {
@@ -92,8 +92,8 @@ impl Cells {
         std::iter::once(&self.first).chain(self.others.get().into_iter().flatten())
     }
 
-    /// The bits that say which cells have been written, that of this one, and the cell; `None`
-    /// before there is memory for it. A cell that is not written is 0.
+    /// The word of written bits, the bit of this cell, and the cell; `None` if the chunk is not
+    /// allocated. A cell that is not written is 0.
     #[inline]
     fn cell(&self, column: u16) -> Option<(&AtomicU64, u64, &AtomicU64)> {
         let column = usize::from(column);
@@ -104,7 +104,7 @@ impl Cells {
         in_chunk(chunk.get()?, column)
     }
 
-    /// The same, and makes memory for it. `None` for a column beyond the room.
+    /// The same, but allocates the chunk. `None` for a column out of range.
     fn made(&self, column: u16) -> Option<(&AtomicU64, u64, &AtomicU64)> {
         let column = usize::from(column);
         if column >= self.columns {

@@ -1,30 +1,31 @@
-//! Is a peer there, and are its values still true?
+//! Whether a peer is connected, and whether its values are still current.
 //!
-//! How many connections are open, and when that last changed, are one word. Only who holds the lock
-//! of the source's table changes it (a [`Turn`] proves that), so joining, leaving and being
-//! forgotten have one order; readers take no lock.
+//! One atomic word has the number of open connections and the time of its last change. Only the
+//! owner of the source's table lock changes it (a [`Turn`] proves that), so attach, detach and
+//! forget are totally ordered; readers take no lock.
 
 use std::time::Duration;
 
 use crate::store::sync::atomic::{AtomicU64, Ordering};
 
-/// A peer whose interval is not known yet is believed this long.
+/// Interval assumed for a peer whose interval is unknown.
 const UNKNOWN_INTERVAL: Duration = Duration::from_secs(20);
-/// The upper bits of the word count connections, the lower ones are milliseconds.
+/// The lower bits of the word are the time in milliseconds, the upper bits count connections.
 const TIME_BITS: u32 = 44;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
-/// Milliseconds at the start of the monotonic clock: a peer may have left long before that.
+/// The time in milliseconds at the start of the monotonic clock: a peer may have left long before
+/// it.
 const START: u64 = 1 << (TIME_BITS - 1);
 
-/// The right to change the lives of the peers of one table. The table has the only one, behind its
-/// lock.
+/// The right to change the liveness of the peers of one table. The table has the only one, behind
+/// its lock.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Turn(());
 
 /// Connection state and times of a peer; times are of the monotonic clock.
 #[derive(Debug)]
 pub struct Liveness {
-    /// Open connections, and when the last one began or ended.
+    /// Open connections, and the time of the last attach or detach.
     state: AtomicU64,
     last_message: AtomicU64,
     interval: AtomicU64,
@@ -38,13 +39,13 @@ fn millis(d: Duration) -> u64 {
     d.as_secs().saturating_mul(1000).saturating_add(d.subsec_millis().into())
 }
 
-/// `since` before or after the start of the clock, as bits of the word.
+/// The time `now - gone`, which may be before the start of the clock, as bits of the word.
 fn time_bits(now: Duration, gone: Duration) -> u64 {
     START.saturating_add(millis(now)).saturating_sub(millis(gone)).min(TIME_MASK)
 }
 
 impl Liveness {
-    /// Not connected, for the time `gone`.
+    /// A peer without a connection for the time `gone`.
     pub(in crate::store) fn absent(now: Duration, gone: Duration) -> Self {
         Self {
             state: AtomicU64::new(time_bits(now, gone)),
@@ -53,15 +54,15 @@ impl Liveness {
         }
     }
 
-    /// A connection of this peer begins.
+    /// Adds a connection.
     pub(in crate::store) fn attach(&self, _: &mut Turn, now: Duration) {
-        // The time of the last message comes first: a reader that sees the connection sees that it
-        // has just spoken.
+        // The time of the last message is written first: a reader that sees the connection also
+        // sees it as recent.
         self.last_message.fetch_max(nanos(now), Ordering::Release);
         self.change(now, 1);
     }
 
-    /// A connection of this peer has ended.
+    /// Removes a connection.
     pub(in crate::store) fn detach(&self, _: &mut Turn, now: Duration) {
         self.change(now, -1);
     }
@@ -71,12 +72,12 @@ impl Liveness {
         self.state.store(open << TIME_BITS | time_bits(now, Duration::ZERO), Ordering::Release);
     }
 
-    /// A whole message has come.
+    /// Sets the time of the last whole message.
     pub fn message(&self, now: Duration) {
         self.last_message.store(nanos(now), Ordering::Relaxed);
     }
 
-    /// The time between samples became known.
+    /// Sets the time between two samples.
     pub fn set_interval(&self, interval: Duration) {
         self.interval.store(nanos(interval), Ordering::Relaxed);
     }
@@ -87,7 +88,7 @@ impl Liveness {
         self.state.load(Ordering::Acquire) >> TIME_BITS > 0
     }
 
-    /// Since when no connection is open; `None` while one is. In milliseconds.
+    /// Time since the last detach, in whole milliseconds; `None` while a connection is open.
     #[must_use]
     pub fn gone_for(&self, now: Duration) -> Option<Duration> {
         let state = self.state.load(Ordering::Acquire);
@@ -101,11 +102,11 @@ impl Liveness {
         now.saturating_sub(Duration::from_nanos(self.last_message.load(Ordering::Relaxed)))
     }
 
-    /// The last values may still be shown: of a connected peer while it is silent for at most
-    /// three of its intervals and `stale`, of one that is gone for `stale`.
+    /// The last values may still be shown: those of a connected peer for three of its intervals
+    /// plus `stale` after its last message, those of a disconnected peer for `stale`.
     #[must_use]
     pub fn fresh(&self, now: Duration, stale: Duration) -> bool {
-        // Whole numbers: a fetch asks for each value.
+        // Integer arithmetic: each fetched value calls this.
         let state = self.state.load(Ordering::Acquire);
         if state >> TIME_BITS == 0 {
             return START.saturating_add(millis(now)).saturating_sub(state & TIME_MASK)

@@ -1,5 +1,5 @@
-//! One peer of one source: its cells, texts, event streams and liveness. Two instances speak of it:
-//! `<source>::<name>` in the domain of all agents and `<name>` in the source's own.
+//! One peer of one source: its cells, texts, event streams and liveness. It is two instances:
+//! `<source>::<name>` in the domain of all agents and `<name>` in its source's domain.
 
 mod cells;
 mod liveness;
@@ -20,7 +20,7 @@ use crate::model::{
     Charge, Control, ControlId, EventKindId, Memory, Purpose, STATIC_ITEMS, SourceId,
 };
 
-/// A peer. Shared by the task that talks to it and the PMDA thread.
+/// A peer. Shared by the task of its connection and the PMDA thread.
 #[derive(Debug)]
 pub struct Peer {
     /// Its source.
@@ -37,16 +37,16 @@ pub struct Peer {
     pub liveness: Liveness,
     streams: Box<[OnceLock<Stream>]>,
     words: Mutex<Words>,
-    /// What it has of the budget: cells and texts.
+    /// Memory charges of cells and texts.
     charged: Mutex<Option<Charged>>,
     requests: Mutex<Option<Arc<RequestQueue>>>,
 }
 
-/// What is text, and asked for seldom.
+/// Texts and other rarely read data.
 #[derive(Debug, Default)]
 struct Words {
     texts: HashMap<u16, Arc<str>>,
-    /// Bytes of the texts, with what each costs besides.
+    /// Bytes of the texts, with [`TEXT_COST`] for each.
     bytes: usize,
     answers: HashMap<ControlId, Arc<str>>,
     labels: Vec<(Cow<'static, str>, String)>,
@@ -60,19 +60,19 @@ struct Charged {
     texts: Charge,
 }
 
-/// Bytes of a text that are kept; of a longer one its beginning, and [`MORE`].
+/// Most bytes of a text; a longer one is cut and ends with [`MORE`].
 pub(super) const TEXT_MAX: usize = 1024;
 /// The end of a text that was cut.
 pub(super) const MORE: &str = "…";
-/// Bytes that a text costs besides its own.
+/// Bytes of overhead of a text.
 const TEXT_COST: usize = 64;
 
-/// What became of a text.
+/// The result of setting a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
     Whole,
     Cut,
-    /// There was no memory for it: the metric has no value.
+    /// `limits.memory` left no room: the metric has no value.
     Dropped,
 }
 
@@ -124,8 +124,7 @@ impl Peer {
         self.agent.add(cell as u16, more);
     }
 
-    /// The stream of an event kind of its source, made when first asked for; `None` for a kind that
-    /// does not exist.
+    /// The stream of an event kind, made at the first call; `None` for an unknown kind.
     pub fn stream(&self, kind: EventKindId, budget: &Arc<Budget>) -> Option<&Stream> {
         self.streams.get(kind.index()).map(|s| s.get_or_init(|| Stream::new(budget)))
     }
@@ -141,7 +140,7 @@ impl Peer {
         self.streams.get(kind.index()).and_then(OnceLock::get)
     }
 
-    /// Sets a text metric, as far as there is memory for it.
+    /// Sets a text metric if there is memory for the text.
     pub(super) fn set_text(&self, column: u16, text: &str, memory: &Arc<Memory>) -> Kept {
         let cut = (text.len() > TEXT_MAX)
             .then(|| (0..=TEXT_MAX).rev().find_map(|end| text.get(..end)).unwrap_or_default());
@@ -168,24 +167,24 @@ impl Peer {
         }))
     }
 
-    /// Charges the cells that it has; `false`: there is no room for them.
+    /// Charges the allocated cells; `false` if there is no room.
     pub(super) fn charge_cells(&self, memory: &Arc<Memory>) -> bool {
         let bytes = size_of::<Self>() + self.cells.memory() + self.agent.memory() + self.name.len();
         self.charge(memory, |charged| {
             let room = charged.cells.resize(bytes, bytes);
-            // They are there, and stay until the peer is forgotten.
+            // The cells stay allocated until the peer is forgotten.
             charged.cells.set(bytes);
             room
         })
     }
 
-    /// Bytes of its texts and cells that are charged.
+    /// Charged bytes of texts and cells.
     #[must_use]
     pub fn charged(&self) -> usize {
         lock(&self.charged).as_ref().map_or(0, |c| c.cells.bytes() + c.texts.bytes())
     }
 
-    /// Forgets its texts: it is gone, and they are not shown any more.
+    /// Drops the texts of a disconnected peer, which are not shown any more.
     pub(super) fn forget_texts(&self) {
         let mut words = lock(&self.words);
         (words.texts, words.bytes) = (HashMap::new(), 0);
@@ -194,13 +193,13 @@ impl Peer {
         }
     }
 
-    /// A text metric.
+    /// The value of a text metric.
     #[must_use]
     pub fn text(&self, column: u16) -> Option<Arc<str>> {
         lock(&self.words).texts.get(&column).cloned()
     }
 
-    /// Takes the value of one metric away.
+    /// Removes the value of one metric.
     pub(super) fn hide(&self, column: u16) {
         self.cells.unset(column);
         let mut words = lock(&self.words);
@@ -209,38 +208,38 @@ impl Peer {
         }
     }
 
-    /// Remembers the answer to a request.
+    /// Sets the answer of a control.
     pub fn set_answer(&self, control: ControlId, text: &str) {
         lock(&self.words).answers.insert(control, text.into());
     }
 
-    /// The last answer to requests of this kind; empty before the first.
+    /// The newest answer of a control; empty before the first.
     #[must_use]
     pub fn answer(&self, control: ControlId) -> Arc<str> {
         lock(&self.words).answers.get(&control).cloned().unwrap_or_default()
     }
 
-    /// Where it is, and how it is labelled.
+    /// Sets the address and the instance labels.
     pub fn introduce(&self, address: String, labels: Vec<(&'static str, String)>) {
         let mut words = lock(&self.words);
         words.address = address;
         words.labels = labels.into_iter().map(|(k, v)| (k.into(), v)).collect();
     }
 
-    /// The same for one that an earlier run knew.
+    /// The same for a peer restored from the state file.
     pub fn remember(&self, address: String, labels: Vec<(Cow<'static, str>, String)>) {
         let mut words = lock(&self.words);
         words.address = address;
         words.labels = labels;
     }
 
-    /// Which process of its name it is, if its protocol tells.
+    /// The process id or similar that tells processes of this name apart, if the protocol has one.
     #[must_use]
     pub fn process(&self) -> Option<String> {
         lock(&self.words).process.clone()
     }
 
-    /// Changes that; what it was before.
+    /// Sets it; returns the previous one.
     pub(super) fn set_process(&self, process: Option<String>) -> Option<String> {
         std::mem::replace(&mut lock(&self.words).process, process)
     }
@@ -257,20 +256,20 @@ impl Peer {
         lock(&self.words).labels.clone()
     }
 
-    /// Takes all values of the source's metrics away: another process has this name now.
+    /// Removes all values of the source's metrics: another process now has this name.
     pub(super) fn forget_values(&self) {
         self.cells.clear(0);
         self.forget_texts();
     }
 
-    /// Requests go to `requests` from now on; an older connection is told that it is replaced.
+    /// Sends requests to `requests` from now on; an older connection gets [`Control::Replaced`].
     pub(super) fn set_requests(&self, requests: &Arc<RequestQueue>) {
         if let Some(old) = lock(&self.requests).replace(Arc::clone(requests)) {
             old.post(Control::Replaced);
         }
     }
 
-    /// The connection with this requests has ended.
+    /// The connection with this queue has ended.
     pub(super) fn clear_requests(&self, requests: &Arc<RequestQueue>) {
         let mut current = lock(&self.requests);
         if current.as_ref().is_some_and(|m| Arc::ptr_eq(m, requests)) {
@@ -278,8 +277,8 @@ impl Peer {
         }
     }
 
-    /// Sends a request to the task that talks to the peer; `false` when it is not connected or too
-    /// busy.
+    /// Queues a request for the peer's connection; `false` if the peer is not connected or its
+    /// queue is full.
     pub fn post(&self, request: Control) -> bool {
         let requests = lock(&self.requests).clone();
         requests.is_some_and(|m| m.post(request))

@@ -1,4 +1,4 @@
-//! Requests from the PMDA thread to the task that talks to a peer.
+//! Requests from the PMDA thread to the task of a peer's connection.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use crate::model::Control;
 /// Most requests waiting for one peer.
 const REQUESTS_MAX: usize = 64;
 
-/// A bounded queue and a way to wake its reader.
+/// A bounded queue that wakes its reader.
 pub struct RequestQueue {
     queue: Mutex<Vec<Control>>,
     wake: Box<dyn Fn() + Send + Sync>,
@@ -20,12 +20,12 @@ impl std::fmt::Debug for RequestQueue {
 }
 
 impl RequestQueue {
-    /// `wake` must not block.
+    /// `wake` is called after each post and must not block.
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self { queue: Mutex::default(), wake: Box::new(wake) }
     }
 
-    /// Puts a request; `false` when too many wait already.
+    /// Queues a request; `false` if the queue is full.
     pub fn post(&self, request: Control) -> bool {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.len() >= REQUESTS_MAX {
@@ -37,7 +37,7 @@ impl RequestQueue {
         true
     }
 
-    /// All requests that wait, oldest first.
+    /// Takes all queued requests, oldest first.
     pub fn take(&self) -> Vec<Control> {
         std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,4 +1,4 @@
-//! Who and what is known: dynamic metrics and peers by name, bounded; changes are queued for the
+//! The registry of dynamic metrics and peers by name, within limits; changes are queued for the
 //! PMDA thread.
 
 mod names;
@@ -23,7 +23,7 @@ use crate::catalogue::Catalogue;
 use crate::events::Budget;
 use crate::model::{Charge, Memory, Purpose, SourceId, TableId};
 
-/// Something that the PMDA thread must tell libpcp before the next fetch.
+/// A change that the PMDA thread must pass to libpcp_pmda before the next fetch.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// A new metric (and its parameter metric).
@@ -34,25 +34,24 @@ pub enum Change {
     Leave(Arc<Peer>),
     /// A new row of a source's table.
     JoinRow(SourceId, TableId, Arc<Row>),
-    /// A row that has lost its place.
+    /// A row that has lost its instance.
     LeaveRow(SourceId, TableId, Arc<Row>),
 }
 
 #[derive(Debug, Default)]
 struct Table {
     by_key: HashMap<String, Arc<DynamicMetric>>,
-    /// No metric has had this id or a higher one.
+    /// The first id that no metric ever had.
     next_id: usize,
-    /// Ids and paths of metrics that earlier runs knew and `limits.names` leaves no room for now,
-    /// by key.
+    /// By key, ids and paths of restored metrics for which `limits.names` has no room now.
     parked: HashMap<String, (usize, String)>,
     paths: HashSet<String>,
     peers: HashMap<String, Arc<Peer>>,
-    /// Lives begin and end under this table's lock only.
+    /// The liveness of peers changes under this table's lock only.
     turn: Turn,
 }
 
-/// All that is known. One for the process; shared by all threads.
+/// The state of all sources. One for the process; shared by all threads.
 pub struct Store {
     /// Statistics of the PMDA itself.
     pub stats: SelfStats,
@@ -66,7 +65,7 @@ pub struct Store {
     tables: Vec<Mutex<Table>>,
     rows: Vec<Vec<Mutex<Rows>>>,
     control_queues: Vec<Arc<ControlQueue>>,
-    /// What names, descriptions and rows take.
+    /// The memory charge of names, descriptions and rows.
     metrics: Mutex<Charge>,
     pending: Mutex<Vec<Change>>,
     comings: AtomicU64,
@@ -84,7 +83,8 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Store {
-    /// Empty. `domain` goes into the PMIDs; `event_memory` bounds packed event records, in bytes.
+    /// An empty store. `domain`: the PMID domain; `event_memory`: limit of packed event records, in
+    /// bytes.
     #[must_use]
     pub fn new(
         catalogue: Arc<Catalogue>,
@@ -112,7 +112,7 @@ impl Store {
         })
     }
 
-    /// The metrics and sources that there are.
+    /// The catalogue of sources and static metrics.
     #[must_use]
     pub const fn catalogue(&self) -> &Arc<Catalogue> {
         &self.catalogue
@@ -124,7 +124,7 @@ impl Store {
         self.domain
     }
 
-    /// Where requests to a source as a whole go.
+    /// The queue of requests to a source as a whole.
     #[must_use]
     pub fn control_queue(&self, source: SourceId) -> Option<&Arc<ControlQueue>> {
         self.control_queues.get(source.index())
@@ -136,18 +136,19 @@ impl Store {
         Arc::clone(&lock(&self.limits))
     }
 
-    /// New limits; what is already known stays.
+    /// Sets new limits; known peers and metrics stay.
     pub fn set_limits(&self, limits: Limits) {
         self.memory.set_limits(limits.memory, self.budget.limit(), limits.peer_memory);
         *lock(&self.limits) = Arc::new(limits);
     }
 
-    /// `wake` is called after a change is queued; it must not block. Only the first call counts.
+    /// Sets `wake`, which is called after a change is queued and must not block. Only the first
+    /// call counts.
     pub fn on_change(&self, wake: impl Fn() + Send + Sync + 'static) {
         let _ = self.wake.set(Box::new(wake));
     }
 
-    /// Changes since the last call, oldest first.
+    /// Takes the changes since the last call, oldest first.
     pub fn take_changes(&self) -> Vec<Change> {
         std::mem::take(&mut *lock(&self.pending))
     }
@@ -163,7 +164,7 @@ impl Store {
         self.tables.get(source.index()).map(lock)
     }
 
-    /// All peers of all sources: for requests that go to everyone.
+    /// All peers of all sources, for requests to all of them.
     #[must_use]
     pub fn peers(&self) -> Vec<Arc<Peer>> {
         self.tables

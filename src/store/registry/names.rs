@@ -1,4 +1,4 @@
-//! Metrics that peers bring, by their key.
+//! Dynamic metrics by key.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::model::{MetricSpec, Pmid, SourceId};
 use crate::store::dynamic_metric::DynamicMetric;
 
 impl Store {
-    /// The metric for `spec`: known by its key, or new. `None` when a limit is reached, which is
+    /// The metric for `spec`: known by its key, or new. `None` when a limit is reached; this is
     /// counted.
     pub fn define(&self, source: SourceId, spec: &MetricSpec) -> Option<Arc<DynamicMetric>> {
         let limits = self.limits();
@@ -35,18 +35,17 @@ impl Store {
             return None;
         }
         let metric = self.insert(&mut table, source, id, spec)?;
-        // Queued under the table's lock, so that the PMDA thread hears of them in the order of
-        // their ids.
+        // Queued under the table's lock, so that the PMDA thread gets metrics in the order of their
+        // ids.
         self.queue(Change::Metric(Arc::clone(&metric)));
         Some(metric)
     }
 
-    /// A metric that an earlier run knew, with the id it had, which no other may have. `Ok(None)`:
-    /// there is no room for it now, its id is kept until it is defined again.
+    /// Restores a metric with its id of an earlier run, which no other metric may have. `Ok(None)`:
+    /// there is no room now, and the id stays reserved until the key is defined again.
     ///
     /// # Errors
-    /// Why it cannot be: its id is out of range, or its key is known. Nothing changes, but the id
-    /// is never given out.
+    /// The id is out of range or the key is known. Nothing changes, but the id is never given out.
     pub fn restore_metric(
         &self,
         source: SourceId,
@@ -69,7 +68,7 @@ impl Store {
         Ok(self.insert(&mut table, source, id, spec))
     }
 
-    /// Ids below `next` are not given out any more, whoever had them.
+    /// Reserves the ids below `next`: they are never given out again.
     pub fn reserve_ids(&self, source: SourceId, next: usize) {
         if let Some(mut table) = self.table(source) {
             table.next_id = table.next_id.max(next.min(DYNAMIC_MAX));
@@ -83,7 +82,7 @@ impl Store {
         id: usize,
         mut spec: MetricSpec,
     ) -> Option<Arc<DynamicMetric>> {
-        // Two raw names may come out the same when sanitised; the second gets a number.
+        // Two raw names may be equal after sanitising; the second gets a number.
         let plain = spec.path.clone();
         let mut n = 1;
         while !table.paths.insert(spec.path.clone()) {

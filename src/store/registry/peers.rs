@@ -1,4 +1,4 @@
-//! Peers that come, go and are forgotten.
+//! Peers: attach, detach, restore and forget.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,9 +10,9 @@ use crate::model::{Identity, Now, SourceId, TableId};
 use crate::store::peer::{Liveness, Peer, RequestQueue};
 
 impl Store {
-    /// A connection says who it is. A name whose owner is connected and alive goes to the owner:
-    /// the newcomer gets a number behind its own. `None` when `limits.instances` is reached
-    /// with all peers connected, which is counted.
+    /// Attaches a connection to the peer of its name. If another connected, live peer has the name,
+    /// the newcomer's name gets a number appended. `None` when `limits.instances` is reached with
+    /// all peers connected; this is counted.
     pub fn attach(
         &self,
         source: SourceId,
@@ -52,7 +52,7 @@ impl Store {
             }
         };
         self.comings.fetch_add(1, Ordering::Relaxed);
-        // Still under the lock: who makes room, or sweeps, sees a peer that is connected.
+        // Still under the lock, so that an eviction or a sweep sees a connected peer.
         peer.liveness.attach(&mut table.turn, now.monotonic);
         if !id.resumes {
             peer.forget_values();
@@ -69,7 +69,7 @@ impl Store {
         Some(peer)
     }
 
-    /// An instance that an earlier run knew: not connected, for the time `gone`. `None` when
+    /// Restores a peer of an earlier run: not connected for the time `gone`. `None` when
     /// `limits.instances` is reached.
     pub fn restore_peer(
         &self,
@@ -89,7 +89,7 @@ impl Store {
         ))
     }
 
-    /// Changes with every peer that comes or goes: times of leaving have changed.
+    /// A number that changes with every attach and detach, and so with the times of leaving.
     #[must_use]
     pub fn comings(&self) -> u64 {
         self.comings.load(Ordering::Relaxed)
@@ -103,7 +103,7 @@ impl Store {
         peer
     }
 
-    /// The end of a connection.
+    /// Detaches a connection.
     pub fn detach(&self, peer: &Peer, requests: &Arc<RequestQueue>, now: Now) {
         let Some(mut table) = self.table(peer.source) else { return };
         self.comings.fetch_add(1, Ordering::Relaxed);
@@ -114,7 +114,7 @@ impl Store {
         }
     }
 
-    /// Forgets the peer that has been gone longest; `false` when all are connected.
+    /// Forgets the peer that has been disconnected longest; `false` if all are connected.
     pub(super) fn evict(&self, table: &mut Table, now: Duration) -> bool {
         let gone = table.peers.values().filter_map(|p| Some((p.liveness.gone_for(now)?, p)));
         let longest = gone.max_by(|(a, p), (b, q)| a.cmp(b).then_with(|| p.name.cmp(&q.name)));

@@ -9,7 +9,7 @@ use crate::store::peer::Peer;
 use crate::store::rows::{Row, RowChange, Rows};
 
 impl Store {
-    /// Changes the rows of a table and tells the PMDA thread.
+    /// Changes the rows of a table and queues the changes for the PMDA thread.
     pub(super) fn change_rows<T>(
         &self,
         source: SourceId,
@@ -29,8 +29,8 @@ impl Store {
         Some(result)
     }
 
-    /// The row of a key in a table: its own, that for all the rest, or none where there is no room.
-    /// In a table of peers it belongs to `peer` and goes with it.
+    /// The row of a key: its own, [`OTHER`](crate::catalogue::OTHER), or `None` if there is no
+    /// room. In a table of peers it belongs to `peer` and is removed with it.
     pub fn row(
         &self,
         source: SourceId,
@@ -42,7 +42,7 @@ impl Store {
             .flatten()
     }
 
-    /// A key without a row of its own has added this much to what places are given for.
+    /// Adds to the score of a key without a row.
     pub fn wait_for_row(&self, source: SourceId, table: TableId, key: &str, more: u64) {
         self.change_rows(source, table, |def, rows, _| rows.wait(def, key, more));
     }

@@ -1,4 +1,4 @@
-//! Housekeeping: peers that were gone too long, and memory.
+//! Housekeeping: forgets peers that have been gone too long, and frees memory.
 
 use std::time::Duration;
 
@@ -7,8 +7,7 @@ use crate::model::TableId;
 use crate::store::dynamic_metric::DynamicMetric;
 
 impl Store {
-    /// Housekeeping, every few seconds: forgets peers gone too long, trims idle streams, measures
-    /// memory.
+    /// Called every few seconds: forgets peers gone too long, trims idle streams, measures memory.
     pub fn sweep(&self, now: Duration) {
         let limits = self.limits();
         let mut memory = 0;
@@ -20,7 +19,7 @@ impl Store {
                 .collect();
             gone.iter().for_each(|name| self.leave(&mut table, name));
             for peer in table.peers.values() {
-                // Nobody sees the texts of one that is gone, unless its values are sums of ours.
+                // Texts of a stale peer are not shown, unless the source keeps its values.
                 if self.catalogue.source(peer.source).is_some_and(|s| !s.keeps_values)
                     && peer.liveness.gone_for(now).is_some_and(|gone| gone > limits.stale)
                 {
@@ -47,8 +46,8 @@ impl Store {
         self.relieve(now);
     }
 
-    /// When there is too little room for those that hold a lot, the texts of peers that are gone
-    /// go; if that is not enough, the peers, those gone longest first.
+    /// When large users have no room left, drops the texts of disconnected peers; if that is not
+    /// enough, forgets disconnected peers, longest gone first.
     pub(super) fn relieve(&self, now: Duration) {
         if self.memory.over() == 0 {
             return;

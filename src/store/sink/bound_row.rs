@@ -1,11 +1,11 @@
-//! The row that a session's number stands for.
+//! The row bound to a session's slot.
 
 use std::sync::Arc;
 
 use crate::store::rows::Row;
 
-/// A row that a slot stands for, and the key that it was asked for with, if the row is that for all
-/// the rest.
+/// The row bound to a slot. If it is the row [`OTHER`](crate::catalogue::OTHER), also the key that
+/// was asked for.
 #[derive(Debug)]
 pub(super) struct BoundRow {
     pub(super) row: Arc<Row>,

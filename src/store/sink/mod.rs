@@ -1,4 +1,4 @@
-//! Takes one session's updates into the store: cells, event records, counts, log lines.
+//! Applies one session's updates to the store: cells, event records, counts, log lines.
 
 mod bound_row;
 mod rows;
@@ -19,18 +19,18 @@ use crate::model::{
 };
 use crate::sources::{OwnSink, Sink};
 
-/// Most slots of one session: the largest number of counters a Hello can announce.
+/// Most slots of one session: the most counters that an agent can announce.
 const SLOTS_MAX: usize = 32_768;
-/// Bytes of records that wait for the end of a session's call.
+/// Most bytes of records that are kept until the session's call ends.
 const BATCH_MAX: usize = 256 << 10;
 
-/// Where the values of a slot go.
+/// The destination of a slot's values.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     column: u16,
     ty: ValueType,
     param: Pmid,
-    /// This connection has sent a value.
+    /// This connection has sent a value for the slot.
     seen: bool,
 }
 
@@ -46,21 +46,21 @@ pub struct PeerSink {
     peer: Option<Arc<Peer>>,
     slots: Vec<Option<Target>>,
     batch: Batch,
-    /// Records of [`Update::Event`] by kind, until the call of the session is over.
+    /// Records of [`Update::Event`] by kind, until the session's call ends.
     events: Vec<Batch>,
     rows: Vec<Vec<Option<BoundRow>>>,
     throttle: LogThrottle,
     refused: bool,
-    /// There is no memory for the peer.
+    /// `limits.memory` leaves no room for the peer.
     full: bool,
-    /// Bytes of the peer's cells when they were charged last.
+    /// Bytes of the peer's cells at their last charge.
     cells: usize,
-    /// The moment of the call that is being made; the driver sets it.
+    /// Time of the present call; the driver sets it.
     now: Now,
 }
 
 impl PeerSink {
-    /// For one connection of `source`.
+    /// A sink for one connection of `source`.
     ///
     /// # Panics
     /// The source is of another catalogue than the store's.
@@ -85,14 +85,14 @@ impl PeerSink {
         }
     }
 
-    /// Sets the moment for the updates that follow.
+    /// Sets the time of the updates that follow.
     pub const fn set_now(&mut self, now: Now) {
         self.now = now;
     }
 
-    /// The session's call is over: its event records reach their streams. After a call without any,
-    /// their memory is given back: most peers are idle. The kinds of a busy peer take turns, so
-    /// it is all of them or none.
+    /// Ends the session's call: its event records are appended to their streams. After a call
+    /// without records all batches are freed, since most peers are idle. The kinds of a busy peer
+    /// take turns, so all batches are freed or none.
     pub fn flush(&mut self) {
         if let Some(peer) = &self.peer
             && self.cells != peer.cells.memory()
@@ -146,7 +146,7 @@ impl PeerSink {
         }
     }
 
-    /// Bytes that went over the connection.
+    /// Counts the bytes of the connection.
     pub fn count_io(&self, read: usize, written: usize) {
         self.store.stats.add(Stat::IngestBytes, read as u64);
         if let Some(peer) = &self.peer {
@@ -167,7 +167,7 @@ impl PeerSink {
         self.full
     }
 
-    /// Bytes that the sink itself holds.
+    /// Bytes that the sink uses.
     #[must_use]
     pub fn memory(&self) -> usize {
         let rows: usize =
@@ -182,7 +182,7 @@ impl PeerSink {
         self.peer.as_ref()
     }
 
-    /// The connection has ended; `fault` says that it was the peer's fault.
+    /// Ends the connection. `fault`: the peer caused the end by a fault.
     pub fn finish(&mut self, fault: bool) {
         if fault {
             self.error();
@@ -222,7 +222,7 @@ impl PeerSink {
     }
 
     fn answer(&self, control: ControlId, text: &str) {
-        // A list of counters is long; the metric has all of it.
+        // The text may be a long list; the metric has all of it.
         let shown: String = text.chars().take(300).collect();
         let more = if shown.len() < text.len() { "…" } else { "" };
         let name = self.table.controls.get(control.index()).map_or("", |c| c.name);
@@ -274,7 +274,7 @@ impl Drop for PeerSink {
     }
 }
 
-/// Where a parameter of event records is.
+/// The parameter metric and its type.
 fn target(
     source: &SourceTable,
     domain: u32,
@@ -283,7 +283,7 @@ fn target(
 ) -> Option<(Pmid, ValueType)> {
     match id {
         ParamId::Item(item) => {
-            // Items are given from 1 on without gaps: the catalogue checks it.
+            // The catalogue checks that items are numbered from 1 without gaps.
             let def = source.params.get(usize::from(item.get()).checked_sub(1)?)?;
             Some((Pmid::new(domain, source.cluster + PARAM_CLUSTER, item.get()), def.ty))
         }

@@ -1,4 +1,4 @@
-//! Rows of tables that the slots of a session stand for.
+//! Slots of tables: the rows bound to them.
 
 use super::bound_row::BoundRow;
 use super::{PeerSink, SLOTS_MAX};
@@ -48,7 +48,7 @@ impl PeerSink {
             && def.is_some_and(|d| d.score == item)
         {
             self.store.wait_for_row(self.source, table, key, more);
-            // It may have a place by now.
+            // The key may have a row by now.
             if let Some(row) = self
                 .store
                 .row(self.source, table, self.peer.as_ref(), Some(key))

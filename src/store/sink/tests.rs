@@ -33,7 +33,7 @@ fn texts_are_short_charged_and_forgotten_when_the_peer_is_gone() {
     let text = peer.text(1).expect("kept");
     assert!(text.len() < 1030 && text.ends_with("é…"), "{text}");
     assert_eq!(store.stats.get(Stat::TextsCut), 1);
-    // There is no room for 4096 of them.
+    // The memory has no room for 4096 texts.
     (1..4096).for_each(|column| sink.set_text(column, &"x".repeat(1000)));
     let texts = (1..4096).filter(|item| peer.text(*item).is_some()).count();
     let held = store.memory_stat(Stat::MemoryTexts).unwrap_or_default();

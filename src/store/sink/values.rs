@@ -121,12 +121,12 @@ impl PeerSink {
     }
 }
 
-/// The 64-bit value of a counter of 32 bits: its low half is what the peer sent, its high half
-/// counts the wraps.
+/// Widens a counter of 32 bits that wraps: the low half is the peer's value, the high half counts
+/// the wraps.
 ///
-/// `first` value of a connection: the same process may have come back, or another of its name and
-/// number, as every program that is number 1 of its container. A counter that was in its lower half
-/// and has gone down is that of another.
+/// `first`: the first value of a connection. The peer may be the same process, or another process
+/// of the same name and number (every main process of a container is number 1). If the counter went
+/// down from its lower half, it is taken for another process.
 pub(super) const fn widen(before: Option<u64>, now: u32, first: bool) -> u64 {
     let now = now as u64;
     match before {
