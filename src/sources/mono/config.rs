@@ -26,7 +26,7 @@ crate::section! {
     #[serde(deserialize_with = "patterns")]
     select: Vec<String> = Vec::new(), "[]", "CATEGORY/NAME with `*`";
 
-    /// Send a probe to agents that announce no counters, to distinguish agents of 2014 from others.
+    /// Send a probe to agents that announce no counters, to tell agents of 2014 from others.
     probe: bool = false, "false", "true or false";
 }
 

@@ -18,7 +18,7 @@ crate::section! {
     #[serde(deserialize_with = "units::period::<_, 0, 604_800>")]
     rotation_period: Duration = Duration::ZERO, r#""0s""#, "0s to 7d";
 
-    /// Agents begin a new file of a stream after this many bytes; 0: the agent decides.
+    /// Agents begin a new file of a stream after this many bytes; 0: when they like.
     #[serde(deserialize_with = "units::bytes::<_, 0, { 1 << 30 }>")]
     rotation_size: u64 = 0, r#""0B""#, "0B to 1GiB";
 
@@ -26,7 +26,7 @@ crate::section! {
     #[serde(deserialize_with = "units::period::<_, 15, 3600>")]
     idle: Duration = Duration::from_secs(61), r#""61s""#, "15s to 1h";
 
-    /// Indexed parameters of calls, each stored as a separate event parameter.
+    /// Indexed parameters that get an event parameter of their own.
     #[serde(deserialize_with = "units::names::<_, 32, 100>")]
     parameters: Vec<String> = Vec::new(), "[]", "at most 32 names of 100 bytes";
 
