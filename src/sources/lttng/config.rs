@@ -121,7 +121,7 @@ impl From<Keys> for SessionSpec {
             buffers: k.buffers,
             blocking_timeout: k.blocking_timeout,
             tracefile_size: k.tracefile_size.unwrap_or(own.tracefile_size),
-            // Files without end are not counted either.
+            // Files without a size limit are a single file for each stream.
             tracefile_count: k.tracefile_count.unwrap_or(if k.tracefile_size == Some(0) {
                 0
             } else {
@@ -138,7 +138,7 @@ impl From<Keys> for SessionSpec {
     }
 }
 
-/// A checked session, so that an error has its line.
+/// A session checked while it is parsed, so that an error has its line.
 struct Checked(SessionSpec);
 
 impl<'de> Deserialize<'de> for Checked {
@@ -241,7 +241,7 @@ fn word_blocking<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Blocking>, D:
 mod tests {
     use super::*;
 
-    /// A file with this section only.
+    /// A configuration with this section only.
     #[derive(Default, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     struct Document {

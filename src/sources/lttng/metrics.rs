@@ -27,7 +27,7 @@ peer_metrics! {
 /// Cluster of the control metrics, relative to the source's first.
 const CONTROL_CLUSTER: u16 = 2;
 
-/// A request of a user, whose answer is the value.
+/// A request of a user; the value is the answer.
 macro_rules! request {
     ($item:literal $name:literal $oneline:literal $help:literal) => {
         ControlDef {
@@ -64,7 +64,8 @@ const fn report(
 }
 
 listed! {
-    /// Requests to the session daemon, of no instance: the text names the session. And reports.
+    /// Requests to the session daemon, and reports. They have no instance: the text of a request
+    /// names the session.
     CONTROLS: ControlDef as ControlId;
     /// Create or destroy a session.
     SESSION = request!(
@@ -113,7 +114,7 @@ listed! {
 }
 
 listed! {
-    /// The table. Ids in here are in archives: they never change.
+    /// The table. Archives contain its id, so this never changes.
     TABLES: TableDef as TableId;
     /// Rows `HOST/SESSION::PROVIDER:EVENT`.
     CLASSES = TableDef {

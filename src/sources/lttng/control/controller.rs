@@ -1,4 +1,4 @@
-//! Rounds of control: list sessions, compare, run the missing commands, find out why no events
+//! Rounds of control: list sessions, compare, run the missing commands, diagnose why no events
 //! come. One command runs at a time.
 //!
 //! ```text
@@ -30,9 +30,9 @@ pub enum Action {
     Save(String),
     /// Run this command and report with [`Controller::replied`].
     Run(Invocation),
-    /// Find out why no session daemon answers and report with [`Controller::probed`].
+    /// Diagnose why no session daemon answers and report with [`Controller::probed`].
     Probe,
-    /// Wait for this time, or until a request or notice comes.
+    /// Wait for this time, or until a request or notice arrives.
     Idle(Duration),
 }
 
@@ -200,7 +200,7 @@ impl Controller {
                 Round::Idle => {
                     self.round = if self.version.is_empty() { Round::Version } else { Round::List }
                 }
-                // Without a session no command is needed.
+                // Without managed sessions no command is needed.
                 Round::Version if self.sessions.is_empty() => self.round = Round::Idle,
                 Round::Version => return self.run(Invocation::version(), None),
                 Round::List => return self.run(Invocation::list(), None),
@@ -214,7 +214,7 @@ impl Controller {
                             if managed.marks.last() != Some(mark) =>
                         {
                             // The mark is saved before the session exists, so that a crash in
-                            // between leaves no session of an unknown owner.
+                            // between leaves no session without a known owner.
                             managed.begin(mark);
                             self.dirty = true;
                         }
@@ -383,7 +383,7 @@ impl Controller {
                 continue;
             }
             let found = answer.and_then(|a| Diagnosis::of_programs(&session.spec, a));
-            // Listed again while something is missing; else only after a notice.
+            // Listed again while tracepoints are missing; otherwise only after a notice.
             session.programs_due = found.is_some().then(|| now + PROGRAMS_PERIOD);
             session.diagnosis =
                 found.unwrap_or_else(|| Diagnosis::recording(&session.spec, &self.version));

@@ -184,7 +184,7 @@ impl Diagnosis {
         Self::new(code, text)
     }
 
-    /// A session of this name belongs to somebody else.
+    /// A session of this name has another owner.
     #[must_use]
     pub fn not_ours(name: &str) -> Self {
         let text = format!(

@@ -16,7 +16,7 @@ pub const TEXT_MAX: usize = 8192;
 
 /// Managed sessions.
 pub const SESSIONS_MAX: usize = 64;
-/// Bytes of a session's name; relay daemons before 2.11 cut off at 64, session daemons refuse 255.
+/// Bytes of a session's name; relay daemons before 2.11 cut it at 64, session daemons reject 255.
 pub const NAME_MAX: usize = 200;
 /// Event patterns of a session: they go onto one command line, which has 128 KiB for an argument.
 pub const EVENTS_MAX: usize = 256;

@@ -39,7 +39,7 @@ pub struct Report {
     pub phase: SessionPhase,
     /// The session is in the configuration; else a user created it.
     pub configured: bool,
-    /// Why it records or does not.
+    /// Why the session records or does not.
     pub diagnosis: Diagnosis,
     /// Failures in a row.
     pub failures: u32,
@@ -251,7 +251,7 @@ impl ManagedSession {
         }
     }
 
-    /// The session is as wanted. Returns answers.
+    /// The session is as wanted. Returns the answers of pending requests.
     pub(super) fn settle(&mut self, version: &str) -> Vec<(u64, Result<String, String>)> {
         self.failures = 0;
         self.retry_at = Duration::ZERO;
@@ -285,7 +285,7 @@ impl ManagedSession {
         self.answer(&Ok(text))
     }
 
-    /// A command has failed. Returns answers.
+    /// A command has failed. Returns the answers of pending requests.
     pub(super) fn fail(
         &mut self,
         error: &CommandError,
@@ -318,7 +318,7 @@ impl ManagedSession {
         answers
     }
 
-    /// The session belongs to somebody else. Returns answers.
+    /// The session has another owner. Returns the answers of pending requests.
     pub(super) fn not_ours(&mut self, now: Duration) -> Vec<(u64, Result<String, String>)> {
         self.diagnosis = Diagnosis::not_ours(&self.spec.name);
         self.failures = self.failures.saturating_add(1);

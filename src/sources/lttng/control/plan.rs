@@ -113,7 +113,7 @@ impl Applied {
 pub enum Plan {
     /// Commands to run in order until one fails; empty: the session is as wanted.
     Commands(Vec<Invocation>),
-    /// No commands: a session of this name belongs to somebody else.
+    /// No commands: a session of this name has another owner.
     NotOurs,
 }
 

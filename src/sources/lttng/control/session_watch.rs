@@ -1,5 +1,5 @@
-//! The viewers' sight of managed sessions: whether relay daemons list them and events come. It is
-//! the one way from the viewers of all relay daemons to the [`Controller`](super::Controller).
+//! Sightings of managed sessions: whether relay daemons list them and events come. All viewers
+//! report to the [`Controller`](super::Controller) this way only.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -34,7 +34,7 @@ impl Domain {
         }
     }
 
-    /// Loggers have one channel that LTTng makes itself.
+    /// Whether channels can be configured: loggers have one channel, which LTTng makes itself.
     #[must_use]
     pub fn has_channels(self) -> bool {
         matches!(self, Self::Ust | Self::Kernel)
@@ -47,7 +47,7 @@ impl Domain {
 pub enum Buffers {
     /// All programs of a user.
     Uid,
-    /// Each program has its own.
+    /// Each program has separate buffers.
     Pid,
 }
 
@@ -56,7 +56,7 @@ pub enum Buffers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Blocking {
-    /// As long as it takes.
+    /// No limit.
     Inf,
     /// Microseconds.
     Micros(u64),
@@ -152,7 +152,7 @@ impl SessionSpec {
         }
     }
 
-    /// Checks everything that can be checked without LTTng.
+    /// Checks the specification as far as is possible without LTTng.
     ///
     /// # Errors
     /// The first invalid key.
@@ -304,7 +304,7 @@ impl SessionSpec {
         Ok(())
     }
 
-    /// Whether everything is the same that cannot change after the creation.
+    /// Whether the parts that cannot change after the creation are equal.
     #[must_use]
     pub fn same_frame(&self, other: &Self) -> bool {
         let frame =

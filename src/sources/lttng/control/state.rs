@@ -50,7 +50,7 @@ impl State {
     /// Parses a saved state.
     ///
     /// # Errors
-    /// The text is invalid. Sessions created before then count as somebody else's.
+    /// The text is invalid. Sessions created before are then treated as another owner's.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > STATE_MAX {
             return Err(format!("more than {STATE_MAX} bytes"));

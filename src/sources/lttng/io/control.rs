@@ -1,6 +1,6 @@
-//! The task that controls sessions. It carries out what the pure
-//! [`Controller`](crate::sources::lttng::control::Controller) decides: runs the `lttng` program,
-//! one command at a time, and saves the state file. Meanwhile it accepts requests, a new
+//! The task that controls sessions. It carries out the actions of the pure
+//! [`Controller`](crate::sources::lttng::control::Controller): runs the `lttng` program, one
+//! command at a time, and saves the state file. Meanwhile it accepts requests, a new
 //! configuration and the viewers' notices.
 
 use std::collections::HashMap;
@@ -99,8 +99,8 @@ impl SessionControl {
         Self { messages, reports, seen }
     }
 
-    /// Queues a request. `on_answer` is called once: at once when too many requests wait, else when
-    /// the request is done or has failed; never when the PMDA stops before.
+    /// Queues a request. `on_answer` is called once: at once if too many requests wait, otherwise
+    /// when the request is done or has failed. It is not called if the PMDA stops before.
     pub fn request(&self, command: Command, on_answer: OnAnswer) {
         use tokio::sync::mpsc::error::TrySendError::{Closed, Full};
         let (message, why) = match self.messages.try_send(Message::Request(command, on_answer)) {
@@ -125,7 +125,7 @@ impl SessionControl {
         self.reports.clone()
     }
 
-    /// Where viewers report what they see of managed sessions.
+    /// Receives the viewers' sightings of managed sessions.
     #[must_use]
     pub fn session_watch(&self) -> &Arc<SessionWatch> {
         &self.seen
@@ -167,7 +167,7 @@ impl Driver {
     async fn run(mut self) {
         loop {
             let action = self.controller.next(now().monotonic);
-            // An answer is given only after its state is saved, so that it stays true over a
+            // An answer is sent only after its state is saved, so that it remains true after a
             // restart.
             if !matches!(action, Action::Save(_)) {
                 self.publish();

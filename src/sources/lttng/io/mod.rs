@@ -1,6 +1,6 @@
 //! LTTng's I/O. One task controls sessions ([`control`]: the `lttng` program and the state file).
 //! Each relay daemon has a task that lists its sessions ([`relay`]) and one more for each session
-//! that is read ([`connection`]). Everything that decides is pure and beside this folder.
+//! that is read ([`connection`]). The protocols and decisions are outside this folder, without I/O.
 
 mod connection;
 mod control;
@@ -96,7 +96,7 @@ fn start_tasks(config: &Config, peers: &Peers, net: &Net, state_file: PathBuf) -
     let room = Arc::new(Semaphore::new(
         usize::try_from(max_sessions).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS),
     ));
-    // Two viewers of the same relay daemon would lock each other out of its sessions.
+    // A session has one viewer at most, so two viewers of a relay daemon would exclude each other.
     let twice = |i: usize, address: &String| relays.iter().take(i).any(|other| other == address);
     for (_, address) in relays.iter().enumerate().filter(|(i, address)| !twice(*i, address)) {
         let relay = Relay {
@@ -132,7 +132,7 @@ fn verb(control: ControlId) -> Option<Verb> {
 }
 
 fn take_requests(control_queue: &Arc<ControlQueue>, control: &SessionControl) {
-    // The control_queue has the handler: the handler must not keep the control_queue.
+    // `control_queue` owns the handler, so the handler has only a weak reference.
     let (weak, control) = (Arc::downgrade(control_queue), control.clone());
     control_queue.on_request(move |asked, text| {
         let Some(verb) = verb(asked) else { return Err("nothing can be asked for here".into()) };

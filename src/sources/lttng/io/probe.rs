@@ -1,4 +1,4 @@
-//! Finds out why no session daemon answers. The `lttng` program prints the same text for "none
+//! Diagnoses why no session daemon answers: the `lttng` program prints the same text for "none
 //! runs" and "this user may not connect".
 
 use std::io::ErrorKind;
@@ -53,7 +53,7 @@ async fn socket(path: &Path) -> Socket {
 mod tests {
     use super::*;
 
-    /// Makes a user that is in no file of this host but in a source of NSS, as users of LDAP are.
+    /// Makes a user that no file of this host has, only a source of NSS, as with LDAP.
     const NSS_USER: &str = "set -e; mkdir -p /run/userdb; mount -t tmpfs none /run/userdb
         cd /run/userdb; ln -s apmtest.user 54321.user
         echo '{\"userName\":\"apmtest\",\"uid\":54321,\"gid\":54321,\"disposition\":\"regular\"}' \
@@ -94,7 +94,7 @@ mod tests {
         let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
         assert_eq!(socket(&path).await, Socket::Alive);
         drop(listener);
-        // A program that another test starts at this moment inherits the socket until its exec.
+        // A program that another test is starting inherits the socket until its exec.
         for _ in 0..500 {
             if socket(&path).await == Socket::Dead {
                 break;

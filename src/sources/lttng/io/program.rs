@@ -43,7 +43,7 @@ pub(super) async fn run(program: &Path, invocation: &Invocation) -> Reply {
         Err(_) => Exit::TimedOut,
     };
     if matches!(exit, Exit::TooMuch | Exit::TimedOut) {
-        // Its children may keep the pipes open: they are not read any more.
+        // Children of the program may keep the pipes open, so these are not read to their ends.
         let _ = timeout(KILL_TIME, child.kill()).await;
     }
     Reply { exit, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() }
@@ -78,8 +78,8 @@ async fn converse(
     Ok(child.wait().await?)
 }
 
-/// Reads up to `max` bytes. `false`: there are more. `drain` reads and drops them, else reading
-/// ends.
+/// Reads up to `max` bytes. `false`: there are more; with `drain` they are read and dropped,
+/// otherwise reading ends.
 async fn keep(
     source: Option<impl AsyncRead + Unpin>,
     kept: &mut Vec<u8>,

@@ -36,9 +36,9 @@ pub(super) struct Relay {
     pub(super) view: Vec<String>,
     /// Permits of `lttng.max_sessions`, shared by all relay daemons.
     pub(super) room: Arc<Semaphore>,
-    /// Managed sessions: they are read too.
+    /// Managed sessions, which are read too.
     pub(super) managed: watch::Receiver<Vec<Report>>,
-    /// Receives what viewers see of managed sessions.
+    /// Receives the viewers' sightings of managed sessions.
     pub(super) watch: Arc<SessionWatch>,
     pub(super) status: Arc<RelayStatus>,
     pub(super) peers: Peers,
@@ -71,7 +71,7 @@ enum Disconnect {
     Full(Full),
 }
 
-/// A reader that has ended, and the exceeded limit if memory was short.
+/// The end of a reader, and the exceeded limit if memory was short.
 type FinishedReader = (Id, (End, Option<Full>));
 
 /// Tasks that read sessions.

@@ -1,4 +1,5 @@
-//! One relay daemon over all its connections: which sessions are read, and what they share.
+//! One relay daemon over all its connections: choice of the sessions to read, and their shared
+//! state.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -22,7 +23,7 @@ const NAMES: usize = 1024;
 
 /// The collector of one relay daemon: lists its sessions, and makes a [`Reader`] for each session
 /// to be read. The driver's duties are those of [`super::super::viewer`], with [`Self::start`] for
-/// each connection that lists and [`Self::close`] after it.
+/// each connection that lists sessions and [`Self::close`] after it.
 pub struct Collector {
     settings: Settings,
     listing: Option<Listing>,
@@ -50,8 +51,8 @@ impl std::fmt::Debug for Collector {
 }
 
 impl Collector {
-    /// For the relay daemon at this address. Each session gets a sink of `sinks`; `watch` receives
-    /// what is seen of managed sessions.
+    /// A collector for the relay daemon at this address. Each session gets a sink of `sinks`;
+    /// `watch` receives the sightings of managed sessions.
     #[must_use]
     pub fn new(
         relay: &str,
@@ -86,7 +87,7 @@ impl Collector {
     /// Parses received bytes.
     ///
     /// # Errors
-    /// As of [`Listing::feed`]: the connection must be closed.
+    /// As for [`Listing::feed`]: the connection must be closed.
     pub fn feed(
         &mut self,
         now: Now,
@@ -102,12 +103,12 @@ impl Collector {
     /// Sends requests that are due.
     ///
     /// # Errors
-    /// As of [`Listing::tick`]: the connection must be closed.
+    /// As for [`Listing::tick`]: the connection must be closed.
     pub fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
         self.listing.as_mut().map_or(Ok(()), |listing| listing.tick(now, out))
     }
 
-    /// When [`Self::tick`] is to be called.
+    /// Time of the next [`Self::tick`].
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Duration> {
         self.listing.as_ref()?.next_wakeup()
@@ -126,7 +127,7 @@ impl Collector {
     }
 
     /// Sessions to read now, each with a `permit`; empty unless a listing was completed. Each
-    /// reader needs a connection of its own. Its end is reported by [`Self::ended`].
+    /// reader needs a separate connection. Its end is reported with [`Self::ended`].
     pub fn due<P>(&mut self, now: Now, permit: impl FnMut() -> Option<P>) -> Vec<(Reader, P)> {
         self.sessions.now = now;
         if !std::mem::take(&mut self.sessions.listed) {

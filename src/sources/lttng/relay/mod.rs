@@ -1,4 +1,4 @@
-//! One relay daemon, without I/O: which sessions are read, and the metrics and records they become.
+//! One relay daemon, without I/O: choice of its sessions, and their metrics and records.
 
 mod collector;
 mod reader;

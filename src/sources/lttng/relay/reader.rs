@@ -1,4 +1,4 @@
-//! Reads one session: the protocol of its connection, and the metrics and records it becomes.
+//! Reads one session: the protocol of its connection, and its metrics and records.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::session::Session;
 use crate::model::Now;
 use crate::sources::{Held, SessionError, Sinks};
 
-/// Shared by all sessions of a relay daemon.
+/// State shared by all sessions of a relay daemon.
 #[derive(Clone)]
 pub(super) struct Common {
     pub(super) relay: Arc<str>,
@@ -31,7 +31,7 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Reads one session over one connection. The driver's duties are those of
-/// [`super::super::viewer`]; at the end it gives what [`Self::close`] returns to
+/// [`super::super::viewer`]; at the end it passes the result of [`Self::close`] to
 /// [`super::Collector::ended`].
 pub struct Reader {
     reading: Reading,
@@ -41,8 +41,8 @@ pub struct Reader {
 /// Receives the events of reading.
 struct SessionObserver {
     common: Common,
-    /// The relay daemon has a session each for the kernel, 64-bit and 32-bit programs. Those with
-    /// the same name share this one.
+    /// The relay daemon has one session each for the kernel, 64-bit and 32-bit programs. Those
+    /// with the same name share this instance.
     session: Arc<Mutex<Session>>,
     now: Now,
     /// Streams announced by the attach that have not been opened yet.
@@ -56,7 +56,7 @@ struct SessionObserver {
 }
 
 /// Calls between two counts of a session's memory. New metadata and streams cause a count at once;
-/// everything else changes it slowly.
+/// other events change the memory slowly.
 const HELD_FOR: u32 = 256;
 
 impl std::fmt::Debug for Reader {
@@ -99,7 +99,7 @@ impl Reader {
     /// Parses received bytes.
     ///
     /// # Errors
-    /// As of [`Reading::feed`]: the connection must be closed.
+    /// As for [`Reading::feed`]: the connection must be closed.
     pub fn feed(
         &mut self,
         now: Now,
@@ -113,13 +113,13 @@ impl Reader {
     /// Sends requests that are due.
     ///
     /// # Errors
-    /// As of [`Reading::tick`]: the connection must be closed.
+    /// As for [`Reading::tick`]: the connection must be closed.
     pub fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
         self.observer.now = now;
         self.reading.tick(now, out, &mut self.observer)
     }
 
-    /// When [`Self::tick`] is to be called.
+    /// Time of the next [`Self::tick`].
     #[must_use]
     pub const fn next_wakeup(&self) -> Option<Duration> {
         self.reading.next_wakeup()
@@ -137,7 +137,7 @@ impl Reader {
         self.reading.is_over()
     }
 
-    /// Memory without the driver's buffers. Quick enough to be called after each `feed`.
+    /// Bytes of memory without the driver's buffers. Quick enough to be called after each `feed`.
     pub fn held(&mut self) -> Held {
         let observer = &mut self.observer;
         if observer.stale == 0 {

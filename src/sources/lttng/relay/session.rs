@@ -1,4 +1,4 @@
-//! A session as users know it, by host and name: its sink, traces and sums.
+//! A session by host and name, as users know it: its sink, traces and sums.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(super) struct Session {
     names: Definitions,
     buffers: RecordBuffers,
     traces: HashMap<TraceKey, Trace>,
-    /// By session and stream number. They stay after a disconnect, so that losses count once.
+    /// By session and stream number. Kept after a disconnect, so that losses are counted once.
     positions: HashMap<(u64, u64), StreamPosition>,
     streams: HashSet<u64>,
     /// Numbers of the relay daemon's sessions of this name that are attached.
@@ -136,7 +136,7 @@ impl Session {
         }
     }
 
-    /// The session exists but is not read, unless another of the same name is.
+    /// Reports that the session is not read, unless another of the same name is.
     pub(super) fn refused(&mut self, info: &SessionInfo, text: &str, now: Now) {
         if self.attached.is_empty() {
             self.connect(info, now);
@@ -156,12 +156,12 @@ impl Session {
         self.state(true, "reading");
     }
 
-    /// Whether the next end is one for lack of memory, which is not logged here.
+    /// Sets whether the next end is for lack of memory, which is not logged here.
     pub(super) const fn quiet(&mut self, full: bool) {
         self.quiet = full;
     }
 
-    /// A session of the relay daemon has ended; `text` is the state if it was the last one.
+    /// A session of the relay daemon has ended; `text` becomes the state if it was the last one.
     pub(super) fn over(&mut self, info: &SessionInfo, text: &str, now: Now) {
         self.at(now);
         self.attached.remove(&info.id);
@@ -176,14 +176,16 @@ impl Session {
         }
     }
 
-    /// The session was destroyed: drops the positions of its streams if nothing of it is attached.
+    /// The session was destroyed: drops the positions of its streams if no session of its name is
+    /// attached.
     pub(super) fn forget(&mut self) {
         if self.attached.is_empty() {
             self.positions.clear();
         }
     }
 
-    /// `joined`: losses before the first packet are history and do not count.
+    /// Adds a stream. `joined`: losses before its first packet are older than the attach and are
+    /// not counted.
     pub(super) fn opened(&mut self, stream: &StreamInfo, joined: bool) {
         if stream.metadata {
             return;

@@ -39,7 +39,7 @@ pub struct ListedSession {
 /// A channel, event or context of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Item {
-    /// Its name; of a context its type as it was asked for (`vpid`, `perf:thread:instructions`).
+    /// Its name; for a context its type as requested (`vpid`, `perf:thread:instructions`).
     pub name: String,
     /// Whether the command succeeded for this item; `None`: not in the answer.
     pub success: Option<bool>,
@@ -50,14 +50,14 @@ pub struct Item {
 pub struct Process {
     /// Process id.
     pub pid: u32,
-    /// Its command line's first word.
+    /// First word of its command line.
     pub name: String,
 }
 
 /// The parsed part of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Which command answers: `enable-event`.
+    /// The command that was run: `enable-event`.
     pub command: String,
     /// Version of the program: `2.13.9`.
     pub version: String,
@@ -86,7 +86,7 @@ pub enum AnswerError {
     /// The end is missing.
     #[error("the answer ends after {0} bytes, in the middle")]
     Truncated(u64),
-    /// No XML, or not of the `lttng` program.
+    /// Not XML, or not from the `lttng` program.
     #[error("the answer is not what lttng writes: {what} at byte {offset}")]
     Malformed {
         /// Bytes before the error.
@@ -119,7 +119,7 @@ pub fn read(output: &[u8]) -> (Answer, Result<(), AnswerError>) {
     (walk.answer, result)
 }
 
-/// Elements in use. All others are `Other`, so that a path never matches by accident.
+/// Elements in use. All others become `Other`, so that a path never matches by accident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tag {
     Command,

@@ -1,4 +1,4 @@
-//! The `lttng` program: what it prints, and what its answers and exit statuses mean.
+//! The `lttng` program: its output, and the meaning of its answers and exit statuses.
 
 pub mod mi;
 mod reply;

@@ -25,7 +25,7 @@ fn applied(spec: &SessionSpec, started: bool) -> Applied {
     Applied { spec: spec.clone(), channel: true, started }
 }
 
-/// The command lines without what they all have.
+/// The command lines without their common arguments.
 fn lines(plan: &Plan) -> Vec<String> {
     let Plan::Commands(commands) = plan else { return vec!["not ours".into()] };
     let line = |i: &Invocation| {
@@ -58,7 +58,7 @@ const MADE: [&str; 5] = [
 #[test]
 fn a_session_that_is_not_there_is_made() {
     assert_eq!(steps(&spec(), None, &[]), MADE);
-    // Somebody has destroyed it, or the session daemon was restarted.
+    // Another user has destroyed the session, or the session daemon was restarted.
     assert_eq!(steps(&spec(), Some(&applied(&spec(), true)), &[]), MADE);
     assert_eq!(steps(&SessionSpec { start: false, ..spec() }, None, &[]), MADE[..4]);
 }

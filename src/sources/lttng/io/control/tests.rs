@@ -1,4 +1,4 @@
-//! The driver with a program that only looks like `lttng`.
+//! The driver with a script in place of `lttng`.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::*;
 use crate::sources::lttng::control::limits::{OUTPUT_MAX, STDERR_MAX};
 use crate::sources::lttng::control::{Exit, Invocation, Reply, SessionPhase, Step, Verb};
 
-/// A folder with a script called `lttng`; gone at the end.
+/// A folder with a script called `lttng`; removed when dropped.
 struct Lab(PathBuf);
 
 impl Lab {
@@ -18,8 +18,8 @@ impl Lab {
         let folder = std::env::temp_dir().join(format!("apm-lttng-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let lab = Self(folder);
-        // Written by another process: a file that is open for writing in this one when a third
-        // thread forks cannot be run.
+        // Written by another process: if another thread forks while this process has the file open
+        // for writing, the script cannot be run.
         let text = format!("#!/bin/sh\ncd \"$(dirname \"$0\")\" || exit 9\n{script}\n");
         let mut writer = std::process::Command::new("sh");
         writer
@@ -38,7 +38,7 @@ impl Lab {
         self.0.join("state")
     }
 
-    /// What the script wrote to a file.
+    /// Content of a file that the script has written.
     fn read(&self, file: &str) -> String {
         std::fs::read_to_string(self.0.join(file)).unwrap_or_default()
     }
@@ -200,7 +200,7 @@ async fn from_the_configuration_to_a_recording_session_and_requests() {
     timeout(Duration::from_secs(5), tasks.wait()).await.expect("it ends");
     let no = answered(&control, Verb::Start, "s1").await.expect("an answer");
     assert!(no.is_err());
-    // Another run knows it for ours, and stopped.
+    // Another run knows that the session is ours, and stopped.
     let commands = lab.read("log").lines().count();
     let (control, _stop, _tasks, mut reports) = start(&lab, vec![spec]);
     until(&mut reports, |r| {

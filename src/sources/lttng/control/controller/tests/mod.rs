@@ -62,7 +62,7 @@ fn a_crash_at_any_command_leaves_nothing_of_which_is_not_known_whose_it_is() {
                 Action::Save(text) => w.saved = text,
                 Action::Run(i) => {
                     let reply = w.answer(&i);
-                    // It was done, but the PMDA never learns it.
+                    // The command was run, but the PMDA crashes before the reply.
                     if i.args[3] == crash {
                         break;
                     }
@@ -142,7 +142,7 @@ fn no_session_daemon_is_waited_for_and_explained() {
     w.daemon = true;
     w.wait(60);
     assert_eq!((w.log().as_str(), w.code("s1")), (MADE, Code::Ok));
-    // It dies with all sessions, and comes back.
+    // The session daemon dies with all sessions, and is started again.
     (w.daemon, w.sessions) = (false, vec![]);
     w.wait(10);
     assert_eq!(w.code("s1"), Code::NotPermitted);
@@ -202,7 +202,7 @@ fn a_session_that_the_relay_daemon_lost_is_made_anew() {
     let path = w.sessions[0].path.clone();
     w.controller.notice(&lost, w.now);
     assert_eq!(w.code("s1"), Code::RelaydLost);
-    // destroy fails, as it does when the relay daemon is gone, and yet destroys.
+    // destroy fails, as it does when the relay daemon is gone, but the session is destroyed.
     let failed =
         no(141, "Error: Rotation failure on consumer during the destruction of session \"s1\"");
     w.error = Some(("destroy", failed));
@@ -218,7 +218,7 @@ fn a_session_that_the_relay_daemon_lost_is_made_anew() {
         started: true,
     });
     w.settle();
-    // This time it had not: the next round sees one that is still ours.
+    // Here the session was not destroyed: the next round lists one that is still ours.
     w.wait(1);
     assert_eq!(
         (w.code("s1"), w.sessions.len(), w.sessions[0].enabled),
@@ -227,7 +227,7 @@ fn a_session_that_the_relay_daemon_lost_is_made_anew() {
         w.log()
     );
     assert_ne!(w.sessions[0].path, path);
-    // Again and again: longer pauses, until events come.
+    // Lost repeatedly: longer pauses, until events come.
     w.log();
     w.wait(6);
     w.controller.notice(&lost, w.now);
@@ -284,7 +284,7 @@ fn a_changed_configuration_takes_effect() {
     w.controller.configure(std::slice::from_ref(&slower), w.now);
     w.settle();
     assert_eq!(w.log(), ANEW);
-    // Also over a restart.
+    // The change is noticed over a restart, too.
     w.restart(&[SessionSpec { buffers: Some(Buffers::Pid), ..slower }]);
     assert_eq!((w.log().as_str(), w.code("s1")), (ANEW, Code::PerPidTail));
     w.restart(&[]);
@@ -312,7 +312,7 @@ fn users_make_sessions_of_their_own() {
     assert!(w.request(9, Context, "u1 procname").expect_err("too late").contains("started once"));
     assert!(w.request(10, Session, "create u1").expect_err("twice").contains("already"));
     assert!(!w.report("u1").configured && w.report("u1").phase == SessionPhase::Active);
-    // They outlive a restart.
+    // Sessions of users outlive a restart.
     w.restart(&[]);
     assert_eq!((w.log().as_str(), w.report("u1").phase), ("", SessionPhase::Active));
     assert_eq!(w.request(11, Stop, "u1"), Ok("done: session u1 is stopped".into()));

@@ -1,5 +1,5 @@
-//! The controller against an imitation of the session daemon that answers as the real one was
-//! recorded to.
+//! The controller against an imitation of the session daemon, which gives the recorded answers of
+//! the real one.
 
 use super::super::*;
 use crate::sources::lttng::control::Verb;
@@ -25,7 +25,7 @@ pub(super) struct World {
     pub(super) now: Duration,
     pub(super) daemon: bool,
     pub(super) relayd: bool,
-    /// The next command of this name answers so.
+    /// The reply to the next command of this name.
     pub(super) error: Option<(&'static str, Reply)>,
     pub(super) sessions: Vec<Made>,
     pub(super) programs: Vec<&'static str>,
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// Everything that is to be done now; how long to rest then.
+    /// Carries out all actions that are due; returns the time until the next one.
     pub(super) fn settle(&mut self) -> Duration {
         for _ in 0..200 {
             let action = self.controller.next(self.now);
@@ -227,7 +227,7 @@ impl World {
         answers[0].1.clone()
     }
 
-    /// The PMDA ends and begins again with what was saved.
+    /// The PMDA stops and starts again with the saved state.
     pub(super) fn restart(&mut self, specs: &[SessionSpec]) {
         let state = if self.saved.is_empty() {
             State::default()
