@@ -100,7 +100,7 @@ fn run(agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>
     let state_dir = process::state_dir();
     let mut pmda = agent.start(|tables| Callbacks::new(Arc::clone(&store), &state_dir, tables))?;
     pmda.handler().set_rights(&config.rights());
-    // The hand-shake comes before any other thread is started: pmcd waits for it, and it uses
+    // The handshake with pmcd is done before other threads start: pmcd waits for it, and it uses
     // standard input.
     pmda.connect()?;
     let signals = Arc::new(SignalFlags::default());

@@ -12,14 +12,15 @@
 //!
 //! A source is a folder and one line:
 //!
-//! 1. `config.rs`: the section of `apm.toml` as a table of keys ([`section!`](crate::section)). It
-//!    becomes `docs/configuration.md`, with `qa/generate`.
-//! 2. A table in PCP's terms (here: below). Clusters: the source's first is a multiple of 64 that
-//!    no other source has; serial numbers of instance domains are unique. They are in archives, so
-//!    they never change. [`Catalogue`](crate::catalogue::Catalogue) checks them at the start. Names,
-//!    help, labels, `docs/metrics.md` and the groups of pmlogconf(1) come from the table.
-//! 3. `session.rs`: the protocol, pure. A [`Session`](super::super::Session) takes bytes and the
-//!    time, and gives [`Update`](crate::model::Update)s and reply bytes; it sees no socket and no
+//! 1. `config.rs`: the section of `apm.toml` as a table of keys ([`section!`](crate::section)).
+//!    `qa/generate` makes `docs/configuration.md` from it.
+//! 2. A table in PCP's terms (here: below). The source's first cluster is a multiple of 64 that no
+//!    other source has; serial numbers of instance domains are unique. Archives contain both, so
+//!    they never change. [`Catalogue`](crate::catalogue::Catalogue) checks them at the start.
+//!    Names, help, labels, `docs/metrics.md` and the groups of pmlogconf(1) are made from the
+//!    table.
+//! 3. `session.rs`: the protocol, pure. A [`Session`](super::super::Session) receives bytes and the
+//!    time, and emits [`Update`](crate::model::Update)s and reply bytes; it sees no socket and no
 //!    clock, so a test feeds it byte by byte.
 //! 4. `start`: the I/O. [`Net`](crate::net::Net) listens and follows files; a source that connects
 //!    or polls spawns its own tasks.

@@ -39,7 +39,7 @@ pub enum ConfigError {
     Parse {
         /// Which file.
         path: PathBuf,
-        /// Line, column, what is wrong and what is allowed.
+        /// Line, column, fault and accepted values.
         error: Box<toml::de::Error>,
     },
 }

@@ -128,7 +128,7 @@ pub fn listens(address: Option<SocketAddr>) -> String {
     address.map_or_else(|| "listens on nowhere".to_owned(), |a| format!("listens on {a}"))
 }
 
-/// Absolute paths; the last component may hold `*`.
+/// Absolute paths; the last component may contain `*`.
 ///
 /// # Errors
 /// The value is of another type or out of bounds.

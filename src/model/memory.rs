@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!  0                                              7/8 of the room                 limit
-//!  |── set aside for events ──|───── whoever ─────|── those that hold little ──|
+//!  |── set aside for events ──|───── anybody ─────|── small and new users ─────|
 //! ```
 //! A large user cannot take the last eighth of the room, which stays for new and small users.
 

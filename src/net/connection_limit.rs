@@ -15,7 +15,7 @@ use crate::store::{SelfStats, Stat};
 pub(super) struct ConnectionLimit {
     connections: usize,
     pending: usize,
-    /// Turns of connections that bring a lot.
+    /// Turns of heavy connections.
     turns: Turns,
     inner: Mutex<Inner>,
 }
@@ -24,18 +24,18 @@ pub(super) struct ConnectionLimit {
 struct Inner {
     next: u64,
     open: usize,
-    /// Connections that have not said what they are, oldest first.
+    /// Connections whose peer has not identified itself, oldest first.
     pending: BTreeMap<u64, CancellationToken>,
-    /// Numbers in use for the connections of an address: a name for peers that give none.
+    /// Per address, the numbers in use for names of peers that give none.
     ordinals: HashMap<IpAddr, Numbers>,
 }
 
-/// Numbers from 0 on; the lowest that is free is found without a walk.
+/// Numbers from 0 on. Finding the lowest free one needs no scan.
 #[derive(Debug, Default)]
 struct Numbers {
-    /// Those below have been given out at some time.
+    /// All numbers below this have been given out.
     next: usize,
-    /// Those of them that are free again.
+    /// Given numbers that are free again.
     free: BinaryHeap<Reverse<usize>>,
 }
 
@@ -48,14 +48,14 @@ impl Numbers {
         self.next - 1
     }
 
-    /// Whether any is still in use.
+    /// Frees a number; returns whether any is still in use.
     fn give_back(&mut self, number: usize) -> bool {
         self.free.push(Reverse(number));
         self.free.len() < self.next
     }
 }
 
-/// A connection's place; dropping it gives the place back.
+/// The slot of an open connection, freed when dropped.
 #[derive(Debug)]
 pub(super) struct Slot<'a> {
     limit: &'a ConnectionLimit,
@@ -63,12 +63,12 @@ pub(super) struct Slot<'a> {
     id: u64,
     address: IpAddr,
     ordinal: usize,
-    /// Cancelled when the connection must give way.
+    /// Cancelled to close this connection in favour of a newer one.
     pub(super) displaced: CancellationToken,
 }
 
 impl ConnectionLimit {
-    /// `workers`: threads that read and decode.
+    /// `workers`: number of threads that read and decode.
     pub(super) fn new(connections: usize, pending: usize, workers: usize) -> Arc<Self> {
         Arc::new(Self { connections, pending, turns: Turns::new(workers), inner: Mutex::default() })
     }
@@ -82,9 +82,9 @@ impl ConnectionLimit {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a new connection; `None` when `limits.connections` are open. When
-    /// `limits.pending` are silent, the oldest of those gives way: an agent says who it is at
-    /// once, so it is never the oldest for long.
+    /// The slot of a new connection; `None` when `limits.connections` are open. When
+    /// `limits.pending` connections have an unidentified peer, the oldest of these is closed: an
+    /// agent identifies itself at once, so its connection is never the oldest for long.
     pub(super) fn enter<'a>(&'a self, address: IpAddr, stats: &'a SelfStats) -> Option<Slot<'a>> {
         stats.add(Stat::ConnectionTotal, 1);
         let mut inner = self.lock();
@@ -109,18 +109,18 @@ impl ConnectionLimit {
 }
 
 impl Slot<'_> {
-    /// Turns of connections that bring a lot.
+    /// Turns of heavy connections.
     pub(super) const fn turns(&self) -> &Turns {
         &self.limit.turns
     }
 
-    /// The connection has said what it is.
+    /// The peer has identified itself.
     pub(super) fn established(&self) {
         self.limit.lock().pending.remove(&self.id);
     }
 
-    /// A name for a peer that gives none: `127.0.0.1#1`, the lowest free number of its address, so
-    /// that a peer that comes back tends to have the same.
+    /// A name for a peer that gives none: `127.0.0.1#1`, with the lowest free number of its
+    /// address, so that a peer that reconnects tends to get the same.
     pub(super) fn fallback_name(&self) -> String {
         format!("{}#{}", self.address, self.ordinal + 1)
     }

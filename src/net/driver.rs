@@ -23,7 +23,7 @@ const READ_MIN: usize = 2 << 10;
 const READ_MAX: usize = 64 << 10;
 /// A connection is dropped when a write to its peer takes longer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes of replies that are written before the session has used all input.
+/// Replies of more bytes are written even while the session has unfinished input.
 const REPLIES: usize = 4 << 10;
 /// Time between two ticks of a session.
 const TICK: Duration = Duration::from_secs(1);
@@ -77,7 +77,7 @@ pub(super) struct Driver<'a, S> {
     pub(super) slot: Slot<'a>,
     pub(super) ledger: Ledger,
     pub(super) stop: CancellationToken,
-    /// Makes the stream end gracefully, whatever end a killed process would give it.
+    /// Makes the stream end gracefully, even if a kill of the process would reset it.
     pub(super) graceful: fn(&S),
 }
 

@@ -135,7 +135,7 @@ impl Book {
         std::iter::once(&mut self.agents).chain(of_shelves)
     }
 
-    /// Ids were given above the file's marks: after a crash now they could be given again.
+    /// Whether ids were given above the file's marks: after a crash now they could be given again.
     pub fn is_ahead(&mut self) -> bool {
         self.marks().any(|m| m.next > m.promised)
     }

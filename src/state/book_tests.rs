@@ -157,7 +157,7 @@ fn forget_counts_from_the_time_of_leaving_over_restarts() {
         pmda.attach(name, 10);
     }
     pmda.detach("gone:1", 10 * HOUR);
-    // One is connected for much longer than `forget`, the other has been gone for 23 h.
+    // `long:1` has been connected much longer than `forget`, `gone:1` disconnected for 23 h.
     let file = pmda.file(33 * HOUR, false);
     let (mut again, _) = Pmda::start(&file, &limits(), 33 * HOUR);
     assert_eq!(again.shown(), ["gone:1", "long:1"]);

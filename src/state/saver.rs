@@ -91,7 +91,7 @@ impl Saver {
         Ok(())
     }
 
-    /// A snapshot is being written or waiting.
+    /// Whether a snapshot is being written or waiting.
     #[must_use]
     pub fn busy(&self) -> bool {
         let jobs = self.shared.jobs();

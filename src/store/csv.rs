@@ -13,9 +13,8 @@ const RECORDS: usize = 50;
 /// newest record alone has more lines, it is cut.
 const LINES: usize = 100;
 
-/// Header `time,parameter,value,record`: the time has nanoseconds, the last column numbers the
-/// records of the stream from 0 on; `name` gives a parameter's name. No newline is left inside a
-/// cell.
+/// The header is `time,parameter,value,record`. The time has nanoseconds; the last column numbers
+/// the records of the stream from 0. `name` looks up a parameter's name. Cells contain no newline.
 #[must_use]
 pub fn csv<'n>(stream: &Stream, name: impl Fn(Pmid) -> Option<&'n str>) -> String {
     let (first, packed) = stream.newest_numbered(RECORDS);
@@ -41,9 +40,10 @@ pub fn csv<'n>(stream: &Stream, name: impl Fn(Pmid) -> Option<&'n str>) -> Strin
     out
 }
 
-/// As RFC 4180, with two additions for Grafana's parser: single quotes need quoting too, since they
-/// begin a quoted cell there, and control characters become blanks, since a line break always ends
-/// a row. (That parser drops a doubled quote; others read it back as one.)
+/// Quotes a cell as in RFC 4180, with two additions for Grafana's parser: a cell with a single
+/// quote is quoted, since that begins a quoted cell there, and control characters become blanks,
+/// since a line break always ends a row. (That parser drops a doubled quote; others read it as one
+/// quote.)
 fn cell(text: &str) -> Cow<'_, str> {
     if !text.contains(|c: char| c.is_control() || matches!(c, '"' | ',' | '\'')) {
         return text.into();

@@ -53,8 +53,8 @@ impl Row {
         self.labels.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The row has lost its place to another key, or its peer is forgotten: what would be added to
-    /// it belongs to [`OTHER`].
+    /// The row was removed: another key has its place, or its peer is forgotten. Later additions
+    /// belong to [`OTHER`].
     #[must_use]
     pub fn gone(&self) -> bool {
         self.gone.load(Ordering::Relaxed)

@@ -233,7 +233,7 @@ impl Peer {
         words.labels = labels;
     }
 
-    /// The process id or similar that tells processes of this name apart, if the protocol has one.
+    /// Tells processes of this name apart, if the protocol can: see [`crate::model::Identity`].
     #[must_use]
     pub fn process(&self) -> Option<String> {
         lock(&self.words).process.clone()
