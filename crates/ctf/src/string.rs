@@ -1,8 +1,8 @@
-//! Strings in packets: their ends and their encodings.
+//! Strings in packets: terminators and encodings.
 
 use super::schema::Encoding;
 
-/// Bytes before the first NUL of the encoding; `None`: there is none.
+/// Bytes before the first NUL of the encoding; `None` without a NUL.
 #[inline]
 pub(super) fn nul(bytes: &[u8], encoding: Encoding) -> Option<usize> {
     match encoding.unit() {
@@ -11,14 +11,14 @@ pub(super) fn nul(bytes: &[u8], encoding: Encoding) -> Option<usize> {
     }
 }
 
-/// Up to the first NUL, if there is one.
+/// The bytes before the first NUL, or all bytes.
 #[inline]
 pub(super) fn until_nul(bytes: &[u8], encoding: Encoding) -> &[u8] {
     nul(bytes, encoding).and_then(|n| bytes.get(..n)).unwrap_or(bytes)
 }
 
-/// Eight bytes at a time: most strings of traces are longer than one and shorter than a cache line,
-/// where this beats a library call.
+/// Searches eight bytes at a time: most strings of traces are longer than that and shorter than a
+/// cache line, where this is faster than a library call.
 #[inline]
 pub(super) fn zero_byte(bytes: &[u8]) -> Option<usize> {
     const LOW: u64 = u64::from_ne_bytes([0x01; 8]);
@@ -28,7 +28,7 @@ pub(super) fn zero_byte(bytes: &[u8]) -> Option<usize> {
         let word = u64::from_le_bytes(*word);
         let zeros = word.wrapping_sub(LOW) & !word & HIGH;
         if zeros != 0 {
-            // The lowest mark is exact; those above it may not be.
+            // The lowest mark is exact; those above it may be wrong.
             return Some(n * 8 + (zeros.trailing_zeros() / 8) as usize);
         }
     }

@@ -21,7 +21,7 @@ impl Uuid {
         &self.0
     }
 
-    /// The UUID of a text; dashes may be anywhere.
+    /// Parses the text of a UUID; dashes may be anywhere.
     pub(crate) fn parse(text: &str) -> Result<Self, DeclarationError> {
         let digits: Vec<u8> = text.bytes().filter(|b| *b != b'-').take(33).collect();
         let mut bytes = [0; 16];

@@ -3,14 +3,14 @@
 use crate::number_layout::{NumberLayout, number_layouts};
 use crate::plan::NodeId;
 
-/// Receives the values of fields in the order of decoding, without a tree in between.
+/// Receives the values of fields in the order of decoding, without an intermediate tree.
 ///
 /// Each value comes with the [`NodeId`] of its field. [`Node`](crate::Node) has the name, the kind
 /// and the mappings of the field; the nodes of an event record class never change.
 ///
-/// A packet that turns out to be malformed in the middle of an event has reported the fields before
-/// the fault. A visitor that keeps values drops those of the event when the decoder returns an
-/// error.
+/// If a packet turns out to be malformed in the middle of an event, the fields before the error
+/// have been reported. A visitor that collects values must drop those of the event when the decoder
+/// returns an error.
 ///
 /// ```
 /// use ctf::{NodeId, Visitor};
@@ -69,7 +69,7 @@ pub trait Visitor<'a> {
     }
 }
 
-/// An array of numbers as it lies in the packet, without padding.
+/// An array of numbers as stored in the packet, without padding.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed<'a> {
     bytes: &'a [u8],

@@ -1,4 +1,4 @@
-//! Fragments and field classes, and what breaks them.
+//! Fragments and field classes, valid and faulty ones.
 
 mod errors;
 
@@ -244,7 +244,7 @@ fn fragments() {
     for pieces in [1, 2, 7] {
         assert_eq!(format!("{:?}", whole(pieces).schema()), format!("{schema:?}"));
     }
-    // And a packet of it.
+    // Decodes a packet of it.
     let mut packet = vec![0xc1, 0x1f, 0xfc, 0xc1];
     packet.extend(0..16);
     packet.extend([9, 5, 0, 0, 0, 77, 9, 6, 0, 0, 0, 78]);

@@ -1,5 +1,5 @@
 //! Member classes of CTF 2 with the bytes and values of yactfr's tests (pass-fl-sint-64-le-rev,
-//! -8-le-rev, pass-fl-bit-map-rev, pass-rel-data-loc-5), which babeltrace 2.1 reads alike.
+//! -8-le-rev, pass-fl-bit-map-rev, pass-rel-data-loc-5), which babeltrace 2.1 decodes alike.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ fn a_bit_order_against_the_byte_order_turns_the_value_around() {
     let shown = |values: [u64; 2]| values.map(|v| format!("{{ v = 0x{v:X} }}"));
     assert_eq!(of("bit-map", 16, be, custom, &maps), shown([59819, 4097]));
     assert_eq!(of("bit-map", 16, be, against, &maps), shown([0xd597, 0x8008]));
-    // Between bytes too: 3, 13 and 8 bits.
+    // Also at bit offsets within bytes: 3, 13 and 8 bits.
     let members = json!([
         {"name": "a", "field-class": fixed("unsigned-integer", 3, le, against)},
         {"name": "b", "field-class": fixed("unsigned-integer", 13, le, against)},

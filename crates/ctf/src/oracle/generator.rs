@@ -1,4 +1,4 @@
-//! Any schema, made out of bytes. Sound by construction: references lead to fields before them.
+//! Generates a schema from bytes. Valid by construction: references lead to earlier fields.
 
 use std::sync::Arc;
 
@@ -15,18 +15,17 @@ struct Known {
     scope: Scope,
     /// Names from the scope on.
     path: Vec<Arc<str>>,
-    /// Structures around it within the scope, as far as they are the same for a field that looks
-    /// at it.
+    /// Number of enclosing structures within the scope that are shared with a referring field.
     level: usize,
     integer: Integer,
 }
 
-/// Draws from bytes; when they are used up, zeros.
+/// Draws from bytes; zeros after their end.
 pub(super) struct Generator<'a> {
     bytes: &'a [u8],
     names: u32,
     known: Vec<Known>,
-    /// Names of the structures and members that are open, and how many structures they are.
+    /// Names of the open structures and members, and the number of these structures.
     path: Vec<Arc<str>>,
     level: usize,
     scope: Scope,
@@ -44,7 +43,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// The bytes that are left, as the packet; often with small numbers and NULs, so that it does
+    /// The remaining bytes as the packet; often with small numbers and NULs, so that decoding does
     /// not end at once.
     pub(super) fn packet(&mut self) -> Vec<u8> {
         let mask = [0xff, 0x0f, 0x11, 0x03, 0x01, 0x81][self.draw(6) as usize];
@@ -119,7 +118,7 @@ impl<'a> Generator<'a> {
         self.structure(members, 0)
     }
 
-    /// lttng's two layouts, something like them, or anything with an id.
+    /// lttng's two layouts, similar ones, or any header with an id.
     fn event_header(&mut self, classes: u32) -> Option<Arc<FieldClass>> {
         self.scope = Scope::EventHeader;
         let kind = self.draw(5);
@@ -161,7 +160,7 @@ impl<'a> Generator<'a> {
             mappings: Some(Arc::new(mappings)),
             ..integer(id, if id == 16 { 8 } else { 1 }, Role::EventClass)
         };
-        // A little different now and then, so that it must not be taken for one of the two.
+        // Sometimes slightly different, so that the header is not one of the two layouts.
         let odd = if self.one_in(4) { 16 } else { 8 };
         let short = structure(
             vec![named(
@@ -286,7 +285,7 @@ impl<'a> Generator<'a> {
             8 | 9 => {
                 let length = self.length();
                 let align = if self.one_in(4) { self.align(1) } else { 1 };
-                // Elements are not named: nothing within can be looked at from outside.
+                // Elements have no names, so no field inside can be referred to from outside.
                 let known = self.known.len();
                 let element = self.class(depth + 1);
                 self.known.truncate(known);

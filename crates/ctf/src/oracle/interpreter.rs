@@ -1,4 +1,4 @@
-//! Bit by bit, along the types, with a tree of all values.
+//! Decodes bit by bit, along the field classes, into a tree of all values.
 
 use super::{Call, Decoded};
 use crate::ByteOrder;
@@ -15,15 +15,15 @@ enum Value {
     Other,
 }
 
-/// A structure that is being read.
+/// A structure that is being decoded.
 #[derive(Debug, Default)]
 struct Open {
     members: Vec<(String, Value)>,
-    /// The current member and, if that is a variant, its option and so on.
+    /// The path to the current member: its name, the option if it is a variant, and so on.
     current: Vec<String>,
 }
 
-/// Why decoding ends.
+/// The reason why decoding ends.
 #[derive(Debug)]
 struct Bad;
 
@@ -37,16 +37,16 @@ struct Interpreter<'a> {
     clock: u64,
     order: Option<ByteOrder>,
     calls: Vec<Call>,
-    /// Scopes that are done.
+    /// Decoded scopes.
     scopes: Vec<(Scope, Value)>,
-    /// Structures that are being read, outermost first.
+    /// Structures that are being decoded, outermost first.
     open: Vec<Open>,
     scope: Scope,
     /// Integers with a role.
     roles: Vec<(Role, u64, u32)>,
 }
 
-/// Nodes that a type has.
+/// Number of nodes of a field class.
 fn nodes(class: &FieldClass) -> u32 {
     1 + match class.kind() {
         FieldClassKind::Array(_, element, _) => nodes(element),
@@ -158,12 +158,12 @@ impl<'a> Interpreter<'a> {
         if self.bit > self.end { Err(Bad) } else { Ok(()) }
     }
 
-    /// One bit after the other, as the byte order has them.
+    /// Reads single bits, in the order given by the byte order.
     fn bits(&mut self, count: u32, order: ByteOrder, reversed: bool) -> Read<u64> {
         if self.bit + u64::from(count) > self.end {
             return Err(Bad);
         }
-        // The order of the bits of a byte.
+        // The order of the bits within a byte.
         let least_first = order == ByteOrder::Little;
         if !self.bit.is_multiple_of(8) && self.order.is_some_and(|o| o != order) {
             return Err(Bad);
@@ -173,8 +173,8 @@ impl<'a> Interpreter<'a> {
             let byte = self.data[usize::try_from(self.bit / 8).unwrap()];
             let within = self.bit % 8;
             let bit = u64::from(byte >> if least_first { within } else { 7 - within } & 1);
-            // Little endian: the first is the least significant, unless the bit order is against
-            // that.
+            // Little endian: the first bit is the least significant, unless the bit order is
+            // reversed.
             value = if least_first != reversed { value | bit << n } else { value << 1 | bit };
             self.bit += 1;
         }
@@ -350,7 +350,7 @@ impl<'a> Interpreter<'a> {
     }
 
     fn structure(&mut self, fields: &[Member], align: u64, node: u32) -> Read<Value> {
-        // Only the structure of a scope has nothing around it.
+        // Only the root structure of a scope has no enclosing structure.
         let root = self.open.is_empty();
         self.align(align)?;
         if !root {
@@ -440,7 +440,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// From a structure that is being read.
+    /// Follows names from a structure that is being decoded.
     fn follow(&self, level: usize, names: &[std::sync::Arc<str>]) -> Option<Value> {
         let open = self.open.get(level)?;
         let (first, rest) = names.split_first()?;
@@ -453,7 +453,7 @@ impl<'a> Interpreter<'a> {
     }
 }
 
-/// Into structures that are done.
+/// Follows names into decoded structures.
 fn descend(value: &Value, names: &[std::sync::Arc<str>]) -> Option<Value> {
     let Some((first, rest)) = names.split_first() else { return Some(value.clone()) };
     let Value::Structure(members) = value else { return None };

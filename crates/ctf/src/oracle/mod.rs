@@ -1,7 +1,6 @@
-//! The slow and obvious decoder that the compiled plans are compared with. Only in tests and
-//! fuzzing.
+//! A slow and simple decoder for comparison with the compiled plans. Only in tests and fuzzing.
 //!
-//! [`check`] makes a schema and a packet out of any bytes, decodes the packet in both ways and
+//! [`check`] generates a schema and a packet from any bytes, decodes the packet in both ways and
 //! asserts that both return the same values and errors.
 
 #![allow(
@@ -47,14 +46,14 @@ pub enum Call {
 /// An event: index of its class, clock, calls.
 pub type Told = (usize, u64, Vec<Call>);
 
-/// All of a packet, and whether it ended well.
+/// The decoded contents of a packet, and whether decoding succeeded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decoded {
     /// Values of the packet context.
     pub context: Vec<Call>,
     /// Events up to the first error.
     pub events: Vec<Told>,
-    /// Nothing was wrong.
+    /// There was no error.
     pub sound: bool,
 }
 
@@ -114,7 +113,7 @@ impl<'t> EventVisitor<'t, '_> for Calls {
     }
 }
 
-/// Decodes a packet by the plans, reading all at once or one by one.
+/// Decodes a packet by the plans, all events at once or one by one.
 pub fn by_plan(trace: &Trace, bytes: &[u8], at_once: bool) -> Decoded {
     let Ok(mut packet) = Packet::open(trace, bytes, 0) else { return Decoded::default() };
     let mut context = Calls::default();
@@ -141,15 +140,16 @@ fn one_by_one<'t, 'a>(packet: &mut Packet<'t, 'a>, calls: &mut Calls) -> bool {
     }
 }
 
-/// Decodes a packet by the types alone.
+/// Decodes a packet by the field classes alone.
 pub fn by_types(schema: &Schema, bytes: &[u8]) -> Decoded {
     interpreter::packet(schema, bytes)
 }
 
-/// Both decoders on a schema and a packet that are made out of `bytes`. Gives the number of events.
+/// Runs both decoders on a schema and a packet generated from `bytes`. Returns the number of
+/// events.
 ///
 /// # Panics
-/// They do not agree.
+/// If their results differ.
 pub fn check(bytes: &[u8]) -> usize {
     let mut generator = Generator::new(bytes);
     let schema = generator.schema();

@@ -10,7 +10,7 @@ proptest! {
     }
 }
 
-/// The comparison is worth nothing if packets rarely get anywhere.
+/// The comparison is meaningless if most packets fail early.
 #[test]
 fn events_are_really_decoded() {
     use proptest::strategy::ValueTree;

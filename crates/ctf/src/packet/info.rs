@@ -10,8 +10,8 @@ pub struct PacketInfo {
     pub stream: usize,
     /// The id of the data stream within its class.
     pub stream_id: Option<u64>,
-    /// The UUID is not that of the metadata. babeltrace accepts such packets, and real traces have
-    /// them after manual repairs.
+    /// The UUID differs from that of the metadata. babeltrace accepts such packets, and manually
+    /// repaired traces contain them.
     pub foreign: bool,
     /// The clock at the first event or earlier.
     pub begin: Option<u64>,
@@ -23,6 +23,6 @@ pub struct PacketInfo {
     pub packet_bits: u64,
     /// Sequence number of the packet in its stream.
     pub sequence: Option<Counter>,
-    /// Events that the tracer has discarded since the beginning of the stream.
+    /// Events that the tracer has discarded since the start of the stream.
     pub discarded: Option<Counter>,
 }

@@ -1,4 +1,4 @@
-//! Packets byte for byte: what a scope looks at in another, sizes, faults.
+//! Packets byte for byte: references between scopes, sizes, errors.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn trace(order: &str, text: &str) -> Trace {
     trace
 }
 
-/// Events of one class with such fields, by both decoders.
+/// Decodes events of one class with these fields, with both decoders.
 fn decode(order: &str, fields: &str, packet: &[u8]) -> Vec<Vec<Call>> {
     let trace = trace(order, &format!("event {{ name = e; fields := struct {{ {fields} }}; }};"));
     let decoded = by_plan(&trace, packet, true);
@@ -98,8 +98,8 @@ fn bitfields_in_both_orders() {
     );
 }
 
-/// A context that begins within a byte and ends in the other order can still be told after it was
-/// read.
+/// A context that begins within a byte and ends in the other byte order can still be reported after
+/// it was decoded.
 #[test]
 fn a_context_is_told_in_the_order_it_was_read() {
     let trace = trace(
@@ -121,7 +121,7 @@ fn neighbours_of_two_orders_do_not_share_a_byte() {
     packet.peek().unwrap();
     let e = packet.skip().unwrap_err();
     assert_eq!((e.bit, &*e.field, e.violation), (4, "event.fields.b", Violation::MixedOrder));
-    // At bytes they may.
+    // At byte boundaries the byte order may change.
     let fields = "integer { size = 4; byte_order = le; } a; integer { size = 4; align = 8; byte_order = be; } b;
                   integer { size = 4; byte_order = be; } c;";
     assert_eq!(
@@ -134,7 +134,7 @@ fn neighbours_of_two_orders_do_not_share_a_byte() {
 fn alignment_counts_from_the_packet() {
     let fields = "u8 a; integer { size = 8; align = 32; } b; u8 c[0]; integer { size = 8; align = 16; } d[0]; u8 e;";
     let bytes = [1, 0, 0, 0, 2, 0, 3, 9, 4, 0, 0, 0, 5, 0, 6];
-    // The second event starts behind the first, and its structure is aligned to 32 bits.
+    // The second event starts after the first, and its structure is aligned to 32 bits.
     let event = |a, b, e| {
         vec![
             Unsigned(1, a),
@@ -208,7 +208,7 @@ fn stored_values() {
     let packet = Packet::open(&trace, &[10, 11, 56, 56, 1, 10, 0], 0).unwrap();
     assert_eq!((packet.info().begin, packet.info().end), (Some(10), Some(11)));
     assert_eq!(trace.schema().clocks.len(), 1, "the clock that nobody declared");
-    // Clocks go on from packet to packet: 10 after 250 is 266.
+    // The clock continues from packet to packet: 10 after 250 is 266.
     let packet = Packet::open(&trace, &[10, 11, 32, 32], 250).unwrap();
     assert_eq!((packet.info().begin, packet.info().end), (Some(266), Some(267)));
 }
@@ -301,14 +301,14 @@ fn faults_name_bit_and_field() {
 
 #[test]
 fn nothing_costs_more_than_its_bits() {
-    // An array of as many empty structures as a number of 64 bits may say.
+    // An array of 2^64 - 1 empty structures.
     let text =
         "event { name = e; fields := struct { integer { size = 64; } n; struct { } a[n]; }; };";
     let all = trace("le", text);
     let mut packet = Packet::open(&all, &[0xff; 8], 0).unwrap();
     packet.peek().unwrap();
     assert_eq!(packet.skip().unwrap_err().violation, Violation::Work);
-    // So many in each of many events.
+    // Thousands of empty structures in each of many events.
     let text =
         "event { name = e; fields := struct { u8 n; struct { struct { } x[5000]; } a[n]; }; };";
     let many = trace("le", text);
@@ -326,7 +326,7 @@ fn nothing_costs_more_than_its_bits() {
     };
     assert_eq!(end.violation, Violation::Work);
     assert!(events < 200, "{events}");
-    // An event of no bits comes only once.
+    // An event of 0 bits is reported only once.
     let none = trace("le", "event { name = e; fields := struct { }; };");
     let mut packet = Packet::open(&none, &[0], 0).unwrap();
     assert!(packet.peek().unwrap().is_some());
@@ -366,7 +366,7 @@ fn packet_headers() {
     );
     assert_eq!(open(&packet(0xc1fc_1fc1, 0, 3, &[])), Err((22 * 8, Violation::StreamClass(3))));
     assert!(open(&packet(0xc1fc_1fc1, 0, 1, &[0])).is_err(), "the context is cut");
-    // The second class of streams has two classes of events and no header to tell them apart.
+    // The second data stream class has two event record classes and no header to distinguish them.
     let bytes = packet(0xc1fc_1fc1, 0, 2, &[1]);
     let mut packet2 = Packet::open(&trace, &bytes, 0).unwrap();
     assert_eq!(packet2.peek().unwrap_err().violation, Violation::NoClassId);
@@ -399,7 +399,7 @@ fn classes_come_while_packets_are_read() {
         format!("{:?}", trace.streams()[0].events()[0].nodes()),
         "numbers of nodes stay"
     );
-    // An id that is no small number.
+    // A large class id.
     let mut trace =
         self::trace("le", "stream { event.header := struct { integer { size = 64; } id; }; };");
     let class =

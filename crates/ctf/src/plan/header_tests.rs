@@ -1,4 +1,4 @@
-//! The two layouts of lttng, in both byte orders, and what only looks like them.
+//! The two layouts of lttng, in both byte orders, and similar ones.
 
 use super::*;
 use crate::Trace;
@@ -50,7 +50,7 @@ fn trace(v: &Variety) -> Trace {
     trace
 }
 
-/// Writes fields bit by bit as the byte order has them.
+/// Writes fields bit by bit in the byte order.
 struct Writer {
     bits: Vec<bool>,
     big: bool,
@@ -104,7 +104,7 @@ fn packet(v: &Variety) -> Vec<u8> {
             usize::try_from(v.align).unwrap().max(id_align),
         );
         if long {
-            // The structure around them is aligned like its members.
+            // The enclosing structure is aligned like its members.
             let (bits, align) = at(v.long);
             w.put(id, 32, align.max(8));
             w.put(clock, bits, align);
@@ -133,7 +133,7 @@ fn what_is_recognised() {
     assert_eq!(layout(&Variety { order: "be", ..COMPACT }), Layout::Compact(ByteOrder::Big));
 }
 
-/// Everything that is nearly one of the two must be read by its plan.
+/// Headers that almost have one of the two layouts must be decoded by their plan.
 const NEARLY: [Variety; 9] = [
     Variety { align: 16, ..LARGE },
     Variety { align: 32, ..COMPACT },
@@ -170,7 +170,7 @@ fn both_ways_tell_the_same() {
         let slowly = by_types(trace.schema(), &packet);
         let clocks: Vec<u64> = slowly.events.iter().map(|e| e.1).collect();
         let wrapped = if v.ranges.0 == 30 { 1 << 27 } else { 1 << 32 };
-        // 50 comes after 100, so that the short clock has wrapped; the last one counts on from 3.
+        // 50 comes after 100, so the short clock has wrapped; the last one continues from 3.
         assert_eq!(
             clocks,
             [100, wrapped + 50, 1 << 40, 1 << 41, 3, wrapped + 2],

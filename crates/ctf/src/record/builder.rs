@@ -1,4 +1,4 @@
-//! From the calls of a visitor to owned values.
+//! Builds owned values from the calls of a visitor.
 
 use super::value::{Fields, Value};
 use crate::plan::{Kind, Node, NodeId};
@@ -11,19 +11,19 @@ use crate::visit::Visitor;
 pub(crate) struct RecordBuilder<'n> {
     nodes: &'n [Node],
     scopes: Vec<(Scope, Fields)>,
-    /// Members of the compound fields that are open.
+    /// Members of the open compound fields.
     open: Vec<Fields>,
 }
 
 impl<'n> RecordBuilder<'n> {
-    /// Starts with values of these nodes.
+    /// Clears the builder for values of these nodes.
     pub(crate) fn begin(&mut self, nodes: &'n [Node]) {
         self.nodes = nodes;
         self.scopes.clear();
         self.open.clear();
     }
 
-    /// The values of a scope, once.
+    /// Moves the values of a scope out.
     pub(crate) fn take(&mut self, scope: Scope) -> Fields {
         let found = self.scopes.iter_mut().find(|(s, _)| *s == scope);
         found.map(|(_, fields)| std::mem::take(fields)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Events as owned values, where the speed of a visitor is not needed.
+//! Events as owned values, for uses that do not need the speed of a visitor.
 
 mod builder;
 mod value;
@@ -21,7 +21,7 @@ pub struct Record<'t> {
     pub stream: usize,
     /// The clock of the stream, in cycles.
     pub cycles: u64,
-    /// Nanoseconds from the origin of the clock, most often 1970-01-01; `None`: the stream has no
+    /// Nanoseconds from the origin of the clock, usually 1970-01-01; `None`: the stream has no
     /// clock.
     pub nanoseconds: Option<i128>,
     /// The packet context, shared by the events of a packet.

@@ -19,7 +19,7 @@ pub enum Value {
     Boolean(bool),
     /// A floating-point number.
     Float(f64),
-    /// A string; U+FFFD stands for bytes that are no text.
+    /// A string; U+FFFD replaces invalid bytes.
     String(String),
     /// A BLOB.
     Blob(Vec<u8>),
@@ -27,13 +27,13 @@ pub enum Value {
     Array(Vec<Self>),
     /// A structure.
     Structure(Fields),
-    /// An optional that is absent. (One that is present is its field; a variant is its selected
-    /// option.)
+    /// An absent optional. (A present one is the value of its field; a variant is that of its
+    /// selected option.)
     Absent,
 }
 
-/// Named values, in the order of decoding. Fields that the decoder itself has used and that carry
-/// nothing more (sizes, ids, time stamps) are left out.
+/// Named values, in the order of decoding. Fields that the decoder has used and that have no
+/// further information (sizes, ids, time stamps) are left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fields(pub(super) Vec<(Arc<str>, Value)>);
 

@@ -8,8 +8,7 @@ use crate::ByteOrder;
 use crate::error::{DeclarationError, bounded, malformed};
 use crate::limits;
 
-/// A field class with properties that are computed once. Shared: named classes are used in many
-/// places.
+/// A field class with precomputed properties. Shared: named classes are used in many places.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldClass {
     kind: FieldClassKind,
@@ -46,7 +45,7 @@ pub enum FieldClassKind {
     Optional(FieldLocation, Option<Vec<IntegerRange>>, Arc<FieldClass>),
 }
 
-/// The value that the bits of an integer stand for.
+/// The meaning of an integer's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntegerKind {
     /// An integer without a sign.
@@ -102,7 +101,7 @@ impl Encoding {
     }
 }
 
-/// The use that the decoder itself makes of an integer or of a BLOB.
+/// The purpose for which the decoder itself uses an integer or a BLOB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -123,7 +122,7 @@ pub enum Role {
     End,
     /// The sequence number of the packet in its stream.
     Sequence,
-    /// Events that the tracer has discarded since the stream began.
+    /// Events that the tracer has discarded since the start of the stream.
     Discarded,
     /// The id of the event record class.
     EventClass,
@@ -171,28 +170,28 @@ pub struct Integer {
     pub bits: u32,
     /// Alignment in bits.
     pub align: u64,
-    /// The value that the bits stand for.
+    /// The meaning of the bits.
     pub kind: IntegerKind,
     /// Byte order; `None`: that of the trace.
     pub order: Option<ByteOrder>,
-    /// CTF 2: the bit order is not the usual one of the byte order, so that the bits of the value
-    /// are reversed.
+    /// CTF 2: the bit order is not the usual one for the byte order, so the bits of the value are
+    /// reversed.
     pub reversed: bool,
     /// Preferred display base.
     pub base: DisplayBase,
-    /// CTF 1.8: arrays of it are strings.
+    /// CTF 1.8: arrays of this class are strings.
     pub text: bool,
     /// CTF 1.8: name of the clock that the value updates.
     pub clock: Option<Arc<str>>,
     /// Names of values, or of the bits of a bit map.
     pub mappings: Option<Arc<Mappings>>,
-    /// Uses that the decoder makes of the value.
+    /// Purposes for which the decoder uses the value.
     pub roles: Roles,
 }
 
 impl Integer {
-    /// An unsigned integer of a length in bits, aligned to a byte if the length is whole bytes (CTF
-    /// 1.8, section 4.1.5).
+    /// An unsigned integer of `bits` bits, aligned to a byte if it has whole bytes (CTF 1.8,
+    /// section 4.1.5).
     #[must_use]
     pub fn new(bits: u32) -> Self {
         Self {
@@ -233,7 +232,7 @@ pub struct Float {
 /// The length of a string, BLOB or array.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Length {
-    /// A length in the metadata.
+    /// A length given in the metadata.
     Static(u64),
     /// The value of an earlier field.
     Dynamic(FieldLocation),
@@ -295,7 +294,7 @@ pub struct Variant {
     pub ranges: Option<Vec<Vec<IntegerRange>>>,
 }
 
-/// A power of two of a reasonable size.
+/// Checks an alignment: a power of two within the limit.
 pub(crate) fn alignment(bits: u64) -> Result<u64, DeclarationError> {
     bounded("alignment", bits, limits::ALIGNMENT)?;
     if bits.is_power_of_two() {
@@ -306,7 +305,7 @@ pub(crate) fn alignment(bits: u64) -> Result<u64, DeclarationError> {
 }
 
 impl FieldClass {
-    /// Checks a field class as far as it does not depend on others.
+    /// Checks a field class, except for properties that depend on other classes.
     pub(crate) fn new(kind: FieldClassKind) -> Result<Arc<Self>, DeclarationError> {
         let unit = |e: &Encoding| 8 * e.unit() as u64;
         let in_bytes = |length: &Length, unit: u64| match length {
@@ -359,25 +358,25 @@ impl FieldClass {
         &self.kind
     }
 
-    /// Alignment, bits: a power of two.
+    /// Alignment in bits, a power of two.
     #[must_use]
     pub const fn align(&self) -> u64 {
         self.align
     }
 
-    /// Bits that a value has at the very least, padding not counted.
+    /// Minimum number of bits of a value, without padding.
     #[must_use]
     pub const fn least(&self) -> u64 {
         self.least
     }
 
-    /// A value that starts at a byte ends at one.
+    /// Whether a value that starts at a byte also ends at one.
     #[must_use]
     pub const fn whole_bytes(&self) -> bool {
         self.whole_bytes
     }
 
-    /// Members, if it is a structure.
+    /// Members of a structure.
     #[must_use]
     pub fn structure(&self) -> Option<&Structure> {
         if let FieldClassKind::Structure(structure) = &self.kind { Some(structure) } else { None }

@@ -9,12 +9,12 @@ use crate::limits;
 /// An integer range: lowest and highest value, both included.
 pub type IntegerRange = (i128, i128);
 
-/// A mapping: a name and the values that have it.
+/// A mapping: a name and its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// The name in the metadata.
     pub name: Arc<str>,
-    /// In the order of the metadata; they may overlap those of other mappings.
+    /// In the order of the metadata; may overlap the ranges of other mappings.
     pub ranges: Vec<IntegerRange>,
 }
 
@@ -22,23 +22,24 @@ pub struct Mapping {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mappings {
     all: Vec<Mapping>,
-    /// Which is the first for a value; sorted, none overlap.
+    /// Index of the first mapping of each range; sorted, without overlaps.
     first: Vec<(IntegerRange, u32)>,
-    /// The first for each of the values from 0 on, which most have; as many as the largest that
-    /// has a name, within a limit.
+    /// Index of the first mapping of each value from 0 up to the largest mapped one, at most
+    /// [`NEAR`] values. Most values are small.
     near: Vec<Option<u32>>,
-    /// Values with several names, and those as they are shown; sorted, none overlap.
+    /// Ranges with several names, and the text for them; sorted, without overlaps.
     several: Vec<(IntegerRange, Box<str>)>,
 }
 
 /// Values from 0 on whose names are found without a search.
 const NEAR: i128 = 64;
 
-/// Bytes of texts with several names, about; values beyond are shown with the first.
+/// Approximate limit of the bytes of texts with several names; values beyond it are shown with the
+/// first name only.
 const SEVERAL: usize = 256 << 10;
 
 impl Mappings {
-    /// Puts ranges of one name together, where the name was first.
+    /// Merges ranges of the same name, at the position of its first range.
     pub(crate) fn new(
         ranges: impl IntoIterator<Item = (Arc<str>, IntegerRange)>,
     ) -> Result<Self, DeclarationError> {
@@ -124,7 +125,7 @@ impl Mappings {
 
 /// Values that have several names.
 fn several(mappings: &[Mapping]) -> Vec<(IntegerRange, Box<str>)> {
-    // Where a name begins or is over; before a value of the same number those that are over.
+    // Starts and ends of ranges; at equal values, ends come first.
     let mut ends: Vec<(i128, bool, usize, usize)> = Vec::new();
     for (n, mapping) in mappings.iter().enumerate() {
         for (at, (low, high)) in mapping.ranges.iter().enumerate() {
@@ -158,7 +159,7 @@ fn several(mappings: &[Mapping]) -> Vec<(IntegerRange, Box<str>)> {
             .collect();
         names.sort_unstable();
         names.dedup();
-        // Many ranges of one name cost time and bring nothing.
+        // Many ranges of the same name also cost time.
         spent += open.len();
         if names.len() > 1 {
             let text =
@@ -173,12 +174,12 @@ fn several(mappings: &[Mapping]) -> Vec<(IntegerRange, Box<str>)> {
     out
 }
 
-/// Cuts ranges so that none overlap; where several do, the smallest number has the values. Sorted.
+/// Cuts ranges so that none overlap; overlapping values belong to the lowest index. Sorted.
 pub(crate) fn disjoint(mut ranges: Vec<(IntegerRange, u32)>) -> Vec<(IntegerRange, u32)> {
     use std::cmp::Reverse;
     ranges.sort_unstable();
     let mut out: Vec<(IntegerRange, u32)> = Vec::new();
-    // Those that have begun, smallest number first, with their ends.
+    // Open ranges, lowest index first, with their ends.
     let mut open: BinaryHeap<Reverse<(u32, i128)>> = BinaryHeap::new();
     let mut next = ranges.into_iter().peekable();
     let mut at = i128::MIN;
@@ -195,7 +196,7 @@ pub(crate) fn disjoint(mut ranges: Vec<(IntegerRange, u32)>) -> Vec<(IntegerRang
             open.pop();
             continue;
         }
-        // Up to its end or to where another one begins.
+        // Up to the end of this range or the start of the next.
         let until = next.peek().map_or(high, |((low, _), _)| high.min(low.saturating_sub(1)));
         match out.last_mut() {
             Some(((_, last), same)) if *same == number && last.checked_add(1) == Some(at) => {

@@ -57,7 +57,7 @@ impl Scope {
     ];
 }
 
-/// The language of the metadata. It decides how fields get their roles.
+/// The language of the metadata. It determines how fields get their roles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// CTF 1.8: by their names.
@@ -88,7 +88,7 @@ pub struct ClockClass {
     pub description: Option<Arc<str>>,
     /// Cycles per second, never 0.
     pub frequency: u64,
-    /// Uncertainty, cycles.
+    /// Uncertainty in cycles.
     pub precision: u64,
     /// Seconds from the origin to cycle 0, first part.
     pub offset_seconds: i64,
@@ -102,7 +102,7 @@ pub struct ClockClass {
 const SECOND: i128 = 1_000_000_000;
 
 impl ClockClass {
-    /// A clock of one cycle a nanosecond, from 1970.
+    /// A clock with a frequency of 1 GHz and the origin 1970.
     #[must_use]
     pub fn new(name: Arc<str>) -> Self {
         Self {
@@ -136,19 +136,20 @@ impl ClockClass {
 pub struct DataStreamClass {
     /// The id in packet headers.
     pub id: u64,
-    /// Name, which only CTF 2 has.
+    /// Name, in CTF 2 only.
     pub name: Option<Arc<str>>,
-    /// CTF 2: index of the default clock among [`Schema::clocks`]. In CTF 1.8 the fields name it.
+    /// CTF 2: index of the default clock among [`Schema::clocks`]. In CTF 1.8 fields refer to the
+    /// clock.
     pub clock: Option<usize>,
-    /// FieldClass of stream.packet.context.
+    /// Field class of stream.packet.context.
     pub packet_context: Option<Arc<FieldClass>>,
-    /// FieldClass of stream.event.header.
+    /// Field class of stream.event.header.
     pub event_header: Option<Arc<FieldClass>>,
-    /// FieldClass of stream.event.context.
+    /// Field class of stream.event.context.
     pub common_context: Option<Arc<FieldClass>>,
     /// The event record classes, in the order of the metadata.
     pub events: Vec<EventRecordClass>,
-    /// CTF 1.8: not declared itself (yet), but there are events of it.
+    /// CTF 1.8: not declared (yet), but event record classes refer to it.
     pub implicit: bool,
 }
 
@@ -164,9 +165,9 @@ pub struct EventRecordClass {
     pub log_level: Option<i64>,
     /// URI of LTTng's event model (EMF).
     pub emf_uri: Option<Arc<str>>,
-    /// FieldClass of event.context.
+    /// Field class of event.context.
     pub context: Option<Arc<FieldClass>>,
-    /// FieldClass of event.fields.
+    /// Field class of event.fields.
     pub payload: Option<Arc<FieldClass>>,
 }
 
@@ -178,26 +179,26 @@ pub struct Schema {
     pub version: Version,
     /// Identity of the trace.
     pub uuid: Option<Uuid>,
-    /// CTF 2: identity, if it is no UUID, and name.
+    /// CTF 2: identity if it is not a UUID, and name.
     pub name: Option<Arc<str>>,
     /// Byte order of classes without one.
     pub order: Option<ByteOrder>,
     /// The environment, in order.
     pub environment: Vec<(Arc<str>, EnvValue)>,
-    /// ClockClass classes, in order.
+    /// Clock classes, in the order of the metadata.
     pub clocks: Vec<ClockClass>,
     /// CTF 2: the trace class has been declared.
     pub has_trace_class: bool,
-    /// FieldClass of trace.packet.header.
+    /// Field class of trace.packet.header.
     pub packet_header: Option<Arc<FieldClass>>,
-    /// Stream classes, in order.
+    /// Data stream classes, in the order of the metadata.
     pub streams: Vec<DataStreamClass>,
-    /// CTF 1.8: event classes whose stream class has not been declared yet, with its number.
+    /// CTF 1.8: event record classes whose data stream class is not declared yet, with its id.
     pub orphans: Vec<(u64, EventRecordClass)>,
 }
 
 impl Schema {
-    /// Value of the environment.
+    /// The value of an environment entry.
     #[must_use]
     pub fn env(&self, key: &str) -> Option<&EnvValue> {
         self.environment.iter().find(|(k, _)| &**k == key).map(|(_, value)| value)

@@ -1,8 +1,8 @@
-//! Digits of numbers, up to eight at a time: arrays in traces have many small ones, and the
-//! formatting of the library checks its options for each.
+//! Digits of numbers, up to eight at a time. Arrays in traces have many small numbers, and std's
+//! formatting checks its options for each.
 
-/// An output for digits. Strings implement it; other buffers may, so that numbers need no string of
-/// their own.
+/// An output for digits. Strings implement it; other buffers may implement it to avoid a temporary
+/// string.
 pub trait AsciiSink {
     /// Appends the first `count` (at most 8) of these ASCII characters.
     fn chars(&mut self, ascii: [u8; 8], count: usize);
@@ -14,16 +14,16 @@ impl AsciiSink for String {
     }
 }
 
-/// The same in each byte.
+/// `byte` repeated in all eight bytes.
 const fn all(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-/// Eight decimal digits of a number that has no more, the first in the lowest byte.
+/// Eight decimal digits of a number below 10^8, the first in the lowest byte.
 #[inline]
 fn eight(value: u64) -> u64 {
-    // Halves of four digits, quarters of two, single ones; division by multiplication, exact for
-    // numbers of this size.
+    // Halves of four digits, quarters of two, then single digits; division by multiplication, exact
+    // for numbers of this size.
     let halves = (value / 10_000) | ((value % 10_000) << 32);
     let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let quarters = hundreds | (halves - 100 * hundreds) << 16;
@@ -42,14 +42,14 @@ fn eight_hexadecimal(value: u32) -> u64 {
     (spread + all(b'0') + letters * u64::from(b'A' - b'0' - 10)).swap_bytes()
 }
 
-/// Characters without the zeros before them; one is left of nothing but zeros.
+/// Characters without leading zeros; at least one remains.
 #[inline]
 fn stripped(chars: u64, out: &mut impl AsciiSink) {
     let zeros = ((chars - all(b'0')).trailing_zeros() / 8).min(7);
     out.chars((chars >> (8 * zeros)).to_le_bytes(), 8 - zeros as usize);
 }
 
-/// A number in base ten.
+/// A decimal number.
 #[inline]
 pub(super) fn decimal(value: u64, out: &mut impl AsciiSink) {
     const EIGHT: u64 = 100_000_000;
@@ -66,7 +66,7 @@ pub(super) fn decimal(value: u64, out: &mut impl AsciiSink) {
     out.chars((eight(low) | all(b'0')).to_le_bytes(), 8);
 }
 
-/// A number in base sixteen, with its `0x`.
+/// A hexadecimal number with its `0x`.
 #[inline]
 pub(super) fn hexadecimal(value: u64, out: &mut impl AsciiSink) {
     out.chars(*b"0x      ", 2);
@@ -79,8 +79,8 @@ pub(super) fn hexadecimal(value: u64, out: &mut impl AsciiSink) {
     out.chars(eight_hexadecimal(low).to_le_bytes(), 8);
 }
 
-/// The characters of a number below ten million in base ten, the first in the lowest byte, and how
-/// many there are: at most seven.
+/// The characters of a decimal number below ten million, the first in the lowest byte, and their
+/// number, at most seven.
 #[inline(always)]
 pub(super) fn short_decimal(value: u64) -> Option<(u64, usize)> {
     (value < 10_000_000).then(|| {
@@ -90,7 +90,7 @@ pub(super) fn short_decimal(value: u64) -> Option<(u64, usize)> {
     })
 }
 
-/// As [`short_decimal`] in base sixteen below 65536, with its `0x`: at most six.
+/// As [`short_decimal`] for a hexadecimal number below 65536, with its `0x`: at most six.
 #[inline(always)]
 pub(super) fn short_hexadecimal(value: u64) -> Option<(u64, usize)> {
     let mut spread = u32::from(u16::try_from(value).ok()?);
@@ -105,7 +105,7 @@ pub(super) fn short_hexadecimal(value: u64) -> Option<(u64, usize)> {
     ))
 }
 
-/// A number of digits of `BITS` bits each, of which the first may be zeros.
+/// A number of `digits` digits of `BITS` bits each; leading zeros may be included.
 pub(super) fn bits<const BITS: u32>(value: u64, digits: u32, out: &mut impl AsciiSink) {
     for digit in (0..digits).rev() {
         let shown = value.checked_shr(digit * BITS).unwrap_or_default() & ((1 << BITS) - 1);

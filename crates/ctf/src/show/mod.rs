@@ -21,24 +21,24 @@ use crate::visit::Visitor;
 pub struct TextFormatter<'n> {
     /// The text so far.
     pub line: String,
-    /// Print several mappings of a value in braces, as babeltrace 2.1 does; 2.0 does not.
+    /// Prints several mappings of a value in braces, as babeltrace 2.1 does; 2.0 does not.
     pub braces: bool,
     nodes: &'n [Node],
-    /// Scopes that are to be shown, and how many have begun.
+    /// Scopes to show, and the number of those begun.
     scopes: &'n [(Scope, NodeId)],
     begun: usize,
-    /// A scope is open; how many members it has so far.
+    /// Number of members so far in the open scope.
     scope: Option<u64>,
-    /// A scope stands before on the line.
+    /// Whether the line already has a scope.
     follows: bool,
     /// Open compound fields within the scope, with their number of members so far.
     open: Vec<(NodeId, u64)>,
-    /// Levels within something that is not shown.
+    /// Nesting depth within a hidden node.
     hidden: usize,
 }
 
 impl<'n> TextFormatter<'n> {
-    /// Starts an event with these nodes and scopes. `follows`: the line has other scopes already.
+    /// Starts an event with these nodes and scopes. `follows`: the line already has other scopes.
     pub fn begin(&mut self, nodes: &'n [Node], scopes: &'n [(Scope, NodeId)], follows: bool) {
         let line = std::mem::take(&mut self.line);
         let mut open = std::mem::take(&mut self.open);
@@ -46,7 +46,7 @@ impl<'n> TextFormatter<'n> {
         *self = Self { line, braces: self.braces, nodes, scopes, follows, open, ..Self::default() };
     }
 
-    /// Closes the last scope and prints those that are empty. `true`: the line has at least one
+    /// Closes the last scope and prints the empty ones after it. `true`: the line has at least one
     /// scope.
     pub fn end(&mut self) -> bool {
         self.enter(self.scopes.len());
@@ -57,7 +57,7 @@ impl<'n> TextFormatter<'n> {
         self.nodes.get(id.index())
     }
 
-    /// Begins scopes up to the one of this number.
+    /// Begins all scopes up to this index.
     fn enter(&mut self, scope: usize) {
         while self.begun <= scope {
             if self.scope.take().is_some() {
@@ -75,7 +75,7 @@ impl<'n> TextFormatter<'n> {
         }
     }
 
-    /// Name and punctuation before a value; `None`: it is not shown.
+    /// Prints name and punctuation before a value. `None`: the node is hidden.
     fn before(&mut self, id: NodeId) -> Option<&'n Node> {
         let node = self.node(id)?;
         if self.hidden > 0 || node.hidden {
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(line(context, "", &[1], true), "{ p = 1 }, { }");
         let context = "clock { name = c; }; stream { event.context := struct { integer { size = 8; map = clock.c.value; } p; }; };";
         assert_eq!(line(context, "u8 x;", &[1, 2], true), "{ x = 2 }");
-        // A clock that is also a length is shown, and so is an option that would not be if the
+        // A clock that is also a length is shown, and so is an otherwise hidden option if the
         // selector may choose it.
         let fields = "integer { size = 8; map = clock.c.value; } n; u8 a[n]; struct { integer { size = 8; map = clock.c.value; } x; } s;";
         assert_eq!(

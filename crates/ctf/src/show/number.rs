@@ -10,14 +10,14 @@ use crate::schema::DisplayBase;
 #[derive(Clone, Copy, Debug)]
 pub struct IntegerFormat {
     base: DisplayBase,
-    /// Bits that are shown, in bases other than ten.
+    /// Mask of the shown bits, in bases other than ten.
     mask: u64,
-    /// Digits of base two.
+    /// Number of binary digits.
     width: u32,
 }
 
 impl IntegerFormat {
-    /// The notation of integers of a kind and a preferred display base.
+    /// The notation for integers of this kind and preferred display base.
     #[must_use]
     pub fn new(kind: Kind, base: DisplayBase) -> Self {
         let (bits, base) = match kind {
@@ -26,7 +26,7 @@ impl IntegerFormat {
             _ => (64, base),
         };
         let shown = match base {
-            // Octal digits are whole, and unsigned integers have no bits above their own.
+            // The mask has whole octal digits, and unsigned integers have no bits above their width.
             DisplayBase::Octal if !matches!(kind, Kind::Signed(_)) => 64,
             DisplayBase::Octal => bits.div_ceil(3) * 3,
             DisplayBase::Hexadecimal => bits.div_ceil(4) * 4,

@@ -1,4 +1,4 @@
-//! Texts in quotes.
+//! Quoted strings.
 
 use std::fmt::Write as _;
 

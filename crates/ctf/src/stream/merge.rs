@@ -1,4 +1,4 @@
-//! Events of many streams in the order of time.
+//! Events of many streams in time order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,13 +9,13 @@ use crate::packet::Discarded;
 use crate::packet::{Event, Packet};
 use crate::visit::Visitor;
 
-/// Streams that are merged. Those without a clock come first.
+/// Merged streams. Those without a clock come first.
 #[derive(Debug, Default)]
 pub struct Merge<'t, 'a> {
     streams: Vec<Stream<'t, 'a>>,
-    /// Time of the next event of each stream but the current one.
+    /// Time of the next event of each stream except the current one.
     waiting: BinaryHeap<Reverse<(i128, usize)>>,
-    /// The stream whose event is the earliest, and its time.
+    /// The stream with the earliest event, and its time.
     current: Option<(usize, i128, Event<'t>)>,
     next: Vec<Option<Event<'t>>>,
     started: bool,
@@ -27,12 +27,12 @@ pub trait MergeVisitor<'t, 'a>: Visitor<'a> {
     /// A packet of a stream begins.
     fn packet(&mut self, stream: usize, packet: &Packet<'t, 'a>, lost: Discarded);
 
-    /// A packet of a stream, or the rest of it, cannot be decoded. Drop an event that was reported
-    /// in part.
+    /// A packet of a stream, or the rest of it, cannot be decoded. An event reported in part must
+    /// be dropped.
     fn fault(&mut self, stream: usize, fault: &PacketError);
 
-    /// An event; its fields follow. `nanoseconds` count from the origin of the stream's clock, if
-    /// it has one.
+    /// An event begins; its fields follow. `nanoseconds` count from the origin of the stream's
+    /// clock, if it has one.
     fn event(&mut self, stream: usize, event: &Event<'t>, nanoseconds: Option<i128>);
 
     /// All fields of the event have been reported.
@@ -40,8 +40,8 @@ pub trait MergeVisitor<'t, 'a>: Visitor<'a> {
 }
 
 impl<'t, 'a> Merge<'t, 'a> {
-    /// Merges streams. The index in `streams` is the number of a stream; of events at the same
-    /// time, that of the lower number is first.
+    /// Merges streams. The index in `streams` is the number of a stream; events with the same time
+    /// are ordered by this number.
     #[must_use]
     pub fn new(streams: Vec<Stream<'t, 'a>>) -> Self {
         let next = streams.iter().map(|_| None).collect();
@@ -54,7 +54,7 @@ impl<'t, 'a> Merge<'t, 'a> {
         self.streams.get(n)
     }
 
-    /// Reports the next event; `false`: there are no more.
+    /// Reports the next event; `false`: the end of all streams.
     pub fn step<S: MergeVisitor<'t, 'a> + ?Sized>(&mut self, sink: &mut S) -> bool {
         self.start(sink);
         let Some((n, time, event)) = self.current.take().or_else(|| self.earliest()) else {
@@ -63,7 +63,7 @@ impl<'t, 'a> Merge<'t, 'a> {
         let Some(stream) = self.streams.get_mut(n) else { return false };
         tell(stream, n, time, &event, sink);
         if let Some((time, event)) = next(stream, n, sink) {
-            // Most often the same stream has the next event.
+            // Usually the same stream has the next event.
             match self.waiting.peek() {
                 Some(Reverse(other)) if *other < (time, n) => self.wait(n, time, event),
                 _ => self.current = Some((n, time, event)),
@@ -72,13 +72,13 @@ impl<'t, 'a> Merge<'t, 'a> {
         true
     }
 
-    /// Reports all events that are left: [`Self::step`] to the end, but faster.
+    /// Reports all remaining events: as [`Self::step`] until the end, but faster.
     pub fn run<S: MergeVisitor<'t, 'a> + ?Sized>(&mut self, sink: &mut S) {
         self.start(sink);
         while let Some((n, mut time, mut event)) = self.current.take().or_else(|| self.earliest()) {
             let limit = self.waiting.peek().map(|Reverse(other)| *other);
             let Some(stream) = self.streams.get_mut(n) else { return };
-            // No other stream advances meanwhile, so that the limit stays.
+            // No other stream advances meanwhile, so the limit is constant.
             loop {
                 tell(stream, n, time, &event, sink);
                 match next(stream, n, sink) {

@@ -1,4 +1,4 @@
-//! Events of several streams in the order of time, with faults in between.
+//! Events of several streams in time order, with errors in between.
 
 use super::*;
 use crate::plan::NodeId;
@@ -66,7 +66,7 @@ fn merged(streams: Vec<Stream<'_, '_>>) -> Told {
     let (mut merge, mut told) = (Merge::new(streams.clone()), Told::default());
     while merge.step(&mut told) {}
     assert!(!merge.step(&mut told));
-    // All at once, and the rest at once, are the same.
+    // Some single steps and then the rest at once give the same result as all at once.
     for steps in 0..=told.lines.len() {
         let (mut merge, mut at_once) = (Merge::new(streams.clone()), Told::default());
         (0..steps).for_each(|_| assert!(merge.step(&mut at_once)));
@@ -178,6 +178,6 @@ fn appended_bytes_go_on() {
             stream.append(more);
         }
     }
-    // The clock of 8 bits has gone on from the packet before, and two packets are missing.
+    // The 8-bit clock continues from the packet before, and two packets are missing.
     assert_eq!(seen, [(0, 0), (1, 250), (0, 2), (1, 259)]);
 }

@@ -1,4 +1,4 @@
-//! Streams: packets one after the other in memory, as in the files of a trace.
+//! Streams: consecutive packets in memory, as in the files of a trace.
 
 mod merge;
 
@@ -25,11 +25,11 @@ pub struct Stream<'t, 'a> {
 /// The next item of a stream.
 #[derive(Clone, Debug)]
 pub enum Next<'t> {
-    /// A packet begins; events and packets were discarded before it.
+    /// A packet begins; these events and packets were discarded before it.
     Packet(Discarded),
     /// An event, for [`Stream::visit`].
     Event(Event<'t>),
-    /// The stream ends.
+    /// The end of the stream.
     End,
 }
 
@@ -40,8 +40,8 @@ impl<'t, 'a> Stream<'t, 'a> {
         Self { trace, bytes, offset: 0, packet: None, clock: 0, losses: DiscardTracker::default() }
     }
 
-    /// Continues with other bytes of the same stream after [`Next::End`]: the next file, the next
-    /// packet of a live session.
+    /// Appends more bytes of the same stream after [`Next::End`]: the next file, or the next packet
+    /// of a live session.
     pub fn append(&mut self, bytes: &'a [u8]) {
         (self.bytes, self.offset) = (bytes, 0);
     }
@@ -61,8 +61,8 @@ impl<'t, 'a> Stream<'t, 'a> {
     /// Advances to the next packet or event.
     ///
     /// # Errors
-    /// [`PacketError`]: the rest of a packet is lost; the next call continues with the next packet. A
-    /// packet whose size is not known ends the stream.
+    /// [`PacketError`]: the rest of a packet is lost; the next call continues with the next packet.
+    /// A packet of unknown size ends the stream.
     #[inline]
     pub fn advance(&mut self) -> Result<Next<'t>, PacketError> {
         if let Some(packet) = &mut self.packet
@@ -73,7 +73,7 @@ impl<'t, 'a> Stream<'t, 'a> {
         self.next_packet()
     }
 
-    /// Reports the fields of the event that [`Self::advance`] has returned.
+    /// Reports the fields of the event returned by [`Self::advance`].
     ///
     /// # Errors
     /// [`PacketError`], as of [`Packet::visit`].
@@ -92,7 +92,7 @@ impl<'t, 'a> Stream<'t, 'a> {
             let bytes = usize::try_from(packet.info().packet_bits / 8).unwrap_or(usize::MAX);
             offset = offset.saturating_add(bytes);
         }
-        // A fault below ends the stream: where its next packet starts is not known.
+        // An error below ends the stream: the start of its next packet is unknown.
         self.offset = self.bytes.len();
         let rest = self.bytes.get(offset..).unwrap_or_default();
         if rest.is_empty() {

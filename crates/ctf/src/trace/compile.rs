@@ -1,4 +1,4 @@
-//! Compiles additions of the schema into plans.
+//! Compiles new classes of the schema into plans.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,14 +14,14 @@ use crate::schema::{
     ClockClass, DataStreamClass, EventRecordClass, FieldClass, Schema, Scope, Version,
 };
 
-/// Slots before those of events: fields of packets and headers that events refer to.
+/// Number of slots before those of events: for packet and header fields that events refer to.
 const FIRST_SLOT: u32 = limits::OUTER_REFERENCES;
 
-/// The type of a scope.
+/// A scope and its field class.
 type Typed = (Scope, Arc<FieldClass>);
 
 impl Trace {
-    /// Whether classes of the schema have no plans yet.
+    /// Whether some classes of the schema have no plans yet.
     pub(super) fn waits(&self) -> bool {
         let events = |(plan, class): (&StreamPlan, &DataStreamClass)| {
             plan.events().len() < class.events.len()
@@ -30,15 +30,15 @@ impl Trace {
             || self.streams.iter().zip(&self.schema.streams).any(events)
     }
 
-    /// Compiles the additions of a declaration. Classes that cannot be compiled leave the schema;
+    /// Compiles the new classes of a declaration. Classes with errors are removed from the schema;
     /// the first error is returned.
     pub(super) fn compile(&mut self) -> Result<(), DeclarationError> {
         if self.schema.version == Version::V1 && self.schema.order.is_none() {
-            // Classes may have the byte order of the trace, which is not declared yet.
+            // Classes may need the byte order of the trace, which is not declared yet.
             return Ok(());
         }
         if let Some(class) = self.schema.packet_header.clone().filter(|_| !self.began) {
-            // Without it no packet can be decoded, so that every declaration repeats the error.
+            // No packet can be decoded without the header, so every declaration repeats the error.
             self.header = self.packet_header((Scope::PacketHeader, class))?;
             self.began = true;
         }
@@ -48,7 +48,7 @@ impl Trace {
             .zip(&self.schema.streams)
             .any(|(plan, class)| plan.implicit != class.implicit)
         {
-            // A stream class was declared behind its first events.
+            // A data stream class was declared after its first events: compiles all again.
             self.streams.clear();
             (self.fields, self.names) = (0, 0);
         }
@@ -74,7 +74,7 @@ impl Trace {
         told
     }
 
-    /// The first class of events that has no plan.
+    /// The first event record class without a plan.
     fn next_event(&self, stream: usize) -> Option<(usize, EventRecordClass)> {
         let at = self.streams.get(stream)?.events().len();
         Some((at, self.schema.streams.get(stream)?.events.get(at)?.clone()))
@@ -90,7 +90,7 @@ impl Trace {
     }
 
     fn stream(&mut self, class: &DataStreamClass) -> Result<StreamPlan, DeclarationError> {
-        // Taken out while the others are compiled, since they refer to it.
+        // Taken out while the other scopes are compiled, since they refer to it.
         let mut packet = std::mem::take(&mut self.header);
         let plan = self.stream_plan(class, &mut packet);
         self.header = packet;
@@ -131,7 +131,7 @@ impl Trace {
         Ok(plan)
     }
 
-    /// The nodes of a scope before the events; its code is made by [`Self::recompile`].
+    /// The nodes of a scope before the events; [`Self::recompile`] compiles its code.
     fn layer(
         &mut self,
         class: Option<Typed>,
@@ -144,7 +144,7 @@ impl Trace {
         Ok(ScopePlan { class: Some((scope, class)), aligned, nodes, ..ScopePlan::default() })
     }
 
-    /// The nodes of scopes, counted.
+    /// The nodes of scopes, checked against the limits of the trace.
     fn survey(
         &mut self,
         outer: &[&Nodes],
@@ -169,8 +169,8 @@ impl Trace {
         Ok(code)
     }
 
-    /// Assigns slots to the fields of packet and event record header that others refer to. `true`:
-    /// there are new ones.
+    /// Assigns slots to the fields of packet and event record header that other scopes refer to.
+    /// `true`: new slots were assigned.
     fn save(
         &mut self,
         targets: &[Target],
@@ -200,7 +200,7 @@ impl Trace {
         Ok(new)
     }
 
-    /// Compiles the scopes before the events with the slots that are known now.
+    /// Compiles the scopes before the events with the slots assigned so far.
     fn recompile(
         &mut self,
         packet: &mut ScopePlan,
@@ -252,7 +252,7 @@ impl Trace {
         if self.save(&nodes.outer_targets(), packet, stream)? {
             self.recompile(packet, stream)?;
         }
-        // Behind a header of whole bytes that starts at a byte there is a byte.
+        // A header of whole bytes that starts at a byte also ends at one.
         let header = stream
             .header
             .class
@@ -296,7 +296,7 @@ impl Trace {
     }
 }
 
-/// Which clock takes the values of a field that names it or not.
+/// The index of the clock of a field, by the clock's name if the field has one.
 fn clock_named(
     schema: &mut Schema,
     known: Option<usize>,

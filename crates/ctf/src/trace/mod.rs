@@ -1,4 +1,4 @@
-//! A trace: the metadata so far, compiled.
+//! A trace: compiled metadata.
 
 mod compile;
 mod plans;
@@ -11,12 +11,12 @@ use crate::limits;
 use crate::metadata::Metadata;
 use crate::schema::{ClockClass, Schema};
 
-/// Bytes of memory for a byte of metadata, and for a field.
+/// Estimated bytes of memory for a byte of metadata, and for a field.
 const TEXT: u64 = 3;
 const FIELD: u64 = 384;
 
-/// The metadata of a trace, compiled as it arrives. More of it may arrive between packets; classes
-/// that are known do not change.
+/// The metadata of a trace, compiled as it arrives. More metadata may arrive between packets; known
+/// classes never change.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     metadata: Metadata,
@@ -25,14 +25,14 @@ pub struct Trace {
     began: bool,
     pub(super) header: ScopePlan,
     streams: Vec<StreamPlan>,
-    /// Fields of all classes.
+    /// Number of fields of all classes.
     fields: u64,
     /// Bytes of their names.
     names: u64,
     /// Bytes of metadata.
     bytes: u64,
     outer_slots: u32,
-    /// Slots of the class that needs the most.
+    /// Largest number of slots of a class.
     pub(super) slots: u32,
 }
 
@@ -43,14 +43,14 @@ impl Trace {
         Self::default()
     }
 
-    /// The trace of a schema that was not parsed.
+    /// A trace from a schema that was not parsed.
     #[cfg(any(test, fuzzing))]
     pub(super) fn of(schema: Schema) -> Result<Self, crate::error::DeclarationError> {
         let mut trace = Self { schema, ..Self::new() };
         trace.compile().map(|()| trace)
     }
 
-    /// A trace of complete metadata.
+    /// A trace from complete metadata.
     ///
     /// # Errors
     /// The first [`MetadataError`]; [`MetadataError::Incomplete`] if the metadata ends within a
@@ -61,11 +61,11 @@ impl Trace {
         if trace.unfinished() { Err(MetadataError::Incomplete) } else { Ok(trace) }
     }
 
-    /// Reads more metadata: the next piece, of any size, even in the middle of a word.
+    /// Parses more metadata: a piece of any size, which may be cut anywhere.
     ///
     /// # Errors
-    /// The first [`MetadataError`] of the piece. A faulty declaration has no effect; those after it
-    /// are read all the same. [`Self::metadata_errors`] reports every error.
+    /// The first [`MetadataError`] of the piece. A faulty declaration is dropped; later ones are
+    /// parsed nevertheless. [`Self::metadata_errors`] reports every error.
     pub fn metadata(&mut self, bytes: &[u8]) -> Result<(), MetadataError> {
         let mut errors = self.metadata_errors(bytes);
         let first = errors.next();
@@ -73,13 +73,13 @@ impl Trace {
         first.map_or(Ok(()), Err)
     }
 
-    /// Reads more metadata, as [`Self::metadata`], while the errors are iterated. Metadata after an
-    /// error is read by the next call of [`Iterator::next`]: iterate to the end.
+    /// Parses more metadata, as [`Self::metadata`], while the errors are iterated. Metadata after
+    /// an error is parsed by the next call of [`Iterator::next`]: iterate to the end.
     pub fn metadata_errors<'t, 'm>(&'t mut self, bytes: &'m [u8]) -> MetadataErrors<'t, 'm> {
         MetadataErrors { trace: self, bytes }
     }
 
-    /// Reads declarations up to the first error. `bytes` loses the part that was read.
+    /// Parses declarations up to the first error, and removes the parsed part from `bytes`.
     fn declarations(&mut self, bytes: &mut &[u8]) -> Result<(), MetadataError> {
         loop {
             let before = bytes.len();
@@ -95,8 +95,8 @@ impl Trace {
         }
     }
 
-    /// Whether a declaration has begun and not ended, or a class waits for another declaration.
-    /// Complete metadata does not end like this.
+    /// Whether a declaration is incomplete, or a class waits for another declaration. `false` for
+    /// complete metadata.
     #[must_use]
     pub fn unfinished(&self) -> bool {
         self.metadata.unfinished() || !self.schema.orphans.is_empty() || self.waits()
@@ -141,7 +141,7 @@ impl Iterator for MetadataErrors<'_, '_> {
     type Item = MetadataError;
 
     fn next(&mut self) -> Option<MetadataError> {
-        // An error takes at least one byte, so that the iteration ends.
+        // An error takes at least one byte, so the iteration ends.
         if self.bytes.is_empty() {
             return None;
         }

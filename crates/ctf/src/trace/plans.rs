@@ -7,10 +7,10 @@ use crate::plan::Layout;
 use crate::plan::{Code, Node, NodeId, Nodes, Outer};
 use crate::schema::{FieldClass, Scope};
 
-/// Event record classes with ids below this are found by a table.
+/// Event record classes with ids below this are found in a table.
 const DENSE: usize = 1 << 12;
 
-/// A compiled scope that many events share.
+/// A compiled scope shared by many events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScopePlan {
     pub(super) class: Option<(Scope, Arc<FieldClass>)>,
@@ -53,7 +53,7 @@ impl EventPlan {
         &self.nodes.list
     }
 
-    /// The nodes that are no compound fields, elements of arrays among them.
+    /// The nodes that are not compound fields, including elements of arrays.
     pub fn leaves(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         (0..).map(NodeId::new).zip(&self.nodes.list).filter(|(_, node)| node.kind.is_value())
     }
@@ -77,7 +77,7 @@ pub struct StreamPlan {
     pub(crate) header: ScopePlan,
     pub(crate) layout: Layout,
     pub(super) events: Vec<EventPlan>,
-    /// As of the class.
+    /// As [`DataStreamClass::implicit`](crate::schema::DataStreamClass::implicit).
     pub(super) implicit: bool,
     pub(super) dense: Vec<Option<u32>>,
     pub(super) sparse: HashMap<u64, u32>,
@@ -113,7 +113,7 @@ impl StreamPlan {
         self.events.get(index as usize)
     }
 
-    /// The only class, when headers have no class id.
+    /// The only class, for headers without a class id.
     pub(crate) fn only_event(&self) -> Option<&EventPlan> {
         if let [only] = self.events.as_slice() { Some(only) } else { None }
     }

@@ -1,5 +1,4 @@
-//! `trace`, `env`, `clock`, `stream`, `event` (CTF 1.8, 7.1): whole blocks go into the
-//! schema.
+//! `trace`, `env`, `clock`, `stream`, `event` (CTF 1.8, 7.1): adds complete blocks to the schema.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -50,7 +49,7 @@ impl Entry {
 }
 
 impl Parser<'_> {
-    /// One declaration of the file.
+    /// Parses one declaration of the file.
     pub(super) fn declaration(&mut self, schema: &mut Schema) -> Parsed<()> {
         if self.skip(";")? || self.token.word == Word::End {
             return Ok(());
@@ -182,7 +181,7 @@ impl Parser<'_> {
             }
             Ok(())
         })?;
-        // Like babeltrace: all known tracers count from 1970, and most do not say so.
+        // As in babeltrace: all known tracers count from 1970, and most do not declare it.
         clock.unix_epoch = true;
         if clock.name.is_empty() {
             return self.wrong("clock without name");

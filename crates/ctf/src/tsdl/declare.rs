@@ -1,5 +1,5 @@
-//! FieldClass specifiers and declarators (CTF 1.8, appendix C.2): which type a declaration names,
-//! and the arrays around it.
+//! Field class specifiers and declarators (CTF 1.8, appendix C.2): the field class of a
+//! declaration, and the arrays around it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,14 +14,13 @@ use crate::schema::{
     Encoding, FieldClass, FieldClassKind, FieldLocation, Length, Member, Structure, Variant,
 };
 
-/// A type before its declarator.
+/// A field class before its declarator.
 #[derive(Debug)]
 pub(super) enum Specifier {
     Class(Arc<FieldClass>),
-    /// Words that a typealias or typedef has defined, perhaps only together with the `*` after
-    /// them.
+    /// Words defined by a typealias or typedef, possibly only together with the `*` after them.
     Words(String),
-    /// `variant NAME { ... }` as a declaration of its own.
+    /// `variant NAME { ... }` as a separate declaration.
     Untagged,
 }
 
@@ -30,19 +29,19 @@ pub(super) enum Specifier {
 struct Declarator {
     name: Option<String>,
     pointers: usize,
-    /// From the outermost array to the innermost.
+    /// Lengths from the outermost array to the innermost.
     lengths: Vec<Length>,
 }
 
-/// Words that are types or parts of such.
+/// Keywords that are field classes or parts of their names.
 const BASIC: [&str; 11] = [
     "void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "_Bool",
     "_Complex",
 ];
 const MAX_DIMENSIONS: u64 = 8;
 
-/// The shown name of a field: one leading underscore is lttng's and barectf's way to keep names
-/// from keywords.
+/// The display name of a field, without one leading underscore: lttng and barectf add it to
+/// distinguish names from keywords.
 pub(super) fn shown(raw: &str) -> &str {
     raw.strip_prefix('_').unwrap_or(raw)
 }
@@ -143,7 +142,7 @@ impl Parser<'_> {
         Ok(declarator)
     }
 
-    /// The class of a specifier with a number of `*`.
+    /// The class of a specifier followed by `pointers` `*`.
     pub(super) fn resolve(
         &self,
         specifier: &Specifier,
@@ -175,7 +174,8 @@ impl Parser<'_> {
         Ok(class)
     }
 
-    /// `specifier declarator, declarator;` into named types; the declarator may be missing.
+    /// Parses `specifier declarator, declarator;` into named field classes; the declarator may be
+    /// missing.
     fn declarations(
         &mut self,
         mut each: impl FnMut(&mut Self, &str, Arc<FieldClass>) -> Parsed<()>,
@@ -198,7 +198,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A typealias or typedef, if one is next.
+    /// Parses a typealias or typedef, if one is next.
     pub(super) fn alias_declaration(&mut self) -> Parsed<bool> {
         if self.at_name("typedef") {
             self.advance()?;
@@ -237,7 +237,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Members of a structure or options of a variant, with the braces.
+    /// Parses the members of a structure or options of a variant, with the braces.
     fn fields(&mut self) -> Parsed<Vec<Member>> {
         self.expect("{")?;
         let mut fields: Vec<Member> = Vec::new();
@@ -325,7 +325,7 @@ impl Parser<'_> {
         Ok(Some(self.check(location::parse(&path))?))
     }
 
-    /// The name of a structure, variant or enumeration, if one is next.
+    /// Parses the name of a structure, variant or enumeration, if one is next.
     pub(super) fn tag(&mut self) -> Parsed<Option<String>> {
         match self.token.word {
             Word::Name(name) => {
@@ -336,7 +336,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The structure or enumeration of this name.
+    /// The structure or enumeration with this name.
     pub(super) fn known(&self, kind: &str, name: Option<String>) -> Parsed<Arc<FieldClass>> {
         let Some(name) = name else { return self.wrong(format!("{kind} without name and fields")) };
         match self.names.find(&format!("{kind} {name}")) {

@@ -1,4 +1,4 @@
-//! Words of TSDL (CTF 1.8, appendix C.1), one at a time.
+//! Tokens of TSDL (CTF 1.8, appendix C.1), one at a time.
 
 use crate::error::{DeclarationError, bounded, malformed};
 use crate::limits;
@@ -18,7 +18,7 @@ pub(super) enum Word<'a> {
     End,
 }
 
-/// A token and the byte where it starts.
+/// A token and its byte offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     pub(super) word: Word<'a>,
@@ -50,7 +50,7 @@ impl<'a> Lexer<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The next token, or where none can be.
+    /// The next token, or the byte offset of an error.
     pub(super) fn next(&mut self) -> Result<Token<'a>, (usize, DeclarationError)> {
         self.skip_blanks()?;
         let at = self.at;
@@ -121,7 +121,7 @@ impl<'a> Lexer<'a> {
         } else {
             digits.parse()
         };
-        // Only the beginning: there may be millions of digits.
+        // Only the beginning, since the number may have millions of digits.
         let shown = text.get(..text.len().min(40)).unwrap_or_default();
         value
             .map(Word::Integer)
@@ -150,7 +150,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// The escape after a backslash; returns the text after it.
+/// Decodes the escape after a backslash. Returns the text after it.
 fn escape<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], DeclarationError> {
     let digits = |max: usize, radix: u32, rest: &[u8]| {
         let is_digit = |b: &u8| char::from(*b).is_digit(radix);
@@ -160,7 +160,7 @@ fn escape<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], Declaration
         let wanted = if *mark == b'u' { 4 } else { 8 };
         let text = hex.get(..wanted).filter(|_| digits(wanted, 16, hex) == wanted);
         let code = text.and_then(|t| u32::from_str_radix(std::str::from_utf8(t).ok()?, 16).ok());
-        // An escape that names no character stays as it is, as in babeltrace2.
+        // An escape of an invalid character stays unchanged, as in babeltrace2.
         let (used, c) = code.and_then(char::from_u32).map_or((0, '\\'), |c| (1 + wanted, c));
         out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         return Ok(rest.get(used..).unwrap_or_default());

@@ -6,7 +6,8 @@ use crate::error::{DeclarationError, bounded, malformed};
 use crate::limits;
 use crate::schema::{FieldLocation, LocationOrigin, Scope};
 
-/// Absolute if it starts with the name of a dynamic scope, else the nearest structure that has it.
+/// Absolute if the path starts with the name of a dynamic scope, else relative to the nearest
+/// structure that has its first name.
 pub(super) fn parse(text: &str) -> Result<FieldLocation, DeclarationError> {
     let scope = |s: Scope| {
         text.strip_prefix(s.name())

@@ -1,9 +1,9 @@
 //! Trace Stream Description Language: the metadata of CTF 1.8 (specification of 2012 and later,
 //! chapter 7 and appendix C).
 //!
-//! Text arrives in pieces of any size. [`Tsdl`] buffers incomplete declarations; each whole one is
-//! read by a recursive descent parser without a tree of its own and goes into the [`Schema`]. A
-//! faulty declaration costs only itself.
+//! Text arrives in pieces of any size. [`Tsdl`] buffers incomplete declarations; each complete one
+//! is parsed by recursive descent, without a syntax tree, into the [`Schema`]. A faulty declaration
+//! is dropped; the others are not affected.
 
 mod blocks;
 mod declare;
@@ -26,7 +26,7 @@ use super::error::{MetadataError, bounded};
 use super::limits;
 use super::schema::Schema;
 
-/// Reads growing TSDL text.
+/// Parses growing TSDL text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tsdl {
     splitter: Splitter,
@@ -41,8 +41,8 @@ pub(super) struct Tsdl {
 }
 
 impl Tsdl {
-    /// Takes text up to the end of a declaration and reads that. `Ok(true)`: one was read; there
-    /// may be more in `text`, which has lost the part that was read.
+    /// Takes text up to the end of a declaration and parses it. `Ok(true)`: a declaration was
+    /// parsed; its text is removed from `text`, which may contain more.
     pub(super) fn declaration(
         &mut self,
         text: &mut &[u8],
@@ -76,7 +76,8 @@ impl Tsdl {
         self.latest
     }
 
-    /// Whether something has begun that is neither white space nor a comment.
+    /// Whether a token of an incomplete declaration has arrived; white space and comments do not
+    /// count.
     pub(super) fn unfinished(&self) -> bool {
         let mut lexer = lexer::Lexer::new(&self.pending);
         !matches!(lexer.next(), Ok(token) if token.word == lexer::Word::End)
@@ -87,7 +88,7 @@ fn newlines(text: &[u8]) -> u64 {
     text.iter().filter(|b| **b == b'\n').count() as u64
 }
 
-/// From the first token on.
+/// The text from the first token on.
 fn trim(text: &[u8]) -> &[u8] {
     let start = lexer::Lexer::new(text).next().map_or(0, |token| token.at);
     text.get(start..).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Names of types, in lexical scopes: innermost out to the file.
+//! Names of field classes in lexical scopes, from the innermost to the file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use crate::schema::{FieldClass, Member};
 #[derive(Clone, Debug)]
 pub(super) enum Named {
     Class(Arc<FieldClass>),
-    /// Options of a variant without a selector; each use brings its own.
+    /// Options of a variant without a selector; each use names its selector.
     Options(Arc<Vec<Member>>),
 }
 
-/// The scopes that are open. Structures, variants and enumerations have names of their own: `struct
-/// a`.
+/// The open lexical scopes. Names of structures, variants and enumerations include the keyword:
+/// `struct a`.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     scopes: Vec<HashMap<String, Named>>,
-    /// Types, fields and mappings so far.
+    /// Number of field classes, fields and mappings so far.
     declared: u64,
 }
 
@@ -39,12 +39,12 @@ impl Names {
         self.scopes.pop();
     }
 
-    /// Leaves all scopes but that of the file, after an error.
+    /// Closes all scopes except that of the file, after an error.
     pub(super) fn reset(&mut self) {
         self.scopes.truncate(1);
     }
 
-    /// One more type, field or mapping.
+    /// Counts one more field class, field or mapping.
     pub(super) fn declare(&mut self) -> Result<(), DeclarationError> {
         self.declared += 1;
         bounded("declarations of a trace", self.declared, limits::DECLARED)
@@ -54,7 +54,7 @@ impl Names {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    /// False if the innermost scope has it already.
+    /// `false` if the innermost scope already has the name.
     pub(super) fn add(&mut self, name: String, named: Named) -> bool {
         self.scopes.last_mut().is_some_and(|scope| scope.insert(name, named).is_none())
     }

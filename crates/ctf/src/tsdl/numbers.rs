@@ -1,4 +1,5 @@
-//! Types in braces: `integer { }`, `floating_point { }`, `string { }`, `enum { }` (CTF 1.8, 4.1).
+//! Field classes in braces: `integer { }`, `floating_point { }`, `string { }`, `enum { }` (CTF 1.8,
+//! 4.1).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::schema::{
     Mappings, Role,
 };
 
-/// `le` and its other spellings; `None`: native.
+/// Parses `le` and its synonyms; `None`: native.
 fn byte_order(value: &Value) -> Result<Option<ByteOrder>, DeclarationError> {
     match value.text()? {
         "le" => Ok(Some(ByteOrder::Little)),
@@ -23,7 +24,7 @@ fn byte_order(value: &Value) -> Result<Option<ByteOrder>, DeclarationError> {
     }
 }
 
-/// The byte order of the trace, which cannot be native.
+/// Parses the byte order of the trace, which cannot be native.
 pub(super) fn trace_order(value: &Value) -> Result<ByteOrder, DeclarationError> {
     byte_order(value)?.map_or_else(|| malformed!("byte order native of a trace"), Ok)
 }
@@ -45,7 +46,7 @@ fn base(value: &Value) -> Result<DisplayBase, DeclarationError> {
     }
 }
 
-/// Whether it is text.
+/// Whether the encoding is that of a text.
 fn encoding(value: &Value) -> Result<bool, DeclarationError> {
     match value.text()? {
         "none" => Ok(false),
@@ -107,7 +108,7 @@ impl Parser<'_> {
                 "base" => integer.base = base(value)?,
                 "encoding" => integer.text = encoding(value)?,
                 "map" => integer.clock = Some(clock(value)?),
-                // Other tools may add attributes.
+                // Unknown attributes of other tools are ignored.
                 _ => {}
             }
             Ok(())

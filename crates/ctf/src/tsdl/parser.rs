@@ -16,11 +16,11 @@ pub(super) enum Value {
     Path(String),
 }
 
-/// Reads one declaration.
+/// Parses one declaration.
 #[derive(Debug)]
 pub(super) struct Parser<'a> {
     text: &'a [u8],
-    /// Where the declaration starts in the metadata.
+    /// Byte and line of the declaration's start in the metadata.
     base: (u64, u64),
     lexer: Lexer<'a>,
     /// The next token.
@@ -37,7 +37,7 @@ impl<'a> Parser<'a> {
         Ok(parser)
     }
 
-    /// An error at a byte of the declaration.
+    /// An error at a byte offset of the declaration.
     fn fault_at(&self, at: usize, fault: DeclarationError) -> MetadataError {
         let before = self.text.get(..at).unwrap_or(self.text);
         let lines = before.iter().filter(|b| **b == b'\n').count();
@@ -49,7 +49,7 @@ impl<'a> Parser<'a> {
         self.fault_at(self.token.at, fault)
     }
 
-    /// The grammar or a rule is broken at the token that is next.
+    /// A syntax error or broken rule at the next token.
     pub(super) fn wrong<T>(&self, what: impl Into<String>) -> Parsed<T> {
         Err(self.fault(DeclarationError::Malformed(what.into())))
     }
@@ -90,7 +90,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The next token in words.
+    /// The next token as text, for error messages.
     pub(super) fn shown(&self) -> String {
         match &self.token.word {
             Word::Name(name) => (*name).to_owned(),
@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    /// Runs something one level deeper.
+    /// Runs `inner` one nesting level deeper.
     pub(super) fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.depth += 1;
         self.check(bounded("depth of declarations", self.depth, limits::DEPTH))?;
@@ -118,7 +118,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// Runs something in a lexical scope of its own.
+    /// Runs `inner` in a new lexical scope.
     pub(super) fn scoped<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.names.enter();
         let result = self.deeper(inner);
@@ -126,7 +126,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// An integer constant with its signs.
+    /// Parses an integer constant with its signs.
     pub(super) fn integer(&mut self) -> Parsed<i128> {
         let mut negative = false;
         while self.at_punctuation("-") || self.at_punctuation("+") {
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
         Ok(if negative { -i128::from(n) } else { i128::from(n) })
     }
 
-    /// Names with dots between them.
+    /// Parses names separated by dots.
     pub(super) fn path(&mut self) -> Parsed<String> {
         let mut path = self.name("name")?.to_owned();
         while self.skip(".")? || self.skip("->")? {
@@ -151,7 +151,7 @@ impl<'a> Parser<'a> {
         Ok(path)
     }
 
-    /// The right side of `=`.
+    /// Parses the right side of `=`.
     pub(super) fn value(&mut self) -> Parsed<Value> {
         match &self.token.word {
             Word::Name(_) => Ok(Value::Path(self.path()?)),
@@ -190,7 +190,7 @@ impl Value {
         }
     }
 
-    /// A text, with quotes or without.
+    /// A text, quoted or not.
     pub(super) fn text(&self) -> Result<&str, DeclarationError> {
         match self {
             Self::Text(text) | Self::Path(text) => Ok(text),
@@ -198,7 +198,7 @@ impl Value {
         }
     }
 
-    /// A truth value in any of its spellings.
+    /// A boolean in any spelling.
     pub(super) fn truth(&self) -> Result<bool, DeclarationError> {
         match self {
             Self::Integer(n) => Ok(*n != 0),

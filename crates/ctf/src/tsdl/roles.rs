@@ -11,7 +11,7 @@ use crate::schema::{
     Variant,
 };
 
-/// The role of an integer of this name; top: it is a member of the scope's own structure.
+/// The role of an integer with this name; `top`: it is a member of the scope's root structure.
 fn role(scope: Scope, name: &str, top: bool) -> Option<Role> {
     match (scope, name) {
         (Scope::EventHeader, "id") => Some(Role::EventClass),
@@ -28,13 +28,13 @@ fn role(scope: Scope, name: &str, top: bool) -> Option<Role> {
     }
 }
 
-/// Whether a field of this role may be something else: then its name means nothing, as for
-/// babeltrace2.
+/// Whether a field with the name of this role may be another field class: its name then has no
+/// meaning, as in babeltrace2.
 const fn may_be_plain(role: Role) -> bool {
     matches!(role, Role::EventClass | Role::PacketSize | Role::ContentSize)
 }
 
-/// Whether a field of this name takes the clock even without `map`, as babeltrace does for old
+/// Whether a field with this name updates the clock even without `map`, as babeltrace does for old
 /// tracers.
 fn clocked(scope: Scope, name: &str) -> bool {
     matches!(
@@ -65,7 +65,7 @@ fn integer(
         roles = roles.with(Role::Clock);
     }
     if roles.has(Role::End) {
-        // The end of a packet is not yet the time of its first event.
+        // The end time of a packet is not yet the time of its first event.
         roles = roles.without(Role::Clock);
     }
     Ok((roles != integer.roles).then(|| Integer { roles, ..integer.clone() }))
@@ -94,7 +94,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// The type with its roles; `None`: it has none.
+    /// The field class with its roles; `None`: it has no role.
     fn class(
         &mut self,
         class: &FieldClass,
@@ -109,8 +109,8 @@ impl Walk {
             FieldClassKind::Integer(i) => {
                 integer(i, scope, name, level == 1)?.map(FieldClassKind::Integer)
             }
-            // Only members of structures have names that mean something, and only those that are
-            // always there once.
+            // Only the names of structure members have meanings, and only of members that occur
+            // exactly once.
             FieldClassKind::Structure(s) => self.fields(&s.members, level)?.map(|fields| {
                 FieldClassKind::Structure(Structure { members: fields, align: s.align })
             }),
@@ -149,7 +149,7 @@ impl Walk {
     ) -> Result<Option<Vec<Member>>, DeclarationError> {
         let mut new = None;
         for (n, field) in fields.iter().enumerate() {
-            // babeltrace takes an option called `timestamp` for one too, but not one called `id`.
+            // babeltrace also accepts an option named `timestamp`, but not one named `id`.
             let name = if clocked(self.scope, &field.raw) { &*field.raw } else { "" };
             if let Some(class) = self.class(&field.class, name, level + 1)?
                 && let Some(slot) = new.get_or_insert_with(|| fields.to_vec()).get_mut(n)
@@ -161,7 +161,7 @@ impl Walk {
     }
 }
 
-/// The type of a scope with the roles of its fields.
+/// The field class of a scope with the roles of its fields.
 pub(super) fn with_roles(
     class: &Arc<FieldClass>,
     scope: Scope,

@@ -1,21 +1,22 @@
-//! Cuts growing text into whole declarations: up to a `;` outside of braces, strings and comments.
+//! Splits growing text into complete declarations: up to a `;` outside of braces, strings and
+//! comments.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum In {
     #[default]
     Code,
-    /// A slash: a comment may begin.
+    /// After a slash: a comment may begin.
     Slash,
     LineComment,
     BlockComment,
-    /// A star in a comment: it may end.
+    /// After a star in a comment, which may end.
     Star,
     Quoted(u8),
-    /// A backslash in a string.
+    /// After a backslash in a string.
     Escaped(u8),
 }
 
-/// Finds ends of declarations; each byte is examined once, for pieces of any size.
+/// Finds ends of declarations. Each byte is examined once, in pieces of any size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Splitter {
     state: In,
@@ -23,8 +24,8 @@ pub(super) struct Splitter {
 }
 
 impl Splitter {
-    /// Takes bytes up to the end of a declaration, `;` included; `None`: all are taken and the
-    /// declaration continues.
+    /// Number of bytes up to the end of a declaration, including the `;`. `None`: the declaration
+    /// continues after these bytes.
     pub(super) fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         for (n, b) in bytes.iter().enumerate() {
             self.state = match (self.state, b) {

@@ -1,4 +1,4 @@
-//! The grammar, rule by rule, and what breaks it.
+//! The grammar, rule by rule, with valid and faulty text.
 
 mod errors;
 
@@ -30,7 +30,7 @@ fn payload(text: &str) -> Structure {
     schema.streams[0].events[0].payload.as_ref().unwrap().structure().unwrap().clone()
 }
 
-/// The fields of an event with such members.
+/// The fields of an event with these members.
 fn fields(members: &str) -> Structure {
     payload(&format!("event {{ name = e; fields := struct {{ {members} }}; }};"))
 }

@@ -164,7 +164,7 @@ fn sequences_that_are_none() {
         let e = Trace::new().metadata(text.as_bytes()).unwrap_err();
         assert!(e.to_string().contains(words), "{text:?}: {e}");
     }
-    // After a fault the next fragment is read.
+    // After an error the next fragment is parsed.
     let stream = json!({"type": "data-stream-class"});
     let text = [
         sequence(&[]),
@@ -181,7 +181,7 @@ fn sequences_that_are_none() {
         faults.push(line);
     }
     assert_eq!((faults, trace.streams().len()), (vec![2, 3], 1));
-    // Deep nesting and large fragments are refused.
+    // Deep nesting and large fragments are rejected.
     let deep = format!(
         "\x1e{{\"type\": \"preamble\", \"x\": {}1{}}}",
         "[".repeat(10_000),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is wrong, on which line (the trace block is the first), and words of the message.
+/// The faulty text, the line of the error (the trace block is the first), and words of the message.
 const WRONG: &[(&str, u64, &str)] = &[
     ("event {\n name = e;\n fields := struct { nothing a; }; };", 4, "no type nothing"),
     ("\n\nbla;", 4, "bla is no declaration"),
@@ -246,7 +246,7 @@ fn nobody_asks_for_too_much() {
 
 #[test]
 fn a_few_lines_cannot_ask_for_a_million_fields() {
-    // Each structure has the one before twice.
+    // Each structure contains the previous one twice.
     let mut text = format!("{TRACE}struct s0 {{ string x; }};");
     for n in 1..30 {
         text += &format!("struct s{n} {{ struct s{} a; struct s{} b; }};", n - 1, n - 1);
@@ -256,13 +256,13 @@ fn a_few_lines_cannot_ask_for_a_million_fields() {
         "fields of a class"
     );
     assert_eq!(limit(&format!("{text}stream {{ event.header := struct s29; }};")), "fields");
-    // And arrays in arrays, deeper than types may be.
+    // Nested arrays, deeper than the limit.
     let mut text = format!("{TRACE}struct s0 {{ string x; }};");
     for n in 1..30 {
         text += &format!("struct s{n} {{ struct s{} a[2]; }};", n - 1);
     }
     assert_eq!(limit(&text), "depth of types");
-    // Many classes of one structure.
+    // Many classes with the same structure.
     let members: String = (0..16_000).map(|n| format!("string f{n};")).collect();
     let mut text = format!(
         "{TRACE}struct a {{ {members} }};stream {{ event.header := struct {{ integer {{ size = 8; }} id; }}; }};"
