@@ -1,4 +1,4 @@
-//! The metrics that every Mono process has, whatever its counters are.
+//! The metrics that every Mono process has, regardless of its counters.
 
 use crate::catalogue::{ControlDef, InDomDef};
 use crate::model::{ControlId, EventKind, EventKindId, InDom};

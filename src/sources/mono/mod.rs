@@ -9,7 +9,7 @@
 //! |---|---|---|---|
 //! | first | | Headers | Headers |
 //! | Hello | 00, version short = 1, Headers | the same, with the same headers again | |
-//! | List response | 01, pairs of strings, null string | 01, Headers of what it samples | |
+//! | List response | 01, pairs of strings, null string | 01, Headers of the sampled counters | |
 //! | Add response | 02, status, and a header if it is 0 (OK) | as C | |
 //! | Remove response | 03, status | as C | |
 //! | Sampling | 04, time long, values, short -1 | as C | time, values, -1 |

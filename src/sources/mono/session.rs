@@ -158,7 +158,7 @@ impl Inspector {
                 updates.message(io.sink)
             }
             (Token::HeadersEnd(Part::Preamble | Part::Hello), _) => self.greet(now, io),
-            // B lists only what it samples already, so it receives no List.
+            // B lists only the counters that it samples already, so it receives no List.
             (Token::Header(Part::List, _), _) => {}
             (Token::Headers(Part::List) | Token::List, Some(selection)) => selection.list_begins(),
             (Token::Pair(first, second), Some(selection)) => {

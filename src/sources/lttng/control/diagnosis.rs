@@ -73,7 +73,7 @@ impl Code {
     }
 }
 
-/// State of a session, and what the user can do.
+/// State of a session, and advice for the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnosis {
     /// Code for alarms.

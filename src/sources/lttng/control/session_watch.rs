@@ -152,7 +152,7 @@ impl SessionWatch {
         }
     }
 
-    /// `events` events of a session have come.
+    /// `events` events of a session have arrived.
     pub(crate) fn events(&self, name: &str, events: u64, now: Duration) {
         let mut state = self.state();
         let State { sessions, notices } = &mut *state;

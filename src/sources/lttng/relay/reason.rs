@@ -2,7 +2,7 @@
 
 use super::super::viewer::Refused;
 
-/// The reason of a refused attach, and what a user can do.
+/// The reason of a refused attach, with advice for the user.
 pub(super) fn refusal(why: Refused, relay: &str) -> String {
     match why {
         Refused::Busy => "another viewer reads it, and LTTng allows one: stop it (babeltrace2 on this session?)".to_owned(),

@@ -23,8 +23,8 @@ struct Candidate {
 /// History of a session, listed or not.
 #[derive(Debug, Default)]
 struct SessionHistory {
-    /// Read from the beginning whatever the configured seek: the session was read before, or is
-    /// younger than the first listing.
+    /// Read from the beginning, regardless of the configured seek: the session was read before, or
+    /// is younger than the first listing.
     beginning: bool,
     /// Attached by us before, and not listed without a viewer since.
     ours: bool,

@@ -3,9 +3,9 @@
 //!
 //! | agent | selection | user adds | user removes |
 //! |---|---|---|---|
-//! | note | List, then Add and Remove until it samples what is wanted | Add; a glob by List | Remove |
-//! | C | List, then Add what it does not sample; the rest is not shown | as the note, never twice | not shown |
-//! | B | Add by full name what it does not sample; the rest is not shown | Add by full name | not shown |
+//! | note | List, then Add and Remove until it samples the selection | Add; a glob by List | Remove |
+//! | C | List, then Add missing counters; the rest is not shown | as the note, never twice | not shown |
+//! | B | Add missing counters by full name; the rest is not shown | Add by full name | not shown |
 //! | A, file | not shown | not possible | not shown |
 
 use std::collections::{BTreeSet, HashSet};

@@ -6,8 +6,8 @@ use mono_counters::numbers::{Kind, Numbers, Space, Unit, Variance};
 
 /// Type, semantics, units and scale of a counter's metric.
 ///
-/// Integers are all 64 bits wide, whatever the wire has: the same counter is LONG in one runtime
-/// and ULONG in another, and one metric serves both.
+/// All integers are 64 bits wide, regardless of their width on the wire: the same counter is LONG
+/// in one runtime and ULONG in another, and one metric serves both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mapping {
     pub(crate) kind: Kind,

@@ -3,7 +3,7 @@
 //!
 //! | request | note | B | C | A |
 //! |---|---|---|---|---|
-//! | List | 01 | 00, but answers with what is selected | 00 | never reads |
+//! | List | 01 | 00, but answers with the sampled counters | 00 | never reads |
 //! | Add | 02 name category | 01 category name | 01 category name | |
 //! | Remove | 03 index | **never**: use after free | **never**: use after free | |
 //! | `GoodBye` | 7F | not known | 7F | |

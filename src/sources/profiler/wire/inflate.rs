@@ -25,7 +25,7 @@ pub(crate) struct Inflate {
     header: bool,
     deflate: Decompress,
     /// Bytes behind the end of the deflate data: checksum and length, 8 bytes. They are not
-    /// checked, because TCP has checksums of its own.
+    /// checked, because TCP has checksums.
     trailer: Option<usize>,
     /// The error that `inflate` returns once the caller has all bytes before it.
     error: Option<&'static str>,

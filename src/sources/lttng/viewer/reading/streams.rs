@@ -133,7 +133,7 @@ pub(super) struct Trace {
     pub(super) metadata_state: MetadataState,
     /// Pause between two METADATA.
     pause: Duration,
-    /// A flag came while a METADATA was under way.
+    /// A flag arrived while the reply to a METADATA was due.
     pub(super) again: bool,
     /// Time since which packets wait.
     pub(super) since: Duration,
