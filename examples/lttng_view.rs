@@ -1,5 +1,5 @@
-//! Reads the first live session that fits and counts: `lttng_view ADDRESS PATTERN [beginning|last]
-//! [SECONDS] [DIRECTORY]`.
+//! Reads the first live session that matches and counts: `lttng_view ADDRESS PATTERN
+//! [beginning|last] [SECONDS] [DIRECTORY]`.
 //!
 //! Prints the viewer's reports, a line a second with the sums, and at the end the CPU time; with a
 //! directory, writes the metadata and packets of each stream to it. Reconnects when the connection

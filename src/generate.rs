@@ -166,7 +166,7 @@ mod tests {
         assert!(text.ends_with("end\n\nshort"));
     }
 
-    /// `cargo run -- --print-pmns > pmns` and the like regenerate them.
+    /// `cargo run -- --print-pmns > pmns` and the like regenerate the files.
     #[test]
     fn generated_files_are_up_to_date() {
         let catalogue = crate::sources::catalogue();

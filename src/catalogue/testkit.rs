@@ -60,7 +60,7 @@ const fn peers(serial: u32) -> InDomDef {
     InDomDef { serial, oneline: "Peers", help: "Of a source." }
 }
 
-/// The line that [`restore`] reads.
+/// The line that [`restore`] parses.
 pub(crate) fn persist(key: &str) -> String {
     format!("toy {key}")
 }

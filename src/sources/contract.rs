@@ -1,9 +1,8 @@
 //! The contract between a source and the PMDA: [`Source`] is one protocol, [`Running`] a started
 //! source, [`Context`] everything that a source may use.
 //!
-//! Any shape of I/O fits: a source that listens, one that dials, one that polls files, one that
-//! runs a program. A source whose peers are byte streams writes a [`Session`](super::Session) and
-//! lets [`net`](crate::net) drive it.
+//! A source may do any I/O: listen, connect, poll files or run a program. A source whose peers are
+//! byte streams implements a [`Session`](super::Session) and lets [`net`](crate::net) drive it.
 
 #[cfg(feature = "agent")]
 use std::path::PathBuf;

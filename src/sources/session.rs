@@ -68,7 +68,7 @@ pub trait Session: Send {
         Held::default()
     }
 
-    /// Time has passed.
+    /// About a second has passed since the last call.
     ///
     /// # Errors
     /// [`SessionError`]: the connection must be closed.

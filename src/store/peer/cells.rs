@@ -104,7 +104,7 @@ impl Cells {
         in_chunk(chunk.get()?, column)
     }
 
-    /// The same, but allocates the chunk. `None` for a column out of range.
+    /// As [`Cells::cell`], but allocates the chunk. `None` for a column out of range.
     fn made(&self, column: u16) -> Option<(&AtomicU64, u64, &AtomicU64)> {
         let column = usize::from(column);
         if column >= self.columns {

@@ -226,7 +226,7 @@ impl Peer {
         words.labels = labels.into_iter().map(|(k, v)| (k.into(), v)).collect();
     }
 
-    /// The same for a peer restored from the state file.
+    /// Sets the address and the instance labels of a peer restored from the state file.
     pub fn remember(&self, address: String, labels: Vec<(Cow<'static, str>, String)>) {
         let mut words = lock(&self.words);
         words.address = address;
@@ -239,7 +239,7 @@ impl Peer {
         lock(&self.words).process.clone()
     }
 
-    /// Sets it; returns the previous one.
+    /// Sets [`Peer::process`]; returns the previous value.
     pub(super) fn set_process(&self, process: Option<String>) -> Option<String> {
         std::mem::replace(&mut lock(&self.words).process, process)
     }
@@ -269,7 +269,7 @@ impl Peer {
         }
     }
 
-    /// The connection with this queue has ended.
+    /// Removes the queue of an ended connection, unless a newer connection has replaced it.
     pub(super) fn clear_requests(&self, requests: &Arc<RequestQueue>) {
         let mut current = lock(&self.requests);
         if current.as_ref().is_some_and(|m| Arc::ptr_eq(m, requests)) {

@@ -176,7 +176,7 @@ impl PeerSink {
         size_of::<Self>() + self.slots.capacity() * size_of::<Option<Target>>() + rows + batches
     }
 
-    /// The peer, once it is known.
+    /// The peer, once it has identified itself.
     #[must_use]
     pub const fn peer(&self) -> Option<&Arc<Peer>> {
         self.peer.as_ref()
