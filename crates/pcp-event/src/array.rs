@@ -1,6 +1,6 @@
-//! Builder of one packed array: the calls of `pmdaEventNewArray`, `pmdaEventAddRecord`,
-//! `pmdaEventAddParam`, `pmdaEventGetAddr`. The resolution is a type, so that records of the two
-//! kinds cannot be mixed.
+//! Builder of a packed array: the calls of `pmdaEventNewArray`, `pmdaEventAddRecord`,
+//! `pmdaEventAddParam`, `pmdaEventGetAddr`. The resolution is a type, so records of the two kinds
+//! cannot be mixed.
 
 use std::marker::PhantomData;
 
@@ -16,22 +16,22 @@ use crate::types::stamp::Stamp;
 /// Bytes of the first allocation.
 const FIRST: usize = 512;
 
-/// Why a call changed nothing.
+/// The reason why a call changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArrayError {
     /// The 24 bits of `ea_len` or `ep_len` would overflow. libpcp_pmda wraps silently, and a later
-    /// fetch kills the PMDA.
+    /// fetch crashes the PMDA.
     #[error("event array would exceed {ARRAY_MAX} bytes")]
     TooBig,
     /// The parameter belongs to no record: the array is empty or ends with a MISSED record.
     /// libpcp_pmda corrupts the array.
     #[error("parameter without a record")]
     NoRecord,
-    /// The MISSED flag in an ordinary record (`PM_ERR_CONV`), or a count below zero.
+    /// The MISSED flag in an ordinary record (`PM_ERR_CONV`), or a negative count.
     #[error("flags or count not allowed for this record")]
     Invalid,
-    /// The system has no memory left.
+    /// The system is out of memory.
     #[error("no memory for the event array")]
     NoMemory,
 }
@@ -52,17 +52,17 @@ pub enum ArrayError {
 pub struct Array<R> {
     /// Initialized memory: at most [`ARRAY_MAX`] bytes, so that one bounds check is enough.
     bytes: Vec<u8>,
-    /// Bytes of it that are the array.
+    /// Length of the array within `bytes`.
     len: usize,
     records: i32,
-    /// Offset of `er_nparams` in the open record; 0 when no parameter may be added. Written when
-    /// the record is closed.
+    /// Offset of `er_nparams` in the open record; 0 if no parameter may be added. The count is
+    /// written when the record is closed.
     open: usize,
     nparams: i32,
     resolution: PhantomData<R>,
 }
 
-/// A state of an array to return to: see [`Array::rollback`].
+/// A state of an array to roll back to: see [`Array::rollback`].
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint {
     len: usize,
@@ -90,7 +90,7 @@ impl<R: Resolution> Array<R> {
         Self::over(Vec::with_capacity(capacity.clamp(ARRAY_HEADER, ARRAY_MAX)))
     }
 
-    /// An empty array in memory that is used again.
+    /// An empty array that reuses memory.
     #[must_use]
     pub fn over(mut bytes: Vec<u8>) -> Self {
         bytes.truncate(ARRAY_MAX);
@@ -98,7 +98,7 @@ impl<R: Resolution> Array<R> {
         Self { bytes, len: ARRAY_HEADER, records: 0, open: 0, nparams: 0, resolution: PhantomData }
     }
 
-    /// Removes all records, keeps the memory.
+    /// Removes all records and keeps the memory.
     pub const fn reset(&mut self) {
         self.len = ARRAY_HEADER;
         (self.records, self.open) = (0, 0);
@@ -116,13 +116,13 @@ impl<R: Resolution> Array<R> {
         self.len
     }
 
-    /// No records yet.
+    /// Whether there are no records yet.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.records == 0
     }
 
-    /// Appends a part whose size is known at compile time; `false`: there is no room.
+    /// Appends a part of compile-time size; `false`: there is no room.
     #[inline(always)]
     fn put(&mut self, part: &[u8]) -> bool {
         let end = self.len + part.len();
@@ -132,7 +132,7 @@ impl<R: Resolution> Array<R> {
         true
     }
 
-    /// Makes room for `more` bytes.
+    /// Allocates room for `more` bytes.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<(), ArrayError> {
@@ -215,7 +215,7 @@ impl<R: Resolution> Array<R> {
         self.put_header(sec, fraction, flags, 0)
     }
 
-    /// Adds a MISSED record: `count` records were lost. libpcp's wire encoder sets the count of
+    /// Adds a MISSED record: `count` records were lost. libpcp's PDU encoder sets the count of
     /// high-resolution ones to 0.
     ///
     /// # Errors
@@ -239,8 +239,8 @@ impl<R: Resolution> Array<R> {
     /// Adds a parameter to the newest record.
     ///
     /// # Errors
-    /// [`ArrayError::NoRecord`], [`ArrayError::TooBig`], [`ArrayError::NoMemory`]; so do all
-    /// `add_…` of parameters.
+    /// [`ArrayError::NoRecord`], [`ArrayError::TooBig`], [`ArrayError::NoMemory`]; the same for all
+    /// `add_…` methods of parameters.
     pub fn add_param(&mut self, pmid: Pmid, value: Scalar<'_>) -> Result<(), ArrayError> {
         match value {
             Scalar::I32(v) => self.add_i32(pmid, v),
@@ -254,7 +254,7 @@ impl<R: Resolution> Array<R> {
         }
     }
 
-    /// Adds a whole parameter whose size is known at compile time.
+    /// Adds a whole parameter of compile-time size.
     #[inline(always)]
     fn put_param(&mut self, param: &[u8]) -> Result<(), ArrayError> {
         if self.open == 0 {
@@ -337,7 +337,7 @@ impl<R: Resolution> Array<R> {
         self.put_bytes(pmid, ValueType::Aggregate, bytes)
     }
 
-    /// Appends a record that is already packed, in pieces.
+    /// Appends a packed record, in pieces.
     ///
     /// # Errors
     /// [`ArrayError::TooBig`].
@@ -346,7 +346,7 @@ impl<R: Resolution> Array<R> {
         self.put_packed(&parts, 1)
     }
 
-    /// Appends records that are already packed in this resolution.
+    /// Appends packed records of this resolution.
     ///
     /// # Errors
     /// [`ArrayError::TooBig`].
@@ -354,7 +354,7 @@ impl<R: Resolution> Array<R> {
         self.put_packed(&parts, records)
     }
 
-    /// Appends without initializing the memory first: these parts are large.
+    /// Appends without initializing the memory first, since these parts are large.
     #[inline]
     fn put_packed(&mut self, parts: &[&[u8]], records: i32) -> Result<(), ArrayError> {
         self.close();
@@ -378,8 +378,8 @@ impl<R: Resolution> Array<R> {
         Checkpoint { len: self.len, records: self.records, open: self.open, nparams: self.nparams }
     }
 
-    /// Removes everything that was added since `checkpoint`, which must be of this array and not
-    /// older than its last reset.
+    /// Removes everything added since `checkpoint`, which must be of this array and not older than
+    /// its last reset.
     pub fn rollback(&mut self, checkpoint: Checkpoint) {
         self.close();
         debug_assert!(checkpoint.len <= self.len, "a checkpoint of this array");
@@ -388,7 +388,7 @@ impl<R: Resolution> Array<R> {
         self.nparams = checkpoint.nparams;
     }
 
-    /// The finished array with its header. More may be added afterwards, to the last record too.
+    /// The finished array with its header. Records and parameters may still be added afterwards.
     pub fn bytes(&mut self) -> &[u8] {
         self.close();
         #[expect(clippy::cast_possible_truncation, reason = "grow keeps the length below 2^24")]

@@ -29,8 +29,8 @@ fn the_order_of_calls_is_enforced() {
     assert_eq!(a.len(), 8);
 }
 
-/// The first record of the dump in docs/protocols/pcp-events.md section 1, and its low-resolution
-/// one.
+/// The first record of the dump in docs/protocols/pcp-events.md section 1, and the same in low
+/// resolution.
 #[cfg(target_endian = "little")]
 #[test]
 fn the_bytes_are_those_of_the_reference_dump() {

@@ -1,4 +1,4 @@
-//! Records that a producer packs once, on their way into a stream.
+//! Records packed once by a producer, for appending to a stream.
 
 use crate::flags::MISSED;
 use crate::layout::{
@@ -8,8 +8,9 @@ use crate::param::{NumberParam, Param32, Param64};
 use crate::types::ids::{Pmid, ValueType};
 use crate::types::stamp::Stamp;
 
-/// Most bytes of a packed record. A text that does not fit is cut, any other parameter is left out,
-/// and both are counted. Well below the limit of one fetch, so that every record can be delivered.
+/// Limit of a packed record in bytes. A text over the limit is cut, any other parameter is left
+/// out, and both are counted. The limit is well below that of one fetch, so every record can be
+/// delivered.
 pub const RECORD_MAX: usize = 512 << 10;
 
 /// Packed high-resolution records, back to back, for [`crate::Stream::append`].
@@ -29,8 +30,8 @@ pub struct Batch {
     /// The offset of each record.
     pub(crate) starts: Vec<usize>,
     pub(crate) truncated: u64,
-    /// The offset of the newest record and the number of its parameters, which goes into its header
-    /// when the record is complete.
+    /// The offset of the newest record and the number of its parameters, which is written into its
+    /// header when the record is complete.
     pub(crate) start: usize,
     pub(crate) nparams: i32,
     /// The offset of the parameter whose text is open.
@@ -40,8 +41,8 @@ pub struct Batch {
 /// Offset of the number of parameters in a record header.
 const COUNT: usize = HighRes::RECORD_HEADER - 4;
 
-/// The beginning that many records have in common, flags and parameters: each record begins as a
-/// copy with a time of its own. See [`Batch::record_from`].
+/// Flags and parameters shared by the beginning of many records: each record starts as a copy with
+/// its own time. See [`Batch::record_from`].
 #[derive(Clone, Debug, Default)]
 pub struct RecordTemplate {
     bytes: Vec<u8>,
@@ -49,7 +50,7 @@ pub struct RecordTemplate {
 }
 
 impl RecordTemplate {
-    /// A template of the newest record of a batch, as it is so far.
+    /// A template from the newest record of a batch in its present state.
     #[must_use]
     pub fn of(batch: &Batch) -> Self {
         let begun =
@@ -59,7 +60,7 @@ impl RecordTemplate {
 }
 
 impl Batch {
-    /// Removes all records, keeps the memory.
+    /// Removes all records and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.starts.clear();
@@ -95,7 +96,7 @@ impl Batch {
         self.starts.is_empty()
     }
 
-    /// Begins a record. The flag MISSED is dropped: the stream makes such records itself.
+    /// Begins a record. The flag MISSED is cleared: only the stream creates such records.
     #[inline]
     pub fn record(&mut self, stamp: Stamp, flags: u32) {
         self.seal();
@@ -105,7 +106,7 @@ impl Batch {
         self.starts.push(self.start);
     }
 
-    /// Begins a record as a copy of `template`; no record if the template is of an empty batch.
+    /// Begins a record as a copy of `template`; no record if the template is from an empty batch.
     #[inline]
     pub fn record_from(&mut self, stamp: Stamp, template: &RecordTemplate) {
         if template.bytes.is_empty() {
@@ -127,15 +128,15 @@ impl Batch {
         }
         self.bytes.truncate(self.start);
         self.text = None;
-        // The record before is complete: its header has the number of parameters.
+        // The previous record is complete: its header has the number of parameters.
         self.start = self.starts.last().copied().unwrap_or_default();
         let count = self.bytes.get(self.start + COUNT..).and_then(<[u8]>::first_chunk);
         self.nparams = count.map_or(0, |count| i32::from_ne_bytes(*count));
     }
 
     /// Adds a number to the newest record, given as its bits: two's complement for integers, IEEE
-    /// for floats, in the low 32 bits for types of 32 bits. Nothing is added without a record or
-    /// for a type that is not numeric.
+    /// for floats, in the low 32 bits for 32-bit types. Adds nothing without a record or for a type
+    /// that is not numeric.
     #[inline]
     pub fn number(&mut self, pmid: Pmid, ty: ValueType, bits: u64) {
         if let Some(number) = NumberParam::new(pmid, ty) {
@@ -143,7 +144,7 @@ impl Batch {
         }
     }
 
-    /// As [`Self::number`], for a parameter whose header is made already.
+    /// As [`Self::number`], with a prepared parameter header.
     #[inline]
     pub fn number_param(&mut self, param: &NumberParam, bits: u64) {
         match param {
@@ -169,7 +170,7 @@ impl Batch {
         }
     }
 
-    /// Adds a string to the newest record, cut at a character to the room that is left below
+    /// Adds a string to the newest record, cut at a character boundary to the room left below
     /// [`RECORD_MAX`].
     #[inline]
     pub fn text(&mut self, pmid: Pmid, text: &str) {
@@ -178,7 +179,7 @@ impl Batch {
         }
     }
 
-    /// As [`Self::text`] for bytes that may be UTF-8; `false`: they are not, and nothing is added.
+    /// As [`Self::text`] for bytes that may be UTF-8; `false`: they are not, and nothing was added.
     #[inline]
     pub fn utf8(&mut self, pmid: Pmid, text: &[u8]) -> bool {
         let before = self.bytes.len();
@@ -197,7 +198,7 @@ impl Batch {
         std::str::from_utf8(text).map(|text| self.text(pmid, text)).is_ok()
     }
 
-    /// `false`: there is no record, or no room in it.
+    /// Appends the parameter's bytes; `false`: there is no record, or no room in it.
     #[inline]
     fn short_text(&mut self, pmid: Pmid, text: &[u8]) -> bool {
         if !self.has_room(PARAM_HEADER + padded(text.len())) {
@@ -213,7 +214,7 @@ impl Batch {
     }
 
     /// Writes a parameter with a text of at most [`SHORT`] bytes, for which there is room, word by
-    /// word: less work than a call of memcpy. Returns all words or-ed together.
+    /// word: faster than a call of memcpy. Returns all words or-ed together.
     #[inline(always)]
     fn put_short(&mut self, pmid: Pmid, text: &[u8]) -> u64 {
         self.nparams += 1;
@@ -241,7 +242,7 @@ impl Batch {
         }
     }
 
-    /// Whether there is a record with room for `len` bytes more.
+    /// Whether there is a record with room for `len` more bytes.
     #[inline(always)]
     pub(crate) fn has_room(&self, len: usize) -> bool {
         // Without a record the difference is 0, and 0 - 1 wraps to more than any room.
@@ -260,7 +261,7 @@ impl Batch {
         fits
     }
 
-    /// Counts a parameter that the caller has cut.
+    /// Counts a parameter cut by the caller.
     #[cold]
     pub const fn count_truncated(&mut self) {
         self.truncated += 1;
@@ -271,7 +272,7 @@ impl Batch {
         self.truncated += u64::from(!self.is_empty());
     }
 
-    /// The beginning of `text` that fits behind `used` bytes.
+    /// The part of `text` that fits after `used` bytes.
     #[cold]
     fn cut<'t>(&mut self, text: &'t str, used: usize) -> &'t str {
         let room = RECORD_MAX.saturating_sub(used) & !3;
@@ -285,8 +286,8 @@ impl Batch {
         text.split_at(end).0
     }
 
-    /// Writes the number of parameters into the header of the newest record: all records are final
-    /// afterwards.
+    /// Writes the number of parameters into the header of the newest record, after which all
+    /// records are final.
     #[inline]
     pub(crate) fn seal(&mut self) {
         // An open text is dropped.
@@ -308,11 +309,11 @@ impl Batch {
 
 /// Texts of at most this many bytes are written word by word.
 const SHORT: usize = 64;
-/// The bits that are 0 in every ASCII byte.
+/// The bits that are 0 in all ASCII bytes.
 const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// The bytes behind the last whole word, the first in the lowest byte, and zeros; read as words
-/// that overlap.
+/// The bytes after the last whole word, the first in the lowest byte, padded with zeros; read as
+/// overlapping words.
 #[inline(always)]
 fn last_word(text: &[u8]) -> u64 {
     let rest = text.as_chunks::<8>().1;

@@ -1,5 +1,5 @@
-//! Strict decoder of packed arrays. It rejects arrays that libpcp accepts: with a wrong `ep_len`,
-//! negative counts, trailing bytes.
+//! Strict decoder of packed arrays. It rejects some arrays that libpcp accepts: those with a wrong
+//! `ep_len`, negative counts, or trailing bytes.
 
 use std::marker::PhantomData;
 
@@ -15,7 +15,7 @@ use crate::types::stamp::Stamp;
 pub struct CheckError {
     /// Offset from the start of the array.
     pub offset: usize,
-    /// The violation in words.
+    /// Description of the violation.
     pub what: &'static str,
 }
 
@@ -177,7 +177,7 @@ impl<'a, R: Resolution> Iterator for Records<'a, R> {
 /// Decodes a whole array of resolution `R`, header included.
 ///
 /// # Errors
-/// [`CheckError`] with the offset of the first fault.
+/// [`CheckError`] with the offset of the first violation.
 pub fn check<R: Resolution>(array: &[u8]) -> Result<Vec<Record<'_>>, CheckError> {
     let fail = |offset, what| CheckError { offset, what };
     let word = array

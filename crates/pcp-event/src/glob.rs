@@ -1,9 +1,9 @@
-//! Patterns in which `*` stands for any bytes, also none.
+//! Patterns in which `*` matches any bytes, or none.
 
 use memchr::memmem::{self, Finder};
 
-/// Whether `text` matches `pattern`, in which every `*` stands for any bytes. Linear in the text
-/// for each piece between two `*`. [`Glob`] is for patterns that are used more than once.
+/// Whether `text` matches `pattern`, in which every `*` matches any bytes. Linear in the text for
+/// each piece between two `*`. [`Glob`] is for patterns used more than once.
 ///
 /// ```
 /// assert!(pcp_event::glob(b"*.counters", b"app.counters"));
@@ -24,7 +24,7 @@ pub fn glob(pattern: &[u8], text: &[u8]) -> bool {
     )
 }
 
-/// Whether `text` begins with `first` and ends in `last`, with the pieces in their order between.
+/// Whether `text` begins with `first` and ends with `last`, with the pieces in order between them.
 fn between<F: Fn(&[u8]) -> Option<usize>>(
     text: &[u8],
     first: &[u8],
@@ -41,7 +41,7 @@ fn between<F: Fn(&[u8]) -> Option<usize>>(
     true
 }
 
-/// A pattern that is made once and matched many times.
+/// A pattern compiled once and matched many times.
 ///
 /// ```
 /// let glob = pcp_event::Glob::new("GET /*/items");
@@ -56,13 +56,13 @@ pub struct Glob {
 }
 
 impl Glob {
-    /// A pattern with `*` for any bytes.
+    /// A pattern in which `*` matches any bytes.
     #[must_use]
     pub fn new(pattern: &str) -> Self {
         Self::from_pieces(pattern.split('*'))
     }
 
-    /// A pattern by the pieces between its `*`: a piece may have a `*` that stands for itself.
+    /// A pattern from the pieces between its `*`; a `*` within a piece matches itself only.
     #[must_use]
     pub fn from_pieces<'p>(pieces: impl IntoIterator<Item = &'p str>) -> Self {
         let mut pieces = pieces.into_iter();
@@ -94,7 +94,7 @@ impl Glob {
     }
 }
 
-/// Globs are equal when their texts are, but for repeated `*`.
+/// Globs are equal if their patterns are, except for repeated `*`.
 impl PartialEq for Glob {
     fn eq(&self, other: &Self) -> bool {
         let needles = |glob: &'_ Self| -> Vec<Vec<u8>> {

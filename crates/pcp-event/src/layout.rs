@@ -1,5 +1,5 @@
 //! Byte layout of both resolutions: sizes, headers, parameters. Integers are in the byte order of
-//! the host and aligned to 4 only, so all of them are copied as bytes.
+//! the host and only 4-byte aligned, so they are copied as bytes.
 
 use crate::types::ids::ValueType;
 use crate::types::stamp::Stamp;
@@ -29,9 +29,9 @@ pub trait Resolution: sealed::Sealed {
 
     /// A time as seconds and micro- or nanoseconds.
     fn time(stamp: Stamp) -> (i64, i64);
-    /// A record header with this time unchanged; bits that do not fit are dropped, as C casts do.
+    /// A record header with this time unchanged; excess bits are cut, as by C casts.
     fn header(sec: i64, fraction: i64, flags: u32, nparams: i32) -> Self::Header;
-    /// The time in a record header; `None` when bytes are missing or the fraction is one second or
+    /// The time in a record header; `None` if bytes are missing or the fraction is one second or
     /// more.
     fn get_stamp(bytes: &[u8]) -> Option<Stamp>;
 }
@@ -96,7 +96,7 @@ impl Resolution for HighRes {
 }
 
 impl HighRes {
-    /// The time fields of a record header, which begin it.
+    /// The time fields at the start of a record header.
     #[inline]
     pub(crate) fn time_bytes(stamp: Stamp) -> [u8; 16] {
         let (sec, fraction) = Self::time(stamp);
@@ -105,7 +105,7 @@ impl HighRes {
 }
 
 impl LowRes {
-    /// The header of a record whose header in high resolution is given.
+    /// Converts a high-resolution record header.
     #[inline]
     pub(crate) fn header_of(
         high: &[u8; HighRes::RECORD_HEADER],
@@ -118,7 +118,7 @@ impl LowRes {
     }
 }
 
-/// The bytes of some words of one size, in their order.
+/// The bytes of several words of the same size, in order.
 #[inline]
 fn join<const N: usize, const WORDS: usize, const ALL: usize>(
     words: [[u8; N]; WORDS],
@@ -135,7 +135,7 @@ pub(crate) const fn length_word(length: u32, ty: ValueType) -> u32 {
     length | (ty as u32) << 24
 }
 
-/// Bytes that a value of `len` bytes takes: padded to a multiple of 4.
+/// Bytes of a value of `len` bytes with padding to a multiple of 4.
 pub(crate) const fn padded(len: usize) -> usize {
     len.next_multiple_of(4)
 }
@@ -150,27 +150,27 @@ pub(crate) fn param_header(pmid: u32, ty: ValueType, len: usize) -> [u8; PARAM_H
     join([pmid.to_ne_bytes(), word.to_ne_bytes()])
 }
 
-/// A whole parameter whose value has 4 bytes. Values of fixed size are written with one copy: they
-/// are the common ones.
+/// A whole parameter with a 4-byte value. Values of fixed size, the common ones, are written with
+/// one copy.
 #[inline]
 pub(crate) fn param4(pmid: u32, ty: ValueType, value: [u8; 4]) -> [u8; 12] {
     with4(param_header(pmid, ty, 4), value)
 }
 
-/// A value of 4 bytes behind its header.
+/// A 4-byte value after its header.
 #[inline]
 pub(crate) fn with4(header: [u8; PARAM_HEADER], value: [u8; 4]) -> [u8; 12] {
     let [a, b] = split(header);
     join([a, b, value])
 }
 
-/// A whole parameter whose value has 8 bytes.
+/// A whole parameter with an 8-byte value.
 #[inline]
 pub(crate) fn param8(pmid: u32, ty: ValueType, value: [u8; 8]) -> [u8; 16] {
     with8(param_header(pmid, ty, 8), value)
 }
 
-/// A value of 8 bytes behind its header.
+/// An 8-byte value after its header.
 #[inline]
 pub(crate) fn with8(header: [u8; PARAM_HEADER], value: [u8; 8]) -> [u8; 16] {
     join([header, value])
@@ -184,7 +184,7 @@ fn split(bytes: [u8; 8]) -> [[u8; 4]; 2] {
     [a, b]
 }
 
-/// Room that [`put_bytes`] needs beyond the padded value: the padding is written as a whole word
+/// Bytes that [`put_bytes`] needs after the padded value: the padding is written as a whole word
 /// and cut.
 pub(crate) const SLACK: usize = 4;
 

@@ -1,4 +1,4 @@
-//! Headers of numeric parameters, made once and written many times.
+//! Headers of numeric parameters, prepared once and written many times.
 
 use crate::layout::{PARAM_HEADER, param_header};
 use crate::types::ids::{Pmid, ValueType};

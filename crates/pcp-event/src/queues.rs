@@ -20,7 +20,7 @@ use crate::layout::Resolution;
 use crate::types::stamp::Stamp;
 
 /// Named queues and the clients that read them. A queue has a handle, the lowest free number as in
-/// C; a client is known by its context. `T` is the time of an event.
+/// C; a client is identified by its context. `T` is the time of an event.
 ///
 /// ```
 /// use pcp_event::{Array, ArrayError, HighRes, Pmid, QueueError, Queues, Stamp, flags};
@@ -54,7 +54,7 @@ pub struct Queues<T = Stamp> {
     clients: Vec<Option<i32>>,
     /// Memory of the last fetch, reused by the next.
     spare: Batch<T>,
-    /// Queues ever made.
+    /// Number of queues ever created.
     made: u64,
 }
 
@@ -64,11 +64,11 @@ pub struct Queues<T = Stamp> {
 pub struct Fetched {
     /// Events decoded into the array.
     pub events: usize,
-    /// Events that this client has missed; the array ends with a MISSED record with their number.
+    /// Events that this client has missed; the array ends with a MISSED record of that count.
     pub missed: u64,
 }
 
-/// The queues and filters that end with a client.
+/// The queues and filters removed with a client.
 #[derive(Default)]
 #[non_exhaustive]
 pub struct EndedClient {
@@ -91,7 +91,7 @@ impl<T> std::fmt::Debug for Queues<T> {
     }
 }
 
-/// Puts a value into the lowest free place and returns its number.
+/// Stores a value in the lowest free entry and returns its index.
 fn lowest<V>(places: &mut Vec<Option<V>>, value: V) -> usize {
     match places.iter_mut().enumerate().find(|(_, p)| p.is_none()) {
         Some((i, place)) => {
@@ -120,19 +120,19 @@ impl<T: Copy> Queues<T> {
         self.queues.get_mut(handle).and_then(Option::as_mut).ok_or(QueueError::Invalid)
     }
 
-    /// Makes a queue of at most `max_memory` bytes of events; the oldest are dropped first.
+    /// Creates a queue of at most `max_memory` bytes of events; the oldest are dropped first.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`] without memory, [`QueueError::Exists`].
+    /// [`QueueError::Invalid`] for 0 bytes of memory, [`QueueError::Exists`].
     pub fn new_queue(&mut self, name: &str, max_memory: usize) -> Result<usize, QueueError> {
         self.new_active_queue(name, max_memory, 0)
     }
 
-    /// Makes a queue that keeps events from the start for `clients` clients that are expected to
-    /// fetch. Clients known now are waited for until they fetch, end, or 16 fetches for each of
-    /// `clients` have passed; a later first fetch reports the events dropped since as missed. For
-    /// expected clients that are not known, any fetch of an unknown client counts. When the last
-    /// client of all ends, no client is waited for any more.
+    /// Creates a queue that keeps events from the start for `clients` expected clients. Events are
+    /// kept for each presently known client until it fetches or ends, or until there were 16
+    /// fetches for each of `clients`; a later first fetch reports the events dropped since as
+    /// missed. Any fetch of an unknown client counts for an expected client that is not known. When
+    /// the last client of the process ends, no more clients are expected.
     ///
     /// # Errors
     /// As [`Queues::new_queue`].
@@ -163,7 +163,7 @@ impl<T: Copy> Queues<T> {
     }
 
     /// Appends an event. `false`: it is larger than the queue's memory, and all clients miss it. An
-    /// event without bytes counts as one byte of memory.
+    /// empty event counts as one byte of memory.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -181,14 +181,14 @@ impl<T: Copy> Queues<T> {
         self.get_mut(handle)?.count_event(len)
     }
 
-    /// Sequence number and bytes of the oldest event, if it must go before one of `len` bytes can
-    /// be appended.
+    /// Sequence number and bytes of the oldest event, if it must be dropped before one of `len`
+    /// bytes can be appended.
     #[must_use]
     pub fn must_evict(&self, handle: usize, len: usize) -> Option<(u64, usize)> {
         self.get(handle).ok()?.must_evict(len)
     }
 
-    /// Sequence number of the oldest event that is stored.
+    /// Sequence number of the oldest stored event.
     #[must_use]
     pub fn oldest(&self, handle: usize) -> Option<u64> {
         self.get(handle).ok()?.oldest()
@@ -215,14 +215,14 @@ impl<T: Copy> Queues<T> {
         self.get(handle).map(|queue| (queue.name.as_str(), queue.max_memory))
     }
 
-    /// Sequence number of the first event that a client other than `context` has not read;
-    /// `u64::MAX` for none.
+    /// Sequence number of the first event not read by a client other than `context`; `u64::MAX` for
+    /// none.
     #[must_use]
     pub fn first_unread(&self, handle: usize, context: i32) -> u64 {
         self.get(handle).map_or(u64::MAX, |queue| queue.first_unread(Some(context)))
     }
 
-    /// Length of the table of queues, free places included.
+    /// Length of the table of queues, with free entries.
     #[must_use]
     pub const fn queue_slots(&self) -> usize {
         self.queues.len()
@@ -241,7 +241,7 @@ impl<T: Copy> Queues<T> {
             .is_ok_and(|queue| queue.readers.get(&context).is_some_and(|r| r.cursor.is_some()))
     }
 
-    /// Number of clients of a queue: those that have fetched, and those that are expected to.
+    /// Number of clients of a queue: those that have fetched, and expected ones.
     ///
     /// # Errors
     /// [`QueueError::Invalid`], as the other gauges.
@@ -265,7 +265,7 @@ impl<T: Copy> Queues<T> {
         Ok(self.get(handle)?.bytes)
     }
 
-    /// Bytes of events stored.
+    /// Bytes of stored events.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -273,7 +273,7 @@ impl<T: Copy> Queues<T> {
         Ok(self.get(handle)?.memory())
     }
 
-    /// Removes a queue at once, or when its last client ends. `Some`: it is removed, and these are
+    /// Removes a queue at once, or when its last client ends. `Some`: the queue is removed; returns
     /// its filters.
     ///
     /// # Errors
@@ -290,8 +290,8 @@ impl<T: Copy> Queues<T> {
         Ok(Some(filters))
     }
 
-    /// Adds a client context and returns its number in the table of clients. A known context has
-    /// the same number as before.
+    /// Adds a client context and returns its index in the table of clients. A known context keeps
+    /// its index.
     pub fn new_client(&mut self, context: i32) -> usize {
         match self.clients.iter().position(|c| *c == Some(context)) {
             Some(known) => known,
@@ -299,8 +299,8 @@ impl<T: Copy> Queues<T> {
         }
     }
 
-    /// Removes a client context. Events that only this client had not read are dropped, and so are
-    /// queues that are shut down and waited for it.
+    /// Removes a client context. Drops events that only this client had not read, and removes
+    /// queues that were shut down and waited for this client.
     pub fn end_client(&mut self, context: i32) -> EndedClient {
         let mut ended = EndedClient::default();
         let Some(place) = self.clients.iter_mut().find(|c| **c == Some(context)) else {
@@ -323,13 +323,13 @@ impl<T: Copy> Queues<T> {
         ended
     }
 
-    /// Number of a client in the table of clients.
+    /// Index of a client in the table of clients.
     #[must_use]
     pub fn client(&self, context: i32) -> Option<usize> {
         self.clients.iter().position(|c| *c == Some(context))
     }
 
-    /// Length of the table of clients, free places included.
+    /// Length of the table of clients, with free entries.
     #[must_use]
     pub const fn client_slots(&self) -> usize {
         self.clients.len()
@@ -349,7 +349,7 @@ impl<T: Copy> Queues<T> {
     }
 
     /// Sets or removes a client's filter of a queue, and grants access to the queue. Returns the
-    /// filter before. `filter` is called only if client and queue exist.
+    /// previous filter. `filter` is called only if client and queue exist.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
@@ -397,8 +397,8 @@ impl<T: Copy> Queues<T> {
         Ok(Some(fetch))
     }
 
-    /// Copies more events into a fetch whose events have all been taken. `false`: there are none;
-    /// events dropped meanwhile are missed.
+    /// Copies more events into a fetch whose events have all been taken. `false`: there are no
+    /// more; events dropped meanwhile are missed.
     pub fn more(&mut self, fetch: &mut Fetch<T>) -> bool {
         let found = fetch.next < fetch.end
             && self.get(fetch.handle).is_ok_and(|queue| {
@@ -414,8 +414,8 @@ impl<T: Copy> Queues<T> {
         found
     }
 
-    /// Ends a fetch: moves the client's cursor behind the events taken. Returns the filter if the
-    /// client has ended or has another filter since.
+    /// Ends a fetch: moves the client's cursor after the events taken. Returns the filter if the
+    /// client has ended or was given another filter meanwhile.
     pub fn finish(&mut self, fetch: Fetch<T>) -> Option<QueueFilter> {
         if fetch.batch.is_small() {
             self.spare = fetch.batch;
@@ -430,13 +430,12 @@ impl<T: Copy> Queues<T> {
     }
 
     /// Decodes the events that a client has not read into `array`, which is reset first. `decode`
-    /// adds the records of one event; when it fails, its records are removed and the event is
-    /// skipped. A number of missed events for which the array has no room is reported by the next
-    /// call.
+    /// adds the records of one event; if it fails, its records are removed and the event is
+    /// skipped. If the array has no room for the number of missed events, the next call reports it.
     ///
     /// # Errors
-    /// That of `decode`, if it failed on the first event; else the next call begins with the event
-    /// that failed.
+    /// That of `decode`, if it failed on the first event; otherwise the next call begins with the
+    /// failed event.
     pub fn records<R: Resolution, E: From<QueueError>>(
         &mut self,
         handle: usize,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::types::ids::Pmid;
 
-/// The limits of a delivery grow with the time since the one before, up to this.
+/// Limit of the time since the last delivery by which the limits of a delivery grow.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// The arrays that a request asks for. Both come from one snapshot of the stream.
@@ -16,32 +16,32 @@ pub struct Resolutions {
     pub high: bool,
 }
 
-/// Bounds of one delivery; the records beyond them come with the next request.
+/// Limits of one delivery; further records are left to the next request.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Most records for each second since the client's last delivery, at least for one second.
+    /// Records for each second since the client's last delivery, at least for one second.
     pub records: usize,
-    /// Most bytes of packed records for each of those seconds.
+    /// Bytes of packed records for each of those seconds.
     pub rate: usize,
-    /// Most bytes of packed records in any case.
+    /// Bytes of packed records in any case.
     pub bytes: usize,
-    /// Most bytes of the first record: up to this size it is delivered alone although it is over
+    /// Bytes of the first record: up to this size it is delivered alone although it exceeds
     /// `bytes`; a larger one blocks the stream.
     pub single_record: usize,
-    /// Most bytes of records that a filter examines.
+    /// Bytes of records that a filter examines.
     pub filter_bytes: usize,
 }
 
 impl Limits {
-    /// At most `records` a second and `bytes` in all, but one record in any case; filters may
-    /// examine all records.
+    /// At most `records` per second and `bytes` in all, but always one record; filters may examine
+    /// all records.
     #[must_use]
     pub const fn new(records: usize, bytes: usize) -> Self {
         let unlimited = usize::MAX;
         Self { records, rate: unlimited, bytes, single_record: unlimited, filter_bytes: unlimited }
     }
 
-    /// Records and bytes for a client whose last delivery was `elapsed` ago.
+    /// Limits of records and bytes for a client whose last delivery was `elapsed` ago.
     pub(crate) fn after(&self, elapsed: Duration) -> (usize, usize) {
         let ms = elapsed.as_millis().clamp(1000, LONGEST.as_millis());
         let scaled = |rate: usize| usize::try_from(rate as u128 * ms / 1000).unwrap_or(usize::MAX);
@@ -49,7 +49,7 @@ impl Limits {
     }
 }
 
-/// Whether a client wants a record, which is packed in high resolution.
+/// Whether a client wants a record; the argument is the packed high-resolution record.
 pub type RecordFilter<'a> = &'a dyn Fn(&[u8]) -> bool;
 
 /// A client's request to a stream.
@@ -61,10 +61,10 @@ pub struct ReadRequest<'a> {
     pub limits: Limits,
     /// The parameter that carries the number of missed records in high-resolution arrays.
     pub lost: Pmid,
-    /// Selects records; without it all are delivered.
+    /// Selects records; without it all records are delivered.
     pub filter: Option<RecordFilter<'a>>,
     /// Called after each piece that a filter has examined: `false` ends the delivery, and the rest
-    /// comes with the next request.
+    /// is left to the next request.
     pub may_continue: Option<&'a dyn Fn() -> bool>,
     /// The time of the request on a monotonic clock.
     pub now: Duration,
@@ -87,7 +87,7 @@ pub struct Delivery {
     pub low: Option<Vec<u8>>,
     /// `pmHighResEventArray`, if requested.
     pub high: Option<Vec<u8>>,
-    /// Events in each array; records about missed events do not count.
+    /// Number of events in each array, without records about missed events.
     pub records: usize,
     /// Events dropped before this client had read them.
     pub missed: u64,
@@ -95,7 +95,7 @@ pub struct Delivery {
     pub scanned: usize,
 }
 
-/// A client's place in a stream.
+/// A client's position in a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
     /// Sequence number of the first record not yet delivered.

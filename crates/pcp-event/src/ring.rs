@@ -1,4 +1,4 @@
-//! Packed high-resolution records, back to back, bounded, with absolute sequence numbers.
+//! A bounded ring of packed high-resolution records, back to back, with absolute sequence numbers.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use crate::array::Array;
 use crate::batch::Batch;
 use crate::layout::{HighRes, LowRes, Resolution};
 
-/// Bytes of the table of ends for one record.
+/// Bytes of one entry of the table of ends.
 const ENTRY: usize = size_of::<u64>();
 
 /// The records [first, next).
@@ -21,34 +21,35 @@ pub(crate) struct Ring {
     first: u64,
 }
 
-/// The difference of two absolute offsets or numbers in the ring: it is in memory, so it fits.
+/// The difference of two absolute offsets or numbers in the ring. It fits `usize`, since the ring
+/// is in memory.
 fn length(difference: u64) -> usize {
     usize::try_from(difference).unwrap_or(usize::MAX)
 }
 
 impl Ring {
-    /// Sequence number of the oldest record stored.
+    /// Sequence number of the oldest stored record.
     pub(crate) const fn first(&self) -> u64 {
         self.first
     }
 
-    /// Sequence number of the next record to come, which is also the number of records ever
-    /// appended.
+    /// Sequence number of the next record, which is also the number of records ever appended.
     pub(crate) fn next(&self) -> u64 {
         self.first + self.ends.len() as u64
     }
 
-    /// Bytes stored, the table of ends included.
+    /// Stored bytes, with the table of ends.
     pub(crate) fn held(&self) -> usize {
         self.bytes.len() + ENTRY * self.ends.len()
     }
 
-    /// Appends a sealed batch, dropping the oldest records (of the ring, then of the batch) until
-    /// all fit into `share` bytes. [`Ring::first`] before and after gives the number dropped.
+    /// Appends a sealed batch. Drops the oldest records (of the ring, then of the batch) until all
+    /// fit into `share` bytes. The difference of [`Ring::first`] before and after is the number
+    /// dropped.
     pub(crate) fn append(&mut self, batch: &Batch, share: usize) {
         let (total, records) = (batch.bytes.len(), batch.starts.len());
-        // The newest records of the batch that fit by themselves: all, but for batches of unusual
-        // size.
+        // The newest records of the batch that fit by themselves: all, except for unusually large
+        // batches.
         let takes = |at: usize, start: usize| total - start + ENTRY * (records - at);
         let skip = if takes(0, 0) <= share {
             0
@@ -65,8 +66,8 @@ impl Ring {
         self.first += skip as u64;
         let base = self.start + self.bytes.len() as u64;
         let bytes = batch.bytes.get(from..).unwrap_or_default();
-        // By a quarter and not by doubling: reserved and unused bytes would be most of the memory
-        // of many rings.
+        // Grows by a quarter instead of doubling: otherwise unused reserved bytes would be most of
+        // the memory of many rings.
         if self.bytes.capacity() - self.bytes.len() < bytes.len() {
             self.bytes.reserve_exact(bytes.len().max(self.bytes.len() / 4));
         }
@@ -85,8 +86,8 @@ impl Ring {
         if over == 0 || self.ends.is_empty() {
             return;
         }
-        // The bytes up to a record grow with its number: find the first record up to which they are
-        // enough. Few of many are dropped, so the search begins at the oldest.
+        // The bytes up to a record grow with its number: search the first record up to which
+        // dropping is enough. Usually few records are dropped, so the search begins at the oldest.
         let mut dropped = 0;
         let mut step = 1;
         let enough = |at: usize| {
@@ -108,7 +109,7 @@ impl Ring {
         self.bytes.drain(..length(end - self.start));
         self.start = end;
         self.first += dropped as u64;
-        // A ring that grew under an older, larger share gives the memory back.
+        // A ring that grew under an older, larger share releases memory.
         if self.bytes.capacity() > 2 * share {
             self.bytes.shrink_to(share);
             self.ends.shrink_to(share / HighRes::RECORD_HEADER);
@@ -121,7 +122,7 @@ impl Ring {
         self.ends.shrink_to_fit();
     }
 
-    /// Offset at which record `seq` starts, from the first stored byte.
+    /// Offset of record `seq` from the first stored byte.
     fn offset(&self, seq: u64) -> usize {
         match length(seq - self.first).checked_sub(1) {
             Some(before) => self.ends.get(before).map_or(0, |end| length(end - self.start)),
@@ -129,7 +130,8 @@ impl Ring {
         }
     }
 
-    /// The bytes of the records [from, to), which must be stored: two pieces, as the ring wraps.
+    /// The bytes of the records [from, to), which must be stored, in two pieces, since the ring
+    /// wraps.
     pub(crate) fn slices(&self, from: u64, to: u64) -> [&[u8]; 2] {
         self.between(self.offset(from), self.offset(to))
     }
@@ -143,8 +145,8 @@ impl Ring {
         [a.get(a0..a1).unwrap_or_default(), b.get(b0..b1).unwrap_or_default()]
     }
 
-    /// Copies the records [from, to), which must be stored, in low resolution: another header for
-    /// each, the same parameters.
+    /// Copies the records [from, to), which must be stored, in low resolution: converted headers,
+    /// the same parameters.
     pub(crate) fn copy_low(&self, from: u64, to: u64, out: &mut Array<LowRes>) {
         let mut at = self.offset(from);
         let index = length(from - self.first);
@@ -153,7 +155,7 @@ impl Ring {
             let [a, b] = self.between(at, end);
             let (mut header, mut have) =
                 ([0; HighRes::RECORD_HEADER], a.len().min(HighRes::RECORD_HEADER));
-            // The ring may wrap inside a header.
+            // The ring may wrap within a header.
             for (to, from) in header.iter_mut().zip(a.iter().chain(b)) {
                 *to = *from;
             }
@@ -167,8 +169,8 @@ impl Ring {
         }
     }
 
-    /// The end of each of the records [from, to), which must be stored, counted from the beginning
-    /// of the first.
+    /// The end offset of each of the records [from, to), which must be stored, relative to the
+    /// start of the first.
     pub(crate) fn ends(&self, from: u64, to: u64) -> impl Iterator<Item = usize> {
         let start = self.start + self.offset(from) as u64;
         let index = length(from - self.first);
@@ -176,7 +178,8 @@ impl Ring {
     }
 
     /// The end of the records from `from` on that fit into `records` and `bytes` (high resolution).
-    /// The first record may have `single` bytes instead: a large one must not block the stream.
+    /// The first record may have `single` bytes instead, since a large one must not block the
+    /// stream.
     pub(crate) fn within(&self, from: u64, records: usize, bytes: usize, single: usize) -> u64 {
         let to = self.next().min(from.saturating_add(records as u64));
         if to <= from {

@@ -8,9 +8,8 @@
 //!  ^ cursor of client C: has missed first - cursor records
 //! ```
 //! Records are stored packed in high resolution: a delivery is an array header and at most two
-//! copies, however many clients read. A delivery in low resolution writes another header for each
-//! record; only the clients that request it pay for it. Single records are examined by filters
-//! only.
+//! copies, for any number of clients. A delivery in low resolution converts the header of each
+//! record; only clients that request it pay for that. Only filters examine single records.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,12 +22,12 @@ use crate::types::stamp::Stamp;
 
 mod read;
 
-/// Least share of a stream in bytes, however many streams share the budget: a few records.
+/// Minimum share of a stream in bytes, for any number of streams: a few records.
 const SHARE_MIN: usize = 4 << 10;
-/// Most bytes that [`Stream::newest`] returns, unless a single record has more.
+/// Limit of the bytes returned by [`Stream::newest`], unless a single record is larger.
 const NEWEST_BYTES: usize = 256 << 10;
 
-/// The memory for records that streams share evenly.
+/// A limit of memory for records, shared evenly by the streams.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicUsize,
@@ -47,7 +46,7 @@ impl Budget {
         })
     }
 
-    /// Changes the limit; a stream shrinks at the next append or trim.
+    /// Changes the limit; a stream shrinks at its next append or trim.
     pub fn set_limit(&self, limit: usize) {
         self.limit.store(limit, Ordering::Relaxed);
     }
@@ -77,9 +76,9 @@ pub struct StreamStats {
     pub count: u64,
     /// Packed bytes (high resolution) ever appended.
     pub bytes: u64,
-    /// Records dropped before all clients of that moment had read them.
+    /// Records dropped before all clients of that time had read them.
     pub lost: u64,
-    /// Parameters cut or left out, as their record would have been over [`crate::RECORD_MAX`].
+    /// Parameters cut or left out since their record would have exceeded [`crate::RECORD_MAX`].
     pub truncated: u64,
     /// Bytes of packed records stored now.
     pub memory: u64,
@@ -87,7 +86,7 @@ pub struct StreamStats {
     pub clients: u32,
 }
 
-/// A bounded stream of records that any number of clients read, each at its own pace.
+/// A bounded stream of records that any number of clients read, each at its own speed.
 ///
 /// ```
 /// use pcp_event::{
@@ -120,7 +119,7 @@ struct Inner {
     ring: Ring,
     newest: Stamp,
     bytes: u64,
-    /// `bytes` at the last trim.
+    /// Value of `bytes` at the last trim.
     trimmed: u64,
     lost: u64,
     truncated: u64,
@@ -128,7 +127,7 @@ struct Inner {
 }
 
 impl Stream {
-    /// An empty stream that takes its share of `budget`.
+    /// An empty stream, limited to its share of `budget`.
     #[must_use]
     pub fn new(budget: &Arc<Budget>) -> Self {
         budget.streams.fetch_add(1, Ordering::Relaxed);
@@ -137,7 +136,7 @@ impl Stream {
         Self { inner: Mutex::default(), budget: Arc::clone(budget), id }
     }
 
-    /// A number that no other stream of this process has or had.
+    /// A number unique among all present and past streams of this process.
     #[must_use]
     pub const fn id(&self) -> u64 {
         self.id
@@ -147,8 +146,8 @@ impl Stream {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends the records of a batch and empties it. The oldest records make room; loss is counted
-    /// for each client.
+    /// Appends the records of a batch and empties it. The oldest records are dropped to make room;
+    /// losses are counted for each client.
     pub fn append(&self, batch: &mut Batch) {
         batch.seal();
         let share = self.budget.share();
@@ -162,7 +161,7 @@ impl Stream {
     }
 
     /// Drops records over the stream's share, and frees reserved memory if nothing was appended
-    /// since the last trim: for idle streams, whose share may have shrunk.
+    /// since the last trim. For idle streams, whose share may have shrunk.
     pub fn trim(&self) {
         let share = self.budget.share();
         self.change(|inner| {
@@ -174,7 +173,8 @@ impl Stream {
         });
     }
 
-    /// Accounts for the records that `change` drops and for the memory that it allocates or frees.
+    /// Runs `change`, and accounts for the records dropped and for the memory allocated or freed by
+    /// it.
     fn change(&self, change: impl FnOnce(&mut Inner)) {
         let mut inner = self.lock();
         let (held, first) = (inner.ring.held(), inner.ring.first());
@@ -188,7 +188,7 @@ impl Stream {
         }
     }
 
-    /// Forgets a client context, in a PMDA at its end-of-context callback.
+    /// Removes a client context; a PMDA calls this in its end-of-context callback.
     pub fn forget(&self, ctx: u32) {
         self.lock().clients.remove(&ctx);
     }
@@ -208,7 +208,7 @@ impl Stream {
     }
 
     /// A copy of the newest `n` records, packed in high resolution, oldest first; fewer if these
-    /// have more than 256 KiB. [`crate::Records::packed`] decodes them.
+    /// exceed 256 KiB. [`crate::Records::packed`] decodes them.
     #[must_use]
     pub fn newest(&self, n: usize) -> Vec<u8> {
         self.newest_numbered(n).1
@@ -239,8 +239,7 @@ impl Drop for Stream {
 }
 
 impl Inner {
-    /// Counts the records that were dropped since the ring began at `first` and that the slowest
-    /// client had not read.
+    /// Counts the dropped records from number `first` on that the slowest client had not read.
     fn count_lost(&mut self, first: u64) {
         let now = self.ring.first();
         if now > first

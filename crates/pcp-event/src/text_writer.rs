@@ -1,4 +1,4 @@
-//! Texts that are written into a record piece by piece.
+//! Texts written into a record piece by piece.
 
 use std::borrow::Cow;
 
@@ -64,7 +64,7 @@ impl TextWriter<'_> {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Replaces the ASCII character at byte `at` of the text with another one.
+    /// Replaces the ASCII character at byte offset `at` of the text.
     #[inline]
     pub fn replace_ascii(&mut self, at: usize, ascii: u8) {
         debug_assert!(ascii.is_ascii());
@@ -86,7 +86,7 @@ impl TextWriter<'_> {
 
 impl Batch {
     /// Begins a text in the newest record: [`Self::text_writer`] writes it, [`Self::end_text`]
-    /// makes a parameter of it. A text that is open when the next record begins is dropped.
+    /// turns it into a parameter. A text still open when the next record begins is dropped.
     #[inline]
     pub fn begin_text(&mut self) {
         self.text = Some(self.bytes.len());
@@ -100,12 +100,12 @@ impl Batch {
         TextWriter { bytes: &mut self.bytes, from }
     }
 
-    /// Makes a parameter of the open text; cut as by [`Self::text`].
+    /// Turns the open text into a parameter; cut as by [`Self::text`].
     #[inline]
     pub fn end_text(&mut self, pmid: Pmid) {
         let Some(at) = self.text else { return };
         let len = self.bytes.len().saturating_sub(at + PARAM_HEADER);
-        // The text's bytes are already in the record: only the padding needs room.
+        // The text's bytes are already in the record: only the padding needs more room.
         if self.is_empty() || !self.has_room(padded(len) - len) {
             return self.end_long_text(pmid);
         }

@@ -26,7 +26,7 @@ impl IntegerFormat {
             _ => (64, base),
         };
         let shown = match base {
-            // The mask has whole octal digits, and unsigned integers have no bits above their width.
+            // The mask has whole octal digits; unsigned integers have no bits above their width.
             DisplayBase::Octal if !matches!(kind, Kind::Signed(_)) => 64,
             DisplayBase::Octal => bits.div_ceil(3) * 3,
             DisplayBase::Hexadecimal => bits.div_ceil(4) * 4,

@@ -1,11 +1,11 @@
-//! A filter, ready to be applied.
+//! A compiled filter.
 
 use super::error::{FILTER_MAX, FilterError, PARAMETERS_MAX};
 use super::names::ParameterNames;
 use super::parse::{Parsed, parse};
 use super::program::Program;
 
-/// A filter that is parsed and ready to be applied.
+/// A parsed filter, ready to be applied.
 ///
 /// ```
 /// use pcp_event::{Filter, ParameterNames, Pmid, ValueType};
@@ -27,19 +27,18 @@ use super::program::Program;
 pub struct Filter {
     pub(super) text: String,
     pub(super) program: Program,
-    /// ParameterNames by slot.
+    /// Names by slot.
     pub(super) names: Vec<String>,
-    /// Parameters and their slots, in the order of parameters.
+    /// Parameters and their slots, sorted by parameter.
     pub(super) parameters: Vec<(u32, u16)>,
-    /// Parameters known when the names were last looked up.
+    /// Number of parameters known at the last look-up of names.
     known: usize,
 }
 
 impl Filter {
     /// Parses a filter over the parameters in `names`.
     ///
-    /// # Errors
-    /// [`FilterError`] for a text that is no expression, a name that no parameter has, a text
+    /// [`FilterError`] for a text that is not an expression, a name without parameters, a text
     /// compared with a number, and a filter over one of the limits ([`FILTER_MAX`] bytes, 128
     /// comparisons, 32 names, 128 `*`, 16384 parameters).
     pub fn parse(text: &str, names: &dyn ParameterNames) -> Result<Self, FilterError> {
@@ -58,7 +57,7 @@ impl Filter {
         })
     }
 
-    /// Looks the names up again among the parameters that are new since the last look-up.
+    /// Looks the names up among the parameters added since the last look-up.
     pub fn refresh(&mut self, names: &dyn ParameterNames) {
         let known = names.known();
         if known <= self.known {

@@ -1,4 +1,4 @@
-//! The evaluation of a filter on packed records.
+//! Evaluation of a filter on packed records.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,20 +9,20 @@ use crate::glob::Glob;
 use crate::layout::{HighRes, PARAM_HEADER, Resolution, padded};
 use crate::types::ids::ValueType;
 
-/// Filters with at most this many parameters compare them one by one.
+/// Up to this number of parameters a filter compares them one by one.
 const FEW: usize = 8;
 /// Bytes of text that count as one step.
 const STEP_BYTES: usize = 64;
 
-/// The place of a slot's value in a record; `word` is 0 when the record has no such parameter.
+/// The position of a slot's value in a record; `word` is 0 if the record has no such parameter.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     at: usize,
-    /// Type and length, as in the header; never 0 there.
+    /// Type and length, as in the parameter's header; never 0 there.
     word: u32,
 }
 
-/// A filter applied to the records of one instance. Counts its steps.
+/// A filter applied to the records of one instance. Counts evaluation steps.
 #[derive(Debug)]
 pub struct RecordMatcher<'f> {
     filter: &'f Filter,
@@ -74,7 +74,7 @@ impl RecordMatcher<'_> {
     }
 
     /// Finds the value of each slot in one pass over the parameters; the first parameter of a slot
-    /// counts. Returns the number of parameters passed.
+    /// counts. Returns the number of examined parameters.
     fn find(&self, record: &[u8], places: &mut [Place]) -> u64 {
         let wanted = self.filter.parameters.as_slice();
         let (mut at, mut missing, mut passed) = (HighRes::RECORD_HEADER, places.len(), 0);
@@ -140,7 +140,7 @@ impl<'r> Subject<'r> {
         }
     }
 
-    /// The bytes of a slot's value and its type.
+    /// Bytes and type of a slot's value.
     #[inline]
     fn raw(&self, slot: u16) -> Option<(u32, &'r [u8])> {
         let place = self.places.get(usize::from(slot)).filter(|p| p.word != 0)?;
@@ -225,8 +225,8 @@ fn compare(left: &Value<'_>, how: Comparison, right: &Value<'_>, steps: &mut u64
         #[expect(clippy::cast_precision_loss, reason = "one side is a float already")]
         (Float(a), Integer(b)) => how.of(a.partial_cmp(&(*b as f64))),
         (Float(a), Float(b)) => how.of(a.partial_cmp(b)),
-        // A short name can stand for texts and for numbers: one of the other kind is not what was
-        // meant.
+        // A short name can refer to texts and to numbers: a comparison with the other kind is
+        // false.
         _ => false,
     }
 }

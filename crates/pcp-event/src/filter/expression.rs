@@ -19,7 +19,7 @@ pub(super) enum Operand {
     Float(f64),
     /// The pieces between `*`.
     Text(Vec<String>),
-    /// The first parameter of the record that the name in this slot stands for.
+    /// The value of the first parameter of the record that belongs to this slot.
     Slot(u16),
     Timestamp,
     Flags,
@@ -38,7 +38,7 @@ pub(super) enum Comparison {
 }
 
 impl Comparison {
-    /// The operator with the sides exchanged.
+    /// The operator for swapped sides.
     pub(super) const fn turned(self) -> Self {
         match self {
             Self::Less => Self::Greater,
@@ -49,7 +49,7 @@ impl Comparison {
         }
     }
 
-    /// The result for two sides in this order; `None` (not-a-number) is unequal to everything.
+    /// The result for sides in this order; `None` (not-a-number) is unequal to everything.
     #[inline]
     pub(super) const fn of(self, order: Option<Ordering>) -> bool {
         let Some(order) = order else { return matches!(self, Self::NotEqual) };
@@ -63,7 +63,7 @@ impl Comparison {
         }
     }
 
-    /// The result for two sides that have no order: texts.
+    /// The result for sides without an order: texts.
     pub(super) const fn of_equal(self, equal: bool) -> bool {
         match self {
             Self::Equal => equal,

@@ -1,4 +1,4 @@
-//! Text to tokens.
+//! Splits text into tokens.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -19,7 +19,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// The token as errors quote it.
+    /// The token as quoted in errors.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Name(name) => format!("`{name}`"),
@@ -45,7 +45,7 @@ impl<'t> Lexer<'t> {
         Self { text, chars: text.char_indices().peekable() }
     }
 
-    /// The column of a byte of the text.
+    /// The column of a byte offset.
     pub(super) fn column(&self, at: usize) -> usize {
         self.text.get(..at).map_or(0, |before| before.chars().count()) + 1
     }
@@ -54,7 +54,7 @@ impl<'t> Lexer<'t> {
         Err(FilterError { column: self.column(at), message: message.into() })
     }
 
-    /// The next token and the byte at which it begins.
+    /// The next token and its byte offset.
     pub(super) fn next(&mut self) -> Result<(usize, Token), FilterError> {
         while self.chars.next_if(|(_, c)| c.is_whitespace()).is_some() {}
         let Some(&(at, first)) = self.chars.peek() else {

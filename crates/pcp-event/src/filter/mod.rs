@@ -1,5 +1,5 @@
-//! Filters: an expression over the parameters of a record selects the records of a client. The
-//! syntax is that of C expressions, with `*` in texts as common tracers have it.
+//! Filters: an expression over the parameters of a record selects a client's records. The syntax is
+//! that of C expressions, with `*` in texts as in common tracers.
 //!
 //! ```text
 //! expression   or
@@ -10,11 +10,11 @@
 //! name         duration   call.duration   app.param.call.duration   $ctx.vtid
 //! number       12   -3   0x1f   017   2.5   1e6
 //! ```
-//! A name is the end of a parameter's full name, from a dot on. Every record has `timestamp`
-//! (seconds since 1970), `flags` and `instance`. A comparison with a parameter that the record does
-//! not have is false, also with `!=`. Texts are compared with `==` and `!=` only; `\*`, `\"` and
-//! `\\` stand for the characters themselves. A name alone is true when its value is neither 0 nor
-//! empty.
+//! A name is the end of a parameter's full name, starting after a dot or at its beginning. Every
+//! record has `timestamp` (seconds since 1970), `flags` and `instance`. A comparison with a
+//! parameter that is missing in the record is false, also with `!=`. Texts are compared with `==`
+//! and `!=` only; `\*`, `\"` and `\\` stand for the characters themselves. A name alone is true if
+//! its value is neither 0 nor empty.
 //!
 //! ```text
 //! text → tokens (lex) → expression, names in slots (parse) → questions with jumps (program)

@@ -1,10 +1,10 @@
-//! The names of parameters, as the user of the crate knows them.
+//! The names of parameters, provided by the user of the crate.
 
 use crate::types::ids::{Pmid, ValueType};
 
 /// The parameters of one kind of records, by name.
 pub trait ParameterNames {
-    /// Number of parameters known; a parameter that comes later has a higher number.
+    /// Number of known parameters; later parameters get higher numbers.
     fn known(&self) -> usize {
         0
     }

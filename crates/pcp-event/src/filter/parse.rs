@@ -1,4 +1,4 @@
-//! Tokens to expression: recursive descent, bounded.
+//! Parses tokens into an expression: recursive descent of limited depth.
 
 use super::error::{DEPTH_MAX, FilterError, NAMES_MAX, PARAMETERS_MAX, STARS_MAX, TERMS_MAX};
 use super::expression::{Comparison, Expr, Operand};
@@ -9,9 +9,9 @@ use crate::types::ids::ValueType;
 /// A parsed filter.
 pub(super) struct Parsed {
     pub(super) expr: Expr,
-    /// ParameterNames by slot.
+    /// Names by slot.
     pub(super) slots: Vec<String>,
-    /// Parameters that the names stand for, and the slots of the names.
+    /// Parameters that the names refer to, and the slots of the names.
     pub(super) parameters: Vec<(u32, u16)>,
 }
 
@@ -23,7 +23,7 @@ struct Parser<'t> {
     depth: usize,
     terms: usize,
     stars: usize,
-    /// ParameterNames by slot, with what is known of their types.
+    /// Names by slot, with the known types of their parameters.
     slots: Vec<Name>,
     parameters: Vec<(u32, u16)>,
 }
@@ -34,12 +34,12 @@ struct Name {
     number: bool,
 }
 
-/// An operand, where it is, and the types that its parameters have.
+/// An operand, its position, and the types of its parameters.
 struct Placed {
     operand: Operand,
     at: usize,
     name: String,
-    /// It can be a text, it can be a number.
+    /// Whether it can be a text, and whether it can be a number.
     text: bool,
     number: bool,
 }
@@ -209,7 +209,7 @@ impl Parser<'_> {
         Ok(Placed { operand: Operand::Slot(slot), at, name, text, number })
     }
 
-    /// The slot of a name, and whether it can be a text and a number. A name is looked up once.
+    /// The slot of a name, and whether it can be a text and a number. Each name is looked up once.
     fn slot(&mut self, at: usize, name: &str) -> Result<(u16, bool, bool), FilterError> {
         if let Some((slot, known)) = (0..).zip(&self.slots).find(|(_, known)| known.name == name) {
             return Ok((slot, known.text, known.number));

@@ -3,7 +3,7 @@
 use super::expression::{Comparison, Expr, Operand};
 use crate::glob::Glob;
 
-/// A side of a comparison, with its glob made.
+/// A side of a comparison, with its compiled glob.
 #[derive(Clone, Debug)]
 pub(super) enum Side {
     Integer(i128),
@@ -19,13 +19,13 @@ pub(super) enum Side {
 /// A question about a record.
 #[derive(Clone, Debug)]
 pub(super) enum Question {
-    /// The common case: a parameter and a number that 64 bits hold.
+    /// The common case: a parameter and a number that fits 64 bits.
     Number(u16, Comparison, i64),
     Compare(Side, Comparison, Side),
     True(Side),
 }
 
-/// The position of the next step, or one of the two ends [`KEEP`] and [`PASS`].
+/// The position of the next step, or one of the two results [`KEEP`] and [`PASS`].
 pub(super) type Next = u16;
 pub(super) const KEEP: Next = u16::MAX;
 pub(super) const PASS: Next = u16::MAX - 1;

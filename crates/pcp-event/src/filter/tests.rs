@@ -59,7 +59,7 @@ impl ParameterNames for Crowd {
     }
 }
 
-/// The first so many of [`ALL`].
+/// The first N of [`ALL`].
 struct First(usize, std::cell::Cell<usize>);
 
 impl ParameterNames for First {

@@ -1,15 +1,15 @@
 //! The events of a queue as bytes, back to back in chunks, each with its time and sequence number.
-//! Missing numbers belong to events that were never stored.
+//! Gaps in the numbers belong to events that were never stored.
 
 use std::collections::VecDeque;
 
-/// Alignment of events, that of malloc(3): C programs append structures and cast them back.
+/// Alignment of events, as of malloc(3): C programs append structures and cast them back.
 const ALIGN: usize = 16;
 /// Bytes of the first chunk; each chunk has twice as many as the one before.
 const FIRST: usize = 1 << 10;
-/// Most bytes of a chunk, unless one event is larger; a fetch copies a chunk at once.
+/// Limit of a chunk in bytes, unless one event is larger; a fetch copies one chunk at once.
 pub(super) const LARGEST: usize = 16 << 10;
-/// Bytes of an event for which a new chunk reserves places.
+/// Assumed bytes of an event when a new chunk reserves entries.
 const EVENT: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ struct Place<T> {
     len: usize,
 }
 
-/// Some events; the first `gone` of them are dropped.
+/// Consecutive events; the first `gone` of them are dropped.
 #[derive(Debug)]
 struct Chunk<T> {
     bytes: Vec<u8>,
@@ -65,13 +65,13 @@ impl<T: Copy> Chunk<T> {
 #[derive(Debug)]
 pub(super) struct Arena<T> {
     older: VecDeque<Chunk<T>>,
-    /// The chunk that events are appended to.
+    /// The chunk that new events are appended to.
     last: Chunk<T>,
     /// Memory of a dropped chunk, reused by the next.
     spare: Chunk<T>,
     /// Bytes of all events.
     bytes: usize,
-    /// Number of events without bytes.
+    /// Number of events of 0 bytes.
     empty: usize,
 }
 
@@ -86,13 +86,13 @@ impl<T: Copy> Arena<T> {
         }
     }
 
-    /// Bytes of the events.
+    /// Total bytes of the events.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The bytes that count against the limit of a queue: an event without bytes counts as one, as
-    /// it takes memory too.
+    /// The bytes that count towards the limit of a queue: an empty event counts as one, as it takes
+    /// memory too.
     pub(super) const fn charge(&self) -> usize {
         self.bytes.saturating_add(self.empty)
     }
@@ -106,11 +106,11 @@ impl<T: Copy> Arena<T> {
         self.front().held().first().map(|place| (place.seq, place.len))
     }
 
-    /// Appends an event, whose number is larger than those before.
+    /// Appends an event, whose number must be larger than all before.
     #[inline]
     pub(super) fn push(&mut self, seq: u64, data: &[u8], time: T) {
         let (start, len) = (self.last.used, data.len());
-        // At least one byte behind each event is 0.
+        // At least one byte after each event is 0.
         let room = self.last.bytes.get_mut(start..).and_then(|to| to.split_at_mut_checked(len));
         let Some((to, [nul, ..])) = room else { return self.push_into_new(seq, data, time) };
         to.copy_from_slice(data);
@@ -200,7 +200,7 @@ impl<T: Copy> Arena<T> {
         chunk.gone += 1;
     }
 
-    /// Copies events from number `from` on, up to the end of a chunk; `false` when there are none.
+    /// Copies events from number `from` on, up to the end of a chunk; `false` without such events.
     pub(super) fn copy(&self, from: u64, to: &mut Batch<T>) -> bool {
         let older = self.older.partition_point(|chunk| chunk.ends_before(from));
         let chunk = self.older.get(older).unwrap_or(&self.last);
@@ -217,12 +217,12 @@ impl<T: Copy> Arena<T> {
     }
 }
 
-/// A copy of some events, for one fetch.
+/// A copy of consecutive events, for one fetch.
 #[derive(Debug)]
 pub(super) struct Batch<T> {
     bytes: Vec<u8>,
     places: Vec<Place<T>>,
-    /// Offset of the bytes in their chunk.
+    /// Offset of the copy in its chunk.
     base: usize,
     at: usize,
 }
@@ -238,7 +238,7 @@ impl<T: Copy> Batch<T> {
         self.at = 0;
     }
 
-    /// Whether the memory is worth keeping for another fetch.
+    /// Whether the memory is small enough to keep for another fetch.
     pub(super) fn is_small(&self) -> bool {
         self.bytes.capacity() <= 2 * LARGEST
     }
@@ -249,7 +249,7 @@ impl<T: Copy> Batch<T> {
         self.places.get(self.at).map(|place| place.seq)
     }
 
-    /// The next event: its number, its bytes and a NUL behind them, its time.
+    /// The next event: its number, its bytes with a trailing NUL, its time.
     #[inline(always)]
     pub(super) fn take(&mut self) -> Option<(u64, &mut [u8], T)> {
         let place = self.places.get(self.at)?;
@@ -266,7 +266,7 @@ impl<T: Copy> Batch<T> {
         }
     }
 
-    /// Puts the event taken last back.
+    /// Puts back the event taken last.
     pub(super) const fn back(&mut self) {
         self.at = self.at.saturating_sub(1);
     }

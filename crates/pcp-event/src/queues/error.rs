@@ -1,6 +1,6 @@
-//! Why a call of a queue fails.
+//! Errors of queue calls.
 
-/// Why a call did nothing; in brackets the code that the C library returns.
+/// The reason why a call did nothing; in brackets the code returned by the C library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueueError {

@@ -6,8 +6,8 @@ use crate::array::ArrayError;
 
 /// A fetch between [`Queues::begin`](super::Queues::begin) and
 /// [`Queues::finish`](super::Queues::finish): copies of events to decode, and the client's filter.
-/// It borrows neither queue nor client, so that a decoder may call any function of the queues, and
-/// may change the events.
+/// It borrows neither queue nor client, so a decoder may call any function of the queues, and may
+/// change the events.
 pub struct Fetch<T> {
     pub(super) handle: usize,
     pub(super) queue: u64,
@@ -15,7 +15,7 @@ pub struct Fetch<T> {
     pub(super) batch: Batch<T>,
     /// Sequence number of the first event that is neither taken nor missed.
     pub(super) next: u64,
-    /// Events from this number on came later and are left to the next fetch.
+    /// Events from this number on are left to the next fetch.
     pub(super) end: u64,
     pub(super) missed: u64,
     /// The client's filter, which the caller applies.
@@ -23,13 +23,13 @@ pub struct Fetch<T> {
 }
 
 impl<T: Copy> Fetch<T> {
-    /// The next event, with a NUL behind it, and its time. `None` at the end of the copied events:
+    /// The next event, with a trailing NUL, and its time. `None` at the end of the copied events:
     /// [`Queues::more`](super::Queues::more) copies more.
     #[inline(always)]
     #[expect(clippy::should_implement_trait, reason = "an iterator could not be stepped back")]
     pub fn next(&mut self) -> Option<(&mut [u8], T)> {
         let (seq, data, time) = self.batch.take()?;
-        // The numbers between belong to events that were never stored, or dropped since.
+        // The numbers in between belong to events that were never stored, or were dropped.
         self.missed += seq - self.next;
         self.next = seq + 1;
         Some((data, time))
@@ -40,7 +40,7 @@ impl<T: Copy> Fetch<T> {
         self.next
     }
 
-    /// Whether all events are taken and no more follow.
+    /// Whether all events are taken and there are no more to copy.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         self.next == self.end
@@ -52,14 +52,14 @@ impl<T: Copy> Fetch<T> {
         self.batch.seq().is_none()
     }
 
-    /// Puts the event taken last back: the next fetch begins with it.
+    /// Puts back the event taken last: the next fetch begins with it.
     pub const fn put_back(&mut self) {
         self.next -= 1;
         self.batch.back();
     }
 
-    /// Reports the number of missed events by `add`, at most 2^31 − 1 at once; the rest comes with
-    /// the next fetch. Returns the number reported.
+    /// Reports the number of missed events through `add`, at most 2^31 − 1 at once; the rest
+    /// follows in the next fetch. Returns the number reported.
     pub fn report_missed(&mut self, add: impl FnOnce(i32) -> Result<(), ArrayError>) -> u64 {
         let count = i32::try_from(self.missed).unwrap_or(i32::MAX);
         if count == 0 || add(count).is_err() {

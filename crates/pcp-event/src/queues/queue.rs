@@ -1,4 +1,4 @@
-//! One queue of raw events, as `pmdaEventNewQueue` makes it. A decoder packs the events for each
+//! One queue of raw events, as created by `pmdaEventNewQueue`. A decoder packs the events for each
 //! client that fetches. Unlike in libpcp_pmda, cursors outlive a fetch, missed events are counted,
 //! and the end of a client releases its events (docs/protocols/pcp-events.md section 6 lists the
 //! defects).
@@ -9,10 +9,10 @@ use super::arena::{Arena, Batch};
 use super::error::QueueError;
 use super::reserve::Reserve;
 
-/// Whether a client wants an event. The argument is a copy of the event with a NUL behind it.
+/// Whether a client wants an event. The argument is a copy of the event with a trailing NUL.
 pub type QueueFilter = Box<dyn FnMut(&mut [u8]) -> bool + Send>;
 
-/// Fetches without access after which the queue does not keep events for a client any more.
+/// Number of fetches without access after which no events are kept for a client.
 const PATIENCE: u32 = 16;
 
 /// A client of a queue.
@@ -24,19 +24,19 @@ pub(super) struct Reader {
     pub(super) missed: u64,
     pub(super) access: bool,
     filter: Option<QueueFilter>,
-    /// A fetch owns the filter at the moment.
+    /// Whether a fetch owns the filter at the moment.
     lent: bool,
-    /// Fetches without access.
+    /// Number of fetches without access.
     refused: u32,
 }
 
 impl Reader {
-    /// A filter implies access: it decides on each event itself, as in C.
+    /// A filter implies access, since it decides on each event itself, as in C.
     const fn granted(&self) -> bool {
         self.access || self.filter.is_some() || self.lent
     }
 
-    /// Sets another filter, or none. Returns the filter before, unless a fetch owns it.
+    /// Sets another filter, or none. Returns the previous one, unless a fetch owns it.
     pub(super) fn set_filter(&mut self, filter: Option<QueueFilter>) -> Option<QueueFilter> {
         self.lent = false;
         std::mem::replace(&mut self.filter, filter)
@@ -53,7 +53,7 @@ pub(super) struct Queue<T> {
     events: Arena<T>,
     first: u64,
     next: u64,
-    /// Readers that have fetched.
+    /// Number of readers that have fetched.
     active: u32,
     pub(super) count: u64,
     pub(super) bytes: u64,
@@ -61,10 +61,10 @@ pub(super) struct Queue<T> {
     pub(super) shutdown: bool,
 }
 
-/// A client's place at the beginning of a fetch.
+/// A client's position at the beginning of a fetch.
 pub(super) struct Unseen {
-    /// Sequence number of the first event that the client has not read, and of the first that is
-    /// left to the next fetch.
+    /// Sequence number of the first event that the client has not read, and of the first one that
+    /// is left to the next fetch.
     pub(super) from: u64,
     pub(super) end: u64,
     pub(super) missed: u64,
@@ -94,7 +94,7 @@ impl<T: Copy> Queue<T> {
         self.readers.iter().filter_map(|(context, r)| Some((*context, r, r.cursor?)))
     }
 
-    /// Clients that have fetched, and those that are still expected.
+    /// Number of clients that have fetched and of expected ones.
     pub(super) fn clients(&self) -> u32 {
         self.reserve.len().saturating_add(self.active)
     }
@@ -104,7 +104,7 @@ impl<T: Copy> Queue<T> {
         self.events.bytes()
     }
 
-    /// The oldest event (its number and size) if it must go before one of `len` bytes fits.
+    /// The oldest event (its number and size) if it must be dropped before one of `len` bytes fits.
     #[inline]
     pub(super) fn must_evict(&self, len: usize) -> Option<(u64, usize)> {
         let fits = len <= self.max_memory
@@ -112,7 +112,7 @@ impl<T: Copy> Queue<T> {
         if fits || len > self.max_memory { None } else { self.events.oldest() }
     }
 
-    /// Sequence number of the oldest event that is stored.
+    /// Sequence number of the oldest stored event.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.events.oldest().map(|(seq, _)| seq)
     }
@@ -161,7 +161,7 @@ impl<T: Copy> Queue<T> {
         fits
     }
 
-    /// As [`Queue::append`] for an event whose bytes are not known: it can only be counted.
+    /// As [`Queue::append`] for an event of unknown bytes, which can only be counted.
     pub(super) fn count_event(&mut self, len: usize) -> Result<bool, QueueError> {
         let fits = len <= self.max_memory;
         if fits && self.clients() > 0 {
@@ -173,15 +173,15 @@ impl<T: Copy> Queue<T> {
         Ok(fits)
     }
 
-    /// The place of `context`: its cursor, or the oldest event at the first fetch. `None` without
-    /// access.
+    /// The position of `context`: its cursor, or the oldest event at the first fetch. `None`
+    /// without access.
     pub(super) fn unseen(&mut self, context: i32) -> Option<Unseen> {
         let (first, end) = (self.first, self.next);
         let expected = self.reserve.fetched(context);
         let reader = self.readers.entry(context).or_default();
         let cursor = *reader.cursor.get_or_insert_with(|| {
             self.active += 1;
-            // A client that was expected from the start has missed the events dropped since.
+            // An expected client has missed the events dropped since the queue was created.
             if expected { 0 } else { first }
         });
         if !reader.granted() {
@@ -197,14 +197,14 @@ impl<T: Copy> Queue<T> {
         Some(Unseen { from, end, missed: missed + from - cursor, filter })
     }
 
-    /// Copies events from number `from` on; `false` when there are none.
+    /// Copies events from number `from` on; `false` without such events.
     pub(super) fn copy(&self, from: u64, to: &mut Batch<T>) -> bool {
         self.events.copy(from, to)
     }
 
     /// Ends a fetch of `context`, which has read everything before `seq`; `missed` events are still
     /// to be reported. Drops the events that all clients have read. Returns the filter if the
-    /// client has another one, or has ended since.
+    /// client has ended or was given another one meanwhile.
     pub(super) fn read_until(
         &mut self,
         context: i32,
@@ -225,8 +225,8 @@ impl<T: Copy> Queue<T> {
         unused
     }
 
-    /// Changes a client's access. With access it receives all events that are stored, and misses
-    /// none.
+    /// Changes a client's access. After a grant the client receives all stored events, and has
+    /// missed none.
     pub(super) fn grant(&mut self, context: i32, change: impl FnOnce(&mut Reader)) {
         let first = self.first;
         let reader = self.readers.entry(context).or_default();
@@ -254,30 +254,30 @@ impl<T: Copy> Queue<T> {
         (reader.and_then(|r| r.filter), gone)
     }
 
-    /// No client is left: no more clients are expected, if any has fetched.
+    /// Called when no client is left: no more clients are expected, if any has fetched.
     pub(super) fn deserted(&mut self) {
         self.reserve.deserted();
         self.drop_read();
     }
 
-    /// Expects no more clients. `true`: there are none, and the queue can be removed.
+    /// Expects no more clients. `true`: there are no clients, and the queue can be removed.
     pub(super) fn close(&mut self) -> bool {
         self.shutdown = true;
         self.reserve.end();
         self.active == 0
     }
 
-    /// The filters of all clients, for the end of the queue.
+    /// Takes the filters of all clients when the queue is removed.
     pub(super) fn take_filters(&mut self) -> Vec<QueueFilter> {
         self.readers.values_mut().filter_map(|reader| reader.filter.take()).collect()
     }
 
-    /// Sequence number of the first event that a client other than `context` has not read.
+    /// Sequence number of the first event not read by a client other than `context`.
     pub(super) fn first_unread(&self, context: Option<i32>) -> u64 {
         if self.reserve.len() > 0 {
             return 0;
         }
-        // Events are kept for clients that wait for access as long as no other client reads.
+        // Events are kept for clients without access only as long as no other client reads.
         let (mut waits, mut slowest) = (false, None);
         for (_, reader, cursor) in self.active().filter(|(other, ..)| Some(*other) != context) {
             waits |= reader.refused < PATIENCE;

@@ -1,9 +1,9 @@
-//! The clients that are expected to fetch from a queue since it was made, and have not yet: events
-//! are kept for them.
+//! The clients expected since a queue was created that have not fetched yet: events are kept for
+//! them.
 
 /// Fetches of other clients, for each expected client, after which no client is expected any more.
-/// A client that is connected and never fetches must not keep events for ever: pmdabash forgets a
-/// shell when its queue is empty.
+/// A connected client that never fetches must not keep events for ever: pmdabash forgets a shell
+/// when its queue is empty.
 const PATIENCE: u32 = 16;
 
 /// The clients that are expected to fetch from a queue.
@@ -11,18 +11,18 @@ const PATIENCE: u32 = 16;
 pub(super) struct Reserve {
     /// Contexts that existed when the queue was made, until they fetch or end.
     known: Vec<i32>,
-    /// Events are kept for them.
+    /// Whether events are kept for them.
     waits: bool,
-    /// Expected clients whose contexts are not known.
+    /// Number of expected clients with unknown contexts.
     others: u32,
     patience: u32,
-    /// A client has fetched.
+    /// Whether a client has fetched.
     fetched: bool,
 }
 
 impl Reserve {
     /// Expects `clients` clients. `contexts` are the known ones; if these are more, any of them may
-    /// be meant.
+    /// be expected ones.
     pub(super) fn new(clients: u32, contexts: impl Iterator<Item = i32>) -> Self {
         let some = usize::try_from(clients).unwrap_or(usize::MAX);
         let mut known: Vec<i32> =
@@ -45,8 +45,8 @@ impl Reserve {
         self.others.saturating_add(u32::try_from(known).unwrap_or(u32::MAX))
     }
 
-    /// `context` fetches. `true`: it was known and expected. Any other fetch counts for a client
-    /// that is not known, as in C.
+    /// Records a fetch of `context`. `true`: it was known and expected. Any other fetch counts for
+    /// an unknown expected client, as in C.
     #[inline]
     pub(super) fn fetched(&mut self, context: i32) -> bool {
         self.fetched = true;
@@ -66,21 +66,21 @@ impl Reserve {
         false
     }
 
-    /// Stops to expect `context`; `true` if it was expected.
+    /// Stops expecting `context`; `true` if it was expected.
     pub(super) fn leave(&mut self, context: i32) -> bool {
         let before = self.known.len();
         self.known.retain(|known| *known != context);
         self.known.len() < before
     }
 
-    /// No client is left: after the first fetch no more are expected.
+    /// Called when no client is left: after the first fetch no more are expected.
     pub(super) fn deserted(&mut self) {
         if self.fetched {
             self.end();
         }
     }
 
-    /// Expects no client any more.
+    /// Expects no more clients.
     pub(super) fn end(&mut self) {
         self.known.clear();
         self.others = 0;

@@ -1,4 +1,4 @@
-//! The scenarios of tools/pcp/qprobe.c, with what should have happened; then a model.
+//! The scenarios of tools/pcp/qprobe.c with the correct results; then a model.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ fn text<R: Resolution>(array: &mut Array<R>, data: &[u8], time: &Stamp) -> Resul
         .map_err(|_| Fault::Decoder)
 }
 
-/// The texts that a client sees, and what it is told to have missed.
+/// The texts that a client receives, and its number of missed events.
 fn sees<R: Resolution>(q: &mut Queues, handle: usize, context: i32) -> (Vec<String>, u64) {
     let mut array = Array::<R>::new();
     let fetched = q.records(handle, context, &mut array, T, text).expect("fetches");
@@ -222,7 +222,7 @@ fn a_queue_with_announced_clients_keeps_from_the_start() {
     assert_eq!(q.counter(h), Err(QueueError::Invalid));
 }
 
-/// A queue that three known clients are announced for: they have access to it.
+/// A queue announced for three known clients, which have access to it.
 fn announced(contexts: &[i32], announced: u32) -> (Queues, usize) {
     let mut q = Queues::default();
     contexts.iter().for_each(|c| _ = q.new_client(*c));
@@ -251,7 +251,7 @@ fn announced_clients_are_waited_for_until_they_fetch_or_end() {
 
 #[test]
 fn nobody_is_waited_for_for_ever() {
-    // One never fetches: sixteen fetches for each client are enough.
+    // One client never fetches: sixteen fetches for each client are enough.
     let (mut q, h) = announced(&[1, 2], 2);
     append(&mut q, h, &["a1"]);
     assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec!["a1".into()], 0));
@@ -261,7 +261,7 @@ fn nobody_is_waited_for_for_ever() {
     }
     assert_eq!(q.memory(h), Ok(0));
     assert_eq!(sees::<LowRes>(&mut q, h, 2), (vec![], 1), "it is told when it comes after all");
-    // Those who are not known: each fetch is one of them.
+    // Unknown clients: each fetch counts for one of them.
     let (mut q, h) = announced(&[1], 3);
     append(&mut q, h, &["a1"]);
     for left in [2, 2, 0] {
@@ -274,7 +274,7 @@ fn nobody_is_waited_for_for_ever() {
     sees::<LowRes>(&mut q, h, 1);
     q.end_client(1);
     assert_eq!((q.memory(h), q.queue_clients(h)), (Ok(0), Ok(0)));
-    // But those who are announced for later are waited for.
+    // But events are kept for clients announced for later.
     let (mut q, h) = announced(&[1], 3);
     append(&mut q, h, &["a1"]);
     q.end_client(1);
@@ -334,7 +334,7 @@ fn a_filter_is_only_made_when_it_is_taken() {
     assert!(q.set_filter(1, h + 1, || panic!("no such queue")).is_err());
     assert!(q.set_filter(1, h, || Some(Box::new(|_| false))).is_ok_and(|old| old.is_none()));
     append(&mut q, h, &["a"]);
-    // Removed while a fetch has it: it does not come back.
+    // A filter removed during a fetch is not set again.
     let fetch = q.begin(h, 1).expect("known").expect("access");
     assert!(q.set_filter(1, h, || None).is_ok_and(|old| old.is_none()));
     assert!(q.finish(fetch).is_some(), "the caller drops it");
@@ -370,7 +370,7 @@ enum Step {
 
 proptest! {
     /// For each client with access: seen + missed = appended since its first fetch, in order,
-    /// nothing twice.
+    /// without duplicates.
     #[test]
     fn seen_plus_missed_is_appended(steps in prop::collection::vec(prop_oneof![
         6 => (1..40u8).prop_map(Step::Append),
@@ -381,7 +381,7 @@ proptest! {
         let mut q = Queues::default();
         let h = q.new_queue("q", 60).expect("new");
         let mut next = 0u64;
-        // Where each client is, once it has fetched with access; and who has access.
+        // Each client's position after its first fetch with access; and its access.
         let (mut at, mut access) = (BTreeMap::new(), BTreeMap::new());
         for step in steps {
             match step {

@@ -1,5 +1,5 @@
-//! A client's read of a stream, in pieces, so that nobody waits long for the lock: between two
-//! pieces a producer may append, and drop the oldest records. If it drops records that this client
+//! A client's read of a stream, in pieces, so that the stream is never locked for long. Between two
+//! pieces a producer may append records and drop the oldest. If it drops records that this client
 //! has not read, the delivery ends, and the next one reports them as missed.
 
 use super::{Inner, Stream};
@@ -10,12 +10,12 @@ use crate::request::{Client, Delivery, ReadRequest};
 use crate::ring::Ring;
 use crate::types::stamp::Stamp;
 
-/// Most bytes that are copied while the stream is locked.
+/// Limit of the bytes copied while the stream is locked.
 const PIECE: usize = 512 << 10;
-/// Most bytes that a filter examines between two pieces.
+/// Limit of the bytes that a filter examines between two pieces.
 const SCAN: usize = 64 << 10;
 
-/// A delivery under way: the limits that are left, and the arrays so far.
+/// A delivery under construction: the remaining limits, and the arrays so far.
 struct Turn<'a> {
     request: &'a ReadRequest<'a>,
     ctx: u32,
@@ -28,17 +28,17 @@ struct Turn<'a> {
     out: Delivery,
     low: Option<Array<LowRes>>,
     high: Option<Array<HighRes>>,
-    /// Records for the filter, and the end of each.
+    /// Records for the filter, and the end offset of each.
     piece: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Stream {
     /// Delivers the records that context `ctx` has not read, and moves its cursor. A new context
-    /// starts at the oldest record stored. The order is: in high resolution a POINT record with the
+    /// starts at the oldest stored record. The order is: in high resolution a POINT record with the
     /// number of missed records in parameter [`ReadRequest::lost`]; the records; a MISSED record.
     /// The MISSED record is last, although the missed records are older than those delivered,
-    /// because libpcp's one-line summary counts it again for each record behind it.
+    /// because libpcp's one-line summary counts it again for each record after it.
     ///
     /// Records that the filter rejects are skipped: neither delivered nor missed. The stream is
     /// locked for one piece at a time, and not while a filter runs.
@@ -105,7 +105,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Takes the next piece and moves the client's cursor behind it. `true`: more follows.
+    /// Takes the next piece and moves the client's cursor after it. `true`: there are more.
     fn take(&mut self, inner: &mut Inner) -> bool {
         let ring = &inner.ring;
         let one = if self.out.records == 0 {
@@ -145,15 +145,15 @@ impl<'a> Turn<'a> {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// Appends the records of a piece that the filter accepts to the arrays, whole runs at once.
-    /// `false`: the delivery ends here.
+    /// Appends the accepted records of a piece to the arrays, whole runs at once. `false`: the
+    /// delivery ends here.
     fn apply_filter(&mut self) -> bool {
         let Some(accepts) = self.request.filter else { return true };
         if self.ends.is_empty() {
             return true;
         }
         let (piece, ends) = (std::mem::take(&mut self.piece), std::mem::take(&mut self.ends));
-        // The open run of accepted records: its first byte and its number of records.
+        // The current run of accepted records: its first byte and its number of records.
         let (mut run, mut count, mut at) = (0, 0, 0);
         for end in &ends {
             let record = piece.get(at..*end).unwrap_or_default();
@@ -204,7 +204,7 @@ fn length(parts: [&[u8]; 2]) -> usize {
     parts.iter().map(|part| part.len()).sum()
 }
 
-/// Copies the records [from, to) into the arrays that are wanted; their number.
+/// Copies the records [from, to) into the requested arrays. Returns their number.
 fn copy(
     ring: &Ring,
     from: u64,
@@ -222,7 +222,7 @@ fn copy(
     records
 }
 
-/// The array with the MISSED records at its end.
+/// The array with MISSED records appended.
 fn finish<R: Resolution>(mut array: Array<R>, stamp: Stamp, missed: u64) -> Vec<u8> {
     let mut left = missed;
     while left > 0 {

@@ -31,8 +31,8 @@ fn pack(batch: &mut Batch, seq: u64, size: usize) {
     batch.text(Pmid(2), &"x".repeat(size));
 }
 
-/// The sequence numbers and the missed count that a delivery shows, checked to be the same in both
-/// resolutions.
+/// The sequence numbers and the number of missed records of a delivery, checked to be the same in
+/// both resolutions.
 fn seen(d: &Delivery) -> (Vec<u64>, u64) {
     let numbers = |records: Vec<crate::Record<'_>>| {
         let mut seqs = Vec::new();
@@ -167,7 +167,7 @@ fn a_record_larger_than_a_delivery_is_cut_and_one_larger_than_the_memory_is_miss
     for (seq, size) in [(1, 10), (2, RECORD_MAX), (3, 10)] {
         pack(&mut batch, seq, size);
     }
-    // 512 KiB and a record behind it are more than the 512 KiB that this stream may hold.
+    // 512 KiB and one more record exceed the 512 KiB share of this stream.
     s.budget.set_limit(512 << 10);
     s.append(&mut batch);
     assert_eq!(seen(&s.read(1, &request(LIMITS))), (vec![3], 2));
@@ -189,13 +189,13 @@ fn a_filtered_record_is_neither_delivered_nor_missed() {
     assert_eq!(seen(&s.read(2, &filtered(2))), (vec![1, 3], 0));
     assert_eq!(seen(&s.read(2, &filtered(0))), (vec![], 0));
     assert_eq!(seen(&s.read(2, &request(LIMITS))), (vec![4, 5, 6, 7, 8, 9], 0));
-    // The ring goes round: records in two pieces are seen whole, and what was dropped unseen is
+    // The ring wraps: records in two pieces are delivered whole, and records dropped unread are
     // missed.
     append(&s, 10, 1000, 30);
     let (seqs, missed) = seen(&s.read(1, &filtered(1000)));
     assert_eq!(missed, 1010 - 10 - seqs.len() as u64 * 2);
     assert!(seqs.iter().all(|n| n % 2 == 1) && seqs.last() == Some(&1009));
-    // Bytes count what is delivered, not what is looked at.
+    // Only delivered bytes count, not examined ones.
     let bytes = ReadRequest { filter: Some(&odd), ..request(Limits::new(100, 200)) };
     assert_eq!(seen(&s.read(3, &bytes)).0.len(), 2);
 }
@@ -233,9 +233,9 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Against the obvious model: for each client, delivered + missed = appended since it joined,
-    /// in order, nothing twice; `lost` grows by what the slowest client had not seen when it was
-    /// dropped.
+    /// Against a simple model: for each client, delivered + missed = appended since it joined, in
+    /// order, without duplicates; `lost` grows by the dropped records that the slowest client had
+    /// not read.
     #[test]
     fn delivered_plus_missed_is_appended(steps in prop::collection::vec(step(), 1..120)) {
         let s = Stream::new(&Budget::new(8 << 10));

@@ -14,7 +14,7 @@
 pub struct Pmid(pub u32);
 
 impl Pmid {
-    /// As `pmID_build(3)`. Bits beyond the width of a field are dropped.
+    /// As `pmID_build(3)`. Excess bits of a field are dropped.
     #[must_use]
     pub const fn new(domain: u32, cluster: u16, item: u16) -> Self {
         Self((domain & 0x1ff) << 22 | (cluster as u32 & 0xfff) << 10 | item as u32 & 0x3ff)
@@ -97,7 +97,7 @@ pub enum Semantics {
     Counter = 1,
     /// `PM_SEM_INSTANT`: the value is a level.
     Instant = 3,
-    /// `PM_SEM_DISCRETE`: the value changes seldom.
+    /// `PM_SEM_DISCRETE`: the value changes rarely.
     Discrete = 4,
 }
 

@@ -59,13 +59,13 @@ impl Stamp {
     }
 }
 
-/// RFC 3339 in UTC: milliseconds, or as many digits as the format's precision asks for. Years
-/// outside -9999..=9999 have no such form; their times print as seconds since 1970.
+/// RFC 3339 in UTC: milliseconds, or the number of digits given by the format's precision. Years
+/// outside -9999..=9999 have no such form; their times are printed as seconds since 1970.
 impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(3).min(9);
         let nsec = i32::try_from(self.nsec).unwrap_or(i32::MAX);
-        // jiff counts towards 1970 on both sides of it.
+        // In jiff, seconds and nanoseconds have the same sign.
         let parts = if self.sec < 0 && nsec > 0 {
             (self.sec + 1, nsec - 1_000_000_000)
         } else {

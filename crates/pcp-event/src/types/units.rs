@@ -1,7 +1,7 @@
 //! Units of metrics.
 
-/// Units of a metric: one dimension at most. `pmUnits` of `pmapi.h` is made of [`Units::fields`]:
-/// a C bit-field whose bits lie differently on hosts of another byte order.
+/// Units of a metric: one dimension at most. [`Units::fields`] has the values for `pmUnits` of
+/// `pmapi.h`, a C bit field whose bit order depends on the byte order of the host.
 ///
 /// ```
 /// use pcp_event::Units;
@@ -23,11 +23,11 @@ pub enum Units {
     Milliseconds,
     /// Time in seconds (`PM_TIME_SEC`).
     Seconds,
-    /// Events, 1 each (`PM_COUNT_ONE`).
+    /// Number of events (`PM_COUNT_ONE`).
     Count,
 }
 
-/// The fields of `pmUnits`, by their C names. A scale counts only where its dimension is not 0.
+/// The fields of `pmUnits`, by their C names. A scale is used only if its dimension is not 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnitFields {
@@ -46,7 +46,7 @@ pub struct UnitFields {
 }
 
 impl Units {
-    /// Dimensions and scales, as `pmUnits` has them.
+    /// Dimensions and scales as in `pmUnits`.
     #[must_use]
     pub const fn fields(self) -> UnitFields {
         let (mut dim_space, mut dim_time, mut dim_count, mut scale_time) = (0, 0, 0, 0);
@@ -61,7 +61,7 @@ impl Units {
         UnitFields { dim_space, dim_time, dim_count, scale_space: 0, scale_time, scale_count: 0 }
     }
 
-    /// The units in words: the text of generated pages and of persisted descriptions.
+    /// The units as text for generated pages and persisted descriptions.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

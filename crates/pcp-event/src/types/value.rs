@@ -2,7 +2,7 @@
 
 use super::ids::ValueType;
 
-/// A value of a metric, in PCP's types. Strings have no NUL (see [`Value::text`]).
+/// A value of a metric, in PCP's types. Strings contain no NUL (see [`Value::text`]).
 ///
 /// ```
 /// use pcp_event::{Value, ValueType};
