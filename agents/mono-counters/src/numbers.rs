@@ -52,7 +52,7 @@ pub enum Kind {
     Double,
     /// Bytes, padded with NULs.
     Text,
-    /// 64 bits of microseconds, whatever the unit is.
+    /// 64 bits of microseconds, for any unit.
     TimeInterval,
     /// A number that is not in the space.
     Unknown,

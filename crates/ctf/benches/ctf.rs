@@ -5,12 +5,12 @@
 //! CTF_TRACES=/tmp/big-tick:/tmp/big-all cargo bench -p ctf
 //! ```
 //!
-//! Without CTF_TRACES the largest capture that is there. Every field of every event is decoded and
-//! added to a sum. `streams`: one stream after the other. `merged`: in the order of time.
-//! `threads`: a thread for each trace and processor, each with its share of the packets.
+//! Without CTF_TRACES the largest available capture is used. Every field of every event is decoded
+//! and added to a sum. `streams`: one stream after the other. `merged`: in time order. `threads`: a
+//! thread for each trace and processor, each with its share of the packets.
 //!
-//! With `-- --ratio [ROUNDS]` ours and the others run in turn, and the median of the ratios of the
-//! rounds is printed.
+//! With `-- --ratio [ROUNDS]` ours and the others run alternately, and the median of the rounds'
+//! ratios is printed.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
 
 use ctf::fs::{Session, StreamFiles, TraceFiles};
@@ -62,7 +62,7 @@ fn load(dir: &str) -> Vec<Loaded> {
     session.traces().iter().map(load).collect()
 }
 
-/// Adds up everything.
+/// Adds up all values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     sum: u64,
@@ -162,7 +162,7 @@ fn merged(traces: &[Loaded]) -> Sum {
     sum
 }
 
-/// Where packets begin; they can be read in any order, since each says its clock.
+/// Offset and length of each packet. Any order of decoding works, since each has its clock.
 fn packets(trace: &Trace, bytes: &[u8]) -> Vec<(usize, usize)> {
     let (mut all, mut at, mut losses) = (Vec::new(), 0, DiscardTracker::default());
     while at < bytes.len() {

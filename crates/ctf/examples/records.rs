@@ -1,4 +1,4 @@
-//! Prints the events below a directory with the names of their fields, in the order of time.
+//! Prints the events below a directory with the names of their fields, in time order.
 //!
 //! ```text
 //! cargo run -p ctf --example records -- crates/ctf/examples/trace

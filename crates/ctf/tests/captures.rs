@@ -1,6 +1,6 @@
-//! Every recorded trace: its text is babeltrace's, the facts of its streams are those of an
-//! independent walk over the packets, and neither pieces of metadata nor cuts of packets
-//! change anything.
+//! Every recorded trace: its text equals babeltrace's, the properties of its streams equal those of
+//! an independent walk over the packets, and neither pieces of metadata nor cuts of packets change
+//! a result.
 #![cfg(feature = "fs")]
 #![allow(
     clippy::unwrap_used,
@@ -19,8 +19,8 @@ use ctf::{DiscardTracker, Event, EventVisitor, NodeId, Packet, Trace, Visitor};
 use kit::dump::How;
 use kit::{assert_same_lines, captures, corpus, dumped, expected, metadata_beside, shared};
 
-/// Empty texts that babeltrace 2.0.4 shows wrongly (see `kit::Stale`); in texts of 2.1.2 there
-/// are none.
+/// Number of empty texts that babeltrace 2.0.4 shows wrongly (see `kit::Stale`); none in texts of
+/// 2.1.2.
 const STALE: [(&str, usize); 4] =
     [("ust-c-all", 118), ("ust-c-lossy", 112), ("ust-c-perpid", 11), ("live-ust-grow", 58)];
 
@@ -67,7 +67,7 @@ fn the_article_byte_for_byte() {
     assert_eq!(bytes.len(), 170);
     let metadata = std::fs::read(corpus().join("article/trace/metadata")).unwrap();
     let trace = Trace::from_metadata(&metadata).unwrap();
-    // Only content came over the wire; the packet itself is larger.
+    // Only the content was sent; the packet itself is larger.
     let mut packet = Packet::open(&trace, &bytes, 0).unwrap();
     let info = packet.info().clone();
     assert_eq!((info.content_bits, info.packet_bits, info.stream_id), (1360, 32768, Some(3)));
@@ -85,7 +85,7 @@ fn the_article_byte_for_byte() {
     assert_eq!(clock.nanoseconds(11_031_997_419_922), 1_514_347_074_563_030_002);
 }
 
-/// Integers of events, with clock and place.
+/// Integers of events, with clock and position.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Values {
     now: Vec<i128>,
@@ -170,7 +170,7 @@ fn streams_are_as_the_independent_walk_found_them() {
             content,
         ];
         assert_eq!(got.to_vec(), want, "{file}");
-        // The tracker finds the differences that the walk found.
+        // The tracker finds the losses found by the walk.
         let mut losses = DiscardTracker::default();
         let lost = all
             .iter()
@@ -208,7 +208,7 @@ fn metadata_files(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Schema, clocks of streams, nodes of classes: all that a trace is made of.
+/// Schema, clocks of streams, nodes of classes: all contents of a trace.
 fn description(trace: &Trace) -> String {
     let mut text = format!("{:?}", trace.schema());
     for stream in trace.streams() {
@@ -237,7 +237,7 @@ fn metadata_may_come_in_any_pieces() {
             let mut classes = 0;
             for piece in pieces {
                 trace.metadata(piece).unwrap();
-                // It only ever grows.
+                // The number of classes never decreases.
                 let now = trace.streams().iter().map(|s| s.events().len()).sum();
                 assert!(now >= classes);
                 classes = now;
@@ -255,7 +255,7 @@ fn metadata_may_come_in_any_pieces() {
                 file.display()
             );
         }
-        // And every beginning of it is either unfinished or sound by itself.
+        // Every beginning of the metadata is either incomplete or valid.
         for cut in (0..bytes.len()).step_by(bytes.len() / 400 + 1) {
             let mut trace = Trace::new();
             trace
@@ -265,7 +265,7 @@ fn metadata_may_come_in_any_pieces() {
     }
 }
 
-/// Bytes of a packet of lttng where its content size is (bits, little endian).
+/// Byte range of the content size (bits, little endian) in a packet of lttng.
 const CONTENT_SIZE: std::ops::Range<usize> = 48..56;
 
 #[test]
@@ -285,12 +285,12 @@ fn cut_packets_give_what_is_whole_and_an_error() {
         let content = usize::try_from(whole.info().content_bits).unwrap();
         let mut all = Values::default();
         whole.read(&mut all).unwrap();
-        // The bytes end within the content: nothing of such a packet is believed.
+        // The bytes end within the content: such a packet is rejected.
         for cut in 0..content / 8 {
             assert!(Packet::open(&trace, &bytes[..cut], 0).is_err(), "{file} cut at byte {cut}");
         }
-        // The content ends earlier, at any bit: events before the cut are reported, and the one in
-        // it is not.
+        // The content ends earlier, at any bit: events before the cut are reported, the one within
+        // the cut is not.
         let ends: BTreeMap<u64, usize> =
             all.events.iter().enumerate().map(|(n, (_, bit, _))| (*bit, n)).collect();
         let first = usize::try_from(*ends.keys().next().unwrap()).unwrap();
@@ -327,7 +327,7 @@ fn damaged_packets_never_do_harm() {
     let trace = metadata_beside(&path);
     let (packet, _) = packets(&trace, &bytes).swap_remove(0);
     let mut sound = 0;
-    // Each byte of the first events, with each bit turned and with all.
+    // Each byte of the first events, with each bit inverted and with all.
     for at in 0..1500 {
         for flip in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
             let mut bad = packet.to_vec();

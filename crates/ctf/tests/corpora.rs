@@ -1,9 +1,8 @@
-//! Babeltrace's own traces (`tests/data/ctf-traces` of its repository), when a copy is beside the
-//! tests: in `tests/ctf-traces`, or where CTF_TRACES_DIR says. They are not part of this
-//! repository.
+//! Babeltrace's own traces (`tests/data/ctf-traces` of its repository), if a copy is in
+//! `tests/ctf-traces` or in the directory CTF_TRACES_DIR. They are not part of this repository.
 //!
-//! What must succeed has the text that babeltrace2 prints (it must be installed for that), what
-//! must fail gives an error and no panic, and losses are those that babeltrace reports.
+//! Valid traces have the text printed by babeltrace2 (which must be installed for that), faulty
+//! ones give an error and no panic, and losses are those reported by babeltrace.
 #![cfg(feature = "fs")]
 #![allow(
     clippy::unwrap_used,
@@ -40,7 +39,7 @@ fn traces(dir: &Path) -> Vec<PathBuf> {
     inner
 }
 
-/// Count, what, from, to of lines about losses.
+/// Count, kind, start and end of the lines about losses.
 fn losses(lines: &str) -> Vec<String> {
     let lost = lines.lines().filter(|line| line.contains("Tracer discarded"));
     lost.map(|line| {
@@ -51,13 +50,14 @@ fn losses(lines: &str) -> Vec<String> {
     .collect()
 }
 
-/// Like babeltrace in everything that can be compared.
+/// Compares all comparable output with babeltrace.
 fn compare(dir: &Path) -> bool {
     let (text, told, faults) = dumped(&[dir.to_owned()], How::Dates);
     let name = dir.display().to_string();
     let theirs = babeltrace(dir);
     if theirs.status.code().is_none() {
-        // It aborts over some, newer ones do not; there is nothing to compare with.
+        // babeltrace2 aborts on some traces, newer versions do not; then there is nothing to
+        // compare with.
         println!("{name}: babeltrace2 {}", theirs.status);
         return false;
     }

@@ -23,7 +23,7 @@ use ctf::{
 };
 use kit::{captures, corpus, expected, shared, streams};
 
-/// `1,234,567`; four digits stay together.
+/// `1,234,567`; four digits are not grouped.
 fn grouped(digits: &str, every: usize, mark: char) -> String {
     let (sign, digits) = digits.split_at(usize::from(digits.starts_with('-')));
     if digits.len() <= 4 {
@@ -65,7 +65,7 @@ struct Details {
     nodes: Vec<Node>,
     scopes: Vec<(Scope, NodeId)>,
     begun: usize,
-    /// Open compounds, and how many members each has so far.
+    /// Open compound fields, and the number of their members so far.
     open: Vec<(Kind, u64)>,
     out: String,
     events: Vec<String>,
@@ -186,8 +186,8 @@ impl<'t, 'a> MergeVisitor<'t, 'a> for Details {
 }
 
 /// Blocks of the expected text that are events, without the line that numbers traces and streams.
-/// Texts in events may have blank lines, so that a block goes on until the next time stamp with
-/// such a line behind it.
+/// Texts in events may have blank lines, so a block ends only at the next time stamp followed by
+/// such a line.
 fn event_blocks(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.split('\n').collect();
     let starts = |n: usize| {
@@ -242,8 +242,8 @@ fn compare_values(dir: &Path) -> usize {
     compared
 }
 
-/// Equal, but for texts that babeltrace 2.0.4 did not clear (see `kit::Stale`): where ours is
-/// empty, theirs may not be.
+/// Whether the texts are equal, except for texts that babeltrace 2.0.4 did not clear (see
+/// `kit::Stale`): where ours is empty, theirs may not be.
 fn same(ours: &str, theirs: &str) -> bool {
     if ours == theirs {
         return true;
@@ -254,7 +254,7 @@ fn same(ours: &str, theirs: &str) -> bool {
         let Some(other) = theirs.next() else { return false };
         let stale = line.ends_with(": ") && other.starts_with(line);
         while stale && theirs.peek().is_some_and(|next| !next.starts_with("    ")) {
-            // The rest of a text with line ends.
+            // Skips the rest of a text with line ends.
             theirs.next();
         }
         stale || *line == other
@@ -309,7 +309,7 @@ fn level(level: i64) -> &'static str {
     ][usize::try_from(level).unwrap()]
 }
 
-/// What is known of a class before any event, as the details sink prints it.
+/// The description of a class as printed by the details sink.
 fn class(plan: &EventPlan) -> String {
     let mut out = format!("    Event class `{}` (ID {}):\n", plan.name, plan.id);
     if let Some(n) = plan.log_level {
@@ -372,8 +372,8 @@ fn class_blocks(text: &str) -> Vec<String> {
             }
             continue;
         }
-        // Attributes as they are; we have what they mean. And paths to lengths, which only
-        // babeltrace prints so.
+        // Skips user attributes, which we have only in decoded form, and paths to lengths, which
+        // only babeltrace prints.
         skip = line.starts_with("      User attributes:") || skip && line.starts_with("       ");
         if let Some(block) = blocks.last_mut().filter(|_| !skip) {
             let line = line.split(" (Length field ").next().unwrap();

@@ -1,4 +1,4 @@
-//! Trace directories: packets of any size in any number of files, and what breaks them.
+//! Trace directories: packets of any size in any number of files, and faulty ones.
 #![cfg(feature = "fs")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a test")]
 
@@ -66,7 +66,7 @@ fn small_packets_one_after_the_other_and_in_several_files() {
     assert_eq!((names.len(), errors.len()), (8, 0));
 }
 
-/// A packet whose header is longer than what is read at first, and that is followed by another one.
+/// A packet whose header is longer than the first read, followed by another packet.
 #[test]
 fn large_headers_and_packets() {
     let metadata = "trace { major = 1; minor = 8; byte_order = be;

@@ -1,7 +1,6 @@
-//! Recorded dialogues of viewers with lttng-relayd: metadata comes while packets are decoded, in
-//! the order of the wire, and the events are those that babeltrace saw. Only as much of the
-//! protocol is read here as finding metadata and packets takes (docs/protocols/lttng.md,
-//! i).
+//! Recorded dialogues of viewers with lttng-relayd: metadata arrives while packets are decoded, in
+//! the order of the wire, and the events are those that babeltrace printed. Only the parts of the
+//! protocol needed to find metadata and packets are decoded here (docs/protocols/lttng.md, i).
 #![cfg(feature = "fs")]
 #![allow(
     clippy::unwrap_used,
@@ -42,7 +41,7 @@ impl<'a> Wire<'a> {
 /// A line of text with its time.
 type Line = (i128, String);
 
-/// Events of a packet as lines without the packet's context, which comes later.
+/// Events of a packet as lines without the packet context, which is added later.
 struct Lines<'t> {
     text: TextFormatter<'t>,
     context: String,
@@ -106,7 +105,7 @@ struct Viewer {
     traces: BTreeMap<u64, Trace>,
     clocks: BTreeMap<u64, u64>,
     lines: Vec<Line>,
-    /// Replies that brought metadata, and event classes known at each packet.
+    /// Number of replies with metadata, and of event classes known at each packet.
     grown: Vec<usize>,
     braces: bool,
 }
@@ -152,7 +151,7 @@ impl Viewer {
         self.clocks.insert(id, packet.clock());
     }
 
-    /// Requests and replies, one after the other.
+    /// Processes requests and replies in turn.
     fn dialogue(&mut self, requests: &[u8], replies: &[u8]) -> Option<()> {
         let (mut c, mut s) = (Wire(requests), Wire(replies));
         let mut minor = 0;
@@ -231,7 +230,7 @@ fn watch(dir: &Path) -> Viewer {
     viewer
 }
 
-/// The event of a line of babeltrace: behind the second parenthesis and the origin.
+/// The event in a line of babeltrace: after the second parenthesis and the origin.
 fn event_of(line: &str) -> &str {
     let rest = &line[line.find(") ").unwrap() + 2..];
     &rest[rest.find(' ').unwrap() + 1..]
@@ -255,7 +254,7 @@ fn compare_events(dir: &Path) {
         ours.sort_by_key(|line| line.0);
         let theirs = expected(&dir, "pretty").unwrap();
         assert_eq!(ours.len(), theirs.lines().count(), "{name}");
-        // Events at the same nanosecond may stand in any order.
+        // Events at the same nanosecond may be in any order.
         let mut theirs: Vec<(String, &str)> =
             theirs.lines().map(|l| (l[1..30].to_owned(), event_of(l))).collect();
         theirs.sort_by(|a, b| a.0.cmp(&b.0).then(kind(a.1).cmp(kind(b.1))));
@@ -273,7 +272,7 @@ fn compare_events(dir: &Path) {
     }
 }
 
-/// Name and context of an event: two events at the same time differ in them.
+/// Name and context of an event, which distinguish two events at the same time.
 fn kind(line: &str) -> &str {
     &line[..line.find("}, {").unwrap()]
 }

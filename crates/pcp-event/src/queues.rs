@@ -132,7 +132,7 @@ impl<T: Copy> Queues<T> {
     /// kept for each presently known client until it fetches or ends, or until there were 16
     /// fetches for each of `clients`; a later first fetch reports the events dropped since as
     /// missed. Any fetch of an unknown client counts for an expected client that is not known. When
-    /// the last client of the process ends, no more clients are expected.
+    /// the last client context ends, no more clients are expected.
     ///
     /// # Errors
     /// As [`Queues::new_queue`].

@@ -57,7 +57,7 @@ impl fmt::Display for Error {
         let size = c_int::try_from(buffer.len()).unwrap_or_default();
         // SAFETY: pmErrStr_r(3) writes a C string of at most `size` bytes.
         let text = unsafe { sys::pmErrStr_r(self.0, buffer.as_mut_ptr().cast(), size) };
-        // SAFETY: pmErrStr_r(3) returns `buffer`, which holds a C string.
+        // SAFETY: pmErrStr_r(3) returns `buffer`, which contains a C string.
         match unsafe { cstring::copy(text) } {
             Some(text) => f.write_str(&text),
             None => write!(f, "{}", self.0),

@@ -36,7 +36,7 @@ impl StoreValue<'_> {
     /// The value, decoded as type `ty`: the client has encoded it by the metric's descriptor.
     ///
     /// # Errors
-    /// The request holds no value of this type, or `ty` is neither a number nor a string.
+    /// The request has no value of this type, or `ty` is neither a number nor a string.
     pub fn get(&self, ty: ValueType) -> Result<Value, Error> {
         let number = ty as u8 <= ValueType::F64 as u8;
         if !number && ty != ValueType::Text {
@@ -80,7 +80,7 @@ impl StoreValue<'_> {
     /// The value as a string.
     ///
     /// # Errors
-    /// The request holds no string.
+    /// The request has no string.
     pub fn text(&self) -> Result<String, Error> {
         match self.get(ValueType::Text)? {
             Value::Text(text) => Ok(text.into()),

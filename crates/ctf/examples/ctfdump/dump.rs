@@ -10,7 +10,7 @@ use ctf::schema::{ClockClass, EnvValue, Schema};
 use ctf::show::TextFormatter;
 use ctf::{Discarded, Event, MergeVisitor, NodeId, Packed, Packet, PacketError, Trace, Visitor};
 
-/// What is printed.
+/// The kind of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum How {
     /// Events with dates.
@@ -18,7 +18,7 @@ pub(crate) enum How {
     Dates,
     /// Events with values of their clocks.
     Cycles,
-    /// How many of each class.
+    /// The number of events of each class.
     Counts,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn dump(session: &Session, how: How, out: &mut dyn Write) -> std::io:
     Ok(lines.report)
 }
 
-/// What lines of a stream have in common.
+/// The common parts of a stream's lines.
 struct Source<'t> {
     /// The first file of the stream.
     name: String,
@@ -77,13 +77,12 @@ struct Source<'t> {
     clock: Option<&'t ClockClass>,
     /// The packet context as text.
     context: String,
-    /// Where the previous packet ended.
+    /// End time of the previous packet.
     end: Option<u64>,
 }
 
-/// Whether the trace is of lttng 2.15 or later, which only babeltrace 2.1 and later can read:
-/// values with several mappings are shown in its notation then, and in that of babeltrace 2.0
-/// otherwise.
+/// Whether the trace is of lttng 2.15 or later, which only babeltrace 2.1 and later can read. If
+/// so, values with several mappings are shown in the notation of 2.1, otherwise in that of 2.0.
 fn newer(schema: &Schema) -> bool {
     let version = |key| if let Some(EnvValue::Integer(n)) = schema.env(key) { *n } else { 0 };
     (version("tracer_major"), version("tracer_minor")) >= (2, 15)
@@ -119,11 +118,11 @@ impl<'t> Source<'t> {
 struct Lines<'t> {
     how: How,
     sources: Vec<Source<'t>>,
-    /// Time of the event before.
+    /// Time of the previous event.
     previous: Option<i128>,
     text: TextFormatter<'t>,
     report: Report,
-    /// The line has a whole event.
+    /// Whether the line has a complete event.
     ready: bool,
 }
 

@@ -1,5 +1,4 @@
-//! Prints the events of CTF traces in the order of time, as `babeltrace2 --clock-gmt --clock-date`
-//! does.
+//! Prints the events of CTF traces in time order, as `babeltrace2 --clock-gmt --clock-date` does.
 //!
 //! ```text
 //! cargo run -p ctf --example ctfdump -- [--cycles | --counts] DIR...
@@ -47,7 +46,7 @@ fn main() -> ExitCode {
                     errors.extend(report.errors);
                     errors
                 }
-                // The reader of the output has seen enough.
+                // The reader has closed the output.
                 Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
                 Err(e) => vec![e.to_string()],
             }

@@ -1,5 +1,5 @@
-//! What the tests of `ctf` have in common: where captures are, babeltrace's text, and the words for
-//! comparing with it.
+//! Shared code of the tests of `ctf`: paths of captures, babeltrace's texts, and comparison with
+//! them.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 #[path = "../../examples/ctfdump/dump.rs"]
@@ -12,11 +12,11 @@ use std::process::Command;
 use ctf::Trace;
 use ctf::fs::Session;
 
-/// A recorded trace with what babeltrace makes of it.
+/// A recorded trace with babeltrace's text of it.
 pub struct Capture {
     pub name: String,
     pub dir: PathBuf,
-    /// Where its files are.
+    /// Directory of the trace's files.
     pub trace: PathBuf,
 }
 
@@ -35,7 +35,7 @@ pub fn shared() -> PathBuf {
     dir
 }
 
-/// The traces in a directory for which there is a text of babeltrace.
+/// The traces in a directory that have a text of babeltrace.
 pub fn captures(dir: &Path) -> Vec<Capture> {
     let mut all: Vec<Capture> = Vec::new();
     let mut inner: Vec<PathBuf> =
@@ -44,7 +44,7 @@ pub fn captures(dir: &Path) -> Vec<Capture> {
     for dir in inner {
         let name = dir.file_name().unwrap().to_string_lossy().into_owned();
         let trace = ["trace", "received"].iter().map(|t| dir.join(t)).find(|t| t.is_dir());
-        // babeltrace crashed over it, so that its text is not complete.
+        // babeltrace crashed on it, so its text is incomplete.
         let whole = !name.ends_with("bt2crash");
         if let Some(trace) = trace.filter(|_| whole && expected(&dir, "pretty").is_some()) {
             all.push(Capture { name, dir, trace });
@@ -70,7 +70,7 @@ pub fn expected(dir: &Path, what: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The events as text, what was lost and in how far packets are malformed, and errors of metadata.
+/// The events as text, losses and errors of packets, and errors of metadata.
 pub fn dumped(dirs: &[PathBuf], how: dump::How) -> (String, dump::Report, Vec<String>) {
     let (session, errors) =
         Session::open_all(dirs).unwrap_or_else(|e| (Session::default(), vec![e]));
@@ -93,9 +93,9 @@ pub fn metadata_beside(path: &Path) -> Trace {
     Trace::from_metadata(&std::fs::read(path.with_file_name("metadata")).unwrap()).unwrap()
 }
 
-/// Babeltrace 2.0.4 keeps the objects of fields for later events and does not clear their text when
-/// an empty one comes: it shows what an earlier event had there. Compares texts that are equal but
-/// for that, and counts how often it is so.
+/// babeltrace 2.0.4 reuses the objects of fields for later events and does not clear their text for
+/// an empty one: it then shows the text of an earlier event. Compares texts that are equal except
+/// for that, and counts the differences.
 #[derive(Default)]
 pub struct Stale {
     pub count: usize,
@@ -103,8 +103,8 @@ pub struct Stale {
 }
 
 impl Stale {
-    /// Whether lines are the same, or differ only where ours has an empty text and theirs one that
-    /// was there before.
+    /// Whether lines are equal, or differ only where ours has an empty text and theirs an earlier
+    /// text.
     pub fn same(&mut self, ours: &str, theirs: &str) -> bool {
         let mut found = 0;
         let (mut a, mut b) = (ours, theirs);
@@ -113,7 +113,7 @@ impl Stale {
             if common == a.len() && common == b.len() {
                 break true;
             }
-            // Ours goes on with the closing quote of an empty text, theirs with a text.
+            // Ours continues with the closing quote of an empty text, theirs with a text.
             let empty = a.get(..common).is_some_and(|s| s.ends_with(" = \""))
                 && a[common..].starts_with('"');
             let Some(text) = b.get(common..).and_then(quoted_end).filter(|_| empty) else {
@@ -150,8 +150,8 @@ fn quoted_end(text: &str) -> Option<usize> {
     })
 }
 
-/// Asserts that two texts have the same lines, and gives how many empty texts babeltrace showed
-/// wrongly.
+/// Asserts that two texts have the same lines. Returns the number of empty texts that babeltrace
+/// showed wrongly.
 pub fn assert_same_lines(name: &str, ours: &str, theirs: &str) -> usize {
     let mut stale = Stale::default();
     for (n, (a, b)) in ours.lines().zip(theirs.lines()).enumerate() {

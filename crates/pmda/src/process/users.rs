@@ -1,4 +1,4 @@
-//! Look-ups in the user and group databases of this host, whatever serves them (files, LDAP, SSSD).
+//! Look-ups in the user and group databases of this host: files, LDAP, SSSD.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::mem::MaybeUninit;
