@@ -1,7 +1,7 @@
-//! In a build of the whole workspace the tests are linked with libpcp_pmda, and a linker then lets
-//! an executable's functions take the place of those that a library calls: libpcp_pmda's calls of
-//! its own functions would end up in ours, and the two could not be compared. So the tests export
-//! nothing.
+//! In a build of the whole workspace the tests are linked with libpcp_pmda. The linker would then
+//! resolve libpcp_pmda's calls of its own functions to the same-named functions of the test
+//! executable, that is to ours, and the two libraries could not be compared. Therefore the tests
+//! export nothing.
 
 fn main() {
     println!("cargo::rerun-if-changed=tests/exports.map");

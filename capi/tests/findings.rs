@@ -136,7 +136,7 @@ fn a_filter_that_is_refused_is_not_released() {
     assert_eq!(status, EINVAL, "without apply");
     assert_eq!(released, 0);
     assert_eq!((set(c, q.handle), set(c, q.handle)), (0, 0));
-    // SAFETY: nobody else looks at the counter now.
+    // SAFETY: there is no other access to the counter now.
     assert_eq!(unsafe { filter.cast::<u32>().read() }, 1, "the one before");
     // A null filter's release function is never called.
     // SAFETY: it would write to null.

@@ -36,7 +36,7 @@ macro_rules! api {
         /// One library's functions.
         pub struct Api {
             $(pub $name: $ty,)*
-            /// Keeps the functions where they are.
+            /// Keeps the library, and so its functions, loaded.
             _library: Option<libloading::Library>,
         }
 

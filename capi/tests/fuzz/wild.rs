@@ -197,7 +197,7 @@ pub(super) fn wild(ours: &Api, sequences: u64, seed: u64) {
         for _ in 0..80 {
             Wild::act(this);
         }
-        // SAFETY: nobody else looks at it now.
+        // SAFETY: there is no other reference now.
         unsafe { (*this).calls = false };
         // SAFETY: as above; callbacks do nothing any more.
         unsafe { (*this).depth = 1 };

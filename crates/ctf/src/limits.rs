@@ -8,7 +8,7 @@ pub const METADATA: u64 = 16 << 20;
 pub const DECLARATION: u64 = 4 << 20;
 /// Bytes of one fragment of CTF 2. A JSON tree takes about twenty times its text.
 pub const FRAGMENT: u64 = 1 << 20;
-/// Bytes of one packet of packetised metadata. lttng writes 4096.
+/// Bytes of one packet of packetised metadata. The tracer writes 4096.
 pub const METADATA_PACKET: u64 = 16 << 20;
 /// Bytes of an identifier or of a string in the metadata.
 pub const NAME: u64 = 64 << 10;

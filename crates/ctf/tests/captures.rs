@@ -265,7 +265,7 @@ fn metadata_may_come_in_any_pieces() {
     }
 }
 
-/// Byte range of the content size (bits, little endian) in a packet of lttng.
+/// Byte range of the content size (bits, little endian) in a packet of the tracer.
 const CONTENT_SIZE: std::ops::Range<usize> = 48..56;
 
 #[test]

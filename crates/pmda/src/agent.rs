@@ -247,7 +247,7 @@ impl<H: Handler> Pmda<H> {
         unsafe { BorrowedFd::borrow_raw(fd) }
     }
 
-    /// Answers one request; `false` when pmcd is gone.
+    /// Answers one request; `false` after pmcd has closed the connection.
     pub(crate) fn answer(&mut self) -> bool {
         let started = process::thread_time();
         hosted::with(|hosted| hosted.allowance = Allowance::begin(started));

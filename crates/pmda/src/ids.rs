@@ -57,9 +57,9 @@ pub enum TextTarget {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Attribute {
-    /// `PCP_ATTR_USERID`; `None` if pmcd's text is no number.
+    /// `PCP_ATTR_USERID`; `None` if pmcd's text is not a number.
     UserId(Option<u32>),
-    /// `PCP_ATTR_GROUPID`; `None` if pmcd's text is no number.
+    /// `PCP_ATTR_GROUPID`; `None` if pmcd's text is not a number.
     GroupId(Option<u32>),
     /// `PCP_ATTR_USERNAME`: the name of an authenticated user.
     UserName(Option<String>),

@@ -53,7 +53,7 @@ impl StoreValue<'_> {
         // SAFETY: on success the atom is set.
         let atom = unsafe { atom.assume_init() };
         Ok(match ty {
-            // SAFETY: the member of the type that was asked for, here and below.
+            // SAFETY: the member of the requested type, here and below.
             ValueType::I32 => Value::I32(unsafe { atom.l }),
             // SAFETY: as above.
             ValueType::U32 => Value::U32(unsafe { atom.ul }),
@@ -68,7 +68,7 @@ impl StoreValue<'_> {
             _ => {
                 // SAFETY: as above.
                 let s = unsafe { atom.cp };
-                // SAFETY: a string was asked for, so `cp` is a C string.
+                // SAFETY: a string was requested, so `cp` is a C string.
                 let text = unsafe { cstring::copy(s) }.unwrap_or_default();
                 // SAFETY: pmExtractValue(3): the caller frees string values.
                 unsafe { libc::free(s.cast()) };

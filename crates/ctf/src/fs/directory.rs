@@ -66,8 +66,8 @@ struct Group {
     files: Vec<PathBuf>,
 }
 
-/// Adds the directories with a file `metadata`, at any depth. LTTng's `index` directories do not
-/// contain one.
+/// Adds the directories with a file `metadata`, at any depth. The tracer's `index` directories do
+/// not contain one.
 fn find(dir: &Path, found: &mut Vec<PathBuf>) -> Result<(), Error> {
     if dir.join("metadata").is_file() {
         found.push(dir.to_owned());

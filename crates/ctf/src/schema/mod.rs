@@ -159,11 +159,11 @@ pub struct DataStreamClass {
 pub struct EventRecordClass {
     /// The id in event record headers.
     pub id: u64,
-    /// Name; LTTng's are `provider:event`.
+    /// Name, as `provider:event`.
     pub name: Arc<str>,
-    /// LTTng's log level, 0 (emergency) to 14 (debug).
+    /// The tracer's log level, 0 (emergency) to 14 (debug).
     pub log_level: Option<i64>,
-    /// URI of LTTng's event model (EMF).
+    /// URI of the tracer's event model (EMF).
     pub emf_uri: Option<Arc<str>>,
     /// Field class of event.context.
     pub context: Option<Arc<FieldClass>>,

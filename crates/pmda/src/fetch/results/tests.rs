@@ -51,7 +51,7 @@ fn libpcp_reads_the_values_as_built() {
             assert_eq!(sts, 0);
             // SAFETY: extraction succeeded.
             let atom = unsafe { atom.assume_init() };
-            // SAFETY: a string was asked for.
+            // SAFETY: a string was requested.
             let s = unsafe { atom.cp };
             // SAFETY: as above: a C string.
             unsafe { cstring::copy(s) }.unwrap_or_default()
