@@ -9,18 +9,16 @@
     reason = "a test"
 )]
 
-mod lttng_kit;
-
 use std::time::Duration;
 
 use bytes::BytesMut;
-use lttng_kit::{Connection, Observed, Outcome, Relayd, at, settings};
 use pmdaapm::sources::SessionError;
 use pmdaapm::sources::lttng::viewer::{
     METADATA_REPLY, OUTSTANDING, OpenStreams, Reading, ReplayFilter, Seek, SessionInfo, Settings,
     Start, TraceFormat,
 };
 use proptest::prelude::*;
+use test_kit::lttng::{Connection, Observed, Outcome, Relayd, at, settings};
 
 const START: Duration = Duration::from_secs(100);
 const NAME: &str = "live-ust-grow";

@@ -10,19 +10,17 @@
     reason = "a test"
 )]
 
-mod lttng_kit;
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lttng_kit::{Dialogue, Relayd};
 use pmdaapm::net::{Peers, Supervisor};
 use pmdaapm::sources::lttng::{Config, Lttng};
 use pmdaapm::sources::{Context, Source};
 use pmdaapm::store::{Limits, Stat, Store};
+use test_kit::lttng::{Dialogue, Relayd};
 
 /// Column of `session.state`.
 const STATE: u16 = 1;

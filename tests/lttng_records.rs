@@ -9,15 +9,11 @@
     reason = "a test"
 )]
 
-#[path = "lttng_kit/mod.rs"]
-mod kit;
-
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use kit::{NAMES, Relayd, at, settings, whole};
 use pmdaapm::ctf::schema::Scope;
 use pmdaapm::ctf::{
     DiscardTracker, Event, EventVisitor, Kind, Node, NodeId, Packet, Trace, Visitor, decode_string,
@@ -28,6 +24,7 @@ use pmdaapm::model::{EventKindId, TableId};
 use pmdaapm::sources::lttng::{Collector, RecordFilter};
 use pmdaapm::sources::{OwnSink, Sinks};
 use pmdaapm::store::{Change, Limits, PeerSink, RequestQueue, Store};
+use test_kit::lttng::{NAMES, Relayd, at, settings, whole};
 
 /// The first kind of events and the first table of the source.
 const RECORD: EventKindId = EventKindId::new(0);

@@ -10,14 +10,12 @@
     reason = "a test"
 )]
 
-mod lttng_kit;
-
 use std::time::Duration;
 
-use lttng_kit::{
+use pmdaapm::sources::lttng::viewer::{Refused, Seek, Settings};
+use test_kit::lttng::{
     Connection, Dialogue, NAMES, Observed, Outcome, Relayd, corpus, crc, settings, whole,
 };
-use pmdaapm::sources::lttng::viewer::{Refused, Seek, Settings};
 
 const START: Duration = Duration::from_secs(100);
 

@@ -3,9 +3,11 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
     missing_docs,
     reason = "a kit of tests fails by panics, and its names are its documentation"
 )]
 
+pub mod lttng;
 pub mod profiler;

@@ -1,12 +1,5 @@
 //! Recorded dialogues with relay daemons, a relay daemon that replays them to viewers of any minor
 //! version, and a driver with a simulated clock.
-#![allow(
-    dead_code,
-    unused_imports,
-    unreachable_pub,
-    reason = "shared by several tests; not every user needs all of it"
-)]
-
 mod observed;
 mod relayd;
 
@@ -26,7 +19,7 @@ use pmdaapm::sources::lttng::viewer::{
 pub use relayd::{Dialogue, Relayd};
 
 pub fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("qa/corpus/lttng/live")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../qa/corpus/lttng/live")
 }
 
 pub const NAMES: [&str; 5] =
