@@ -3,7 +3,7 @@
 //! if they are installed:
 //!
 //! ```text
-//! CTF_TRACES=/tmp/big-tick:/tmp/big-all cargo bench --no-default-features --bench lttng
+//! CTF_TRACES=/tmp/big-tick:/tmp/big-all cargo bench --bench lttng
 //! ```
 //!
 //! Without CTF_TRACES a capture is read. A relay daemon within this process reads packets from

@@ -1,4 +1,4 @@
-//! Decoding of Java profiler sessions: `cargo bench --no-default-features --bench profiler`. One
+//! Decoding of Java profiler sessions: `cargo bench --bench profiler`. One
 //! core, no I/O.
 //!
 //! `steady` is a capture of a JVM with 4000 calls/s: the whole one (79249 calls) if ../shared
