@@ -40,6 +40,7 @@ use pmdaapm::sources::lttng::{Collector, RecordFilter};
 use pmdaapm::sources::{OwnSink, Sinks};
 use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
 use relayd::{Recorded, Relayd};
+use test_kit::catalogue;
 
 /// Memory of all event streams.
 const BUDGET: usize = 32 << 20;
@@ -82,7 +83,7 @@ fn main() {
 
 /// Prints a sum of the bytes of all records.
 fn sum(recorded: &Recorded) {
-    let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), 2 << 30);
+    let store = Store::new(catalogue(), 400, Limits::default(), 2 << 30);
     connection(&store, recorded, 0, 1, RecordFilter::default());
     for stream in store.peers().iter().filter_map(|peer| {
         Some(peer.existing_stream(pmdaapm::model::EventKindId::new(0))?.newest(usize::MAX))
@@ -179,13 +180,13 @@ fn records(store: &Store) -> u64 {
 }
 
 fn collect(recorded: &Recorded, filter: RecordFilter) -> u64 {
-    let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), BUDGET);
+    let store = Store::new(catalogue(), 400, Limits::default(), BUDGET);
     connection(&store, recorded, 0, 1, filter);
     records(&store)
 }
 
 fn collect_by_two(recorded: &Recorded) -> u64 {
-    let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), BUDGET);
+    let store = Store::new(catalogue(), 400, Limits::default(), BUDGET);
     std::thread::scope(|scope| {
         for share in 0..2 {
             let store = &store;

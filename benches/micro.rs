@@ -9,6 +9,7 @@ use pmdaapm::events::{self, Batch, Budget, ReadRequest, Resolutions, Stream, fla
 use pmdaapm::model::{Now, Pmid, Stamp, Update, ValueType};
 use pmdaapm::sources::{Session, Sink, mono};
 use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
+use test_kit::catalogue;
 
 /// Hello with 185 counters and 22 samples; see benches/README.md.
 const CAPTURE: &[u8] = include_bytes!("../qa/corpus/mono/c-file-all-gcpressure.bin");
@@ -105,8 +106,8 @@ fn feed(session: &mut mono::Inspector, bytes: &[u8], sink: &mut dyn Sink) {
 
 fn peer_sink() -> PeerSink {
     PeerSink::new(
-        &Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), MEMORY),
-        pmdaapm::sources::catalogue().id("mono").expect("built in"),
+        &Store::new(catalogue(), 400, Limits::default(), MEMORY),
+        catalogue().id("mono").expect("built in"),
         &Arc::new(RequestQueue::new(|| ())),
     )
 }

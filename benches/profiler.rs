@@ -26,7 +26,7 @@ use pmdaapm::sources::profiler::{
     Streams, TraceEvent, TraceKind,
 };
 use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
-use test_kit::profiler as kit;
+use test_kit::{catalogue, profiler as kit};
 
 const READ: usize = 64 << 10;
 
@@ -157,7 +157,7 @@ fn start(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn collector(bencher: Bencher<'_, '_>) {
     let session = &STEADY;
-    let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), 32 << 20);
+    let store = Store::new(catalogue(), 400, Limits::default(), 32 << 20);
     let shared = Arc::new(SharedState::new(64 << 20));
     bencher
         .counter(BytesCount::of_slice(&session.requests))

@@ -15,6 +15,8 @@
 //! libclang.
 
 #![deny(unsafe_code)]
+// A program: its pages are read with --document-private-items.
+#![allow(rustdoc::private_intra_doc_links)]
 
 pub mod read;
 

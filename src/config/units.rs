@@ -164,7 +164,7 @@ pub fn level<'de, D: Deserializer<'de>>(d: D) -> Result<log::LevelFilter, D::Err
     })
 }
 
-/// A size in bytes within bounds, as [`bytes`] reads it.
+/// A size in bytes within bounds, as [`bytes()`] reads it.
 pub(super) struct Bytes<const MIN: u64, const MAX: u64>(pub(super) u64);
 
 impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bytes<MIN, MAX> {

@@ -9,5 +9,15 @@
     reason = "a kit of tests fails by panics, and its names are its documentation"
 )]
 
+use std::sync::{Arc, LazyLock};
+
+use pmdaapm::catalogue::Catalogue;
+
 pub mod lttng;
 pub mod profiler;
+
+/// The catalogue of all sources, made once: no part of what a bench measures.
+pub fn catalogue() -> Arc<Catalogue> {
+    static CATALOGUE: LazyLock<Arc<Catalogue>> = LazyLock::new(pmdaapm::sources::catalogue);
+    Arc::clone(&CATALOGUE)
+}

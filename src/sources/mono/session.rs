@@ -147,6 +147,8 @@ impl Inspector {
         result
     }
 
+    // Once a counter: not worth a call.
+    #[inline(always)]
     fn token(&mut self, now: Now, token: Token<'_>, io: &mut Io<'_>) -> Result<(), SessionError> {
         let Phase::Reading(reading) = &mut self.phase else { return Ok(()) };
         let Reading { tokenizer, counters, selection } = &mut **reading;

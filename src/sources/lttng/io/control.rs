@@ -1,7 +1,6 @@
 //! The task that controls sessions. It carries out the actions of the pure
-//! [`Controller`](crate::sources::lttng::control::Controller): runs the `lttng` program, one
-//! command at a time, and saves the state file. Meanwhile it accepts requests, a new
-//! configuration and the viewers' notices.
+//! [`Controller`]: runs the `lttng` program, one command at a time, and saves the state file.
+//! Meanwhile it accepts requests, a new configuration and the viewers' notices.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
