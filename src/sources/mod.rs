@@ -5,6 +5,7 @@
 //! [`Update`]: crate::model::Update
 
 mod contract;
+pub mod http;
 #[cfg(feature = "lttng")]
 pub mod lttng;
 #[cfg(feature = "mono")]
@@ -14,6 +15,8 @@ pub mod profiler;
 pub mod registry;
 mod session;
 mod sink;
+#[cfg(feature = "zorka")]
+pub mod zorka;
 
 pub use contract::Source;
 #[cfg(feature = "agent")]

@@ -136,10 +136,11 @@ sources! {
     #[cfg(feature = "mono")] mono: super::mono::Mono,
     #[cfg(feature = "profiler")] profiler: super::profiler::Profiler,
     #[cfg(feature = "lttng")] lttng: super::lttng::Lttng,
+    #[cfg(feature = "zorka")] zorka: super::zorka::Zorka,
     #[cfg(feature = "toy")] toy in "../../examples/toy/mod.rs": toy::Toy,
 }
 
-/// The help text of `apm.agent.source`. Archives contain it; it also names a protocol to come.
+/// The help text of `apm.agent.source`.
 const SOURCES_HELP: &str = "mono, profiler, zorka or lttng.";
 
 /// The catalogue of all sources that are built in.

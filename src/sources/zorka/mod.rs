@@ -1,0 +1,39 @@
+//! The collector of Zorka agents: HTTP, TCP 8640 (docs/protocols/zorka.md).
+
+// While the source is being built.
+#![allow(dead_code)]
+
+mod config;
+#[cfg(feature = "agent")]
+mod io;
+mod metrics;
+mod wire;
+
+pub use config::Config;
+
+#[cfg(feature = "agent")]
+use super::{Context, Running};
+use super::{Source, SourceTable};
+
+/// The collector of Zorka agents.
+pub struct Zorka;
+
+impl Source for Zorka {
+    type Config = Config;
+
+    const TABLE: SourceTable = SourceTable {
+        example: "shop/web1",
+        metrics: metrics::METRICS,
+        keeps_values: true,
+        ..SourceTable::new("zorka", metrics::CLUSTER, metrics::INDOM)
+    };
+
+    fn describe(config: &Config) -> Vec<String> {
+        config.describe()
+    }
+
+    #[cfg(feature = "agent")]
+    fn start(config: Config, context: Context) -> std::io::Result<Box<dyn Running<Config>>> {
+        io::start(config, context)
+    }
+}

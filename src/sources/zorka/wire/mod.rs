@@ -1,0 +1,3 @@
+//! Decodes bodies: pure, no names and no sums.
+
+pub(crate) mod body;
