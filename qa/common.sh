@@ -55,11 +55,14 @@ background() {
     PIDS+=("$LAST")
 }
 
-# The configuration of this test's PMDA: further lines on standard input.
+# The configuration of this test's PMDA: further lines on standard input, further keys of [zorka]
+# in ZORKA_KEYS.
 write_config() {
     MONO_PORT=${MONO_PORT:-$(free_port)}
     PROFILER_PORT=${PROFILER_PORT:-$(free_port)}
-    printf '[profiler]\nlisten = "127.0.0.1:%s"\n[mono]\nlisten = "127.0.0.1:%s"\n' "$PROFILER_PORT" "$MONO_PORT" > "$D/apm.toml"
+    ZORKA_PORT=${ZORKA_PORT:-$(free_port)}
+    printf '[zorka]\nlisten = "127.0.0.1:%s"\n%s\n[profiler]\nlisten = "127.0.0.1:%s"\n[mono]\nlisten = "127.0.0.1:%s"\n' \
+        "$ZORKA_PORT" "${ZORKA_KEYS:-}" "$PROFILER_PORT" "$MONO_PORT" > "$D/apm.toml"
     cat >> "$D/apm.toml"
 }
 
