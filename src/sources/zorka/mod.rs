@@ -6,8 +6,9 @@
 mod config;
 #[cfg(feature = "agent")]
 mod io;
+pub mod limits;
 mod metrics;
-mod wire;
+pub mod wire;
 
 pub use config::Config;
 

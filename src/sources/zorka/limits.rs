@@ -1,0 +1,22 @@
+//! Bounds on everything that an agent can cause, each with its reason. Sections are those of
+//! docs/protocols/zorka.md.
+
+/// Open records, one inside the other. The local tracer's deepest stack in the captures has 24; a
+/// JVM's stack of 1 MiB ends at about 10,000 frames (docs/protocols/zorka.md 8). The record beyond
+/// ends the body: what precedes it is kept.
+pub const OPEN_RECORDS: usize = 10_000;
+/// Arrays, maps and tags, one inside the other, in an attribute or in an item that is skipped
+/// (docs/protocols/zorka.md 8).
+pub const NESTING: usize = 32;
+/// Records of one body: 64 times what an agent sends by default (docs/protocols/zorka.md 8), 12 MiB
+/// of memory.
+pub const RECORDS: usize = 1 << 18;
+/// Begins of spans in one body.
+pub const SPANS: usize = 1 << 16;
+/// Attributes of one body.
+pub const ATTRIBUTES: usize = 1 << 18;
+/// Exceptions of one body.
+pub const EXCEPTIONS: usize = 1 << 16;
+/// Enclosing spans among which the target of an upward attribute is searched, so that such
+/// attributes cost no more than others.
+pub const UPWARD: usize = 64;

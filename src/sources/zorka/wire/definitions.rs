@@ -1,0 +1,114 @@
+//! Bodies of definitions: symbols and methods (docs/protocols/zorka.md 5.1, 6.1 and 9).
+
+use super::error::{BodyError, ErrorKind};
+use super::items::Items;
+
+/// What an agent defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Definition<'b> {
+    /// A symbol: bytes of a text, perhaps not UTF-8; empty for null.
+    Symbol {
+        /// Its number.
+        id: u32,
+        /// Its text.
+        text: &'b [u8],
+    },
+    /// A method, by symbol ids.
+    Method {
+        /// Its number.
+        id: u32,
+        /// Class.
+        class: u32,
+        /// Name.
+        name: u32,
+        /// JVM descriptor.
+        signature: u32,
+    },
+    /// A fact about the agent (docs/protocols/zorka.md 9, 9). No real agent has them.
+    Attribute {
+        /// Its name.
+        name: &'b [u8],
+        /// Its value.
+        text: &'b [u8],
+    },
+    /// An item with an unknown tag, which is skipped.
+    Unknown,
+}
+
+/// Decodes a body of definitions in their order.
+///
+/// # Errors
+///
+/// The position of the first item that is wrong; all definitions before it have been given to
+/// `define`.
+pub fn definitions<'b>(
+    body: &'b [u8],
+    define: &mut impl FnMut(Definition<'b>),
+) -> Result<(), BodyError> {
+    let mut items = Items::new(body, 0);
+    while items.peek().is_some() {
+        let at = items.position();
+        match items.tag()? {
+            1 | 0x0c | 0x0d => define(symbol(&mut items, body)?),
+            2 | 0x0e => define(method(&mut items)?),
+            3 | 0x0f => attributes(&mut items, body, define)?,
+            4..=0x0b | 0x21..=0x26 => return Err(BodyError::new(ErrorKind::Tag, at)),
+            _ => {
+                items.skip()?;
+                define(Definition::Unknown);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `[id, text]`, or `[id, text, type]` of legacy agents.
+fn symbol<'b>(items: &mut Items<'b>, body: &'b [u8]) -> Result<Definition<'b>, BodyError> {
+    let mut elements = items.array()?;
+    items.need(&mut elements)?;
+    let id = items.id()?;
+    items.need(&mut elements)?;
+    let text = items.optional_text()?;
+    items.leave(elements)?;
+    Ok(Definition::Symbol { id, text: text.map(|text| text.of(body)).unwrap_or_default() })
+}
+
+/// `[id, class, name, signature]`.
+fn method<'b>(items: &mut Items<'_>) -> Result<Definition<'b>, BodyError> {
+    let mut elements = items.array()?;
+    let mut ids = [0; 4];
+    for id in &mut ids {
+        items.need(&mut elements)?;
+        *id = items.id()?;
+    }
+    items.leave(elements)?;
+    let [id, class, name, signature] = ids;
+    Ok(Definition::Method { id, class, name, signature })
+}
+
+/// A map of names and texts; other values are skipped.
+fn attributes<'b>(
+    items: &mut Items<'b>,
+    body: &'b [u8],
+    define: &mut impl FnMut(Definition<'b>),
+) -> Result<(), BodyError> {
+    if matches!(items.first()?, 0x80..=0x9f) {
+        return items.skip();
+    }
+    let mut pairs = items.map()?;
+    while items.more(&mut pairs)? {
+        let is_text = |items: &Items<'_>| items.peek().is_some_and(|byte| byte >> 5 == 3);
+        if !is_text(items) {
+            items.skip()?;
+            items.skip()?;
+            continue;
+        }
+        let name = items.text()?.of(body);
+        if is_text(items) {
+            define(Definition::Attribute { name, text: items.text()?.of(body) });
+        } else {
+            items.skip()?;
+        }
+    }
+    Ok(())
+}
