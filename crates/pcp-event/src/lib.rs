@@ -4,6 +4,7 @@
 mod array;
 mod batch;
 mod check;
+mod event_array;
 mod filter;
 pub mod flags;
 mod glob;
@@ -19,6 +20,7 @@ mod types;
 pub use array::{Array, ArrayError, Checkpoint};
 pub use batch::{Batch, RECORD_MAX, RecordTemplate};
 pub use check::{CheckError, Parameter, Record, Records, Scalar, check};
+pub use event_array::EventArray;
 pub use filter::{FILTER_MAX, Filter, FilterError, ParameterNames, RecordMatcher};
 pub use glob::{Glob, glob};
 pub use layout::{ARRAY_MAX, HighRes, LowRes, Resolution};

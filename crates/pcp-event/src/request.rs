@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::event_array::EventArray;
 use crate::types::ids::Pmid;
 
 /// Limit of the time since the last delivery by which the limits of a delivery grow.
@@ -84,9 +85,9 @@ impl ReadRequest<'_> {
 #[non_exhaustive]
 pub struct Delivery {
     /// `pmEventArray`, if requested.
-    pub low: Option<Vec<u8>>,
+    pub low: Option<EventArray>,
     /// `pmHighResEventArray`, if requested.
-    pub high: Option<Vec<u8>>,
+    pub high: Option<EventArray>,
     /// Number of events in each array, without records about missed events.
     pub records: usize,
     /// Events dropped before this client had read them.

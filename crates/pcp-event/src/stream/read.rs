@@ -4,6 +4,7 @@
 
 use super::{Inner, Stream};
 use crate::array::Array;
+use crate::event_array::EventArray;
 use crate::flags::POINT;
 use crate::layout::{HighRes, LowRes, Resolution};
 use crate::request::{Client, Delivery, ReadRequest};
@@ -223,7 +224,7 @@ fn copy(
 }
 
 /// The array with MISSED records appended.
-fn finish<R: Resolution>(mut array: Array<R>, stamp: Stamp, missed: u64) -> Vec<u8> {
+fn finish<R: Resolution>(mut array: Array<R>, stamp: Stamp, missed: u64) -> EventArray {
     let mut left = missed;
     while left > 0 {
         let count = i32::try_from(left).unwrap_or(i32::MAX);
@@ -232,5 +233,5 @@ fn finish<R: Resolution>(mut array: Array<R>, stamp: Stamp, missed: u64) -> Vec<
         }
         left -= u64::from(count.unsigned_abs());
     }
-    array.into_bytes()
+    EventArray::packed(array.into_bytes())
 }

@@ -1,6 +1,5 @@
 //! Fetches: request, profile, budget, and the answer in libpcp's form.
 
-mod arrays;
 mod budget;
 mod default;
 mod profile;

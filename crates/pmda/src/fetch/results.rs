@@ -8,10 +8,9 @@
 use std::ffi::c_int;
 use std::mem::{MaybeUninit, align_of, offset_of, size_of, transmute};
 
-use pcp_event::{Pmid, ValueType};
+use pcp_event::{EventArray, Pmid, ValueType};
 use pcp_sys as sys;
 
-use super::arrays::is_event_array;
 use super::budget::{Budget, VALUE, block_bytes};
 use crate::error::Error;
 
@@ -51,7 +50,7 @@ pub struct Results {
     /// Values (by word of `sets`) that point to a block (by word of `blocks`).
     links: Vec<(usize, usize)>,
     /// Event arrays that values point to.
-    arrays: Vec<Vec<u8>>,
+    arrays: Vec<EventArray>,
     open: Open,
 }
 
@@ -279,11 +278,11 @@ impl Results {
         self.blocks.push(u32::from_ne_bytes(last));
     }
 
-    /// Adds an event array, as built by pcp-event. Invalid bytes reject the set.
-    pub fn array(&mut self, inst: u32, array: Vec<u8>) {
+    /// Adds an event array.
+    pub fn array(&mut self, inst: u32, array: EventArray) {
         // libpcp reads the first 32 bits in place; allocators align more strictly than that.
-        if !is_event_array(&array) || !array.as_ptr().addr().is_multiple_of(align_of::<u32>()) {
-            debug_assert!(false, "not an event array");
+        if !array.as_ptr().addr().is_multiple_of(align_of::<u32>()) {
+            debug_assert!(false, "an array at an odd address");
             return self.refuse();
         }
         if !self.room(sys::PM_VAL_SPTR, block_bytes(array.len())) {

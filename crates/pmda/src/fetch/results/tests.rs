@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use pcp_event::{Array, HighRes, Stamp};
 use proptest::prelude::*;
 
 use super::*;
@@ -133,12 +134,11 @@ fn steps() -> impl Strategy<Value = Vec<(Vec<Step>, Option<usize>)>> {
 proptest! {
     #[test]
     fn the_budget_counts_what_libpcp_encodes(all in steps(), shuffle in any::<u64>()) {
-        // Empty event arrays with trailing bytes: only the length in their first word counts.
-        let arrays: Vec<Vec<u8>> = (0..9u32).map(|n| {
-            let length = 8 + 24 * n;
-            let mut array: Vec<u8> = [length | 10 << 24, 0].iter().flat_map(|w| w.to_ne_bytes()).collect();
-            array.resize(length as usize, 0);
-            array
+        // Arrays of 8 + 24 * n bytes.
+        let arrays: Vec<EventArray> = (0..9).map(|n| {
+            let mut array = Array::<HighRes>::new();
+            (0..n).for_each(|_| array.add_missed(Stamp::default(), 1).expect("fits"));
+            EventArray::new::<HighRes>(array.into_bytes()).expect("an array")
         }).collect();
         let mut r = Results::default();
         r.begin(all.len(), Budget::new(all.len(), || Duration::ZERO));
