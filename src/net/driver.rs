@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy, sink};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -23,6 +23,8 @@ const READ_MIN: usize = 2 << 10;
 const READ_MAX: usize = 64 << 10;
 /// A connection is dropped when a write to its peer takes longer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time for the peer to take the last bytes and to end its side.
+const LINGER: Duration = Duration::from_millis(250);
 /// Replies of more bytes are written even while the session has unfinished input.
 const REPLIES: usize = 4 << 10;
 /// Time between two ticks of a session.
@@ -92,14 +94,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
         let at = now();
         self.sink.set_now(at);
         self.session.close(at, &mut out, &mut self.sink);
-        if !matches!(end, End::Eof | End::Io(_) | End::WriteTimeout) {
+        let last = !matches!(end, End::Eof | End::Io(_) | End::WriteTimeout) && !out.is_empty();
+        if last {
             // The last bytes are not worth a longer wait.
             let _ = timeout(Duration::from_millis(100), self.stream.write_all(&out)).await;
         }
         (self.graceful)(&self.stream);
         let name = self.sink.peer().map(|p| p.agent_name());
         self.sink.finish(end.is_fault());
-        match (name, end.is_fault() || matches!(end, End::Full(_))) {
+        let line = match (name, end.is_fault() || matches!(end, End::Full(_))) {
             (Some(name), true) => Some(format!("{name} from {address} dropped: {end}")),
             (Some(name), false) => {
                 log::info!("{name} from {address} disconnected: {end}");
@@ -110,7 +113,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                 log::debug!("connection from {address} ended before it said what it is: {end}");
                 None
             }
+        };
+        let Self { stream, session, slot, ledger, .. } = self;
+        drop((session, ledger, out));
+        if last {
+            finish(stream).await;
         }
+        drop(slot);
+        line
     }
 
     async fn talk(&mut self, out: &mut BytesMut) -> Result<std::convert::Infallible, End> {
@@ -213,6 +223,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
     }
 }
 
+/// Ends the stream after its last bytes. A close with unread input would reset the connection, and
+/// the peer could lose these bytes, so the input is discarded until the peer ends its side.
+async fn finish(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+    let discard = async {
+        stream.shutdown().await?;
+        copy(&mut stream, &mut sink()).await
+    };
+    // An error ends the stream as well.
+    let _ = timeout(LINGER, discard).await;
+}
+
 /// Log lines about connections of one listener that ended badly: at most one a minute.
 #[derive(Debug, Default)]
 pub(super) struct SharedThrottle(std::sync::Mutex<LogThrottle>);
@@ -224,5 +245,84 @@ impl SharedThrottle {
         if let Some(n) = allowed {
             log::warn!("{line}{}", LogThrottle::more(n));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use super::*;
+    use crate::catalogue::testkit::{self, TOY};
+    use crate::model::{Control, Now};
+    use crate::net::connection_limit::ConnectionLimit;
+    use crate::sources::Sink;
+    use crate::store::{Limits, Store};
+
+    /// Ends at the first byte, and writes one.
+    struct Brief;
+
+    impl Session for Brief {
+        fn feed(
+            &mut self,
+            _: Now,
+            _: &mut BytesMut,
+            _: &mut BytesMut,
+            _: &mut dyn Sink,
+        ) -> Result<(), SessionError> {
+            Err(SessionError::Closed("enough"))
+        }
+
+        fn tick(&mut self, _: Now, _: &mut BytesMut, _: &mut dyn Sink) -> Result<(), SessionError> {
+            Ok(())
+        }
+
+        fn control(
+            &mut self,
+            _: Now,
+            _: &Control,
+            _: &mut BytesMut,
+            _: &mut dyn Sink,
+        ) -> Result<(), SessionError> {
+            Ok(())
+        }
+
+        fn close(&mut self, _: Now, out: &mut BytesMut, _: &mut dyn Sink) {
+            out.extend_from_slice(b"!");
+        }
+
+        fn established(&self) -> bool {
+            true
+        }
+    }
+
+    #[tokio::test]
+    async fn the_last_byte_arrives_before_unread_input() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let address = listener.local_addr().expect("bound");
+        let client = std::thread::spawn(move || {
+            let mut stream = TcpStream::connect(address)?;
+            stream.write_all(&vec![0; 1 << 20])?;
+            let mut got = Vec::new();
+            stream.read_to_end(&mut got).map(|_| got)
+        });
+        let (stream, from) = listener.accept().await.expect("a client");
+        let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+        let limit = ConnectionLimit::new(1, 1, 1);
+        let queue = Arc::new(RequestQueue::new(|| ()));
+        let driver = Driver {
+            stream,
+            session: Box::new(Brief),
+            sink: PeerSink::new(&store, TOY, &queue),
+            queue,
+            requests: Arc::default(),
+            slot: limit.enter(from.ip(), &store.stats).expect("free"),
+            ledger: Ledger::new(&store.memory),
+            stop: CancellationToken::new(),
+            graceful: |_| (),
+        };
+        assert_eq!(driver.run("client").await, None);
+        assert_eq!(client.join().expect("no panic").expect("no reset"), b"!");
     }
 }
