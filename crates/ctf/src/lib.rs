@@ -54,7 +54,7 @@
 //! # Specification
 //!
 //! CTF 1.8.3 (diamon.org/ctf/v1.8.3) and CTF2-SPEC-2.0; the code cites their section numbers. The
-//! crate depends neither on LTTng nor on PCP.
+//! crate depends on no tracer and not on PCP.
 
 #![warn(missing_docs)]
 #![allow(unexpected_cfgs, reason = "cargo fuzz sets `fuzzing`")]

@@ -81,7 +81,7 @@ struct Source<'t> {
     end: Option<u64>,
 }
 
-/// Whether the trace is of lttng 2.15 or later, which only babeltrace 2.1 and later can read. If
+/// Whether the trace is of tracer 2.15 or later, which only babeltrace 2.1 and later can read. If
 /// so, values with several mappings are shown in the notation of 2.1, otherwise in that of 2.0.
 fn newer(schema: &Schema) -> bool {
     let version = |key| if let Some(EnvValue::Integer(n)) = schema.env(key) { *n } else { 0 };

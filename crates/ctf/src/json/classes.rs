@@ -12,7 +12,7 @@ use crate::limits;
 use crate::schema::{ClockClass, DataStreamClass, EnvValue, EventRecordClass, FieldClass, Schema};
 use crate::uuid::Uuid;
 
-/// Names of log levels in the attributes of lttng, in ascending numbers.
+/// Names of log levels in the tracer's attributes, in ascending numbers.
 const LOG_LEVELS: [&str; 15] = [
     "emergency",
     "alert",

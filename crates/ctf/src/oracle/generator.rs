@@ -118,7 +118,7 @@ impl<'a> Generator<'a> {
         self.structure(members, 0)
     }
 
-    /// lttng's two layouts, similar ones, or any header with an id.
+    /// The tracers' two layouts, similar ones, or any header with an id.
     fn event_header(&mut self, classes: u32) -> Option<Arc<FieldClass>> {
         self.scope = Scope::EventHeader;
         let kind = self.draw(5);

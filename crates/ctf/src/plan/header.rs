@@ -1,7 +1,7 @@
 //! Event record headers: class id and time.
 //!
-//! lttng has had two layouts since 2011, which barectf and CTF 2 sessions of lttng 2.15 also use.
-//! They are decoded here without a plan:
+//! Most tracers use one of two layouts, unchanged since 2011, in CTF 1.8 and in CTF 2. They are
+//! decoded here without a plan:
 //!
 //! | layout | short | long, when the id has all bits set |
 //! |---|---|---|

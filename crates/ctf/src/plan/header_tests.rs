@@ -1,4 +1,4 @@
-//! The two layouts of lttng, in both byte orders, and similar ones.
+//! The tracers' two layouts, in both byte orders, and similar ones.
 
 use super::*;
 use crate::Trace;

@@ -40,8 +40,8 @@ const BASIC: [&str; 11] = [
 ];
 const MAX_DIMENSIONS: u64 = 8;
 
-/// The display name of a field, without one leading underscore: lttng and barectf add it to
-/// distinguish names from keywords.
+/// The display name of a field, without one leading underscore: tracers add it to distinguish names
+/// from keywords.
 pub(super) fn shown(raw: &str) -> &str {
     raw.strip_prefix('_').unwrap_or(raw)
 }
