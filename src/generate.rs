@@ -167,6 +167,7 @@ mod tests {
     }
 
     /// `cargo run -- --print-pmns > pmns` and the like regenerate the files.
+    #[cfg(all(feature = "source-list", not(feature = "toy")))]
     #[test]
     fn generated_files_are_up_to_date() {
         let catalogue = crate::sources::catalogue();
