@@ -25,7 +25,21 @@ impl Source for Zorka {
     const TABLE: SourceTable = SourceTable {
         example: "shop/web1",
         metrics: metrics::METRICS,
+        row_metrics: metrics::ROW_METRICS,
+        events: metrics::EVENTS,
+        tables: metrics::TABLES,
+        params: metrics::PARAMS,
+        restarts: Some(metrics::RESTARTS),
         keeps_values: true,
+        // Rarely used, or as large as all other metrics together.
+        not_logged: &[
+            "definition",
+            "record.modern",
+            "record.legacy",
+            "record.other",
+            "stack",
+            "event.exception",
+        ],
         ..SourceTable::new("zorka", metrics::CLUSTER, metrics::INDOM)
     };
 
