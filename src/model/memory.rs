@@ -203,6 +203,12 @@ impl Charge {
         Self { memory, purpose, bytes: 0 }
     }
 
+    /// The budget.
+    #[must_use]
+    pub const fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
     /// Charged bytes, a multiple of 4 KiB.
     #[must_use]
     pub const fn bytes(&self) -> usize {

@@ -1,5 +1,4 @@
-//! Bounds on everything that an agent can cause, each with its reason. Sections are those of
-//! docs/protocols/zorka.md.
+//! Bounds on everything that an agent can cause, each with its reason.
 
 /// Open records, one inside the other. The local tracer's deepest stack in the captures has 24; a
 /// JVM's stack of 1 MiB ends at about 10,000 frames (docs/protocols/zorka.md 8). The record beyond
@@ -20,3 +19,13 @@ pub const EXCEPTIONS: usize = 1 << 16;
 /// Enclosing spans among which the target of an upward attribute is searched, so that such
 /// attributes cost no more than others.
 pub const UPWARD: usize = 64;
+
+/// Symbols of one session (docs/protocols/zorka.md 8). Agents number at most 2^21 of them and have some thousand.
+pub const SYMBOLS: usize = 1 << 20;
+/// Bytes of one symbol that are kept (docs/protocols/zorka.md 8).
+pub const SYMBOL_TEXT: usize = 64 << 10;
+/// Bytes of the texts of one session: the 2^20 symbols may have 64 bytes each, more than agents use
+/// on average.
+pub const SYMBOL_BYTES: usize = 64 << 20;
+/// Methods of one session: the agent's numbers have at most 21 bits.
+pub const METHODS: usize = 1 << 21;

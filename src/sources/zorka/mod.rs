@@ -8,6 +8,7 @@ mod config;
 mod io;
 pub mod limits;
 mod metrics;
+mod names;
 pub mod wire;
 
 pub use config::Config;

@@ -1,0 +1,91 @@
+use super::*;
+
+fn names() -> Names {
+    Names::new(&Arc::default())
+}
+
+#[test]
+fn symbols_and_methods_are_found_and_go_with_a_reset() {
+    let mut names = names();
+    names.define_symbol(0, b"");
+    names.define_symbol(7, b"com.x.A");
+    names.define_symbol(u32::MAX, b"run");
+    names.define_symbol(9, b"caf\xe9");
+    names.define_method(1, 7, u32::MAX, 0);
+    assert_eq!(names.symbol(0), Some(""));
+    assert_eq!((names.symbol(7), names.symbol(u32::MAX)), (Some("com.x.A"), Some("run")));
+    assert_eq!((names.symbol(9), names.symbol(8)), (Some("caf\u{fffd}"), None));
+    let method = Method { class: 7, name: u32::MAX, signature: 0, slot: UNBOUND };
+    assert_eq!(names.method(1).copied(), Some(method));
+    assert_eq!((names.get_method(2), names.symbols(), names.methods()), (None, 4, 1));
+    names.reset();
+    assert_eq!((names.symbol(7), names.get_method(1), names.symbols()), (None, None, 0));
+}
+
+#[test]
+fn repeated_definitions_change_nothing_and_new_names_unbind() {
+    let mut names = names();
+    names.define_symbol(1, b"a");
+    names.define_method(1, 1, 2, 0);
+    names.method(1).unwrap().slot = 5;
+    let before = names.memory();
+    for _ in 0..1000 {
+        names.define_symbol(1, b"a");
+        names.define_method(1, 1, 2, 0);
+    }
+    names.settle();
+    assert_eq!((names.memory(), names.method(1).unwrap().slot), (before, 5));
+    names.define_symbol(2, b"late");
+    names.settle();
+    assert_eq!(names.method(1).unwrap().slot, UNBOUND, "its symbol has come");
+    names.method(1).unwrap().slot = 5;
+    names.define_symbol(1, b"other");
+    names.settle();
+    assert_eq!(names.method(1).unwrap().slot, UNBOUND);
+    names.method(1).unwrap().slot = 5;
+    names.define_method(1, 2, 2, 0);
+    assert_eq!(names.method(1).unwrap().slot, UNBOUND);
+}
+
+#[test]
+fn texts_are_bounded_and_redefinitions_do_not_add_up() {
+    let mut names = names();
+    let long = "\u{e9}".repeat(SYMBOL_TEXT);
+    names.define_symbol(1, long.as_bytes());
+    assert_eq!(names.symbol(1).map(str::len), Some(SYMBOL_TEXT));
+    names.define_symbol(2, b"stays");
+    for n in 0..1000 {
+        names.define_symbol(1, format!("{n}{long}").as_bytes());
+    }
+    assert!(names.memory() < 8 * SYMBOL_TEXT, "{}", names.memory());
+    assert_eq!((names.symbol(2), names.symbols()), (Some("stays"), 2));
+    assert!(names.symbol(1).unwrap().starts_with("999\u{e9}"));
+    for id in 0..small(2 * SYMBOL_BYTES / SYMBOL_TEXT) {
+        names.define_symbol(100 + id, format!("{id}{long}").as_bytes());
+    }
+    assert!(names.rejected() > 0 && names.memory() <= 2 * SYMBOL_BYTES + (1 << 20));
+}
+
+#[test]
+fn the_number_of_names_is_bounded() {
+    let mut names = names();
+    for id in 0..small(SYMBOLS) + 10 {
+        names.define_symbol(id.wrapping_mul(0x9e37_79b1), b"");
+    }
+    assert_eq!((names.symbols(), names.rejected()), (SYMBOLS, 10));
+}
+
+#[test]
+fn names_are_charged_to_the_budget() {
+    let memory = Arc::new(Memory::default());
+    memory.set_limits(1 << 20, 0, 1 << 20);
+    let mut names = Names::new(&memory);
+    for id in 0..100_000 {
+        names.define_symbol(id, &[b'x'; 50]);
+    }
+    assert!(names.rejected() > 90_000 && names.symbols() > 1000, "{}", names.symbols());
+    assert!(memory.held(Purpose::Definitions) >= names.memory());
+    assert!(memory.used() < 2 << 20);
+    names.reset();
+    assert_eq!(memory.used(), 0);
+}
