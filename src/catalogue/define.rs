@@ -26,11 +26,12 @@ macro_rules! peer_metrics {
     };
 }
 
-/// Rows `ID TABLE item "name" Type Semantics Units "one line" "help";` become constants
-/// [`RowItem`](crate::model::RowItem) and `ROW_METRICS`: the metrics of the rows of tables.
+/// Rows `ID TABLE item "name" Type Semantics Units [Recent] "one line" "help";` become constants
+/// [`RowItem`](crate::model::RowItem) and `ROW_METRICS`: the metrics of the rows of tables. Values
+/// are of the source `Cell` unless the row has `Recent`.
 #[macro_export]
 macro_rules! row_metrics {
-    ($($id:ident $table:ident $item:literal $name:literal $ty:ident $sem:ident $units:ident $oneline:literal $help:literal;)*) => {
+    ($($id:ident $table:ident $item:literal $name:literal $ty:ident $sem:ident $units:ident $($value:ident)? $oneline:literal $help:literal;)*) => {
         $(
             #[doc = $oneline]
             pub(crate) const $id: $crate::model::RowItem =
@@ -45,11 +46,13 @@ macro_rules! row_metrics {
             sem: $crate::model::Semantics::$sem,
             units: $crate::model::Units::$units,
             indom: $crate::model::InDom::Table($table),
-            value: $crate::model::ValueSource::Cell,
+            value: $crate::row_metrics!(@value $($value)?),
             oneline: $oneline,
             help: $help,
         }),*];
     };
+    (@value) => { $crate::model::ValueSource::Cell };
+    (@value $value:ident) => { $crate::model::ValueSource::$value };
 }
 
 /// Rows `ID item "name" Type Units "one line";` become constants

@@ -2,8 +2,8 @@
 //! controls. Archives contain these ids: they must never change.
 
 use crate::model::{
-    ControlId, EventKind, InDom, MetricDef, MetricItem, MetricSpec, ParamItem, RowItem, Units,
-    ValueType,
+    ControlId, EventKind, InDom, MetricDef, MetricItem, MetricSpec, ParamItem, ROW_ITEMS, RowItem,
+    Semantics, TableId, Units, ValueType,
 };
 
 /// PMID clusters reserved for each source: static +0, event leaves +1.., static parameters
@@ -69,6 +69,25 @@ pub struct TableDef {
     /// Rows that always exist.
     pub initial: fn() -> Vec<String>,
 }
+
+/// The cells of the rows of a table, from its metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowLayout {
+    /// Number of cells: the highest item, plus 1.
+    pub cells: u16,
+    /// A bit for each item that is a counter.
+    pub counters: u32,
+}
+
+impl RowLayout {
+    /// The item is a counter.
+    #[must_use]
+    pub const fn is_counter(self, item: u16) -> bool {
+        self.counters >> item & 1 != 0
+    }
+}
+
+const _: () = assert!(ROW_ITEMS as u32 <= u32::BITS, "a bit for each item");
 
 /// A parameter of event records that a source always has.
 #[derive(Clone, Copy, Debug)]
@@ -178,6 +197,19 @@ impl SourceTable {
     pub fn control(&self, name: &str) -> Option<ControlId> {
         let position = self.controls.iter().position(|c| c.name == name)?;
         u8::try_from(position).ok().map(ControlId::new)
+    }
+
+    /// The cells of a row of a table.
+    #[must_use]
+    pub fn row_layout(&self, table: TableId) -> RowLayout {
+        let mut layout = RowLayout::default();
+        for metric in self.row_metrics.iter().filter(|m| m.indom == InDom::Table(table)) {
+            layout.cells = layout.cells.max(metric.item + 1);
+            if metric.sem == Semantics::Counter {
+                layout.counters |= 1 << metric.item;
+            }
+        }
+        layout
     }
 
     /// The PMID cluster of the static metrics of a domain.

@@ -41,7 +41,9 @@ listed! {
 
 row_metrics! {
     STREAM_BYTES STREAM 0 "stream.bytes" U64 Counter Bytes "Bytes" "Of a stream.";
+    STREAM_DELAY STREAM 1 "stream.delay" U64 Instant Nanoseconds Recent "Delay" "Of the last minute.";
     BUCKET_COUNT BUCKET 0 "bucket.count" U64 Counter Count "Sales" "By price.";
+    BUCKET_MAX BUCKET 9 "bucket.max" U64 Instant Count "Best sale" "By price.";
 }
 
 const fn table(name: &'static str, cluster: u16, serial: u32, score: RowItem) -> TableDef {

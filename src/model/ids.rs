@@ -4,8 +4,8 @@
 /// PMID items below this are static metrics of a peer (cell = item); the cells from here on are
 /// those of dynamic metrics.
 pub const STATIC_ITEMS: u16 = 64;
-/// Cells of a row: items of a table are below this.
-pub const ROW_ITEMS: u16 = 8;
+/// Items of a table are below this: a row has its cells in one allocation.
+pub const ROW_ITEMS: u16 = 32;
 /// PMID items are 10 bits.
 const ITEMS: u16 = 1024;
 
@@ -84,7 +84,7 @@ impl RowItem {
     /// At compile time in a constant: a row has no cell for the item.
     #[must_use]
     pub const fn new(table: TableId, item: u16) -> Self {
-        assert!(item < ROW_ITEMS, "items of a table are below 8");
+        assert!(item < ROW_ITEMS, "items of a table are below 32");
         Self { table, item }
     }
 

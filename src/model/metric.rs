@@ -52,7 +52,8 @@ pub enum ValueSource {
     SelfStat,
     /// an atomic cell of the instance: the cell is the item
     Cell,
-    /// the same for a sliding period: no value while the peer is silent or gone
+    /// the same for a sliding period: no value while the peer, or the peer of the row, is silent or
+    /// gone
     Recent,
     /// a text of the instance
     Text,

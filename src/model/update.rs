@@ -95,6 +95,33 @@ pub enum Update<'a> {
         /// By how much.
         more: u64,
     },
+    /// Sets a cell of a row in a table of peers. Other tables ignore it: their rows have many
+    /// writers.
+    RowSet {
+        /// The row.
+        slot: u32,
+        /// The metric, and so the table.
+        item: RowItem,
+        /// Bits of the value, in the type of its metric.
+        value: u64,
+    },
+    /// Raises a cell of a row to this value if it is lower or has none. A row that loses its
+    /// instance raises the cell of the row `other`.
+    RowMax {
+        /// The row.
+        slot: u32,
+        /// The metric, and so the table.
+        item: RowItem,
+        /// The value, of an unsigned type.
+        value: u64,
+    },
+    /// Removes the value of a cell of a row in a table of peers.
+    RowUnset {
+        /// The row.
+        slot: u32,
+        /// The metric, and so the table.
+        item: RowItem,
+    },
     /// Unbinds all slots of a table: the session numbers them anew.
     FreeRows {
         /// The table.

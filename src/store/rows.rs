@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::peer::{Cells, Peer};
-use crate::catalogue::{OTHER, TableDef};
-use crate::model::ROW_ITEMS;
+use crate::catalogue::{OTHER, RowLayout, TableDef};
 
 /// Most keys that wait for a place in a full table, as a multiple of its rows.
 const CANDIDATES: usize = 4;
@@ -30,10 +30,10 @@ pub struct Row {
 type Labels = Vec<(&'static str, String)>;
 
 impl Row {
-    fn new(key: &str, peer: Option<&Arc<Peer>>) -> Arc<Self> {
+    fn new(key: &str, peer: Option<&Arc<Peer>>, layout: RowLayout) -> Arc<Self> {
         Arc::new(Self {
             key: key.into(),
-            cells: Cells::new(ROW_ITEMS.into()),
+            cells: Cells::new(layout.cells.into()),
             peer: peer.cloned(),
             labels: Mutex::default(),
             gone: AtomicBool::new(false),
@@ -53,6 +53,13 @@ impl Row {
         self.labels.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Values of a sliding period may still be shown: those of a peer's row while the peer is
+    /// neither silent nor gone (`Liveness::fresh`).
+    #[must_use]
+    pub fn fresh(&self, now: Duration, stale: Duration) -> bool {
+        self.peer.as_ref().is_none_or(|p| p.liveness.fresh(now, stale))
+    }
+
     /// The row was removed: another key has its place, or its peer is forgotten. Later additions
     /// belong to [`OTHER`].
     #[must_use]
@@ -69,14 +76,19 @@ pub(super) enum RowChange {
 }
 
 /// The rows of one table.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Rows {
+    layout: RowLayout,
     by_key: HashMap<String, Arc<Row>>,
     /// Scores of keys without a row, counted since the last [`Rows::promote`].
     waiting: HashMap<String, u64>,
 }
 
 impl Rows {
+    pub(super) fn new(layout: RowLayout) -> Self {
+        Self { layout, by_key: HashMap::new(), waiting: HashMap::new() }
+    }
+
     /// The row of a key, made if there is room; else [`OTHER`], or `None` in a table of peers.
     pub(super) fn get(
         &mut self,
@@ -106,7 +118,7 @@ impl Rows {
         if let Some(known) = self.by_key.get(key) {
             return Arc::clone(known);
         }
-        let row = Row::new(key, peer);
+        let row = Row::new(key, peer, self.layout);
         self.by_key.insert(key.into(), Arc::clone(&row));
         changes.push(RowChange::Join(Arc::clone(&row)));
         row
@@ -121,25 +133,37 @@ impl Rows {
         }
     }
 
-    /// Gives the rows with the lowest scores to waiting keys with higher scores; the values of such
-    /// a row are added to [`OTHER`].
+    /// Gives the rows with the lowest scores to waiting keys with higher scores. Counters of such a
+    /// row are added to those of [`OTHER`]; other values raise those of [`OTHER`].
     pub(super) fn promote(&mut self, def: &TableDef, changes: &mut Vec<RowChange>) {
+        if self.waiting.is_empty() {
+            return;
+        }
         let score = |row: &Row| row.cells.get(def.score.get()).unwrap_or_default();
         let mut waiting: Vec<(u64, String)> = self.waiting.drain().map(|(k, s)| (s, k)).collect();
         waiting.sort_unstable_by(|a, b| b.cmp(a));
-        for (more, key) in waiting.into_iter().take(def.max / 8 + 1) {
-            let least = self
-                .by_key
-                .values()
-                .filter(|r| r.key != OTHER)
-                .min_by_key(|r| (score(r), r.key.clone()))
-                .cloned();
-            let Some(least) = least.filter(|l| score(l) < more) else { break };
+        // Rows made here have no score yet, and are not among those that lose their places.
+        let mut least: Vec<(u64, Arc<Row>)> = self
+            .by_key
+            .values()
+            .filter(|r| r.key != OTHER)
+            .map(|r| (score(r), Arc::clone(r)))
+            .collect();
+        least.sort_unstable_by(|(a, x), (b, y)| (a, &x.key).cmp(&(b, &y.key)));
+        for ((more, key), (less, least)) in waiting.into_iter().zip(least).take(def.max / 8 + 1) {
+            if less >= more {
+                break;
+            }
             let other = self.add(OTHER, None, changes);
             self.by_key.remove(&least.key);
             least.gone.store(true, Ordering::Relaxed);
-            (0..ROW_ITEMS)
-                .for_each(|c| least.cells.get(c).into_iter().for_each(|v| other.cells.add(c, v)));
+            for item in 0..self.layout.cells {
+                match least.cells.get(item) {
+                    Some(value) if self.layout.is_counter(item) => other.cells.add(item, value),
+                    Some(value) => other.cells.raise(item, value),
+                    None => {}
+                }
+            }
             changes.push(RowChange::Leave(least));
             self.add(&key, None, changes);
         }
@@ -181,6 +205,9 @@ mod tests {
         initial: Vec::new,
     };
 
+    /// Item 2 is a counter, 3 is not.
+    const LAYOUT: RowLayout = RowLayout { cells: 4, counters: 1 << 2 };
+
     #[test]
     fn a_row_goes_with_its_peer_and_not_with_one_whose_name_begins_alike() {
         use crate::catalogue::testkit;
@@ -198,7 +225,7 @@ mod tests {
         };
         let (short, long) = (peer("host/s"), peer("host/s::x"));
         let def = TableDef { of_peer: true, ..DEF };
-        let (mut rows, mut changes) = (Rows::default(), Vec::new());
+        let (mut rows, mut changes) = (Rows::new(LAYOUT), Vec::new());
         for (peer, key) in [(&short, "host/s::a"), (&long, "host/s::x::a")] {
             rows.get(&def, Some(peer), Some(key), &mut changes).expect("room");
         }
@@ -209,7 +236,7 @@ mod tests {
 
     #[test]
     fn places_go_to_those_with_most_and_nothing_is_lost() {
-        let (mut rows, mut changes) = (Rows::default(), Vec::new());
+        let (mut rows, mut changes) = (Rows::new(LAYOUT), Vec::new());
         for (key, score) in [("a", 10), ("b", 50), ("c", 30)] {
             rows.get(&DEF, None, Some(key), &mut changes).expect("room").cells.add(2, score);
         }
@@ -219,12 +246,34 @@ mod tests {
         rows.wait(&DEF, "d", 40);
         rows.wait(&DEF, "e", 5);
         let a = rows.get(&DEF, None, Some("a"), &mut changes).expect("known");
+        other.cells.raise(3, 6);
+        a.cells.raise(3, 9);
         rows.promote(&DEF, &mut changes);
         assert!(a.gone());
+        assert_eq!((other.cells.get(2), other.cells.get(3)), (Some(50), Some(9)));
         let d = rows.get(&DEF, None, Some("d"), &mut changes).expect("a row of its own");
         assert_eq!((d.key.as_str(), d.cells.get(2)), ("d", None));
         let all: u64 = rows.by_key.values().filter_map(|r| r.cells.get(2)).sum();
         assert_eq!(all, 10 + 50 + 30 + 40);
         assert_eq!(rows.get(&DEF, None, Some("e"), &mut changes).expect("the rest").key, OTHER);
+    }
+
+    #[test]
+    fn a_row_made_for_a_waiting_key_is_not_given_to_the_next() {
+        let def = TableDef { max: 24, ..DEF };
+        let (mut rows, mut changes) = (Rows::new(LAYOUT), Vec::new());
+        for n in 0..24 {
+            let row = rows.get(&def, None, Some(&format!("old{n}")), &mut changes).expect("room");
+            row.cells.add(2, 1 + n);
+        }
+        for n in 0..6 {
+            rows.wait(&def, &format!("new{n}"), 50 + n);
+        }
+        rows.promote(&def, &mut changes);
+        let mut new: Vec<_> = rows.by_key.keys().filter(|k| k.starts_with("new")).collect();
+        new.sort();
+        assert_eq!(new, ["new2", "new3", "new4", "new5"], "an eighth and one at a time");
+        let gone = changes.iter().filter(|c| matches!(c, RowChange::Leave(_))).count();
+        assert_eq!((gone, rows.by_key.len()), (4, 25));
     }
 }

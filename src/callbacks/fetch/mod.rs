@@ -23,7 +23,7 @@ use super::contexts::Contexts;
 use super::entries::Entries;
 use super::instances::Instances;
 use crate::catalogue::Stat;
-use crate::model::{InDom, Pmid, SourceId};
+use crate::model::{InDom, Pmid, SourceId, ValueSource};
 use crate::store::{LogThrottle, Store};
 
 /// A fetch and the state that answers it.
@@ -117,8 +117,10 @@ fn answer_one(
         Some(_) if scope.crowded && Class::of(row) == Class::Arrays => results.refuse(),
         Some(serial) if matches!(row.indom, InDom::Table(_)) => {
             let rows = world.instances.rows(serial);
-            scope.visit(world, serial, rows, results, |_, results, inst, of| {
-                if let Some(bits) = of.cells.get(row.item) {
+            scope.visit(world, serial, rows, results, |scope, results, inst, of| {
+                if let Some(bits) = of.cells.get(row.item)
+                    && (row.value != ValueSource::Recent || of.fresh(scope.now, scope.stale))
+                {
                     results.number(inst, row.ty, bits);
                 }
             });

@@ -54,6 +54,15 @@ impl Cells {
         }
     }
 
+    /// Raises a cell to an unsigned value; a cell without a value starts at 0. Several threads may
+    /// raise at once.
+    pub fn raise(&self, column: u16, to: u64) {
+        if let Some((set, bit, cell)) = self.made(column) {
+            cell.fetch_max(to, Ordering::Relaxed);
+            set.fetch_or(bit, Ordering::Release);
+        }
+    }
+
     /// The bits of a cell, if it has a value.
     #[must_use]
     pub fn get(&self, column: u16) -> Option<u64> {
@@ -147,9 +156,13 @@ mod tests {
         c.set(199, 7);
         c.add(199, 1);
         c.add(0, 3);
+        c.raise(0, 2);
         c.set(9999, 1);
         assert_eq!((c.get(199), c.get(0), c.get(198)), (Some(8), Some(3), None));
         assert_eq!(c.memory(), 8 * (65 + 9) + 3 * size_of::<Chunk>());
+        c.raise(198, 9);
+        c.raise(198, 4);
+        assert_eq!(c.get(198), Some(9));
         c.unset(199);
         c.unset(9999);
         assert_eq!((c.get(199), c.get(0)), (None, Some(3)));

@@ -103,7 +103,12 @@ impl Store {
             domain,
             limits: Mutex::new(Arc::new(limits)),
             tables: sources().map(|_| Mutex::default()).collect(),
-            rows: sources().map(|s| s.tables.iter().map(|_| Mutex::default()).collect()).collect(),
+            rows: sources()
+                .map(|s| {
+                    let tables = (0..).map(TableId::new).take(s.tables.len());
+                    tables.map(|t| Mutex::new(Rows::new(s.row_layout(t)))).collect()
+                })
+                .collect(),
             control_queues: sources().map(|_| Arc::default()).collect(),
             catalogue,
             pending: Mutex::default(),

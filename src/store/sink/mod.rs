@@ -307,6 +307,9 @@ impl Sink for PeerSink {
                 }
             }
             Update::RowCount { slot, item, more } => self.count_row(slot, item, more),
+            Update::RowSet { slot, item, value } => self.set_row(slot, item, Some(value)),
+            Update::RowMax { slot, item, value } => self.raise_row(slot, item, value),
+            Update::RowUnset { slot, item } => self.set_row(slot, item, None),
             Update::FreeRows { table } => {
                 if let Some(rows) = self.rows.get_mut(table.index()) {
                     *rows = Vec::new();

@@ -1,7 +1,12 @@
+use std::time::Duration;
+
 use super::super::Limits;
 use super::values::widen;
 use super::*;
-use crate::catalogue::testkit::{self, COLOUR, SAMPLE, TOY};
+use crate::catalogue::testkit::{
+    self, BUCKET, BUCKET_COUNT, BUCKET_MAX, COLOUR, SAMPLE, SHOP, STREAM, STREAM_BYTES,
+    STREAM_DELAY, TOY,
+};
 use crate::events::{HighRes, Records, Scalar};
 use crate::model::{MetricSpec, SampleValue, Semantics, Units, Value};
 
@@ -75,4 +80,80 @@ fn a_sample_sets_cells_and_appends_one_record() {
     assert_eq!(records[0].params.iter().map(|p| p.value).collect::<Vec<_>>(), [Scalar::U64(5)]);
     sink.finish(false);
     assert!(!peer.liveness.up());
+}
+
+/// A sink of source [`SHOP`] with rows `x` at slot 0 of the table of peers and of the shared table.
+fn shop(store: &Arc<Store>, name: &str) -> PeerSink {
+    let mut sink = PeerSink::new(store, SHOP, &Arc::new(RequestQueue::new(|| ())));
+    sink.update(Update::Identity(Identity { name: name.into(), ..Identity::default() }));
+    for (table, key) in [(STREAM, format!("{name}::x")), (BUCKET, "x".into())] {
+        sink.update(Update::Row { table, slot: 0, key: Some(&key) });
+    }
+    sink
+}
+
+#[test]
+fn a_row_of_a_peer_is_set_unset_and_follows_its_key() {
+    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let mut sink = shop(&store, "a");
+    let peer = Arc::clone(sink.peer().expect("attached"));
+    let row = || store.row(SHOP, STREAM, Some(&peer), Some("a::x")).expect("room");
+    let first = row();
+    let set = |value| Update::RowSet { slot: 0, item: STREAM_DELAY, value };
+    sink.update(set(9));
+    sink.update(set(5));
+    assert_eq!(first.cells.get(1), Some(5));
+    sink.update(Update::RowUnset { slot: 0, item: STREAM_DELAY });
+    assert_eq!(first.cells.get(1), None);
+    // No slot, no table.
+    sink.update(Update::RowSet { slot: 1, item: STREAM_DELAY, value: 1 });
+    sink.update(Update::RowUnset { slot: 7, item: STREAM_BYTES });
+    assert_eq!(first.cells.memory(), 3 * 8, "a word of bits, and two cells");
+    // Values of a sliding period go with the peer, those of counters stay.
+    let (now, stale) = (Duration::from_secs(1), Duration::ZERO);
+    assert!(first.fresh(Duration::ZERO, stale));
+    sink.finish(false);
+    assert!(!first.fresh(now, stale));
+}
+
+#[test]
+fn a_shared_row_is_raised_by_all_and_set_by_none() {
+    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let (mut a, mut b) = (shop(&store, "a"), shop(&store, "b"));
+    let row = store.row(SHOP, BUCKET, None, Some("x")).expect("room");
+    let max = |value| Update::RowMax { slot: 0, item: BUCKET_MAX, value };
+    a.update(Update::RowSet { slot: 0, item: BUCKET_MAX, value: 99 });
+    assert_eq!(row.cells.get(9), None);
+    for (sink, values) in [(&mut a, [5, 3]), (&mut b, [9, 7])] {
+        for value in values {
+            sink.update(max(value));
+            sink.update(Update::RowCount { slot: 0, item: BUCKET_COUNT, more: 1 });
+        }
+    }
+    a.update(Update::RowUnset { slot: 0, item: BUCKET_MAX });
+    assert_eq!((row.cells.get(9), row.cells.get(0)), (Some(9), Some(4)));
+    assert!(row.fresh(Duration::from_secs(9), Duration::ZERO), "of no peer");
+}
+
+#[test]
+fn a_value_for_a_row_that_lost_its_instance_goes_to_the_rest() {
+    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let mut sink = shop(&store, "a");
+    let max = |slot, value| Update::RowMax { slot, item: BUCKET_MAX, value };
+    let count = |slot, more| Update::RowCount { slot, item: BUCKET_COUNT, more };
+    sink.update(max(0, 7));
+    // The table is full: the last of the keys get the rest, and then the places of others.
+    for slot in 1..40 {
+        let key = format!("key{slot}");
+        sink.update(Update::Row { table: BUCKET, slot, key: Some(&key) });
+        sink.update(max(slot, u64::from(slot)));
+        sink.update(count(slot, 10));
+    }
+    let row = |key| store.row(SHOP, BUCKET, None, key).expect("room");
+    let (x, other) = (row(Some("x")), row(None));
+    assert_eq!(other.cells.get(9), Some(39));
+    store.sweep(Duration::ZERO);
+    assert!(x.gone() && row(Some("key39")).cells.get(9).is_none());
+    sink.update(max(0, 100));
+    assert_eq!((x.cells.get(9), other.cells.get(9)), (Some(7), Some(100)));
 }
