@@ -29,3 +29,13 @@ pub const SYMBOL_TEXT: usize = 64 << 10;
 pub const SYMBOL_BYTES: usize = 64 << 20;
 /// Methods of one session: the agent's numbers have at most 21 bits.
 pub const METHODS: usize = 1 << 21;
+
+/// Bytes of a body whose encodings are undone (docs/protocols/zorka.md 10.3).
+pub const UNWRAPPED: usize = 64 << 20;
+/// Largest ratio of these bytes to those on the wire: definitions and traces reach 10, deflate
+/// 1,030, LZ4 255.
+pub const RATIO: usize = 100;
+/// Bytes before the ratio counts.
+pub const RATIO_FROM: usize = 1 << 20;
+/// Encodings, one inside the other: form, content encoding, base64, compression.
+pub const ENCODINGS: usize = 4;

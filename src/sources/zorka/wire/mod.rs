@@ -8,7 +8,9 @@ mod definitions;
 mod error;
 mod items;
 mod trace;
+mod unwrap;
 
 pub use definitions::{Definition, definitions};
 pub use error::{BodyError, ErrorKind};
 pub use trace::trace;
+pub use unwrap::{Content, Encoding, Unwrapped, field, unwrap};

@@ -45,7 +45,7 @@ pub fn trace(body: &[u8], out: &mut TraceBody) -> Result<(), BodyError> {
 }
 
 /// Where the first legacy record begins: 1.90.6 sends only the last piece of a long trace.
-fn resume(body: &[u8]) -> Option<usize> {
+pub(super) fn resume(body: &[u8]) -> Option<usize> {
     memchr::memmem::find_iter(body, b"\xc8\x9f")
         .find(|at| matches!(body.get(at + 2..at + 4), Some([0xca | 0xcb, 0x48])))
 }
