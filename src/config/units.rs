@@ -70,6 +70,20 @@ pub fn names<'de, D: Deserializer<'de>, const MAX: usize, const BYTES: usize>(
     Ok(names)
 }
 
+/// A text of at most `BYTES` bytes, without control characters.
+///
+/// # Errors
+/// The value is of another type or out of bounds.
+pub fn text<'de, D: Deserializer<'de>, const BYTES: usize>(d: D) -> Result<String, D::Error> {
+    let text = String::deserialize(d)?;
+    if text.len() > BYTES || text.chars().any(char::is_control) {
+        return Err(D::Error::custom(format!(
+            "a text of at most {BYTES} bytes without control characters is needed"
+        )));
+    }
+    Ok(text)
+}
+
 /// A size in bytes within bounds: a number of bytes or `"32MiB"`.
 ///
 /// # Errors
