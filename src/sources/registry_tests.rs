@@ -82,7 +82,7 @@ fn the_defaults_of_the_page_are_the_defaults() {
     assert_eq!(parse(&text), Ok(Config::default()));
 }
 
-#[cfg(not(feature = "toy"))]
+#[cfg(all(feature = "source-list", not(feature = "toy")))]
 #[test]
 fn the_page_of_the_configuration_is_up_to_date() {
     let page = include_str!("../../docs/configuration.md");
