@@ -45,8 +45,7 @@ pub struct PeerSink {
     requests: Arc<RequestQueue>,
     peer: Option<Arc<Peer>>,
     slots: Vec<Option<Target>>,
-    batch: Batch,
-    /// Records of [`Update::Event`] by kind, until the session's call ends.
+    /// Records of [`Update::Event`] and [`Update::Sample`] by kind, until the session's call ends.
     events: Vec<Batch>,
     rows: Vec<Vec<Option<BoundRow>>>,
     throttle: LogThrottle,
@@ -73,7 +72,6 @@ impl PeerSink {
             requests: Arc::clone(requests),
             peer: None,
             slots: Vec::new(),
-            batch: Batch::default(),
             events: Vec::new(),
             rows: table.tables.iter().map(|_| Vec::new()).collect(),
             table,
@@ -109,24 +107,20 @@ impl PeerSink {
     /// Appends the records of a kind to their stream.
     fn deliver(&mut self, kind: EventKindId) {
         let Some(batch) = self.events.get_mut(kind.index()) else { return };
-        let records = batch.len();
-        if records == 0 {
+        if batch.is_empty() {
             return;
         }
-        let Some(peer) = &self.peer else { return batch.clear() };
-        if let Some(stream) = peer.stream(kind, &self.store.budget) {
-            stream.append(batch);
-            peer.count(AgentCell::Events, records as u64);
+        let mut records = std::mem::take(batch);
+        self.append(kind, &mut records);
+        // The memory is used again.
+        if let Some(batch) = self.events.get_mut(kind.index()) {
+            *batch = records;
         }
     }
 
     fn event(&mut self, kind: EventKindId, stamp: Stamp, flags: u32, params: &[EventParam<'_>]) {
         let domain = self.store.domain();
-        let at = kind.index();
-        if self.events.len() <= at && at < self.table.events.len() {
-            self.events.resize_with(at + 1, Batch::default);
-        }
-        let Some(batch) = self.events.get_mut(at) else { return };
+        let Some(batch) = batch(&mut self.events, &self.table, kind) else { return };
         batch.record(stamp, flags);
         for param in params {
             let Some((pmid, ty)) = target(&self.table, domain, &self.slots, param.id) else {
@@ -172,7 +166,7 @@ impl PeerSink {
     pub fn memory(&self) -> usize {
         let rows: usize =
             self.rows.iter().map(|r| r.capacity() * size_of::<Option<BoundRow>>()).sum();
-        let batches: usize = self.events.iter().chain([&self.batch]).map(Batch::memory).sum();
+        let batches: usize = self.events.iter().map(Batch::memory).sum();
         size_of::<Self>() + self.slots.capacity() * size_of::<Option<Target>>() + rows + batches
     }
 
@@ -272,6 +266,19 @@ impl Drop for PeerSink {
             self.finish(true);
         }
     }
+}
+
+/// The records of a kind that are not in their stream yet; `None` if the source has no such kind.
+fn batch<'a>(
+    events: &'a mut Vec<Batch>,
+    source: &SourceTable,
+    kind: EventKindId,
+) -> Option<&'a mut Batch> {
+    let at = kind.index();
+    if events.len() <= at && at < source.events.len() {
+        events.resize_with(at + 1, Batch::default);
+    }
+    events.get_mut(at)
 }
 
 /// The parameter metric and its type.

@@ -74,7 +74,9 @@ fn a_sample_sets_cells_and_appends_one_record() {
     sink.update(Update::Sample { kind: SAMPLE, stamp: Stamp { sec: 9, nsec: 0 }, values: &values });
     let peer = Arc::clone(sink.peer().expect("attached"));
     assert_eq!(peer.cells.get(64), Some(5));
-    let packed = peer.existing_stream(SAMPLE).expect("made by the sample").newest(10);
+    assert!(peer.existing_stream(SAMPLE).is_none(), "appended when the session's call ends");
+    sink.flush();
+    let packed = peer.existing_stream(SAMPLE).expect("made by the flush").newest(10);
     let records: Vec<_> = Records::<HighRes>::packed(&packed).map(|r| r.expect("sound")).collect();
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].params.iter().map(|p| p.value).collect::<Vec<_>>(), [Scalar::U64(5)]);

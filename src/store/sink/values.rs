@@ -1,7 +1,7 @@
 //! Values of static and dynamic metrics.
 
-use super::{PeerSink, SLOTS_MAX, Target};
-use crate::catalogue::{AgentCell, Stat};
+use super::{BATCH_MAX, PeerSink, SLOTS_MAX, Target, batch};
+use crate::catalogue::Stat;
 use crate::events::flags;
 use crate::model::{EventKindId, MetricItem, MetricSpec, SampleValue, Stamp, Value, ValueType};
 use crate::store::log_throttle::LogThrottle;
@@ -91,7 +91,9 @@ impl PeerSink {
         values: &[(u32, SampleValue)],
     ) {
         let Some(peer) = self.peer.clone() else { return };
-        self.batch.record(stamp, flags::POINT);
+        let mut records =
+            batch(&mut self.events, &self.table, kind).map(std::mem::take).unwrap_or_default();
+        records.record(stamp, flags::POINT);
         for (slot, value) in values {
             let Some(target) = self.slots.get_mut(*slot as usize).and_then(Option::as_mut) else {
                 continue;
@@ -100,7 +102,7 @@ impl PeerSink {
             if target.ty == ValueType::Text {
                 if let SampleValue::Value(Value::Text(text)) = value {
                     let (column, param) = (target.column, target.param);
-                    self.batch.text(param, text);
+                    records.text(param, text);
                     self.set_text(column, text);
                 }
                 continue;
@@ -111,12 +113,15 @@ impl PeerSink {
             };
             if let Some(bits) = bits {
                 peer.cells.set(target.column, bits);
-                self.batch.number(target.param, target.ty, bits);
+                records.number(target.param, target.ty, bits);
             }
         }
-        if let Some(stream) = peer.stream(kind, &self.store.budget) {
-            stream.append(&mut self.batch);
-            peer.count(AgentCell::Events, 1);
+        let large = records.size() > BATCH_MAX;
+        if let Some(batch) = self.events.get_mut(kind.index()) {
+            *batch = records;
+        }
+        if large {
+            self.deliver(kind);
         }
     }
 }
