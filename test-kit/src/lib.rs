@@ -15,6 +15,7 @@ use pmdaapm::catalogue::Catalogue;
 
 pub mod lttng;
 pub mod profiler;
+pub mod zorka;
 
 /// The catalogue of all sources, made once: no part of what a bench measures.
 pub fn catalogue() -> Arc<Catalogue> {

@@ -51,6 +51,8 @@ pub fn definitions<'b>(
         match items.tag()? {
             1 | 0x0c | 0x0d => define(symbol(&mut items, body)?),
             2 | 0x0e => define(method(&mut items)?),
+            // A record of a trace.
+            3 if items.peek() == Some(0x9f) => return Err(BodyError::new(ErrorKind::Tag, at)),
             3 | 0x0f => attributes(&mut items, body, define)?,
             4..=0x0b | 0x21..=0x26 => return Err(BodyError::new(ErrorKind::Tag, at)),
             _ => {

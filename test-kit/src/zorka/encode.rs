@@ -1,0 +1,100 @@
+//! A trace of many records, in the layout of the modern local tracer (docs/protocols/zorka.md 5.2).
+
+/// What [`fib`] has encoded.
+pub struct Fib {
+    pub body: Vec<u8>,
+    /// Sum of the self times of all records: the duration of the root.
+    pub time: u64,
+}
+
+/// Nanoseconds of one step: every start and every end is one later than the one before.
+const STEP: u64 = 1_013;
+/// `System.nanoTime()` of the root's start.
+const START: u64 = 0x103_c783_13d9;
+/// Type, attribute and method ids, as a small agent has them.
+const TYPE: u8 = 11;
+const ROOT: u8 = 1;
+const CALLED: u8 = 9;
+
+struct Encoder {
+    out: Vec<u8>,
+    clock: u64,
+    left: u32,
+}
+
+impl Encoder {
+    fn time(&mut self) {
+        self.out.push(0x1b);
+        self.out.extend_from_slice(&self.clock.to_be_bytes());
+        self.clock += STEP;
+    }
+
+    fn int(&mut self, value: u32) {
+        match value {
+            0..24 => self.out.push(value as u8),
+            24..0x100 => self.out.extend_from_slice(&[0x18, value as u8]),
+            0x100..0x1_0000 => {
+                self.out.push(0x19);
+                self.out.extend_from_slice(&(value as u16).to_be_bytes());
+            }
+            _ => {
+                self.out.push(0x1a);
+                self.out.extend_from_slice(&value.to_be_bytes());
+            }
+        }
+    }
+
+    fn start(&mut self, method: u8) {
+        self.out.extend_from_slice(&[0xc3, 0x9f]);
+        self.time();
+        self.int(method.into());
+        self.left -= 1;
+    }
+
+    fn end(&mut self, calls: u32, flags: u32) {
+        self.out.extend_from_slice(&[0xc4, if flags == 0 { 0x82 } else { 0x83 }]);
+        self.time();
+        self.int(calls);
+        if flags != 0 {
+            self.int(flags);
+        }
+        self.out.push(0xff);
+    }
+
+    /// The calls of `fib(n)`, records as long as there are some left.
+    fn fib(&mut self, n: u32) -> u32 {
+        if self.left == 0 {
+            return 1;
+        }
+        self.start(CALLED);
+        let calls = if n < 2 { 1 } else { 1 + self.fib(n - 1) + self.fib(n - 2) };
+        self.end(calls, 8);
+        calls
+    }
+
+    fn text(&mut self, name: u8, value: &str) {
+        self.out.extend_from_slice(&[0xc6, 0x82, name, 0x60 | value.len() as u8]);
+        self.out.extend_from_slice(value.as_bytes());
+    }
+}
+
+/// A trace of `records` records: a root with a span and attributes, and below it the recursion of
+/// `fib(23)`, 24 deep, until the records are used up, with the mark of dropped records.
+pub fn fib(records: u32) -> Fib {
+    let mut encoder = Encoder { out: Vec::new(), clock: START, left: records };
+    encoder.start(ROOT);
+    encoder.out.extend_from_slice(&[0xc5, 0x83, 0x1b]);
+    encoder.out.extend_from_slice(&0x1a1_fbdf_59a2_u64.to_be_bytes());
+    encoder.out.extend_from_slice(&[TYPE, 0x1b]);
+    encoder.out.extend_from_slice(&0x4389_c50f_5149_3286_u64.to_be_bytes());
+    for (name, value) in [(1, "demo"), (2, "a1"), (3, "main"), (4, "null"), (7, "o0-1"), (8, "1")] {
+        encoder.text(name, value);
+    }
+    let mut calls = 1;
+    while encoder.left > 0 {
+        calls += encoder.fib(23);
+    }
+    let time = encoder.clock - START;
+    encoder.end(calls, 9);
+    Fib { body: encoder.out, time }
+}
