@@ -136,14 +136,14 @@ def cbor(value):
     if value is None:
         return b"\xf6"
     if isinstance(value, list):
-        return _head(4, len(value)) + b"".join(map(cbor, value))
+        return head(4, len(value)) + b"".join(map(cbor, value))
     if isinstance(value, str):
         text = value.encode()
-        return _head(3, len(text)) + text
-    return _head(0, value) if value >= 0 else _head(1, -1 - value)
+        return head(3, len(text)) + text
+    return head(0, value) if value >= 0 else head(1, -1 - value)
 
 
-def _head(major, value):
+def head(major, value):
     for info, size, end in ((None, 0, 24), (24, 1, 1 << 8), (25, 2, 1 << 16), (26, 4, 1 << 32), (27, 8, 1 << 64)):
         if value < end:
             return bytes([major << 5 | (value if info is None else info)]) + (value.to_bytes(size, "big") if size else b"")
@@ -152,7 +152,7 @@ def _head(major, value):
 
 def tag(number, value):
     """CBOR of a tagged value."""
-    return _head(6, number) + cbor(value)
+    return head(6, number) + cbor(value)
 
 
 SERVICE_ID, HOST_ID = 1_000_001, 1_000_002
