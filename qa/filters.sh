@@ -50,7 +50,7 @@ peer() {
     local name=$1
     shift
     cat >"$D/$name.py"
-    background env PYTHONPATH="$QA/peers" PYTHONDONTWRITEBYTECODE=1 MONO_PORT="${MONO_PORT:-}" D="$D" \
+    background env PYTHONPATH="$QA/peers" PYTHONDONTWRITEBYTECODE=1 MONO_PORT="${MONO_PORT:-}" ZORKA_PORT="${ZORKA_PORT:-}" D="$D" \
         python3 -u "$D/$name.py" "$@" >"$D/$name.out" 2>&1
     PEER_PID=$LAST
 }
@@ -59,7 +59,7 @@ peer_now() {
     local name=$1
     shift
     cat >"$D/$name.py"
-    PYTHONPATH="$QA/peers" PYTHONDONTWRITEBYTECODE=1 MONO_PORT="${MONO_PORT:-}" D="$D" python3 -u "$D/$name.py" "$@"
+    PYTHONPATH="$QA/peers" PYTHONDONTWRITEBYTECODE=1 MONO_PORT="${MONO_PORT:-}" ZORKA_PORT="${ZORKA_PORT:-}" D="$D" python3 -u "$D/$name.py" "$@"
 }
 # says NAME TEXT [SECONDS]: waits until the output of a peer or program has the text.
 says() { wait_for "${3:-30}" grep -q -- "$2" "$D/$1.out" || { echo "$1 does not say $2"; cat "$D/$1.out"; return 1; } >&2; }
