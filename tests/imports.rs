@@ -37,6 +37,9 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("tokio_util", &["net", "sources::io"]),
     ("socket2", &["net", "sources::io"]),
     ("libc", &["net"]),
+    ("hyper", &["net"]),
+    ("hyper_util", &["net"]),
+    ("http_body_util", &["net"]),
     ("pmda", &["callbacks", "daemon", "options", "sources::io"]),
     ("pcp_sys", &[]),
 ];

@@ -114,6 +114,11 @@ impl Slot<'_> {
         &self.limit.turns
     }
 
+    /// Number of the connection, unique while the PMDA runs.
+    pub(super) const fn id(&self) -> u64 {
+        self.id
+    }
+
     /// The peer has identified itself.
     pub(super) fn established(&self) {
         self.limit.lock().pending.remove(&self.id);

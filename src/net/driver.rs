@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy, sink};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::connection_limit::Slot;
+use super::finish::finish;
 use super::ledger::{Full, Ledger};
 use super::turns::Effort;
 use crate::clock::now;
 use crate::sources::{Session, SessionError};
-use crate::store::{LogThrottle, PeerSink, RequestQueue};
+use crate::store::{PeerSink, RequestQueue};
 
 /// Bytes of room for one read of a quiet connection, and of a busy one.
 const READ_MIN: usize = 2 << 10;
@@ -117,7 +118,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
         let Self { stream, session, slot, ledger, .. } = self;
         drop((session, ledger, out));
         if last {
-            finish(stream).await;
+            finish(stream, LINGER).await;
         }
         drop(slot);
         line
@@ -219,31 +220,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                 self.sink.count_io(0, out.len());
                 out.clear();
             }
-        }
-    }
-}
-
-/// Ends the stream after its last bytes. A close with unread input would reset the connection, and
-/// the peer could lose these bytes, so the input is discarded until the peer ends its side.
-async fn finish(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
-    let discard = async {
-        stream.shutdown().await?;
-        copy(&mut stream, &mut sink()).await
-    };
-    // An error ends the stream as well.
-    let _ = timeout(LINGER, discard).await;
-}
-
-/// Log lines about connections of one listener that ended badly: at most one a minute.
-#[derive(Debug, Default)]
-pub(super) struct SharedThrottle(std::sync::Mutex<LogThrottle>);
-
-impl SharedThrottle {
-    pub(super) fn write(&self, line: &str) {
-        let allowed =
-            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).allow(now().monotonic);
-        if let Some(n) = allowed {
-            log::warn!("{line}{}", LogThrottle::more(n));
         }
     }
 }

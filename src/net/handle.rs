@@ -1,6 +1,7 @@
 //! [`Net`]: the I/O of sources.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -10,9 +11,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection_limit::ConnectionLimit;
+use super::http::{HttpListen, HttpServer};
+use super::listener::{Listener, Serve};
 use super::peers::Peers;
 use super::tail::{FileFactory, Tail};
-use super::tcp::{Listen, Listener};
+use super::tcp::Listen;
+use super::throttle::SharedThrottle;
 use crate::store::LogThrottle;
 
 /// Sockets, files and tasks of sources. Everything started here ends with the PMDA.
@@ -30,12 +34,28 @@ impl Net {
     /// Listens on a TCP address, with a session for each connection. The address is bound before
     /// this returns; a bind to an address in use is retried until it succeeds.
     pub fn listen(&self, listen: Listen) {
-        let listener = Listener {
-            listen,
+        self.start(listen.address, listen.peers.clone(), Arc::new(listen));
+    }
+
+    /// Listens on a TCP address for HTTP requests to a service, and calls its tick each second. The
+    /// address is bound as [`Net::listen`] does.
+    pub fn listen_http(&self, listen: HttpListen) {
+        let (address, peers) = (listen.address, listen.peers.clone());
+        let server = Arc::new(HttpServer::new(listen));
+        self.runtime.spawn(Arc::clone(&server).sweep(self.stop.clone()));
+        self.start(address, peers, server);
+    }
+
+    fn start<S: Serve>(&self, address: SocketAddr, peers: Peers, serve: Arc<S>) {
+        let listener = Arc::new(Listener {
+            address,
+            peers,
+            serve,
             limit: Arc::clone(&self.limit),
             stop: self.stop.clone(),
             tasks: self.tasks.clone(),
-        };
+            ends: SharedThrottle::default(),
+        });
         let mut throttle = LogThrottle::default();
         let bound = {
             let _runtime = self.runtime.enter();

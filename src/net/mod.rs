@@ -1,17 +1,22 @@
-//! Generic I/O with peers: TCP listeners, followed files, tasks. This module carries bytes; the
+//! Generic I/O with peers: TCP and HTTP listeners, followed files, tasks. This module carries bytes; the
 //! sources' sessions interpret them.
 
 mod connection_limit;
 mod driver;
+mod finish;
 mod handle;
+mod http;
 pub(crate) mod ledger;
+mod listener;
 mod peers;
 mod supervisor;
 mod tail;
 mod tcp;
+mod throttle;
 mod turns;
 
 pub use handle::Net;
+pub use http::{HttpLimits, HttpListen};
 pub use peers::Peers;
 pub use supervisor::{Signal, Supervisor};
 pub use tail::FileFactory;

@@ -12,9 +12,9 @@ use std::time::Duration;
 use bytes::BytesMut;
 use tokio_util::sync::CancellationToken;
 
-use super::driver::SharedThrottle;
 use super::ledger::Ledger;
 use super::peers::Peers;
+use super::throttle::SharedThrottle;
 use crate::clock::now;
 use crate::model::Control;
 use crate::read::glob;
