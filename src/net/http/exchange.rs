@@ -8,8 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{Response, StatusCode};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Response, StatusCode};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -151,7 +151,7 @@ impl<'a> Exchange<'a> {
             }
         }
         self.progress.answered(clock);
-        Ok(response(answer))
+        Ok(response(answer, head.method == Method::HEAD))
     }
 
     /// Reads the body. A body of one frame, as most are, stays that frame.
@@ -234,14 +234,19 @@ async fn data(body: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
     Ok(None)
 }
 
-fn response(answer: Answer) -> Response<Full<Bytes>> {
+/// The answer in hyper's words. hyper adds `Content-Length` itself, except to an answer to HEAD.
+fn response(answer: Answer, to_head: bool) -> Response<Full<Bytes>> {
     debug_assert!((200..600).contains(&answer.status), "{}", answer.status);
+    let length = answer.body.len();
     let mut response = Response::new(Full::new(Bytes::from(answer.body)));
     *response.status_mut() =
         StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if !answer.content_type.is_empty() {
         let value = HeaderValue::from_static(answer.content_type);
         response.headers_mut().insert(CONTENT_TYPE, value);
+    }
+    if to_head {
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
     response
 }
