@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The libraries in `crates/` are independent of the PMDA; only `sources` knows protocols by name;
-//! a source knows no other source; `sources/registry.rs` lists them all. `tests/imports.rs` checks
-//! these rules. Without feature `agent` only the pure part is built: it needs neither libpcp nor
+//! a source knows no other source; `sources/registry.rs` lists them all; `meter` has the sums that
+//! several sources make. `tests/imports.rs` checks these rules. Without feature `agent` only the pure part is built: it needs neither libpcp nor
 //! libclang.
 
 #![deny(unsafe_code)]
@@ -28,6 +28,9 @@ pub mod model;
 pub mod catalogue;
 
 pub use pcp_event as events;
+
+#[cfg(any(feature = "profiler", feature = "zorka"))]
+pub mod meter;
 
 pub mod sources;
 

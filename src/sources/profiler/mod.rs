@@ -62,7 +62,7 @@
 //! 12. `records/call_record`: encodes the event record, with names looked up in [`Dictionary`].
 //!
 //! The store is the `Sink` that 10 and 12 update. The trace takes the same way up to 9, then
-//! `meter/stacks` and `meter/call_tree`. A corrupt file ends only its own stream, and only until
+//! `meter/stacks` and `crate::meter`. A corrupt file ends only its own stream, and only until
 //! the agent opens that stream again.
 
 mod config;

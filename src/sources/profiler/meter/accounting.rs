@@ -1,13 +1,13 @@
 //! Per-pod sums of finished calls. Counters are updated when a call arrives; sums that depend on a
 //! name wait until the dictionary has it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use hdrhistogram::Histogram;
 
+use crate::meter::Latency;
 use crate::model::{MetricItem, Now, STATIC_ITEMS, Update, Value};
 use crate::sources::Sink;
 use crate::sources::profiler::dictionary::method_name::method_name;
@@ -23,7 +23,7 @@ pub(crate) struct Accounting {
     pub(crate) counters: Counters,
     pub(crate) methods: RootMethods,
     buckets: [u64; m::EDGES.len()],
-    latency: Latency,
+    latency: Latency<LONGEST>,
     /// Number of calls by parameter and method, for parameters without a name yet: any may be
     /// `call.red` or `call.idle`.
     unnamed: HashMap<(u32, u32), u64, RandomState>,
@@ -348,98 +348,8 @@ fn add(sums: &mut MethodSums, more: &MethodSums) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
 }
 
-/// Time that one histogram covers, and number of histograms.
-const SLICE: Duration = Duration::from_secs(10);
-const SLICES: u64 = 6;
 /// Longest duration in the histograms, in ms: a week. Longer calls count as this long.
 const LONGEST: u64 = 7 * 24 * 3600 * 1000;
-/// Significant digits.
-const DIGITS: u8 = 2;
-
-/// Durations of the last minute, as histograms of 10 s each. Memory is used only while there are
-/// calls; it depends on the longest call: 1 KiB a slice up to 256 ms, 12 KiB up to a week.
-#[derive(Debug, Default)]
-pub(crate) struct Latency {
-    slices: VecDeque<(u64, Histogram<u32>)>,
-    changed: bool,
-    /// Run of calls of equal duration in one slice, not in its histogram yet: most calls are
-    /// short.
-    run: Run,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Run {
-    slice: u64,
-    ms: u64,
-    calls: u32,
-}
-
-/// Percentiles in ms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Percentiles {
-    pub(crate) p50: u64,
-    pub(crate) p95: u64,
-    pub(crate) p99: u64,
-    pub(crate) max: u64,
-}
-
-fn empty() -> Option<Histogram<u32>> {
-    // Without bounds: it grows as needed.
-    Histogram::new(DIGITS).ok()
-}
-
-impl Latency {
-    /// Adds a call of `ms`.
-    #[inline]
-    pub(crate) fn record(&mut self, now: Duration, ms: u64) {
-        let slice = now.as_secs() / SLICE.as_secs();
-        if (self.run.slice, self.run.ms) != (slice, ms) || self.run.calls == u32::MAX {
-            self.end_run();
-            self.run = Run { slice, ms, calls: 0 };
-        }
-        self.run.calls += 1;
-    }
-
-    fn end_run(&mut self) {
-        let Run { slice, ms, calls } = std::mem::take(&mut self.run);
-        if calls == 0 {
-            return;
-        }
-        if self.slices.back().is_none_or(|(s, _)| *s != slice) {
-            let Some(histogram) = empty() else { return };
-            self.slices.push_back((slice, histogram));
-        }
-        if let Some((_, histogram)) = self.slices.back_mut() {
-            self.changed |= histogram.record_n(ms.min(LONGEST), calls).is_ok();
-        }
-    }
-
-    /// The percentiles, if they may have changed since the last time; `Some(None)`: no calls are
-    /// left.
-    pub(crate) fn changed(&mut self, now: Duration) -> Option<Option<Percentiles>> {
-        self.end_run();
-        let slice = now.as_secs() / SLICE.as_secs();
-        while self.slices.front().is_some_and(|(s, _)| s + SLICES <= slice) {
-            self.slices.pop_front();
-            self.changed = true;
-        }
-        if !std::mem::take(&mut self.changed) {
-            return None;
-        }
-        let mut all = empty()?;
-        for (_, histogram) in &self.slices {
-            // Both have the same bounds, so this cannot fail.
-            let _ = all.add(histogram);
-        }
-        let at = |q| all.value_at_quantile(q);
-        Some((!all.is_empty()).then(|| Percentiles {
-            p50: at(0.5),
-            p95: at(0.95),
-            p99: at(0.99),
-            max: all.max(),
-        }))
-    }
-}
 
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]

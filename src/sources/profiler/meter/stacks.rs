@@ -12,10 +12,11 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::call_tree::{CallTree, NodeRow, ROOT};
+use crate::meter::{CallTree, NodeRow, ROOT};
 use crate::model::Update;
 use crate::sources::Sink;
 use crate::sources::profiler::dictionary::Dictionary;
+use crate::sources::profiler::dictionary::method_name::{is_loss_report, method_name, nameless};
 use crate::sources::profiler::metrics::{STACK_TIME, STACKS, ns};
 use crate::sources::profiler::streams::record::{Block, TraceEvent, TraceKind};
 
@@ -196,12 +197,12 @@ impl Stacks {
             let row = match shown {
                 NodeRow::Assigned(row) => Some(row),
                 NodeRow::Hidden => None,
-                NodeRow::Unnamed => match self.tree.name(at, words, end) {
+                NodeRow::Unnamed => match stack_name(&self.tree, at, words, end) {
                     None => {
                         self.touched.push(at);
                         continue;
                     }
-                    Some(_) if self.tree.is_report(at, words) => None,
+                    Some(_) if is_report(&self.tree, at, words) => None,
                     Some(name) => {
                         let slot = self.rows;
                         self.rows += 1;
@@ -212,7 +213,7 @@ impl Stacks {
             };
             let Some(node) = self.tree.nodes.get_mut(at as usize) else { continue };
             node.row = row.map_or(NodeRow::Hidden, NodeRow::Assigned);
-            let more = ns(std::mem::take(&mut node.self_ms));
+            let more = ns(std::mem::take(&mut node.self_time));
             if let Some(slot) = row {
                 sink.update(Update::RowCount { slot, item: STACK_TIME, more });
             }
@@ -248,10 +249,23 @@ impl Stacks {
 #[inline]
 fn add(tree: &mut CallTree, touched: &mut Vec<u32>, node: u32, ms: u64) {
     let Some(node_at) = tree.nodes.get_mut(node as usize) else { return };
-    if node_at.self_ms == 0 {
+    if node_at.self_time == 0 {
         touched.push(node);
     }
-    node_at.self_ms = node_at.self_ms.saturating_add(ms);
+    node_at.self_time = node_at.self_time.saturating_add(ms);
+}
+
+/// `Outer.method,Inner.method`; `None` if a name is missing, unless the connection ends (`end`).
+fn stack_name(tree: &CallTree, at: u32, words: &Dictionary, end: bool) -> Option<String> {
+    tree.name(at, &mut |method| match words.get(method) {
+        Some(word) => Some(method_name(word)),
+        None => end.then(|| nameless(method)),
+    })
+}
+
+/// Whether the outermost method is the agent's loss report.
+fn is_report(tree: &CallTree, at: u32, words: &Dictionary) -> bool {
+    tree.outermost(at).and_then(|m| words.get(m)).is_some_and(|word| is_loss_report(word))
 }
 
 /// Deferred times of one root, at most; further times count at once.

@@ -67,21 +67,3 @@ fn sums_wait_for_the_name_and_only_then_belong_to_the_rest() {
     methods.report(&mut rows);
     assert_eq!((rows.1["other"], methods.unnamed.len()), (2 + 9900, 0));
 }
-
-#[test]
-fn a_minute_slides() {
-    let mut l = Latency::default();
-    let at = Duration::from_secs;
-    assert_eq!(l.changed(at(0)), None);
-    (1..=100).for_each(|ms| l.record(at(5), ms));
-    let p = l.changed(at(6)).flatten().expect("calls");
-    assert_eq!((p.p50, p.p95, p.p99, p.max), (50, 95, 99, 100));
-    assert_eq!(l.changed(at(7)), None);
-    l.record(at(40), u64::MAX);
-    assert!(
-        l.changed(at(41)).flatten().is_some_and(|p| p.max >= LONGEST - LONGEST / 100 && p.p50 < 60)
-    );
-    assert!(l.changed(at(60)).flatten().is_some_and(|p| p.p50 >= LONGEST - LONGEST / 100));
-    assert_eq!(l.changed(at(100)), Some(None));
-    assert_eq!(l.changed(at(101)), None);
-}

@@ -21,7 +21,7 @@ fn self_time_is_what_children_did_not_take() {
     // A time that goes back counts as 0.
     at(5, TraceKind::Enter { method: 1 });
     at(0, TraceKind::Exit);
-    let own: Vec<_> = stacks.tree.nodes.iter().map(|n| (n.method, n.parent, n.self_ms)).collect();
+    let own: Vec<_> = stacks.tree.nodes.iter().map(|n| (n.method, n.parent, n.self_time)).collect();
     assert_eq!(own, [(1, ROOT, 14), (2, 0, 6)]);
     for depth in 0..500 {
         stacks.event(
@@ -121,8 +121,8 @@ impl Traced {
             }
             depth
         };
-        let nodes = (0..).zip(&self.0.tree.nodes).filter(|(_, n)| n.self_ms > 0);
-        nodes.map(|(at, n)| (n.method, depth(at), n.self_ms)).collect()
+        let nodes = (0..).zip(&self.0.tree.nodes).filter(|(_, n)| n.self_time > 0);
+        nodes.map(|(at, n)| (n.method, depth(at), n.self_time)).collect()
     }
 }
 
@@ -267,7 +267,7 @@ fn a_silence_changes_nothing_but_memory() {
         if silent {
             t.0.shrink(&mut rows);
             // An open root, and one without a name.
-            let nodes: Vec<_> = t.0.tree.nodes.iter().map(|n| (n.method, n.self_ms)).collect();
+            let nodes: Vec<_> = t.0.tree.nodes.iter().map(|n| (n.method, n.self_time)).collect();
             assert_eq!(nodes, [(60, 6), (3, 4), (4, 0), (3, 0), (2, 0)]);
             assert!(t.0.threads.capacity() == 1 && t.0.rows == 0);
         }

@@ -1,6 +1,6 @@
-//! The call tree of one connection: a node for each stack, with the time of its last method.
+//! The call tree of one peer: a node for each stack, with the time of its last method.
 //!
-//! Most pods are idle, and their trees stay in memory. To keep nodes small, a node has the number
+//! Most peers are idle, and their trees stay in memory. To keep nodes small, a node has the number
 //! of its parent but no list of children: a hash table of node numbers, 5 bytes a slot, finds them.
 
 use std::hash::BuildHasher;
@@ -8,41 +8,44 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use crate::sources::profiler::dictionary::Dictionary;
-use crate::sources::profiler::dictionary::method_name::{is_loss_report, method_name, nameless};
-
 /// Nodes of one tree, at most.
 const NODES: usize = 8192;
 /// Bytes of a stack's name, at most.
 const NAME: usize = 900;
 /// The parent of the outermost methods; not a node itself.
-pub(crate) const ROOT: u32 = u32::MAX;
+pub const ROOT: u32 = u32::MAX;
 
+/// A stack.
 #[derive(Debug)]
-pub(crate) struct Node {
-    pub(crate) parent: u32,
-    pub(crate) method: u32,
+pub struct Node {
+    /// Node of the stack without its last method; [`ROOT`] if it has only one.
+    pub parent: u32,
+    /// The source's number of the last method.
+    pub method: u32,
     /// Method and node of the child entered last, which is usually entered next again.
     last: (u32, u32),
-    pub(crate) self_ms: u64,
-    pub(crate) row: NodeRow,
+    /// Unreported time of the last method without what it called, in the source's unit.
+    pub self_time: u64,
+    /// The row.
+    pub row: NodeRow,
 }
 
 /// The row of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NodeRow {
+pub enum NodeRow {
     /// None yet: a name may be missing.
     Unnamed,
     /// Slot of the row.
     Assigned(u32),
-    /// No row: the agent's loss report is not a stack of the application.
+    /// No row: the stack is not one of the application.
     Hidden,
 }
 
 /// Nodes by number. A parent has a lower number than its children.
 #[derive(Debug)]
-pub(crate) struct CallTree {
-    pub(crate) nodes: Vec<Node>,
+pub struct CallTree {
+    /// By number.
+    pub nodes: Vec<Node>,
     /// As [`Node::last`], for the root.
     last: (u32, u32),
     /// Numbers of nodes by parent and method.
@@ -64,7 +67,7 @@ impl Default for CallTree {
 impl CallTree {
     /// The node of a method entered from `parent`; `parent` itself when the tree is full.
     #[inline]
-    pub(crate) fn child(&mut self, parent: u32, method: u32) -> u32 {
+    pub fn child(&mut self, parent: u32, method: u32) -> u32 {
         let (last, node) = self.nodes.get(parent as usize).map_or(self.last, |node| node.last);
         if last == method && node != ROOT { node } else { self.find(parent, method) }
     }
@@ -83,7 +86,7 @@ impl CallTree {
                 parent,
                 method,
                 last: (0, ROOT),
-                self_ms: 0,
+                self_time: 0,
                 row: NodeRow::Unnamed,
             }),
         };
@@ -105,13 +108,14 @@ impl CallTree {
     }
 
     /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
+    #[must_use]
+    pub fn memory(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>() + self.numbers.allocation_size()
     }
 
     /// Keeps nodes for which `used` is set, and their parents. Returns the new number of each node,
     /// or [`ROOT`]. The nodes lose their rows.
-    pub(crate) fn retain(&mut self, mut used: Vec<bool>) -> Vec<u32> {
+    pub fn retain(&mut self, mut used: Vec<bool>) -> Vec<u32> {
         used.resize(self.nodes.len(), false);
         for (number, node) in self.nodes.iter().enumerate().rev() {
             if used.get(number) == Some(&true)
@@ -139,26 +143,23 @@ impl CallTree {
         numbers
     }
 
-    /// Whether the outermost method is the agent's loss report.
-    pub(crate) fn is_report(&self, mut at: u32, words: &Dictionary) -> bool {
+    /// The outermost method of a stack.
+    #[must_use]
+    pub fn outermost(&self, mut at: u32) -> Option<u32> {
         let mut method = None;
         while let Some(node) = self.nodes.get(at as usize) {
             (method, at) = (Some(node.method), node.parent);
         }
-        method.and_then(|m| words.get(m)).is_some_and(|word| is_loss_report(word))
+        method
     }
 
-    /// `Outer.method,Inner.method`; `None` if a name is missing, unless the connection ends
-    /// (`end`).
-    pub(crate) fn name(&self, at: u32, words: &Dictionary, end: bool) -> Option<String> {
+    /// `Outer.method,Inner.method`, from the names `package.Class.method` of methods; `None` if one
+    /// has no name.
+    pub fn name(&self, at: u32, name_of: &mut dyn FnMut(u32) -> Option<String>) -> Option<String> {
         let mut frames = Vec::new();
         let mut at = at;
         while let Some(node) = self.nodes.get(at as usize) {
-            frames.push(match words.get(node.method) {
-                Some(word) => short(&method_name(word)),
-                None if end => nameless(node.method),
-                None => return None,
-            });
+            frames.push(short(&name_of(node.method)?));
             at = node.parent;
         }
         let mut name = String::new();
