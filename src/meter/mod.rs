@@ -3,6 +3,8 @@
 
 mod call_tree;
 mod latency;
+mod stack_times;
 
 pub use call_tree::{CallTree, Node, NodeRow, ROOT};
 pub use latency::{Latency, Percentiles};
+pub use stack_times::{StackName, StackTimes};

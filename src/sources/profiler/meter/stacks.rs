@@ -12,12 +12,11 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::meter::{CallTree, NodeRow, ROOT};
-use crate::model::Update;
+use crate::meter::{CallTree, ROOT, StackName, StackTimes};
 use crate::sources::Sink;
 use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::dictionary::method_name::{is_loss_report, method_name, nameless};
-use crate::sources::profiler::metrics::{STACK_TIME, STACKS, ns};
+use crate::sources::profiler::metrics::{STACK_TIME, ns};
 use crate::sources::profiler::streams::record::{Block, TraceEvent, TraceKind};
 
 /// Most threads with a stack, and most frames of a stack.
@@ -51,17 +50,13 @@ impl Default for RootEnds {
 /// The stacks of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
-    tree: CallTree,
+    times: StackTimes,
     threads: Vec<Thread>,
     by_id: HashMap<u64, usize, RandomState>,
     /// Index in `threads` of the last block's thread: a block has thousands of events of one
     /// thread.
     current: usize,
     refused: u32,
-    /// Nodes with unreported time.
-    touched: Vec<u32>,
-    /// Number of rows assigned to nodes.
-    rows: u32,
     ends: RootEnds,
 }
 
@@ -93,7 +88,7 @@ impl Stacks {
                     return;
                 }
                 let parent = thread.frames.last().map_or(ROOT, |f| f.node);
-                let node = self.tree.child(parent, method);
+                let node = self.times.tree.child(parent, method);
                 thread.frames.push(Frame { node, entered_ms: event.time_ms, children_ms: 0 });
             }
             TraceKind::Exit if thread.beyond > 0 && !thread.ends => thread.beyond -= 1,
@@ -108,7 +103,7 @@ impl Stacks {
                         return thread.clear();
                     }
                     if own > 0 && !thread.defer(frame.node, own) {
-                        add(&mut self.tree, &mut self.touched, frame.node, own);
+                        self.times.add(frame.node, own);
                     }
                     return;
                 }
@@ -116,11 +111,9 @@ impl Stacks {
                 if (thread.ends || !self.ends.seen)
                     && (thread.sound || small || !self.ends.seen_more)
                 {
-                    thread.count_deferred(|node, ms| {
-                        add(&mut self.tree, &mut self.touched, node, ms)
-                    });
+                    thread.count_deferred(|node, ms| self.times.add(node, ms));
                     if own > 0 {
-                        add(&mut self.tree, &mut self.touched, frame.node, own);
+                        self.times.add(frame.node, own);
                     }
                 }
                 thread.clear();
@@ -131,9 +124,7 @@ impl Stacks {
     /// Allocated bytes, with the usual number of frames for each thread.
     pub(crate) fn memory(&self) -> usize {
         const THREAD: usize = size_of::<Thread>() + 16 * size_of::<Frame>() + 32;
-        self.tree.memory()
-            + self.threads.capacity() * THREAD
-            + self.touched.capacity() * size_of::<u32>()
+        self.times.memory() + self.threads.capacity() * THREAD
     }
 
     /// Makes thread `id` the current one; false if it is new and all threads are within methods.
@@ -184,7 +175,7 @@ impl Stacks {
         for thread in self.threads.iter_mut().filter(|t| !t.pending.is_empty()) {
             thread.rounds += 1;
             if all || thread.rounds >= ROUNDS {
-                thread.count_deferred(|node, ms| add(&mut self.tree, &mut self.touched, node, ms));
+                thread.count_deferred(|node, ms| self.times.add(node, ms));
             }
         }
     }
@@ -192,51 +183,20 @@ impl Stacks {
     /// Reports the time of stacks whose methods all have names; of all stacks at the `end`.
     pub(crate) fn report(&mut self, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
         self.count_deferred(end);
-        for at in std::mem::take(&mut self.touched) {
-            let Some(shown) = self.tree.nodes.get(at as usize).map(|n| n.row) else { continue };
-            let row = match shown {
-                NodeRow::Assigned(row) => Some(row),
-                NodeRow::Hidden => None,
-                NodeRow::Unnamed => match stack_name(&self.tree, at, words, end) {
-                    None => {
-                        self.touched.push(at);
-                        continue;
-                    }
-                    Some(_) if is_report(&self.tree, at, words) => None,
-                    Some(name) => {
-                        let slot = self.rows;
-                        self.rows += 1;
-                        sink.update(Update::Row { table: STACKS, slot, key: Some(&name) });
-                        Some(slot)
-                    }
-                },
-            };
-            let Some(node) = self.tree.nodes.get_mut(at as usize) else { continue };
-            node.row = row.map_or(NodeRow::Hidden, NodeRow::Assigned);
-            let more = ns(std::mem::take(&mut node.self_time));
-            if let Some(slot) = row {
-                sink.update(Update::RowCount { slot, item: STACK_TIME, more });
-            }
-        }
+        let name = |tree: &CallTree, at| stack_name(tree, at, words, end);
+        self.times.report(STACK_TIME, ns(1), name, |update| sink.update(update));
     }
 
     /// Frees memory of an idle connection: keeps only nodes that are on a thread's stack or have
     /// unreported time.
     pub(crate) fn shrink(&mut self, sink: &mut dyn Sink) {
         self.threads.retain(|t| !t.is_idle());
-        let mut used = vec![false; self.tree.nodes.len()];
-        let nodes = self.threads.iter().flat_map(Thread::nodes).chain(self.touched.iter().copied());
-        nodes
-            .for_each(|node| used.get_mut(node as usize).into_iter().for_each(|used| *used = true));
-        let numbers = self.tree.retain(used);
+        let nodes = self.threads.iter().flat_map(Thread::nodes);
+        let numbers = self.times.retain(STACK_TIME, nodes, |update| sink.update(update));
         let number = |node: u32| numbers.get(node as usize).copied().unwrap_or(ROOT);
         self.threads.iter_mut().for_each(|t| t.renumber(number));
-        self.touched.iter_mut().for_each(|node| *node = number(*node));
-        self.touched.shrink_to_fit();
         self.threads.shrink_to_fit();
         self.find_threads();
-        self.rows = 0;
-        sink.update(Update::FreeRows { table: STACKS });
     }
 
     /// Rebuilds the index of threads.
@@ -245,27 +205,20 @@ impl Stacks {
     }
 }
 
-/// Adds `ms` to a node's self time.
-#[inline]
-fn add(tree: &mut CallTree, touched: &mut Vec<u32>, node: u32, ms: u64) {
-    let Some(node_at) = tree.nodes.get_mut(node as usize) else { return };
-    if node_at.self_time == 0 {
-        touched.push(node);
-    }
-    node_at.self_time = node_at.self_time.saturating_add(ms);
-}
-
-/// `Outer.method,Inner.method`; `None` if a name is missing, unless the connection ends (`end`).
-fn stack_name(tree: &CallTree, at: u32, words: &Dictionary, end: bool) -> Option<String> {
-    tree.name(at, &mut |method| match words.get(method) {
+/// `Outer.method,Inner.method`. At the `end` of a connection methods without a name have their
+/// number.
+fn stack_name(tree: &CallTree, at: u32, words: &Dictionary, end: bool) -> StackName {
+    let name = tree.name(at, &mut |method| match words.get(method) {
         Some(word) => Some(method_name(word)),
         None => end.then(|| nameless(method)),
-    })
-}
-
-/// Whether the outermost method is the agent's loss report.
-fn is_report(tree: &CallTree, at: u32, words: &Dictionary) -> bool {
-    tree.outermost(at).and_then(|m| words.get(m)).is_some_and(|word| is_loss_report(word))
+    });
+    let report =
+        || tree.outermost(at).and_then(|m| words.get(m)).is_some_and(|w| is_loss_report(w));
+    match name {
+        None => StackName::Missing,
+        Some(_) if report() => StackName::Hidden,
+        Some(name) => StackName::Row(name),
+    }
 }
 
 /// Deferred times of one root, at most; further times count at once.

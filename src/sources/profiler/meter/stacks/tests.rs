@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
+use crate::model::Update;
 use crate::sources::profiler::dictionary::interner::Interner;
 use crate::sources::profiler::streams::record::TagValue;
 use crate::sources::profiler::streams::scan::Text;
@@ -21,7 +22,8 @@ fn self_time_is_what_children_did_not_take() {
     // A time that goes back counts as 0.
     at(5, TraceKind::Enter { method: 1 });
     at(0, TraceKind::Exit);
-    let own: Vec<_> = stacks.tree.nodes.iter().map(|n| (n.method, n.parent, n.self_time)).collect();
+    let own: Vec<_> =
+        stacks.times.tree.nodes.iter().map(|n| (n.method, n.parent, n.self_time)).collect();
     assert_eq!(own, [(1, ROOT, 14), (2, 0, 6)]);
     for depth in 0..500 {
         stacks.event(
@@ -36,7 +38,7 @@ fn self_time_is_what_children_did_not_take() {
     assert!(
         stacks.threads[0].frames.is_empty()
             && stacks.threads[0].beyond == 0
-            && stacks.tree.nodes.len() <= DEPTH + 2
+            && stacks.times.tree.nodes.len() <= DEPTH + 2
     );
 }
 
@@ -116,12 +118,12 @@ impl Traced {
     fn told(&self) -> Vec<(u32, usize, u64)> {
         let depth = |mut at: u32| {
             let mut depth = 0;
-            while let Some(node) = self.0.tree.nodes.get(at as usize) {
+            while let Some(node) = self.0.times.tree.nodes.get(at as usize) {
                 (depth, at) = (depth + 1, node.parent);
             }
             depth
         };
-        let nodes = (0..).zip(&self.0.tree.nodes).filter(|(_, n)| n.self_time > 0);
+        let nodes = (0..).zip(&self.0.times.tree.nodes).filter(|(_, n)| n.self_time > 0);
         nodes.map(|(at, n)| (n.method, depth(at), n.self_time)).collect()
     }
 }
@@ -267,9 +269,10 @@ fn a_silence_changes_nothing_but_memory() {
         if silent {
             t.0.shrink(&mut rows);
             // An open root, and one without a name.
-            let nodes: Vec<_> = t.0.tree.nodes.iter().map(|n| (n.method, n.self_time)).collect();
+            let nodes: Vec<_> =
+                t.0.times.tree.nodes.iter().map(|n| (n.method, n.self_time)).collect();
             assert_eq!(nodes, [(60, 6), (3, 4), (4, 0), (3, 0), (2, 0)]);
-            assert!(t.0.threads.capacity() == 1 && t.0.rows == 0);
+            assert!(t.0.threads.capacity() == 1);
         }
         t.exit(110);
         t.end(120, INFO, true);
