@@ -39,3 +39,17 @@ pub const RATIO: usize = 100;
 pub const RATIO_FROM: usize = 1 << 20;
 /// Encodings, one inside the other: form, content encoding, base64, compression.
 pub const ENCODINGS: usize = 4;
+
+/// Types of spans of one agent with a row of their own. A configuration names a handful.
+pub const TYPES: usize = 100;
+/// Kinds of databases of one agent with a row of their own.
+pub const DB_KINDS: usize = 20;
+/// Methods of one agent with a row of their own.
+pub const METHOD_ROWS: usize = 30_000;
+/// Methods of a silent agent whose negative self time is kept.
+pub const CARRIED: usize = 1024;
+/// Classes of exceptions of one agent with a row of their own.
+pub const CLASSES: usize = 1000;
+/// Statements of one agent with a row of their own. When there are more, all rows are bound anew:
+/// statements that programs compose have no end.
+pub const STATEMENTS: usize = 2000;

@@ -47,6 +47,7 @@ peer_metrics! {
     DUPLICATES 36 "duplicate.count" U64 Counter Count Cell "Traces that the agent sent again" "Answered with success and not counted otherwise. An agent that does not get an answer sends the trace again, with new ids.";
     DECODE_ERRORS 37 "decode_errors" U64 Counter Count Cell "Bodies that could not be read to their end" "What was read before counts. Kinds are in apm.zorka.request.errors.";
     DROPPED 38 "dropped.count" U64 Counter Count Cell "Bodies dropped because of limits" "Longer than zorka accepts, or limits.memory left no room. Answered with success, since the agent could only send them again.";
+    SESSIONS 40 "sessions" U64 Instant Count Cell "Sessions known" "Sessions of the agent that the PMDA still accepts. One is in use.";
     RESTARTS 39 "restarts" U64 Counter Count Cell "New JVMs under this name" "Grows when a new session takes over the name of one that has ended.";
 }
 
@@ -229,7 +230,7 @@ listed! {
     };
 }
 
-/// The metrics of a method, in the order of their items.
+/// The sums of a method, in the order of their items.
 pub(super) const METHOD_ITEMS: [RowItem; 5] =
     [METHOD_COUNT, METHOD_ERRORS, METHOD_TIME, METHOD_TOTAL_TIME, METHOD_SELF_TIME];
 
@@ -245,12 +246,18 @@ row_metrics! {
     TYPE_TIME TYPES 2 "type.time" U64 Counter Nanoseconds "Time of spans of the type" "Sum of their durations. Divide its rate by that of type.count for the mean.";
     TYPE_CALLS TYPES 3 "type.calls" U64 Counter Count "Instrumented calls in spans of the type" "As the agent counts them: also those too short to be reported.";
     TYPE_OVERFLOW TYPES 4 "type.overflow" U64 Counter Count "Incomplete spans of the type" "Spans of which the agent dropped records.";
+    TYPE_MAX TYPES 5 "type.max" U64 Instant Nanoseconds "Longest span of the type so far" "Each counted once.";
+    TYPE_P50 TYPES 6 "type.latency.p50" U64 Instant Nanoseconds Recent "Median duration of spans of the type in the last minute" "Of spans that came within the last minute, with their whole duration. No value if there were none. Of two significant digits.";
+    TYPE_P95 TYPES 7 "type.latency.p95" U64 Instant Nanoseconds Recent "95th percentile of the duration of spans of the type in the last minute" "Of spans that came within the last minute, with their whole duration. No value if there were none. Of two significant digits.";
+    TYPE_P99 TYPES 8 "type.latency.p99" U64 Instant Nanoseconds Recent "99th percentile of the duration of spans of the type in the last minute" "Of spans that came within the last minute, with their whole duration. No value if there were none. Of two significant digits.";
+    TYPE_RECENT_MAX TYPES 9 "type.latency.max" U64 Instant Nanoseconds Recent "Longest span of the type in the last minute" "Of spans that came within the last minute, with their whole duration. No value if there were none. Of two significant digits.";
     TYPE_HISTOGRAM BUCKETS 0 "type.histogram" U64 Counter Count "Spans by duration" "Spans of all types and agents, each counted once, whose duration in us is in the range. Spans that are sent alone and are shorter than tracer.min.trace.time (1 s unless configured) never arrive.";
     METHOD_COUNT METHODS 0 "method.count" U64 Counter Count "Reported calls of the method" "Records with an end, each counted once. Calls shorter than tracer.min.method.time (250 us unless configured) are not reported; apm.zorka.call.count has all.";
     METHOD_ERRORS METHODS 1 "method.errors" U64 Counter Count "Calls of the method that report an exception" "Records with an exception, or a reference to one sent before, of their own.";
     METHOD_TIME METHODS 2 "method.time" U64 Counter Nanoseconds "Time in the method and in what it called" "Of a method that calls itself, directly or not, only the outermost call counts: no time counts twice.";
     METHOD_TOTAL_TIME METHODS 3 "method.total_time" U64 Counter Nanoseconds "Sum of the durations of the method's calls" "Every reported call counts: the time of a recursive method counts once for each level.";
     METHOD_SELF_TIME METHODS 4 "method.self_time" U64 Counter Nanoseconds "Time in the method itself" "The durations of its calls without those of the calls they made that were reported: time in calls that are too short to be reported or not instrumented, and pauses of the JVM, belong to it.";
+    METHOD_MAX METHODS 5 "method.max" U64 Instant Nanoseconds "Longest reported call of the method so far" "With the calls that it made. The instance other has the longest of its methods.";
     CLASS_COUNT EXCEPTION_CLASSES 0 "exception.class.count" U64 Counter Count "Reports of exceptions of the class" "Each counted once, as in apm.zorka.exception.count: reports, not throws.";
     CLASS_RECEIVED EXCEPTION_CLASSES 1 "exception.class.received" U64 Counter Count "Reports of exceptions of the class, copies included" "In all trace bodies.";
     HTTP_STATUS HTTP 0 "http.status" U64 Counter Count "Spans by class of HTTP status" "Spans, each counted once, by the attribute http.status_code; values that are not three digits are left out. An agent may report 200 for a request that an exception ended, although its client saw 500: apm.zorka.type.errors counts that.";

@@ -7,6 +7,7 @@ mod config;
 #[cfg(feature = "agent")]
 mod io;
 pub mod limits;
+mod meter;
 mod metrics;
 mod names;
 pub mod wire;

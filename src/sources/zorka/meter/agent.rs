@@ -1,0 +1,157 @@
+//! The metrics of one agent.
+
+use std::time::Duration;
+
+use super::copies::Copies;
+use super::counters::Counters;
+use super::walk::{Sums, Walked};
+use crate::model::{MetricItem, Now, Update, Value};
+use crate::sources::zorka::metrics as m;
+use crate::sources::zorka::names::Names;
+use crate::sources::zorka::wire::body::{Dialect, FLAG_CLOSED, NONE, TraceBody};
+use crate::sources::{Sink, start_counters};
+
+/// Time without a trace after which caches are freed: most agents are idle.
+const IDLE: Duration = Duration::from_secs(15);
+
+/// What the configuration says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// Names of methods have the types of their arguments.
+    pub(crate) signatures: bool,
+    /// Statements have rows.
+    pub(crate) statements: bool,
+    /// Stacks have rows.
+    pub(crate) stacks: bool,
+}
+
+/// A trace body that is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TraceContext<'a> {
+    /// The request's trace id.
+    pub(crate) trace_id: Option<&'a str>,
+    /// The body without base64 and compression.
+    pub(crate) bytes: &'a [u8],
+    /// It came as base64.
+    pub(crate) base64: bool,
+    /// Its records that are copies.
+    pub(crate) copies: &'a Copies,
+}
+
+/// The metrics of one agent. They go on when the agent opens another session.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    settings: Settings,
+    name: Box<str>,
+    counters: Counters,
+    /// None while the agent is idle.
+    sums: Option<Box<Sums>>,
+    dialect: &'static str,
+    /// Time of the last trace.
+    last: Duration,
+}
+
+impl Meter {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            name: Box::default(),
+            counters: Counters::default(),
+            sums: None,
+            dialect: "",
+            last: Duration::ZERO,
+        }
+    }
+
+    /// The identity is known: the sink's updates before were [`Update::Identity`]. `name`: the
+    /// instance name.
+    pub(crate) fn start(&mut self, name: &str, sink: &mut dyn Sink) {
+        self.name = name.into();
+        start_counters(m::METRICS, sink);
+    }
+
+    /// Adds to a static metric, with the next report.
+    pub(crate) fn add(&mut self, item: MetricItem, more: u64) {
+        self.counters.add(item, more);
+    }
+
+    /// Counts a trace body whose request is answered with success.
+    pub(crate) fn trace(
+        &mut self,
+        now: Now,
+        context: &TraceContext<'_>,
+        body: &TraceBody,
+        names: &mut Names,
+        sink: &mut dyn Sink,
+    ) {
+        let Self { settings, name, counters, sums, .. } = self;
+        self.last = now.monotonic;
+        counters.add(m::TRACES, 1);
+        let walked = Walked { agent: name, bytes: context.bytes, body, copies: context.copies };
+        let sums = sums.get_or_insert_with(|| Box::new(Sums::new(settings.signatures)));
+        sums.add(walked, names, counters, sink);
+        self.describe(now, context, body, sink);
+    }
+
+    /// Sets the metrics that describe the last trace.
+    fn describe(
+        &mut self,
+        now: Now,
+        context: &TraceContext<'_>,
+        body: &TraceBody,
+        sink: &mut dyn Sink,
+    ) {
+        let arrival = now.wall.as_nanos();
+        let value = Value::I64(now.wall.as_millis());
+        sink.update(Update::Set { item: m::LAST_TRACE, value });
+        let top = body.spans.iter().find_map(|span| {
+            let record = body.records.get(span.record as usize)?;
+            let top = record.parent == NONE && record.flags & FLAG_CLOSED != 0;
+            top.then_some((span.clock, record.duration))
+        });
+        if let Some((clock, duration)) = top {
+            let age = arrival - i128::from(clock) * 1_000_000 - i128::from(duration);
+            let bounded = age.clamp(i64::MIN.into(), i64::MAX.into());
+            let value = Value::I64(i64::try_from(bounded).unwrap_or_default());
+            sink.update(Update::Set { item: m::SKEW, value });
+        }
+        let dialect = match body.records.first().map(|record| record.dialect) {
+            Some(Dialect::Modern) => "modern",
+            Some(Dialect::Legacy) if context.base64 => "legacy_base64",
+            Some(Dialect::Legacy) => "legacy",
+            Some(Dialect::Interim) => "interim",
+            Some(Dialect::Note) => "note",
+            Some(Dialect::Streaming) => "streaming",
+            None => return,
+        };
+        if self.dialect != dialect {
+            self.dialect = dialect;
+            sink.update(Update::Set { item: m::DIALECT, value: Value::Text(dialect.into()) });
+        }
+    }
+
+    /// Reports the sums since the last report.
+    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+        self.counters.report(sink);
+        self.sums.iter_mut().for_each(|sums| sums.report(sink));
+    }
+
+    /// A second has passed.
+    pub(crate) fn tick(&mut self, now: Now, sink: &mut dyn Sink) {
+        self.report(sink);
+        if now.monotonic.saturating_sub(self.last) >= IDLE
+            && let Some(sums) = &mut self.sums
+        {
+            sums.clear(sink);
+            // Negative self time is kept.
+            if sums.memory() == size_of::<Sums>() {
+                self.sums = None;
+            }
+        }
+    }
+
+    /// Allocated bytes.
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Self>() + self.name.len() + self.sums.as_ref().map_or(0, |sums| sums.memory())
+    }
+}

@@ -1,0 +1,228 @@
+//! Sums of one agent's records by method. A method's slot is kept with its definition
+//! ([`Names`]): a record costs no hashing.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+
+use super::text::clean;
+use crate::model::Update;
+use crate::sources::Sink;
+use crate::sources::zorka::limits::{CARRIED, METHOD_ROWS};
+use crate::sources::zorka::metrics as m;
+use crate::sources::zorka::names::Names;
+use crate::sources::zorka::wire::body::Record;
+
+/// Slot of the row for the methods beyond the limit.
+const REST: u32 = 0;
+/// Bits of a slot within the number that [`Names`] keeps; the others tell the generation.
+const SLOT_BITS: u32 = 15;
+const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
+/// Generations: the highest is that of [`UNBOUND`](crate::sources::zorka::names::UNBOUND).
+const GENERATIONS: u32 = (1 << (32 - SLOT_BITS)) - 1;
+const _: () = assert!(METHOD_ROWS < SLOT_MASK as usize, "a slot for each method, and REST");
+
+/// Sums since the last report.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    count: u64,
+    errors: u64,
+    time: u64,
+    total_time: u64,
+    /// Below 0 if reported calls took longer than the call that made them, as ticks and steps of
+    /// clocks cause: carried until it is above.
+    self_time: i64,
+    longest: u64,
+    /// The longest ever reported.
+    reported: u64,
+    /// Calls of the method on the path to the present record.
+    on_path: u32,
+    /// Reports are due.
+    touched: bool,
+}
+
+/// The methods of one agent.
+#[derive(Debug)]
+pub(crate) struct Methods {
+    signatures: bool,
+    generation: u32,
+    hasher: RandomState,
+    /// Slots by hash of the name. Methods that differ in their signature have one slot.
+    slots: HashMap<u64, u32, RandomState>,
+    sums: Vec<Sums>,
+    touched: Vec<u32>,
+    /// Negative self time of methods without a slot, by hash of the name.
+    carried: HashMap<u64, i64, RandomState>,
+    name: String,
+    /// Names that were used and not defined.
+    unresolved: u64,
+}
+
+impl Methods {
+    /// `signatures`: names have the types of the arguments.
+    pub(crate) fn new(signatures: bool) -> Self {
+        let hasher = RandomState::default();
+        Self {
+            signatures,
+            generation: u32::try_from(hasher.hash_one(0) & 0xffff).unwrap_or_default(),
+            hasher,
+            slots: HashMap::default(),
+            sums: Vec::new(),
+            touched: Vec::new(),
+            carried: HashMap::default(),
+            name: String::new(),
+            unresolved: 0,
+        }
+    }
+
+    /// The slot of a method id.
+    #[inline]
+    pub(crate) fn slot(&mut self, id: u32, names: &mut Names, sink: &mut dyn Sink) -> u32 {
+        match names.get_method(id) {
+            Some(method) if method.slot >> SLOT_BITS == self.generation => method.slot & SLOT_MASK,
+            _ => self.bind(id, names, sink),
+        }
+    }
+
+    /// Adds a record with an end.
+    #[inline]
+    pub(crate) fn add(&mut self, slot: u32, record: &Record) {
+        let Some(sums) = self.sums.get_mut(slot as usize) else { return };
+        if !sums.touched {
+            sums.touched = true;
+            self.touched.push(slot);
+        }
+        let Record { duration, children, exceptions, .. } = *record;
+        sums.count += 1;
+        sums.errors += u64::from(exceptions > 0);
+        sums.total_time = sums.total_time.wrapping_add(duration);
+        if sums.on_path == 0 {
+            sums.time = sums.time.wrapping_add(duration);
+        }
+        let own = duration.wrapping_sub(children).cast_signed();
+        sums.self_time = sums.self_time.wrapping_add(own);
+        sums.longest = sums.longest.max(duration);
+    }
+
+    /// The records that follow are within a call of the method.
+    #[inline]
+    pub(crate) fn enter(&mut self, slot: u32) {
+        self.sums.get_mut(slot as usize).into_iter().for_each(|s| s.on_path += 1);
+    }
+
+    /// They are no longer.
+    #[inline]
+    pub(crate) fn leave(&mut self, slot: u32) {
+        self.sums.get_mut(slot as usize).into_iter().for_each(|s| s.on_path -= 1);
+    }
+
+    /// Names that were used and not defined, since the last time.
+    pub(crate) fn take_unresolved(&mut self) -> u64 {
+        std::mem::take(&mut self.unresolved)
+    }
+
+    #[cold]
+    fn bind(&mut self, id: u32, names: &mut Names, sink: &mut dyn Sink) -> u32 {
+        self.unresolved += write_name(&mut self.name, id, self.signatures, names);
+        let key = clean(&self.name);
+        let hash = self.hasher.hash_one(&*key);
+        let slot = match self.slots.get(&hash) {
+            Some(slot) => *slot,
+            None => {
+                if self.sums.is_empty() {
+                    self.sums.push(Sums::default());
+                }
+                let full = self.slots.len() >= METHOD_ROWS;
+                let slot = if full { REST } else { u32::try_from(self.sums.len()).unwrap_or(REST) };
+                let key = (!full).then_some(&*key);
+                sink.update(Update::Row { table: m::METHODS, slot, key });
+                for item in m::METHOD_ITEMS {
+                    sink.update(Update::RowCount { slot, item, more: 0 });
+                }
+                if !full {
+                    let self_time = self.carried.remove(&hash).unwrap_or_default();
+                    self.sums.push(Sums { self_time, ..Sums::default() });
+                    self.slots.insert(hash, slot);
+                }
+                slot
+            }
+        };
+        if let Some(method) = names.method(id) {
+            method.slot = self.generation << SLOT_BITS | slot;
+        }
+        slot
+    }
+
+    /// Reports the sums since the last report.
+    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+        for slot in self.touched.drain(..) {
+            let Some(sums) = self.sums.get_mut(slot as usize) else { continue };
+            let self_time = u64::try_from(sums.self_time).unwrap_or_default();
+            let all = [sums.count, sums.errors, sums.time, sums.total_time, self_time];
+            for (item, more) in m::METHOD_ITEMS.into_iter().zip(all) {
+                if more > 0 {
+                    sink.update(Update::RowCount { slot, item, more });
+                }
+            }
+            let reported = sums.longest.max(sums.reported);
+            if reported > sums.reported {
+                sink.update(Update::RowMax { slot, item: m::METHOD_MAX, value: reported });
+            }
+            let self_time = sums.self_time.min(0);
+            *sums = Sums { self_time, reported, on_path: sums.on_path, ..Sums::default() };
+        }
+    }
+
+    /// Frees what an idle agent does not need.
+    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
+        self.report(sink);
+        if self.sums.is_empty() {
+            return;
+        }
+        sink.update(Update::FreeRows { table: m::METHODS });
+        for (hash, slot) in std::mem::take(&mut self.slots) {
+            let carried = self.sums.get(slot as usize).map_or(0, |s| s.self_time);
+            if carried < 0 && self.carried.len() < CARRIED {
+                self.carried.insert(hash, carried);
+            }
+        }
+        self.generation = (self.generation + 1) % GENERATIONS;
+        (self.sums, self.touched, self.name) = (Vec::new(), Vec::new(), String::new());
+    }
+
+    /// Allocated bytes.
+    pub(crate) fn memory(&self) -> usize {
+        (self.slots.capacity() + self.carried.capacity()) * (size_of::<(u64, i64)>() + 1)
+            + self.sums.capacity() * size_of::<Sums>()
+            + self.touched.capacity() * size_of::<u32>()
+            + self.name.capacity()
+    }
+}
+
+/// Writes `package.Class.method`, a number in place of each name that is not defined. Returns how
+/// many of the names are not.
+pub(crate) fn write_name(to: &mut String, id: u32, signature: bool, names: &Names) -> u64 {
+    use std::fmt::Write;
+    to.clear();
+    let Some(method) = names.get_method(id).copied() else {
+        let _ = write!(to, "#{id}");
+        return 1;
+    };
+    let mut unresolved = 0;
+    let parts = [Some(method.class), Some(method.name), signature.then_some(method.signature)];
+    for (n, symbol) in parts.into_iter().enumerate() {
+        let Some(symbol) = symbol else { continue };
+        if n == 1 {
+            to.push('.');
+        }
+        match names.symbol(symbol) {
+            Some(text) => to.push_str(text),
+            None => {
+                unresolved += 1;
+                let _ = write!(to, "#{symbol}");
+            }
+        }
+    }
+    unresolved
+}

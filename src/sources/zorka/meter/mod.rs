@@ -1,0 +1,15 @@
+//! The sums of one agent, from its trace bodies.
+
+pub(crate) mod agent;
+mod attributes;
+pub(crate) mod copies;
+mod counters;
+mod exceptions;
+pub(crate) mod methods;
+mod rows;
+mod text;
+mod types;
+mod walk;
+
+#[cfg(test)]
+mod testkit;

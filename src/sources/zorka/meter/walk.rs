@@ -1,0 +1,278 @@
+//! The walk over the records of a body.
+
+use super::attributes::{Attributes, Known, text};
+use super::copies::Copies;
+use super::counters::Counters;
+use super::exceptions::{Exceptions, unresolved};
+use super::methods::Methods;
+use super::types::{SpanSums, Types};
+use crate::sources::Sink;
+use crate::sources::zorka::metrics as m;
+use crate::sources::zorka::names::Names;
+use crate::sources::zorka::wire::body::{
+    Begin, Dialect, FLAG_CLOSED, FLAG_ERROR, FLAG_OVERFLOW, NONE, Record, TraceBody,
+};
+
+/// Slot of an open record without an end.
+const UNTIMED: u32 = u32::MAX;
+
+/// A record that contains the present one.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    record: u32,
+    /// Slot of its method.
+    slot: u32,
+    /// It is a span that is counted, or within one.
+    in_span: bool,
+}
+
+/// An attribute of a counted span that sums are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Found {
+    record: u32,
+    known: Known,
+    /// Position of the attribute.
+    at: u32,
+}
+
+/// Sums of an agent that is not idle.
+#[derive(Debug)]
+pub(crate) struct Sums {
+    pub(crate) methods: Methods,
+    pub(crate) types: Types,
+    pub(crate) exceptions: Exceptions,
+    pub(crate) attributes: Attributes,
+    path: Vec<Open>,
+    found: Vec<Found>,
+}
+
+/// A body and what is known about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Walked<'a> {
+    /// Name of the agent.
+    pub(crate) agent: &'a str,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) body: &'a TraceBody,
+    pub(crate) copies: &'a Copies,
+}
+
+impl Sums {
+    pub(crate) fn new(signatures: bool) -> Self {
+        Self {
+            methods: Methods::new(signatures),
+            types: Types::default(),
+            exceptions: Exceptions::default(),
+            attributes: Attributes::default(),
+            path: Vec::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Counts a body.
+    pub(crate) fn add(
+        &mut self,
+        walked: Walked<'_>,
+        names: &mut Names,
+        counters: &mut Counters,
+        sink: &mut dyn Sink,
+    ) {
+        let Walked { body, .. } = walked;
+        counters.add(m::RECORDS_RECEIVED, body.records.len() as u64);
+        counters.add(m::SPANS_RECEIVED, body.spans.len() as u64);
+        counters.add(m::EXCEPTIONS_RECEIVED, body.exceptions.len() as u64);
+        counters.add(m::UNCLOSED, body.unclosed.into());
+        counters.add(m::UNKNOWN, body.unknown.into());
+        dialects(&body.records, counters);
+        self.records(walked, names, counters, sink);
+        self.exceptions(walked, names, counters, sink);
+        self.attributes(walked, names, counters, sink);
+        counters.add(m::UNRESOLVED, self.methods.take_unresolved());
+    }
+
+    fn records(
+        &mut self,
+        walked: Walked<'_>,
+        names: &mut Names,
+        counters: &mut Counters,
+        sink: &mut dyn Sink,
+    ) {
+        let Walked { body, copies, .. } = walked;
+        let mut copies = copies.ranges().iter().copied();
+        let mut copy = copies.next();
+        let (mut n, mut counted) = (0, 0);
+        while let Some(record) = body.records.get(n as usize) {
+            if let Some((_, end)) = copy.filter(|(first, _)| *first == n) {
+                (n, copy) = (end, copies.next());
+                continue;
+            }
+            counted += 1;
+            while let Some(open) = self.path.pop_if(|open| open.record != record.parent) {
+                self.methods.leave(open.slot);
+            }
+            let mut in_span = self.path.last().is_some_and(|open| open.in_span);
+            let mut slot = UNTIMED;
+            if record.flags & FLAG_CLOSED != 0 {
+                slot = self.methods.slot(record.method, names, sink);
+                self.methods.add(slot, record);
+                if let Some(begin) = body.spans.get(record.span as usize) {
+                    self.span(walked, record, begin, !in_span, names, counters, sink);
+                    in_span = true;
+                }
+            }
+            let next = body.records.get(n as usize + 1);
+            if next.is_some_and(|next| next.parent == n) {
+                self.methods.enter(slot);
+                self.path.push(Open { record: n, slot, in_span });
+            }
+            n += 1;
+        }
+        for open in self.path.drain(..) {
+            self.methods.leave(open.slot);
+        }
+        counters.add(m::RECORDS, counted);
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "parts of one walk")]
+    fn span(
+        &mut self,
+        walked: Walked<'_>,
+        record: &Record,
+        begin: &Begin,
+        outermost: bool,
+        names: &Names,
+        counters: &mut Counters,
+        sink: &mut dyn Sink,
+    ) {
+        let sums = span_sums(record);
+        counters.add(m::SPANS, 1);
+        counters.add(m::SPAN_ERRORS, sums.error.into());
+        counters.add(m::SPAN_TIME, sums.duration);
+        counters.add(m::OVERFLOWS, sums.overflow.into());
+        if outermost {
+            counters.add(m::CALLS, sums.calls);
+        }
+        match names.symbol(begin.kind) {
+            Some(kind) => self.types.add(walked.agent, kind, sums, sink),
+            None => {
+                counters.add(m::UNRESOLVED, 1);
+                self.types.add(walked.agent, &format!("#{}", begin.kind), sums, sink);
+            }
+        }
+    }
+
+    fn exceptions(
+        &mut self,
+        walked: Walked<'_>,
+        names: &Names,
+        counters: &mut Counters,
+        sink: &mut dyn Sink,
+    ) {
+        for exception in &walked.body.exceptions {
+            let copy = walked.copies.contains(exception.record);
+            self.exceptions.add(exception, copy, walked.bytes, names, sink);
+            if !copy {
+                counters.add(m::EXCEPTIONS, 1);
+                counters.add(m::UNRESOLVED, unresolved(exception, names));
+            }
+        }
+    }
+
+    fn attributes(
+        &mut self,
+        walked: Walked<'_>,
+        names: &Names,
+        counters: &mut Counters,
+        sink: &mut dyn Sink,
+    ) {
+        let Walked { agent, bytes, body, copies } = walked;
+        let span = |n: u32| {
+            let record = body.records.get(n as usize)?;
+            let counts = record.span != NONE && record.flags & FLAG_CLOSED != 0;
+            (counts && !copies.contains(n)).then_some(record)
+        };
+        for (at, attribute) in (0..).zip(&body.attributes) {
+            if span(attribute.record).is_none() {
+                continue;
+            }
+            match names.symbol(attribute.name).map(Known::of) {
+                Some(Some(known)) => self.found.push(Found { record: attribute.record, known, at }),
+                Some(None) => {}
+                None => counters.add(m::UNRESOLVED, 1),
+            }
+        }
+        // The last of several values counts.
+        self.found.sort_unstable();
+        let mut found = self.found.drain(..).peekable();
+        while let Some(Found { record, known, at }) = found.next() {
+            if found.peek().is_some_and(|next| (next.record, next.known) == (record, known)) {
+                continue;
+            }
+            let (Some(record), Some(attribute)) = (span(record), body.attributes.get(at as usize))
+            else {
+                continue;
+            };
+            match known {
+                Known::HttpStatus => self.attributes.http(agent, &attribute.value, bytes, sink),
+                Known::DbType => {
+                    if let Some(kind) = text(&attribute.value, bytes) {
+                        self.attributes.db(agent, &kind, span_sums(record), sink);
+                    }
+                }
+                Known::Statement => {}
+            }
+        }
+    }
+
+    /// Reports the sums since the last report.
+    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+        self.methods.report(sink);
+        self.types.report(sink);
+        self.exceptions.report(sink);
+        self.attributes.report(sink);
+    }
+
+    /// Frees what an idle agent does not need.
+    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
+        self.methods.clear(sink);
+        self.types.clear(sink);
+        self.exceptions.clear(sink);
+        self.attributes.clear(sink);
+        (self.path, self.found) = (Vec::new(), Vec::new());
+    }
+
+    /// Allocated bytes.
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Self>()
+            + self.methods.memory()
+            + self.types.memory()
+            + self.exceptions.memory()
+            + self.attributes.memory()
+            + self.path.capacity() * size_of::<Open>()
+            + self.found.capacity() * size_of::<Found>()
+    }
+}
+
+/// What counts of a span.
+fn span_sums(record: &Record) -> SpanSums {
+    SpanSums {
+        duration: record.duration,
+        calls: record.calls,
+        error: record.flags & FLAG_ERROR != 0 || record.exceptions > 0,
+        overflow: record.flags & FLAG_OVERFLOW != 0,
+    }
+}
+
+/// Counts records by their layout.
+fn dialects(records: &[Record], counters: &mut Counters) {
+    let [mut modern, mut legacy, mut other] = [0, 0, 0];
+    for record in records {
+        match record.dialect {
+            Dialect::Modern => modern += 1,
+            Dialect::Legacy | Dialect::Interim => legacy += 1,
+            Dialect::Streaming | Dialect::Note => other += 1,
+        }
+    }
+    counters.add(m::RECORDS_MODERN, modern);
+    counters.add(m::RECORDS_LEGACY, legacy);
+    counters.add(m::RECORDS_OTHER, other);
+}
