@@ -107,6 +107,12 @@ impl CallTree {
         new
     }
 
+    /// There is no room for more stacks.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.nodes.len() >= NODES
+    }
+
     /// Allocated bytes.
     #[must_use]
     pub fn memory(&self) -> usize {

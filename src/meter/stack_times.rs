@@ -36,6 +36,15 @@ impl StackTimes {
         at.self_time = at.self_time.saturating_add(time);
     }
 
+    /// Gives a stack its row at once.
+    pub fn bind(&mut self, node: u32, item: RowItem, name: &str, update: impl FnOnce(Update<'_>)) {
+        let Some(at) = self.tree.nodes.get_mut(node as usize) else { return };
+        let slot = self.rows;
+        self.rows += 1;
+        at.row = NodeRow::Assigned(slot);
+        update(Update::Row { table: item.table(), slot, key: Some(name) });
+    }
+
     /// Reports the time of stacks that have names. `unit`: nanoseconds in a unit of time.
     pub fn report(
         &mut self,

@@ -46,6 +46,8 @@ pub const TYPES: usize = 100;
 pub const DB_KINDS: usize = 20;
 /// Methods of one agent with a row of their own.
 pub const METHOD_ROWS: usize = 30_000;
+/// Methods of a stack; the time of further ones counts for the last of them.
+pub const STACK_DEPTH: usize = 128;
 /// Methods of a silent agent whose negative self time is kept.
 pub const CARRIED: usize = 1024;
 /// Classes of exceptions of one agent with a row of their own.

@@ -88,7 +88,8 @@ impl Meter {
         self.last = now.monotonic;
         counters.add(m::TRACES, 1);
         let walked = Walked { agent: name, bytes: context.bytes, body, copies: context.copies };
-        let sums = sums.get_or_insert_with(|| Box::new(Sums::new(settings.signatures)));
+        let sums =
+            sums.get_or_insert_with(|| Box::new(Sums::new(settings.signatures, settings.stacks)));
         sums.add(walked, names, counters, sink);
         self.describe(now, context, body, sink);
     }

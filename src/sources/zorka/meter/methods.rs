@@ -15,7 +15,7 @@ use crate::sources::zorka::names::Names;
 use crate::sources::zorka::wire::body::Record;
 
 /// Slot of the row for the methods beyond the limit.
-const REST: u32 = 0;
+pub(crate) const REST: u32 = 0;
 /// Bits of a slot within the number that [`Names`] keeps; the others tell the generation.
 const SLOT_BITS: u32 = 15;
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;

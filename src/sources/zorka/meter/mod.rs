@@ -7,6 +7,7 @@ mod counters;
 mod exceptions;
 pub(crate) mod methods;
 mod rows;
+mod stacks;
 mod text;
 mod types;
 mod walk;

@@ -5,6 +5,7 @@ use super::copies::Copies;
 use super::counters::Counters;
 use super::exceptions::{Exceptions, unresolved};
 use super::methods::Methods;
+use super::stacks::{Called, OUTERMOST, Stacks};
 use super::types::{SpanSums, Types};
 use crate::sources::Sink;
 use crate::sources::zorka::metrics as m;
@@ -22,6 +23,8 @@ struct Open {
     record: u32,
     /// Slot of its method.
     slot: u32,
+    /// Its stack.
+    stack: u32,
     /// It is a span that is counted, or within one.
     in_span: bool,
 }
@@ -42,6 +45,7 @@ pub(crate) struct Sums {
     pub(crate) types: Types,
     pub(crate) exceptions: Exceptions,
     pub(crate) attributes: Attributes,
+    stacks: Option<Stacks>,
     path: Vec<Open>,
     found: Vec<Found>,
 }
@@ -57,12 +61,13 @@ pub(crate) struct Walked<'a> {
 }
 
 impl Sums {
-    pub(crate) fn new(signatures: bool) -> Self {
+    pub(crate) fn new(signatures: bool, stacks: bool) -> Self {
         Self {
             methods: Methods::new(signatures),
             types: Types::default(),
             exceptions: Exceptions::default(),
             attributes: Attributes::default(),
+            stacks: stacks.then(Stacks::default),
             path: Vec::new(),
             found: Vec::new(),
         }
@@ -111,9 +116,14 @@ impl Sums {
             }
             let mut in_span = self.path.last().is_some_and(|open| open.in_span);
             let mut slot = UNTIMED;
+            let mut stack = self.path.last().map_or(OUTERMOST, |open| open.stack);
             if record.flags & FLAG_CLOSED != 0 {
                 slot = self.methods.slot(record.method, names, sink);
                 self.methods.add(slot, record);
+                if let Some(stacks) = &mut self.stacks {
+                    let called = Called { parent: stack, depth: self.path.len(), slot, at: n };
+                    stack = stacks.add(called, &body.records, names, sink);
+                }
                 if let Some(begin) = body.spans.get(record.span as usize) {
                     self.span(walked, record, begin, !in_span, names, counters, sink);
                     in_span = true;
@@ -122,7 +132,7 @@ impl Sums {
             let next = body.records.get(n as usize + 1);
             if next.is_some_and(|next| next.parent == n) {
                 self.methods.enter(slot);
-                self.path.push(Open { record: n, slot, in_span });
+                self.path.push(Open { record: n, slot, stack, in_span });
             }
             n += 1;
         }
@@ -229,6 +239,7 @@ impl Sums {
         self.types.report(sink);
         self.exceptions.report(sink);
         self.attributes.report(sink);
+        self.stacks.iter_mut().for_each(|s| s.report(sink));
     }
 
     /// Frees what an idle agent does not need.
@@ -237,6 +248,7 @@ impl Sums {
         self.types.clear(sink);
         self.exceptions.clear(sink);
         self.attributes.clear(sink);
+        self.stacks.iter_mut().for_each(|s| s.clear(sink));
         (self.path, self.found) = (Vec::new(), Vec::new());
     }
 
@@ -247,6 +259,7 @@ impl Sums {
             + self.types.memory()
             + self.exceptions.memory()
             + self.attributes.memory()
+            + self.stacks.as_ref().map_or(0, Stacks::memory)
             + self.path.capacity() * size_of::<Open>()
             + self.found.capacity() * size_of::<Found>()
     }
