@@ -10,6 +10,8 @@ pub const NESTING: usize = 32;
 /// Records of one body: 64 times what an agent sends by default (docs/protocols/zorka.md 8), 12 MiB
 /// of memory.
 pub const RECORDS: usize = 1 << 18;
+/// Bytes of a decoded body's lists that are kept for the next body: four bodies of 4096 records.
+pub const KEPT: usize = 1 << 20;
 /// Begins of spans in one body.
 pub const SPANS: usize = 1 << 16;
 /// Attributes of one body.

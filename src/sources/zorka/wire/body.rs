@@ -1,6 +1,8 @@
 //! The content of one decoded trace body: flat lists that a decoder fills and the meter reads. They
 //! are reused from body to body.
 
+use crate::sources::zorka::limits;
+
 /// Bytes of the body, as start and end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
@@ -183,8 +185,11 @@ pub struct TraceBody {
 }
 
 impl TraceBody {
-    /// Empties the lists and keeps their memory.
+    /// Empties the lists. Their memory is kept up to [`limits::KEPT`].
     pub fn clear(&mut self) {
+        if self.memory() > limits::KEPT {
+            *self = Self::default();
+        }
         let Self { records, spans, attributes, exceptions, enclosing, .. } = self;
         records.clear();
         spans.clear();
