@@ -47,6 +47,9 @@ pub trait OwnSink: Sink + Send {
         Held::default()
     }
 
+    /// Ends the session's call: the records of [`Update::Event`] reach their streams.
+    fn flush(&mut self) {}
+
     /// Ends the peer's connection without a fault.
     fn end(&mut self);
 }

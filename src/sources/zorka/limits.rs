@@ -1,5 +1,7 @@
 //! Bounds on everything that an agent can cause, each with its reason.
 
+use std::time::Duration;
+
 /// Open records, one inside the other. The local tracer's deepest stack in the captures has 24; a
 /// JVM's stack of 1 MiB ends at about 10,000 frames (docs/protocols/zorka.md 8). The record beyond
 /// ends the body: what precedes it is kept.
@@ -22,7 +24,8 @@ pub const EXCEPTIONS: usize = 1 << 16;
 /// attributes cost no more than others.
 pub const UPWARD: usize = 64;
 
-/// Symbols of one session (docs/protocols/zorka.md 8). Agents number at most 2^21 of them and have some thousand.
+/// Symbols of one session (docs/protocols/zorka.md 8). Agents number at most 2^21 of them and have
+/// some thousand.
 pub const SYMBOLS: usize = 1 << 20;
 /// Bytes of one symbol that are kept (docs/protocols/zorka.md 8).
 pub const SYMBOL_TEXT: usize = 64 << 10;
@@ -57,3 +60,47 @@ pub const CLASSES: usize = 1000;
 /// Statements of one agent with a row of their own. When there are more, all rows are bound anew:
 /// statements that programs compose have no end.
 pub const STATEMENTS: usize = 2000;
+
+/// Sessions of all agents together. An agent has one, and a store of 10,000 instances is large.
+pub const SESSIONS: usize = 10_000;
+/// Sessions of one registered agent: JVMs that share its id. The newest stay.
+pub const AGENT_SESSIONS: usize = 16;
+/// Sessions that one agent opens in [`OPENING`] before it has to wait: 1.90.1 and 1.90.2 retry in a
+/// tight loop (docs/protocols/zorka.md 7).
+pub const OPENED: u32 = 10;
+/// The time in which openings are counted.
+pub const OPENING: Duration = Duration::from_secs(10);
+/// How long a request that will be repeated at once is left without its answer.
+pub const PAUSE: Duration = Duration::from_secs(1);
+/// A session is valid for this time after its last request: an idle agent is silent
+/// (docs/protocols/zorka.md 7).
+pub const SESSION_AGE: Duration = Duration::from_secs(86_400);
+/// Bytes of a session id. Agents choose 16, and get 36.
+pub const SESSION_ID: usize = 64;
+/// Registered agents.
+pub const REGISTERED: usize = 10_000;
+/// Bytes of the name, the application or the environment of an agent, and of a part of its name.
+pub const NAME: usize = 100;
+/// Bytes of the JSON of a registration or of a request for a session.
+pub const JSON: usize = 64 << 10;
+/// Bytes of the file of registered agents: [`REGISTERED`] agents with names of full length have 5
+/// MiB.
+pub const STATE: usize = 16 << 20;
+/// Requests of an agent of which a copy is recognised.
+pub const REQUESTS: usize = 64;
+/// Traces of an agent of which a copy is recognised, also if it has other ids.
+pub const TRACES: usize = 256;
+/// Traces of an agent that wait for one with its name.
+pub const WAITING: usize = 8;
+/// Bytes of these traces.
+pub const WAITING_BYTES: usize = 256 << 10;
+/// Connections of one agent that are counted, to see it leave. An agent has one.
+pub const CONNECTIONS: usize = 64;
+/// Agents of one connection that are told of its end: an HTTP proxy may share it.
+pub const CONNECTION_AGENTS: usize = 1024;
+/// Bytes of buffers that a thread keeps from body to body.
+pub const SCRATCH: usize = 1 << 20;
+/// Bytes of a body from which on its decoding is charged to the budget.
+pub const CHARGED_BODY: usize = 256 << 10;
+/// Bytes that decoding takes for each byte of a body.
+pub const DECODING: usize = 6;

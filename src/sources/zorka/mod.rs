@@ -3,6 +3,7 @@
 // While the source is being built.
 #![allow(dead_code)]
 
+pub mod collector;
 mod config;
 #[cfg(feature = "agent")]
 mod io;
@@ -10,6 +11,7 @@ pub mod limits;
 mod meter;
 mod metrics;
 mod names;
+mod session;
 pub mod wire;
 
 pub use config::Config;

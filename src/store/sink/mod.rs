@@ -255,6 +255,10 @@ impl OwnSink for PeerSink {
         }
     }
 
+    fn flush(&mut self) {
+        self.flush();
+    }
+
     fn end(&mut self) {
         self.finish(false);
     }

@@ -137,8 +137,13 @@ impl Names {
     /// A body of definitions is complete: methods whose names may have changed are unbound.
     pub(crate) fn settle(&mut self) {
         if std::mem::take(&mut self.changed) {
-            self.methods.values_mut().iter_mut().for_each(|method| method.slot = UNBOUND);
+            self.unbind();
         }
+    }
+
+    /// The meter has other numbers for all methods.
+    pub(crate) fn unbind(&mut self) {
+        self.methods.values_mut().iter_mut().for_each(|method| method.slot = UNBOUND);
     }
 
     /// Drops all symbols and methods.

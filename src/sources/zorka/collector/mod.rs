@@ -1,0 +1,158 @@
+//! The collector: requests and the time in, answers out (docs/protocols/zorka.md 10).
+//!
+//! ```text
+//! answer ─▶ Endpoint ─┬▶ legacy: register, session ─▶ Registry
+//!                     └▶ submit: unwrap, decode ─▶ decide ─▶ account ─▶ Meter ─▶ the agent's sink
+//! closed, tick ─▶ presence: agents come and go
+//! ```
+//! An agent's lock is held while its body is counted, and never across I/O.
+
+mod account;
+mod legacy;
+mod outcome;
+mod presence;
+mod scratch;
+mod submit;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use self::outcome::{Counts, Endpoint, Outcome, Reply};
+use super::Config;
+use super::meter::agent::Settings;
+use super::session::{Agent, Directory, Kind, Registry};
+use crate::model::{Charge, Memory, Now, Purpose};
+use crate::sources::Sinks;
+use crate::sources::http::{Answer, ConnectionId, HttpService, Request};
+
+/// The first bytes of the protocol that zorka spoke before HTTP (docs/protocols/zorka.md 1).
+const ZICO: [u8; 4] = [0x21, 0xc0, 0xba, 0xbe];
+
+/// The collector of Zorka agents.
+pub struct Collector {
+    config: RwLock<Arc<Config>>,
+    sinks: Arc<dyn Sinks>,
+    memory: Arc<Memory>,
+    directory: Directory,
+    registry: Mutex<Registry>,
+    ids: Mutex<super::session::SessionIds>,
+    counts: Counts,
+}
+
+impl std::fmt::Debug for Collector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Collector")
+            .field("directory", &self.directory.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Collector {
+    /// A collector without sessions. `state`: what [`take_state`](Self::take_state) gave earlier;
+    /// empty at the first start.
+    ///
+    /// # Errors
+    /// The state is damaged.
+    pub fn new(
+        config: &Config,
+        sinks: Arc<dyn Sinks>,
+        memory: Arc<Memory>,
+        state: &str,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            config: RwLock::new(Arc::new(config.clone())),
+            counts: Counts::new(&*sinks),
+            sinks,
+            memory,
+            directory: Directory::default(),
+            registry: Mutex::new(Registry::parse(state)?),
+            ids: Mutex::default(),
+        })
+    }
+
+    /// Applies a new configuration.
+    pub fn reconfigure(&self, config: &Config) {
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config.clone());
+    }
+
+    /// The registered agents as text, if they have changed since the last call.
+    pub fn take_state(&self) -> Option<String> {
+        self.registry().take_changes()
+    }
+
+    /// The text could not be written: the next call of [`take_state`](Self::take_state) gives it
+    /// again.
+    pub fn keep_state(&self) {
+        self.registry().keep_changes();
+    }
+
+    fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn settings(&self) -> Settings {
+        let config = self.config();
+        Settings {
+            signatures: config.signatures,
+            statements: config.statements,
+            stacks: config.stacks,
+        }
+    }
+
+    fn new_agent(&self, now: Now, kind: Kind) -> Arc<Agent> {
+        let charge = Charge::new(Arc::clone(&self.memory), Purpose::Definitions);
+        let settings = self.settings();
+        self.directory.add(|number| Agent::new(number, kind, now, settings, charge))
+    }
+
+    fn reply(&self, now: Now, endpoint: Endpoint, request: &Request<'_>) -> Reply {
+        match (endpoint, request.method) {
+            (Endpoint::Other, _) => Reply::of(404, Outcome::NotFound),
+            (Endpoint::Health, "GET" | "HEAD") => Reply::of(200, Outcome::Accepted),
+            (Endpoint::Health, _) => Reply::of(405, Outcome::Method),
+            (_, method) if method != "POST" => Reply::of(405, Outcome::Method),
+            (Endpoint::Register, _) => self.register(now, request),
+            (Endpoint::Session, _) => self.open_session(now, request),
+            (Endpoint::Definitions, _) => self.definitions(now, request),
+            (Endpoint::Traces, _) => self.traces(now, request),
+        }
+    }
+}
+
+impl HttpService for Collector {
+    fn admits(&self, from: SocketAddr) -> bool {
+        let config = self.config();
+        config.allow.is_empty() || config.allow.iter().any(|network| network.contains(from.ip()))
+    }
+
+    fn rejects(&self, first: &[u8]) -> Option<&'static str> {
+        if !first.is_empty() && first.iter().zip(ZICO).all(|(byte, zico)| *byte == zico) {
+            return Some(
+                "a Zorka agent that speaks the old binary protocol; in its zorka.properties, \
+                 tracer.net.protocol = cbor and tracer.net.http.url = http://HOST:8640 are needed",
+            );
+        }
+        first.starts_with(&[0x16, 0x03]).then_some(
+            "an agent that speaks TLS, which is not supported; http is needed in its URL",
+        )
+    }
+
+    fn answer(&self, now: Now, request: &Request<'_>) -> Answer {
+        let endpoint = Endpoint::of(request.path);
+        let reply = self.reply(now, endpoint, request);
+        self.counts.request(now, endpoint, reply.outcome);
+        reply.answer
+    }
+
+    fn closed(&self, now: Now, connection: ConnectionId) {
+        self.leave(now, connection);
+    }
+
+    fn tick(&self, now: Now) {
+        self.each_second(now);
+    }
+}

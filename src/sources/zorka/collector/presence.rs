@@ -1,0 +1,159 @@
+//! Agents come and go.
+
+use std::sync::{Arc, Weak};
+
+use super::{Collector, account};
+use crate::model::{Identity, Now, Update};
+use crate::sources::http::{ConnectionId, Request};
+use crate::sources::zorka::limits::SESSION_AGE;
+use crate::sources::zorka::meter::agent::Meter;
+use crate::sources::zorka::session::{Agent, Kind, State, digits};
+
+impl Collector {
+    /// A request of an agent has come.
+    pub(super) fn hear(
+        &self,
+        now: Now,
+        agent: &Arc<Agent>,
+        state: &mut State,
+        request: &Request<'_>,
+    ) {
+        if state.seen(now, request.from, request.connection) {
+            self.directory.connected(request.connection, agent);
+        }
+        self.arrive(now, agent, state);
+        if state.attached
+            && let Some(sink) = &mut state.sink
+        {
+            sink.at(now);
+            sink.read(request.body.len());
+            sink.update(Update::Message);
+        }
+    }
+
+    /// An agent with a name is there again.
+    pub(super) fn arrive(&self, now: Now, agent: &Arc<Agent>, state: &mut State) {
+        if state.attached || state.wanted.is_empty() {
+            return;
+        }
+        let name = self.directory.claim(agent, &state.wanted, &state.digits);
+        if !state.shown.is_empty() && state.shown != name {
+            self.directory.release(agent, &state.shown);
+            renew(self, state);
+            state.sink = None;
+        }
+        let key = state.tables.last().map(|tables| &*tables.key);
+        let mut labels: Vec<_> = state.facts.labels().collect();
+        labels.push(("dialect", state.dialect.to_owned()));
+        labels.extend(key.map(|key| ("session", digits(key))));
+        let process = key.filter(|_| agent.kind == Kind::Modern).map(ToOwned::to_owned);
+        let peer = state.from.map(|from| from.to_string()).unwrap_or_default();
+        let sink = state.sink.get_or_insert_with(|| self.sinks.open());
+        sink.at(now);
+        sink.update(Update::Identity(Identity {
+            name: name.clone(),
+            peer,
+            labels,
+            resumes: true,
+            process,
+        }));
+        state.meter.start(&name, &mut **sink);
+        state.shown = name;
+        state.attached = true;
+        let last = state.tables.len().saturating_sub(1);
+        account::show_names(state, last);
+    }
+
+    /// An agent has gone. It may come back.
+    fn depart(now: Now, agent: &Agent, state: &mut State) {
+        if !std::mem::take(&mut state.attached) {
+            return;
+        }
+        if let Some(sink) = &mut state.sink {
+            sink.at(now);
+            state.meter.report(&mut **sink);
+            sink.flush();
+            sink.end();
+        }
+        agent.set_up(false);
+    }
+
+    /// Passes on what has been counted for an agent with a name.
+    pub(super) fn report(&self, now: Now, state: &mut State) {
+        if state.attached
+            && let Some(sink) = &mut state.sink
+        {
+            sink.at(now);
+            state.meter.report(&mut **sink);
+            sink.flush();
+        }
+    }
+
+    /// A connection has ended.
+    pub(super) fn leave(&self, now: Now, connection: ConnectionId) {
+        for agent in self.directory.closed(connection).iter().filter_map(Weak::upgrade) {
+            let mut state = agent.lock();
+            if state.closed(connection) {
+                Self::depart(now, &agent, &mut state);
+            }
+        }
+    }
+
+    /// Names agents that wait for it, ends sessions, shows who has gone.
+    pub(super) fn each_second(&self, now: Now) {
+        for agent in self.directory.take_retired() {
+            Self::depart(now, &agent, &mut agent.lock());
+        }
+        let idle = self.config().idle;
+        let settings = self.settings();
+        for agent in self.directory.agents() {
+            let mut state = agent.lock();
+            self.name(now, &agent, &mut state);
+            let silent = now.monotonic.saturating_sub(state.last);
+            let is_gone = state.has_no_connection() && silent >= idle;
+            if is_gone {
+                Self::depart(now, &agent, &mut state);
+            }
+            let newest = state.tables.iter().map(|t| t.number).max().unwrap_or_default();
+            let named = !state.wanted.is_empty();
+            let ended = state.tables.extract_if(.., |tables| {
+                let age = now.monotonic.saturating_sub(tables.used);
+                let main = tables.number == newest && (named || !is_gone);
+                age >= if main { SESSION_AGE } else { idle }
+            });
+            let ended: Vec<_> = ended.map(|tables| tables.key).collect();
+            if !ended.is_empty() {
+                self.directory.close(ended);
+            }
+            if state.attached && state.settings != settings {
+                renew(self, &mut state);
+            }
+            let State { meter, sink, attached, .. } = &mut *state;
+            if *attached && let Some(sink) = sink {
+                sink.at(now);
+                meter.tick(now, &mut **sink);
+                sink.flush();
+            }
+            if state.tables.is_empty() && silent >= idle {
+                Self::depart(now, &agent, &mut state);
+                self.directory.remove(&agent, &state.shown);
+            }
+            let memory = state.memory();
+            state.charge.set(memory);
+        }
+    }
+}
+
+/// Counts anew: under another name, or by other settings. Numbers that the meter gave to methods
+/// are not valid any more.
+fn renew(collector: &Collector, state: &mut State) {
+    state.settings = collector.settings();
+    if let Some(sink) = state.sink.as_mut().filter(|_| state.attached) {
+        state.meter.report(&mut **sink);
+    }
+    state.meter = Meter::new(state.settings);
+    if let Some(sink) = state.sink.as_mut().filter(|_| state.attached) {
+        state.meter.start(&state.shown, &mut **sink);
+    }
+    state.tables.iter_mut().for_each(|tables| tables.names.unbind());
+}

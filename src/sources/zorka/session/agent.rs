@@ -1,0 +1,260 @@
+//! One agent: its sessions, its counters, and whether it is there.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::identity::Facts;
+use super::recent::Recent;
+use crate::model::{Charge, Now};
+use crate::sources::OwnSink;
+use crate::sources::http::ConnectionId;
+use crate::sources::zorka::limits;
+use crate::sources::zorka::meter::agent::{Meter, Settings};
+use crate::sources::zorka::names::Names;
+
+/// How an agent makes itself known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It chooses the id of its session: zorka 1.90.7 and later.
+    Modern,
+    /// It registers and opens sessions: zorka 1.90.1 to 1.90.6.
+    Legacy,
+    /// A form has its host: the public note.
+    Note,
+}
+
+/// One agent, shared by all its requests.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    /// Unique in the directory.
+    pub(crate) number: u64,
+    pub(crate) kind: Kind,
+    up: AtomicBool,
+    retired: AtomicBool,
+    state: Mutex<State>,
+}
+
+/// A trace that waits for one with the agent's name.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) now: Now,
+    pub(crate) tables: u64,
+    pub(crate) trace_id: Option<Box<str>>,
+    pub(crate) bytes: Box<[u8]>,
+    pub(crate) base64: bool,
+}
+
+/// One session of an agent.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    /// Unique in the agent.
+    pub(crate) number: u64,
+    pub(crate) key: Box<str>,
+    pub(crate) names: Names,
+    /// No trace has come since the reset: the next one may be a second attempt.
+    pub(crate) fresh: bool,
+    /// Time of the last request.
+    pub(crate) used: Duration,
+}
+
+/// What an agent's lock protects.
+pub(crate) struct State {
+    pub(crate) facts: Facts,
+    /// The name that it would have if it were the only one; empty: not known yet.
+    pub(crate) wanted: String,
+    /// The instance name; empty: none yet.
+    pub(crate) shown: String,
+    /// Digits that tell it apart from others of its name.
+    pub(crate) digits: String,
+    /// The address of its last request.
+    pub(crate) from: Option<SocketAddr>,
+    /// The word for its dialect in labels.
+    pub(crate) dialect: &'static str,
+    pub(crate) tables: Vec<Tables>,
+    pub(crate) next: u64,
+    pub(crate) settings: Settings,
+    pub(crate) meter: Meter,
+    pub(crate) sink: Option<Box<dyn OwnSink>>,
+    /// The sink has its peer.
+    pub(crate) attached: bool,
+    pub(crate) requests: Recent<{ limits::REQUESTS }>,
+    pub(crate) traces: Recent<{ limits::TRACES }>,
+    pub(crate) trace_ids: Recent<{ limits::REQUESTS }>,
+    pub(crate) waiting: Vec<Waiting>,
+    /// The agent has been asked for its definitions since its last reset of its own.
+    asked: bool,
+    /// The next reset is the answer to that.
+    forced: bool,
+    /// Open connections and their numbers of requests.
+    connections: Vec<(ConnectionId, u32)>,
+    /// A connection had several requests: its end is that of the agent.
+    keeps_alive: bool,
+    /// Time of the last request.
+    pub(crate) last: Duration,
+    /// Sessions opened since a time.
+    opened: (Duration, u32),
+    pub(crate) charge: Charge,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State").field("shown", &self.shown).finish_non_exhaustive()
+    }
+}
+
+impl Agent {
+    /// An agent without sessions. `charge`: of 0 bytes.
+    pub(crate) fn new(
+        number: u64,
+        kind: Kind,
+        now: Now,
+        settings: Settings,
+        charge: Charge,
+    ) -> Self {
+        let state = State {
+            facts: Facts::default(),
+            wanted: String::new(),
+            shown: String::new(),
+            digits: String::new(),
+            from: None,
+            dialect: "",
+            tables: Vec::new(),
+            next: 0,
+            settings,
+            meter: Meter::new(settings),
+            sink: None,
+            attached: false,
+            requests: Recent::default(),
+            traces: Recent::default(),
+            trace_ids: Recent::default(),
+            waiting: Vec::new(),
+            asked: false,
+            forced: false,
+            connections: Vec::new(),
+            keeps_alive: false,
+            last: now.monotonic,
+            opened: (now.monotonic, 0),
+            charge,
+        };
+        Self {
+            number,
+            kind,
+            up: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// The agent's lock.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It is there, as far as is known.
+    pub(crate) fn is_up(&self) -> bool {
+        self.up.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_up(&self, up: bool) {
+        self.up.store(up, Ordering::Release);
+    }
+
+    /// Another agent has its place: its sessions are not valid any more.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+}
+
+impl State {
+    /// The position of a session.
+    pub(crate) fn find(&self, number: u64) -> Option<usize> {
+        self.tables.iter().position(|tables| tables.number == number)
+    }
+
+    /// Adds a session; returns its number and the key of the one that has to go.
+    pub(crate) fn add(&mut self, now: Now, key: &str, names: Names) -> (u64, Option<Box<str>>) {
+        let oldest = self.tables.iter().enumerate().min_by_key(|(_, tables)| tables.used);
+        let dropped = oldest
+            .map(|(at, _)| at)
+            .filter(|_| self.tables.len() >= limits::AGENT_SESSIONS)
+            .map(|at| self.tables.remove(at).key);
+        let number = self.next;
+        self.next += 1;
+        let used = now.monotonic;
+        self.tables.push(Tables { number, key: key.into(), names, fresh: true, used });
+        (number, dropped)
+    }
+
+    /// The agent defines everything anew.
+    pub(crate) const fn reset(&mut self) {
+        self.asked = self.forced;
+        self.forced = false;
+    }
+
+    /// Whether the agent is to be asked for its definitions: once between two resets of its own.
+    pub(crate) const fn ask(&mut self) -> bool {
+        let ask = !self.asked;
+        if ask {
+            self.asked = true;
+            self.forced = true;
+        }
+        ask
+    }
+
+    /// A request has come; `true`: the first one over this connection.
+    pub(crate) fn seen(&mut self, now: Now, from: SocketAddr, connection: ConnectionId) -> bool {
+        self.last = now.monotonic;
+        self.from = Some(from);
+        if let Some((_, requests)) = self.connections.iter_mut().find(|(id, _)| *id == connection) {
+            *requests = requests.saturating_add(1);
+            self.keeps_alive = true;
+            return false;
+        }
+        if self.connections.len() >= limits::CONNECTIONS {
+            self.connections.remove(0);
+        }
+        self.connections.push((connection, 1));
+        true
+    }
+
+    /// A connection has ended; `true`: the agent has gone with it.
+    pub(crate) fn closed(&mut self, connection: ConnectionId) -> bool {
+        self.connections.retain(|(id, _)| *id != connection);
+        self.keeps_alive && self.connections.is_empty()
+    }
+
+    /// The agent has no connection, and none that it had tells more.
+    pub(crate) const fn has_no_connection(&self) -> bool {
+        self.connections.is_empty()
+    }
+
+    /// Counts an opened session; `true`: too many.
+    pub(crate) fn opens(&mut self, now: Now) -> bool {
+        if now.monotonic.saturating_sub(self.opened.0) >= limits::OPENING {
+            self.opened = (now.monotonic, 0);
+        }
+        self.opened.1 = self.opened.1.saturating_add(1);
+        self.opened.1 > limits::OPENED
+    }
+
+    /// Allocated bytes, without names, which have charges of their own.
+    pub(crate) fn memory(&self) -> usize {
+        let waiting: usize =
+            self.waiting.iter().map(|w| size_of::<Waiting>() + w.bytes.len()).sum();
+        size_of::<Agent>()
+            + self.tables.capacity() * size_of::<Tables>()
+            + self.requests.memory()
+            + self.traces.memory()
+            + self.trace_ids.memory()
+            + self.connections.capacity() * size_of::<(ConnectionId, u32)>()
+            + self.meter.memory()
+            + self.sink.as_ref().map_or(0, |sink| sink.held().own)
+            + waiting
+    }
+}
