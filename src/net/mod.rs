@@ -9,6 +9,7 @@ mod http;
 pub(crate) mod ledger;
 mod listener;
 mod peers;
+pub(crate) mod state_file;
 mod supervisor;
 mod tail;
 mod tcp;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{Memory, SourceId};
+use crate::sources::{OwnSink, Sinks};
 use crate::store::{ControlQueue, Limits, Peer, PeerSink, RequestQueue, Store};
 
 /// Access of one source to its peers, the limits and the memory budget.
@@ -50,6 +51,13 @@ impl Peers {
         PeerSink::new(&self.store, self.source, requests)
     }
 
+    /// Opens sinks for peers that do not take requests. `counted`: the bytes that the source counts
+    /// for a peer are in `apm.self.ingest.bytes` already, as those of HTTP requests are.
+    #[must_use]
+    pub fn sinks(&self, counted: bool) -> Arc<dyn Sinks> {
+        Arc::new(StoreSinks { peers: self.clone(), counted })
+    }
+
     /// All peers of the source, connected or not.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Peer>> {
@@ -62,5 +70,19 @@ impl Peers {
     #[must_use]
     pub fn control_queue(&self) -> Arc<ControlQueue> {
         self.store.control_queue(self.source).cloned().unwrap_or_default()
+    }
+}
+
+/// Opens sinks in the store.
+struct StoreSinks {
+    peers: Peers,
+    counted: bool,
+}
+
+impl Sinks for StoreSinks {
+    fn open(&self) -> Box<dyn OwnSink> {
+        let mut sink = self.peers.sink(&Arc::new(RequestQueue::new(|| ())));
+        sink.set_ingest_counted(self.counted);
+        Box::new(sink)
     }
 }

@@ -36,11 +36,14 @@ pub trait Sink {
 
 /// The sink of a peer that the source drives itself: for connections that report several peers.
 pub trait OwnSink: Sink + Send {
-    /// Sets the time of the updates that follow.
+    /// Sets the time of the updates that follow; those before have ended one piece of work.
     fn at(&mut self, now: Now);
 
     /// Counts bytes read for this peer.
     fn read(&mut self, bytes: usize);
+
+    /// Counts bytes sent to this peer.
+    fn wrote(&mut self, _: usize) {}
 
     /// Bytes that the sink uses, and as `shared` those of its peer in the store.
     fn held(&self) -> Held {

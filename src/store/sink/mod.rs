@@ -52,6 +52,8 @@ pub struct PeerSink {
     refused: bool,
     /// `limits.memory` leaves no room for the peer.
     full: bool,
+    /// Bytes read are in `apm.self.ingest.bytes` already.
+    ingest_counted: bool,
     /// Bytes of the peer's cells at their last charge.
     cells: usize,
     /// Time of the present call; the driver sets it.
@@ -78,6 +80,7 @@ impl PeerSink {
             throttle: LogThrottle::default(),
             refused: false,
             full: false,
+            ingest_counted: false,
             cells: 0,
             now: Now::default(),
         }
@@ -140,9 +143,16 @@ impl PeerSink {
         }
     }
 
+    /// Sets whether `apm.self.ingest.bytes` has the bytes read already.
+    pub const fn set_ingest_counted(&mut self, counted: bool) {
+        self.ingest_counted = counted;
+    }
+
     /// Counts the bytes of the connection.
     pub fn count_io(&self, read: usize, written: usize) {
-        self.store.stats.add(Stat::IngestBytes, read as u64);
+        if !self.ingest_counted {
+            self.store.stats.add(Stat::IngestBytes, read as u64);
+        }
         if let Some(peer) = &self.peer {
             peer.count(AgentCell::BytesIn, read as u64);
             peer.count(AgentCell::BytesOut, written as u64);
@@ -241,11 +251,16 @@ impl PeerSink {
 
 impl OwnSink for PeerSink {
     fn at(&mut self, now: Now) {
+        self.flush();
         self.set_now(now);
     }
 
     fn read(&mut self, bytes: usize) {
         self.count_io(bytes, 0);
+    }
+
+    fn wrote(&mut self, bytes: usize) {
+        self.count_io(0, bytes);
     }
 
     fn held(&self) -> crate::sources::Held {

@@ -15,11 +15,11 @@ use super::relay_status::RelayStatus;
 use crate::clock::now;
 use crate::net::Peers;
 use crate::net::ledger::{Full, Ledger};
+use crate::sources::Held;
 use crate::sources::lttng::control::{Report, SessionWatch};
 use crate::sources::lttng::viewer::{self, End, SessionInfo};
 use crate::sources::lttng::{Collector, RecordFilter};
-use crate::sources::{Held, OwnSink, Sinks};
-use crate::store::{LogThrottle, RequestQueue};
+use crate::store::LogThrottle;
 
 /// First and longest pause between two attempts to connect.
 const RETRY: Duration = Duration::from_millis(250);
@@ -50,16 +50,6 @@ const HINT: &str =
     "is lttng-relayd running, and does it serve viewers on this address (option -L)?";
 /// State and advice when no session is to be read.
 const IDLE: &str = "idle: no session is to be read; name some in lttng.view of the configuration, or have some made";
-
-/// Opens sinks in the store.
-struct StoreSinks(Peers);
-
-impl Sinks for StoreSinks {
-    fn open(&self) -> Box<dyn OwnSink> {
-        // Requests go to the session daemon, not over this connection.
-        Box::new(self.0.sink(&Arc::new(RequestQueue::new(|| ()))))
-    }
-}
 
 /// Why a connection has ended.
 enum Disconnect {
@@ -140,7 +130,8 @@ impl Readers {
 impl Relay {
     /// Runs until the PMDA stops.
     pub(super) async fn run(mut self) {
-        let sinks = Arc::new(StoreSinks(self.peers.clone()));
+        // Requests go to the session daemon, not over this connection.
+        let sinks = self.peers.sinks(false);
         let mut collector = Collector::new(
             &self.address,
             self.settings.clone(),
