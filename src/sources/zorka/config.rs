@@ -43,7 +43,7 @@ crate::section! {
 
     /// An agent without a kept-alive connection (1.90.5 and older) is gone after this time without a request.
     #[serde(deserialize_with = "units::period::<_, 60, 86_400>")]
-    idle: Duration = Duration::from_secs(600), r#""10m""#, "1m to 1d";
+    idle: Duration = Duration::from_secs(600), r#""10min""#, "1min to 1d";
 
     /// SQL statements, with their literals removed, as instances of `apm.zorka.statement`.
     statements: bool = true, "true", "true or false";
