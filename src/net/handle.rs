@@ -43,6 +43,7 @@ impl Net {
         let (address, peers) = (listen.address, listen.peers.clone());
         let server = Arc::new(HttpServer::new(listen));
         self.runtime.spawn(Arc::clone(&server).sweep(self.stop.clone()));
+        self.runtime.spawn(Arc::clone(&server).tick(self.stop.clone()));
         self.start(address, peers, server);
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hyper::server::conn::http1::Builder;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::limits::{HttpLimits, HttpListen};
@@ -36,6 +36,7 @@ impl HttpServer {
         // Time limits are the sweep's: hyper's would close idle connections.
         http.title_case_headers(true)
             .half_close(true)
+            .writev(false)
             .auto_date_header(false)
             .header_read_timeout(None)
             .max_header_size(limits.head)
@@ -61,28 +62,40 @@ impl HttpServer {
         self.open().remove(&id);
     }
 
-    /// Until the PMDA stops: wakes connections for which something is due, and ticks the service.
+    /// Until the PMDA stops: wakes connections for which something is due.
     pub(in crate::net) async fn sweep(self: Arc<Self>, stop: CancellationToken) {
-        let mut sweeps = interval(self.limits.sweep);
-        sweeps.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut ticked = now().monotonic;
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = sweeps.tick() => {}
-            }
-            let at = now();
-            self.clock.set(at.monotonic);
+        let mut sweeps = each(self.limits.sweep);
+        while !stops(&mut sweeps, &stop).await {
+            self.clock.set(now().monotonic);
             for progress in self.open().values() {
                 if progress.due(&self.clock, &self.limits).is_some() {
                     progress.wake();
                 }
             }
-            // The interval jitters by a millisecond or two.
-            if at.monotonic.saturating_sub(ticked) >= TICK - Duration::from_millis(20) {
-                ticked = at.monotonic;
-                self.service.tick(at);
-            }
         }
+    }
+
+    /// Until the PMDA stops: ticks the service.
+    pub(in crate::net) async fn tick(self: Arc<Self>, stop: CancellationToken) {
+        let mut ticks = each(TICK);
+        while !stops(&mut ticks, &stop).await {
+            let server = Arc::clone(&self);
+            // A task of its own: after a panic the next tick comes all the same.
+            let _ = tokio::spawn(async move { server.service.tick(now()) }).await;
+        }
+    }
+}
+
+fn each(time: Duration) -> Interval {
+    let mut interval = interval(time);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    interval
+}
+
+/// Waits for the next turn; `true`: the PMDA stops.
+async fn stops(turns: &mut Interval, stop: &CancellationToken) -> bool {
+    tokio::select! {
+        () = stop.cancelled() => true,
+        _ = turns.tick() => false,
     }
 }

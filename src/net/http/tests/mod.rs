@@ -126,6 +126,7 @@ pub(super) fn start_with(limits: HttpLimits, toy: Toy, all: Limits, pending: usi
         HttpListen { address, peers: peers.clone(), service: Arc::clone(&toy) as _, limits };
     let server = Arc::new(HttpServer::new(listen));
     runtime.spawn(Arc::clone(&server).sweep(stop.clone()));
+    runtime.spawn(Arc::clone(&server).tick(stop.clone()));
     let listener = Listener {
         address,
         peers,
