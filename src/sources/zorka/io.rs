@@ -1,30 +1,100 @@
-//! Connects the collector to the outside: an HTTP listener.
+//! Connects the collector to the outside: an HTTP listener, and the file of registered agents.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use super::Config;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::collector::Collector;
+use super::{Config, limits};
+use crate::net::{HttpLimits, HttpListen, Peers, state_file};
 use crate::sources::{Context, Running};
 
-/// Starts the listener.
+/// The registered agents, in the state directory: agents before 1.90.7 keep the ids that they got,
+/// and never register again (docs/protocols/zorka.md 3.1).
+const STATE_FILE: &str = "apm.zorka.json";
+/// Time between two looks for changes to save.
+const SAVE: Duration = Duration::from_secs(1);
+
+/// Starts the listener, and the task that saves registered agents.
 ///
 /// # Errors
 /// None today; the contract allows them.
-pub(super) fn start(config: Config, _: Context) -> io::Result<Box<dyn Running<Config>>> {
-    Ok(Box::new(RunningZorka { config: Mutex::new(config) }))
+pub(super) fn start(
+    config: Config,
+    Context { peers, net, state_dir }: Context,
+) -> io::Result<Box<dyn Running<Config>>> {
+    let path = state_dir.join(STATE_FILE);
+    let collector = Arc::new(collector(&config, &peers, &path));
+    if let Some(address) = config.listen {
+        let service = Arc::clone(&collector);
+        net.listen_http(HttpListen { address, peers, service, limits: HttpLimits::default() });
+        net.spawn(save(Arc::clone(&collector), path, net.stop().clone()));
+    }
+    Ok(Box::new(RunningZorka { collector, config: Mutex::new(config) }))
 }
 
 struct RunningZorka {
+    collector: Arc<Collector>,
     /// The configuration that was applied last.
     config: Mutex<Config>,
 }
 
 impl Running<Config> for RunningZorka {
     fn reconfigure(&self, new: &Config) -> Vec<&'static str> {
+        self.collector.reconfigure(new);
         let old = std::mem::replace(
             &mut *self.config.lock().unwrap_or_else(PoisonError::into_inner),
             new.clone(),
         );
         if old.listen == new.listen { Vec::new() } else { vec!["listen"] }
+    }
+}
+
+/// A collector that knows the agents of the file. If the file is damaged it knows none: agents are
+/// then adopted by their ids when they come back.
+fn collector(config: &Config, peers: &Peers, path: &Path) -> Collector {
+    let make =
+        |text: &str| Collector::new(config, peers.sinks(true), Arc::clone(peers.memory()), text);
+    let saved = state_file::read(path, limits::STATE).map_err(|e| e.to_string());
+    match saved.and_then(|text| make(&text.unwrap_or_default())) {
+        Ok(collector) => collector,
+        Err(why) => {
+            log::warn!("zorka: {}: {why}; registered agents are learned again", path.display());
+            make("").expect("no agents are a valid state")
+        }
+    }
+}
+
+/// Saves the registered agents when they have changed, and when the PMDA stops.
+async fn save(collector: Arc<Collector>, path: PathBuf, stop: CancellationToken) {
+    let mut looks = interval(SAVE);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut failed = false;
+    loop {
+        let stops = tokio::select! {
+            () = stop.cancelled() => true,
+            _ = looks.tick() => false,
+        };
+        if let Some(text) = collector.take_state() {
+            let path = path.clone();
+            let written = tokio::task::spawn_blocking(move || {
+                state_file::write(&path, &text).map_err(|e| format!("{}: {e}", path.display()))
+            });
+            let why = written.await.map_err(|e| e.to_string()).and_then(|written| written).err();
+            if let Some(why) = &why {
+                collector.keep_state();
+                if !failed {
+                    log::warn!("zorka: {why}; agents that register now have to do it again");
+                }
+            }
+            failed = why.is_some();
+        }
+        if stops {
+            return;
+        }
     }
 }
