@@ -104,3 +104,15 @@ pub const SCRATCH: usize = 1 << 20;
 pub const CHARGED_BODY: usize = 256 << 10;
 /// Bytes that decoding takes for each byte of a body.
 pub const DECODING: usize = 6;
+
+/// Bytes of a name, of an attribute's value, of a statement, of an exception's message and of all
+/// other attributes together in an event record: agents send up to 8,192 characters of each.
+pub const RECORD_NAME: usize = 512;
+/// See [`RECORD_NAME`].
+pub const RECORD_VALUE: usize = 1024;
+/// See [`RECORD_NAME`].
+pub const RECORD_STATEMENT: usize = 4096;
+/// See [`RECORD_NAME`].
+pub const RECORD_MESSAGE: usize = 2048;
+/// See [`RECORD_NAME`].
+pub const RECORD_ATTRIBUTES: usize = 4096;

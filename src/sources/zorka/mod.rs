@@ -11,6 +11,7 @@ pub mod limits;
 mod meter;
 mod metrics;
 mod names;
+mod records;
 mod session;
 pub mod wire;
 

@@ -9,6 +9,7 @@ use crate::model::{Now, Update, Value};
 use crate::sources::zorka::limits::{WAITING, WAITING_BYTES};
 use crate::sources::zorka::meter::agent::TraceContext;
 use crate::sources::zorka::metrics as m;
+use crate::sources::zorka::records::{Allowed, Spans};
 use crate::sources::zorka::session::{Agent, State, Waiting, of_request};
 use crate::sources::zorka::wire;
 
@@ -54,7 +55,7 @@ impl Collector {
             self.name(now, agent, state);
         }
         let trace = Trace { now, id, bytes: decoded.bytes, base64: decoded.base64 };
-        count(state, at, &trace, scratch);
+        count(state, at, &trace, &self.allowed(), scratch);
     }
 
     /// Names an agent that has not registered by what is known of it, and counts the traces that
@@ -70,20 +71,28 @@ impl Collector {
         self.arrive(now, agent, state);
         let waiting = std::mem::take(&mut state.waiting);
         let mut scratch = Scratch::default();
+        let allowed = self.allowed();
         for trace in waiting {
             let Some(at) = state.find(trace.tables) else { continue };
             // It was decoded without a fault before.
             let _ = wire::trace(&trace.bytes, &mut scratch.body);
             let Waiting { now, trace_id, bytes, base64, .. } = &trace;
             let id = trace_id.as_deref();
-            count(state, at, &Trace { now: *now, id, bytes, base64: *base64 }, &mut scratch);
+            let trace = Trace { now: *now, id, bytes, base64: *base64 };
+            count(state, at, &trace, &allowed, &mut scratch);
         }
     }
 }
 
 /// Counts a body; the agent has a name.
-fn count(state: &mut State, at: usize, trace: &Trace<'_>, scratch: &mut Scratch) {
-    let State { tables, meter, sink, trace_ids, .. } = state;
+fn count(
+    state: &mut State,
+    at: usize,
+    trace: &Trace<'_>,
+    allowed: &Allowed,
+    scratch: &mut Scratch,
+) {
+    let State { tables, meter, sink, trace_ids, facts, .. } = state;
     let (Some(tables), Some(sink)) = (tables.get_mut(at), sink) else { return };
     if let Some(id) = trace.id {
         let hash = of_request(id.as_bytes(), &[]);
@@ -92,12 +101,16 @@ fn count(state: &mut State, at: usize, trace: &Trace<'_>, scratch: &mut Scratch)
             meter.add(m::TRACE_IDS, 1);
         }
     }
-    let Scratch { body, copies } = scratch;
+    let Scratch { body, copies, records } = scratch;
     copies.find(body);
     let context =
         TraceContext { trace_id: trace.id, bytes: trace.bytes, base64: trace.base64, copies };
     sink.at(trace.now);
     meter.trace(trace.now, &context, body, &mut tables.names, &mut **sink);
+    let service = if facts.service.is_empty() { &facts.app } else { &facts.service };
+    let now = trace.now.wall;
+    let spans = Spans { now, context, body, names: &tables.names, service };
+    records.emit(&spans, allowed, &mut **sink);
 }
 
 /// Shows the numbers of names of the session that an agent uses.

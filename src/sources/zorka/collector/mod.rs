@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use self::outcome::{Counts, Endpoint, Outcome, Reply};
 use super::Config;
 use super::meter::agent::Settings;
+use super::records::Allowed;
 use super::session::{Agent, Directory, Kind, Registry};
 use crate::model::{Charge, Memory, Now, Purpose};
 use crate::sources::Sinks;
@@ -31,6 +32,8 @@ const ZICO: [u8; 4] = [0x21, 0xc0, 0xba, 0xbe];
 /// The collector of Zorka agents.
 pub struct Collector {
     config: RwLock<Arc<Config>>,
+    /// Attributes in event records.
+    allowed: RwLock<Arc<Allowed>>,
     sinks: Arc<dyn Sinks>,
     memory: Arc<Memory>,
     directory: Directory,
@@ -61,6 +64,7 @@ impl Collector {
     ) -> Result<Self, String> {
         Ok(Self {
             config: RwLock::new(Arc::new(config.clone())),
+            allowed: RwLock::new(Arc::new(Allowed::new(&config.attributes))),
             counts: Counts::new(&*sinks),
             sinks,
             memory,
@@ -73,6 +77,8 @@ impl Collector {
     /// Applies a new configuration.
     pub fn reconfigure(&self, config: &Config) {
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config.clone());
+        let allowed = Arc::new(Allowed::new(&config.attributes));
+        *self.allowed.write().unwrap_or_else(PoisonError::into_inner) = allowed;
     }
 
     /// The registered agents as text, if they have changed since the last call.
@@ -88,6 +94,10 @@ impl Collector {
 
     fn config(&self) -> Arc<Config> {
         Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn allowed(&self) -> Arc<Allowed> {
+        Arc::clone(&self.allowed.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn registry(&self) -> MutexGuard<'_, Registry> {

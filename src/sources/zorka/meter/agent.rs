@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::copies::Copies;
 use super::counters::Counters;
-pub(crate) use super::walk::Settings;
 use super::walk::{Sums, Walked};
 use crate::model::{MetricItem, Now, Update, Value};
 use crate::sources::zorka::metrics as m;
@@ -14,6 +13,17 @@ use crate::sources::{Sink, start_counters};
 
 /// Time without a trace after which caches are freed: most agents are idle.
 const IDLE: Duration = Duration::from_secs(15);
+
+/// What the configuration says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// Names of methods have the types of their arguments.
+    pub(crate) signatures: bool,
+    /// Statements have rows.
+    pub(crate) statements: bool,
+    /// Stacks have rows.
+    pub(crate) stacks: bool,
+}
 
 /// A trace body that is counted.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +46,6 @@ pub(crate) struct Meter {
     counters: Counters,
     /// None while the agent is idle.
     sums: Option<Box<Sums>>,
-    /// See [`Methods::generation`](super::methods::Methods::generation).
-    generation: u32,
     dialect: &'static str,
     /// Time of the last trace.
     last: Duration,
@@ -50,7 +58,6 @@ impl Meter {
             name: Box::default(),
             counters: Counters::default(),
             sums: None,
-            generation: 0,
             dialect: "",
             last: Duration::ZERO,
         }
@@ -77,12 +84,12 @@ impl Meter {
         names: &mut Names,
         sink: &mut dyn Sink,
     ) {
-        let Self { settings, name, counters, sums, generation, .. } = self;
+        let Self { settings, name, counters, sums, .. } = self;
         self.last = now.monotonic;
         counters.add(m::TRACES, 1);
-        let TraceContext { bytes, copies, .. } = *context;
-        let walked = Walked { now: now.monotonic, agent: name, bytes, body, copies };
-        let sums = sums.get_or_insert_with(|| Box::new(Sums::new(*settings, *generation)));
+        let walked = Walked { agent: name, bytes: context.bytes, body, copies: context.copies };
+        let sums =
+            sums.get_or_insert_with(|| Box::new(Sums::new(settings.signatures, settings.stacks)));
         sums.add(walked, names, counters, sink);
         self.describe(now, context, body, sink);
     }
@@ -109,15 +116,8 @@ impl Meter {
             let value = Value::I64(i64::try_from(bounded).unwrap_or_default());
             sink.update(Update::Set { item: m::SKEW, value });
         }
-        let dialect = match body.records.first().map(|record| record.dialect) {
-            Some(Dialect::Modern) => "modern",
-            Some(Dialect::Legacy) if context.base64 => "legacy_base64",
-            Some(Dialect::Legacy) => "legacy",
-            Some(Dialect::Interim) => "interim",
-            Some(Dialect::Note) => "note",
-            Some(Dialect::Streaming) => "streaming",
-            None => return,
-        };
+        let Some(first) = body.records.first() else { return };
+        let dialect = dialect(first.dialect, context.base64);
         if self.dialect != dialect {
             self.dialect = dialect;
             sink.update(Update::Set { item: m::DIALECT, value: Value::Text(dialect.into()) });
@@ -133,12 +133,12 @@ impl Meter {
     /// A second has passed.
     pub(crate) fn tick(&mut self, now: Now, sink: &mut dyn Sink) {
         self.report(sink);
-        let Some(sums) = &mut self.sums else { return };
-        sums.tick(now.monotonic, sink);
-        if now.monotonic.saturating_sub(self.last) >= IDLE {
+        if now.monotonic.saturating_sub(self.last) >= IDLE
+            && let Some(sums) = &mut self.sums
+        {
             sums.clear(sink);
-            if sums.is_empty() {
-                self.generation = sums.methods.generation();
+            // Negative self time is kept.
+            if sums.memory() == size_of::<Sums>() {
                 self.sums = None;
             }
         }
@@ -150,6 +150,14 @@ impl Meter {
     }
 }
 
-#[cfg(test)]
-#[allow(clippy::cast_possible_truncation, reason = "test")]
-mod tests;
+/// The name of a dialect. `base64`: the body came as base64.
+pub(crate) const fn dialect(dialect: Dialect, base64: bool) -> &'static str {
+    match dialect {
+        Dialect::Modern => "modern",
+        Dialect::Legacy if base64 => "legacy_base64",
+        Dialect::Legacy => "legacy",
+        Dialect::Interim => "interim",
+        Dialect::Note => "note",
+        Dialect::Streaming => "streaming",
+    }
+}

@@ -1,7 +1,7 @@
 //! All agents: by session, by instance name and by connection.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use foldhash::fast::RandomState;
 
@@ -24,8 +24,6 @@ struct Inner {
     agents: HashMap<u64, Arc<Agent>, RandomState>,
     /// Agents that had to go and still have their peers.
     retired: Vec<Arc<Agent>>,
-    /// Sessions of retired agents are still in the map.
-    stale: bool,
     next: u64,
 }
 
@@ -33,8 +31,8 @@ struct Inner {
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     inner: RwLock<Inner>,
-    /// Numbers of the agents of each open connection.
-    connections: Mutex<HashMap<ConnectionId, Vec<u64>, RandomState>>,
+    /// Agents of each open connection.
+    connections: Mutex<HashMap<ConnectionId, Vec<Weak<Agent>>, RandomState>>,
 }
 
 impl Directory {
@@ -133,10 +131,11 @@ impl Directory {
 
     /// Agents that had to go since the last call.
     pub(crate) fn take_retired(&self) -> Vec<Arc<Agent>> {
-        let mut inner = self.write();
-        if std::mem::take(&mut inner.stale) {
-            inner.sessions.retain(|_, session| !session.agent.is_retired());
+        if self.read().retired.is_empty() {
+            return Vec::new();
         }
+        let mut inner = self.write();
+        inner.sessions.retain(|_, session| !session.agent.is_retired());
         std::mem::take(&mut inner.retired)
     }
 
@@ -151,28 +150,22 @@ impl Directory {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let agents = connections.entry(connection).or_default();
         if agents.len() < limits::CONNECTION_AGENTS {
-            agents.push(agent.number);
+            agents.push(Arc::downgrade(agent));
         }
     }
 
     /// A connection has ended: its agents.
-    pub(crate) fn closed(&self, connection: ConnectionId) -> Vec<Arc<Agent>> {
+    pub(crate) fn closed(&self, connection: ConnectionId) -> Vec<Weak<Agent>> {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        let numbers = connections.remove(&connection).unwrap_or_default();
-        drop(connections);
-        let inner = self.read();
-        numbers.iter().filter_map(|number| inner.agents.get(number).cloned()).collect()
+        connections.remove(&connection).unwrap_or_default()
     }
 }
 
 impl Inner {
     fn retire(&mut self, agent: Arc<Agent>) {
-        self.stale = true;
         agent.retire();
         self.agents.remove(&agent.number);
-        if agent.is_up() {
-            self.retired.push(agent);
-        }
+        self.retired.push(agent);
     }
 
     /// Retires an eighth of the agents: first those that are not there, in the order of their

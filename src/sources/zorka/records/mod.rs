@@ -1,0 +1,11 @@
+//! Event records of spans and exceptions, from the same body that the meter counts.
+
+mod allowed;
+mod draft;
+mod shape;
+mod spans;
+mod text;
+mod top;
+
+pub(crate) use allowed::Allowed;
+pub(crate) use spans::{SpanRecords, Spans};
