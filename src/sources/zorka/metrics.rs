@@ -246,7 +246,7 @@ row_metrics! {
     TYPE_TIME TYPES 2 "type.time" U64 Counter Nanoseconds "Time of spans of the type" "Sum of their durations. Divide its rate by that of type.count for the mean.";
     TYPE_CALLS TYPES 3 "type.calls" U64 Counter Count "Instrumented calls in spans of the type" "As the agent counts them: also those too short to be reported.";
     TYPE_OVERFLOW TYPES 4 "type.overflow" U64 Counter Count "Incomplete spans of the type" "Spans of which the agent dropped records.";
-    TYPE_MAX TYPES 5 "type.max" U64 Instant Nanoseconds "Longest span of the type so far" "Each counted once.";
+    TYPE_MAX TYPES 5 "type.max" U64 Instant Nanoseconds "Longest span of the type so far" "Each counted once, as in apm.zorka.span.count.";
     TYPE_P50 TYPES 6 "type.latency.p50" U64 Instant Nanoseconds Recent "Median duration of spans of the type in the last minute" "Of spans that came within the last minute, with their whole duration. No value if there were none. Of two significant digits.";
     TYPE_P95 TYPES 7 "type.latency.p95" U64 Instant Nanoseconds Recent "95th percentile of the duration of spans of the type in the last minute" "Of spans that came within the last minute, with their whole duration. No value if there were none. Of two significant digits.";
     TYPE_P99 TYPES 8 "type.latency.p99" U64 Instant Nanoseconds Recent "99th percentile of the duration of spans of the type in the last minute" "Of spans that came within the last minute, with their whole duration. No value if there were none. Of two significant digits.";
@@ -264,7 +264,7 @@ row_metrics! {
     DB_COUNT DB 0 "db.count" U64 Counter Count "Spans by kind of database" "Spans with the attribute db.type, each counted once.";
     DB_ERRORS DB 1 "db.errors" U64 Counter Count "Failed spans by kind of database" "With the agent's error mark or with an exception in their own record.";
     DB_TIME DB 2 "db.time" U64 Counter Nanoseconds "Time of spans by kind of database" "Sum of their durations.";
-    STATEMENT_COUNT STATEMENTS 0 "statement.count" U64 Counter Count "Spans with the statement" "Each counted once.";
+    STATEMENT_COUNT STATEMENTS 0 "statement.count" U64 Counter Count "Spans with the statement" "Each counted once, as in apm.zorka.span.count.";
     STATEMENT_ERRORS STATEMENTS 1 "statement.errors" U64 Counter Count "Spans with the statement that failed" "With the agent's error mark or with an exception in their own record.";
     STATEMENT_TIME STATEMENTS 2 "statement.time" U64 Counter Nanoseconds "Time of spans with the statement" "Sum of their durations. Divide its rate by that of statement.count for the mean.";
     STACK_TIME STACKS 0 "stack.time" U64 Counter Nanoseconds "Time in the last method of a stack, without what it called" "From records counted once; calls that are not reported are no frames, and their time belongs to the frame that made them. For flame graphs; zorka.stacks = false turns it off.";
