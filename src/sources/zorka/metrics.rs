@@ -48,6 +48,9 @@ peer_metrics! {
     DECODE_ERRORS 37 "decode_errors" U64 Counter Count Cell "Bodies that could not be read to their end" "What was read before counts. Kinds are in apm.zorka.request.errors.";
     DROPPED 38 "dropped.count" U64 Counter Count Cell "Bodies dropped because of limits" "Longer than zorka accepts, or limits.memory left no room. Answered with success, since the agent could only send them again.";
     SESSIONS 40 "sessions" U64 Instant Count Cell "Sessions known" "Sessions of the agent that the PMDA still accepts. One is in use.";
+    STRAY 41 "stray.count" U64 Counter Count Cell "Items without a place" "Items of trace bodies outside of any record, and attributes for a type of spans that is not around them. They are not counted otherwise.";
+    BACKWARDS 42 "backwards.count" U64 Counter Count Cell "Records that end before they start" "The agent's clock went backwards; their duration is 0.";
+    SKIPPED 43 "skipped.bytes" U64 Counter Bytes Cell "Bytes at the start of traces that were skipped" "zorka 1.90.6 sends only the last 64 KiB of a long trace of its streaming tracer, which may begin in the middle of an item.";
     RESTARTS 39 "restarts" U64 Counter Count Cell "New JVMs under this name" "Grows when a new session takes over the name of one that has ended.";
 }
 

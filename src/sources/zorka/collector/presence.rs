@@ -1,6 +1,6 @@
 //! Agents come and go.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use super::{Collector, account};
 use crate::model::{Identity, Now, Update};
@@ -91,7 +91,7 @@ impl Collector {
 
     /// A connection has ended.
     pub(super) fn leave(&self, now: Now, connection: ConnectionId) {
-        for agent in self.directory.closed(connection).iter().filter_map(Weak::upgrade) {
+        for agent in self.directory.closed(connection) {
             let mut state = agent.lock();
             if state.closed(connection) {
                 Self::depart(now, &agent, &mut state);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::copies::Copies;
 use super::counters::Counters;
+pub(crate) use super::walk::Settings;
 use super::walk::{Sums, Walked};
 use crate::model::{MetricItem, Now, Update, Value};
 use crate::sources::zorka::metrics as m;
@@ -13,17 +14,6 @@ use crate::sources::{Sink, start_counters};
 
 /// Time without a trace after which caches are freed: most agents are idle.
 const IDLE: Duration = Duration::from_secs(15);
-
-/// What the configuration says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Settings {
-    /// Names of methods have the types of their arguments.
-    pub(crate) signatures: bool,
-    /// Statements have rows.
-    pub(crate) statements: bool,
-    /// Stacks have rows.
-    pub(crate) stacks: bool,
-}
 
 /// A trace body that is counted.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +36,8 @@ pub(crate) struct Meter {
     counters: Counters,
     /// None while the agent is idle.
     sums: Option<Box<Sums>>,
+    /// See [`Methods::generation`](super::methods::Methods::generation).
+    generation: u32,
     dialect: &'static str,
     /// Time of the last trace.
     last: Duration,
@@ -58,6 +50,7 @@ impl Meter {
             name: Box::default(),
             counters: Counters::default(),
             sums: None,
+            generation: 0,
             dialect: "",
             last: Duration::ZERO,
         }
@@ -84,12 +77,12 @@ impl Meter {
         names: &mut Names,
         sink: &mut dyn Sink,
     ) {
-        let Self { settings, name, counters, sums, .. } = self;
+        let Self { settings, name, counters, sums, generation, .. } = self;
         self.last = now.monotonic;
         counters.add(m::TRACES, 1);
-        let walked = Walked { agent: name, bytes: context.bytes, body, copies: context.copies };
-        let sums =
-            sums.get_or_insert_with(|| Box::new(Sums::new(settings.signatures, settings.stacks)));
+        let TraceContext { bytes, copies, .. } = *context;
+        let walked = Walked { now: now.monotonic, agent: name, bytes, body, copies };
+        let sums = sums.get_or_insert_with(|| Box::new(Sums::new(*settings, *generation)));
         sums.add(walked, names, counters, sink);
         self.describe(now, context, body, sink);
     }
@@ -133,12 +126,12 @@ impl Meter {
     /// A second has passed.
     pub(crate) fn tick(&mut self, now: Now, sink: &mut dyn Sink) {
         self.report(sink);
-        if now.monotonic.saturating_sub(self.last) >= IDLE
-            && let Some(sums) = &mut self.sums
-        {
+        let Some(sums) = &mut self.sums else { return };
+        sums.tick(now.monotonic, sink);
+        if now.monotonic.saturating_sub(self.last) >= IDLE {
             sums.clear(sink);
-            // Negative self time is kept.
-            if sums.memory() == size_of::<Sums>() {
+            if sums.is_empty() {
+                self.generation = sums.methods.generation();
                 self.sums = None;
             }
         }
@@ -161,3 +154,7 @@ pub(crate) const fn dialect(dialect: Dialect, base64: bool) -> &'static str {
         Dialect::Streaming => "streaming",
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+mod tests;

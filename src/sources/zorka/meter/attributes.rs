@@ -24,16 +24,18 @@ const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 pub(crate) enum Known {
     HttpStatus,
     DbType,
+    DbUrl,
     Statement,
 }
 
 impl Known {
-    /// By the attribute's name.
+    /// By the attribute's name. Agents before 1.90.7 have other names (docs/protocols/zorka.md 12).
     pub(crate) fn of(name: &str) -> Option<Self> {
         match name {
-            "http.status_code" => Some(Self::HttpStatus),
+            "http.status_code" | "STATUS" => Some(Self::HttpStatus),
             "db.type" => Some(Self::DbType),
-            "db.statement" => Some(Self::Statement),
+            "db.url" | "DB" => Some(Self::DbUrl),
+            "db.statement" | "SQL" => Some(Self::Statement),
             _ => None,
         }
     }
@@ -44,6 +46,14 @@ pub(crate) fn text<'a>(value: &AttributeValue, body: &'a [u8]) -> Option<Cow<'a,
     let AttributeValue::Text(slice) = value else { return None };
     let bytes = slice.of(body);
     (!bytes.is_empty() && bytes != b"null").then(|| String::from_utf8_lossy(bytes))
+}
+
+/// The kind of a database by its URL: that of JDBC is `sql`, as `db.type` has it.
+pub(crate) fn kind_of(url: &str) -> &str {
+    match url.split(':').next().unwrap_or_default() {
+        "jdbc" => "sql",
+        scheme => scheme,
+    }
 }
 
 /// Sums by attribute of one agent.

@@ -60,13 +60,13 @@ pub(crate) struct Methods {
 }
 
 impl Methods {
-    /// `signatures`: names have the types of the arguments.
-    pub(crate) fn new(signatures: bool) -> Self {
-        let hasher = RandomState::default();
+    /// `signatures`: names have the types of the arguments. `generation`: as of the agent's earlier
+    /// methods.
+    pub(crate) fn new(signatures: bool, generation: u32) -> Self {
         Self {
             signatures,
-            generation: u32::try_from(hasher.hash_one(0) & 0xffff).unwrap_or_default(),
-            hasher,
+            generation,
+            hasher: RandomState::default(),
             slots: HashMap::default(),
             sums: Vec::new(),
             touched: Vec::new(),
@@ -117,6 +117,11 @@ impl Methods {
         self.sums.get_mut(slot as usize).into_iter().for_each(|s| s.on_path -= 1);
     }
 
+    /// Tells apart numbers of methods before and after they were freed.
+    pub(crate) const fn generation(&self) -> u32 {
+        self.generation
+    }
+
     /// Names that were used and not defined, since the last time.
     pub(crate) fn take_unresolved(&mut self) -> u64 {
         std::mem::take(&mut self.unresolved)
@@ -135,8 +140,8 @@ impl Methods {
                 }
                 let full = self.slots.len() >= METHOD_ROWS;
                 let slot = if full { REST } else { u32::try_from(self.sums.len()).unwrap_or(REST) };
-                let key = (!full).then_some(&*key);
-                sink.update(Update::Row { table: m::METHODS, slot, key });
+                let own = (!full).then_some(&*key);
+                sink.update(Update::Row { table: m::METHODS, slot, key: own });
                 for item in m::METHOD_ITEMS {
                     sink.update(Update::RowCount { slot, item, more: 0 });
                 }
@@ -218,6 +223,7 @@ pub(crate) fn write_name(to: &mut String, id: u32, signature: bool, names: &Name
         }
         match names.symbol(symbol) {
             Some(text) => to.push_str(text),
+            None if symbol == 0 => {}
             None => {
                 unresolved += 1;
                 let _ = write!(to, "#{symbol}");

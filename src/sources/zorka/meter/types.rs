@@ -1,8 +1,11 @@
 //! Sums, percentiles and histogram of the spans of one agent, by their type.
 
+use std::time::Duration;
+
 use super::rows::{Layout, Of, Rows};
 use super::text::clean;
 use crate::catalogue::OTHER;
+use crate::meter::Latency;
 use crate::model::Update;
 use crate::sources::Sink;
 use crate::sources::zorka::limits;
@@ -14,6 +17,9 @@ const LAYOUT: Layout<5> = Layout {
     max: limits::TYPES,
 };
 
+/// Nanoseconds in a microsecond.
+const US: u64 = 1000;
+
 /// What counts of a span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpanSums {
@@ -23,11 +29,18 @@ pub(crate) struct SpanSums {
     pub(crate) overflow: bool,
 }
 
-/// The longest span of a type.
-#[derive(Clone, Copy, Debug, Default)]
-struct Longest {
-    now: u64,
+/// Longest duration of percentiles in us: a day. Longer ones count as this long.
+const LONGEST: u64 = 24 * 3600 * 1_000_000;
+
+/// The durations of the spans of a type.
+#[derive(Debug, Default)]
+struct Durations {
+    /// The longest in ns.
+    longest: u64,
+    /// The same at the last report.
     reported: u64,
+    /// Those of the last minute in us.
+    recent: Latency<LONGEST>,
 }
 
 /// The types of one agent.
@@ -35,7 +48,7 @@ struct Longest {
 pub(crate) struct Types {
     rows: Rows<5>,
     /// By slot.
-    longest: Vec<Longest>,
+    durations: Vec<Durations>,
     buckets: [u64; m::EDGES.len()],
     /// The rows of buckets are bound.
     bound: bool,
@@ -45,7 +58,7 @@ impl Default for Types {
     fn default() -> Self {
         Self {
             rows: Rows::new(LAYOUT),
-            longest: Vec::new(),
+            durations: Vec::new(),
             buckets: [0; m::EDGES.len()],
             bound: false,
         }
@@ -54,7 +67,14 @@ impl Default for Types {
 
 impl Types {
     /// Counts a span.
-    pub(crate) fn add(&mut self, agent: &str, kind: &str, span: SpanSums, sink: &mut dyn Sink) {
+    pub(crate) fn add(
+        &mut self,
+        now: Duration,
+        agent: &str,
+        kind: &str,
+        span: SpanSums,
+        sink: &mut dyn Sink,
+    ) {
         let slot = self.rows.slot(kind, sink, |slot, of, sink| {
             let kind = if of == Of::Rest { OTHER.into() } else { clean(kind) };
             let key = format!("{agent}::{kind}");
@@ -62,11 +82,12 @@ impl Types {
         });
         let SpanSums { duration, calls, error, overflow } = span;
         self.rows.add(slot, [1, error.into(), duration, calls, overflow.into()]);
-        if self.longest.len() <= slot as usize {
-            self.longest.resize(slot as usize + 1, Longest::default());
+        if self.durations.len() <= slot as usize {
+            self.durations.resize_with(slot as usize + 1, Durations::default);
         }
-        if let Some(longest) = self.longest.get_mut(slot as usize) {
-            longest.now = duration.max(longest.now);
+        if let Some(of) = self.durations.get_mut(slot as usize) {
+            of.longest = duration.max(of.longest);
+            of.recent.record(now, duration / US);
         }
         if let Some(sum) = self.buckets.get_mut(bucket(duration)) {
             *sum += 1;
@@ -76,10 +97,10 @@ impl Types {
     /// Reports the sums since the last report.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         self.rows.report(sink);
-        for (slot, longest) in (0..).zip(&mut self.longest) {
-            if longest.now > longest.reported {
-                longest.reported = longest.now;
-                sink.update(Update::RowMax { slot, item: m::TYPE_MAX, value: longest.now });
+        for (slot, of) in (0..).zip(&mut self.durations) {
+            if of.longest > of.reported {
+                of.reported = of.longest;
+                sink.update(Update::RowMax { slot, item: m::TYPE_MAX, value: of.longest });
             }
         }
         if !self.bound && self.buckets.iter().any(|sum| *sum > 0) {
@@ -96,6 +117,31 @@ impl Types {
         }
     }
 
+    /// Reports percentiles that have changed.
+    pub(crate) fn report_latency(&mut self, now: Duration, sink: &mut dyn Sink) {
+        let items = [m::TYPE_P50, m::TYPE_P95, m::TYPE_P99, m::TYPE_RECENT_MAX];
+        for (slot, of) in (0..).zip(&mut self.durations) {
+            match of.recent.changed(now) {
+                Some(Some(p)) => {
+                    for (item, us) in items.into_iter().zip([p.p50, p.p95, p.p99, p.max]) {
+                        sink.update(Update::RowSet { slot, item, value: us.saturating_mul(US) });
+                    }
+                }
+                Some(None) => {
+                    for item in items {
+                        sink.update(Update::RowUnset { slot, item });
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// There are no spans of the last minute.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.durations.iter().all(|of| of.recent.is_empty())
+    }
+
     /// Frees what an idle agent does not need.
     pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
         self.report(sink);
@@ -108,14 +154,15 @@ impl Types {
 
     /// Allocated bytes.
     pub(crate) fn memory(&self) -> usize {
-        self.rows.memory() + self.longest.capacity() * size_of::<Longest>()
+        self.rows.memory()
+            + self.durations.capacity() * size_of::<Durations>()
+            + self.durations.iter().map(|of| of.recent.memory()).sum::<usize>()
     }
 }
 
 /// Position of the bucket of a duration in ns.
 fn bucket(ns: u64) -> usize {
-    let us = ns / 1000;
-    m::EDGES.partition_point(|edge| *edge <= us).saturating_sub(1)
+    m::EDGES.partition_point(|edge| *edge <= ns / US).saturating_sub(1)
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! The walk over the records of a body.
 
-use super::attributes::{Attributes, Known, text};
+use std::time::Duration;
+
+use super::attributes::{Attributes, Known, kind_of, text};
 use super::copies::Copies;
 use super::counters::Counters;
 use super::exceptions::{Exceptions, unresolved};
 use super::methods::Methods;
 use super::stacks::{Called, OUTERMOST, Stacks};
+use super::statements::Statements;
 use super::types::{SpanSums, Types};
 use crate::sources::Sink;
 use crate::sources::zorka::metrics as m;
@@ -16,6 +19,17 @@ use crate::sources::zorka::wire::body::{
 
 /// Slot of an open record without an end.
 const UNTIMED: u32 = u32::MAX;
+
+/// What the configuration says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// Names of methods have the types of their arguments.
+    pub(crate) signatures: bool,
+    /// Statements have rows.
+    pub(crate) statements: bool,
+    /// Stacks have rows.
+    pub(crate) stacks: bool,
+}
 
 /// A record that contains the present one.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +59,9 @@ pub(crate) struct Sums {
     pub(crate) types: Types,
     pub(crate) exceptions: Exceptions,
     pub(crate) attributes: Attributes,
+    /// None: turned off.
+    pub(crate) statements: Option<Statements>,
+    /// None: turned off.
     stacks: Option<Stacks>,
     path: Vec<Open>,
     found: Vec<Found>,
@@ -53,6 +70,8 @@ pub(crate) struct Sums {
 /// A body and what is known about it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walked<'a> {
+    /// Time of its arrival.
+    pub(crate) now: Duration,
     /// Name of the agent.
     pub(crate) agent: &'a str,
     pub(crate) bytes: &'a [u8],
@@ -61,13 +80,15 @@ pub(crate) struct Walked<'a> {
 }
 
 impl Sums {
-    pub(crate) fn new(signatures: bool, stacks: bool) -> Self {
+    /// `generation`: that of earlier sums of the same agent.
+    pub(crate) fn new(settings: Settings, generation: u32) -> Self {
         Self {
-            methods: Methods::new(signatures),
+            methods: Methods::new(settings.signatures, generation),
             types: Types::default(),
             exceptions: Exceptions::default(),
             attributes: Attributes::default(),
-            stacks: stacks.then(Stacks::default),
+            statements: settings.statements.then(Statements::default),
+            stacks: settings.stacks.then(Stacks::default),
             path: Vec::new(),
             found: Vec::new(),
         }
@@ -87,6 +108,9 @@ impl Sums {
         counters.add(m::EXCEPTIONS_RECEIVED, body.exceptions.len() as u64);
         counters.add(m::UNCLOSED, body.unclosed.into());
         counters.add(m::UNKNOWN, body.unknown.into());
+        counters.add(m::STRAY, body.stray.into());
+        counters.add(m::BACKWARDS, body.backwards.into());
+        counters.add(m::SKIPPED, body.skipped.into());
         dialects(&body.records, counters);
         self.records(walked, names, counters, sink);
         self.exceptions(walked, names, counters, sink);
@@ -114,9 +138,10 @@ impl Sums {
             while let Some(open) = self.path.pop_if(|open| open.record != record.parent) {
                 self.methods.leave(open.slot);
             }
-            let mut in_span = self.path.last().is_some_and(|open| open.in_span);
+            let outer = self.path.last();
+            let mut in_span = outer.is_some_and(|open| open.in_span);
+            let mut stack = outer.map_or(OUTERMOST, |open| open.stack);
             let mut slot = UNTIMED;
-            let mut stack = self.path.last().map_or(OUTERMOST, |open| open.stack);
             if record.flags & FLAG_CLOSED != 0 {
                 slot = self.methods.slot(record.method, names, sink);
                 self.methods.add(slot, record);
@@ -162,10 +187,10 @@ impl Sums {
             counters.add(m::CALLS, sums.calls);
         }
         match names.symbol(begin.kind) {
-            Some(kind) => self.types.add(walked.agent, kind, sums, sink),
+            Some(kind) => self.types.add(walked.now, walked.agent, kind, sums, sink),
             None => {
                 counters.add(m::UNRESOLVED, 1);
-                self.types.add(walked.agent, &format!("#{}", begin.kind), sums, sink);
+                self.types.add(walked.now, walked.agent, &format!("#{}", begin.kind), sums, sink);
             }
         }
     }
@@ -194,7 +219,7 @@ impl Sums {
         counters: &mut Counters,
         sink: &mut dyn Sink,
     ) {
-        let Walked { agent, bytes, body, copies } = walked;
+        let Walked { now: _, agent, bytes, body, copies } = walked;
         let span = |n: u32| {
             let record = body.records.get(n as usize)?;
             let counts = record.span != NONE && record.flags & FLAG_CLOSED != 0;
@@ -210,27 +235,31 @@ impl Sums {
                 None => counters.add(m::UNRESOLVED, 1),
             }
         }
-        // The last of several values counts.
         self.found.sort_unstable();
-        let mut found = self.found.drain(..).peekable();
-        while let Some(Found { record, known, at }) = found.next() {
-            if found.peek().is_some_and(|next| (next.record, next.known) == (record, known)) {
-                continue;
-            }
-            let (Some(record), Some(attribute)) = (span(record), body.attributes.get(at as usize))
-            else {
+        let value = |found: &Found| Some(&body.attributes.get(found.at as usize)?.value);
+        for of_span in self.found.chunk_by(|a, b| a.record == b.record) {
+            // The last of several values counts.
+            let last = |known| value(of_span.iter().rfind(|found| found.known == known)?);
+            let Some(record) = of_span.first().and_then(|found| span(found.record)) else {
                 continue;
             };
-            match known {
-                Known::HttpStatus => self.attributes.http(agent, &attribute.value, bytes, sink),
-                Known::DbType => {
-                    if let Some(kind) = text(&attribute.value, bytes) {
-                        self.attributes.db(agent, &kind, span_sums(record), sink);
-                    }
-                }
-                Known::Statement => {}
+            let sums = span_sums(record);
+            if let Some(status) = last(Known::HttpStatus) {
+                self.attributes.http(agent, status, bytes, sink);
+            }
+            let kind = last(Known::DbType).and_then(|value| text(value, bytes));
+            let url = last(Known::DbUrl).and_then(|value| text(value, bytes));
+            let kind = kind.as_deref().or_else(|| url.as_deref().map(kind_of));
+            if let Some(kind) = kind {
+                self.attributes.db(agent, kind, sums, sink);
+            }
+            if let Some(statements) = &mut self.statements
+                && let Some(statement) = last(Known::Statement).and_then(|v| text(v, bytes))
+            {
+                statements.add(&statement, kind, sums, sink);
             }
         }
+        self.found.clear();
     }
 
     /// Reports the sums since the last report.
@@ -240,16 +269,31 @@ impl Sums {
         self.exceptions.report(sink);
         self.attributes.report(sink);
         self.stacks.iter_mut().for_each(|s| s.report(sink));
+        self.statements.iter_mut().for_each(|statements| statements.report(sink));
     }
 
-    /// Frees what an idle agent does not need.
+    /// A second has passed.
+    pub(crate) fn tick(&mut self, now: Duration, sink: &mut dyn Sink) {
+        self.types.report_latency(now, sink);
+        self.statements.iter_mut().for_each(|statements| statements.tick(sink));
+    }
+
+    /// Frees what an idle agent does not need; percentiles have a minute.
     pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
         self.methods.clear(sink);
-        self.types.clear(sink);
+        if self.types.is_silent() {
+            self.types.clear(sink);
+        }
         self.exceptions.clear(sink);
         self.attributes.clear(sink);
         self.stacks.iter_mut().for_each(|s| s.clear(sink));
+        self.statements.iter_mut().for_each(|statements| statements.clear(sink));
         (self.path, self.found) = (Vec::new(), Vec::new());
+    }
+
+    /// Nothing would be lost with this value: neither percentiles nor negative self time.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.memory() == size_of::<Self>()
     }
 
     /// Allocated bytes.
@@ -259,6 +303,7 @@ impl Sums {
             + self.types.memory()
             + self.exceptions.memory()
             + self.attributes.memory()
+            + self.statements.as_ref().map_or(0, Statements::memory)
             + self.stacks.as_ref().map_or(0, Stacks::memory)
             + self.path.capacity() * size_of::<Open>()
             + self.found.capacity() * size_of::<Found>()

@@ -1,7 +1,7 @@
 //! All agents: by session, by instance name and by connection.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use foldhash::fast::RandomState;
 
@@ -24,6 +24,8 @@ struct Inner {
     agents: HashMap<u64, Arc<Agent>, RandomState>,
     /// Agents that had to go and still have their peers.
     retired: Vec<Arc<Agent>>,
+    /// Sessions of retired agents are still in the map.
+    stale: bool,
     next: u64,
 }
 
@@ -31,8 +33,8 @@ struct Inner {
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     inner: RwLock<Inner>,
-    /// Agents of each open connection.
-    connections: Mutex<HashMap<ConnectionId, Vec<Weak<Agent>>, RandomState>>,
+    /// Numbers of the agents of each open connection.
+    connections: Mutex<HashMap<ConnectionId, Vec<u64>, RandomState>>,
 }
 
 impl Directory {
@@ -131,11 +133,10 @@ impl Directory {
 
     /// Agents that had to go since the last call.
     pub(crate) fn take_retired(&self) -> Vec<Arc<Agent>> {
-        if self.read().retired.is_empty() {
-            return Vec::new();
-        }
         let mut inner = self.write();
-        inner.sessions.retain(|_, session| !session.agent.is_retired());
+        if std::mem::take(&mut inner.stale) {
+            inner.sessions.retain(|_, session| !session.agent.is_retired());
+        }
         std::mem::take(&mut inner.retired)
     }
 
@@ -150,22 +151,28 @@ impl Directory {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let agents = connections.entry(connection).or_default();
         if agents.len() < limits::CONNECTION_AGENTS {
-            agents.push(Arc::downgrade(agent));
+            agents.push(agent.number);
         }
     }
 
     /// A connection has ended: its agents.
-    pub(crate) fn closed(&self, connection: ConnectionId) -> Vec<Weak<Agent>> {
+    pub(crate) fn closed(&self, connection: ConnectionId) -> Vec<Arc<Agent>> {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        connections.remove(&connection).unwrap_or_default()
+        let numbers = connections.remove(&connection).unwrap_or_default();
+        drop(connections);
+        let inner = self.read();
+        numbers.iter().filter_map(|number| inner.agents.get(number).cloned()).collect()
     }
 }
 
 impl Inner {
     fn retire(&mut self, agent: Arc<Agent>) {
+        self.stale = true;
         agent.retire();
         self.agents.remove(&agent.number);
-        self.retired.push(agent);
+        if agent.is_up() {
+            self.retired.push(agent);
+        }
     }
 
     /// Retires an eighth of the agents: first those that are not there, in the order of their
