@@ -4,13 +4,20 @@
 //! sends it (qa/corpus/zorka has the numbers of the recorded one).
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub, reason = "a bench")]
 
-use std::sync::LazyLock;
+use std::net::SocketAddr;
+use std::sync::{Arc, LazyLock};
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
+use pmdaapm::model::{Now, SourceId};
+use pmdaapm::sources::http::{ConnectionId, HttpService, Request};
+use pmdaapm::sources::zorka::Config;
+use pmdaapm::sources::zorka::collector::Collector;
 use pmdaapm::sources::zorka::wire::body::TraceBody;
 use pmdaapm::sources::zorka::wire::{Content, definitions, trace, unwrap};
-use test_kit::zorka as kit;
+use pmdaapm::sources::{OwnSink, Sinks};
+use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
+use test_kit::{catalogue, zorka as kit};
 
 const RECORDS: u32 = 4096;
 
@@ -18,7 +25,7 @@ fn main() {
     divan::main();
 }
 
-static FIB: LazyLock<Vec<u8>> = LazyLock::new(|| kit::fib(RECORDS).body);
+static FIB: LazyLock<kit::Fib> = LazyLock::new(|| kit::fib(RECORDS));
 
 /// A body of the median length, and of the ordinary kind.
 static USUAL: LazyLock<Vec<u8>> =
@@ -30,7 +37,7 @@ static DEFINITIONS: LazyLock<Vec<u8>> =
 /// What any reader of these bytes must do: minicbor walks over them.
 #[divan::bench]
 fn skip(bencher: Bencher<'_, '_>) {
-    let body = &FIB[..];
+    let body = &FIB.body[..];
     bencher.counter(BytesCount::of_slice(body)).counter(ItemsCount::new(RECORDS)).bench_local(
         || {
             let mut decoder = minicbor::Decoder::new(black_box(body));
@@ -56,10 +63,76 @@ fn walk(bencher: Bencher<'_, '_>, body: &[u8]) {
 /// Records, spans, attributes and exceptions, without accounting.
 #[divan::bench]
 fn records(bencher: Bencher<'_, '_>) {
-    walk(bencher, &FIB);
+    walk(bencher, &FIB.body);
+}
+
+struct StoreSinks(Arc<Store>, SourceId);
+
+impl Sinks for StoreSinks {
+    fn open(&self) -> Box<dyn OwnSink> {
+        Box::new(PeerSink::new(&self.0, self.1, &Arc::new(RequestQueue::new(|| ()))))
+    }
+}
+
+/// A collector with a store, as in the PMDA.
+struct Agent {
+    collector: Collector,
+    requests: u64,
+}
+
+impl Agent {
+    fn new() -> Self {
+        let store = Store::new(catalogue(), 400, Limits::default(), 32 << 20);
+        let source = store.catalogue().id("zorka").unwrap();
+        let sinks = Arc::new(StoreSinks(Arc::clone(&store), source));
+        let memory = Arc::clone(&store.memory);
+        let collector = Collector::new(&Config::default(), sinks, memory, "").unwrap();
+        Self { collector, requests: 0 }
+    }
+
+    fn send(&mut self, path: &str, body: &[u8]) -> u16 {
+        self.requests += 1;
+        let id = format!("{:032x}", self.requests);
+        let headers = [
+            ("x-zorka-session-id", &b"00d1e2f3a4b5c6d7"[..]),
+            ("x-zorka-session-reset", if self.requests == 1 { b"true" } else { b"false" }),
+            ("x-zorka-trace-id", id.as_bytes()),
+        ];
+        let request = Request {
+            connection: ConnectionId(1),
+            from: SocketAddr::from(([127, 0, 0, 1], 40_000)),
+            method: "POST",
+            path,
+            headers: &headers,
+            body,
+            dropped: None,
+        };
+        self.collector.answer(Now::default(), &request).status
+    }
+}
+
+fn collector(bencher: Bencher<'_, '_>, definitions: &[u8], body: &[u8]) {
+    let mut agent = Agent::new();
+    assert_eq!(agent.send("/agent/submit/agd", definitions), 202);
+    assert_eq!(agent.send("/agent/submit/trc", body), 202);
+    bencher.counter(BytesCount::of_slice(body)).bench_local(|| {
+        assert_eq!(agent.send("/agent/submit/trc", black_box(body)), 202);
+    });
+}
+
+/// Request to answer, all sums and event records of an agent in the store.
+#[divan::bench]
+fn counted(bencher: Bencher<'_, '_>) {
+    collector(bencher, &FIB.definitions, &FIB.body);
 }
 
 /// The same of a body of 274 bytes.
+#[divan::bench]
+fn counted_usual(bencher: Bencher<'_, '_>) {
+    collector(bencher, &DEFINITIONS, &USUAL);
+}
+
+/// [`records`] of a body of 274 bytes.
 #[divan::bench]
 fn usual(bencher: Bencher<'_, '_>) {
     walk(bencher, &USUAL);

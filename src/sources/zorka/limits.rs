@@ -42,6 +42,9 @@ pub const UNWRAPPED: usize = 64 << 20;
 pub const RATIO: usize = 100;
 /// Bytes before the ratio counts.
 pub const RATIO_FROM: usize = 1 << 20;
+/// Bytes of a body whose compression has no header and is found by trial: no agent compresses, so
+/// little time is spent on it. It may become [`RATIO_FROM`] bytes.
+pub const GUESSED: usize = 256 << 10;
 /// Encodings, one inside the other: form, content encoding, base64, compression.
 pub const ENCODINGS: usize = 4;
 

@@ -2,6 +2,8 @@
 
 /// What [`fib`] has encoded.
 pub struct Fib {
+    /// Symbols and methods of the body.
+    pub definitions: Vec<u8>,
     pub body: Vec<u8>,
     /// Sum of the self times of all records: the duration of the root.
     pub time: u64,
@@ -11,8 +13,9 @@ pub struct Fib {
 const STEP: u64 = 1_013;
 /// `System.nanoTime()` of the root's start.
 const START: u64 = 0x103_c783_13d9;
-/// Type, attribute and method ids, as a small agent has them.
+/// Ids of symbols and methods, as a small agent has them.
 const TYPE: u8 = 11;
+const CLASS: u8 = 12;
 const ROOT: u8 = 1;
 const CALLED: u8 = 9;
 
@@ -72,9 +75,14 @@ impl Encoder {
         calls
     }
 
-    fn text(&mut self, name: u8, value: &str) {
-        self.out.extend_from_slice(&[0xc6, 0x82, name, 0x60 | value.len() as u8]);
+    /// A symbol (tag 1) or an attribute (tag 6).
+    fn text(&mut self, tag: u8, id: u8, value: &str) {
+        self.out.extend_from_slice(&[0xc0 | tag, 0x82, id, 0x78, value.len() as u8]);
         self.out.extend_from_slice(value.as_bytes());
+    }
+
+    fn method(&mut self, id: u8, name: u8, signature: u8) {
+        self.out.extend_from_slice(&[0xc2, 0x84, id, CLASS, name, signature]);
     }
 }
 
@@ -87,8 +95,9 @@ pub fn fib(records: u32) -> Fib {
     encoder.out.extend_from_slice(&0x1a1_fbdf_59a2_u64.to_be_bytes());
     encoder.out.extend_from_slice(&[TYPE, 0x1b]);
     encoder.out.extend_from_slice(&0x4389_c50f_5149_3286_u64.to_be_bytes());
-    for (name, value) in [(1, "demo"), (2, "a1"), (3, "main"), (4, "null"), (7, "o0-1"), (8, "1")] {
-        encoder.text(name, value);
+    let attributes = [(1, "shop"), (2, "web1"), (3, "main"), (4, "null"), (5, "o0-1"), (6, "1")];
+    for (name, value) in attributes {
+        encoder.text(6, name, value);
     }
     let mut calls = 1;
     while encoder.left > 0 {
@@ -96,5 +105,29 @@ pub fn fib(records: u32) -> Fib {
     }
     let time = encoder.clock - START;
     encoder.end(calls, 9);
-    Fib { body: encoder.out, time }
+    Fib { definitions: definitions(), body: encoder.out, time }
+}
+
+fn definitions() -> Vec<u8> {
+    let mut encoder = Encoder { out: Vec::new(), clock: 0, left: 0 };
+    let symbols = [
+        (1, "local.service"),
+        (2, "local.host"),
+        (3, "thread.name"),
+        (4, "component"),
+        (5, "order"),
+        (6, "round"),
+        (TYPE, "demo"),
+        (CLASS, "demo.Demo"),
+        (13, "process"),
+        (14, "(Ljava/lang/String;I)I"),
+        (15, "fib"),
+        (16, "(I)I"),
+    ];
+    for (id, text) in symbols {
+        encoder.text(1, id, text);
+    }
+    encoder.method(ROOT, 13, 14);
+    encoder.method(CALLED, 15, 16);
+    encoder.out
 }

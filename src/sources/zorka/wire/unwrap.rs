@@ -112,8 +112,8 @@ fn undo(content: Content, bytes: &[u8], cap: usize) -> Result<(Vec<u8>, Encoding
     }
     // Nothing tells these: the content does.
     let guesses = [Method::Deflate, Method::Lz4Little, Method::Lz4Big, Method::Lz4];
-    for guess in guesses {
-        if let Ok(bytes) = guess.decompress(bytes, cap)
+    for guess in guesses.iter().filter(|_| bytes.len() <= limits::GUESSED) {
+        if let Ok(bytes) = guess.decompress(bytes, cap.min(limits::RATIO_FROM))
             && is_sound(content, &bytes)
         {
             return Ok((bytes, guess.encoding()));
