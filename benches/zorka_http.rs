@@ -9,7 +9,8 @@
 //! `load`: requests a second and percentiles of the answers, over kept-alive connections, each with
 //! one request under way. The requests are those of a captured agent 2.0.3 under load, with a
 //! session of its own for each connection and a new trace id each time; one of ten defines symbols.
-//! `idle`: resident memory of the process for each kept-alive agent between two requests.
+//! `idle`: resident memory of the process for each kept-alive agent between two requests; with
+//! `--address`, the agents only.
 //! `apart`: one agent that writes head and body apart without `TCP_NODELAY`, as 1.90.6 does.
 //!
 //! The collector runs in this process, with the workers of the PMDA; `--service none` answers
@@ -292,7 +293,7 @@ fn load(address: SocketAddr, options: &Options) {
     let refused: u64 = done.iter().map(|(_, _, refused, _)| refused).sum();
     let us = |quantile| times.value_at_quantile(quantile) as f64 / 1000.0;
     println!(
-        "{rate:.0} requests/s, median body {} bytes; answers p50 {:.0} us, p99 {:.0} us, max {:.0} us; {refused} not 202",
+        "{{\"requests_per_s\": {rate:.0}, \"median_body\": {}, \"p50_us\": {:.0}, \"p99_us\": {:.0}, \"max_us\": {:.0}, \"not_202\": {refused}}}",
         done[0].3,
         us(0.5),
         us(0.99),
@@ -320,6 +321,11 @@ fn idle(address: SocketAddr, options: &Options) {
         speaker.be(number);
         speaker.introduce();
         streams.push(stream);
+    }
+    if options.address.is_some() {
+        println!("connected");
+        std::thread::sleep(Duration::from_secs(options.seconds));
+        return;
     }
     let report = |when: &str| {
         let more = resident().saturating_sub(before);
@@ -349,7 +355,7 @@ fn apart(address: SocketAddr, options: &Options) {
         agent.answer();
         asked += 1;
     }
-    println!("{:.0} requests/s", asked as f64 / start.elapsed().as_secs_f64());
+    println!("{{\"requests_per_s\": {:.0}}}", asked as f64 / start.elapsed().as_secs_f64());
 }
 
 fn main() {

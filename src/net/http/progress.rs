@@ -33,13 +33,15 @@ pub(super) enum Due {
     Stuck,
 }
 
-/// The time in milliseconds, as of the last sweep.
+/// The time in milliseconds, as of the last sweep. It stands still while the process is stopped:
+/// then no peer is late.
 #[derive(Debug, Default)]
 pub(super) struct CoarseClock(AtomicU64);
 
 impl CoarseClock {
-    pub(super) fn set(&self, now: Duration) {
-        self.0.store(u64::try_from(now.as_millis()).unwrap_or(u64::MAX), Relaxed);
+    pub(super) fn advance(&self, more: Duration) {
+        let more = u64::try_from(more.as_millis()).unwrap_or(u64::MAX);
+        self.0.store(self.get().saturating_add(more), Relaxed);
     }
 
     fn get(&self) -> u64 {
@@ -176,7 +178,7 @@ mod tests {
         let limits = HttpLimits::default();
         let (clock, progress) = (CoarseClock::default(), Progress::new());
         let at = |seconds| {
-            clock.set(Duration::from_secs(seconds));
+            clock.advance(Duration::from_secs(seconds) - Duration::from_millis(clock.get()));
             progress.due(&clock, &limits)
         };
         assert_eq!(at(100), None, "parked from the start");

@@ -42,7 +42,6 @@ impl HttpServer {
             .max_header_size(limits.head)
             .max_buf_size(BUFFER);
         let clock = CoarseClock::default();
-        clock.set(now().monotonic);
         Self { peers, service, limits, http, clock, open: Mutex::default() }
     }
 
@@ -65,8 +64,11 @@ impl HttpServer {
     /// Until the PMDA stops: wakes connections for which something is due.
     pub(in crate::net) async fn sweep(self: Arc<Self>, stop: CancellationToken) {
         let mut sweeps = each(self.limits.sweep);
+        let mut swept = now().monotonic;
         while !stops(&mut sweeps, &stop).await {
-            self.clock.set(now().monotonic);
+            let at = now().monotonic;
+            self.clock.advance(at.saturating_sub(swept).min(2 * self.limits.sweep));
+            swept = at;
             for progress in self.open().values() {
                 if progress.due(&self.clock, &self.limits).is_some() {
                     progress.wake();

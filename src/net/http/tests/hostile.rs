@@ -134,8 +134,8 @@ fn slow_requests_end_and_do_not_disturb_others() {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(slow.iter_mut().all(Client::ends));
-    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
-    assert!(worst < Duration::from_millis(200), "{worst:?}");
+    assert!(start.elapsed() < Duration::from_secs(9), "{:?}", start.elapsed());
+    assert!(worst < Duration::from_secs(1), "{worst:?}");
     assert_eq!(good.post("/", b"").status, 202);
 }
 
@@ -143,11 +143,9 @@ fn slow_requests_end_and_do_not_disturb_others() {
 fn a_peer_that_does_not_read_is_dropped() {
     let running = start(short());
     let mut client = running.dial();
-    let request = post("/text", b"").repeat(1000);
-    client.stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
-    let stuck = (0..10_000).any(|_| client.stream.write_all(&request).is_err());
-    assert!(stuck, "it takes everything");
-    running.wait("gone", |r| r.open() == 0);
+    client.send(&post("/large", b"").repeat(100));
+    running.wait("gone", |r| r.stat(Stat::ConnectionTotal) == 1 && r.open() == 0);
+    assert!(running.seen().len() < 100, "it was answered a hundred times");
 }
 
 #[test]

@@ -25,8 +25,8 @@ use crate::net::throttle::SharedThrottle;
 use crate::sources::http::{Answer, ConnectionId, Dropped, HttpService, Request};
 use crate::store::{Limits, LogThrottle, Stat, Store};
 
-/// Remembers requests. `/slow` is answered after half a second, `/text` with a body, `/stranger`
-/// does not identify the peer.
+/// Remembers requests. `/slow` is answered after half a second, `/text` and `/large` with a
+/// body, `/stranger` does not identify the peer.
 #[derive(Default)]
 pub(super) struct Toy {
     pub(super) seen: Mutex<Vec<Seen>>,
@@ -67,6 +67,7 @@ impl HttpService for Toy {
         let known = request.path != "/stranger";
         match request.path {
             "/slow" => Answer { delay: Duration::from_millis(500), known, ..Answer::of(202) },
+            "/large" => Answer { body: vec![b'a'; 256 << 10], known, ..Answer::of(200) },
             "/text" => Answer {
                 content_type: "text/plain",
                 body: b"well".to_vec(),

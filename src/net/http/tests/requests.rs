@@ -156,7 +156,7 @@ fn head_and_body_written_apart_do_not_wait() {
         assert_eq!(client.reply().unwrap().status, 202);
     }
     let took = start.elapsed();
-    assert!(took < Duration::from_secs(2), "200 requests took {took:?}");
+    assert!(took < Duration::from_secs(5), "200 requests took {took:?}");
 }
 
 #[test]
