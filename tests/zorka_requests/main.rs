@@ -15,4 +15,5 @@ mod hostile;
 mod kit;
 mod legacy;
 mod names;
+mod records;
 mod replay;

@@ -8,7 +8,7 @@ use test_kit::zorka::{Captured, capture, corpus};
 use crate::kit::World;
 
 /// The requests of a capture that the recorded collector accepted.
-fn replay(world: &World, requests: &[Captured]) {
+pub fn replay(world: &World, requests: &[Captured]) {
     // Ids of the recorded collector, and ours.
     let mut ids: HashMap<String, String> = HashMap::new();
     let mut open = 0;
