@@ -17,3 +17,4 @@ mod legacy;
 mod names;
 mod records;
 mod replay;
+mod speed;

@@ -63,7 +63,15 @@ fn collector(config: &Config, peers: &Peers, path: &Path) -> Collector {
     match saved.and_then(|text| make(&text.unwrap_or_default())) {
         Ok(collector) => collector,
         Err(why) => {
-            log::warn!("zorka: {}: {why}; registered agents are learned again", path.display());
+            let aside = path.with_extension("damaged");
+            log::warn!(
+                "zorka: {}: {why}; it is now {}, and registered agents are learned again",
+                path.display(),
+                aside.display()
+            );
+            if let Err(why) = std::fs::rename(path, &aside) {
+                log::warn!("zorka: {} cannot be renamed: {why}", path.display());
+            }
             make("").expect("no agents are a valid state")
         }
     }

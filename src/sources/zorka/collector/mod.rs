@@ -133,6 +133,13 @@ impl Collector {
     }
 }
 
+impl Drop for Collector {
+    /// Without this the end of a sink would count as a fault of its agent.
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 impl HttpService for Collector {
     fn admits(&self, from: SocketAddr) -> bool {
         let config = self.config();

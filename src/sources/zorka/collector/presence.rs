@@ -21,14 +21,9 @@ impl Collector {
         if state.seen(now, request.from, request.connection) {
             self.directory.connected(request.connection, agent);
         }
+        let (requests, bytes) = state.heard;
+        state.heard = (requests.saturating_add(1), bytes.saturating_add(request.body.len()));
         self.arrive(now, agent, state);
-        if state.attached
-            && let Some(sink) = &mut state.sink
-        {
-            sink.at(now);
-            sink.read(request.body.len());
-            sink.update(Update::Message);
-        }
     }
 
     /// An agent with a name is there again.
@@ -84,6 +79,9 @@ impl Collector {
             && let Some(sink) = &mut state.sink
         {
             sink.at(now);
+            let (requests, bytes) = std::mem::take(&mut state.heard);
+            sink.read(bytes);
+            (0..requests).for_each(|_| sink.update(Update::Message));
             state.meter.report(&mut **sink);
             sink.flush();
         }
@@ -95,6 +93,18 @@ impl Collector {
             let mut state = agent.lock();
             if state.closed(connection) {
                 Self::depart(now, &agent, &mut state);
+            }
+        }
+    }
+
+    /// All agents go: the collector ends.
+    pub(super) fn end(&self) {
+        for agent in self.directory.agents().into_iter().chain(self.directory.take_retired()) {
+            let mut state = agent.lock();
+            if std::mem::take(&mut state.attached)
+                && let Some(sink) = &mut state.sink
+            {
+                sink.end();
             }
         }
     }

@@ -93,6 +93,8 @@ pub(crate) struct State {
     keeps_alive: bool,
     /// Time of the last request.
     pub(crate) last: Duration,
+    /// Requests and bytes of their bodies that the sink has not counted yet.
+    pub(crate) heard: (u32, usize),
     /// Sessions opened since a time.
     opened: (Duration, u32),
     pub(crate) charge: Charge,
@@ -135,6 +137,7 @@ impl Agent {
             connections: Vec::new(),
             keeps_alive: false,
             last: now.monotonic,
+            heard: (0, 0),
             opened: (now.monotonic, 0),
             charge,
         };
