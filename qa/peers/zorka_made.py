@@ -75,6 +75,7 @@ class _Made:
     def __init__(self, port, kept, typed, encode=bytes):
         self.connection = zorka.Connection(port, kept)
         self.names, self.encode, self.sent, self.statuses = _Names(typed), encode, 0, []
+        self.times = []  # when the answers came
 
     def ask(self, path, headers, body):
         lines = [f"{n}: {v}" for n, v in [*headers, ("Content-Length", len(body)), *self.LAST]]
@@ -82,6 +83,7 @@ class _Made:
         status, answer = self.connection.ask(head, body)
         assert not self.connection.faults, self.connection.faults
         self.statuses.append(status)
+        self.times.append(time.time())
         return status, answer
 
     def send(self, *calls, trace=None, clock=None):
