@@ -4,14 +4,21 @@ use std::sync::Arc;
 
 use super::Collector;
 use super::scratch::Scratch;
-use super::submit::Decoded;
 use crate::model::{Now, Update, Value};
 use crate::sources::zorka::limits::{WAITING, WAITING_BYTES};
 use crate::sources::zorka::meter::agent::TraceContext;
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::records::{Allowed, Spans};
 use crate::sources::zorka::session::{Agent, State, Waiting, of_request};
-use crate::sources::zorka::wire;
+use crate::sources::zorka::wire::{self, BodyError};
+
+/// A body without its encoding, and what was wrong with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decoded<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) base64: bool,
+    pub(super) result: Result<(), BodyError>,
+}
 
 /// A trace body that counts.
 pub(super) struct Trace<'a> {

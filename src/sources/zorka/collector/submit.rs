@@ -6,9 +6,10 @@
 use std::borrow::Cow;
 use std::sync::{Arc, MutexGuard};
 
+use super::Collector;
+use super::account::{Decoded, show_names};
 use super::outcome::{Endpoint, Outcome, Reply};
 use super::scratch::{self, Scratch};
-use super::{Collector, account};
 use crate::model::{Charge, Now, Purpose, Update};
 use crate::sources::http::{Dropped, Request};
 use crate::sources::zorka::limits::{CHARGED_BODY, DECODING, NAME, SESSION_ID, UNWRAPPED};
@@ -116,7 +117,7 @@ impl Collector {
         });
         drop(charge);
         let outcome = self.fault(now, Endpoint::Definitions, &mut state, result);
-        account::show_names(&mut state, at);
+        show_names(&mut state, at);
         self.report(now, &mut state);
         Reply::accepted(outcome)
     }
@@ -283,14 +284,6 @@ impl Collector {
         }
         opened
     }
-}
-
-/// A body without its encoding, and what was wrong with it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Decoded<'a> {
-    pub(super) bytes: &'a [u8],
-    pub(super) base64: bool,
-    pub(super) result: Result<(), BodyError>,
 }
 
 /// Locks the agent of a session; the position of the session. `None`: it has ended meanwhile.
