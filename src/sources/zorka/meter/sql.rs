@@ -1,7 +1,11 @@
 //! SQL without its literals. No dialect is known, so where dialects disagree about the end of a
 //! literal or comment, the rest of the statement is dropped: nothing of a literal is shown.
 
+mod skip;
+
 use std::borrow::Cow;
+
+use self::skip::{Ambiguous, is_name};
 
 /// Bytes of a statement that are read. Agents since 1.90.7 send 8192 (docs/protocols/zorka.md 8).
 const INPUT: usize = 16 << 10;
@@ -75,9 +79,6 @@ fn is_sql(kind: &str) -> bool {
     kind.contains("sql") || NAMES.iter().any(|name| kind.starts_with(name))
 }
 
-/// The rest of the statement cannot be read safely.
-struct Ambiguous;
-
 struct Lexer<'a> {
     text: &'a str,
     at: usize,
@@ -89,6 +90,8 @@ struct Lexer<'a> {
     /// The word before the last was IDENTIFIED, so that after BY follows a password.
     identified: bool,
     dropped: bool,
+    /// Up to here there are no quotes in the line.
+    unquoted: usize,
 }
 
 /// Words after which the meaning of what follows is known.
@@ -115,6 +118,7 @@ impl<'a> Lexer<'a> {
             word: Word::None,
             identified: false,
             dropped: false,
+            unquoted: 0,
         }
     }
 
@@ -274,32 +278,8 @@ impl<'a> Lexer<'a> {
     fn string(&mut self, quote: u8) -> Result<(), Ambiguous> {
         self.at += 1;
         self.literal();
-        self.skip_string(quote)
-    }
-
-    /// Skips a string whose opening quote was read. A quote behind a backslash belongs to the
-    /// string in one dialect and ends it in others.
-    fn skip_string(&mut self, quote: u8) -> Result<(), Ambiguous> {
-        let bytes = self.text.as_bytes();
-        loop {
-            let rest = bytes.get(self.at..).unwrap_or_default();
-            let Some(end) = memchr::memchr2(quote, b'\\', rest) else {
-                return Err(Ambiguous);
-            };
-            self.at += end + 1;
-            if rest.get(end) == Some(&b'\\') {
-                match self.peek(0) {
-                    b'\\' if self.peek(1) != quote => self.at += 1,
-                    b'\\' => return Err(Ambiguous),
-                    byte if byte == quote => return Err(Ambiguous),
-                    _ => {}
-                }
-            } else if self.peek(0) == quote {
-                self.at += 1;
-            } else {
-                return Ok(());
-            }
-        }
+        self.at += skip::string(self.rest(), quote)?;
+        Ok(())
     }
 
     /// A name in double quotes; in some dialects a string. It is kept where only a name can be.
@@ -309,7 +289,7 @@ impl<'a> Lexer<'a> {
         let named = self.out.ends_with('.')
             || self.word == Word::Naming
             || self.word == Word::From && self.depth == 0;
-        self.skip_string(b'"')?;
+        self.at += skip::string(self.rest(), b'"')?;
         let name = self.text.get(start..self.at - 1).unwrap_or_default();
         let plain =
             name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(is_name);
@@ -343,25 +323,8 @@ impl<'a> Lexer<'a> {
 
     /// A comment: one blank.
     fn comment(&mut self) -> Result<(), Ambiguous> {
-        let rest = self.rest();
+        self.at += skip::comment(self.rest())?;
         let word = self.word;
-        if let Some(inner) = rest.strip_prefix("/*") {
-            let Some((inner, _)) = inner.split_once("*/") else { return Err(Ambiguous) };
-            // Some dialects have comments within comments.
-            if inner.contains("/*") {
-                return Err(Ambiguous);
-            }
-            self.at += inner.len() + 4;
-        } else {
-            let line = rest.split(['\n', '\r']).next().unwrap_or_default();
-            // MySQL wants a blank behind the dashes.
-            let sure =
-                line.get(2..).is_none_or(|l| l.is_empty() || l.starts_with(char::is_whitespace));
-            if !sure && has_quote(line) {
-                return Err(Ambiguous);
-            }
-            self.at += line.len();
-        }
         self.blank();
         self.word = word;
         Ok(())
@@ -369,19 +332,25 @@ impl<'a> Lexer<'a> {
 
     /// `#`: a comment, an operator, or the name of a temporary table.
     fn hash(&mut self) -> Result<(), Ambiguous> {
-        let line = self.rest().split(['\n', '\r']).next().unwrap_or_default();
         match self.rest().get(1..).and_then(|rest| rest.chars().next()) {
             Some('>' | '-' | '=' | '#') | None => self.sign('#'),
             Some(c) if is_name(c) => {
+                // A line is searched once, however many such names it has.
+                let mut is_ambiguous = false;
+                if self.at >= self.unquoted {
+                    let line = skip::line(self.rest());
+                    self.unquoted = self.at + line.len();
+                    is_ambiguous = skip::has_quote(line);
+                }
                 self.at += 1;
                 self.push_name("#");
                 self.word()?;
-                if has_quote(line) {
+                if is_ambiguous {
                     return Err(Ambiguous);
                 }
             }
             Some(_) => {
-                self.at += line.len();
+                self.at += skip::line(self.rest()).len();
                 self.blank();
             }
         }
@@ -416,7 +385,11 @@ impl<'a> Lexer<'a> {
         self.at += word.len();
         let is = |text: &str| word.eq_ignore_ascii_case(text);
         match self.peek(0) {
-            b'\'' if is("q") || is("nq") => return self.alternative_quote(),
+            b'\'' if is("q") || is("nq") => {
+                self.at += skip::alternative_quote(self.rest())?;
+                self.literal();
+                return Ok(());
+            }
             b'\'' if word.len() <= 2 || word.starts_with('_') => return self.string(b'\''),
             b'&' if is("u") && self.peek(1) == b'\'' => {
                 self.at += 1;
@@ -441,26 +414,6 @@ impl<'a> Lexer<'a> {
         };
         self.push_name(word);
         self.word = known;
-        Ok(())
-    }
-
-    /// Oracle's `q'[text]'`.
-    fn alternative_quote(&mut self) -> Result<(), Ambiguous> {
-        let mut rest = self.rest().chars();
-        rest.next();
-        let close = match rest.next() {
-            Some('[') => ']',
-            Some('(') => ')',
-            Some('{') => '}',
-            Some('<') => '>',
-            Some(c) => c,
-            None => return Err(Ambiguous),
-        };
-        let text = rest.as_str();
-        let close = format!("{close}'");
-        let Some(end) = text.find(&close) else { return Err(Ambiguous) };
-        self.at = self.text.len() - text.len() + end + close.len();
-        self.literal();
         Ok(())
     }
 
@@ -490,16 +443,6 @@ pub(crate) fn key(statement: &str) -> Cow<'_, str> {
     } else {
         statement.into()
     }
-}
-
-fn is_name(c: char) -> bool {
-    c.is_alphanumeric()
-        || matches!(c, '_' | '$')
-        || !c.is_ascii() && !c.is_whitespace() && !c.is_control()
-}
-
-fn has_quote(text: &str) -> bool {
-    text.contains(['\'', '"', '`', '$'])
 }
 
 /// FNV-1a: the same in all processes, so that instances keep their names.

@@ -147,3 +147,11 @@ proptest! {
         prop_assert!(!shown.is_empty() && !shown.contains('\''), "{text}\n{shown}");
     }
 }
+
+#[test]
+fn a_line_is_searched_once_for_quotes() {
+    // Takes minutes if each `#` searches the rest of its line.
+    let statement = format!("select {}", "#a".repeat(INPUT / 2));
+    (0..50).for_each(|_| assert!(sql(&statement).starts_with("select #a")));
+    is("select #a, #b from t # it's", "select #a…");
+}
