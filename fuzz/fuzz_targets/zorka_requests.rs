@@ -96,11 +96,11 @@ fn byte(data: &mut &[u8]) -> u8 {
 }
 
 /// A word of [`WORDS`], the session that was opened last, or bytes of the input.
-fn word<'a>(data: &mut &'a [u8], session: &'a [u8]) -> &'a [u8] {
+fn word(data: &mut &[u8], session: &[u8]) -> Vec<u8> {
     match byte(data) {
-        n @ 0..8 => WORDS[usize::from(n)],
-        8 => session,
-        n => take(data, usize::from(n)),
+        n @ 0..8 => WORDS[usize::from(n)].to_vec(),
+        8 => session.to_vec(),
+        n => take(data, usize::from(n)).to_vec(),
     }
 }
 
@@ -109,9 +109,13 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let memory = Arc::new(Memory::default());
     memory.set_limits(LIMIT, LIMIT / 4, LIMIT / 4);
     let seen = Arc::new(Mutex::new(Seen::default()));
-    let collector =
-        Collector::new(&Config::default(), Arc::new(Peers(Arc::clone(&seen))), Arc::clone(&memory), "")
-            .expect("no state");
+    let collector = Collector::new(
+        &Config::default(),
+        Arc::new(Peers(Arc::clone(&seen))),
+        Arc::clone(&memory),
+        "",
+    )
+    .expect("no state");
     let mut now = Now { monotonic: Duration::from_secs(1), wall: Stamp { sec: 1, nsec: 0 } };
     let mut session: Vec<u8> = Vec::new();
     while !data.is_empty() {
@@ -125,29 +129,26 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
                 collector.tick(now);
             }
             path => {
-                let last = std::mem::take(&mut session);
-                let mut headers: Vec<(&str, &[u8])> = Vec::new();
                 let some = byte(&mut data);
-                for (bit, name) in [
+                let names = [
                     "x-zorka-session-id",
                     "x-zorka-session-uuid",
                     "x-zorka-session-reset",
                     "x-zorka-trace-id",
-                ]
-                .into_iter()
-                .enumerate()
-                {
-                    if some >> bit & 1 != 0 {
-                        headers.push((name, word(&mut data, &last)));
-                    }
-                }
+                ];
+                let names = names.iter().enumerate().filter(|(bit, _)| some >> bit & 1 != 0);
+                let headers: Vec<_> =
+                    names.map(|(_, name)| (*name, word(&mut data, &session))).collect();
+                let headers: Vec<(&str, &[u8])> =
+                    headers.iter().map(|(name, value)| (*name, &value[..])).collect();
+                let body = word(&mut data, &session);
                 let request = Request {
                     connection,
                     from: SocketAddr::from(([127, 0, 0, 1], 1)),
                     method: if some & 0x80 == 0 { "POST" } else { "GET" },
                     path: PATHS[usize::from(path) % PATHS.len()],
                     headers: &headers,
-                    body: word(&mut data, &last),
+                    body: &body,
                     dropped: None,
                 };
                 let answer = collector.answer(now, &request);
@@ -157,10 +158,9 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
                     answer.status
                 );
                 assert!(answer.delay <= Duration::from_secs(1));
-                session = match answer.body.strip_prefix(b"{\"session\":\"") {
-                    Some(key) => key[..key.len() - 2].to_vec(),
-                    None => last,
-                };
+                if let Some(key) = answer.body.strip_prefix(b"{\"session\":\"") {
+                    session = key[..key.len() - 2].to_vec();
+                }
             }
         }
         let now = seen.lock().unwrap();
