@@ -113,6 +113,27 @@ fn attributes_of_a_later_trace_name_those_that_wait() {
 }
 
 #[test]
+fn a_first_trace_that_cannot_wait_is_counted() {
+    let world = World::new();
+    let agent = Modern::new(&world, "0123456789abcdef", "", "");
+    let long = "x".repeat(300_000);
+    let define = definitions(&[(1, "t"), (2, "X"), (3, "y"), (4, "note")], &[(1, 2, 3, 0)]);
+    agent.submit(AGD, true, "", &define);
+    let attributes = [(4, long.as_str())];
+    let trace = Trace {
+        method: 1,
+        start: 1,
+        duration: 7,
+        kind: 1,
+        clock: 1,
+        span: 1,
+        attributes: &attributes,
+    };
+    assert_eq!(agent.submit(TRC, false, "1", &trace.body()), 202);
+    assert_eq!(world.value("10.0.0.7/01234567", "span.time"), 7);
+}
+
+#[test]
 fn names_are_cleaned() {
     let world = World::new();
     let agent = Modern::new(&world, "0123456789abcdef", "", "");

@@ -1,8 +1,5 @@
 //! The collector of Zorka agents: HTTP, TCP 8640 (docs/protocols/zorka.md).
 
-// While the source is being built.
-#![allow(dead_code)]
-
 pub mod collector;
 mod config;
 #[cfg(feature = "agent")]

@@ -68,8 +68,7 @@ impl Collector {
     /// Names an agent that has not registered by what is known of it, and counts the traces that
     /// have waited for that.
     pub(super) fn name(&self, now: Now, agent: &Arc<Agent>, state: &mut State) {
-        if !state.wanted.is_empty() || state.facts == Default::default() && state.waiting.is_empty()
-        {
+        if !state.wanted.is_empty() {
             return;
         }
         let address = state.from.map(|from| from.ip().to_canonical().to_string());

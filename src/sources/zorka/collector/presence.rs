@@ -118,7 +118,9 @@ impl Collector {
         let settings = self.settings();
         for agent in self.directory.agents() {
             let mut state = agent.lock();
-            self.name(now, &agent, &mut state);
+            if !state.waiting.is_empty() {
+                self.name(now, &agent, &mut state);
+            }
             let silent = now.monotonic.saturating_sub(state.last);
             let is_gone = state.has_no_connection() && silent >= idle;
             if is_gone {

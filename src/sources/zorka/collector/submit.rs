@@ -77,7 +77,7 @@ impl Collector {
         };
         let unwrapped = wire::unwrap(Content::Definitions, request.body, UNWRAPPED);
         let Some((mut state, at)) = lock(&session) else { return Key::unknown(Some(&key)) };
-        if reset {
+        if reset && !state.waiting.is_empty() {
             // What waits was sent with the definitions before.
             self.name(now, &session.agent, &mut state);
         }

@@ -71,11 +71,6 @@ impl<T> ById<T> {
     }
 
     /// All values.
-    pub(super) fn values(&self) -> &[T] {
-        &self.values
-    }
-
-    /// All values.
     pub(super) fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }

@@ -114,6 +114,7 @@ impl Registry {
     }
 
     /// Number of agents.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.agents.len()
     }
