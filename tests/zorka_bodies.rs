@@ -216,6 +216,15 @@ fn the_recursion_of_4096_records() {
     assert_eq!((out.unclosed, out.stray, out.unknown), (0, 0, 0));
     let own: u64 = out.records.iter().map(|r| r.duration - r.children).sum();
     assert_eq!(own, encoded.time);
+    // Numbers of another length are read by another way.
+    let mut wide = TraceBody::default();
+    trace(&kit::wide_fib(4096).body, &mut wide).unwrap();
+    let numbers = |out: &TraceBody| {
+        let all = out.records.iter();
+        all.map(|r| (r.parent, r.method, r.start, r.duration, r.children, r.calls, r.flags))
+            .collect::<Vec<_>>()
+    };
+    assert!(numbers(&out) == numbers(&wide));
     assert!((105_000..120_000).contains(&encoded.body.len()), "{}", encoded.body.len());
 }
 

@@ -35,8 +35,9 @@ pub const SYMBOL_BYTES: usize = 64 << 20;
 /// Methods of one session: the agent's numbers have at most 21 bits.
 pub const METHODS: usize = 1 << 21;
 
-/// Bytes of a body whose encodings are undone (docs/protocols/zorka.md 10.3).
-pub const UNWRAPPED: usize = 64 << 20;
+/// Bytes of a body whose encodings are undone (docs/protocols/zorka.md 10.3): as long as raw bodies
+/// may be (8). The memory of two such buffers is not charged before they exist.
+pub const UNWRAPPED: usize = 16 << 20;
 /// Largest ratio of these bytes to those on the wire: definitions and traces reach 10, deflate
 /// 1,030, LZ4 255.
 pub const RATIO: usize = 100;

@@ -23,6 +23,8 @@ struct Encoder {
     out: Vec<u8>,
     clock: u64,
     left: u32,
+    /// Numbers have 4 bytes, however small.
+    wide: bool,
 }
 
 impl Encoder {
@@ -34,6 +36,10 @@ impl Encoder {
 
     fn int(&mut self, value: u32) {
         match value {
+            _ if self.wide => {
+                self.out.push(0x1a);
+                self.out.extend_from_slice(&value.to_be_bytes());
+            }
             0..24 => self.out.push(value as u8),
             24..0x100 => self.out.extend_from_slice(&[0x18, value as u8]),
             0x100..0x1_0000 => {
@@ -89,7 +95,16 @@ impl Encoder {
 /// A trace of `records` records: a root with a span and attributes, and below it the recursion of
 /// `fib(23)`, 24 deep, until the records are used up, with the mark of dropped records.
 pub fn fib(records: u32) -> Fib {
-    let mut encoder = Encoder { out: Vec::new(), clock: START, left: records };
+    encode(records, false)
+}
+
+/// The same with longer numbers than agents send.
+pub fn wide_fib(records: u32) -> Fib {
+    encode(records, true)
+}
+
+fn encode(records: u32, wide: bool) -> Fib {
+    let mut encoder = Encoder { out: Vec::new(), clock: START, left: records, wide };
     encoder.start(ROOT);
     encoder.out.extend_from_slice(&[0xc5, 0x83, 0x1b]);
     encoder.out.extend_from_slice(&0x1a1_fbdf_59a2_u64.to_be_bytes());
@@ -109,7 +124,7 @@ pub fn fib(records: u32) -> Fib {
 }
 
 fn definitions() -> Vec<u8> {
-    let mut encoder = Encoder { out: Vec::new(), clock: 0, left: 0 };
+    let mut encoder = Encoder { out: Vec::new(), clock: 0, left: 0, wide: false };
     let symbols = [
         (1, "local.service"),
         (2, "local.host"),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-pub use encode::{Fib, fib};
+pub use encode::{Fib, fib, wide_fib};
 pub use transcript::{definitions, trace};
 
 /// The captures of the repository.
