@@ -163,9 +163,9 @@ impl Template {
     }
 }
 
-/// The session id of an agent.
+/// The session id of an agent. The first digits are part of its name.
 fn session(number: usize) -> String {
-    format!("{:016x}", 0x5e55_0000 + number)
+    format!("{number:08x}{:08x}", 0x5e55_0000 + number)
 }
 
 /// What an agent sends: once, and then over and over.
