@@ -15,6 +15,7 @@ mod hostile;
 mod kit;
 mod legacy;
 mod names;
+mod random;
 mod records;
 mod replay;
 mod speed;
