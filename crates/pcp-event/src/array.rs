@@ -432,5 +432,4 @@ numbers! {
 }
 
 #[cfg(test)]
-#[path = "array_tests.rs"]
 mod tests;

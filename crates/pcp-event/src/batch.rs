@@ -328,5 +328,4 @@ fn last_word(text: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "batch_tests.rs"]
 mod tests;
