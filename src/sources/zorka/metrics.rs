@@ -170,17 +170,17 @@ listed! {
         score: DB_COUNT,
         initial: Vec::new,
     };
-    /// Rows: SQL without literals.
+    /// Rows `agent::statement`: SQL without literals.
     STATEMENTS = TableDef {
         name: "statement",
         cluster: CLUSTER + 9,
         indom: InDomDef {
             serial: 46,
             oneline: "SQL statements in Zorka traces",
-            help: "One instance for each SQL statement (attribute db.statement), of all agents, with ? in place of literals, without comments \
-             and with _ in place of blanks; the label statement has it with blanks. Long ones are cut and end in a number that tells them \
-             apart. Those that took most time have instances, the others are together in the instance other. zorka.statements = false \
-             turns this off.",
+            help: "One instance for each SQL statement (attribute db.statement) of each agent: AGENT::STATEMENT, with ? in place of literals, \
+             without comments and with _ in place of blanks; the label statement has it with blanks. Long ones are cut and end in a \
+             number that tells them apart. Those that took most time have instances, the others are together in the instance other. \
+             zorka.statements = false turns this off.",
         },
         of_peer: false,
         max: 200,

@@ -25,9 +25,11 @@ impl Default for Statements {
 }
 
 impl Statements {
-    /// Counts a span with a statement. `kind`: kind of the database, if known.
+    /// Counts a span with a statement of the agent: which service is slow is asked first, which
+    /// statement of it next. `kind`: kind of the database, if known.
     pub(crate) fn add(
         &mut self,
+        agent: &str,
         statement: &str,
         kind: Option<&str>,
         span: SpanSums,
@@ -36,10 +38,11 @@ impl Statements {
         let text = normalise(statement, kind);
         let slot = self.0.slot(&text, sink, |slot, of, sink| {
             let (table, own) = (m::STATEMENTS, of == Of::Key);
-            let name = key(&text);
+            let name = format!("{agent}::{}", key(&text));
             sink.update(Update::Row { table, slot, key: own.then_some(&*name) });
             if own {
-                sink.update(Update::RowLabels { table, slot, labels: &[("statement", &text)] });
+                let labels = &[("agent", agent), ("statement", &*text)];
+                sink.update(Update::RowLabels { table, slot, labels });
             }
         });
         self.0.add(slot, [1, span.error.into(), span.duration]);

@@ -256,7 +256,7 @@ impl Sums {
             if let Some(statements) = &mut self.statements
                 && let Some(statement) = last(Known::Statement).and_then(|v| text(v, bytes))
             {
-                statements.add(&statement, kind, sums, sink);
+                statements.add(agent, &statement, kind, sums, sink);
             }
         }
         self.found.clear();

@@ -430,17 +430,17 @@ fn attributes_make_rows() {
         (agent, of.map(|rows| rows.join("; ")))
     };
     let (agent, of) = rows("real-2.0.3/web-jetty-h2-dtrace.jsonl");
-    let statements = "CREATE_TABLE_ITEM(ID_INT_PRIMARY_KEY,_NAME_VARCHAR(?)) 1; \
-                      SELECT_*_FROM_NO_SUCH_TABLE 2; \
-                      SELECT_COUNT(*)_FROM_SYSTEM_RANGE(?)_A_WHERE_MOD(A.X*?,_?)_=_? 1";
+    let statements = "a1::CREATE_TABLE_ITEM(ID_INT_PRIMARY_KEY,_NAME_VARCHAR(?)) 1; \
+                      a1::SELECT_*_FROM_NO_SUCH_TABLE 2; \
+                      a1::SELECT_COUNT(*)_FROM_SYSTEM_RANGE(?)_A_WHERE_MOD(A.X*?,_?)_=_? 1";
     assert_eq!(of, ["a1::2xx 14; a1::4xx 1", "a1::sql 22", "a1::sql 2", statements]);
-    let failed = "SELECT_*_FROM_NO_SUCH_TABLE";
+    let failed = "a1::SELECT_*_FROM_NO_SUCH_TABLE";
     assert_eq!(agent.row(m::STATEMENT_ERRORS, failed), 2);
     assert_eq!(agent.seen.label(failed), Some("SELECT * FROM NO_SUCH_TABLE"));
     let skew: i64 = agent.seen.set(m::SKEW).unwrap().parse().unwrap();
     assert!(skew < 0, "{skew}");
     // Agents before 1.90.7 have other names for the same.
     let (_, of) = rows("real-1.90.6/web-jetty-h2.jsonl");
-    let statements = "create_table_item(id_int_primary_key,_name_varchar(?)) 1";
+    let statements = "a1::create_table_item(id_int_primary_key,_name_varchar(?)) 1";
     assert_eq!(of, ["a1::2xx 7; a1::4xx 1", "a1::sql 7", "a1::sql 0", statements]);
 }
