@@ -329,7 +329,7 @@ impl Sink for PeerSink {
             Update::Row { table, slot, key } => self.bind_row(table, slot, key),
             Update::RowLabels { table, slot, labels } => {
                 if let Some(bound) = self.bound(table, slot) {
-                    bound.row.set_labels(labels);
+                    bound.set_labels(labels);
                 }
             }
             Update::RowCount { slot, item, more } => self.count_row(slot, item, more),

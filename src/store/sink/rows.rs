@@ -15,8 +15,7 @@ impl PeerSink {
         }
         let row = self.store.row(self.source, table, self.peer.as_ref(), key);
         if let Some(place) = rows.get_mut(slot) {
-            *place =
-                row.map(|row| BoundRow { key: key.filter(|k| *k != row.key).map(Into::into), row });
+            *place = row.map(|row| BoundRow::new(row, key));
         }
     }
 
@@ -50,7 +49,7 @@ impl PeerSink {
         if bound.row.gone() {
             let key = bound.row.key.clone();
             let row = self.store.row(self.source, table, self.peer.as_ref(), Some(&key))?;
-            *bound = BoundRow { key: (row.key != key).then(|| key.into()), row };
+            bound.bind(row, &key);
         }
         Some(bound)
     }
@@ -71,21 +70,21 @@ impl PeerSink {
             else {
                 return;
             };
-            *bound = BoundRow { key: (row.key != key).then(|| key.into()), row };
+            bound.bind(row, &key);
         }
         bound.row.cells.add(item.get(), more);
         let def = self.table.tables.get(table.index());
-        if let Some(key) = &bound.key
-            && def.is_some_and(|d| d.score == item)
+        if def.is_some_and(|d| d.score == item)
+            && let Some(key) = bound.key.clone()
         {
-            self.store.wait_for_row(self.source, table, key, more);
+            self.store.wait_for_row(self.source, table, &key, more);
             // The key may have a row by now.
             if let Some(row) = self
                 .store
-                .row(self.source, table, self.peer.as_ref(), Some(key))
-                .filter(|r| *r.key == **key)
+                .row(self.source, table, self.peer.as_ref(), Some(&key))
+                .filter(|r| *r.key == *key)
             {
-                *bound = BoundRow { key: None, row };
+                bound.bind(row, &key);
             }
         }
     }

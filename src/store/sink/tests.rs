@@ -154,8 +154,15 @@ fn a_value_for_a_row_that_lost_its_instance_goes_to_the_rest() {
     let row = |key| store.row(SHOP, BUCKET, None, key).expect("room");
     let (x, other) = (row(Some("x")), row(None));
     assert_eq!(other.cells.get(9), Some(39));
+    let labels = &[("text", "the last")][..];
+    sink.update(Update::RowLabels { table: BUCKET, slot: 39, labels });
+    assert_eq!(other.labels(), []);
     store.sweep(Duration::ZERO);
     assert!(x.gone() && row(Some("key39")).cells.get(9).is_none());
     sink.update(max(0, 100));
     assert_eq!((x.cells.get(9), other.cells.get(9)), (Some(7), Some(100)));
+    // The labels follow their key.
+    sink.update(count(39, 1));
+    assert_eq!(row(Some("key39")).labels(), [("text", "the last".to_owned())]);
+    assert_eq!(other.labels(), []);
 }
