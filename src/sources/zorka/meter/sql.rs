@@ -103,6 +103,8 @@ enum Word {
     /// A name follows, but in parentheses also a literal (`TRIM(FROM 'x')`).
     From,
     Identified,
+    /// A character follows (`LIKE 'x' ESCAPE '\'`).
+    Escape,
     Other,
 }
 
@@ -276,8 +278,17 @@ impl<'a> Lexer<'a> {
 
     /// A string; `quote` is at the front.
     fn string(&mut self, quote: u8) -> Result<(), Ambiguous> {
+        let escape = self.word == Word::Escape;
         self.at += 1;
         self.literal();
+        // One backslash, in the standard's form and in that of MySQL.
+        if let (true, [b'\\', b'\'', rest @ ..] | [b'\\', b'\\', b'\'', rest @ ..]) =
+            (escape, self.rest().as_bytes())
+            && rest.first() != Some(&b'\'')
+        {
+            self.at = self.text.len() - rest.len();
+            return Ok(());
+        }
         self.at += skip::string(self.rest(), quote)?;
         Ok(())
     }
@@ -406,6 +417,7 @@ impl<'a> Lexer<'a> {
             () if ["into", "join", "update", "table", "as"].into_iter().any(is) => Word::Naming,
             () if is("from") => Word::From,
             () if is("identified") => Word::Identified,
+            () if is("escape") => Word::Escape,
             () if is("by") && self.word == Word::Identified => {
                 self.identified = true;
                 Word::Identified

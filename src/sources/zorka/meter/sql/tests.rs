@@ -67,6 +67,18 @@ fn what_dialects_read_differently_is_dropped() {
     is(r"select * from t where a='x\ny' and b='secret'", "select * from t where a=? and b=?");
     is("select * from t where a='unterminated and b=1", "select * from t where a=?…");
     is("select 5--'secret'\n from t", "select ?…");
+    is(
+        r"select a from t where b like 'x' escape '\' or c = 'y'",
+        "select a from t where b like ? escape ? or c = ?",
+    );
+    is(
+        r"select a from t where b like 'x' escape '\\' or c = 'y'",
+        "select a from t where b like ? escape ? or c = ?",
+    );
+    is(
+        r"select a from t where b like 'x' escape '\'' or c = 'z'",
+        "select a from t where b like ? escape ?…",
+    );
     is("select /* /* */ 'x' */ 1", "select…");
     is("select a from #tmp where b = 'don't'", "select a from #tmp…");
     is("select $$x", "select…");
@@ -113,6 +125,7 @@ fn piece() -> impl Strategy<Value = String> {
         1 => secret.prop_map(|s| format!("-- {s} it's\n")),
         1 => "[0-9]{1,3}".prop_map(|n| format!("77{n}77.5e-77")),
         1 => secret.prop_map(|s| format!("'{s}\\'{s}'")),
+        1 => secret.prop_map(|s| format!("'{s}' escape '\\' = '{s}'")),
         3 => Just(" and a.b in (".to_owned()),
         3 => Just(", ".to_owned()),
         2 => Just(") ".to_owned()),
