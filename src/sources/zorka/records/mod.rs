@@ -7,5 +7,9 @@ mod spans;
 mod text;
 mod top;
 
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+mod tests;
+
 pub(crate) use allowed::Allowed;
 pub(crate) use spans::{SpanRecords, Spans};
