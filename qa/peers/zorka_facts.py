@@ -93,11 +93,10 @@ def compare(facts, expected, instance, renamed):
             counter(f"request.{endpoint}.bytes", name, e["body_bytes"].get(endpoint, 0))
     if not renamed:
         counter("definition.symbols", name, e["symbols_received"])
-    if not renamed and e["requests"].get("agd"):
+    if not renamed:
         facts.same("symbols", facts.after["symbols"].get(name), e["symbols_live"])
     counter("definition.methods", name, e["methods_received"])
-    if e["requests"].get("agd"):
-        facts.same("methods", facts.after["methods"].get(name), e["methods_live"])
+    facts.same("methods", facts.after["methods"].get(name), e["methods_live"])
     counter("reset.count", name, e["resets"])
     counter("trace.count", name, e["requests"].get("trc", 0))
     counter("trace.ids", name, e["trace_ids"])
@@ -119,9 +118,11 @@ def compare(facts, expected, instance, renamed):
     counter("dropped.count", name, 0)
     for metric, fact in (("count", "count"), ("errors", "errors"), ("time", "sum_ns"), ("calls", "calls"), ("overflow", "overflow")):
         facts.table(f"type.{metric}", {f"{name}::{kind}": span[fact] for kind, span in spans.items()})
-    # The greatest duration of a sliding minute, to two digits; there while the agent is connected.
     for kind, span in spans.items():
         row = f"{name}::{kind}"
+        most = max(span["max_ns"], facts.before.get("type.max", {}).get(row, 0))
+        facts.same(f"type.max[{row}]", facts.after.get("type.max", {}).get(row), most)
+        # The greatest duration of a sliding minute, to two digits; there while the agent is connected.
         most = max(span["max_ns"], facts.before.get("type.latency.max", {}).get(row, 0))
         got = facts.after.get("type.latency.max", {}).get(row)
         facts.same(f"type.latency.max[{row}]", most if got and abs(got - most) * 100 <= most else got, most)
@@ -133,6 +134,13 @@ def compare(facts, expected, instance, renamed):
         methods[method.partition("(")[0]].update({fact: sums[fact] for fact in ("recs", "errors", "sum_ns", "self_ns")})
     for metric, fact in (("count", "recs"), ("errors", "errors"), ("total_time", "sum_ns"), ("self_time", "self_ns")):
         facts.table(f"method.{metric}", {method: sums[fact] for method, sums in methods.items()})
+    longest = collections.Counter()
+    for method, sums in e["methods"].items():
+        row = method.partition("(")[0]
+        longest[row] = max(longest[row], sums["max_ns"], facts.before.get("method.max", {}).get(row, 0))
+    for row, most in longest.items():
+        # A call of 0 ticks raises nothing.
+        facts.same(f"method.max[{row}]", facts.after.get("method.max", {}).get(row, 0), most)
     # What follows from the others.
     total = facts.grown("method.total_time")
     for method, time in facts.grown("method.time").items():

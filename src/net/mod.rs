@@ -9,7 +9,7 @@ mod http;
 pub(crate) mod ledger;
 mod listener;
 mod peers;
-pub(crate) mod state_file;
+pub mod state_file;
 mod supervisor;
 mod tail;
 mod tcp;

@@ -9,7 +9,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The file cannot be read, or is not UTF-8.
-pub(crate) fn read(path: &Path, max: usize) -> std::io::Result<Option<String>> {
+pub fn read(path: &Path, max: usize) -> std::io::Result<Option<String>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -24,7 +24,7 @@ pub(crate) fn read(path: &Path, max: usize) -> std::io::Result<Option<String>> {
 ///
 /// # Errors
 /// The old file stays.
-pub(crate) fn write(path: &Path, text: &str) -> std::io::Result<()> {
+pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     let mut file =
