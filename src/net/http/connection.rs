@@ -125,16 +125,15 @@ async fn talk(
         return Err(End::Rejected(why));
     }
     loop {
-        let mut rest = Bytes::new();
         exchange.unparked();
         exchange.progress.unparked(&exchange.server.clock);
-        loop {
-            // Boxed: a parked connection does not keep the room.
+        // Boxed: a parked connection does not keep the room.
+        let mut rest = Box::pin(speak(stream, Bytes::new(), exchange)).await?;
+        while !rest.is_empty() {
             rest = Box::pin(speak(stream, rest, exchange)).await?;
-            if rest.is_empty() {
-                break;
-            }
         }
+        // Even when it is empty it keeps hyper's buffer.
+        drop(rest);
         exchange.progress.parked(&exchange.server.clock);
         exchange.parked();
         readable(stream, &mut [0], exchange).await?;
