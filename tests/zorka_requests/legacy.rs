@@ -68,7 +68,13 @@ fn registered_agents_have_their_names_and_labels() {
     let value = |metric| world.value("web1", metric);
     assert_eq!((value("span.time"), value("request.register.count")), (5 * TICK, 2));
     assert_eq!((value("reset.count"), value("request.session.count")), (1, 1));
-    for (label, is) in [("app", "SHOP"), ("env", "PRD"), ("dialect", "legacy")] {
+    for (label, is) in [
+        ("app", "SHOP"),
+        ("env", "PRD"),
+        ("service", "SHOP"),
+        ("host", "web1"),
+        ("dialect", "legacy"),
+    ] {
         assert_eq!(world.label("web1", label).as_deref(), Some(is));
     }
     world.close(1);

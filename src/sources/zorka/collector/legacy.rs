@@ -12,7 +12,7 @@ use crate::sources::zorka::limits::{JSON, NAME, PAUSE};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
 use crate::sources::zorka::session::{
-    Agent, Kind, Refusal, Registration, SessionRef, digits, live,
+    Agent, Kind, Refusal, Registration, SessionRef, clean, digits, live,
 };
 
 /// The members of a JSON object; whatever the `Content-Type`, which 1.90.1 to 1.90.5 leave out.
@@ -138,6 +138,9 @@ impl Collector {
     fn legacy_agent(&self, now: Now, registration: &Registration) -> Arc<Agent> {
         let agent = self.new_agent(now, Kind::Legacy);
         let mut state = agent.lock();
+        // The name is zorka.hostname, and a service is what these agents call an application.
+        state.facts.host = clean(&registration.name, NAME);
+        state.facts.service = clean(&registration.app, NAME);
         state.facts.app.clone_from(&registration.app);
         state.facts.env.clone_from(&registration.env);
         state.wanted.clone_from(&registration.shown);

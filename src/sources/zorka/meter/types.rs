@@ -79,6 +79,8 @@ impl Types {
             let kind = if of == Of::Rest { OTHER.into() } else { clean(kind) };
             let key = format!("{agent}::{kind}");
             sink.update(Update::Row { table: m::TYPES, slot, key: Some(&key) });
+            let labels = &[("agent", agent), ("type", &*kind)];
+            sink.update(Update::RowLabels { table: m::TYPES, slot, labels });
         });
         let SpanSums { duration, calls, error, overflow } = span;
         self.rows.add(slot, [1, error.into(), duration, calls, overflow.into()]);
