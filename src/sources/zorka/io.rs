@@ -16,8 +16,9 @@ use crate::sources::{Context, Running};
 /// The registered agents, in the state directory: agents before 1.90.7 keep the ids that they got,
 /// and never register again (docs/protocols/zorka.md 3.1).
 const STATE_FILE: &str = "apm.zorka.json";
-/// Time between two looks for changes to save.
-const SAVE: Duration = Duration::from_secs(1);
+/// Time between two looks for changes to save: an agent that registers uses its id at once, and a
+/// kill must not make it a stranger.
+const SAVE: Duration = Duration::from_millis(200);
 
 /// Starts the listener, and the task that saves registered agents.
 ///
