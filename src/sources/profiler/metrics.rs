@@ -136,8 +136,7 @@ pub(super) const METHOD_ITEMS: [RowItem; 5] =
 
 /// The instances of the histogram.
 pub(super) fn buckets() -> Vec<String> {
-    let upper = EDGES.iter().skip(1).map(ToString::to_string).chain(["inf".to_owned()]);
-    EDGES.iter().zip(upper).map(|(lo, hi)| format!("{lo}-{hi}")).collect()
+    crate::meter::bucket_names(&EDGES)
 }
 
 row_metrics! {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
-use crate::meter::Latency;
+use crate::meter::{Latency, bucket_of};
 use crate::model::{MetricItem, Now, STATIC_ITEMS, Update, Value};
 use crate::sources::Sink;
 use crate::sources::profiler::dictionary::method_name::method_name;
@@ -140,8 +140,7 @@ impl Accounting {
 
 /// Index of the bucket of a duration.
 fn bucket(ms: u64) -> u32 {
-    let above = m::EDGES.partition_point(|edge| *edge <= ms);
-    u32::try_from(above.saturating_sub(1)).unwrap_or_default()
+    u32::try_from(bucket_of(&m::EDGES, ms)).unwrap_or_default()
 }
 
 /// Sums by item number of the static metrics, since the last report: updates go to the store once a

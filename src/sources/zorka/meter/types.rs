@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::rows::{Layout, Of, Rows};
 use super::text::clean;
 use crate::catalogue::OTHER;
-use crate::meter::Latency;
+use crate::meter::{Latency, bucket_of};
 use crate::model::Update;
 use crate::sources::Sink;
 use crate::sources::zorka::limits;
@@ -164,7 +164,7 @@ impl Types {
 
 /// Position of the bucket of a duration in ns.
 fn bucket(ns: u64) -> usize {
-    m::EDGES.partition_point(|edge| *edge <= ns / US).saturating_sub(1)
+    bucket_of(&m::EDGES, ns / US)
 }
 
 #[cfg(test)]
