@@ -196,7 +196,9 @@ fn generic_rooms_name_no_protocol() {
             let lower = line.to_lowercase();
             // `now.monotonic` is the monotonic clock.
             let mono = ["mono::", "\"mono", "Mono "].iter().any(|word| line.contains(word));
-            if mono || ["profiler", "lttng", "zorka"].iter().any(|word| lower.contains(word)) {
+            if mono
+                || ["profiler", "lttng", "zorka", "dotnet"].iter().any(|word| lower.contains(word))
+            {
                 faults.push(format!("{inner}: {}", line.trim()));
             }
         }

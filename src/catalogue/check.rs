@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::agent::AGENT_INDOM;
 use super::entry::Entry;
-use super::table::{CLUSTERS, DYNAMIC_CLUSTER, PARAM_CLUSTER, SourceTable};
+use super::table::{CLUSTERS, DYNAMIC_CLUSTER, EXTRA_CLUSTER, PARAM_CLUSTER, SourceTable};
 use crate::model::{InDom, MetricDef, ROW_ITEMS, STATIC_ITEMS};
 
 /// PMID clusters are 12 bits, items 10 bits, serial numbers of instance domains 22 bits.
@@ -143,7 +143,8 @@ fn of_source(source: &SourceTable, serials: &mut Unique) -> Result<(), Catalogue
 /// Checks that a cluster of static metrics is one of the source's that nothing else uses.
 fn cluster(source: &SourceTable, cluster: u16, place: &str) -> Result<(), CatalogueError> {
     let offset = cluster.wrapping_sub(source.cluster);
-    if offset < DYNAMIC_CLUSTER && offset != PARAM_CLUSTER {
+    let below = offset < DYNAMIC_CLUSTER && offset != PARAM_CLUSTER;
+    if below || (EXTRA_CLUSTER..CLUSTERS).contains(&offset) {
         return Ok(());
     }
     let must = format!("{} to {}", source.cluster, source.cluster + PARAM_CLUSTER - 1);

@@ -8,7 +8,7 @@ use crate::model::{
 
 /// PMID clusters reserved for each source: static +0, event leaves +1.., static parameters
 /// +[`PARAM_CLUSTER`], dynamic metrics +[`DYNAMIC_CLUSTER`].., their parameters
-/// +[`DYNAMIC_PARAM_CLUSTER`]...
+/// +[`DYNAMIC_PARAM_CLUSTER`].., more tables and controls +[`EXTRA_CLUSTER`]...
 pub const CLUSTERS: u16 = 64;
 /// Cluster of the static `param.*` metrics, relative to the source's first.
 pub const PARAM_CLUSTER: u16 = 15;
@@ -17,6 +17,8 @@ pub const DYNAMIC_CLUSTER: u16 = 16;
 /// First cluster of the parameters of dynamic metrics, relative to the source's first; items in the
 /// same order.
 pub const DYNAMIC_PARAM_CLUSTER: u16 = 32;
+/// First of the clusters behind the dynamic ones: tables and controls of sources with many.
+pub(super) const EXTRA_CLUSTER: u16 = 48;
 /// Most dynamic metrics of a source: 16 clusters of 1024 items.
 pub const DYNAMIC_MAX: usize = 16 * 1024;
 

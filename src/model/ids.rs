@@ -3,7 +3,7 @@
 
 /// PMID items below this are static metrics of a peer (cell = item); the cells from here on are
 /// those of dynamic metrics.
-pub const STATIC_ITEMS: u16 = 64;
+pub const STATIC_ITEMS: u16 = 128;
 /// Items of a table are below this: a row has its cells in one allocation.
 pub const ROW_ITEMS: u16 = 32;
 /// PMID items are 10 bits.
@@ -61,7 +61,7 @@ impl MetricItem {
     /// At compile time in a constant: the item would share the cell of a dynamic metric.
     #[must_use]
     pub const fn new(item: u16) -> Self {
-        assert!(item < STATIC_ITEMS, "items of static metrics are below 64");
+        assert!(item < STATIC_ITEMS, "items of static metrics are below 128");
         Self(item)
     }
 

@@ -5,6 +5,8 @@
 //! [`Update`]: crate::model::Update
 
 mod contract;
+#[cfg(feature = "dotnet")]
+pub mod dotnet;
 pub mod http;
 #[cfg(feature = "lttng")]
 pub mod lttng;

@@ -137,11 +137,12 @@ sources! {
     #[cfg(feature = "profiler")] profiler: super::profiler::Profiler,
     #[cfg(feature = "lttng")] lttng: super::lttng::Lttng,
     #[cfg(feature = "zorka")] zorka: super::zorka::Zorka,
+    #[cfg(feature = "dotnet")] dotnet: super::dotnet::Dotnet,
     #[cfg(feature = "toy")] toy in "../../examples/toy/mod.rs": toy::Toy,
 }
 
 /// The help text of `apm.agent.source`.
-const SOURCES_HELP: &str = "mono, profiler, zorka or lttng.";
+const SOURCES_HELP: &str = "mono, profiler, zorka, lttng or dotnet.";
 
 /// The catalogue of all sources that are built in.
 ///

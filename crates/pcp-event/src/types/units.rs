@@ -25,6 +25,8 @@ pub enum Units {
     Seconds,
     /// Number of events (`PM_COUNT_ONE`).
     Count,
+    /// Number of events in a second.
+    CountPerSecond,
 }
 
 /// The fields of `pmUnits`, by their C names. A scale is used only if its dimension is not 0.
@@ -57,6 +59,7 @@ impl Units {
             Self::Milliseconds => (dim_time, scale_time) = (1, 2),
             Self::Seconds => (dim_time, scale_time) = (1, 3),
             Self::Count => dim_count = 1,
+            Self::CountPerSecond => (dim_time, dim_count, scale_time) = (-1, 1, 3),
         }
         UnitFields { dim_space, dim_time, dim_count, scale_space: 0, scale_time, scale_count: 0 }
     }
@@ -71,6 +74,7 @@ impl Units {
             Self::Milliseconds => "millisec",
             Self::Seconds => "sec",
             Self::Count => "count",
+            Self::CountPerSecond => "count/sec",
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 
 use crate::meter::{Latency, bucket_of};
-use crate::model::{MetricItem, Now, STATIC_ITEMS, Update, Value};
+use crate::model::{MetricItem, Now, Update, Value};
 use crate::sources::Sink;
 use crate::sources::profiler::dictionary::method_name::method_name;
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
@@ -143,16 +143,19 @@ fn bucket(ms: u64) -> u32 {
     u32::try_from(bucket_of(&m::EDGES, ms)).unwrap_or_default()
 }
 
+/// Items of the sums of one pod: all below.
+const ITEMS: u16 = 64;
+
 /// Sums by item number of the static metrics, since the last report: updates go to the store once a
 /// read, not once a record.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    sums: [u64; STATIC_ITEMS as usize],
+    sums: [u64; ITEMS as usize],
 }
 
 impl Default for Counters {
     fn default() -> Self {
-        Self { sums: [0; STATIC_ITEMS as usize] }
+        Self { sums: [0; ITEMS as usize] }
     }
 }
 
@@ -183,7 +186,7 @@ impl Counters {
 
     /// Reports the sums and clears them.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        for (item, sum) in (0..STATIC_ITEMS).zip(&mut self.sums) {
+        for (item, sum) in (0..ITEMS).zip(&mut self.sums) {
             let more = std::mem::take(sum);
             if more > 0 {
                 sink.update(Update::Count { item: MetricItem::new(item), more });

@@ -1,21 +1,22 @@
 //! Sums of the static metrics of one agent.
 
-use crate::model::{MetricItem, STATIC_ITEMS, Update};
+use crate::model::{MetricItem, Update};
 use crate::sources::Sink;
 
-const _: () = assert!(STATIC_ITEMS as u32 <= u64::BITS, "a bit for each item");
+/// Items of this source's metrics: a bit for each.
+const ITEMS: usize = u64::BITS as usize;
 
 /// Sums by item since the last report: updates go to the store once a request.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    sums: [u64; STATIC_ITEMS as usize],
+    sums: [u64; ITEMS],
     /// A bit for each item with an unreported sum.
     touched: u64,
 }
 
 impl Default for Counters {
     fn default() -> Self {
-        Self { sums: [0; STATIC_ITEMS as usize], touched: 0 }
+        Self { sums: [0; ITEMS], touched: 0 }
     }
 }
 

@@ -1,0 +1,149 @@
+//! `[dotnet]`: .NET processes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+
+use crate::config::units;
+
+/// Kinds of event records unless configured.
+const RECORDS: [&str; 4] = ["gc", "exception", "contention", "starvation"];
+/// All kinds of event records that can be asked for.
+const ALL_RECORDS: [&str; 7] =
+    ["gc", "exception", "contention", "starvation", "assembly", "method", "allocation"];
+
+crate::section! {
+    /// `[dotnet]`
+    Config;
+
+    /// Looks for .NET processes of this host and of its containers, and reads them.
+    discover: bool = true, "true", "true or false";
+
+    /// Directories with diagnostics sockets, beside the TMPDIR of each process.
+    #[serde(deserialize_with = "directories")]
+    directories: Vec<PathBuf> = vec![PathBuf::from("/tmp")], r#"["/tmp"]"#, "absolute paths";
+
+    /// Socket that processes with `DOTNET_DiagnosticPorts=PATH,nosuspend` connect to; `""`: none. Its directory is made if the one above exists.
+    #[serde(deserialize_with = "socket")]
+    listen: Option<PathBuf> = Some(PathBuf::from("/run/pcp/apm/dotnet.sock")), r#""/run/pcp/apm/dotnet.sock""#,
+        "an absolute path of at most 100 bytes";
+
+    /// Names of processes that are read, with `*`; others are listed only.
+    #[serde(deserialize_with = "units::names::<_, 256, 200>")]
+    processes: Vec<String> = vec!["*".to_owned()], r#"["*"]"#, "at most 256 patterns with `*`";
+
+    /// Time between two reports of EventCounters and meters. Other tools may make it shorter.
+    #[serde(deserialize_with = "units::period::<_, 1, 60>")]
+    interval: Duration = Duration::from_secs(1), r#""1s""#, "1s to 1min";
+
+    /// Buffer that a process has for events that wait; what does not fit is lost and counted.
+    #[serde(deserialize_with = "units::bytes::<_, 1_048_576, 268_435_456>")]
+    buffer: u64 = 16 << 20, r#""16MiB""#, "1MiB to 256MiB";
+
+    /// Providers whose EventCounters are metrics, beside System.Runtime.
+    #[serde(deserialize_with = "units::names::<_, 64, 200>")]
+    counters: Vec<String> = Vec::new(), "[]", "at most 64 names";
+
+    /// Meters that are metrics: METER or METER\\INSTRUMENT; METER may end in `*`. .NET 8 and later.
+    #[serde(deserialize_with = "units::names::<_, 64, 200>")]
+    meters: Vec<String> = Vec::new(), "[]", "at most 64 names";
+
+    /// Providers whose events become records: NAME, NAME:KEYWORDS or NAME:KEYWORDS:LEVEL (hexadecimal; 1 to 5).
+    #[serde(deserialize_with = "units::names::<_, 64, 200>")]
+    providers: Vec<String> = Vec::new(), "[]", "at most 64 providers";
+
+    /// Kinds of runtime events that become records.
+    #[serde(deserialize_with = "records")]
+    records: Vec<String> = RECORDS.map(str::to_owned).to_vec(),
+        r#"["gc", "exception", "contention", "starvation"]"#,
+        "`\"gc\"`, `\"exception\"`, `\"contention\"`, `\"starvation\"`, `\"assembly\"`, `\"method\"`, `\"allocation\"`";
+
+    /// Most records a second of one process and kind; the rest is counted.
+    #[serde(deserialize_with = "units::count::<_, 1, 1_000_000>")]
+    records_rate: u64 = 200, "200", "1 to 1000000";
+
+    /// Milliseconds that a wait for a lock must take to become a record.
+    #[serde(deserialize_with = "units::count::<_, 0, 60_000>")]
+    contention_record: u64 = 10, "10", "0 to 60000";
+
+    /// Allocations by type. Costs a process some 2 us for each 100 KiB that it allocates.
+    allocations: bool = false, "false", "true or false";
+
+    /// Stacks of exceptions and of waits for locks. Makes each event four to five times as costly.
+    stacks: bool = false, "false", "true or false";
+
+    /// Locks are called by the method that waited. Needs, and turns on, stacks and jit.
+    locks: bool = false, "false", "true or false";
+
+    /// Compiled methods by tier, and their names. Costs a process some 400 bytes of events for each method that it compiles.
+    jit: bool = false, "false", "true or false";
+
+    /// Time in waits (.NET 9 and later). Costs a process two events for each wait.
+    waits: bool = false, "false", "true or false";
+
+    /// Time between two bursts of the CPU profile; `0`: only on request (`apm.dotnet.profile.run`).
+    #[serde(deserialize_with = "units::period::<_, 0, 86_400>")]
+    profile_every: Duration = Duration::ZERO, "0", "0 to 1d";
+
+    /// Length of a burst of the CPU profile. In a burst the runtime stops all threads about each millisecond.
+    #[serde(deserialize_with = "units::period::<_, 1, 60>")]
+    profile_time: Duration = Duration::from_secs(5), r#""5s""#, "1s to 1min";
+}
+
+impl Config {
+    /// The lines of `--check`.
+    pub(super) fn describe(&self) -> Vec<String> {
+        let directories: Vec<_> =
+            self.directories.iter().map(|d| d.display().to_string()).collect();
+        let looks = match (self.discover, directories.as_slice()) {
+            (false, _) => "looks for no processes".to_owned(),
+            (true, []) => "looks for processes in their own TMPDIR".to_owned(),
+            (true, all) => {
+                format!("looks for processes in {} and their own TMPDIR", all.join(", "))
+            }
+        };
+        let listens = self.listen.as_ref().map_or_else(
+            || "listens on nowhere".to_owned(),
+            |path| format!("listens on {}", path.display()),
+        );
+        vec![looks, listens]
+    }
+}
+
+/// Absolute paths.
+fn directories<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<PathBuf>, D::Error> {
+    let paths = Vec::<PathBuf>::deserialize(d)?;
+    match paths.iter().find(|path| !path.is_absolute()) {
+        None => Ok(paths),
+        Some(path) => {
+            Err(D::Error::custom(format!("{}: an absolute path is needed", path.display())))
+        }
+    }
+}
+
+/// The path of a socket, or none.
+fn socket<'de, D: Deserializer<'de>>(d: D) -> Result<Option<PathBuf>, D::Error> {
+    let text = units::text::<D, 100>(d)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let path = PathBuf::from(text);
+    if path.is_absolute() {
+        Ok(Some(path))
+    } else {
+        Err(D::Error::custom(format!("{}: an absolute path is needed", path.display())))
+    }
+}
+
+/// Kinds of records.
+fn records<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
+    let kinds = units::names::<D, 16, 20>(d)?;
+    match kinds.iter().find(|kind| !ALL_RECORDS.contains(&kind.as_str())) {
+        None => Ok(kinds),
+        Some(kind) => {
+            Err(D::Error::custom(format!("{kind:?} is none of {}", ALL_RECORDS.join(", "))))
+        }
+    }
+}

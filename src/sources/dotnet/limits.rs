@@ -1,0 +1,22 @@
+//! Bounds on everything that a process or another program can cause.
+
+/// Processes that are instances at once; more are counted and not read.
+pub const PROCESSES: usize = 2_000;
+/// Bytes of a nettrace block: runtimes send at most 100 KiB and a header (docs/protocols/dotnet.md 3).
+pub const BLOCK: usize = 1 << 20;
+/// Bytes of the name of a nettrace object.
+pub const OBJECT_NAME: usize = 32;
+/// Event types of one session.
+pub const EVENT_TYPES: usize = 16_384;
+/// Fields of one event type, nested ones included.
+pub const FIELDS: usize = 256;
+/// Depth of objects and arrays within fields.
+pub const DEPTH: usize = 8;
+/// Bytes of names of one event type: provider, event, fields.
+pub const NAMES: usize = 16 << 10;
+/// Threads of one session whose numbers of events are kept.
+pub const THREADS: usize = 65_536;
+/// Frames of a stack; deeper ones lose their outermost frames.
+pub const FRAMES: usize = 256;
+/// Bytes of texts from runtimes: command lines, assemblies, types.
+pub const TEXT: usize = 4 << 10;

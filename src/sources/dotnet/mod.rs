@@ -1,0 +1,52 @@
+//! .NET processes over EventPipe (docs/protocols/dotnet.md).
+//!
+//! ```text
+//!  /tmp, /proc ─▶ io::discovery ─▶ discovery (which processes there are, who may read them)
+//!  diagnostics socket ◀─▶ io ◀─▶ session (when to ask what) ─▶ ipc (messages)
+//!                          └─▶ stream ─▶ nettrace (blocks, events, losses)
+//!                                  ├─▶ clr (layouts of runtime events) ─▶ meter ─▶ records
+//!                                  ├─▶ counters (EventCounters, meters)
+//!                                  └─▶ profile (samples of stacks)
+//!  LTTng's DotNETRuntime events ─▶ clr ─▶ meter
+//! ```
+
+mod config;
+#[cfg(feature = "agent")]
+mod io;
+pub mod limits;
+mod metrics;
+
+pub use config::Config;
+
+#[cfg(feature = "agent")]
+use super::{Context, Running};
+use super::{Source, SourceTable};
+
+/// The reader of .NET processes.
+pub struct Dotnet;
+
+impl Source for Dotnet {
+    type Config = Config;
+
+    const TABLE: SourceTable = SourceTable {
+        example: "workload:1234",
+        metrics: metrics::METRICS,
+        row_metrics: metrics::ROW_METRICS,
+        controls: metrics::CONTROLS,
+        events: metrics::EVENT_KINDS,
+        tables: metrics::TABLES,
+        params: metrics::PARAMS,
+        keeps_values: true,
+        not_logged: &["profile.stacks", "profile.methods", "alloc.by_type"],
+        ..SourceTable::new("dotnet", metrics::CLUSTER, metrics::INDOM)
+    };
+
+    fn describe(config: &Config) -> Vec<String> {
+        config.describe()
+    }
+
+    #[cfg(feature = "agent")]
+    fn start(config: Config, context: Context) -> std::io::Result<Box<dyn Running<Config>>> {
+        io::start(config, context)
+    }
+}
