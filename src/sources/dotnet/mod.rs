@@ -15,6 +15,9 @@ mod config;
 mod io;
 pub mod limits;
 mod metrics;
+#[cfg(feature = "agent")]
+#[allow(dead_code, reason = "discovery and session are being built")]
+mod target;
 
 pub use config::Config;
 

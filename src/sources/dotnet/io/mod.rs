@@ -1,6 +1,12 @@
 //! Connects the reader to the outside: /proc, sockets, tasks.
 
+mod discovery;
+#[allow(dead_code, reason = "session is being built")]
+mod found;
+
 use std::io;
+
+use found::Found;
 
 use super::Config;
 use crate::sources::{Context, Running};
@@ -9,7 +15,13 @@ use crate::sources::{Context, Running};
 ///
 /// # Errors
 /// None today; the contract allows them.
-pub(super) fn start(config: Config, _: Context) -> io::Result<Box<dyn Running<Config>>> {
+pub(super) fn start(
+    config: Config,
+    Context { net, .. }: Context,
+) -> io::Result<Box<dyn Running<Config>>> {
+    discovery::start(&config, &net, |found: Found| {
+        log::debug!("dotnet: {:?} {:?}", found.target, *found.access.borrow());
+    });
     Ok(Box::new(RunningDotnet { config }))
 }
 
