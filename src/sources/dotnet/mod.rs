@@ -11,6 +11,7 @@
 //! ```
 
 mod config;
+pub mod counters;
 #[cfg(feature = "agent")]
 mod io;
 pub mod limits;
@@ -18,6 +19,7 @@ mod metrics;
 #[cfg(feature = "agent")]
 #[allow(dead_code, reason = "discovery and session are being built")]
 mod target;
+pub mod wanted;
 
 pub use config::Config;
 

@@ -1,0 +1,1 @@
+//! EventCounters and meters of a process (docs/protocols/dotnet.md 7).

@@ -1,0 +1,36 @@
+//! What a session asks of meters.
+
+use super::provider::Provider;
+use super::version::Version;
+use crate::sources::dotnet::Config;
+
+/// The provider of meters.
+pub const METERS: &str = "System.Diagnostics.Metrics";
+
+/// Values (2); messages and lists of instruments are of no use.
+const VALUES: u64 = 2;
+/// Series and histograms of the process's session. Clients share it if these and the interval are
+/// equal, so they are dotnet-monitor's (docs/protocols/dotnet.md 7).
+const SERIES: u32 = 1000;
+const HISTOGRAMS: u32 = 20;
+
+/// The entry for the meters of the configuration; `None` without meters. `client`: a name of this
+/// PMDA that no other client uses.
+pub(super) fn meters(config: &Config, version: Version, client: &str) -> Option<Provider> {
+    let fits = |name: &&str| !name.is_empty() && !name.contains(['"', ';', ',', '\n', '\r', '\0']);
+    let names: Vec<_> = config.meters.iter().map(String::as_str).filter(fits).collect();
+    if names.is_empty() {
+        return None;
+    }
+    // A session that is shared exists from 8 on; older ones take one client, whatever its name.
+    let session = if version.major >= 8 { "SHARED" } else { client };
+    Some(
+        Provider::new(METERS, VALUES, 4)
+            .with(&format!("SessionId={session}"))
+            .with(&format!("Metrics=\"{}\"", names.join(",")))
+            .with(&format!("RefreshInterval={}", config.interval.as_secs()))
+            .with(&format!("MaxTimeSeries={SERIES}"))
+            .with(&format!("MaxHistograms={HISTOGRAMS}"))
+            .with(&format!("ClientId={client}")),
+    )
+}
