@@ -14,8 +14,10 @@ mod config;
 pub mod counters;
 #[cfg(feature = "agent")]
 mod io;
+pub mod ipc;
 pub mod limits;
 mod metrics;
+pub mod session;
 #[cfg(feature = "agent")]
 #[allow(dead_code, reason = "discovery and session are being built")]
 mod target;

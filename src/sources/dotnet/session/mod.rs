@@ -1,0 +1,1 @@
+//! When to ask a process what: a state machine without I/O and without a clock.
