@@ -10,12 +10,14 @@
 //!  LTTng's DotNETRuntime events ─▶ clr ─▶ meter
 //! ```
 
+pub mod clr;
 mod config;
 pub mod counters;
 #[cfg(feature = "agent")]
 mod io;
 pub mod ipc;
 pub mod limits;
+pub mod meter;
 mod metrics;
 pub mod session;
 #[cfg(feature = "agent")]
