@@ -1,5 +1,7 @@
 //! Records packed once by a producer, for appending to a stream.
 
+mod sorted;
+
 use crate::flags::MISSED;
 use crate::layout::{
     HighRes, PARAM_HEADER, Resolution, padded, param_header, put_bytes, with4, with8,
