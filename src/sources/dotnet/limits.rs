@@ -20,3 +20,7 @@ pub const THREADS: usize = 65_536;
 pub const FRAMES: usize = 256;
 /// Bytes of texts from runtimes: command lines, assemblies, types.
 pub const TEXT: usize = 4 << 10;
+/// Bytes of records of one process and kind that wait for the end of their batch.
+pub const WAITING: usize = 256 << 10;
+/// Bytes of the message of a record.
+pub const RECORD_MESSAGE: usize = 4 << 10;

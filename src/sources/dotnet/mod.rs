@@ -19,6 +19,7 @@ pub mod ipc;
 pub mod limits;
 pub mod meter;
 mod metrics;
+pub mod records;
 pub mod session;
 #[cfg(feature = "agent")]
 #[allow(dead_code, reason = "discovery and session are being built")]
