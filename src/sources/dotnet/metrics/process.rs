@@ -36,7 +36,7 @@ peer_metrics! {
     FRAGMENTATION 42 "gc.heap.fragmentation" F64 Instant None Cell "Fragmentation of the heap, percent" ".NET 5 and later; the runtime's counter gc-fragmentation.";
     BUDGET0 43 "gc.heap.budget0" U64 Instant Bytes Cell "Allocation budget of generation 0" ".NET 8 and later; the runtime's counter gen-0-gc-budget.";
     PINNED 44 "gc.pinned" U32 Instant Count Cell "Pinned objects" "Seen by the last collection.";
-    HANDLES 45 "gc.handles" U32 Instant Count Cell "Handles" "GC handles in use after the last collection.";
+    HANDLES 45 "gc.handles" U32 Instant Count Cell "GC handles in use" "GC handles in use after the last collection.";
     FINALIZATION 46 "gc.finalization.promoted" U64 Instant Count Cell "Objects kept for finalization" "By the last collection.";
     FINALIZED 47 "gc.finalized" U64 Counter Count Cell "Finalizers that ran" "Objects of all runs of the finalizer thread.";
     GC_MODE 48 "gc.mode" Text Discrete None Text "Mode of garbage collection" "workstation or server, concurrent or not, and the pause mode; known after the first collection.";
@@ -51,31 +51,31 @@ peer_metrics! {
     CAUGHT 68 "exceptions.caught" U64 Counter Count Cell "Exceptions caught" "Catch blocks entered. Fewer than thrown: some escaped or were caught by native code.";
     CONTENTION_COUNT 69 "lock.contention.count" U64 Counter Count Cell "Contended locks" "Times that a thread had to wait for a lock of Monitor. A lock that is only spun for is none.";
     CONTENTION_TIME 70 "lock.contention.time" U64 Counter Nanoseconds Cell "Time waited for locks" "Sum over all threads.";
-    POOL_THREADS 71 "pool.threads" U32 Instant Count Cell "Threads of the thread pool" "Worker threads now.";
+    POOL_THREADS 71 "pool.threads" U32 Instant Count Cell "Threads of the thread pool" "Worker threads that exist now.";
     POOL_TARGET 72 "pool.target" U32 Instant Count Cell "Threads that the pool wants" "The target of its last adjustment.";
     POOL_QUEUE 73 "pool.queue" U64 Instant Count Cell "Work items that wait" "Length of the queue of the thread pool.";
-    POOL_COMPLETED 74 "pool.completed" U64 Counter Count Cell "Work items completed" "By the thread pool.";
+    POOL_COMPLETED 74 "pool.completed" U64 Counter Count Cell "Work items completed" "By the thread pool, since reading began.";
     STARVATION 75 "pool.starvation" U64 Counter Count Cell "Starvation of the thread pool" "Adjustments because work waited and no thread was free (reason 6). The alarm for code that blocks pool threads.";
-    POOL_MIN 76 "pool.min" U32 Discrete Count Cell "Least worker threads" "Of the thread pool.";
-    POOL_MAX 77 "pool.max" U32 Discrete Count Cell "Most worker threads" "Of the thread pool.";
+    POOL_MIN 76 "pool.min" U32 Discrete Count Cell "Least worker threads" "That the thread pool keeps before it adds threads slowly.";
+    POOL_MAX 77 "pool.max" U32 Discrete Count Cell "Most worker threads" "That the thread pool may have.";
     POOL_THROUGHPUT 78 "pool.throughput" F64 Instant CountPerSecond Cell "Work items completed a second" "The pool's own measurement, which guides its adjustments.";
     TIMERS 79 "timers" U32 Instant Count Cell "Active timers" "Instances of Timer that are armed.";
     THREADS_CREATED 80 "threads.created" U64 Counter Count Cell "Managed threads created" "Since reading began.";
 
     JIT_METHODS 96 "jit.methods" U64 Counter Count Cell "Methods compiled" "Since the start of the process; methods that were compiled again count again.";
     JIT_IL_BYTES 97 "jit.il_bytes" U64 Counter Bytes Cell "Bytes of IL compiled" "Since the start of the process.";
-    JIT_TIME 98 "jit.time" U64 Counter Nanoseconds Cell "Time to compile methods" "Of all threads.";
+    JIT_TIME 98 "jit.time" U64 Counter Nanoseconds Cell "Time to compile methods" "Sum over all threads, background ones included.";
     JIT_CODE 99 "jit.code_bytes" U64 Counter Bytes Cell "Bytes of machine code" "Of methods compiled; only with dotnet.jit or LTTng.";
     JIT_PENDING 100 "jit.background_pending" U32 Instant Count Cell "Methods that wait for background compilation" "Only with dotnet.jit or LTTng.";
-    ASSEMBLIES 101 "assemblies" U32 Instant Count Cell "Assemblies loaded" "Now.";
+    ASSEMBLIES 101 "assemblies" U32 Instant Count Cell "Assemblies loaded" "Assemblies that are loaded now.";
     CPU_USAGE 102 "cpu.usage" F64 Instant None Cell "Use of processors, percent" "Share of all processors that the process may use.";
     WORKING_SET 103 "memory.working_set" U64 Instant Bytes Cell "Memory in use" "Working set of the process.";
     CPUS 104 "cpus" U32 Discrete Count Cell "Processors" "That the process may use.";
 
     METER_LIMITED 112 "meter.limited" U32 Discrete None Cell "1: some series are missing" "The process has more time series or histograms than a session may have.";
     METER_OWNER 113 "meter.owner" Text Discrete None Text "Who owns the meters of the process" "A process has one configuration of meters for all tools. Empty: this one.";
-    SAMPLES 120 "profile.samples" U64 Counter Count Cell "Samples of stacks" "In all bursts.";
-    BURSTS 121 "profile.bursts" U64 Counter Count Cell "Bursts of samples" "Completed.";
+    SAMPLES 120 "profile.samples" U64 Counter Count Cell "Samples of stacks" "Sum over all bursts of the CPU profile.";
+    BURSTS 121 "profile.bursts" U64 Counter Count Cell "Bursts of samples" "Bursts of the CPU profile that were completed.";
     UNKNOWN_FRAMES 122 "profile.unknown_frames" U64 Counter Count Cell "Frames without a method" "Stubs and methods whose name has not come.";
     PROFILE_CPU 123 "profile.time" U64 Counter Nanoseconds Cell "Processor time that the samples stand for" "Of all threads during bursts.";
 }
