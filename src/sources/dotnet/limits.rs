@@ -8,6 +8,10 @@ pub const BLOCK: usize = 1 << 20;
 pub const OBJECT_NAME: usize = 32;
 /// Event types of one session.
 pub const EVENT_TYPES: usize = 16_384;
+/// Bytes of all event types of one session.
+pub const TYPES: usize = 4 << 20;
+/// Lists of labels between two sequence points (nettrace 6).
+pub const LABELS: usize = 65_536;
 /// Fields of one event type, nested ones included.
 pub const FIELDS: usize = 256;
 /// Depth of objects and arrays within fields.

@@ -19,11 +19,13 @@ pub mod ipc;
 pub mod limits;
 pub mod meter;
 mod metrics;
+pub mod nettrace;
 pub mod records;
 pub mod session;
 #[cfg(feature = "agent")]
 #[allow(dead_code, reason = "discovery and session are being built")]
 mod target;
+pub mod utf16;
 pub mod wanted;
 
 pub use config::Config;

@@ -1,6 +1,6 @@
 //! Reads a packed payload.
 
-use super::text::Utf16;
+use crate::sources::dotnet::utf16::Utf16;
 
 /// The payload is shorter than its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

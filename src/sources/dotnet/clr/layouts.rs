@@ -3,7 +3,7 @@
 
 use super::cursor::{Cursor, Short};
 use super::layout::{Field, FieldType, Layout};
-use super::text::Utf16;
+use crate::sources::dotnet::utf16::Utf16;
 
 /// An event of `version` has what exists since version `since`.
 const fn has(since: u32, version: u32) -> bool {

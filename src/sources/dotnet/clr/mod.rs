@@ -6,14 +6,13 @@ mod layout;
 mod layouts;
 mod lttng;
 mod names;
-mod text;
 
+pub use super::utf16::Utf16;
 pub use cursor::Short;
 pub use layout::{Field, FieldType, Layout};
 pub use layouts::{Decoded, decode, layout};
 pub use lttng::by_lttng_name;
 pub use names::{gc_reason, gc_type, pause_mode, pool_reason, tier};
-pub use text::Utf16;
 
 /// Provider of the runtime's events.
 pub const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";

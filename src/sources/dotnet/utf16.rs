@@ -1,12 +1,18 @@
-//! Texts of payloads.
+//! Texts of runtimes.
 
 use std::fmt;
 
 /// A text of a payload: UTF-16, little endian, without its NUL.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Utf16<'a>(&'a [u8]);
 
 impl<'a> Utf16<'a> {
+    /// The text of `bytes`; an odd last byte is ignored.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
     /// The text up to a NUL unit, and the bytes behind that; `None`: there is no NUL.
     #[must_use]
     pub fn split(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
@@ -34,14 +40,17 @@ impl<'a> Utf16<'a> {
     /// There are no units.
     #[must_use]
     pub const fn is_empty(self) -> bool {
-        self.0.is_empty()
+        self.0.len() < 2
+    }
+
+    /// The units.
+    pub fn units(self) -> impl Iterator<Item = u16> + use<'a> {
+        self.0.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit))
     }
 
     /// The characters; lone surrogates become U+FFFD.
     pub fn chars(self) -> impl Iterator<Item = char> + use<'a> {
-        let (units, _) = self.0.as_chunks::<2>();
-        char::decode_utf16(units.iter().map(|unit| u16::from_le_bytes(*unit)))
-            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+        char::decode_utf16(self.units()).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
     /// Appends at most `limit` bytes; a character is appended as a whole or not at all.
@@ -53,6 +62,26 @@ impl<'a> Utf16<'a> {
             }
             text.push(c);
         }
+    }
+
+    /// The text as a `String` of at most `limit` bytes.
+    #[must_use]
+    pub fn to_string_within(self, limit: usize) -> String {
+        let mut text = String::with_capacity(limit.min(self.0.len()));
+        self.push_to(&mut text, limit);
+        text
+    }
+}
+
+impl PartialEq<str> for Utf16<'_> {
+    fn eq(&self, other: &str) -> bool {
+        self.units().eq(other.encode_utf16())
+    }
+}
+
+impl PartialEq<&str> for Utf16<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        *self == **other
     }
 }
 
@@ -107,6 +136,8 @@ mod tests {
             [cut(0), cut(3), cut(4), cut(8), cut(99)],
             ["x", "xs", "xs中", "xs中😀", "xs中😀i"]
         );
+        assert!(text == "s中😀i" && text != "s中😀");
+        assert!(Utf16::new(&[9]).is_empty());
         assert_eq!(Utf16(&[0x3d, 0xd8, 0x41, 0]).to_string(), "\u{fffd}A");
     }
 }

@@ -1,0 +1,250 @@
+//! Contents of blocks (docs/protocols/dotnet.md 3, 4).
+
+use super::bytes::Bytes;
+use super::error::ErrorKind;
+use super::event::{Event, Ips, Visitor};
+use super::header::Header;
+use super::losses::{Losses, Run, Sequences};
+use super::metadata;
+use super::rows::Rows;
+use super::six::Six;
+use super::types::Types;
+
+/// Kinds of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Trace,
+    Events,
+    Metadata,
+    Stacks,
+    Point,
+    Threads,
+    RemoveThreads,
+    Labels,
+}
+
+/// What blocks leave behind for the next ones.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    header: Option<Header>,
+    types: Types,
+    sequences: Sequences,
+    six: Six,
+    events: u64,
+}
+
+/// What is wrong in a block, and how many bytes before its end.
+pub(super) type Fault = (ErrorKind, usize);
+
+impl Blocks {
+    pub(super) const fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    pub(super) const fn losses(&self) -> Losses {
+        self.sequences.losses()
+    }
+
+    /// Events so far.
+    pub(super) const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Event types so far.
+    pub(super) const fn types(&self) -> usize {
+        self.types.len()
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        self.types.memory() + self.sequences.memory() + self.six.memory()
+    }
+
+    /// The trace header of versions 4 and 5.
+    pub(super) fn trace(
+        &mut self,
+        body: &[u8],
+        version: u32,
+        visitor: &mut impl Visitor,
+    ) -> Result<(), Fault> {
+        self.begin(Header::four(&mut Bytes::new(body), version), visitor)
+    }
+
+    fn begin(&mut self, header: Option<Header>, visitor: &mut impl Visitor) -> Result<(), Fault> {
+        match header {
+            Some(header) if self.header.is_none() => {
+                visitor.header(&header);
+                self.header = Some(header);
+                Ok(())
+            }
+            _ => Err((ErrorKind::Header, 0)),
+        }
+    }
+
+    /// A block of any version.
+    pub(super) fn decode(
+        &mut self,
+        kind: Kind,
+        body: &[u8],
+        visitor: &mut impl Visitor,
+    ) -> Result<(), Fault> {
+        let mut b = Bytes::new(body);
+        if kind == Kind::Trace {
+            return self.begin(Header::six(&mut b), visitor);
+        }
+        let Some(header) = &self.header else { return Err((ErrorKind::Header, b.len())) };
+        let (six, pointer_size) = (header.version >= 6, header.pointer_size);
+        let done = match kind {
+            Kind::Events => return self.rows(body, six, visitor),
+            Kind::Metadata if six => return self.metadata6(&mut b, visitor),
+            Kind::Metadata => return self.metadata(body, visitor),
+            Kind::Stacks => stacks(&mut b, pointer_size, visitor),
+            Kind::Point if six => self.point6(&mut b, visitor),
+            Kind::Point => self.point(&mut b, visitor),
+            Kind::Threads => self.six.add_threads(&mut b),
+            Kind::RemoveThreads => self.remove_threads(&mut b, visitor),
+            Kind::Labels => self.six.add_labels(&mut b),
+            Kind::Trace => None,
+        };
+        done.ok_or((ErrorKind::Truncated, b.len()))
+    }
+
+    fn rows(&mut self, body: &[u8], six: bool, visitor: &mut impl Visitor) -> Result<(), Fault> {
+        let mut rows = Rows::new(body, six).ok_or((ErrorKind::Truncated, 0))?;
+        let Self { types, sequences, six: refers, events, .. } = self;
+        let mut run = None::<Run>;
+        let mut fault = None;
+        while !rows.is_empty() {
+            let Some((row, payload)) = rows.next() else {
+                fault = Some(ErrorKind::Truncated);
+                break;
+            };
+            let Some(event_type) = types.get(row.type_id) else {
+                fault = Some(ErrorKind::Type);
+                break;
+            };
+            let mut current = match run.take() {
+                Some(current) if current.thread == row.capture_thread => current,
+                last => {
+                    if let Some(last) = last {
+                        sequences.end(last);
+                    }
+                    sequences.begin(row.capture_thread)
+                }
+            };
+            if row.sequence != current.last.wrapping_add(1) {
+                let lost = sequences.odd(&current, row.sequence);
+                if lost > 0 {
+                    visitor.lost(lost);
+                }
+            }
+            current.last = row.sequence;
+            current.events += 1;
+            run = Some(current);
+            *events += 1;
+            let mut event = Event {
+                event_type,
+                time: row.time,
+                thread: row.thread,
+                capture_thread: row.capture_thread,
+                sequence: row.sequence,
+                stack: row.stack,
+                activity: row.activity,
+                related: row.related,
+                sorted: row.sorted,
+                payload,
+            };
+            if six {
+                event.thread = refers.thread(row.thread);
+                event.capture_thread = refers.thread(row.capture_thread);
+                let (activity, related) = refers.labels(row.labels);
+                (event.activity, event.related) = (activity, related);
+            }
+            visitor.event(&event);
+        }
+        if let Some(run) = run {
+            sequences.end(run);
+        }
+        fault.map_or(Ok(()), |kind| Err((kind, rows.left())))
+    }
+
+    /// Event types of versions 4 and 5.
+    fn metadata(&mut self, body: &[u8], visitor: &mut impl Visitor) -> Result<(), Fault> {
+        let mut rows = Rows::new(body, false).ok_or((ErrorKind::Truncated, 0))?;
+        while !rows.is_empty() {
+            let left = rows.left();
+            let (_, payload) = rows.next().ok_or((ErrorKind::Truncated, left))?;
+            let (id, event_type) = metadata::four(payload).map_err(|kind| (kind, left))?;
+            visitor.event_type(self.types.define(id, event_type).map_err(|kind| (kind, left))?);
+        }
+        Ok(())
+    }
+
+    /// Event types of version 6.
+    fn metadata6(&mut self, b: &mut Bytes<'_>, visitor: &mut impl Visitor) -> Result<(), Fault> {
+        let short = |left| (ErrorKind::Truncated, left);
+        let header = b.u16().ok_or(short(b.len()))?;
+        b.take(header.into()).ok_or(short(b.len()))?;
+        while !b.is_empty() {
+            let left = b.len();
+            let row = b.u16().and_then(|size| b.take(size.into())).ok_or(short(left))?;
+            let (id, event_type) = metadata::six(row).map_err(|kind| (kind, left))?;
+            visitor.event_type(self.types.define(id, event_type).map_err(|kind| (kind, left))?);
+        }
+        Ok(())
+    }
+
+    fn point(&mut self, b: &mut Bytes<'_>, visitor: &mut impl Visitor) -> Option<()> {
+        let (_time, count) = (b.u64()?, b.u32()?);
+        let mut lost = 0;
+        for _ in 0..count {
+            lost += self.sequences.point(b.u64()?, b.u32()?);
+        }
+        tell(lost, visitor);
+        visitor.point();
+        Some(())
+    }
+
+    fn point6(&mut self, b: &mut Bytes<'_>, visitor: &mut impl Visitor) -> Option<()> {
+        let (_time, flags, count) = (b.u64()?, b.u32()?, b.u32()?);
+        let mut lost = 0;
+        for _ in 0..count {
+            lost += self.sequences.point(b.var64()?, b.var32()?);
+        }
+        tell(lost, visitor);
+        visitor.point();
+        self.six.point(flags & 1 != 0);
+        if flags & 1 != 0 {
+            self.sequences.clear();
+        }
+        if flags & 2 != 0 {
+            self.types.clear();
+        }
+        Some(())
+    }
+
+    fn remove_threads(&mut self, b: &mut Bytes<'_>, visitor: &mut impl Visitor) -> Option<()> {
+        while !b.is_empty() {
+            let (index, number) = (b.var64()?, b.var32()?);
+            tell(self.sequences.point(index, number), visitor);
+            self.sequences.remove(index);
+            self.six.remove(index);
+        }
+        Some(())
+    }
+}
+
+fn tell(lost: u64, visitor: &mut impl Visitor) {
+    if lost > 0 {
+        visitor.lost(lost);
+    }
+}
+
+fn stacks(b: &mut Bytes<'_>, pointer_size: u8, visitor: &mut impl Visitor) -> Option<()> {
+    let (first, count) = (b.u32()?, b.u32()?);
+    for i in 0..count {
+        let size = b.u32()?;
+        visitor.stack(first.wrapping_add(i), Ips::new(b.take(size as usize)?, pointer_size));
+    }
+    Some(())
+}
