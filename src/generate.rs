@@ -23,8 +23,9 @@ peer declares, with all integers in 64 bits. Event metrics are explained in [eve
 fn dynamic_nodes(source: &SourceTable) -> Vec<String> {
     let Some(dynamic) = source.dynamic else { return Vec::new() };
     dynamic
-        .node
-        .into_iter()
+        .places
+        .iter()
+        .filter_map(|(place, _)| place.node())
         .chain(["param"])
         .map(|node| format!("apm.{}.{node}", source.name))
         .collect()
@@ -120,6 +121,16 @@ pub fn help(catalogue: &Catalogue) -> String {
     out
 }
 
+/// A word for the instances of a metric.
+fn instances(indom: InDom, source: Option<&SourceTable>) -> &'static str {
+    match (indom, source) {
+        (InDom::Agents, _) => "agent",
+        (InDom::Peers, Some(s)) => s.name,
+        (InDom::Table(table), Some(s)) => s.tables.get(table.index()).map_or("", |t| t.name),
+        _ => "",
+    }
+}
+
 /// The page `docs/metrics.md`.
 #[must_use]
 pub fn metrics(catalogue: &Catalogue) -> String {
@@ -128,12 +139,7 @@ pub fn metrics(catalogue: &Catalogue) -> String {
         "| metric | type | semantics | units | instances | what |\n| --- | --- | --- | --- | --- | --- |\n",
     );
     for e in catalogue.entries() {
-        let instances = match (e.indom, e.source.and_then(|s| catalogue.source(s))) {
-            (InDom::Agents, _) => "agent",
-            (InDom::Peers, Some(s)) => s.name,
-            (InDom::Table(table), Some(s)) => s.tables.get(table.index()).map_or("", |t| t.name),
-            _ => "",
-        };
+        let instances = instances(e.indom, e.source.and_then(|s| catalogue.source(s)));
         let (ty, sem, units) = (e.ty.name(), e.sem.name(), e.units.name());
         let _ = writeln!(
             out,
@@ -142,15 +148,11 @@ pub fn metrics(catalogue: &Catalogue) -> String {
         );
     }
     for (_, source) in catalogue.sources() {
-        if let Some(d) = source.dynamic {
-            let _ = writeln!(
-                out,
-                "| `apm.{}.{}.*` | | | | {} | {} |",
-                source.name,
-                d.node.unwrap_or("param"),
-                source.name,
-                d.what
-            );
+        for (place, what) in source.dynamic.iter().flat_map(|d| d.places) {
+            let node = place.node().unwrap_or("param");
+            let instances = instances(place.indom(), Some(source));
+            let _ =
+                writeln!(out, "| `apm.{}.{node}.*` | | | | {instances} | {what} |", source.name);
         }
     }
     out

@@ -85,7 +85,11 @@ fn nodes(source: &SourceTable) -> Vec<String> {
     let metrics = source.metrics.iter().chain(source.row_metrics).map(|m| first(m.name));
     let reports = source.controls.iter().filter(|c| !c.storable && c.indom == InDom::Null);
     let mut names: Vec<String> = Vec::new();
-    let dynamic = source.dynamic.and_then(|dynamic| dynamic.node);
+    let dynamic = source
+        .dynamic
+        .iter()
+        .flat_map(|dynamic| dynamic.places)
+        .filter_map(|(place, _)| place.node());
     let counts = source
         .events
         .iter()

@@ -7,7 +7,9 @@ use pmda::{Metric, TableError, Tables};
 
 use crate::catalogue::{AGENT_INDOM, Catalogue};
 use crate::events::ParameterNames;
-use crate::model::{EventLeaf, InDom, Pmid, Semantics, SourceId, Units, ValueSource, ValueType};
+use crate::model::{
+    EventLeaf, InDom, Place, Pmid, Semantics, SourceId, Units, ValueSource, ValueType,
+};
 use crate::store::DynamicMetric;
 
 /// A metric and the source of its value.
@@ -136,27 +138,31 @@ impl Entries {
         tables.add_metrics(&metrics)
     }
 
-    /// Adds a dynamic metric, if it has values, and its parameter metric.
+    /// Adds a dynamic metric, if it has values, and its parameter metric, if it has one.
     pub(super) fn push_dynamic(&mut self, metric: &Arc<DynamicMetric>, tables: &mut Tables) {
-        let source = self.catalogue.source(metric.source);
-        let Some((source, node)) = source.and_then(|s| Some((s.name, s.dynamic?.node))) else {
-            return;
-        };
+        let Some(source) = self.catalogue.source(metric.source) else { return };
+        let (source, keeps, spec) = (source.name, source.keeps_values, &metric.spec);
+        let instant = spec.sem != Semantics::Counter;
         let row = Row {
-            name: format!("apm.{source}.{}.{}", node.unwrap_or_default(), metric.spec.path),
+            name: format!("apm.{source}.{}.{}", spec.place.node().unwrap_or_default(), spec.path),
             pmid: metric.pmid,
-            value: ValueSource::Column(metric.column()),
-            ty: metric.spec.ty,
-            indom: InDom::Peers,
+            value: match spec.place {
+                Place::Peers(_) | Place::Rows(..) if keeps && instant => {
+                    ValueSource::RecentColumn(metric.column())
+                }
+                _ => ValueSource::Column(metric.column()),
+            },
+            ty: spec.ty,
+            indom: spec.place.indom(),
             source: Some(metric.source),
             item: metric.pmid.item(),
-            oneline: metric.spec.oneline.clone(),
-            help: metric.spec.help.clone(),
-            labels: metric.spec.labels.clone(),
+            oneline: spec.oneline.clone(),
+            help: spec.help.clone(),
+            labels: spec.labels.clone(),
         };
-        let (oneline, help) = metric.param_help(node.is_some());
+        let (oneline, help) = metric.param_help();
         let param = Row {
-            name: format!("apm.{source}.param.{}", metric.spec.path),
+            name: format!("apm.{source}.param.{}", spec.path),
             pmid: metric.param,
             value: ValueSource::Param,
             indom: InDom::Null,
@@ -164,19 +170,17 @@ impl Entries {
             help,
             ..row.clone()
         };
-        if node.is_some() {
-            let metric = self.push(row, metric.spec.sem, metric.spec.units);
+        if spec.place.node().is_some() {
+            let metric = self.push(row, spec.sem, spec.units);
             add(tables, &metric);
         }
-        // A record has the counter's value at its time; a rate between records of several processes
-        // means nothing.
-        let sem = if metric.spec.sem == Semantics::Counter {
-            Semantics::Instant
-        } else {
-            metric.spec.sem
-        };
-        let param = self.push(param, sem, metric.spec.units);
-        add(tables, &param);
+        if spec.place.has_param() {
+            // A record has the counter's value at its time; a rate between records of several
+            // processes means nothing.
+            let sem = if instant { spec.sem } else { Semantics::Instant };
+            let param = self.push(param, sem, spec.units);
+            add(tables, &param);
+        }
     }
 
     fn push(&mut self, row: Row, sem: Semantics, units: Units) -> Metric {

@@ -1,5 +1,6 @@
 //! The instances of each domain: peers, and rows of tables.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ pub(super) type Rows = BTreeMap<u32, Arc<Row>>;
 pub(super) struct Instances {
     peers: HashMap<u32, Peers>,
     rows: HashMap<u32, Rows>,
+    /// Rows that have or had a value of a dynamic metric, by domain and column.
+    columns: HashMap<(u32, u16), Rows>,
     /// Domains that changed after libpcp_pmda's table was filled.
     stale: HashSet<u32>,
 }
@@ -51,8 +54,29 @@ impl Instances {
     }
 
     pub(super) fn remove_row(&mut self, serial: u32, inst: u32) {
-        self.rows.get_mut(&serial).and_then(|rows| rows.remove(&inst));
+        let row = self.rows.get_mut(&serial).and_then(|rows| rows.remove(&inst));
+        for column in row.iter().flat_map(|row| row.brought.columns()) {
+            if let Entry::Occupied(mut rows) = self.columns.entry((serial, column)) {
+                rows.get_mut().remove(&inst);
+                if rows.get().is_empty() {
+                    rows.remove();
+                }
+            }
+        }
         self.stale.insert(serial);
+    }
+
+    /// A row has a value of a dynamic metric, unless it is no instance any more.
+    pub(super) fn row_has(&mut self, serial: u32, inst: u32, row: &Arc<Row>, column: u16) {
+        let present = self.rows.get(&serial).and_then(|rows| rows.get(&inst));
+        if present.is_some_and(|present| Arc::ptr_eq(present, row)) {
+            self.columns.entry((serial, column)).or_default().insert(inst, Arc::clone(row));
+        }
+    }
+
+    /// The rows of a domain that have or had a value of a dynamic metric.
+    pub(super) fn with_column(&self, serial: u32, column: u16) -> Option<&Rows> {
+        self.columns.get(&(serial, column))
     }
 
     /// Fills libpcp_pmda's table of a domain if it has changed.

@@ -101,6 +101,9 @@ impl Callbacks {
                 Change::Leave(peer) => self.leave(&peer),
                 Change::JoinRow(source, table, row) => self.join_row(source, table, &row),
                 Change::LeaveRow(source, table, row) => self.leave_row(source, table, &row),
+                Change::RowHas(source, table, row, column) => {
+                    self.row_has(source, table, &row, column);
+                }
             }
         }
         metrics
@@ -142,6 +145,13 @@ impl Callbacks {
         let Some(def) = self.store.catalogue().table(source, table) else { return };
         if let Some(id) = self.ids.book.leave_row(source, table, row, now()) {
             self.instances.remove_row(def.indom.serial, id);
+        }
+    }
+
+    fn row_has(&mut self, source: SourceId, table: TableId, row: &Arc<Row>, column: u16) {
+        let Some(def) = self.store.catalogue().table(source, table) else { return };
+        if let Some(id) = self.ids.book.row_id(source, table, row) {
+            self.instances.row_has(def.indom.serial, id, row, column);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::agent::AGENT_INDOM;
 use super::entry::Entry;
 use super::table::{CLUSTERS, DYNAMIC_CLUSTER, EXTRA_CLUSTER, PARAM_CLUSTER, SourceTable};
-use crate::model::{InDom, MetricDef, ROW_ITEMS, STATIC_ITEMS};
+use crate::model::{InDom, MetricDef, Place, ROW_ITEMS, STATIC_ITEMS};
 
 /// PMID clusters are 12 bits, items 10 bits, serial numbers of instance domains 22 bits.
 const CLUSTER_LIMIT: u32 = 1 << 12;
@@ -130,6 +130,9 @@ fn of_source(source: &SourceTable, serials: &mut Unique) -> Result<(), Catalogue
     {
         cluster(source, at, &place(name))?;
     }
+    for (place, _) in source.dynamic.iter().flat_map(|d| d.places) {
+        self::place(source, *place)?;
+    }
     for (item, param) in (1..).zip(source.params) {
         if param.item.get() != item {
             let must = format!("{item}: items of parameters have no gaps");
@@ -150,6 +153,25 @@ fn cluster(source: &SourceTable, cluster: u16, place: &str) -> Result<(), Catalo
     let must = format!("{} to {}", source.cluster, source.cluster + PARAM_CLUSTER - 1);
     let (place, got) = (place.to_owned(), cluster.into());
     Err(CatalogueError::Range { place, what: "the cluster", got, must })
+}
+
+/// Checks the node and the table of dynamic metrics.
+fn place(source: &SourceTable, place: Place) -> Result<(), CatalogueError> {
+    let Some(node) = place.node() else { return Ok(()) };
+    let name = format!("{}.{node}", source.name);
+    component(node, &name)?;
+    let places = source.dynamic.map_or(&[] as &[_], |d| d.places);
+    if node == "param" || places.iter().filter(|(p, _)| p.node() == Some(node)).count() > 1 {
+        return Err(CatalogueError::Twice { id: name.clone(), first: name.clone(), second: name });
+    }
+    if let Place::Rows(_, table) = place
+        && source.tables.get(table.index()).is_none_or(|t| !t.of_peer)
+    {
+        let got = u32::try_from(table.index()).unwrap_or(u32::MAX);
+        let must = "a table of peers".to_owned();
+        return Err(CatalogueError::Range { place: name, what: "the table", got, must });
+    }
+    Ok(())
 }
 
 fn item(source: &SourceTable, m: &MetricDef, place: &str) -> Result<(), CatalogueError> {

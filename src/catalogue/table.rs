@@ -2,8 +2,8 @@
 //! controls. Archives contain these ids: they must never change.
 
 use crate::model::{
-    ControlId, EventKind, InDom, MetricDef, MetricItem, MetricSpec, ParamItem, ROW_ITEMS, RowItem,
-    Semantics, TableId, Units, ValueType,
+    ControlId, EventKind, InDom, MetricDef, MetricItem, MetricSpec, ParamItem, Place, ROW_ITEMS,
+    RowItem, Semantics, TableId, Units, ValueType,
 };
 
 /// PMID clusters reserved for each source: static +0, event leaves +1.., static parameters
@@ -25,14 +25,11 @@ pub const DYNAMIC_MAX: usize = 16 * 1024;
 /// The row of a shared table that sums up all keys without a row.
 pub const OTHER: &str = "other";
 
-/// Dynamic metrics of a source: their node, and how a description is restored after a restart.
+/// Dynamic metrics of a source: their places, and how a description is restored after a restart.
 #[derive(Clone, Copy, Debug)]
 pub struct Dynamic {
-    /// Node of the metrics below the source's prefix: `counter`. `None`: they are only parameters
-    /// of event records, below `param`.
-    pub node: Option<&'static str>,
-    /// One line for the node's help.
-    pub what: &'static str,
+    /// The places, each with one line of help.
+    pub places: &'static [(Place, &'static str)],
     /// Restores the description from `MetricSpec::persist`; `None` if the line is not one of this
     /// source.
     pub restore: fn(&str) -> Option<MetricSpec>,

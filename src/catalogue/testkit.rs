@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::Catalogue;
 use super::table::{Dynamic, InDomDef, SourceTable, TableDef};
 use crate::model::{
-    EventKind, EventKindId, MetricSpec, RowItem, Semantics, SourceId, TableId, Units, ValueType,
+    EventKind, EventKindId, MetricSpec, Place, RowItem, Semantics, SourceId, TableId, Units,
+    ValueType,
 };
 use crate::{listed, peer_metrics, row_metrics};
 
@@ -71,6 +72,7 @@ fn restore(persist: &str) -> Option<MetricSpec> {
     let key = persist.strip_prefix("toy ")?;
     Some(MetricSpec {
         key: key.into(),
+        place: Place::Sampled("counter"),
         path: format!("gc.{key}"),
         ty: ValueType::U64,
         sem: Semantics::Counter,
@@ -89,8 +91,11 @@ pub(crate) fn brought(key: &str) -> MetricSpec {
 
 /// The catalogue of both sources.
 pub(crate) fn catalogue() -> Arc<Catalogue> {
-    let dynamic =
-        Dynamic { node: Some("counter"), what: "Counters of toys", restore, initial: Vec::new };
+    let dynamic = Dynamic {
+        places: &[(Place::Sampled("counter"), "Counters of toys")],
+        restore,
+        initial: Vec::new,
+    };
     let toy = SourceTable {
         metrics: METRICS,
         events: EVENTS,

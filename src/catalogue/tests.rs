@@ -84,10 +84,10 @@ fn an_error_has_both_places() {
 
 #[test]
 fn names_and_items_are_within_their_bounds() {
-    const ALIAS: &[MetricDef] = &[MetricDef { item: 64, ..METRICS[0] }];
+    const ALIAS: &[MetricDef] = &[MetricDef { item: 128, ..METRICS[0] }];
     assert_eq!(
         error(&[SourceTable { metrics: ALIAS, ..TOY }]),
-        "toy.wheels: the item is out of range: 64, must be below 64"
+        "toy.wheels: the item is out of range: 128, must be below 128"
     );
     assert!(error(&[SourceTable { name: "Toy", ..TOY }]).starts_with("Toy: a component"));
     assert!(error(&[SourceTable { name: "self", ..TOY }]).contains("the PMDA and to self"));

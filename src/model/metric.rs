@@ -57,8 +57,10 @@ pub enum ValueSource {
     Recent,
     /// a text of the instance
     Text,
-    /// the cell with this number: dynamic metrics
+    /// the cell with this number: dynamic metrics of peers and of rows
     Column(u16),
+    /// the same, as [`ValueSource::Recent`]
+    RecentColumn(u16),
     /// nanoseconds since the instance's last message
     Idle,
     /// a leaf of an event stream
@@ -106,14 +108,57 @@ pub struct EventKind {
     pub help: &'static str,
 }
 
+/// Where a metric that a peer defines is shown, below its source's prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A value of each peer, below this node, and a parameter of event records, below `param`:
+    /// [`Update::Sample`](super::Update::Sample) brings both.
+    Sampled(&'static str),
+    /// A value of each peer, below this node: [`Update::Value`](super::Update::Value). One that is
+    /// no counter is shown as [`ValueSource::Recent`].
+    Peers(&'static str),
+    /// The same of each row of a table that has one.
+    Rows(&'static str, TableId),
+    /// Only a parameter of event records, below `param`.
+    Param,
+}
+
+impl Place {
+    /// Node of the metrics with values: `counter`.
+    #[must_use]
+    pub const fn node(self) -> Option<&'static str> {
+        match self {
+            Self::Sampled(node) | Self::Peers(node) | Self::Rows(node, _) => Some(node),
+            Self::Param => None,
+        }
+    }
+
+    /// Whether there is a parameter of event records.
+    #[must_use]
+    pub const fn has_param(self) -> bool {
+        matches!(self, Self::Sampled(_) | Self::Param)
+    }
+
+    /// The instance domain of the values.
+    #[must_use]
+    pub const fn indom(self) -> InDom {
+        match self {
+            Self::Sampled(_) | Self::Peers(_) => InDom::Peers,
+            Self::Rows(_, table) => InDom::Table(table),
+            Self::Param => InDom::Null,
+        }
+    }
+}
+
 /// A metric that a peer defines, described in PCP's terms by the source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricSpec {
-    /// The peer's name for the metric, which identifies it over restarts: `GC/Minor GC
-    /// collections`.
+    /// The peer's name for the metric, which identifies it over restarts among all places of the
+    /// source: `GC/Minor GC collections`.
     pub key: String,
-    /// Name components below the source's dynamic node, already sanitised:
-    /// `gc.minor_gc_collections`.
+    /// One of the places of the source's [`Dynamic`](crate::catalogue::Dynamic).
+    pub place: Place,
+    /// Name components below the node of its place, already sanitised: `gc.minor_gc_collections`.
     pub path: String,
     /// Value type, the same for all peers.
     pub ty: ValueType,

@@ -16,7 +16,7 @@ pub use ids::{
     StreamKind, TableId,
 };
 pub use memory::{Charge, Memory, Purpose};
-pub use metric::{EventKind, EventLeaf, InDom, MetricDef, MetricSpec, ValueSource};
+pub use metric::{EventKind, EventLeaf, InDom, MetricDef, MetricSpec, Place, ValueSource};
 pub use name::component;
 pub use network::Network;
 pub use now::Now;

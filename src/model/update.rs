@@ -39,6 +39,32 @@ pub enum Update<'a> {
         /// The slot.
         slot: u32,
     },
+    /// Sets a dynamic metric of [`Place::Peers`](super::Place) or, with the slot of a row in the
+    /// metric's table, of [`Place::Rows`](super::Place). Rows have numbers only.
+    Value {
+        /// The slot of the metric.
+        slot: u32,
+        /// The slot of the row.
+        row: Option<u32>,
+        /// The value, in the metric's type or one that is converted to it.
+        value: Value,
+    },
+    /// Adds to a number, as [`Update::Value`] sets it; a metric without a value starts at 0.
+    Add {
+        /// The slot of the metric.
+        slot: u32,
+        /// The slot of the row.
+        row: Option<u32>,
+        /// By how much.
+        more: Value,
+    },
+    /// Removes the value that [`Update::Value`] or [`Update::Add`] set.
+    NoValue {
+        /// The slot of the metric.
+        slot: u32,
+        /// The slot of the row.
+        row: Option<u32>,
+    },
     /// A static cell metric of the source (`ValueSource::Cell`, `Recent` or `Text`).
     Set {
         /// The metric.

@@ -96,6 +96,13 @@ impl Book {
         Some(id)
     }
 
+    /// The id of a present row.
+    #[must_use]
+    pub fn row_id(&self, source: SourceId, table: TableId, row: &Row) -> Option<u32> {
+        let domain = self.shelves.get(source.index())?.tables.get(table.index())?;
+        domain.get(&row.key).map(|entry| entry.id)
+    }
+
     /// Ends a row's instance. Its id stays reserved for it, as a peer's.
     pub fn leave_row(
         &mut self,

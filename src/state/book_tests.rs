@@ -52,6 +52,9 @@ impl Pmda {
                 Change::LeaveRow(source, table, row) => {
                     self.book.leave_row(source, table, &row, now);
                 }
+                Change::RowHas(source, table, row, _) => {
+                    assert!(self.book.row_id(source, table, &row).is_some());
+                }
             }
         }
     }

@@ -13,16 +13,15 @@ pub struct DynamicMetric {
     pub spec: MetricSpec,
     /// Its PMID.
     pub pmid: Pmid,
-    /// PMID of its parameter metric.
+    /// PMID of its parameter metric, if its place has one.
     pub param: Pmid,
 }
 
 impl DynamicMetric {
-    /// One line and the full help text of its parameter metric. `values`: the metric itself has
-    /// values; else there is only the parameter.
+    /// One line and the full help text of its parameter metric.
     #[must_use]
-    pub fn param_help(&self, values: bool) -> (String, String) {
-        let what = if values {
+    pub fn param_help(&self) -> (String, String) {
+        let what = if self.spec.place.node().is_some() {
             format!(": the value of {} that a record brought", self.spec.key)
         } else {
             String::new()

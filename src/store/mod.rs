@@ -1,6 +1,7 @@
 //! The present state: peers, metrics, values, event streams. Workers write, the PMDA thread reads;
 //! neither waits for the other longer than a copy takes. No I/O here.
 
+mod brought;
 mod control_queue;
 mod csv;
 mod dynamic_metric;

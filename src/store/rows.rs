@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::brought::Brought;
 use super::peer::{Cells, Peer};
 use crate::catalogue::{OTHER, RowLayout, TableDef};
 
@@ -19,6 +20,8 @@ pub struct Row {
     pub key: String,
     /// Values by item number.
     pub cells: Cells,
+    /// Values of dynamic metrics by column.
+    pub brought: Brought,
     /// The peer that it belongs to, in a table of peers.
     pub peer: Option<Arc<Peer>>,
     labels: Mutex<Labels>,
@@ -34,6 +37,7 @@ impl Row {
         Arc::new(Self {
             key: key.into(),
             cells: Cells::new(layout.cells.into()),
+            brought: Brought::default(),
             peer: peer.cloned(),
             labels: Mutex::default(),
             gone: AtomicBool::new(false),
@@ -184,7 +188,9 @@ impl Rows {
     pub(super) fn memory(&self) -> usize {
         self.by_key
             .values()
-            .map(|r| size_of::<Row>() + 2 * r.key.len() + r.cells.memory() + 96)
+            .map(|r| {
+                size_of::<Row>() + 2 * r.key.len() + r.cells.memory() + r.brought.memory() + 96
+            })
             .sum()
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn deliver(scope: &mut FetchScope, world: &World<'_>, results: &mut R
         let Some(source) = catalogue.source(stream.source) else { continue };
         let serial = source.indom.serial;
         let peers = world.instances.peers(serial);
-        scope.visit(world, serial, peers, results, |_, _, inst, peer| {
+        scope.visit(world, serial, peers.zip(peers), results, |_, _, inst, peer| {
             if peer.existing_stream(stream.kind).is_some() {
                 jobs.push((*stream, inst, peer));
             }

@@ -116,10 +116,22 @@ fn answer_one(
         Some(_) if scope.hides(row) => return Err(Error::PERMISSION),
         Some(_) if scope.crowded && Class::of(row) == Class::Arrays => results.refuse(),
         Some(serial) if matches!(row.indom, InDom::Table(_)) => {
-            let rows = world.instances.rows(serial);
-            scope.visit(world, serial, rows, results, |scope, results, inst, of| {
-                if let Some(bits) = of.cells.get(row.item)
-                    && (row.value != ValueSource::Recent || of.fresh(scope.now, scope.stale))
+            let all = world.instances.rows(serial);
+            let rows = match row.value {
+                ValueSource::Column(column) | ValueSource::RecentColumn(column) => {
+                    world.instances.with_column(serial, column)
+                }
+                _ => all,
+            };
+            let visited = all.zip(rows);
+            scope.visit(world, serial, visited, results, |scope, results, inst, of| {
+                let (bits, recent) = match row.value {
+                    ValueSource::Column(column) => (of.brought.get(column), false),
+                    ValueSource::RecentColumn(column) => (of.brought.get(column), true),
+                    value => (of.cells.get(row.item), value == ValueSource::Recent),
+                };
+                if let Some(bits) = bits
+                    && (!recent || of.fresh(scope.now, scope.stale))
                 {
                     results.number(inst, row.ty, bits);
                 }
@@ -127,7 +139,7 @@ fn answer_one(
         }
         Some(serial) => {
             let peers = world.instances.peers(serial);
-            scope.visit(world, serial, peers, results, |scope, results, inst, peer| {
+            scope.visit(world, serial, peers.zip(peers), results, |scope, results, inst, peer| {
                 values::value(row, inst, peer, world, scope, results);
             });
         }

@@ -46,6 +46,9 @@ pub(in crate::callbacks) struct World<'s> {
     pub(super) profile: Profile<'s>,
 }
 
+/// Peers or rows by instance number.
+type ById<T> = BTreeMap<u32, Arc<T>>;
+
 /// The state of one fetch, and memory that the next reuses.
 #[derive(Debug, Default)]
 pub(in crate::callbacks) struct FetchScope {
@@ -114,24 +117,24 @@ impl FetchScope {
         row.shows_records() && row.source.is_some_and(|s| self.hidden.contains(&s))
     }
 
-    /// Calls `f` for each instance of a domain that the profile includes, until the set is refused
-    /// or the budget has no steps left.
+    /// Calls `f` for each of `some` instances of `all` of a domain that the profile includes, until
+    /// the set is refused or the budget has no steps left.
     pub(super) fn visit<'w, T>(
         &mut self,
         world: &World<'w>,
         serial: u32,
-        instances: Option<&'w BTreeMap<u32, Arc<T>>>,
+        instances: Option<(&'w ById<T>, &'w ById<T>)>,
         results: &mut Results,
         mut f: impl FnMut(&mut Self, &mut Results, u32, &'w T),
     ) {
-        let Some(instances) = instances else { return };
+        let Some((instances, some)) = instances else { return };
         let wanted = self.wanted.remove(&serial).unwrap_or_else(|| {
             let indom = pmda::InDom::new(world.store.domain(), serial);
             let all = world.profile.is_all();
             results.budget.step(if all { 1 } else { 2 * instances.len() as u64 });
             world.profile.wanted(indom, instances)
         });
-        wanted.visit(instances, |inst, of| {
+        wanted.visit(some, |inst, of| {
             if !results.budget.step(1) {
                 results.refuse();
                 return false;

@@ -85,6 +85,13 @@ pub(super) fn value(
         ValueSource::Column(item) => {
             return text(inst, peer.text(item).filter(|_| current), results);
         }
+        ValueSource::RecentColumn(column) => {
+            let fresh = peer.liveness.fresh(scope.now, scope.stale);
+            if row.ty == ValueType::Text {
+                return text(inst, peer.text(column).filter(|_| fresh), results);
+            }
+            peer.cells.get(column).filter(|_| fresh)
+        }
         ValueSource::Text => return text(inst, peer.text(row.item).filter(|_| current), results),
         ValueSource::Param | ValueSource::SelfStat => None,
     };

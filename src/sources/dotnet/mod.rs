@@ -33,6 +33,13 @@ pub use config::Config;
 #[cfg(feature = "agent")]
 use super::{Context, Running};
 use super::{Source, SourceTable};
+use crate::catalogue::Dynamic;
+use crate::model::MetricSpec;
+
+/// The metric that [`MetricSpec::persist`] was made from.
+const fn restore(_: &str) -> Option<MetricSpec> {
+    None
+}
 
 /// The reader of .NET processes.
 pub struct Dotnet;
@@ -48,6 +55,7 @@ impl Source for Dotnet {
         events: metrics::EVENT_KINDS,
         tables: metrics::TABLES,
         params: metrics::PARAMS,
+        dynamic: Some(Dynamic { places: metrics::PLACES, restore, initial: Vec::new }),
         keeps_values: true,
         not_logged: &["profile.stacks", "profile.methods", "alloc.by_type"],
         ..SourceTable::new("dotnet", metrics::CLUSTER, metrics::INDOM)

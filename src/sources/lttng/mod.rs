@@ -60,6 +60,7 @@ pub use relay::{Collector, Reader};
 use super::{Context, Running};
 use super::{Source, SourceTable};
 use crate::catalogue::Dynamic;
+use crate::model::Place;
 
 /// Viewer and controller of LTTng live sessions.
 pub struct Lttng;
@@ -74,8 +75,10 @@ impl Source for Lttng {
         controls: metrics::CONTROLS,
         events: metrics::KINDS,
         dynamic: Some(Dynamic {
-            node: None,
-            what: "Contexts (ctx.*) and fields (PROVIDER.EVENT.FIELD) of events, as parameters of records",
+            places: &[(
+                Place::Param,
+                "Contexts (ctx.*) and fields (PROVIDER.EVENT.FIELD) of events, as parameters of records",
+            )],
             restore: record::restore,
             initial: Vec::new,
         }),

@@ -49,6 +49,7 @@ pub use session::{Inspector, Settings};
 use super::{Context, Running};
 use super::{Source, SourceTable};
 use crate::catalogue::Dynamic;
+use crate::model::Place;
 
 /// The Mono counters inspector.
 pub struct Mono;
@@ -63,8 +64,10 @@ impl Source for Mono {
         controls: metrics::CONTROLS,
         events: metrics::EVENTS,
         dynamic: Some(Dynamic {
-            node: Some("counter"),
-            what: "Counters of the Mono runtime, by category",
+            places: &[(
+                Place::Sampled(meter::spec::NODE),
+                "Counters of the Mono runtime, by category",
+            )],
             restore: meter::spec::restore,
             initial: meter::watched::watched,
         }),

@@ -104,6 +104,7 @@ pub use wire::identity::PodName;
 use super::{Context, Running};
 use super::{Source, SourceTable};
 use crate::catalogue::Dynamic;
+use crate::model::Place;
 
 /// The collector of Java profiler agents.
 pub struct Profiler;
@@ -128,8 +129,10 @@ impl Source for Profiler {
         row_metrics: metrics::ROW_METRICS,
         events: metrics::EVENTS,
         dynamic: Some(Dynamic {
-            node: None,
-            what: "Indexed parameters that profiler.parameters asks for (tag.*)",
+            places: &[(
+                Place::Param,
+                "Indexed parameters that profiler.parameters asks for (tag.*)",
+            )],
             restore: records::call_record::restore,
             initial: Vec::new,
         }),

@@ -2,15 +2,18 @@
 //! PMDA thread.
 
 mod names;
+mod paths;
 mod peers;
 mod rows;
 mod sweep;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock, PoisonError};
+
+use paths::Paths;
 
 use super::control_queue::ControlQueue;
 use super::dynamic_metric::DynamicMetric;
@@ -36,6 +39,8 @@ pub enum Change {
     JoinRow(SourceId, TableId, Arc<Row>),
     /// A row that has lost its instance.
     LeaveRow(SourceId, TableId, Arc<Row>),
+    /// A row has a first value of the dynamic metric with this column.
+    RowHas(SourceId, TableId, Arc<Row>, u16),
 }
 
 #[derive(Debug, Default)]
@@ -45,7 +50,7 @@ struct Table {
     next_id: usize,
     /// By key, ids and paths of restored metrics for which `limits.names` has no room now.
     parked: HashMap<String, (usize, String)>,
-    paths: HashSet<String>,
+    paths: Paths,
     peers: HashMap<String, Arc<Peer>>,
     /// The liveness of peers changes under this table's lock only.
     turn: Turn,
@@ -102,7 +107,14 @@ impl Store {
             memory,
             domain,
             limits: Mutex::new(Arc::new(limits)),
-            tables: sources().map(|_| Mutex::default()).collect(),
+            tables: sources()
+                .map(|source| {
+                    let prefix = format!("apm.{}.", source.name);
+                    let names = catalogue.entries().iter().map(|e| e.name.as_str());
+                    let names = names.filter_map(|name| name.strip_prefix(prefix.as_str()));
+                    Mutex::new(Table { paths: Paths::new(names), ..Table::default() })
+                })
+                .collect(),
             rows: sources()
                 .map(|s| {
                     let tables = (0..).map(TableId::new).take(s.tables.len());

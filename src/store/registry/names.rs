@@ -82,13 +82,9 @@ impl Store {
         id: usize,
         mut spec: MetricSpec,
     ) -> Option<Arc<DynamicMetric>> {
-        // Two raw names may be equal after sanitising; the second gets a number.
-        let plain = spec.path.clone();
-        let mut n = 1;
-        while !table.paths.insert(spec.path.clone()) {
-            n += 1;
-            spec.path = format!("{plain}_{n}");
-        }
+        let param = spec.place.has_param().then_some("param");
+        let nodes: Vec<&str> = spec.place.node().into_iter().chain(param).collect();
+        spec.path = table.paths.add(&nodes, &spec.path);
         table.next_id = table.next_id.max(id + 1);
         let id = u16::try_from(id).ok()?;
         let first = self.catalogue.source(source)?.cluster;

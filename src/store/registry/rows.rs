@@ -42,6 +42,17 @@ impl Store {
             .flatten()
     }
 
+    /// Tells the PMDA thread of a row's first value in a column.
+    pub(in crate::store) fn row_has(
+        &self,
+        source: SourceId,
+        table: TableId,
+        row: &Arc<Row>,
+        column: u16,
+    ) {
+        self.queue(Change::RowHas(source, table, Arc::clone(row), column));
+    }
+
     /// Adds to the score of a key without a row.
     pub fn wait_for_row(&self, source: SourceId, table: TableId, key: &str, more: u64) {
         self.change_rows(source, table, |def, rows, _| rows.wait(def, key, more));

@@ -3,12 +3,13 @@ use crate::catalogue::testkit::{self, TOY};
 use std::time::Duration;
 
 use crate::catalogue::{AgentCell, DYNAMIC_MAX, Stat};
-use crate::model::{Identity, MetricSpec, Now, Semantics, Units, ValueType};
+use crate::model::{Identity, MetricSpec, Now, Place, Semantics, Units, ValueType};
 use crate::store::peer::RequestQueue;
 
 fn spec(key: &str, path: &str) -> MetricSpec {
     MetricSpec {
         key: key.into(),
+        place: Place::Sampled("counter"),
         path: path.into(),
         ty: ValueType::U64,
         sem: Semantics::Counter,

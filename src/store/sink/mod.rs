@@ -1,6 +1,7 @@
 //! Applies one session's updates to the store: cells, event records, counts, log lines.
 
 mod bound_row;
+mod brought;
 mod rows;
 mod values;
 
@@ -15,7 +16,7 @@ use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
 use crate::events::Batch;
 use crate::model::{
     ControlId, EventKindId, EventParam, EventValue, Identity, Now, ParamId, Pmid, SourceId, Stamp,
-    Update, ValueType,
+    TableId, Update, ValueType,
 };
 use crate::sources::{OwnSink, Sink};
 
@@ -29,7 +30,9 @@ const BATCH_MAX: usize = 256 << 10;
 struct Target {
     column: u16,
     ty: ValueType,
-    param: Pmid,
+    param: Option<Pmid>,
+    /// The table whose rows have its values.
+    table: Option<TableId>,
     /// This connection has sent a value for the slot.
     seen: bool,
 }
@@ -313,7 +316,10 @@ fn target(
             let def = source.params.get(usize::from(item.get()).checked_sub(1)?)?;
             Some((Pmid::new(domain, source.cluster + PARAM_CLUSTER, item.get()), def.ty))
         }
-        ParamId::Slot(slot) => slots.get(slot as usize).copied().flatten().map(|t| (t.param, t.ty)),
+        ParamId::Slot(slot) => {
+            let target = slots.get(slot as usize).copied().flatten()?;
+            Some((target.param?, target.ty))
+        }
     }
 }
 
@@ -324,6 +330,9 @@ impl Sink for PeerSink {
             Update::Define { slot, spec } => self.define(slot, spec),
             Update::Unshown(more) => self.unshown(more),
             Update::Hide { slot } => self.hide(slot),
+            Update::Value { slot, row, value } => self.value(slot, row, &value),
+            Update::Add { slot, row, more } => self.add(slot, row, &more),
+            Update::NoValue { slot, row } => self.no_value(slot, row),
             Update::Set { item, value } => self.set(item, &value),
             Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item.get())),
             Update::Row { table, slot, key } => self.bind_row(table, slot, key),

@@ -26,7 +26,7 @@ impl PeerSink {
     /// Sets a cell of a row in a table of peers, or removes its value.
     pub(super) fn set_row(&mut self, slot: u32, item: RowItem, value: Option<u64>) {
         let of_peer = self.table.tables.get(item.table().index()).is_some_and(|t| t.of_peer);
-        if let Some(bound) = self.current_row(slot, item).filter(|_| of_peer) {
+        if let Some(bound) = self.current_row(slot, item.table()).filter(|_| of_peer) {
             match value {
                 Some(value) => bound.row.cells.set(item.get(), value),
                 None => bound.row.cells.unset(item.get()),
@@ -36,14 +36,13 @@ impl PeerSink {
 
     /// Raises a cell of a row.
     pub(super) fn raise_row(&mut self, slot: u32, item: RowItem, value: u64) {
-        if let Some(bound) = self.current_row(slot, item) {
+        if let Some(bound) = self.current_row(slot, item.table()) {
             bound.row.cells.raise(item.get(), value);
         }
     }
 
     /// The row of a slot; if it has lost its instance, the row that its key has now.
-    fn current_row(&mut self, slot: u32, item: RowItem) -> Option<&BoundRow> {
-        let table = item.table();
+    pub(super) fn current_row(&mut self, slot: u32, table: TableId) -> Option<&BoundRow> {
         let bound =
             self.rows.get_mut(table.index())?.get_mut(slot as usize).and_then(Option::as_mut)?;
         if bound.row.gone() {

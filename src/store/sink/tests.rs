@@ -8,7 +8,7 @@ use crate::catalogue::testkit::{
     STREAM_DELAY, TOY,
 };
 use crate::events::{HighRes, Records, Scalar};
-use crate::model::{MetricSpec, SampleValue, Semantics, Units, Value};
+use crate::model::{MetricSpec, Place, STATIC_ITEMS, SampleValue, Semantics, Units, Value};
 
 #[test]
 fn a_counter_of_32_bits_is_widened() {
@@ -59,6 +59,7 @@ fn a_sample_sets_cells_and_appends_one_record() {
     let mut sink = PeerSink::new(&store, TOY, &Arc::new(RequestQueue::new(|| ())));
     let spec = MetricSpec {
         key: "GC/x".into(),
+        place: Place::Sampled("counter"),
         path: "gc.xx".into(),
         ty: ValueType::U64,
         sem: Semantics::Counter,
@@ -73,7 +74,7 @@ fn a_sample_sets_cells_and_appends_one_record() {
     let values = [(3, SampleValue::Wrapping32(5)), (99, Value::U64(1).into())];
     sink.update(Update::Sample { kind: SAMPLE, stamp: Stamp { sec: 9, nsec: 0 }, values: &values });
     let peer = Arc::clone(sink.peer().expect("attached"));
-    assert_eq!(peer.cells.get(64), Some(5));
+    assert_eq!(peer.cells.get(STATIC_ITEMS), Some(5));
     assert!(peer.existing_stream(SAMPLE).is_none(), "appended when the session's call ends");
     sink.flush();
     let packed = peer.existing_stream(SAMPLE).expect("made by the flush").newest(10);

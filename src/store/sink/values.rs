@@ -3,7 +3,9 @@
 use super::{BATCH_MAX, PeerSink, SLOTS_MAX, Target, batch};
 use crate::catalogue::Stat;
 use crate::events::flags;
-use crate::model::{EventKindId, MetricItem, MetricSpec, SampleValue, Stamp, Value, ValueType};
+use crate::model::{
+    EventKindId, MetricItem, MetricSpec, Place, SampleValue, Stamp, Value, ValueType,
+};
 use crate::store::log_throttle::LogThrottle;
 use crate::store::peer::Kept;
 
@@ -31,7 +33,11 @@ impl PeerSink {
             *place = metric.map(|m| Target {
                 column: m.column(),
                 ty: m.spec.ty,
-                param: m.param,
+                param: m.spec.place.has_param().then_some(m.param),
+                table: match m.spec.place {
+                    Place::Rows(_, table) => Some(table),
+                    _ => None,
+                },
                 seen: false,
             });
         }
@@ -102,7 +108,9 @@ impl PeerSink {
             if target.ty == ValueType::Text {
                 if let SampleValue::Value(Value::Text(text)) = value {
                     let (column, param) = (target.column, target.param);
-                    records.text(param, text);
+                    if let Some(param) = param {
+                        records.text(param, text);
+                    }
                     self.set_text(column, text);
                 }
                 continue;
@@ -113,7 +121,9 @@ impl PeerSink {
             };
             if let Some(bits) = bits {
                 peer.cells.set(target.column, bits);
-                records.number(target.param, target.ty, bits);
+                if let Some(param) = target.param {
+                    records.number(param, target.ty, bits);
+                }
             }
         }
         let large = records.size() > BATCH_MAX;

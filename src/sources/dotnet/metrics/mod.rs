@@ -1,11 +1,13 @@
 //! The metrics, tables, events, parameters and controls of .NET processes (docs/metrics.md,
 //! `apm.dotnet.*`). Archives contain the ids, so these never change.
 
+mod dynamic;
 mod events;
 mod process;
 mod rows;
 mod tables;
 
+pub(crate) use dynamic::*;
 pub(crate) use events::*;
 pub(crate) use process::*;
 pub(crate) use rows::*;

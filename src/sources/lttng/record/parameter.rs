@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::super::metrics::RESERVED;
 use crate::ctf::schema::Scope;
 use crate::ctf::{Kind, Node};
-use crate::model::{MetricSpec, Semantics, Units, ValueType, component};
+use crate::model::{MetricSpec, Place, Semantics, Units, ValueType, component};
 
 /// Properties of a field, from which its metric is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,6 +128,7 @@ impl<'a> Field<'a> {
         let of = if *label { "label of " } else { "" };
         MetricSpec {
             key: format!("{key}{suffix} {}", ty.name()),
+            place: Place::Param,
             path,
             ty: *ty,
             sem: if *ty == ValueType::Text { Semantics::Discrete } else { Semantics::Instant },

@@ -5,8 +5,11 @@ use std::fmt::Write;
 
 use super::known::known;
 use super::mapping::Mapping;
-use crate::model::{MetricSpec, Semantics, component};
+use crate::model::{MetricSpec, Place, Semantics, component};
 use mono_counters::numbers::{Kind, Numbers, Space, Unit, Variance};
+
+/// Node of the counters.
+pub(crate) const NODE: &str = "counter";
 
 /// The facts from which the description of a metric is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +44,7 @@ impl Description {
         let known = known(&self.category, &self.name);
         let key = self.key();
         MetricSpec {
+            place: Place::Sampled(NODE),
             path,
             ty: mapping.ty,
             sem: mapping.sem,

@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 
 use crate::events::flags::POINT;
 use crate::model::{
-    EventParam, EventValue, MetricSpec, ParamId, Semantics, Stamp, Units, Update, ValueType,
+    EventParam, EventValue, MetricSpec, ParamId, Place, Semantics, Stamp, Units, Update, ValueType,
     component,
 };
 use crate::sources::Sink;
@@ -324,6 +324,7 @@ impl ParamRoles {
 fn spec(name: &str) -> MetricSpec {
     MetricSpec {
         key: name.to_owned(),
+        place: Place::Param,
         path: format!("tag.{}", component(name)),
         ty: ValueType::Text,
         sem: Semantics::Discrete,
