@@ -1,5 +1,7 @@
 //! Bounds on everything that a process or another program can cause.
 
+use std::time::Duration;
+
 /// Processes that are instances at once; more are counted and not read.
 pub const PROCESSES: usize = 2_000;
 /// Bytes of a nettrace block: runtimes send at most 100 KiB and a header (docs/protocols/dotnet.md 3).
@@ -28,3 +30,21 @@ pub const TEXT: usize = 4 << 10;
 pub const WAITING: usize = 256 << 10;
 /// Bytes of the message of a record.
 pub const RECORD_MESSAGE: usize = 4 << 10;
+
+/// Time for a connection and the answer to a request.
+pub const ANSWER: Duration = Duration::from_secs(5);
+/// Time for the answer to a collect command, and then for the first bytes of its stream: longer,
+/// since .NET Core 3.1 dies when a connection is closed before (docs/protocols/dotnet.md 0).
+pub const FIRST_BYTES: Duration = Duration::from_secs(30);
+/// Time for a session to end after StopTracing: one batch, 100 ms, unless the process is stopped.
+pub const STOP: Duration = Duration::from_secs(5);
+/// The same when the PMDA stops: less than the time that it has for that.
+pub const STOP_ALL: Duration = Duration::from_secs(2);
+/// Time for the answer that follows the end of a stream, and for the last request.
+pub const FAREWELL: Duration = Duration::from_millis(500);
+/// A session that has lasted this long works: the next failure is a first one.
+pub const SETTLED: Duration = Duration::from_secs(60);
+/// EventCounters must come within three of their intervals and this.
+pub const SILENCE: Duration = Duration::from_secs(10);
+/// Time between two looks at a process whose EventCounters have stopped.
+pub const CHECK: Duration = Duration::from_secs(30);

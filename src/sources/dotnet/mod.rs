@@ -22,6 +22,7 @@ mod metrics;
 pub mod nettrace;
 pub mod records;
 pub mod session;
+pub mod stream;
 #[cfg(feature = "agent")]
 #[allow(dead_code, reason = "discovery and session are being built")]
 mod target;

@@ -1,12 +1,19 @@
 //! Connects the reader to the outside: /proc, sockets, tasks.
 
 mod discovery;
-#[allow(dead_code, reason = "session is being built")]
+mod exchange;
+mod facts;
 mod found;
+mod lines;
+mod process;
+mod reading;
 
 use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use found::Found;
+use process::Shared;
+use tokio::sync::watch;
 
 use super::Config;
 use crate::sources::{Context, Running};
@@ -17,20 +24,40 @@ use crate::sources::{Context, Running};
 /// None today; the contract allows them.
 pub(super) fn start(
     config: Config,
-    Context { net, .. }: Context,
+    Context { net, peers, .. }: Context,
 ) -> io::Result<Box<dyn Running<Config>>> {
-    discovery::start(&config, &net, |found: Found| {
-        log::debug!("dotnet: {:?} {:?}", found.target, *found.access.borrow());
+    let config = Arc::new(config);
+    let (sender, receiver) = watch::channel(Arc::clone(&config));
+    let shared = Arc::new(Shared {
+        peers,
+        config: receiver,
+        client: format!("pmdaapm-{}", std::process::id()).into(),
+        stop: net.stop().clone(),
     });
-    Ok(Box::new(RunningDotnet { config }))
+    let tasks = net.clone();
+    discovery::start(&config, &net, move |found: Found| {
+        tasks.spawn(process::run(found, Arc::clone(&shared)));
+    });
+    Ok(Box::new(RunningDotnet { sender, config: Mutex::new(config) }))
 }
 
 struct RunningDotnet {
-    config: Config,
+    /// To the task of each process.
+    sender: watch::Sender<Arc<Config>>,
+    /// The configuration that was applied last.
+    config: Mutex<Arc<Config>>,
 }
 
 impl Running<Config> for RunningDotnet {
     fn reconfigure(&self, new: &Config) -> Vec<&'static str> {
-        if self.config.listen == new.listen { Vec::new() } else { vec!["listen"] }
+        let new = Arc::new(new.clone());
+        let old = std::mem::replace(
+            &mut *self.config.lock().unwrap_or_else(PoisonError::into_inner),
+            Arc::clone(&new),
+        );
+        let listens = old.listen == new.listen;
+        // Without a process nobody receives.
+        self.sender.send_replace(new);
+        if listens { Vec::new() } else { vec!["listen"] }
     }
 }

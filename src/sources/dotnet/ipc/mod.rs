@@ -12,4 +12,4 @@ pub use advertise::{ADVERTISE, Advertise};
 pub use answer::{Answer, AnswerError, HEADER};
 pub use code::Code;
 pub use info::Info;
-pub use request::{Collect, CollectCommand, InfoCommand, Provider, Request, RequestError};
+pub use request::{CollectCommand, InfoCommand, Request, RequestError};

@@ -2,6 +2,7 @@
 //! (docs/protocols/dotnet.md 0).
 
 use super::answer::HEADER;
+use crate::sources::dotnet::wanted::{Provider, Wanted};
 
 /// Versions of ProcessInfo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,34 +71,6 @@ impl CollectCommand {
     }
 }
 
-/// A provider of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Provider {
-    /// Name of the provider.
-    pub name: String,
-    /// Bits of the kinds of events.
-    pub keywords: u64,
-    /// 1 critical to 5 verbose, 0 all that are always on; a higher one becomes 5.
-    pub level: u8,
-    /// `KEY=VALUE;KEY="V;W"`; empty: none.
-    pub arguments: String,
-    /// Ids of the only events that are wanted, of [`CollectCommand::Five`]; empty: all.
-    pub events: Vec<u32>,
-}
-
-/// A session to open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Collect {
-    /// Size of the runtime's buffer in MiB; 0 becomes 1, since runtimes die of it.
-    pub buffer: u32,
-    /// Each event has a stack. Older runtimes than .NET 8 send stacks always.
-    pub stacks: bool,
-    /// Keywords of the rundown at the end; 0: none. Older runtimes than .NET 9 send all or nothing.
-    pub rundown: u64,
-    /// The providers, 1 to `PROVIDERS`.
-    pub providers: Vec<Provider>,
-}
-
 /// Most providers of a session: some runtimes die of more than 1000.
 pub(super) const PROVIDERS: usize = 256;
 /// Most MiB of a runtime's buffer.
@@ -125,7 +98,7 @@ pub enum Request {
     /// What process is it?
     Info(InfoCommand),
     /// Opens a session: a stream follows the answer.
-    Collect(CollectCommand, Collect),
+    Collect(CollectCommand, Wanted),
     /// Ends a session.
     Stop(u64),
     /// Lets a process start that waits for it.
@@ -144,7 +117,9 @@ impl Request {
             Self::Info(InfoCommand::Three) => (4, 8, Vec::new()),
             Self::Resume => (4, 1, Vec::new()),
             Self::Stop(session) => (2, 1, session.to_le_bytes().to_vec()),
-            Self::Collect(command, collect) => (2, command.id(), collect.encode(*command)?),
+            Self::Collect(command, collect) => {
+                (2, command.id(), collect_payload(*command, collect)?)
+            }
         };
         let length = HEADER + payload.len();
         let size = u16::try_from(length).map_err(|_| RequestError::Size(length))?;
@@ -157,56 +132,58 @@ impl Request {
     }
 }
 
-impl Collect {
-    fn encode(&self, command: CollectCommand) -> Result<Vec<u8>, RequestError> {
-        let count = self.providers.len();
-        if count == 0 || count > PROVIDERS {
-            return Err(RequestError::Providers(count));
-        }
-        let mut out = Vec::new();
-        if command == CollectCommand::Five {
-            // The stream comes over this connection.
-            out.extend_from_slice(&0_u32.to_le_bytes());
-        }
-        out.extend_from_slice(&self.buffer.clamp(1, BUFFER).to_le_bytes());
-        out.extend_from_slice(&NETTRACE.to_le_bytes());
-        match command {
-            CollectCommand::One => {}
-            CollectCommand::Two => out.push(u8::from(self.rundown != 0)),
-            CollectCommand::Three => {
-                out.extend_from_slice(&[u8::from(self.rundown != 0), u8::from(self.stacks)]);
-            }
-            CollectCommand::Four | CollectCommand::Five => {
-                out.extend_from_slice(&self.rundown.to_le_bytes());
-                out.push(u8::from(self.stacks));
-            }
-        }
-        count_of(&mut out, count)?;
-        for provider in &self.providers {
-            provider.encode(command, &mut out)?;
-        }
-        Ok(out)
+/// Some runtimes die of a buffer of 0 MiB.
+fn collect_payload(command: CollectCommand, wanted: &Wanted) -> Result<Vec<u8>, RequestError> {
+    let count = wanted.providers.len();
+    if count == 0 || count > PROVIDERS {
+        return Err(RequestError::Providers(count));
     }
+    let mut out = Vec::new();
+    if command == CollectCommand::Five {
+        // The stream comes over this connection.
+        out.extend_from_slice(&0_u32.to_le_bytes());
+    }
+    out.extend_from_slice(&wanted.buffer.clamp(1, BUFFER).to_le_bytes());
+    out.extend_from_slice(&NETTRACE.to_le_bytes());
+    match command {
+        CollectCommand::One => {}
+        CollectCommand::Two => out.push(u8::from(wanted.rundown != 0)),
+        CollectCommand::Three => {
+            out.extend_from_slice(&[u8::from(wanted.rundown != 0), u8::from(wanted.stacks)]);
+        }
+        CollectCommand::Four | CollectCommand::Five => {
+            out.extend_from_slice(&wanted.rundown.to_le_bytes());
+            out.push(u8::from(wanted.stacks));
+        }
+    }
+    count_of(&mut out, count)?;
+    for provider in &wanted.providers {
+        provider_entry(provider, command, &mut out)?;
+    }
+    Ok(out)
 }
 
-impl Provider {
-    fn encode(&self, command: CollectCommand, out: &mut Vec<u8>) -> Result<(), RequestError> {
-        if self.name.is_empty() || self.name.contains('\0') || self.arguments.contains('\0') {
-            return Err(RequestError::Name);
-        }
-        out.extend_from_slice(&self.keywords.to_le_bytes());
-        out.extend_from_slice(&u32::from(self.level.min(5)).to_le_bytes());
-        text(out, &self.name)?;
-        text(out, &self.arguments)?;
-        if command == CollectCommand::Five {
-            out.push(u8::from(!self.events.is_empty()));
-            count_of(out, self.events.len())?;
-            for event in &self.events {
-                out.extend_from_slice(&event.to_le_bytes());
-            }
-        }
-        Ok(())
+fn provider_entry(
+    provider: &Provider,
+    command: CollectCommand,
+    out: &mut Vec<u8>,
+) -> Result<(), RequestError> {
+    if provider.name.is_empty() || provider.name.contains('\0') || provider.arguments.contains('\0')
+    {
+        return Err(RequestError::Name);
     }
+    out.extend_from_slice(&provider.keywords.to_le_bytes());
+    out.extend_from_slice(&provider.level.min(5).to_le_bytes());
+    text(out, &provider.name)?;
+    text(out, &provider.arguments)?;
+    if command == CollectCommand::Five {
+        out.push(u8::from(!provider.only.is_empty()));
+        count_of(out, provider.only.len())?;
+        for event in &provider.only {
+            out.extend_from_slice(&event.to_le_bytes());
+        }
+    }
+    Ok(())
 }
 
 fn count_of(out: &mut Vec<u8>, count: usize) -> Result<(), RequestError> {

@@ -1,0 +1,113 @@
+//! What is known of a process beside its events: identity, state, times.
+
+use std::sync::Arc;
+
+use crate::model::{Identity, MetricItem, Now, Update, Value};
+use crate::sources::Sink;
+use crate::sources::dotnet::metrics as m;
+use crate::sources::dotnet::session::{Process, State};
+use crate::sources::dotnet::stream::Parts;
+use crate::sources::dotnet::target::Target;
+
+/// Reports changes of the facts to the sink.
+#[derive(Debug)]
+pub(super) struct Facts {
+    target: Arc<Target>,
+    /// The process is an instance.
+    introduced: bool,
+    state: Option<State>,
+    reason: String,
+    counts: (u64, u64),
+    informed: bool,
+}
+
+impl Facts {
+    pub(super) const fn new(target: Arc<Target>) -> Self {
+        Self {
+            target,
+            introduced: false,
+            state: None,
+            reason: String::new(),
+            counts: (0, 0),
+            informed: false,
+        }
+    }
+
+    /// Reports what has changed.
+    pub(super) fn report(&mut self, session: &Process, parts: &mut Parts, sink: &mut dyn Sink) {
+        if !self.introduced {
+            // The runtime's name for the process is better than that of the command line.
+            let waits = matches!(session.state(), State::Found | State::Connected);
+            if waits && !session.is_known() && session.waits() {
+                return;
+            }
+            self.introduce(session, parts, sink);
+        }
+        if !self.informed && session.info().is_some() {
+            self.informed = true;
+            self.inform(session, sink);
+        }
+        if self.state != Some(session.state()) || self.reason != session.reason() {
+            self.state = Some(session.state());
+            session.reason().clone_into(&mut self.reason);
+            set(sink, m::STATE, Value::U32(session.state() as u32));
+            set(sink, m::REASON, Value::Text(self.reason.as_str().into()));
+        }
+        let (restarts, errors) = session.counts();
+        if self.counts != (restarts, errors) {
+            let (r, e) = std::mem::replace(&mut self.counts, (restarts, errors));
+            sink.update(Update::Count { item: m::RESTARTS, more: restarts.saturating_sub(r) });
+            sink.update(Update::Count { item: m::ERRORS, more: errors.saturating_sub(e) });
+        }
+    }
+
+    /// A second has passed.
+    pub(super) fn tick(&mut self, _: Now, _: &mut dyn Sink) {}
+
+    fn introduce(&mut self, session: &Process, parts: &mut Parts, sink: &mut dyn Sink) {
+        self.introduced = true;
+        let target = &self.target;
+        let entry = session.info().map_or("", |info| info.entry.as_str());
+        let name = if entry.is_empty() { target.name.as_str() } else { entry };
+        let name: String =
+            name.chars().map(|c| if c.is_whitespace() { '_' } else { c }).take(200).collect();
+        let pid = target.shown_pid();
+        let name = format!("{name}:{pid}");
+        sink.update(Update::Identity(Identity {
+            name: name.clone(),
+            peer: format!("process {pid}"),
+            labels: vec![
+                ("pid", pid.to_string()),
+                ("container_pid", target.container_pid.to_string()),
+                ("user", target.owner.clone()),
+            ],
+            resumes: true,
+            process: Some(target.key.clone()),
+        }));
+        parts.start(&name, sink);
+        set(sink, m::COMMAND, Value::Text(target.command.as_str().into()));
+        set(sink, m::OWNER, Value::Text(target.owner.as_str().into()));
+        set(sink, m::CONTAINER_PID, Value::U32(target.container_pid));
+        if let Some(started) = target.started {
+            set(sink, m::START_TIME, Value::I64(started));
+        }
+    }
+
+    fn inform(&self, session: &Process, sink: &mut dyn Sink) {
+        let Some(info) = session.info() else { return };
+        for (item, text) in [
+            (m::VERSION, &info.version),
+            (m::RUNTIME_ID, &info.rid),
+            (m::ARCH, &info.arch),
+            (m::COMMAND, &info.command),
+        ] {
+            if !text.is_empty() {
+                set(sink, item, Value::Text(text.as_str().into()));
+            }
+        }
+    }
+}
+
+fn set(sink: &mut dyn Sink, item: MetricItem, value: Value) {
+    sink.update(Update::Set { item, value });
+}

@@ -1,0 +1,221 @@
+//! The task of one process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Buf;
+use tokio::sync::{Notify, watch};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::exchange::Exchanged;
+use super::facts::Facts;
+use super::found::Found;
+use super::lines::Lines;
+use super::reading::{Reading, aligned};
+use crate::clock::now;
+use crate::model::{Now, Update};
+use crate::net::Peers;
+use crate::net::ledger::Ledger;
+use crate::sources::dotnet::Config;
+use crate::sources::dotnet::ipc::Answer;
+use crate::sources::dotnet::session::{Command, Failure, Line, Process, Reach};
+use crate::sources::dotnet::stream::{Parts, Stream};
+use crate::sources::dotnet::target::{Access, Via};
+use crate::sources::{Held, Sink};
+use crate::store::{PeerSink, RequestQueue};
+
+/// Time between two ticks.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What all tasks share.
+pub(super) struct Shared {
+    pub(super) peers: Peers,
+    pub(super) config: watch::Receiver<Arc<Config>>,
+    /// The name of this PMDA in sessions.
+    pub(super) client: Arc<str>,
+    pub(super) stop: CancellationToken,
+}
+
+/// Reads one process until it ends or the PMDA stops.
+pub(super) async fn run(found: Found, shared: Arc<Shared>) {
+    let wake = Arc::new(Notify::new());
+    let queue = {
+        let wake = Arc::clone(&wake);
+        Arc::new(RequestQueue::new(move || wake.notify_one()))
+    };
+    let config = shared.config.clone();
+    let first = Arc::clone(&config.borrow());
+    let task = Task {
+        session: Process::new(Arc::clone(&first), Arc::clone(&shared.client)),
+        sink: shared.peers.sink(&queue),
+        ledger: Ledger::new(shared.peers.memory()),
+        facts: Facts::new(Arc::clone(&found.target)),
+        parts: Parts::new(&first),
+        lines: Lines::default(),
+        main: None,
+        tick: Duration::ZERO,
+        stop: shared.stop.clone(),
+        queue,
+        found,
+        config,
+    };
+    task.run(&wake).await;
+}
+
+struct Task {
+    found: Found,
+    session: Process,
+    sink: PeerSink,
+    queue: Arc<RequestQueue>,
+    ledger: Ledger,
+    facts: Facts,
+    parts: Parts,
+    lines: Lines,
+    main: Option<Reading>,
+    tick: Duration,
+    stop: CancellationToken,
+    config: watch::Receiver<Arc<Config>>,
+}
+
+impl Task {
+    async fn run(mut self, wake: &Notify) {
+        let at = now();
+        self.sink.set_now(at);
+        self.session.reach(at.monotonic, reach(&self.found.access.borrow_and_update()));
+        let gone = self.found.gone.clone();
+        let mut access = self.found.access.clone();
+        access.mark_unchanged();
+        let mut stopping = false;
+        loop {
+            self.step();
+            if self.session.is_over() || self.sink.refused() || self.sink.full() {
+                break;
+            }
+            let wait = self.wakeup().saturating_sub(now().monotonic);
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled(), if !stopping => {
+                    stopping = true;
+                    self.session.stop(now().monotonic);
+                }
+                () = gone.cancelled() => self.session.gone(),
+                (line, outcome) = self.lines.next() => self.answered(line, outcome),
+                Ok(()) = access.changed() => {
+                    let reach = reach(&access.borrow_and_update());
+                    self.session.reach(now().monotonic, reach);
+                }
+                Ok(()) = self.config.changed() => {
+                    let config = Arc::clone(&self.config.borrow_and_update());
+                    self.session.configure(now().monotonic, config);
+                }
+                () = wake.notified() => self.requests(),
+                () = sleep(wait) => {}
+            }
+        }
+        self.sink.set_now(now());
+        self.facts.report(&self.session, &mut self.parts, &mut self.sink);
+        self.sink.finish(false);
+    }
+
+    /// When [`Task::step`] must be called at the latest.
+    fn wakeup(&self) -> Duration {
+        let reading = self.main.as_ref().map(Reading::next);
+        [self.session.wakeup(), reading].into_iter().flatten().fold(self.tick, Duration::min)
+    }
+
+    /// Does what is due.
+    fn step(&mut self) {
+        let at = now();
+        self.sink.set_now(at);
+        self.session.advance(at.monotonic);
+        if self.main.as_ref().is_some_and(|reading| reading.next() <= at.monotonic) {
+            self.read(at);
+        }
+        if self.tick <= at.monotonic {
+            self.tick = aligned(at.monotonic, TICK);
+            self.facts.tick(at, &mut self.sink);
+            self.parts.tick(at.monotonic, &mut self.sink);
+        }
+        self.carry_out();
+        self.facts.report(&self.session, &mut self.parts, &mut self.sink);
+        self.sink.flush();
+    }
+
+    fn read(&mut self, at: Now) {
+        let Some(reading) = &mut self.main else { return };
+        let before = reading.stream.began();
+        let turn = reading.turn(at, &mut self.parts, &mut self.sink);
+        self.sink.count_io(turn.bytes, 0);
+        if reading.stream.began() && !before {
+            self.session.began(at.monotonic, Line::Main);
+        }
+        if reading.stream.take_counted() {
+            self.session.counted(at.monotonic);
+        }
+        if turn.bytes > 0 {
+            self.sink.update(Update::Message);
+            let held = Held { own: self.parts.held(), shared: 0 };
+            let buffers = reading.held();
+            if let Err(full) = self.ledger.settle(false, buffers, held, &self.sink) {
+                reading.discard();
+                self.session.undecodable(at.monotonic, Line::Main, &full.to_string());
+            }
+        }
+        if let Some(why) = turn.fault {
+            self.session.undecodable(at.monotonic, Line::Main, &why);
+        }
+        if let Some(end) = turn.end {
+            self.main = None;
+            self.session.ended(at.monotonic, Line::Main, end);
+        }
+    }
+
+    fn answered(&mut self, line: Line, outcome: Result<Exchanged, Failure>) {
+        let at = now().monotonic;
+        let mut exchanged = match outcome {
+            Ok(exchanged) => exchanged,
+            Err(failure) => return self.session.failed(at, line, &failure),
+        };
+        self.sink.count_io(exchanged.answer, exchanged.sent);
+        // It was parsed before.
+        let Ok(Some((answer, length))) = Answer::parse(&exchanged.input) else { return };
+        let opened = answer.session().is_some() && line == Line::Main;
+        self.session.answered(at, line, &answer);
+        if opened {
+            exchanged.input.advance(length);
+            self.parts.stream(&mut self.sink);
+            let stream = Stream::default();
+            self.main = Some(Reading::new(exchanged.socket, exchanged.input, stream, at));
+        }
+    }
+
+    fn requests(&mut self) {
+        for _request in self.queue.take() {}
+    }
+
+    fn carry_out(&mut self) {
+        for command in self.session.commands() {
+            match command {
+                Command::Send(line, request) => {
+                    self.lines.send(line, self.found.clone(), request);
+                }
+                Command::Close(line) => {
+                    self.lines.close(line);
+                    if line == Line::Main {
+                        self.main = None;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn reach(access: &Access) -> Reach {
+    match access {
+        Access::Open(Via::Socket) => Reach::Socket,
+        Access::Open(Via::Port) => Reach::Port,
+        Access::Denied(why) => Reach::Denied(Arc::clone(why)),
+        Access::Off(why) => Reach::Off(Arc::clone(why)),
+    }
+}

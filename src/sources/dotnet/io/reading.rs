@@ -1,0 +1,152 @@
+//! The stream of one session: reads it at times of our own choice.
+//!
+//! A runtime sends each field of a block by itself: 144 sends for 6 KB (docs/protocols/dotnet.md
+//! 2). Each would wake the worker, so the socket is not polled for readiness: it is read at a slow
+//! pace that all processes share, and at a quick one while something comes.
+
+use std::cell::RefCell;
+use std::io::{ErrorKind, Read};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use bytes::BytesMut;
+
+use crate::model::Now;
+use crate::sources::Sink;
+use crate::sources::dotnet::session::End;
+use crate::sources::dotnet::stream::{Parts, Stream, Ticks};
+
+/// Bytes of one read.
+const READ: usize = 64 << 10;
+/// Most bytes of one turn: then other processes have theirs.
+const TURN: usize = 512 << 10;
+/// Time between two reads of a quiet stream: runtimes send each 100 ms.
+const SLOW: Duration = Duration::from_millis(125);
+/// Time between two reads while bytes come.
+const QUICK: Duration = Duration::from_millis(8);
+
+thread_local! {
+    /// Where all streams of a worker are read into.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A stream and its connection.
+pub(super) struct Reading {
+    socket: UnixStream,
+    /// Bytes of an incomplete token.
+    input: BytesMut,
+    pub(super) stream: Box<Stream>,
+    /// The stream cannot be decoded: its bytes are thrown away.
+    discards: bool,
+    /// The last turn brought nothing.
+    is_quiet: bool,
+    next: Duration,
+}
+
+/// What a turn brought.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    pub(super) bytes: usize,
+    pub(super) end: Option<End>,
+    pub(super) fault: Option<String>,
+}
+
+impl Reading {
+    /// `input`: bytes of the stream that came with the answer.
+    pub(super) fn new(socket: UnixStream, input: BytesMut, stream: Stream, now: Duration) -> Self {
+        Self { socket, input, stream: Box::new(stream), discards: false, is_quiet: true, next: now }
+    }
+
+    /// When the next turn is due.
+    pub(super) const fn next(&self) -> Duration {
+        self.next
+    }
+
+    /// Throws away what still comes.
+    pub(super) fn discard(&mut self) {
+        self.discards = true;
+        self.input = BytesMut::new();
+    }
+
+    /// Bytes of its buffers.
+    pub(super) fn held(&self) -> usize {
+        self.input.capacity() + self.stream.held()
+    }
+
+    /// Reads what is there, and decodes it.
+    pub(super) fn turn(&mut self, now: Now, parts: &mut Parts, sink: &mut dyn Sink) -> Turn {
+        let mut turn = Turn::default();
+        let clock = ticks();
+        BUFFER.with_borrow_mut(|buffer| {
+            buffer.resize(READ, 0);
+            while turn.bytes < TURN && turn.end.is_none() {
+                match self.socket.read(buffer) {
+                    Ok(0) => turn.end = Some(End::Cut),
+                    Ok(read) => {
+                        turn.bytes += read;
+                        let bytes = buffer.get(..read).unwrap_or_default();
+                        turn.fault =
+                            turn.fault.take().or(self.take((now, clock), bytes, parts, sink));
+                    }
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(_) => turn.end = Some(End::Cut),
+                }
+            }
+        });
+        if turn.bytes > 0 {
+            self.stream.report(now, parts, sink);
+        } else if !self.is_quiet {
+            parts.quiet(sink);
+        }
+        self.is_quiet = turn.bytes == 0;
+        if turn.end.is_some() && self.stream.is_whole() {
+            turn.end = Some(End::Whole);
+        }
+        if self.input.is_empty() {
+            self.input = BytesMut::new();
+        }
+        self.next = if turn.bytes >= TURN {
+            now.monotonic
+        } else if turn.bytes > 0 {
+            now.monotonic + QUICK
+        } else {
+            aligned(now.monotonic, SLOW)
+        };
+        turn
+    }
+
+    /// Decodes bytes. What is wrong with them, in words.
+    fn take(
+        &mut self,
+        (now, clock): (Now, Ticks),
+        bytes: &[u8],
+        parts: &mut Parts,
+        sink: &mut dyn Sink,
+    ) -> Option<String> {
+        if self.discards {
+            return None;
+        }
+        self.input.extend_from_slice(bytes);
+        let fault = self.stream.feed(now, clock, &mut self.input, parts, sink).err();
+        if fault.is_some() {
+            self.discard();
+        }
+        fault
+    }
+}
+
+/// CLOCK_MONOTONIC.
+fn ticks() -> Ticks {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanos = u64::try_from(time.tv_nsec).unwrap_or_default();
+    Ticks(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+}
+
+/// The next multiple of `step`: all processes share them, so that a worker wakes once for many.
+pub(super) fn aligned(now: Duration, step: Duration) -> Duration {
+    let step = u64::try_from(step.as_millis()).unwrap_or(u64::MAX).max(1);
+    let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    Duration::from_millis((now / step + 1).saturating_mul(step))
+}

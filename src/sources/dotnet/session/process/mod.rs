@@ -1,0 +1,380 @@
+//! The state machine of one process.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+mod next;
+mod outcome;
+
+use super::backoff::Backoff;
+use super::collect::Session;
+use super::line::{Command, End, Failure, Line};
+use super::state::{Reach, State};
+use super::words;
+use crate::sources::dotnet::ipc::{Answer, CollectCommand, Info, InfoCommand, Request};
+use crate::sources::dotnet::wanted::{self, Version};
+use crate::sources::dotnet::{Config, limits};
+
+/// The request on [`Line::Ask`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// What process is it?
+    Info(InfoCommand),
+    /// Is it alive?
+    Check,
+    /// It may start now.
+    Resume,
+}
+
+/// When to ask one process what. Its owner calls it whenever something happens and at
+/// [`Process::wakeup`], and carries out the commands in their order.
+#[derive(Debug)]
+pub struct Process {
+    config: Arc<Config>,
+    client: Arc<str>,
+    reach: Reach,
+    state: State,
+    reason: Cow<'static, str>,
+    info: Option<Info>,
+    /// The next version of ProcessInfo to ask; `None`: all were asked.
+    next_info: Option<InfoCommand>,
+    /// The newest collect command that the runtime may know.
+    collect: Option<CollectCommand>,
+    asked: Option<(Asked, Duration)>,
+    main: Session,
+    burst: Session,
+    /// End of the burst's samples, once they come.
+    burst_until: Option<Duration>,
+    burst_length: Duration,
+    /// What the open session was asked with.
+    opened_with: Arc<Config>,
+    backoff: Backoff,
+    /// No attempt before.
+    retry: Duration,
+    /// The process may wait for ResumeRuntime on the port.
+    resume: bool,
+    /// An attempt has failed: a process that waits is not kept waiting.
+    tried: bool,
+    /// Reading is wanted.
+    wanted: bool,
+    /// Nothing is opened any more.
+    stopping: bool,
+    began: Duration,
+    /// Time of the last EventCounters of this session.
+    counted: Option<Duration>,
+    /// No check before.
+    next_check: Duration,
+    /// The EventCounters of this session have stopped.
+    silenced: bool,
+    /// Why the session is being ended, if the process is to blame.
+    fault: Option<Cow<'static, str>>,
+    sessions: u64,
+    restarts: u64,
+    errors: u64,
+    commands: Vec<Command>,
+}
+
+impl Process {
+    /// A process that was found. `client`: the name of this PMDA in sessions, letters, digits and
+    /// `-`.
+    #[must_use]
+    pub fn new(config: Arc<Config>, client: Arc<str>) -> Self {
+        Self {
+            opened_with: Arc::clone(&config),
+            config,
+            client,
+            reach: Reach::Off(Arc::from(words::NOT_ASKED)),
+            state: State::Found,
+            reason: Cow::Borrowed(words::NOT_ASKED),
+            info: None,
+            next_info: Some(InfoCommand::Three),
+            collect: None,
+            asked: None,
+            main: Session::new(Line::Main, Line::Stop),
+            burst: Session::new(Line::Burst, Line::BurstStop),
+            burst_until: None,
+            burst_length: Duration::ZERO,
+            backoff: Backoff::new(),
+            retry: Duration::ZERO,
+            resume: false,
+            tried: false,
+            wanted: true,
+            stopping: false,
+            began: Duration::ZERO,
+            counted: None,
+            next_check: Duration::ZERO,
+            silenced: false,
+            fault: None,
+            sessions: 0,
+            restarts: 0,
+            errors: 0,
+            commands: Vec::new(),
+        }
+    }
+
+    /// The next command to carry out.
+    pub fn commands(&mut self) -> std::vec::Drain<'_, Command> {
+        self.commands.drain(..)
+    }
+
+    /// State of reading.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// The state in words.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// What the runtime tells of itself, if it has answered.
+    #[must_use]
+    pub const fn info(&self) -> Option<&Info> {
+        self.info.as_ref()
+    }
+
+    /// Nothing more is known by asking: its name, for one.
+    #[must_use]
+    pub const fn is_known(&self) -> bool {
+        self.info.is_some() || self.next_info.is_none() || self.tried
+    }
+
+    /// It will be asked, or has been and may still answer.
+    #[must_use]
+    pub const fn waits(&self) -> bool {
+        self.reach.is_open() && self.wanted && !self.stopping
+    }
+
+    /// Version of the runtime.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.info.as_ref().map_or_else(Version::default, |info| Version::parse(&info.version))
+    }
+
+    /// Sessions opened again, and those that ended with a fault.
+    #[must_use]
+    pub const fn counts(&self) -> (u64, u64) {
+        (self.restarts, self.errors)
+    }
+
+    /// All sessions have ended, and no more will begin.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.stopping
+            && self.main.is_closed()
+            && self.burst.is_closed()
+            && self.asked.is_none()
+            && !self.resume
+    }
+
+    /// Sets whether the process can be connected to.
+    pub fn reach(&mut self, now: Duration, reach: Reach) {
+        if reach == self.reach {
+            return;
+        }
+        self.resume |= reach == Reach::Port;
+        if !self.reach.is_open() && reach.is_open() {
+            self.retry = now;
+        }
+        self.reach = reach;
+        self.advance(now);
+    }
+
+    /// Sets whether the process is to be read.
+    pub fn want(&mut self, now: Duration, wanted: bool) {
+        self.wanted = wanted;
+        if !wanted {
+            self.burst.stop(now, self.stop_time(), &mut self.commands);
+            self.main.stop(now, self.stop_time(), &mut self.commands);
+        }
+        self.advance(now);
+    }
+
+    /// The configuration has changed: a session that would be another one is opened again.
+    pub fn configure(&mut self, now: Duration, config: Arc<Config>) {
+        self.config = config;
+        let version = self.version();
+        let of = |config: &Config| wanted::wanted(config, version, &self.client);
+        if !self.main.is_closed() && of(&self.opened_with) != of(&self.config) {
+            self.main.stop(now, self.stop_time(), &mut self.commands);
+        }
+        self.advance(now);
+    }
+
+    /// Ends all sessions, and opens no more.
+    pub fn stop(&mut self, now: Duration) {
+        self.stopping = true;
+        if self.asked.take().is_some() {
+            self.commands.push(Command::Close(Line::Ask));
+        }
+        self.burst.stop(now, self.stop_time(), &mut self.commands);
+        self.main.stop(now, self.stop_time(), &mut self.commands);
+        self.advance(now);
+    }
+
+    /// The process has ended.
+    pub fn gone(&mut self) {
+        self.stopping = true;
+        self.resume = false;
+        if self.asked.take().is_some() {
+            self.commands.push(Command::Close(Line::Ask));
+        }
+        for session in [&mut self.main, &mut self.burst] {
+            if !session.is_closed() {
+                session.close(&mut self.commands);
+            }
+        }
+        self.say(State::Gone, words::GONE);
+    }
+
+    /// Opens a session for a CPU profile of this length. `false`: not now.
+    pub fn burst(&mut self, now: Duration, length: Duration) -> bool {
+        let ready = self.main.is_streaming() && !self.main.is_stopping() && self.burst.is_closed();
+        let Some(command) = self.collect.filter(|_| ready && !self.stopping) else { return false };
+        self.burst_length = length;
+        self.burst_until = None;
+        let request = Request::Collect(command, wanted::profile(&self.config));
+        self.burst.open(now, request, &mut self.commands);
+        true
+    }
+
+    /// A request has its answer.
+    pub fn answered(&mut self, now: Duration, line: Line, answer: &Answer<'_>) {
+        match line {
+            Line::Ask => self.ask_answered(now, answer),
+            Line::Main => self.main_answered(now, answer),
+            Line::Burst => match (answer.session(), answer) {
+                (Some(id), _) => self.burst.opened(now, id, &mut self.commands),
+                (None, Answer::Refused(code)) => self.burst_failed(words::refusal(*code)),
+                (None, Answer::Done(_)) => self.burst_failed(words::SHORT_SESSION.to_owned()),
+            },
+            Line::Stop => self.main_stop_answered(now),
+            Line::BurstStop => {
+                self.burst.stop_answered(&mut self.commands);
+            }
+        }
+        self.advance(now);
+    }
+
+    /// A request has no answer.
+    pub fn failed(&mut self, now: Duration, line: Line, failure: &Failure) {
+        match line {
+            Line::Ask => {
+                self.commands.push(Command::Close(Line::Ask));
+                self.ask_failed(now, failure);
+            }
+            Line::Main => {
+                self.main.close(&mut self.commands);
+                self.fail_with(now, failure);
+            }
+            Line::Burst => self.burst_failed(words::failure(failure)),
+            // The stream may end all the same; if it does not, its time does.
+            Line::Stop => self.main_stop_answered(now),
+            Line::BurstStop => {
+                self.burst.stop_answered(&mut self.commands);
+            }
+        }
+        self.advance(now);
+    }
+
+    /// The stream of a session has begun.
+    pub fn began(&mut self, now: Duration, line: Line) {
+        match line {
+            Line::Main => {
+                self.main.began();
+                if self.main.is_streaming() {
+                    self.began = now;
+                    self.counted = None;
+                    self.silenced = false;
+                    self.say(State::Streaming, words::STREAMING);
+                }
+            }
+            Line::Burst => {
+                self.burst.began();
+                self.burst_until = Some(now + self.burst_length);
+            }
+            Line::Ask | Line::Stop | Line::BurstStop => {}
+        }
+        self.advance(now);
+    }
+
+    /// EventCounters came on the main line.
+    pub fn counted(&mut self, now: Duration) {
+        self.counted = Some(now);
+        if now.saturating_sub(self.began) > limits::SETTLED {
+            self.backoff = Backoff::new();
+        }
+        if self.main.is_streaming() && !matches!(self.reason, Cow::Borrowed(words::STREAMING)) {
+            self.say(State::Streaming, words::STREAMING);
+        }
+    }
+
+    /// A stream has ended.
+    pub fn ended(&mut self, now: Duration, line: Line, end: End) {
+        match line {
+            Line::Main => {
+                let asked = self.main.is_stopping();
+                let closed = self.main.ended(now, &mut self.commands);
+                match end {
+                    _ if asked && closed => self.main_closed(now),
+                    _ if asked => {}
+                    End::Whole => self.fail(now, words::ENDED.into(), false),
+                    End::Cut => self.fail(now, words::CUT.into(), false),
+                }
+            }
+            Line::Burst => {
+                self.errors += u64::from(!self.burst.is_stopping());
+                self.burst.ended(now, &mut self.commands);
+            }
+            Line::Ask | Line::Stop | Line::BurstStop => {}
+        }
+        self.advance(now);
+    }
+
+    /// A stream cannot be decoded: its session is ended; what still comes of it is thrown away.
+    pub fn undecodable(&mut self, now: Duration, line: Line, why: &str) {
+        match line {
+            Line::Main => {
+                self.main.stop(now, self.stop_time(), &mut self.commands);
+                self.fail(now, why.to_owned().into(), true);
+                self.fault = Some(std::mem::take(&mut self.reason));
+            }
+            Line::Burst => {
+                self.errors += 1;
+                self.burst.stop(now, self.stop_time(), &mut self.commands);
+            }
+            Line::Ask | Line::Stop | Line::BurstStop => {}
+        }
+        self.advance(now);
+    }
+
+    /// When [`Process::advance`] must be called at the latest.
+    #[must_use]
+    pub fn wakeup(&self) -> Option<Duration> {
+        let idle = self.main.is_closed()
+            && self.asked.is_none()
+            && self.wanted
+            && !self.stopping
+            && self.reach.is_open();
+        let asked = self.asked.map(|(_, until)| until);
+        let check = self.main.is_streaming().then(|| self.check_time());
+        let burst = self.burst_until.filter(|_| self.burst.is_streaming());
+        [asked, self.main.until(), self.burst.until(), check, burst, idle.then_some(self.retry)]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Time for a session to end.
+    const fn stop_time(&self) -> Duration {
+        if self.stopping { limits::STOP_ALL } else { limits::STOP }
+    }
+
+    fn say(&mut self, state: State, reason: impl Into<Cow<'static, str>>) {
+        self.state = state;
+        self.reason = reason.into();
+    }
+}

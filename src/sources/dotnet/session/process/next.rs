@@ -1,0 +1,117 @@
+//! What is asked next, and what is too late.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Asked, Process};
+use crate::sources::dotnet::ipc::{CollectCommand, InfoCommand, Request};
+use crate::sources::dotnet::session::collect::Expired;
+use crate::sources::dotnet::session::line::{Command, Line};
+use crate::sources::dotnet::session::state::{Reach, State};
+use crate::sources::dotnet::session::words;
+use crate::sources::dotnet::{limits, wanted};
+
+impl Process {
+    /// Expires what is too late, and asks for what is next.
+    pub fn advance(&mut self, now: Duration) {
+        if let Some((asked, until)) = self.asked
+            && now >= until
+        {
+            self.asked = None;
+            self.commands.push(Command::Close(Line::Ask));
+            self.ask_timed_out(now, asked);
+        }
+        if let Some(expired) = self.main.expire(now, &mut self.commands) {
+            match expired {
+                Expired::NoAnswer => self.fail(now, words::HANGS.into(), true),
+                Expired::NoStream => self.fail(now, words::NO_STREAM.into(), true),
+                Expired::NotStopped => {
+                    self.main_closed(now);
+                    if !self.stopping {
+                        self.fail(now, words::NOT_STOPPED.into(), true);
+                    }
+                }
+                Expired::Done => self.main_closed(now),
+            }
+        }
+        if self.burst.expire(now, &mut self.commands).is_some_and(|e| e != Expired::Done) {
+            self.errors += 1;
+        }
+        if self.burst.is_streaming() && self.burst_until.is_some_and(|until| now >= until) {
+            self.burst.stop(now, self.stop_time(), &mut self.commands);
+        }
+        if self.main.is_stopping() {
+            self.say(State::Stopping, words::STOPPING);
+        }
+        if self.asked.is_none() {
+            self.ask_next(now);
+        }
+    }
+
+    /// Sends the next request, if there is one.
+    pub(super) fn ask_next(&mut self, now: Duration) {
+        let ready = self.main.is_open() || self.tried || !self.wanted || self.stopping;
+        if self.resume && ready && self.reach == Reach::Port {
+            return self.ask(now, Asked::Resume, Request::Resume);
+        }
+        self.resume &= self.reach == Reach::Port;
+        if self.stopping {
+            return;
+        }
+        match &self.reach {
+            Reach::Denied(why) if self.main.is_closed() => {
+                let why = why.to_string();
+                return self.say(State::NoPermission, why);
+            }
+            Reach::Off(why) if self.main.is_closed() => {
+                let why = why.to_string();
+                return self.say(State::Found, why);
+            }
+            _ => {}
+        }
+        if self.main.is_streaming() {
+            return self.watch(now);
+        }
+        if !self.main.is_closed() || !self.wanted || now < self.retry || !self.reach.is_open() {
+            return;
+        }
+        if let (None, Some(command)) = (&self.info, self.next_info) {
+            self.say(State::Connected, words::ASKING);
+            return self.ask(now, Asked::Info(command), Request::Info(command));
+        }
+        let major = self.version().major;
+        let major = (major > 0).then(|| u32::from(major));
+        let command = *self.collect.get_or_insert_with(|| CollectCommand::of_version(major));
+        self.opened_with = Arc::clone(&self.config);
+        let wanted = wanted::wanted(&self.config, self.version(), &self.client);
+        self.say(State::Connected, words::OPENING);
+        self.main.open(now, Request::Collect(command, wanted), &mut self.commands);
+    }
+
+    pub(super) fn ask(&mut self, now: Duration, asked: Asked, request: Request) {
+        let time = if self.stopping { limits::FAREWELL } else { limits::ANSWER };
+        self.asked = Some((asked, now + time));
+        self.commands.push(Command::Send(Line::Ask, request));
+    }
+
+    /// The last time at which the EventCounters of the session must have come.
+    pub(super) fn check_time(&self) -> Duration {
+        let silence = self.config.interval * 3 + limits::SILENCE;
+        (self.counted.unwrap_or(self.began) + silence).max(self.next_check)
+    }
+
+    /// Asks a process whose EventCounters have stopped whether it is alive.
+    pub(super) fn watch(&mut self, now: Duration) {
+        if now < self.check_time() {
+            return;
+        }
+        self.next_check = now + limits::CHECK;
+        if self.counted.is_none() {
+            // It never had any, so it is not another tool's doing.
+            return self.say(State::Streaming, words::NO_COUNTERS);
+        }
+        self.say(State::Streaming, words::CHECKING);
+        let command = self.next_info.unwrap_or(InfoCommand::One);
+        self.ask(now, Asked::Check, Request::Info(command));
+    }
+}

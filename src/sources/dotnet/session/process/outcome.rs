@@ -1,0 +1,173 @@
+//! Answers, and why there is none.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::{Asked, Process};
+use crate::sources::dotnet::ipc::{Answer, Code, CollectCommand, Info, InfoCommand};
+use crate::sources::dotnet::limits;
+use crate::sources::dotnet::session::line::{Command, Failure, Line};
+use crate::sources::dotnet::session::state::State;
+use crate::sources::dotnet::session::words;
+
+impl Process {
+    pub(super) fn ask_answered(&mut self, now: Duration, answer: &Answer<'_>) {
+        self.commands.push(Command::Close(Line::Ask));
+        match (self.asked.take(), answer) {
+            (Some((Asked::Info(command), _)), Answer::Done(payload)) => {
+                self.next_info = Some(command);
+                self.info = Info::parse(command, payload);
+                if self.info.is_none() {
+                    self.older_info(command);
+                }
+            }
+            (Some((Asked::Info(command), _)), Answer::Refused(Code::UNKNOWN_COMMAND)) => {
+                self.older_info(command);
+            }
+            (Some((Asked::Info(_), _)), Answer::Refused(code)) => self.refused(now, *code),
+            // Any answer is a sign of life.
+            (Some((Asked::Check, _)), _) => {
+                self.silenced = true;
+                self.say(State::Stopping, words::COUNTERS_STOPPED);
+                self.main.stop(now, self.stop_time(), &mut self.commands);
+            }
+            (Some((Asked::Resume, _)), _) => {
+                self.resume = false;
+                self.main.resumed(now);
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// Runtimes before .NET 5 know no ProcessInfo.
+    pub(super) const fn older_info(&mut self, command: InfoCommand) {
+        self.next_info = match command {
+            InfoCommand::Three => Some(InfoCommand::Two),
+            InfoCommand::Two => Some(InfoCommand::One),
+            InfoCommand::One => None,
+        };
+    }
+
+    pub(super) fn ask_timed_out(&mut self, now: Duration, asked: Asked) {
+        match asked {
+            Asked::Info(_) => self.fail(now, words::HANGS.into(), true),
+            Asked::Check => {
+                self.errors += 1;
+                self.say(State::Streaming, words::HANGS);
+            }
+            Asked::Resume => self.resume_failed(now),
+        }
+    }
+
+    pub(super) fn ask_failed(&mut self, now: Duration, failure: &Failure) {
+        match self.asked.take() {
+            Some((Asked::Info(_), _)) => self.fail_with(now, failure),
+            Some((Asked::Check, _)) => self.say(State::Streaming, words::failure(failure)),
+            Some((Asked::Resume, _)) => self.resume_failed(now),
+            None => {}
+        }
+    }
+
+    /// The process may still wait: the next connection to the port brings the next attempt.
+    pub(super) fn resume_failed(&mut self, _: Duration) {
+        self.errors += 1;
+        self.resume = !self.stopping;
+    }
+
+    pub(super) fn main_answered(&mut self, now: Duration, answer: &Answer<'_>) {
+        match (answer.session(), answer) {
+            (Some(id), _) => {
+                if self.main.is_closed() {
+                    return;
+                }
+                self.main.opened(now, id, &mut self.commands);
+                self.restarts += u64::from(self.sessions > 0);
+                self.sessions += 1;
+                self.say(State::Connected, words::OPENED);
+            }
+            (None, Answer::Refused(Code::UNKNOWN_COMMAND)) => {
+                self.main.close(&mut self.commands);
+                self.collect = self.collect.and_then(CollectCommand::older);
+                if self.collect.is_none() {
+                    let wait = self.backoff.longest();
+                    self.fail_for(now, words::NO_COMMAND.into(), true, wait);
+                }
+            }
+            (None, Answer::Refused(code)) => {
+                self.main.close(&mut self.commands);
+                self.refused(now, *code);
+            }
+            (None, Answer::Done(_)) => {
+                self.main.close(&mut self.commands);
+                self.fail(now, words::SHORT_SESSION.into(), true);
+            }
+        }
+    }
+
+    pub(super) fn main_stop_answered(&mut self, now: Duration) {
+        if self.main.stop_answered(&mut self.commands) {
+            self.main_closed(now);
+        }
+    }
+
+    /// The session has ended as it was asked to.
+    pub(super) fn main_closed(&mut self, now: Duration) {
+        let fault = self.fault.take();
+        if self.stopping || !self.wanted {
+            self.say(State::Found, words::STOPPED);
+        } else if let Some(why) = fault {
+            self.say(State::Refused, why);
+        } else if std::mem::take(&mut self.silenced) {
+            // At once the first time, then slower: some tools end a session each minute.
+            let wait = self.backoff.next();
+            let settled = now.saturating_sub(self.began) > limits::SETTLED;
+            self.retry = if settled { now } else { now + wait };
+            self.say(State::Connected, words::COUNTERS_STOPPED);
+        }
+    }
+
+    pub(super) fn burst_failed(&mut self, why: String) {
+        self.errors += 1;
+        log::warn!("dotnet: a CPU profile failed: {why}");
+        self.burst.close(&mut self.commands);
+    }
+
+    pub(super) fn refused(&mut self, now: Duration, code: Code) {
+        let early = matches!(code, Code::NOT_YET_AVAILABLE | Code::RUNTIME_UNINITIALIZED);
+        let reason = words::refusal(code);
+        let wait = if early {
+            self.backoff.early()
+        } else if code == Code::BAD_ENCODING {
+            self.backoff.longest()
+        } else {
+            self.backoff.next()
+        };
+        self.fail_for(now, reason.into(), !early, wait);
+    }
+
+    pub(super) fn fail_with(&mut self, now: Duration, failure: &Failure) {
+        let fault = matches!(failure, Failure::Answer(_) | Failure::Other(_));
+        self.fail(now, words::failure(failure).into(), fault);
+        if *failure == Failure::Permission {
+            self.state = State::NoPermission;
+        }
+    }
+
+    pub(super) fn fail(&mut self, now: Duration, reason: Cow<'static, str>, fault: bool) {
+        let wait = self.backoff.next();
+        self.fail_for(now, reason, fault, wait);
+    }
+
+    pub(super) fn fail_for(
+        &mut self,
+        now: Duration,
+        reason: Cow<'static, str>,
+        fault: bool,
+        wait: Duration,
+    ) {
+        self.tried = true;
+        self.errors += u64::from(fault);
+        self.retry = now + wait;
+        self.say(State::Refused, reason);
+    }
+}

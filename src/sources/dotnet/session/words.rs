@@ -1,0 +1,55 @@
+//! Reasons in words.
+
+use super::line::Failure;
+use crate::sources::dotnet::ipc::Code;
+
+pub(super) const NOT_ASKED: &str = "found; nothing has been asked yet";
+pub(super) const ASKING: &str = "asked what process it is";
+pub(super) const OPENING: &str = "asked for a session";
+pub(super) const OPENED: &str = "the session is open, and the runtime has sent nothing yet";
+pub(super) const STREAMING: &str = "streaming";
+pub(super) const STOPPING: &str = "the session is being ended";
+pub(super) const GONE: &str = "the process has ended";
+pub(super) const STOPPED: &str = "reading has ended";
+pub(super) const NO_COUNTERS: &str = "streaming, but the program sends no EventCounters: its EventSources are turned off or were \
+     trimmed; events of the runtime come";
+pub(super) const CHECKING: &str =
+    "no EventCounters come any more; the runtime is asked whether it is alive";
+pub(super) const COUNTERS_STOPPED: &str =
+    "another tool's session stopped the EventCounters; the session is opened again";
+pub(super) const HANGS: &str = "the runtime does not answer: the process is stopped, a debugger holds it, or another tool has sent half \
+     a request";
+pub(super) const CUT: &str =
+    "the stream ended before its end: the process is ending or dropped the connection";
+pub(super) const ENDED: &str = "the runtime ended the session";
+pub(super) const NO_STREAM: &str =
+    "the session was opened, but the runtime did not begin to stream in time";
+pub(super) const NO_COMMAND: &str = "the runtime knows no command that opens a session";
+pub(super) const SHORT_SESSION: &str = "the runtime opened a session without an id";
+pub(super) const NOT_STOPPED: &str =
+    "the runtime did not end the session within 5 s; the connection was closed";
+
+/// Why a request has no answer.
+pub(super) fn failure(failure: &Failure) -> String {
+    match failure {
+        Failure::Permission => "the mode of the diagnostics socket keeps this user out: run as root, with CAP_DAC_OVERRIDE, or let the \
+             program connect (DOTNET_DiagnosticPorts)"
+            .to_owned(),
+        Failure::Refused => "nobody listens at the diagnostics socket: the process is ending".to_owned(),
+        Failure::NoSocket => "the diagnostics socket is not there: the process is ending or removed it".to_owned(),
+        Failure::Closed => "the runtime closed the connection instead of answering".to_owned(),
+        Failure::Answer(error) => error.to_string(),
+        Failure::Other(error) => error.clone(),
+    }
+}
+
+/// Why a runtime refuses a session.
+pub(super) fn refusal(code: Code) -> String {
+    match code {
+        Code::FAIL => "the runtime opens no further session: 64 are open, of other tools or of a monitor that was killed (FAIL)".to_owned(),
+        Code::BAD_ENCODING => "the runtime does not accept the request for a session (BAD_ENCODING)".to_owned(),
+        Code::NOT_SUPPORTED => "the runtime has no EventPipe (NOTSUPPORTED)".to_owned(),
+        Code::NOT_YET_AVAILABLE | Code::RUNTIME_UNINITIALIZED => format!("the runtime is still starting ({})", code.name()),
+        other => format!("the runtime refuses a session: {other}"),
+    }
+}

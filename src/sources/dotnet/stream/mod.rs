@@ -1,0 +1,96 @@
+//! One stream of a session: from its bytes to updates.
+//!
+//! ```text
+//!  bytes ─▶ nettrace::Reader ─▶ visit (routes by type) ─┬─▶ clr ─▶ meter ─▶ records
+//!                                                       └─▶ counters
+//! ```
+
+mod clock;
+mod parts;
+mod route;
+mod visit;
+
+pub use clock::Ticks;
+pub use parts::Parts;
+
+use bytes::BytesMut;
+
+use super::metrics as m;
+use super::nettrace::Reader;
+use crate::model::{MetricItem, Now, Update, Value};
+use crate::sources::Sink;
+use visit::{State, Visit};
+
+/// The stream of one CollectTracing session.
+#[derive(Debug, Default)]
+pub struct Stream {
+    reader: Reader,
+    state: State,
+    /// Bytes and losses that were reported.
+    bytes: u64,
+    lost: u64,
+}
+
+impl Stream {
+    /// Decodes bytes of the stream; leaves a partial token. `ticks`: the host's clock at `now`.
+    ///
+    /// # Errors
+    /// In words: the stream cannot be decoded any further.
+    pub fn feed(
+        &mut self,
+        now: Now,
+        ticks: Ticks,
+        input: &mut BytesMut,
+        parts: &mut Parts,
+        sink: &mut dyn Sink,
+    ) -> Result<(), String> {
+        self.state.clock.at(now, ticks);
+        let mut visit = Visit { state: &mut self.state, parts, sink, now };
+        self.reader.feed(input, &mut visit).map_err(|error| error.to_string())
+    }
+
+    /// Its first bytes were read.
+    #[must_use]
+    pub const fn began(&self) -> bool {
+        self.reader.offset() > 0
+    }
+
+    /// Its end tag was read.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.reader.ended()
+    }
+
+    /// EventCounters came since the last call.
+    pub const fn take_counted(&mut self) -> bool {
+        std::mem::replace(&mut self.state.counted, false)
+    }
+
+    /// Ends a batch: sums reach the metrics.
+    pub fn report(&mut self, now: Now, parts: &mut Parts, sink: &mut dyn Sink) {
+        let bytes = self.reader.offset();
+        let lost = self.reader.losses().lost();
+        let count = |item: MetricItem, more: u64, sink: &mut dyn Sink| {
+            if more > 0 {
+                sink.update(Update::Count { item, more });
+            }
+        };
+        count(m::BYTES, bytes - std::mem::replace(&mut self.bytes, bytes), sink);
+        count(m::LOST, lost - std::mem::replace(&mut self.lost, lost), sink);
+        count(m::EVENTS, std::mem::take(&mut self.state.events), sink);
+        count(m::UNKNOWN, std::mem::take(&mut self.state.unknown), sink);
+        count(m::BAD, std::mem::take(&mut self.state.bad), sink);
+        if let Some(newest) = self.state.newest.take()
+            && let Some(lag) = self.state.clock.age(newest)
+        {
+            sink.update(Update::Set { item: m::LAG, value: Value::U64(lag) });
+        }
+        parts.report(now, sink);
+    }
+
+    /// Bytes in use.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        size_of::<Self>() + self.reader.held() + self.state.held()
+    }
+}

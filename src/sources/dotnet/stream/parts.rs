@@ -1,0 +1,62 @@
+//! What a process has over all its sessions.
+
+use std::time::Duration;
+
+use crate::model::Now;
+use crate::sources::Sink;
+use crate::sources::dotnet::Config;
+use crate::sources::dotnet::meter::{Meter, Settings};
+use crate::sources::dotnet::records::{self, Records};
+
+/// The sums and records of one process: they go on when another session begins.
+#[derive(Debug)]
+pub struct Parts {
+    /// Its metrics.
+    pub meter: Meter,
+    /// Its event records.
+    pub records: Records,
+}
+
+impl Parts {
+    /// A process without events.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        Self {
+            meter: Meter::new(Settings { runtime_events: true, no_counters: false }),
+            records: Records::new(records::Settings::new(config)),
+        }
+    }
+
+    /// The process is an instance of this name.
+    pub fn start(&mut self, name: &str, sink: &mut dyn Sink) {
+        self.meter.start(name, sink);
+    }
+
+    /// Another stream begins.
+    pub fn stream(&mut self, sink: &mut dyn Sink) {
+        self.meter.stream(Settings { runtime_events: true, no_counters: false });
+        self.records.restart(sink);
+    }
+
+    /// The end of a batch.
+    pub fn report(&mut self, _: Now, sink: &mut dyn Sink) {
+        self.meter.report(sink);
+        self.records.release_sorted(sink);
+    }
+
+    /// Nothing more comes for now.
+    pub fn quiet(&mut self, sink: &mut dyn Sink) {
+        self.records.release(sink);
+    }
+
+    /// A second has passed.
+    pub fn tick(&mut self, now: Duration, sink: &mut dyn Sink) {
+        self.meter.tick(now, sink);
+    }
+
+    /// Bytes in use.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.meter.memory() + self.records.memory()
+    }
+}

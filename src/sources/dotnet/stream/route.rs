@@ -1,0 +1,39 @@
+//! Who reads events of a type.
+
+use crate::sources::dotnet::clr;
+use crate::sources::dotnet::nettrace::EventType;
+use crate::sources::dotnet::wanted::METERS;
+
+/// The provider of events about sessions.
+const EVENTPIPE: &str = "Microsoft-DotNETCore-EventPipe";
+
+/// Who reads events of a type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Route {
+    /// Nobody.
+    #[default]
+    Nowhere,
+    /// An event of the runtime.
+    Runtime,
+    /// EventCounters of a provider.
+    Counters,
+    /// Values of meters.
+    Meters,
+    /// An event source reports that it is broken.
+    Message,
+    /// An event of a configured provider.
+    Application,
+}
+
+impl Route {
+    pub(super) fn of(event_type: &EventType) -> Self {
+        match (&*event_type.provider, &*event_type.name, event_type.id) {
+            (clr::RUNTIME, ..) => Self::Runtime,
+            (clr::RUNDOWN | EVENTPIPE, ..) => Self::Nowhere,
+            (_, "EventCounters", _) => Self::Counters,
+            (METERS, ..) => Self::Meters,
+            (_, "EventSourceMessage", 0) => Self::Message,
+            _ => Self::Application,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Takes what the reader of a stream finds to those who want it.
+
+use super::clock::Clock;
+use super::parts::Parts;
+use super::route::Route;
+use crate::model::Now;
+use crate::sources::Sink;
+use crate::sources::dotnet::clr::{self, Decoded};
+use crate::sources::dotnet::meter::At;
+use crate::sources::dotnet::nettrace::{Event, EventType, Header, Visitor};
+
+/// What one stream has beside its reader.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    routes: Vec<Route>,
+    pub(super) clock: Clock,
+    pointer_size: u32,
+    /// Since the last report.
+    pub(super) events: u64,
+    pub(super) unknown: u64,
+    pub(super) bad: u64,
+    /// Ticks of the newest event since the last report.
+    pub(super) newest: Option<u64>,
+    /// EventCounters came.
+    pub(super) counted: bool,
+}
+
+impl State {
+    pub(super) fn held(&self) -> usize {
+        self.routes.capacity() * size_of::<Route>()
+    }
+}
+
+/// The visitor of one piece of the stream.
+pub(super) struct Visit<'a> {
+    pub(super) state: &'a mut State,
+    pub(super) parts: &'a mut Parts,
+    pub(super) sink: &'a mut dyn Sink,
+    pub(super) now: Now,
+}
+
+impl Visitor for Visit<'_> {
+    fn header(&mut self, header: &Header) {
+        self.state.clock.begin(header);
+        self.state.pointer_size = u32::from(header.pointer_size);
+    }
+
+    fn event_type(&mut self, event_type: &EventType) {
+        // Indexes have no gaps, and the reader has a limit for them.
+        let index = event_type.index as usize;
+        if self.state.routes.len() <= index {
+            self.state.routes.resize(index + 1, Route::Nowhere);
+        }
+        if let Some(route) = self.state.routes.get_mut(index) {
+            *route = Route::of(event_type);
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        self.state.events += 1;
+        self.state.newest = self.state.newest.max(Some(event.time));
+        let index = event.event_type.index as usize;
+        match self.state.routes.get(index).copied().unwrap_or_default() {
+            Route::Runtime => self.runtime(event),
+            Route::Counters => self.state.counted = true,
+            Route::Nowhere | Route::Meters | Route::Message | Route::Application => {}
+        }
+        if event.sorted {
+            self.parts.records.sorted(self.state.clock.stamp(event.time));
+        }
+    }
+}
+
+impl Visit<'_> {
+    fn runtime(&mut self, event: &Event<'_>) {
+        let EventType { id, version, .. } = *event.event_type;
+        match clr::decode(id, version, self.state.pointer_size, event.payload) {
+            Ok(Decoded::Known) => {}
+            Ok(Decoded::Unknown) => self.state.unknown += 1,
+            Ok(decoded) => {
+                let at = At {
+                    time: self.state.clock.nanos(event.time),
+                    stamp: self.state.clock.stamp(event.time),
+                    thread: event.thread,
+                    capture_thread: event.capture_thread,
+                    method: None,
+                };
+                let _ = self.now;
+                let _ = self.parts.meter.clr(&at, &decoded, self.sink);
+            }
+            Err(_) => self.state.bad += 1,
+        }
+    }
+}
