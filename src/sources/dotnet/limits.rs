@@ -30,6 +30,16 @@ pub const TEXT: usize = 4 << 10;
 pub const WAITING: usize = 256 << 10;
 /// Bytes of the message of a record.
 pub const RECORD_MESSAGE: usize = 4 << 10;
+/// Names of threads of one process that are kept.
+pub const THREAD_NAMES: usize = 1024;
+/// Characters of the name of a thread: Linux has at most 15.
+pub const THREAD_NAME: usize = 32;
+/// Bytes of a stack as a text.
+pub const RECORD_STACK: usize = 16 << 10;
+/// Bytes of the text of a field, an object or an array of an application event.
+pub const RECORD_TEXT: usize = 64 << 10;
+/// Parameters that the events of one process define.
+pub const RECORD_PARAMETERS: usize = 4096;
 
 /// Time for a connection and the answer to a request.
 pub const ANSWER: Duration = Duration::from_secs(5);

@@ -38,8 +38,8 @@ use crate::catalogue::Dynamic;
 use crate::model::MetricSpec;
 
 /// The metric that [`MetricSpec::persist`] was made from.
-const fn restore(_: &str) -> Option<MetricSpec> {
-    None
+fn restore(line: &str) -> Option<MetricSpec> {
+    records::restore(line)
 }
 
 /// The reader of .NET processes.

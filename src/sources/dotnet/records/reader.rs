@@ -1,49 +1,152 @@
 //! The records of one process.
 
+use super::application::{Buffers, Class, Definitions, is_message, message, pack};
+use super::lookup::{Lookup, Origin};
+use super::occurrence;
 use super::rate::Rate;
 use super::settings::Settings;
 use super::text::cut;
+use super::threads::ThreadNames;
 use super::waiting::Waiting;
+use super::writer::Writer;
 use crate::events::flags::POINT;
-use crate::model::{EventKindId, ParamId, Stamp, Update};
+use crate::model::{EventKindId, Stamp, Update};
 use crate::sources::Sink;
-use crate::sources::dotnet::limits::RECORD_MESSAGE;
-use crate::sources::dotnet::metrics::{EVENT_KINDS, MISSED, P_MESSAGE, SESSION};
+use crate::sources::dotnet::limits::{RECORD_MESSAGE, RECORD_STACK};
+use crate::sources::dotnet::meter::{At, Occurrence};
+use crate::sources::dotnet::metrics as m;
+use crate::sources::dotnet::nettrace::Event;
 
 /// Makes the records of one process. Records reach their streams with [`Self::release_sorted`] and
 /// [`Self::release`].
 #[derive(Debug)]
 pub struct Records {
     settings: Settings,
-    rates: [Rate; EVENT_KINDS.len()],
+    rates: [Rate; m::EVENT_KINDS.len()],
     waiting: Waiting,
+    threads: ThreadNames,
+    /// Types of application events, by their index in the stream.
+    classes: Vec<Option<Box<Class>>>,
+    definitions: Definitions,
+    buffers: Buffers,
     /// Records not made since the last report.
     missed: u64,
+    /// Payloads shorter than their fields since the last report.
+    bad: u64,
 }
 
 impl Records {
     /// No event yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, rates: Default::default(), waiting: Waiting::default(), missed: 0 }
+        Self {
+            settings,
+            rates: Default::default(),
+            waiting: Waiting::default(),
+            threads: ThreadNames::default(),
+            classes: Vec::new(),
+            definitions: Definitions::default(),
+            buffers: Buffers::default(),
+            missed: 0,
+            bad: 0,
+        }
     }
 
-    /// A new stream of the process begins: event types have new numbers.
+    /// A new stream of the process begins, with the same sink: event types have new numbers.
     pub fn restart(&mut self, sink: &mut dyn Sink) {
         self.waiting.restart(sink);
+        self.classes = Vec::new();
+    }
+
+    /// An event of the runtime, as the meter sees it.
+    pub fn occurrence(
+        &mut self,
+        at: &At<'_>,
+        origin: &Origin<'_>,
+        occurrence: &Occurrence<'_>,
+        lookup: &mut dyn Lookup,
+        sink: &mut dyn Sink,
+    ) {
+        let Some(kind) = occurrence::kind(occurrence, &self.settings) else { return };
+        if !self.allows(kind, at.stamp) {
+            return;
+        }
+        let Some(batch) = self.waiting.batch(kind) else { return };
+        let mut to = Writer { batch, sink };
+        to.begin(at.stamp, POINT, origin);
+        to.thread(at.thread, self.threads.get(at.thread, at.stamp, lookup));
+        occurrence::write(occurrence, at.method, &mut to);
+        if origin.stack != 0 && occurrence::has_stack(occurrence) {
+            let mut stack = String::new();
+            lookup.stack(origin.stack, &mut stack);
+            to.text(m::P_STACK, cut(&stack, RECORD_STACK));
+        }
+        self.waiting.complete(kind, sink);
+    }
+
+    /// An event of a provider whose events become records.
+    pub fn application(
+        &mut self,
+        event: &Event<'_>,
+        stamp: Stamp,
+        lookup: &mut dyn Lookup,
+        sink: &mut dyn Sink,
+    ) {
+        if is_message(event.event_type) {
+            return self.source_message(event, stamp, sink);
+        }
+        if !self.allows(m::APPLICATION, stamp) {
+            return;
+        }
+        let at = event.event_type.index as usize;
+        if !matches!(self.classes.get(at), Some(Some(class)) if class.is_of(event.event_type)) {
+            self.define(event, sink);
+        }
+        let Some(Some(class)) = self.classes.get(at) else { return };
+        let Some(batch) = self.waiting.batch(m::APPLICATION) else { return };
+        let origin =
+            Origin { stack: event.stack, activity: event.activity, related: event.related };
+        let mut to = Writer { batch, sink };
+        to.begin(stamp, class.flags(), &origin);
+        to.thread(event.thread, self.threads.get(event.thread, stamp, lookup));
+        to.text(m::P_PROVIDER, &event.event_type.provider);
+        to.text(m::P_EVENT, class.name());
+        to.number(m::P_LEVEL, event.event_type.level.into());
+        let whole = pack(event, class, &mut self.buffers, batch, sink);
+        self.bad += u64::from(!whole);
+        self.waiting.complete(m::APPLICATION, sink);
+    }
+
+    #[cold]
+    fn define(&mut self, event: &Event<'_>, sink: &mut dyn Sink) {
+        let at = event.event_type.index as usize;
+        // The number of types of a stream is limited (limits::EVENT_TYPES).
+        if self.classes.len() <= at {
+            self.classes.resize_with(at + 1, || None);
+        }
+        let class = self.definitions.class(event.event_type, sink);
+        if let Some(place) = self.classes.get_mut(at) {
+            *place = Some(Box::new(class));
+        }
+    }
+
+    /// An EventSource of the process reports an error of its own.
+    #[cold]
+    fn source_message(&mut self, event: &Event<'_>, stamp: Stamp, sink: &mut dyn Sink) {
+        let text = message(event.event_type, event.payload, RECORD_MESSAGE);
+        sink.update(Update::Error(&text));
+        self.session_report(stamp, &text, sink);
     }
 
     /// A report about reading the process, in words.
     pub fn session_report(&mut self, stamp: Stamp, message: &str, sink: &mut dyn Sink) {
-        if !self.allows(SESSION, stamp) {
+        if !self.allows(m::SESSION, stamp) {
             return;
         }
-        let Some(batch) = self.waiting.batch(SESSION) else { return };
+        let Some(batch) = self.waiting.batch(m::SESSION) else { return };
         batch.record(stamp, POINT);
-        if let Some((pmid, _)) = sink.param(ParamId::Item(P_MESSAGE)) {
-            batch.text(pmid, cut(message, RECORD_MESSAGE));
-        }
-        self.waiting.complete(SESSION, sink);
+        Writer { batch, sink }.text(m::P_MESSAGE, cut(message, RECORD_MESSAGE));
+        self.waiting.complete(m::SESSION, sink);
     }
 
     /// An event has the flag *sorted*: none that follows it in the stream is older.
@@ -61,6 +164,10 @@ impl Records {
     /// Appends all records: at the end of a batch, when the process has nothing more to send for
     /// now, and at the end of the session. After a call without records the memory is freed.
     pub fn release(&mut self, sink: &mut dyn Sink) {
+        if self.waiting.is_empty() {
+            self.threads.release();
+            self.buffers = Buffers::default();
+        }
         self.waiting.release(true, sink);
         self.report(sink);
     }
@@ -69,12 +176,19 @@ impl Records {
     #[must_use]
     pub fn memory(&self) -> usize {
         self.waiting.memory()
+            + self.threads.memory()
+            + self.definitions.memory()
+            + self.buffers.memory()
+            + self.classes.capacity() * size_of::<Option<Box<Class>>>()
+            + self.classes.iter().flatten().map(|class| class.memory()).sum::<usize>()
     }
 
     fn report(&mut self, sink: &mut dyn Sink) {
-        let more = std::mem::take(&mut self.missed);
-        if more > 0 {
-            sink.update(Update::Count { item: MISSED, more });
+        for (item, count) in [(m::MISSED, &mut self.missed), (m::BAD, &mut self.bad)] {
+            let more = std::mem::take(count);
+            if more > 0 {
+                sink.update(Update::Count { item, more });
+            }
         }
     }
 

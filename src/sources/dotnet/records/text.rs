@@ -1,7 +1,137 @@
 //! Texts of records.
 
+use crate::events::TextWriter;
+
 /// The start of a text, of at most `max` bytes.
 pub(super) fn cut(text: &str, max: usize) -> &str {
     let end = (0..=max.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text.get(..end.unwrap_or_default()).unwrap_or_default()
+}
+
+/// Each of the eight units is 1 to 0x7f if this bit is set in its sum with 0x7f and no other above.
+const BIT: u128 = 0x0080_0080_0080_0080_0080_0080_0080_0080;
+const ADD: u128 = 0x007f_007f_007f_007f_007f_007f_007f_007f;
+const ABOVE: u128 = 0xff80_ff80_ff80_ff80_ff80_ff80_ff80_ff80;
+
+/// Appends UTF-16 (little endian) up to a NUL, at most `limit` bytes of UTF-8 of it; then `…`
+/// follows. Lone surrogates become U+FFFD. `false`: the text was cut.
+#[inline]
+pub(super) fn push_utf16(units: &[u8], limit: usize, out: &mut TextWriter<'_>) -> bool {
+    let (blocks, _) = units.as_chunks::<16>();
+    let mut done = 0;
+    for block in blocks {
+        let word = u128::from_le_bytes(*block);
+        let ascii = word & ABOVE == 0 && word.wrapping_add(ADD) & BIT == BIT;
+        if !ascii || done + 8 > limit {
+            break;
+        }
+        let [a, _, b, _, c, _, d, _, e, _, f, _, g, _, h, _] = *block;
+        out.push_ascii([a, b, c, d, e, f, g, h], 8);
+        done += 8;
+    }
+    let rest = units.get(2 * done..).unwrap_or_default();
+    short_ascii(rest, limit - done, out) || push_chars(rest, limit - done, out)
+}
+
+/// Appends less than eight units if they are ASCII.
+#[inline]
+fn short_ascii(units: &[u8], room: usize, out: &mut TextWriter<'_>) -> bool {
+    let (units, _) = units.as_chunks::<2>();
+    if units.len() >= 8 || units.len() > room {
+        return false;
+    }
+    let mut ascii = [0; 8];
+    let mut all = true;
+    for (to, [low, high]) in ascii.iter_mut().zip(units) {
+        *to = *low;
+        all &= *high == 0 && matches!(low, 1..=0x7f);
+    }
+    if all {
+        out.push_ascii(ascii, units.len());
+    }
+    all
+}
+
+#[inline(never)]
+fn push_chars(units: &[u8], room: usize, out: &mut TextWriter<'_>) -> bool {
+    let (units, _) = units.as_chunks::<2>();
+    let units = units.iter().map(|unit| u16::from_le_bytes(*unit)).take_while(|unit| *unit != 0);
+    let mut left = room;
+    for c in char::decode_utf16(units) {
+        let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+        let Some(rest) = left.checked_sub(c.len_utf8()) else {
+            out.push("…");
+            return false;
+        };
+        left = rest;
+        out.push(c.encode_utf8(&mut [0; 4]));
+    }
+    true
+}
+
+/// Appends a GUID: u32, u16, u16 (little endian) and 8 bytes.
+pub(super) fn push_guid(guid: &[u8; 16], out: &mut TextWriter<'_>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
+    let mut ascii = [0; 8];
+    for (n, at) in ORDER.into_iter().enumerate() {
+        if matches!(n, 4 | 6 | 8 | 10) {
+            out.push("-");
+        }
+        let byte = guid.get(at).copied().unwrap_or_default();
+        (ascii[0], ascii[1]) = (digit(byte >> 4), digit(byte & 15));
+        out.push_ascii(ascii, 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::Batch;
+
+    fn shown(write: impl FnOnce(&mut TextWriter<'_>)) -> String {
+        let mut batch = Batch::default();
+        batch.record(Default::default(), 1);
+        batch.begin_text();
+        write(&mut batch.text_writer());
+        batch.text_writer().text().into_owned()
+    }
+
+    fn units(text: &str) -> Vec<u8> {
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn texts_of_all_lengths_and_characters() {
+        for length in 0..40 {
+            let ascii: String = "abcdefghijklm \n~".chars().cycle().take(length).collect();
+            for insert in ["", "é", "中", "😀", "\u{80}", "\0"] {
+                for at in 0..=length {
+                    let text = format!("{}{insert}{}", &ascii[..at], &ascii[at..]);
+                    let wanted = text.split('\0').next().unwrap();
+                    for limit in [0, 3, 8, 9, wanted.len(), 1000] {
+                        let mut whole = true;
+                        let out = shown(|out| whole = push_utf16(&units(&text), limit, out));
+                        let kept = out.strip_suffix('…').unwrap_or(&out);
+                        assert_eq!(whole, kept == wanted, "{text:?} {limit} {out:?}");
+                        assert!(wanted.starts_with(kept) && kept.len() <= limit);
+                        assert!(whole || kept.len() + 4 > limit);
+                    }
+                }
+            }
+        }
+        let lone = shown(|out| assert!(push_utf16(&[0x3d, 0xd8, b'a', 0, 9], 99, out)));
+        assert_eq!(lone, "\u{fffd}a");
+    }
+
+    #[test]
+    fn guids_have_their_usual_form() {
+        let guid = [
+            0x33, 0x22, 0x11, 0, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee,
+            0xff,
+        ];
+        assert_eq!(shown(|out| push_guid(&guid, out)), "00112233-4455-6677-8899-aabbccddeeff");
+        assert_eq!([cut("aé", 2), cut("aé", 3), cut("", 0)], ["a", "aé", ""]);
+    }
 }

@@ -53,7 +53,7 @@ impl Waiting {
     /// Appends the records to which no older one can come, or all of them, to their streams. After
     /// a call without records the memory is freed, since most processes are idle.
     pub(super) fn release(&mut self, all: bool, sink: &mut dyn Sink) {
-        if self.kinds.iter().all(Batch::is_empty) {
+        if self.is_empty() {
             self.kinds.iter_mut().for_each(Batch::release);
             return self.sorted.release();
         }
@@ -85,6 +85,11 @@ impl Waiting {
                 std::mem::swap(batch, &mut self.sorted);
             }
         }
+    }
+
+    /// No record waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.kinds.iter().all(Batch::is_empty)
     }
 
     /// Bytes allocated.

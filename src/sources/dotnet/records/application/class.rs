@@ -1,0 +1,173 @@
+//! Types of events: which field becomes which parameter of a record.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+
+use super::parameter::{Parameter, Shape};
+use crate::events::flags::{END, POINT, START};
+use crate::events::{NumberParam, Param32, Param64};
+use crate::model::{MetricSpec, ParamId, Pmid, Update, ValueType};
+use crate::sources::Sink;
+use crate::sources::dotnet::limits::RECORD_PARAMETERS;
+use crate::sources::dotnet::nettrace::{EventType, Field, FieldType, Value, Values};
+
+/// Where a value goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Destination {
+    Param32(Param32),
+    Param64(Param64),
+    Text(Pmid),
+    /// The field has no parameter: its text goes into the parameter `fields`.
+    Other,
+}
+
+/// A type of events of one stream.
+#[derive(Debug)]
+pub(crate) struct Class {
+    provider: Arc<str>,
+    id: u32,
+    version: u32,
+    name: Box<str>,
+    flags: u32,
+    /// Of each of its fields.
+    pub(super) destinations: Vec<Destination>,
+    /// The payload has bytes without a layout: its size is shown.
+    pub(super) sized: bool,
+}
+
+/// Parameters that are defined in the sink of one process. Slots are odd numbers: the metrics that
+/// a process defines have the even ones.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    slots: HashMap<Box<str>, u32, RandomState>,
+    /// Bytes of the keys.
+    bytes: usize,
+}
+
+/// The fields that are parameters: those of the object without a name that is around the fields of
+/// self-describing events (docs/protocols/dotnet.md 3).
+pub(super) fn fields(event_type: &EventType) -> &[Field] {
+    match event_type.fields.as_slice() {
+        [Field { name, kind: FieldType::Object(inner) }] if name.is_empty() => inner,
+        fields => fields,
+    }
+}
+
+/// Whether an event of any EventSource tells of an error of the source itself
+/// (docs/protocols/dotnet.md 7).
+pub(crate) fn is_message(event_type: &EventType) -> bool {
+    event_type.id == 0 && *event_type.name == *"EventSourceMessage"
+}
+
+/// The text of such an event.
+pub(crate) fn message(event_type: &EventType, payload: &[u8], limit: usize) -> String {
+    let mut message = format!("{}: ", event_type.provider);
+    if let Some(Value::Text(text)) = Values::new(&event_type.fields, payload).named("message") {
+        text.push_to(&mut message, limit);
+    }
+    message
+}
+
+impl Definitions {
+    /// PMID and type of a parameter; `None` if there is no room for it.
+    fn param(&mut self, spec: &MetricSpec, sink: &mut dyn Sink) -> Option<(Pmid, ValueType)> {
+        let slot = match self.slots.get(spec.key.as_str()) {
+            Some(slot) => *slot,
+            None if self.slots.len() >= RECORD_PARAMETERS => return None,
+            None => {
+                let slot = u32::try_from(2 * self.slots.len() + 1).ok()?;
+                sink.update(Update::Define { slot, spec });
+                // A refused key is not defined again.
+                self.slots.insert(spec.key.as_str().into(), slot);
+                self.bytes += spec.key.len();
+                slot
+            }
+        };
+        sink.param(ParamId::Slot(slot))
+    }
+
+    /// Defines the parameters of a type at its first event.
+    pub(crate) fn class(&mut self, event_type: &EventType, sink: &mut dyn Sink) -> Class {
+        let name: Box<str> = if event_type.name.is_empty() {
+            event_type.id.to_string().into()
+        } else {
+            event_type.name.clone()
+        };
+        let fields = fields(event_type);
+        let mut seen = HashMap::<&str, u32, RandomState>::default();
+        let destinations = fields.iter().map(|field| {
+            let count = seen.entry(&field.name).or_default();
+            let nth = std::mem::replace(count, *count + 1);
+            let parameter = Parameter {
+                shape: Shape::of(&field.kind),
+                provider: &event_type.provider,
+                event: &name,
+                field: &field.name,
+                nth,
+            };
+            let Some((pmid, ty)) = self.param(&parameter.spec(), sink) else {
+                return Destination::Other;
+            };
+            match NumberParam::new(pmid, ty) {
+                Some(NumberParam::Bits32(param)) => Destination::Param32(param),
+                Some(NumberParam::Bits64(param)) => Destination::Param64(param),
+                None => Destination::Text(pmid),
+            }
+        });
+        Class {
+            provider: Arc::clone(&event_type.provider),
+            id: event_type.id,
+            version: event_type.version,
+            destinations: destinations.collect(),
+            flags: flags(event_type),
+            sized: fields.is_empty() || !event_type.complete,
+            name,
+        }
+    }
+
+    /// Bytes allocated.
+    pub(crate) fn memory(&self) -> usize {
+        self.slots.capacity() * (size_of::<(Box<str>, u32)>() + 1) + self.bytes
+    }
+}
+
+impl Class {
+    /// Name, or id if there is none.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Flags of its records.
+    pub(crate) const fn flags(&self) -> u32 {
+        self.flags
+    }
+
+    /// The class was made for this type. An index of a stream can have a new meaning.
+    #[inline]
+    pub(crate) fn is_of(&self, event_type: &EventType) -> bool {
+        Arc::ptr_eq(&self.provider, &event_type.provider)
+            && self.id == event_type.id
+            && self.version == event_type.version
+            && self.destinations.len() == fields(event_type).len()
+    }
+
+    /// Bytes allocated.
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Self>()
+            + self.name.len()
+            + self.destinations.capacity() * size_of::<Destination>()
+    }
+}
+
+/// Opcodes 1 and 2, or names that end so, begin and end activities.
+fn flags(event_type: &EventType) -> u32 {
+    match event_type.opcode {
+        1 => START,
+        2 => END,
+        0 if event_type.name.ends_with("Start") => START,
+        0 if event_type.name.ends_with("Stop") => END,
+        _ => POINT,
+    }
+}

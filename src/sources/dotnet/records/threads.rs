@@ -1,0 +1,107 @@
+//! Names of threads.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use super::lookup::Lookup;
+use crate::model::Stamp;
+use crate::sources::dotnet::limits::{THREAD_NAME, THREAD_NAMES};
+
+/// Seconds after which a name is looked up again: threads of pools are renamed, and the ids of
+/// ended threads are given out again.
+const FRESH: u64 = 10;
+
+/// The names of a process's threads that had records, by thread id.
+#[derive(Debug, Default)]
+pub(super) struct ThreadNames {
+    names: HashMap<u64, Known, RandomState>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// Empty: it could not be found out.
+    name: Box<str>,
+    /// Time of the event for which it was looked up, in seconds since 1970.
+    at: i64,
+}
+
+impl ThreadNames {
+    /// The name, or an empty text.
+    #[inline]
+    pub(super) fn get(&mut self, thread: u64, stamp: Stamp, lookup: &mut dyn Lookup) -> &str {
+        // Two look-ups of a fresh name: what a stale one needs cannot be borrowed with it.
+        let fresh = |known: &Known| known.at.abs_diff(stamp.sec) < FRESH;
+        if !self.names.get(&thread).is_some_and(fresh) {
+            self.look_up(thread, stamp.sec, lookup);
+        }
+        self.names.get(&thread).map_or("", |known| &known.name)
+    }
+
+    #[cold]
+    fn look_up(&mut self, thread: u64, at: i64, lookup: &mut dyn Lookup) {
+        let found = lookup.thread_name(thread).map(|name| clean(&name));
+        if let Some(known) = self.names.get_mut(&thread) {
+            known.at = at;
+            // The thread may have ended since; its events still have its name.
+            known.name = found.unwrap_or_else(|| std::mem::take(&mut known.name));
+            return;
+        }
+        if self.names.len() >= THREAD_NAMES {
+            self.names.clear();
+        }
+        self.names.insert(thread, Known { name: found.unwrap_or_default(), at });
+    }
+
+    /// Bytes allocated.
+    pub(super) fn memory(&self) -> usize {
+        self.names.capacity() * (size_of::<(u64, Known)>() + 1)
+            + self.names.values().map(|known| known.name.len()).sum::<usize>()
+    }
+
+    /// Frees the memory.
+    pub(super) fn release(&mut self) {
+        self.names = HashMap::default();
+    }
+}
+
+fn clean(name: &str) -> Box<str> {
+    name.chars().filter(|c| !c.is_control()).take(THREAD_NAME).collect::<String>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names threads by the number of look-ups.
+    struct Counting(u64);
+
+    impl Lookup for Counting {
+        fn thread_name(&mut self, thread: u64) -> Option<String> {
+            self.0 += 1;
+            (thread != 7).then(|| format!("t{thread}\n#{}", self.0))
+        }
+    }
+
+    #[test]
+    fn names_are_looked_up_once_in_a_while() {
+        let (mut names, mut lookup) = (ThreadNames::default(), Counting(0));
+        let at = |sec| Stamp { sec, nsec: 0 };
+        for (thread, sec, name) in [
+            (1, 100, "t1#1"),
+            (1, 109, "t1#1"),
+            (7, 109, ""),
+            (7, 110, ""),
+            (1, 110, "t1#3"),
+            (1, 90, "t1#4"),
+        ] {
+            assert_eq!(names.get(thread, at(sec), &mut lookup), name, "{thread} {sec}");
+        }
+        for thread in 0..3 * THREAD_NAMES as u64 {
+            names.get(thread, at(0), &mut lookup);
+        }
+        assert!(names.names.len() <= THREAD_NAMES && names.memory() > 0);
+        names.release();
+        assert_eq!(names.memory(), 0);
+    }
+}
