@@ -58,3 +58,23 @@ pub const SETTLED: Duration = Duration::from_secs(60);
 pub const SILENCE: Duration = Duration::from_secs(10);
 /// Time between two looks at a process whose EventCounters have stopped.
 pub const CHECK: Duration = Duration::from_secs(30);
+/// Processes of the host that discovery knows; Linux allows four million.
+pub const ENTRIES: usize = 65_536;
+/// Looks at processes in one scan; the rest waits for the next.
+pub const LOOKS: usize = 2_000;
+/// Lists of mapped files read in one scan.
+pub const MAPS: usize = 50;
+/// Names of sockets that came or went between two scans; with more all processes are looked at.
+pub const NAMED: usize = 4_096;
+/// Directories that are watched for sockets; others are looked into at each scan of a process.
+pub const WATCHES: usize = 1_024;
+/// Bytes of a file of /proc/PID that are read; the environment can be larger.
+pub const PROC_FILE: u64 = 256 << 10;
+/// Bytes of a list of mapped files that are read.
+pub const PROC_MAPS: u64 = 1 << 20;
+/// Connections to `dotnet.listen` whose program has not advertised itself.
+pub const ARRIVING: usize = 256;
+/// The same of one user.
+pub const ARRIVING_USER: usize = 64;
+/// Idle connections of one process to `dotnet.listen`; a runtime has one.
+pub const IDLE: usize = 2;

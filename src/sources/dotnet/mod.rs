@@ -14,6 +14,8 @@ pub mod clr;
 mod config;
 pub mod counters;
 #[cfg(feature = "agent")]
+mod discovery;
+#[cfg(feature = "agent")]
 mod io;
 pub mod ipc;
 pub mod limits;
@@ -24,7 +26,6 @@ pub mod records;
 pub mod session;
 pub mod stream;
 #[cfg(feature = "agent")]
-#[allow(dead_code, reason = "discovery and session are being built")]
 mod target;
 pub mod utf16;
 pub mod wanted;

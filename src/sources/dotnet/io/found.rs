@@ -7,6 +7,7 @@ use tokio::net::UnixStream;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::door::Door;
 use crate::sources::dotnet::target::{Access, Target};
 
 /// A process. Reported once; there is a new one for another process with the same id.
@@ -18,6 +19,7 @@ pub(super) struct Found {
     pub access: watch::Receiver<Access>,
     /// Cancelled when the process has ended, or is not to be read any more.
     pub gone: CancellationToken,
+    pub(super) door: Arc<Door>,
 }
 
 impl Found {
@@ -26,6 +28,7 @@ impl Found {
     /// # Errors
     /// It cannot be read now.
     pub(super) async fn connect(&self) -> io::Result<UnixStream> {
-        Err(io::ErrorKind::NotFound.into())
+        let access = self.access.borrow().clone();
+        self.door.connect(&self.target, access).await
     }
 }

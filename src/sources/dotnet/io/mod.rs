@@ -1,12 +1,19 @@
 //! Connects the reader to the outside: /proc, sockets, tasks.
 
 mod discovery;
+mod door;
 mod exchange;
 mod facts;
 mod found;
 mod lines;
+mod listener;
+mod port;
+mod proc;
 mod process;
 mod reading;
+mod registry;
+mod scanner;
+mod watches;
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +42,8 @@ pub(super) fn start(
         stop: net.stop().clone(),
     });
     let tasks = net.clone();
-    discovery::start(&config, &net, move |found: Found| {
+    let configs = shared.config.clone();
+    discovery::start(configs, &net, move |found: Found| {
         tasks.spawn(process::run(found, Arc::clone(&shared)));
     });
     Ok(Box::new(RunningDotnet { sender, config: Mutex::new(config) }))

@@ -1,0 +1,92 @@
+//! Opens connections to one process.
+
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::net::UnixStream;
+use tokio::time::{sleep, timeout};
+
+use super::port::Port;
+use super::proc::{ProcFs, path_of};
+use crate::sources::dotnet::target::{Access, Target, Via};
+
+/// Time limit of a connection.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// Time between two tries, and most tries: a socket exists shortly before the runtime listens.
+const RETRY: Duration = Duration::from_millis(50);
+const TRIES: u32 = 20;
+
+/// The ways to one process.
+#[derive(Debug)]
+pub(super) struct Door {
+    pub(super) proc: Arc<ProcFs>,
+    pub(super) directories: Arc<RwLock<Vec<PathBuf>>>,
+    /// Connections that the process has made to us.
+    pub(super) port: Port,
+}
+
+impl Door {
+    /// Opens a connection as `access` says.
+    ///
+    /// # Errors
+    /// The process has ended, does not accept connections, or `access` forbids it.
+    pub(super) async fn connect(&self, target: &Target, access: Access) -> io::Result<UnixStream> {
+        let open = async {
+            match access {
+                Access::Open(Via::Socket) => self.socket(target).await,
+                Access::Open(Via::Port) => Ok(self.port.take().await),
+                Access::Denied(why) => Err(io::Error::new(ErrorKind::PermissionDenied, &*why)),
+                Access::Off(why) => Err(io::Error::new(ErrorKind::NotFound, &*why)),
+            }
+        };
+        timeout(TIME_LIMIT, open).await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
+    }
+
+    async fn socket(&self, target: &Target) -> io::Result<UnixStream> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.try_socket(target).await {
+                // Refused: it does not listen yet, or its runtime ends. Would block: many connect.
+                Err(e)
+                    if tries < TRIES
+                        && matches!(
+                            e.kind(),
+                            ErrorKind::ConnectionRefused | ErrorKind::WouldBlock
+                        ) =>
+                {
+                    sleep(RETRY).await;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_socket(&self, target: &Target) -> io::Result<UnixStream> {
+        let (proc, directories) = (Arc::clone(&self.proc), Arc::clone(&self.directories));
+        let (pid, start) = (target.pid, target.start);
+        let gone = || io::Error::new(ErrorKind::NotFound, "the process has ended");
+        // Files of processes can be slow: their locks are held by the process.
+        let (file, status) = tokio::task::spawn_blocking(move || {
+            let dir = proc.open(pid).filter(|dir| dir.start() == Some(start)).ok_or_else(gone)?;
+            let status = dir.status().ok_or_else(gone)?;
+            let directories = directories.read().unwrap_or_else(PoisonError::into_inner).clone();
+            let socket = dir
+                .socket(start, status, &directories, &mut |_| ())
+                .map_err(|_| io::Error::new(ErrorKind::NotFound, "its socket is gone"))?;
+            Ok::<_, io::Error>((socket.file, status))
+        })
+        .await
+        .map_err(io::Error::other)??;
+        let stream = UnixStream::connect(path_of(&file)).await?;
+        let peer = stream.peer_cred()?;
+        let other_pid = peer.pid().is_some_and(|p| p != 0 && u32::try_from(p) != Ok(pid));
+        if other_pid || ![0, status.uid, status.real].contains(&peer.uid()) {
+            let text = "another process listens on its socket";
+            return Err(io::Error::new(ErrorKind::PermissionDenied, text));
+        }
+        Ok(stream)
+    }
+}

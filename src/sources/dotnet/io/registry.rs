@@ -1,0 +1,210 @@
+//! The processes that are known, each with the task that reads it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::door::Door;
+use super::found::Found;
+use super::listener::Arrival;
+use super::port::Port;
+use super::proc::ProcFs;
+use super::scanner::Report;
+use crate::clock::now;
+use crate::sources::dotnet::limits;
+use crate::sources::dotnet::target::{Access, Target, Via};
+use crate::store::LogThrottle;
+
+/// Time without a connection after which a process that is known by its connections alone is gone:
+/// a runtime comes back within half a second.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Starts the task of a process.
+pub(super) type OnFound = Box<dyn Fn(Found) + Send + Sync>;
+
+/// The processes.
+pub(super) struct Registry {
+    proc: Arc<ProcFs>,
+    directories: Arc<RwLock<Vec<PathBuf>>>,
+    on_found: OnFound,
+    live: HashMap<Id, Live>,
+    full: LogThrottle,
+}
+
+/// A process: its id, or the cookie of one whose id is not to be seen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Id {
+    Pid(u32),
+    Cookie([u8; 16]),
+}
+
+struct Live {
+    target: Arc<Target>,
+    /// Access without the port.
+    socket: Option<Access>,
+    /// Monotonic time when the port was open last, if it ever was.
+    port: Option<Duration>,
+    door: Arc<Door>,
+    access: watch::Sender<Access>,
+    gone: CancellationToken,
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.gone.cancel();
+    }
+}
+
+impl Registry {
+    pub(super) fn new(
+        proc: &Arc<ProcFs>,
+        directories: &Arc<RwLock<Vec<PathBuf>>>,
+        on_found: OnFound,
+    ) -> Self {
+        Self {
+            proc: Arc::clone(proc),
+            directories: Arc::clone(directories),
+            on_found,
+            live: HashMap::new(),
+            full: LogThrottle::default(),
+        }
+    }
+
+    /// Applies a scanner's report.
+    pub(super) fn report(&mut self, report: Report) {
+        match report {
+            Report::Found(target, access) => {
+                let id = Id::Pid(target.pid);
+                match self.live.get_mut(&id).filter(|live| live.target.start == target.start) {
+                    Some(live) => {
+                        live.socket = Some(access);
+                        live.publish();
+                    }
+                    None => {
+                        self.live.remove(&id);
+                        self.enter(id, target, Some(access), None);
+                    }
+                }
+            }
+            Report::Access(pid, access) => {
+                if let Some(live) = self.live.get_mut(&Id::Pid(pid)) {
+                    live.socket = Some(access);
+                    live.publish();
+                }
+            }
+            Report::Gone(pid) => {
+                self.live.remove(&Id::Pid(pid));
+            }
+            Report::Forgotten(pid) => {
+                let id = Id::Pid(pid);
+                match self.live.get_mut(&id) {
+                    Some(live) if live.door.port.is_open() => {
+                        live.socket = None;
+                        live.publish();
+                    }
+                    _ => {
+                        self.live.remove(&id);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A process has connected to us. `target`: what is known of it.
+    pub(super) fn arrived(&mut self, arrival: Arrival, target: Target) {
+        let Arrival { stream, advertise, .. } = arrival;
+        let id = if target.pid == 0 { Id::Cookie(advertise.cookie) } else { Id::Pid(target.pid) };
+        let at = now().monotonic;
+        if self.live.get(&id).is_some_and(|live| live.target.start != target.start) {
+            self.live.remove(&id);
+        }
+        if let Some(live) = self.live.get_mut(&id) {
+            live.door.port.put(stream);
+            live.port = Some(at);
+            live.publish();
+            return;
+        }
+        let port = Port::default();
+        port.put(stream);
+        self.enter(id, target, None, Some((port, at)));
+    }
+
+    /// Looks which processes still have connections to us.
+    pub(super) fn tick(&mut self) {
+        let at = now().monotonic;
+        self.live.retain(|_, live| {
+            let Some(last) = &mut live.port else { return true };
+            if live.door.port.is_open() {
+                *last = at;
+            } else if at.saturating_sub(*last) > PATIENCE {
+                live.port = None;
+                live.publish();
+                return live.socket.is_some();
+            }
+            true
+        });
+    }
+
+    fn enter(
+        &mut self,
+        id: Id,
+        target: Target,
+        socket: Option<Access>,
+        port: Option<(Port, Duration)>,
+    ) {
+        if self.live.len() >= limits::PROCESSES {
+            if let Some(n) = self.full.allow(now().monotonic) {
+                let (name, pid) = (&target.name, target.shown_pid());
+                log::warn!(
+                    "dotnet: {name}:{pid} is not read: at most {} processes are{}",
+                    limits::PROCESSES,
+                    LogThrottle::more(n)
+                );
+            }
+            return;
+        }
+        let (port, at) = port.map_or((Port::default(), None), |(port, at)| (port, Some(at)));
+        let target = Arc::new(target);
+        let door = Arc::new(Door {
+            proc: Arc::clone(&self.proc),
+            directories: Arc::clone(&self.directories),
+            port,
+        });
+        let (access, receiver) = watch::channel(merged(socket.as_ref(), at.is_some()));
+        let gone = CancellationToken::new();
+        (self.on_found)(Found {
+            target: Arc::clone(&target),
+            access: receiver,
+            gone: gone.clone(),
+            door: Arc::clone(&door),
+        });
+        self.live.insert(id, Live { target, socket, port: at, door, access, gone });
+    }
+}
+
+impl Live {
+    fn publish(&self) {
+        let access = merged(self.socket.as_ref(), self.port.is_some());
+        self.access.send_if_modified(|old| {
+            let differs = *old != access;
+            if differs {
+                *old = access;
+            }
+            differs
+        });
+    }
+}
+
+/// The socket is used if it can be: it serves several requests at once.
+fn merged(socket: Option<&Access>, port: bool) -> Access {
+    match socket {
+        Some(Access::Open(via)) => Access::Open(*via),
+        _ if port => Access::Open(Via::Port),
+        Some(access) => access.clone(),
+        None => Access::Off(Arc::from("it has closed its connection to us")),
+    }
+}
