@@ -78,3 +78,25 @@ pub const ARRIVING: usize = 256;
 pub const ARRIVING_USER: usize = 64;
 /// Idle connections of one process to `dotnet.listen`; a runtime has one.
 pub const IDLE: usize = 2;
+
+/// Metrics that one process defines: EventCounters and instruments.
+pub const DYNAMIC_METRICS: usize = 2_000;
+/// EventCounters of one process.
+pub const EVENT_COUNTERS: usize = 2_000;
+/// Instruments of one process.
+pub const INSTRUMENTS: usize = 1_000;
+/// Series of one process, over all instruments; a session has 1,000 unless another tool asked for
+/// more.
+pub const SERIES: usize = 4_000;
+/// Sets of tags of one process.
+pub const SERIES_ROWS: usize = 1_000;
+/// Bytes of the name, unit or description of a counter, instrument or session.
+pub const NAME: usize = 500;
+/// Bytes of the tags of a series and of the quantiles of a histogram.
+pub const TAGS: usize = 2_000;
+/// Bytes of a number as text.
+pub const NUMBER: usize = 64;
+/// Reports about meters that wait.
+pub const METER_REPORTS: usize = 16;
+/// Longest time between two reports of meters that is believed.
+pub const METER_INTERVAL: Duration = Duration::from_secs(3600);

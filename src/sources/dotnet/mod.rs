@@ -40,7 +40,7 @@ use crate::model::MetricSpec;
 
 /// The metric that [`MetricSpec::persist`] was made from.
 fn restore(line: &str) -> Option<MetricSpec> {
-    records::restore(line)
+    counters::restore(line).or_else(|| records::restore(line))
 }
 
 /// The reader of .NET processes.

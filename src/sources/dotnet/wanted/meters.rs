@@ -14,23 +14,26 @@ const VALUES: u64 = 2;
 const SERIES: u32 = 1000;
 const HISTOGRAMS: u32 = 20;
 
-/// The entry for the meters of the configuration; `None` without meters. `client`: a name of this
-/// PMDA that no other client uses.
-pub(super) fn meters(config: &Config, version: Version, client: &str) -> Option<Provider> {
+/// Session id and entry for the meters of the configuration; `None` without meters. `client`: a
+/// name of this PMDA that no other client uses.
+pub(super) fn meters<'a>(
+    config: &Config,
+    version: Version,
+    client: &'a str,
+) -> Option<(&'a str, Provider)> {
     let fits = |name: &&str| !name.is_empty() && !name.contains(['"', ';', ',', '\n', '\r', '\0']);
     let names: Vec<_> = config.meters.iter().map(String::as_str).filter(fits).collect();
     if names.is_empty() {
         return None;
     }
-    // A session that is shared exists from 8 on; older ones take one client, whatever its name.
+    // A shared session exists from 8 on; older runtimes take one client, whatever its name.
     let session = if version.major >= 8 { "SHARED" } else { client };
-    Some(
-        Provider::new(METERS, VALUES, 4)
-            .with(&format!("SessionId={session}"))
-            .with(&format!("Metrics=\"{}\"", names.join(",")))
-            .with(&format!("RefreshInterval={}", config.interval.as_secs()))
-            .with(&format!("MaxTimeSeries={SERIES}"))
-            .with(&format!("MaxHistograms={HISTOGRAMS}"))
-            .with(&format!("ClientId={client}")),
-    )
+    let entry = Provider::new(METERS, VALUES, 4)
+        .with(&format!("SessionId={session}"))
+        .with(&format!("Metrics=\"{}\"", names.join(",")))
+        .with(&format!("RefreshInterval={}", config.interval.as_secs()))
+        .with(&format!("MaxTimeSeries={SERIES}"))
+        .with(&format!("MaxHistograms={HISTOGRAMS}"))
+        .with(&format!("ClientId={client}"));
+    Some((session, entry))
 }

@@ -41,6 +41,8 @@ pub struct Wanted {
     pub stacks: bool,
     /// Keywords of the rundown at the end; 0: none. Before .NET 9: all or none.
     pub rundown: u64,
+    /// Session id of the meters; empty: none are asked for.
+    pub meter_session: String,
     /// Entries of the configuration that the request has no room for.
     pub left_out: usize,
 }
@@ -60,7 +62,10 @@ pub fn wanted(config: &Config, version: Version, client: &str) -> Wanted {
     if !config.providers.is_empty() {
         wanted.add(Provider::new(TASKS, TASK_ACTIVITIES, 4));
     }
-    meters::meters(config, version, client).into_iter().for_each(|entry| wanted.add(entry));
+    if let Some((session, entry)) = meters::meters(config, version, client) {
+        session.clone_into(&mut wanted.meter_session);
+        wanted.add(entry);
+    }
     for name in config.counters.iter().filter(|name| *name != SYSTEM_RUNTIME) {
         wanted.add(counters(name));
     }
@@ -87,7 +92,14 @@ impl Wanted {
     fn new(config: &Config, stacks: bool, rundown: u64) -> Self {
         // Zero kills some runtimes (docs/protocols/dotnet.md 0).
         let buffer = u32::try_from(config.buffer >> 20).unwrap_or(u32::MAX).max(1);
-        Self { providers: Vec::new(), buffer, stacks, rundown, left_out: 0 }
+        Self {
+            providers: Vec::new(),
+            buffer,
+            stacks,
+            rundown,
+            meter_session: String::new(),
+            left_out: 0,
+        }
     }
 
     fn add(&mut self, entry: Provider) {

@@ -63,7 +63,7 @@ fn meters_share_a_session_where_that_exists() {
         "SessionId=SHARED;Metrics=\"Shop,My*,Net\\bytes\";RefreshInterval=1;MaxTimeSeries=1000;\
          MaxHistograms=20;ClientId=apm-1"
     );
-    assert_eq!(of(&nine, METERS).keywords, 2);
+    assert_eq!((of(&nine, METERS).keywords, &*nine.meter_session), (2, "SHARED"));
     assert!(of(&at("6.0.1", &config), METERS).arguments.starts_with("SessionId=apm-1;"));
 }
 

@@ -1,0 +1,26 @@
+//! The metrics that one process defines: their slots, and how many there may be.
+
+use super::spec::Description;
+use crate::model::Update;
+use crate::sources::Sink;
+use crate::sources::dotnet::limits;
+
+/// Slots of one process's metrics. They are even: those of fields in records are odd.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    next: u32,
+}
+
+impl Names {
+    /// The slot of a new metric. `None`: the process has too many.
+    pub(super) fn define(&mut self, facts: &Description<'_>, sink: &mut dyn Sink) -> Option<u32> {
+        if self.next as usize >= limits::DYNAMIC_METRICS {
+            sink.update(Update::Unshown(1));
+            return None;
+        }
+        let slot = 2 * self.next;
+        self.next += 1;
+        sink.update(Update::Define { slot, spec: &facts.spec() });
+        Some(slot)
+    }
+}

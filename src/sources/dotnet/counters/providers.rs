@@ -1,0 +1,238 @@
+//! EventCounters: those of System.Runtime go to the static metrics, others to metrics of their own.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+
+use super::names::Names;
+use super::reading::{Figure, Reading};
+use super::spec::Facet;
+use super::text::Text;
+use crate::model::{Update, Value};
+use crate::sources::Sink;
+use crate::sources::dotnet::limits;
+use crate::sources::dotnet::meter::{Counter, Meter};
+use crate::sources::dotnet::wanted::SYSTEM_RUNTIME;
+
+/// A report of a shorter time is a double, as 3.1 sends them, unless such ones come in a row.
+const SHORT: f64 = 0.1;
+/// A value is withheld after so many intervals without a report.
+pub(super) const SILENT_INTERVALS: u32 = 3;
+/// The shortest interval for that.
+pub(super) const LEAST_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The EventCounters of a process.
+#[derive(Debug, Default)]
+pub(super) struct Providers {
+    hasher: RandomState,
+    /// By the hash of provider, name, kind and unit.
+    by_hash: HashMap<u64, u32, RandomState>,
+    counters: Vec<Known>,
+    text: Text,
+}
+
+/// An EventCounter that was reported.
+#[derive(Debug)]
+struct Known {
+    to: To,
+    /// The last report covered less than [`SHORT`].
+    short: bool,
+}
+
+#[derive(Debug)]
+enum To {
+    /// A static metric.
+    Runtime(Counter),
+    /// Metrics of its own.
+    Own(Own),
+    /// Nothing: the process has too many.
+    Nowhere,
+}
+
+/// The metrics of an EventCounter.
+#[derive(Debug)]
+struct Own {
+    /// Sum or mean.
+    slot: u32,
+    factor: f64,
+    /// A mean has a value, which ends at this time.
+    until: Option<Duration>,
+    /// Number of values before the counter had [`Own::more`].
+    count: u64,
+    more: More,
+}
+
+/// Least and greatest value and number of values: of counters that are not just polled.
+#[derive(Debug)]
+enum More {
+    /// Each interval had one value so far.
+    NotYet,
+    /// Slots.
+    Shown { min: u32, max: u32, count: u32 },
+    /// The process has too many metrics.
+    Never,
+}
+
+impl Providers {
+    /// Applies a report.
+    pub(super) fn report(
+        &mut self,
+        now: Duration,
+        provider: &str,
+        reading: &Reading<'_>,
+        names: &mut Names,
+        meter: &mut Meter,
+        sink: &mut dyn Sink,
+    ) {
+        let at = self.find(provider, reading, names, sink);
+        let Some(known) = at.and_then(|at| self.counters.get_mut(at)) else { return };
+        let short = reading.interval < SHORT;
+        let double = short && !std::mem::replace(&mut known.short, short);
+        match &mut known.to {
+            To::Runtime(counter) => {
+                let value = match reading.figure {
+                    Figure::Increment(increment) => increment,
+                    Figure::Mean { mean, .. } if !double => mean,
+                    Figure::Mean { .. } => return,
+                };
+                if value.is_finite() {
+                    meter.counter(now, *counter, value, reading.interval, sink);
+                }
+            }
+            To::Own(own) => match reading.figure {
+                Figure::Increment(increment) if increment.is_finite() => {
+                    let more = Value::F64(increment * own.factor);
+                    sink.update(Update::Add { slot: own.slot, row: None, more });
+                }
+                Figure::Increment(_) => {}
+                Figure::Mean { .. } => {
+                    own.mean(now, provider, reading, double, &mut self.text, names, sink);
+                }
+            },
+            To::Nowhere => {}
+        }
+    }
+
+    /// The position of a counter, new or known.
+    fn find(
+        &mut self,
+        provider: &str,
+        reading: &Reading<'_>,
+        names: &mut Names,
+        sink: &mut dyn Sink,
+    ) -> Option<usize> {
+        let sum = matches!(reading.figure, Figure::Increment(_));
+        let hash = self.hasher.hash_one((provider, reading.name, sum, reading.units));
+        if let Some(at) = self.by_hash.get(&hash) {
+            return Some(*at as usize);
+        }
+        if self.counters.len() >= limits::EVENT_COUNTERS {
+            return None;
+        }
+        let facet = if sum { Facet::Sum } else { Facet::Mean };
+        let to = self.text.with(provider, reading, facet, |facts| {
+            let runtime = (provider == SYSTEM_RUNTIME).then(|| Counter::by_name(facts.name));
+            if let Some(counter) = runtime.flatten() {
+                return To::Runtime(counter);
+            }
+            let Some(slot) = names.define(facts, sink) else { return To::Nowhere };
+            if sum {
+                sink.update(Update::Add { slot, row: None, more: Value::F64(0.0) });
+            }
+            let factor = facts.unit().factor;
+            To::Own(Own { slot, factor, until: None, count: 0, more: More::NotYet })
+        });
+        let at = self.counters.len();
+        self.counters.push(Known { to, short: false });
+        self.by_hash.insert(hash, u32::try_from(at).unwrap_or(u32::MAX));
+        Some(at)
+    }
+
+    /// Withholds means that are no longer reported. Returns the time of the next end.
+    pub(super) fn tick(&mut self, now: Duration, sink: &mut dyn Sink) -> Duration {
+        let mut next = Duration::MAX;
+        for known in &mut self.counters {
+            let To::Own(own) = &mut known.to else { continue };
+            match own.until {
+                Some(until) if until <= now => own.withhold(sink),
+                Some(until) => next = next.min(until),
+                None => {}
+            }
+        }
+        next
+    }
+
+    /// Allocated bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.by_hash.capacity() * (size_of::<(u64, u32)>() + 1)
+            + self.counters.capacity() * size_of::<Known>()
+            + self.text.memory()
+    }
+}
+
+impl Own {
+    #[expect(clippy::too_many_arguments, reason = "a step of Providers::report")]
+    fn mean(
+        &mut self,
+        now: Duration,
+        provider: &str,
+        reading: &Reading<'_>,
+        double: bool,
+        text: &mut Text,
+        names: &mut Names,
+        sink: &mut dyn Sink,
+    ) {
+        let Figure::Mean { mean, min, max, count } = reading.figure else { return };
+        if count != 1 && matches!(self.more, More::NotYet) {
+            let mut define = |facet| {
+                text.with(provider, reading, facet, |facts| names.define(facts, &mut *sink))
+            };
+            let slots = (define(Facet::Min), define(Facet::Max), define(Facet::Count));
+            self.more = match slots {
+                (Some(min), Some(max), Some(count)) => More::Shown { min, max, count },
+                _ => More::Never,
+            };
+        }
+        self.count += count;
+        if let More::Shown { count, .. } = self.more {
+            let more = Value::U64(std::mem::take(&mut self.count));
+            sink.update(Update::Add { slot: count, row: None, more });
+        }
+        if double {
+            return;
+        }
+        if count == 0 || !mean.is_finite() {
+            return self.withhold(sink);
+        }
+        let interval = Duration::try_from_secs_f64(reading.interval).unwrap_or_default();
+        self.until = Some(now + SILENT_INTERVALS * interval.max(LEAST_INTERVAL));
+        let mut set = |slot, value: f64| {
+            let update = if value.is_finite() {
+                Update::Value { slot, row: None, value: Value::F64(value * self.factor) }
+            } else {
+                Update::NoValue { slot, row: None }
+            };
+            sink.update(update);
+        };
+        set(self.slot, mean);
+        if let More::Shown { min: least, max: greatest, .. } = self.more {
+            set(least, min);
+            set(greatest, max);
+        }
+    }
+
+    /// Removes the values of means.
+    fn withhold(&mut self, sink: &mut dyn Sink) {
+        if self.until.take().is_none() {
+            return;
+        }
+        let mut unset = |slot| sink.update(Update::NoValue { slot, row: None });
+        unset(self.slot);
+        if let More::Shown { min, max, .. } = self.more {
+            unset(min);
+            unset(max);
+        }
+    }
+}

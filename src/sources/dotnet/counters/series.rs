@@ -1,0 +1,391 @@
+//! Series of instruments: metrics and rows, sums of counters, values that end.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+
+use super::names::Names;
+use super::published::{Figure, Instrument, Series};
+use super::spec::{Description, Facet};
+use super::tags;
+use crate::model::{Update, Value};
+use crate::sources::Sink;
+use crate::sources::dotnet::limits;
+use crate::sources::dotnet::metrics::{SERIES, SERIES_UPDATES};
+use crate::sources::dotnet::utf16::Utf16;
+
+/// Counters of the runtime that are levels (docs/protocols/dotnet.md 7).
+const LEVELS: [&str; 2] = ["dotnet.thread_pool.thread.count", "dotnet.thread_pool.queue.length"];
+/// Quantiles that are metrics.
+const QUANTILES: [(&str, Facet); 3] =
+    [("0.5", Facet::P50), ("0.95", Facet::P95), ("0.99", Facet::P99)];
+
+/// What there is no room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Full;
+
+/// The series of a process.
+#[derive(Debug, Default)]
+pub(super) struct AllSeries {
+    hasher: RandomState,
+    /// Name of the process.
+    process: Box<str>,
+    /// By the hash of instrument, its number, and tags as they come.
+    series: HashMap<u64, One, RandomState>,
+    /// By the hash of an instrument and its kind.
+    instruments: HashMap<u64, u32, RandomState>,
+    metrics: Vec<Metrics>,
+    /// By the hash of sorted tags.
+    rows: HashMap<u64, u32, RandomState>,
+    /// By row: the interval of its last report.
+    reported: Vec<u32>,
+    /// By instrument and row.
+    cells: HashMap<(u32, u32), u32, RandomState>,
+    values: Vec<Cell>,
+    /// Descriptions of instruments without values so far, by the hash of the instrument.
+    about: HashMap<u64, Box<str>, RandomState>,
+    /// Number of the stream.
+    stream: u32,
+    /// Number of the interval.
+    interval: u32,
+    name: String,
+    raw: String,
+}
+
+/// A series, as the process tells it apart.
+#[derive(Clone, Copy, Debug)]
+struct One {
+    cell: u32,
+    /// The last value of a counter.
+    last: f64,
+    /// The stream that it came in.
+    stream: u32,
+}
+
+/// The metrics of an instrument.
+#[derive(Clone, Copy, Debug)]
+struct Metrics {
+    kind: Kind,
+    /// Slots: the value; or number, sum and quantiles of a histogram.
+    slots: [Option<u32>; 5],
+    factor: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Counter,
+    Level,
+    Histogram,
+}
+
+/// The value of an instrument in a row.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    metrics: Metrics,
+    row: u32,
+    /// Sum of a counter, or of a level that only its changes tell.
+    total: f64,
+    /// It has a value that ends at this time.
+    until: Option<Duration>,
+}
+
+impl AllSeries {
+    /// The identity is known; slots are numbered anew.
+    pub(super) fn start(&mut self, process: &str) {
+        *self = Self { process: process.into(), stream: self.stream, ..Self::default() };
+    }
+
+    /// Another stream begins.
+    pub(super) const fn stream(&mut self) {
+        self.stream = self.stream.wrapping_add(1);
+    }
+
+    /// Another interval begins.
+    pub(super) const fn interval(&mut self) {
+        self.interval = self.interval.wrapping_add(1);
+    }
+
+    /// Keeps the description of an instrument until its first value.
+    pub(super) fn begin(&mut self, instrument: &Instrument<'_>, about: Utf16<'_>) {
+        if self.about.len() < limits::INSTRUMENTS && !about.is_empty() {
+            let text = about.to_string_within(limits::NAME).into();
+            self.about.insert(self.hasher.hash_one(instrument), text);
+        }
+    }
+
+    /// Applies a value. It is withheld at `until` if no other one comes.
+    ///
+    /// # Errors
+    /// The process has too many series.
+    pub(super) fn value(
+        &mut self,
+        until: Duration,
+        series: &Series<'_>,
+        names: &mut Names,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Full> {
+        let kind = kind(series);
+        let hash = self.hasher.hash_one((&series.instrument, series.id, series.tags, kind));
+        let one = match self.series.get(&hash) {
+            Some(one) => *one,
+            None => self.add(hash, kind, series, names, sink)?,
+        };
+        self.updated(one.cell, sink);
+        let Some(cell) = self.values.get_mut(one.cell as usize) else { return Ok(()) };
+        match series.figure {
+            Figure::Histogram { quantiles, count, sum } => {
+                cell.histogram(until, quantiles, (count, sum), &mut self.raw, sink);
+            }
+            Figure::Gauge(value) => {
+                let value = number(value, &mut self.raw);
+                cell.level(until, value, sink);
+            }
+            Figure::Counter { rate, value } | Figure::UpDown { rate, value } => {
+                let rate = number(rate, &mut self.raw);
+                let value = value.and_then(|value| number(value, &mut self.raw));
+                if kind == Kind::Level {
+                    cell.total += rate.unwrap_or_default();
+                    cell.level(until, value.or(Some(cell.total)), sink);
+                } else {
+                    let more = one.growth(rate, value, one.stream != self.stream);
+                    cell.total += more;
+                    cell.show(0, Some(cell.total), sink);
+                    let last = value.unwrap_or_default();
+                    self.series.insert(hash, One { last, stream: self.stream, ..one });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A new series.
+    fn add(
+        &mut self,
+        hash: u64,
+        kind: Kind,
+        series: &Series<'_>,
+        names: &mut Names,
+        sink: &mut dyn Sink,
+    ) -> Result<One, Full> {
+        if self.series.len() >= limits::SERIES {
+            return Err(Full);
+        }
+        let row = self.row(series.tags, sink)?;
+        let instrument = self.instrument(&series.instrument, kind, names, sink)?;
+        let metrics = *self.metrics.get(instrument as usize).ok_or(Full)?;
+        let next = u32::try_from(self.values.len()).map_err(|_| Full)?;
+        let cell = *self.cells.entry((instrument, row)).or_insert(next);
+        if cell == next {
+            self.values.push(Cell { metrics, row, total: 0.0, until: None });
+            if kind == Kind::Histogram {
+                for slot in metrics.slots.into_iter().take(2).flatten() {
+                    sink.update(Update::Add { slot, row: Some(row), more: Value::F64(0.0) });
+                }
+            }
+        }
+        let one = One { cell, last: 0.0, stream: self.stream };
+        self.series.insert(hash, one);
+        Ok(one)
+    }
+
+    /// The slot of the row of tags.
+    fn row(&mut self, raw: Utf16<'_>, sink: &mut dyn Sink) -> Result<u32, Full> {
+        self.raw.clear();
+        raw.push_to(&mut self.raw, limits::TAGS);
+        tags::name(&self.raw, &mut self.name);
+        let hash = self.hasher.hash_one(&*self.name);
+        if let Some(row) = self.rows.get(&hash) {
+            return Ok(*row);
+        }
+        if self.rows.len() >= limits::SERIES_ROWS {
+            return Err(Full);
+        }
+        let slot = u32::try_from(self.reported.len()).map_err(|_| Full)?;
+        let key = format!("{}::{}", self.process, self.name);
+        sink.update(Update::Row { table: SERIES, slot, key: Some(&key) });
+        sink.update(Update::RowCount { slot, item: SERIES_UPDATES, more: 0 });
+        self.reported.push(self.interval.wrapping_sub(1));
+        self.rows.insert(hash, slot);
+        Ok(slot)
+    }
+
+    /// The metrics of an instrument.
+    fn instrument(
+        &mut self,
+        instrument: &Instrument<'_>,
+        kind: Kind,
+        names: &mut Names,
+        sink: &mut dyn Sink,
+    ) -> Result<u32, Full> {
+        let hash = self.hasher.hash_one((instrument, kind));
+        if let Some(at) = self.instruments.get(&hash) {
+            return Ok(*at);
+        }
+        if self.metrics.len() >= limits::INSTRUMENTS {
+            return Err(Full);
+        }
+        let about = self.about.remove(&self.hasher.hash_one(instrument)).unwrap_or_default();
+        let [group, name, unit] = [instrument.meter, instrument.name, instrument.unit]
+            .map(|text| text.to_string_within(limits::NAME));
+        let facets = match kind {
+            Kind::Counter => [Some(Facet::Total), None, None, None, None],
+            Kind::Level => [Some(Facet::Level), None, None, None, None],
+            Kind::Histogram => [
+                Some(Facet::Values),
+                Some(Facet::ValueSum),
+                Some(Facet::P50),
+                Some(Facet::P95),
+                Some(Facet::P99),
+            ],
+        };
+        let facts =
+            |facet| Description { facet, unit: &unit, group: &group, name: &name, text: &about };
+        let slots =
+            facets.map(|facet| facet.and_then(|facet| names.define(&facts(facet), &mut *sink)));
+        // Number of values apart, all facets have the same factor.
+        let factor = match kind {
+            Kind::Counter => facts(Facet::Total),
+            Kind::Level => facts(Facet::Level),
+            Kind::Histogram => facts(Facet::ValueSum),
+        };
+        let factor = factor.unit().factor;
+        let at = u32::try_from(self.metrics.len()).map_err(|_| Full)?;
+        self.metrics.push(Metrics { kind, slots, factor });
+        self.instruments.insert(hash, at);
+        Ok(at)
+    }
+
+    /// Counts the interval for the row of a cell.
+    fn updated(&mut self, cell: u32, sink: &mut dyn Sink) {
+        let Some(row) = self.values.get(cell as usize).map(|cell| cell.row) else { return };
+        if let Some(last) = self.reported.get_mut(row as usize)
+            && *last != self.interval
+        {
+            *last = self.interval;
+            sink.update(Update::RowCount { slot: row, item: SERIES_UPDATES, more: 1 });
+        }
+    }
+
+    /// Withholds values that are no longer reported. Returns the time of the next end.
+    pub(super) fn tick(&mut self, now: Duration, sink: &mut dyn Sink) -> Duration {
+        let mut next = Duration::MAX;
+        for cell in &mut self.values {
+            match cell.until {
+                Some(until) if until <= now => cell.withhold(sink),
+                Some(until) => next = next.min(until),
+                None => {}
+            }
+        }
+        next
+    }
+
+    /// Allocated bytes.
+    pub(super) fn memory(&self) -> usize {
+        let about: usize = self.about.values().map(|text| text.len()).sum();
+        self.process.len()
+            + self.series.capacity() * (size_of::<(u64, One)>() + 1)
+            + (self.instruments.capacity() + self.rows.capacity()) * (size_of::<(u64, u32)>() + 1)
+            + self.metrics.capacity() * size_of::<Metrics>()
+            + self.reported.capacity() * size_of::<u32>()
+            + self.cells.capacity() * (size_of::<((u32, u32), u32)>() + 1)
+            + self.values.capacity() * size_of::<Cell>()
+            + self.about.capacity() * (size_of::<(u64, Box<str>)>() + 1)
+            + about
+            + self.name.capacity()
+            + self.raw.capacity()
+    }
+}
+
+impl One {
+    /// The growth of a counter since its last report. `first`: it is the first report of a stream.
+    ///
+    /// A counter that is observed goes on from stream to stream. Others start at 0 with a session;
+    /// their first report has a rate that is their value.
+    fn growth(&self, rate: Option<f64>, value: Option<f64>, first: bool) -> f64 {
+        let Some(value) = value else { return rate.unwrap_or_default().max(0.0) };
+        let anew = value < self.last || first && rate == Some(value);
+        if anew { value } else { value - self.last }
+    }
+}
+
+impl Cell {
+    fn level(&mut self, until: Duration, value: Option<f64>, sink: &mut dyn Sink) {
+        self.until = Some(until);
+        self.show(0, value, sink);
+    }
+
+    fn histogram(
+        &mut self,
+        until: Duration,
+        quantiles: Utf16<'_>,
+        (count, sum): (u64, f64),
+        raw: &mut String,
+        sink: &mut dyn Sink,
+    ) {
+        let row = Some(self.row);
+        let [values, sums, ..] = self.metrics.slots;
+        if let Some(slot) = values.filter(|_| count > 0) {
+            sink.update(Update::Add { slot, row, more: Value::U64(count) });
+        }
+        if let Some(slot) = sums.filter(|_| sum.is_finite() && sum != 0.0) {
+            let more = Value::F64(sum * self.metrics.factor);
+            sink.update(Update::Add { slot, row, more });
+        }
+        if quantiles.is_empty() {
+            return self.withhold(sink);
+        }
+        self.until = Some(until);
+        raw.clear();
+        quantiles.push_to(raw, limits::TAGS);
+        for (at, (quantile, _)) in (2..).zip(QUANTILES) {
+            let of =
+                |part: &str| part.split_once('=').filter(|(q, _)| *q == quantile)?.1.parse().ok();
+            self.show(at, raw.split(';').find_map(of), sink);
+        }
+    }
+
+    /// Sets or withholds the metric of a slot.
+    fn show(&self, at: usize, value: Option<f64>, sink: &mut dyn Sink) {
+        let Some(slot) = self.metrics.slots.get(at).copied().flatten() else { return };
+        let row = Some(self.row);
+        sink.update(match value.filter(|value| value.is_finite()) {
+            Some(value) => {
+                Update::Value { slot, row, value: Value::F64(value * self.metrics.factor) }
+            }
+            None => Update::NoValue { slot, row },
+        });
+    }
+
+    /// Removes the values that are no counters.
+    fn withhold(&mut self, sink: &mut dyn Sink) {
+        if self.until.take().is_none() {
+            return;
+        }
+        match self.metrics.kind {
+            Kind::Counter => {}
+            Kind::Level => self.show(0, None, sink),
+            Kind::Histogram => (2..5).for_each(|at| self.show(at, None, sink)),
+        }
+    }
+}
+
+fn kind(series: &Series<'_>) -> Kind {
+    let Instrument { meter, name, .. } = series.instrument;
+    match series.figure {
+        Figure::Histogram { .. } => Kind::Histogram,
+        Figure::Gauge(_) | Figure::UpDown { .. } => Kind::Level,
+        Figure::Counter { .. } => {
+            let level = meter == *"System.Runtime" && LEVELS.iter().any(|level| name == **level);
+            if level { Kind::Level } else { Kind::Counter }
+        }
+    }
+}
+
+/// A number as the runtime writes it, in the invariant culture.
+fn number(text: Utf16<'_>, raw: &mut String) -> Option<f64> {
+    raw.clear();
+    text.push_to(raw, limits::NUMBER);
+    raw.parse().ok().filter(|value: &f64| value.is_finite())
+}

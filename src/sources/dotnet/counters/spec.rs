@@ -1,0 +1,294 @@
+//! Descriptions of the metrics that processes define: from their facts, and back from the line that
+//! is persisted.
+
+use std::fmt::Write;
+
+use super::unit::{Unit, display, ucum};
+use crate::model::{MetricSpec, Semantics, Units, ValueType, component};
+use crate::sources::dotnet::metrics::{COUNTERS, METERS};
+
+/// Bytes of a text of the process in help.
+const TEXT: usize = 600;
+
+/// What a metric has of its counter or instrument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Facet {
+    /// EventCounter: sum of increments.
+    Sum,
+    /// EventCounter: mean of an interval, or a polled value.
+    Mean,
+    /// EventCounter: least value of an interval.
+    Min,
+    /// EventCounter: greatest value of an interval.
+    Max,
+    /// EventCounter: number of values.
+    Count,
+    /// Instrument: a counter.
+    Total,
+    /// Instrument: a gauge or what goes up and down.
+    Level,
+    /// Histogram: number of values.
+    Values,
+    /// Histogram: their sum.
+    ValueSum,
+    /// Histogram: median of an interval.
+    P50,
+    /// Histogram: 95 of 100 values of an interval are not above.
+    P95,
+    /// Histogram: 99 of 100.
+    P99,
+}
+
+impl Facet {
+    const ALL: [Self; 12] = [
+        Self::Sum,
+        Self::Mean,
+        Self::Min,
+        Self::Max,
+        Self::Count,
+        Self::Total,
+        Self::Level,
+        Self::Values,
+        Self::ValueSum,
+        Self::P50,
+        Self::P95,
+        Self::P99,
+    ];
+
+    /// The word in keys and persisted lines: never changes.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Mean => "mean",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Count => "count",
+            Self::Total => "total",
+            Self::Level => "level",
+            Self::Values => "values",
+            Self::ValueSum => "valuesum",
+            Self::P50 => "p50",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+        }
+    }
+
+    /// It is of an instrument, not of an EventCounter.
+    const fn is_meter(self) -> bool {
+        !matches!(self, Self::Sum | Self::Mean | Self::Min | Self::Max | Self::Count)
+    }
+
+    /// End of the name. A PCP name is a value or has names below it, so those of an EventCounter
+    /// stand beside its mean.
+    const fn ending(self) -> &'static str {
+        match self {
+            Self::Sum | Self::Mean | Self::Total | Self::Level => "",
+            Self::Min => "_min",
+            Self::Max => "_max",
+            Self::Count => "_count",
+            Self::Values => ".count",
+            Self::ValueSum => ".sum",
+            Self::P50 => ".p50",
+            Self::P95 => ".p95",
+            Self::P99 => ".p99",
+        }
+    }
+
+    /// A counter, which stays when it is no longer reported.
+    pub(super) const fn is_counter(self) -> bool {
+        matches!(self, Self::Sum | Self::Count | Self::Total | Self::Values | Self::ValueSum)
+    }
+
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Sum => "Sum of its increments since reading began.",
+            Self::Mean => {
+                "Mean of the last interval, or the value that was polled; no value if nothing was measured."
+            }
+            Self::Min => "Least value of the last interval.",
+            Self::Max => "Greatest value of the last interval.",
+            Self::Count => "Number of values since reading began.",
+            Self::Total => {
+                "The counter's value: since the process's start if it is observed, else since reading began."
+            }
+            Self::Level => "The last value; none if the process no longer reports it.",
+            Self::Values => "Number of values since reading began.",
+            Self::ValueSum => "Sum of the values since reading began.",
+            Self::P50 => "Median of the values of the last interval.",
+            Self::P95 => "95th percentile of the values of the last interval.",
+            Self::P99 => "99th percentile of the values of the last interval.",
+        }
+    }
+}
+
+/// The facts from which the description of a metric is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Description<'a> {
+    pub(super) facet: Facet,
+    /// The process's unit.
+    pub(super) unit: &'a str,
+    /// The provider or meter.
+    pub(super) group: &'a str,
+    /// The counter or instrument.
+    pub(super) name: &'a str,
+    /// The process's words about it.
+    pub(super) text: &'a str,
+}
+
+impl Description<'_> {
+    /// The units of its values, and the factor to them.
+    pub(super) fn unit(&self) -> Unit {
+        let (meter, text) = (self.facet.is_meter(), self.unit);
+        let known = if meter { ucum(text) } else { display(text) };
+        match self.facet {
+            Facet::Count | Facet::Values => Unit { units: Units::Count, factor: 1.0 },
+            Facet::Sum | Facet::Total => known.unwrap_or(Unit { units: Units::Count, factor: 1.0 }),
+            _ => known.unwrap_or(Unit { units: Units::None, factor: 1.0 }),
+        }
+    }
+
+    /// The metric.
+    pub(super) fn spec(&self) -> MetricSpec {
+        let Self { facet, group, name, .. } = *self;
+        let kinds =
+            if facet.is_meter() { ["meter", "instrument"] } else { ["provider", "counter"] };
+        let text = clean(self.text, TEXT);
+        let key = self.key();
+        let mut help = format!("{} {name:?} of {} {group:?}.", upper(kinds[1]), kinds[0]);
+        if !text.is_empty() {
+            let _ = write!(help, " In the program's words: {text}.");
+        }
+        if !self.unit.is_empty() {
+            let _ = write!(help, " Its unit is {:?}.", self.unit);
+        }
+        let _ = write!(help, "\n{}", facet.what());
+        MetricSpec {
+            path: format!("{}.{}{}", component(group), component(name), facet.ending()),
+            place: if facet.is_meter() { METERS } else { COUNTERS },
+            ty: ValueType::F64,
+            sem: if facet.is_counter() { Semantics::Counter } else { Semantics::Instant },
+            units: self.unit().units,
+            oneline: if text.is_empty() { format!("{group} {name}") } else { first_line(&text) },
+            help: clean_help(&help),
+            labels: vec![(kinds[0], clean(group, TEXT)), (kinds[1], clean(name, TEXT))],
+            persist: format!("{key} {text}"),
+            key,
+        }
+    }
+
+    /// `sum ms System.Net.Http requests-started`: without blanks in a word. Programs that differ in
+    /// the unit or kind of a counter have a metric each.
+    fn key(&self) -> String {
+        let mut key = self.facet.word().to_owned();
+        for word in [self.unit, self.group, self.name] {
+            key.push(' ');
+            escape(word, &mut key);
+        }
+        key
+    }
+}
+
+/// `Dynamic::restore`: the metric that `MetricSpec::persist` was made from.
+pub(in crate::sources::dotnet) fn restore(line: &str) -> Option<MetricSpec> {
+    let mut words = line.splitn(5, ' ');
+    let word = words.next()?;
+    let facet = Facet::ALL.into_iter().find(|facet| facet.word() == word)?;
+    let mut next = || words.next().and_then(unescape);
+    let (unit, group, name) = (next()?, next()?, next()?);
+    let text = words.next()?;
+    Some(Description { facet, unit: &unit, group: &group, name: &name, text }.spec())
+}
+
+/// Appends a word without blanks and control characters; `%` alone is an empty one.
+fn escape(word: &str, out: &mut String) {
+    if word.is_empty() {
+        out.push('%');
+    }
+    for c in word.chars() {
+        if c == '%' || c.is_whitespace() || c.is_control() {
+            let _ = write!(out, "%{:04x}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+}
+
+fn unescape(word: &str) -> Option<String> {
+    if word == "%" {
+        return Some(String::new());
+    }
+    let mut parts = word.split('%');
+    let mut out = parts.next()?.to_owned();
+    for part in parts {
+        let (code, rest) = part.split_at_checked(4)?;
+        out.push(char::from_u32(u32::from_str_radix(code, 16).ok()?)?);
+        out.push_str(rest);
+    }
+    Some(out)
+}
+
+/// At most `limit` bytes, with a blank for each control character, without the last dot.
+pub(super) fn clean(text: &str, limit: usize) -> String {
+    let at_end = |at: &usize| text.is_char_boundary(*at);
+    let end = (0..=limit.min(text.len())).rev().find(at_end).unwrap_or(0);
+    let text = text.get(..end).unwrap_or_default();
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    text.trim().trim_end_matches('.').trim_end().to_owned()
+}
+
+fn clean_help(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
+}
+
+fn first_line(text: &str) -> String {
+    clean(text, 120)
+}
+
+fn upper(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map_or_else(String::new, |c| c.to_ascii_uppercase().to_string() + chars.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_persisted_is_restored() {
+        for facet in Facet::ALL {
+            for (unit, group, name, text) in [
+                ("ms", "System.Net.Http", "requests-started", "Requests Started"),
+                ("", "", "", ""),
+                ("a % b\n", "x y", "100%", "two\nlines."),
+                ("{request}", "Ünï", "\u{2028}", " \u{1}"),
+            ] {
+                let spec = Description { facet, unit, group, name, text }.spec();
+                assert!(!spec.persist.contains(char::is_control), "{}", spec.persist);
+                assert_eq!(restore(&spec.persist), Some(spec));
+            }
+        }
+        for line in
+            ["", "sum", "sum ms a", "sum ms a b", "x ms a b c", "sum %zz a b c", "sum %1 a b c"]
+        {
+            assert_eq!(restore(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn names_are_provider_and_counter() {
+        let facts =
+            |facet, unit| Description { facet, unit, group: "My-App", name: "a.b-c", text: "" };
+        for (facet, path) in [
+            (Facet::Sum, "my_app.a_b_c"),
+            (Facet::Min, "my_app.a_b_c_min"),
+            (Facet::Values, "my_app.a_b_c.count"),
+            (Facet::P99, "my_app.a_b_c.p99"),
+        ] {
+            assert_eq!(facts(facet, "").spec().path, path);
+        }
+        assert_eq!(facts(Facet::Sum, "MB").unit(), Unit { units: Units::Bytes, factor: 1e6 });
+        assert_eq!(facts(Facet::Count, "MB").unit().units, Units::Count);
+        assert_eq!(facts(Facet::Level, "MB").unit().units, Units::None);
+        assert_ne!(facts(Facet::Sum, "MB").key(), facts(Facet::Sum, "B").key());
+    }
+}

@@ -1,0 +1,184 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::reading::{Figure, Reading};
+use super::testkit::{Seen, events, facts, replay};
+use super::*;
+use crate::model::{Semantics, Units, Value};
+
+fn counters() -> Counters {
+    let mut counters = Counters::default();
+    counters.start("app:1");
+    counters.stream("SHARED", "apm-1");
+    counters
+}
+
+fn close(a: f64, b: f64) -> bool {
+    // The facts have six decimals.
+    (a - b).abs() <= 1e-6 + 1e-9 * a.abs()
+}
+
+#[test]
+fn reports_of_event_counters_are_those_of_the_facts() {
+    for name in
+        ["counters-9", "counters-10", "counters-31", "own-counters-9", "default-9", "default-31"]
+    {
+        // Samples, sum, last.
+        let mut found = BTreeMap::<String, (u64, f64, f64)>::new();
+        events(name, |_, event| {
+            if *event.event_type.name != *EVENT_COUNTERS {
+                return;
+            }
+            let reading = Reading::of(&event.event_type.fields, event.payload).unwrap();
+            let value = match reading.figure {
+                Figure::Increment(value) | Figure::Mean { mean: value, .. } => value,
+            };
+            let key = format!("{}/{}", event.event_type.provider, reading.name);
+            let entry = found.entry(key).or_default();
+            *entry = (entry.0 + 1, entry.1 + value, value);
+        });
+        let facts = facts(name);
+        let expected = facts["counters"].as_object().unwrap();
+        assert_eq!(found.len(), expected.len(), "{name}");
+        for (key, facts) in expected {
+            let (samples, sum, last) = found[key];
+            assert_eq!(samples, facts["samples"].as_u64().unwrap(), "{name} {key}");
+            assert!(close(sum, facts["sum"].as_f64().unwrap()), "{name} {key}");
+            assert!(close(last, facts["last"].as_f64().unwrap()), "{name} {key}");
+        }
+    }
+}
+
+#[test]
+fn a_programs_own_counters_are_metrics() {
+    let (mut counters, mut seen) = (counters(), Seen::default());
+    let end = replay("own-counters-9", &mut counters, &mut seen);
+    assert_eq!(seen.own("pmda_counters.own_rate"), Some(300.0));
+    assert_eq!(seen.own("pmda_counters.own_ipoll"), Some(450.0));
+    assert_eq!(seen.own("pmda_counters.own_poll"), Some(150.0));
+    assert_eq!(seen.own("pmda_counters.own_mean_count"), Some(150.0));
+    // Nothing was measured in the last interval.
+    for path in ["own_mean", "own_mean_min", "own_mean_max"] {
+        assert_eq!(seen.own(&format!("pmda_counters.{path}")), None, "{path}");
+    }
+    let rate = seen.spec("pmda_counters.own_rate");
+    assert_eq!((rate.sem, rate.units), (Semantics::Counter, Units::Count));
+    assert_eq!(rate.oneline, "Display of IncrementingEventCounter");
+    assert!(rate.help.contains("widgets"), "{}", rate.help);
+    assert_eq!(seen.bad, 0);
+    assert!(seen.values.values().all(|value| value.is_finite()));
+
+    assert!(counters.reported().is_some_and(|at| at <= end));
+    counters.tick(end + Duration::from_secs(2), &mut seen);
+    assert_eq!(seen.own("pmda_counters.own_poll"), Some(150.0));
+    counters.tick(end + Duration::from_secs(86_400), &mut seen);
+    assert_eq!(seen.own("pmda_counters.own_poll"), None);
+    assert_eq!(seen.own("pmda_counters.own_rate"), Some(300.0));
+}
+
+#[test]
+fn series_of_meters_are_those_of_the_facts() {
+    for name in ["meters-9", "meters-limit-9", "meters-runtime-9", "meters-runtime-10"] {
+        let (mut counters, mut seen) = (counters(), Seen::default());
+        replay(name, &mut counters, &mut seen);
+        let facts = facts(name);
+        for (key, facts) in facts["counters"].as_object().unwrap() {
+            let (instrument, tags) = key.strip_suffix(']').unwrap().split_once('[').unwrap();
+            let (meter, instrument) = instrument.split_once('/').unwrap();
+            let mut row = String::new();
+            tags::name(tags, &mut row);
+            let row = format!("app:1::{row}");
+            let component = crate::model::component;
+            let path = format!("{}.{}", component(meter), component(instrument));
+            let number = |of: &str| {
+                let of = &facts[of];
+                of.as_f64().or_else(|| of.as_str()?.parse().ok()).unwrap()
+            };
+            let check = |path: &str, expected: f64| {
+                let value = seen.row(path, &row).unwrap_or(f64::NAN);
+                assert!(close(value, expected), "{name} {path} {row}: {value} {expected}");
+            };
+            match facts["event"].as_str().unwrap() {
+                "GaugeValuePublished" => check(&path, number("lastValue")),
+                "HistogramValuePublished" => {
+                    check(&format!("{path}.count"), number("count_total"));
+                    check(&format!("{path}.sum"), number("sum_total"));
+                    assert_eq!(seen.row(&format!("{path}.p50"), &row), None, "no news");
+                }
+                _ => check(&path, number("value")),
+            }
+        }
+        let values = facts["counters"].as_object().unwrap().len();
+        assert!(seen.values.len() >= values, "{name}");
+        assert_eq!((seen.bad, seen.unshown), (0, 0), "{name}");
+    }
+}
+
+#[test]
+fn units_semantics_and_texts_come_from_instruments() {
+    let (mut counters, mut seen) = (counters(), Seen::default());
+    let end = replay("meters-9", &mut counters, &mut seen);
+    for (path, sem, units, oneline) in [
+        ("test_requests", Semantics::Counter, Units::Count, "requests"),
+        ("test_bytes", Semantics::Counter, Units::Bytes, "observed"),
+        ("test_temperature", Semantics::Instant, Units::None, "gauge"),
+        ("test_active", Semantics::Instant, Units::Count, "active now"),
+        ("test_duration.sum", Semantics::Counter, Units::Seconds, "how long"),
+        ("test_duration.count", Semantics::Counter, Units::Count, "how long"),
+        ("test_duration.p99", Semantics::Instant, Units::Seconds, "how long"),
+    ] {
+        let spec = seen.spec(&format!("pmda_meter.{path}"));
+        assert_eq!((spec.sem, spec.units, &*spec.oneline), (sem, units, oneline), "{path}");
+        assert_eq!(restore(&spec.persist).as_ref(), Some(spec));
+    }
+    let odd = "app:1::route=/odd,=x,status=500";
+    assert_eq!(seen.row("pmda_meter.test_requests", odd), Some(76.0));
+    assert_eq!(seen.reports[odd], 5);
+    assert_eq!(seen.reports["app:1::-"], 6);
+    assert_eq!(seen.limited, Some(Value::U32(0)));
+
+    counters.tick(end + Duration::from_secs(10), &mut seen);
+    assert_eq!(seen.row("pmda_meter.test_active", "app:1::-"), None);
+    assert_eq!(seen.row("pmda_meter.test_temperature", "app:1::-"), None);
+    assert_eq!(seen.row("pmda_meter.test_bytes", "app:1::-"), Some(6000.0));
+
+    let (mut runtime, mut seen) = (self::counters(), Seen::default());
+    replay("meters-runtime-9", &mut runtime, &mut seen);
+    for level in ["thread_count", "queue_length"] {
+        let path = format!("system_runtime.dotnet_thread_pool_{level}");
+        assert_eq!(seen.spec(&path).sem, Semantics::Instant, "{path}");
+    }
+}
+
+#[test]
+fn limits_and_other_sessions_are_reported() {
+    let (mut counters, mut seen) = (counters(), Seen::default());
+    replay("meters-limit-9", &mut counters, &mut seen);
+    assert_eq!(seen.limited, Some(Value::U32(1)));
+    let texts: Vec<_> = std::iter::from_fn(|| counters.report()).map(|r| r.text).collect();
+    assert!(texts.iter().any(|text| text.contains("more series")), "{texts:?}");
+    let owner = counters.owner().unwrap().to_owned();
+    assert!(owner.starts_with("session "), "{owner}");
+    assert_eq!(seen.owner, Some(Value::text(&owner)));
+
+    let session = owner.strip_prefix("session ").unwrap();
+    let mut same = Counters::default();
+    same.start("app:1");
+    same.stream(session, "apm-1");
+    let mut seen = Seen::default();
+    replay("meters-limit-9", &mut same, &mut seen);
+    assert_eq!((same.owner(), seen.owner), (None, Some(Value::text(""))));
+}
+
+#[test]
+fn counters_go_on_in_another_stream() {
+    let (mut counters, mut seen) = (counters(), Seen::default());
+    replay("meters-9", &mut counters, &mut seen);
+    counters.stream("SHARED", "apm-1");
+    replay("meters-9", &mut counters, &mut seen);
+    let odd = "app:1::route=/odd,=x,status=500";
+    assert_eq!(seen.row("pmda_meter.test_requests", odd), Some(152.0));
+    // It is observed: the program's own sum began anew.
+    assert_eq!(seen.row("pmda_meter.test_duration.count", "app:1::route=/a"), Some(302.0));
+    assert!(counters.memory() < 32 << 10, "{}", counters.memory());
+}

@@ -1,0 +1,147 @@
+//! Reports about meters that are not as they should be.
+
+use std::collections::VecDeque;
+
+use super::published::Published;
+use super::spec::clean;
+use crate::model::{Update, Value};
+use crate::sources::Sink;
+use crate::sources::dotnet::limits;
+use crate::sources::dotnet::metrics::{METER_LIMITED, METER_OWNER};
+use crate::sources::dotnet::utf16::Utf16;
+
+/// A report for a session record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Ticks of its event.
+    pub time: u64,
+    /// What is the matter.
+    pub text: String,
+}
+
+/// What is the matter with the meters of a process.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    /// The id of the session that was asked for; empty: no meters were.
+    session: String,
+    /// The name of this client.
+    client: String,
+    /// Whose the meters are, as reported.
+    owner: Option<Owner>,
+    limited: bool,
+    reports: VecDeque<Report>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Owner {
+    /// The session that was asked for.
+    Ours,
+    /// Another one, or ours with other settings.
+    Other(String),
+}
+
+impl Trouble {
+    /// Another stream begins.
+    pub(super) fn stream(&mut self, session: &str, client: &str) {
+        session.clone_into(&mut self.session);
+        client.clone_into(&mut self.client);
+        (self.owner, self.limited) = (None, false);
+    }
+
+    /// A value came from a session.
+    pub(super) fn value(&mut self, session: Utf16<'_>, sink: &mut dyn Sink) {
+        if self.owner.is_some() {
+            return;
+        }
+        let owner = if session == *self.session {
+            Owner::Ours
+        } else {
+            Owner::Other(format!("session {}", text(session)))
+        };
+        self.own(owner, sink);
+        if !self.limited {
+            sink.update(Update::Set { item: METER_LIMITED, value: Value::U32(0) });
+        }
+    }
+
+    fn own(&mut self, owner: Owner, sink: &mut dyn Sink) {
+        let shown = match &owner {
+            Owner::Ours => "",
+            Owner::Other(text) => text,
+        };
+        sink.update(Update::Set { item: METER_OWNER, value: Value::text(shown) });
+        self.owner = Some(owner);
+    }
+
+    /// Some series are missing.
+    pub(super) fn limit(&mut self, time: u64, what: &str, sink: &mut dyn Sink) {
+        if !std::mem::replace(&mut self.limited, true) {
+            sink.update(Update::Set { item: METER_LIMITED, value: Value::U32(1) });
+            self.report(time, format!("meters: {what}"));
+        }
+    }
+
+    /// An event that brings no values.
+    pub(super) fn event(&mut self, time: u64, event: &Published<'_>, sink: &mut dyn Sink) {
+        match event {
+            Published::Limited => {
+                let what = "the process has more series or histograms than a session may have";
+                self.limit(time, what, sink);
+            }
+            Published::Error(error) => self.report(time, format!("meters: {}", text(*error))),
+            Published::Refused(running) if *running != *self.session => {
+                let other = format!("session {}", text(*running));
+                self.report(
+                    time,
+                    format!("meters: another tool has them ({other}); its choice of meters is what comes"),
+                );
+                self.own(Owner::Other(other), sink);
+            }
+            Published::Differs { client, has } if *client == *self.client => {
+                let [histograms, series, seconds] = has.map(text);
+                let other = format!(
+                    "shared session with MaxHistograms {histograms}, MaxTimeSeries {series}, RefreshInterval {seconds}"
+                );
+                self.report(
+                    time,
+                    format!("meters: another tool has them ({other}); its choice of meters is what comes"),
+                );
+                self.own(Owner::Other(other), sink);
+            }
+            _ => {}
+        }
+    }
+
+    fn report(&mut self, time: u64, text: String) {
+        if self.reports.len() < limits::METER_REPORTS {
+            self.reports.push_back(Report { time, text });
+        }
+    }
+
+    /// The oldest report.
+    pub(super) fn take(&mut self) -> Option<Report> {
+        self.reports.pop_front()
+    }
+
+    /// Whose the meters are if not this session's.
+    pub(super) fn owner(&self) -> Option<&str> {
+        match &self.owner {
+            Some(Owner::Other(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Allocated bytes.
+    pub(super) fn memory(&self) -> usize {
+        let reports: usize = self.reports.iter().map(|r| r.text.capacity()).sum();
+        self.session.capacity()
+            + self.client.capacity()
+            + self.reports.capacity() * size_of::<Report>()
+            + reports
+    }
+}
+
+/// At most some hundred bytes without control characters.
+fn text(raw: Utf16<'_>) -> String {
+    clean(&raw.to_string_within(limits::NAME), limits::NAME)
+}
