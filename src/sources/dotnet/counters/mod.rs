@@ -31,10 +31,8 @@ use series::AllSeries;
 use trouble::Trouble;
 
 use super::meter::Meter;
-use super::metrics::BAD;
 use super::nettrace::{Event, EventType};
 use super::wanted::METERS;
-use crate::model::Update;
 use crate::sources::Sink;
 
 /// The name of events that report a counter.
@@ -51,7 +49,6 @@ pub struct Counters {
     interval: Duration,
     /// Nothing ends before this time.
     next: Duration,
-    reported: Option<Duration>,
 }
 
 impl Counters {
@@ -73,7 +70,6 @@ impl Counters {
         self.series.stream();
         self.trouble.stream(session, client);
         self.interval = LEAST_INTERVAL;
-        self.reported = None;
     }
 
     /// Whether events of a type are to be handed to [`Self::event`].
@@ -82,22 +78,21 @@ impl Counters {
         *event_type.name == *EVENT_COUNTERS || *event_type.provider == *METERS && event_type.id != 0
     }
 
-    /// Applies an event of a type that is taken. `now`: the monotonic clock.
+    /// Applies an event of a type that is taken. `now`: the monotonic clock. False: its payload
+    /// cannot be read.
     pub fn event(
         &mut self,
         now: Duration,
         event: &Event<'_>,
         meter: &mut Meter,
         sink: &mut dyn Sink,
-    ) {
+    ) -> bool {
         let read = if *event.event_type.provider == *METERS {
             self.published(now, event, sink)
         } else {
             self.reading(now, event, meter, sink)
         };
-        if read.is_none() {
-            sink.update(Update::Count { item: BAD, more: 1 });
-        }
+        read.is_some()
     }
 
     /// `None`: the payload cannot be read.
@@ -109,7 +104,6 @@ impl Counters {
         sink: &mut dyn Sink,
     ) -> Option<()> {
         let reading = Reading::of(&event.event_type.fields, event.payload)?;
-        self.reported = Some(now);
         let provider = &event.event_type.provider;
         self.providers.report(now, provider, &reading, &mut self.names, meter, sink);
         Some(())
@@ -147,13 +141,6 @@ impl Counters {
         let next = self.providers.tick(now, sink).min(self.series.tick(now, sink));
         // A value that comes later ends later.
         self.next = next.min(now + SILENT_INTERVALS * LEAST_INTERVAL);
-    }
-
-    /// When the last EventCounter was reported in this stream. Without reports for some intervals
-    /// another tool has ended them.
-    #[must_use]
-    pub const fn reported(&self) -> Option<Duration> {
-        self.reported
     }
 
     /// The oldest report about meters, for a session record.

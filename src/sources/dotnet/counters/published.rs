@@ -28,7 +28,7 @@ pub(super) enum Published<'a> {
     Differs {
         /// Who asked.
         client: Utf16<'a>,
-        /// Histograms, series and seconds of the session.
+        /// Histograms, series and seconds of the session: what the event calls expected.
         has: [Utf16<'a>; 3],
     },
 }
@@ -127,9 +127,9 @@ impl<'a> Fields<'a> {
             "errorMessage" => self.error = text,
             "runningSessionId" => self.running = text,
             "clientId" => self.client = text,
-            "actualMaxHistograms" => self.has[0] = text,
-            "actualMaxTimeSeries" => self.has[1] = text,
-            "actualRefreshInterval" => self.has[2] = text,
+            "expectedMaxHistograms" => self.has[0] = text,
+            "expectedMaxTimeSeries" => self.has[1] = text,
+            "expectedRefreshInterval" => self.has[2] = text,
             _ => {}
         }
     }

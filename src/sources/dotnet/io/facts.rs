@@ -17,6 +17,8 @@ pub(super) struct Facts {
     introduced: bool,
     state: Option<State>,
     reason: String,
+    /// Who has the meters of the process, if that is no session of this PMDA.
+    meters: Option<String>,
     counts: (u64, u64),
     informed: bool,
 }
@@ -28,6 +30,7 @@ impl Facts {
             introduced: false,
             state: None,
             reason: String::new(),
+            meters: None,
             counts: (0, 0),
             informed: false,
         }
@@ -47,11 +50,18 @@ impl Facts {
             self.informed = true;
             self.inform(session, sink);
         }
-        if self.state != Some(session.state()) || self.reason != session.reason() {
+        let meters = parts.counters.owner().filter(|_| session.state() == State::Streaming);
+        if self.state != Some(session.state())
+            || self.reason != session.reason()
+            || self.meters.as_deref() != meters
+        {
             self.state = Some(session.state());
             session.reason().clone_into(&mut self.reason);
+            self.meters = meters.map(str::to_owned);
+            let owner = meters.map(|owner| format!("; another tool has the meters: {owner}"));
+            let reason = [&self.reason, owner.as_deref().unwrap_or_default()].concat();
             set(sink, m::STATE, Value::U32(session.state() as u32));
-            set(sink, m::REASON, Value::Text(self.reason.as_str().into()));
+            set(sink, m::REASON, Value::Text(reason.into()));
         }
         let (restarts, errors) = session.counts();
         if self.counts != (restarts, errors) {

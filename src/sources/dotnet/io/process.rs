@@ -184,7 +184,8 @@ impl Task {
         self.session.answered(at, line, &answer);
         if opened {
             exchanged.input.advance(length);
-            self.parts.stream(&mut self.sink);
+            let (session, client) = self.session.meters();
+            self.parts.stream(session, client, &mut self.sink);
             let stream = Stream::default();
             self.main = Some(Reading::new(exchanged.socket, exchanged.input, stream, at));
         }

@@ -85,6 +85,9 @@ impl Stream {
         {
             sink.update(Update::Set { item: m::LAG, value: Value::U64(lag) });
         }
+        while let Some(report) = parts.counters.report() {
+            parts.records.session_report(self.state.clock.stamp(report.time), &report.text, sink);
+        }
         parts.report(now, sink);
     }
 

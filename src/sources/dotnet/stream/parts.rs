@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::model::Now;
 use crate::sources::Sink;
 use crate::sources::dotnet::Config;
+use crate::sources::dotnet::counters::Counters;
 use crate::sources::dotnet::meter::{Meter, Settings};
 use crate::sources::dotnet::records::{self, Records};
 
@@ -13,6 +14,8 @@ use crate::sources::dotnet::records::{self, Records};
 pub struct Parts {
     /// Its metrics.
     pub meter: Meter,
+    /// Its EventCounters and meters.
+    pub counters: Counters,
     /// Its event records.
     pub records: Records,
 }
@@ -23,6 +26,7 @@ impl Parts {
     pub fn new(config: &Config) -> Self {
         Self {
             meter: Meter::new(Settings { runtime_events: true, no_counters: false }),
+            counters: Counters::default(),
             records: Records::new(records::Settings::new(config)),
         }
     }
@@ -30,10 +34,12 @@ impl Parts {
     /// The process is an instance of this name.
     pub fn start(&mut self, name: &str, sink: &mut dyn Sink) {
         self.meter.start(name, sink);
+        self.counters.start(name);
     }
 
-    /// Another stream begins.
-    pub fn stream(&mut self, sink: &mut dyn Sink) {
+    /// Another stream begins. `session` and `client`: the ids that it asked meters with.
+    pub fn stream(&mut self, session: &str, client: &str, sink: &mut dyn Sink) {
+        self.counters.stream(session, client);
         self.meter.stream(Settings { runtime_events: true, no_counters: false });
         self.records.restart(sink);
     }
@@ -52,11 +58,12 @@ impl Parts {
     /// A second has passed.
     pub fn tick(&mut self, now: Duration, sink: &mut dyn Sink) {
         self.meter.tick(now, sink);
+        self.counters.tick(now, sink);
     }
 
     /// Bytes in use.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.meter.memory() + self.records.memory()
+        self.meter.memory() + self.counters.memory() + self.records.memory()
     }
 }

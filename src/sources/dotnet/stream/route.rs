@@ -31,7 +31,7 @@ impl Route {
             (clr::RUNTIME, ..) => Self::Runtime,
             (clr::RUNDOWN | EVENTPIPE, ..) => Self::Nowhere,
             (_, "EventCounters", _) => Self::Counters,
-            (METERS, ..) => Self::Meters,
+            (METERS, _, 1..) => Self::Meters,
             (_, "EventSourceMessage", 0) => Self::Message,
             _ => Self::Application,
         }

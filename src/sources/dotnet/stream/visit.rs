@@ -62,8 +62,12 @@ impl Visitor for Visit<'_> {
         let index = event.event_type.index as usize;
         match self.state.routes.get(index).copied().unwrap_or_default() {
             Route::Runtime => self.runtime(event),
-            Route::Counters => self.state.counted = true,
-            Route::Nowhere | Route::Meters | Route::Message | Route::Application => {}
+            Route::Counters => {
+                self.state.counted = true;
+                self.counters(event);
+            }
+            Route::Meters => self.counters(event),
+            Route::Nowhere | Route::Message | Route::Application => {}
         }
         if event.sorted {
             self.parts.records.sorted(self.state.clock.stamp(event.time));
@@ -72,6 +76,13 @@ impl Visitor for Visit<'_> {
 }
 
 impl Visit<'_> {
+    fn counters(&mut self, event: &Event<'_>) {
+        let Parts { counters, meter, .. } = &mut *self.parts;
+        if !counters.event(self.now.monotonic, event, meter, self.sink) {
+            self.state.bad += 1;
+        }
+    }
+
     fn runtime(&mut self, event: &Event<'_>) {
         let EventType { id, version, .. } = *event.event_type;
         match clr::decode(id, version, self.state.pointer_size, event.payload) {

@@ -49,6 +49,8 @@ pub struct Process {
     burst_length: Duration,
     /// What the open session was asked with.
     opened_with: Arc<Config>,
+    /// The session id that it asked meters with.
+    meter_session: String,
     backoff: Backoff,
     /// No attempt before.
     retry: Duration,
@@ -84,6 +86,7 @@ impl Process {
             opened_with: Arc::clone(&config),
             config,
             client,
+            meter_session: String::new(),
             reach: Reach::Off(Arc::from(words::NOT_ASKED)),
             state: State::Found,
             reason: Cow::Borrowed(words::NOT_ASKED),
@@ -202,6 +205,13 @@ impl Process {
             self.main.stop(now, self.stop_time(), &mut self.commands);
         }
         self.advance(now);
+    }
+
+    /// Ids that the session asked meters with: its own and this client's. The former is empty if
+    /// it asked for none.
+    #[must_use]
+    pub fn meters(&self) -> (&str, &str) {
+        (&self.meter_session, &self.client)
     }
 
     /// Ends all sessions, and opens no more.

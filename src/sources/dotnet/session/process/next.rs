@@ -84,6 +84,7 @@ impl Process {
         let command = *self.collect.get_or_insert_with(|| CollectCommand::of_version(major));
         self.opened_with = Arc::clone(&self.config);
         let wanted = wanted::wanted(&self.config, self.version(), &self.client);
+        self.meter_session.clone_from(&wanted.meter_session);
         self.say(State::Connected, words::OPENING);
         self.main.open(now, Request::Collect(command, wanted), &mut self.commands);
     }
