@@ -20,6 +20,7 @@ socket; this program answers for all of them. A session's stream is kept open af
 StopTracing. Sessions after the first one get an empty stream. Requests that a real runtime dies of, or that
 are no single write, are VIOLATIONs.
 
+Names begin with DOTNET_PREFIX of the environment, by which a PMDA can tell the processes of one test.
 Prints a line of JSON for each thing that happens. As a module: `Runtime(...)`, `run(coroutine)`.
 Standard library only.
 """
@@ -139,9 +140,10 @@ class Runtime:
     def __init__(self, *streams, name="fake", directory=None, connect=None, clr="9.0.7", command=None, newest=None, info=None,
                  plan=None, split=0, cut=None, hold=True, now=True, refuse=None, hang=None, half=None, uid=None, suspend=False,
                  own_pid=None, key=None, say=None):
-        self.streams, self.name, self.connect, self.clr = streams, name, connect, clr
+        self.streams, self.short, self.connect, self.clr = streams, name, connect, clr
+        self.name = os.environ.get("DOTNET_PREFIX", "") + name
         self.directory = directory or os.environ.get("TMPDIR") or "/tmp"
-        self.command = command or f"/usr/bin/dotnet /srv/{name}.dll --serve"
+        self.command = command or f"/usr/bin/dotnet /srv/{self.name}.dll --serve"
         major = int(clr.split(".")[0])
         self.newest = newest if newest is not None else {3: 2, 5: 2, 6: 2, 7: 2, 8: 3, 9: 4}.get(major, 5)
         self.info = info if info is not None else {3: 0, 5: 1, 6: 2, 7: 2}.get(major, 3)
@@ -197,7 +199,7 @@ class Runtime:
             self.listener.setblocking(False)
 
     def _print(self, **what):
-        print(json.dumps({"name": self.name, "pid": self.pid, **what}), flush=True)
+        print(json.dumps({"name": self.short, "pid": self.pid, **what}), flush=True)
 
     @property
     def instance(self):

@@ -22,6 +22,7 @@ NAMED = {"reason": ("gc.by_reason", REASONS), "adjustment": ("pool.adjustments",
 # Of the whole capture, not of what a metric is.
 LEFT_OUT = {"max", "jitted"}
 MILLION = 1e6
+PREFIX = re.escape(os.environ.get("DOTNET_PREFIX", ""))
 
 
 def values(text):
@@ -59,7 +60,7 @@ class Facts:
         return {name: value for name, value in rows.items() if value}
 
     def capture(self, name, expected):
-        instances = [i for i in self.found.get("session.events", {}) if re.fullmatch(re.escape(name) + r":\d+", i)]
+        instances = [i for i in self.found.get("session.events", {}) if re.fullmatch(PREFIX + re.escape(name) + r":\d+", i)]
         if len(instances) != 1:
             return self.differ.append(f"{name}: instances {instances}")
         instance = instances[0]
