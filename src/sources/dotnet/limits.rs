@@ -22,6 +22,18 @@ pub const DEPTH: usize = 8;
 pub const NAMES: usize = 16 << 10;
 /// Threads of one session whose numbers of events are kept.
 pub const THREADS: usize = 65_536;
+/// Types of exceptions, and of allocated objects, of one process with a row of their own.
+pub const TYPE_ROWS: usize = 200;
+/// Locks of one process with a row of their own.
+pub const LOCK_ROWS: usize = 100;
+/// Waits, and methods that are being compiled, of one process: each thread has one at most.
+pub const OPEN_PAIRS: usize = 4096;
+/// Pauses of one process that have begun: the runtime has one at a time, and threads that wait for
+/// theirs.
+pub const OPEN_PAUSES: usize = 64;
+/// Garbage collections of one process that have begun: a background one, one within it, and those
+/// whose end was lost.
+pub const OPEN_COLLECTIONS: usize = 16;
 /// Frames of a stack; deeper ones lose their outermost frames.
 pub const FRAMES: usize = 256;
 /// Bytes of texts from runtimes: command lines, assemblies, types.

@@ -29,7 +29,7 @@ pub struct Gc {
     pub reason: u32,
     /// See [`gc_type`](crate::sources::dotnet::clr::gc_type).
     pub kind: u32,
-    /// Sum of its pauses in ns; `None`: the stream has none.
+    /// Sum of its pauses in ns; `None`: no pause counts for it.
     pub pause: Option<u64>,
     /// Time from start to end in ns.
     pub duration: u64,

@@ -4,16 +4,22 @@ use std::time::Duration;
 
 use super::counter::Counter;
 use super::occurrence::{At, Occurrence};
+use super::sums::Sums;
+use super::system::{Report, System};
+use crate::model::{MetricItem, Update};
 use crate::sources::dotnet::clr::Decoded;
 use crate::sources::dotnet::metrics as m;
 use crate::sources::{Sink, start_counters};
+
+/// Time without an event after which memory is freed: most processes are idle.
+const IDLE: Duration = Duration::from_secs(15);
 
 /// The way in which the events come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Events of the runtime come: figures that exist as events and as counters are made of events.
     pub runtime_events: bool,
-    /// No counters will come: figures that only counters have are estimated from events.
+    /// No counters will come: figures that only counters have are made of events.
     pub no_counters: bool,
 }
 
@@ -22,58 +28,144 @@ pub struct Settings {
 pub struct Meter {
     settings: Settings,
     name: Box<str>,
+    system: System,
+    /// None while the process is idle.
+    sums: Option<Box<Sums>>,
+    /// Assemblies loaded and not unloaded, by events.
+    assemblies: u32,
+    /// There were events since the last tick.
+    active: bool,
+    /// Monotonic clock of the last tick with events before it.
+    last: Duration,
 }
 
 impl Meter {
     /// A meter without values.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, name: Box::default() }
+        Self {
+            settings,
+            name: Box::default(),
+            system: System::default(),
+            sums: None,
+            assemblies: 0,
+            active: false,
+            last: Duration::ZERO,
+        }
     }
 
-    /// The identity is known: the sink's updates before were
-    /// [`Update::Identity`](crate::model::Update::Identity). `name`: the instance name.
+    /// The identity is known: the sink's updates before were [`Update::Identity`]. `name`: the
+    /// instance name.
     pub fn start(&mut self, name: &str, sink: &mut dyn Sink) {
         self.name = name.into();
         start_counters(m::METRICS, sink);
+        if !self.settings.no_counters {
+            // Totals since the start of the process: a 0 before them would look like a burst.
+            for item in [m::JIT_METHODS, m::JIT_IL_BYTES] {
+                sink.update(Update::Unset { item });
+            }
+        }
     }
 
     /// Another stream begins: what the one before left open will not end. Sums go on.
     pub fn stream(&mut self, settings: Settings) {
         self.settings = settings;
+        self.system.reset();
+        if let Some(sums) = &mut self.sums {
+            sums.reset();
+        }
+    }
+
+    /// Adds to a static counter, with the next report.
+    pub(crate) fn add(&mut self, item: MetricItem, more: u64) {
+        self.sums.get_or_insert_default().figures.add(item, more);
     }
 
     /// Counts an event of the runtime.
     pub fn clr<'a>(
         &mut self,
-        _at: &At<'_>,
-        _event: &Decoded<'a>,
-        _sink: &mut dyn Sink,
+        at: &At<'_>,
+        event: &Decoded<'a>,
+        sink: &mut dyn Sink,
     ) -> Option<Occurrence<'a>> {
-        None
+        self.active = true;
+        let sums = self.sums.get_or_insert_default();
+        match event {
+            Decoded::Known => None,
+            Decoded::WorkerStart { active, .. }
+            | Decoded::WorkerStop { active, .. }
+            | Decoded::WorkerWait { active, .. } => {
+                sums.pool_threads = Some(*active);
+                None
+            }
+            Decoded::AssemblyLoad { name, .. } => {
+                self.assemblies = self.assemblies.saturating_add(1);
+                Some(Occurrence::Assembly { name: *name })
+            }
+            Decoded::AssemblyUnload { .. } => {
+                self.assemblies = self.assemblies.saturating_sub(1);
+                None
+            }
+            event => sums.event(&self.name, at, event, sink),
+        }
+    }
+
+    /// An event whose payload is shorter than its layout.
+    pub fn bad(&mut self) {
+        self.add(m::BAD, 1);
     }
 
     /// A counter of System.Runtime was reported: `value` is its mean, or its increment since its
-    /// last report. `interval`: seconds that it covers.
+    /// last report. `now`: the monotonic clock; `interval`: seconds that it covers.
     pub fn counter(
         &mut self,
-        _now: Duration,
-        _counter: Counter,
-        _value: f64,
-        _interval: f64,
-        _sink: &mut dyn Sink,
+        now: Duration,
+        counter: Counter,
+        value: f64,
+        interval: f64,
+        sink: &mut dyn Sink,
     ) {
+        let report = Report { now, counter, value, interval };
+        let sums = self.sums.get_or_insert_default();
+        let events = (self.settings.runtime_events, sums.has_sizes);
+        self.system.report(report, events, &mut sums.figures, &mut sums.heap, sink);
     }
 
     /// Reports the sums since the last report: at the end of a batch of events.
-    pub fn report(&mut self, _sink: &mut dyn Sink) {}
+    pub fn report(&mut self, sink: &mut dyn Sink) {
+        let Self { settings, name, system, sums, assemblies, .. } = self;
+        let Some(sums) = sums else { return };
+        sums.settle(settings.no_counters, system, *assemblies, sink);
+        sums.report(name, sink);
+    }
 
     /// A second has passed. `now`: the monotonic clock.
-    pub fn tick(&mut self, _now: Duration, _sink: &mut dyn Sink) {}
+    pub fn tick(&mut self, now: Duration, sink: &mut dyn Sink) {
+        self.report(sink);
+        self.system.tick(now, sink);
+        if std::mem::take(&mut self.active) {
+            self.last = now;
+        }
+        let idle = now.saturating_sub(self.last) >= IDLE;
+        let Some(sums) = &mut self.sums else { return };
+        sums.pauses.tick(now, sink);
+        if idle {
+            sums.clear(&self.name, sink);
+            if sums.is_empty() {
+                self.sums = None;
+            }
+        }
+    }
+
+    /// The stream has ended: gauges have no value until another one reports them.
+    pub fn end(&mut self, sink: &mut dyn Sink) {
+        self.report(sink);
+        self.system.silence(sink);
+    }
 
     /// Allocated bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.name.len()
+        size_of::<Self>() + self.name.len() + self.sums.as_ref().map_or(0, |sums| sums.memory())
     }
 }

@@ -18,11 +18,11 @@ pub(crate) const CONTENTION_EDGES: [u64; 20] = [
     500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000,
 ];
 
-fn pause_buckets() -> Vec<String> {
+pub(crate) fn pause_buckets() -> Vec<String> {
     crate::meter::bucket_names(&PAUSE_EDGES)
 }
 
-fn contention_buckets() -> Vec<String> {
+pub(crate) fn contention_buckets() -> Vec<String> {
     crate::meter::bucket_names(&CONTENTION_EDGES)
 }
 

@@ -1,0 +1,45 @@
+//! Sums of the static metrics of one process.
+
+use crate::model::{MetricItem, STATIC_ITEMS, Update};
+use crate::sources::Sink;
+
+/// Sums by item since the last report: updates go to the store once a batch of events.
+#[derive(Debug)]
+pub(in crate::sources::dotnet::meter) struct Figures {
+    sums: [u64; STATIC_ITEMS as usize],
+    /// A bit for each item with an unreported sum.
+    touched: u128,
+}
+
+impl Default for Figures {
+    fn default() -> Self {
+        Self { sums: [0; STATIC_ITEMS as usize], touched: 0 }
+    }
+}
+
+impl Figures {
+    /// Adds to a counter.
+    #[inline]
+    pub(in crate::sources::dotnet::meter) fn add(&mut self, item: MetricItem, more: u64) {
+        if more > 0
+            && let Some(sum) = self.sums.get_mut(usize::from(item.get()))
+        {
+            *sum = sum.wrapping_add(more);
+            self.touched |= 1 << item.get();
+        }
+    }
+
+    /// Reports the sums and clears them.
+    pub(in crate::sources::dotnet::meter) fn report(&mut self, sink: &mut dyn Sink) {
+        let mut left = std::mem::take(&mut self.touched);
+        while left != 0 {
+            let item = left.trailing_zeros();
+            left &= left - 1;
+            if let (Ok(number), Some(sum)) = (u16::try_from(item), self.sums.get_mut(item as usize))
+            {
+                let more = std::mem::take(sum);
+                sink.update(Update::Count { item: MetricItem::new(number), more });
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! A histogram that all processes share.
+
+use crate::meter::bucket_of;
+use crate::model::{RowItem, Update};
+use crate::sources::Sink;
+
+/// Nanoseconds in a microsecond.
+const US: u64 = 1000;
+
+/// Durations by the ranges that begin at `edges`, in us, since the last report.
+#[derive(Debug)]
+pub(in crate::sources::dotnet::meter) struct Histogram<const N: usize> {
+    edges: &'static [u64; N],
+    item: RowItem,
+    names: fn() -> Vec<String>,
+    sums: [u64; N],
+    touched: bool,
+    /// The rows are bound.
+    bound: bool,
+}
+
+impl<const N: usize> Histogram<N> {
+    pub(in crate::sources::dotnet::meter) const fn new(
+        edges: &'static [u64; N],
+        item: RowItem,
+        names: fn() -> Vec<String>,
+    ) -> Self {
+        Self { edges, item, names, sums: [0; N], touched: false, bound: false }
+    }
+
+    /// Adds a duration in ns.
+    #[inline]
+    pub(in crate::sources::dotnet::meter) fn add(&mut self, duration: u64) {
+        if let Some(sum) = self.sums.get_mut(bucket_of(self.edges, duration / US)) {
+            *sum += 1;
+            self.touched = true;
+        }
+    }
+
+    /// Reports the sums since the last report.
+    pub(in crate::sources::dotnet::meter) fn report(&mut self, sink: &mut dyn Sink) {
+        if !std::mem::take(&mut self.touched) {
+            return;
+        }
+        let table = self.item.table();
+        if !std::mem::replace(&mut self.bound, true) {
+            for (slot, key) in (0..).zip((self.names)()) {
+                sink.update(Update::Row { table, slot, key: Some(&key) });
+            }
+        }
+        for (slot, sum) in (0..).zip(&mut self.sums) {
+            let more = std::mem::take(sum);
+            if more > 0 {
+                sink.update(Update::RowCount { slot, item: self.item, more });
+            }
+        }
+    }
+
+    /// Frees what an idle process does not need.
+    pub(in crate::sources::dotnet::meter) fn clear(&mut self, sink: &mut dyn Sink) {
+        self.report(sink);
+        if std::mem::take(&mut self.bound) {
+            sink.update(Update::FreeRows { table: self.item.table() });
+        }
+    }
+}

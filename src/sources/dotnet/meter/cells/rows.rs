@@ -1,0 +1,171 @@
+//! Rows of one table to which a process adds sums, by the hash of their keys.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use foldhash::fast::RandomState;
+
+use crate::catalogue::OTHER;
+use crate::model::{RowItem, TableId, Update};
+use crate::sources::Sink;
+
+/// Bytes of the key of a row behind the name of the process.
+const KEY: usize = 250;
+
+/// A table, the metrics that are sums, and the most keys with a row of their own.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sources::dotnet::meter) struct Layout<const N: usize> {
+    pub(in crate::sources::dotnet::meter) table: TableId,
+    pub(in crate::sources::dotnet::meter) items: [RowItem; N],
+    /// The instance label that has the key.
+    pub(in crate::sources::dotnet::meter) label: &'static str,
+    pub(in crate::sources::dotnet::meter) max: usize,
+}
+
+/// Slot of the row for the keys beyond the limit.
+const REST: u32 = 0;
+
+/// The rows of one table and their sums since the last report.
+#[derive(Debug)]
+pub(in crate::sources::dotnet::meter) struct Rows<const N: usize> {
+    layout: Layout<N>,
+    /// The slots of keys by their hashes: those without a row now stay, so that an idle process
+    /// gets no more rows than a busy one.
+    slots: HashMap<u64, u32, RandomState>,
+    /// By slot; that of all keys beyond the limit is the first. None: the slot is not bound.
+    sums: Vec<Option<[u64; N]>>,
+    touched: Vec<u32>,
+}
+
+impl<const N: usize> Rows<N> {
+    pub(in crate::sources::dotnet::meter) fn new(layout: Layout<N>) -> Self {
+        Self { layout, slots: HashMap::default(), sums: Vec::new(), touched: Vec::new() }
+    }
+
+    /// Adds to the sums of the row of a key. `name` writes the key for its row.
+    #[inline]
+    pub(in crate::sources::dotnet::meter) fn add(
+        &mut self,
+        owner: &str,
+        hash: u64,
+        more: [u64; N],
+        sink: &mut dyn Sink,
+        name: impl FnOnce(&mut String),
+    ) {
+        let known = self.slots.get(&hash).copied();
+        if let Some(slot) = known
+            && let Some(Some(sums)) = self.sums.get_mut(slot as usize)
+        {
+            return add(slot, sums, more, &mut self.touched);
+        }
+        let slot = known.unwrap_or_else(|| self.next(hash));
+        self.bind(owner, slot, sink, name);
+        if let Some(Some(sums)) = self.sums.get_mut(slot as usize) {
+            add(slot, sums, more, &mut self.touched);
+        }
+    }
+
+    /// The slot of a new key.
+    fn next(&mut self, hash: u64) -> u32 {
+        if self.slots.len() >= self.layout.max {
+            return REST;
+        }
+        let slot = u32::try_from(self.slots.len() + 1).unwrap_or(REST);
+        self.slots.insert(hash, slot);
+        slot
+    }
+
+    /// Binds a slot to its row, if it is not bound.
+    fn bind(
+        &mut self,
+        owner: &str,
+        slot: u32,
+        sink: &mut dyn Sink,
+        name: impl FnOnce(&mut String),
+    ) {
+        let at = slot as usize;
+        if self.sums.len() <= at {
+            self.sums.resize(at + 1, None);
+        }
+        let Some(sums @ None) = self.sums.get_mut(at) else { return };
+        *sums = Some([0; N]);
+        let mut key = String::new();
+        if slot == REST {
+            key.push_str(OTHER)
+        } else {
+            name(&mut key)
+        }
+        bind(self.layout.table, owner, slot, (self.layout.label, &clean(&key)), sink);
+        for item in self.layout.items {
+            sink.update(Update::RowCount { slot, item, more: 0 });
+        }
+    }
+
+    /// Reports the sums since the last report.
+    pub(in crate::sources::dotnet::meter) fn report(&mut self, sink: &mut dyn Sink) {
+        for slot in self.touched.drain(..) {
+            let Some(Some(sums)) = self.sums.get_mut(slot as usize) else { continue };
+            let sums = std::mem::replace(sums, [0; N]);
+            for (item, more) in self.layout.items.into_iter().zip(sums) {
+                if more > 0 {
+                    sink.update(Update::RowCount { slot, item, more });
+                }
+            }
+        }
+    }
+
+    /// Frees what an idle process does not need; the rows stay in the store.
+    pub(in crate::sources::dotnet::meter) fn clear(&mut self, sink: &mut dyn Sink) {
+        self.report(sink);
+        if !self.sums.is_empty() {
+            sink.update(Update::FreeRows { table: self.layout.table });
+        }
+        (self.sums, self.touched) = (Vec::new(), Vec::new());
+        self.slots.shrink_to_fit();
+    }
+
+    /// Allocated bytes.
+    pub(in crate::sources::dotnet::meter) fn memory(&self) -> usize {
+        self.slots.capacity() * (size_of::<(u64, u32)>() + 1)
+            + self.sums.capacity() * size_of::<Option<[u64; N]>>()
+            + self.touched.capacity() * size_of::<u32>()
+    }
+}
+
+#[inline]
+fn add<const N: usize>(slot: u32, sums: &mut [u64; N], more: [u64; N], touched: &mut Vec<u32>) {
+    if *sums == [0; N] {
+        touched.push(slot);
+    }
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
+}
+
+/// Binds a slot to the row `OWNER::KEY`. `label`: the instance label of the key, and the key.
+pub(in crate::sources::dotnet::meter) fn bind(
+    table: TableId,
+    owner: &str,
+    slot: u32,
+    label: (&'static str, &str),
+    sink: &mut dyn Sink,
+) {
+    let mut key = String::with_capacity(owner.len() + 2 + label.1.len());
+    let _ = write!(key, "{owner}::{}", label.1);
+    sink.update(Update::Row { table, slot, key: Some(&key) });
+    sink.update(Update::RowLabels { table, slot, labels: &[("process", owner), label] });
+}
+
+/// A text without blanks and control characters, at most [`KEY`] bytes; `#` if it is empty.
+fn clean(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len().min(KEY));
+    for c in text.chars() {
+        let c = if c.is_whitespace() || c.is_control() { '_' } else { c };
+        if clean.len() + c.len_utf8() > KEY {
+            break;
+        }
+        clean.push(c);
+    }
+    if clean.is_empty() {
+        clean.push('#');
+    }
+    clean
+}

@@ -1,0 +1,146 @@
+//! Generations of the heap of one process: counts, times and sizes.
+
+use super::cells::{Layout, Rows, bind};
+use crate::model::{RowItem, Update};
+use crate::sources::Sink;
+use crate::sources::dotnet::clr::gc_reason;
+use crate::sources::dotnet::metrics as m;
+
+/// Rows of the table of generations, by slot.
+const NAMES: [&str; 6] = ["gen0", "gen1", "gen2", "loh", "poh", "background"];
+/// Slot of background collections.
+const BACKGROUND: usize = 5;
+/// Counters, by position in the sums of a row.
+const ITEMS: [RowItem; 4] = [m::GC_COUNT, m::GC_OWN, m::GC_TIME, m::HEAP_PROMOTED];
+
+const REASONS: Layout<1> =
+    Layout { table: m::REASONS, items: [m::GC_REASON], label: "reason", max: 20 };
+
+/// Sums of a generation since the last report.
+#[derive(Clone, Copy, Debug, Default)]
+struct Generation {
+    /// The row is bound.
+    bound: bool,
+    sums: [u64; ITEMS.len()],
+    /// An unreported size.
+    size: Option<u64>,
+}
+
+/// The rows of generations and reasons.
+#[derive(Debug)]
+pub(super) struct Heap {
+    generations: [Generation; NAMES.len()],
+    reasons: Rows<1>,
+    touched: bool,
+}
+
+impl Default for Heap {
+    fn default() -> Self {
+        Self {
+            generations: [Generation::default(); NAMES.len()],
+            reasons: Rows::new(REASONS),
+            touched: false,
+        }
+    }
+}
+
+impl Heap {
+    fn add(&mut self, generation: usize, item: usize, more: u64) {
+        self.touched = true;
+        if let Some(sum) = self.generations.get_mut(generation).and_then(|of| of.sums.get_mut(item))
+        {
+            *sum = sum.wrapping_add(more);
+        }
+    }
+
+    /// Counts a collection of a generation.
+    pub(super) fn collection(
+        &mut self,
+        owner: &str,
+        generation: u32,
+        reason: u32,
+        sink: &mut dyn Sink,
+    ) {
+        let generation = generation.min(2) as usize;
+        (0..=generation).for_each(|lower| self.add(lower, 0, 1));
+        self.add(generation, 1, 1);
+        self.reasons.add(owner, reason.into(), [1], sink, |key| key.push_str(gc_reason(reason)));
+    }
+
+    /// Collections by the runtime's counters, when its events do not come.
+    pub(super) fn count(&mut self, generation: usize, more: u64) {
+        self.add(generation, 0, more);
+    }
+
+    /// Counts the time of a collection in ns.
+    pub(super) fn time(&mut self, generation: u32, background: bool, duration: u64) {
+        let row = if background { BACKGROUND } else { generation.min(2) as usize };
+        self.add(row, 2, duration);
+    }
+
+    /// Counts survivors in bytes.
+    pub(super) fn promoted(&mut self, generation: usize, bytes: u64) {
+        self.add(generation, 3, bytes);
+    }
+
+    /// The size of a generation in bytes.
+    pub(super) fn size(&mut self, generation: usize, bytes: u64) {
+        self.touched = true;
+        if let Some(of) = self.generations.get_mut(generation) {
+            of.size = Some(bytes);
+        }
+    }
+
+    /// Reports what has changed since the last report.
+    pub(super) fn report(&mut self, owner: &str, sink: &mut dyn Sink) {
+        self.reasons.report(sink);
+        if !std::mem::take(&mut self.touched) {
+            return;
+        }
+        for (slot, (of, name)) in (0..).zip(self.generations.iter_mut().zip(NAMES)) {
+            let sums = std::mem::take(&mut of.sums);
+            let size = of.size.take();
+            if sums == [0; ITEMS.len()] && size.is_none() {
+                continue;
+            }
+            if !std::mem::replace(&mut of.bound, true) {
+                bind(m::GENERATIONS, owner, slot, ("generation", name), sink);
+                for item in counters(slot) {
+                    sink.update(Update::RowCount { slot, item: *item, more: 0 });
+                }
+            }
+            for (item, more) in ITEMS.into_iter().zip(sums) {
+                if more > 0 {
+                    sink.update(Update::RowCount { slot, item, more });
+                }
+            }
+            if let Some(value) = size {
+                sink.update(Update::RowSet { slot, item: m::HEAP_SIZE, value });
+            }
+        }
+    }
+
+    /// Frees what an idle process does not need.
+    pub(super) fn clear(&mut self, owner: &str, sink: &mut dyn Sink) {
+        self.report(owner, sink);
+        self.reasons.clear(sink);
+        if self.generations.iter().any(|of| of.bound) {
+            sink.update(Update::FreeRows { table: m::GENERATIONS });
+        }
+        self.generations = Default::default();
+    }
+
+    /// Allocated bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.reasons.memory()
+    }
+}
+
+/// The counters that a row has, those of 0 included.
+const fn counters(slot: u32) -> &'static [RowItem] {
+    match slot {
+        0..=2 => &ITEMS,
+        3 | 4 => &[m::HEAP_PROMOTED],
+        _ => &[m::GC_TIME],
+    }
+}

@@ -1,0 +1,194 @@
+//! Counters of System.Runtime as metrics, and figures of events that give way to a counter
+//! (docs/protocols/dotnet.md 7).
+
+use std::time::Duration;
+
+use super::cells::Figures;
+use super::counter::Counter;
+use super::heap::Heap;
+use crate::model::{MetricItem, Update, Value};
+use crate::sources::Sink;
+use crate::sources::dotnet::metrics as m;
+
+/// Bytes in the runtime's MB.
+const MB: f64 = 1e6;
+/// Nanoseconds in a millisecond.
+const MS: f64 = 1e6;
+/// Reports of shorter intervals have no means: .NET Core 3.1 sends some counters twice.
+const SHORTEST: f64 = 0.1;
+/// Intervals without a report after which gauges have no value.
+const SILENCE: f64 = 3.0;
+/// Reports of one counter after which a counter that has not come does not exist.
+const ROUNDS: u32 = 2;
+/// Seconds without any counter after which none will come.
+const WITHOUT: u32 = 10;
+
+/// Sums of events that exist as counters too. They wait until it is known that the counter does not
+/// come: it counts the same.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Deferred {
+    pub(super) allocated: u64,
+    pub(super) methods: u64,
+    pub(super) il_bytes: u64,
+    pub(super) jit_time: u64,
+}
+
+/// The metric of a counter.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    /// A level, as it is or multiplied by a factor.
+    Percent(MetricItem),
+    Level(MetricItem, f64),
+    /// An increment, multiplied by a factor.
+    Sum(MetricItem, f64),
+    /// An increment that counts only if the runtime's events do not come.
+    Event(MetricItem, f64),
+    /// A total since the start of the process.
+    Total(MetricItem),
+    /// Collections of a generation, which count only if the runtime's events do not come.
+    Collections(usize),
+    /// The size of a generation.
+    Size(usize),
+}
+
+const fn target(counter: Counter) -> Target {
+    match counter {
+        Counter::CpuUsage => Target::Percent(m::CPU_USAGE),
+        Counter::Fragmentation => Target::Percent(m::FRAGMENTATION),
+        Counter::TimeInGc => Target::Percent(m::TIME_IN_GC),
+        Counter::WorkingSet => Target::Level(m::WORKING_SET, MB),
+        Counter::HeapSize => Target::Level(m::HEAP_TOTAL, MB),
+        Counter::Gen0Budget => Target::Level(m::BUDGET0, MB),
+        Counter::Committed => Target::Level(m::HEAP_COMMITTED, MB),
+        Counter::PoolThreads => Target::Level(m::POOL_THREADS, 1.0),
+        Counter::PoolQueue => Target::Level(m::POOL_QUEUE, 1.0),
+        Counter::Timers => Target::Level(m::TIMERS, 1.0),
+        Counter::Assemblies => Target::Level(m::ASSEMBLIES, 1.0),
+        Counter::PoolCompleted => Target::Sum(m::POOL_COMPLETED, 1.0),
+        Counter::Allocated => Target::Sum(m::ALLOC_BYTES, 1.0),
+        Counter::JitTime => Target::Sum(m::JIT_TIME, MS),
+        Counter::Exceptions => Target::Event(m::EXCEPTIONS, 1.0),
+        Counter::Contentions => Target::Event(m::CONTENTION_COUNT, 1.0),
+        Counter::PauseTime => Target::Event(m::PAUSE_TOTAL, MS),
+        Counter::IlBytes => Target::Total(m::JIT_IL_BYTES),
+        Counter::Methods => Target::Total(m::JIT_METHODS),
+        Counter::Gen0Count => Target::Collections(0),
+        Counter::Gen1Count => Target::Collections(1),
+        Counter::Gen2Count => Target::Collections(2),
+        Counter::Gen0Size => Target::Size(0),
+        Counter::Gen1Size => Target::Size(1),
+        Counter::Gen2Size => Target::Size(2),
+        Counter::LohSize => Target::Size(3),
+        Counter::PohSize => Target::Size(4),
+    }
+}
+
+/// The counters of one process.
+#[derive(Debug, Default)]
+pub(super) struct System {
+    /// Counters that have come, a bit for each.
+    seen: u32,
+    /// Gauges that have a value, a bit for each item.
+    gauges: u128,
+    /// Reports of the counter that came first.
+    rounds: u32,
+    first: Option<Counter>,
+    /// Seconds of this stream.
+    seconds: u32,
+    /// The monotonic clock at the last report, and the interval that it covers in seconds.
+    last: (Duration, f64),
+}
+
+/// A counter's report.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report {
+    pub(super) now: Duration,
+    pub(super) counter: Counter,
+    pub(super) value: f64,
+    pub(super) interval: f64,
+}
+
+impl System {
+    /// The counter has come.
+    pub(super) const fn has(&self, counter: Counter) -> bool {
+        self.seen & 1 << counter as u32 != 0
+    }
+
+    /// A counter that has not come does not exist.
+    pub(super) const fn is_complete(&self) -> bool {
+        self.rounds >= ROUNDS || self.rounds == 0 && self.seconds >= WITHOUT
+    }
+
+    /// Another stream begins.
+    pub(super) fn reset(&mut self) {
+        (self.rounds, self.seconds) = (0, 0);
+    }
+
+    /// A counter was reported. `events`: the runtime's events come, and its statistics of the heap
+    /// if `sizes`.
+    pub(super) fn report(
+        &mut self,
+        report: Report,
+        (events, sizes): (bool, bool),
+        figures: &mut Figures,
+        heap: &mut Heap,
+        sink: &mut dyn Sink,
+    ) {
+        let Report { now, counter, value, interval } = report;
+        self.seen |= 1 << counter as u32;
+        let first = *self.first.get_or_insert(counter);
+        let level = interval >= SHORTEST;
+        if level {
+            self.last = (now, interval);
+            self.rounds = self.rounds.saturating_add(u32::from(first == counter));
+        }
+        match target(counter) {
+            Target::Percent(item) if level && value.is_finite() => {
+                self.gauge(item, Value::F64(value), sink);
+            }
+            Target::Level(item, unit) if level => {
+                self.gauge(item, Value::U64(whole(value * unit)), sink);
+            }
+            Target::Total(item) if level => {
+                sink.update(Update::Set { item, value: Value::U64(whole(value)) });
+            }
+            Target::Size(generation) if level && !sizes => heap.size(generation, whole(value)),
+            Target::Sum(item, unit) => figures.add(item, whole(value * unit)),
+            Target::Event(item, unit) if !events => figures.add(item, whole(value * unit)),
+            Target::Collections(generation) if !events => heap.count(generation, whole(value)),
+            _ => {}
+        }
+    }
+
+    fn gauge(&mut self, item: MetricItem, value: Value, sink: &mut dyn Sink) {
+        self.gauges |= 1 << item.get();
+        sink.update(Update::Set { item, value });
+    }
+
+    /// A second has passed.
+    pub(super) fn tick(&mut self, now: Duration, sink: &mut dyn Sink) {
+        self.seconds = self.seconds.saturating_add(1);
+        let (last, interval) = self.last;
+        if self.gauges != 0 && now.saturating_sub(last).as_secs_f64() > SILENCE * interval.max(1.0)
+        {
+            self.silence(sink);
+        }
+    }
+
+    /// Gauges have no value until they are reported again.
+    pub(super) fn silence(&mut self, sink: &mut dyn Sink) {
+        let mut left = std::mem::take(&mut self.gauges);
+        while left != 0 {
+            if let Ok(item) = u16::try_from(left.trailing_zeros()) {
+                sink.update(Update::Unset { item: MetricItem::new(item) });
+            }
+            left &= left - 1;
+        }
+    }
+}
+
+/// A value as a whole number; 0 if it is negative or none.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; NaN is 0")]
+pub(super) fn whole(value: f64) -> u64 {
+    value.round() as u64
+}

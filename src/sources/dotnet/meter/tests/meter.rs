@@ -1,0 +1,190 @@
+use std::time::Duration;
+
+use super::captures::play;
+use super::seen::Seen;
+use crate::model::Value;
+use crate::sources::dotnet::clr::{Decoded, Utf16};
+use crate::sources::dotnet::meter::{At, Counter, Meter, Settings};
+use crate::sources::dotnet::metrics as m;
+
+const EVENTS: Settings = Settings { runtime_events: true, no_counters: false };
+
+fn started(settings: Settings) -> (Meter, Seen) {
+    let (mut meter, mut seen) = (Meter::new(settings), Seen::default());
+    meter.start("p:1", &mut seen);
+    (meter, seen)
+}
+
+fn exception<'a>(kind: &'a [u8]) -> Decoded<'a> {
+    let (kind, message) = (Utf16::new(kind), Utf16::default());
+    Decoded::Exception { kind, message, address: 0, hresult: 0, flags: 7, clr: 0 }
+}
+
+#[test]
+fn an_idle_process_takes_little_memory_and_no_more_rows() {
+    let (mut meter, mut seen) = started(EVENTS);
+    let mut second = 0;
+    for n in 0..300_u64 {
+        let kind: Vec<u8> = format!("T{n}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        meter.clr(&At::default(), &exception(&kind), &mut seen);
+        second += 20;
+        meter.tick(Duration::from_secs(second), &mut seen);
+        meter.tick(Duration::from_secs(second + 16), &mut seen);
+    }
+    let rows = seen.rows(m::EXCEPTION_TYPE);
+    assert_eq!((rows.len(), rows["other"]), (201, 100));
+    assert_eq!(seen.count(m::NESTED), 300);
+    assert!(meter.memory() < 10_000, "{}", meter.memory());
+
+    let (mut meter, mut seen) = started(EVENTS);
+    meter.clr(&At::default(), &Decoded::Unknown, &mut seen);
+    assert!(meter.memory() > 1000);
+    meter.tick(Duration::from_secs(1), &mut seen);
+    meter.tick(Duration::from_secs(20), &mut seen);
+    assert!(meter.memory() < 500, "{}", meter.memory());
+    assert_eq!(seen.count(m::UNKNOWN), 1);
+}
+
+#[test]
+fn the_longest_pause_slides() {
+    let (mut meter, mut seen) = started(EVENTS);
+    let pause = |meter: &mut Meter, seen: &mut Seen, length| {
+        let at = |time| At { time, ..At::default() };
+        meter.clr(&at(0), &Decoded::SuspendBegin { reason: 1, count: 0, clr: 0 }, seen);
+        meter.clr(&at(length), &Decoded::RestartEnd { clr: 0 }, seen);
+        meter.report(seen);
+    };
+    let at = Duration::from_secs;
+    meter.tick(at(1000), &mut seen);
+    assert_eq!(seen.get(m::PAUSE_MAX), None);
+    pause(&mut meter, &mut seen, 5000);
+    meter.tick(at(1030), &mut seen);
+    pause(&mut meter, &mut seen, 300_000);
+    assert_eq!((seen.count(m::PAUSE_MAX), seen.count(m::PAUSE_LAST)), (300_000, 300_000));
+    meter.tick(at(1051), &mut seen);
+    pause(&mut meter, &mut seen, 2000);
+    meter.tick(at(1095), &mut seen);
+    assert_eq!((seen.count(m::PAUSE_MAX), seen.count(m::PAUSE_LAST)), (2000, 2000));
+    meter.tick(at(1300), &mut seen);
+    assert_eq!(seen.get(m::PAUSE_MAX), None);
+    assert_eq!(seen.row(m::PAUSES, "200-500"), Some(1));
+}
+
+#[test]
+fn figures_of_events_and_counters_are_counted_once() {
+    let report = |meter: &mut Meter, seen: &mut Seen, second| {
+        let now = Duration::from_secs(second);
+        for (counter, value) in [
+            (Counter::Exceptions, 3.0),
+            (Counter::Gen1Count, 2.0),
+            (Counter::PauseTime, 1.5),
+            (Counter::Allocated, 4096.0),
+            (Counter::WorkingSet, 1.25),
+            (Counter::Methods, 200.0 + 1.0),
+        ] {
+            meter.counter(now, counter, value, 1.0, seen);
+        }
+        meter.report(seen);
+    };
+    let tick = Decoded::AllocationTick {
+        amount: 100,
+        kind: 1,
+        clr: 0,
+        amount64: 100,
+        type_id: 0,
+        type_name: Utf16::default(),
+        heap: 0,
+        address: 0,
+        object_size: 0,
+    };
+    let (mut meter, mut seen) = started(EVENTS);
+    assert_eq!(seen.get(m::JIT_METHODS), None, "the total is not known");
+    meter.clr(&At::default(), &tick, &mut seen);
+    meter.clr(&At::default(), &exception(b"A\0"), &mut seen);
+    report(&mut meter, &mut seen, 1);
+    report(&mut meter, &mut seen, 2);
+    assert_eq!((seen.count(m::ALLOC_BYTES), seen.count(m::ALLOC_LARGE)), (8192, 100));
+    assert_eq!((seen.count(m::EXCEPTIONS), seen.count(m::JIT_METHODS)), (1, 201));
+    assert_eq!(seen.row(m::GC_COUNT, "gen1"), None);
+    assert_eq!(seen.count(m::WORKING_SET), 1_250_000);
+    meter.tick(Duration::from_secs(4), &mut seen);
+    assert_eq!(seen.count(m::WORKING_SET), 1_250_000);
+    meter.tick(Duration::from_secs(6), &mut seen);
+    assert_eq!(seen.get(m::WORKING_SET), None, "three intervals without a report");
+
+    let (mut meter, mut seen) = started(Settings { runtime_events: false, no_counters: false });
+    report(&mut meter, &mut seen, 1);
+    assert_eq!((seen.count(m::EXCEPTIONS), seen.count(m::PAUSE_TOTAL)), (3, 1_500_000));
+    assert_eq!(seen.row(m::GC_COUNT, "gen1"), Some(2));
+
+    // .NET Core 3.1 has no counter of methods: those of events count once that is known.
+    let (mut meter, mut seen) = started(EVENTS);
+    let loaded = Decoded::MethodLoad {
+        method: 1,
+        module: 1,
+        address: 1,
+        size: 10,
+        token: 1,
+        flags: 8 | 3 << 7,
+        namespace: Utf16::default(),
+        name: Utf16::default(),
+        signature: Utf16::default(),
+        clr: 0,
+        rejit: 0,
+    };
+    meter.clr(&At::default(), &loaded, &mut seen);
+    for second in 1..=2 {
+        assert_eq!(seen.get(m::JIT_METHODS), None);
+        meter.counter(Duration::from_secs(second), Counter::CpuUsage, 1.0, 1.0, &mut seen);
+        meter.report(&mut seen);
+    }
+    assert_eq!((seen.count(m::JIT_METHODS), seen.row(m::JIT_TIER, "quick")), (1, Some(1)));
+}
+
+#[test]
+fn locks_have_names() {
+    let (mut meter, mut seen) = started(EVENTS);
+    let mut wait = |lock, method, from, to, duration| {
+        let at = |time| At { time, capture_thread: 7, method, ..At::default() };
+        let begin = Decoded::ContentionStart { flags: 0, clr: 0, lock, object: 0, owner: 9 };
+        meter.clr(&at(from), &begin, &mut seen);
+        let stop = Decoded::ContentionStop { flags: 0, clr: 0, duration };
+        let ended = meter.clr(&at(to), &stop, &mut seen);
+        meter.report(&mut seen);
+        ended
+    };
+    assert!(wait(0xab, None, 10, 40_000, 30_000.0).is_some());
+    wait(0xab, None, 10, 20_010, 0.0);
+    wait(0xab, Some("My.Shop.Buy"), 10, 20, 7.0);
+    wait(0, None, 10, 20, 7.0);
+    assert_eq!(seen.count(m::CONTENTION_TIME), 50_014);
+    assert_eq!(seen.row(m::LOCK_TIME, "lock@ab"), Some(50_000));
+    assert_eq!(seen.row(m::LOCK_COUNT, "My.Shop.Buy"), Some(1));
+    assert_eq!(seen.rows(m::CONTENTIONS)["20-50"], 2);
+    // A wait of another stream has no end in this one.
+    let begin = Decoded::ContentionStart { flags: 0, clr: 0, lock: 1, object: 0, owner: 0 };
+    meter.clr(&At::default(), &begin, &mut seen);
+    meter.stream(EVENTS);
+    let stop = Decoded::ContentionStop { flags: 0, clr: 0, duration: 0.0 };
+    assert_eq!(meter.clr(&At { time: 99, ..At::default() }, &stop, &mut seen), None);
+}
+
+#[test]
+fn starvation_is_counted() {
+    let (mut meter, mut seen) = started(EVENTS);
+    for reason in [6, 6, 3] {
+        let event = Decoded::PoolAdjustment { throughput: 1.5, target: 4, reason, clr: 0 };
+        assert!(meter.clr(&At::default(), &event, &mut seen).is_some());
+    }
+    meter.report(&mut seen);
+    assert_eq!((seen.count(m::STARVATION), seen.count(m::POOL_TARGET)), (2, 4));
+    assert_eq!(seen.row(m::ADJUSTMENT, "starvation"), Some(2));
+}
+
+#[test]
+fn values_have_their_units() {
+    let played = play("default-9");
+    assert!(matches!(played.seen.get(m::MEMORY_LOAD), Some(Value::U64(1..=100))));
+    assert!(played.seen.count(m::CAUGHT) >= 30);
+    assert!(played.seen.row(m::HEAP_SIZE, "gen2").is_some_and(|size| size > 10_000));
+}

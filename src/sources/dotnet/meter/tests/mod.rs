@@ -1,0 +1,4 @@
+mod captures;
+mod collections;
+mod meter;
+mod seen;

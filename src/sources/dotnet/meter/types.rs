@@ -1,0 +1,53 @@
+//! Sums by type: exceptions and allocations.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+
+use super::cells::{Layout, Rows};
+use crate::sources::Sink;
+use crate::sources::dotnet::clr::Utf16;
+use crate::sources::dotnet::limits::{TEXT, TYPE_ROWS};
+
+/// Rows of a table by type.
+#[derive(Debug)]
+pub(super) struct Types<const N: usize> {
+    hasher: RandomState,
+    rows: Rows<N>,
+}
+
+impl<const N: usize> Types<N> {
+    /// `layout.max` is [`TYPE_ROWS`].
+    pub(super) fn new(layout: Layout<N>) -> Self {
+        debug_assert_eq!(layout.max, TYPE_ROWS);
+        Self { hasher: RandomState::default(), rows: Rows::new(layout) }
+    }
+
+    /// Adds to the sums of a type.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        owner: &str,
+        kind: Utf16<'_>,
+        more: [u64; N],
+        sink: &mut dyn Sink,
+    ) {
+        let hash = self.hasher.hash_one(kind.bytes());
+        self.rows.add(owner, hash, more, sink, |key| kind.push_to(key, TEXT));
+    }
+
+    /// Reports the sums since the last report.
+    pub(super) fn report(&mut self, sink: &mut dyn Sink) {
+        self.rows.report(sink);
+    }
+
+    /// Frees what an idle process does not need.
+    pub(super) fn clear(&mut self, sink: &mut dyn Sink) {
+        self.rows.clear(sink);
+    }
+
+    /// Allocated bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.rows.memory()
+    }
+}
