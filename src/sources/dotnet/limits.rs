@@ -36,6 +36,25 @@ pub const OPEN_PAUSES: usize = 64;
 pub const OPEN_COLLECTIONS: usize = 16;
 /// Frames of a stack; deeper ones lose their outermost frames.
 pub const FRAMES: usize = 256;
+/// Methods of a process that its profiles know by their addresses.
+pub const PROFILE_METHODS: usize = 131_072;
+/// Bytes of their names.
+pub const PROFILE_NAMES: usize = 16 << 20;
+/// Bytes of one method's name.
+pub const METHOD_NAME: usize = 512;
+/// Different stacks of one burst; the time of others is in the row `other`.
+pub const PROFILE_STACKS: usize = 16_384;
+/// Frames of the stacks of one burst.
+pub const PROFILE_FRAMES: usize = 524_288;
+/// Stacks that a runtime numbers between two sequence points.
+pub const PROFILE_IDS: usize = 65_536;
+/// Threads that a burst samples.
+pub const PROFILE_THREADS: usize = 16_384;
+/// Numbers of samples of a stack, a thread and 100 ms that wait for the end of the burst; of more
+/// the processor time is given out at once.
+pub const PROFILE_COUNTS: usize = 262_144;
+/// Bytes of a stack's name; longer ones lose their outermost frames.
+pub const STACK_NAME: usize = 1500;
 /// Bytes of texts from runtimes: command lines, assemblies, types.
 pub const TEXT: usize = 4 << 10;
 /// Bytes of records of one process and kind that wait for the end of their batch.

@@ -22,6 +22,7 @@ pub mod limits;
 pub mod meter;
 mod metrics;
 pub mod nettrace;
+pub mod profile;
 pub mod records;
 pub mod session;
 pub mod stream;

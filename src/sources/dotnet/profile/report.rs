@@ -1,0 +1,84 @@
+//! What a burst tells: rows, and the answer to its request.
+
+use std::fmt::Write;
+
+use super::weigh::Named;
+use crate::model::{RowItem, Update};
+use crate::sources::Sink;
+use crate::sources::dotnet::metrics as m;
+
+/// A finished burst.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Burst<'a> {
+    pub(super) samples: u64,
+    /// Processor time of the samples in ns.
+    pub(super) time: u64,
+    /// Samples whose thread's processor time nobody knows.
+    pub(super) untimed: u64,
+    pub(super) stacks: usize,
+    /// Methods known.
+    pub(super) methods: usize,
+    /// Methods for which there was no room.
+    pub(super) refused: u64,
+    pub(super) lost: u64,
+    /// The stream came to its end.
+    pub(super) whole: bool,
+    pub(super) why: Option<&'a str>,
+}
+
+/// Adds the time of stacks and methods to their rows.
+pub(super) fn rows(named: &Named, sink: &mut dyn Sink) {
+    let mut stacks: Vec<(&str, u64)> = named.stacks.iter().map(|(n, t)| (&**n, *t)).collect();
+    stacks.sort_unstable_by(|(a, s), (b, t)| t.cmp(s).then(a.cmp(b)));
+    let mut add = |item: RowItem, slot: u32, key: Option<&str>, more: &[(RowItem, u64)]| {
+        sink.update(Update::Row { table: item.table(), slot, key });
+        for (item, more) in more.iter().filter(|(_, more)| *more > 0) {
+            sink.update(Update::RowCount { slot, item: *item, more: *more });
+        }
+    };
+    for (slot, (name, time)) in (0..).zip(stacks) {
+        add(m::STACK_SAMPLES, slot, Some(name), &[(m::STACK_SAMPLES, time)]);
+    }
+    if named.other > 0 {
+        let slot = u32::try_from(named.stacks.len()).unwrap_or(u32::MAX);
+        add(m::STACK_SAMPLES, slot, None, &[(m::STACK_SAMPLES, named.other)]);
+    }
+    let mut methods: Vec<(&str, (u64, u64))> =
+        named.methods.iter().map(|(name, times)| (&**name, *times)).collect();
+    methods.sort_unstable_by(|(a, s), (b, t)| t.cmp(s).then(a.cmp(b)));
+    for (slot, (name, (own, total))) in (0..).zip(methods) {
+        add(m::METHOD_SELF, slot, Some(name), &[(m::METHOD_SELF, own), (m::METHOD_TOTAL, total)]);
+    }
+    for table in [m::STACKS, m::METHODS] {
+        sink.update(Update::FreeRows { table });
+    }
+}
+
+/// The answer: what the burst has.
+pub(super) fn answer(burst: &Burst<'_>) -> String {
+    let Burst { samples, time, untimed, stacks, methods, refused, lost, whole, why } = *burst;
+    let mut text = match why {
+        None if whole => "done".to_owned(),
+        None => "cut".to_owned(),
+        Some(why) => format!("failed: {why}"),
+    };
+    let _ = write!(
+        text,
+        ": {samples} samples of {} ms of processor time, {stacks} stacks, {methods} methods known",
+        time / 1_000_000
+    );
+    if untimed > 0 {
+        let _ = write!(
+            text,
+            "; the processor time of threads could not be read for {untimed} samples: each counts \
+             as 1 ms if its method does not wait"
+        );
+    }
+    if refused > 0 {
+        let _ = write!(text, "; {refused} methods have no name for want of room");
+    }
+    if lost > 0 {
+        let _ = write!(text, "; the process threw {lost} events away");
+    }
+    text
+}

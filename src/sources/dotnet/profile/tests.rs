@@ -1,0 +1,234 @@
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+
+use bytes::BytesMut;
+
+use super::{Clock, Profile};
+use crate::model::{RowItem, Update};
+use crate::sources::Sink;
+use crate::sources::dotnet::limits;
+use crate::sources::dotnet::metrics as m;
+
+/// A stream of the corpus without the answer before it.
+fn stream(name: &str) -> Vec<u8> {
+    let path = format!("{}/qa/corpus/dotnet/{name}.s2c.gz", env!("CARGO_MANIFEST_DIR"));
+    let packed = std::fs::read(path).expect("in the corpus");
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).expect("sound");
+    let at = bytes.windows(8).position(|w| w == b"Nettrace").expect("a stream");
+    bytes.split_off(at)
+}
+
+/// Processor time of threads: so much for each call.
+#[derive(Default)]
+struct Fake {
+    each: Option<u64>,
+    calls: HashMap<u64, u64>,
+    all: Option<HashMap<u64, u64>>,
+}
+
+impl Clock for Fake {
+    fn all(&mut self) -> Option<HashMap<u64, u64>> {
+        self.all.clone()
+    }
+
+    fn one(&mut self, thread: u64) -> Option<u64> {
+        let each = self.each?;
+        let calls = self.calls.entry(thread).or_default();
+        *calls += 1;
+        Some(*calls * each)
+    }
+}
+
+/// Rows by name, and counts.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Rows {
+    bound: HashMap<(usize, u32), String>,
+    rows: BTreeMap<(u16, usize, String), u64>,
+    counts: BTreeMap<u16, u64>,
+}
+
+impl Sink for Rows {
+    fn update(&mut self, update: Update<'_>) {
+        match update {
+            Update::Row { table, slot, key } => {
+                self.bound.insert((table.index(), slot), key.unwrap_or("other").to_owned());
+            }
+            Update::RowCount { slot, item, more } => {
+                let table = item.table().index();
+                let name = self.bound[&(table, slot)].clone();
+                *self.rows.entry((item.get(), table, name)).or_default() += more;
+            }
+            Update::Count { item, more } => *self.counts.entry(item.get()).or_default() += more,
+            Update::FreeRows { .. } => self.bound.clear(),
+            update => panic!("{update:?}"),
+        }
+    }
+}
+
+impl Rows {
+    fn time(&self, item: RowItem, name: &str) -> u64 {
+        let key = (item.get(), item.table().index(), name.to_owned());
+        self.rows.get(&key).copied().unwrap_or_default()
+    }
+
+    fn sum(&self, of: RowItem) -> u64 {
+        let of = (of.get(), of.table().index());
+        self.rows.iter().filter(|((i, t, _), _)| (*i, *t) == of).map(|(_, time)| time).sum()
+    }
+}
+
+/// A burst in pieces of some size.
+fn burst(bytes: &[u8], piece: usize, clock: &mut Fake) -> (Rows, String, Profile) {
+    let (mut profile, mut rows) = (Profile::default(), Rows::default());
+    profile.begin(clock);
+    let mut input = BytesMut::new();
+    for piece in bytes.chunks(piece) {
+        input.extend_from_slice(piece);
+        profile.feed(&mut input, clock).expect("a sound stream");
+    }
+    let answer = profile.finish(None, &mut rows);
+    (rows, answer, profile)
+}
+
+const ALPHA: &str = "W+<Cpu>c__AnonStorey3.<>m__0,W.Beta,W.Alpha";
+const GAMMA: &str = "W+<Cpu>c__AnonStorey3.<>m__0,W.Gamma";
+
+/// The numbers are those of tools/dotnet/nettrace.py: samples, different stacks, frames without a
+/// method, CRC-32 of the sorted lines `STACK COUNT`.
+#[test]
+fn stacks_are_those_of_another_decoder() {
+    for (name, samples, stacks, unknown, crc) in [
+        ("profile-31", 1495, 9, 0, 0x7af1_0ebf),
+        ("profile-9", 1083, 24, 0, 0xf87a_f4f7),
+        ("profile-slim-9", 1390, 27, 0, 0xf2ff_a051),
+    ] {
+        let (folded, rest) = Profile::folded_counts(&stream(name));
+        let lines: String = folded.iter().map(|(n, c)| format!("{n} {c}\n")).collect();
+        let mut sum = flate2::Crc::new();
+        sum.update(lines.as_bytes());
+        let all: u64 = folded.values().sum();
+        assert_eq!((all, folded.len(), rest, sum.sum()), (samples, stacks, unknown, crc), "{name}");
+    }
+}
+
+#[test]
+fn without_a_clock_only_what_does_not_wait_counts() {
+    let (rows, answer, _) = burst(&stream("profile-9"), 4096, &mut Fake::default());
+    let ms = |name| rows.time(m::STACK_SAMPLES, name) / 1_000_000;
+    assert_eq!((ms(ALPHA), ms(GAMMA)), (162, 65));
+    assert!(answer.starts_with("done: 1083 samples"), "{answer}");
+    assert!(answer.contains("could not be read for 1083 samples"), "{answer}");
+    let waiting = |(_, _, name): &&(u16, usize, String)| {
+        name.ends_with("Thread.Join") || name.ends_with("Sys.Read")
+    };
+    assert_eq!(rows.rows.keys().find(waiting), None);
+    assert_eq!(rows.counts[&m::SAMPLES.get()], 1083);
+    assert_eq!(rows.counts[&m::PROFILE_CPU.get()], rows.sum(m::STACK_SAMPLES));
+}
+
+#[test]
+fn a_threads_time_goes_to_its_samples_that_run() {
+    // The file has no batches of its own: pieces of any size are some.
+    let clock =
+        |all: bool| Fake { each: Some(7_000_003), all: all.then(HashMap::new), ..Fake::default() };
+    for piece in [1 << 20, 10_000, 700] {
+        let mut fake = clock(true);
+        let (rows, answer, _) = burst(&stream("profile-9"), piece, &mut fake);
+        let used: u64 = fake.calls.values().map(|calls| calls * 7_000_003).sum();
+        assert_eq!(rows.sum(m::STACK_SAMPLES), used, "{piece}");
+        assert_eq!(rows.counts[&m::PROFILE_CPU.get()], used);
+        assert_eq!(rows.sum(m::METHOD_SELF), used - rows.time(m::STACK_SAMPLES, "unknown"));
+        assert!(!answer.contains("could not be read"), "{answer}");
+        let (alpha, gamma) =
+            (rows.time(m::STACK_SAMPLES, ALPHA), rows.time(m::STACK_SAMPLES, GAMMA));
+        assert!(alpha > gamma && gamma > 0, "{alpha} {gamma}");
+        assert_eq!(rows.time(m::METHOD_TOTAL, "W.Beta"), rows.time(m::METHOD_TOTAL, "W.Alpha"));
+        assert_eq!(rows.time(m::METHOD_SELF, "W.Beta"), 0);
+        // A thread whose time before is not known begins with the second batch.
+        let mut fake = clock(false);
+        let (rows, ..) = burst(&stream("profile-9"), piece, &mut fake);
+        let used: u64 = fake.calls.values().map(|calls| (calls - 1) * 7_000_003).sum();
+        assert!(rows.sum(m::STACK_SAMPLES) >= used, "{piece}");
+    }
+}
+
+#[test]
+fn what_a_thread_does_after_the_samples_is_not_in_them() {
+    let bytes = stream("profile-9");
+    let mut clock = Fake { each: Some(1_000_000_000), ..Fake::default() };
+    let (mut profile, mut rows) = (Profile::default(), Rows::default());
+    clock.all = Some(HashMap::new());
+    profile.begin(&mut clock);
+    clock.all = Some((0..100_000).map(|thread| (thread, 5_000_000)).collect());
+    profile.stopping(&mut clock);
+    profile.feed(&mut BytesMut::from(&bytes[..]), &mut clock).expect("sound");
+    assert!(profile.began() && profile.is_whole() && profile.is_running());
+    profile.finish(None, &mut rows);
+    assert!(!profile.is_running());
+    let threads = clock.calls.len() as u64;
+    assert_eq!(rows.sum(m::STACK_SAMPLES), threads * 5_000_000);
+}
+
+#[test]
+fn methods_stay_between_bursts_and_the_burst_goes() {
+    let bytes = stream("profile-slim-9");
+    let (_, answer, mut profile) = burst(&bytes, 4096, &mut Fake::default());
+    let kept = profile.held();
+    assert!(kept > 50_000 && answer.contains("methods known"), "{kept} {answer}");
+    // A second burst without its end: the names are known, the stream is cut.
+    let mut clock = Fake::default();
+    profile.begin(&mut clock);
+    profile.feed(&mut BytesMut::from(&bytes[..60_000]), &mut clock).expect("sound");
+    assert!(profile.held() > kept);
+    let mut rows = Rows::default();
+    let answer = profile.finish(Some("the connection ended"), &mut rows);
+    assert!(answer.starts_with("failed: the connection ended: "), "{answer}");
+    assert!(rows.time(m::STACK_SAMPLES, GAMMA) > 0, "{:?}", rows.rows);
+    assert!(profile.held() <= kept + 4096);
+    assert_eq!(profile.finish(None, &mut rows), "");
+}
+
+#[test]
+fn any_cut_and_any_change_of_a_stream_is_survived() {
+    let bytes = stream("profile-9");
+    let mut seed = 9_u32;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        seed as usize % below
+    };
+    for _ in 0..60 {
+        let mut bytes = bytes[..random(bytes.len())].to_vec();
+        for _ in 0..random(20) {
+            let at = random(bytes.len().max(1));
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = u8::try_from(random(256)).expect("a byte");
+            }
+        }
+        let (mut profile, mut clock) = (Profile::default(), Fake::default());
+        profile.begin(&mut clock);
+        let _ = profile.feed(&mut BytesMut::from(&bytes[..]), &mut clock);
+        let mut rows = Rows::default();
+        profile.finish(None, &mut rows);
+        assert!(rows.sum(m::STACK_SAMPLES) == rows.counts[&m::PROFILE_CPU.get()]);
+    }
+}
+
+#[test]
+fn stacks_frames_and_counts_are_bounded() {
+    let mut samples = super::samples::Samples::default();
+    for id in 1..50_000_u32 {
+        samples.stack(id, (0..60).map(|n| u64::from(id) * 100 + n));
+        samples.sample(u64::from(id % 50), id);
+    }
+    assert!(samples.stacks().len() <= limits::PROFILE_STACKS);
+    assert!(samples.stacks().iter().map(|s| s.len()).sum::<usize>() <= limits::PROFILE_FRAMES);
+    samples.point();
+    (0..40_000).for_each(|thread| samples.sample(thread, 1));
+    let mut full = false;
+    for _ in 0..20 {
+        full |= !samples.batch(|_| None);
+        (0..16_000).for_each(|thread| samples.sample(thread, 1));
+    }
+    assert!(full && samples.held() < 64 << 20, "{}", samples.held());
+}
