@@ -13,3 +13,6 @@ pub use answer::{Answer, AnswerError, HEADER};
 pub use code::Code;
 pub use info::Info;
 pub use request::{CollectCommand, InfoCommand, Request, RequestError};
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,7 @@ impl Backoff {
 
     /// The same for a process that is still starting.
     pub(super) fn early(&mut self) -> Duration {
-        let wait = self.0.min(EARLY.max(self.0 / 20));
+        let wait = if self.0 < LONGEST { EARLY.max(self.0 / 20) } else { LONGEST };
         self.0 = self.0.saturating_mul(2).min(LONGEST);
         wait
     }

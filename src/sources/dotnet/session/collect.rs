@@ -114,7 +114,13 @@ impl Session {
     /// Ends the session, at once or as soon as its id is known.
     pub(super) fn stop(&mut self, now: Duration, time: Duration, out: &mut Vec<Command>) {
         match self.phase {
-            Phase::Asked { .. } => self.unwanted = true,
+            Phase::Asked { until } => {
+                self.unwanted = true;
+                if time < limits::STOP {
+                    // The PMDA ends, and with it the connection.
+                    self.phase = Phase::Asked { until: until.min(now + time) };
+                }
+            }
             Phase::Opened { id, .. } | Phase::Streaming { id } => {
                 self.unwanted = true;
                 let until = now + time;

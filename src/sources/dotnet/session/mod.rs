@@ -17,3 +17,6 @@ mod words;
 pub use line::{Command, End, Failure, Line};
 pub use process::Process;
 pub use state::{Reach, State};
+
+#[cfg(test)]
+mod tests;
