@@ -83,7 +83,7 @@ impl Net {
         Ok(())
     }
 
-    /// Runs a task. When the PMDA stops, it waits for the task at most a second.
+    /// Runs a task. When the PMDA stops, it waits for it some seconds at most.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn_on(task, &self.runtime);
     }

@@ -1,4 +1,4 @@
-//! Owns the workers: starts them, hands out [`Net`], stops everything within a second.
+//! Owns the workers: starts them, hands out [`Net`], stops everything within seconds.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,8 +16,9 @@ use super::handle::Net;
 const WORKERS: usize = 2;
 /// Tasks that a worker runs between two polls for I/O: one turn can take a millisecond.
 const TURNS: u32 = 31;
-/// Most time that sessions get to end.
-const DRAIN: Duration = Duration::from_secs(1);
+/// Most time that sessions get to end: a source may have to say farewell to peers on this host that
+/// are slow.
+const DRAIN: Duration = Duration::from_secs(3);
 
 /// A signal to the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,7 @@ impl Supervisor {
         &self.net
     }
 
-    /// Ends all sessions; waits for them at most a second.
+    /// Ends all sessions; waits for them at most [`DRAIN`].
     pub fn stop(self) {
         let Net { tasks, stop, threads, .. } = self.net;
         stop.cancel();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::times::Times;
 use crate::model::{Identity, MetricItem, Now, Update, Value};
 use crate::sources::Sink;
 use crate::sources::dotnet::metrics as m;
@@ -21,6 +22,10 @@ pub(super) struct Facts {
     meters: Option<String>,
     counts: (u64, u64),
     informed: bool,
+    /// The instance name.
+    name: String,
+    via: Option<&'static str>,
+    times: Times,
 }
 
 impl Facts {
@@ -33,6 +38,9 @@ impl Facts {
             meters: None,
             counts: (0, 0),
             informed: false,
+            name: String::new(),
+            via: None,
+            times: Times::new(),
         }
     }
 
@@ -63,6 +71,10 @@ impl Facts {
             set(sink, m::STATE, Value::U32(session.state() as u32));
             set(sink, m::REASON, Value::Text(reason.into()));
         }
+        if self.via != session.via() {
+            self.via = session.via();
+            set(sink, m::VIA, Value::Text(self.via.unwrap_or_default().into()));
+        }
         let (restarts, errors) = session.counts();
         if self.counts != (restarts, errors) {
             let (r, e) = std::mem::replace(&mut self.counts, (restarts, errors));
@@ -72,7 +84,11 @@ impl Facts {
     }
 
     /// A second has passed.
-    pub(super) fn tick(&mut self, _: Now, _: &mut dyn Sink) {}
+    pub(super) fn tick(&mut self, now: Now, sink: &mut dyn Sink) {
+        if self.introduced {
+            self.times.tick(now.monotonic, &self.target, &self.name, sink);
+        }
+    }
 
     fn introduce(&mut self, session: &Process, parts: &mut Parts, sink: &mut dyn Sink) {
         self.introduced = true;
@@ -95,6 +111,7 @@ impl Facts {
             process: Some(target.key.clone()),
         }));
         parts.start(&name, sink);
+        self.name = name;
         set(sink, m::COMMAND, Value::Text(target.command.as_str().into()));
         set(sink, m::OWNER, Value::Text(target.owner.as_str().into()));
         set(sink, m::CONTAINER_PID, Value::U32(target.container_pid));

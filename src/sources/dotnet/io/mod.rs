@@ -13,6 +13,7 @@ mod process;
 mod reading;
 mod registry;
 mod scanner;
+mod times;
 mod watches;
 
 use std::io;

@@ -13,13 +13,14 @@ use super::facts::Facts;
 use super::found::Found;
 use super::lines::Lines;
 use super::reading::{Reading, aligned};
+use super::times::Threads;
 use crate::clock::now;
 use crate::model::{Now, Update};
 use crate::net::Peers;
 use crate::net::ledger::Ledger;
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::ipc::Answer;
-use crate::sources::dotnet::session::{Command, Failure, Line, Process, Reach};
+use crate::sources::dotnet::session::{Command, Failure, Line, Process, Reach, matches};
 use crate::sources::dotnet::stream::{Parts, Stream};
 use crate::sources::dotnet::target::{Access, Via};
 use crate::sources::{Held, Sink};
@@ -27,6 +28,9 @@ use crate::store::{PeerSink, RequestQueue};
 
 /// Time between two ticks.
 const TICK: Duration = Duration::from_secs(1);
+
+/// Turns that empty the socket of a process that has ended.
+const LAST_TURNS: u32 = 4;
 
 /// What all tasks share.
 pub(super) struct Shared {
@@ -51,7 +55,7 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
         sink: shared.peers.sink(&queue),
         ledger: Ledger::new(shared.peers.memory()),
         facts: Facts::new(Arc::clone(&found.target)),
-        parts: Parts::new(&first),
+        parts: Parts::new(&first, Box::new(Threads(Arc::clone(&found.target)))),
         lines: Lines::default(),
         main: None,
         tick: Duration::ZERO,
@@ -82,6 +86,8 @@ impl Task {
     async fn run(mut self, wake: &Notify) {
         let at = now();
         self.sink.set_now(at);
+        let config = Arc::clone(&self.config.borrow_and_update());
+        self.want(&config);
         self.session.reach(at.monotonic, reach(&self.found.access.borrow_and_update()));
         let gone = self.found.gone.clone();
         let mut access = self.found.access.clone();
@@ -89,8 +95,13 @@ impl Task {
         let mut stopping = false;
         loop {
             self.step();
-            if self.session.is_over() || self.sink.refused() || self.sink.full() {
+            if self.session.is_over() {
                 break;
+            }
+            if !stopping && (self.sink.refused() || self.sink.full()) {
+                stopping = true;
+                self.session.stop(now().monotonic);
+                continue;
             }
             let wait = self.wakeup().saturating_sub(now().monotonic);
             tokio::select! {
@@ -99,7 +110,10 @@ impl Task {
                     stopping = true;
                     self.session.stop(now().monotonic);
                 }
-                () = gone.cancelled() => self.session.gone(),
+                () = gone.cancelled() => {
+                    self.read_rest();
+                    self.session.gone();
+                }
                 (line, outcome) = self.lines.next() => self.answered(line, outcome),
                 Ok(()) = access.changed() => {
                     let reach = reach(&access.borrow_and_update());
@@ -107,6 +121,7 @@ impl Task {
                 }
                 Ok(()) = self.config.changed() => {
                     let config = Arc::clone(&self.config.borrow_and_update());
+                    self.want(&config);
                     self.session.configure(now().monotonic, config);
                 }
                 () = wake.notified() => self.requests(),
@@ -167,8 +182,26 @@ impl Task {
         }
         if let Some(end) = turn.end {
             self.main = None;
+            self.parts.end(&mut self.sink);
             self.session.ended(at.monotonic, Line::Main, end);
         }
+    }
+
+    /// The process has ended: takes what it sent before.
+    fn read_rest(&mut self) {
+        for _ in 0..LAST_TURNS {
+            if self.main.is_none() {
+                return;
+            }
+            self.read(now());
+        }
+    }
+
+    /// Reads the process only if its name is configured.
+    fn want(&mut self, config: &Config) {
+        let name = &self.found.target.name;
+        let wanted = config.processes.iter().any(|pattern| matches(pattern, name));
+        self.session.want(now().monotonic, wanted);
     }
 
     fn answered(&mut self, line: Line, outcome: Result<Exchanged, Failure>) {
@@ -203,8 +236,8 @@ impl Task {
                 }
                 Command::Close(line) => {
                     self.lines.close(line);
-                    if line == Line::Main {
-                        self.main = None;
+                    if line == Line::Main && self.main.take().is_some() {
+                        self.parts.end(&mut self.sink);
                     }
                 }
             }

@@ -10,11 +10,13 @@
 mod backoff;
 mod collect;
 mod line;
+mod pattern;
 mod process;
 mod state;
 mod words;
 
 pub use line::{Command, End, Failure, Line};
+pub use pattern::matches;
 pub use process::Process;
 pub use state::{Reach, State};
 

@@ -4,6 +4,7 @@ use super::line::Failure;
 use crate::sources::dotnet::ipc::Code;
 
 pub(super) const NOT_ASKED: &str = "found; nothing has been asked yet";
+pub(super) const NOT_WANTED: &str = "not in dotnet.processes";
 pub(super) const ASKING: &str = "asked what process it is";
 pub(super) const OPENING: &str = "asked for a session";
 pub(super) const OPENED: &str = "the session is open, and the runtime has sent nothing yet";

@@ -1,5 +1,6 @@
 //! What a process has over all its sessions.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::model::Now;
@@ -7,10 +8,9 @@ use crate::sources::Sink;
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::counters::Counters;
 use crate::sources::dotnet::meter::{Meter, Settings};
-use crate::sources::dotnet::records::{self, Records};
+use crate::sources::dotnet::records::{self, Lookup, Records};
 
 /// The sums and records of one process: they go on when another session begins.
-#[derive(Debug)]
 pub struct Parts {
     /// Its metrics.
     pub meter: Meter,
@@ -18,16 +18,25 @@ pub struct Parts {
     pub counters: Counters,
     /// Its event records.
     pub records: Records,
+    /// Finds names for them.
+    pub lookup: Box<dyn Lookup + Send>,
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts").field("meter", &self.meter).finish_non_exhaustive()
+    }
 }
 
 impl Parts {
     /// A process without events.
     #[must_use]
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config, lookup: Box<dyn Lookup + Send>) -> Self {
         Self {
             meter: Meter::new(Settings { runtime_events: true, no_counters: false }),
             counters: Counters::default(),
             records: Records::new(records::Settings::new(config)),
+            lookup,
         }
     }
 
@@ -42,6 +51,12 @@ impl Parts {
         self.counters.stream(session, client);
         self.meter.stream(Settings { runtime_events: true, no_counters: false });
         self.records.restart(sink);
+    }
+
+    /// The stream has ended.
+    pub fn end(&mut self, sink: &mut dyn Sink) {
+        self.meter.end(sink);
+        self.records.release(sink);
     }
 
     /// The end of a batch.

@@ -8,6 +8,7 @@ use crate::sources::Sink;
 use crate::sources::dotnet::clr::{self, Decoded};
 use crate::sources::dotnet::meter::At;
 use crate::sources::dotnet::nettrace::{Event, EventType, Header, Visitor};
+use crate::sources::dotnet::records::Origin;
 
 /// What one stream has beside its reader.
 #[derive(Debug, Default)]
@@ -67,7 +68,12 @@ impl Visitor for Visit<'_> {
                 self.counters(event);
             }
             Route::Meters => self.counters(event),
-            Route::Nowhere | Route::Message | Route::Application => {}
+            Route::Message | Route::Application => {
+                let stamp = self.state.clock.stamp(event.time);
+                let Parts { records, lookup, .. } = &mut *self.parts;
+                records.application(event, stamp, &mut **lookup, self.sink);
+            }
+            Route::Nowhere => {}
         }
         if event.sorted {
             self.parts.records.sorted(self.state.clock.stamp(event.time));
@@ -96,8 +102,12 @@ impl Visit<'_> {
                     capture_thread: event.capture_thread,
                     method: None,
                 };
-                let _ = self.now;
-                let _ = self.parts.meter.clr(&at, &decoded, self.sink);
+                let Parts { meter, records, lookup, .. } = &mut *self.parts;
+                if let Some(occurrence) = meter.clr(&at, &decoded, self.sink) {
+                    let Event { stack, activity, related, .. } = *event;
+                    let origin = Origin { stack, activity, related };
+                    records.occurrence(&at, &origin, &occurrence, &mut **lookup, self.sink);
+                }
             }
             Err(_) => self.state.bad += 1,
         }

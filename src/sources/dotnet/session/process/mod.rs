@@ -145,6 +145,16 @@ impl Process {
         self.info.is_some() || self.next_info.is_none() || self.tried
     }
 
+    /// How it is read; `None`: it is not.
+    #[must_use]
+    pub const fn via(&self) -> Option<&'static str> {
+        match self.reach {
+            _ if self.main.is_closed() => None,
+            Reach::Port => Some("port"),
+            _ => Some("socket"),
+        }
+    }
+
     /// It will be asked, or has been and may still answer.
     #[must_use]
     pub const fn waits(&self) -> bool {

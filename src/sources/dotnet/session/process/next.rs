@@ -69,6 +69,9 @@ impl Process {
             }
             _ => {}
         }
+        if !self.wanted && self.main.is_closed() {
+            return self.say(State::Found, words::NOT_WANTED);
+        }
         if self.main.is_streaming() {
             return self.watch(now);
         }

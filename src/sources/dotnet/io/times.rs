@@ -1,0 +1,89 @@
+//! Processor time of a process, and names of its threads, from /proc.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::model::Update;
+use crate::sources::Sink;
+use crate::sources::dotnet::metrics as m;
+use crate::sources::dotnet::records::Lookup;
+use crate::sources::dotnet::target::Target;
+
+/// Time between two reads of `/proc/PID/stat`: one costs some 15 us.
+const PERIOD: Duration = Duration::from_secs(5);
+/// Most threads of a container that are looked at for one name.
+const THREADS: usize = 1024;
+
+/// Processor time of a process.
+#[derive(Debug)]
+pub(super) struct Times {
+    next: Duration,
+    /// The rows of user and system time are bound.
+    bound: bool,
+}
+
+impl Times {
+    pub(super) const fn new() -> Self {
+        Self { next: Duration::ZERO, bound: false }
+    }
+
+    /// Reads the times if it is time. `name`: the instance name.
+    pub(super) fn tick(&mut self, now: Duration, target: &Target, name: &str, sink: &mut dyn Sink) {
+        if now < self.next || target.pid == 0 {
+            return;
+        }
+        self.next = now + PERIOD;
+        let Some((user, system)) = read(target) else { return };
+        for (slot, mode, time) in [(0, "user", user), (1, "system", system)] {
+            if !self.bound {
+                let key = format!("{name}::{mode}");
+                sink.update(Update::Row { table: m::CPU, slot, key: Some(&key) });
+                let labels = [("process", name), ("mode", mode)];
+                sink.update(Update::RowLabels { table: m::CPU, slot, labels: &labels });
+            }
+            sink.update(Update::RowSet { slot, item: m::CPU_TIME, value: time });
+        }
+        self.bound = true;
+    }
+}
+
+/// User and system time in ns, of the very process.
+fn read(target: &Target) -> Option<(u64, u64)> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", target.pid)).ok()?;
+    // The name in parentheses can have blanks and parentheses; field 3 follows it.
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let user: u64 = fields.nth(11)?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    let start: u64 = fields.nth(6)?.parse().ok()?;
+    if start != target.start {
+        return None;
+    }
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    Some((user.saturating_mul(tick), system.saturating_mul(tick)))
+}
+
+/// Finds the names of a process's threads.
+#[derive(Debug)]
+pub(super) struct Threads(pub(super) Arc<Target>);
+
+impl Lookup for Threads {
+    fn thread_name(&mut self, thread: u64) -> Option<String> {
+        let Target { pid, container_pid, .. } = *self.0;
+        let tasks = format!("/proc/{pid}/task");
+        if pid == container_pid {
+            let name = fs::read_to_string(format!("{tasks}/{thread}/comm")).ok()?;
+            return Some(name.trim_end().to_owned());
+        }
+        // The process counts its threads in another namespace.
+        for task in fs::read_dir(tasks).ok()?.take(THREADS).flatten() {
+            let Ok(status) = fs::read_to_string(task.path().join("status")) else { continue };
+            let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+            let inner = field("NSpid:").and_then(|ids| ids.split_ascii_whitespace().next_back());
+            if inner.and_then(|id| id.parse().ok()) == Some(thread) {
+                return field("Name:").map(|name| name.trim().to_owned());
+            }
+        }
+        None
+    }
+}
