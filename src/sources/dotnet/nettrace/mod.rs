@@ -18,6 +18,8 @@ mod metadata;
 mod reader;
 mod rows;
 mod six;
+#[cfg(test)]
+mod tests;
 mod types;
 mod values;
 

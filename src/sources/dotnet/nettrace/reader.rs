@@ -32,6 +32,8 @@ pub struct Reader {
     six: bool,
     /// Bytes consumed.
     offset: u64,
+    /// Whole objects, of version 6 blocks.
+    objects: u64,
     failed: Option<NettraceError>,
     blocks: Blocks,
 }
@@ -123,6 +125,12 @@ impl Reader {
         self.blocks.events()
     }
 
+    /// Whole objects so far (version 6: blocks), the trace header and unknown ones included.
+    #[must_use]
+    pub const fn objects(&self) -> u64 {
+        self.objects
+    }
+
     /// Event types so far.
     #[must_use]
     pub const fn event_types(&self) -> usize {
@@ -158,7 +166,8 @@ impl Reader {
     /// One item: the bytes consumed. `None`: it is not whole.
     fn step(&mut self, input: &[u8], v: &mut impl Visitor) -> Result<Option<usize>, Fault> {
         let mut b = Bytes::new(input);
-        let next = match self.next {
+        let was = self.next;
+        let next = match was {
             Next::Magic => magic(&mut b)?,
             Next::Object => object(&mut b)?,
             Next::Trace { version } => match b.take(Header::LENGTH) {
@@ -188,6 +197,12 @@ impl Reader {
         };
         let Some(next) = next else { return Ok(None) };
         self.six |= next == Next::Six;
+        // In version 6 a block is counted when the next one may come.
+        self.objects += u64::from(match next {
+            Next::End | Next::Six => was != Next::Magic,
+            Next::Ended => self.six,
+            _ => false,
+        });
         self.next = next;
         Ok(Some(input.len() - b.len()))
     }
@@ -216,6 +231,7 @@ impl Reader {
             0 => Next::End,
             bytes => Next::Skip { bytes },
         };
+        self.objects += u64::from(left == 0);
         (now > 0 || left == 0).then_some(now)
     }
 }
