@@ -1,96 +1,138 @@
-//! A process sends any bytes in any pieces. Whole and in pieces give the same events, losses and
-//! error; payloads are walked; memory and types stay within the limits.
+//! A .NET runtime sends any bytes in any pieces. What is handed over, the losses and the error do
+//! not depend on the pieces; values stay within their payload, memory within its limits; after an
+//! error nothing comes.
 #![no_main]
 
-use bytes::{BufMut, BytesMut};
-use libfuzzer_sys::fuzz_target;
-use pmdaapm::sources::dotnet::clr::{self, RUNTIME};
-use pmdaapm::sources::dotnet::limits;
-use pmdaapm::sources::dotnet::nettrace::{Event, EventType, Header, Ips, Reader, Values, Visitor};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A sum of all that came, in its order.
-#[derive(Default, PartialEq, Eq, Debug)]
-struct Digest {
-    sum: u64,
+use bytes::BytesMut;
+use libfuzzer_sys::fuzz_target;
+use pmdaapm::sources::dotnet::clr;
+use pmdaapm::sources::dotnet::limits;
+use pmdaapm::sources::dotnet::nettrace::{
+    Event, EventType, Header, Ips, Losses, NettraceError, Reader, Value, Values, Visitor,
+};
+
+/// A sum of all that is handed over.
+#[derive(Default)]
+struct Sum {
+    hasher: DefaultHasher,
+    headers: u32,
     events: u64,
     lost: u64,
-    pointer_size: u32,
+    types: Vec<EventType>,
+    /// Values are not read: this is what the other half does not cost.
+    blind: bool,
 }
 
-impl Digest {
-    fn add(&mut self, value: u64) {
-        self.sum = self.sum.rotate_left(5) ^ value;
-    }
-}
-
-/// Walks values, nested ones too; their number.
-fn walk(values: Values<'_>, depth: usize) -> u64 {
-    assert!(depth <= limits::DEPTH + 1);
-    values.map(|(field, value)| field.name.len() as u64 ^ format!("{value:?}").len() as u64).sum()
-}
-
-impl Visitor for Digest {
+impl Visitor for Sum {
     fn header(&mut self, header: &Header) {
-        self.pointer_size = u32::from(header.pointer_size);
+        assert!(matches!(header.pointer_size, 4 | 8) && header.frequency > 0);
+        self.headers += 1;
+        (1, header.ticks, header.utc.sec, header.utc.nsec).hash(&mut self.hasher);
     }
-    fn event_type(&mut self, event_type: &EventType) {
-        self.add(u64::from(event_type.index) << 32 | u64::from(event_type.id));
-        assert!(event_type.fields.len() <= limits::FIELDS);
-    }
-    fn event(&mut self, event: &Event<'_>) {
-        self.events += 1;
-        self.add(event.time);
-        self.add(u64::from(event.sequence) ^ event.capture_thread);
-        self.add(event.payload.len() as u64);
-        let known = &event.event_type;
-        if known.fields.is_empty() && *known.provider == *RUNTIME {
-            let _ = clr::decode(known.id, known.version, self.pointer_size, event.payload);
-        } else if self.events < 200 {
-            let walked = walk(Values::new(&known.fields, event.payload), 0);
-            self.add(walked);
+
+    fn event_type(&mut self, t: &EventType) {
+        assert!(self.headers == 1);
+        assert!((t.index as usize) < limits::EVENT_TYPES && t.fields.len() <= limits::FIELDS);
+        let index = t.index as usize;
+        if index == 0 && self.types.len() > 1 {
+            self.types.clear();
         }
+        assert!(index <= self.types.len(), "indexes have no gaps");
+        if index < self.types.len() {
+            self.types[index] = t.clone();
+        } else {
+            self.types.push(t.clone());
+        }
+        (2, t.index, &t.provider, t.id, t.version, &t.name).hash(&mut self.hasher);
     }
+
+    fn event(&mut self, e: &Event<'_>) {
+        self.events += 1;
+        (3, e.event_type.index, e.time, e.thread, e.capture_thread).hash(&mut self.hasher);
+        (e.sequence, e.stack, e.activity, e.related, e.payload).hash(&mut self.hasher);
+        if self.blind {
+            return;
+        }
+        let _ = clr::decode(e.event_type.id, e.event_type.version, 8, e.payload);
+        let mut values = Values::new(&e.event_type.fields, e.payload);
+        let mut count = 0;
+        for (_, value) in values.by_ref() {
+            walk(value, e.payload.len(), &mut count, 0);
+        }
+        assert!(values.rest().len() <= e.payload.len());
+        // A field may point to the whole payload, and each element may be an object of fields.
+        let most = (limits::FIELDS + 1) * (e.payload.len() + limits::FIELDS + 1);
+        assert!(count <= most, "{count} values of {} bytes", e.payload.len());
+    }
+
     fn stack(&mut self, id: u32, ips: Ips<'_>) {
-        self.add(u64::from(id));
-        ips.iter().for_each(|ip| self.add(ip));
+        (4, id, ips.iter().count()).hash(&mut self.hasher);
     }
+
     fn point(&mut self) {
-        self.add(1);
+        5.hash(&mut self.hasher);
     }
+
     fn lost(&mut self, events: u64) {
-        self.lost = self.lost.wrapping_add(events);
+        assert!(events > 0);
+        self.lost += events;
+        (6, events).hash(&mut self.hasher);
     }
 }
 
-fn read(data: &[u8], pieces: impl Iterator<Item = usize>) -> (Digest, bool, Option<String>) {
-    let (mut digest, mut reader, mut input) =
-        (Digest::default(), Reader::new(), BytesMut::new());
-    let (mut rest, mut error) = (data, None);
-    for size in pieces {
-        let (piece, after) = rest.split_at(size.min(rest.len()));
-        rest = after;
-        input.put_slice(piece);
-        if let Err(e) = reader.feed(&mut input, &mut digest) {
-            error = Some(e.to_string());
-            break;
+fn walk(value: Value<'_>, payload: usize, count: &mut usize, depth: usize) {
+    assert!(depth <= limits::DEPTH);
+    *count += 1;
+    match value {
+        Value::Text(text) => assert!(text.bytes().len() <= payload),
+        Value::Utf8(text) => assert!(text.len() <= payload),
+        Value::Object(values) => {
+            values.for_each(|(_, value)| walk(value, payload, count, depth + 1));
         }
-        assert!(input.len() <= limits::BLOCK + 4096);
-        if rest.is_empty() {
-            break;
+        Value::Array(elements) => {
+            let told = elements.len();
+            let found = elements.inspect(|value| {
+                walk(value.clone(), payload, count, depth + 1);
+            });
+            assert_eq!(found.count(), told, "an array is whole");
         }
+        _ => {}
     }
-    assert!(reader.held() <= 128 << 20);
-    assert!(reader.event_types() <= limits::EVENT_TYPES);
-    assert_eq!(reader.events(), digest.events);
-    (digest, reader.ended(), error)
+}
+
+type Outcome = (u64, u64, Losses, Result<(), NettraceError>, bool);
+
+fn decode(data: &[u8], piece: usize, blind: bool) -> Outcome {
+    let (mut reader, mut input) = (Reader::new(), BytesMut::new());
+    let mut sum = Sum { blind, ..Sum::default() };
+    let mut done = Ok(());
+    for bytes in data.chunks(piece) {
+        input.extend_from_slice(bytes);
+        done = reader.feed(&mut input, &mut sum);
+        assert!(
+            reader.held() <= 2 * limits::TYPES + 8 * limits::EVENT_TYPES * 4 + 100 * data.len()
+        );
+        assert!(reader.needs() <= limits::BLOCK + 4);
+        if done.is_err() {
+            break;
+        }
+        assert!(reader.ended() || input.len() < reader.needs().max(128));
+    }
+    assert_eq!(reader.events(), sum.events);
+    assert_eq!(reader.losses().lost(), sum.lost);
+    if let Err(error) = done {
+        let before = sum.hasher.finish();
+        assert!(error.at() <= data.len() as u64);
+        assert_eq!(reader.feed(&mut input, &mut sum), Err(error));
+        assert_eq!(sum.hasher.finish(), before);
+    }
+    (sum.hasher.finish(), reader.offset(), reader.losses(), done, reader.ended())
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&seed, data)) = data.split_first() else { return };
-    // A capture begins with the answer to the request for a session.
-    let data = data.strip_prefix(b"OTNET_IPC_V1\0").map_or(data, |d| d.get(14..).unwrap_or(&[]));
-    let whole = read(data, std::iter::repeat(usize::MAX));
-    let size = usize::from(seed) + 1;
-    let pieces = read(data, std::iter::repeat(size));
-    assert_eq!(whole, pieces);
+    let Some((piece, data)) = data.split_first() else { return };
+    let whole = decode(data, data.len().max(1), false);
+    assert_eq!(decode(data, usize::from(*piece).max(1), true), whole);
 });

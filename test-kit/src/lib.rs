@@ -13,6 +13,7 @@ use std::sync::{Arc, LazyLock};
 
 use pmdaapm::catalogue::Catalogue;
 
+pub mod dotnet;
 pub mod lttng;
 pub mod profiler;
 pub mod zorka;
