@@ -1,5 +1,6 @@
 //! Connects the reader to the outside: /proc, sockets, tasks.
 
+mod bursts;
 mod discovery;
 mod door;
 mod exchange;

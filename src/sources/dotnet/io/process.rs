@@ -8,6 +8,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::bursts::{Bursts, answer};
 use super::exchange::Exchanged;
 use super::facts::Facts;
 use super::found::Found;
@@ -15,11 +16,13 @@ use super::lines::Lines;
 use super::reading::{Reading, aligned};
 use super::times::Threads;
 use crate::clock::now;
-use crate::model::{Now, Update};
+use crate::model::{Control, Now, Update};
 use crate::net::Peers;
 use crate::net::ledger::Ledger;
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::ipc::Answer;
+use crate::sources::dotnet::metrics::PROFILE_RUN;
+use crate::sources::dotnet::profile;
 use crate::sources::dotnet::session::{Command, Failure, Line, Process, Reach, matches};
 use crate::sources::dotnet::stream::{Parts, Stream};
 use crate::sources::dotnet::target::{Access, Via};
@@ -58,6 +61,7 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
         parts: Parts::new(&first, Box::new(Threads(Arc::clone(&found.target)))),
         lines: Lines::default(),
         main: None,
+        bursts: Bursts::new(&found.target),
         tick: Duration::ZERO,
         stop: shared.stop.clone(),
         queue,
@@ -77,6 +81,7 @@ struct Task {
     parts: Parts,
     lines: Lines,
     main: Option<Reading>,
+    bursts: Bursts,
     tick: Duration,
     stop: CancellationToken,
     config: watch::Receiver<Arc<Config>>,
@@ -136,7 +141,8 @@ impl Task {
     /// When [`Task::step`] must be called at the latest.
     fn wakeup(&self) -> Duration {
         let reading = self.main.as_ref().map(Reading::next);
-        [self.session.wakeup(), reading].into_iter().flatten().fold(self.tick, Duration::min)
+        let burst = self.bursts.next();
+        [self.session.wakeup(), reading, burst].into_iter().flatten().fold(self.tick, Duration::min)
     }
 
     /// Does what is due.
@@ -147,12 +153,24 @@ impl Task {
         if self.main.as_ref().is_some_and(|reading| reading.next() <= at.monotonic) {
             self.read(at);
         }
+        if self.bursts.next().is_some_and(|next| next <= at.monotonic) {
+            self.read_burst(at.monotonic);
+        }
         if self.tick <= at.monotonic {
             self.tick = aligned(at.monotonic, TICK);
             self.facts.tick(at, &mut self.sink);
             self.parts.tick(at.monotonic, &mut self.sink);
+            let (every, usual) = {
+                let config = self.config.borrow();
+                (config.profile_every, config.profile_time)
+            };
+            let number = self.found.target.shown_pid();
+            if self.bursts.is_due(at.monotonic, every, number) {
+                self.burst(at.monotonic, usual);
+            }
         }
         self.carry_out();
+        self.bursts.settle(self.session.is_bursting(), &mut self.sink);
         self.facts.report(&self.session, &mut self.parts, &mut self.sink);
         self.sink.flush();
     }
@@ -170,7 +188,7 @@ impl Task {
         }
         if turn.bytes > 0 {
             self.sink.update(Update::Message);
-            let held = Held { own: self.parts.held(), shared: 0 };
+            let held = Held { own: self.parts.held() + self.bursts.held(), shared: 0 };
             let buffers = reading.held();
             if let Err(full) = self.ledger.settle(false, buffers, held, &self.sink) {
                 reading.discard();
@@ -213,9 +231,12 @@ impl Task {
         self.sink.count_io(exchanged.answer, exchanged.sent);
         // It was parsed before.
         let Ok(Some((answer, length))) = Answer::parse(&exchanged.input) else { return };
-        let opened = answer.session().is_some() && line == Line::Main;
+        let opened = answer.session().is_some();
         self.session.answered(at, line, &answer);
-        if opened {
+        if opened && line == Line::Burst {
+            exchanged.input.advance(length);
+            self.bursts.opened(exchanged.socket, exchanged.input, at);
+        } else if opened && line == Line::Main {
             exchanged.input.advance(length);
             let (session, client) = self.session.meters();
             self.parts.stream(session, client, &mut self.sink);
@@ -224,14 +245,58 @@ impl Task {
         }
     }
 
+    fn read_burst(&mut self, at: Duration) {
+        let before = self.bursts.began();
+        let turn = self.bursts.turn(at);
+        self.sink.count_io(turn.bytes, 0);
+        if self.bursts.began() && !before {
+            self.session.began(at, Line::Burst);
+        }
+        let held = Held { own: self.parts.held() + self.bursts.held(), shared: 0 };
+        let buffers = self.main.as_ref().map_or(0, Reading::held);
+        let full = self.ledger.settle(false, buffers, held, &self.sink).err();
+        if let Some(why) = full.map(|full| full.to_string()).or(turn.fault) {
+            self.bursts.discard();
+            self.session.undecodable(at, Line::Burst, &why);
+        }
+        if let Some(end) = turn.end {
+            self.session.ended(at, Line::Burst, end);
+        }
+    }
+
+    /// Begins a CPU profile of this length. `false`: not now.
+    fn burst(&mut self, at: Duration, length: Duration) -> bool {
+        let begins = self.session.burst(at, length);
+        if begins {
+            answer(format!("running for {} s", length.as_secs_f64()), &mut self.sink);
+        }
+        begins
+    }
+
     fn requests(&mut self) {
-        for _request in self.queue.take() {}
+        let at = now();
+        self.sink.set_now(at);
+        for request in self.queue.take() {
+            let Control::Request(PROFILE_RUN, text) = request else { continue };
+            let usual = self.config.borrow().profile_time;
+            match profile::length(&text, usual) {
+                Ok(length) if self.burst(at.monotonic, length) => {}
+                Ok(_) if self.session.is_bursting() => {}
+                Ok(_) => answer("refused: the process is not read".to_owned(), &mut self.sink),
+                Err(why) => answer(why, &mut self.sink),
+            }
+        }
     }
 
     fn carry_out(&mut self) {
         for command in self.session.commands() {
             match command {
                 Command::Send(line, request) => {
+                    match line {
+                        Line::Burst => self.bursts.begin(),
+                        Line::BurstStop => self.bursts.stopping(),
+                        Line::Ask | Line::Main | Line::Stop => {}
+                    }
                     self.lines.send(line, self.found.clone(), request);
                 }
                 Command::Close(line) => {

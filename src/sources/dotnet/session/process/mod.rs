@@ -261,6 +261,12 @@ impl Process {
         true
     }
 
+    /// A CPU profile is under way.
+    #[must_use]
+    pub const fn is_bursting(&self) -> bool {
+        !self.burst.is_closed()
+    }
+
     /// A request has its answer.
     pub fn answered(&mut self, now: Duration, line: Line, answer: &Answer<'_>) {
         match line {
