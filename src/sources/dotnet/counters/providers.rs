@@ -129,6 +129,11 @@ impl Providers {
             return Some(*at as usize);
         }
         if self.counters.len() >= limits::EVENT_COUNTERS {
+            // As many more are known by name, so that each counts once.
+            if self.by_hash.len() < 2 * limits::EVENT_COUNTERS {
+                self.by_hash.insert(hash, u32::MAX);
+                sink.update(Update::Unshown(1));
+            }
             return None;
         }
         let facet = if sum { Facet::Sum } else { Facet::Mean };

@@ -5,6 +5,8 @@ use super::reading::{Figure, Reading};
 use super::testkit::{Seen, events, facts, replay};
 use super::*;
 use crate::model::{Semantics, Units, Value};
+use crate::sources::dotnet::limits;
+use crate::sources::dotnet::meter::Settings;
 
 fn counters() -> Counters {
     let mut counters = Counters::default();
@@ -180,4 +182,114 @@ fn counters_go_on_in_another_stream() {
     // It is observed: the program's own sum began anew.
     assert_eq!(seen.row("pmda_meter.test_duration.count", "app:1::route=/a"), Some(302.0));
     assert!(counters.memory() < 32 << 10, "{}", counters.memory());
+}
+
+/// A type of events `EventCounters` and payloads of it.
+mod made {
+    use std::sync::Arc;
+
+    use crate::sources::dotnet::nettrace::{Event, EventType, Field, FieldType};
+
+    fn field(name: &str, kind: FieldType) -> Field {
+        Field { name: name.into(), kind }
+    }
+
+    pub(super) fn mean() -> EventType {
+        let fields = vec![
+            field("Name", FieldType::Text),
+            field("Mean", FieldType::F64),
+            field("Count", FieldType::I32),
+            field("Min", FieldType::F64),
+            field("Max", FieldType::F64),
+            field("IntervalSec", FieldType::F32),
+        ];
+        let payload = vec![field("Payload", FieldType::Object(fields))];
+        EventType {
+            index: 0,
+            provider: Arc::from("P"),
+            id: 1,
+            version: 0,
+            level: 0,
+            keywords: 0,
+            name: "EventCounters".into(),
+            opcode: 0,
+            fields: vec![field("", FieldType::Object(payload))],
+            complete: true,
+        }
+    }
+
+    pub(super) fn payload(name: &str, mean: f64, count: i32, interval: f32) -> Vec<u8> {
+        let mut out: Vec<u8> = name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+        out.extend(mean.to_le_bytes());
+        out.extend(count.to_le_bytes());
+        out.extend([mean - 1.0, mean + 1.0].into_iter().flat_map(f64::to_le_bytes));
+        out.extend(interval.to_le_bytes());
+        out
+    }
+
+    pub(super) fn event<'a>(event_type: &'a EventType, payload: &'a [u8]) -> Event<'a> {
+        Event {
+            event_type,
+            time: 0,
+            thread: 1,
+            capture_thread: 1,
+            sequence: 1,
+            stack: 0,
+            activity: &[0; 16],
+            related: &[0; 16],
+            sorted: false,
+            payload,
+        }
+    }
+}
+
+#[test]
+fn a_process_has_so_many_counters_and_the_rest_is_counted() {
+    let (mut counters, mut seen) = (counters(), Seen::default());
+    let (mean, mut meter) = (made::mean(), Meter::new(Settings::default()));
+    for round in 0..3 {
+        for n in 0..limits::EVENT_COUNTERS + 500 {
+            let payload = made::payload(&format!("c{n}"), 5.0, 1, 1.0);
+            let now = Duration::from_secs(round);
+            assert!(counters.event(now, &made::event(&mean, &payload), &mut meter, &mut seen));
+        }
+    }
+    assert_eq!((seen.specs.len(), seen.unshown), (limits::DYNAMIC_METRICS, 500));
+    assert!(counters.memory() < 1 << 20, "{}", counters.memory());
+    let payload = made::payload("c0", 5.0, 1, 1.0);
+    for end in 0..payload.len() {
+        let event = made::event(&mean, &payload[..end]);
+        counters.event(Duration::ZERO, &event, &mut meter, &mut seen);
+    }
+}
+
+#[test]
+fn means_end_doubles_are_not_means_and_what_was_not_measured_has_no_value() {
+    let (mut counters, mut seen) = (counters(), Seen::default());
+    let (mean, mut meter) = (made::mean(), Meter::new(Settings::default()));
+    let mut report = |at: f64, value: f64, count: i32, interval: f32, seen: &mut Seen| {
+        let payload = made::payload("c", value, count, interval);
+        let at = Duration::from_secs_f64(at);
+        counters.event(at, &made::event(&mean, &payload), &mut meter, seen);
+        counters.tick(at, seen);
+    };
+    report(1.0, 5.0, 1, 1.0, &mut seen);
+    let path = |seen: &Seen, ending: &str| seen.own(&format!("c_p.c_c{ending}"));
+    assert_eq!((path(&seen, ""), path(&seen, "_count")), (Some(5.0), None), "it is just polled");
+    report(2.0, 7.0, 3, 1.0, &mut seen);
+    assert_eq!(path(&seen, "_count"), Some(4.0), "values before count as well");
+    assert_eq!((path(&seen, "_min"), path(&seen, "_max")), (Some(6.0), Some(8.0)));
+    report(2.01, 100.0, 1, 0.01, &mut seen);
+    assert_eq!((path(&seen, ""), path(&seen, "_count")), (Some(7.0), Some(5.0)));
+    report(3.0, 0.0, 0, 1.0, &mut seen);
+    assert_eq!((path(&seen, ""), path(&seen, "_min"), path(&seen, "_count")), (None, None, Some(5.0)));
+    report(4.0, 1.0, 1, 1.0, &mut seen);
+    assert_eq!(path(&seen, ""), Some(1.0));
+    // A day later, with reports of another tool's shorter interval in between.
+    for n in 0..100 {
+        report(5.0 + f64::from(n) / 20.0, 2.0, 1, 0.05, &mut seen);
+    }
+    assert_eq!(path(&seen, ""), Some(2.0));
+    report(86_400.0, f64::NAN, 1, 1.0, &mut seen);
+    assert_eq!((path(&seen, ""), path(&seen, "_count")), (None, Some(106.0 + 1.0)));
 }
