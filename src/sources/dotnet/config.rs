@@ -42,11 +42,11 @@ crate::section! {
     #[serde(deserialize_with = "units::bytes::<_, 1_048_576, 268_435_456>")]
     buffer: u64 = 16 << 20, r#""16MiB""#, "1MiB to 256MiB";
 
-    /// Providers whose EventCounters are metrics, beside System.Runtime.
+    /// Providers whose EventCounters are metrics, beside System.Runtime: Microsoft.AspNetCore.Hosting and Microsoft-AspNetCore-Server-Kestrel (some 1 us for each request), System.Net.Http, or a program's own. Their other events do not come.
     #[serde(deserialize_with = "units::names::<_, 64, 200>")]
     counters: Vec<String> = Vec::new(), "[]", "at most 64 names";
 
-    /// Meters that are metrics: METER or METER\\INSTRUMENT; METER may end in `*`. .NET 8 and later.
+    /// Meters that are metrics: METER or METER\\INSTRUMENT; METER may end in `*`. Microsoft.AspNetCore.Hosting has the durations of requests by route and status (some 1 us for each request). One tool at a time before .NET 8.
     #[serde(deserialize_with = "units::names::<_, 64, 200>")]
     meters: Vec<String> = Vec::new(), "[]", "at most 64 names";
 

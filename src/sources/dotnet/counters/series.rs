@@ -60,6 +60,8 @@ struct One {
     cell: u32,
     /// The last value of a counter.
     last: f64,
+    /// What the cell had when the counter began anew.
+    base: f64,
     /// The stream that it came in.
     stream: u32,
 }
@@ -87,6 +89,8 @@ struct Cell {
     row: u32,
     /// Sum of a counter, or of a level that only its changes tell.
     total: f64,
+    /// Instruments of one name add to it, each with its own value.
+    shared: bool,
     /// It has a value that ends at this time.
     until: Option<Duration>,
 }
@@ -149,11 +153,9 @@ impl AllSeries {
                     cell.total += rate.unwrap_or_default();
                     cell.level(until, value.or(Some(cell.total)), sink);
                 } else {
-                    let more = one.growth(rate, value, one.stream != self.stream);
-                    cell.total += more;
+                    let one = one.counted(rate, value, self.stream, cell);
                     cell.show(0, Some(cell.total), sink);
-                    let last = value.unwrap_or_default();
-                    self.series.insert(hash, One { last, stream: self.stream, ..one });
+                    self.series.insert(hash, one);
                 }
             }
         }
@@ -178,14 +180,17 @@ impl AllSeries {
         let next = u32::try_from(self.values.len()).map_err(|_| Full)?;
         let cell = *self.cells.entry((instrument, row)).or_insert(next);
         if cell == next {
-            self.values.push(Cell { metrics, row, total: 0.0, until: None });
+            self.values.push(Cell { metrics, row, total: 0.0, shared: false, until: None });
             if kind == Kind::Histogram {
                 for slot in metrics.slots.into_iter().take(2).flatten() {
                     sink.update(Update::Add { slot, row: Some(row), more: Value::F64(0.0) });
                 }
             }
         }
-        let one = One { cell, last: 0.0, stream: self.stream };
+        if let Some(known) = self.values.get_mut(cell as usize) {
+            known.shared = cell != next;
+        }
+        let one = One { cell, last: 0.0, base: 0.0, stream: self.stream };
         self.series.insert(hash, one);
         Ok(one)
     }
@@ -299,14 +304,20 @@ impl AllSeries {
 }
 
 impl One {
-    /// The growth of a counter since its last report. `first`: it is the first report of a stream.
+    /// Adds a report of a counter to its cell.
     ///
     /// A counter that is observed goes on from stream to stream. Others start at 0 with a session;
     /// their first report has a rate that is their value.
-    fn growth(&self, rate: Option<f64>, value: Option<f64>, first: bool) -> f64 {
-        let Some(value) = value else { return rate.unwrap_or_default().max(0.0) };
-        let anew = value < self.last || first && rate == Some(value);
-        if anew { value } else { value - self.last }
+    fn counted(self, rate: Option<f64>, value: Option<f64>, stream: u32, cell: &mut Cell) -> Self {
+        let Some(value) = value else {
+            cell.total += rate.unwrap_or_default().max(0.0);
+            return Self { stream, ..self };
+        };
+        let anew = value < self.last || self.stream != stream && rate == Some(value);
+        let (base, last) = if anew { (cell.total, 0.0) } else { (self.base, self.last) };
+        // Differences of fractions would add up their errors.
+        cell.total = if cell.shared { cell.total + value - last } else { base + value };
+        Self { last: value, base, stream, ..self }
     }
 }
 

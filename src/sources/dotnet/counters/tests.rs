@@ -282,7 +282,10 @@ fn means_end_doubles_are_not_means_and_what_was_not_measured_has_no_value() {
     report(2.01, 100.0, 1, 0.01, &mut seen);
     assert_eq!((path(&seen, ""), path(&seen, "_count")), (Some(7.0), Some(5.0)));
     report(3.0, 0.0, 0, 1.0, &mut seen);
-    assert_eq!((path(&seen, ""), path(&seen, "_min"), path(&seen, "_count")), (None, None, Some(5.0)));
+    assert_eq!(
+        (path(&seen, ""), path(&seen, "_min"), path(&seen, "_count")),
+        (None, None, Some(5.0))
+    );
     report(4.0, 1.0, 1, 1.0, &mut seen);
     assert_eq!(path(&seen, ""), Some(1.0));
     // A day later, with reports of another tool's shorter interval in between.
