@@ -107,7 +107,10 @@ fn collect(id: u8, payload: &[u8]) -> Option<(CollectCommand, Wanted)> {
         providers.push(Provider { name, keywords, level, arguments, only });
     }
     let good = input.0.is_empty() && !providers.is_empty();
-    good.then_some((command, Wanted { providers, buffer, stacks, rundown, left_out: 0 }))
+    good.then_some((
+        command,
+        Wanted { providers, buffer, stacks, rundown, meter_session: String::new(), left_out: 0 },
+    ))
 }
 
 #[test]
@@ -213,8 +216,14 @@ fn what_runtimes_die_of_cannot_be_encoded() {
         arguments: String::new(),
         only: Vec::new(),
     };
-    let wanted =
-        |providers| Wanted { providers, buffer: 0, stacks: false, rundown: 0, left_out: 0 };
+    let wanted = |providers| Wanted {
+        providers,
+        buffer: 0,
+        stacks: false,
+        rundown: 0,
+        meter_session: String::new(),
+        left_out: 0,
+    };
     let encode = |wanted| Request::Collect(CollectCommand::Four, wanted).encode();
     let bytes = encode(wanted(vec![provider("P")])).unwrap();
     assert_eq!(bytes[20..28], [1, 0, 0, 0, 1, 0, 0, 0], "1 MiB of format 1");
