@@ -72,6 +72,9 @@ pub const RECORD_TEXT: usize = 64 << 10;
 /// Parameters that the events of one process define.
 pub const RECORD_PARAMETERS: usize = 4096;
 
+/// Age at which a process knows its own name: before, runtimes tell the program instead of the entry
+/// assembly and its arguments.
+pub const YOUNG: Duration = Duration::from_secs(1);
 /// Time for a connection and the answer to a request.
 pub const ANSWER: Duration = Duration::from_secs(5);
 /// Time for the answer to a collect command, and then for the first bytes of its stream: longer,

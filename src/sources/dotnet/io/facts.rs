@@ -93,7 +93,7 @@ impl Facts {
     fn introduce(&mut self, session: &Process, parts: &mut Parts, sink: &mut dyn Sink) {
         self.introduced = true;
         let target = &self.target;
-        let entry = session.info().map_or("", |info| info.entry.as_str());
+        let entry = session.entry();
         let name = if entry.is_empty() { target.name.as_str() } else { entry };
         let name: String =
             name.chars().map(|c| if c.is_whitespace() { '_' } else { c }).take(200).collect();
@@ -122,12 +122,13 @@ impl Facts {
 
     fn inform(&self, session: &Process, sink: &mut dyn Sink) {
         let Some(info) = session.info() else { return };
-        for (item, text) in [
-            (m::VERSION, &info.version),
-            (m::RUNTIME_ID, &info.rid),
-            (m::ARCH, &info.arch),
-            (m::COMMAND, &info.command),
-        ] {
+        // An early answer has only the program.
+        if info.command.len() > self.target.command.len() {
+            set(sink, m::COMMAND, Value::Text(info.command.as_str().into()));
+        }
+        for (item, text) in
+            [(m::VERSION, &info.version), (m::RUNTIME_ID, &info.rid), (m::ARCH, &info.arch)]
+        {
             if !text.is_empty() {
                 set(sink, item, Value::Text(text.as_str().into()));
             }

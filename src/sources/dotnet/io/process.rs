@@ -19,13 +19,13 @@ use crate::clock::now;
 use crate::model::{Control, Now, Update};
 use crate::net::Peers;
 use crate::net::ledger::Ledger;
-use crate::sources::dotnet::Config;
 use crate::sources::dotnet::ipc::Answer;
 use crate::sources::dotnet::metrics::PROFILE_RUN;
 use crate::sources::dotnet::profile;
 use crate::sources::dotnet::session::{Command, Failure, Line, Process, Reach, matches};
 use crate::sources::dotnet::stream::{Parts, Stream};
-use crate::sources::dotnet::target::{Access, Via};
+use crate::sources::dotnet::target::{Access, Target, Via};
+use crate::sources::dotnet::{Config, limits};
 use crate::sources::{Held, Sink};
 use crate::store::{PeerSink, RequestQueue};
 
@@ -54,7 +54,11 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
     let config = shared.config.clone();
     let first = Arc::clone(&config.borrow());
     let task = Task {
-        session: Process::new(Arc::clone(&first), Arc::clone(&shared.client)),
+        session: Process::new(
+            Arc::clone(&first),
+            Arc::clone(&shared.client),
+            settled(&found.target, now()),
+        ),
         sink: shared.peers.sink(&queue),
         ledger: Ledger::new(shared.peers.memory()),
         facts: Facts::new(Arc::clone(&found.target)),
@@ -308,6 +312,16 @@ impl Task {
             }
         }
     }
+}
+
+/// When the process is [`limits::YOUNG`] old, or now.
+fn settled(target: &Target, now: Now) -> Duration {
+    let wall =
+        now.wall.sec.saturating_mul(1000).saturating_add(i64::from(now.wall.nsec / 1_000_000));
+    let age = target.started.map_or(0, |started| wall.saturating_sub(started));
+    let age = Duration::from_millis(u64::try_from(age).unwrap_or_default());
+    let known = target.started.is_some();
+    now.monotonic + if known { limits::YOUNG.saturating_sub(age) } else { Duration::ZERO }
 }
 
 fn reach(access: &Access) -> Reach {

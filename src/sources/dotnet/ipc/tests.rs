@@ -118,7 +118,8 @@ fn requests_are_those_of_real_conversations() {
     let (mut sessions, mut others, mut never) = (0, 0, 0);
     for Message { file, bytes, .. } in messages().iter().filter(|m| !m.from_runtime) {
         let Some((head, payload)) = bytes.split_at_checked(HEADER) else { continue };
-        if !head.starts_with(b"DOTNET_IPC_V1\0") {
+        let size = u16::from_le_bytes([head[14], head[15]]);
+        if !head.starts_with(b"DOTNET_IPC_V1\0") || usize::from(size) != bytes.len() {
             continue;
         }
         let request = match (head[16], head[17]) {
@@ -195,7 +196,7 @@ fn processes_tell_who_they_are() {
         assert!(info.pid > 0 && info.cookie != [0; 16] && !info.command.is_empty());
         assert_eq!((info.os.as_str(), info.arch.as_str()), ("Linux", "x64"));
         if command != InfoCommand::One {
-            assert_eq!(info.entry, "workload");
+            assert!(info.entry.starts_with("workload"), "{}", info.entry);
             assert!(matches!(info.major(), Some(9 | 10)), "{}", info.version);
         }
         assert_eq!(info.rid.is_empty(), command != InfoCommand::Three);

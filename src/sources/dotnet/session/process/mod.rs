@@ -52,6 +52,10 @@ pub struct Process {
     /// The session id that it asked meters with.
     meter_session: String,
     backoff: Backoff,
+    /// Runtimes tell an early client the program instead of the entry assembly.
+    settled: Duration,
+    /// The runtime's answer was late enough.
+    named: bool,
     /// No attempt before.
     retry: Duration,
     /// The process may wait for ResumeRuntime on the port.
@@ -79,9 +83,10 @@ pub struct Process {
 
 impl Process {
     /// A process that was found. `client`: the name of this PMDA in sessions, letters, digits and
-    /// `-`.
+    /// `-`. `settled`: time from which on the process knows its own name; its socket is not asked
+    /// before.
     #[must_use]
-    pub fn new(config: Arc<Config>, client: Arc<str>) -> Self {
+    pub fn new(config: Arc<Config>, client: Arc<str>, settled: Duration) -> Self {
         Self {
             opened_with: Arc::clone(&config),
             config,
@@ -99,7 +104,9 @@ impl Process {
             burst_until: None,
             burst_length: Duration::ZERO,
             backoff: Backoff::new(),
-            retry: Duration::ZERO,
+            settled,
+            named: false,
+            retry: settled,
             resume: false,
             tried: false,
             wanted: true,
@@ -137,6 +144,12 @@ impl Process {
     #[must_use]
     pub const fn info(&self) -> Option<&Info> {
         self.info.as_ref()
+    }
+
+    /// Name of the entry assembly; empty: not known.
+    #[must_use]
+    pub fn entry(&self) -> &str {
+        self.info.as_ref().filter(|_| self.named).map_or("", |info| &info.entry)
     }
 
     /// Nothing more is known by asking: its name, for one.
@@ -190,7 +203,9 @@ impl Process {
         }
         self.resume |= reach == Reach::Port;
         if !self.reach.is_open() && reach.is_open() {
-            self.retry = now;
+            // One that connects to us may wait for us: it is not kept waiting.
+            let port = reach == Reach::Port;
+            self.retry = if port { now } else { now.max(self.settled) };
         }
         self.reach = reach;
         self.advance(now);

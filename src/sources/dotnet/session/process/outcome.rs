@@ -17,6 +17,7 @@ impl Process {
             (Some((Asked::Info(command), _)), Answer::Done(payload)) => {
                 self.next_info = Some(command);
                 self.info = Info::parse(command, payload);
+                self.named = now >= self.settled;
                 if self.info.is_none() {
                     self.older_info(command);
                 }

@@ -121,7 +121,8 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(runtime: Runtime, reach: Reach) -> Self {
-        let mut process = Process::new(Arc::new(Config::default()), "pmda-1".into());
+        let mut process =
+            Process::new(Arc::new(Config::default()), "pmda-1".into(), Duration::ZERO);
         process.reach(Duration::ZERO, reach);
         let mut world = Self {
             process,
