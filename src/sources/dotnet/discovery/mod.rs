@@ -3,13 +3,11 @@
 //! (docs/protocols/dotnet.md 1).
 
 mod access;
-mod advertise;
 mod names;
 mod proc_text;
 mod table;
 
 pub(crate) use access::{Advice, Look, Socket, access};
-pub(crate) use advertise::{ADVERTISE, Advertise};
 pub(crate) use names::{parse_socket_name, program_name, socket_name};
 pub(crate) use proc_text::{ProcStat, ProcStatus, command_line, tmpdir};
 pub(crate) use table::{Change, Table};

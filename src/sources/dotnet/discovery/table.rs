@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use super::Look;
+use super::{Look, Socket};
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::target::Access;
 
@@ -47,6 +47,8 @@ struct Entry {
     runtime: Option<bool>,
     /// The access reported last, if it is one of .NET.
     access: Option<Access>,
+    /// It has had a socket.
+    had_socket: bool,
     /// Number of the listing that had it.
     listing: u64,
 }
@@ -79,6 +81,7 @@ impl Table {
                 next: Duration::ZERO,
                 runtime: None,
                 access: None,
+                had_socket: false,
                 listing: 0,
             });
             entry.listing = self.listing;
@@ -157,7 +160,7 @@ impl Table {
     }
 
     /// The result of a look; `None`: the process has ended, or nothing of it can be read. `judge`
-    /// says whether it is one of .NET, knowing whether it was one before.
+    /// says whether it is one of .NET, knowing whether it has had a socket.
     pub(crate) fn looked(
         &mut self,
         pid: u32,
@@ -180,7 +183,7 @@ impl Table {
             if entry.access.take().is_some() {
                 changes.push(Change::Gone { pid });
             }
-            (entry.looks, entry.runtime) = (0, None);
+            (entry.looks, entry.runtime, entry.had_socket) = (0, None, false);
         } else if entry.comm != look.comm {
             // Another program.
             (entry.looks, entry.runtime) = (0, None);
@@ -190,7 +193,8 @@ impl Table {
         entry.runtime = look.runtime.or(entry.runtime);
         look.runtime = entry.runtime;
         entry.looks = entry.looks.saturating_add(1);
-        let access = judge(&look, entry.access.is_some());
+        let access = judge(&look, entry.had_socket);
+        entry.had_socket |= matches!(look.socket, Socket::Present { .. });
         let wait = match &access {
             _ if look.kernel => Duration::MAX / 2,
             _ if entry.looks < YOUNG_LOOKS => YOUNG,

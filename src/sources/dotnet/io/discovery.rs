@@ -237,11 +237,11 @@ fn unseen(arrival: &Arrival, owner: String) -> Target {
         pid: 0,
         start: 0,
         started: None,
-        container_pid: arrival.advertise.pid.unwrap_or(0),
+        container_pid: u32::try_from(arrival.advertise.pid).unwrap_or(0),
         uid: arrival.uid,
         owner,
         name: "dotnet".to_owned(),
         command: String::new(),
-        key: arrival.advertise.key(),
+        key: arrival.advertise.cookie.iter().map(|b| format!("{b:02x}")).collect(),
     }
 }

@@ -14,6 +14,8 @@ use crate::sources::dotnet::target::{Access, Target, Via};
 
 /// Time limit of a connection.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// Time that a process has to connect to us.
+const PORT: Duration = Duration::from_secs(3);
 /// Time between two tries, and most tries: a socket exists shortly before the runtime listens.
 const RETRY: Duration = Duration::from_millis(50);
 const TRIES: u32 = 20;
@@ -36,7 +38,12 @@ impl Door {
         let open = async {
             match access {
                 Access::Open(Via::Socket) => self.socket(target).await,
-                Access::Open(Via::Port) => Ok(self.port.take().await),
+                // A runtime connects again at once; its socket is there besides.
+                Access::Open(Via::Port) => match timeout(PORT, self.port.take()).await {
+                    Ok(stream) => Ok(stream),
+                    Err(_) if target.pid == 0 => Err(ErrorKind::TimedOut.into()),
+                    Err(_) => self.socket(target).await,
+                },
                 Access::Denied(why) => Err(io::Error::new(ErrorKind::PermissionDenied, &*why)),
                 Access::Off(why) => Err(io::Error::new(ErrorKind::NotFound, &*why)),
             }

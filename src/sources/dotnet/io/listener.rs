@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now;
-use crate::sources::dotnet::discovery::{ADVERTISE, Advertise};
+use crate::sources::dotnet::ipc::{ADVERTISE, Advertise};
 use crate::sources::dotnet::limits;
 use crate::store::LogThrottle;
 

@@ -46,7 +46,8 @@ impl Port {
         !idle.is_empty()
     }
 
-    fn take_now(&self) -> Option<UnixStream> {
+    /// Takes a connection, if there is one.
+    pub(super) fn take_now(&self) -> Option<UnixStream> {
         let mut idle = self.lock();
         loop {
             // The newest: an older one can be that of a runtime that has restarted.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
+use tokio::net::UnixStream;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -15,6 +16,7 @@ use super::port::Port;
 use super::proc::ProcFs;
 use super::scanner::Report;
 use crate::clock::now;
+use crate::sources::dotnet::ipc::Request;
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::target::{Access, Target, Via};
 use crate::store::LogThrottle;
@@ -165,6 +167,9 @@ impl Registry {
                     LogThrottle::more(n)
                 );
             }
+            if let Some(stream) = port.and_then(|(port, _)| port.take_now()) {
+                turn_away(&stream);
+            }
             return;
         }
         let (port, at) = port.map_or((Port::default(), None), |(port, at)| (port, Some(at)));
@@ -199,12 +204,18 @@ impl Live {
     }
 }
 
-/// The socket is used if it can be: it serves several requests at once.
+/// The port is used if there is one: a process that waits for ResumeRuntime must get it there.
 fn merged(socket: Option<&Access>, port: bool) -> Access {
     match socket {
-        Some(Access::Open(via)) => Access::Open(*via),
         _ if port => Access::Open(Via::Port),
         Some(access) => access.clone(),
         None => Access::Off(Arc::from("it has closed its connection to us")),
+    }
+}
+
+/// A process that is not read may wait for ResumeRuntime. Nothing is done if it does not take it.
+fn turn_away(stream: &UnixStream) {
+    if let Ok(request) = Request::Resume.encode() {
+        let _ = stream.try_write(&request);
     }
 }

@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::sources::dotnet::discovery::Socket;
 use crate::sources::dotnet::target::Via;
 
 fn look(start: u64, socket: Socket) -> Look {
@@ -19,6 +18,7 @@ fn look(start: u64, socket: Socket) -> Look {
 fn judge(look: &Look, before: bool) -> Option<Access> {
     match look.socket {
         Socket::Present { .. } => Some(Access::Open(Via::Socket)),
+        Socket::Unknown => Some(Access::Off(Arc::from("off"))),
         _ => before.then(|| Access::Off(Arc::from("removed"))),
     }
 }
@@ -143,4 +143,15 @@ fn few_maps_are_read_in_a_scan() {
     world.now += Duration::from_secs(2);
     let due = world.table.due(world.now);
     assert_eq!(due.iter().filter(|d| d.1).count(), limits::MAPS);
+}
+
+#[test]
+fn without_a_socket_it_has_not_lost_one() {
+    let mut world = world();
+    let looks = [(5, Some(look(50, Socket::Unknown)))];
+    let first = world.scan(2, &[(5, 1)], &looks).1;
+    assert!(matches!(first[..], [Change::Found { access: Access::Off(_), .. }]), "{first:?}");
+    for _ in 0..20 {
+        assert_eq!(world.scan(2, &[(5, 1)], &looks).1, []);
+    }
 }

@@ -50,7 +50,7 @@ async fn identity_comes_from_the_kernel() {
         tokio::task::yield_now().await;
     }
     let arrival = arrivals.recv().await.expect("an arrival");
-    assert_eq!((arrival.pid, arrival.advertise.pid), (std::process::id(), Some(77)));
+    assert_eq!((arrival.pid, arrival.advertise.pid), (std::process::id(), 77));
     assert_eq!(arrival.uid, rustix::process::getuid().as_raw());
     assert_eq!(other.read(&mut [0; 1]).await.expect("an end"), 0);
     stop.cancel();
