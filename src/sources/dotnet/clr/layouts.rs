@@ -178,13 +178,27 @@ layouts! {
         12 "GCTerminateConcurrentThread" 1 { u2 }
         14 "GCFinalizersBegin" 1 { u2 }
         15 "BulkType" 0 {}
+        16 "GCBulkRootEdge" 0 {}
+        17 "GCBulkRootConditionalWeakTableElementEdge" 0 {}
+        18 "GCBulkNode" 0 {}
+        19 "GCBulkEdge" 0 {}
+        20 "GCSampledObjectAllocationHigh" 0 { p, p, u4, u8, u2 }
+        21 "GCBulkSurvivingObjectRanges" 0 {}
+        22 "GCBulkMovedObjectRanges" 0 {}
         23 "GCGenerationRange" 0 { u1, p, u8, u8, u2 }
+        25 "GCMarkStackRoots" 0 { u4, u2 }
+        26 "GCMarkFinalizeQueueRoots" 0 { u4, u2 }
+        27 "GCMarkHandles" 0 { u4, u2 }
+        28 "GCMarkOlderGenerationRoots" 0 { u4, u2 }
         29 "FinalizeObject" 0 { p, p, u2 }
         30 "SetGCHandle" 0 { p, p, u4, u4, u8, u2 }
         31 "DestroyGCHandle" 0 { p, u2 }
-        32 "GCSampledObjectAllocationLow" 0 {}
+        32 "GCSampledObjectAllocationLow" 0 { p, p, u4, u8, u2 }
         33 "PinObjectAtGCTime" 0 { p, p, u8, s, u2 }
         35 "GCTriggered" 0 { u4, u2 }
+        36 "GCBulkRootCCW" 0 {}
+        37 "GCBulkRCW" 0 {}
+        38 "GCBulkRootStaticVar" 0 {}
         39 "GCDynamicEvent" 0 { s, b, u2 }
         44 "IOThreadCreate" 1 { u4, u4, u2 }
         45 "IOThreadTerminate" 1 { u4, u4, u2 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::counter::Counter;
 use super::occurrence::{At, Occurrence};
 use super::sums::Sums;
-use super::system::{Report, System};
+use super::system::{OfGeneration, Report, System};
 use crate::model::{MetricItem, Update};
 use crate::sources::dotnet::clr::Decoded;
 use crate::sources::dotnet::metrics as m;
@@ -126,9 +126,19 @@ impl Meter {
         sink: &mut dyn Sink,
     ) {
         let report = Report { now, counter, value, interval };
-        let sums = self.sums.get_or_insert_default();
-        let events = (self.settings.runtime_events, sums.has_sizes);
-        self.system.report(report, events, &mut sums.figures, &mut sums.heap, sink);
+        // Most processes are idle: they have no sums.
+        match self.system.report(report, self.settings.runtime_events, sink) {
+            Some(OfGeneration::Collections(generation, more)) => {
+                self.sums.get_or_insert_default().heap.count(generation, more);
+            }
+            Some(OfGeneration::Size(generation, size)) => {
+                let sums = self.sums.get_or_insert_default();
+                if !sums.has_sizes {
+                    sums.heap.size(generation, size);
+                }
+            }
+            None => {}
+        }
     }
 
     /// Reports the sums since the last report: at the end of a batch of events.

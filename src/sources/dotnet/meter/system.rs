@@ -3,9 +3,7 @@
 
 use std::time::Duration;
 
-use super::cells::Figures;
 use super::counter::Counter;
-use super::heap::Heap;
 use crate::model::{MetricItem, Update, Value};
 use crate::sources::Sink;
 use crate::sources::dotnet::metrics as m;
@@ -97,6 +95,23 @@ pub(super) struct System {
     seconds: u32,
     /// The monotonic clock at the last report, and the interval that it covers in seconds.
     last: (Duration, f64),
+    /// The last sizes of generations.
+    sizes: [Option<u64>; 5],
+}
+
+/// A counter of a generation.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum OfGeneration {
+    Collections(usize, u64),
+    Size(usize, u64),
+}
+
+/// Adds an increment.
+fn count(item: MetricItem, value: f64, sink: &mut dyn Sink) {
+    let more = whole(value);
+    if more > 0 {
+        sink.update(Update::Count { item, more });
+    }
 }
 
 /// A counter's report.
@@ -124,16 +139,14 @@ impl System {
         (self.rounds, self.seconds) = (0, 0);
     }
 
-    /// A counter was reported. `events`: the runtime's events come, and its statistics of the heap
-    /// if `sizes`.
+    /// A counter was reported. `events`: the runtime's events come. Returns what belongs to a
+    /// generation.
     pub(super) fn report(
         &mut self,
         report: Report,
-        (events, sizes): (bool, bool),
-        figures: &mut Figures,
-        heap: &mut Heap,
+        events: bool,
         sink: &mut dyn Sink,
-    ) {
+    ) -> Option<OfGeneration> {
         let Report { now, counter, value, interval } = report;
         self.seen |= 1 << counter as u32;
         let first = *self.first.get_or_insert(counter);
@@ -152,12 +165,21 @@ impl System {
             Target::Total(item) if level => {
                 sink.update(Update::Set { item, value: Value::U64(whole(value)) });
             }
-            Target::Size(generation) if level && !sizes => heap.size(generation, whole(value)),
-            Target::Sum(item, unit) => figures.add(item, whole(value * unit)),
-            Target::Event(item, unit) if !events => figures.add(item, whole(value * unit)),
-            Target::Collections(generation) if !events => heap.count(generation, whole(value)),
+            Target::Sum(item, unit) => count(item, value * unit, sink),
+            Target::Event(item, unit) if !events => count(item, value * unit, sink),
+            Target::Size(generation) if level => return self.size(generation, whole(value)),
+            Target::Collections(generation) if !events && value > 0.0 => {
+                return Some(OfGeneration::Collections(generation, whole(value)));
+            }
             _ => {}
         }
+        None
+    }
+
+    /// The size of a generation, if it is another one than that of the last report.
+    fn size(&mut self, generation: usize, size: u64) -> Option<OfGeneration> {
+        let known = self.sizes.get_mut(generation)?;
+        (known.replace(size) != Some(size)).then_some(OfGeneration::Size(generation, size))
     }
 
     fn gauge(&mut self, item: MetricItem, value: Value, sink: &mut dyn Sink) {
