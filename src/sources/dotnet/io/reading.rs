@@ -38,6 +38,8 @@ pub(super) struct Reading {
     pub(super) stream: Box<Stream>,
     /// The stream cannot be decoded: its bytes are thrown away.
     discards: bool,
+    /// Bytes that came with the answer and wait for the first turn.
+    first: usize,
     /// The last turn brought nothing.
     is_quiet: bool,
     next: Duration,
@@ -54,7 +56,15 @@ pub(super) struct Turn {
 impl Reading {
     /// `input`: bytes of the stream that came with the answer.
     pub(super) fn new(socket: UnixStream, input: BytesMut, stream: Stream, now: Duration) -> Self {
-        Self { socket, input, stream: Box::new(stream), discards: false, is_quiet: true, next: now }
+        Self {
+            first: input.len(),
+            socket,
+            input,
+            stream: Box::new(stream),
+            discards: false,
+            is_quiet: true,
+            next: now,
+        }
     }
 
     /// When the next turn is due.
@@ -77,6 +87,10 @@ impl Reading {
     pub(super) fn turn(&mut self, now: Now, parts: &mut Parts, sink: &mut dyn Sink) -> Turn {
         let mut turn = Turn::default();
         let clock = ticks();
+        if self.first > 0 {
+            turn.bytes = std::mem::take(&mut self.first);
+            turn.fault = self.take((now, clock), &[], parts, sink);
+        }
         BUFFER.with_borrow_mut(|buffer| {
             buffer.resize(READ, 0);
             while turn.bytes < TURN && turn.end.is_none() {
@@ -100,7 +114,7 @@ impl Reading {
             parts.quiet(sink);
         }
         self.is_quiet = turn.bytes == 0;
-        if turn.end.is_some() && self.stream.is_whole() {
+        if self.stream.is_whole() {
             turn.end = Some(End::Whole);
         }
         if self.input.is_empty() {
@@ -150,3 +164,6 @@ pub(super) fn aligned(now: Duration, step: Duration) -> Duration {
     let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     Duration::from_millis((now / step + 1).saturating_mul(step))
 }
+
+#[cfg(test)]
+mod tests;
