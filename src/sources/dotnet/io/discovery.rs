@@ -9,6 +9,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::found::Found;
 use super::listener::{self, Arrival};
@@ -51,7 +52,8 @@ pub(super) fn start(
     }
     let stop = net.stop().clone();
     net.spawn(async move {
-        let task = Task::new(PathBuf::from("/proc"), config, receiver, Box::new(on_found));
+        let task =
+            Task::new(PathBuf::from("/proc"), config, receiver, Box::new(on_found), stop.clone());
         // A scan that hangs must not hold up the end.
         tokio::select! {
             () = stop.cancelled() => {}
@@ -78,6 +80,7 @@ impl Task {
         config: watch::Receiver<Arc<Config>>,
         arrivals: Receiver<Arrival>,
         on_found: OnFound,
+        stop: CancellationToken,
     ) -> Self {
         let proc = Arc::new(ProcFs::new(root));
         let directories = Arc::new(RwLock::default());
@@ -89,7 +92,7 @@ impl Task {
         let first = config.borrow().clone();
         scanner.configure(&first);
         Self {
-            registry: Registry::new(&proc, &directories, on_found),
+            registry: Registry::new(&proc, &directories, on_found, stop),
             config,
             arrivals,
             scanner: Some(scanner),

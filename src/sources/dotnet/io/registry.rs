@@ -34,6 +34,7 @@ pub(super) struct Registry {
     directories: Arc<RwLock<Vec<PathBuf>>>,
     on_found: OnFound,
     live: HashMap<Id, Live>,
+    stop: CancellationToken,
     full: LogThrottle,
 }
 
@@ -53,11 +54,16 @@ struct Live {
     door: Arc<Door>,
     access: watch::Sender<Access>,
     gone: CancellationToken,
+    /// The PMDA ends.
+    stop: CancellationToken,
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        self.gone.cancel();
+        // At the end of the PMDA the process still runs, and its session is stopped.
+        if !self.stop.is_cancelled() {
+            self.gone.cancel();
+        }
     }
 }
 
@@ -66,12 +72,14 @@ impl Registry {
         proc: &Arc<ProcFs>,
         directories: &Arc<RwLock<Vec<PathBuf>>>,
         on_found: OnFound,
+        stop: CancellationToken,
     ) -> Self {
         Self {
             proc: Arc::clone(proc),
             directories: Arc::clone(directories),
             on_found,
             live: HashMap::new(),
+            stop,
             full: LogThrottle::default(),
         }
     }
@@ -187,7 +195,8 @@ impl Registry {
             gone: gone.clone(),
             door: Arc::clone(&door),
         });
-        self.live.insert(id, Live { target, socket, port: at, door, access, gone });
+        let stop = self.stop.clone();
+        self.live.insert(id, Live { target, socket, port: at, door, access, gone, stop });
     }
 }
 
