@@ -40,6 +40,22 @@ import time
 
 MAGIC = b"DOTNET_IPC_V1\0"
 UNKNOWN_COMMAND, BAD_ENCODING, FAIL = 0x80131385, 0x80131384, 0x80004005
+# The process of a reverse connection connects whenever a byte comes, and hands the connection over: so its
+# credentials are those that the other side sees.
+CONNECTS = """
+import os, socket, sys
+os.write(int(sys.argv[1]), b"\\n")
+os.close(int(sys.argv[1]))
+theirs = socket.socket(fileno=int(sys.argv[2]))
+while theirs.recv(1):
+    s = socket.socket(socket.AF_UNIX)
+    try:
+        s.connect(sys.argv[3])
+        socket.send_fds(theirs, [b"y"], [s.fileno()])
+    except OSError:
+        theirs.send(b"n")
+    s.close()
+"""
 
 
 def utf16(text):
@@ -144,7 +160,7 @@ class Runtime:
         self.name = os.environ.get("DOTNET_PREFIX", "") + name
         self.directory = directory or os.environ.get("TMPDIR") or "/tmp"
         self.command = command or f"/usr/bin/dotnet /srv/{self.name}.dll --serve"
-        major = int(clr.split(".")[0])
+        major = int(clr.split(".")[0]) if clr[0].isdigit() else 0
         self.newest = newest if newest is not None else {3: 2, 5: 2, 6: 2, 7: 2, 8: 3, 9: 4}.get(major, 5)
         self.info = info if info is not None else {3: 0, 5: 1, 6: 2, 7: 2}.get(major, 3)
         self.plan, self.split, self.cut, self.hold, self.now = plan, split, cut, hold, now
@@ -158,6 +174,7 @@ class Runtime:
         """The process: it owns the socket, so that its credentials are those that a client sees."""
         reverse = self.connect is not None
         self.listener = None if reverse else socket.socket(socket.AF_UNIX)
+        self.connector, theirs = socket.socketpair() if reverse else (None, None)
         ready, told = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
@@ -168,16 +185,15 @@ class Runtime:
                     os.setresgid(self.uid, self.uid, self.uid)
                     os.setresuid(self.uid, self.uid, self.uid)
                     ctypes.CDLL(None).prctl(1, 9)
-                path = ""
-                if self.listener is not None:
-                    pid = own_pid or os.getpid()
-                    path = f"{self.directory}/dotnet-diagnostic-{pid}-{key or start_time('self')}-socket"
-                    os.umask(0o177)
-                    self.listener.bind(path)
-                    self.listener.listen(255)
-                # The name is there once the other program runs; a runtime is one before it has a socket.
                 os.set_inheritable(told, True)
                 os.environ["TMPDIR"] = self.directory
+                if reverse:
+                    os.set_inheritable(theirs.fileno(), True)
+                    os.execv("/usr/bin/python3", [self.name, "-S", "-c", CONNECTS, str(told), str(theirs.fileno()), self.connect])
+                path = f"{self.directory}/dotnet-diagnostic-{own_pid or os.getpid()}-{key or start_time('self')}-socket"
+                os.umask(0o177)
+                self.listener.bind(path + ".new")
+                self.listener.listen(255)
                 script = 'printf "%s\\n" "$2" >&"$1"; eval "exec $1>&-"; exec -a "$3" sleep 1000000'
                 os.execv("/bin/bash", ["bash", "-c", script, "bash", str(told), path, self.name])
             except BaseException as e:  # noqa: B902
@@ -195,8 +211,29 @@ class Runtime:
         if answer.startswith(b"!"):
             raise OSError(answer.decode())
         self.path = answer.decode().strip() or None
-        if self.listener is not None:
+        if reverse:
+            theirs.close()
+            self.connector.setblocking(False)
+        else:
+            # The socket gets its name when the process has its own, as with a real runtime.
+            while open(f"/proc/{self.pid}/cmdline", "rb").read().split(b"\0")[0] != self.name.encode():
+                time.sleep(0.001)
+            os.link(self.path + ".new", self.path)
+            os.unlink(self.path + ".new")
             self.listener.setblocking(False)
+
+    async def _connection(self, loop):
+        await loop.sock_sendall(self.connector, b"c")
+        answered = loop.create_future()
+        loop.add_reader(self.connector, answered.set_result, None)
+        await answered
+        loop.remove_reader(self.connector)
+        said, fds, _, _ = socket.recv_fds(self.connector, 1, 1)
+        if said != b"y":
+            raise ConnectionRefusedError
+        s = socket.socket(fileno=fds[0])
+        s.setblocking(False)
+        return s
 
     def _print(self, **what):
         print(json.dumps({"name": self.short, "pid": self.pid, **what}), flush=True)
@@ -244,10 +281,9 @@ class Runtime:
     async def _advertise(self, loop):
         wait = 0.01
         while True:
-            s = socket.socket(socket.AF_UNIX)
-            s.setblocking(False)
+            s = None
             try:
-                await loop.sock_connect(s, self.connect)
+                s = await self._connection(loop)
                 await loop.sock_sendall(s, b"ADVR_V1\0" + self.cookie + struct.pack("<QH", self.pid, 0))
                 wait = 0.01
                 self.out(event="advertised")
@@ -257,7 +293,8 @@ class Runtime:
             if first:
                 self._spawn(self._guarded(s, first))
             else:
-                s.close()
+                if s is not None:
+                    s.close()
                 await asyncio.sleep(wait)
                 wait = min(wait * 1.25, 0.5)
 
@@ -347,6 +384,7 @@ class Runtime:
                     await loop.sock_sendall(s, piece)
                     self.sent += len(piece)
                     await asyncio.sleep(0)
+                self.out(event="ended")
                 return None
             data = stream if stream is not None else EMPTY
             if self.now:
