@@ -98,3 +98,8 @@ impl Instances {
         tables.set_instances(indom, names.iter().map(|(id, name)| (*id, name.as_str())));
     }
 }
+
+#[cfg(test)]
+#[path = "instances_tests.rs"]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+mod tests;

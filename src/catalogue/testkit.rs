@@ -89,6 +89,42 @@ pub(crate) fn brought(key: &str) -> MetricSpec {
     restore(&persist(key)).expect("its own line")
 }
 
+/// Places of what a shop defines.
+pub(crate) const GAUGES: Place = Place::Peers("gauge");
+pub(crate) const SERIES: Place = Place::Rows("series", STREAM);
+const PLACES: &[(Place, &str)] =
+    &[(GAUGES, "Gauges"), (SERIES, "Series"), (Place::Param, "Fields of records")];
+
+fn restore_ware(persist: &str) -> Option<MetricSpec> {
+    let (place, path) = persist.split_once(' ')?;
+    let place = match place {
+        "gauge" => GAUGES,
+        "series" => SERIES,
+        "field" => Place::Param,
+        _ => return None,
+    };
+    let sem = if path.ends_with("count") { Semantics::Counter } else { Semantics::Instant };
+    let ty = if sem == Semantics::Counter { ValueType::U64 } else { ValueType::F64 };
+    Some(MetricSpec {
+        key: persist.into(),
+        place,
+        path: path.into(),
+        ty,
+        sem,
+        units: Units::None,
+        oneline: "a ware".into(),
+        help: "Of a shop.".into(),
+        labels: vec![("ware", path.into())],
+        persist: persist.into(),
+    })
+}
+
+/// A metric that a shop defines: `gauge PATH`, `series PATH` or `field PATH`. One whose path ends in
+/// `count` is a counter and an integer, others are floating.
+pub(crate) fn ware(persist: &str) -> MetricSpec {
+    restore_ware(persist).expect("its own line")
+}
+
 /// The catalogue of both sources.
 pub(crate) fn catalogue() -> Arc<Catalogue> {
     let dynamic = Dynamic {
@@ -105,6 +141,7 @@ pub(crate) fn catalogue() -> Arc<Catalogue> {
     let shop = SourceTable {
         tables: TABLES,
         row_metrics: ROW_METRICS,
+        dynamic: Some(Dynamic { places: PLACES, restore: restore_ware, initial: Vec::new }),
         keeps_values: true,
         ..SourceTable::new("shop", 128, peers(2))
     };

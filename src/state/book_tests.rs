@@ -393,3 +393,23 @@ proptest! {
         prop_assert!(lost <= 2 * 4 && before.iter().all(|id| after.contains(id) || !id.0.contains(' ')), "{:?}", lost);
     }
 }
+
+#[test]
+fn metrics_of_all_places_have_their_ids_and_names_again() {
+    let (mut first, _) = Pmda::start(b"", &limits(), 0);
+    let lines =
+        ["gauge till.cash", "series till.cash", "field till.cash", "series till", "gauge x.count"];
+    let define = |pmda: &mut Pmda| {
+        let metrics =
+            lines.map(|line| pmda.store.define(SHOP, &testkit::ware(line)).expect("room"));
+        pmda.apply(pmda.boot + 1);
+        metrics.map(|m| (m.id, m.pmid, m.param, m.spec.clone()))
+    };
+    let before = define(&mut first);
+    let paths = before.each_ref().map(|(_, _, _, spec)| spec.path.as_str());
+    assert_eq!(paths, ["till.cash", "till.cash", "till.cash", "till_2", "x.count"]);
+    let file = first.file(3, true);
+    let (mut second, restored) = Pmda::start(&file, &limits(), 100);
+    assert_eq!((restored.metrics.len(), restored.faults), (lines.len(), Vec::<String>::new()));
+    assert_eq!(define(&mut second), before);
+}

@@ -83,3 +83,7 @@ fn sum(ty: ValueType, a: u64, b: u64) -> u64 {
         _ => a.wrapping_add(b),
     }
 }
+
+#[cfg(test)]
+#[path = "brought_tests.rs"]
+mod tests;

@@ -1,0 +1,187 @@
+//! The PMDA thread's view of rows with dynamic metrics is that of the store, whatever the order of
+//! updates, reconnects and ends of peers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Instances;
+use crate::catalogue::testkit::{self, SHOP, STREAM, ware};
+use crate::model::{Identity, Now, Update, Value};
+use crate::sources::Sink;
+use crate::state::Book;
+use crate::store::{Change, Limits, PeerSink, RequestQueue, Store};
+
+const SERIAL: u32 = 20;
+const PEERS: u32 = 20;
+const ROWS: u32 = 6;
+const METRICS: u32 = 10;
+
+/// Values by peer, row and metric.
+type Model = BTreeMap<(u32, u32, u32), u64>;
+
+struct World {
+    store: Arc<Store>,
+    book: Book,
+    instances: Instances,
+    sinks: Vec<Option<PeerSink>>,
+    model: Model,
+    now: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        let catalogue = testkit::catalogue();
+        Self {
+            store: Store::new(Arc::clone(&catalogue), 400, Limits::default(), 1 << 20),
+            book: Book::new(&catalogue),
+            instances: Instances::default(),
+            sinks: (0..PEERS).map(|_| None).collect(),
+            model: Model::new(),
+            now: 1,
+        }
+    }
+
+    fn now(&self) -> Now {
+        Now { monotonic: Duration::from_secs(self.now), ..Now::default() }
+    }
+
+    fn key(peer: u32, row: u32) -> String {
+        format!("p{peer}::{row}")
+    }
+
+    /// The sink of a peer. A new session has other slots.
+    fn sink(&mut self, peer: u32) -> &mut PeerSink {
+        let now = self.now();
+        let store = &self.store;
+        let place = self.sinks.get_mut(peer as usize).expect("a peer");
+        place.get_or_insert_with(|| {
+            let mut sink = PeerSink::new(store, SHOP, &Arc::new(RequestQueue::new(|| ())));
+            sink.set_now(now);
+            let name = format!("p{peer}");
+            let id = Identity { name, resumes: true, ..Identity::default() };
+            sink.update(Update::Identity(id));
+            for n in 0..METRICS {
+                let spec = ware(&format!("series m{n}.count"));
+                sink.update(Update::Define { slot: slot(n, peer), spec: &spec });
+            }
+            for row in 0..ROWS {
+                let key = Self::key(peer, row);
+                sink.update(Update::Row { table: STREAM, slot: row, key: Some(&key) });
+            }
+            sink
+        })
+    }
+
+    fn value(&mut self, peer: u32, row: u32, metric: u32, what: u32, value: u64) {
+        let slot = slot(metric, peer);
+        let key = (peer, row, metric);
+        let before = self.model.get(&key).copied();
+        let row = Some(row);
+        let update = match what {
+            0 => {
+                self.model.remove(&key);
+                Update::NoValue { slot, row }
+            }
+            1 => {
+                self.model.insert(key, before.unwrap_or_default() + value);
+                Update::Add { slot, row, more: Value::U64(value) }
+            }
+            _ => {
+                self.model.insert(key, value);
+                Update::Value { slot, row, value: Value::U64(value) }
+            }
+        };
+        self.sink(peer).update(update);
+    }
+
+    fn end(&mut self, peer: u32) {
+        if let Some(mut sink) = self.sinks.get_mut(peer as usize).and_then(Option::take) {
+            sink.finish(false);
+        }
+    }
+
+    /// Peers without a connection are forgotten with their rows.
+    fn forget(&mut self) {
+        self.now += 25 * 3600;
+        self.store.sweep(Duration::from_secs(self.now));
+        let connected: Vec<bool> = self.sinks.iter().map(Option::is_some).collect();
+        self.model.retain(|(peer, ..), _| connected.get(*peer as usize) == Some(&true));
+    }
+
+    fn apply(&mut self) {
+        let now = self.now();
+        for change in self.store.take_changes() {
+            match change {
+                Change::JoinRow(source, table, row) => {
+                    let id = self.book.join_row(source, table, &row).expect("an id");
+                    self.instances.add_row(SERIAL, id, &row);
+                }
+                Change::LeaveRow(source, table, row) => {
+                    let id = self.book.leave_row(source, table, &row, now).expect("an id");
+                    self.instances.remove_row(SERIAL, id);
+                }
+                Change::RowHas(source, table, row, column) => {
+                    if let Some(id) = self.book.row_id(source, table, &row) {
+                        self.instances.row_has(SERIAL, id, &row, column);
+                    }
+                }
+                Change::Metric(_) | Change::Join(_) | Change::Leave(_) => {}
+            }
+        }
+    }
+
+    /// What a fetch finds.
+    fn check(&mut self) {
+        self.apply();
+        let mut seen = BTreeMap::new();
+        for n in 0..METRICS {
+            let spec = ware(&format!("series m{n}.count"));
+            let column = self.store.define(SHOP, &spec).expect("room").column();
+            let rows = self.instances.with_column(SERIAL, column);
+            for (id, row) in rows.into_iter().flatten() {
+                assert!(!row.gone() && self.instances.rows(SERIAL).expect("rows").contains_key(id));
+                if let Some(value) = row.brought.get(column) {
+                    seen.insert((row.key.clone(), n), value);
+                }
+            }
+        }
+        let model: BTreeMap<_, _> =
+            self.model.iter().map(|((p, r, n), v)| ((Self::key(*p, *r), *n), *v)).collect();
+        assert_eq!(seen, model);
+    }
+}
+
+/// Sessions number the same metrics differently.
+const fn slot(metric: u32, peer: u32) -> u32 {
+    (metric + peer) % METRICS
+}
+
+#[test]
+fn the_view_of_fetches_is_that_of_the_store() {
+    for seed in 0..20 {
+        let (mut world, mut state) = (World::new(), seed * 7919 + 1);
+        let mut random = |below: u32| {
+            state = (u64::from(state) * 48_271 % 2_147_483_647) as u32;
+            state % below
+        };
+        for _ in 0..1500 {
+            let peer = if seed % 2 == 0 { random(2) } else { random(PEERS) };
+            match random(100) {
+                0..=2 => world.end(peer),
+                3 => world.forget(),
+                4..=14 => world.check(),
+                15..=20 => world.apply(),
+                _ => {
+                    let (row, metric) = (random(ROWS), random(METRICS));
+                    world.value(peer, row, metric, random(4), random(1000).into());
+                }
+            }
+        }
+        world.check();
+        (0..PEERS).for_each(|peer| world.end(peer));
+        world.forget();
+        world.check();
+        assert!(world.instances.columns.is_empty() && world.model.is_empty());
+    }
+}
