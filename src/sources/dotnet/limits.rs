@@ -132,5 +132,7 @@ pub const TAGS: usize = 2_000;
 pub const NUMBER: usize = 64;
 /// Reports about meters that wait.
 pub const METER_REPORTS: usize = 16;
+/// Time after which meters that another tool has are asked for again.
+pub const METER_RETRY: Duration = Duration::from_secs(600);
 /// Longest time between two reports of meters that is believed.
 pub const METER_INTERVAL: Duration = Duration::from_secs(3600);

@@ -49,6 +49,9 @@ pub struct Counters {
     interval: Duration,
     /// Nothing ends before this time.
     next: Duration,
+    /// The first and the last event of meters in this stream, also of those that another tool asked
+    /// for.
+    published: Option<(Duration, Duration)>,
 }
 
 impl Counters {
@@ -70,6 +73,7 @@ impl Counters {
         self.series.stream();
         self.trouble.stream(session, client);
         self.interval = LEAST_INTERVAL;
+        self.published = None;
     }
 
     /// Whether events of a type are to be handed to [`Self::event`].
@@ -111,6 +115,7 @@ impl Counters {
 
     /// `None`: the payload cannot be read.
     fn published(&mut self, now: Duration, event: &Event<'_>, sink: &mut dyn Sink) -> Option<()> {
+        self.published = Some((self.published.map_or(now, |(first, _)| first), now));
         let Some(published) = Published::of(event).ok()? else { return Some(()) };
         match published {
             Published::Interval(interval) => {
@@ -146,6 +151,19 @@ impl Counters {
     /// The oldest report about meters, for a session record.
     pub fn report(&mut self) -> Option<Report> {
         self.trouble.take()
+    }
+
+    /// Another tool has or had the meters, and another session may get them: nothing comes any more,
+    /// or the other tool has had time to end. A runtime keeps the other tool's choice as long as any
+    /// client is there. `now`: the monotonic clock.
+    #[must_use]
+    pub fn asks_again(&self, now: Duration) -> bool {
+        let silence = SILENT_INTERVALS * self.interval + super::limits::SILENCE;
+        self.owner().is_some()
+            && self.published.is_some_and(|(first, last)| {
+                let patient = self.trouble.is_shared() && now > first + super::limits::METER_RETRY;
+                now > last + silence || patient
+            })
     }
 
     /// Who has the meters of the process if not this session.

@@ -154,8 +154,10 @@ fn units_semantics_and_texts_come_from_instruments() {
 #[test]
 fn limits_and_other_sessions_are_reported() {
     let (mut counters, mut seen) = (counters(), Seen::default());
-    replay("meters-limit-9", &mut counters, &mut seen);
+    let end = replay("meters-limit-9", &mut counters, &mut seen);
     assert_eq!(seen.limited, Some(Value::U32(1)));
+    let later = end + Duration::from_secs(20);
+    assert!(!counters.asks_again(end) && counters.asks_again(later));
     let texts: Vec<_> = std::iter::from_fn(|| counters.report()).map(|r| r.text).collect();
     assert!(texts.iter().any(|text| text.contains("more series")), "{texts:?}");
     let owner = counters.owner().unwrap().to_owned();
@@ -169,6 +171,7 @@ fn limits_and_other_sessions_are_reported() {
     let mut seen = Seen::default();
     replay("meters-limit-9", &mut same, &mut seen);
     assert_eq!((same.owner(), seen.owner), (None, Some(Value::text(""))));
+    assert!(!same.asks_again(later), "they are its own");
 }
 
 #[test]

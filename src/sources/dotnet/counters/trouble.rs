@@ -9,6 +9,7 @@ use crate::sources::Sink;
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::metrics::{METER_LIMITED, METER_OWNER};
 use crate::sources::dotnet::utf16::Utf16;
+use crate::sources::dotnet::wanted::SHARED;
 
 /// A report for a session record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,6 +130,12 @@ impl Trouble {
             Some(Owner::Other(text)) => Some(text),
             _ => None,
         }
+    }
+
+    /// Sessions are shared: .NET 8 and later. Before, the end of one can stop the counters of all
+    /// (docs/protocols/dotnet.md 7).
+    pub(super) fn is_shared(&self) -> bool {
+        self.session == SHARED
     }
 
     /// Allocated bytes.

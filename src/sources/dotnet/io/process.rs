@@ -164,6 +164,9 @@ impl Task {
             self.tick = aligned(at.monotonic, TICK);
             self.facts.tick(at, &mut self.sink);
             self.parts.tick(at.monotonic, &mut self.sink);
+            if self.parts.counters.asks_again(at.monotonic) {
+                self.session.reopen(at.monotonic);
+            }
             let (every, usual) = {
                 let config = self.config.borrow();
                 (config.profile_every, config.profile_time)

@@ -7,6 +7,9 @@ use crate::sources::dotnet::Config;
 /// The provider of meters.
 pub const METERS: &str = "System.Diagnostics.Metrics";
 
+/// The session id that clients share (8 and later).
+pub const SHARED: &str = "SHARED";
+
 /// Values (2); messages and lists of instruments are of no use.
 const VALUES: u64 = 2;
 /// Series and histograms of the process's session. Clients share it if these and the interval are
@@ -27,7 +30,7 @@ pub(super) fn meters<'a>(
         return None;
     }
     // A shared session exists from 8 on; older runtimes take one client, whatever its name.
-    let session = if version.major >= 8 { "SHARED" } else { client };
+    let session = if version.major >= 8 { SHARED } else { client };
     let entry = Provider::new(METERS, VALUES, 4)
         .with(&format!("SessionId={session}"))
         .with(&format!("Metrics=\"{}\"", names.join(",")))

@@ -6,7 +6,7 @@ mod provider;
 mod runtime;
 mod version;
 
-pub use meters::METERS;
+pub use meters::{METERS, SHARED};
 pub use provider::Provider;
 pub use version::Version;
 

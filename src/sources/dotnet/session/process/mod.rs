@@ -232,6 +232,14 @@ impl Process {
         self.advance(now);
     }
 
+    /// Ends the session and opens another one: another tool has left what both wanted.
+    pub fn reopen(&mut self, now: Duration) {
+        if self.main.is_streaming() && !self.main.is_stopping() {
+            self.main.stop(now, self.stop_time(), &mut self.commands);
+        }
+        self.advance(now);
+    }
+
     /// Ids that the session asked meters with: its own and this client's. The former is empty if
     /// it asked for none.
     #[must_use]
