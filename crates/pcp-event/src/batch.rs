@@ -59,6 +59,12 @@ impl RecordTemplate {
             if batch.is_empty() { &[] } else { batch.bytes.get(batch.start..).unwrap_or_default() };
         Self { bytes: begun.to_vec(), count: batch.nparams }
     }
+
+    /// Bytes allocated.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
 }
 
 impl Batch {
@@ -84,6 +90,13 @@ impl Batch {
     #[must_use]
     pub const fn memory(&self) -> usize {
         self.bytes.capacity() + self.starts.capacity() * size_of::<usize>()
+    }
+
+    /// The packed records: see [`crate::Records::packed`].
+    #[must_use]
+    pub fn packed(&mut self) -> &[u8] {
+        self.seal();
+        &self.bytes
     }
 
     /// Number of records.
@@ -121,6 +134,17 @@ impl Batch {
             *time = HighRes::time_bytes(stamp);
         }
         self.starts.push(self.start);
+    }
+
+    /// Adds the parameters of `template` to the newest record, if there is room for them.
+    pub fn copy_params(&mut self, template: &RecordTemplate) {
+        let params = template.bytes.get(HighRes::RECORD_HEADER..).unwrap_or_default();
+        if self.has_room(params.len()) {
+            self.bytes.extend_from_slice(params);
+            self.nparams += template.count;
+        } else {
+            self.left_out();
+        }
     }
 
     /// Removes the newest record.
