@@ -12,22 +12,30 @@ const NEAR: u64 = 600 * SECOND;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticks(pub u64);
 
+/// The two clocks of the host are read one after the other: below this difference in ns the map
+/// between them stays as it is, so that times of events keep their order.
+const STEP: i64 = 1_000_000;
+
 /// Maps ticks of a stream to time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
-    now: Now,
     ticks: u64,
+    /// Wall clock less ticks of the host, in ns.
+    offset: i64,
     frequency: u64,
     /// The stream's clock is the host's: its ticks tell the time exactly.
     shared: bool,
-    /// Wall clock of the header, in ms, and its ticks.
-    base: (Stamp, u64),
+    /// Wall clock of the header in ns since 1970, and its ticks in ns.
+    base: (i64, u64),
 }
 
 impl Clock {
     /// The clocks of the host now.
-    pub(super) const fn at(&mut self, now: Now, ticks: Ticks) {
-        self.now = now;
+    pub(super) fn at(&mut self, now: Now, ticks: Ticks) {
+        let offset = nanos(now.wall).wrapping_sub_unsigned(ticks.0);
+        if offset.abs_diff(self.offset) > STEP.unsigned_abs() {
+            self.offset = offset;
+        }
         self.ticks = ticks.0;
     }
 
@@ -35,7 +43,7 @@ impl Clock {
     pub(super) fn begin(&mut self, header: &Header) {
         self.frequency = header.frequency;
         self.shared = header.frequency == SECOND && self.ticks.abs_diff(header.ticks) < NEAR;
-        self.base = (header.utc, header.ticks);
+        self.base = (nanos(header.utc), self.nanos(header.ticks));
     }
 
     /// Ticks as ns since the same start.
@@ -48,16 +56,18 @@ impl Clock {
     }
 
     /// Wall clock of an event.
+    #[inline]
     pub(super) fn stamp(&self, ticks: u64) -> Stamp {
-        let (stamp, base) =
-            if self.shared { (self.now.wall, self.ticks) } else { (self.base.0, self.base.1) };
-        // Negative before the base.
-        let distance = self.nanos(ticks).wrapping_sub(self.nanos(base)).cast_signed();
-        let nanos = i128::from(stamp.sec) * i128::from(SECOND) + i128::from(stamp.nsec);
-        let nanos = nanos + i128::from(distance);
+        // Wrapping: negative before the base.
+        let nanos = if self.shared {
+            self.offset.wrapping_add_unsigned(ticks)
+        } else {
+            self.base.0.wrapping_add_unsigned(self.nanos(ticks).wrapping_sub(self.base.1))
+        };
+        let second = SECOND.cast_signed();
         Stamp {
-            sec: i64::try_from(nanos.div_euclid(i128::from(SECOND))).unwrap_or_default(),
-            nsec: u32::try_from(nanos.rem_euclid(i128::from(SECOND))).unwrap_or_default(),
+            sec: nanos.div_euclid(second),
+            nsec: u32::try_from(nanos.rem_euclid(second)).unwrap_or_default(),
         }
     }
 
@@ -65,6 +75,11 @@ impl Clock {
     pub(super) const fn age(&self, ticks: u64) -> Option<u64> {
         if self.shared { Some(self.ticks.saturating_sub(ticks)) } else { None }
     }
+}
+
+/// ns since 1970, until the year 2262.
+fn nanos(stamp: Stamp) -> i64 {
+    stamp.sec.saturating_mul(SECOND.cast_signed()).saturating_add(stamp.nsec.into())
 }
 
 #[cfg(test)]
@@ -83,6 +98,9 @@ mod tests {
         clock.begin(&header);
         assert_eq!(clock.stamp(51 * SECOND - 600), Stamp { sec: 999, nsec: 999_999_900 });
         assert_eq!(clock.age(51 * SECOND - 600), Some(600));
+        // Read somewhat later than the wall clock.
+        clock.at(now, Ticks(51 * SECOND + 9_000));
+        assert_eq!(clock.stamp(51 * SECOND - 600), Stamp { sec: 999, nsec: 999_999_900 });
         clock.at(now, Ticks(9_000 * SECOND));
         clock.begin(&Header { frequency: 1_000, ticks: 10_000, ..header });
         assert_eq!(clock.stamp(10_001), Stamp { sec: 900, nsec: 8_000_000 });
