@@ -21,3 +21,6 @@ pub(super) use application::restore;
 pub use lookup::{Lookup, Origin};
 pub use reader::Records;
 pub use settings::Settings;
+
+#[cfg(test)]
+mod tests;

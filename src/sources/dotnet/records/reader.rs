@@ -104,14 +104,14 @@ impl Records {
         }
         let Some(Some(class)) = self.classes.get(at) else { return };
         let Some(batch) = self.waiting.batch(m::APPLICATION) else { return };
-        let origin =
-            Origin { stack: event.stack, activity: event.activity, related: event.related };
-        let mut to = Writer { batch, sink };
-        to.begin(stamp, class.flags(), &origin);
-        to.thread(event.thread, self.threads.get(event.thread, stamp, lookup));
-        to.text(m::P_PROVIDER, &event.event_type.provider);
-        to.text(m::P_EVENT, class.name());
-        to.number(m::P_LEVEL, event.event_type.level.into());
+        class.begin(event, stamp, batch, |batch, flags| {
+            let Event { stack, activity, related, .. } = *event;
+            Writer { batch, sink }.begin(stamp, flags, &Origin { stack, activity, related });
+        });
+        let name = self.threads.get(event.thread, stamp, lookup);
+        if !name.is_empty() {
+            Writer { batch, sink }.text(m::P_THREAD_NAME, name);
+        }
         let whole = pack(event, class, &mut self.buffers, batch, sink);
         self.bad += u64::from(!whole);
         self.waiting.complete(m::APPLICATION, sink);

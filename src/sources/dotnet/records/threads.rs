@@ -12,10 +12,12 @@ use crate::sources::dotnet::limits::{THREAD_NAME, THREAD_NAMES};
 /// ended threads are given out again.
 const FRESH: u64 = 10;
 
-/// The names of a process's threads that had records, by thread id.
+/// The names of a process's threads that had records.
 #[derive(Debug, Default)]
 pub(super) struct ThreadNames {
-    names: HashMap<u64, Known, RandomState>,
+    /// Positions in `names` by thread id.
+    places: HashMap<u64, usize, RandomState>,
+    names: Vec<Known>,
 }
 
 #[derive(Debug)]
@@ -30,38 +32,50 @@ impl ThreadNames {
     /// The name, or an empty text.
     #[inline]
     pub(super) fn get(&mut self, thread: u64, stamp: Stamp, lookup: &mut dyn Lookup) -> &str {
-        // Two look-ups of a fresh name: what a stale one needs cannot be borrowed with it.
+        let place = self.places.get(&thread).copied();
         let fresh = |known: &Known| known.at.abs_diff(stamp.sec) < FRESH;
-        if !self.names.get(&thread).is_some_and(fresh) {
-            self.look_up(thread, stamp.sec, lookup);
-        }
-        self.names.get(&thread).map_or("", |known| &known.name)
+        let place = match place {
+            Some(place) if self.names.get(place).is_some_and(fresh) => place,
+            place => self.look_up(thread, place, stamp.sec, lookup),
+        };
+        self.names.get(place).map_or("", |known| &known.name)
     }
 
     #[cold]
-    fn look_up(&mut self, thread: u64, at: i64, lookup: &mut dyn Lookup) {
+    fn look_up(
+        &mut self,
+        thread: u64,
+        place: Option<usize>,
+        at: i64,
+        lookup: &mut dyn Lookup,
+    ) -> usize {
         let found = lookup.thread_name(thread).map(|name| clean(&name));
-        if let Some(known) = self.names.get_mut(&thread) {
+        if let Some((place, known)) = place.and_then(|at| Some((at, self.names.get_mut(at)?))) {
             known.at = at;
             // The thread may have ended since; its events still have its name.
             known.name = found.unwrap_or_else(|| std::mem::take(&mut known.name));
-            return;
+            return place;
         }
         if self.names.len() >= THREAD_NAMES {
             self.names.clear();
+            self.places.clear();
         }
-        self.names.insert(thread, Known { name: found.unwrap_or_default(), at });
+        self.names.push(Known { name: found.unwrap_or_default(), at });
+        let place = self.names.len() - 1;
+        self.places.insert(thread, place);
+        place
     }
 
     /// Bytes allocated.
     pub(super) fn memory(&self) -> usize {
-        self.names.capacity() * (size_of::<(u64, Known)>() + 1)
-            + self.names.values().map(|known| known.name.len()).sum::<usize>()
+        self.places.capacity() * (size_of::<(u64, usize)>() + 1)
+            + self.names.capacity() * size_of::<Known>()
+            + self.names.iter().map(|known| known.name.len()).sum::<usize>()
     }
 
     /// Frees the memory.
     pub(super) fn release(&mut self) {
-        self.names = HashMap::default();
+        *self = Self::default();
     }
 }
 
@@ -74,6 +88,7 @@ mod tests {
     use super::*;
 
     /// Names threads by the number of look-ups.
+    #[derive(Debug)]
     struct Counting(u64);
 
     impl Lookup for Counting {

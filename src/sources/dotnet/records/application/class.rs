@@ -1,17 +1,19 @@
 //! Types of events: which field becomes which parameter of a record.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::parameter::{Parameter, Shape};
+use super::parameter::{Parameter, Shape, clean};
 use crate::events::flags::{END, POINT, START};
-use crate::events::{NumberParam, Param32, Param64};
-use crate::model::{MetricSpec, ParamId, Pmid, Update, ValueType};
+use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
+use crate::model::{MetricSpec, ParamId, ParamItem, Pmid, Stamp, Update, ValueType};
 use crate::sources::Sink;
 use crate::sources::dotnet::limits::RECORD_PARAMETERS;
-use crate::sources::dotnet::nettrace::{EventType, Field, FieldType, Value, Values};
+use crate::sources::dotnet::metrics::{P_EVENT, P_LEVEL, P_PROVIDER, P_THREAD};
+use crate::sources::dotnet::nettrace::{Event, EventType, Field, FieldType, Value, Values};
 
 /// Where a value goes.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +31,10 @@ pub(crate) struct Class {
     provider: Arc<str>,
     id: u32,
     version: u32,
-    name: Box<str>,
     flags: u32,
+    /// Start of each record without ids: provider, event and level.
+    start: RecordTemplate,
+    thread: Option<NumberParam>,
     /// Of each of its fields.
     pub(super) destinations: Vec<Destination>,
     /// The payload has bytes without a layout: its size is shown.
@@ -96,15 +100,17 @@ impl Definitions {
             event_type.name.clone()
         };
         let fields = fields(event_type);
-        let mut seen = HashMap::<&str, u32, RandomState>::default();
+        let (provider, event) = (clean(&event_type.provider), clean(&name));
+        let mut seen = HashMap::<Cow<'_, str>, u32, RandomState>::default();
         let destinations = fields.iter().map(|field| {
-            let count = seen.entry(&field.name).or_default();
+            let name = clean(&field.name);
+            let count = seen.entry(name.clone()).or_default();
             let nth = std::mem::replace(count, *count + 1);
             let parameter = Parameter {
                 shape: Shape::of(&field.kind),
-                provider: &event_type.provider,
-                event: &name,
-                field: &field.name,
+                provider: &provider,
+                event: &event,
+                field: &name,
                 nth,
             };
             let Some((pmid, ty)) = self.param(&parameter.spec(), sink) else {
@@ -116,14 +122,17 @@ impl Definitions {
                 None => Destination::Text(pmid),
             }
         });
+        let destinations = destinations.collect();
+        let flags = flags(event_type);
         Class {
             provider: Arc::clone(&event_type.provider),
             id: event_type.id,
             version: event_type.version,
-            destinations: destinations.collect(),
-            flags: flags(event_type),
+            destinations,
+            flags,
             sized: fields.is_empty() || !event_type.complete,
-            name,
+            start: start(event_type, &name, flags, sink),
+            thread: param(P_THREAD, sink).and_then(|(pmid, ty)| NumberParam::new(pmid, ty)),
         }
     }
 
@@ -134,14 +143,25 @@ impl Definitions {
 }
 
 impl Class {
-    /// Name, or id if there is none.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Flags of its records.
-    pub(crate) const fn flags(&self) -> u32 {
-        self.flags
+    /// Begins a record. Ids, and flags for them, come before all else: `begin` adds them, if there
+    /// are any.
+    #[inline]
+    pub(crate) fn begin(
+        &self,
+        event: &Event<'_>,
+        stamp: Stamp,
+        batch: &mut Batch,
+        begin: impl FnOnce(&mut Batch, u32),
+    ) {
+        if *event.activity == [0; 16] && *event.related == [0; 16] {
+            batch.record_from(stamp, &self.start);
+        } else {
+            begin(batch, self.flags);
+            batch.copy_params(&self.start);
+        }
+        if let Some(thread) = &self.thread {
+            batch.number_param(thread, event.thread);
+        }
     }
 
     /// The class was made for this type. An index of a stream can have a new meaning.
@@ -156,9 +176,28 @@ impl Class {
     /// Bytes allocated.
     pub(crate) fn memory(&self) -> usize {
         size_of::<Self>()
-            + self.name.len()
+            + self.start.memory()
             + self.destinations.capacity() * size_of::<Destination>()
     }
+}
+
+/// The parameters that all events of the type have.
+fn start(event_type: &EventType, name: &str, flags: u32, sink: &dyn Sink) -> RecordTemplate {
+    let mut batch = Batch::default();
+    batch.record(Stamp::default(), flags);
+    for (item, text) in [(P_PROVIDER, &*event_type.provider), (P_EVENT, name)] {
+        if let Some((pmid, _)) = param(item, sink) {
+            batch.text(pmid, text);
+        }
+    }
+    if let Some((pmid, ty)) = param(P_LEVEL, sink) {
+        batch.number(pmid, ty, event_type.level.into());
+    }
+    RecordTemplate::of(&batch)
+}
+
+fn param(item: ParamItem, sink: &dyn Sink) -> Option<(Pmid, ValueType)> {
+    sink.param(ParamId::Item(item))
 }
 
 /// Opcodes 1 and 2, or names that end so, begin and end activities.

@@ -1,5 +1,7 @@
 //! The metric of a field's parameter, and the line that restores it after a restart.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::model::{MetricSpec, Semantics, Units, ValueType, component};
@@ -80,7 +82,16 @@ impl Shape {
     }
 }
 
-/// A field of an event, from which its metric is made.
+/// A name without control characters: keys and help texts have none.
+pub(super) fn clean(name: &str) -> Cow<'_, str> {
+    if name.contains(char::is_control) {
+        name.replace(char::is_control, " ").into()
+    } else {
+        name.into()
+    }
+}
+
+/// A field of an event, from which its metric is made. Its names are [`clean`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Parameter<'a> {
     pub(super) shape: Shape,
@@ -104,13 +115,10 @@ impl Parameter<'_> {
         let ty = shape.value_type();
         let again = if nth == 0 { String::new() } else { format!("#{}", nth + 1) };
         let key = format!("param {provider}/{event}/{field}{again} {shape:?}");
-        let clean =
-            |text: &str| text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let [provider, event, field]: [String; 3] = [provider, event, field].map(clean);
         MetricSpec {
-            key: clean(&key),
+            key,
             place: FIELDS,
-            path: format!("{first}.{}.{}", component(&event), component(&field)),
+            path: format!("{first}.{}.{}", component(event), component(field)),
             ty,
             sem: if ty == ValueType::Text { Semantics::Discrete } else { Semantics::Instant },
             units: Units::None,
@@ -119,7 +127,9 @@ impl Parameter<'_> {
                 "The field {field} of events {event} of the provider {provider}: {}.",
                 shape.about()
             ),
-            labels: vec![("provider", provider), ("event", event), ("field", field)],
+            labels: [("provider", provider), ("event", event), ("field", field)]
+                .map(|(name, text)| (name, text.to_owned()))
+                .to_vec(),
             persist: serde_json::to_string(self).unwrap_or_default(),
         }
     }
@@ -160,7 +170,7 @@ mod tests {
     fn names_and_the_way_back() {
         for (provider, event, field, nth, path) in [
             ("My-Shop.Orders", "OrderPlaced", "orderId", 0, "my_shop_orders.orderplaced.orderid"),
-            ("thread_name", "1", "a\nb\"", 1, "thread_name_.c_1.a_b"),
+            ("thread_name", "1", "a b\"", 1, "thread_name_.c_1.a_b"),
             ("lost", "", "日本", 0, "lost_.c_.c_"),
         ] {
             let parameter = Parameter { shape: Shape::Time, provider, event, field, nth };

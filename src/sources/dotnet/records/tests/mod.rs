@@ -1,0 +1,6 @@
+//! Records of whole streams, and of hostile ones.
+
+mod captures;
+mod hostile;
+mod kit;
+mod runtime;
