@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::times::Times;
+use crate::clock::now;
 use crate::model::{Identity, MetricItem, Now, Update, Value};
 use crate::sources::Sink;
 use crate::sources::dotnet::metrics as m;
@@ -80,6 +81,10 @@ impl Facts {
             let (r, e) = std::mem::replace(&mut self.counts, (restarts, errors));
             sink.update(Update::Count { item: m::RESTARTS, more: restarts.saturating_sub(r) });
             sink.update(Update::Count { item: m::ERRORS, more: errors.saturating_sub(e) });
+            if errors > e {
+                parts.records.session_report(now().wall, session.reason(), sink);
+                parts.records.release(sink);
+            }
         }
     }
 

@@ -100,7 +100,6 @@ impl Task {
         self.session.reach(at.monotonic, reach(&self.found.access.borrow_and_update()));
         let gone = self.found.gone.clone();
         let mut access = self.found.access.clone();
-        access.mark_unchanged();
         let mut stopping = false;
         loop {
             self.step();
@@ -131,6 +130,7 @@ impl Task {
                 Ok(()) = self.config.changed() => {
                     let config = Arc::clone(&self.config.borrow_and_update());
                     self.want(&config);
+                    self.parts.configure(&config);
                     self.session.configure(now().monotonic, config);
                 }
                 () = wake.notified() => self.requests(),

@@ -52,6 +52,11 @@ impl Records {
         }
     }
 
+    /// The configuration has changed.
+    pub const fn configure(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
     /// A new stream of the process begins, with the same sink: event types have new numbers.
     pub fn restart(&mut self, sink: &mut dyn Sink) {
         self.waiting.restart(sink);

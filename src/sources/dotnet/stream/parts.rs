@@ -46,6 +46,11 @@ impl Parts {
         self.counters.start(name);
     }
 
+    /// The configuration has changed.
+    pub fn configure(&mut self, config: &Config) {
+        self.records.configure(records::Settings::new(config));
+    }
+
     /// Another stream begins. `session` and `client`: the ids that it asked meters with.
     pub fn stream(&mut self, session: &str, client: &str, sink: &mut dyn Sink) {
         self.counters.stream(session, client);
