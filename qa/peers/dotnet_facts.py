@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compares what `pminfo -f apm.dotnet` shows of played captures with what an independent decoder made of them.
 
-usage: dotnet_facts.py [--seen FILE] [CAPTURE...] < output of pminfo
+usage: dotnet_facts.py [--seen FILE] [--no-gauges] [CAPTURE...] < output of pminfo
 
 A CAPTURE is a key of qa/corpus/dotnet/expected.json; its process is the instance CAPTURE:PID. Without one, all of them. Prints each
 difference, or `N facts of M captures agree`. Counters and meters are compared with NAME.facts.json. With --seen a fact that has agreed
-before agrees; FILE has which.
+before agrees; FILE has which. --no-gauges leaves out gauges of counters, which are withheld 3 s after their last report.
 """
 
 import collections
@@ -45,8 +45,8 @@ def values(text):
 
 
 class Facts:
-    def __init__(self, found, seen):
-        self.found, self.seen, self.agreed, self.differ = found, seen, 0, []
+    def __init__(self, found, seen, gauges):
+        self.found, self.seen, self.gauges, self.agreed, self.differ = found, seen, gauges, 0, []
 
     def same(self, what, got, expected):
         near = isinstance(expected, float) and isinstance(got, (int, float)) and abs(got - expected) <= abs(expected) * 1e-5 + 1e-9
@@ -91,7 +91,7 @@ class Facts:
         for counter, metric, scale in (("cpu-usage", "cpu.usage", None), ("working-set", "memory.working_set", MILLION), ("assembly-count", "assemblies", 1),
                                        ("gc-heap-size", "gc.heap.total", MILLION), ("active-timer-count", "timers", 1),
                                        ("threadpool-queue-length", "pool.queue", 1), ("gc-committed", "gc.heap.committed", MILLION)):
-            if counter in counters and counters[counter]["type"] == "Mean":
+            if self.gauges and counter in counters and counters[counter]["type"] == "Mean":
                 last = counters[counter]["last"]
                 self.same(f"{name}: {metric}", self.found.get(metric, {}).get(instance), last if scale is None else float(round(last * scale)))
         for counter, metric, scale in (("alloc-rate", "alloc.bytes", 1), ("threadpool-completed-items-count", "pool.completed", 1), ("time-in-jit", "jit.time", MILLION)):
@@ -106,7 +106,9 @@ def main():
         file, arguments = arguments[1], arguments[2:]
         if os.path.exists(file):
             seen = set(json.load(open(file, encoding="utf-8")))
-    facts = Facts(values(sys.stdin.read()), seen)
+    gauges = arguments[:1] != ["--no-gauges"]
+    facts = Facts(values(sys.stdin.read()), seen, gauges)
+    arguments = arguments[0 if gauges else 1:]
     names = arguments or list(expected)
     for name in names:
         facts.capture(name, expected[name])
