@@ -106,6 +106,6 @@ fn processes_share_their_times() {
     let ms = Duration::from_millis;
     for now in [0, 1, 124, 125, 126, 249] {
         let next = aligned(ms(now), SLOW);
-        assert!(next > ms(now) && next <= ms(now) + SLOW && next.as_millis() % 125 == 0);
+        assert!(next > ms(now) && next <= ms(now) + SLOW && next.as_millis().is_multiple_of(125));
     }
 }
