@@ -71,7 +71,7 @@ crate::section! {
     /// Allocations by type. Costs a process some 2 us for each 100 KiB that it allocates.
     allocations: bool = false, "false", "true or false";
 
-    /// Stacks of exceptions and of waits for locks. Makes each event four to five times as costly.
+    /// Stacks of exceptions and of waits for locks. Makes each event four to five times as costly. Turns on jit, which names methods.
     stacks: bool = false, "false", "true or false";
 
     /// Locks are called by the method that waited. Needs, and turns on, stacks and jit.

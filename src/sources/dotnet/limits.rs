@@ -36,6 +36,8 @@ pub const OPEN_PAUSES: usize = 64;
 pub const OPEN_COLLECTIONS: usize = 16;
 /// Frames of a stack; deeper ones lose their outermost frames.
 pub const FRAMES: usize = 256;
+/// Stacks between two sequence points that are kept for names of locks and stacks of records.
+pub const STACKS: usize = 8192;
 /// Methods of a process that its profiles know by their addresses.
 pub const PROFILE_METHODS: usize = 131_072;
 /// Bytes of their names.

@@ -16,6 +16,7 @@ mod waits;
 mod weigh;
 
 pub use burst::{Clock, Profile};
+pub(super) use methods::Methods;
 pub use request::length;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! ```
 
 mod clock;
+mod frames;
 mod parts;
 mod route;
 mod visit;

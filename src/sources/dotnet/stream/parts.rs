@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::frames::Frames;
 use crate::model::Now;
 use crate::sources::Sink;
 use crate::sources::dotnet::Config;
@@ -20,6 +21,8 @@ pub struct Parts {
     pub records: Records,
     /// Finds names for them.
     pub lookup: Box<dyn Lookup + Send>,
+    /// Stacks and methods, if stacks are asked for.
+    pub(super) frames: Option<Box<Frames>>,
 }
 
 impl fmt::Debug for Parts {
@@ -37,6 +40,7 @@ impl Parts {
             counters: Counters::default(),
             records: Records::new(records::Settings::new(config)),
             lookup,
+            frames: (config.stacks || config.locks).then(Box::default),
         }
     }
 
@@ -56,6 +60,9 @@ impl Parts {
         self.counters.stream(session, client);
         self.meter.stream(Settings { runtime_events: true, no_counters: false });
         self.records.restart(sink);
+        if let Some(frames) = &mut self.frames {
+            frames.stream();
+        }
     }
 
     /// The stream has ended.
@@ -84,6 +91,7 @@ impl Parts {
     /// Bytes in use.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.meter.memory() + self.counters.memory() + self.records.memory()
+        let frames = self.frames.as_ref().map_or(0, |frames| frames.held());
+        self.meter.memory() + self.counters.memory() + self.records.memory() + frames
     }
 }

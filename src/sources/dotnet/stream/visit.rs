@@ -1,13 +1,14 @@
 //! Takes what the reader of a stream finds to those who want it.
 
 use super::clock::Clock;
+use super::frames::Named;
 use super::parts::Parts;
 use super::route::Route;
 use crate::model::Now;
 use crate::sources::Sink;
 use crate::sources::dotnet::clr::{self, Decoded};
 use crate::sources::dotnet::meter::At;
-use crate::sources::dotnet::nettrace::{Event, EventType, Header, Visitor};
+use crate::sources::dotnet::nettrace::{Event, EventType, Header, Ips, Visitor};
 use crate::sources::dotnet::records::Origin;
 
 /// What one stream has beside its reader.
@@ -57,6 +58,18 @@ impl Visitor for Visit<'_> {
         }
     }
 
+    fn stack(&mut self, id: u32, ips: Ips<'_>) {
+        if let Some(frames) = &mut self.parts.frames {
+            frames.stack(id, ips);
+        }
+    }
+
+    fn point(&mut self) {
+        if let Some(frames) = &mut self.parts.frames {
+            frames.point();
+        }
+    }
+
     fn event(&mut self, event: &Event<'_>) {
         self.state.events += 1;
         self.state.newest = self.state.newest.max(Some(event.time));
@@ -70,8 +83,9 @@ impl Visitor for Visit<'_> {
             Route::Meters => self.counters(event),
             Route::Message | Route::Application => {
                 let stamp = self.state.clock.stamp(event.time);
-                let Parts { records, lookup, .. } = &mut *self.parts;
-                records.application(event, stamp, &mut **lookup, self.sink);
+                let Parts { records, lookup, frames, .. } = &mut *self.parts;
+                let mut named = Named { frames: frames.as_deref(), beside: &mut **lookup };
+                records.application(event, stamp, &mut named, self.sink);
             }
             Route::Nowhere => {}
         }
@@ -95,18 +109,24 @@ impl Visit<'_> {
             Ok(Decoded::Known) => {}
             Ok(Decoded::Unknown) => self.state.unknown += 1,
             Ok(decoded) => {
+                let Event { stack, activity, related, .. } = *event;
+                let Parts { meter, records, lookup, frames, .. } = &mut *self.parts;
+                if let Some(frames) = frames {
+                    frames.event(&decoded);
+                }
+                let frames = frames.as_deref();
+                let ends_wait = matches!(decoded, Decoded::ContentionStop { .. });
                 let at = At {
                     time: self.state.clock.nanos(event.time),
                     stamp: self.state.clock.stamp(event.time),
                     thread: event.thread,
                     capture_thread: event.capture_thread,
-                    method: None,
+                    method: frames.filter(|_| ends_wait).and_then(|of| of.waiting(stack)),
                 };
-                let Parts { meter, records, lookup, .. } = &mut *self.parts;
                 if let Some(occurrence) = meter.clr(&at, &decoded, self.sink) {
-                    let Event { stack, activity, related, .. } = *event;
                     let origin = Origin { stack, activity, related };
-                    records.occurrence(&at, &origin, &occurrence, &mut **lookup, self.sink);
+                    let mut named = Named { frames, beside: &mut **lookup };
+                    records.occurrence(&at, &origin, &occurrence, &mut named, self.sink);
                 }
             }
             Err(_) => self.state.bad += 1,

@@ -55,7 +55,7 @@ pub(super) fn runtime(config: &Config, version: Version) -> Provider {
             ask(GC, 5, &[]);
         }
     }
-    if config.jit || config.locks {
+    if config.jit || config.locks || config.stacks {
         ask(JIT | COMPILATION, 4, &METHODS);
     }
     if records("method") {

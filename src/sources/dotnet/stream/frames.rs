@@ -1,0 +1,154 @@
+//! Stacks of a session that asked for them (`dotnet.stacks`, `dotnet.locks`), and the names of
+//! their methods.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use crate::sources::dotnet::clr::Decoded;
+use crate::sources::dotnet::limits::STACKS;
+use crate::sources::dotnet::nettrace::Ips;
+use crate::sources::dotnet::profile::Methods;
+use crate::sources::dotnet::records::Lookup;
+
+/// Methods that wait for locks, and that no lock is called by.
+const WAITING: [&str; 2] = ["System.Threading.Monitor.", "System.Threading.Lock."];
+/// A frame whose method is not known: compiled before the session began, or a stub.
+const UNKNOWN: &str = "?";
+
+/// Stacks of a stream up to the next sequence point, and methods of all streams.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    stacks: HashMap<u32, Box<[u64]>, RandomState>,
+    methods: Methods,
+}
+
+impl Frames {
+    /// A stack, before its first event. Those beyond [`STACKS`] have no names.
+    pub(super) fn stack(&mut self, id: u32, ips: Ips<'_>) {
+        if self.stacks.len() < STACKS {
+            self.stacks.insert(id, ips.iter().collect());
+        }
+    }
+
+    /// Ids of stacks are forgotten.
+    pub(super) fn point(&mut self) {
+        self.stacks.clear();
+    }
+
+    /// Another stream begins.
+    pub(super) fn stream(&mut self) {
+        self.stacks = HashMap::default();
+        self.methods.settle();
+    }
+
+    /// A method was compiled or unloaded.
+    pub(super) fn event(&mut self, event: &Decoded<'_>) {
+        match *event {
+            Decoded::MethodLoad { address, size, namespace, name, .. } => {
+                self.methods.load(address, size, namespace, name);
+            }
+            Decoded::MethodUnload { address, .. } => self.methods.unload(address),
+            _ => {}
+        }
+    }
+
+    fn names(&self, stack: u32) -> impl DoubleEndedIterator<Item = Option<&str>> {
+        let ips = self.stacks.get(&stack).map_or(&[][..], |ips| ips);
+        ips.iter().map(|ip| self.methods.name(*ip).map(|name| &**name))
+    }
+
+    /// The method that waits for a lock: the first known one beside those that do the waiting.
+    pub(super) fn waiting(&self, stack: u32) -> Option<&str> {
+        let waits = |name: &&str| WAITING.iter().any(|of| name.starts_with(of));
+        self.names(stack).flatten().find(|name| !waits(name))
+    }
+
+    /// Appends the stack, outermost method first; nothing if no method is known.
+    fn write(&self, stack: u32, text: &mut String) {
+        if self.names(stack).flatten().next().is_none() {
+            return;
+        }
+        let mut last = "";
+        for name in self.names(stack).rev() {
+            let name = name.unwrap_or(UNKNOWN);
+            // Unknown frames in a row are one.
+            if name == UNKNOWN && last == UNKNOWN {
+                continue;
+            }
+            if !last.is_empty() {
+                text.push(',');
+            }
+            text.push_str(name);
+            last = name;
+        }
+    }
+
+    /// Bytes in use.
+    pub(super) fn held(&self) -> usize {
+        let stacks: usize = self.stacks.values().map(|ips| size_of_val(&**ips)).sum();
+        self.stacks.capacity() * (size_of::<(u32, Box<[u64]>)>() + 1) + stacks + self.methods.held()
+    }
+}
+
+/// Finds stacks in the stream, and all else where `beside` finds it.
+pub(super) struct Named<'a> {
+    pub(super) frames: Option<&'a Frames>,
+    pub(super) beside: &'a mut dyn Lookup,
+}
+
+impl Lookup for Named<'_> {
+    fn thread_name(&mut self, thread: u64) -> Option<String> {
+        self.beside.thread_name(thread)
+    }
+
+    fn stack(&mut self, stack: u32, text: &mut String) {
+        if let Some(frames) = self.frames {
+            frames.write(stack, text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::dotnet::utf16::Utf16;
+
+    fn load(frames: &mut Frames, address: u64, namespace: &str, name: &str) {
+        let units = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+        let (namespace, name) = (units(namespace), units(name));
+        frames.event(&Decoded::MethodLoad {
+            method: address,
+            module: 0,
+            address,
+            size: 16,
+            token: 0,
+            flags: 8,
+            namespace: Utf16::new(&namespace),
+            name: Utf16::new(&name),
+            signature: Utf16::default(),
+            clr: 0,
+            rejit: 0,
+        });
+    }
+
+    #[test]
+    fn a_lock_is_called_by_the_method_that_waits() {
+        let mut frames = Frames::default();
+        frames.stacks.insert(7, Box::new([0x105, 0x999, 0x201, 0x888, 0x889, 0x300]));
+        let write = |frames: &Frames| {
+            let mut text = String::new();
+            Named { frames: Some(frames), beside: &mut () }.stack(7, &mut text);
+            text
+        };
+        assert_eq!((write(&frames), frames.waiting(7)), (String::new(), None));
+        load(&mut frames, 0x100, "System.Threading.Monitor", "Enter");
+        load(&mut frames, 0x200, "Shop.Cart", "Buy");
+        load(&mut frames, 0x300, "Shop.Program", "Main");
+        assert_eq!(frames.waiting(7), Some("Shop.Cart.Buy"));
+        let stack = "Shop.Program.Main,?,Shop.Cart.Buy,?,System.Threading.Monitor.Enter";
+        assert_eq!(write(&frames), stack);
+        frames.point();
+        assert_eq!((write(&frames), frames.waiting(7)), (String::new(), None));
+    }
+}
