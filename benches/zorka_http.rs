@@ -33,6 +33,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use pmdaapm::model::Now;
 use pmdaapm::net::{HttpLimits, HttpListen, Peers, Supervisor};
+use pmdaapm::sources::foreign::ForeignReaders;
 use pmdaapm::sources::http::{Answer, ConnectionId, HttpService, Request};
 use pmdaapm::sources::zorka::{Config, Zorka};
 use pmdaapm::sources::{Context, Source};
@@ -117,7 +118,13 @@ fn collector(service: &str) -> Collector {
         let state_dir = std::env::temp_dir().join(format!("apm-zorka-http-{}", std::process::id()));
         std::fs::create_dir_all(&state_dir).unwrap();
         let config = Config { listen: Some(address), ..Config::default() };
-        Some(Zorka::start(config, Context { peers, net, state_dir }).unwrap())
+        Some(
+            Zorka::start(
+                config,
+                Context { peers, net, state_dir, foreign: ForeignReaders::default() },
+            )
+            .unwrap(),
+        )
     };
     Collector { address, _supervisor: supervisor, _running: running }
 }

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pmdaapm::net::{Peers, Supervisor};
+use pmdaapm::sources::foreign::ForeignReaders;
 use pmdaapm::sources::lttng::{Config, Lttng};
 use pmdaapm::sources::{Context, Source};
 use pmdaapm::store::{Limits, Stat, Store};
@@ -118,6 +119,7 @@ fn a_session_beyond_its_memory_ends_and_others_go_on() {
         peers: Peers::new(&store, store.catalogue().id("lttng").unwrap(), "lttng"),
         net: supervisor.net().clone(),
         state_dir: state.clone(),
+        foreign: ForeignReaders::default(),
     };
     let _running = Lttng::start(config, context).unwrap();
 

@@ -8,6 +8,8 @@
 use std::path::PathBuf;
 
 use super::SourceTable;
+#[cfg(feature = "agent")]
+use super::foreign::ForeignReaders;
 use crate::config::Section;
 #[cfg(feature = "agent")]
 use crate::net::{Net, Peers};
@@ -55,4 +57,6 @@ pub struct Context {
     pub net: Net,
     /// Directory of files that outlive the process. A source names its files `apm.<source>.*`.
     pub state_dir: PathBuf,
+    /// Readers of events that another source receives.
+    pub foreign: ForeignReaders,
 }

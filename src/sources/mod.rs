@@ -7,6 +7,7 @@
 mod contract;
 #[cfg(feature = "dotnet")]
 pub mod dotnet;
+pub mod foreign;
 pub mod http;
 #[cfg(feature = "lttng")]
 pub mod lttng;

@@ -91,6 +91,7 @@ macro_rules! sources {
                 state_dir: &Path,
             ) -> std::io::Result<Self> {
                 let mut ids = (0..).map(SourceId::new);
+                let foreign = super::foreign::ForeignReaders::default();
                 Ok(Self {
                     $(
                         $(#[$when])*
@@ -101,6 +102,7 @@ macro_rules! sources {
                                 peers: crate::net::Peers::new(store, source, stringify!($name)),
                                 net: net.clone(),
                                 state_dir: state_dir.to_owned(),
+                                foreign: foreign.clone(),
                             };
                             <$source as crate::sources::Source>::start(sections.$name.clone(), context)?
                         },

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pmdaapm::net::{Peers, Supervisor};
+use pmdaapm::sources::foreign::ForeignReaders;
 use pmdaapm::sources::zorka::{Config, Zorka};
 use pmdaapm::sources::{Context, Running, Source};
 use pmdaapm::store::{Limits, Stat, Store};
@@ -41,6 +42,7 @@ fn start(name: &str, limits: Limits) -> Collector {
         peers: Peers::new(&store, store.catalogue().id("zorka").unwrap(), "zorka"),
         net: supervisor.net().clone(),
         state_dir,
+        foreign: ForeignReaders::default(),
     };
     let config = Config { listen: Some(address), ..Config::default() };
     let running = Zorka::start(config, context).unwrap();

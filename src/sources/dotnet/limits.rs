@@ -140,3 +140,9 @@ pub const METER_REPORTS: usize = 16;
 pub const METER_RETRY: Duration = Duration::from_secs(600);
 /// Longest time between two reports of meters that is believed.
 pub const METER_INTERVAL: Duration = Duration::from_secs(3600);
+/// Processes whose events come from traces of LTTng.
+pub const FED: usize = 256;
+/// Bytes of the events of such a process that wait for older ones; with more they are counted early.
+pub const FED_BYTES: usize = 256 << 10;
+/// Events of such a process that wait for older ones.
+pub const FED_EVENTS: usize = 16_384;

@@ -7,7 +7,7 @@
 //!                                  ├─▶ clr (layouts of runtime events) ─▶ meter ─▶ records
 //!                                  ├─▶ counters (EventCounters, meters)
 //!                                  └─▶ profile (samples of stacks)
-//!  LTTng's DotNETRuntime events ─▶ clr ─▶ meter
+//!  LTTng's DotNETRuntime events ─▶ feed ─▶ clr ─▶ meter ─▶ records
 //! ```
 
 pub mod clr;
@@ -15,6 +15,7 @@ mod config;
 pub mod counters;
 #[cfg(feature = "agent")]
 mod discovery;
+pub mod feed;
 #[cfg(feature = "agent")]
 mod io;
 pub mod ipc;

@@ -26,7 +26,7 @@ const SAVE: Duration = Duration::from_millis(200);
 /// None today; the contract allows them.
 pub(super) fn start(
     config: Config,
-    Context { peers, net, state_dir }: Context,
+    Context { peers, net, state_dir, .. }: Context,
 ) -> io::Result<Box<dyn Running<Config>>> {
     let path = state_dir.join(STATE_FILE);
     let collector = Arc::new(collector(&config, &peers, &path));

@@ -17,14 +17,20 @@ mod scanner;
 mod times;
 mod watches;
 
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use std::{fs, io};
 
 use found::Found;
 use process::Shared;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::Config;
+use super::feed::{Hub, PROVIDER};
+use crate::clock::now;
+use crate::net::{Net, Peers};
+use crate::sources::foreign::ForeignReaders;
 use crate::sources::{Context, Running};
 
 /// Starts discovery and the listener.
@@ -33,12 +39,14 @@ use crate::sources::{Context, Running};
 /// None today; the contract allows them.
 pub(super) fn start(
     config: Config,
-    Context { net, peers, .. }: Context,
+    Context { net, peers, foreign, .. }: Context,
 ) -> io::Result<Box<dyn Running<Config>>> {
     let config = Arc::new(config);
     let (sender, receiver) = watch::channel(Arc::clone(&config));
+    let hub = feed(Arc::clone(&config), &net, &peers, &foreign);
     let shared = Arc::new(Shared {
         peers,
+        hub: Arc::clone(&hub),
         config: receiver,
         client: format!("pmdaapm-{}", std::process::id()).into(),
         stop: net.stop().clone(),
@@ -48,10 +56,29 @@ pub(super) fn start(
     discovery::start(configs, &net, move |found: Found| {
         tasks.spawn(process::run(found, Arc::clone(&shared)));
     });
-    Ok(Box::new(RunningDotnet { sender, config: Mutex::new(config) }))
+    Ok(Box::new(RunningDotnet { sender, hub, config: Mutex::new(config) }))
+}
+
+/// Time between two ticks: older events of other processors come within two of them.
+const FEED_TICK: Duration = Duration::from_secs(1);
+
+/// Offers to read the runtime's events of traces.
+fn feed(config: Arc<Config>, net: &Net, peers: &Peers, foreign: &ForeignReaders) -> Arc<Hub> {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let hub = Hub::new(config, host.trim(), peers.sinks(false));
+    foreign.offer(PROVIDER, hub.reader());
+    let (ticking, stop) = (Arc::clone(&hub), net.stop().clone());
+    net.spawn(async move {
+        while stop.run_until_cancelled(sleep(FEED_TICK)).await.is_some() {
+            ticking.tick(now());
+        }
+    });
+    hub
 }
 
 struct RunningDotnet {
+    /// Processes of traces.
+    hub: Arc<Hub>,
     /// To the task of each process.
     sender: watch::Sender<Arc<Config>>,
     /// The configuration that was applied last.
@@ -66,6 +93,7 @@ impl Running<Config> for RunningDotnet {
             Arc::clone(&new),
         );
         let listens = old.listen == new.listen;
+        self.hub.configure(Arc::clone(&new));
         // Without a process nobody receives.
         self.sender.send_replace(new);
         if listens { Vec::new() } else { vec!["listen"] }

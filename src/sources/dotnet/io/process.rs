@@ -19,6 +19,7 @@ use crate::clock::now;
 use crate::model::{Control, Now, Update};
 use crate::net::Peers;
 use crate::net::ledger::Ledger;
+use crate::sources::dotnet::feed::{Hub, Streamed};
 use crate::sources::dotnet::ipc::Answer;
 use crate::sources::dotnet::metrics::PROFILE_RUN;
 use crate::sources::dotnet::profile;
@@ -38,6 +39,8 @@ const LAST_TURNS: u32 = 4;
 /// What all tasks share.
 pub(super) struct Shared {
     pub(super) peers: Peers,
+    /// Processes of traces: one that is streamed is none of them.
+    pub(super) hub: Arc<Hub>,
     pub(super) config: watch::Receiver<Arc<Config>>,
     /// The name of this PMDA in sessions.
     pub(super) client: Arc<str>,
@@ -66,6 +69,8 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
         lines: Lines::default(),
         main: None,
         bursts: Bursts::new(&found.target),
+        hub: Arc::clone(&shared.hub),
+        streamed: None,
         tick: Duration::ZERO,
         stop: shared.stop.clone(),
         queue,
@@ -86,6 +91,9 @@ struct Task {
     lines: Lines,
     main: Option<Reading>,
     bursts: Bursts,
+    hub: Arc<Hub>,
+    /// While `main` brings events.
+    streamed: Option<Streamed>,
     tick: Duration,
     stop: CancellationToken,
     config: watch::Receiver<Arc<Config>>,
@@ -178,6 +186,9 @@ impl Task {
         }
         self.carry_out();
         self.bursts.settle(self.session.is_bursting(), &mut self.sink);
+        if self.main.is_none() {
+            self.streamed = None;
+        }
         self.facts.report(&self.session, &mut self.parts, &mut self.sink);
         self.sink.flush();
     }
@@ -189,6 +200,8 @@ impl Task {
         self.sink.count_io(turn.bytes, 0);
         if reading.stream.began() && !before {
             self.session.began(at.monotonic, Line::Main);
+            let process = u64::from(self.found.target.container_pid);
+            self.streamed = Some(Hub::streamed(&self.hub, process));
         }
         if reading.stream.take_counted() {
             self.session.counted(at.monotonic);

@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 
 use crate::model::ControlId;
 use crate::net::{Net, Peers};
+use crate::sources::foreign::ForeignReaders;
 use crate::sources::lttng::control::{Command, Verb};
 use crate::sources::lttng::{Config, RecordFilter, metrics, viewer};
 use crate::sources::{Context, Running};
@@ -31,9 +32,9 @@ const STATE_FILE: &str = "apm.lttng.json";
 /// Starts the control of sessions and a task for each relay daemon.
 pub(in crate::sources::lttng) fn start(
     config: Config,
-    Context { peers, net, state_dir }: Context,
+    Context { peers, net, state_dir, foreign }: Context,
 ) -> Box<dyn Running<Config>> {
-    let control = start_tasks(&config, &peers, &net, state_dir.join(STATE_FILE));
+    let control = start_tasks(&config, &peers, &net, state_dir.join(STATE_FILE), &foreign);
     Box::new(RunningLttng { control, config: Mutex::new(config) })
 }
 
@@ -68,7 +69,13 @@ impl Running<Config> for RunningLttng {
     }
 }
 
-fn start_tasks(config: &Config, peers: &Peers, net: &Net, state_file: PathBuf) -> SessionControl {
+fn start_tasks(
+    config: &Config,
+    peers: &Peers,
+    net: &Net,
+    state_file: PathBuf,
+    foreign: &ForeignReaders,
+) -> SessionControl {
     let Config {
         program,
         relays,
@@ -113,6 +120,7 @@ fn start_tasks(config: &Config, peers: &Peers, net: &Net, state_file: PathBuf) -
             watch: Arc::clone(control.session_watch()),
             status: Arc::clone(&relay_status),
             peers: peers.clone(),
+            foreign: foreign.clone(),
             stop: net.stop().clone(),
         };
         net.spawn(relay.run());

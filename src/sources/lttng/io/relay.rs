@@ -16,6 +16,7 @@ use crate::clock::now;
 use crate::net::Peers;
 use crate::net::ledger::{Full, Ledger};
 use crate::sources::Held;
+use crate::sources::foreign::ForeignReaders;
 use crate::sources::lttng::control::{Report, SessionWatch};
 use crate::sources::lttng::viewer::{self, End, SessionInfo};
 use crate::sources::lttng::{Collector, RecordFilter};
@@ -42,6 +43,8 @@ pub(super) struct Relay {
     pub(super) watch: Arc<SessionWatch>,
     pub(super) status: Arc<RelayStatus>,
     pub(super) peers: Peers,
+    /// Readers of events of other sources.
+    pub(super) foreign: ForeignReaders,
     pub(super) stop: CancellationToken,
 }
 
@@ -138,7 +141,8 @@ impl Relay {
             self.filter.clone(),
             sinks,
             Arc::clone(&self.watch),
-        );
+        )
+        .with_foreign(self.foreign.clone());
         let mut readers = Readers::new(&self.stop);
         let (mut retry, mut retry_log, mut limit_log) =
             (RETRY, LogThrottle::default(), LogThrottle::default());

@@ -3,6 +3,7 @@
 mod class;
 mod parameter;
 mod recorder;
+mod tap;
 mod text;
 mod timestamps;
 mod trace;

@@ -2,10 +2,12 @@
 
 use super::class::{Definitions, EventClass, PacketOrigin, RecordFilter, common};
 use super::recorder::{RecordBuffers, Recorder};
+use super::tap::{Tapped, Taps};
 use super::timestamps::Timestamps;
 use crate::ctf::{self, DiscardTracker, Discarded, Node, NodeId, PacketError, Visitor};
-use crate::model::Stamp;
+use crate::model::{Now, Stamp};
 use crate::sources::OwnSink;
+use crate::sources::foreign::ForeignReaders;
 
 /// Most errors reported for one piece of metadata; a broken trace has one for each declaration.
 const FAULTS: usize = 8;
@@ -15,6 +17,7 @@ pub(crate) struct Trace {
     ctf: ctf::Trace,
     /// By data stream class, then by event record class; `None` before the first event.
     classes: Vec<Vec<Option<Box<EventClass>>>>,
+    taps: Taps,
 }
 
 /// Decoding state of a stream between packets.
@@ -40,6 +43,8 @@ pub(crate) struct PacketResult {
 pub(crate) struct RecordContext<'t> {
     pub(crate) session: &'t str,
     pub(crate) filter: &'t RecordFilter,
+    pub(crate) foreign: &'t ForeignReaders,
+    pub(crate) now: Now,
     pub(crate) sink: &'t mut dyn OwnSink,
     pub(crate) names: &'t mut Definitions,
     pub(crate) buffers: &'t mut RecordBuffers,
@@ -98,7 +103,8 @@ impl Trace {
             self.classes.resize_with(info.stream + 1, Vec::new);
         }
         let Some(classes) = self.classes.get_mut(info.stream) else { return result };
-        let RecordContext { session, filter, sink, names, buffers } = context;
+        let RecordContext { session, filter, foreign, now, sink, names, buffers } = context;
+        let tap = self.taps.of(&self.ctf, info.stream, reader.stream(), foreign);
         buffers.text.limit = filter.field_size;
         let mut recorder = Recorder {
             session,
@@ -116,7 +122,16 @@ impl Trace {
             events: 0,
             open: false,
         };
-        result.fault = reader.read(&mut recorder).err();
+        // Traces without a tap do not pay for it.
+        result.fault = match tap {
+            None => reader.read(&mut recorder).err(),
+            Some(tap) => {
+                let mut tapped = Tapped::new(recorder, tap, info.stream, now);
+                let fault = reader.read(&mut tapped).err();
+                recorder = tapped.recorder;
+                fault
+            }
+        };
         if result.fault.is_some() {
             recorder.fault();
         }

@@ -16,6 +16,7 @@ use super::reader::{Common, Reader, locked};
 use super::reason::refusal;
 use super::session::{Session, instance};
 use crate::model::Now;
+use crate::sources::foreign::ForeignReaders;
 use crate::sources::{SessionError, Sinks};
 
 /// Most sessions that are instances at the same time.
@@ -62,7 +63,13 @@ impl Collector {
         watch: Arc<SessionWatch>,
     ) -> Self {
         let sessions = Sessions {
-            common: Common { relay: relay.into(), filter: Arc::new(filter), sinks, watch },
+            common: Common {
+                relay: relay.into(),
+                filter: Arc::new(filter),
+                sinks,
+                watch,
+                foreign: ForeignReaders::default(),
+            },
             now: Now::default(),
             roster: Roster::new(&settings),
             sessions: HashMap::new(),
@@ -71,6 +78,13 @@ impl Collector {
             listed: false,
         };
         Self { settings, listing: None, sessions }
+    }
+
+    /// Hands events to those who offer to read their provider's.
+    #[must_use]
+    pub fn with_foreign(mut self, foreign: ForeignReaders) -> Self {
+        self.sessions.common.foreign = foreign;
+        self
     }
 
     /// Replaces the patterns of sessions to read, from the next listing on. Sessions that are being

@@ -14,6 +14,7 @@ use super::super::viewer::{
 use super::reason::refusal;
 use super::session::Session;
 use crate::model::Now;
+use crate::sources::foreign::ForeignReaders;
 use crate::sources::{Held, SessionError, Sinks};
 
 /// State shared by all sessions of a relay daemon.
@@ -23,6 +24,7 @@ pub(super) struct Common {
     pub(super) filter: Arc<RecordFilter>,
     pub(super) sinks: Arc<dyn Sinks>,
     pub(super) watch: Arc<SessionWatch>,
+    pub(super) foreign: ForeignReaders,
 }
 
 /// Locks a mutex whose data is valid after each step, so poisoning does not matter.
@@ -250,7 +252,7 @@ impl Observer for SessionObserver {
     fn packet(&mut self, packet: Packet<'_>) {
         let mut session = locked(&self.session);
         session.at(self.now);
-        let events = session.packet(&packet, &self.common.filter, self.now);
+        let events = session.packet(&packet, &self.common.filter, &self.common.foreign, self.now);
         if events > 0 {
             self.common.watch.events(session.own_name(), events, self.now.monotonic);
         }

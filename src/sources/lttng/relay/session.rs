@@ -10,6 +10,7 @@ use super::super::record::{
 };
 use super::super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
 use crate::model::{Identity, MetricItem, Now, Stamp, Update, Value};
+use crate::sources::foreign::ForeignReaders;
 use crate::sources::{Held, OwnSink, Sinks, start_counters};
 
 /// Most characters of host and of session name in an instance name.
@@ -247,7 +248,13 @@ impl Session {
     }
 
     /// Decodes a packet; returns its number of events.
-    pub(super) fn packet(&mut self, packet: &Packet<'_>, filter: &RecordFilter, now: Now) -> u64 {
+    pub(super) fn packet(
+        &mut self,
+        packet: &Packet<'_>,
+        filter: &RecordFilter,
+        foreign: &ForeignReaders,
+        now: Now,
+    ) -> u64 {
         let Self { name, sink, names, buffers, traces, positions, packets, .. } = self;
         let Some(sink) = sink else { return 0 };
         *packets += 1;
@@ -261,7 +268,15 @@ impl Session {
         else {
             return 0;
         };
-        let tools = RecordContext { session: name, filter, sink: &mut **sink, names, buffers };
+        let tools = RecordContext {
+            session: name,
+            filter,
+            foreign,
+            now,
+            sink: &mut **sink,
+            names,
+            buffers,
+        };
         let result = trace.packet(packet.bytes, *packets, &packet.stream.channel, position, tools);
         let counts = [
             (m::EVENTS, result.events),
