@@ -70,6 +70,8 @@ impl Clock for Threads {
         if self.pid == 0 {
             return None;
         }
+        // The kernel gives ids again: what was known of the last burst's threads may be wrong.
+        self.inner.iter_mut().for_each(HashMap::clear);
         self.look();
         let ids: Vec<(u64, u64)> = match &self.inner {
             Some(inner) => inner.iter().map(|(inner, outer)| (*inner, *outer)).collect(),
