@@ -1,5 +1,6 @@
 //! The task of one process.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,7 +107,9 @@ impl Task {
         let config = Arc::clone(&self.config.borrow_and_update());
         self.want(&config);
         self.session.reach(at.monotonic, reach(&self.found.access.borrow_and_update()));
-        let gone = self.found.gone.clone();
+        // Both wait as long as the task lives: to wait anew at each turn would cost more than the turn.
+        let (stop, gone) = (self.stop.clone(), self.found.gone.clone());
+        let (mut stopped, mut gone) = (pin!(stop.cancelled()), pin!(gone.cancelled()));
         let mut access = self.found.access.clone();
         let mut stopping = false;
         loop {
@@ -122,11 +125,11 @@ impl Task {
             let wait = self.wakeup().saturating_sub(now().monotonic);
             tokio::select! {
                 biased;
-                () = self.stop.cancelled(), if !stopping => {
+                () = &mut stopped, if !stopping => {
                     stopping = true;
                     self.session.stop(now().monotonic);
                 }
-                () = gone.cancelled() => {
+                () = &mut gone => {
                     self.read_rest();
                     self.session.gone();
                 }

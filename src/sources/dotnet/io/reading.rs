@@ -20,8 +20,9 @@ use crate::sources::dotnet::stream::{Parts, Stream, Ticks};
 const READ: usize = 64 << 10;
 /// Most bytes of one turn: then other processes have theirs.
 const TURN: usize = 512 << 10;
-/// Time between two reads of a quiet stream: runtimes send each 100 ms.
-const SLOW: Duration = Duration::from_millis(125);
+/// Time between two reads of a quiet stream. Runtimes send each 100 ms; an idle one has counters once
+/// a second, and a look that finds nothing costs as much as one that does.
+const SLOW: Duration = Duration::from_millis(250);
 /// Time between two reads while bytes come.
 const QUICK: Duration = Duration::from_millis(8);
 
