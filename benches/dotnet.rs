@@ -2,16 +2,21 @@
 //!
 //! The streams have a million events in the shapes of captures: `ticks`, an application's own
 //! events of three threads; `mixed`, garbage collections, exceptions and locks with stacks.
-//! `-- --once ticks` decodes one once, for perf and callgrind.
+//! `-- --once ticks` decodes one once, for perf and callgrind; `--once records-ticks` makes records.
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub, reason = "a bench")]
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use bytes::BytesMut;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
+use pmdaapm::model::{Identity, Now, Stamp, Update};
+use pmdaapm::sources::Sink;
+use pmdaapm::sources::dotnet::Config;
 use pmdaapm::sources::dotnet::nettrace::{Event, EventType, Reader, Visitor};
-use test_kit::dotnet as kit;
+use pmdaapm::sources::dotnet::stream::{Parts, Stream, Ticks};
+use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
+use test_kit::{catalogue, dotnet as kit};
 
 const EVENTS: usize = 1_000_000;
 /// Most bytes of one read from the socket.
@@ -23,7 +28,11 @@ static MIXED: LazyLock<Vec<u8>> = LazyLock::new(|| kit::repeat(&kit::stream("gc-
 fn main() {
     let mut arguments = std::env::args().skip(1);
     if arguments.next().as_deref() == Some("--once") {
-        let bytes = named(&arguments.next().unwrap_or_default());
+        let name = arguments.next().unwrap_or_default();
+        if let Some(name) = name.strip_prefix("records-") {
+            return println!("{} records", Reading::new(true).read(named(name)));
+        }
+        let bytes = named(&name);
         let counts = decode(bytes);
         println!("{} events, {} bytes", counts.events(), bytes.len());
         return;
@@ -82,4 +91,74 @@ fn events(bencher: Bencher<'_, '_>, name: &str) {
         .counter(BytesCount::of_slice(bytes))
         .counter(ItemsCount::new(EVENTS))
         .bench_local(|| black_box(decode(black_box(bytes))));
+}
+
+/// A process in a store, as in the PMDA.
+struct Reading {
+    store: Arc<Store>,
+    sink: PeerSink,
+    parts: Parts,
+}
+
+impl Reading {
+    /// `records`: all events become records.
+    fn new(records: bool) -> Self {
+        let kinds = if records { &["gc", "exception", "contention"][..] } else { &[] };
+        let config = Config {
+            records: kinds.iter().map(|&kind| kind.to_owned()).collect(),
+            records_rate: if records { 1_000_000 } else { 1 },
+            contention_record: 0,
+            ..Config::default()
+        };
+        let store = Store::new(catalogue(), 400, Limits::default(), 32 << 20);
+        let source = store.catalogue().id("dotnet").unwrap();
+        let mut sink = PeerSink::new(&store, source, &Arc::new(RequestQueue::new(|| ())));
+        let name = "bench:1".to_owned();
+        sink.update(Update::Identity(Identity { name, ..Identity::default() }));
+        let mut parts = Parts::new(&config, Box::new(()));
+        parts.start("bench:1", &mut sink);
+        Self { store, sink, parts }
+    }
+
+    /// Reads a whole stream; returns the number of records.
+    fn read(&mut self, bytes: &[u8]) -> usize {
+        let now = Now { wall: Stamp { sec: 1_800_000_000, nsec: 0 }, ..Now::default() };
+        let mut input = BytesMut::with_capacity(2 * PIECE);
+        let mut stream = Stream::default();
+        self.parts.stream("", "", &mut self.sink);
+        for piece in bytes.chunks(PIECE) {
+            input.extend_from_slice(piece);
+            stream.feed(now, Ticks(0), &mut input, &mut self.parts, &mut self.sink).unwrap();
+            stream.report(now, &mut self.parts, &mut self.sink);
+            self.sink.flush();
+        }
+        self.parts.quiet(&mut self.sink);
+        let _ = &self.store;
+        self.sink.peer().map_or(0, |peer| {
+            (0..9)
+                .filter_map(|kind| peer.existing_stream(pmdaapm::model::EventKindId::new(kind)))
+                .map(|stream| usize::try_from(stream.stats().count).unwrap())
+                .sum()
+        })
+    }
+}
+
+fn read(bencher: Bencher<'_, '_>, name: &str, records: bool) {
+    let bytes = named(name);
+    let mut reading = Reading::new(records);
+    bencher
+        .counter(ItemsCount::new(EVENTS))
+        .bench_local(|| black_box(reading.read(black_box(bytes))));
+}
+
+/// From bytes to metrics; a record a second.
+#[divan::bench(args = ["ticks", "mixed"])]
+fn metrics(bencher: Bencher<'_, '_>, name: &str) {
+    read(bencher, name, false);
+}
+
+/// From bytes to metrics and records in their streams.
+#[divan::bench(args = ["ticks", "mixed"])]
+fn records(bencher: Bencher<'_, '_>, name: &str) {
+    read(bencher, name, true);
 }
