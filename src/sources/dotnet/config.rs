@@ -77,7 +77,7 @@ crate::section! {
     /// Locks are called by the method that waited. Needs, and turns on, stacks and jit.
     locks: bool = false, "false", "true or false";
 
-    /// Compiled methods by tier, and their names. Costs a process some 400 bytes of events for each method that it compiles.
+    /// Compiled methods by tier, and their names. Costs a process some 400 bytes of events for each method that it compiles. Before .NET 10 also costs what allocations costs.
     jit: bool = false, "false", "true or false";
 
     /// Time in waits (.NET 9 and later). Costs a process two events for each wait.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use crate::sources::dotnet::clr::Decoded;
-use crate::sources::dotnet::limits::STACKS;
+use crate::sources::dotnet::limits::{OPEN_PAIRS, STACKS};
 use crate::sources::dotnet::nettrace::Ips;
 use crate::sources::dotnet::profile::Methods;
 use crate::sources::dotnet::records::Lookup;
@@ -15,11 +15,16 @@ use crate::sources::dotnet::records::Lookup;
 const WAITING: [&str; 2] = ["System.Threading.Monitor.", "System.Threading.Lock."];
 /// A frame whose method is not known: compiled before the session began, or a stub.
 const UNKNOWN: &str = "?";
+/// Id of the stack of the wait that ends: runtimes count them from 1.
+const WAITED: u32 = u32::MAX;
 
 /// Stacks of a stream up to the next sequence point, and methods of all streams.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     stacks: HashMap<u32, Box<[u64]>, RandomState>,
+    /// Stacks of waits for locks that have begun, by thread: the end of a wait has none (live on
+    /// 9), and the sequence point may come between.
+    waits: HashMap<u64, Box<[u64]>, RandomState>,
     methods: Methods,
 }
 
@@ -38,19 +43,37 @@ impl Frames {
 
     /// Another stream begins.
     pub(super) fn stream(&mut self) {
-        self.stacks = HashMap::default();
+        (self.stacks, self.waits) = Default::default();
         self.methods.settle();
     }
 
-    /// A method was compiled or unloaded.
-    pub(super) fn event(&mut self, event: &Decoded<'_>) {
+    /// An event with this stack: a method was compiled or unloaded, a wait begins or ends. Returns
+    /// the id of the stack that tells where it happened.
+    pub(super) fn event(&mut self, event: &Decoded<'_>, thread: u64, stack: u32) -> u32 {
         match *event {
+            Decoded::ContentionStart { .. } => {
+                if self.waits.len() >= OPEN_PAIRS {
+                    self.waits.clear();
+                }
+                if let Some(ips) = self.stacks.get(&stack) {
+                    self.waits.insert(thread, ips.clone());
+                }
+            }
+            Decoded::ContentionStop { .. } => {
+                if let Some(ips) = self.waits.remove(&thread)
+                    && stack == 0
+                {
+                    self.stacks.insert(WAITED, ips);
+                    return WAITED;
+                }
+            }
             Decoded::MethodLoad { address, size, namespace, name, .. } => {
                 self.methods.load(address, size, namespace, name);
             }
             Decoded::MethodUnload { address, .. } => self.methods.unload(address),
             _ => {}
         }
+        stack
     }
 
     fn names(&self, stack: u32) -> impl DoubleEndedIterator<Item = Option<&str>> {
@@ -86,8 +109,10 @@ impl Frames {
 
     /// Bytes in use.
     pub(super) fn held(&self) -> usize {
-        let stacks: usize = self.stacks.values().map(|ips| size_of_val(&**ips)).sum();
-        self.stacks.capacity() * (size_of::<(u32, Box<[u64]>)>() + 1) + stacks + self.methods.held()
+        let all = self.stacks.values().chain(self.waits.values());
+        let stacks: usize = all.map(|ips| size_of_val(&**ips)).sum();
+        let entries = self.stacks.capacity() + self.waits.capacity();
+        entries * (size_of::<(u64, Box<[u64]>)>() + 1) + stacks + self.methods.held()
     }
 }
 
@@ -117,19 +142,23 @@ mod tests {
     fn load(frames: &mut Frames, address: u64, namespace: &str, name: &str) {
         let units = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
         let (namespace, name) = (units(namespace), units(name));
-        frames.event(&Decoded::MethodLoad {
-            method: address,
-            module: 0,
-            address,
-            size: 16,
-            token: 0,
-            flags: 8,
-            namespace: Utf16::new(&namespace),
-            name: Utf16::new(&name),
-            signature: Utf16::default(),
-            clr: 0,
-            rejit: 0,
-        });
+        frames.event(
+            &Decoded::MethodLoad {
+                method: address,
+                module: 0,
+                address,
+                size: 16,
+                token: 0,
+                flags: 8,
+                namespace: Utf16::new(&namespace),
+                name: Utf16::new(&name),
+                signature: Utf16::default(),
+                clr: 0,
+                rejit: 0,
+            },
+            1,
+            0,
+        );
     }
 
     #[test]
@@ -148,7 +177,13 @@ mod tests {
         assert_eq!(frames.waiting(7), Some("Shop.Cart.Buy"));
         let stack = "Shop.Program.Main,?,Shop.Cart.Buy,?,System.Threading.Monitor.Enter";
         assert_eq!(write(&frames), stack);
+        let begin = Decoded::ContentionStart { flags: 0, clr: 0, lock: 1, object: 0, owner: 0 };
+        let stop = Decoded::ContentionStop { flags: 0, clr: 0, duration: 1.0 };
+        assert_eq!(frames.event(&begin, 5, 7), 7);
         frames.point();
+        assert_eq!(frames.event(&stop, 6, 0), 0, "another thread");
+        let waited = frames.event(&stop, 5, 0);
+        assert_eq!(frames.waiting(waited), Some("Shop.Cart.Buy"));
         assert_eq!((write(&frames), frames.waiting(7)), (String::new(), None));
     }
 }

@@ -109,10 +109,10 @@ impl Visit<'_> {
             Ok(Decoded::Known) => {}
             Ok(Decoded::Unknown) => self.state.unknown += 1,
             Ok(decoded) => {
-                let Event { stack, activity, related, .. } = *event;
+                let Event { mut stack, activity, related, capture_thread, .. } = *event;
                 let Parts { meter, records, lookup, frames, .. } = &mut *self.parts;
                 if let Some(frames) = frames {
-                    frames.event(&decoded);
+                    stack = frames.event(&decoded, capture_thread, stack);
                 }
                 let frames = frames.as_deref();
                 let ends_wait = matches!(decoded, Decoded::ContentionStop { .. });
@@ -120,7 +120,7 @@ impl Visit<'_> {
                     time: self.state.clock.nanos(event.time),
                     stamp: self.state.clock.stamp(event.time),
                     thread: event.thread,
-                    capture_thread: event.capture_thread,
+                    capture_thread,
                     method: frames.filter(|_| ends_wait).and_then(|of| of.waiting(stack)),
                 };
                 if let Some(occurrence) = meter.clr(&at, &decoded, self.sink) {

@@ -55,10 +55,8 @@ pub(super) fn runtime(config: &Config, version: Version) -> Provider {
             ask(GC, 5, &[]);
         }
     }
-    if config.jit || config.locks || config.stacks {
-        ask(JIT | COMPILATION, 4, &METHODS);
-    }
-    if records("method") {
+    // Live on 3.1, 9 and 10: methods come at level 5 only.
+    if config.jit || config.locks || config.stacks || records("method") {
         ask(JIT | COMPILATION, 5, &METHODS);
     }
     if records("assembly") {
