@@ -2,7 +2,8 @@
 //!
 //! The streams have a million events in the shapes of captures: `ticks`, an application's own
 //! events of three threads; `mixed`, garbage collections, exceptions and locks with stacks.
-//! `-- --once ticks` decodes one once, for perf and callgrind; `--once records-ticks` makes records.
+//! `-- --once ticks` decodes one once, for perf and callgrind; `--once records-ticks` makes its
+//! records.
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub, reason = "a bench")]
 
 use std::sync::{Arc, LazyLock};

@@ -60,8 +60,8 @@ pub const STACK_NAME: usize = 1500;
 /// Bytes of texts from runtimes: command lines, assemblies, types.
 pub const TEXT: usize = 4 << 10;
 /// Bytes of records of one process and kind that wait for the end of their batch: more are not in
-/// the order of time. A runtime sends 100 KiB of each thread's events and then those of the next one,
-/// and records of small events are 16 times as long.
+/// the order of time. A runtime sends 100 KiB of each thread's events and then those of the next
+/// one, and records of small events are 16 times as long.
 pub const WAITING: usize = 2 << 20;
 /// Bytes of the message of a record.
 pub const RECORD_MESSAGE: usize = 4 << 10;
