@@ -14,7 +14,6 @@ mod process;
 mod reading;
 mod registry;
 mod scanner;
-mod times;
 mod watches;
 
 use std::sync::{Arc, Mutex, PoisonError};

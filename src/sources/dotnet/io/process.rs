@@ -11,11 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::bursts::{Bursts, answer};
 use super::exchange::Exchanged;
-use super::facts::Facts;
+use super::facts::{Facts, Threads};
 use super::found::Found;
 use super::lines::Lines;
 use super::reading::{Reading, aligned};
-use super::times::Threads;
 use crate::clock::now;
 use crate::model::{Control, Now, Update};
 use crate::net::Peers;
@@ -66,7 +65,7 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
         sink: shared.peers.sink(&queue),
         ledger: Ledger::new(shared.peers.memory()),
         facts: Facts::new(Arc::clone(&found.target)),
-        parts: Parts::new(&first, Box::new(Threads(Arc::clone(&found.target)))),
+        parts: Parts::new(&first, Box::new(Threads::new(Arc::clone(&found.target)))),
         lines: Lines::default(),
         main: None,
         bursts: Bursts::new(&found.target),

@@ -65,7 +65,13 @@ fn read(target: &Target) -> Option<(u64, u64)> {
 
 /// Finds the names of a process's threads.
 #[derive(Debug)]
-pub(super) struct Threads(pub(super) Arc<Target>);
+pub(in crate::sources::dotnet::io) struct Threads(Arc<Target>);
+
+impl Threads {
+    pub(in crate::sources::dotnet::io) const fn new(target: Arc<Target>) -> Self {
+        Self(target)
+    }
+}
 
 impl Lookup for Threads {
     fn thread_name(&mut self, thread: u64) -> Option<String> {

@@ -1,8 +1,12 @@
 //! What is known of a process beside its events: identity, state, times.
 
+mod times;
+
 use std::sync::Arc;
 
-use super::times::Times;
+pub(super) use times::Threads;
+use times::Times;
+
 use crate::clock::now;
 use crate::model::{Identity, MetricItem, Now, Update, Value};
 use crate::sources::Sink;
