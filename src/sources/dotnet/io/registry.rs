@@ -228,3 +228,6 @@ fn turn_away(stream: &UnixStream) {
         let _ = stream.try_write(&request);
     }
 }
+
+#[cfg(test)]
+mod tests;
