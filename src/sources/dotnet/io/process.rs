@@ -315,9 +315,10 @@ impl Task {
             match command {
                 Command::Send(line, request) => {
                     match line {
+                        Line::Stop => self.main.iter_mut().for_each(Reading::hurry),
                         Line::Burst => self.bursts.begin(),
                         Line::BurstStop => self.bursts.stopping(),
-                        Line::Ask | Line::Main | Line::Stop => {}
+                        Line::Ask | Line::Main => {}
                     }
                     self.lines.send(line, self.found.clone(), request);
                 }

@@ -21,10 +21,15 @@ const READ: usize = 64 << 10;
 /// Most bytes of one turn: then other processes have theirs.
 const TURN: usize = 512 << 10;
 /// Time between two reads of a quiet stream. Runtimes send each 100 ms; an idle one has counters once
-/// a second, and a look that finds nothing costs as much as one that does.
-const SLOW: Duration = Duration::from_millis(250);
+/// a second, and a look that finds nothing costs as much as one that does. What a busy one sends
+/// meanwhile waits in its buffer (`dotnet.buffer`).
+const SLOW: Duration = Duration::from_millis(500);
 /// Time between two reads while bytes come.
 const QUICK: Duration = Duration::from_millis(8);
+/// Time between two reads before the first bytes.
+const FIRST: Duration = Duration::from_millis(100);
+/// An idle process sends less at once: counters are 5 KB.
+const BUSY: usize = 8 << 10;
 
 thread_local! {
     /// Where all streams of a worker are read into.
@@ -43,6 +48,8 @@ pub(super) struct Reading {
     first: usize,
     /// The last turn brought nothing.
     is_quiet: bool,
+    /// The session is being stopped: the process waits until all is read.
+    hurries: bool,
     next: Duration,
 }
 
@@ -64,6 +71,7 @@ impl Reading {
             stream: Box::new(stream),
             discards: false,
             is_quiet: true,
+            hurries: false,
             next: now,
         }
     }
@@ -71,6 +79,12 @@ impl Reading {
     /// When the next turn is due.
     pub(super) const fn next(&self) -> Duration {
         self.next
+    }
+
+    /// The session is being stopped: reads at the quick pace until its end.
+    pub(super) const fn hurry(&mut self) {
+        self.hurries = true;
+        self.next = Duration::ZERO;
     }
 
     /// Throws away what still comes.
@@ -121,14 +135,20 @@ impl Reading {
         if self.input.is_empty() {
             self.input = BytesMut::new();
         }
-        self.next = if turn.bytes >= TURN {
-            now.monotonic
-        } else if turn.bytes > 0 {
-            now.monotonic + QUICK
-        } else {
-            aligned(now.monotonic, SLOW)
-        };
+        self.next = self.after(now.monotonic, turn.bytes);
         turn
+    }
+
+    /// When the next turn is due, after one that brought so many bytes.
+    fn after(&self, now: Duration, bytes: usize) -> Duration {
+        let more_comes = bytes >= BUSY || bytes > 0 && !self.input.is_empty();
+        if bytes >= TURN {
+            now
+        } else if more_comes || self.hurries {
+            now + QUICK
+        } else {
+            aligned(now, if self.stream.began() { SLOW } else { FIRST })
+        }
     }
 
     /// Decodes bytes. What is wrong with them, in words.

@@ -84,7 +84,8 @@ pub fn wanted(config: &Config, version: Version, client: &str) -> Wanted {
 pub fn profile(config: &Config) -> Wanted {
     let mut wanted = Wanted::new(config, true, METHOD_RUNDOWN);
     wanted.add(Provider::new(SAMPLER, 0, 4));
-    wanted.add(Provider::new(RUNTIME, 0x10, 4));
+    // Runtimes send the names of methods at this level only.
+    wanted.add(Provider::new(RUNTIME, 0x10, 5));
     wanted
 }
 
