@@ -57,7 +57,7 @@ fn rows(captures: &[&str]) -> Vec<Row> {
         let mut bytes = Vec::new();
         flate2::read::MultiGzDecoder::new(file).read_to_end(&mut bytes).unwrap();
         let begin = bytes.windows(8).position(|w| w == b"Nettrace").unwrap();
-        Reader::new().feed(&mut BytesMut::from(&bytes[begin..]), &mut rows).unwrap();
+        Reader::new().feed(&mut BytesMut::from(bytes.get(begin..).unwrap()), &mut rows).unwrap();
     }
     rows.0
 }

@@ -59,7 +59,7 @@ impl Source for Dotnet {
         events: metrics::EVENT_KINDS,
         tables: metrics::TABLES,
         params: metrics::PARAMS,
-        dynamic: Some(Dynamic { places: metrics::PLACES, restore, initial: Vec::new }),
+        dynamic: Some(Dynamic { places: metrics::PLACES, restore, initial: counters::known }),
         keeps_values: true,
         not_logged: &["profile.stacks", "profile.methods", "alloc.by_type"],
         ..SourceTable::new("dotnet", metrics::CLUSTER, metrics::INDOM)

@@ -7,6 +7,7 @@
 //!                       └─▶ trouble ─▶ meter.limited, meter.owner, reports
 //! ```
 
+mod known;
 mod names;
 mod providers;
 mod published;
@@ -18,6 +19,7 @@ mod text;
 mod trouble;
 mod unit;
 
+pub(super) use known::known;
 pub(super) use spec::restore;
 pub use trouble::Report;
 
