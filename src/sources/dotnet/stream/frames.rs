@@ -128,8 +128,9 @@ impl Lookup for Named<'_> {
     }
 
     fn stack(&mut self, stack: u32, text: &mut String) {
-        if let Some(frames) = self.frames {
-            frames.write(stack, text);
+        match self.frames {
+            Some(frames) => frames.write(stack, text),
+            None => self.beside.stack(stack, text),
         }
     }
 }
