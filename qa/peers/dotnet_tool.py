@@ -2,6 +2,7 @@
 """Another tool at a .NET process: its own session, properly ended (docs/protocols/dotnet.md 2).
 
 usage: dotnet_tool.py SOCKET [SECONDS [ROUNDS]]     sessions of SECONDS one after the other; prints what came
+       dotnet_tool.py SOCKET room                  how many sessions the process still takes: 64 if nobody has one
 Standard library only.
 """
 
@@ -51,7 +52,22 @@ class Tool(threading.Thread):
         return self.bytes
 
 
+def room(path):
+    tools = []
+    try:
+        while len(tools) < 100:
+            tools.append(Tool(path))
+    except OSError:
+        pass
+    time.sleep(1)  # a session of 3.1 must not end before its first bytes were read
+    for tool in tools:
+        tool.stop()
+    return len(tools)
+
+
 def main():
+    if sys.argv[2:] == ["room"]:
+        return print(room(sys.argv[1]))
     path, seconds, rounds = sys.argv[1], float((sys.argv + ["1"])[2]), int((sys.argv + ["1", "1"])[3])
     for _ in range(rounds):
         tool = Tool(path)
