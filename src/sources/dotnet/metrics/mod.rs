@@ -4,13 +4,11 @@
 mod dynamic;
 mod events;
 mod process;
-mod rows;
 mod tables;
 
 pub(crate) use dynamic::*;
 pub(crate) use events::*;
 pub(crate) use process::*;
-pub(crate) use rows::*;
 pub(crate) use tables::*;
 
 use crate::catalogue::InDomDef;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use threads::Threads;
 
+use super::reading::Turn;
 use crate::model::Update;
 use crate::sources::Sink;
 use crate::sources::dotnet::metrics::PROFILE_RUN;
@@ -41,15 +42,6 @@ struct Reading {
     /// The stream cannot be decoded: its bytes are thrown away.
     discards: bool,
     next: Duration,
-}
-
-/// What a turn brought.
-#[derive(Debug, Default)]
-pub(super) struct Turn {
-    pub(super) bytes: usize,
-    pub(super) end: Option<End>,
-    /// What is wrong with the bytes.
-    pub(super) fault: Option<String>,
 }
 
 impl Bursts {
