@@ -39,6 +39,7 @@ class Writer:
     def __init__(self, start=None):
         self.at, self.ids, self.metadata, self.events, self.numbers = 0, {}, [], [], {}
         self.clock, self.head = start, True
+        self.stacks, self.known_stacks = [], 0
 
     def span(self, ns=0):
         """The start of something that takes `ns`."""
@@ -63,9 +64,14 @@ class Writer:
         more = struct.pack("<i", len(nested)) + b"".join(Writer.field(*f) for f in nested) if kind == "object" else b""
         return struct.pack("<i", CODES[kind]) + more + text(name)
 
-    def event(self, kind, payload, thread=100, at=None, lost=0):
-        """`lost` events of the thread were thrown away before it."""
-        self.events.append((at or self.span(), kind, payload, thread, lost))
+    def event(self, kind, payload, thread=100, at=None, lost=0, stack=0):
+        """`lost` events of the thread were thrown away before it. `stack`: its number, 0 for none."""
+        self.events.append((at or self.span(), kind, payload, thread, lost, stack))
+
+    def stack(self, ips):
+        """A stack, leaf first. Its number: 1, 2, ..."""
+        self.stacks.append(b"".join(struct.pack("<Q", ip) for ip in ips))
+        return self.known_stacks + len(self.stacks)
 
     def block(self, name, body):
         # Zeros up to a multiple of 4 from the start of the stream.
@@ -82,14 +88,18 @@ class Writer:
         if self.metadata:
             out += self.block("MetadataBlock", struct.pack("<HHqq", 20, 1, 0, 0) + b"".join(self.metadata))
             self.metadata = []
+        if self.stacks:
+            rows = b"".join(struct.pack("<I", len(s)) + s for s in self.stacks)
+            out += self.block("StackBlock", struct.pack("<II", self.known_stacks + 1, len(self.stacks)) + rows)
+            self.known_stacks, self.stacks = self.known_stacks + len(self.stacks), []
         self.events.sort(key=lambda e: e[0])
         if self.events:
             rows, last, seen = b"", 0, 0
-            for i, (at, kind, payload, thread, lost) in enumerate(self.events):
+            for i, (at, kind, payload, thread, lost, stack) in enumerate(self.events):
                 number = self.numbers[thread] = self.numbers.get(thread, 0) + 1 + lost
                 flags = 1 | 2 | 4 | 8 | 128 | (64 if i + 1 == len(self.events) else 0)
                 rows += (bytes([flags]) + varuint(kind) + varuint((number - seen - 1) % 2**32) + varuint(thread) +
-                         varuint(0xFFFFFFFF) + varuint(thread) + varuint(0) + varuint((at - last) % 2**64) + varuint(len(payload)) + payload)
+                         varuint(0xFFFFFFFF) + varuint(thread) + varuint(stack) + varuint((at - last) % 2**64) + varuint(len(payload)) + payload)
                 last, seen = at, number
             out += self.block("EventBlock", struct.pack("<HHqq", 20, 1, self.events[0][0], last) + rows)
             self.events = []

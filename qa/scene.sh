@@ -1,0 +1,91 @@
+# Sourced after common.sh: a private pmcd and PMDA with all sources at work, without a network, a real
+# runtime or root, beside other tests:
+#
+#   scene_start         three Mono processes of two programs, five Java pods of two services, four Zorka agents of
+#                       three services, one live session of LTTng, three .NET processes of two programs
+#   scene_proxy [redis] a private pmproxy, its port in $PROXY_PORT and its URL in $WEB; with redis also a private
+#                       redis or valkey (then queries of /series work)
+#   scene_stop          ends it all before the script ends
+#
+# Figures differ between instances, and go on until the end. Instances: pminfo -h "$HOST" -f apm.agent.source.
+# Further lines of apm.toml are on the standard input of scene_start if SCENE_CONFIG is set. With SCENE_TCP pmcd
+# answers at localhost:$PMCD_PORT too, as always; event metrics need $HOST or the host `local:` of pmproxy.
+# shellcheck shell=bash
+
+SCENE_PIDS=()
+# scene_peer NAME PROGRAM ARGS...
+scene_peer() {
+    local name=$1 program=$2
+    shift 2
+    background env MONO_PORT="$MONO_PORT" ZORKA_PORT="$ZORKA_PORT" PROFILER_PORT="$PROFILER_PORT" DOTNET_PREFIX="${SCENE_PREFIX:-}" \
+        PYTHONDONTWRITEBYTECODE=1 python3 -u "$QA/peers/scene/$program.py" "$@" >"$D/scene-$name.out" 2>&1
+    SCENE_PIDS+=("$LAST")
+}
+
+scene_start() {
+    RELAY_PORT=$(free_port)
+    mkdir -p "$D/sockets"
+    # They connect: who looks for processes finds those of other tests too.
+    DOTNET_KEYS="discover = false
+listen = \"$D/sockets/dotnet.sock\"
+counters = [\"Microsoft.AspNetCore.Hosting\"]
+meters = [\"Shop\"]
+profile_every = \"10s\"
+profile_time = \"1s\""
+    {
+        printf '[lttng]\nrelays = ["127.0.0.1:%s"]\nview = ["*"]\n' "$RELAY_PORT"
+        if [ -n "${SCENE_CONFIG:-}" ]; then cat; fi
+    } >"$D/scene.toml"
+    write_config <"$D/scene.toml"
+    scene_peer lttng lttng_trace "$RELAY_PORT" shophost/shop
+    wait_for 10 grep -q listening "$D/scene-lttng.out" || die "no relay daemon: $(cat "$D/scene-lttng.out")"
+    pmcd_start
+    scene_peer mono mono_programs
+    scene_peer java java_pods
+    scene_peer zorka zorka_apps
+    scene_peer dotnet dotnet_processes "$D/sockets/dotnet.sock"
+    wait_for 30 scene_plays || { tail -n 5 "$D"/scene-*.out "$D/log/apm.log" >&2; die "the scene does not play"; }
+}
+
+# Each source has brought values of all its peers.
+scene_plays() {
+    pminfo -h "$HOST" -f apm.mono.samples apm.profiler.call.count apm.zorka.span.count apm.lttng.session.events \
+        apm.dotnet.gc.pause.count apm.agent.up >"$D/scene.values" 2>/dev/null
+    awk '/^apm/ { m = $1 } / value / && $NF > 0 { n[m]++ } END { exit !(n["apm.mono.samples"] >= 3 && n["apm.profiler.call.count"] >= 5 &&
+        n["apm.zorka.span.count"] >= 4 && n["apm.lttng.session.events"] >= 1 && n["apm.dotnet.gc.pause.count"] >= 3) }' "$D/scene.values"
+}
+
+scene_proxy() {
+    local redis=()
+    mkdir -p "$D/log/pmproxy"
+    PROXY_PORT=$(free_port)
+    WEB=http://localhost:$PROXY_PORT
+    if [ "${1:-}" = redis ]; then
+        local server
+        server=$(command -v valkey-server || command -v redis-server) || die "neither valkey-server nor redis-server (qa/setup)"
+        REDIS_PORT=$(free_port)
+        mkdir -p "$D/redis"
+        background "$server" --port "$REDIS_PORT" --bind 127.0.0.1 --save '' --appendonly no --dir "$D/redis" >"$D/log/redis.log" 2>&1
+        SCENE_PIDS+=("$LAST")
+        redis=(-t -r "$REDIS_PORT")
+        sed -e "s/^servers *=.*/servers = localhost:$REDIS_PORT/; s/^resp.servers.*/resp.servers = localhost:$REDIS_PORT/" \
+            "$PCP_SYSCONF_DIR/pmproxy/pmproxy.conf" >"$D/pmproxy.conf"
+    else
+        redis=(-t)
+        sed -e 's/^pmseries.enabled *=.*/pmseries.enabled = false/; s/^pmsearch.enabled *=.*/pmsearch.enabled = false/' \
+            "$PCP_SYSCONF_DIR/pmproxy/pmproxy.conf" >"$D/pmproxy.conf"
+    fi
+    background "$PCP_BINADM_DIR/pmproxy" -f -A -U "$(id -un)" -c "$D/pmproxy.conf" -p "$PROXY_PORT" -i 127.0.0.1 \
+        -s "$D/run/pmproxy.socket" -l "$D/log/pmproxy/pmproxy.log" "${redis[@]}" >"$D/log/pmproxy.out" 2>&1
+    SCENE_PIDS+=("$LAST")
+    wait_for 30 eval 'curl -sf "$WEB/pmapi/context?hostspec=local:" >/dev/null' || { cat "$D/log/pmproxy/pmproxy.log" >&2; die "pmproxy does not answer"; }
+    [ "${1:-}" != redis ] || wait_for 30 eval 'curl -sf "$WEB/series/ping" >/dev/null' || die "pmproxy has no redis"
+}
+
+scene_stop() {
+    local pid
+    pmcd_stop
+    for pid in "${SCENE_PIDS[@]}"; do kill "$pid" 2>/dev/null; done
+    for pid in "${SCENE_PIDS[@]}"; do wait "$pid" 2>/dev/null; done
+    SCENE_PIDS=()
+}
