@@ -1,0 +1,82 @@
+# What Install, Remove and packaging do with the list of files, etc/files. Sourced after pcp.env,
+# with $here, the directory of the list's sources, and $built, where programs are built.
+# shellcheck shell=sh
+
+APM=$PCP_PMDAS_DIR/apm
+
+# files PART...: the lines of these parts as MODE FROM TO, directories as their files, variables
+# replaced.
+files()
+{
+    while read -r _part _mode _from _to
+    do
+	case " $* " in *" $_part "*) ;; *) continue ;; esac
+	eval "_to=\"$_to\""
+	case $_from in
+	*/)
+	    [ -d "$here/$_from" ] || continue
+	    (cd "$here/$_from" && find . -type f | LC_ALL=C sort) | while read -r _file
+	    do
+		echo "$_mode $_from${_file#./} $_to${_file#./}"
+	    done
+	    ;;
+	*)
+	    echo "$_mode $_from $_to"
+	    ;;
+	esac
+    done <"$here/etc/files"
+}
+
+# source_of FROM: where that file is.
+source_of()
+{
+    if [ -f "$here/$1" ]
+    then
+	echo "$here/$1"
+    else
+	case $1 in
+	pmdaapm) echo "${built-}/pmdaapm" ;;
+	libmono-profiler-apm.so) echo "${built-}/libmono_profiler_apm.so" ;;
+	*) echo "$here/$1" ;;
+	esac
+    fi
+}
+
+# copy MODE FROM TO: programs without symbols, where strip(1) is there.
+copy()
+{
+    install -d -m 755 "$(dirname "$3")" || return 1
+    case $2 in
+    */pmdaapm|*.so) install -s -m "$1" "$2" "$3" 2>/dev/null && return ;;
+    esac
+    install -m "$1" "$2" "$3"
+}
+
+# put ROOT PART...: copies them to their places below ROOT, "" for this host.
+put()
+{
+    _root=$1
+    shift
+    files "$@" | while read -r _mode _from _to
+    do
+	_from=$(source_of "$_from")
+	[ "$_from" = "$_root$_to" ] || copy "$_mode" "$_from" "$_root$_to" || { echo "Error: $_root$_to cannot be written" >&2; exit 1; }
+    done
+}
+
+# take PART...: removes them from this host, but for what is in $APM, and directories of this PMDA
+# that are empty then.
+take()
+{
+    files "$@" | while read -r _mode _from _to
+    do
+	case $_to in "$APM"/*) continue ;; esac
+	rm -f "$_to"
+	_dir=$(dirname "$_to")
+	while case $_dir in */apm|*/apm/*) true ;; *) false ;; esac
+	do
+	    rmdir "$_dir" 2>/dev/null || break
+	    _dir=$(dirname "$_dir")
+	done
+    done
+}
