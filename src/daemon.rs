@@ -36,6 +36,7 @@ pub fn main(mut agent: Agent, options: &Options) -> i32 {
         Mode::PrintHelp => show(&crate::generate::help(&catalogue())),
         Mode::PrintMetrics => show(&crate::generate::metrics(&catalogue())),
         Mode::PrintConfiguration => show(&crate::config::reference::<Sections>()),
+        Mode::Catalogue => show(&crate::generate::json(&catalogue())),
         Mode::PrintPmlogconf => show(&crate::pmlogconf::print(&catalogue())),
         Mode::Version => println!("pmdaapm {}", env!("CARGO_PKG_VERSION")),
         Mode::Check => return check(options),

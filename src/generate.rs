@@ -1,4 +1,5 @@
-//! The files `pmns`, `help` and `docs/metrics.md`, made from the metric tables.
+//! The files `pmns`, `help` and `docs/metrics.md`, and the catalogue as JSON, made from the metric
+//! tables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -158,8 +159,51 @@ pub fn metrics(catalogue: &Catalogue) -> String {
     out
 }
 
+/// The static metrics as JSON, one a line, then the trees of dynamic ones. The word of `indom` is
+/// that of docs/metrics.md, empty for a metric without instances.
+#[must_use]
+pub fn json(catalogue: &Catalogue) -> String {
+    let metrics = catalogue.entries().iter().map(|e| {
+        let source = e.source.and_then(|s| catalogue.source(s));
+        serde_json::json!({
+            "name": e.name, "type": e.ty.name(), "semantics": e.sem.name(),
+            "units": e.units.name(), "indom": instances(e.indom, source), "oneline": e.oneline,
+        })
+    });
+    let trees = catalogue.sources().flat_map(|(_, source)| {
+        source.dynamic.iter().flat_map(|d| d.places).map(move |(place, oneline)| {
+            let node = place.node().unwrap_or("param");
+            serde_json::json!({
+                "name": format!("apm.{}.{node}", source.name),
+                "indom": instances(place.indom(), Some(source)), "oneline": oneline,
+            })
+        })
+    });
+    let lines = |rows: Vec<String>| rows.join(",\n");
+    format!(
+        "{{\"metrics\": [\n{}\n], \"trees\": [\n{}\n]}}\n",
+        lines(metrics.map(|m| m.to_string()).collect()),
+        lines(trees.map(|t| t.to_string()).collect())
+    )
+}
+
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "source-list")]
+    #[test]
+    fn catalogue_as_json_has_every_metric_and_tree() {
+        let catalogue = crate::sources::catalogue();
+        let json: serde_json::Value = serde_json::from_str(&super::json(&catalogue)).unwrap();
+        let metrics = json["metrics"].as_array().unwrap();
+        assert_eq!(metrics.len(), catalogue.entries().len());
+        let up = metrics.iter().find(|m| m["name"] == "apm.agent.up").unwrap();
+        assert_eq!(
+            (up["semantics"].as_str(), up["indom"].as_str()),
+            (Some("instant"), Some("agent"))
+        );
+        assert!(json["trees"].as_array().unwrap().iter().all(|t| t["name"].is_string()));
+    }
+
     #[test]
     fn long_lines_are_broken_at_blanks() {
         let text = super::wrapped(&format!("{} end\n\nshort", "word ".repeat(30).trim()));

@@ -21,6 +21,7 @@ const OPTIONS: &[OptionDef] = &[
     flag("print-metrics", "print a table of all metrics, exit"),
     flag("print-configuration", "print a table of all configuration keys, exit"),
     flag("print-pmlogconf", "print the groups for pmlogconf(1), exit"),
+    flag("catalogue", "print all static metrics as JSON, exit"),
     OptionDef { short: Some('V'), ..flag("version", "print the version, exit") },
 ];
 
@@ -46,6 +47,8 @@ pub enum Mode {
     PrintConfiguration,
     /// `--print-pmlogconf`: `etc/pmlogconf/*`
     PrintPmlogconf,
+    /// `--catalogue`: input of scripts, such as `etc/grafana/make_dashboards.py`
+    Catalogue,
     /// `--version`
     Version,
 }
@@ -68,6 +71,7 @@ impl Options {
             "print-metrics" => Some(Mode::PrintMetrics),
             "print-configuration" => Some(Mode::PrintConfiguration),
             "print-pmlogconf" => Some(Mode::PrintPmlogconf),
+            "catalogue" => Some(Mode::Catalogue),
             "version" => Some(Mode::Version),
             _ => None,
         });
@@ -101,6 +105,7 @@ mod tests {
         let mode = |mode| Ok(Options { mode, config: None });
         assert_eq!(parsed(&["-V"]), mode(Mode::Version));
         assert_eq!(parsed(&["--print-help"]), mode(Mode::PrintHelp));
+        assert_eq!(parsed(&["--catalogue"]), mode(Mode::Catalogue));
         let check = Options { mode: Mode::Check, config: Some("/etc/a b".into()) };
         assert_eq!(parsed(&["--check", "-c", "/etc/a b"]), Ok(check.clone()));
         assert_eq!(parsed(&["-d", "401", "--config=/etc/a b", "--check"]), Ok(check));
