@@ -81,7 +81,13 @@ fn is_logged(source: &SourceTable, name: &str) -> bool {
 /// The nodes of a source that are worth logging at the default interval: values, but neither
 /// controls nor records.
 fn nodes(source: &SourceTable) -> Vec<String> {
-    let first = |name: &'static str| name.split('.').next().unwrap_or(name);
+    // The first component, and the second of nodes that are logged in part.
+    let first = |name: &'static str| {
+        let mut ends = name.match_indices('.').map(|(at, _)| name.get(..at).unwrap_or(name));
+        let node = ends.next().unwrap_or(name);
+        let inner = |part: &&str| part.strip_prefix(node).is_some_and(|rest| rest.starts_with('.'));
+        if source.not_logged.iter().any(inner) { ends.next().unwrap_or(name) } else { node }
+    };
     let metrics = source.metrics.iter().chain(source.row_metrics).map(|m| first(m.name));
     let reports = source.controls.iter().filter(|c| !c.storable && c.indom == InDom::Null);
     let mut names: Vec<String> = Vec::new();

@@ -125,6 +125,67 @@ listed! {
         score: STACK_TIME,
         initial: Vec::new,
     };
+    /// Rows `namespace/service`.
+    SERVICES = TableDef {
+        name: "service",
+        cluster: CLUSTER + 8,
+        indom: InDomDef {
+            serial: 24,
+            oneline: "Services of Java pods",
+            help: "One instance for each service: NAMESPACE/SERVICE, the pods of which are the instances NAMESPACE/SERVICE/POD of other \
+             metrics. It stays when its pods have gone. Those whose calls took most time have instances, the others are together in the \
+             instance other.",
+        },
+        of_peer: false,
+        max: 500,
+        score: SERVICE_TIME,
+        initial: Vec::new,
+    };
+    /// Rows `namespace/service::lo-hi` in ms.
+    SERVICE_BUCKETS = TableDef {
+        name: "service_bucket",
+        cluster: CLUSTER + 9,
+        indom: InDomDef {
+            serial: 25,
+            oneline: "Durations of calls of Java services",
+            help: "One instance for each range of durations of each service: NAMESPACE/SERVICE::LO-HI in ms, LO included.",
+        },
+        of_peer: false,
+        max: 500 * EDGES.len(),
+        score: SERVICE_HISTOGRAM,
+        initial: Vec::new,
+    };
+    /// Rows `namespace/service::package.Class.method`.
+    SERVICE_METHODS = TableDef {
+        name: "service_method",
+        cluster: CLUSTER + 10,
+        indom: InDomDef {
+            serial: 26,
+            oneline: "Root methods of calls of Java services",
+            help: "One instance for each method that was the root of calls of a service: NAMESPACE/SERVICE::PACKAGE.CLASS.METHOD, without \
+             the types of its arguments. Those that took most time have instances, the others are together in the instance other.",
+        },
+        of_peer: false,
+        max: 2000,
+        score: SERVICE_METHOD_TIME,
+        initial: Vec::new,
+    };
+    /// Rows `namespace/service,Outer.method,Inner.method`.
+    SERVICE_STACKS = TableDef {
+        name: "service_stack",
+        cluster: CLUSTER + 11,
+        indom: InDomDef {
+            serial: 27,
+            oneline: "Stacks of methods of Java services",
+            help: "One instance for each stack of instrumented methods of a service: NAMESPACE/SERVICE, then CLASS.METHOD of each frame, \
+             outermost first, parted by commas: the service is the outermost frame of a flame graph. Those with most time of their own \
+             have instances, the others are together in the instance other.",
+        },
+        of_peer: false,
+        max: 2000,
+        score: SERVICE_STACK_TIME,
+        initial: Vec::new,
+    };
 }
 
 /// The metrics of a stream, in the order of their items.
@@ -151,6 +212,26 @@ row_metrics! {
     METHOD_CPU METHODS 3 "method.cpu" U64 Counter Nanoseconds "CPU time of calls of a root method" "Of all pods; the agent samples it at most every 100 ms for each thread.";
     STACK_TIME STACKS 0 "stack.time" U64 Counter Nanoseconds "Time in the last method of a stack, without what it called" "From the trace; of millisecond resolution. Roots of which the agent has lost a part are left out; the others count when they end, or after 10 s. For flame graphs; profiler.stacks = false turns it off.";
     METHOD_MEMORY METHODS 4 "method.memory" U64 Counter Bytes "Memory allocated by calls of a root method" "Of all pods: bytes allocated by the calling thread.";
+    SERVICE_COUNT SERVICES 0 "service.count" U64 Counter Count "Finished root calls of the service" "Of all its pods: what apm.profiler.call.count counts, at most a second later. Goes on when a pod goes or comes back.";
+    SERVICE_ERRORS SERVICES 1 "service.errors" U64 Counter Count "Calls of the service that failed" "Of all its pods, as apm.profiler.call.errors.";
+    SERVICE_TIME SERVICES 2 "service.time" U64 Counter Nanoseconds "Time that calls of the service took" "Of all its pods, as apm.profiler.call.time. Divide its rate by that of service.count for the mean.";
+    SERVICE_CPU SERVICES 3 "service.cpu" U64 Counter Nanoseconds "CPU time of calls of the service" "Of all its pods, as apm.profiler.call.cpu.";
+    SERVICE_WAIT SERVICES 4 "service.wait" U64 Counter Nanoseconds "Time that calls of the service waited for monitors" "Of all its pods, as apm.profiler.call.wait.";
+    SERVICE_MEMORY SERVICES 5 "service.memory" U64 Counter Bytes "Memory allocated by calls of the service" "Of all its pods, as apm.profiler.call.memory.";
+    SERVICE_SUSPENDS SERVICES 6 "service.suspend.count" U64 Counter Count "Times that JVMs of the service stood still" "Of all its pods, as apm.profiler.suspend.count.";
+    SERVICE_SUSPEND_TIME SERVICES 7 "service.suspend.time" U64 Counter Nanoseconds "Time that JVMs of the service stood still" "Of all its pods, as apm.profiler.suspend.time: its rate is the share of time, summed over the pods.";
+    SERVICE_GC_COUNT SERVICES 8 "service.gc.count" U64 Counter Count "Pauses in the garbage collectors' logs of the service" "Of all its pods, as apm.profiler.gc.count.";
+    SERVICE_GC_TIME SERVICES 9 "service.gc.time" U64 Counter Nanoseconds "Time of pauses in the garbage collectors' logs of the service" "Of all its pods, as apm.profiler.gc.time.";
+    SERVICE_PODS SERVICES 10 "service.pods" U64 Instant Count "Connected pods of the service" "0 when all have gone.";
+    SERVICE_P50 SERVICES 11 "service.latency.p50" U64 Instant Nanoseconds Recent "Median duration of calls of the service in the last minute" "Of calls of all pods of the service, as apm.profiler.call.latency.p50: made from their histograms, not from their percentiles. No value if there were none, or if no pod is connected. Of two significant digits.";
+    SERVICE_P95 SERVICES 12 "service.latency.p95" U64 Instant Nanoseconds Recent "95th percentile of the duration of calls of the service in the last minute" "Of calls of all pods of the service, as apm.profiler.call.latency.p50: made from their histograms, not from their percentiles. No value if there were none, or if no pod is connected. Of two significant digits.";
+    SERVICE_P99 SERVICES 13 "service.latency.p99" U64 Instant Nanoseconds Recent "99th percentile of the duration of calls of the service in the last minute" "Of calls of all pods of the service, as apm.profiler.call.latency.p50: made from their histograms, not from their percentiles. No value if there were none, or if no pod is connected. Of two significant digits.";
+    SERVICE_MAX SERVICES 14 "service.latency.max" U64 Instant Nanoseconds Recent "Longest call of the service in the last minute" "Of calls of all pods of the service, as apm.profiler.call.latency.p50: made from their histograms, not from their percentiles. No value if there were none, or if no pod is connected. Of two significant digits.";
+    SERVICE_HISTOGRAM SERVICE_BUCKETS 0 "service.histogram" U64 Counter Count "Calls of the service by duration" "Calls of all its pods whose duration in ms is in the range.";
+    SERVICE_METHOD_COUNT SERVICE_METHODS 0 "service.method.count" U64 Counter Count "Calls of a root method of the service" "Calls of all its pods whose first method it is.";
+    SERVICE_METHOD_ERRORS SERVICE_METHODS 1 "service.method.errors" U64 Counter Count "Calls of a root method of the service that failed" "Calls with the parameter call.red.";
+    SERVICE_METHOD_TIME SERVICE_METHODS 2 "service.method.time" U64 Counter Nanoseconds "Time of calls of a root method of the service" "Sum of their durations.";
+    SERVICE_STACK_TIME SERVICE_STACKS 0 "service.stack.time" U64 Counter Nanoseconds "Time in the last method of a stack of the service, without what it called" "As apm.profiler.stack.time, by service.";
 }
 
 listed! {

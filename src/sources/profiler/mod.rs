@@ -122,6 +122,7 @@ impl Source for Profiler {
             "value",
             "flushes",
             "stack",
+            "service.stack",
             "event.pause.count",
             "event.pause.lost",
             "event.chunk",

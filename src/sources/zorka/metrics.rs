@@ -231,6 +231,67 @@ listed! {
         score: REQUEST_ERRORS,
         initial: Vec::new,
     };
+    /// Rows: names of services.
+    SERVICES = TableDef {
+        name: "service",
+        cluster: CLUSTER + 13,
+        indom: InDomDef {
+            serial: 50,
+            oneline: "Services of Zorka agents",
+            help: "One instance for each service: the attribute local.service of traces, or the application that the agent registered. \
+             It stays when its agents have gone. Those whose spans took most time have instances, the others are together in the instance \
+             other.",
+        },
+        of_peer: false,
+        max: 500,
+        score: SERVICE_TIME,
+        initial: Vec::new,
+    };
+    /// Rows `service::lo-hi` in us.
+    SERVICE_BUCKETS = TableDef {
+        name: "service_bucket",
+        cluster: CLUSTER + 14,
+        indom: InDomDef {
+            serial: 51,
+            oneline: "Durations of spans of services",
+            help: "One instance for each range of durations of each service: SERVICE::LO-HI in us, LO included.",
+        },
+        of_peer: false,
+        max: 500 * EDGES.len(),
+        score: SERVICE_HISTOGRAM,
+        initial: Vec::new,
+    };
+    /// Rows `service::package.Class.method`.
+    SERVICE_METHODS = TableDef {
+        name: "service_method",
+        cluster: CLUSTER + 48,
+        indom: InDomDef {
+            serial: 52,
+            oneline: "Methods in Zorka traces of services",
+            help: "One instance for each method of which agents of a service have sent records: SERVICE::PACKAGE.CLASS.METHOD, as in \
+             apm.zorka.method.count. Those with most time of their own have instances, the others are together in the instance other.",
+        },
+        of_peer: false,
+        max: 2000,
+        score: SERVICE_METHOD_SELF_TIME,
+        initial: Vec::new,
+    };
+    /// Rows `service,Outer.method,Inner.method`.
+    SERVICE_STACKS = TableDef {
+        name: "service_stack",
+        cluster: CLUSTER + 49,
+        indom: InDomDef {
+            serial: 53,
+            oneline: "Stacks of methods in Zorka traces of services",
+            help: "One instance for each stack of reported methods of a service: SERVICE, then CLASS.METHOD of each frame, outermost \
+             first, parted by commas: the service is the outermost frame of a flame graph. Those with most time of their own have \
+             instances, the others are together in the instance other.",
+        },
+        of_peer: false,
+        max: 2000,
+        score: SERVICE_STACK_TIME,
+        initial: Vec::new,
+    };
 }
 
 /// The sums of a method, in the order of their items.
@@ -272,6 +333,21 @@ row_metrics! {
     STACK_TIME STACKS 0 "stack.time" U64 Counter Nanoseconds "Time in the last method of a stack, without what it called" "From records counted once; calls that are not reported are no frames, and their time belongs to the frame that made them. For flame graphs; zorka.stacks = false turns it off.";
     REQUEST_COUNT REQUESTS 0 "collector.request.count" U64 Counter Count "Requests by endpoint and outcome" "Requests that were read and answered, of all agents.";
     REQUEST_ERRORS FAULTS 0 "request.errors" U64 Counter Count "Bodies with a fault" "They are answered with success, since the agent could only send them again; what was read before the fault counts.";
+    SERVICE_COUNT SERVICES 0 "service.count" U64 Counter Count "Spans of the service, each counted once" "Of all its agents: what apm.zorka.span.count counts, at most a second later. Goes on when an agent goes or comes back.";
+    SERVICE_ERRORS SERVICES 1 "service.errors" U64 Counter Count "Spans of the service that failed" "Of all its agents, as apm.zorka.span.errors.";
+    SERVICE_TIME SERVICES 2 "service.time" U64 Counter Nanoseconds "Time that spans of the service took" "Of all its agents, as apm.zorka.span.time: a span within another one counts beside it. Divide its rate by that of service.count for the mean.";
+    SERVICE_EXCEPTIONS SERVICES 3 "service.exceptions" U64 Counter Count "Reports of exceptions of the service, each counted once" "Of all its agents, as apm.zorka.exception.count.";
+    SERVICE_AGENTS SERVICES 4 "service.agents" U64 Instant Count "Agents of the service that are there" "0 when all have gone.";
+    SERVICE_P50 SERVICES 5 "service.latency.p50" U64 Instant Nanoseconds Recent "Median duration of spans of the service in the last minute" "Of spans of all agents and types of the service that came within the last minute, with their whole duration: made from histograms, not from percentiles. No value if there were none, or if no agent is connected. Of two significant digits.";
+    SERVICE_P95 SERVICES 6 "service.latency.p95" U64 Instant Nanoseconds Recent "95th percentile of the duration of spans of the service in the last minute" "Of spans of all agents and types of the service that came within the last minute, with their whole duration: made from histograms, not from percentiles. No value if there were none, or if no agent is connected. Of two significant digits.";
+    SERVICE_P99 SERVICES 7 "service.latency.p99" U64 Instant Nanoseconds Recent "99th percentile of the duration of spans of the service in the last minute" "Of spans of all agents and types of the service that came within the last minute, with their whole duration: made from histograms, not from percentiles. No value if there were none, or if no agent is connected. Of two significant digits.";
+    SERVICE_MAX SERVICES 8 "service.latency.max" U64 Instant Nanoseconds Recent "Longest span of the service in the last minute" "Of spans of all agents and types of the service that came within the last minute, with their whole duration: made from histograms, not from percentiles. No value if there were none, or if no agent is connected. Of two significant digits.";
+    SERVICE_HISTOGRAM SERVICE_BUCKETS 0 "service.histogram" U64 Counter Count "Spans of the service by duration" "Spans of all its agents and types, each counted once, whose duration in us is in the range.";
+    SERVICE_METHOD_COUNT SERVICE_METHODS 0 "service.method.count" U64 Counter Count "Reported calls of the method in the service" "Of all its agents, as apm.zorka.method.count.";
+    SERVICE_METHOD_ERRORS SERVICE_METHODS 1 "service.method.errors" U64 Counter Count "Calls of the method in the service that report an exception" "Of all its agents, as apm.zorka.method.errors.";
+    SERVICE_METHOD_TIME SERVICE_METHODS 2 "service.method.time" U64 Counter Nanoseconds "Time in the method and in what it called, in the service" "Of all its agents, as apm.zorka.method.time.";
+    SERVICE_METHOD_SELF_TIME SERVICE_METHODS 3 "service.method.self_time" U64 Counter Nanoseconds "Time in the method itself, in the service" "Of all its agents, as apm.zorka.method.self_time.";
+    SERVICE_STACK_TIME SERVICE_STACKS 0 "service.stack.time" U64 Counter Nanoseconds "Time in the last method of a stack of the service, without what it called" "As apm.zorka.stack.time, by service.";
 }
 
 listed! {

@@ -40,6 +40,7 @@ impl Source for Zorka {
             "record.legacy",
             "record.other",
             "stack",
+            "service.stack",
             "event.exception",
         ],
         ..SourceTable::new("zorka", metrics::CLUSTER, metrics::INDOM)
