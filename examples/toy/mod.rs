@@ -32,7 +32,7 @@ mod session;
 pub use config::Config;
 
 use crate::catalogue::{InDomDef, SourceTable};
-use crate::model::{EventKind, EventKindId};
+use crate::model::{EventKind, EventKindId, EventTable, TableCell};
 use crate::sources::Source;
 #[cfg(feature = "agent")]
 use crate::sources::{Context, Running};
@@ -62,6 +62,7 @@ crate::listed! {
         cluster: CLUSTER + 1,
         what: "one line of a peer that is no command",
         help: "The line is in the parameter text.",
+        table: EventTable { columns: &[("text", TableCell::Param(TEXT))], duration: None },
     };
 }
 

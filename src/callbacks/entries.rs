@@ -76,7 +76,10 @@ impl Row {
             self.value,
             ValueSource::Event(
                 _,
-                EventLeaf::Records | EventLeaf::HighResRecords | EventLeaf::Table
+                EventLeaf::Records
+                    | EventLeaf::HighResRecords
+                    | EventLeaf::Table
+                    | EventLeaf::Slowest
             )
         )
     }

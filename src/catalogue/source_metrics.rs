@@ -83,6 +83,11 @@ fn params(id: SourceId, source: &SourceTable) -> Vec<Entry> {
     std::iter::once(lost).chain(own).collect()
 }
 
+/// Help of both tables: what is in their cells.
+const TABLE_CELLS: &str = "A cell without a value is -. A cell has no control characters, quotes are typographic, and a text of more than 1,024 bytes \
+    is cut and ends with …: every reader of CSV finds the same cells, also Grafana (a Vector target with format csv_table). \
+    The filter of a client does not apply.";
+
 /// The leaves below `event.<kind>`.
 fn event_leaves(
     id: SourceId,
@@ -91,8 +96,8 @@ fn event_leaves(
     truncated: &str,
 ) -> Vec<Entry> {
     use EventLeaf::{
-        Bytes, Clients, Count, Filter, FilterError, HighResRecords, Lost, Memory, Records, Table,
-        Truncated,
+        Bytes, Clients, Count, Filter, FilterError, HighResRecords, Lost, Memory, Records, Slowest,
+        Table, Truncated,
     };
     use Semantics::{Counter, Discrete, Instant};
     use ValueType::{Event, HighResEvent, Text, U64};
@@ -115,8 +120,14 @@ fn event_leaves(
          oldest record kept. At most events.max_records come for each second since its last fetch, the rest with the next. {}",
         kind.help
     );
+    let header = kind.table.header();
+    let lines = if kind.table.line_for_each_parameter() {
+        "one line for each parameter of the newest 50 whole records, the newest record first, at most 200 lines unless one record alone has more"
+    } else {
+        "one line for each of the newest 50 records, the newest first"
+    };
     #[rustfmt::skip]
-    let all = vec![
+    let mut all = vec![
         leaf("records", 0, Records, Event, Instant, Units::None,
             &format!("Event records ({})", kind.name), &records.replace("{}", "PM_TYPE_EVENT with microseconds")),
         leaf("highres_records", 1, HighResRecords, HighResEvent, Instant, Units::None,
@@ -128,7 +139,7 @@ fn event_leaves(
         leaf("memory", 5, Memory, U64, Instant, Units::Bytes, "Memory of the stream", "Bytes of records held now; all streams share events.memory evenly."),
         leaf("clients", 6, Clients, U64, Instant, Units::Count, "Clients of the stream", "PCP client contexts that read this stream."),
         leaf("table", 7, Table, Text, Discrete, Units::None, "Newest records as a CSV table",
-            "The newest records as text: a header line time,parameter,value,record and one line for each parameter of whole records, at most 100 lines; record numbers the records of the stream. For Grafana: a Vector target with format csv_table."),
+            &format!("The newest records as text: a header line {header} and {lines}. {TABLE_CELLS}")),
         leaf("filter", 8, Filter, Text, Discrete, Units::None, "Which records this client wants (storable)",
             "An expression over the parameters of a record; the client that stores it gets only records for which it is true, in records and highres_records, from all instances or from the one that is stored to. Empty: all records. Other clients are not concerned, and it ends with the client's context. \
              A name is the end of a parameter's name, from a dot on; timestamp (seconds since 1970), flags and instance are always there. Comparisons == != < <= > >=, and && || ! ( ); numbers 12 0x1f 2.5; texts in double quotes with * for anything. A comparison with a parameter that a record lacks is false. \
@@ -138,5 +149,20 @@ fn event_leaves(
         leaf("truncated", 10, Truncated, U64, Counter, Units::Count, "Parameters cut or left out",
             truncated),
     ];
+    if kind.table.duration.is_some() {
+        let help = format!(
+            "The 50 slowest of the records that came in the last 5 minutes as text, the slowest first: a header line {header} and one line for each record. {TABLE_CELLS}"
+        );
+        all.push(leaf(
+            "slowest",
+            11,
+            Slowest,
+            Text,
+            Discrete,
+            Units::None,
+            "Slowest records of the last 5 minutes as a CSV table",
+            &help,
+        ));
+    }
     all
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Catalogue;
 use super::table::{Dynamic, InDomDef, SourceTable, TableDef};
 use crate::model::{
-    EventKind, EventKindId, MetricSpec, Place, RowItem, Semantics, SourceId, TableId, Units,
-    ValueType,
+    EventKind, EventKindId, EventTable, MetricSpec, Place, RowItem, Semantics, SourceId, TableCell,
+    TableId, Units, ValueType,
 };
 use crate::{listed, peer_metrics, row_metrics};
 
@@ -24,7 +24,7 @@ listed! {
     /// Kinds of events.
     EVENTS: EventKind as EventKindId;
     /// Samples of the toys.
-    SAMPLE = EventKind { name: "sample", cluster: 65, what: "one sample", help: "Of a toy." };
+    SAMPLE = EventKind { name: "sample", cluster: 65, what: "one sample", help: "Of a toy.", table: EventTable { columns: &[("toy", TableCell::Peer)], duration: None } };
 }
 
 listed! {

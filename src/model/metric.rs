@@ -3,7 +3,7 @@
 
 use pcp_event::{Semantics, Units, ValueType};
 
-use super::{ControlId, EventKindId, TableId};
+use super::{ControlId, EventKindId, EventTable, TableId};
 
 /// The instance domain of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,7 +35,7 @@ pub enum EventLeaf {
     Memory,
     /// contexts with a cursor
     Clients,
-    /// newest rows as CSV
+    /// newest records as CSV
     Table,
     /// the filter of this client: text, storable
     Filter,
@@ -43,6 +43,8 @@ pub enum EventLeaf {
     FilterError,
     /// parameters cut or left out because their record would have been too large
     Truncated,
+    /// slowest records of the last minutes as CSV
+    Slowest,
 }
 
 /// Where a metric's value comes from.
@@ -106,6 +108,8 @@ pub struct EventKind {
     pub what: &'static str,
     /// More about the records and their parameters.
     pub help: &'static str,
+    /// Its tables.
+    pub table: EventTable,
 }
 
 /// Where a metric that a peer defines is shown, below its source's prefix.

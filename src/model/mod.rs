@@ -2,6 +2,7 @@
 //! (`MetricDef`). No I/O, no clock and no protocol here.
 
 mod access;
+mod event_table;
 mod ids;
 mod memory;
 mod metric;
@@ -11,6 +12,7 @@ mod now;
 mod update;
 
 pub use access::{Allow, Rights};
+pub use event_table::{EventTable, TableCell};
 pub use ids::{
     ControlId, EventKindId, MetricItem, ParamItem, ROW_ITEMS, RowItem, STATIC_ITEMS, SourceId,
     StreamKind, TableId,

@@ -30,7 +30,7 @@ impl Class {
     pub(super) const fn of(row: &Row) -> Self {
         match row.value {
             ValueSource::Event(_, EventLeaf::Records | EventLeaf::HighResRecords) => Self::Arrays,
-            ValueSource::Event(_, EventLeaf::Table) => Self::Tables,
+            ValueSource::Event(_, EventLeaf::Table | EventLeaf::Slowest) => Self::Tables,
             _ if matches!(row.ty, ValueType::Text) => Self::Texts,
             _ => Self::Numbers,
         }

@@ -153,7 +153,7 @@ fn event(
             scope.tables.put(stream.id(), version, &text);
             return results.text(inst, &text);
         }
-        EventLeaf::Filter | EventLeaf::FilterError => return,
+        EventLeaf::Slowest | EventLeaf::Filter | EventLeaf::FilterError => return,
         EventLeaf::Records | EventLeaf::HighResRecords => {
             let delivery = scope.deliveries.get_mut(&(kind, inst));
             let array = delivery.and_then(|delivery| match leaf {

@@ -2,7 +2,8 @@
 //! apm.lttng.*).
 
 use crate::catalogue::{ControlDef, InDomDef, TableDef};
-use crate::model::{ControlId, EventKind, EventKindId, InDom, TableId};
+use crate::model::TableCell::{Named, Others, Param};
+use crate::model::{ControlId, EventKind, EventKindId, EventTable, InDom, TableId};
 use crate::{event_params, listed, peer_metrics, row_metrics};
 
 /// First PMID cluster of this source: its static metrics.
@@ -148,6 +149,15 @@ listed! {
         help: "Parameters: event (its name), cpu, stream (channel and processor), then contexts (param.ctx.*) and fields \
                (param.PROVIDER.EVENT.FIELD), typed; of enumerations the number and, in FIELD_label, its label or all of them; arrays and nested \
                structures as text, arrays of bytes in hexadecimal. Bytes that are no UTF-8 are U+FFFD in texts. Names that end in _begin, _start or _entry have the flag START, those in _end, _stop or _exit END.",
+        table: EventTable {
+            columns: &[
+                ("event", Param(P_EVENT)),
+                ("cpu", Param(P_CPU)),
+                ("procname", Named("ctx.procname")),
+                ("fields", Others(2)),
+            ],
+            duration: None,
+        },
     };
 }
 

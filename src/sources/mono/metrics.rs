@@ -1,7 +1,8 @@
 //! The metrics that every Mono process has, regardless of its counters.
 
 use crate::catalogue::{ControlDef, InDomDef};
-use crate::model::{ControlId, EventKind, EventKindId, InDom};
+use crate::model::TableCell::{Counter, Delta, Value};
+use crate::model::{ControlId, EventKind, EventKindId, EventTable, InDom};
 use crate::{listed, peer_metrics};
 
 /// First PMID cluster of this source: its static metrics.
@@ -18,6 +19,14 @@ listed! {
         help: "A record has one parameter for each counter in the message, named and typed like apm.mono.counter.*, with the value \
                that the counter had then. An agent sends a counter only when it has changed, so a record may have few parameters \
                or none. The time is that of arrival; apm.mono.skew tells how far the agent's own clock is off.",
+        table: EventTable {
+            columns: &[
+                ("counter", Counter),
+                ("value", Value),
+                ("delta", Delta),
+            ],
+            duration: None,
+        },
     };
 }
 

@@ -1,7 +1,8 @@
 //! The metrics, tables, events and parameters of pods (docs/metrics.md, apm.profiler.*).
 
 use crate::catalogue::{InDomDef, TableDef};
-use crate::model::{EventKind, EventKindId, ParamItem, RowItem, TableId};
+use crate::model::TableCell::{Milliseconds, Others, Param, Peer, Status};
+use crate::model::{EventKind, EventKindId, EventTable, ParamItem, RowItem, TableId};
 use crate::{event_params, listed, peer_metrics, row_metrics};
 
 /// First PMID cluster of this source: its static metrics.
@@ -244,6 +245,22 @@ listed! {
         what: "one finished root call of a JVM",
         help: "The time is that of the call's start; records come within 10 s after its end, in no order of time. Parameters that are \
                0 or empty are left out, but for duration. A method or parameter whose name the agent has not sent is # and its number.",
+        table: EventTable {
+            columns: &[
+                ("pod", Peer),
+                ("duration_ms", Milliseconds(P_DURATION)),
+                ("method", Param(P_METHOD)),
+                ("title", Param(P_TITLE)),
+                ("status", Status(P_ERROR)),
+                ("thread", Param(P_THREAD)),
+                ("cpu_ms", Milliseconds(P_CPU)),
+                ("wait_ms", Milliseconds(P_WAIT)),
+                ("trace_id", Param(P_TRACE_ID)),
+                ("request_id", Param(P_REQUEST_ID)),
+                ("fields", Others(0)),
+            ],
+            duration: Some(P_DURATION),
+        },
     };
     /// Pauses of the JVM.
     PAUSE = EventKind {
@@ -251,6 +268,13 @@ listed! {
         cluster: CLUSTER + 2,
         what: "one pause of a JVM",
         help: "The time is that of the pause's end. The agent holds the last one back until the next.",
+        table: EventTable {
+            columns: &[
+                ("pod", Peer),
+                ("duration_ms", Milliseconds(P_DURATION)),
+            ],
+            duration: Some(P_DURATION),
+        },
     };
     /// Payloads of streams.
     CHUNK = EventKind {
@@ -258,6 +282,16 @@ listed! {
         cluster: CLUSTER + 3,
         what: "one RCV_DATA command",
         help: "For those who watch the protocol: the time is that of arrival.",
+        table: EventTable {
+            columns: &[
+                ("pod", Peer),
+                ("stream", Param(P_STREAM)),
+                ("sequence", Param(P_SEQUENCE)),
+                ("offset", Param(P_OFFSET)),
+                ("size", Param(P_SIZE)),
+            ],
+            duration: None,
+        },
     };
 }
 

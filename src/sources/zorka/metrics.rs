@@ -1,7 +1,8 @@
 //! The metrics, tables, events and parameters of Zorka agents (docs/metrics.md, apm.zorka.*).
 
 use crate::catalogue::{InDomDef, TableDef};
-use crate::model::{EventKind, EventKindId, RowItem, TableId};
+use crate::model::TableCell::{Milliseconds, Others, Param, Peer, Status};
+use crate::model::{EventKind, EventKindId, EventTable, RowItem, TableId};
 use crate::{event_params, listed, peer_metrics, row_metrics};
 
 /// First PMID cluster of this source: its static metrics.
@@ -362,6 +363,23 @@ listed! {
                are span id and parent id: together with trace they put a trace over several services together. Parameters without a value \
                are left out. Attributes have parameters only if zorka.attributes has their names; HTTP headers, cookies and parameters \
                are not among them unless asked for.",
+        table: EventTable {
+            columns: &[
+                ("agent", Peer),
+                ("duration_ms", Milliseconds(P_DURATION)),
+                ("service", Param(P_SERVICE)),
+                ("type", Param(P_TYPE)),
+                ("method", Param(P_METHOD)),
+                ("status", Status(P_ERROR)),
+                ("thread", Param(P_THREAD)),
+                ("calls", Param(P_CALLS)),
+                ("trace", Param(P_TRACE)),
+                ("span", Param(P_SPAN)),
+                ("parent", Param(P_PARENT)),
+                ("fields", Others(0)),
+            ],
+            duration: Some(P_DURATION),
+        },
     };
     /// Exceptions.
     EXCEPTION = EventKind {
@@ -370,6 +388,20 @@ listed! {
         what: "one report of an exception in a record that is counted",
         help: "The time is that of the end of the call that reports it, by the agent's clock. The first parameter is the id of the span in which it \
                happened. An exception that leaves several calls may be reported by more than one of them (apm.zorka.exception.count).",
+        table: EventTable {
+            columns: &[
+                ("agent", Peer),
+                ("class", Param(P_EXCEPTION_CLASS)),
+                ("message", Param(P_EXCEPTION_MESSAGE)),
+                ("method", Param(P_METHOD)),
+                ("frame", Param(P_EXCEPTION_FRAME)),
+                ("service", Param(P_SERVICE)),
+                ("trace", Param(P_TRACE)),
+                ("span", Param(P_SPAN)),
+                ("fields", Others(0)),
+            ],
+            duration: None,
+        },
     };
 }
 

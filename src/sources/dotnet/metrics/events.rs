@@ -2,7 +2,8 @@
 
 use super::CLUSTER;
 use crate::catalogue::ControlDef;
-use crate::model::{ControlId, EventKind, EventKindId, InDom};
+use crate::model::TableCell::{Milliseconds, Others, Param, Peer};
+use crate::model::{ControlId, EventKind, EventKindId, EventTable, InDom};
 use crate::{event_params, listed};
 
 listed! {
@@ -14,6 +15,22 @@ listed! {
         cluster: CLUSTER + 1,
         what: "one garbage collection",
         help: "The time is that of its end. Made from the events of its start, end, pause and heap statistics.",
+        table: EventTable {
+            columns: &[
+                ("process", Peer),
+                ("pause_ms", Milliseconds(P_PAUSE)),
+                ("duration_ms", Milliseconds(P_DURATION)),
+                ("number", Param(P_NUMBER)),
+                ("generation", Param(P_GENERATION)),
+                ("type", Param(P_TYPE)),
+                ("reason", Param(P_REASON)),
+                ("before", Param(P_BEFORE)),
+                ("after", Param(P_AFTER)),
+                ("promoted", Param(P_PROMOTED)),
+                ("fields", Others(0)),
+            ],
+            duration: Some(P_PAUSE),
+        },
     };
     /// One exception thrown.
     EXCEPTION = EventKind {
@@ -21,6 +38,18 @@ listed! {
         cluster: CLUSTER + 2,
         what: "one exception thrown",
         help: "At most dotnet.records_rate a second of each process; the rest is counted in records.missed. Messages are personal data.",
+        table: EventTable {
+            columns: &[
+                ("process", Peer),
+                ("type", Param(P_TYPE)),
+                ("message", Param(P_MESSAGE)),
+                ("hresult", Param(P_HRESULT)),
+                ("thread", Param(P_THREAD)),
+                ("stack", Param(P_STACK)),
+                ("fields", Others(0)),
+            ],
+            duration: None,
+        },
     };
     /// One wait for a lock that took dotnet.contention_record or longer.
     CONTENTION = EventKind {
@@ -28,6 +57,18 @@ listed! {
         cluster: CLUSTER + 3,
         what: "one wait for a lock that took dotnet.contention_record or longer",
         help: "The time is that of its end.",
+        table: EventTable {
+            columns: &[
+                ("process", Peer),
+                ("duration_ms", Milliseconds(P_DURATION)),
+                ("lock", Param(P_LOCK)),
+                ("lock_owner", Param(P_LOCK_OWNER)),
+                ("thread", Param(P_THREAD)),
+                ("stack", Param(P_STACK)),
+                ("fields", Others(0)),
+            ],
+            duration: Some(P_DURATION),
+        },
     };
     /// One adjustment of the thread pool for starvation or cooperative blocking.
     POOL = EventKind {
@@ -35,6 +76,16 @@ listed! {
         cluster: CLUSTER + 4,
         what: "one adjustment of the thread pool for starvation or cooperative blocking",
         help: "Parameters: target, throughput and reason.",
+        table: EventTable {
+            columns: &[
+                ("process", Peer),
+                ("reason", Param(P_REASON)),
+                ("target", Param(P_TARGET)),
+                ("throughput", Param(P_THROUGHPUT)),
+                ("fields", Others(0)),
+            ],
+            duration: None,
+        },
     };
     /// One event of a provider in dotnet.providers.
     APPLICATION = EventKind {
@@ -42,6 +93,17 @@ listed! {
         cluster: CLUSTER + 5,
         what: "one event of a provider in dotnet.providers",
         help: "Parameters: the provider, event and thread, then the event's own fields (param.PROVIDER.EVENT.FIELD), typed. The flags START and END come from opcodes; the id is the activity id.",
+        table: EventTable {
+            columns: &[
+                ("process", Peer),
+                ("provider", Param(P_PROVIDER)),
+                ("event", Param(P_EVENT)),
+                ("level", Param(P_LEVEL)),
+                ("thread", Param(P_THREAD)),
+                ("fields", Others(2)),
+            ],
+            duration: None,
+        },
     };
     /// One report about reading a process.
     SESSION = EventKind {
@@ -49,6 +111,14 @@ listed! {
         cluster: CLUSTER + 6,
         what: "one report about reading a process",
         help: "Errors of the session, of meters, and of the process's event sources.",
+        table: EventTable {
+            columns: &[
+                ("process", Peer),
+                ("message", Param(P_MESSAGE)),
+                ("fields", Others(0)),
+            ],
+            duration: None,
+        },
     };
     /// One assembly loaded.
     ASSEMBLY = EventKind {
@@ -56,6 +126,14 @@ listed! {
         cluster: CLUSTER + 7,
         what: "one assembly loaded",
         help: "Only if dotnet.records has assembly.",
+        table: EventTable {
+            columns: &[
+                ("process", Peer),
+                ("name", Param(P_NAME)),
+                ("fields", Others(0)),
+            ],
+            duration: None,
+        },
     };
     /// One method compiled.
     METHOD = EventKind {
@@ -63,6 +141,17 @@ listed! {
         cluster: CLUSTER + 8,
         what: "one method compiled",
         help: "Only if dotnet.records has method.",
+        table: EventTable {
+            columns: &[
+                ("process", Peer),
+                ("duration_ms", Milliseconds(P_DURATION)),
+                ("name", Param(P_NAME)),
+                ("tier", Param(P_TIER)),
+                ("il_bytes", Param(P_IL_BYTES)),
+                ("fields", Others(0)),
+            ],
+            duration: Some(P_DURATION),
+        },
     };
     /// One sample of allocations.
     ALLOCATION = EventKind {
@@ -70,6 +159,17 @@ listed! {
         cluster: CLUSTER + 9,
         what: "one sample of allocations",
         help: "Only if dotnet.records has allocation.",
+        table: EventTable {
+            columns: &[
+                ("process", Peer),
+                ("type", Param(P_TYPE)),
+                ("bytes", Param(P_BYTES)),
+                ("thread", Param(P_THREAD)),
+                ("stack", Param(P_STACK)),
+                ("fields", Others(0)),
+            ],
+            duration: None,
+        },
     };
 }
 
