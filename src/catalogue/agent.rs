@@ -37,6 +37,8 @@ impl AgentCell {
     pub const SOURCE: u16 = 1;
     /// Item of the text `apm.agent.peer`.
     pub const PEER: u16 = 2;
+    /// Item of the text `apm.agent.name`.
+    pub const NAME: u16 = 14;
 }
 
 /// All metrics of `apm.agent`. `sources`: help of `apm.agent.source`, a list of the protocols.
@@ -75,6 +77,8 @@ pub(super) fn entries(sources: Cow<'static, str>) -> Vec<Entry> {
             "Keeps its value when the agent has gone, so that a rule can watch it."),
         metric("source", AgentCell::SOURCE, (Text, Discrete, Units::None), ValueSource::Text, "Protocol of the agent",
             sources),
+        metric("name", AgentCell::NAME, (Text, Discrete, Units::None), ValueSource::Text, "Name of the agent",
+            "The name of its instance, as a value: Grafana's Vector data source fills the list of a variable from the values of a metric."),
         metric("peer", AgentCell::PEER, (Text, Discrete, Units::None), ValueSource::Text, "Where the agent is",
             "Address and port of the connection, or file: and the path of a file that is followed."),
         cell("connects", Connects, U64, Counter, Units::Count, "Connections of this agent",

@@ -69,6 +69,9 @@ pub(super) fn value(
         ValueSource::Text if agents && row.item == AgentCell::SOURCE => {
             return results.text(inst, peer.protocol());
         }
+        ValueSource::Text if agents && row.item == AgentCell::NAME => {
+            return results.text(inst, &peer.agent_name());
+        }
         ValueSource::Text if agents => return results.text(inst, &peer.address()),
         ValueSource::Control(control) => return results.text(inst, &peer.answer(control)),
         ValueSource::Event(kind, leaf) => {
