@@ -1,0 +1,165 @@
+"""Event records as lines of JSON."""
+
+import ctypes
+import fnmatch
+import json
+import struct
+import sys
+import time
+
+from pcp import pmapi
+import cpmapi as c
+
+from .values import Trouble
+
+
+class Events:
+    """Streams of event records: kinds is {(source, kind): (metric, id, descriptor)}."""
+
+    def __init__(self, reader, wanted):
+        self.reader, self.context, self.parameters = reader, reader.context, {}
+        leaf = "records" if reader.archive else "highres_records"
+        kinds = []
+        for source in self.children("apm"):
+            kinds += [(source, kind) for kind in self.children(f"apm.{source}.event")]
+        if not kinds:
+            raise Trouble("no event records here" + (": they are in archives if the group apm/events of pmlogconf is on" if reader.archive else ""))
+        for want in wanted:
+            if not any(self.matches(want, *kind) for kind in kinds):
+                raise Trouble(f"no events {want}; there are " + ", ".join(f"{s}.{k}" for s, k in kinds))
+        chosen = [kind for kind in kinds if not wanted or any(self.matches(want, *kind) for want in wanted)]
+        self.kinds = {}
+        for source, kind in chosen:
+            known = reader.known([f"apm.{source}.event.{kind}.{leaf}"])
+            if known:
+                self.kinds[(source, kind)] = known[0]
+
+    def children(self, node):
+        try:
+            return [n.decode() if isinstance(n, bytes) else n for n in self.context.pmGetChildren(node) or ()]
+        except pmapi.pmErr:
+            return []
+
+    @staticmethod
+    def matches(want, source, kind):
+        want = want[4:] if want.startswith("apm.") else want
+        return fnmatch.fnmatch(f"{source}.{kind}", want if "." in want else want + ".*")
+
+    def filter(self, text):
+        """Only records for which the expression holds. Kinds without its parameters have none."""
+        if self.reader.archive:
+            raise Trouble("filters work live; for an archive use pmevent -x")
+        refused = []
+        for source, kind in list(self.kinds):
+            base = f"apm.{source}.event.{kind}"
+            try:
+                self.store(f"{base}.filter", text)
+            except pmapi.pmErr:
+                said = self.reader.last([f"{base}.filter_error"]).of.get(f"{base}.filter_error", {})
+                refused.append(next(iter(said.values()), "refused"))
+                del self.kinds[(source, kind)]
+        if not self.kinds:
+            raise Trouble(f"no events have such records: {refused[0] if refused else text}")
+
+    def store(self, metric, text):
+        """Stores a text for all instances, also those to come."""
+        (_, pmid, _), data = self.reader.known([metric])[0], text.encode() + b"\0"
+
+        class Value(ctypes.Structure):
+            _fields_ = [("pmid", ctypes.c_uint), ("numval", ctypes.c_int), ("valfmt", ctypes.c_int), ("vlist", pmapi.pmValue * 1)]
+        block = ctypes.create_string_buffer(struct.pack("=I", c.PM_TYPE_STRING << 24 | 4 + len(data)) + data)
+        one = Value(pmid, 1, c.PM_VAL_SPTR)
+        one.vlist[0].inst = -1
+        one.vlist[0].value.pval = ctypes.cast(block, ctypes.POINTER(pmapi.pmValueBlock))
+        result = pmapi.pmResult()
+        result.numpmid = 1
+        result.vset[0] = ctypes.cast(ctypes.pointer(one), ctypes.POINTER(pmapi.pmValueSet))
+        self.context.pmStore(ctypes.pointer(result))
+
+    def fetch(self):
+        """The records that have come, oldest first; `None`: the end of the archive."""
+        order, records = list(self.kinds), []
+        ids = (ctypes.c_uint * len(order))(*[self.kinds[kind][1] for kind in order])
+        try:
+            result = self.context.pmFetch(ids)
+        except pmapi.pmErr as e:
+            if self.reader.archive and e.errno() == c.PM_ERR_EOL:
+                return None
+            raise
+        for k, (source, kind) in enumerate(order):
+            desc, names = self.kinds[(source, kind)][2], None
+            for j in range(max(0, result.contents.get_numval(k))):
+                names = names if names is not None else self.reader.names(desc)
+                value = result.contents.get_vlist(k, j)
+                block = value.value.pval
+                data = ctypes.string_at(block, block.contents.vlen)
+                who = {"source": source, "kind": kind, "instance": names.get(value.inst, str(value.inst))}
+                records += [(at, {"time": at_text(at), **who, **what}) for at, what in self.unpack(data, desc.contents.type)]
+        stamp = result.contents.timestamp
+        self.at = stamp.tv_sec
+        self.context.pmFreeResult(result)
+        return [record for _, record in sorted(records, key=lambda r: r[0])]
+
+    def unpack(self, data, kind):
+        """Records of an array: (time in ns, what they have). Layout: pmEventArray of PMAPI(3), in the host's order."""
+        head, per = (struct.Struct("=qqIi"), 1) if kind == c.PM_TYPE_HIGHRES_EVENT else (struct.Struct("=iiIi"), 1000)
+        count, at = struct.unpack_from("=i", data, 4)[0], 8
+        for _ in range(count):
+            second, part, flags, parameters = head.unpack_from(data, at)
+            at += head.size
+            stamp = second * 10**9 + part * per
+            if flags & 0x80000000:
+                yield stamp, {"missed": parameters}
+                continue
+            fields = {}
+            for _ in range(parameters):
+                pmid, word = struct.unpack_from("=II", data, at)
+                name, value = self.parameter(pmid), self.decode(word >> 24, data[at + 8:at + 4 + (word & 0xFFFFFF)])
+                fields[name] = value
+                at += 4 + ((word & 0xFFFFFF) + 3) // 4 * 4
+            missed = {"missed": fields.pop("lost")} if "lost" in fields else {}
+            yield stamp, {**missed, "parameters": fields}
+
+    @staticmethod
+    def decode(kind, data):
+        forms = {c.PM_TYPE_32: "=i", c.PM_TYPE_U32: "=I", c.PM_TYPE_64: "=q", c.PM_TYPE_U64: "=Q", c.PM_TYPE_FLOAT: "=f", c.PM_TYPE_DOUBLE: "=d"}
+        if kind in forms:
+            return struct.unpack_from(forms[kind], data)[0]
+        return data.split(b"\0")[0].decode("utf-8", "replace") if kind == c.PM_TYPE_STRING else data.hex()
+
+    def parameter(self, pmid):
+        if pmid not in self.parameters:
+            try:
+                name = self.context.pmNameID(pmid)
+                name = name.decode() if isinstance(name, bytes) else name
+                self.parameters[pmid] = name.partition(".param.")[2] or name
+            except pmapi.pmErr:
+                self.parameters[pmid] = f"parameter {pmid}"
+        return self.parameters[pmid]
+
+
+def at_text(ns):
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ns // 10**9)) + f".{ns % 10**9:09d}Z"
+
+
+def events(reader, wanted, expression, follow, rows):
+    stream = Events(reader, wanted)
+    if expression:
+        stream.filter(expression)
+    say = lambda records: [print(json.dumps(record, ensure_ascii=False)) for record in records]
+    if reader.archive:
+        reader.context.pmSetMode(c.PM_MODE_FORW, reader.start, 0)
+        finish, kept = float(reader.finish) if reader.finish else None, []
+        while (records := stream.fetch()) is not None and (finish is None or stream.at <= finish):
+            kept += records
+            if rows is None:
+                say(kept)
+            kept = kept[-rows:] if rows else []
+        say(kept)
+        return
+    records = stream.fetch()
+    say(records[-rows:] if rows is not None else records)
+    while follow:
+        sys.stdout.flush()
+        time.sleep(min(reader.interval, 1.0))
+        say(stream.fetch())
