@@ -37,17 +37,18 @@ source_of()
 	case $1 in
 	pmdaapm) echo "${built-}/pmdaapm" ;;
 	libmono-profiler-apm.so) echo "${built-}/libmono_profiler_apm.so" ;;
+	libpmdaevent.so) echo "${built-}/libpmdaevent.so" ;;
 	*) echo "$here/$1" ;;
 	esac
     fi
 }
 
-# copy MODE FROM TO: programs without symbols, where strip(1) is there.
+# copy MODE FROM TO: programs without symbols, where strip(1) is there; packages keep them elsewhere.
 copy()
 {
     install -d -m 755 "$(dirname "$3")" || return 1
     case $2 in
-    */pmdaapm|*.so) install -s -m "$1" "$2" "$3" 2>/dev/null && return ;;
+    */pmdaapm|*.so) [ -z "${stage-}" ] && install -s -m "$1" "$2" "$3" 2>/dev/null && return ;;
     esac
     install -m "$1" "$2" "$3"
 }
