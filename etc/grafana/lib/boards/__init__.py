@@ -1,0 +1,14 @@
+"""All boards, in the order of the links between them."""
+from . import dotnet, java, lttng, mono, runtimes, self, service, zorka
+
+BOARDS = (
+    runtimes.BOARD,
+    java.BOARD,
+    service.JAVA,
+    zorka.BOARD,
+    service.ZORKA,
+    dotnet.BOARD,
+    mono.BOARD,
+    lttng.BOARD,
+    self.BOARD,
+)

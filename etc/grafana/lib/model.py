@@ -1,0 +1,94 @@
+"""What boards consist of, without a word of Grafana or of a data source."""
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Query:
+    """A metric in a panel.
+
+    legend: words before the name of the instance, or the title of a table's column.
+    match: how the instances belong to the variable `service`: a key of MATCHES, None for all.
+    unit: of a table's column, where the metric allows several.
+    """
+
+    metric: str
+    legend: str = ""
+    match: str | None = None
+    unit: str | None = None
+
+
+@dataclass
+class Average(Query):
+    """The mean of a sum: the growth of `metric` divided by the growth of `per`."""
+
+    per: str = ""
+
+
+# Regular expressions of instance names; {} is the choice of a variable.
+MATCHES = {
+    "is": "^({})$",  # the instance is a service
+    "row": "^({})::",  # SERVICE::ROW
+    "stack": "^({}),",  # SERVICE,FRAME,FRAME
+    "path": "^({})(/.*)?$",  # SERVICE/POD, APP/HOST or just APP
+    "paths": "^({})(/[^:]*)?::",  # the same with a row: APP/HOST::ROW
+    "process": "^({}):",  # PROGRAM:PID and PROGRAM:PID::ROW
+    "session": "^({})(::.*)?$",  # HOST/SESSION or HOST/SESSION::CLASS
+}
+
+
+@dataclass
+class Panel:
+    """A panel: kind is timeseries, states, table, csv, heatmap, flamegraph or bars.
+
+    only: the data sources that can carry it; None for all. In tables and CSV tables `link` maps a
+    column to the board that a click opens, the cell being its variable `service`.
+    """
+
+    title: str
+    kind: str
+    unit: str
+    queries: list
+    help: str = ""
+    w: int = 12
+    h: int = 8
+    only: tuple | None = None
+    link: dict = field(default_factory=dict)
+    stacked: bool = False
+
+
+@dataclass
+class Row:
+    """A heading."""
+
+    title: str
+    only: tuple | None = None
+
+
+@dataclass
+class Choice:
+    """The variable `service` of a board.
+
+    agents: regular expression of names of apm.agent.name whose first group is a choice.
+    instances: the same for one instance of the chosen service, {} being the choice.
+    series: metric of Prometheus and the regular expression of its instance names.
+    one: exactly one is chosen, otherwise any number.
+    """
+
+    label: str
+    agents: str
+    instances: str
+    series: str
+    series_regex: str = "(.*)"
+    instance_label: str = "Instance"
+    one: bool = False
+
+
+@dataclass
+class Board:
+    """A board; uid is the name of the source, so that a cell with it can be a link."""
+
+    uid: str
+    title: str
+    help: str
+    parts: list
+    choice: Choice | None = None
