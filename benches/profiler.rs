@@ -18,7 +18,7 @@ use std::sync::{Arc, LazyLock};
 use bytes::BytesMut;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use pmdaapm::model::Now;
+use pmdaapm::model::{Departure, Now};
 use pmdaapm::sources::Session as _;
 use pmdaapm::sources::profiler::{AgentSession, Options};
 use pmdaapm::sources::profiler::{
@@ -178,7 +178,7 @@ fn collector(bencher: Bencher<'_, '_>) {
                 out.clear();
             }
             collector.close(now, &mut out, &mut sink);
-            sink.finish(false);
+            sink.finish(false, Departure::default());
         });
     let calls = store.peers().iter().filter_map(|p| p.cells.get(0)).sum::<u64>();
     assert!(

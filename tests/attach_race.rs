@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use pmdaapm::model::{Identity, Now, SourceId, Stamp};
+use pmdaapm::model::{Departure, Identity, Now, SourceId, Stamp};
 use pmdaapm::store::{Change, Limits, RequestQueue, Stat, Store};
 
 const ATTACHES: usize = 10_000;
@@ -68,7 +68,7 @@ fn nobody_connected_is_invisible() {
                         if !store.peers().iter().any(|p| Arc::ptr_eq(p, &peer)) {
                             invisible.fetch_add(1, Ordering::Relaxed);
                         }
-                        store.detach(&peer, &requests, now());
+                        store.detach(&peer, &requests, Departure::default(), now());
                     }
                 })
             })

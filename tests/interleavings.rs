@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pmdaapm::model::{Identity, Now, SourceId, Stamp};
+use pmdaapm::model::{Departure, Identity, Now, SourceId, Stamp};
 use pmdaapm::store::{Change, Limits, Peer, RequestQueue, Stat, Store};
 use shuttle::thread;
 
@@ -33,7 +33,7 @@ fn visit(store: &Store, name: &str, now: u64) -> bool {
     assert!(is_known(store, &peer), "{name} is connected and not known");
     thread::yield_now();
     assert!(is_known(store, &peer) && peer.liveness.up(), "{name} is still connected");
-    store.detach(&peer, &requests, at(now + 1));
+    store.detach(&peer, &requests, Departure::default(), at(now + 1));
     true
 }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pmdaapm::model::{Identity, Now, SourceId, Stamp};
+use pmdaapm::model::{Departure, Identity, Now, SourceId, Stamp};
 use pmdaapm::state::{Book, Saver, read};
 use pmdaapm::store::{Change, Limits, RequestQueue, Store};
 
@@ -43,7 +43,7 @@ fn a_hundred_thousand_instances_are_saved_aside_and_read_at_once() {
             Identity { name, peer: "127.0.0.1:12345".into(), labels, resumes: true, process: None };
         let peer = store.attach(SOURCE, &id, &requests, now()).unwrap();
         if n % 2 == 0 {
-            store.detach(&peer, &requests, now());
+            store.detach(&peer, &requests, Departure::default(), now());
         }
     }
     assert_eq!(join(&store, &mut book), INSTANCES);

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pmdaapm::model::{Memory, Now, Stamp, Update};
+use pmdaapm::model::{Departure, Memory, Now, Stamp, Update};
 use pmdaapm::sources::http::{ConnectionId, HttpService, Request};
 use pmdaapm::sources::zorka::Config;
 use pmdaapm::sources::zorka::collector::Collector;
@@ -72,7 +72,7 @@ impl Sink for Peer {
 impl OwnSink for Peer {
     fn at(&mut self, _: Now) {}
     fn read(&mut self, _: usize) {}
-    fn end(&mut self) {
+    fn end(&mut self, _: Departure) {
         assert!(std::mem::take(&mut self.named));
     }
 }

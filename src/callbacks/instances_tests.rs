@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Instances;
 use crate::catalogue::testkit::{self, SHOP, STREAM, ware};
-use crate::model::{Identity, Now, Update, Value};
+use crate::model::{Departure, Identity, Now, Update, Value};
 use crate::sources::Sink;
 use crate::state::Book;
 use crate::store::{Change, Limits, PeerSink, RequestQueue, Store};
@@ -97,7 +97,7 @@ impl World {
 
     fn end(&mut self, peer: u32) {
         if let Some(mut sink) = self.sinks.get_mut(peer as usize).and_then(Option::take) {
-            sink.finish(false);
+            sink.finish(false, Departure::default());
         }
     }
 

@@ -30,6 +30,8 @@ pub enum AgentCell {
     Errors = 9,
     /// event records
     Events = 10,
+    /// connections that ended without a good-bye
+    Lost = 13,
 }
 
 impl AgentCell {
@@ -37,13 +39,17 @@ impl AgentCell {
     pub const SOURCE: u16 = 1;
     /// Item of the text `apm.agent.peer`.
     pub const PEER: u16 = 2;
+    /// Item of the text `apm.agent.state`.
+    pub const STATE: u16 = 11;
+    /// Item of the text `apm.agent.since`.
+    pub const SINCE: u16 = 12;
     /// Item of the text `apm.agent.name`.
     pub const NAME: u16 = 14;
 }
 
 /// All metrics of `apm.agent`. `sources`: help of `apm.agent.source`, a list of the protocols.
 pub(super) fn entries(sources: Cow<'static, str>) -> Vec<Entry> {
-    use AgentCell::{BytesIn, BytesOut, ConnectTime, Connects, Errors, Events, Messages, Up};
+    use AgentCell::{BytesIn, BytesOut, ConnectTime, Connects, Errors, Events, Lost, Messages, Up};
     use Semantics::{Counter, Discrete, Instant};
     use ValueType::{I64, Text, U32, U64};
     fn metric(
@@ -93,6 +99,12 @@ pub(super) fn entries(sources: Cow<'static, str>) -> Vec<Entry> {
         cell("errors", Errors, U64, Counter, Units::Count, "Faults of this agent",
             "Bad records, refused requests, and connections closed because of bad bytes. The log says more."),
         cell("events", Events, U64, Counter, Units::Count, "Event records of this agent", "Records appended to its event streams."),
+        metric("state", AgentCell::STATE, (Text, Instant, Units::None), ValueSource::Text, "How the agent is, in words",
+            "sending; connected, nothing sent yet; silent for 70 s; gone 3 min ago: connection reset; not read: and why; starting: and what is waited for; sending, but and what is missing. A connected agent is silent after three of its intervals and limits.stale without a message."),
+        metric("since", AgentCell::SINCE, (Text, Discrete, Units::None), ValueSource::Text, "Since when the agent is connected, or gone",
+            "Start of its newest connection, or the end of it, as ISO 8601 in UTC: 2026-11-22T12:43:16Z."),
+        cell("lost", Lost, U64, Counter, Units::Count, "Connections that ended without a good-bye",
+            "By a reset, by silence, by a fault, or in the middle of a stream; of protocols that have no good-bye a plain end counts as one. apm.agent.state has the reason of the last one. For rules: it grows when an agent crashes or its host goes, and not when a program ends as it should."),
     ];
     all
 }

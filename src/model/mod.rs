@@ -2,6 +2,8 @@
 //! (`MetricDef`). No I/O, no clock and no protocol here.
 
 mod access;
+mod condition;
+mod date;
 mod event_table;
 mod ids;
 mod memory;
@@ -12,6 +14,8 @@ mod now;
 mod update;
 
 pub use access::{Allow, Rights};
+pub use condition::{Condition, Departure, Manner};
+pub use date::iso8601;
 pub use event_table::{EventTable, TableCell};
 pub use ids::{
     ControlId, EventKindId, MetricItem, ParamItem, ROW_ITEMS, RowItem, STATIC_ITEMS, SourceId,

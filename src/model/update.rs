@@ -1,7 +1,8 @@
 //! Updates from a session to the store, and requests from a user to a session.
 
 use super::{
-    ControlId, EventKindId, MetricItem, MetricSpec, ParamItem, RowItem, Stamp, TableId, Value,
+    Condition, ControlId, EventKindId, MetricItem, MetricSpec, ParamItem, RowItem, Stamp, TableId,
+    Value,
 };
 
 /// The identity of a peer, from its protocol or the operating system.
@@ -166,6 +167,8 @@ pub enum Update<'a> {
     },
     /// Time between two samples, from which silence is detected.
     Interval(std::time::Duration),
+    /// What is the matter with the peer from now on; a new connection begins sound.
+    Condition(Condition),
     /// A complete message was read.
     Message,
     /// A bad record or refused request that did not end the session.

@@ -1,6 +1,8 @@
 //! Drives one session over one byte stream: reads, ticks, requests from users, writes. Generic over
 //! the stream: TLS needs another stream type, not another driver.
 
+use std::borrow::Cow;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +18,7 @@ use super::finish::finish;
 use super::ledger::{Full, Ledger};
 use super::turns::Effort;
 use crate::clock::now;
+use crate::model::Departure;
 use crate::sources::{Session, SessionError};
 use crate::store::{PeerSink, RequestQueue};
 
@@ -68,6 +71,33 @@ impl End {
             | Self::Stop => false,
         }
     }
+
+    /// The end in words for operators. `goodbye`: the protocol has a last message, and a plain end
+    /// is one without it.
+    fn departure(&self, goodbye: bool) -> Departure {
+        match self {
+            Self::Session(e) => e.departure(),
+            Self::Io(e) => Departure::lost(in_words(e)),
+            Self::WriteTimeout => Departure::lost("it does not take what is sent to it"),
+            Self::Full(full) => Departure::lost(full.to_string()),
+            Self::Eof if goodbye => Departure::lost("closed by the agent without a good-bye"),
+            Self::Eof => Departure::regular("closed by the agent"),
+            Self::Stop => Departure::regular("the PMDA stopped"),
+            Self::Refused | Self::Displaced => Departure::regular(self.to_string()),
+        }
+    }
+}
+
+/// An error of a socket in words.
+fn in_words(e: &std::io::Error) -> Cow<'static, str> {
+    match e.kind() {
+        ErrorKind::ConnectionReset => "connection reset".into(),
+        ErrorKind::BrokenPipe => "the agent reads no more".into(),
+        ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+            "its host does not answer".into()
+        }
+        _ => format!("connection: {e}").into(),
+    }
 }
 
 /// Drives one session over one byte stream.
@@ -102,7 +132,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
         }
         (self.graceful)(&self.stream);
         let name = self.sink.peer().map(|p| p.agent_name());
-        self.sink.finish(end.is_fault());
+        self.sink.finish(end.is_fault(), end.departure(self.session.says_goodbye()));
         let line = match (name, end.is_fault() || matches!(end, End::Full(_))) {
             (Some(name), true) => Some(format!("{name} from {address} dropped: {end}")),
             (Some(name), false) => {

@@ -16,7 +16,7 @@ use super::ledger::Ledger;
 use super::peers::Peers;
 use super::throttle::SharedThrottle;
 use crate::clock::now;
-use crate::model::Control;
+use crate::model::{Control, Departure};
 use crate::read::glob;
 use crate::sources::{Session, SessionError};
 use crate::store::{PeerSink, RequestQueue};
@@ -71,7 +71,7 @@ impl Tail {
             followed.retain(|path, f| {
                 let keep = paths.contains(path);
                 if !keep {
-                    f.end(false);
+                    f.end(false, Departure::regular("the file is not followed any more"));
                 }
                 keep
             });
@@ -82,7 +82,8 @@ impl Tail {
             }
             std::thread::sleep(POLL);
         }
-        followed.values_mut().for_each(|f| f.end(false));
+        let stop = || Departure::regular("the PMDA stopped");
+        followed.values_mut().for_each(|f| f.end(false, stop()));
     }
 
     fn follow(
@@ -99,7 +100,7 @@ impl Tail {
         if followed.get(path).is_some_and(|f| f.restarted(&metadata))
             && let Some(mut old) = followed.remove(path)
         {
-            old.end(false);
+            old.end(false, Departure::regular("the file was replaced"));
         }
         match followed.get(path).map(|f| f.again) {
             None => drop(followed.insert(path.to_path_buf(), self.open(path, 0)?)),
@@ -187,17 +188,17 @@ impl Followed {
         if let Err(fault) = result {
             self.faults += 1;
             self.again = self.faults == 1 && self.offset > 0;
-            self.end(!matches!(fault, SessionError::Closed(_)));
+            self.end(!matches!(fault, SessionError::Closed(_)), fault.departure());
             return Err(fault.into());
         }
         Ok(())
     }
 
-    fn end(&mut self, fault: bool) {
+    fn end(&mut self, fault: bool, departure: Departure) {
         let at = now();
         self.sink.set_now(at);
         self.session.close(at, &mut BytesMut::new(), &mut self.sink);
-        self.sink.finish(fault);
+        self.sink.finish(fault, departure);
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 
 use super::{Held, Sink};
-use crate::model::{Control, Now};
+use crate::model::{Control, Departure, Now};
 
 /// Why a session ends.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +35,19 @@ pub enum SessionError {
     /// A regular end (a newer connection took over, say).
     #[error("closed: {0}")]
     Closed(&'static str),
+}
+
+impl SessionError {
+    /// The end in words for operators.
+    #[must_use]
+    pub fn departure(&self) -> Departure {
+        match self {
+            Self::Malformed { what, .. } => Departure::lost(format!("protocol error: {what}")),
+            Self::Timeout(what) => Departure::lost(format!("silent too long: no {what} in time")),
+            Self::Limit { .. } | Self::Unsupported(_) => Departure::lost(self.to_string()),
+            Self::Closed(why) => Departure::regular(*why),
+        }
+    }
 }
 
 /// One peer's session, without I/O and without a clock.
@@ -93,6 +106,11 @@ pub trait Session: Send {
 
     /// The connection has ended or is about to be closed by the PMDA; `out` is sent if possible.
     fn close(&mut self, now: Now, out: &mut BytesMut, sink: &mut dyn Sink);
+
+    /// The protocol has a last message: a connection that ends without it is lost.
+    fn says_goodbye(&self) -> bool {
+        false
+    }
 
     /// The peer has identified itself, or at least its protocol. Until then it counts against
     /// `limits.pending`.

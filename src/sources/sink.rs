@@ -3,7 +3,8 @@
 
 use crate::events::Batch;
 use crate::model::{
-    EventKindId, InDom, MetricDef, MetricItem, Now, ParamId, Pmid, Semantics, Update, ValueType,
+    Departure, EventKindId, InDom, MetricDef, MetricItem, Now, ParamId, Pmid, Semantics, Update,
+    ValueType,
 };
 
 /// Bytes that a session uses, counted by the capacities of its collections.
@@ -54,7 +55,7 @@ pub trait OwnSink: Sink + Send {
     fn flush(&mut self) {}
 
     /// Ends the peer's connection without a fault.
-    fn end(&mut self);
+    fn end(&mut self, departure: Departure);
 }
 
 /// Makes a sink for each peer that a connection reports.

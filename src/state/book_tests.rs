@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::file::{parse, write_to};
 use super::*;
 use crate::catalogue::testkit::{self, SHOP, STREAM, TOY};
-use crate::model::{Identity, Now, Stamp};
+use crate::model::{Departure, Identity, Now, Stamp};
 use crate::store::{Change, Limits, Peer, RequestQueue, Store};
 
 const HOUR: u64 = 3600;
@@ -86,7 +86,7 @@ impl Pmda {
 
     fn detach(&mut self, name: &str, sec: u64) {
         if let Some((peer, requests)) = self.live.remove(name) {
-            self.store.detach(&peer, &requests, at(sec, self.boot));
+            self.store.detach(&peer, &requests, Departure::default(), at(sec, self.boot));
         }
     }
 

@@ -72,6 +72,12 @@ pub(super) fn value(
         ValueSource::Text if agents && row.item == AgentCell::NAME => {
             return results.text(inst, &peer.agent_name());
         }
+        ValueSource::Text if agents && row.item == AgentCell::STATE => {
+            return results.text(inst, &peer.state(scope.now, scope.stale));
+        }
+        ValueSource::Text if agents && row.item == AgentCell::SINCE => {
+            return text(inst, peer.since().map(Arc::from), results);
+        }
         ValueSource::Text if agents => return results.text(inst, &peer.address()),
         ValueSource::Control(control) => return results.text(inst, &peer.answer(control)),
         ValueSource::Event(kind, leaf) => {

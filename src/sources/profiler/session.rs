@@ -207,6 +207,10 @@ impl Session for AgentSession {
         Held { own, shared: self.connection.streams().dictionary().cost() }
     }
 
+    fn says_goodbye(&self) -> bool {
+        true
+    }
+
     fn established(&self) -> bool {
         self.connection.dialogue().established()
     }

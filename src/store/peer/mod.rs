@@ -2,14 +2,17 @@
 //! `<source>::<name>` in the domain of all agents and `<name>` in its source's domain.
 
 mod cells;
+mod health;
 mod liveness;
 mod request_queue;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 pub use cells::Cells;
+use health::Health;
 pub use liveness::Liveness;
 pub(super) use liveness::Turn;
 pub use request_queue::RequestQueue;
@@ -17,7 +20,8 @@ pub use request_queue::RequestQueue;
 use crate::catalogue::{AgentCell, Catalogue, DYNAMIC_MAX};
 use crate::events::{Budget, Stream};
 use crate::model::{
-    Charge, Control, ControlId, EventKindId, Memory, Purpose, STATIC_ITEMS, SourceId,
+    Charge, Condition, Control, ControlId, Departure, EventKindId, Memory, Now, Purpose,
+    STATIC_ITEMS, SourceId,
 };
 
 /// A peer. Shared by the task of its connection and the PMDA thread.
@@ -35,6 +39,7 @@ pub struct Peer {
     pub agent: Cells,
     /// Connected or not, fresh or stale.
     pub liveness: Liveness,
+    health: Mutex<Health>,
     streams: Box<[OnceLock<Stream>]>,
     words: Mutex<Words>,
     /// Memory charges of cells and texts.
@@ -95,13 +100,14 @@ impl Peer {
             cells: Cells::new(usize::from(STATIC_ITEMS) + DYNAMIC_MAX),
             agent: Cells::new(16),
             liveness,
+            health: Mutex::default(),
             streams: (0..kinds).map(|_| OnceLock::new()).collect(),
             words: Mutex::default(),
             charged: Mutex::default(),
             requests: Mutex::default(),
         };
-        use AgentCell::{BytesIn, BytesOut, Connects, Errors, Events, Messages, Up};
-        for cell in [Up, Connects, BytesIn, BytesOut, Messages, Errors, Events] {
+        use AgentCell::{BytesIn, BytesOut, Connects, Errors, Events, Lost, Messages, Up};
+        for cell in [Up, Connects, BytesIn, BytesOut, Messages, Errors, Events, Lost] {
             peer.agent.set(cell as u16, 0);
         }
         peer
@@ -122,6 +128,43 @@ impl Peer {
     /// Adds to a cell of `apm.agent.*`.
     pub fn count(&self, cell: AgentCell, more: u64) {
         self.agent.add(cell as u16, more);
+    }
+
+    /// What is the matter with it, while it is connected.
+    pub(super) fn set_condition(&self, condition: Condition) {
+        lock(&self.health).set(condition);
+    }
+
+    /// A connection has begun.
+    pub(super) fn attached(&self, now: Now) {
+        lock(&self.health).attached(now.wall.sec, self.messages());
+    }
+
+    /// The last connection has ended.
+    pub(super) fn departed(&self, departure: Departure, now: Now) {
+        lock(&self.health).departed(departure, now.wall.sec);
+    }
+
+    fn messages(&self) -> u64 {
+        self.agent.get(AgentCell::Messages as u16).unwrap_or_default()
+    }
+
+    /// `apm.agent.state`: how the peer is, in words.
+    #[must_use]
+    pub fn state(&self, now: Duration, stale: Duration) -> Cow<'static, str> {
+        lock(&self.health).state(&self.liveness, self.messages(), now, stale)
+    }
+
+    /// `apm.agent.since`: since when the peer is connected, or gone.
+    #[must_use]
+    pub fn since(&self) -> Option<String> {
+        lock(&self.health).since()
+    }
+
+    /// How its last connection ended, for the state file.
+    #[must_use]
+    pub fn departure(&self) -> Departure {
+        lock(&self.health).departure().clone()
     }
 
     /// The stream of an event kind, made at the first call; `None` for an unknown kind.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Change, Store, Table};
 use crate::catalogue::{AgentCell, Stat};
-use crate::model::{Identity, Now, SourceId, TableId};
+use crate::model::{Departure, Identity, Manner, Now, SourceId, TableId};
 use crate::store::peer::{Liveness, Peer, RequestQueue};
 
 impl Store {
@@ -64,6 +64,7 @@ impl Store {
         }
         peer.set_requests(requests);
         peer.agent.set(AgentCell::Up as u16, 1);
+        peer.attached(now);
         peer.count(AgentCell::Connects, 1);
         peer.agent.set(AgentCell::ConnectTime as u16, now.wall.as_millis().cast_unsigned());
         Some(peer)
@@ -103,14 +104,22 @@ impl Store {
         peer
     }
 
-    /// Detaches a connection.
-    pub fn detach(&self, peer: &Peer, requests: &Arc<RequestQueue>, now: Now) {
+    /// Detaches a connection, which ended so.
+    pub fn detach(
+        &self,
+        peer: &Peer,
+        requests: &Arc<RequestQueue>,
+        departure: Departure,
+        now: Now,
+    ) {
         let Some(mut table) = self.table(peer.source) else { return };
         self.comings.fetch_add(1, Ordering::Relaxed);
         peer.clear_requests(requests);
         peer.liveness.detach(&mut table.turn, now.monotonic);
         if !peer.liveness.up() {
             peer.agent.set(AgentCell::Up as u16, 0);
+            peer.count(AgentCell::Lost, u64::from(departure.manner == Manner::Lost));
+            peer.departed(departure, now);
         }
     }
 

@@ -3,7 +3,7 @@ use crate::catalogue::testkit::{self, TOY};
 use std::time::Duration;
 
 use crate::catalogue::{AgentCell, DYNAMIC_MAX, Stat};
-use crate::model::{Identity, MetricSpec, Now, Place, Semantics, Units, ValueType};
+use crate::model::{Departure, Identity, MetricSpec, Now, Place, Semantics, Units, ValueType};
 use crate::store::peer::RequestQueue;
 
 fn spec(key: &str, path: &str) -> MetricSpec {
@@ -97,7 +97,7 @@ fn a_returning_peer_is_the_same_instance_and_a_live_namesake_is_not() {
     let a = s.attach(TOY, &who("app:1"), &first, at(1)).expect("room");
     let b = s.attach(TOY, &who("app:1"), &second, at(2)).expect("room");
     assert_eq!(b.name, "app:1#2");
-    s.detach(&a, &first, at(3));
+    s.detach(&a, &first, Departure::default(), at(3));
     let c = s.attach(TOY, &who("app:1"), &third, at(4)).expect("room");
     assert!(Arc::ptr_eq(&a, &c));
     assert_eq!(c.agent.get(AgentCell::Connects as u16), Some(2));
@@ -111,7 +111,7 @@ fn a_silent_connection_is_taken_over_and_told_so() {
     let b = s.attach(TOY, &who("app:1"), &new, at(500)).expect("room");
     assert!(Arc::ptr_eq(&a, &b));
     assert_eq!(old.take(), vec![crate::model::Control::Replaced]);
-    s.detach(&a, &old, at(501));
+    s.detach(&a, &old, Departure::default(), at(501));
     assert!(a.liveness.up() && a.post(crate::model::Control::Replaced));
 }
 
@@ -123,7 +123,7 @@ fn only_absent_peers_make_room() {
     let _b = s.attach(TOY, &who("b:1"), &requests(), at(1)).expect("room");
     assert!(s.attach(TOY, &who("c:1"), &requests(), at(2)).is_none());
     assert_eq!(s.stats.get(Stat::InstancesRejected), 1);
-    s.detach(&a, &m, at(3));
+    s.detach(&a, &m, Departure::default(), at(3));
     assert!(s.attach(TOY, &who("c:1"), &requests(), at(4)).is_some());
     assert!(s.take_changes().iter().any(|c| matches!(c, Change::Leave(p) if p.name == "a:1")));
 }
@@ -133,7 +133,7 @@ fn sweep_forgets_after_the_configured_time() {
     let s = store(Limits { forget: Duration::from_secs(60), ..Limits::default() });
     let m = requests();
     let a = s.attach(TOY, &who("a:1"), &m, at(1)).expect("room");
-    s.detach(&a, &m, at(10));
+    s.detach(&a, &m, Departure::default(), at(10));
     s.sweep(Duration::from_secs(70));
     assert_eq!(s.peers().len(), 1);
     s.sweep(Duration::from_secs(71));

@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::PeerSink;
 use crate::catalogue::Stat;
 use crate::catalogue::testkit::{self, SHOP, STREAM, ware};
-use crate::model::{Identity, ParamId, Update, Value};
+use crate::model::{Departure, Identity, ParamId, Update, Value};
 use crate::sources::Sink;
 use crate::store::{Change, Limits, RequestQueue, Row, Store};
 
@@ -81,7 +81,7 @@ fn values_of_rows_survive_reconnects_and_go_with_their_peer() {
     let column = store.define(SHOP, &ware("series till.count")).expect("known").column();
     sink.update(value(1, Some(1), 8.0));
     let kept = row(&store, "a::till=1");
-    sink.finish(false);
+    sink.finish(false, Departure::default());
     // Another session numbers its slots anew.
     let mut again = PeerSink::new(&store, SHOP, &Arc::new(RequestQueue::new(|| ())));
     let id = Identity { name: "a".into(), resumes: true, ..Identity::default() };
@@ -90,7 +90,7 @@ fn values_of_rows_survive_reconnects_and_go_with_their_peer() {
     again.update(Update::Row { table: STREAM, slot: 5, key: Some("a::till=1") });
     again.update(Update::Add { slot: 77, row: Some(5), more: Value::U64(1) });
     assert_eq!(kept.brought.get(column), Some(9));
-    again.finish(false);
+    again.finish(false, Departure::default());
     store.take_changes();
     store.sweep(Duration::from_secs(25 * 3600));
     assert!(kept.gone());

@@ -15,8 +15,8 @@ use super::registry::Store;
 use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
 use crate::events::Batch;
 use crate::model::{
-    ControlId, EventKindId, EventParam, EventValue, Identity, Now, ParamId, Pmid, SourceId, Stamp,
-    TableId, Update, ValueType,
+    ControlId, Departure, EventKindId, EventParam, EventValue, Identity, Now, ParamId, Pmid,
+    SourceId, Stamp, TableId, Update, ValueType,
 };
 use crate::sources::{OwnSink, Sink};
 
@@ -190,13 +190,13 @@ impl PeerSink {
     }
 
     /// Ends the connection. `fault`: the peer caused the end by a fault.
-    pub fn finish(&mut self, fault: bool) {
+    pub fn finish(&mut self, fault: bool, departure: Departure) {
         if fault {
             self.error();
         }
         self.flush();
         if let Some(peer) = self.peer.take() {
-            self.store.detach(&peer, &self.requests, self.now);
+            self.store.detach(&peer, &self.requests, departure, self.now);
         }
     }
 
@@ -277,15 +277,15 @@ impl OwnSink for PeerSink {
         self.flush();
     }
 
-    fn end(&mut self) {
-        self.finish(false);
+    fn end(&mut self, departure: Departure) {
+        self.finish(false, departure);
     }
 }
 
 impl Drop for PeerSink {
     fn drop(&mut self) {
         if self.peer.is_some() {
-            self.finish(true);
+            self.finish(true, Departure::lost("an internal error of the PMDA"));
         }
     }
 }
@@ -360,6 +360,11 @@ impl Sink for PeerSink {
             Update::Interval(interval) => {
                 if let Some(peer) = &self.peer {
                     peer.liveness.set_interval(interval);
+                }
+            }
+            Update::Condition(condition) => {
+                if let Some(peer) = &self.peer {
+                    peer.set_condition(condition);
                 }
             }
             Update::Message => self.message(),

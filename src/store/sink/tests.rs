@@ -8,7 +8,9 @@ use crate::catalogue::testkit::{
     STREAM_DELAY, TOY,
 };
 use crate::events::{HighRes, Records, Scalar};
-use crate::model::{MetricSpec, Place, STATIC_ITEMS, SampleValue, Semantics, Units, Value};
+use crate::model::{
+    Departure, MetricSpec, Place, STATIC_ITEMS, SampleValue, Semantics, Units, Value,
+};
 
 #[test]
 fn a_counter_of_32_bits_is_widened() {
@@ -46,7 +48,7 @@ fn texts_are_short_charged_and_forgotten_when_the_peer_is_gone() {
     assert!(store.memory_stat(Stat::MemoryRefused) > Some(2000));
     store.set_limits(Limits::default());
     sink.set_now(Now { monotonic: std::time::Duration::from_secs(100), ..Now::default() });
-    sink.finish(false);
+    sink.finish(false, Departure::default());
     store.sweep(std::time::Duration::from_secs(105));
     assert!(peer.text(2).is_some(), "still shown");
     store.sweep(std::time::Duration::from_secs(111));
@@ -81,7 +83,7 @@ fn a_sample_sets_cells_and_appends_one_record() {
     let records: Vec<_> = Records::<HighRes>::packed(&packed).map(|r| r.expect("sound")).collect();
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].params.iter().map(|p| p.value).collect::<Vec<_>>(), [Scalar::U64(5)]);
-    sink.finish(false);
+    sink.finish(false, Departure::default());
     assert!(!peer.liveness.up());
 }
 
@@ -115,7 +117,7 @@ fn a_row_of_a_peer_is_set_unset_and_follows_its_key() {
     // Values of a sliding period go with the peer, those of counters stay.
     let (now, stale) = (Duration::from_secs(1), Duration::ZERO);
     assert!(first.fresh(Duration::ZERO, stale));
-    sink.finish(false);
+    sink.finish(false, Departure::default());
     assert!(!first.fresh(now, stale));
 }
 

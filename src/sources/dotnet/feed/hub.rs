@@ -73,7 +73,7 @@ impl Hub {
         let mut inner = this.lock();
         *inner.streamed.entry(process).or_default() += 1;
         if let Some(fed) = inner.processes.remove(&(Arc::from(&*this.host), process)) {
-            fed.end();
+            fed.end("it is read otherwise now");
         }
         drop(inner);
         Streamed { hub: Arc::clone(this), process }
@@ -132,7 +132,7 @@ impl Hub {
             .collect();
         for key in ended {
             if let Some(fed) = inner.processes.remove(&key) {
-                fed.end();
+                fed.end("its trace of LTTng has ended");
             }
         }
         if inner.unattributed > 0 {

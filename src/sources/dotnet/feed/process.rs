@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::hub::VERSIONS;
-use crate::model::{Identity, Now, Stamp, Update, Value};
+use crate::model::{Departure, Identity, Now, Stamp, Update, Value};
 use crate::sources::OwnSink;
 use crate::sources::dotnet::clr::{self, Decoded};
 use crate::sources::dotnet::meter::{At, Settings};
@@ -113,10 +113,10 @@ impl Fed {
     }
 
     /// Counts all that waits; the process is gone.
-    pub(super) fn end(mut self) {
+    pub(super) fn end(mut self, why: &'static str) {
         self.count(self.newest);
         self.sink.flush();
-        self.sink.end();
+        self.sink.end(Departure::regular(why));
     }
 
     fn release(&mut self, now: Now, until: Stamp) {

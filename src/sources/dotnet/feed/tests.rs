@@ -11,7 +11,7 @@ use bytes::BytesMut;
 use flate2::read::GzDecoder;
 
 use super::{Hub, PROVIDER};
-use crate::model::{MetricItem, Now, Stamp, Update};
+use crate::model::{Departure, MetricItem, Now, Stamp, Update};
 use crate::sources::dotnet::nettrace::{Event, Reader, Visitor};
 use crate::sources::dotnet::{Config, clr, limits, metrics as m};
 use crate::sources::foreign::{ForeignEvent, ForeignFeed, ForeignReaders};
@@ -48,7 +48,7 @@ impl Sink for Seen {
 impl OwnSink for Seen {
     fn at(&mut self, _: Now) {}
     fn read(&mut self, _: usize) {}
-    fn end(&mut self) {
+    fn end(&mut self, _: Departure) {
         self.0.lock().unwrap().ended += 1;
     }
 }

@@ -149,7 +149,7 @@ impl Task {
         }
         self.sink.set_now(now());
         self.facts.report(&self.session, &mut self.parts, &mut self.sink);
-        self.sink.finish(false);
+        self.sink.finish(false, self.session.departure());
     }
 
     /// When [`Task::step`] must be called at the latest.

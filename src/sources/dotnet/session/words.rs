@@ -12,7 +12,7 @@ pub(super) const STREAMING: &str = "streaming";
 pub(super) const STOPPING: &str = "the session is being ended";
 pub(super) const GONE: &str = "the process has ended";
 pub(super) const STOPPED: &str = "reading has ended";
-pub(super) const NO_COUNTERS: &str = "streaming, but the program sends no EventCounters: its EventSources are turned off or were \
+pub(super) const NO_COUNTERS: &str = "the program sends no EventCounters: its EventSources are turned off or were \
      trimmed; events of the runtime come";
 pub(super) const CHECKING: &str =
     "no EventCounters come any more; the runtime is asked whether it is alive";

@@ -15,7 +15,7 @@ use super::super::viewer::{
 use super::reader::{Common, Reader, locked};
 use super::reason::refusal;
 use super::session::{Session, instance};
-use crate::model::Now;
+use crate::model::{Manner, Now};
 use crate::sources::foreign::ForeignReaders;
 use crate::sources::{SessionError, Sinks};
 
@@ -193,7 +193,12 @@ impl Collector {
     /// The reader of a session was lost by a fault, with its state.
     pub fn lost(&mut self, now: Now, info: &SessionInfo) {
         if let Some(session) = self.sessions.session(info) {
-            locked(&session).over(info, "reading it has failed, by a fault of the PMDA", now);
+            locked(&session).over(
+                info,
+                Manner::Lost,
+                "reading it has failed, by a fault of the PMDA",
+                now,
+            );
         }
         self.sessions.roster.ended(now.monotonic, nothing(info.id));
     }

@@ -13,7 +13,7 @@ use super::super::viewer::{
 };
 use super::reason::refusal;
 use super::session::Session;
-use crate::model::Now;
+use crate::model::{Manner, Now};
 use crate::sources::foreign::ForeignReaders;
 use crate::sources::{Held, SessionError, Sinks};
 
@@ -213,7 +213,12 @@ impl Observer for SessionObserver {
         };
         let mut session = locked(&self.session);
         session.quiet(why == SessionEnd::Full);
-        session.over(info, &text, self.now);
+        let manner = match why {
+            SessionEnd::Closed => Manner::Regular,
+            SessionEnd::Lost | SessionEnd::Disconnected => Manner::Lost,
+            SessionEnd::Full => Manner::Unread,
+        };
+        session.over(info, manner, &text, self.now);
         if why == SessionEnd::Closed {
             session.forget();
         }

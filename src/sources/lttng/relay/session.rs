@@ -9,7 +9,7 @@ use super::super::record::{
     Definitions, RecordBuffers, RecordContext, RecordFilter, StreamPosition, Trace,
 };
 use super::super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
-use crate::model::{Identity, MetricItem, Now, Stamp, Update, Value};
+use crate::model::{Departure, Identity, Manner, MetricItem, Now, Stamp, Update, Value};
 use crate::sources::foreign::ForeignReaders;
 use crate::sources::{Held, OwnSink, Sinks, start_counters};
 
@@ -103,9 +103,9 @@ impl Session {
     }
 
     /// Closes the sink.
-    fn disconnect(&mut self) {
+    fn disconnect(&mut self, departure: Departure) {
         if let Some(mut sink) = self.sink.take() {
-            sink.end();
+            sink.end(departure);
         }
     }
 
@@ -142,7 +142,7 @@ impl Session {
         if self.attached.is_empty() {
             self.connect(info, now);
             self.state(false, text);
-            self.disconnect();
+            self.disconnect(Departure::unread(text.to_owned()));
         }
     }
 
@@ -163,7 +163,7 @@ impl Session {
     }
 
     /// A session of the relay daemon has ended; `text` becomes the state if it was the last one.
-    pub(super) fn over(&mut self, info: &SessionInfo, text: &str, now: Now) {
+    pub(super) fn over(&mut self, info: &SessionInfo, manner: Manner, text: &str, now: Now) {
         self.at(now);
         self.attached.remove(&info.id);
         self.traces.retain(|key, _| key.session != info.id);
@@ -173,7 +173,7 @@ impl Session {
             self.set(m::STREAMS, 0);
             self.update(Update::Unset { item: m::LATENCY });
             self.state(false, text);
-            self.disconnect();
+            self.disconnect(Departure { manner, why: text.to_owned().into() });
         }
     }
 

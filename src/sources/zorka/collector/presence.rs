@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use super::{Collector, account};
-use crate::model::{Identity, Now, Update};
+use crate::model::{Departure, Identity, Now, Update};
 use crate::sources::http::{ConnectionId, Request};
 use crate::sources::zorka::limits::SESSION_AGE;
 use crate::sources::zorka::meter::agent::Meter;
 use crate::sources::zorka::session::{Agent, Kind, State, digits};
+
+/// Why an agent without a connection is gone.
+const SILENT: &str = "silent too long, without a connection";
 
 impl Collector {
     /// A request of an agent has come.
@@ -60,7 +63,7 @@ impl Collector {
     }
 
     /// An agent has gone. It may come back.
-    fn depart(now: Now, agent: &Agent, state: &mut State) {
+    fn depart(now: Now, agent: &Agent, state: &mut State, departure: Departure) {
         if !std::mem::take(&mut state.attached) {
             return;
         }
@@ -68,7 +71,7 @@ impl Collector {
             sink.at(now);
             state.meter.report(&mut **sink);
             sink.flush();
-            sink.end();
+            sink.end(departure);
         }
         agent.set_up(false);
     }
@@ -92,7 +95,8 @@ impl Collector {
         for agent in self.directory.closed(connection) {
             let mut state = agent.lock();
             if state.closed(connection) {
-                Self::depart(now, &agent, &mut state);
+                let why = Departure::regular("closed by the agent");
+                Self::depart(now, &agent, &mut state, why);
             }
         }
     }
@@ -104,7 +108,7 @@ impl Collector {
             if std::mem::take(&mut state.attached)
                 && let Some(sink) = &mut state.sink
             {
-                sink.end();
+                sink.end(Departure::regular("the PMDA stopped"));
             }
         }
     }
@@ -112,7 +116,8 @@ impl Collector {
     /// Names agents that wait for it, ends sessions, shows who has gone.
     pub(super) fn each_second(&self, now: Now) {
         for agent in self.directory.take_retired() {
-            Self::depart(now, &agent, &mut agent.lock());
+            let why = Departure::regular("another session of this agent took over");
+            Self::depart(now, &agent, &mut agent.lock(), why);
         }
         let idle = self.config().idle;
         let settings = self.settings();
@@ -124,7 +129,7 @@ impl Collector {
             let silent = now.monotonic.saturating_sub(state.last);
             let is_gone = state.has_no_connection() && silent >= idle;
             if is_gone {
-                Self::depart(now, &agent, &mut state);
+                Self::depart(now, &agent, &mut state, Departure::lost(SILENT));
             }
             let newest = state.tables.iter().map(|t| t.number).max().unwrap_or_default();
             let named = !state.wanted.is_empty();
@@ -147,7 +152,7 @@ impl Collector {
                 sink.flush();
             }
             if state.tables.is_empty() && silent >= idle {
-                Self::depart(now, &agent, &mut state);
+                Self::depart(now, &agent, &mut state, Departure::lost(SILENT));
                 self.directory.remove(&agent, &state.shown);
             }
             let memory = state.memory();

@@ -8,7 +8,7 @@ pub(super) use times::Threads;
 use times::Times;
 
 use crate::clock::now;
-use crate::model::{Identity, MetricItem, Now, Update, Value};
+use crate::model::{Condition, Identity, MetricItem, Now, Update, Value};
 use crate::sources::Sink;
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::session::{Process, State};
@@ -75,6 +75,13 @@ impl Facts {
             let reason = [&self.reason, owner.as_deref().unwrap_or_default()].concat();
             set(sink, m::STATE, Value::U32(session.state() as u32));
             set(sink, m::REASON, Value::Text(reason.into()));
+            let condition = match (session.condition(), owner) {
+                (Condition::Sound, Some(_)) => {
+                    Condition::Impaired("another tool has the meters".into())
+                }
+                (other, _) => other,
+            };
+            sink.update(Update::Condition(condition));
         }
         if self.via != session.via() {
             self.via = session.via();

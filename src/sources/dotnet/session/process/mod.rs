@@ -12,6 +12,7 @@ use super::collect::Session;
 use super::line::{Command, End, Failure, Line};
 use super::state::{Reach, State};
 use super::words;
+use crate::model::{Condition, Departure, Manner};
 use crate::sources::dotnet::ipc::{Answer, CollectCommand, Info, InfoCommand, Request};
 use crate::sources::dotnet::wanted::{self, Version};
 use crate::sources::dotnet::{Config, limits};
@@ -420,6 +421,30 @@ impl Process {
     /// Time for a session to end.
     const fn stop_time(&self) -> Duration {
         if self.stopping { limits::STOP_ALL } else { limits::STOP }
+    }
+
+    /// How it left, once it [is over](Process::is_over).
+    #[must_use]
+    pub const fn departure(&self) -> Departure {
+        let why = match self.state {
+            State::Gone => words::GONE,
+            _ => "the PMDA stopped",
+        };
+        Departure { manner: Manner::Regular, why: Cow::Borrowed(why) }
+    }
+
+    /// What keeps values away.
+    #[must_use]
+    pub fn condition(&self) -> Condition {
+        let reason = self.reason.clone();
+        match self.state {
+            State::Streaming if reason == words::STREAMING => Condition::Sound,
+            State::Streaming => Condition::Impaired(reason),
+            State::Found if !self.wanted => Condition::Unread(reason),
+            State::Found | State::Connected | State::Stopping => Condition::Starting(reason),
+            State::NoPermission | State::Refused => Condition::Unread(reason),
+            State::Gone => Condition::Sound,
+        }
     }
 
     fn say(&mut self, state: State, reason: impl Into<Cow<'static, str>>) {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use super::super::class::{Definitions, RecordFilter};
 use super::super::recorder::RecordBuffers;
 use super::super::trace::{RecordContext, StreamPosition, Trace};
-use crate::model::{Now, Update};
+use crate::model::{Departure, Now, Update};
 use crate::sources::foreign::{ForeignEvent, ForeignFeed, ForeignReader, ForeignReaders};
 use crate::sources::{OwnSink, Sink};
 
@@ -20,7 +20,7 @@ impl Sink for Nowhere {
 impl OwnSink for Nowhere {
     fn at(&mut self, _: Now) {}
     fn read(&mut self, _: usize) {}
-    fn end(&mut self) {}
+    fn end(&mut self, _: Departure) {}
 }
 
 /// `CLASS process thread payload`, and the hosts of feeds.
