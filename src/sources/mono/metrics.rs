@@ -1,9 +1,9 @@
 //! The metrics that every Mono process has, regardless of its counters.
 
-use crate::catalogue::{ControlDef, InDomDef};
+use crate::catalogue::{ControlDef, InDomDef, TableDef};
 use crate::model::TableCell::{Counter, Delta, Value};
-use crate::model::{ControlId, EventKind, EventKindId, EventTable, InDom};
-use crate::{listed, peer_metrics};
+use crate::model::{ControlId, EventKind, EventKindId, EventTable, InDom, TableId};
+use crate::{listed, peer_metrics, row_metrics};
 
 /// First PMID cluster of this source: its static metrics.
 pub(super) const CLUSTER: u16 = 64;
@@ -61,6 +61,40 @@ peer_metrics! {
         "Which dialect of the counters-agent protocol the process speaks"
         "note: the public protocol, spoken by the apm agent module. 2014-A, 2014-B, 2014-C: agents of Mono's source in March \
             2014, of which A takes no requests and no request is sent to any that could harm its process. Then the byte order.";
+}
+
+listed! {
+    /// The tables.
+    TABLES: TableDef as TableId;
+    /// Rows: names of programs.
+    PROGRAMS = TableDef {
+        name: "program",
+        cluster: CLUSTER + 2,
+        indom: InDomDef {
+            serial: 10,
+            oneline: "Mono programs",
+            help: "One instance for each program, the processes of which are the instances PROGRAM:PID of other metrics. It stays when its \
+             processes have gone, so its counters go on over restarts of the program. Those with most samples have instances, the \
+             others are together in the instance other.",
+        },
+        of_peer: false,
+        max: 500,
+        score: PROGRAM_SAMPLES,
+        initial: Vec::new,
+    };
+}
+
+row_metrics! {
+    PROGRAM_PROCESSES PROGRAMS 0 "program.processes" U64 Instant Count
+        "Processes of the program"
+        "Those that are connected now; 0 when all have gone.";
+    PROGRAM_STARTS PROGRAMS 1 "program.starts" U64 Counter Count
+        "Processes of the program that came"
+        "Processes that connected since this PMDA started; one that connects again does not count again. A fast growth is a \
+            program that is restarted again and again.";
+    PROGRAM_SAMPLES PROGRAMS 2 "program.samples" U64 Counter Count
+        "Sampling messages read from processes of the program"
+        "Of all its processes, as apm.mono.samples.";
 }
 
 const fn control(

@@ -61,6 +61,8 @@ impl Source for Mono {
         example: "gcpressure.exe:1234",
         metrics: metrics::METRICS,
         not_logged: &["skew", "interval"],
+        row_metrics: metrics::ROW_METRICS,
+        tables: metrics::TABLES,
         controls: metrics::CONTROLS,
         events: metrics::EVENTS,
         dynamic: Some(Dynamic {

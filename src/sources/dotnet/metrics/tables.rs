@@ -224,6 +224,62 @@ listed! {
         score: SERIES_UPDATES,
         initial: Vec::new,
     };
+    /// Rows: names of programs.
+    SERVICES = TableDef {
+        name: "service",
+        cluster: CLUSTER + 58,
+        indom: InDomDef {
+            serial: 74,
+            oneline: ".NET programs",
+            help: "One instance for each program: the name of the entry assembly (or of the program), without the process id that the instances of processes have. It stays when its processes have gone. Those with most processor time have instances, the others are together in the instance other.",
+        },
+        of_peer: false,
+        max: 500,
+        score: SERVICE_CPU,
+        initial: Vec::new,
+    };
+    /// Rows `service::lo-hi` in us.
+    SERVICE_PAUSES = TableDef {
+        name: "service_pause",
+        cluster: CLUSTER + 59,
+        indom: InDomDef {
+            serial: 75,
+            oneline: "Lengths of garbage collection pauses of .NET programs",
+            help: "One instance for each range of lengths of each program: PROGRAM::LO-HI in us, LO included.",
+        },
+        of_peer: false,
+        max: 500 * PAUSE_EDGES.len(),
+        score: SERVICE_PAUSE_HISTOGRAM,
+        initial: Vec::new,
+    };
+    /// Rows `service::Namespace.Type`.
+    SERVICE_EXCEPTION_TYPES = TableDef {
+        name: "service_exception",
+        cluster: CLUSTER + 60,
+        indom: InDomDef {
+            serial: 76,
+            oneline: "Types of exceptions of .NET programs",
+            help: "One instance for each type of exception of each program: PROGRAM::NAMESPACE.TYPE. Those thrown most have instances, the others are together in the instance other.",
+        },
+        of_peer: false,
+        max: 2000,
+        score: SERVICE_EXCEPTION_TYPE,
+        initial: Vec::new,
+    };
+    /// Rows `service,Outer.method,Inner.method`.
+    SERVICE_STACKS = TableDef {
+        name: "service_stack",
+        cluster: CLUSTER + 61,
+        indom: InDomDef {
+            serial: 77,
+            oneline: "Stacks of methods of .NET programs",
+            help: "One instance for each stack of managed methods of each program: PROGRAM, then NAMESPACE.TYPE.METHOD of each frame, outermost first, parted by commas: the program is the outermost frame of a flame graph. Those with most processor time have instances, the others are together in the instance other.",
+        },
+        of_peer: false,
+        max: 2000,
+        score: SERVICE_STACK_TIME,
+        initial: Vec::new,
+    };
 }
 
 row_metrics! {
@@ -248,4 +304,20 @@ row_metrics! {
     METHOD_SELF METHODS 0 "profile.methods.self" U64 Counter Nanoseconds "Processor time in the method itself" "From the same samples as profile.stacks.";
     METHOD_TOTAL METHODS 1 "profile.methods.total" U64 Counter Nanoseconds "Processor time in the method and what it called" "From the same samples as profile.stacks; of a recursive method once a sample.";
     SERIES_UPDATES SERIES 0 "meter.reports" U64 Counter Count "Reports of the series" "Intervals in which the process reported an instrument with these tags.";
+    SERVICE_PROCESSES SERVICES 0 "service.processes" U64 Instant Count "Processes of the program" "Those that are there now; 0 when all have gone.";
+    SERVICE_GC_COUNT SERVICES 1 "service.gc.count" U64 Counter Count "Garbage collections of the program" "Of all generations and of all its processes while this PMDA read them. Goes on when a process ends and another one starts.";
+    SERVICE_PAUSE_COUNT SERVICES 2 "service.gc.pause.count" U64 Counter Count "Garbage collection pauses of the program" "Of all its processes, as apm.dotnet.gc.pause.count.";
+    SERVICE_PAUSE_TOTAL SERVICES 3 "service.gc.pause.total" U64 Counter Nanoseconds "Time of garbage collection pauses of the program" "Of all its processes, as apm.dotnet.gc.pause.total: its rate is the share of time, summed over the processes.";
+    SERVICE_PAUSE_P50 SERVICES 4 "service.gc.pause.p50" U64 Instant Nanoseconds Recent "Median pause of the program in the last minute" "Of pauses of all its processes, made from one histogram. No value if there were none, or if no process is there. Of two significant digits.";
+    SERVICE_PAUSE_P95 SERVICES 5 "service.gc.pause.p95" U64 Instant Nanoseconds Recent "95th percentile of pauses of the program in the last minute" "Of pauses of all its processes, made from one histogram. No value if there were none, or if no process is there. Of two significant digits.";
+    SERVICE_PAUSE_P99 SERVICES 6 "service.gc.pause.p99" U64 Instant Nanoseconds Recent "99th percentile of pauses of the program in the last minute" "Of pauses of all its processes, made from one histogram. No value if there were none, or if no process is there. Of two significant digits.";
+    SERVICE_PAUSE_MAX SERVICES 7 "service.gc.pause.max" U64 Instant Nanoseconds Recent "Longest pause of the program in the last minute" "Of pauses of all its processes. No value if there were none, or if no process is there. Of two significant digits.";
+    SERVICE_EXCEPTIONS SERVICES 8 "service.exceptions.count" U64 Counter Count "Exceptions thrown in the program" "Of all its processes, as apm.dotnet.exceptions.count.";
+    SERVICE_CONTENTION_COUNT SERVICES 9 "service.lock.contention.count" U64 Counter Count "Contended locks in the program" "Of all its processes, as apm.dotnet.lock.contention.count.";
+    SERVICE_CONTENTION_TIME SERVICES 10 "service.lock.contention.time" U64 Counter Nanoseconds "Time waited for locks in the program" "Of all its processes, as apm.dotnet.lock.contention.time.";
+    SERVICE_ALLOC SERVICES 11 "service.alloc.bytes" U64 Counter Bytes "Bytes allocated by the program" "Of all its processes, as apm.dotnet.alloc.bytes.";
+    SERVICE_CPU SERVICES 12 "service.cpu.time" U64 Counter Nanoseconds "Processor time of the program" "Of all its processes, user and system, while this PMDA knew them.";
+    SERVICE_PAUSE_HISTOGRAM SERVICE_PAUSES 0 "service.gc.pause.histogram" U64 Counter Count "Pauses of the program by length" "Pauses for garbage collections of all its processes whose length in us is in the range.";
+    SERVICE_EXCEPTION_TYPE SERVICE_EXCEPTION_TYPES 0 "service.exceptions.by_type" U64 Counter Count "Exceptions thrown in the program, by type" "Of all its processes, as apm.dotnet.exceptions.by_type.";
+    SERVICE_STACK_TIME SERVICE_STACKS 0 "service.stack.time" U64 Counter Nanoseconds "Processor time of a stack of the program" "As apm.dotnet.profile.stacks, by program.";
 }
