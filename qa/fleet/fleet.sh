@@ -66,6 +66,7 @@ END
     setpriv --pdeathsig KILL unshare -m -p -n -u -i -T --monotonic "$ahead" --boottime "$ahead" -f --mount-proc --kill-child bash -c "
         hostname $name; ip link set lo up
         mount --bind '$home/hosts' /etc/hosts; mount --bind '$home/machine-id' /etc/machine-id
+        ${HOST_START:-}
         touch '$home/up'; trap 'exit 0' TERM
         while :; do sleep 1000 & wait \$!; done" </dev/null >"$home/log/init.out" 2>&1 &
     local parent=$!
@@ -83,12 +84,13 @@ END
     fi
 }
 
-# host_up NAME AGENTS [CLOCK [SECONDS]]: a host with pmcd, PMDA and that many agents. CLOCK (such as
+# host_up NAME AGENTS [CLOCK [SECONDS]]: a host with pmcd, PMDA and that many agents, after the commands
+# HOST_START. Its apm.toml may be there already. CLOCK (such as
 # +90s) is what the time of day of its pmcd and PMDA is ahead; SECONDS its clocks since boot.
 host_up() {
     local name=$1 agents=$2 clock=${3:-} home=$D/$1 wrong=()
     spaces "$name" "$(address "$name")" "${4:-0}"
-    cat >"$home/apm.toml" <<END
+    [ -f "$home/apm.toml" ] || cat >"$home/apm.toml" <<END
 [mono]
 listen = "127.0.0.1:8888"
 [dotnet]
@@ -111,7 +113,7 @@ END
     background_in "$name" pmcd "${wrong[@]}" "$PCP_BINADM_DIR/pmcd" -f -A -U root -c "$home/pmcd.conf" -n "$home/root" \
         -l "$home/log/pmcd/pmcd.log" -s "$home/run/pmcd.socket"
     wait_for 20 host_answers "$name" || die "$name does not answer: $(cat "$home/log/pmcd/pmcd.log" "$home/log/apm.log")"
-    background_in "$name" agents env MONO_PORT=8888 PROFILER_PORT=1715 ZORKA_PORT=8640 "DOTNET_DIR=$home/dotnet" \
+    [ "$agents" = 0 ] || background_in "$name" agents env MONO_PORT=8888 PROFILER_PORT=1715 ZORKA_PORT=8640 "DOTNET_DIR=$home/dotnet" \
         PYTHONDONTWRITEBYTECODE=1 python3 "$FLEET/agents.py" "$name" "$agents"
 }
 host_answers() { central pminfo -h "$1" -f apm.self.version 2>/dev/null | grep -q value; }
