@@ -24,6 +24,7 @@ fleet_possible() {
 in_host() {
     local name=$1
     shift
+    # shellcheck disable=SC2016 # for the inner shell
     nsenter -t "$(cat "$D/$name/init")" -m -p -n -u -i -T env BASH_ENV= bash -c '. "$0/env"; exec "$@"' "$D/$name" "$@"
 }
 
