@@ -87,16 +87,11 @@ impl Callbacks {
         self.access.permits = Permits::new(rights);
     }
 
-    /// Applies the changes of the store. Returns whether there are new metrics.
-    fn apply(&mut self, changes: Vec<Change>, tables: &mut Tables) -> bool {
-        let mut metrics = false;
+    /// Applies the changes of the store.
+    fn apply(&mut self, changes: Vec<Change>) {
         for change in changes {
             match change {
-                Change::Metric(metric) => {
-                    self.ids.book.add_metric(&metric);
-                    self.entries.push_dynamic(&metric, tables);
-                    metrics = true;
-                }
+                Change::Metric(metric) => self.ids.add_metric(metric),
                 Change::Join(peer) => self.join(&peer),
                 Change::Leave(peer) => self.leave(&peer),
                 Change::JoinRow(source, table, row) => self.join_row(source, table, &row),
@@ -106,7 +101,6 @@ impl Callbacks {
                 }
             }
         }
-        metrics
     }
 
     /// Instance domains of a peer.
@@ -164,10 +158,13 @@ impl Handler for Callbacks {
     fn update(&mut self, tables: &mut Tables) {
         let changes = self.store.take_changes();
         if !changes.is_empty() {
-            let metrics = self.apply(changes, tables);
-            self.ids.changed(metrics);
+            self.apply(changes);
+            self.ids.changed();
         }
         self.ids.turn();
+        for metric in self.ids.ready(now().monotonic) {
+            self.entries.push_dynamic(&metric, tables);
+        }
     }
 
     fn refresh(&mut self, indom: pmda::InDom, tables: &mut Tables) {

@@ -11,7 +11,7 @@ use pmda::process::{FileLock, lock_file};
 use crate::clock::now;
 use crate::model::Now;
 use crate::state::{Book, Loaded, Outcome, Restored, Saver, read, read_old};
-use crate::store::{LogThrottle, Stat, Store};
+use crate::store::{DynamicMetric, LogThrottle, Stat, Store};
 
 /// Least time between two writes: this, or this many times the duration of a write if that is
 /// longer.
@@ -21,8 +21,12 @@ const SHARE: u32 = 20;
 const PAUSE_TIMES: Duration = Duration::from_secs(10);
 /// Time before the next write after a failure.
 const RETRY: Duration = Duration::from_secs(5);
-/// Longest time that new ids wait for the disk before clients see them.
+/// Longest time that a request waits for the disk, so that new metrics are seen at once.
 const WRITE_WAIT: Duration = Duration::from_millis(100);
+/// Longest time that the first request waits for it.
+const FIRST_WRITE_WAIT: Duration = Duration::from_secs(5);
+/// Longest time that new metrics are hidden because a write has not ended.
+const HIDE: Duration = Duration::from_secs(10);
 /// Longest time that the end of the process waits for the last write.
 const LAST_WRITE_WAIT: Duration = Duration::from_secs(5);
 /// Most faults of the file that are logged one by one.
@@ -42,8 +46,18 @@ pub(super) struct PersistentIds {
     comings: u64,
     submitted: Duration,
     pause: Duration,
-    /// The last write failed, or is slow: new ids do not wait for the disk.
+    /// A file was written, or could not be.
+    tried: bool,
+    /// The last write failed, or is slow: requests do not wait for the disk.
     trouble: bool,
+    /// The last write failed: new metrics do not wait for the disk.
+    failing: bool,
+    /// New metrics that are not in the file yet: a client that sees one may see its id for ever.
+    /// The first `in_write` of them are in the snapshot that is being written.
+    hidden: Vec<Arc<DynamicMetric>>,
+    in_write: usize,
+    /// Metrics that clients may see now.
+    ready: Vec<Arc<DynamicMetric>>,
     throttle: LogThrottle,
 }
 
@@ -92,20 +106,45 @@ impl PersistentIds {
             comings: 0,
             submitted: Duration::ZERO,
             pause: Duration::ZERO,
+            tried: false,
             trouble: false,
+            failing: false,
+            hidden: Vec::new(),
+            in_write: 0,
+            ready: Vec::new(),
             throttle: LogThrottle::default(),
         };
         (ids, restored)
     }
 
-    /// Ids have changed; `names`: metrics too, which are written before clients see them.
-    pub(super) fn changed(&mut self, names: bool) {
+    /// Ids have changed.
+    pub(super) fn changed(&mut self) {
         self.ids = true;
-        self.names |= names;
     }
 
-    /// Writes the file when it is due. Waits for the disk at most 100 ms, and only for ids that
-    /// could be given again after a crash.
+    /// A new metric, which clients see when the file has it ([`PersistentIds::ready`]).
+    pub(super) fn add_metric(&mut self, metric: Arc<DynamicMetric>) {
+        self.book.add_metric(&metric);
+        self.names = true;
+        self.hidden.push(metric);
+    }
+
+    /// Metrics that clients may see from now on, in the order of their ids.
+    pub(super) fn ready(&mut self, at: Duration) -> Vec<Arc<DynamicMetric>> {
+        let hangs = self.in_write > 0 && at.saturating_sub(self.submitted) > HIDE;
+        if self.saver.is_none() || self.failing || hangs {
+            self.show(self.hidden.len());
+        }
+        std::mem::take(&mut self.ready)
+    }
+
+    fn show(&mut self, first: usize) {
+        self.ready.extend(self.hidden.drain(..first));
+        self.in_write = self.in_write.saturating_sub(first);
+    }
+
+    /// Writes the file when it is due. Waits for the disk at most 100 ms (the first time 5 s), and
+    /// only for ids that could be given again after a crash.
     pub(super) fn turn(&mut self) {
         if let Some(outcome) = self.saver.as_ref().and_then(Saver::outcome) {
             self.written(outcome);
@@ -126,7 +165,8 @@ impl PersistentIds {
         self.comings = comings;
         self.submit(at, false);
         if urgent && let Some(saver) = &self.saver {
-            self.trouble = !saver.wait(WRITE_WAIT);
+            self.trouble = !saver.wait(if self.tried { WRITE_WAIT } else { FIRST_WRITE_WAIT });
+            self.tried = true;
             if let Some(outcome) = saver.outcome() {
                 self.written(outcome);
             }
@@ -136,6 +176,7 @@ impl PersistentIds {
     fn submit(&mut self, at: Now, clean: bool) {
         let snapshot = self.book.snapshot(at, clean);
         (self.names, self.ids, self.submitted) = (false, false, at.monotonic);
+        self.in_write = self.hidden.len();
         if let Some(saver) = &mut self.saver
             && let Err(e) = saver.submit(snapshot)
         {
@@ -147,8 +188,9 @@ impl PersistentIds {
         match outcome.result {
             Ok(size) => {
                 self.book.is_saved(&outcome.promises);
+                self.show(self.in_write);
                 self.pause = PAUSE.max(outcome.took * SHARE);
-                self.trouble = false;
+                (self.trouble, self.failing) = (false, false);
                 self.store.stats.add(Stat::StateSaves, 1);
                 self.store.stats.set(Stat::StateBytes, size);
                 self.store.stats.set(
@@ -161,8 +203,8 @@ impl PersistentIds {
     }
 
     fn failed(&mut self, why: &str) {
-        self.changed(true);
-        (self.trouble, self.pause) = (true, RETRY);
+        (self.names, self.ids) = (true, true);
+        (self.trouble, self.failing, self.pause) = (true, true, RETRY);
         self.store.stats.add(Stat::StateErrors, 1);
         if let Some(n) = self.throttle.allow(now().monotonic) {
             let advice =
@@ -217,3 +259,7 @@ fn load(path: &Path, dir: &Path, store: &Store, ours: bool) -> Loaded {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "persistent_ids_tests.rs"]
+mod tests;

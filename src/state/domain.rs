@@ -40,11 +40,7 @@ impl Mark {
 
     /// The mark for the file. `clean`: the process is about to end.
     pub(super) fn to_promise(self, clean: bool) -> u32 {
-        if clean || self.next == 0 {
-            self.next
-        } else {
-            self.next.saturating_add(AHEAD).min(ID_MAX)
-        }
+        if clean { self.next } else { self.next.saturating_add(AHEAD).min(ID_MAX) }
     }
 }
 

@@ -30,7 +30,7 @@ crate::section! {
     listen: Option<PathBuf> = Some(PathBuf::from("/run/pcp/apm/dotnet.sock")), r#""/run/pcp/apm/dotnet.sock""#,
         "an absolute path of at most 100 bytes";
 
-    /// Names of processes that are read, with `*`; others are listed only.
+    /// Names of processes that are instances and are read, with `*`.
     #[serde(deserialize_with = "units::names::<_, 256, 200>")]
     processes: Vec<String> = vec!["*".to_owned()], r#"["*"]"#, "at most 256 patterns with `*`";
 

@@ -91,8 +91,10 @@ impl Task {
         let mut scanner = Scanner::new(&proc, &directories, watches);
         let first = config.borrow().clone();
         scanner.configure(&first);
+        let mut registry = Registry::new(&proc, &directories, on_found, stop);
+        registry.configure(&first);
         Self {
-            registry: Registry::new(&proc, &directories, on_found, stop),
+            registry,
             config,
             arrivals,
             scanner: Some(scanner),
@@ -145,6 +147,7 @@ impl Task {
     fn configure(&mut self) {
         let config = self.config.borrow_and_update().clone();
         self.discover = config.discover;
+        self.registry.configure(&config);
         let Some(scanner) = &mut self.scanner else { return };
         scanner.configure(&config);
         if !config.discover {

@@ -17,8 +17,9 @@ use super::proc::ProcFs;
 use super::scanner::Report;
 use crate::clock::now;
 use crate::sources::dotnet::ipc::Request;
-use crate::sources::dotnet::limits;
+use crate::sources::dotnet::session::matches;
 use crate::sources::dotnet::target::{Access, Target, Via};
+use crate::sources::dotnet::{Config, limits};
 use crate::store::LogThrottle;
 
 /// Time without a connection after which a process that is known by its connections alone is gone:
@@ -34,6 +35,11 @@ pub(super) struct Registry {
     directories: Arc<RwLock<Vec<PathBuf>>>,
     on_found: OnFound,
     live: HashMap<Id, Live>,
+    /// `dotnet.processes`.
+    patterns: Vec<String>,
+    /// Processes whose names are not among those. They are no instances, until a configuration
+    /// wants them.
+    left_out: HashMap<u32, (Target, Access)>,
     stop: CancellationToken,
     full: LogThrottle,
 }
@@ -79,8 +85,21 @@ impl Registry {
             directories: Arc::clone(directories),
             on_found,
             live: HashMap::new(),
+            patterns: Vec::new(),
+            left_out: HashMap::new(),
             stop,
             full: LogThrottle::default(),
+        }
+    }
+
+    /// Applies a configuration. A known process that is no longer wanted stays an instance.
+    pub(super) fn configure(&mut self, config: &Config) {
+        self.patterns.clone_from(&config.processes);
+        let wanted =
+            |_: &u32, (target, _): &mut (Target, Access)| is_wanted(&config.processes, target);
+        let wanted: Vec<_> = self.left_out.extract_if(wanted).collect();
+        for (_, (target, access)) in wanted {
+            self.report(Report::Found(target, access));
         }
     }
 
@@ -89,6 +108,14 @@ impl Registry {
         match report {
             Report::Found(target, access) => {
                 let id = Id::Pid(target.pid);
+                let known = self.live.get(&id).is_some_and(|l| l.target.start == target.start);
+                if !known && !is_wanted(&self.patterns, &target) {
+                    self.live.remove(&id);
+                    // The scanner knows at most `limits::ENTRIES` processes.
+                    self.left_out.insert(target.pid, (target, access));
+                    return;
+                }
+                self.left_out.remove(&target.pid);
                 match self.live.get_mut(&id).filter(|live| live.target.start == target.start) {
                     Some(live) => {
                         live.socket = Some(access);
@@ -104,12 +131,16 @@ impl Registry {
                 if let Some(live) = self.live.get_mut(&Id::Pid(pid)) {
                     live.socket = Some(access);
                     live.publish();
+                } else if let Some((_, known)) = self.left_out.get_mut(&pid) {
+                    *known = access;
                 }
             }
             Report::Gone(pid) => {
+                self.left_out.remove(&pid);
                 self.live.remove(&Id::Pid(pid));
             }
             Report::Forgotten(pid) => {
+                self.left_out.remove(&pid);
                 let id = Id::Pid(pid);
                 match self.live.get_mut(&id) {
                     Some(live) if live.door.port.is_open() => {
@@ -198,6 +229,10 @@ impl Registry {
         let stop = self.stop.clone();
         self.live.insert(id, Live { target, socket, port: at, door, access, gone, stop });
     }
+}
+
+fn is_wanted(patterns: &[String], target: &Target) -> bool {
+    patterns.iter().any(|pattern| matches(pattern, &target.name))
 }
 
 impl Live {

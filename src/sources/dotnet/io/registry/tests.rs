@@ -15,7 +15,8 @@ fn world() -> World {
     let all = Arc::clone(&found);
     let proc = Arc::new(ProcFs::new(PathBuf::from("/proc")));
     let on_found = Box::new(move |new| all.lock().expect("a lock").push(new));
-    let registry = Registry::new(&proc, &Arc::default(), on_found, CancellationToken::new());
+    let mut registry = Registry::new(&proc, &Arc::default(), on_found, CancellationToken::new());
+    registry.configure(&Config::default());
     World { registry, found }
 }
 
@@ -54,6 +55,27 @@ fn denied() -> Access {
 
 const SOCKET: Access = Access::Open(Via::Socket);
 const PORT: Access = Access::Open(Via::Port);
+
+#[tokio::test]
+async fn a_process_that_is_not_wanted_is_no_instance_and_takes_no_place() {
+    let mut world = world();
+    world.registry.configure(&Config { processes: vec!["other*".to_owned()], ..Config::default() });
+    for pid in 1..=3 {
+        world.registry.report(Report::Found(target(pid, 10), denied()));
+    }
+    world.registry.report(Report::Access(1, SOCKET));
+    world.registry.report(Report::Gone(2));
+    // The id of the third is used again.
+    world.registry.report(Report::Found(target(3, 11), denied()));
+    assert!(world.found().is_empty() && world.registry.live.is_empty());
+    world.registry.configure(&Config { processes: vec!["ap*".to_owned()], ..Config::default() });
+    let mut found = world.found();
+    found.sort_by_key(|f| f.target.pid);
+    let starts: Vec<_> = found.iter().map(|f| (f.target.pid, f.target.start)).collect();
+    assert_eq!(starts, [(1, 10), (3, 11)]);
+    assert_eq!(*found[0].access.borrow(), SOCKET);
+    assert!(world.registry.left_out.is_empty());
+}
 
 #[tokio::test]
 async fn a_process_is_one_however_it_was_found() {
