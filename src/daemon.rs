@@ -38,6 +38,9 @@ pub fn main(mut agent: Agent, options: &Options) -> i32 {
         Mode::PrintConfiguration => show(&crate::config::reference::<Sections>()),
         Mode::Catalogue => show(&crate::generate::json(&catalogue())),
         Mode::PrintPmlogconf => show(&crate::pmlogconf::print(&catalogue())),
+        Mode::Page => {
+            show(&crate::page::html(options.proxy.as_deref(), options.hostspec.as_deref()));
+        }
         Mode::Version => println!("pmdaapm {}", env!("CARGO_PKG_VERSION")),
         Mode::Check => return check(options),
         Mode::Run if !process::is_started_by_pmcd() => {

@@ -58,5 +58,7 @@ pub mod check;
 
 pub mod pmlogconf;
 
+pub mod page;
+
 #[cfg(feature = "agent")]
 pub mod daemon;

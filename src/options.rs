@@ -22,6 +22,15 @@ const OPTIONS: &[OptionDef] = &[
     flag("print-configuration", "print a table of all configuration keys, exit"),
     flag("print-pmlogconf", "print the groups for pmlogconf(1), exit"),
     flag("catalogue", "print all static metrics as JSON, exit"),
+    flag("page", "print a page for browsers that shows the metrics through pmproxy(1), exit"),
+    OptionDef {
+        argument: Some("URL"),
+        ..flag("proxy", "pmproxy of the page [default http://localhost:44322]")
+    },
+    OptionDef {
+        argument: Some("SPEC"),
+        ..flag("hostspec", "pmcd of the page, as pmproxy names it [default local:]")
+    },
     OptionDef { short: Some('V'), ..flag("version", "print the version, exit") },
 ];
 
@@ -49,6 +58,8 @@ pub enum Mode {
     PrintPmlogconf,
     /// `--catalogue`: input of scripts, such as `etc/grafana/make_dashboards.py`
     Catalogue,
+    /// `--page`
+    Page,
     /// `--version`
     Version,
 }
@@ -60,6 +71,10 @@ pub struct Options {
     pub mode: Mode,
     /// `-c`, `--config`
     pub config: Option<PathBuf>,
+    /// `--proxy`
+    pub proxy: Option<String>,
+    /// `--hostspec`
+    pub hostspec: Option<String>,
 }
 
 impl Options {
@@ -72,11 +87,17 @@ impl Options {
             "print-configuration" => Some(Mode::PrintConfiguration),
             "print-pmlogconf" => Some(Mode::PrintPmlogconf),
             "catalogue" => Some(Mode::Catalogue),
+            "page" => Some(Mode::Page),
             "version" => Some(Mode::Version),
             _ => None,
         });
-        let config = arguments.get("config").map(PathBuf::from);
-        Self { mode: mode.unwrap_or_default(), config }
+        let text = |long| arguments.get(long).map(str::to_owned);
+        Self {
+            mode: mode.unwrap_or_default(),
+            config: arguments.get("config").map(PathBuf::from),
+            proxy: text("proxy"),
+            hostspec: text("hostspec"),
+        }
     }
 }
 
@@ -102,13 +123,22 @@ mod tests {
     #[test]
     fn long_and_short_options() {
         assert_eq!(parsed(&[]), Ok(Options::default()));
-        let mode = |mode| Ok(Options { mode, config: None });
+        let mode = |mode| Ok(Options { mode, ..Options::default() });
         assert_eq!(parsed(&["-V"]), mode(Mode::Version));
         assert_eq!(parsed(&["--print-help"]), mode(Mode::PrintHelp));
         assert_eq!(parsed(&["--catalogue"]), mode(Mode::Catalogue));
-        let check = Options { mode: Mode::Check, config: Some("/etc/a b".into()) };
+        let check =
+            Options { mode: Mode::Check, config: Some("/etc/a b".into()), ..Options::default() };
         assert_eq!(parsed(&["--check", "-c", "/etc/a b"]), Ok(check.clone()));
         assert_eq!(parsed(&["-d", "401", "--config=/etc/a b", "--check"]), Ok(check));
+        let page = Options {
+            mode: Mode::Page,
+            proxy: Some("http://web1:44322".into()),
+            hostspec: Some("web1".into()),
+            ..Options::default()
+        };
+        let given = ["--page", "--proxy", "http://web1:44322", "--hostspec=web1"];
+        assert_eq!(parsed(&given), Ok(page));
         assert_eq!(parsed(&["--nonsense"]), Err(1));
         assert_eq!(parsed(&["-?"]), Err(0));
     }

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Puts the parts of the page together: build.py > page/apm.html, which qa/generate does. pmdaapm has that
+file in it (--page), and it is installed beside `pcp apm page`.
+
+index.html names the parts in their order, so that it works from this folder too. The hashes of the parts are in
+the page's content security policy: nothing else is run.
+"""
+import base64
+import hashlib
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SHEET = re.compile(r'<link rel="stylesheet" href="([^"]+)">\n')
+SCRIPT = re.compile(r'<script src="([^"]+)"></script>\n')
+
+
+def part(name):
+    text = (HERE / name).read_text(encoding="utf-8")
+    if "</script" in text or "</style" in text or "<!--" in text:
+        sys.exit(f"{name}: would end its element in the page")
+    return text
+
+
+def digest(text):
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
+def policy(index):
+    scripts = " ".join(digest(part(name)) for name in SCRIPT.findall(index))
+    sheets = " ".join(digest(part(name)) for name in SHEET.findall(index))
+    return (
+        "default-src 'none'; connect-src http: https:; img-src data:; base-uri 'none'; form-action 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'; "
+        f"style-src {sheets}; script-src {scripts}"
+    )
+
+
+def main():
+    index = (HERE / "index.html").read_text(encoding="utf-8")
+    page = SHEET.sub(lambda m: f"<style>{part(m[1])}</style>\n", index)
+    page = SCRIPT.sub(lambda m: f"<script>{part(m[1])}</script>\n", page)
+    licence = (HERE / "uPlot/LICENSE").read_text(encoding="utf-8").strip()
+    sys.stdout.write(page.replace("@LICENCE@", licence).replace("@POLICY@", policy(index)))
+
+
+if __name__ == "__main__":
+    main()

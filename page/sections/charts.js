@@ -1,0 +1,88 @@
+'use strict';
+// Live charts: a line for each service; for a chosen one also a line for each of its pods.
+
+const Charts = {
+  id: 'charts', title: 'Charts',
+
+  build(host) {
+    this.percentile = 'p99';
+    this.charts = new Map();
+    const picker = choice('Percentile', PERCENTILES.map((p) => [p, p]), this.percentile, (p) => { this.percentile = p; this.forget('latency'); emit('draw'); if (History.seconds) History.load(); });
+    const grid = h('div', { class: 'charts' });
+    for (const definition of CHARTS) {
+      const chart = new LineChart({
+        id: definition.id, title: definition.title, about: definition.about, format: definition.format,
+        label: lineLabel, colour: lineColour, tools: definition.percentile ? picker : null, nothing: 'No ' + definition.title.toLowerCase() + ' here yet',
+      });
+      this.charts.set(definition.id, chart);
+      app.lines.set(definition.id, new ChartLines());
+      grid.append(chart.node);
+    }
+    this.tools = h('div', { class: 'tools' });
+    append(host, [this.tools, grid]);
+    History.build(this.tools);
+  },
+
+  forget(id) { app.lines.set(id, new ChartLines()); },
+
+  metrics: () => [...(app.service ? podMetrics(keySource(app.service)) : []), ...PERCENTILES.flatMap((p) => CHARTS.find((c) => c.percentile).parts.flatMap((part) => part.of.map((m) => withPercentile(m, p))))],
+
+  tick() {
+    for (const definition of CHARTS) app.lines.get(definition.id).push(app.values.time, this.values(definition));
+  },
+
+  values(definition) {
+    const { values } = app, out = new Map();
+    const scale = definition.scale || 1;
+    const add = (key, v) => { if (v !== null) out.set(key, (out.get(key) || 0) + v * scale); };
+    const read = (metric, instance) => (definition.kind === 'rate' ? values.rate(metric, instance) : values.base(metric, instance));
+    const named = (metric) => (definition.percentile ? withPercentile(metric, this.percentile) : metric);
+    for (const part of definition.parts) {
+      for (const metric of (part.of || []).map(named)) {
+        for (const name of values.now(metric).keys()) add(serviceKey(part.source, name), read(metric, name));
+      }
+      if (part.gauge) {
+        for (const instance of values.now(part.gauge).keys()) {
+          const service = serviceOfInstance(part.source, instance);
+          add(serviceKey(part.source, service), values.base(part.gauge, instance));
+          if (app.service === serviceKey(part.source, service)) add(app.service + '\n' + instance, values.base(part.gauge, instance));
+        }
+      }
+      if (!app.service || keySource(app.service) !== part.source) continue;
+      for (const metric of (part.pods || []).map(named)) {
+        for (const instance of values.now(metric).keys()) {
+          if (serviceKey(part.source, serviceOfInstance(part.source, instance, app.client.labels(metric))) === app.service) {
+            add(app.service + '\n' + instance, read(metric, instance));
+          }
+        }
+      }
+    }
+    return out;
+  },
+
+  draw() {
+    if (History.seconds) return;
+    for (const definition of CHARTS) {
+      const { times, lines } = app.lines.get(definition.id);
+      this.show(definition.id, times, lines);
+    }
+  },
+
+  // Lines that fit the choice, the largest of them.
+  show(id, times, lines, days) {
+    const fitting = [...lines].filter(([key]) => (app.service ? key === app.service || key.startsWith(app.service + '\n') : !key.includes('\n')));
+    const drawn = largestLines(fitting);
+    const chart = this.charts.get(id);
+    chart.settings.days = days;
+    chart.show(times, drawn, fitting.length - drawn.length);
+  },
+};
+
+// A line's key is that of its service, or with `\n` and an instance that of a pod or process.
+function lineLabel(key) {
+  const [service, pod] = key.split('\n');
+  if (!pod) return keyName(service) || '';
+  return keySource(service) === 'profiler' ? pod.split('/').slice(2).join('/') || pod : pod;
+}
+
+function lineColour(key) { return serviceColour(key); }

@@ -1,0 +1,170 @@
+'use strict';
+// Single calls, spans, collections and exceptions: the newest, or the slowest of the last minutes.
+// They have a pmproxy context of their own, which is limited to few instances: with 1,000 runtimes a
+// table of each would be megabytes a look.
+
+const RECORD_LIMITS = { instances: 12, rows: 300 };
+
+const Records = {
+  id: 'records', title: 'Records',
+
+  build(host) {
+    this.stream = 'profiler.call';
+    this.order = 'table';
+    this.kinds = choice('Records', STREAMS.map((s) => [s.id, s.title]), this.stream, (id) => { this.stream = id; this.picked = true; this.again(); });
+    this.orders = choice('Order', [['table', 'Newest'], ['slowest', 'Slowest']], this.order, (order) => { this.order = order; this.again(); });
+    this.search = h('input', { type: 'search', placeholder: 'Search records', 'aria-label': 'Search records', id: 'record-search', oninput: () => this.draw() });
+    this.note = h('span', { class: 'note', role: 'status' });
+    this.place = h('div', { class: 'card' });
+    append(host, [h('div', { class: 'tools' }, this.kinds), h('div', { class: 'tools' }, this.orders, this.search, this.note), this.place]);
+    on('service', (key) => {
+      const fit = STREAMS.find((s) => key && s.id.startsWith(keySource(key) + '.'));
+      if (fit && !this.stream.startsWith(keySource(key) + '.')) { this.stream = fit.id; this.kinds.set(fit.id); }
+      this.again();
+    });
+    on('connected', () => { this.client = null; this.again(); });
+  },
+
+  metrics: () => LOSS_METRICS,
+
+  again() { this.data = null; this.table = null; this.error = null; this.draw(); this.load(); },
+
+  // Instances of the stream, those with most new records first.
+  instances() {
+    const metric = streamMetric(this.stream, 'count'), source = this.stream.split('.')[0];
+    const labels = app.client.labels(metric);
+    const all = [...app.values.all(metric)].filter(([name, count]) => count > 0 && (!app.service || serviceKey(source, serviceOfInstance(source, name, labels)) === app.service));
+    const rank = ([name, count]) => (app.values.rate(metric, name) || 0) * 1e9 + count;
+    return all.sort((a, b) => rank(b) - rank(a)).map(([name]) => name);
+  },
+
+  tick() {
+    if (!this.picked && !app.service && !app.values.has(streamMetric(this.stream, 'count'))) {
+      const other = STREAMS.find((s) => [...app.values.all(streamMetric(s.id, 'count')).values()].some((n) => n > 0));
+      if (other && other.id !== this.stream) { this.stream = other.id; this.kinds.set(other.id); this.data = null; this.table = null; }
+    }
+    this.load();
+  },
+
+  async load() {
+    const def = STREAMS.find((s) => s.id === this.stream);
+    this.orders.enable('slowest', Boolean(def.timed), def.timed ? '' : 'These records have no duration');
+    const order = def.timed ? this.order : 'table';
+    if (this.busy || !app.client || app.client.context === null || !visibleSections.has(this.id) || (app.paused && this.data)) return;
+    const turn = this.stream + order + app.service, main = app.client;
+    this.busy = true;
+    try {
+      const metric = streamMetric(this.stream, order);
+      const all = this.instances(), wanted = all.slice(0, RECORD_LIMITS.instances);
+      let tables = new Map();
+      if (wanted.length) tables = await this.fetch(main, metric, wanted);
+      if (turn !== this.stream + order + app.service || main !== app.client) return;
+      const merged = mergeTables(tables, RECORD_LIMITS.rows);
+      this.data = { ...merged, order, all: all.length, asked: wanted.length, got: tables.size };
+      this.error = null;
+    } catch (error) {
+      this.error = error;
+      this.client = null;
+    } finally {
+      this.busy = false;
+      this.draw();
+    }
+  },
+
+  async fetch(main, metric, wanted) {
+    if (!this.client || this.client.proxy !== main.proxy || this.client.hostspec !== main.hostspec) {
+      this.client = new Client(main.proxy, main.hostspec);
+      this.limited = '';
+      await this.client.connect();
+    }
+    await this.client.describe([metric]);
+    if (!this.client.metrics.has(metric)) return new Map();
+    const signature = metric.split('.')[1] + '\n' + wanted.join('\n');
+    if (signature !== this.limited) {
+      await this.client.only(metric, wanted);
+      this.limited = signature;
+    }
+    return (await this.client.fetch([metric])).values.get(metric) || new Map();
+  },
+
+  draw() {
+    if (!this.data) { this.say(this.error ? emptyState('The records could not be read', this.error.message) : emptyState('Loading records …')); return; }
+    const { rows, columns, order, all, asked, got } = this.data;
+    if (!rows.length) { this.say(this.why(asked, got)); setText(this.note, ''); return; }
+    if (!this.table || this.shape !== columns.join() + order) this.makeTable(columns, order);
+    const text = this.search.value.trim().toLowerCase();
+    const found = rows.filter((r) => !text || r.instance.toLowerCase().includes(text) || Object.values(r.cells).some((c) => c.toLowerCase().includes(text)));
+    const longest = this.duration ? Math.max(...rows.map((r) => cellNumber(r.cells[this.duration]) || 0), 1e-9) : 1;
+    this.longest = longest;
+    const counts = new Map();
+    for (const r of found) {
+      // The same record keeps its row; equal ones are told apart by a number.
+      const base = r.instance + '\n' + Object.values(r.cells).join('\t');
+      counts.set(base, (counts.get(base) || 0) + 1);
+      r.key = base + '\n' + counts.get(base);
+    }
+    this.table.update(found);
+    setText(this.note, formatWhole(found.length) + (text ? ' found of ' + formatWhole(rows.length) : order === 'slowest' ? ' slowest of the last 5 minutes' : ' newest')
+      + (all > asked ? ', of the ' + asked + ' busiest of ' + formatWhole(all) : ''));
+  },
+
+  say(content) {
+    this.table = null;
+    if (this.place.textContent !== content.textContent) fill(this.place, content);
+  },
+
+  // Why there is no record: none came, or pmcd does not give them to this client.
+  why(asked, got) {
+    const title = STREAMS.find((s) => s.id === this.stream).title;
+    const reason = String(app.values.one('apm.self.access.reason') || '');
+    const denied = app.values.one('apm.self.access.denied');
+    if (asked && !got) {
+      return emptyState('Event records are refused to this client',
+        'pmproxy asks over TCP, so that the PMDA takes it for a remote client. Use the host local: (press h), or set allow_remote in [events] of apm.toml.' + (denied > 0 && reason ? ' The PMDA says: ' + reason : ''), 'events.allow_remote = true');
+    }
+    if (asked && this.order === 'slowest') return emptyState('No ' + title + ' in the last 5 minutes');
+    if (app.service && !asked) return emptyState(keyName(app.service) + ' has no ' + title, 'Choose other records, or press Esc for all services.');
+    return emptyState('No ' + title + ' yet', 'They appear here as soon as the first one is sent.');
+  },
+
+  makeTable(columns, order) {
+    this.shape = columns.join() + order;
+    this.duration = columns.find((c) => /^(duration|pause|wait|length)(_|$)/.test(c)) || columns.find((c) => /_ms$/.test(c)) || null;
+    const numeric = (name) => this.data.rows.slice(0, 40).every((r) => !r.cells[name] || r.cells[name] === '-' || cellNumber(r.cells[name]) !== null) && !/(^|_)(id|trace|span|parent)$/.test(name);
+    const shown = columns.slice(0, 10);
+    const list = shown.map((name) => {
+      if (name === 'time') return { id: name, title: 'Time', value: (r) => r.cells.time, cell: (r, td) => this.time(r, td) };
+      if (name === this.duration) return { id: name, title: heading(name), align: 'right', value: (r) => cellNumber(r.cells[name]), cell: (r, td) => barCell(td, r.cells[name], (cellNumber(r.cells[name]) || 0) / this.longest) };
+      if (numeric(name)) return { id: name, title: heading(name), align: 'right', value: (r) => cellNumber(r.cells[name]), text: (r) => r.cells[name] || '' };
+      return { id: name, title: heading(name), value: (r) => r.cells[name], text: (r) => r.cells[name] || '', full: true };
+    });
+    if (!columns.some((c) => /^(pod|agent|process|program|session|instance)$/.test(c))) {
+      list.splice(1, 0, { id: ' instance', title: 'Runtime', value: (r) => r.instance, text: (r) => r.instance, full: true });
+    }
+    this.table = new Table(list, {
+      caption: 'Records', sort: order === 'slowest' && this.duration ? [this.duration, 'down'] : ['time', 'down'], limit: 25,
+      onpick: (row) => this.open(row), empty: () => emptyState('No record has “' + this.search.value + '” in it'),
+    });
+    fill(this.place, this.table.node);
+  },
+
+  time(row, td) {
+    const t = cellTime(row.cells.time);
+    const text = row.cells.time || '';
+    setText(td, t === null ? text : formatClock(t / 1000) + '.' + String(((t % 1000) + 1000) % 1000).padStart(3, '0'));
+    td.title = text;
+  },
+
+  open(row) {
+    const pairs = [['runtime', row.instance], ...Object.entries(row.cells)].filter(([, value]) => value !== '' && value !== '-');
+    showDialog('Record', h('dl', { class: 'record' }, pairs.map(([name, value]) => [h('dt', null, heading(name)), h('dd', null, value)])), 'wide');
+  },
+};
+
+// duration_ms → Duration, ms
+function heading(name) {
+  const found = /^(.*)_(ms|us|ns|s|kb|mb|bytes)$/.exec(name);
+  const words = (found ? found[1] : name).replace(/_/g, ' ').trim();
+  const title = words.charAt(0).toUpperCase() + words.slice(1);
+  return found ? title + ', ' + found[2].replace('us', 'µs').replace('kb', 'kB').replace('mb', 'MB') : title;
+}
