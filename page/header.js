@@ -69,7 +69,7 @@ function showChosen() {
   if (!app.service) return;
   const mark = h('span', { class: 'mark' });
   mark.style.background = serviceColour(app.service);
-  fill(chip, mark, h('span', { class: 'name' }, keyName(app.service)),
+  fill(chip, mark, h('span', { class: 'name' }, serviceLabel(app.service)),
     h('button', { type: 'button', title: 'All services (Esc)', 'aria-label': 'Show all services again', onclick: () => chooseService(null) }, '✕'));
 }
 

@@ -90,7 +90,7 @@ const themeColour = (name) => getComputedStyle(document.documentElement).getProp
 function sparkline(width, height) {
   const area = svg('path', { class: 'area' });
   const line = svg('path', { class: 'line' });
-  const node = svg('svg', { class: 'spark', width, height, viewBox: '0 0 ' + width + ' ' + height, 'aria-hidden': 'true' }, area, line);
+  const node = svg('svg', { class: 'spark', width, height, viewBox: '0 0 ' + width + ' ' + height, preserveAspectRatio: 'none', 'aria-hidden': 'true' }, area, line);
   node.draw = (values) => {
     const known = values.filter(isNumber);
     const top = Math.max(...known, 1e-9);

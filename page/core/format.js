@@ -29,6 +29,7 @@ const formatWhole = (x) => (isNumber(x) ? Math.round(x).toLocaleString('en-US') 
 // Nanoseconds.
 function formatTime(ns) {
   if (!isNumber(ns)) return NONE;
+  if (ns === 0) return '0';
   if (Math.abs(ns) >= 120e9) return formatSpan(ns / 1e9);
   return scaled(ns, [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']]);
 }

@@ -79,6 +79,15 @@ function chooseService(key) {
   emit('draw');
 }
 
+// Names that services of several kinds have: they are shown with their kind.
+let sharedNames = new Set();
+function shareNames(keys) {
+  const seen = new Set();
+  sharedNames = new Set();
+  for (const key of keys) (seen.has(keyName(key)) ? sharedNames : seen).add(keyName(key));
+}
+const serviceLabel = (key) => keyName(key) + (sharedNames.has(keyName(key)) && SOURCES[keySource(key)] ? ' · ' + SOURCES[keySource(key)].name : '');
+
 // Colours of services: the first eight have one of the palette, later ones one by their name.
 const colourIndex = new Map();
 function serviceColour(key) {

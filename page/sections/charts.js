@@ -81,7 +81,7 @@ const Charts = {
 // A line's key is that of its service, or with `\n` and an instance that of a pod or process.
 function lineLabel(key) {
   const [service, pod] = key.split('\n');
-  if (!pod) return keyName(service) || '';
+  if (!pod) return serviceLabel(service);
   return keySource(service) === 'profiler' ? pod.split('/').slice(2).join('/') || pod : pod;
 }
 

@@ -24,7 +24,7 @@ const Overview = {
       { id: 'connects', title: 'Connects', align: 'right', value: (r) => r.connects, text: (r) => formatWhole(r.connects) },
       { id: 'peer', title: 'Peer', value: (r) => r.peer, text: (r) => r.peer || NONE, full: true },
     ], {
-      caption: 'Runtimes and sessions', sort: ['state', 'up'], limit: 12, onpick: (r) => r.service && chooseService(r.service),
+      caption: 'Runtimes and sessions', sort: ['state', 'up'], limit: 8, onpick: (r) => r.service && chooseService(r.service),
       picked: (r) => r.service !== null && r.service === app.service, rowClass: (r) => 'level-' + stateLevel(r),
       empty: () => emptyState('No runtime has connected yet', 'Start one with an agent, or give a live LTTng session a relay daemon that the PMDA reads. The guides in docs/ have lines to copy.', 'mono --profile=apm app.exe'),
     });
@@ -73,7 +73,7 @@ const Overview = {
     let lost = null;
     for (const { id } of STREAMS) for (const instance of values.now(streamMetric(id, 'lost')).keys()) lost = sumKnown([lost, values.rate(streamMetric(id, 'lost'), instance)]);
     const reading = values.has('apm.self.uptime');
-    set('lost', lost ?? (reading ? 0 : null), formatRate, lost > 0 ? 'nobody reads them in time' : 'none', lost > 0 ? 'warn' : '');
+    set('lost', lost ?? (reading ? 0 : null), formatRate, lost > 0 ? 'dropped unread' : 'none', lost > 0 ? 'warn' : '');
     this.agents = agents;
   },
 

@@ -63,6 +63,7 @@ const Services = {
 
   tick(model) {
     this.rows = model.services;
+    shareNames(model.services.map((s) => s.key));
     const seen = new Set();
     for (const row of model.services) {
       seen.add(row.key);

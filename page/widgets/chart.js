@@ -75,7 +75,7 @@ class LineChart {
     setHidden(this.place, nothing);
     setHidden(this.legend, nothing);
     if (nothing) return;
-    const keys = JSON.stringify(drawn.map((d) => d[0])) + document.documentElement.dataset.theme;
+    const keys = JSON.stringify(drawn.map((d) => this.settings.label(d[0]))) + document.documentElement.dataset.theme;
     if (!this.plot || keys !== this.keys) this.build(data, drawn.map((d) => d[0]), keys);
     else this.plot.setData(data);
     this.hidden = hidden;

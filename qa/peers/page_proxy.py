@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""A pmproxy that is none: made values of every metric, hostile names, or an answer that is no answer.
+
+usage: page_proxy.py CATALOGUE.json [--services N] [--pods N] [--hostile]     prints its port
+
+CATALOGUE.json is what `pmdaapm --catalogue` prints. GET /mode?set=MODE changes how it answers from then on:
+ok, html, empty, shapes, errors, cut, slow, refused (no event records), away (pmcd without apm), zero (counters
+begin again), idle (no runtime). GET /seen has what was asked since the last look: {path: requests}, and the number
+of connections.
+"""
+import argparse
+import json
+import math
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+HOSTILE = [
+    "<img src=x onerror=window.pwned=1>", "\"><script>window.pwned=1</script>", "</script><script>window.pwned=1</script>",
+    "javascript:window.pwned=1", "{{constructor.constructor('window.pwned=1')()}}", "a\u202eb\u0000c", "__proto__", "constructor", "x" * 600,
+]
+DYNAMIC = {
+    f"apm.mono.{tree}.{name}": ("u64", sem, units)
+    for tree in ("counter", "program.counter")
+    for name, sem, units in (
+        ("gc.minor_gc_time", "counter", "nanosec"), ("gc.major_gc_time", "counter", "nanosec"),
+        ("gc.minor_gc_collections", "counter", "count"), ("gc.major_gc_collections", "counter", "count"),
+        ("gc.memgov_alloc", "instant", "byte"), ("system.user_time", "counter", "nanosec"), ("system.system_time", "counter", "nanosec"))
+    if (tree, sem) != ("program.counter", "instant")
+}
+# What a counter of this name grows by in a second, and what a gauge of it is about.
+RATES = [
+    ("stack.time", 4e7), ("method.time", 6e7), ("gc.pause.total", 2.5e7), ("minor_gc_time", 3e7), ("major_gc_time", 8e6), ("suspend.time", 4e7),
+    ("user_time", 4e8), ("system_time", 9e7), ("cpu", 5e8), (".time", 9e8), ("errors", 0.4), ("exceptions", 1.5), ("exception", 0.8),
+    ("lost", 0), ("self.panics", 0), ("refused", 0), ("rejected", 0), ("denied", 0), ("memory", 4e6), ("alloc", 3e7), ("bytes", 5e4), ("histogram", 3),
+    ("collections", 3), ("gc", 4), ("count", 25), ("", 12),
+]
+GAUGES = [
+    ("p50", 9e6), ("p95", 6e7), ("p99", 2.4e8), ("max", 9e8), ("latency", 4e5), ("idle", 4e8), ("heap", 6e7), ("memgov", 4e7), ("limit", 5e8), ("rss", 3e7),
+    ("memory", 6e6), ("threads", 12), ("pods", 3), ("agents", 2), ("processes", 2), ("streams", 4), ("up", 1), ("", 7),
+]
+FRAMES = ["OrderController.list", "OrderStore.ofCustomer", "PgStatement.execute", "Json.write", "Template.render", "Pool.borrow", "HttpClient.send", "Cache.get"]
+EDGES = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]
+
+
+def buckets(scale):
+    return [f"{low * scale}-{high * scale}" for low, high in zip(EDGES, EDGES[1:])]
+
+
+class Host:
+    """The metrics of a host, and their values at a time."""
+
+    def __init__(self, catalogue, services, pods, hostile):
+        self.metrics = {m["name"]: (m["type"].lower(), m["semantics"], m["units"], m.get("indom") or "") for m in catalogue}
+        self.metrics.update({name: (*about, "mono" if ".counter." in name and "program" not in name else "program") for name, about in DYNAMIC.items()})
+        self.began = time.time()
+        self.hostile = hostile
+        self.domains = {}
+        names = [f"{space}/{name}" for space in ("shop", "bank", "lab") for name in ("orders", "stock", "billing", "search", "mail")]
+        names = [names[i] if i < len(names) else f"farm/service-{i:04}" for i in range(services)]
+        if hostile:
+            names[:0] = HOSTILE
+        self.pods, self.services, self.short = pods, names, [name.split("/")[-1] if not hostile else name for name in names]
+
+    def instances(self, name, indom):
+        key = (name.split(".")[1], indom, name.rsplit(".", 2)[-2])
+        if key not in self.domains:
+            self.domains[key] = self.made(name, indom)
+        return self.domains[key]
+
+    def made(self, name, indom):
+        source = name.split(".")[1]
+        services = self.services if source == "profiler" else self.short
+        agents = [f"{s}/pod-{n}" if source in ("profiler", "zorka") else f"{s}:{4000 + n}" for s in services for n in range(self.pods)]
+        if name.startswith("apm.agent."):
+            rows = [f"profiler::{s}/pod-{n}" for s in self.services for n in range(self.pods)]
+            rows += [f"{kind}::{s}:{4000 + n}" for kind in ("dotnet", "mono") for s in self.short[:40] for n in range(self.pods)]
+            return rows + [f"zorka::{s}/web{n}" for s in self.short[:40] for n in range(self.pods)] + ["lttng::web1/live"]
+        if ".service." in name or ".program." in name:
+            if "histogram" in name:
+                return [f"{s}::{b}" for s in services[:60] for b in buckets(1 if source == "profiler" else 1000)]
+            if ".stack." in name:
+                return [",".join([s, *FRAMES[i % 5:i % 5 + depth]]) for s in services[:60] for i in range(5) for depth in (1, 2, 3)]
+            if ".method." in name or "by_type" in name:
+                return [f"{s}::{f}" for s in services[:60] for f in FRAMES]
+            return services
+        if source == "lttng":
+            return ["web1/live"] if ".class." not in name else [f"web1/live::{'shop:' if not self.hostile else HOSTILE[0]}{e}" for e in ("request", "query", "tick")]
+        return agents if indom else [""]
+
+    def text(self, name, instance):
+        if name.endswith((".table", ".slowest")):
+            rows = ["time,pod,duration_ms,method,title,status,trace_id,fields"]
+            now = time.time()
+            for i in range(20):
+                stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now - i)) + f".{i:03}000000Z"
+                title = HOSTILE[i % 6].replace('"', "”").replace("\0", "") if self.hostile else f"GET /orders/{i}"
+                rows.append(f"{stamp},{instance.replace(',', ';')[:80]},{(i * 37) % 400 + 0.25},{FRAMES[i % 8]},\"{title}\",200,4bf92f3577b34da6,\"user=u{i}, items={i}\"")
+            return "\n".join(rows) + "\n"
+        if name.endswith(".source"):
+            return instance.split("::")[0]
+        if name.endswith("agent.state"):
+            return "gone 3 min ago: connection reset" if instance.endswith("1") and "pod" in instance else "sending"
+        if name.endswith(".since"):
+            return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.began))
+        if name.endswith("session.state"):
+            return "reading"
+        return HOSTILE[0] if self.hostile else "127.0.0.1:40000"
+
+    def value(self, name, about, instance, t):
+        kind, semantics = about[:2]
+        if kind == "string":
+            return self.text(name, instance)
+        spread = 0.3 + (hash_of(name.rsplit(".", 1)[0] + instance) % 100) / 70
+        if name == "apm.self.uptime":
+            return int(t * 1e9)
+        if name == "apm.agent.up":
+            return 0 if instance.endswith("1") and "pod" in instance else 1
+        if semantics == "counter":
+            rate = next(r for key, r in RATES if key in name) * spread
+            return int(rate * (t + 20 * math.sin(t / 20 + spread)) + 30 * rate)
+        return int(next(g for key, g in GAUGES if key in name) * spread * (1 + 0.25 * math.sin(t / 9 + spread * 7)))
+
+
+def hash_of(text):
+    n = 0
+    for c in text[:80]:
+        n = (n * 131 + ord(c)) % 1000003
+    return n
+
+
+class Proxy(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    host = None
+    mode = "ok"
+    seen = {}
+    connections = 0
+    contexts = set()
+    lock = threading.Lock()
+
+    def setup(self):
+        super().setup()
+        with Proxy.lock:
+            Proxy.connections += 1
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, body, status=200, kind="application/json"):
+        data = body.encode("utf-8", "surrogatepass")
+        self.send_response(status)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data) + (50 if Proxy.mode == "cut" else 0)))
+        self.end_headers()
+        self.wfile.write(data)
+        if Proxy.mode == "cut":
+            self.close_connection = True
+
+    def do_GET(self):
+        url = urlsplit(self.path)
+        query = {key: values[0] for key, values in parse_qs(url.query).items()}
+        if url.path == "/mode":
+            if query["set"] == "zero":
+                self.host.began = time.time()
+            Proxy.contexts.clear()
+            Proxy.mode = query["set"]
+            return self.answer("{}")
+        if url.path == "/seen":
+            with Proxy.lock:
+                seen, Proxy.seen = Proxy.seen, {}
+            return self.answer(json.dumps({"paths": seen, "connections": Proxy.connections}))
+        with Proxy.lock:
+            Proxy.seen[url.path] = Proxy.seen.get(url.path, 0) + 1
+        if len(self.path) >= 8192:
+            return self.answer('{"message":"address too long","success":false}', 414)
+        odd = {
+            "html": ("<html><script>window.pwned=1</script>It works!</html>", 200, "text/html"), "empty": ("", 200), "errors": ('{"message":"<b>no</b>","success":false}', 500),
+            "cut": ('{"context":1,"val', 200), "shapes": (["[]", "null", "7", '{"context":"x"}', '{"context":3,"values":{"a":1},"metrics":7}'][sum(Proxy.seen.values()) % 5], 200),
+        }.get(Proxy.mode)
+        if odd:
+            return self.answer(*odd)
+        if Proxy.mode == "slow":
+            time.sleep(30)
+        return self.answer(*self.reply(url.path, query))
+
+    def reply(self, path, query):
+        host = self.host
+        if path == "/pmapi/context":
+            context = len(Proxy.contexts) + 1000
+            Proxy.contexts.add(context)
+            name = HOSTILE[0] if host.hostile else "web1"
+            return json.dumps({"context": context, "hostspec": name, "labels": {"hostname": name}}), 200
+        if path.startswith("/series/"):
+            return "[]", 200
+        if int(query.get("context", 0)) not in Proxy.contexts:
+            return json.dumps({"context": 1, "message": "unknown context identifier: " + query.get("context", ""), "success": False}), 400
+        names = [n for n in query.get("names", query.get("name", "")).split(",") if n]
+        if "pmids" in query:
+            by_id = {str(hash_of(n)): n for n in host.metrics}
+            names = [by_id[i] for i in query["pmids"].split(",") if i in by_id]
+        if path == "/pmapi/metric":
+            found = [self.described(n) for n in names]
+            return json.dumps({"context": 1, "metrics": found}), 200
+        if path == "/pmapi/indom":
+            about = host.metrics[names[0]]
+            return json.dumps({"context": 1, "instances": [{"instance": i, "name": n, "labels": {}} for i, n in enumerate(host.instances(names[0], about[3]))]}), 200
+        if path == "/pmapi/profile":
+            return '{"success":true}', 200
+        t = time.time() - host.began + 1
+        values = [self.values(n, t) for n in names if n in host.metrics and Proxy.mode != "away"]
+        return json.dumps({"context": 1, "timestamp": time.time(), "values": values}), 200
+
+    def described(self, name):
+        if name not in self.host.metrics or Proxy.mode == "away":
+            return {"name": name, "message": "Unknown metric name", "success": False}
+        kind, semantics, units, indom = self.host.metrics[name]
+        instances = name.split(".")[1] + indom + name.rsplit(".", 2)[-2]
+        found = {"name": name, "pmid": str(hash_of(name)), "type": kind, "sem": semantics, "units": units, "text-oneline": HOSTILE[0]}
+        return {**found, "indom": instances} if indom else found
+
+    def values(self, name, t):
+        about = self.host.metrics[name]
+        instances = self.host.instances(name, about[3])
+        if (Proxy.mode == "refused" and name.endswith((".table", ".slowest"))) or (Proxy.mode == "idle" and about[3]):
+            instances = []
+        if name.endswith((".table", ".slowest")):
+            instances = instances[:12]
+        if not about[3]:
+            return {"name": name, "instances": [{"instance": None, "value": self.host.value(name, about, "", t)}]}
+        return {"name": name, "instances": [{"instance": i, "value": self.host.value(name, about, n, t)} for i, n in enumerate(instances)]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("catalogue")
+    parser.add_argument("--services", type=int, default=6)
+    parser.add_argument("--pods", type=int, default=3)
+    parser.add_argument("--hostile", action="store_true")
+    given = parser.parse_args()
+    with open(given.catalogue, encoding="utf-8") as file:
+        Proxy.host = Host(json.load(file)["metrics"], given.services, given.pods, given.hostile)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    server.daemon_threads = True
+    print(server.server_address[1], flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
