@@ -19,6 +19,7 @@ hostname apmchroot
 # chroot_start: the system is at $R, a directory of this test that is on a memory file system.
 chroot_start() {
     R=$D/memory/root
+    trap _chroot_end EXIT
     mkdir "$D/memory" && mount -t tmpfs tmpfs "$D/memory" || exit 1
     mkdir "$D"/memory/{new,work,root}
     mount -t overlay overlay -o "lowerdir=$APM_CHROOT_OF,upperdir=$D/memory/new,workdir=$D/memory/work" "$R" || {
@@ -41,4 +42,51 @@ chroot_start() {
 inside() {
     env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root DEBIAN_FRONTEND=noninteractive \
         chroot "$R" "$@" </dev/null
+}
+
+# Processes in the system, then its mounts, go before the directory does.
+chroot_stop() {
+    local process
+    for process in /proc/[0-9]*; do
+        if [ "$(readlink "$process/root" 2>/dev/null)" = "$R" ]; then kill -9 "${process#/proc/}" 2>/dev/null; fi
+    done
+    [ -d "$D/memory" ] || return
+    umount -R "$D/memory" 2>/dev/null || umount -R -l "$D/memory"
+}
+
+_chroot_end() {
+    local status=$?
+    chroot_stop
+    (exit $status)
+    _end
+}
+
+# rc VERB: PCP's own start and stop of pmcd, where there is no systemd. What it starts in the
+# background (.NeedInstall) has ended when this returns.
+rc() {
+    local before
+    before=$(_set_up)
+    inside "/etc/init.d/pmcd" "$1" >>"$FULL" 2>&1
+    [ "$1" != start ] || wait_for 60 eval '[ "$(_set_up)" -gt '"$before"' ]'
+}
+_set_up() { cat "$R"/var/log/pcp/NOTICES* 2>/dev/null | grep -c "PMDA setup: .* release lock"; }
+# Within the system: for wait_for.
+answers() { inside pminfo -f "${1:-apm.self.version}" 2>/dev/null | grep -q value; }
+knows() { inside pminfo "$1" >/dev/null 2>&1; }
+pid_of() { inside pgrep -x "$1"; }
+# package VERB...: dpkg within; what it says is in $D/dpkg.out
+package() {
+    inside dpkg "$@" >"$D/dpkg.out" 2>&1
+    local status=$?
+    { echo "--- dpkg $*"; cat "$D/dpkg.out"; } >>"$FULL"
+    return $status
+}
+# older FILE VERSION [COMMAND...]: the package with another version, in the system's /root; COMMAND
+# may change what is in it, its argument is the unpacked package.
+older() {
+    local file=$1 version=$2 to=$D/older.$RANDOM
+    shift 2
+    dpkg-deb -R "$file" "$to" && sed -i "s/^Version: .*/Version: $version/; s/(= 0[^)]*)/(= $version)/" "$to/DEBIAN/control" || return
+    [ $# = 0 ] || "$@" "$to" || return
+    dpkg-deb -Zgzip -z1 -b "$to" "$R/root/$(basename "$file" | sed "s/_[^_]*_/_${version}_/")" >>"$FULL" 2>&1 && rm -rf "$to"
 }
