@@ -15,7 +15,7 @@ files()
 	case $_from in
 	*/)
 	    [ -d "$here/$_from" ] || continue
-	    (cd "$here/$_from" && find . -type f | LC_ALL=C sort) | while read -r _file
+	    (cd "$here/$_from" && find . -name __pycache__ -prune -o -type f -print | LC_ALL=C sort) | while read -r _file
 	    do
 		echo "$_mode $_from${_file#./} $_to${_file#./}"
 	    done
@@ -74,6 +74,7 @@ take()
 	case $_to in "$APM"/*) continue ;; esac
 	rm -f "$_to"
 	_dir=$(dirname "$_to")
+	case $_to in */apm/*.py) rm -rf "$_dir/__pycache__" ;; esac
 	while case $_dir in */apm|*/apm/*) true ;; *) false ;; esac
 	do
 	    rmdir "$_dir" 2>/dev/null || break
