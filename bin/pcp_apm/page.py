@@ -1,4 +1,4 @@
-"""Where the page with charts is."""
+"""The page with charts: made by the PMDA's program, or the copy that Install --clients put here."""
 
 import os
 import subprocess
@@ -10,21 +10,34 @@ from .values import Trouble
 
 
 def page(host, proxy, files):
-    """Where the page is, with the host in its address; or a copy."""
+    """Prints the address of a page for a browser; `files` has the place where it is written."""
     share, pmdas = (pmapi.pmContext.pmGetConfig(name) for name in ("PCP_SHARE_DIR", "PCP_PMDAS_DIR"))
-    here = os.path.join(share, "apm", "apm.html")
+    installed = os.path.join(share, "apm", "apm.html")
     program = os.environ.get("APM_PMDA") or os.path.join(pmdas, "apm", "pmdaapm")
-    if files:
-        here = os.path.abspath(files[0])
-        try:
-            content = subprocess.run([program, "--page"], stdout=subprocess.PIPE, check=True).stdout
-            with open(here, "wb") as out:
-                out.write(content)
-        except (OSError, subprocess.CalledProcessError) as e:
-            raise Trouble(f"{here} cannot be written: {e}") from None
-    elif not os.path.isfile(here):
-        raise Trouble(f"{here} is not installed: run Install --clients, or give a FILE to write the page to")
-    # The host of pmproxy is the one that is asked about, unless -p says otherwise; there it is `local:`.
+    # pmproxy is asked on the host itself, where that is `local:`, unless -p names another one.
     machine = "localhost" if host is None or ":" in host or "/" in host else host
     query = {"proxy": proxy or f"http://{machine}:44322", "hostspec": host if proxy and host else "local:"}
-    print("file://" + urllib.parse.quote(here) + "?" + urllib.parse.urlencode(query, safe=":/"))
+    if not files and os.path.isfile(installed):
+        return print(address(installed) + "?" + urllib.parse.urlencode(query, safe=":/"))
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    path = os.path.abspath(files[0] if files else os.path.join(cache, "pmdaapm", "apm.html"))
+    try:
+        if os.access(program, os.X_OK):
+            asked = [program, "--page", "--proxy", query["proxy"], "--hostspec", query["hostspec"]]
+            made, rest = subprocess.run(asked, stdout=subprocess.PIPE, check=True).stdout, ""
+        elif os.path.isfile(installed):
+            with open(installed, "rb") as f:
+                made, rest = f.read(), "?" + urllib.parse.urlencode(query, safe=":/")
+        else:
+            raise Trouble(f"there is neither {program} nor {installed}: run Install or Install --clients")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as out:
+            out.write(made)
+    except (OSError, subprocess.CalledProcessError) as e:
+        raise Trouble(f"{path} cannot be made: {e}") from None
+    return print(address(path) + rest)
+
+
+def address(path):
+    """The address of a file."""
+    return "file://" + urllib.parse.quote(path)
