@@ -3,7 +3,7 @@
 
 use crate::model::{
     ControlId, EventKind, InDom, MetricDef, MetricItem, MetricSpec, ParamItem, Place, ROW_ITEMS,
-    RowItem, Semantics, TableId, Units, ValueType,
+    RowItem, Semantics, TableId, Units, ValueSource, ValueType,
 };
 
 /// PMID clusters reserved for each source: static +0, event leaves +1.., static parameters
@@ -76,6 +76,8 @@ pub struct RowLayout {
     pub cells: u16,
     /// A bit for each item that is a counter.
     pub counters: u32,
+    /// A bit for each item whose value is of a sliding period.
+    pub recent: u32,
 }
 
 impl RowLayout {
@@ -83,6 +85,12 @@ impl RowLayout {
     #[must_use]
     pub const fn is_counter(self, item: u16) -> bool {
         self.counters >> item & 1 != 0
+    }
+
+    /// The value of the item is of a sliding period.
+    #[must_use]
+    pub const fn is_recent(self, item: u16) -> bool {
+        self.recent >> item & 1 != 0
     }
 }
 
@@ -206,6 +214,9 @@ impl SourceTable {
             layout.cells = layout.cells.max(metric.item + 1);
             if metric.sem == Semantics::Counter {
                 layout.counters |= 1 << metric.item;
+            }
+            if metric.value == ValueSource::Recent {
+                layout.recent |= 1 << metric.item;
             }
         }
         layout

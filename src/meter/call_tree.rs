@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 /// Nodes of one tree, at most.
 const NODES: usize = 8192;
 /// Bytes of a stack's name, at most.
-const NAME: usize = 900;
+pub(super) const NAME: usize = 900;
 /// The parent of the outermost methods; not a node itself.
 pub const ROOT: u32 = u32::MAX;
 

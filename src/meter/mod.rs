@@ -1,12 +1,16 @@
-//! Sums that sources with methods and durations have in common: percentiles of the last minute,
-//! histograms, and self time by stack. Nothing here knows a protocol.
+//! Sums that sources with methods and durations have in common: percentiles of the last minute, of
+//! one peer and of all peers of a service, histograms, and self time by stack. Nothing here knows a protocol.
 
 mod buckets;
 mod call_tree;
 mod latency;
+mod merged;
 mod stack_times;
+mod window;
 
 pub use buckets::{bucket_names, bucket_of};
 pub use call_tree::{CallTree, Node, NodeRow, ROOT};
-pub use latency::{Latency, Percentiles};
-pub use stack_times::{StackName, StackTimes};
+pub use latency::Latency;
+pub use merged::{MergedLatencies, MergedLatency};
+pub use stack_times::{StackName, StackRows, StackTimes};
+pub use window::Percentiles;

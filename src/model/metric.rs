@@ -55,8 +55,10 @@ pub enum ValueSource {
     /// an atomic cell of the instance: the cell is the item
     Cell,
     /// the same for a sliding period: no value while the peer, or the peer of the row, is silent or
-    /// gone
+    /// gone; in a shared table, when no member has set it for a minute or all have gone
     Recent,
+    /// number of the connected peers that are members of a row of a shared table
+    Members,
     /// a text of the instance
     Text,
     /// the cell with this number: dynamic metrics of peers and of rows

@@ -113,6 +113,16 @@ pub enum Update<'a> {
         /// Label names, as in `pmLookupLabels(3)`, and values.
         labels: &'a [(&'static str, &'a str)],
     },
+    /// The peer is a member of a row in a shared table while it is connected: it counts in the
+    /// row's metric of [`ValueSource::Members`](super::ValueSource). A peer is a member of one row
+    /// of a table; the session repeats this about once a second, since the row may have lost or
+    /// got its instance.
+    RowMember {
+        /// The table.
+        table: TableId,
+        /// The row.
+        slot: u32,
+    },
     /// Adds to a cell of a row.
     RowCount {
         /// The row.
@@ -122,8 +132,8 @@ pub enum Update<'a> {
         /// By how much.
         more: u64,
     },
-    /// Sets a cell of a row in a table of peers. Other tables ignore it: their rows have many
-    /// writers.
+    /// Sets a cell of a row: one that is no counter. The rows of a shared table have many writers,
+    /// which must agree on the value, and [`OTHER`](crate::catalogue::OTHER) has none.
     RowSet {
         /// The row.
         slot: u32,
@@ -142,7 +152,7 @@ pub enum Update<'a> {
         /// The value, of an unsigned type.
         value: u64,
     },
-    /// Removes the value of a cell of a row in a table of peers.
+    /// Removes the value of a cell of a row, as [`Update::RowSet`] sets it.
     RowUnset {
         /// The row.
         slot: u32,

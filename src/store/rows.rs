@@ -2,7 +2,7 @@
 //! it, or many do.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -27,6 +27,18 @@ pub struct Row {
     labels: Mutex<Labels>,
     /// See [`Row::gone`].
     gone: AtomicBool,
+    /// Connected peers that are members. Changed under the lock of the table only.
+    members: AtomicU64,
+    /// Until this time, in ns of the monotonic clock, values of a sliding period are shown: in a
+    /// shared table.
+    until: AtomicU64,
+}
+
+/// Time for which a shared row shows values of a sliding period after they were set.
+const RECENT: Duration = Duration::from_secs(60);
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Names and values.
@@ -41,6 +53,8 @@ impl Row {
             peer: peer.cloned(),
             labels: Mutex::default(),
             gone: AtomicBool::new(false),
+            members: AtomicU64::new(0),
+            until: AtomicU64::new(0),
         })
     }
 
@@ -58,10 +72,25 @@ impl Row {
     }
 
     /// Values of a sliding period may still be shown: those of a peer's row while the peer is
-    /// neither silent nor gone (`Liveness::fresh`).
+    /// neither silent nor gone (`Liveness::fresh`), those of a shared row for a minute, and for
+    /// `stale` after its last member has gone.
     #[must_use]
     pub fn fresh(&self, now: Duration, stale: Duration) -> bool {
-        self.peer.as_ref().is_none_or(|p| p.liveness.fresh(now, stale))
+        match &self.peer {
+            Some(peer) => peer.liveness.fresh(now, stale),
+            None => nanos(now) < self.until.load(Ordering::Relaxed),
+        }
+    }
+
+    /// A value of a sliding period was set.
+    pub(super) fn refresh(&self, now: Duration) {
+        self.until.store(nanos(now + RECENT), Ordering::Relaxed);
+    }
+
+    /// Connected peers that are members of the row.
+    #[must_use]
+    pub fn members(&self) -> u64 {
+        self.members.load(Ordering::Relaxed)
     }
 
     /// The row was removed: another key has its place, or its peer is forgotten. Later additions
@@ -137,8 +166,9 @@ impl Rows {
         }
     }
 
-    /// Gives the rows with the lowest scores to waiting keys with higher scores. Counters of such a
-    /// row are added to those of [`OTHER`]; other values raise those of [`OTHER`].
+    /// Gives the rows with the lowest scores to waiting keys with higher scores. Counters and
+    /// members of such a row are added to those of [`OTHER`]; values of a sliding period end; other
+    /// values raise those of [`OTHER`].
     pub(super) fn promote(&mut self, def: &TableDef, changes: &mut Vec<RowChange>) {
         if self.waiting.is_empty() {
             return;
@@ -161,15 +191,39 @@ impl Rows {
             let other = self.add(OTHER, None, changes);
             self.by_key.remove(&least.key);
             least.gone.store(true, Ordering::Relaxed);
+            other.members.fetch_add(least.members.swap(0, Ordering::Relaxed), Ordering::Relaxed);
             for item in 0..self.layout.cells {
                 match least.cells.get(item) {
                     Some(value) if self.layout.is_counter(item) => other.cells.add(item, value),
-                    Some(value) => other.cells.raise(item, value),
-                    None => {}
+                    Some(value) if !self.layout.is_recent(item) => other.cells.raise(item, value),
+                    _ => {}
                 }
             }
             changes.push(RowChange::Leave(least));
             self.add(&key, None, changes);
+        }
+    }
+
+    /// The row that counts the members of `row`: itself, or [`OTHER`] if it is gone.
+    fn of_members<'a>(&'a self, row: &'a Arc<Row>) -> &'a Arc<Row> {
+        match self.by_key.get(OTHER) {
+            Some(other) if row.gone() => other,
+            _ => row,
+        }
+    }
+
+    /// A connected peer becomes a member of a row. Returns the row that counts it.
+    pub(super) fn enter(&self, row: &Arc<Row>) -> Arc<Row> {
+        let row = self.of_members(row);
+        row.members.fetch_add(1, Ordering::Relaxed);
+        Arc::clone(row)
+    }
+
+    /// A member leaves. After the last one, values of a sliding period are shown until `until`.
+    pub(super) fn exit(&self, row: &Arc<Row>, until: Duration) {
+        let row = self.of_members(row);
+        if row.members.fetch_sub(1, Ordering::Relaxed) == 1 {
+            row.until.fetch_min(nanos(until), Ordering::Relaxed);
         }
     }
 
@@ -211,8 +265,8 @@ mod tests {
         initial: Vec::new,
     };
 
-    /// Item 2 is a counter, 3 is not.
-    const LAYOUT: RowLayout = RowLayout { cells: 4, counters: 1 << 2 };
+    /// Item 2 is a counter, 3 is not, 4 is of a sliding period.
+    const LAYOUT: RowLayout = RowLayout { cells: 5, counters: 1 << 2, recent: 1 << 4 };
 
     #[test]
     fn a_row_goes_with_its_peer_and_not_with_one_whose_name_begins_alike() {
@@ -254,8 +308,15 @@ mod tests {
         let a = rows.get(&DEF, None, Some("a"), &mut changes).expect("known");
         other.cells.raise(3, 6);
         a.cells.raise(3, 9);
+        a.cells.set(4, 9);
+        let member = rows.enter(&a);
+        assert_eq!((a.members(), other.members()), (1, 0));
         rows.promote(&DEF, &mut changes);
         assert!(a.gone());
+        assert_eq!((a.members(), other.members(), other.cells.get(4)), (0, 1, None));
+        assert!(Arc::ptr_eq(&rows.enter(&a), &other));
+        rows.exit(&member, Duration::ZERO);
+        assert_eq!((a.members(), other.members()), (0, 1));
         assert_eq!((other.cells.get(2), other.cells.get(3)), (Some(50), Some(9)));
         let d = rows.get(&DEF, None, Some("d"), &mut changes).expect("a row of its own");
         assert_eq!((d.key.as_str(), d.cells.get(2)), ("d", None));

@@ -128,6 +128,7 @@ fn answer_one(
                 let (bits, recent) = match row.value {
                     ValueSource::Column(column) => (of.brought.get(column), false),
                     ValueSource::RecentColumn(column) => (of.brought.get(column), true),
+                    ValueSource::Members => (Some(of.members()), false),
                     value => (of.cells.get(row.item), value == ValueSource::Recent),
                 };
                 if let Some(bits) = bits

@@ -102,7 +102,7 @@ pub(super) fn value(
             peer.cells.get(column).filter(|_| fresh)
         }
         ValueSource::Text => return text(inst, peer.text(row.item).filter(|_| current), results),
-        ValueSource::Param | ValueSource::SelfStat => None,
+        ValueSource::Param | ValueSource::SelfStat | ValueSource::Members => None,
     };
     if let Some(bits) = bits {
         results.number(inst, row.ty, bits);

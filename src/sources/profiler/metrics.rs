@@ -195,6 +195,9 @@ pub(super) const STREAM_ITEMS: [RowItem; 4] =
 /// The metrics of a root method, in the order of their items.
 pub(super) const METHOD_ITEMS: [RowItem; 5] =
     [METHOD_COUNT, METHOD_ERRORS, METHOD_TIME, METHOD_CPU, METHOD_MEMORY];
+/// The metrics of a root method of a service: the first of [`METHOD_ITEMS`].
+pub(super) const SERVICE_METHOD_ITEMS: [RowItem; 3] =
+    [SERVICE_METHOD_COUNT, SERVICE_METHOD_ERRORS, SERVICE_METHOD_TIME];
 
 /// The instances of the histogram.
 pub(super) fn buckets() -> Vec<String> {
@@ -223,7 +226,7 @@ row_metrics! {
     SERVICE_SUSPEND_TIME SERVICES 7 "service.suspend.time" U64 Counter Nanoseconds "Time that JVMs of the service stood still" "Of all its pods, as apm.profiler.suspend.time: its rate is the share of time, summed over the pods.";
     SERVICE_GC_COUNT SERVICES 8 "service.gc.count" U64 Counter Count "Pauses in the garbage collectors' logs of the service" "Of all its pods, as apm.profiler.gc.count.";
     SERVICE_GC_TIME SERVICES 9 "service.gc.time" U64 Counter Nanoseconds "Time of pauses in the garbage collectors' logs of the service" "Of all its pods, as apm.profiler.gc.time.";
-    SERVICE_PODS SERVICES 10 "service.pods" U64 Instant Count "Connected pods of the service" "0 when all have gone.";
+    SERVICE_PODS SERVICES 10 "service.pods" U64 Instant Count Members "Connected pods of the service" "0 when all have gone.";
     SERVICE_P50 SERVICES 11 "service.latency.p50" U64 Instant Nanoseconds Recent "Median duration of calls of the service in the last minute" "Of calls of all pods of the service, as apm.profiler.call.latency.p50: made from their histograms, not from their percentiles. No value if there were none, or if no pod is connected. Of two significant digits.";
     SERVICE_P95 SERVICES 12 "service.latency.p95" U64 Instant Nanoseconds Recent "95th percentile of the duration of calls of the service in the last minute" "Of calls of all pods of the service, as apm.profiler.call.latency.p50: made from their histograms, not from their percentiles. No value if there were none, or if no pod is connected. Of two significant digits.";
     SERVICE_P99 SERVICES 13 "service.latency.p99" U64 Instant Nanoseconds Recent "99th percentile of the duration of calls of the service in the last minute" "Of calls of all pods of the service, as apm.profiler.call.latency.p50: made from their histograms, not from their percentiles. No value if there were none, or if no pod is connected. Of two significant digits.";

@@ -17,6 +17,7 @@ use super::streams::decode::{Stream, Streams};
 use super::streams::record::Observer;
 use super::wire::command::{self as wire, Event, Settings, StreamKind, Violation};
 use super::wire::dialogue::Dialogue;
+use crate::meter::MergedLatencies;
 use crate::model::{Control, Memory, Now, Update};
 use crate::sources::{Held, Session, SessionError, Sink};
 
@@ -79,6 +80,7 @@ impl AgentSession {
                 options.stacks,
                 Arc::clone(&options.parameters),
                 pending,
+                Arc::clone(&shared.latencies),
             ),
             options,
             shared,
@@ -344,12 +346,13 @@ impl Connection {
     }
 }
 
-/// State of all sessions: shared words, dictionaries of disconnected JVMs, and the memory of
-/// pending calls.
+/// State of all sessions: shared words, dictionaries of disconnected JVMs, the memory of pending
+/// calls, and the latencies of services.
 #[derive(Debug)]
 pub struct SharedState {
     pub(super) interner: Arc<Interner>,
     pub(super) pending: Arc<PendingBudget>,
+    latencies: Arc<MergedLatencies>,
     cache: Mutex<DictionaryCache>,
 }
 
@@ -367,6 +370,7 @@ impl SharedState {
         Self {
             interner: Arc::new(Interner::within(max, memory)),
             pending: Arc::new(PendingBudget::new(memory)),
+            latencies: Arc::new(MergedLatencies::new(memory)),
             cache,
         }
     }

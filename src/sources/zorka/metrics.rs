@@ -298,6 +298,9 @@ listed! {
 /// The sums of a method, in the order of their items.
 pub(super) const METHOD_ITEMS: [RowItem; 5] =
     [METHOD_COUNT, METHOD_ERRORS, METHOD_TIME, METHOD_TOTAL_TIME, METHOD_SELF_TIME];
+/// The same of a service, in the order of their items.
+pub(super) const SERVICE_METHOD_ITEMS: [RowItem; 4] =
+    [SERVICE_METHOD_COUNT, SERVICE_METHOD_ERRORS, SERVICE_METHOD_TIME, SERVICE_METHOD_SELF_TIME];
 
 /// The instances of the histogram.
 pub(super) fn buckets() -> Vec<String> {
@@ -338,7 +341,7 @@ row_metrics! {
     SERVICE_ERRORS SERVICES 1 "service.errors" U64 Counter Count "Spans of the service that failed" "Of all its agents, as apm.zorka.span.errors.";
     SERVICE_TIME SERVICES 2 "service.time" U64 Counter Nanoseconds "Time that spans of the service took" "Of all its agents, as apm.zorka.span.time: a span within another one counts beside it. Divide its rate by that of service.count for the mean.";
     SERVICE_EXCEPTIONS SERVICES 3 "service.exceptions" U64 Counter Count "Reports of exceptions of the service, each counted once" "Of all its agents, as apm.zorka.exception.count.";
-    SERVICE_AGENTS SERVICES 4 "service.agents" U64 Instant Count "Agents of the service that are there" "0 when all have gone.";
+    SERVICE_AGENTS SERVICES 4 "service.agents" U64 Instant Count Members "Agents of the service that are there" "0 when all have gone.";
     SERVICE_P50 SERVICES 5 "service.latency.p50" U64 Instant Nanoseconds Recent "Median duration of spans of the service in the last minute" "Of spans of all agents and types of the service that came within the last minute, with their whole duration: made from histograms, not from percentiles. No value if there were none, or if no agent is connected. Of two significant digits.";
     SERVICE_P95 SERVICES 6 "service.latency.p95" U64 Instant Nanoseconds Recent "95th percentile of the duration of spans of the service in the last minute" "Of spans of all agents and types of the service that came within the last minute, with their whole duration: made from histograms, not from percentiles. No value if there were none, or if no agent is connected. Of two significant digits.";
     SERVICE_P99 SERVICES 7 "service.latency.p99" U64 Instant Nanoseconds Recent "99th percentile of the duration of spans of the service in the last minute" "Of spans of all agents and types of the service that came within the last minute, with their whole duration: made from histograms, not from percentiles. No value if there were none, or if no agent is connected. Of two significant digits.";

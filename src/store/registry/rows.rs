@@ -1,6 +1,7 @@
 //! Rows of the tables of sources.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Change, Store, lock};
 use crate::catalogue::TableDef;
@@ -56,6 +57,39 @@ impl Store {
     /// Adds to the score of a key without a row.
     pub fn wait_for_row(&self, source: SourceId, table: TableId, key: &str, more: u64) {
         self.change_rows(source, table, |def, rows, _| rows.wait(def, key, more));
+    }
+
+    /// A connected peer is a member of a row in a shared table, and of no other row of the table.
+    pub(in crate::store) fn join_row(
+        &self,
+        peer: &Arc<Peer>,
+        table: TableId,
+        row: &Arc<Row>,
+        now: Duration,
+    ) {
+        // Under this lock no other connection of the peer ends.
+        let Some(_peers) = self.table(peer.source) else { return };
+        let mut memberships = peer.memberships();
+        self.change_rows(peer.source, table, |def, rows, _| {
+            let known = memberships.iter_mut().find(|(of, _)| *of == table);
+            match known {
+                _ if def.of_peer => {}
+                Some((_, before)) if Arc::ptr_eq(before, row) => {}
+                Some((_, before)) => {
+                    rows.exit(before, now);
+                    *before = rows.enter(row);
+                }
+                None => memberships.push((table, rows.enter(row))),
+            }
+        });
+    }
+
+    /// The last connection of a peer has ended.
+    pub(super) fn end_memberships(&self, peer: &Peer, now: Duration) {
+        let until = now + self.limits().stale;
+        for (table, row) in peer.memberships().drain(..) {
+            self.change_rows(peer.source, table, |_, rows, _| rows.exit(&row, until));
+        }
     }
 
     /// Makes the rows that always exist.

@@ -12,6 +12,7 @@ use bound_row::BoundRow;
 use super::log_throttle::LogThrottle;
 use super::peer::{Peer, RequestQueue};
 use super::registry::Store;
+use super::rows::Row;
 use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
 use crate::events::Batch;
 use crate::model::{
@@ -51,6 +52,8 @@ pub struct PeerSink {
     /// Records of [`Update::Event`] and [`Update::Sample`] by kind, until the session's call ends.
     events: Vec<Batch>,
     rows: Vec<Vec<Option<BoundRow>>>,
+    /// The row that this connection has made its peer a member of.
+    member: Option<Arc<Row>>,
     throttle: LogThrottle,
     refused: bool,
     /// `limits.memory` leaves no room for the peer.
@@ -80,6 +83,7 @@ impl PeerSink {
             events: Vec::new(),
             rows: table.tables.iter().map(|_| Vec::new()).collect(),
             table,
+            member: None,
             throttle: LogThrottle::default(),
             refused: false,
             full: false,
@@ -195,6 +199,7 @@ impl PeerSink {
             self.error();
         }
         self.flush();
+        self.member = None;
         if let Some(peer) = self.peer.take() {
             self.store.detach(&peer, &self.requests, departure, self.now);
         }
@@ -341,6 +346,7 @@ impl Sink for PeerSink {
                     bound.set_labels(labels);
                 }
             }
+            Update::RowMember { table, slot } => self.join_row(table, slot),
             Update::RowCount { slot, item, more } => self.count_row(slot, item, more),
             Update::RowSet { slot, item, value } => self.set_row(slot, item, Some(value)),
             Update::RowMax { slot, item, value } => self.raise_row(slot, item, value),

@@ -1,7 +1,10 @@
 //! Slots of tables: the rows bound to them.
 
+use std::sync::Arc;
+
 use super::bound_row::BoundRow;
 use super::{PeerSink, SLOTS_MAX};
+use crate::catalogue::OTHER;
 use crate::model::{RowItem, TableId};
 
 impl PeerSink {
@@ -23,14 +26,46 @@ impl PeerSink {
         self.rows.get_mut(table.index())?.get_mut(slot as usize)?.as_mut()
     }
 
-    /// Sets a cell of a row in a table of peers, or removes its value.
+    /// Sets a cell of a row that is no counter, or removes its value. The values of
+    /// [`OTHER`] in a shared table would be those of several keys.
     pub(super) fn set_row(&mut self, slot: u32, item: RowItem, value: Option<u64>) {
         let of_peer = self.table.tables.get(item.table().index()).is_some_and(|t| t.of_peer);
-        if let Some(bound) = self.current_row(slot, item.table()).filter(|_| of_peer) {
-            match value {
-                Some(value) => bound.row.cells.set(item.get(), value),
-                None => bound.row.cells.unset(item.get()),
+        let now = self.now.monotonic;
+        let Some(bound) = self.current_row(slot, item.table()) else { return };
+        if !of_peer && bound.row.key == OTHER {
+            return;
+        }
+        match value {
+            Some(value) => {
+                bound.row.cells.set(item.get(), value);
+                bound.row.refresh(now);
             }
+            None => bound.row.cells.unset(item.get()),
+        }
+    }
+
+    /// Makes the peer a member of a row.
+    pub(super) fn join_row(&mut self, table: TableId, slot: u32) {
+        if let Some(key) = self.bound(table, slot).and_then(|bound| bound.key.clone()) {
+            self.look_for_row(table, slot, &key);
+        }
+        let Some(row) = self.current_row(slot, table).map(|bound| Arc::clone(&bound.row)) else {
+            return;
+        };
+        let Some(peer) = &self.peer else { return };
+        if self.member.as_ref().is_none_or(|member| !Arc::ptr_eq(member, &row)) {
+            self.store.join_row(peer, table, &row, self.now.monotonic);
+            self.member = Some(row);
+        }
+    }
+
+    /// Binds a slot to the row of its key, if that has one by now.
+    fn look_for_row(&mut self, table: TableId, slot: u32, key: &str) {
+        let row = self.store.row(self.source, table, self.peer.as_ref(), Some(key));
+        if let (Some(row), Some(bound)) =
+            (row.filter(|row| *row.key == *key), self.bound(table, slot))
+        {
+            bound.bind(row, key);
         }
     }
 
@@ -77,14 +112,7 @@ impl PeerSink {
             && let Some(key) = bound.key.clone()
         {
             self.store.wait_for_row(self.source, table, &key, more);
-            // The key may have a row by now.
-            if let Some(row) = self
-                .store
-                .row(self.source, table, self.peer.as_ref(), Some(&key))
-                .filter(|r| *r.key == *key)
-            {
-                bound.bind(row, &key);
-            }
+            self.look_for_row(table, slot, &key);
         }
     }
 }

@@ -122,22 +122,114 @@ fn a_row_of_a_peer_is_set_unset_and_follows_its_key() {
 }
 
 #[test]
-fn a_shared_row_is_raised_by_all_and_set_by_none() {
+fn a_shared_row_is_raised_and_set_by_all() {
     let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
     let (mut a, mut b) = (shop(&store, "a"), shop(&store, "b"));
     let row = store.row(SHOP, BUCKET, None, Some("x")).expect("room");
     let max = |value| Update::RowMax { slot: 0, item: BUCKET_MAX, value };
-    a.update(Update::RowSet { slot: 0, item: BUCKET_MAX, value: 99 });
-    assert_eq!(row.cells.get(9), None);
     for (sink, values) in [(&mut a, [5, 3]), (&mut b, [9, 7])] {
         for value in values {
             sink.update(max(value));
             sink.update(Update::RowCount { slot: 0, item: BUCKET_COUNT, more: 1 });
         }
     }
-    a.update(Update::RowUnset { slot: 0, item: BUCKET_MAX });
     assert_eq!((row.cells.get(9), row.cells.get(0)), (Some(9), Some(4)));
-    assert!(row.fresh(Duration::from_secs(9), Duration::ZERO), "of no peer");
+    let now = Duration::from_secs(100);
+    let fresh = |after| row.fresh(now + Duration::from_secs(after), Duration::from_secs(10));
+    assert!(!fresh(0), "no value of a sliding period was set");
+    b.set_now(Now { monotonic: now, ..Now::default() });
+    b.update(Update::RowSet { slot: 0, item: BUCKET_MAX, value: 6 });
+    assert_eq!(row.cells.get(9), Some(6));
+    assert!(fresh(59) && !fresh(60));
+    a.update(Update::RowUnset { slot: 0, item: BUCKET_MAX });
+    assert_eq!(row.cells.get(9), None);
+    // The rest is of several keys.
+    let other = store.row(SHOP, BUCKET, None, None).expect("the rest");
+    a.update(Update::Row { table: BUCKET, slot: 1, key: None });
+    a.update(Update::RowSet { slot: 1, item: BUCKET_MAX, value: 6 });
+    assert_eq!(other.cells.get(9), None);
+}
+
+#[test]
+fn members_of_a_row_are_its_connected_peers() {
+    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let at = |s| Now { monotonic: Duration::from_secs(s), ..Now::default() };
+    let join = |name: &str, key: &str| {
+        let mut sink = PeerSink::new(&store, SHOP, &Arc::new(RequestQueue::new(|| ())));
+        sink.set_now(at(1));
+        let process = Some(name.to_owned());
+        let id = Identity { name: name.into(), process, ..Identity::default() };
+        sink.update(Update::Identity(id));
+        sink.update(Update::Row { table: BUCKET, slot: 3, key: Some(key) });
+        (0..3).for_each(|_| sink.update(Update::RowMember { table: BUCKET, slot: 3 }));
+        sink
+    };
+    let row = |key| store.row(SHOP, BUCKET, None, key).expect("room");
+    let (x, y) = (row(Some("x")), row(Some("y")));
+    let mut all: Vec<_> =
+        (0..20).map(|n| join(&n.to_string(), if n % 4 == 0 { "y" } else { "x" })).collect();
+    assert_eq!((x.members(), y.members()), (15, 5));
+    // The same process connects again, while its old connection looks alive.
+    let mut again = join("1", "x");
+    assert_eq!(x.members(), 15);
+    all[1].finish(false, Departure::default());
+    assert_eq!(x.members(), 15);
+    again.finish(true, Departure::default());
+    assert_eq!(x.members(), 14);
+    let mut back = join("1", "y");
+    assert_eq!((x.members(), y.members()), (14, 6), "of another row by now");
+    back.update(Update::Row { table: BUCKET, slot: 3, key: Some("x") });
+    back.update(Update::RowMember { table: BUCKET, slot: 3 });
+    assert_eq!((x.members(), y.members()), (15, 5));
+    // A session that panics only drops its sink, and a sink that has ended joins nothing.
+    all.truncate(10);
+    back.finish(false, Departure::default());
+    back.update(Update::RowMember { table: BUCKET, slot: 3 });
+    assert_eq!((x.members(), y.members()), (6, 3));
+    // Values of a sliding period end some time after the last member has gone.
+    let mut last = join("z", "z");
+    let z = row(Some("z"));
+    last.update(Update::RowSet { slot: 3, item: BUCKET_MAX, value: 6 });
+    last.set_now(at(20));
+    last.finish(false, Departure::default());
+    let fresh = |s| z.fresh(Duration::from_secs(s), Duration::ZERO);
+    assert!(z.members() == 0 && fresh(29) && !fresh(30));
+    assert_eq!(z.cells.get(9), Some(6));
+}
+
+#[test]
+fn members_follow_the_place_of_their_key() {
+    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let mut sinks: Vec<_> = (0..20).map(|n| shop(&store, &format!("p{n}"))).collect();
+    let count = |slot, more| Update::RowCount { slot, item: BUCKET_COUNT, more };
+    let tick = |sinks: &mut [PeerSink]| {
+        sinks.iter_mut().for_each(|s| s.update(Update::RowMember { table: BUCKET, slot: 1 }));
+    };
+    // The table has places for `x` and 17 keys, and one more for the rest.
+    for (n, sink) in (1..).zip(&mut sinks) {
+        sink.update(Update::Row { table: BUCKET, slot: 1, key: Some(&format!("key{n}")) });
+        sink.update(count(1, n));
+    }
+    tick(&mut sinks);
+    let members = |key: Option<&str>| store.row(SHOP, BUCKET, None, key).map(|r| r.members());
+    assert_eq!((members(Some("key1")), members(Some("key20"))), (Some(1), members(None)));
+    assert_eq!(members(None), Some(3));
+    // The last keys get the places of `x` and the first: 18 / 8 + 1 at a time.
+    sinks.iter_mut().skip(17).for_each(|sink| sink.update(count(1, 100)));
+    store.sweep(Duration::ZERO);
+    tick(&mut sinks);
+    let all: u64 = (1..=20)
+        .map(|n| format!("key{n}"))
+        .filter_map(|key| {
+            let row = store.row(SHOP, BUCKET, None, Some(&key))?;
+            (row.key == key).then(|| row.members())
+        })
+        .sum();
+    let rest = members(None).expect("the rest");
+    assert_eq!((all, rest), (18, 2));
+    assert_eq!(members(Some("key20")), Some(1));
+    sinks.clear();
+    assert_eq!((members(None), members(Some("key20"))), (Some(0), Some(0)));
 }
 
 #[test]

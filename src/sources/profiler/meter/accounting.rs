@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
+use super::service::Service;
 use crate::meter::{Latency, bucket_of};
 use crate::model::{MetricItem, Now, Update, Value};
 use crate::sources::Sink;
@@ -24,6 +25,7 @@ pub(crate) struct Accounting {
     pub(crate) methods: RootMethods,
     buckets: [u64; m::EDGES.len()],
     latency: Latency<LONGEST>,
+    pub(crate) service: Service,
     /// Number of calls by parameter and method, for parameters without a name yet: any may be
     /// `call.red` or `call.idle`.
     unnamed: HashMap<(u32, u32), u64, RandomState>,
@@ -49,13 +51,13 @@ impl Accounting {
         if let Some(sum) = self.buckets.get_mut(bucket(call.duration_ms) as usize) {
             *sum += 1;
         }
-        self.latency.record(now.monotonic, call.duration_ms);
+        self.latency.record(call.duration_ms);
         let marked = |mark| words.id_of(mark).is_some_and(|id| entry.has(id));
         let error = marked(KnownWord::Red);
         self.counters.add(m::ERRORS, error.into());
         self.counters.add(m::IDLE, marked(KnownWord::Idle).into());
         let sums = [1, error.into(), ns(call.duration_ms), ns(call.cpu_ms), call.memory];
-        self.methods.add(call.method, &sums, now.monotonic, words, sink);
+        self.methods.add(call.method, &sums, now.monotonic, words, &self.service, sink);
         if !named {
             self.count_unnamed(entry, words);
         }
@@ -83,20 +85,21 @@ impl Accounting {
         words: &Dictionary,
         sink: &mut dyn Sink,
     ) {
-        self.methods.word(id, word, sink);
+        self.methods.word(id, word, &self.service, sink);
         if self.unnamed.is_empty() {
             return;
         }
         let (red, idle) =
             (words.id_of(KnownWord::Red) == Some(id), words.id_of(KnownWord::Idle) == Some(id));
-        let Self { counters, methods, unnamed, .. } = self;
+        let Self { counters, methods, unnamed, service, .. } = self;
         unnamed.retain(|(param, method), calls| {
             if *param != id {
                 return true;
             }
             if red {
                 counters.add(m::ERRORS, *calls);
-                methods.add(*method, &[0, *calls, 0, 0, 0], now.monotonic, words, sink);
+                let sums = [0, *calls, 0, 0, 0];
+                methods.add(*method, &sums, now.monotonic, words, service, sink);
             }
             if idle {
                 counters.add(m::IDLE, *calls);
@@ -113,20 +116,23 @@ impl Accounting {
 
     /// Reports the sums since the last report.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+        self.service.add(|item| self.counters.get(item));
         self.counters.report(sink);
         for (slot, sum) in (0..).zip(&mut self.buckets) {
             let more = std::mem::take(sum);
             if more > 0 {
+                self.service.add_bucket(slot, more);
                 sink.update(Update::RowCount { slot, item: m::BUCKET_CALLS, more });
             }
         }
         self.methods.report(sink);
     }
 
-    /// Reports the percentiles of the last minute if they have changed.
-    pub(crate) fn report_latency(&mut self, now: Now, sink: &mut dyn Sink) {
+    /// Reports what is reported once a second: the percentiles of the last minute if they have
+    /// changed, and the sums of the service.
+    pub(crate) fn report_second(&mut self, now: Now, sink: &mut dyn Sink) {
         let items = [m::P50, m::P95, m::P99, m::MAX];
-        match self.latency.changed(now.monotonic) {
+        match self.latency.changed(now.monotonic, self.service.latency()) {
             Some(Some(p)) => {
                 for (item, ms) in items.into_iter().zip([p.p50, p.p95, p.p99, p.max]) {
                     sink.update(Update::Set { item, value: Value::U64(ns(ms)) });
@@ -135,6 +141,8 @@ impl Accounting {
             Some(None) => items.into_iter().for_each(|item| sink.update(Update::Unset { item })),
             None => {}
         }
+        self.methods.report_service(sink);
+        self.service.report(now, sink);
     }
 }
 
@@ -164,6 +172,11 @@ impl Counters {
         if let Some(sum) = self.sums.get_mut(usize::from(item.get())) {
             *sum = sum.wrapping_add(more);
         }
+    }
+
+    /// The sum since the last report.
+    fn get(&self, item: MetricItem) -> u64 {
+        self.sums.get(usize::from(item.get())).copied().unwrap_or_default()
     }
 
     /// Counts all numbers of a call that need no names.
@@ -202,6 +215,8 @@ const METHODS_MAX: usize = 30_000;
 
 /// Sums of one method's calls, by item of the table.
 pub(crate) type MethodSums = [u64; 5];
+/// The same in the table of services, which has the first of them.
+type ServiceSums = [u64; m::SERVICE_METHOD_ITEMS.len()];
 
 #[derive(Debug)]
 struct Method {
@@ -216,6 +231,9 @@ pub(crate) struct RootMethods {
     slots: u32,
     sums: Vec<MethodSums>,
     touched: Vec<u32>,
+    /// By slot, since the last report for the service.
+    service: Vec<ServiceSums>,
+    service_touched: Vec<u32>,
     /// Sums of methods without a name, and the time when the wait for the name ends.
     unnamed: HashMap<u32, (Duration, MethodSums), RandomState>,
 }
@@ -227,6 +245,7 @@ impl RootMethods {
         self.by_id.capacity() * (size_of::<(u32, Method)>() + 1)
             + self.by_id.len() * NAME
             + self.sums.capacity() * size_of::<MethodSums>()
+            + self.service.capacity() * size_of::<ServiceSums>()
             + self.unnamed.capacity() * (size_of::<(u32, (Duration, MethodSums))>() + 1)
     }
 
@@ -237,12 +256,13 @@ impl RootMethods {
         more: &MethodSums,
         now: Duration,
         words: &Dictionary,
+        service: &Service,
         sink: &mut dyn Sink,
     ) {
         let slot = match self.by_id.get(&id) {
             Some(known) => known.slot,
             None => match words.get(id) {
-                Some(word) => self.assign_row(id, word, sink),
+                Some(word) => self.assign_row(id, word, service, sink),
                 None if self.unnamed.len() < limits::UNNAMED || self.unnamed.contains_key(&id) => {
                     let (_, sums) = self
                         .unnamed
@@ -262,13 +282,19 @@ impl RootMethods {
     }
 
     /// Handles a new or rejected word: moves the sums that waited for it to its row.
-    pub(crate) fn word(&mut self, id: u32, word: Option<&str>, sink: &mut dyn Sink) {
+    pub(crate) fn word(
+        &mut self,
+        id: u32,
+        word: Option<&str>,
+        service: &Service,
+        sink: &mut dyn Sink,
+    ) {
         if self.unnamed.is_empty() {
             return;
         }
         let Some((_, sums)) = self.unnamed.remove(&id) else { return };
         let slot = match word {
-            Some(word) => self.assign_row(id, word, sink),
+            Some(word) => self.assign_row(id, word, service, sink),
             None => self.by_id.get(&id).map_or(REST, |m| m.slot),
         };
         self.add_to(slot, &sums);
@@ -307,11 +333,12 @@ impl RootMethods {
     }
 
     /// Gives a method with a name its row.
-    fn assign_row(&mut self, id: u32, word: &str, sink: &mut dyn Sink) -> u32 {
+    fn assign_row(&mut self, id: u32, word: &str, service: &Service, sink: &mut dyn Sink) -> u32 {
         let name = method_name(word);
         let slot = if (self.slots as usize) < METHODS_MAX {
             self.slots += 1;
             sink.update(Update::Row { table: m::METHODS, slot: self.slots, key: Some(&name) });
+            service.bind_method(self.slots, Some(&name), sink);
             self.slots
         } else {
             REST
@@ -333,13 +360,34 @@ impl RootMethods {
         if self.touched.is_empty() {
             (self.touched, self.sums) = (Vec::new(), Vec::new());
         }
+        if self.service_touched.is_empty() {
+            (self.service_touched, self.service) = (Vec::new(), Vec::new());
+        }
     }
 
     /// Reports the sums since the last report.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+        if self.service.len() < self.sums.len() {
+            self.service.resize(self.sums.len(), ServiceSums::default());
+        }
         for slot in self.touched.drain(..) {
             let sums = self.sums.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
             for (item, more) in m::METHOD_ITEMS.into_iter().zip(sums) {
+                sink.update(Update::RowCount { slot, item, more });
+            }
+            let Some(service) = self.service.get_mut(slot as usize) else { continue };
+            if *service == ServiceSums::default() {
+                self.service_touched.push(slot);
+            }
+            service.iter_mut().zip(sums).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
+        }
+    }
+
+    /// Reports the sums of the service's methods since the last report.
+    pub(crate) fn report_service(&mut self, sink: &mut dyn Sink) {
+        for slot in self.service_touched.drain(..) {
+            let sums = self.service.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
+            for (item, more) in m::SERVICE_METHOD_ITEMS.into_iter().zip(sums) {
                 sink.update(Update::RowCount { slot, item, more });
             }
         }

@@ -2,4 +2,5 @@
 
 mod accounting;
 pub(super) mod pod_metrics;
+mod service;
 mod stacks;

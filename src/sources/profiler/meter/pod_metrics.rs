@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::accounting::{Accounting, REST};
 use super::stacks::Stacks;
 use crate::events::flags::POINT;
+use crate::meter::MergedLatencies;
 use crate::model::{EventParam, Identity, Now, RowItem, Stamp, Update, Value};
 use crate::sources::Sink;
 use crate::sources::profiler::dictionary::Dictionary;
@@ -47,6 +48,7 @@ pub(crate) struct PodMetrics {
     longest_pause: u64,
     words: usize,
     rejected: u64,
+    latencies: Arc<MergedLatencies>,
     scratch: PendingCall,
     message: bool,
     /// Seconds since the last data.
@@ -79,6 +81,7 @@ impl PodMetrics {
         stacks: bool,
         parameters: Arc<[String]>,
         pending: Arc<PendingBudget>,
+        latencies: Arc<MergedLatencies>,
     ) -> Self {
         Self {
             address,
@@ -92,6 +95,7 @@ impl PodMetrics {
             longest_pause: 0,
             words: 0,
             rejected: 0,
+            latencies,
             scratch: PendingCall::default(),
             message: false,
             idle: 0,
@@ -155,11 +159,13 @@ impl PodMetrics {
         self.scratch.shrink();
         self.accounting.methods.expire(now.monotonic, false);
         self.report(now, words, sink, false);
-        self.stacks.iter_mut().for_each(|s| s.report(words, sink, false));
-        self.accounting.report_latency(now, sink);
+        let rows = self.accounting.service.stacks();
+        self.stacks.iter_mut().for_each(|s| s.report(rows, words, sink, false));
+        self.accounting.report_second(now, sink);
         self.idle = self.idle.saturating_add(1);
         if self.idle == IDLE {
-            self.stacks.iter_mut().for_each(|s| s.shrink(sink));
+            let rows = self.accounting.service.stacks();
+            self.stacks.iter_mut().for_each(|s| s.shrink(rows, sink));
             self.records.shrink();
             self.accounting.methods.shrink();
         }
@@ -168,8 +174,9 @@ impl PodMetrics {
     /// The connection has ended.
     pub(crate) fn close(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink) {
         self.report(now, words, sink, true);
-        self.stacks.iter_mut().for_each(|s| s.report(words, sink, true));
-        self.accounting.report_latency(now, sink);
+        let rows = self.accounting.service.stacks();
+        self.stacks.iter_mut().for_each(|s| s.report(rows, words, sink, true));
+        self.accounting.report_second(now, sink);
     }
 }
 
@@ -186,8 +193,8 @@ impl Observer for PodObserver<'_> {
             empty if empty.is_empty() => "unknown".to_owned(),
             part => part,
         };
-        let name =
-            format!("{}/{}/{}", part(hello.namespace), part(hello.service), part(pod_name.server));
+        let (namespace, service) = (part(hello.namespace), part(hello.service));
+        let name = format!("{namespace}/{service}/{}", part(pod_name.server));
         let mut labels = vec![
             ("namespace", hello.namespace.to_owned()),
             ("service", hello.service.to_owned()),
@@ -217,6 +224,9 @@ impl Observer for PodObserver<'_> {
             self.sink.update(Update::RowCount { slot, item: m::BUCKET_CALLS, more: 0 });
         }
         self.sink.update(Update::Row { table: m::METHODS, slot: REST, key: None });
+        let Self { pod: PodMetrics { accounting, latencies, .. }, sink, .. } = self;
+        accounting.service.start(&namespace, &service, latencies, *sink);
+        accounting.service.bind_method(REST, None, *sink);
     }
 
     fn opened(&mut self, opened: &Opened<'_>) {

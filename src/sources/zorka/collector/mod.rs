@@ -22,6 +22,7 @@ use super::Config;
 use super::meter::agent::Settings;
 use super::records::Allowed;
 use super::session::{Agent, Directory, Kind, Registry};
+use crate::meter::MergedLatencies;
 use crate::model::{Charge, Memory, Now, Purpose};
 use crate::sources::Sinks;
 use crate::sources::http::{Answer, ConnectionId, HttpService, Request};
@@ -36,6 +37,7 @@ pub struct Collector {
     allowed: RwLock<Arc<Allowed>>,
     sinks: Arc<dyn Sinks>,
     memory: Arc<Memory>,
+    latencies: MergedLatencies,
     directory: Directory,
     registry: Mutex<Registry>,
     ids: Mutex<super::session::SessionIds>,
@@ -67,6 +69,7 @@ impl Collector {
             allowed: RwLock::new(Arc::new(Allowed::new(&config.attributes))),
             counts: Counts::new(&*sinks),
             sinks,
+            latencies: MergedLatencies::new(&memory),
             memory,
             directory: Directory::default(),
             registry: Mutex::new(Registry::parse(state)?),

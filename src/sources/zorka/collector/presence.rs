@@ -37,7 +37,7 @@ impl Collector {
         let name = self.directory.claim(agent, &state.wanted, &state.digits);
         if !state.shown.is_empty() && state.shown != name {
             self.directory.release(agent, &state.shown);
-            renew(self, state);
+            renew(self, now, state);
             state.sink = None;
         }
         let key = state.tables.last().map(|tables| &*tables.key);
@@ -55,7 +55,8 @@ impl Collector {
             resumes: true,
             process,
         }));
-        state.meter.start(&name, &mut **sink);
+        let service = state.facts.service(&state.wanted);
+        state.meter.start(&name, service, &self.latencies, &mut **sink);
         state.shown = name;
         state.attached = true;
         let last = state.tables.len().saturating_sub(1);
@@ -69,7 +70,7 @@ impl Collector {
         }
         if let Some(sink) = &mut state.sink {
             sink.at(now);
-            state.meter.report(&mut **sink);
+            state.meter.report_all(now, &mut **sink);
             sink.flush();
             sink.end(departure);
         }
@@ -143,7 +144,7 @@ impl Collector {
                 self.directory.close(ended);
             }
             if state.attached && state.settings != settings {
-                renew(self, &mut state);
+                renew(self, now, &mut state);
             }
             let State { meter, sink, attached, .. } = &mut *state;
             if *attached && let Some(sink) = sink {
@@ -163,14 +164,15 @@ impl Collector {
 
 /// Counts anew: under another name, or by other settings. Numbers that the meter gave to methods
 /// are not valid any more.
-fn renew(collector: &Collector, state: &mut State) {
+fn renew(collector: &Collector, now: Now, state: &mut State) {
     state.settings = collector.settings();
     if let Some(sink) = state.sink.as_mut().filter(|_| state.attached) {
-        state.meter.report(&mut **sink);
+        state.meter.report_all(now, &mut **sink);
     }
     state.meter = Meter::new(state.settings);
     if let Some(sink) = state.sink.as_mut().filter(|_| state.attached) {
-        state.meter.start(&state.shown, &mut **sink);
+        let service = state.facts.service(&state.wanted);
+        state.meter.start(&state.shown, service, &collector.latencies, &mut **sink);
     }
     state.tables.iter_mut().for_each(|tables| tables.names.unbind());
 }

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use super::copies::Copies;
 use super::counters::Counters;
+use super::service::Service;
 pub(crate) use super::walk::Settings;
 use super::walk::{Sums, Walked};
+use crate::meter::MergedLatencies;
 use crate::model::{MetricItem, Now, Update, Value};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
@@ -34,6 +36,7 @@ pub(crate) struct Meter {
     settings: Settings,
     name: Box<str>,
     counters: Counters,
+    service: Service,
     /// None while the agent is idle.
     sums: Option<Box<Sums>>,
     /// See [`Methods::generation`](super::methods::Methods::generation).
@@ -49,6 +52,7 @@ impl Meter {
             settings,
             name: Box::default(),
             counters: Counters::default(),
+            service: Service::default(),
             sums: None,
             generation: 0,
             dialect: "",
@@ -57,10 +61,17 @@ impl Meter {
     }
 
     /// The identity is known: the sink's updates before were [`Update::Identity`]. `name`: the
-    /// instance name.
-    pub(crate) fn start(&mut self, name: &str, sink: &mut dyn Sink) {
+    /// instance name. `service`: one of `latencies`.
+    pub(crate) fn start(
+        &mut self,
+        name: &str,
+        service: &str,
+        latencies: &MergedLatencies,
+        sink: &mut dyn Sink,
+    ) {
         self.name = name.into();
         start_counters(m::METRICS, sink);
+        self.service.start(service, latencies, sink);
     }
 
     /// Adds to a static metric, with the next report.
@@ -77,13 +88,13 @@ impl Meter {
         names: &mut Names,
         sink: &mut dyn Sink,
     ) {
-        let Self { settings, name, counters, sums, generation, .. } = self;
+        let Self { settings, name, counters, service, sums, generation, .. } = self;
         self.last = now.monotonic;
         counters.add(m::TRACES, 1);
         let TraceContext { bytes, copies, .. } = *context;
-        let walked = Walked { now: now.monotonic, agent: name, bytes, body, copies };
+        let walked = Walked { agent: name, bytes, body, copies };
         let sums = sums.get_or_insert_with(|| Box::new(Sums::new(*settings, *generation)));
-        sums.add(walked, names, counters, sink);
+        sums.add(walked, names, counters, service, sink);
         self.describe(now, context, body, sink);
     }
 
@@ -119,17 +130,29 @@ impl Meter {
 
     /// Reports the sums since the last report.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        self.counters.report(sink);
-        self.sums.iter_mut().for_each(|sums| sums.report(sink));
+        let Self { counters, service, sums, .. } = self;
+        service.add(|item| counters.get(item));
+        counters.report(sink);
+        sums.iter_mut().for_each(|sums| sums.report(service, sink));
+    }
+
+    /// As [`report`](Self::report), with what is reported once a second: the agent goes, or another
+    /// meter follows.
+    pub(crate) fn report_all(&mut self, now: Now, sink: &mut dyn Sink) {
+        self.report(sink);
+        let Self { service, sums, .. } = self;
+        sums.iter_mut().for_each(|sums| sums.report_second(now.monotonic, service, sink));
+        service.report(now.monotonic, sink);
     }
 
     /// A second has passed.
     pub(crate) fn tick(&mut self, now: Now, sink: &mut dyn Sink) {
-        self.report(sink);
-        let Some(sums) = &mut self.sums else { return };
-        sums.tick(now.monotonic, sink);
+        self.report_all(now, sink);
+        let Self { service, sums: Some(sums), .. } = self else { return };
+        sums.tick(sink);
         if now.monotonic.saturating_sub(self.last) >= IDLE {
-            sums.clear(sink);
+            sums.clear(service, sink);
+            service.clear(sink);
             if sums.is_empty() {
                 self.generation = sums.methods.generation();
                 self.sums = None;
@@ -139,7 +162,10 @@ impl Meter {
 
     /// Allocated bytes.
     pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>() + self.name.len() + self.sums.as_ref().map_or(0, |sums| sums.memory())
+        size_of::<Self>()
+            + self.name.len()
+            + self.service.memory()
+            + self.sums.as_ref().map_or(0, |sums| sums.memory())
     }
 }
 

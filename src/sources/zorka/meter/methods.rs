@@ -6,6 +6,7 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
+use super::service::Service;
 use super::text::clean;
 use crate::model::Update;
 use crate::sources::Sink;
@@ -40,7 +41,12 @@ struct Sums {
     on_path: u32,
     /// Reports are due.
     touched: bool,
+    /// Sums since the last report for the service, by item of its table.
+    service: ServiceSums,
 }
+
+/// See [`m::SERVICE_METHOD_ITEMS`].
+type ServiceSums = [u64; m::SERVICE_METHOD_ITEMS.len()];
 
 /// The methods of one agent.
 #[derive(Debug)]
@@ -52,6 +58,8 @@ pub(crate) struct Methods {
     slots: HashMap<u64, u32, RandomState>,
     sums: Vec<Sums>,
     touched: Vec<u32>,
+    /// Slots whose report for the service is due.
+    service_touched: Vec<u32>,
     /// Negative self time of methods without a slot, by hash of the name.
     carried: HashMap<u64, i64, RandomState>,
     name: String,
@@ -70,6 +78,7 @@ impl Methods {
             slots: HashMap::default(),
             sums: Vec::new(),
             touched: Vec::new(),
+            service_touched: Vec::new(),
             carried: HashMap::default(),
             name: String::new(),
             unresolved: 0,
@@ -78,10 +87,16 @@ impl Methods {
 
     /// The slot of a method id.
     #[inline]
-    pub(crate) fn slot(&mut self, id: u32, names: &mut Names, sink: &mut dyn Sink) -> u32 {
+    pub(crate) fn slot(
+        &mut self,
+        id: u32,
+        names: &mut Names,
+        service: &Service,
+        sink: &mut dyn Sink,
+    ) -> u32 {
         match names.get_method(id) {
             Some(method) if method.slot >> SLOT_BITS == self.generation => method.slot & SLOT_MASK,
-            _ => self.bind(id, names, sink),
+            _ => self.bind(id, names, service, sink),
         }
     }
 
@@ -128,7 +143,7 @@ impl Methods {
     }
 
     #[cold]
-    fn bind(&mut self, id: u32, names: &mut Names, sink: &mut dyn Sink) -> u32 {
+    fn bind(&mut self, id: u32, names: &mut Names, service: &Service, sink: &mut dyn Sink) -> u32 {
         self.unresolved += write_name(&mut self.name, id, self.signatures, names);
         let key = clean(&self.name);
         let hash = self.hasher.hash_one(&*key);
@@ -145,6 +160,7 @@ impl Methods {
                 for item in m::METHOD_ITEMS {
                     sink.update(Update::RowCount { slot, item, more: 0 });
                 }
+                service.bind_method(slot, own, sink);
                 if !full {
                     let self_time = self.carried.remove(&hash).unwrap_or_default();
                     self.sums.push(Sums { self_time, ..Sums::default() });
@@ -163,8 +179,8 @@ impl Methods {
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         for slot in self.touched.drain(..) {
             let Some(sums) = self.sums.get_mut(slot as usize) else { continue };
-            let self_time = u64::try_from(sums.self_time).unwrap_or_default();
-            let all = [sums.count, sums.errors, sums.time, sums.total_time, self_time];
+            let self_time_now = u64::try_from(sums.self_time).unwrap_or_default();
+            let all = [sums.count, sums.errors, sums.time, sums.total_time, self_time_now];
             for (item, more) in m::METHOD_ITEMS.into_iter().zip(all) {
                 if more > 0 {
                     sink.update(Update::RowCount { slot, item, more });
@@ -174,18 +190,40 @@ impl Methods {
             if reported > sums.reported {
                 sink.update(Update::RowMax { slot, item: m::METHOD_MAX, value: reported });
             }
+            let mut service = sums.service;
+            if service == ServiceSums::default() {
+                self.service_touched.push(slot);
+            }
+            let more = [sums.count, sums.errors, sums.time, self_time_now];
+            service.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
             let self_time = sums.self_time.min(0);
-            *sums = Sums { self_time, reported, on_path: sums.on_path, ..Sums::default() };
+            let on_path = sums.on_path;
+            *sums = Sums { self_time, reported, on_path, service, ..Sums::default() };
+        }
+    }
+
+    /// Reports the sums of the service since the last report.
+    pub(crate) fn report_service(&mut self, sink: &mut dyn Sink) {
+        for slot in self.service_touched.drain(..) {
+            let sums =
+                self.sums.get_mut(slot as usize).map(|sums| std::mem::take(&mut sums.service));
+            for (item, more) in m::SERVICE_METHOD_ITEMS.into_iter().zip(sums.unwrap_or_default()) {
+                if more > 0 {
+                    sink.update(Update::RowCount { slot, item, more });
+                }
+            }
         }
     }
 
     /// Frees what an idle agent does not need.
     pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
         self.report(sink);
+        self.report_service(sink);
         if self.sums.is_empty() {
             return;
         }
         sink.update(Update::FreeRows { table: m::METHODS });
+        sink.update(Update::FreeRows { table: m::SERVICE_METHODS });
         for (hash, slot) in std::mem::take(&mut self.slots) {
             let carried = self.sums.get(slot as usize).map_or(0, |s| s.self_time);
             if carried < 0 && self.carried.len() < CARRIED {
@@ -194,13 +232,14 @@ impl Methods {
         }
         self.generation = (self.generation + 1) % GENERATIONS;
         (self.sums, self.touched, self.name) = (Vec::new(), Vec::new(), String::new());
+        self.service_touched = Vec::new();
     }
 
     /// Allocated bytes.
     pub(crate) fn memory(&self) -> usize {
         (self.slots.capacity() + self.carried.capacity()) * (size_of::<(u64, i64)>() + 1)
             + self.sums.capacity() * size_of::<Sums>()
-            + self.touched.capacity() * size_of::<u32>()
+            + (self.touched.capacity() + self.service_touched.capacity()) * size_of::<u32>()
             + self.name.capacity()
     }
 }

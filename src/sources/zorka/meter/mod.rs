@@ -7,6 +7,7 @@ mod counters;
 mod exceptions;
 pub(crate) mod methods;
 mod rows;
+mod service;
 mod sql;
 mod stacks;
 mod statements;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::rows::{Layout, Of, Rows};
+use super::service::Service;
 use super::text::clean;
 use crate::catalogue::OTHER;
 use crate::meter::{Latency, bucket_of};
@@ -18,7 +19,7 @@ const LAYOUT: Layout<5> = Layout {
 };
 
 /// Nanoseconds in a microsecond.
-const US: u64 = 1000;
+pub(super) const US: u64 = 1000;
 
 /// What counts of a span.
 #[derive(Clone, Copy, Debug)]
@@ -67,14 +68,7 @@ impl Default for Types {
 
 impl Types {
     /// Counts a span.
-    pub(crate) fn add(
-        &mut self,
-        now: Duration,
-        agent: &str,
-        kind: &str,
-        span: SpanSums,
-        sink: &mut dyn Sink,
-    ) {
+    pub(crate) fn add(&mut self, agent: &str, kind: &str, span: SpanSums, sink: &mut dyn Sink) {
         let slot = self.rows.slot(kind, sink, |slot, of, sink| {
             let kind = if of == Of::Rest { OTHER.into() } else { clean(kind) };
             let key = format!("{agent}::{kind}");
@@ -89,7 +83,7 @@ impl Types {
         }
         if let Some(of) = self.durations.get_mut(slot as usize) {
             of.longest = duration.max(of.longest);
-            of.recent.record(now, duration / US);
+            of.recent.record(duration / US);
         }
         if let Some(sum) = self.buckets.get_mut(bucket(duration)) {
             *sum += 1;
@@ -97,7 +91,7 @@ impl Types {
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, service: &mut Service, sink: &mut dyn Sink) {
         self.rows.report(sink);
         for (slot, of) in (0..).zip(&mut self.durations) {
             if of.longest > of.reported {
@@ -114,16 +108,17 @@ impl Types {
         for (slot, sum) in (0..).zip(&mut self.buckets) {
             let more = std::mem::take(sum);
             if more > 0 {
+                service.add_bucket(slot, more);
                 sink.update(Update::RowCount { slot, item: m::TYPE_HISTOGRAM, more });
             }
         }
     }
 
-    /// Reports percentiles that have changed.
-    pub(crate) fn report_latency(&mut self, now: Duration, sink: &mut dyn Sink) {
+    /// Reports percentiles that have changed; new durations are also those of the service.
+    pub(crate) fn report_latency(&mut self, now: Duration, service: &Service, sink: &mut dyn Sink) {
         let items = [m::TYPE_P50, m::TYPE_P95, m::TYPE_P99, m::TYPE_RECENT_MAX];
         for (slot, of) in (0..).zip(&mut self.durations) {
-            match of.recent.changed(now) {
+            match of.recent.changed(now, service.latency()) {
                 Some(Some(p)) => {
                     for (item, us) in items.into_iter().zip([p.p50, p.p95, p.p99, p.max]) {
                         sink.update(Update::RowSet { slot, item, value: us.saturating_mul(US) });
@@ -145,8 +140,8 @@ impl Types {
     }
 
     /// Frees what an idle agent does not need.
-    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
-        self.report(sink);
+    pub(crate) fn clear(&mut self, service: &mut Service, sink: &mut dyn Sink) {
+        self.report(service, sink);
         self.rows.clear(sink);
         if self.bound {
             sink.update(Update::FreeRows { table: m::BUCKETS });

@@ -7,6 +7,7 @@ use super::copies::Copies;
 use super::counters::Counters;
 use super::exceptions::{Exceptions, unresolved};
 use super::methods::Methods;
+use super::service::Service;
 use super::stacks::{Called, OUTERMOST, Stacks};
 use super::statements::Statements;
 use super::types::{SpanSums, Types};
@@ -70,8 +71,6 @@ pub(crate) struct Sums {
 /// A body and what is known about it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walked<'a> {
-    /// Time of its arrival.
-    pub(crate) now: Duration,
     /// Name of the agent.
     pub(crate) agent: &'a str,
     pub(crate) bytes: &'a [u8],
@@ -100,6 +99,7 @@ impl Sums {
         walked: Walked<'_>,
         names: &mut Names,
         counters: &mut Counters,
+        service: &Service,
         sink: &mut dyn Sink,
     ) {
         let Walked { body, .. } = walked;
@@ -112,7 +112,7 @@ impl Sums {
         counters.add(m::BACKWARDS, body.backwards.into());
         counters.add(m::SKIPPED, body.skipped.into());
         dialects(&body.records, counters);
-        self.records(walked, names, counters, sink);
+        self.records(walked, names, counters, service, sink);
         self.exceptions(walked, names, counters, sink);
         self.attributes(walked, names, counters, sink);
         counters.add(m::UNRESOLVED, self.methods.take_unresolved());
@@ -123,6 +123,7 @@ impl Sums {
         walked: Walked<'_>,
         names: &mut Names,
         counters: &mut Counters,
+        service: &Service,
         sink: &mut dyn Sink,
     ) {
         let Walked { body, copies, .. } = walked;
@@ -143,11 +144,11 @@ impl Sums {
             let mut stack = outer.map_or(OUTERMOST, |open| open.stack);
             let mut slot = UNTIMED;
             if record.flags & FLAG_CLOSED != 0 {
-                slot = self.methods.slot(record.method, names, sink);
+                slot = self.methods.slot(record.method, names, service, sink);
                 self.methods.add(slot, record);
                 if let Some(stacks) = &mut self.stacks {
                     let called = Called { parent: stack, depth: self.path.len(), slot, at: n };
-                    stack = stacks.add(called, &body.records, names, sink);
+                    stack = stacks.add(called, &body.records, names, service, sink);
                 }
                 if let Some(begin) = body.spans.get(record.span as usize) {
                     self.span(walked, record, begin, !in_span, names, counters, sink);
@@ -187,10 +188,10 @@ impl Sums {
             counters.add(m::CALLS, sums.calls);
         }
         match names.symbol(begin.kind) {
-            Some(kind) => self.types.add(walked.now, walked.agent, kind, sums, sink),
+            Some(kind) => self.types.add(walked.agent, kind, sums, sink),
             None => {
                 counters.add(m::UNRESOLVED, 1);
-                self.types.add(walked.now, walked.agent, &format!("#{}", begin.kind), sums, sink);
+                self.types.add(walked.agent, &format!("#{}", begin.kind), sums, sink);
             }
         }
     }
@@ -219,7 +220,7 @@ impl Sums {
         counters: &mut Counters,
         sink: &mut dyn Sink,
     ) {
-        let Walked { now: _, agent, bytes, body, copies } = walked;
+        let Walked { agent, bytes, body, copies } = walked;
         let span = |n: u32| {
             let record = body.records.get(n as usize)?;
             let counts = record.span != NONE && record.flags & FLAG_CLOSED != 0;
@@ -263,30 +264,35 @@ impl Sums {
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, service: &mut Service, sink: &mut dyn Sink) {
         self.methods.report(sink);
-        self.types.report(sink);
+        self.types.report(service, sink);
         self.exceptions.report(sink);
         self.attributes.report(sink);
-        self.stacks.iter_mut().for_each(|s| s.report(sink));
         self.statements.iter_mut().for_each(|statements| statements.report(sink));
     }
 
+    /// Reports what is reported once a second: percentiles, stacks, and the sums of the service.
+    pub(crate) fn report_second(&mut self, now: Duration, service: &Service, sink: &mut dyn Sink) {
+        self.types.report_latency(now, service, sink);
+        self.stacks.iter_mut().for_each(|s| s.report(service, sink));
+        self.methods.report_service(sink);
+    }
+
     /// A second has passed.
-    pub(crate) fn tick(&mut self, now: Duration, sink: &mut dyn Sink) {
-        self.types.report_latency(now, sink);
+    pub(crate) fn tick(&mut self, sink: &mut dyn Sink) {
         self.statements.iter_mut().for_each(|statements| statements.tick(sink));
     }
 
     /// Frees what an idle agent does not need; percentiles have a minute.
-    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn clear(&mut self, service: &mut Service, sink: &mut dyn Sink) {
         self.methods.clear(sink);
         if self.types.is_silent() {
-            self.types.clear(sink);
+            self.types.clear(service, sink);
         }
         self.exceptions.clear(sink);
         self.attributes.clear(sink);
-        self.stacks.iter_mut().for_each(|s| s.clear(sink));
+        self.stacks.iter_mut().for_each(|s| s.clear(service, sink));
         self.statements.iter_mut().for_each(|statements| statements.clear(sink));
         (self.path, self.found) = (Vec::new(), Vec::new());
     }

@@ -56,6 +56,11 @@ impl Facts {
         }
     }
 
+    /// The service of an agent with this name.
+    pub(crate) fn service<'a>(&'a self, name: &'a str) -> &'a str {
+        [&*self.service, &*self.app].into_iter().find(|service| !service.is_empty()).unwrap_or(name)
+    }
+
     /// Labels of the instance.
     pub(crate) fn labels(&self) -> impl Iterator<Item = (&'static str, String)> {
         let Self { service, host, pid, app, env } = self;
