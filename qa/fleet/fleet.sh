@@ -66,8 +66,8 @@ END
     # The first process takes in those whose parents ended, and all end with it.
     setpriv --pdeathsig KILL unshare -m -p -n -u -i -T --monotonic "$ahead" --boottime "$ahead" -f --mount-proc --kill-child bash -c "
         hostname $name; ip link set lo up
-        mount --bind '$home/hosts' /etc/hosts; mount --bind '$home/machine-id' /etc/machine-id
         ${HOST_START:-}
+        mount --bind '$home/hosts' /etc/hosts; mount --bind '$home/machine-id' /etc/machine-id
         touch '$home/up'; trap 'exit 0' TERM
         while :; do sleep 1000 & wait \$!; done" </dev/null >"$home/log/init.out" 2>&1 &
     local parent=$!
