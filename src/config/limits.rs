@@ -40,9 +40,9 @@ crate::section! {
     #[serde(deserialize_with = "period::<_, 1, 86_400>")]
     stale: Duration = Duration::from_secs(10), r#""10s""#, "1s to 1d";
 
-    /// How long a vanished peer stays as an instance.
+    /// How long a vanished peer stays as an instance. Its ids and the sums of its service stay longer.
     #[serde(deserialize_with = "period::<_, 1, 31_536_000>")]
-    forget: Duration = Duration::from_secs(24 * 3600), r#""1d""#, "1s to 365d";
+    forget: Duration = Duration::from_secs(600), r#""10min""#, "1s to 365d";
 }
 
 crate::section! {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::domain::{Domain, Entry, Holder, Mark};
-use super::record::{LINE_MAX, Record, VERSION};
+use super::record::{Ending, LINE_MAX, Record, VERSION};
 use crate::catalogue::{Catalogue, SourceTable, TableDef};
 use crate::model::{Now, SourceId, TableId};
 use crate::store::{DynamicMetric, Limits, Peer, Row};
@@ -223,6 +223,8 @@ impl Snapshot {
                     agent,
                     left,
                     forgotten: false,
+                    // An older connection's, while there is a newer one.
+                    end: left.map(|_| peer.departure().into()).unwrap_or_default(),
                     address: peer.address(),
                     labels,
                 }
@@ -240,6 +242,7 @@ impl Snapshot {
                     agent,
                     left: Some(*left),
                     forgotten: true,
+                    end: Ending::default(),
                     address,
                     labels,
                 }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::file::{parse, write_to};
 use super::*;
 use crate::catalogue::testkit::{self, SHOP, STREAM, TOY};
-use crate::model::{Departure, Identity, Now, Stamp};
+use crate::model::{Departure, Identity, Now, Stamp, iso8601};
 use crate::store::{Change, Limits, Peer, RequestQueue, Store};
 
 const HOUR: u64 = 3600;
@@ -86,7 +86,8 @@ impl Pmda {
 
     fn detach(&mut self, name: &str, sec: u64) {
         if let Some((peer, requests)) = self.live.remove(name) {
-            self.store.detach(&peer, &requests, Departure::default(), at(sec, self.boot));
+            let departure = Departure::lost("connection reset");
+            self.store.detach(&peer, &requests, departure, at(sec, self.boot));
         }
     }
 
@@ -151,6 +152,16 @@ fn ids_labels_and_addresses_survive_a_restart() {
         ("here:1".to_owned(), vec![("pod".into(), "label of a:1".to_owned())])
     );
     assert_eq!(restored.metrics[0].id, 0);
+    // How each connection ended survives as well; b:1 was connected when the PMDA was killed.
+    let (now, stale) = (at(230, 100).monotonic, Duration::from_secs(10));
+    let state = |name: &str| {
+        let peers = second.store.peers();
+        let peer = peers.iter().find(|p| p.name == name).expect("shown");
+        (peer.state(now, stale).into_owned(), peer.since().expect("known"))
+    };
+    let since = |sec| iso8601(at(sec, 0).wall.sec);
+    assert_eq!(state("a:1"), ("gone 3 min ago: connection reset".into(), since(2)));
+    assert_eq!(state("b:1"), ("gone 2 min ago: the PMDA was restarted".into(), since(100)));
 }
 
 #[test]
@@ -231,6 +242,7 @@ fn what_contradicts_itself_is_refused() {
         agent: Some(agent),
         left: None,
         forgotten: false,
+        end: Ending::default(),
         address: String::new(),
         labels: std::collections::BTreeMap::new(),
     };

@@ -8,6 +8,7 @@ use super::file::{Loaded, parse, read, write, write_to};
 use super::record::{LINE_MAX, Record, VERSION, seal};
 use super::*;
 use crate::catalogue::testkit;
+use crate::model::Departure;
 
 fn records() -> Vec<Record> {
     let name = |id, path: &str| Record::Name {
@@ -24,6 +25,7 @@ fn records() -> Vec<Record> {
         agent: Some(8),
         left: Some(-5),
         forgotten: false,
+        end: Departure::lost("connection reset").into(),
         address: "127.0.0.1:9".into(),
         labels,
     };

@@ -20,7 +20,7 @@ mod saver;
 pub use book::{Book, Snapshot};
 pub use file::{Loaded, read, write};
 pub use old::read_old;
-pub use record::{LINE_MAX, Record, VERSION};
+pub use record::{Ending, LINE_MAX, Record, VERSION};
 pub use restore::Restored;
 pub use saver::{Outcome, Saver};
 

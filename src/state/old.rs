@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::file::Loaded;
-use super::record::{LINE_MAX, Record};
+use super::record::{Ending, LINE_MAX, Record};
 use crate::catalogue::{AGENT_INDOM, Catalogue};
 
 /// Serial number of the first name table; a source's table adds the source's own serial.
@@ -65,6 +65,7 @@ pub fn read_old(dir: &Path, domain: u32, catalogue: &Catalogue) -> Option<Loaded
                 agent,
                 left: Some(since),
                 forgotten: false,
+                end: Ending::default(),
                 address: String::new(),
                 labels: std::collections::BTreeMap::new(),
             });

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::{Departure, Manner};
+
 /// The format version that is written, and the newest that is read.
 pub const VERSION: u32 = 1;
 /// Most bytes of a line, with its newline.
@@ -59,6 +61,9 @@ pub enum Record {
         /// The peer is no instance any more; only its ids are kept.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         forgotten: bool,
+        /// How its last connection ended.
+        #[serde(default, skip_serializing_if = "Ending::is_none")]
+        end: Ending,
         /// Last address.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         address: String,
@@ -78,6 +83,44 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         left: Option<i64>,
     },
+}
+
+/// How the last connection of a peer ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// Why, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    why: String,
+    /// It was lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    lost: bool,
+    /// It is there and was not read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unread: bool,
+}
+
+impl Ending {
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<Departure> for Ending {
+    fn from(Departure { manner, why }: Departure) -> Self {
+        let (lost, unread) = (manner == Manner::Lost, manner == Manner::Unread);
+        Self { why: why.into_owned(), lost, unread }
+    }
+}
+
+impl From<Ending> for Departure {
+    fn from(Ending { why, lost, unread }: Ending) -> Self {
+        let manner = match (lost, unread) {
+            (true, _) => Manner::Lost,
+            (false, true) => Manner::Unread,
+            (false, false) => Manner::Regular,
+        };
+        Self { manner, why: why.into() }
+    }
 }
 
 fn sum(text: &[u8]) -> u32 {

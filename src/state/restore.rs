@@ -9,7 +9,7 @@ use super::domain::{Domain, Entry, Holder, ID_MAX, Mark};
 use super::file::Loaded;
 use super::record::Record;
 use crate::catalogue::DYNAMIC_MAX;
-use crate::model::{Now, SourceId};
+use crate::model::{Departure, Now, SourceId, Stamp};
 use crate::store::{DynamicMetric, Store};
 
 /// The restored metrics and the faults found.
@@ -27,7 +27,11 @@ struct Gone {
     left: i64,
     address: String,
     labels: BTreeMap<String, String>,
+    departure: Departure,
 }
+
+/// The end of the connections that a PMDA had which did not end as it should.
+const RESTARTED: &str = "the PMDA was restarted";
 
 struct Reader<'s> {
     book: Book,
@@ -166,8 +170,13 @@ impl Reader<'_> {
         if !first || matches!(&record, Record::Peer { name, .. } if domain.get(name).is_some()) {
             return self.faults.push(format!("{record:?} contradicts others"));
         }
-        let Record::Peer { name, id, agent, left, forgotten, address, labels, .. } = record else {
+        let Record::Peer { name, id, agent, left, forgotten, end, address, labels, .. } = record
+        else {
             return;
+        };
+        let departure = match left {
+            Some(_) => end.into(),
+            None => Departure::regular(RESTARTED),
         };
         let agent = agent.filter(|agent| *agent < ID_MAX && self.agent_ids.insert(*agent));
         agent.into_iter().for_each(|agent| self.book.agents.pass(agent));
@@ -181,6 +190,7 @@ impl Reader<'_> {
                     left,
                     address: address.clone(),
                     labels: labels.clone(),
+                    departure: departure.clone(),
                 });
             });
         }
@@ -225,6 +235,10 @@ impl Reader<'_> {
                 if let Some(known) =
                     self.store.restore_peer(source, &peer.name, now.monotonic, gone)
                 {
+                    known.departed(
+                        peer.departure,
+                        Now { wall: Stamp { sec: peer.left.min(now.wall.sec), nsec: 0 }, ..now },
+                    );
                     known.remember(
                         peer.address,
                         peer.labels.into_iter().map(|(k, v)| (k.into(), v)).collect(),

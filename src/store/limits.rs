@@ -34,7 +34,7 @@ impl Default for Limits {
             memory: 512 << 20,
             peer_memory: 64 << 20,
             stale: Duration::from_secs(10),
-            forget: Duration::from_secs(24 * 3600),
+            forget: Duration::from_secs(600),
         }
     }
 }

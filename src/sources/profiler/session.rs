@@ -18,7 +18,7 @@ use super::streams::record::Observer;
 use super::wire::command::{self as wire, Event, Settings, StreamKind, Violation};
 use super::wire::dialogue::Dialogue;
 use crate::meter::MergedLatencies;
-use crate::model::{Control, Memory, Now, Update};
+use crate::model::{Condition, Control, Memory, Now, Update};
 use crate::sources::{Held, Session, SessionError, Sink};
 
 /// Longest time from the connection to hello.
@@ -147,7 +147,15 @@ impl Session for AgentSession {
         self.find_dictionary(now, sink);
         self.shared.tick(now.monotonic);
         self.metrics.tick(now, self.connection.streams().dictionary(), sink);
-        if !self.connection.lacks_dictionary() {
+        let lacks = self.connection.lacks_dictionary();
+        if lacks != self.no_dictionary.is_some() {
+            let condition = match lacks {
+                true => Condition::Impaired("calls without dictionary".into()),
+                false => Condition::Sound,
+            };
+            sink.update(Update::Condition(condition));
+        }
+        if !lacks {
             self.no_dictionary = None;
         } else if now.monotonic.saturating_sub(*self.no_dictionary.get_or_insert(now.monotonic))
             >= NO_DICTIONARY

@@ -145,7 +145,7 @@ impl Peer {
     }
 
     /// The last connection has ended.
-    pub(super) fn departed(&self, departure: Departure, now: Now) {
+    pub fn departed(&self, departure: Departure, now: Now) {
         lock(&self.health).departed(departure, now.wall.sec);
     }
 

@@ -11,6 +11,7 @@ pub(super) const OPENED: &str = "the session is open, and the runtime has sent n
 pub(super) const STREAMING: &str = "streaming";
 pub(super) const STOPPING: &str = "the session is being ended";
 pub(super) const GONE: &str = "the process has ended";
+pub(super) const KILLED: &str = "the process was killed or crashed: its event stream has no end";
 pub(super) const STOPPED: &str = "reading has ended";
 pub(super) const NO_COUNTERS: &str = "the program sends no EventCounters: its EventSources are turned off or were \
      trimmed; events of the runtime come";

@@ -74,6 +74,8 @@ pub struct Process {
     next_check: Duration,
     /// The EventCounters of this session have stopped.
     silenced: bool,
+    /// The last stream ended before its end tag.
+    cut: bool,
     /// Why the session is being ended, if the process is to blame.
     fault: Option<Cow<'static, str>>,
     sessions: u64,
@@ -116,6 +118,7 @@ impl Process {
             counted: None,
             next_check: Duration::ZERO,
             silenced: false,
+            cut: false,
             fault: None,
             sessions: 0,
             restarts: 0,
@@ -338,7 +341,7 @@ impl Process {
                 if self.main.is_streaming() {
                     self.began = now;
                     self.counted = None;
-                    self.silenced = false;
+                    (self.silenced, self.cut) = (false, false);
                     self.say(State::Streaming, words::STREAMING);
                 }
             }
@@ -367,6 +370,7 @@ impl Process {
         match line {
             Line::Main => {
                 let asked = self.main.is_stopping();
+                self.cut = !asked && end == End::Cut;
                 let closed = self.main.ended(now, &mut self.commands);
                 match end {
                     _ if asked && closed => self.main_closed(now),
@@ -426,11 +430,12 @@ impl Process {
     /// How it left, once it [is over](Process::is_over).
     #[must_use]
     pub const fn departure(&self) -> Departure {
-        let why = match self.state {
-            State::Gone => words::GONE,
-            _ => "the PMDA stopped",
+        let (manner, why) = match self.state {
+            State::Gone if self.cut => (Manner::Lost, words::KILLED),
+            State::Gone => (Manner::Regular, words::GONE),
+            _ => (Manner::Regular, "the PMDA stopped"),
         };
-        Departure { manner: Manner::Regular, why: Cow::Borrowed(why) }
+        Departure { manner, why: Cow::Borrowed(why) }
     }
 
     /// What keeps values away.
