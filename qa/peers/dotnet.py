@@ -253,7 +253,9 @@ class Runtime:
         for task in self.tasks:
             task.cancel()
         if self.listener is not None:
-            self.listener.close()
+            self.listener.shutdown(socket.SHUT_RDWR)
+            # Not before the loop has forgotten its descriptor.
+            asyncio.get_running_loop().call_later(0.1, self.listener.close)
             if not leave and os.path.exists(self.path):
                 os.unlink(self.path)
 
@@ -427,6 +429,9 @@ class Runtime:
         done, rest = await asyncio.wait({gone, stop}, return_when=asyncio.FIRST_COMPLETED)
         for task in rest:
             task.cancel()
+        # A reader that is still registered when its socket is closed is taken from the next
+        # connection, which has the same descriptor.
+        await asyncio.gather(*rest, return_exceptions=True)
         if gone in done and stop not in done:
             self.out(event="dropped", text="the connection was closed without StopTracing")
         else:
