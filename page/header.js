@@ -7,6 +7,7 @@ function applyTheme() {
   const { theme } = app.options;
   const dark = theme === 'dark' || (theme === 'auto' && matchMedia('(prefers-color-scheme: dark)').matches);
   document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+  themeColours.clear();
   setText(byId('theme'), { auto: 'Auto', light: 'Light', dark: 'Dark' }[theme]);
   byId('theme').setAttribute('aria-label', 'Theme: ' + theme);
   emit('draw');

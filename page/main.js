@@ -37,8 +37,9 @@ function markSection() {
 function wantedMetrics() {
   const names = new Set(standingMetrics());
   for (const section of SECTIONS) {
-    // Charts go on collecting while one reads elsewhere.
-    if (section === Charts || visibleSections.has(section.id)) for (const name of section.metrics()) names.add(name);
+    // Charts go on collecting while one reads elsewhere; the heat map too where services are few.
+    const always = section === Charts || (section === Durations && (Services.rows || []).length <= 40);
+    if (always || visibleSections.has(section.id)) for (const name of section.metrics()) names.add(name);
   }
   return [...names];
 }

@@ -83,8 +83,12 @@ function choice(label, options, chosen, onchange) {
   return group;
 }
 
-// The colour of a CSS variable as it is now; canvases are drawn with it.
-const themeColour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+// The colour of a CSS variable as it is now; canvases are drawn with it. Kept, since asking lays the page out.
+const themeColours = new Map();
+function themeColour(name) {
+  if (!themeColours.has(name)) themeColours.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return themeColours.get(name);
+}
 
 // A small line of numbers; null is a gap.
 function sparkline(width, height) {

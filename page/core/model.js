@@ -121,8 +121,9 @@ function agentState(up, state, idle) {
 
 // good, idle, bad or gone: how a state is coloured.
 function stateLevel(row) {
-  if (/^(gone|ended|finished)/.test(row.state)) return /reset|without|error|lost|kill|timed? ?out/.test(row.state) ? 'bad' : 'gone';
+  if (/^(gone|ended|finished)/.test(row.state)) return /reset|without|error|lost|kill|timed? ?out|refused/.test(row.state) ? 'bad' : 'gone';
+  if (/^not /.test(row.state)) return 'bad';
   if (!row.up) return 'gone';
-  if (/^(sending|reading|connected)/.test(row.state)) return 'good';
-  return /^(silent|idle|waiting)/.test(row.state) ? 'idle' : 'bad';
+  if (/^(sending|reading)$/.test(row.state)) return 'good';
+  return 'idle';
 }

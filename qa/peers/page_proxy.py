@@ -148,16 +148,15 @@ class Proxy(BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
-    def answer(self, body, status=200, kind="application/json"):
+    def answer(self, body, status=200, kind="application/json", cut=False):
         data = body.encode("utf-8", "surrogatepass")
         self.send_response(status)
         self.send_header("Access-Control-Allow-Origin", "*")
         self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data) + (50 if Proxy.mode == "cut" else 0)))
+        self.send_header("Content-Length", str(len(data) + 50 * cut))
         self.end_headers()
         self.wfile.write(data)
-        if Proxy.mode == "cut":
-            self.close_connection = True
+        self.close_connection = self.close_connection or cut
 
     def do_GET(self):
         url = urlsplit(self.path)
@@ -181,7 +180,7 @@ class Proxy(BaseHTTPRequestHandler):
             "cut": ('{"context":1,"val', 200), "shapes": (["[]", "null", "7", '{"context":"x"}', '{"context":3,"values":{"a":1},"metrics":7}'][sum(Proxy.seen.values()) % 5], 200),
         }.get(Proxy.mode)
         if odd:
-            return self.answer(*odd)
+            return self.answer(*odd, cut=Proxy.mode == "cut")
         if Proxy.mode == "slow":
             time.sleep(30)
         return self.answer(*self.reply(url.path, query))

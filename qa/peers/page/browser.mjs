@@ -1,0 +1,52 @@
+// A headless Chromium with the page in it, and verdicts as lines of text.
+import { createRequire } from 'node:module';
+const { chromium } = createRequire(import.meta.url)(process.env.PLAYWRIGHT_CORE);
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+export const details = (...words) => console.error(...words);
+
+// One line on standard output; why it is NO goes to the details.
+export async function verdict(text, check) {
+  let good = false;
+  try { good = await check(); } catch (error) { details('NO:', text, String(error).slice(0, 500)); }
+  if (!good) details('NO:', text);
+  console.log(text + ': ' + (good ? 'yes' : 'NO'));
+}
+
+// Until the check is true; false after the time.
+export async function until(check, seconds = 20) {
+  const end = Date.now() + seconds * 1000;
+  for (;;) {
+    try { if (await check()) return true; } catch (error) { if (Date.now() > end) details(String(error).slice(0, 300)); }
+    if (Date.now() > end) return false;
+    await sleep(100);
+  }
+}
+
+export async function start() {
+  return chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
+}
+
+// A page from file://, with what went wrong in it: errors, requests elsewhere.
+export async function open(browser, proxy, options = {}) {
+  const { every = 1, hostspec = 'local:', service = '', width = 1280, height = 900, scheme = 'light' } = options;
+  const page = await browser.newPage({ viewport: { width, height }, colorScheme: scheme });
+  page.setDefaultTimeout(15000);
+  const wrong = [];
+  page.on('pageerror', (error) => wrong.push('error: ' + error.stack));
+  page.on('console', (message) => {
+    // Chromium logs each connection that fails and each answer of 400 and more.
+    if (message.type() === 'error' && !/Failed to load resource/.test(message.text())) wrong.push('console: ' + message.text());
+  });
+  page.on('request', (request) => { if (!request.url().startsWith(proxy) && !/^(file|data):/.test(request.url())) wrong.push('asked elsewhere: ' + request.url()); });
+  const query = new URLSearchParams({ proxy, hostspec, every, ...(service && { service }) });
+  await page.goto('file://' + process.env.PAGE + '?' + query);
+  return { page, wrong };
+}
+
+export const text = async (page, selector) => (await page.locator(selector).first().textContent()) || '';
+export const count = (page, selector) => page.locator(selector).count();
+export const live = (page) => until(async () => (await text(page, '#status')) === 'live', 30);
+export const noErrors = (wrong) => { if (wrong.length) details(wrong.slice(0, 5).join('\n')); return wrong.length === 0; };
+export const show = (page, id) => page.evaluate((i) => document.getElementById(i).scrollIntoView(), id);
+export const sections = ['overview', 'services', 'charts', 'durations', 'stacks', 'records', 'lttng', 'cost'];
