@@ -29,6 +29,16 @@ pub fn groups(catalogue: &Catalogue) -> Vec<(String, String)> {
         "available",
         &records,
     ));
+    let stacks: Vec<_> = sources
+        .iter()
+        .flat_map(|s| s.stacks.iter().map(|node| format!("apm.{}.{node}", s.name)))
+        .collect();
+    all.push(group(
+        "stacks",
+        "time by stack (pmdaapm), every minute: flame graphs of the past",
+        "available",
+        &stacks,
+    ));
     let params: Vec<_> = sources
         .iter()
         .filter(|s| !s.events.is_empty())
@@ -59,6 +69,7 @@ pub fn print(catalogue: &Catalogue) -> String {
 fn group(name: &str, about: &str, state: &str, metrics: &[String]) -> (String, String) {
     let delta = match name {
         "events" => "delta\t1 second\n",
+        "stacks" => "delta\t1 minute\n",
         "parameters" => "delta\tonce\n",
         _ => "",
     };
@@ -73,7 +84,7 @@ fn group(name: &str, about: &str, state: &str, metrics: &[String]) -> (String, S
 }
 
 fn is_logged(source: &SourceTable, name: &str) -> bool {
-    !source.not_logged.iter().any(|node| {
+    !source.not_logged.iter().chain(source.stacks).any(|node| {
         name.strip_prefix(node).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     })
 }
@@ -86,7 +97,11 @@ fn nodes(source: &SourceTable) -> Vec<String> {
         let mut ends = name.match_indices('.').map(|(at, _)| name.get(..at).unwrap_or(name));
         let node = ends.next().unwrap_or(name);
         let inner = |part: &&str| part.strip_prefix(node).is_some_and(|rest| rest.starts_with('.'));
-        if source.not_logged.iter().any(inner) { ends.next().unwrap_or(name) } else { node }
+        if source.not_logged.iter().chain(source.stacks).any(inner) {
+            ends.next().unwrap_or(name)
+        } else {
+            node
+        }
     };
     let metrics = source.metrics.iter().chain(source.row_metrics).map(|m| first(m.name));
     let reports = source.controls.iter().filter(|c| !c.storable && c.indom == InDom::Null);

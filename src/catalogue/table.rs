@@ -168,6 +168,9 @@ pub struct SourceTable {
     pub always_admitted: bool,
     /// Nodes below the source's prefix that are not in the groups of pmlogconf(1).
     pub not_logged: &'static [&'static str],
+    /// Nodes of time by stack, of which there are thousands: the group `stacks` has them, once a
+    /// minute.
+    pub stacks: &'static [&'static str],
     /// Sentence for the help of `apm.self.memory.dictionaries`: the words that this source keeps.
     pub dictionary_help: Option<&'static str>,
     /// End of a sentence in the help of every `truncated` leaf: other reasons for cut texts.
@@ -194,6 +197,7 @@ impl SourceTable {
             keeps_values: false,
             always_admitted: false,
             not_logged: &[],
+            stacks: &[],
             dictionary_help: None,
             truncated_help: None,
         }

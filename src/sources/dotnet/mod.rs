@@ -61,7 +61,8 @@ impl Source for Dotnet {
         params: metrics::PARAMS,
         dynamic: Some(Dynamic { places: metrics::PLACES, restore, initial: counters::known }),
         keeps_values: true,
-        not_logged: &["profile.stacks", "profile.methods", "alloc.by_type", "service.stack"],
+        not_logged: &["alloc.by_type"],
+        stacks: &["profile.stacks", "profile.methods", "service.stack"],
         ..SourceTable::new("dotnet", metrics::CLUSTER, metrics::INDOM)
     };
 

@@ -121,12 +121,11 @@ impl Source for Profiler {
             "trace",
             "value",
             "flushes",
-            "stack",
-            "service.stack",
             "event.pause.count",
             "event.pause.lost",
             "event.chunk",
         ],
+        stacks: &["stack", "service.stack"],
         row_metrics: metrics::ROW_METRICS,
         events: metrics::EVENTS,
         dynamic: Some(Dynamic {

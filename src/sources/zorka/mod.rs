@@ -39,10 +39,9 @@ impl Source for Zorka {
             "record.modern",
             "record.legacy",
             "record.other",
-            "stack",
-            "service.stack",
             "event.exception",
         ],
+        stacks: &["stack", "service.stack"],
         ..SourceTable::new("zorka", metrics::CLUSTER, metrics::INDOM)
     };
 
