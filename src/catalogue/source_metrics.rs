@@ -84,7 +84,7 @@ fn params(id: SourceId, source: &SourceTable) -> Vec<Entry> {
 }
 
 /// Help of both tables: what is in their cells.
-const TABLE_CELLS: &str = "A cell without a value is -. A cell has no control characters, quotes are typographic, and a text of more than 1,024 bytes \
+const TABLE_CELLS: &str = "A cell without a value is -. A cell has no control characters, quotes are typographic, and a text of more than 4,096 bytes \
     is cut and ends with …: every reader of CSV finds the same cells, also Grafana (a Vector target with format csv_table). \
     The filter of a client does not apply.";
 
@@ -136,7 +136,7 @@ fn event_leaves(
         leaf("bytes", 3, Bytes, U64, Counter, Units::Bytes, "Bytes of event records so far", "Packed high-resolution bytes ever appended to the stream."),
         leaf("lost", 4, Lost, U64, Counter, Units::Count, "Records dropped unseen",
             "Records that were dropped to make room before the slowest client that was reading had seen them. Raise events.memory, fetch more often, or raise events.max_records."),
-        leaf("memory", 5, Memory, U64, Instant, Units::Bytes, "Memory of the stream", "Bytes of records held now; all streams share events.memory evenly."),
+        leaf("memory", 5, Memory, U64, Instant, Units::Bytes, "Memory of the stream", "Bytes of records held now, copies of the slowest included; all streams share events.memory evenly."),
         leaf("clients", 6, Clients, U64, Instant, Units::Count, "Clients of the stream", "PCP client contexts that read this stream."),
         leaf("table", 7, Table, Text, Discrete, Units::None, "Newest records as a CSV table",
             &format!("The newest records as text: a header line {header} and {lines}. {TABLE_CELLS}")),
@@ -151,7 +151,8 @@ fn event_leaves(
     ];
     if kind.table.duration.is_some() {
         let help = format!(
-            "The 50 slowest of the records that came in the last 5 minutes as text, the slowest first: a header line {header} and one line for each record. {TABLE_CELLS}"
+            "The 50 slowest of the records that came in the last 5 minutes (in steps of 30 s, by the time of arrival) as text, the slowest first: a header line {header} and one line for each record. \
+             Copies of them are kept when the stream drops its oldest records, in at most a quarter of the stream's share of events.memory; if that has no room, they are fewer. {TABLE_CELLS}"
         );
         all.push(leaf(
             "slowest",

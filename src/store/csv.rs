@@ -1,112 +1,276 @@
-//! The newest event records as CSV for Grafana's CSV table: a header line, then one line for each
-//! parameter of whole records.
+//! Tables of event records as CSV text: a header line, then one line for each record, or for each
+//! parameter of it. All readers find the same cells, those that know quotes of RFC 4180 and
+//! Grafana's, which has no escape for a quote and no line break within a cell.
 
-use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::HashMap;
 use std::fmt::Write;
 
-use crate::events::{HighRes, Record, Records, Stream};
-use crate::model::Pmid;
+use crate::events::{HighRes, Parameter, Record, Records, Scalar, Stream};
+use crate::model::{EventTable, ParamItem, Pmid, TableCell};
 
-/// Most records in the text.
+/// Most records of a table.
 const RECORDS: usize = 50;
-/// Most lines; the newest records are kept. The text is fetched whole at each refresh. If the
-/// newest record alone has more lines, it is cut.
-const LINES: usize = 100;
+/// Most lines of a table with a line for each parameter; the newest record is always whole.
+const LINES: usize = 200;
+/// Most bytes of a text in a cell: a longer one is cut and ends with [`MORE`].
+const CELL: usize = 4096;
+/// The end of a text that was cut.
+const MORE: char = '…';
+/// A cell without a value. Grafana drops an empty cell at the end of a line.
+const NOTHING: &str = "-";
 
-/// The header is `time,parameter,value,record`. The time has nanoseconds; the last column numbers
-/// the records of the stream from 0. `name` looks up a parameter's name. Cells contain no newline.
-#[must_use]
-pub fn csv<'n>(stream: &Stream, name: impl Fn(Pmid) -> Option<&'n str>) -> String {
-    let (first, packed) = stream.newest_numbered(RECORDS);
-    let records: Vec<_> =
-        (first..).zip(Records::<HighRes>::packed(&packed).map_while(Result::ok)).collect();
-    let mut lines = 0;
-    let fit = |(_, record): &&(u64, Record<'_>)| {
-        lines += record.params.len();
-        lines <= LINES
-    };
-    let whole = records.iter().rev().take_while(fit).count().max(1);
-    let mut out = String::from("time,parameter,value,record");
-    for (number, record) in records.iter().skip(records.len().saturating_sub(whole)) {
-        let time = format!("{:.9}", record.stamp);
-        for p in record.params.iter().take(LINES) {
-            let value = p.value.to_string();
-            let _ = match name(p.pmid) {
-                Some(name) => write!(out, "\n{time},{},{},{number}", cell(name), cell(&value)),
-                None => write!(out, "\n{time},{},{},{number}", p.pmid.0, cell(&value)),
-            };
-        }
-    }
-    out
+/// A kind's table of one peer.
+#[expect(missing_debug_implementations, reason = "functions")]
+pub struct CsvTable<'t> {
+    table: EventTable,
+    peer: &'t str,
+    /// The PMID of a parameter that the source always has.
+    pmid: &'t dyn Fn(ParamItem) -> Pmid,
+    /// A parameter's name.
+    name: &'t dyn Fn(Pmid) -> Option<&'t str>,
+    /// The parameters that have a column.
+    columns: Vec<Pmid>,
+    unnamed: Cell<bool>,
 }
 
-/// Quotes a cell as in RFC 4180, with two additions for Grafana's parser: a cell with a single
-/// quote is quoted, since that begins a quoted cell there, and control characters become blanks,
-/// since a line break always ends a row. (That parser drops a doubled quote; others read it as one
-/// quote.)
-fn cell(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c: char| c.is_control() || matches!(c, '"' | ',' | '\'')) {
-        return text.into();
+impl<'t> CsvTable<'t> {
+    /// `pmid`: the PMID of a parameter that the source always has. `name`: a parameter's name.
+    #[must_use]
+    pub fn new(
+        table: EventTable,
+        peer: &'t str,
+        pmid: &'t dyn Fn(ParamItem) -> Pmid,
+        name: &'t dyn Fn(Pmid) -> Option<&'t str>,
+    ) -> Self {
+        use TableCell::{Milliseconds, Param, Status};
+        let items = table.columns.iter().filter_map(|(_, cell)| match cell {
+            Param(item) | Milliseconds(item) | Status(item) => Some(pmid(*item)),
+            _ => None,
+        });
+        let columns = items.collect();
+        Self { table, peer, pmid, name, columns, unnamed: Cell::new(false) }
     }
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\"\""),
-            c if c.is_control() => quoted.push(' '),
-            c => quoted.push(c),
+
+    /// The newest records, the newest first.
+    #[must_use]
+    pub fn newest(&self, stream: &Stream) -> String {
+        let deltas = self.table.line_for_each_parameter();
+        let packed = stream.newest(if deltas { 2 * RECORDS } else { RECORDS });
+        let records = decode(&packed);
+        if deltas { self.parameters(&records) } else { self.lines(records.iter().rev()) }
+    }
+
+    /// Packed records in their order.
+    #[must_use]
+    pub fn records(&self, packed: &[u8]) -> String {
+        self.lines(decode(packed).iter())
+    }
+
+    /// A parameter had no name yet, so that the text may change without a new record.
+    #[must_use]
+    pub const fn unnamed(&self) -> bool {
+        self.unnamed.get()
+    }
+
+    fn lines<'r>(&self, records: impl Iterator<Item = &'r Record<'r>>) -> String {
+        let mut out = self.table.header();
+        for record in records {
+            begin_line(&mut out, record);
+            for (_, cell) in self.table.columns {
+                out.push(',');
+                self.cell(*cell, record, &mut out);
+            }
+        }
+        out
+    }
+
+    fn cell(&self, cell: TableCell, record: &Record<'_>, out: &mut String) {
+        let find = |item| {
+            let pmid = (self.pmid)(item);
+            record.params.iter().find(|p| p.pmid == pmid).map(|p| p.value)
+        };
+        match cell {
+            TableCell::Peer => push_text(out, self.peer.as_bytes()),
+            TableCell::Param(item) => push(out, find(item)),
+            TableCell::Milliseconds(item) => match find(item) {
+                Some(Scalar::U64(ns)) => push_milliseconds(out, ns),
+                other => push(out, other),
+            },
+            TableCell::Status(item) => {
+                let ok = matches!(find(item), None | Some(Scalar::U32(0)));
+                out.push_str(if ok { "ok" } else { "error" });
+            }
+            TableCell::Named(name) => {
+                let found = record.params.iter().find(|p| (self.name)(p.pmid) == Some(name));
+                push(out, found.map(|p| p.value));
+            }
+            TableCell::Others(skip) => self.others(skip, record, out),
+            TableCell::Counter | TableCell::Value | TableCell::Delta => out.push_str(NOTHING),
         }
     }
-    quoted.push('"');
-    quoted.into()
+
+    fn others(&self, skip: usize, record: &Record<'_>, out: &mut String) {
+        let mut all = String::new();
+        let has_column = |name: &str| {
+            let named = |cell: &TableCell| matches!(cell, TableCell::Named(own) if *own == name);
+            self.table.columns.iter().any(|(_, cell)| named(cell))
+        };
+        for param in record.params.iter().filter(|p| !self.columns.contains(&p.pmid)) {
+            if all.len() > CELL {
+                break;
+            }
+            let space = if all.is_empty() { "" } else { " " };
+            let _ = match self.known(param) {
+                Some(name) if has_column(name) => continue,
+                Some(name) => write!(all, "{space}{}=", after(name, skip)),
+                None => write!(all, "{space}{}=", param.pmid.0),
+            };
+            match param.value {
+                Scalar::Text(text) => all.push_str(&String::from_utf8_lossy(start(text))),
+                number => _ = write!(all, "{number}"),
+            }
+        }
+        push_text(out, all.as_bytes());
+    }
+
+    fn known(&self, param: &Parameter<'_>) -> Option<&'t str> {
+        let name = (self.name)(param.pmid);
+        self.unnamed.set(self.unnamed.get() || name.is_none());
+        name
+    }
+
+    /// A line for each parameter. The oldest records serve only to find differences.
+    fn parameters(&self, records: &[Record<'_>]) -> String {
+        let mut lines = 0;
+        let fits = |record: &&Record<'_>| {
+            lines += record.params.len();
+            lines <= LINES
+        };
+        let newest = records.iter().rev().take(RECORDS);
+        let shown = newest.take_while(fits).count().max(1);
+        let (mut before, mut blocks) = (HashMap::new(), Vec::new());
+        for (at, record) in records.iter().enumerate() {
+            let mut block = String::new();
+            for param in &record.params {
+                let old = before.insert(param.pmid, param.value);
+                if records.len() - at <= shown {
+                    begin_line(&mut block, record);
+                    for (_, cell) in self.table.columns {
+                        block.push(',');
+                        self.parameter_cell(*cell, param, old, &mut block);
+                    }
+                }
+            }
+            blocks.push(block);
+        }
+        blocks.push(self.table.header());
+        blocks.into_iter().rev().collect()
+    }
+
+    fn parameter_cell(
+        &self,
+        cell: TableCell,
+        param: &Parameter<'_>,
+        old: Option<Scalar<'_>>,
+        out: &mut String,
+    ) {
+        match cell {
+            TableCell::Peer => push_text(out, self.peer.as_bytes()),
+            TableCell::Counter => match self.known(param) {
+                Some(name) => push_text(out, name.as_bytes()),
+                None => _ = write!(out, "{}", param.pmid.0),
+            },
+            TableCell::Value => push(out, Some(param.value)),
+            TableCell::Delta => match old.and_then(|old| difference(param.value, old)) {
+                Some(difference) => out.push_str(&difference),
+                None => out.push_str(NOTHING),
+            },
+            _ => out.push_str(NOTHING),
+        }
+    }
+}
+
+fn decode(packed: &[u8]) -> Vec<Record<'_>> {
+    Records::<HighRes>::packed(packed).map_while(Result::ok).collect()
+}
+
+fn begin_line(out: &mut String, record: &Record<'_>) {
+    let _ = write!(out, "\n{:.9}", record.stamp);
+}
+
+/// The name without its first `skip` components, if it has more.
+fn after(name: &str, skip: usize) -> &str {
+    name.splitn(skip + 1, '.').nth(skip).unwrap_or(name)
+}
+
+/// The present number less the old one of the same type.
+fn difference(now: Scalar<'_>, old: Scalar<'_>) -> Option<String> {
+    use Scalar::{F32, F64, I32, I64, U32, U64};
+    let integer = |scalar| match scalar {
+        I32(n) => Some(i128::from(n)),
+        U32(n) => Some(n.into()),
+        I64(n) => Some(n.into()),
+        U64(n) => Some(n.into()),
+        _ => None,
+    };
+    match (now, old) {
+        (F64(now), F64(old)) => Some((now - old).to_string()),
+        (F32(now), F32(old)) => Some((now - old).to_string()),
+        _ => Some((integer(now)? - integer(old)?).to_string()),
+    }
+}
+
+fn push(out: &mut String, value: Option<Scalar<'_>>) {
+    match value {
+        None => out.push_str(NOTHING),
+        Some(Scalar::Text(text)) => push_text(out, text),
+        Some(number) => _ = write!(out, "{number}"),
+    }
+}
+
+/// Nanoseconds as milliseconds, without zeros at the end.
+fn push_milliseconds(out: &mut String, ns: u64) {
+    let (whole, rest) = (ns / 1_000_000, ns % 1_000_000);
+    let _ = match rest {
+        0 => write!(out, "{whole}"),
+        _ => write!(out, "{}", format!("{whole}.{rest:06}").trim_end_matches('0')),
+    };
+}
+
+/// The part of a text that a cell shows, whole characters if it is UTF-8.
+fn start(text: &[u8]) -> &[u8] {
+    let boundary = |end: &usize| text.get(*end).is_none_or(|byte| byte & 0xc0 != 0x80);
+    let end = (0..=CELL.min(text.len())).rev().find(boundary).unwrap_or_default();
+    text.get(..end).unwrap_or_default()
+}
+
+/// Control characters and other ends of lines.
+fn is_blank(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
+}
+
+/// Quotes become typographic, blanks at both ends go. Only a cell with a comma is quoted.
+fn push_text(out: &mut String, text: &[u8]) {
+    let shown = String::from_utf8_lossy(start(text));
+    let cell = shown.trim_matches(|c: char| c.is_whitespace() || is_blank(c));
+    if cell.is_empty() {
+        return out.push_str(NOTHING);
+    }
+    let quote = if cell.contains(',') { "\"" } else { "" };
+    out.push_str(quote);
+    out.extend(cell.chars().map(|c| match c {
+        '\'' => '’',
+        '"' => '”',
+        c if is_blank(c) => ' ',
+        c => c,
+    }));
+    if start(text).len() < text.len() {
+        out.push(MORE);
+    }
+    out.push_str(quote);
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::events::{Batch, Budget};
-    use crate::model::{Stamp, ValueType};
-
-    #[test]
-    fn one_line_for_each_parameter() {
-        let stream = Stream::new(&Budget::new(1 << 20));
-        let mut batch = Batch::default();
-        batch.record(Stamp::default(), 1);
-        batch.number(Pmid(1), ValueType::U64, 7);
-        batch.text(Pmid(2), "a,\"b\"\nc");
-        stream.append(&mut batch);
-        let text = csv(&stream, |p| (p.0 == 1).then_some("gc.minor"));
-        let time = "1970-01-01T00:00:00.000000000Z";
-        assert_eq!(
-            text,
-            format!(
-                "time,parameter,value,record\n{time},gc.minor,7,0\n{time},2,\"a,\"\"b\"\" c\",0"
-            )
-        );
-        assert_eq!(["a b", "pool's", "a\tb", ""].map(cell), ["a b", "\"pool's\"", "\"a b\"", ""]);
-    }
-
-    #[test]
-    fn records_are_whole_and_have_their_numbers() {
-        let stream = Stream::new(&Budget::new(1 << 20));
-        let mut batch = Batch::default();
-        for (record, params) in [30, 30, 60, 9, 30].into_iter().enumerate() {
-            batch.record(Stamp { sec: 0, nsec: u32::try_from(record).unwrap() }, 1);
-            (0..params).for_each(|_| batch.number(Pmid(1), ValueType::U64, 7));
-        }
-        stream.append(&mut batch);
-        let text = csv(&stream, |_| None);
-        assert_eq!(text.lines().nth(1), Some("1970-01-01T00:00:00.000000002Z,1,7,2"));
-        assert_eq!(text.lines().count(), 1 + 60 + 9 + 30);
-        batch.record(Stamp::default(), 1);
-        (0..150).for_each(|n| batch.number(Pmid(1), ValueType::U64, n));
-        stream.append(&mut batch);
-        let text = csv(&stream, |_| None);
-        assert_eq!(
-            text.lines().nth(1),
-            Some("1970-01-01T00:00:00.000000000Z,1,0,5"),
-            "a record that is too large is cut"
-        );
-        assert_eq!(text.lines().count(), 1 + LINES);
-    }
-}
+#[path = "csv_tests.rs"]
+mod tests;

@@ -16,7 +16,7 @@ mod sink;
 mod sync;
 
 pub use control_queue::ControlQueue;
-pub use csv::csv;
+pub use csv::CsvTable;
 pub use dynamic_metric::DynamicMetric;
 pub use limits::Limits;
 pub use log_throttle::LogThrottle;

@@ -14,18 +14,26 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::batch::Batch;
 use crate::request::Client;
 use crate::ring::Ring;
+use crate::types::ids::Pmid;
 use crate::types::stamp::Stamp;
 
 mod read;
+mod slowest;
+
+use slowest::Slowest;
+pub use slowest::{SLOWEST, SLOWEST_WINDOW};
 
 /// Minimum share of a stream in bytes, for any number of streams: a few records.
 const SHARE_MIN: usize = 4 << 10;
 /// Limit of the bytes returned by [`Stream::newest`], unless a single record is larger.
 const NEWEST_BYTES: usize = 256 << 10;
+/// The part of a stream's share that its slowest records may have.
+const SLOWEST_PART: usize = 4;
 
 /// A limit of memory for records, shared evenly by the streams.
 #[derive(Debug)]
@@ -124,16 +132,29 @@ struct Inner {
     lost: u64,
     truncated: u64,
     clients: HashMap<u32, Client>,
+    slowest: Option<Slowest>,
 }
 
 impl Stream {
     /// An empty stream, limited to its share of `budget`.
     #[must_use]
     pub fn new(budget: &Arc<Budget>) -> Self {
+        Self::over(budget, None)
+    }
+
+    /// As [`Self::new`]; the stream also keeps copies of the slowest records of the last minutes,
+    /// by a parameter of type U64, in at most a quarter of its share: see [`Self::slowest`].
+    #[must_use]
+    pub fn with_slowest(budget: &Arc<Budget>, duration: Pmid) -> Self {
+        Self::over(budget, Some(Slowest::new(duration)))
+    }
+
+    fn over(budget: &Arc<Budget>, slowest: Option<Slowest>) -> Self {
         budget.streams.fetch_add(1, Ordering::Relaxed);
         static STREAMS: AtomicU64 = AtomicU64::new(0);
         let id = STREAMS.fetch_add(1, Ordering::Relaxed);
-        Self { inner: Mutex::default(), budget: Arc::clone(budget), id }
+        let inner = Mutex::new(Inner { slowest, ..Inner::default() });
+        Self { inner, budget: Arc::clone(budget), id }
     }
 
     /// A number unique among all present and past streams of this process.
@@ -149,23 +170,36 @@ impl Stream {
     /// Appends the records of a batch and empties it. The oldest records are dropped to make room;
     /// losses are counted for each client.
     pub fn append(&self, batch: &mut Batch) {
+        self.append_at(batch, Duration::ZERO);
+    }
+
+    /// As [`Self::append`], with the time of arrival by a clock that never goes back, for a stream
+    /// [`Self::with_slowest`].
+    pub fn append_at(&self, batch: &mut Batch, now: Duration) {
         batch.seal();
         let share = self.budget.share();
         self.change(|inner| {
             inner.bytes += batch.bytes.len() as u64;
             inner.truncated += batch.truncated;
             inner.newest = batch.newest().unwrap_or(inner.newest);
-            inner.ring.append(batch, share);
+            if let Some(slowest) = &mut inner.slowest {
+                slowest.take(batch, inner.ring.next(), now, share / SLOWEST_PART);
+            }
+            inner.ring.append(batch, share.saturating_sub(inner.copied()));
         });
         batch.clear();
     }
 
-    /// Drops records over the stream's share, and frees reserved memory if nothing was appended
-    /// since the last trim. For idle streams, whose share may have shrunk.
-    pub fn trim(&self) {
+    /// Drops records over the stream's share and copies of too old ones, and frees reserved memory
+    /// if nothing was appended since the last trim. For idle streams, whose share may have shrunk.
+    pub fn trim(&self, now: Duration) {
         let share = self.budget.share();
         self.change(|inner| {
-            inner.ring.drop_oldest(0, share);
+            if let Some(slowest) = &mut inner.slowest {
+                slowest.expire_at(now);
+                slowest.fit(share / SLOWEST_PART);
+            }
+            inner.ring.drop_oldest(0, share.saturating_sub(inner.copied()));
             if inner.trimmed == inner.bytes {
                 inner.ring.fit();
             }
@@ -177,10 +211,10 @@ impl Stream {
     /// it.
     fn change(&self, change: impl FnOnce(&mut Inner)) {
         let mut inner = self.lock();
-        let (held, first) = (inner.ring.held(), inner.ring.first());
+        let (held, first) = (inner.held(), inner.ring.first());
         change(&mut inner);
         inner.count_lost(first);
-        let now = inner.ring.held();
+        let now = inner.held();
         if now > held {
             self.budget.held.fetch_add(now - held, Ordering::Relaxed);
         } else if now < held {
@@ -202,22 +236,38 @@ impl Stream {
             bytes: inner.bytes,
             lost: inner.lost,
             truncated: inner.truncated,
-            memory: inner.ring.held() as u64,
+            memory: inner.held() as u64,
             clients: u32::try_from(inner.clients.len()).unwrap_or(u32::MAX),
         }
+    }
+
+    /// A number that changes with the slowest records; `None`: the stream keeps none.
+    #[must_use]
+    pub fn slowest_changes(&self, now: Duration) -> Option<u64> {
+        let mut changes = None;
+        self.change(|inner| {
+            if let Some(slowest) = &mut inner.slowest {
+                slowest.expire_at(now);
+                changes = Some(slowest.changes());
+            }
+        });
+        changes
+    }
+
+    /// A copy of the [`SLOWEST`] slowest records of the last [`SLOWEST_WINDOW`], or of up to 30 s
+    /// more, packed in high resolution, the slowest first; with [`Self::slowest_changes`]. They may
+    /// have left the ring; records without a duration are not among them.
+    #[must_use]
+    pub fn slowest(&self, now: Duration) -> Option<(u64, Vec<u8>)> {
+        let changes = self.slowest_changes(now)?;
+        let inner = self.lock();
+        inner.slowest.as_ref().map(|slowest| (changes, slowest.packed()))
     }
 
     /// A copy of the newest `n` records, packed in high resolution, oldest first; fewer if these
     /// exceed 256 KiB. [`crate::Records::packed`] decodes them.
     #[must_use]
     pub fn newest(&self, n: usize) -> Vec<u8> {
-        self.newest_numbered(n).1
-    }
-
-    /// As [`Self::newest`], with the sequence number of the first of these records; numbers start
-    /// at 0.
-    #[must_use]
-    pub fn newest_numbered(&self, n: usize) -> (u64, Vec<u8>) {
         let inner = self.lock();
         let next = inner.ring.next();
         let mut from = inner.ring.first().max(next.saturating_sub(n as u64));
@@ -226,19 +276,29 @@ impl Stream {
         {
             from += 1;
         }
-        (from, inner.ring.slices(from, next).concat())
+        inner.ring.slices(from, next).concat()
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        let held = self.lock().ring.held();
+        let held = self.lock().held();
         self.budget.held.fetch_sub(held, Ordering::Relaxed);
         self.budget.streams.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Inner {
+    /// Bytes of the copies of the slowest records.
+    fn copied(&self) -> usize {
+        self.slowest.as_ref().map_or(0, Slowest::held)
+    }
+
+    /// Bytes of all records.
+    fn held(&self) -> usize {
+        self.ring.held() + self.copied()
+    }
+
     /// Counts the dropped records from number `first` on that the slowest client had not read.
     fn count_lost(&mut self, first: u64) {
         let now = self.ring.first();

@@ -1,38 +1,114 @@
-//! Cache of the tables of newest records: the same text is shown until there are new records or
-//! names.
+//! The tables of event records of each stream. A text is kept until there are new records, or names
+//! for parameters that had none, so that streams without news cost nothing but the copy.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Most bytes of cached texts.
-const KEPT: usize = 4 << 20;
+use pmda::Results;
 
-/// Number of records ever appended, and of known names.
-type Version = (u64, usize);
+use super::scope::{FetchScope, World};
+use crate::catalogue::PARAM_CLUSTER;
+use crate::events::Stream;
+use crate::model::{EventLeaf, ParamItem, Pmid, StreamKind};
+use crate::store::{CsvTable, Peer};
+
+/// Most bytes of kept texts, in two halves: tables of 1,000 streams.
+const KEPT: usize = 32 << 20;
+
+/// A table of a stream.
+type Key = (u64, EventLeaf);
+
+/// The state of a stream that a text shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Version {
+    /// A number that changes with its records.
+    records: u64,
+    /// Number of names known, if one is missing.
+    names: Option<usize>,
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    version: Version,
+    text: Arc<str>,
+}
 
 /// Texts by stream.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    texts: HashMap<u64, (Version, Arc<str>)>,
+    newer: HashMap<Key, Kept>,
+    /// Texts that were not asked for since `newer` began.
+    older: HashMap<Key, Kept>,
+    /// Bytes of `newer`.
     bytes: usize,
 }
 
 impl Tables {
     /// The text of a stream if it is up to date.
-    pub(super) fn get(&self, stream: u64, version: Version) -> Option<Arc<str>> {
-        self.texts.get(&stream).filter(|(of, _)| *of == version).map(|(_, text)| Arc::clone(text))
+    fn get(&mut self, key: Key, records: u64, names: usize) -> Option<Arc<str>> {
+        let current = |kept: &Kept| {
+            let of = kept.version;
+            of.records == records && of.names.is_none_or(|known| known == names)
+        };
+        if let Some(kept) = self.newer.get(&key) {
+            return current(kept).then(|| Arc::clone(&kept.text));
+        }
+        let kept = self.older.remove(&key).filter(current)?;
+        let text = Arc::clone(&kept.text);
+        self.put(key, kept);
+        Some(text)
     }
 
-    /// Caches a text. When there is no room, all other texts are dropped first.
-    pub(super) fn put(&mut self, stream: u64, version: Version, text: &Arc<str>) {
-        if self.bytes + text.len() > KEPT {
-            *self = Self::default();
+    /// Keeps a text. When half of the room is taken, the texts not used since are dropped.
+    fn put(&mut self, key: Key, kept: Kept) {
+        if self.bytes + kept.text.len() > KEPT / 2 {
+            self.older = std::mem::take(&mut self.newer);
+            self.bytes = 0;
         }
-        self.bytes += text.len();
-        if let Some((_, old)) = self.texts.insert(stream, (version, Arc::clone(text))) {
-            self.bytes -= old.len();
+        self.bytes += kept.text.len();
+        if let Some(old) = self.newer.insert(key, kept) {
+            self.bytes -= old.text.len();
         }
     }
+}
+
+/// Adds the text of one of the tables of a peer's stream.
+pub(super) fn answer(
+    (inst, peer, stream): (u32, &Peer, &Stream),
+    (kind, leaf): (StreamKind, EventLeaf),
+    world: &World<'_>,
+    scope: &mut FetchScope,
+    results: &mut Results,
+) {
+    let records = match leaf {
+        EventLeaf::Slowest => stream.slowest_changes(scope.now),
+        _ => Some(stream.stats().count),
+    };
+    let source = world.store.catalogue().source(kind.source);
+    let of = source.and_then(|s| Some((s, s.events.get(kind.kind.index())?)));
+    let (Some(records), Some((source, event))) = (records, of) else { return };
+    let (key, names) = ((stream.id(), leaf), world.entries.rows().len());
+    if let Some(text) = scope.tables.get(key, records, names) {
+        return results.text(inst, &text);
+    }
+    let domain = world.store.domain();
+    let pmid = |item: ParamItem| Pmid::new(domain, source.cluster + PARAM_CLUSTER, item.get());
+    let prefix = format!("apm.{}.param.", source.name);
+    let name = |p: Pmid| world.entries.by_pmid(p.0)?.name.strip_prefix(&prefix);
+    let table = CsvTable::new(event.table, &peer.name, &pmid, &name);
+    let (records, text) = match leaf {
+        EventLeaf::Slowest => match stream.slowest(scope.now) {
+            Some((changes, packed)) => (changes, table.records(&packed)),
+            None => return,
+        },
+        _ => (records, table.newest(stream)),
+    };
+    // Making a text takes longer than copying it.
+    results.budget.step(64 + text.len() as u64 / 8);
+    let version = Version { records, names: table.unnamed().then_some(names) };
+    let text: Arc<str> = text.into();
+    results.text(inst, &text);
+    scope.tables.put(key, Kept { version, text });
 }
 
 #[cfg(test)]
@@ -41,22 +117,26 @@ mod tests {
 
     #[test]
     fn a_text_is_kept_while_nothing_is_new() {
-        let mut tables = Tables::default();
-        let text: Arc<str> = "a".repeat(KEPT / 3).into();
-        tables.put(1, (5, 7), &text);
-        assert!(tables.get(1, (5, 7)).is_some_and(|kept| Arc::ptr_eq(&kept, &text)));
-        assert!(
-            tables.get(1, (6, 7)).is_none()
-                && tables.get(1, (5, 8)).is_none()
-                && tables.get(2, (5, 7)).is_none()
+        let (mut tables, text) = (Tables::default(), Arc::<str>::from("a".repeat(KEPT / 8)));
+        let key = |stream| (stream, EventLeaf::Table);
+        let kept =
+            |records, names| Kept { version: Version { records, names }, text: Arc::clone(&text) };
+        tables.put(key(1), kept(5, Some(7)));
+        assert!(tables.get(key(1), 5, 7).is_some_and(|kept| Arc::ptr_eq(&kept, &text)));
+        assert_eq!((tables.get(key(1), 6, 7), tables.get(key(1), 5, 8)), (None, None));
+        assert_eq!(
+            (tables.get(key(2), 5, 7), tables.get((1, EventLeaf::Slowest), 5, 7)),
+            (None, None)
         );
-        (0..10).for_each(|n| tables.put(1, (n, 7), &text));
-        assert_eq!((tables.bytes, tables.texts.len()), (text.len(), 1));
-        (2..9).for_each(|stream| tables.put(stream, (1, 1), &text));
-        assert!(
-            tables.bytes <= KEPT
-                && tables.get(8, (1, 1)).is_some()
-                && tables.get(2, (1, 1)).is_none()
-        );
+        tables.put(key(1), kept(6, None));
+        assert!(tables.get(key(1), 6, 8).is_some(), "all parameters have names");
+        assert_eq!((tables.bytes, tables.newer.len()), (text.len(), 1));
+        // Streams that are asked for stay, others go.
+        for stream in 2..40 {
+            tables.put(key(stream), kept(1, None));
+            assert!(tables.get(key(1), 6, 8).is_some() && tables.get(key(stream), 1, 8).is_some());
+            assert!(tables.newer.len() + tables.older.len() <= 8);
+        }
+        assert_eq!(tables.get(key(3), 1, 8), None);
     }
 }

@@ -7,10 +7,11 @@ use pmda::process::{cpu_time, resident_memory};
 use pmda::{IN_NULL, Results};
 
 use super::scope::{FetchScope, World};
+use super::tables;
 use crate::callbacks::contexts::SharedFilter;
 use crate::callbacks::entries::Row;
 use crate::catalogue::{AgentCell, Stat};
-use crate::model::{EventLeaf, InDom, Pmid, StreamKind, ValueSource, ValueType};
+use crate::model::{EventLeaf, InDom, StreamKind, ValueSource, ValueType};
 use crate::store::{Peer, Store};
 
 /// Adds the value of a metric without instances: one of the PMDA, or a parameter, which has no
@@ -125,7 +126,7 @@ fn event(
     scope: &mut FetchScope,
     results: &mut Results,
 ) {
-    let World { entries, contexts, .. } = *world;
+    let contexts = world.contexts;
     let ctx = scope.context;
     let filter = || contexts.known(ctx).and_then(|c| c.filter(kind, inst));
     match leaf {
@@ -149,20 +150,10 @@ fn event(
         EventLeaf::Memory => stats.memory,
         EventLeaf::Clients => stats.clients.into(),
         EventLeaf::Truncated => stats.truncated,
-        EventLeaf::Table => {
-            let version = (stats.count, entries.rows().len());
-            if let Some(text) = scope.tables.get(stream.id(), version) {
-                return results.text(inst, &text);
-            }
-            let prefix = format!("apm.{}.param.", peer.protocol());
-            let name = |p: Pmid| entries.by_pmid(p.0).map(|r| r.name.trim_start_matches(&prefix));
-            let text: Arc<str> = crate::store::csv(stream, name).into();
-            // Making a text takes longer than copying it.
-            results.budget.step(64 + text.len() as u64 / 8);
-            scope.tables.put(stream.id(), version, &text);
-            return results.text(inst, &text);
+        EventLeaf::Table | EventLeaf::Slowest => {
+            return tables::answer((inst, peer, stream), (kind, leaf), world, scope, results);
         }
-        EventLeaf::Slowest | EventLeaf::Filter | EventLeaf::FilterError => return,
+        EventLeaf::Filter | EventLeaf::FilterError => return,
         EventLeaf::Records | EventLeaf::HighResRecords => {
             let delivery = scope.deliveries.get_mut(&(kind, inst));
             let array = delivery.and_then(|delivery| match leaf {

@@ -18,7 +18,7 @@ pub(super) use liveness::Turn;
 pub use request_queue::RequestQueue;
 
 use crate::catalogue::{AgentCell, Catalogue, DYNAMIC_MAX};
-use crate::events::{Budget, Stream};
+use crate::events::Stream;
 use crate::model::{
     Charge, Condition, Control, ControlId, Departure, EventKindId, Memory, Now, Purpose,
     STATIC_ITEMS, SourceId, TableId,
@@ -172,8 +172,8 @@ impl Peer {
     }
 
     /// The stream of an event kind, made at the first call; `None` for an unknown kind.
-    pub fn stream(&self, kind: EventKindId, budget: &Arc<Budget>) -> Option<&Stream> {
-        self.streams.get(kind.index()).map(|s| s.get_or_init(|| Stream::new(budget)))
+    pub fn stream(&self, kind: EventKindId, make: impl FnOnce() -> Stream) -> Option<&Stream> {
+        self.streams.get(kind.index()).map(|s| s.get_or_init(make))
     }
 
     /// The streams that exist.

@@ -27,7 +27,7 @@ impl Store {
                 }
                 peer.charge_cells(&self.memory);
             }
-            table.peers.values().flat_map(|p| p.streams()).for_each(crate::events::Stream::trim);
+            table.peers.values().flat_map(|p| p.streams()).for_each(|stream| stream.trim(now));
             memory += table
                 .by_key
                 .values()

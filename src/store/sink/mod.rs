@@ -14,7 +14,7 @@ use super::peer::{Peer, RequestQueue};
 use super::registry::Store;
 use super::rows::Row;
 use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
-use crate::events::Batch;
+use crate::events::{Batch, Stream};
 use crate::model::{
     ControlId, Departure, EventKindId, EventParam, EventValue, Identity, Now, ParamId, Pmid,
     SourceId, Stamp, TableId, Update, ValueType,
@@ -386,9 +386,22 @@ impl Sink for PeerSink {
     fn append(&mut self, kind: EventKindId, records: &mut Batch) {
         let Some(peer) = &self.peer else { return records.clear() };
         let count = records.len() as u64;
-        if let Some(stream) = peer.stream(kind, &self.store.budget) {
-            stream.append(records);
+        let make = || new_stream(&self.store, &self.table, kind);
+        if let Some(stream) = peer.stream(kind, make) {
+            stream.append_at(records, self.now.monotonic);
             peer.count(AgentCell::Events, count);
+        }
+    }
+}
+
+/// A stream of a kind; if its records have durations, the slowest are kept.
+fn new_stream(store: &Store, source: &SourceTable, kind: EventKindId) -> Stream {
+    match source.events.get(kind.index()).and_then(|kind| kind.table.duration) {
+        None => Stream::new(&store.budget),
+        Some(item) => {
+            let cluster = source.cluster + PARAM_CLUSTER;
+            let duration = Pmid::new(store.domain(), cluster, item.get());
+            Stream::with_slowest(&store.budget, duration)
         }
     }
 }

@@ -208,7 +208,7 @@ fn memory_stays_within_the_share_and_is_given_back() {
     assert!(s.stats().memory <= 64 << 10);
     assert_eq!(budget.held() as u64, s.stats().memory);
     let other: Vec<_> = (0..15).map(|_| Stream::new(&budget)).collect();
-    s.trim();
+    s.trim(Duration::ZERO);
     assert!(s.stats().memory <= 4 << 10, "{:?}", s.stats());
     drop(other);
     drop(s);
@@ -244,7 +244,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Append(n, size) => { append(&s, next, n, size); next += n; }
-                Step::Trim => s.trim(),
+                Step::Trim => s.trim(Duration::ZERO),
                 Step::Forget(c) => { s.forget(c); expected.remove(&c); }
                 Step::Read(c, records, bytes) => {
                     let d = s.read(c, &request(Limits::new(records, bytes)));
