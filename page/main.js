@@ -67,10 +67,12 @@ async function tick() {
     rescanned = 0;
     throw new Failure('silent', '');
   }
+  const present = [...(values.get('apm.agent.up') || new Map()).keys()];
+  await client.learnServices(present.filter((name) => name.startsWith('zorka::')).map((name) => name.slice(7)));
   if (app.values.take(time, values, client.metrics)) emit('restart');
   const agents = [...app.values.now('apm.agent.up').keys()].join();
   if (agents !== agentsSeen) { agentsSeen = agents; rescanned = Math.min(rescanned, Date.now() - LOOP.rescan + 2000); }
-  const model = { services: serviceRows(app.values), agents: agentRows(app.values, client) };
+  const model = { services: serviceRows(app.values), agents: agentRows(app.values) };
   for (const section of SECTIONS) section.tick(model);
 }
 

@@ -16,22 +16,26 @@ const LIMITS = {
   context: 60,      // s that pmproxy keeps a context without requests
   instances: 20000, // of an instance domain
   again: 5000,      // ms between two looks at an instance domain
+  labels: 30000,    // ms between two looks at labels
 };
 
-async function requestJson(url, timeout = LIMITS.timeout) {
+async function requestText(url, timeout = LIMITS.timeout) {
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(), timeout);
-  let response, text;
   try {
-    // No headers of its own: pmproxy answers simple requests of any origin.
-    response = await fetch(url, { signal: abort.signal, cache: 'no-store', credentials: 'omit', keepalive: false });
-    text = await response.text();
+    // No headers of its own: pmproxy answers simple requests of any origin. Connections are kept, as browsers do.
+    const response = await fetch(url, { signal: abort.signal, cache: 'no-store', credentials: 'omit' });
+    return { response, text: await response.text() };
   } catch (error) {
     if (abort.signal.aborted) throw new Failure('slow', 'no answer within ' + timeout / 1000 + ' s');
     throw new Failure('unreachable', 'cannot connect');
   } finally {
     clearTimeout(timer);
   }
+}
+
+async function requestJson(url, timeout) {
+  const { response, text } = await requestText(url, timeout);
   let data;
   try { data = JSON.parse(text); } catch { throw new Failure('garbage', 'the answer is not JSON (status ' + response.status + ')'); }
   if (typeof data !== 'object' || data === null) throw new Failure('garbage', 'the answer is no object');
@@ -54,7 +58,9 @@ class Client {
     this.context = null;
     this.metrics = new Map(); // name → {name, sem, type, units, indom, help}
     this.missing = new Set(); // names that the host does not have
-    this.domains = new Map(); // instance domain → {names: Map id → name, labels: Map name → labels, at}
+    this.domains = new Map(); // instance domain → {names: Map id → name, at}
+    this.services = new Map(); // Zorka agent → {service}
+    this.learned = 0;
   }
 
   get(path, parameters, timeout) {
@@ -106,11 +112,9 @@ class Client {
     domain.at = Date.now();
     if (!Array.isArray(answer.instances)) return;
     domain.names.clear();
-    domain.labels.clear();
     for (const i of answer.instances.slice(0, LIMITS.instances)) {
       if (!i || !Number.isInteger(i.instance)) continue;
       domain.names.set(i.instance, String(i.name));
-      if (i.labels && typeof i.labels === 'object') domain.labels.set(String(i.name), i.labels);
     }
   }
 
@@ -135,7 +139,7 @@ class Client {
     let domain = null;
     if (metric.indom && metric.indom !== 'none') {
       domain = this.domains.get(metric.indom);
-      if (!domain) this.domains.set(metric.indom, domain = { names: new Map(), labels: new Map(), at: 0 });
+      if (!domain) this.domains.set(metric.indom, domain = { names: new Map(), at: 0 });
       const unknown = instances.some((i) => i && i.instance != null && !domain.names.has(i.instance));
       if (unknown && Date.now() - domain.at > LIMITS.again) await this.refreshDomain(metric, domain);
     }
@@ -147,10 +151,16 @@ class Client {
     return out;
   }
 
-  labels(metricName) {
-    const metric = this.metrics.get(metricName);
-    const domain = metric && this.domains.get(metric.indom);
-    return domain ? domain.labels : new Map();
+  // The services of Zorka agents are labels of instances. /pmapi/indom of PCP 6 does not have these, /metrics has.
+  async learnServices(agents) {
+    if (agents.every((name) => this.services.has(name)) || Date.now() - this.learned < LIMITS.labels) return;
+    this.learned = Date.now();
+    const query = new URLSearchParams({ hostspec: this.hostspec, names: 'apm.zorka.span.count' });
+    const { text } = await requestText(this.proxy + '/metrics?' + query).catch(() => ({ text: '' }));
+    for (const line of text.split('\n').slice(0, LIMITS.instances)) {
+      const labels = new Map([...line.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, name, value]) => [name, value.replace(/\\(.)/g, '$1')]));
+      if (labels.has('instname') && labels.get('service')) this.services.set(labels.get('instname'), labels.get('service'));
+    }
   }
 
   // Limits the instances of a domain that this context's fetches bring.
@@ -158,11 +168,12 @@ class Client {
     const metric = this.metrics.get(metricName);
     if (!metric) return;
     let domain = this.domains.get(metric.indom);
-    if (!domain) this.domains.set(metric.indom, domain = { names: new Map(), labels: new Map(), at: 0 });
+    if (!domain) this.domains.set(metric.indom, domain = { names: new Map(), at: 0 });
     if (instances.some((name) => ![...domain.names.values()].includes(name))) await this.refreshDomain(metric, domain);
     const wanted = new Set(instances);
     const ids = [...domain.names].filter(([, name]) => wanted.has(name)).map(([id]) => id);
+    // Without an instance, `add` would add all of them.
     await this.get('/pmapi/profile', { context: this.context, expr: 'del', name: metricName });
-    if (ids.length) await this.get('/pmapi/profile', { context: this.context, expr: 'add', name: metricName, instances: ids.join(',') });
+    if (ids.length) await this.get('/pmapi/profile', { context: this.context, expr: 'add', name: metricName, instance: ids.join(',') });
   }
 }

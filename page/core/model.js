@@ -14,14 +14,11 @@ const keySource = (key) => key.slice(0, key.indexOf('|'));
 const keyName = (key) => key.slice(key.indexOf('|') + 1);
 
 // The service of an agent or process, by the form of its name; null if it has none.
-function serviceOfInstance(source, instance, labels) {
+function serviceOfInstance(source, instance) {
   if (source === 'profiler') return instance.split('/').slice(0, 2).join('/');
   if (source === 'dotnet' || source === 'mono') return instance.replace(/:\d+(@.*)?$/, '');
   if (source === 'zorka') {
-    const own = labels && labels.get(instance);
-    if (own && own.app) return String(own.app);
-    if (own && own.service) return String(own.service);
-    return instance.replace(/\/[^/]*$/, '');
+    return (app.client && app.client.services.get(instance)) || instance.replace(/\/[^/]*$/, '');
   }
   return null;
 }
@@ -93,13 +90,12 @@ function serviceRows(values) {
 const rateToCores = (ns) => (ns === null ? null : ns / 1e9);
 
 // Rows of apm.agent: one for each runtime or session.
-function agentRows(values, client) {
+function agentRows(values) {
   const rows = [];
-  const zorka = client.labels('apm.zorka.span.count');
   for (const [name, up] of values.now('apm.agent.up')) {
     const [prefix, instance] = splitRow(name);
     const source = String(values.all('apm.agent.source').get(name) || prefix || '');
-    const service = serviceOfInstance(source, instance, zorka);
+    const service = serviceOfInstance(source, instance);
     const text = (metric) => values.all('apm.agent.' + metric).get(name);
     rows.push({
       key: name, source, name: instance, service: service === null ? null : serviceKey(source, service),

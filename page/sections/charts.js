@@ -51,7 +51,7 @@ const Charts = {
       if (!app.service || keySource(app.service) !== part.source) continue;
       for (const metric of (part.pods || []).map(named)) {
         for (const instance of values.now(metric).keys()) {
-          if (serviceKey(part.source, serviceOfInstance(part.source, instance, app.client.labels(metric))) === app.service) {
+          if (serviceKey(part.source, serviceOfInstance(part.source, instance)) === app.service) {
             add(app.service + '\n' + instance, read(metric, instance));
           }
         }

@@ -32,8 +32,7 @@ const Records = {
   // Instances of the stream, those with most new records first.
   instances() {
     const metric = streamMetric(this.stream, 'count'), source = this.stream.split('.')[0];
-    const labels = app.client.labels(metric);
-    const all = [...app.values.all(metric)].filter(([name, count]) => count > 0 && (!app.service || serviceKey(source, serviceOfInstance(source, name, labels)) === app.service));
+    const all = [...app.values.all(metric)].filter(([name, count]) => count > 0 && (!app.service || serviceKey(source, serviceOfInstance(source, name)) === app.service));
     const rank = ([name, count]) => (app.values.rate(metric, name) || 0) * 1e9 + count;
     return all.sort((a, b) => rank(b) - rank(a)).map(([name]) => name);
   },
@@ -79,7 +78,7 @@ const Records = {
     }
     await this.client.describe([metric]);
     if (!this.client.metrics.has(metric)) return new Map();
-    const signature = metric.split('.')[1] + '\n' + wanted.join('\n');
+    const signature = metric.split('.')[1] + '\n' + [...wanted].sort().join('\n');
     if (signature !== this.limited) {
       await this.client.only(metric, wanted);
       this.limited = signature;

@@ -6,7 +6,7 @@ usage: page_proxy.py CATALOGUE.json [--services N] [--pods N] [--hostile]     pr
 CATALOGUE.json is what `pmdaapm --catalogue` prints. GET /mode?set=MODE changes how it answers from then on:
 ok, html, empty, shapes, errors, cut, slow, refused (no event records), away (pmcd without apm), zero (counters
 begin again), idle (no runtime). GET /seen has what was asked since the last look: {path: requests}, and the number
-of connections.
+of connections, and how many tables of records one answer had at most.
 """
 import argparse
 import json
@@ -138,6 +138,8 @@ class Proxy(BaseHTTPRequestHandler):
     seen = {}
     connections = 0
     contexts = set()
+    profiles = {}
+    tables = 0
     lock = threading.Lock()
 
     def setup(self):
@@ -170,7 +172,8 @@ class Proxy(BaseHTTPRequestHandler):
         if url.path == "/seen":
             with Proxy.lock:
                 seen, Proxy.seen = Proxy.seen, {}
-            return self.answer(json.dumps({"paths": seen, "connections": Proxy.connections}))
+                tables, Proxy.tables = Proxy.tables, 0
+            return self.answer(json.dumps({"paths": seen, "connections": Proxy.connections, "tables": tables}))
         with Proxy.lock:
             Proxy.seen[url.path] = Proxy.seen.get(url.path, 0) + 1
         if len(self.path) >= 8192:
@@ -207,9 +210,13 @@ class Proxy(BaseHTTPRequestHandler):
             about = host.metrics[names[0]]
             return json.dumps({"context": 1, "instances": [{"instance": i, "name": n, "labels": {}} for i, n in enumerate(host.instances(names[0], about[3]))]}), 200
         if path == "/pmapi/profile":
+            # As PCP's: `add` without an instance is all of them.
+            chosen = {int(i) for i in query.get("instance", "").split(",") if i} or None
+            Proxy.profiles[query["context"]] = set() if query["expr"] == "del" else chosen
             return '{"success":true}', 200
         t = time.time() - host.began + 1
-        values = [self.values(n, t) for n in names if n in host.metrics and Proxy.mode != "away"]
+        only = Proxy.profiles.get(query["context"])
+        values = [self.values(n, t, only) for n in names if n in host.metrics and Proxy.mode != "away"]
         return json.dumps({"context": 1, "timestamp": time.time(), "values": values}), 200
 
     def described(self, name):
@@ -220,16 +227,17 @@ class Proxy(BaseHTTPRequestHandler):
         found = {"name": name, "pmid": str(hash_of(name)), "type": kind, "sem": semantics, "units": units, "text-oneline": HOSTILE[0]}
         return {**found, "indom": instances} if indom else found
 
-    def values(self, name, t):
+    def values(self, name, t, only):
         about = self.host.metrics[name]
         instances = self.host.instances(name, about[3])
         if (Proxy.mode == "refused" and name.endswith((".table", ".slowest"))) or (Proxy.mode == "idle" and about[3]):
             instances = []
-        if name.endswith((".table", ".slowest")):
-            instances = instances[:12]
         if not about[3]:
             return {"name": name, "instances": [{"instance": None, "value": self.host.value(name, about, "", t)}]}
-        return {"name": name, "instances": [{"instance": i, "value": self.host.value(name, about, n, t)} for i, n in enumerate(instances)]}
+        chosen = [(i, n) for i, n in enumerate(instances) if only is None or i in only]
+        if name.endswith((".table", ".slowest")):
+            Proxy.tables = max(Proxy.tables, len(chosen))
+        return {"name": name, "instances": [{"instance": i, "value": self.host.value(name, about, n, t)} for i, n in chosen]}
 
 
 def main():

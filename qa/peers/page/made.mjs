@@ -103,6 +103,7 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   // Two shared cores under load: three times what was seen on them.
   await verdict('a thousand services: half of the long tasks below 400 ms', () => [...long].sort((a, b) => a - b)[long.length >> 1] < 400 || long.length === 0);
   await verdict('at most one fetch a tick, and one for records', () => seen.paths['/pmapi/fetch'] <= 2 * Math.ceil((3000 + sections.length * 1250) / 2000) + 2);
+  await verdict('records of twelve runtimes at most', () => seen.tables > 0 && seen.tables <= 12);
   await verdict('few connections for all requests', () => seen.connections <= 12);
   await verdict('no error in it', () => noErrors(wrong));
   await page.close();
