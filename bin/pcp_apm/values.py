@@ -102,8 +102,10 @@ class Reader:
                     values[where] = self.value(result, k, j, kind)
         stamp = result.contents.timestamp
         fraction = stamp.tv_usec / 1e6 if hasattr(stamp, "tv_usec") else stamp.tv_nsec / 1e9
+        # `stamp` is a part of the result, and goes with it.
+        at = stamp.tv_sec + fraction
         self.context.pmFreeResult(result)
-        return Sample(stamp.tv_sec + fraction, of)
+        return Sample(at, of)
 
     def names(self, desc):
         of = self.context.pmGetInDomArchive(desc) if self.archive else self.context.pmGetInDom(desc)
