@@ -26,6 +26,7 @@ scene_start() {
     RELAY_PORT=$(free_port)
     mkdir -p "$D/sockets"
     # They connect: who looks for processes finds those of other tests too.
+    # shellcheck disable=SC2034 # write_config reads it
     DOTNET_KEYS="discover = false
 listen = \"$D/sockets/dotnet.sock\"
 counters = [\"Microsoft.AspNetCore.Hosting\"]
@@ -59,6 +60,7 @@ scene_proxy() {
     local redis=()
     mkdir -p "$D/log/pmproxy"
     PROXY_PORT=$(free_port)
+    # shellcheck disable=SC2034 # for tests
     WEB=http://localhost:$PROXY_PORT
     if [ "${1:-}" = redis ]; then
         local server
