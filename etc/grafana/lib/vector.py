@@ -16,14 +16,17 @@ FORMATS = {
 }
 
 
-def expression(query, one=False):
+def expression(query, metric, one=False):
     """The metric, or a derived one of the instances that the variable selects."""
     if isinstance(query, Average):
         return f"delta({query.metric}) / delta({query.per})"
     if one:
-        return f"matchinst(/^(${{instance:regex}})$/, {query.metric})"
+        return f"{query.metric}[${{instance:raw}}]"
     if query.match is None:
         return query.metric
+    if metric.text:
+        # libpcp 6.0.3 frees the values twice, and pmproxy ends; one instance by its name is fine.
+        raise Mistake(f"{query.metric}: no matchinst() of texts")
     # In matchinst() a slash ends the expression unless it is escaped.
     pattern = MATCHES[query.match].replace("/", "\\/").format("${service:regex}")
     return f"matchinst(/{pattern}/, {query.metric})"
@@ -41,7 +44,7 @@ def query(panel, n, q, metric):
         legend = ""
     target = {
         "refId": chr(65 + n),
-        "expr": expression(q, panel.kind == "csv"),
+        "expr": expression(q, metric, panel.kind == "csv"),
         "format": form,
         "options": {
             "rateConversion": metric.counter,

@@ -9,10 +9,10 @@ BOARD = Board(
     "Live sessions of LTTng: events by class, how far reading is behind, what was discarded or lost.",
     [
         Panel("Sessions", "table", "table", [
-            Query(L + "session.state", "state", "session"), Query(L + "session.events", "events/s", "session"),
-            Query(L + "session.bytes", "bytes/s", "session"), Query(L + "session.discarded", "discarded/s", "session"),
-            Query(L + "session.packets_lost", "packets lost/s", "session"), Query(L + "session.latency", "behind", "session"),
-            Query(L + "session.streams", "streams", "session")], w=24, h=6),
+            Query(L + "session.state", "state"), Query(L + "session.events", "events/s"),
+            Query(L + "session.bytes", "bytes/s"), Query(L + "session.discarded", "discarded/s"),
+            Query(L + "session.packets_lost", "packets lost/s"), Query(L + "session.latency", "behind"),
+            Query(L + "session.streams", "streams")], w=24, h=6),
         Panel("Events by class", "timeseries", "cps", [Query(L + "class.count", "", "session")], w=24, h=9, stacked=True),
         Panel("Bytes by class", "timeseries", "binBps", [Query(L + "class.bytes", "", "session")]),
         Panel("Behind", "timeseries", "ns", [Query(L + "session.latency", "", "session")], "How far the newest packet was behind when it came."),
