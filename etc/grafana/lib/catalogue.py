@@ -25,22 +25,6 @@ BROUGHT = {
     "apm.mono.counter.system.page_faults": ("counter", "count"),
 }
 
-# Names that are agreed and come into the catalogue soon.
-AGREED = {
-    **{f"apm.agent.{n}": ("discrete", "none", "STRING") for n in ("state", "since")},
-    "apm.agent.lost": ("counter", "count"),
-    **{f"apm.dotnet.service.{n}": ("instant", "count") for n in ("processes",)},
-    **{f"apm.dotnet.service.gc.pause.{n}": ("instant", "nanosec") for n in ("p50", "p95", "p99", "max")},
-    **{f"apm.dotnet.service.{n}": ("counter", "nanosec") for n in ("gc.pause.total", "stack.time")},
-    **{
-        f"apm.dotnet.service.{n}": ("counter", "count")
-        for n in ("gc.count", "gc.pause.histogram", "exceptions.count", "lock.contention.count", "exceptions.by_type")
-    },
-    "apm.dotnet.service.alloc.bytes": ("counter", "byte"),
-    "apm.mono.program.processes": ("instant", "count"),
-    **{f"apm.mono.program.{n}": ("counter", "count") for n in ("starts", "samples")},
-}
-
 # Units of what is shown: a counter as its rate, a counter of time as a share of time.
 SHOWN = {
     ("counter", "count"): ("cps",),
@@ -80,8 +64,6 @@ class Catalogue:
             m["name"]: Metric(m["name"], m["semantics"], m["units"], m["indom"], m["type"])
             for m in found["metrics"]
         }
-        for name, (semantics, units, *kind) in AGREED.items():
-            self.metrics.setdefault(name, Metric(name, semantics, units, "agreed", *kind))
         trees = tuple(t["name"] + "." for t in found["trees"])
         for name, (semantics, units) in BROUGHT.items():
             if not name.startswith(trees):

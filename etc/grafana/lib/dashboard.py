@@ -111,7 +111,6 @@ def datasource(source):
         "includeAll": False,
         "multi": False,
         "options": [],
-        "current": {},
         "skipUrlSync": False,
     }
 
@@ -126,7 +125,7 @@ def variable(wanted, here):
         word = {"text": wanted["query"], "value": wanted["query"]}
         return {**made, "current": word, "options": [{**word, "selected": True}]}
     many = made.pop("many")
-    made.update({"datasource": here, "refresh": 2, "multi": many, "includeAll": many, "options": [], "current": ALL if many else {}})
+    made.update({"datasource": here, "refresh": 2, "multi": many, "includeAll": many, "options": []})
     if many:
-        made["allValue"] = ".*"
+        made.update({"current": ALL, "allValue": ".*"})
     return made

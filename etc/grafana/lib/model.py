@@ -69,17 +69,16 @@ class Choice:
     """The variable `service` of a board.
 
     agents: regular expression of names of apm.agent.name whose first group is a choice.
-    instances: the same for one instance of the chosen service, {} being the choice.
     series: metric of Prometheus and the regular expression of its instance names.
+    parts: what a service consists of.
     one: exactly one is chosen, otherwise any number.
     """
 
     label: str
     agents: str
-    instances: str
     series: str
     series_regex: str = "(.*)"
-    instance_label: str = "Instance"
+    parts: str = "pod"
     one: bool = False
 
 

@@ -95,7 +95,6 @@ def query_variable(name, label, query, regex, many):
         "name": name,
         "label": label,
         "query": {"query": query, "refId": f"variable-{name}"},
-        "definition": query,
         "regex": regex,
         "sort": 1,
         "many": many,

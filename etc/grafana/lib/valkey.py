@@ -66,7 +66,6 @@ def variables(board):
             "name": "host",
             "label": "Host",
             "query": "label_values(hostname)",
-            "definition": "label_values(hostname)",
             "regex": "",
             "sort": 1,
             "many": True,

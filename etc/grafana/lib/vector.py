@@ -16,16 +16,14 @@ FORMATS = {
 }
 
 
-def expression(query, metric, one=False):
+def expression(query, metric):
     """The metric, or a derived one of the instances that the variable selects."""
     if isinstance(query, Average):
         return f"delta({query.metric}) / delta({query.per})"
-    if one:
-        return f"{query.metric}[${{instance:raw}}]"
     if query.match is None:
         return query.metric
     if metric.text:
-        # libpcp 6.0.3 frees the values twice, and pmproxy ends; one instance by its name is fine.
+        # libpcp 6.0.3 frees texts of derived metrics twice, and pmproxy ends (docs/grafana.md).
         raise Mistake(f"{query.metric}: no matchinst() of texts")
     # In matchinst() a slash ends the expression unless it is escaped.
     pattern = MATCHES[query.match].replace("/", "\\/").format("${service:regex}")
@@ -44,7 +42,7 @@ def query(panel, n, q, metric):
         legend = ""
     target = {
         "refId": chr(65 + n),
-        "expr": expression(q, metric, panel.kind == "csv"),
+        "expr": expression(q, metric),
         "format": form,
         "options": {
             "rateConversion": metric.counter,
@@ -75,23 +73,14 @@ def variables(board):
     choice = board.choice
     if choice is None:
         return []
-    listed = {"type": "query", "query": "apm.agent.name", "definition": "apm.agent.name", "sort": 1}
-    service = {
-        **listed,
-        "name": "service",
-        "label": choice.label,
-        "regex": f"/{choice.agents}/",
-        "many": not choice.one,
-    }
-    if not any(getattr(p, "kind", "") == "csv" for p in board.parts):
-        return [service]
     return [
-        service,
         {
-            **listed,
-            "name": "instance",
-            "label": f"{choice.instance_label} (tables)",
-            "regex": "/" + choice.instances.format("${service:regex}") + "/",
-            "many": False,
-        },
+            "type": "query",
+            "name": "service",
+            "label": choice.label,
+            "query": "apm.agent.name",
+            "regex": f"/{choice.agents}/",
+            "sort": 1,
+            "many": not choice.one,
+        }
     ]

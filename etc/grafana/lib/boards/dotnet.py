@@ -42,10 +42,9 @@ BOARD = Board(
         Panel("CPU profile", "flamegraph", "ns", [Query(S + "stack.time", "", "stack")],
               "Processor time by stack, from the bursts that dotnet.profile_every asks for; the first frame is the program.", w=24, h=14),
         Row("Records", only=("vector",)),
-        Panel("Slowest collections of $instance", "csv", "table", [Query(N + "event.gc.slowest")],
+        Panel("Slowest collections", "csv", "table", [Query(N + "event.gc.slowest")],
               "Of the last five minutes.", w=24, h=8),
-        Panel("Newest exceptions of $instance", "csv", "table", [Query(N + "event.exception.table")], w=24, h=8),
+        Panel("Newest exceptions", "csv", "table", [Query(N + "event.exception.table")], w=24, h=8),
     ],
-    Choice("Program", r"^(?:dotnet::(.+?):\d+.*)$", r"^dotnet::((?:{}):\d+.*)$", "apm.dotnet.session.events", r"(.+?):\d+.*",
-           instance_label="Process"),
+    Choice("Program", r"^(?:dotnet::(.+?):\d+.*)$", "apm.dotnet.session.events", r"(.+?):\d+.*", parts="process"),
 )

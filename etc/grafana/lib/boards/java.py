@@ -36,10 +36,9 @@ BOARD = Board(
         Panel("Where the time goes", "flamegraph", "ns", [Query(P + "service.stack.time", "", "stack")],
               "Time in each stack during the time of the board; the first frame is the service.", w=24, h=14),
         Row("Records", only=("vector",)),
-        Panel("Slowest calls of $instance", "csv", "table", [Query(P + "event.call.slowest")],
+        Panel("Slowest calls", "csv", "table", [Query(P + "event.call.slowest")],
               "Of the last five minutes.", w=24, h=9),
-        Panel("Newest calls of $instance", "csv", "table", [Query(P + "event.call.table")], w=24, h=9),
+        Panel("Newest calls", "csv", "table", [Query(P + "event.call.table")], w=24, h=9),
     ],
-    Choice("Service", r"^(?:profiler::([^/]+\/[^/]+)\/.*)$", r"^profiler::((?:{})\/.*)$", P + "service.count",
-           instance_label="Pod"),
+    Choice("Service", r"^(?:profiler::([^/]+\/[^/]+)\/.*)$", P + "service.count", parts="pod"),
 )

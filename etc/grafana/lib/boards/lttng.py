@@ -22,7 +22,7 @@ BOARD = Board(
             "Events that the tracer discarded, packets that did not come, records that nobody fetched in time."),
         Panel("Events a second", "timeseries", "cps", [Query(L + "session.events", "", "session")]),
         Row("Records", only=("vector",)),
-        Panel("Newest events of $instance", "csv", "table", [Query(L + "event.record.table")], w=24, h=12),
+        Panel("Newest events", "csv", "table", [Query(L + "event.record.table")], w=24, h=12),
     ],
-    Choice("Session", r"^(?:lttng::(.*))$", r"^lttng::({})$", "apm.lttng.session.events", instance_label="Session"),
+    Choice("Session", r"^(?:lttng::(.*))$", "apm.lttng.session.events", parts="session"),
 )

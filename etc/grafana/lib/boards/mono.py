@@ -28,8 +28,7 @@ BOARD = Board(
         Panel("Share of time in the JIT", "timeseries", "percentunit", [Query(C + "jit.total_time_spent_jitting", "", "process")]),
         Panel("Methods compiled a second", "timeseries", "cps", [Query(C + "jit.compiled_methods", "", "process")]),
         Row("Records", only=("vector",)),
-        Panel("Newest samples of $instance", "csv", "table", [Query("apm.mono.event.sample.table")], w=24, h=9),
+        Panel("Newest samples", "csv", "table", [Query("apm.mono.event.sample.table")], w=24, h=9),
     ],
-    Choice("Program", r"^(?:mono::(.+?):\d+.*)$", r"^mono::((?:{}):\d+.*)$", "apm.mono.samples", r"(.+?):\d+.*",
-           instance_label="Process"),
+    Choice("Program", r"^(?:mono::(.+?):\d+.*)$", "apm.mono.samples", r"(.+?):\d+.*", parts="process"),
 )

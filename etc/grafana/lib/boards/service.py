@@ -14,11 +14,11 @@ def board(uid, title, prefix, calls, extra, records, heat_unit, choice):
     return Board(
         uid,
         title,
-        f"One service over all its {choice.instance_label.lower()}s: rate, errors, latency, hot methods, where the time goes.",
+        f"One service over all its {choice.parts}s: rate, errors, latency, hot methods, where the time goes.",
         [
             Panel(f"{calls} a second", "timeseries", "cps", [of("count", calls.lower()), of("errors", "errors")]),
             Panel("Latency", "timeseries", "ns", [of(f"latency.{p}", p) for p in ("p50", "p95", "p99")],
-                  f"Percentiles of the last minute over all {choice.instance_label.lower()}s, from merged histograms."),
+                  f"Percentiles of the last minute over all {choice.parts}s, from merged histograms."),
             Panel(f"{calls} by duration", "heatmap", heat_unit, [of("histogram", "", "row")], "A second, in each range of durations."),
             Panel(f"Longest {calls.lower().rstrip('s')}", "timeseries", "ns", [of("latency.max", "max")], "Of the last minute."),
             *extra(of),
@@ -27,9 +27,9 @@ def board(uid, title, prefix, calls, extra, records, heat_unit, choice):
             Panel("Where the time goes", "flamegraph", "ns", [of("stack.time", "", "stack")],
                   "Time in each stack during the time of the board; the first frame is the service.", w=24, h=14),
             Row("Records", only=("vector",)),
-            Panel(f"Slowest {calls.lower()} of $instance", "csv", "table", [Query(f"{records}.slowest")],
+            Panel(f"Slowest {calls.lower()}", "csv", "table", [Query(f"{records}.slowest")],
                   "Of the last five minutes.", w=24, h=9),
-            Panel(f"Newest {calls.lower()} of $instance", "csv", "table", [Query(f"{records}.table")], w=24, h=9),
+            Panel(f"Newest {calls.lower()}", "csv", "table", [Query(f"{records}.table")], w=24, h=9),
         ],
         choice,
     )
@@ -59,11 +59,9 @@ def zorka(of):
 
 JAVA = board(
     "service", "Java service", "apm.profiler.service.", "Calls", java, "apm.profiler.event.call", "ms",
-    Choice("Service", r"^(?:profiler::([^/]+\/[^/]+)\/.*)$", r"^profiler::((?:{})\/.*)$", "apm.profiler.service.count",
-           instance_label="Pod", one=True),
+    Choice("Service", r"^(?:profiler::([^/]+\/[^/]+)\/.*)$", "apm.profiler.service.count", parts="pod", one=True),
 )
 ZORKA = board(
     "zorka-service", "Zorka service", "apm.zorka.service.", "Spans", zorka, "apm.zorka.event.span", "µs",
-    Choice("Service", r"^(?:zorka::([^/]+)(?:\/.*)?)$", r"^zorka::((?:{})(?:\/.*)?)$", "apm.zorka.service.count",
-           instance_label="Agent", one=True),
+    Choice("Service", r"^(?:zorka::([^/]+)(?:\/.*)?)$", "apm.zorka.service.count", parts="agent", one=True),
 )

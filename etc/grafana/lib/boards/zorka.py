@@ -40,10 +40,9 @@ BOARD = Board(
         Panel("Stacks", "flamegraph", "ns", [Query(Z + "service.stack.time", "", "stack")],
               "Time in each stack during the time of the board; the first frame is the service.", w=24, h=14),
         Row("Records", only=("vector",)),
-        Panel("Slowest spans of $instance", "csv", "table", [Query(Z + "event.span.slowest")],
+        Panel("Slowest spans", "csv", "table", [Query(Z + "event.span.slowest")],
               "Of the last five minutes.", w=24, h=9),
-        Panel("Newest spans of $instance", "csv", "table", [Query(Z + "event.span.table")], w=24, h=9),
+        Panel("Newest spans", "csv", "table", [Query(Z + "event.span.table")], w=24, h=9),
     ],
-    Choice("Service", r"^(?:zorka::([^/]+)(?:\/.*)?)$", r"^zorka::((?:{})(?:\/.*)?)$", Z + "service.count",
-           instance_label="Agent"),
+    Choice("Service", r"^(?:zorka::([^/]+)(?:\/.*)?)$", Z + "service.count", parts="agent"),
 )
