@@ -41,7 +41,8 @@ def at_work(program, exceptions, pause, every):
                 last = time.monotonic()
                 for name, value, units in (("cpu-usage", 5 + n % 30, "%"), ("working-set", 90 + n % 20, "MB"), ("gc-heap-size", 30 + n % 9, "MB"),
                                            ("threadpool-thread-count", 6, ""), ("threadpool-queue-length", n % 9, ""), ("active-timer-count", 3, ""),
-                                           ("assembly-count", 80, "")):
+                                           ("assembly-count", 80, ""), ("gc-committed", 60 + n % 9, "MB"),
+                                           ("methods-jitted-count", 900 + n, "")):
                     w.counter(name, value, units)
                 w.counter("alloc-rate", 5e6 / every, "B", mean=False)
                 w.counter("current-requests", n % 12, provider="Microsoft.AspNetCore.Hosting")
