@@ -99,7 +99,7 @@ def options(panel):
     if panel.kind == "timeseries":
         return {"legend": LEGEND, "tooltip": {"mode": "multi", "sort": "desc"}}
     if panel.kind == "states":
-        legend = {"showLegend": True, "displayMode": "list", "placement": "bottom"}
+        legend = {"showLegend": True, "displayMode": "list", "placement": "bottom", "calcs": []}
         return {"legend": legend, "showValue": "auto", "mergeValues": True, "rowHeight": 0.8, "tooltip": {"mode": "single", "sort": "none"}}
     if panel.kind in ("table", "csv"):
         made = {"showHeader": True, "cellHeight": "sm"}
