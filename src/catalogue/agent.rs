@@ -45,6 +45,8 @@ impl AgentCell {
     pub const SINCE: u16 = 12;
     /// Item of the text `apm.agent.name`.
     pub const NAME: u16 = 14;
+    /// Item of the text `apm.agent.service`.
+    pub const SERVICE: u16 = 15;
 }
 
 /// All metrics of `apm.agent`. `sources`: help of `apm.agent.source`, a list of the protocols.
@@ -85,6 +87,8 @@ pub(super) fn entries(sources: Cow<'static, str>) -> Vec<Entry> {
             sources),
         metric("name", AgentCell::NAME, (Text, Discrete, Units::None), ValueSource::Text, "Name of the agent",
             "The name of its instance, as a value: Grafana's Vector data source fills the list of a variable from the values of a metric."),
+        metric("service", AgentCell::SERVICE, (Text, Discrete, Units::None), ValueSource::Text, "Service or program of the agent",
+            "SOURCE::NAME, where NAME is the instance of apm.SOURCE.service or apm.SOURCE.program that the agent counts for: a list to choose from, as apm.agent.name. No value until the agent belongs to one."),
         metric("peer", AgentCell::PEER, (Text, Discrete, Units::None), ValueSource::Text, "Where the agent is",
             "Address and port of the connection, or file: and the path of a file that is followed."),
         cell("connects", Connects, U64, Counter, Units::Count, "Connections of this agent",

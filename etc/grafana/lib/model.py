@@ -68,18 +68,26 @@ class Row:
 class Choice:
     """The variable `service` of a board.
 
-    agents: regular expression of names of apm.agent.name whose first group is a choice.
+    source: the source of apm.agent.service whose services are the choices.
+    agents: a regular expression of apm.agent.name instead; its first group is a choice.
     series: metric of Prometheus and the regular expression of its instance names.
     parts: what a service consists of.
     one: exactly one is chosen, otherwise any number.
     """
 
     label: str
-    agents: str
+    source: str
     series: str
     series_regex: str = "(.*)"
     parts: str = "pod"
     one: bool = False
+    agents: str = ""
+
+    def listed(self):
+        """The metric that has the choices and the regular expression of each."""
+        if self.agents:
+            return "apm.agent.name", self.agents
+        return "apm.agent.service", f"^{self.source}::(.*)$"
 
 
 @dataclass

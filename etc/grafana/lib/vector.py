@@ -73,13 +73,14 @@ def variables(board):
     choice = board.choice
     if choice is None:
         return []
+    metric, regex = choice.listed()
     return [
         {
             "type": "query",
             "name": "service",
             "label": choice.label,
-            "query": "apm.agent.name",
-            "regex": f"/{choice.agents}/",
+            "query": metric,
+            "regex": f"/{regex}/",
             "sort": 1,
             "many": not choice.one,
         }

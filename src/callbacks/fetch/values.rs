@@ -73,6 +73,9 @@ pub(super) fn value(
         ValueSource::Text if agents && row.item == AgentCell::NAME => {
             return results.text(inst, &peer.agent_name());
         }
+        ValueSource::Text if agents && row.item == AgentCell::SERVICE => {
+            return text(inst, peer.service(), results);
+        }
         ValueSource::Text if agents && row.item == AgentCell::STATE => {
             return results.text(inst, &peer.state(scope.now, scope.stale));
         }

@@ -60,6 +60,7 @@ struct Words {
     labels: Vec<(Cow<'static, str>, String)>,
     address: String,
     process: Option<String>,
+    service: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -289,6 +290,17 @@ impl Peer {
     /// Sets [`Peer::process`]; returns the previous value.
     pub(super) fn set_process(&self, process: Option<String>) -> Option<String> {
         std::mem::replace(&mut lock(&self.words).process, process)
+    }
+
+    /// The row that the peer is a member of, its service or program: SOURCE::NAME.
+    #[must_use]
+    pub fn service(&self) -> Option<Arc<str>> {
+        lock(&self.words).service.clone()
+    }
+
+    /// Sets [`Peer::service`].
+    pub(super) fn set_service(&self, name: &str) {
+        lock(&self.words).service = Some(format!("{}::{name}", self.protocol).into());
     }
 
     /// Address or file.

@@ -55,6 +55,7 @@ impl PeerSink {
         let Some(peer) = &self.peer else { return };
         if self.member.as_ref().is_none_or(|member| !Arc::ptr_eq(member, &row)) {
             self.store.join_row(peer, table, &row, self.now.monotonic);
+            peer.set_service(&row.key);
             self.member = Some(row);
         }
     }

@@ -46,5 +46,5 @@ BOARD = Board(
               "Of the last five minutes.", w=24, h=8),
         Panel("Newest exceptions", "csv", "table", [Query(N + "event.exception.table")], w=24, h=8),
     ],
-    Choice("Program", r"^(?:dotnet::(.+?):\d+.*)$", "apm.dotnet.session.events", r"(.+?):\d+.*", parts="process"),
+    Choice("Program", "dotnet", "apm.dotnet.session.events", r"(.+?):\d+.*", parts="process"),
 )

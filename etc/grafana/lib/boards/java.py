@@ -40,5 +40,5 @@ BOARD = Board(
               "Of the last five minutes.", w=24, h=9),
         Panel("Newest calls", "csv", "table", [Query(P + "event.call.table")], w=24, h=9),
     ],
-    Choice("Service", r"^(?:profiler::([^/]+\/[^/]+)\/.*)$", P + "service.count", parts="pod"),
+    Choice("Service", "profiler", P + "service.count", parts="pod"),
 )

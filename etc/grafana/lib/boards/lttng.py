@@ -24,5 +24,5 @@ BOARD = Board(
         Row("Records", only=("vector",)),
         Panel("Newest events", "csv", "table", [Query(L + "event.record.table")], w=24, h=12),
     ],
-    Choice("Session", r"^(?:lttng::(.*))$", "apm.lttng.session.events", parts="session"),
+    Choice("Session", "lttng", "apm.lttng.session.events", parts="session", agents="^lttng::(.*)$"),
 )

@@ -30,5 +30,5 @@ BOARD = Board(
         Row("Records", only=("vector",)),
         Panel("Newest samples", "csv", "table", [Query("apm.mono.event.sample.table")], w=24, h=9),
     ],
-    Choice("Program", r"^(?:mono::(.+?):\d+.*)$", "apm.mono.samples", r"(.+?):\d+.*", parts="process"),
+    Choice("Program", "mono", "apm.mono.samples", r"(.+?):\d+.*", parts="process"),
 )

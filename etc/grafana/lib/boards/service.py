@@ -59,9 +59,9 @@ def zorka(of):
 
 JAVA = board(
     "service", "Java service", "apm.profiler.service.", "Calls", java, "apm.profiler.event.call", "ms",
-    Choice("Service", r"^(?:profiler::([^/]+\/[^/]+)\/.*)$", "apm.profiler.service.count", parts="pod", one=True),
+    Choice("Service", "profiler", "apm.profiler.service.count", parts="pod", one=True),
 )
 ZORKA = board(
     "zorka-service", "Zorka service", "apm.zorka.service.", "Spans", zorka, "apm.zorka.event.span", "µs",
-    Choice("Service", r"^(?:zorka::([^/]+)(?:\/.*)?)$", "apm.zorka.service.count", parts="agent", one=True),
+    Choice("Service", "zorka", "apm.zorka.service.count", parts="agent", one=True),
 )
