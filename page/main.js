@@ -61,6 +61,10 @@ async function tick() {
     await client.describe([...unknown, ...again]);
     rescanned = Date.now();
   }
+  if (!client.metrics.has('apm.self.uptime')) {
+    rescanned = 0;
+    throw new Failure('silent', '');
+  }
   const { time, values } = await client.fetch(names);
   if (client !== app.client) return;
   if (!values.has('apm.self.uptime') || !values.get('apm.self.uptime').size) {
@@ -73,11 +77,16 @@ async function tick() {
   const agents = [...app.values.now('apm.agent.up').keys()].join();
   if (agents !== agentsSeen) { agentsSeen = agents; rescanned = Math.min(rescanned, Date.now() - LOOP.rescan + 2000); }
   const model = { services: serviceRows(app.values), agents: agentRows(app.values) };
-  for (const section of SECTIONS) section.tick(model);
+  for (const section of SECTIONS) guarded(() => section.tick(model));
+}
+
+// A fault in one section leaves the others as they are.
+function guarded(work) {
+  try { work(); } catch (error) { console.error(error); }
 }
 
 function draw() {
-  for (const section of SECTIONS) if (visibleSections.has(section.id)) section.draw();
+  for (const section of SECTIONS) if (visibleSections.has(section.id)) guarded(() => section.draw());
 }
 
 async function loop() {

@@ -31,7 +31,7 @@ class FlameGraph {
   }
 
   reset() { if (this.root) this.zoomTo(this.root); }
-  zoomed() { return Boolean(this.root && this.zoom !== this.root); }
+  zoomed() { return Boolean(this.root && this.zoom && this.zoom !== this.root); }
 
   zoomTo(node) {
     this.zoom = node;
@@ -45,6 +45,7 @@ class FlameGraph {
   draw() {
     this.width = this.stage.clientWidth;
     if (!this.root || this.width < 50) return;
+    this.zoom = this.zoom || this.root;
     this.boxes = flameBoxes(this.root, this.zoom, FLAME.least / this.width).slice(0, FLAME.boxes);
     const depth = this.boxes.reduce((d, b) => Math.max(d, b.depth), 0);
     this.stage.style.height = (depth + 1) * FLAME.row + 'px';
