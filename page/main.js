@@ -71,8 +71,6 @@ async function tick() {
     rescanned = 0;
     throw new Failure('silent', '');
   }
-  const present = [...(values.get('apm.agent.up') || new Map()).keys()];
-  await client.learnServices(present.filter((name) => name.startsWith('zorka::')).map((name) => name.slice(7)));
   if (app.values.take(time, values, client.metrics)) emit('restart');
   const agents = [...app.values.now('apm.agent.up').keys()].join();
   if (agents !== agentsSeen) { agentsSeen = agents; rescanned = Math.min(rescanned, Date.now() - LOOP.rescan + 2000); }

@@ -16,7 +16,6 @@ const LIMITS = {
   context: 60,      // s that pmproxy keeps a context without requests
   instances: 20000, // of an instance domain
   again: 5000,      // ms between two looks at an instance domain
-  labels: 30000,    // ms between two looks at labels
 };
 
 async function requestText(url, timeout = LIMITS.timeout) {
@@ -59,8 +58,6 @@ class Client {
     this.metrics = new Map(); // name → {name, sem, type, units, indom, help}
     this.missing = new Set(); // names that the host does not have
     this.domains = new Map(); // instance domain → {names: Map id → name, at}
-    this.services = new Map(); // Zorka agent → {service}
-    this.learned = 0;
   }
 
   get(path, parameters, timeout) {
@@ -149,18 +146,6 @@ class Client {
       if (name !== undefined) out.set(name, i.value);
     }
     return out;
-  }
-
-  // The services of Zorka agents are labels of instances. /pmapi/indom of PCP 6 does not have these, /metrics has.
-  async learnServices(agents) {
-    if (agents.every((name) => this.services.has(name)) || Date.now() - this.learned < LIMITS.labels) return;
-    this.learned = Date.now();
-    const query = new URLSearchParams({ hostspec: this.hostspec, names: 'apm.zorka.span.count' });
-    const { text } = await requestText(this.proxy + '/metrics?' + query).catch(() => ({ text: '' }));
-    for (const line of text.split('\n').slice(0, LIMITS.instances)) {
-      const labels = new Map([...line.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, name, value]) => [name, value.replace(/\\(.)/g, '$1')]));
-      if (labels.has('instname') && labels.get('service')) this.services.set(labels.get('instname'), labels.get('service'));
-    }
   }
 
   // Limits the instances of a domain that this context's fetches bring.

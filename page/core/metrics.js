@@ -8,7 +8,7 @@ const SELF_METRICS = [
   'instances.registered', 'instances.rejected', 'panics', 'access.denied', 'access.reason', 'cpu.user', 'cpu.sys', 'pdu.over', 'texts.cut',
 ].map((name) => 'apm.self.' + name);
 
-const AGENT_METRICS = ['up', 'state', 'since', 'source', 'peer', 'idle', 'messages', 'bytes.in', 'errors', 'connects', 'lost']
+const AGENT_METRICS = ['up', 'state', 'since', 'source', 'service', 'peer', 'idle', 'messages', 'bytes.in', 'errors', 'connects', 'lost']
   .map((name) => 'apm.agent.' + name);
 
 // Event streams: kind → what is counted about it. `timed`: it has a table of the slowest.

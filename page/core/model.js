@@ -13,14 +13,13 @@ const serviceKey = (source, name) => source + '|' + name;
 const keySource = (key) => key.slice(0, key.indexOf('|'));
 const keyName = (key) => key.slice(key.indexOf('|') + 1);
 
-// The service of an agent or process, by the form of its name; null if it has none.
+// The service of an agent or process: what the PMDA says, else by the form of its name; null if it has none.
 function serviceOfInstance(source, instance) {
+  const told = app.values.all('apm.agent.service').get(source + '::' + instance);
+  if (typeof told === 'string' && told) return splitRow(told)[1];
   if (source === 'profiler') return instance.split('/').slice(0, 2).join('/');
   if (source === 'dotnet' || source === 'mono') return instance.replace(/:\d+(@.*)?$/, '');
-  if (source === 'zorka') {
-    return (app.client && app.client.services.get(instance)) || instance.replace(/\/[^/]*$/, '');
-  }
-  return null;
+  return source === 'zorka' ? instance.replace(/\/[^/]*$/, '') : null;
 }
 
 // `service::rest` in its two halves; services have no `::` of their own.

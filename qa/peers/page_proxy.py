@@ -103,6 +103,10 @@ class Host:
             return instance.split("::")[0]
         if name.endswith("agent.state"):
             return "gone 3 min ago: connection reset" if instance.endswith("1") and "pod" in instance else "sending"
+        if name.endswith("agent.service"):
+            kind, rest = instance.split("::", 1)
+            service = rest.rsplit("/", 1)[0] if kind in ("profiler", "zorka") else rest.rsplit(":", 1)[0]
+            return "" if kind == "lttng" else f"{kind}::{service}"
         if name.endswith(".since"):
             return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.began))
         if name.endswith("session.state"):
