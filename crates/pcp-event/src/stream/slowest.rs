@@ -86,13 +86,14 @@ impl Slowest {
         if self.periods.back().is_none_or(|newest| newest.number < number) {
             self.begin(number);
         }
-        let ends = batch.starts.iter().skip(1).copied().chain([batch.bytes.len()]);
-        for ((seq, start), end) in (seq..).zip(&batch.starts).zip(ends) {
-            let record = batch.bytes.get(*start..end).unwrap_or_default();
-            if let Some(duration) = number_of(record, self.duration)
+        for (n, start) in batch.starts.iter().enumerate() {
+            if let Some(duration) =
+                batch.bytes.get(*start..).and_then(|r| number_of(r, self.duration))
                 && self.threshold.is_none_or(|least| duration > least)
             {
-                self.keep(duration, seq, record, share);
+                let end = batch.starts.get(n + 1).copied().unwrap_or(batch.bytes.len());
+                let record = batch.bytes.get(*start..end).unwrap_or_default();
+                self.keep(duration, seq + n as u64, record, share);
             }
         }
     }
@@ -188,17 +189,20 @@ const fn period(now: Duration) -> u64 {
     now.as_secs() / PERIOD.as_secs()
 }
 
-/// The value of a parameter of type U64 in a packed record.
-fn number_of(record: &[u8], pmid: Pmid) -> Option<u64> {
+/// The value of a parameter of type U64 in the packed record at the start of `bytes`.
+#[inline(always)]
+fn number_of(bytes: &[u8], pmid: Pmid) -> Option<u64> {
     const NUMBER: u32 = length_word(12, ValueType::U64);
-    let mut params = record.get(HighRes::RECORD_HEADER..)?;
-    while let Some((header, rest)) = params.split_first_chunk::<PARAM_HEADER>() {
+    let (header, mut params) = bytes.split_first_chunk::<{ HighRes::RECORD_HEADER }>()?;
+    for _ in 0..u32::from_ne_bytes(*header.last_chunk()?) {
+        let (header, rest) = params.split_first_chunk::<PARAM_HEADER>()?;
         let ([id, word], _) = header.as_chunks::<4>() else { return None };
         let word = u32::from_ne_bytes(*word);
-        if *id == pmid.0.to_ne_bytes() && word == NUMBER {
+        if u32::from_ne_bytes(*id) == pmid.0 && word == NUMBER {
             return rest.first_chunk().map(|number| u64::from_ne_bytes(*number));
         }
-        params = rest.get(padded((word & 0x00ff_ffff) as usize).wrapping_sub(4)..)?;
+        // The length counts the word itself.
+        params = rest.get(((word as usize + 3) & 0x00ff_fffc).wrapping_sub(4)..)?;
     }
     None
 }
