@@ -159,13 +159,13 @@ fn cluster(source: &SourceTable, cluster: u16, place: &str) -> Result<(), Catalo
 fn place(source: &SourceTable, place: Place) -> Result<(), CatalogueError> {
     let Some(node) = place.node() else { return Ok(()) };
     let name = format!("{}.{node}", source.name);
-    component(node, &name)?;
+    node.split('.').try_for_each(|part| component(part, &name))?;
     let places = source.dynamic.map_or(&[] as &[_], |d| d.places);
     if node == "param" || places.iter().filter(|(p, _)| p.node() == Some(node)).count() > 1 {
         return Err(CatalogueError::Twice { id: name.clone(), first: name.clone(), second: name });
     }
     if let Place::Rows(_, table) = place
-        && source.tables.get(table.index()).is_none_or(|t| !t.of_peer)
+        && source.tables.get(table.index()).is_none_or(|t| !t.of_peer && !source.is_total(place))
     {
         let got = u32::try_from(table.index()).unwrap_or(u32::MAX);
         let must = "a table of peers".to_owned();

@@ -38,6 +38,19 @@ pub struct Dynamic {
     pub initial: fn() -> Vec<MetricSpec>,
 }
 
+/// Sums of the peers' counters by group, which go on when a peer goes and another one comes: rows
+/// of a shared table. A session binds slot 0 of the table to the group of its peer.
+#[derive(Clone, Copy, Debug)]
+pub struct Totals {
+    /// The table of groups.
+    pub table: TableId,
+    /// Counter of the table: peers of the group that came since the start of the PMDA.
+    pub starts: RowItem,
+    /// The metric with the sums of a counter that [`Update::Sample`](crate::model::Update) brings,
+    /// with the place `Place::Rows` of the table; `None`: there are no sums of this metric.
+    pub of: fn(&MetricSpec) -> Option<MetricSpec>,
+}
+
 /// An instance domain of a source.
 #[derive(Clone, Copy, Debug)]
 pub struct InDomDef {
@@ -156,6 +169,8 @@ pub struct SourceTable {
     pub dynamic: Option<Dynamic>,
     /// Tables, each with an instance domain.
     pub tables: &'static [TableDef],
+    /// Sums of dynamic counters by group.
+    pub totals: Option<Totals>,
     /// Parameters of event records, beside those of dynamic metrics, by item from 1 on.
     pub params: &'static [ParamDef],
     /// The static metric that counts new processes of a known name.
@@ -192,6 +207,7 @@ impl SourceTable {
             events: &[],
             dynamic: None,
             tables: &[],
+            totals: None,
             params: &[],
             restarts: None,
             keeps_values: false,
@@ -208,6 +224,13 @@ impl SourceTable {
     pub fn control(&self, name: &str) -> Option<ControlId> {
         let position = self.controls.iter().position(|c| c.name == name)?;
         u8::try_from(position).ok().map(ControlId::new)
+    }
+
+    /// The metric is a sum of the counters of peers.
+    #[must_use]
+    pub fn is_total(&self, place: Place) -> bool {
+        let of = |table| self.totals.is_some_and(|totals| totals.table == table);
+        matches!(place, Place::Rows(_, table) if of(table))
     }
 
     /// The cells of a row of a table.

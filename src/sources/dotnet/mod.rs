@@ -25,6 +25,7 @@ mod metrics;
 pub mod nettrace;
 pub mod profile;
 pub mod records;
+mod service;
 pub mod session;
 pub mod stream;
 #[cfg(feature = "agent")]

@@ -85,7 +85,7 @@ listed! {
 }
 
 row_metrics! {
-    PROGRAM_PROCESSES PROGRAMS 0 "program.processes" U64 Instant Count
+    PROGRAM_PROCESSES PROGRAMS 0 "program.processes" U64 Instant Count Members
         "Processes of the program"
         "Those that are connected now; 0 when all have gone.";
     PROGRAM_STARTS PROGRAMS 1 "program.starts" U64 Counter Count

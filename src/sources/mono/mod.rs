@@ -48,7 +48,7 @@ pub use session::{Inspector, Settings};
 #[cfg(feature = "agent")]
 use super::{Context, Running};
 use super::{Source, SourceTable};
-use crate::catalogue::Dynamic;
+use crate::catalogue::{Dynamic, Totals};
 use crate::model::Place;
 
 /// The Mono counters inspector.
@@ -63,14 +63,22 @@ impl Source for Mono {
         not_logged: &["skew", "interval"],
         row_metrics: metrics::ROW_METRICS,
         tables: metrics::TABLES,
+        totals: Some(Totals {
+            table: metrics::PROGRAMS,
+            starts: metrics::PROGRAM_STARTS,
+            of: meter::total::of,
+        }),
         controls: metrics::CONTROLS,
         events: metrics::EVENTS,
         dynamic: Some(Dynamic {
-            places: &[(
-                Place::Sampled(meter::spec::NODE),
-                "Counters of the Mono runtime, by category",
-            )],
-            restore: meter::spec::restore,
+            places: &[
+                (Place::Sampled(meter::spec::NODE), "Counters of the Mono runtime, by category"),
+                (
+                    meter::total::PLACE,
+                    "Sums of counters over all processes of a program, by category",
+                ),
+            ],
+            restore: meter::total::restore,
             initial: meter::watched::watched,
         }),
         ..SourceTable::new("mono", metrics::CLUSTER, metrics::INDOM)

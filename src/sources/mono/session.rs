@@ -308,6 +308,7 @@ impl Session for Inspector {
             }
             Phase::Reading(reading) => self.updates.introduce(&mut reading.counters, sink),
         }
+        self.updates.belong(sink);
         Ok(())
     }
 

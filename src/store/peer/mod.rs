@@ -34,6 +34,8 @@ pub struct Peer {
     protocol: &'static str,
     /// Instance name in the source's domain.
     pub name: String,
+    /// Whether it was there before the PMDA.
+    pub(super) origin: Origin,
     /// Values of the source's metrics.
     pub cells: Cells,
     /// Values of `apm.agent.*`.
@@ -48,6 +50,17 @@ pub struct Peer {
     requests: Mutex<Option<Arc<RequestQueue>>>,
     /// The rows of shared tables that it is a member of: none while it is not connected.
     memberships: Mutex<Vec<(TableId, Arc<Row>)>>,
+}
+
+/// Where a peer comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It was known in an earlier run of the PMDA.
+    Restored,
+    /// It connected so early that it may have been there before the PMDA.
+    Early,
+    /// It came while the PMDA ran: all that it has counted was counted in this time.
+    New,
 }
 
 /// Texts and other rarely read data.
@@ -94,6 +107,7 @@ impl Peer {
         catalogue: &Catalogue,
         source: SourceId,
         name: String,
+        origin: Origin,
         liveness: Liveness,
     ) -> Self {
         let kinds = catalogue.source(source).map_or(0, |s| s.events.len());
@@ -101,6 +115,7 @@ impl Peer {
             source,
             protocol: catalogue.name(source),
             name,
+            origin,
             cells: Cells::new(usize::from(STATIC_ITEMS) + DYNAMIC_MAX),
             agent: Cells::new(16),
             liveness,

@@ -46,6 +46,8 @@ pub enum Change {
 #[derive(Debug, Default)]
 struct Table {
     by_key: HashMap<String, Arc<DynamicMetric>>,
+    /// How many of them are sums of others.
+    totals: usize,
     /// The first id that no metric ever had.
     next_id: usize,
     /// By key, ids and paths of restored metrics for which `limits.names` has no room now.

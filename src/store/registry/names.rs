@@ -16,8 +16,10 @@ impl Store {
         if let Some(known) = table.by_key.get(&spec.key) {
             return Some(Arc::clone(known));
         }
-        if table.by_key.len() >= limits.names.min(DYNAMIC_MAX)
-            || spec.key.len() > limits.name_length
+        // Sums are as many as what is summed up at most, and have its names.
+        let total = self.is_total(source, spec);
+        let names = table.by_key.len().saturating_sub(table.totals);
+        if !total && (names >= limits.names.min(DYNAMIC_MAX) || spec.key.len() > limits.name_length)
         {
             self.stats.add(Stat::NamesRejected, 1);
             return None;
@@ -61,7 +63,8 @@ impl Store {
         if table.by_key.contains_key(&spec.key) || table.parked.contains_key(&spec.key) {
             return Err("its key has another id");
         }
-        if table.by_key.len() >= limits.names {
+        let names = table.by_key.len().saturating_sub(table.totals);
+        if !self.is_total(source, &spec) && names >= limits.names {
             table.parked.insert(spec.key, (id, spec.path));
             return Ok(None);
         }
@@ -98,7 +101,15 @@ impl Store {
             param: pmid(DYNAMIC_PARAM_CLUSTER),
         });
         table.by_key.insert(key, Arc::clone(&metric));
-        self.stats.add(Stat::NamesRegistered, 1);
+        if self.is_total(source, &metric.spec) {
+            table.totals += 1;
+        } else {
+            self.stats.add(Stat::NamesRegistered, 1);
+        }
         Some(metric)
+    }
+
+    fn is_total(&self, source: SourceId, spec: &MetricSpec) -> bool {
+        self.catalogue.source(source).is_some_and(|s| s.is_total(spec.place))
     }
 }

@@ -7,7 +7,11 @@ use std::time::Duration;
 use super::{Change, Store, Table};
 use crate::catalogue::{AgentCell, Stat};
 use crate::model::{Departure, Identity, Manner, Now, SourceId, TableId};
-use crate::store::peer::{Liveness, Peer, RequestQueue};
+use crate::store::peer::{Liveness, Origin, Peer, RequestQueue};
+
+/// Time after the start in which peers connect that were there before: agents try again each few
+/// seconds.
+const EARLY: Duration = Duration::from_secs(5);
 
 impl Store {
     /// Attaches a connection to the peer of its name. If another connected, live peer has the name,
@@ -40,15 +44,12 @@ impl Store {
                     self.stats.add(Stat::InstancesRejected, 1);
                     return None;
                 }
-                self.join(
-                    &mut table,
-                    Peer::new(
-                        &self.catalogue,
-                        source,
-                        name,
-                        Liveness::absent(now.monotonic, Duration::ZERO),
-                    ),
-                )
+                let liveness = Liveness::absent(now.monotonic, Duration::ZERO);
+                let origin = match now.monotonic < EARLY {
+                    true => Origin::Early,
+                    false => Origin::New,
+                };
+                self.join(&mut table, Peer::new(&self.catalogue, source, name, origin, liveness))
             }
         };
         self.comings.fetch_add(1, Ordering::Relaxed);
@@ -86,7 +87,13 @@ impl Store {
         }
         Some(self.join(
             &mut table,
-            Peer::new(&self.catalogue, source, name.to_owned(), Liveness::absent(now, gone)),
+            Peer::new(
+                &self.catalogue,
+                source,
+                name.to_owned(),
+                Origin::Restored,
+                Liveness::absent(now, gone),
+            ),
         ))
     }
 

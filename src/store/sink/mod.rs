@@ -3,6 +3,7 @@
 mod bound_row;
 mod brought;
 mod rows;
+mod totals;
 mod values;
 
 use std::sync::Arc;
@@ -36,6 +37,8 @@ struct Target {
     table: Option<TableId>,
     /// This connection has sent a value for the slot.
     seen: bool,
+    /// The column of the sum of all peers of the group.
+    total: Option<u16>,
 }
 
 /// The sink of one connection: its peer counts as connected until [`PeerSink::finish`] or, after a
@@ -55,6 +58,8 @@ pub struct PeerSink {
     /// The row that this connection has made its peer a member of.
     member: Option<Arc<Row>>,
     throttle: LogThrottle,
+    /// Columns of sums and what they grow by, of the present sample.
+    grown: Vec<(u16, u64)>,
     refused: bool,
     /// `limits.memory` leaves no room for the peer.
     full: bool,
@@ -85,6 +90,7 @@ impl PeerSink {
             table,
             member: None,
             throttle: LogThrottle::default(),
+            grown: Vec::new(),
             refused: false,
             full: false,
             ingest_counted: false,
@@ -340,7 +346,10 @@ impl Sink for PeerSink {
             Update::NoValue { slot, row } => self.no_value(slot, row),
             Update::Set { item, value } => self.set(item, &value),
             Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item.get())),
-            Update::Row { table, slot, key } => self.bind_row(table, slot, key),
+            Update::Row { table, slot, key } => {
+                self.bind_row(table, slot, key);
+                self.count_start(table, slot);
+            }
             Update::RowLabels { table, slot, labels } => {
                 if let Some(bound) = self.bound(table, slot) {
                     bound.set_labels(labels);

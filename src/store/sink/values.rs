@@ -1,5 +1,6 @@
 //! Values of static and dynamic metrics.
 
+use super::totals::growth;
 use super::{BATCH_MAX, PeerSink, SLOTS_MAX, Target, batch};
 use crate::catalogue::Stat;
 use crate::events::flags;
@@ -29,6 +30,7 @@ impl PeerSink {
                 LogThrottle::more(n)
             );
         }
+        let total = metric.as_ref().and_then(|_| self.total_of(spec));
         if let Some(place) = self.slots.get_mut(slot) {
             *place = metric.map(|m| Target {
                 column: m.column(),
@@ -39,6 +41,7 @@ impl PeerSink {
                     _ => None,
                 },
                 seen: false,
+                total,
             });
         }
     }
@@ -100,6 +103,7 @@ impl PeerSink {
         let mut records =
             batch(&mut self.events, &self.table, kind).map(std::mem::take).unwrap_or_default();
         records.record(stamp, flags::POINT);
+        let mut grown = std::mem::take(&mut self.grown);
         for (slot, value) in values {
             let Some(target) = self.slots.get_mut(*slot as usize).and_then(Option::as_mut) else {
                 continue;
@@ -120,12 +124,16 @@ impl PeerSink {
                 SampleValue::Value(value) => value.to_bits(target.ty),
             };
             if let Some(bits) = bits {
+                if let Some(total) = target.total {
+                    grown.extend(growth(&peer, target.column, bits).map(|more| (total, more)));
+                }
                 peer.cells.set(target.column, bits);
                 if let Some(param) = target.param {
                     records.number(param, target.ty, bits);
                 }
             }
         }
+        self.add_totals(grown);
         let large = records.size() > BATCH_MAX;
         if let Some(batch) = self.events.get_mut(kind.index()) {
             *batch = records;

@@ -108,7 +108,7 @@ impl Fed {
         let [old, young] = self.marks;
         self.marks = [young, self.newest];
         self.release(now, old);
-        self.parts.tick(now.monotonic, &mut *self.sink);
+        self.parts.tick(now, &mut *self.sink);
         self.sink.flush();
     }
 

@@ -28,6 +28,7 @@ use tokio::time::sleep;
 use super::Config;
 use super::feed::{Hub, PROVIDER};
 use crate::clock::now;
+use crate::meter::MergedLatencies;
 use crate::net::{Net, Peers};
 use crate::sources::foreign::ForeignReaders;
 use crate::sources::{Context, Running};
@@ -44,6 +45,7 @@ pub(super) fn start(
     let (sender, receiver) = watch::channel(Arc::clone(&config));
     let hub = feed(Arc::clone(&config), &net, &peers, &foreign);
     let shared = Arc::new(Shared {
+        latencies: Arc::new(MergedLatencies::new(peers.memory())),
         peers,
         hub: Arc::clone(&hub),
         config: receiver,

@@ -16,6 +16,7 @@ use super::found::Found;
 use super::lines::Lines;
 use super::reading::{Reading, aligned};
 use crate::clock::now;
+use crate::meter::MergedLatencies;
 use crate::model::{Control, Now, Update};
 use crate::net::Peers;
 use crate::net::ledger::Ledger;
@@ -23,6 +24,7 @@ use crate::sources::dotnet::feed::{Hub, Streamed};
 use crate::sources::dotnet::ipc::Answer;
 use crate::sources::dotnet::metrics::PROFILE_RUN;
 use crate::sources::dotnet::profile;
+use crate::sources::dotnet::service::Serving;
 use crate::sources::dotnet::session::{Command, Failure, Line, Process, Reach, matches};
 use crate::sources::dotnet::stream::{Parts, Stream};
 use crate::sources::dotnet::target::{Access, Target, Via};
@@ -39,6 +41,8 @@ const LAST_TURNS: u32 = 4;
 /// What all tasks share.
 pub(super) struct Shared {
     pub(super) peers: Peers,
+    /// Pauses of programs.
+    pub(super) latencies: Arc<MergedLatencies>,
     /// Processes of traces: one that is streamed is none of them.
     pub(super) hub: Arc<Hub>,
     pub(super) config: watch::Receiver<Arc<Config>>,
@@ -62,10 +66,11 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
             Arc::clone(&shared.client),
             settled(&found.target, now()),
         ),
-        sink: shared.peers.sink(&queue),
+        sink: Serving::new(shared.peers.sink(&queue), began_since_start(&found.target, now())),
         ledger: Ledger::new(shared.peers.memory()),
         facts: Facts::new(Arc::clone(&found.target)),
-        parts: Parts::new(&first, Box::new(Threads::new(Arc::clone(&found.target)))),
+        parts: Parts::new(&first, Box::new(Threads::new(Arc::clone(&found.target))))
+            .serving(&shared.latencies),
         lines: Lines::default(),
         main: None,
         bursts: Bursts::new(&found.target),
@@ -83,7 +88,7 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
 struct Task {
     found: Found,
     session: Process,
-    sink: PeerSink,
+    sink: Serving<PeerSink>,
     queue: Arc<RequestQueue>,
     ledger: Ledger,
     facts: Facts,
@@ -173,7 +178,7 @@ impl Task {
         if self.tick <= at.monotonic {
             self.tick = aligned(at.monotonic, TICK);
             self.facts.tick(at, &mut self.sink);
-            self.parts.tick(at.monotonic, &mut self.sink);
+            self.parts.tick(at, &mut self.sink);
             if self.parts.counters.asks_again(at.monotonic) {
                 self.session.reopen(at.monotonic);
             }
@@ -331,6 +336,15 @@ impl Task {
             }
         }
     }
+}
+
+/// The process is younger than the PMDA, whose monotonic clock began with it.
+fn began_since_start(target: &Target, now: Now) -> bool {
+    let wall = now.wall.as_nanos() / 1_000_000;
+    let age = target.started.map(|started| wall - i128::from(started));
+    age.is_some_and(|age| {
+        age < i128::from(u32::MAX) && age < now.monotonic.as_millis().cast_signed()
+    })
 }
 
 /// When the process is [`limits::YOUNG`] old, or now.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::cells::Figures;
 use super::cells::Histogram;
+use crate::meter::{Latency, MergedLatency};
 use crate::model::{Update, Value};
 use crate::sources::Sink;
 use crate::sources::dotnet::metrics as m;
@@ -11,11 +12,17 @@ use crate::sources::dotnet::metrics as m;
 /// Time that one maximum covers, and number of maxima.
 const SLICE: u64 = 10;
 const SLICES: usize = 6;
+/// Nanoseconds in a microsecond.
+const US: u64 = 1000;
+/// Longer pauses count as an hour in percentiles, in us.
+const LONGEST: u64 = 3_600_000_000;
 
 /// Sums of pauses.
 #[derive(Debug)]
 pub(super) struct Pauses {
     histogram: Histogram<{ m::PAUSE_EDGES.len() }>,
+    /// Of the last minute in us, on their way to those of the program.
+    latency: Latency<LONGEST>,
     /// The longest of each 10 s of the last minute; the present ones are first.
     longest: [u64; SLICES],
     /// The present 10 s.
@@ -30,6 +37,7 @@ impl Default for Pauses {
     fn default() -> Self {
         Self {
             histogram: Histogram::new(&m::PAUSE_EDGES, m::PAUSES, m::pause_buckets),
+            latency: Latency::default(),
             longest: [0; SLICES],
             slice: 0,
             reported: 0,
@@ -44,6 +52,7 @@ impl Pauses {
         figures.add(m::PAUSE_TOTAL, pause);
         figures.add(m::PAUSE_COUNT, 1);
         self.histogram.add(pause);
+        self.latency.record(pause / US);
         self.last = Some(pause);
         if let Some(longest) = self.longest.first_mut() {
             *longest = pause.max(*longest);
@@ -73,7 +82,13 @@ impl Pauses {
     }
 
     /// A second has passed.
-    pub(super) fn tick(&mut self, now: Duration, sink: &mut dyn Sink) {
+    pub(super) fn tick(
+        &mut self,
+        now: Duration,
+        service: Option<&MergedLatency>,
+        sink: &mut dyn Sink,
+    ) {
+        self.latency.changed(now, service);
         let slice = now.as_secs() / SLICE;
         let passed = usize::try_from(slice.saturating_sub(self.slice)).unwrap_or(SLICES);
         self.slice = slice;
@@ -87,7 +102,7 @@ impl Pauses {
 
     /// No pause of the last minute is left.
     pub(super) fn is_silent(&self) -> bool {
-        self.reported == 0 && self.last.is_none()
+        self.reported == 0 && self.last.is_none() && self.latency.is_empty()
     }
 
     /// Frees what an idle process does not need.

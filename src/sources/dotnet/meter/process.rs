@@ -6,6 +6,7 @@ use super::counter::Counter;
 use super::occurrence::{At, Occurrence};
 use super::sums::Sums;
 use super::system::{OfGeneration, Report, System};
+use crate::meter::MergedLatency;
 use crate::model::{MetricItem, Update};
 use crate::sources::dotnet::clr::Decoded;
 use crate::sources::dotnet::metrics as m;
@@ -150,7 +151,8 @@ impl Meter {
     }
 
     /// A second has passed. `now`: the monotonic clock.
-    pub fn tick(&mut self, now: Duration, sink: &mut dyn Sink) {
+    /// `service`: pauses of all processes of the program, to which those of this one are added.
+    pub fn tick(&mut self, now: Duration, service: Option<&MergedLatency>, sink: &mut dyn Sink) {
         self.report(sink);
         self.system.tick(now, sink);
         if std::mem::take(&mut self.active) {
@@ -158,7 +160,7 @@ impl Meter {
         }
         let idle = now.saturating_sub(self.last) >= IDLE;
         let Some(sums) = &mut self.sums else { return };
-        sums.pauses.tick(now, sink);
+        sums.pauses.tick(now, service, sink);
         if idle {
             sums.clear(&self.name, sink);
             if sums.is_empty() {

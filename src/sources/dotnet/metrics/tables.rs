@@ -304,7 +304,7 @@ row_metrics! {
     METHOD_SELF METHODS 0 "profile.methods.self" U64 Counter Nanoseconds "Processor time in the method itself" "From the same samples as profile.stacks.";
     METHOD_TOTAL METHODS 1 "profile.methods.total" U64 Counter Nanoseconds "Processor time in the method and what it called" "From the same samples as profile.stacks; of a recursive method once a sample.";
     SERIES_UPDATES SERIES 0 "meter.reports" U64 Counter Count "Reports of the series" "Intervals in which the process reported an instrument with these tags.";
-    SERVICE_PROCESSES SERVICES 0 "service.processes" U64 Instant Count "Processes of the program" "Those that are there now; 0 when all have gone.";
+    SERVICE_PROCESSES SERVICES 0 "service.processes" U64 Instant Count Members "Processes of the program" "Those that are there now; 0 when all have gone.";
     SERVICE_GC_COUNT SERVICES 1 "service.gc.count" U64 Counter Count "Garbage collections of the program" "Of all generations and of all its processes while this PMDA read them. Goes on when a process ends and another one starts.";
     SERVICE_PAUSE_COUNT SERVICES 2 "service.gc.pause.count" U64 Counter Count "Garbage collection pauses of the program" "Of all its processes, as apm.dotnet.gc.pause.count.";
     SERVICE_PAUSE_TOTAL SERVICES 3 "service.gc.pause.total" U64 Counter Nanoseconds "Time of garbage collection pauses of the program" "Of all its processes, as apm.dotnet.gc.pause.total: its rate is the share of time, summed over the processes.";

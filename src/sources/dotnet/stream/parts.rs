@@ -1,15 +1,16 @@
 //! What a process has over all its sessions.
 
 use std::fmt;
-use std::time::Duration;
+use std::sync::Arc;
 
 use super::frames::Frames;
+use crate::meter::{MergedLatencies, MergedLatency};
 use crate::model::Now;
 use crate::sources::Sink;
-use crate::sources::dotnet::Config;
 use crate::sources::dotnet::counters::Counters;
 use crate::sources::dotnet::meter::{Meter, Settings};
 use crate::sources::dotnet::records::{self, Lookup, Records};
+use crate::sources::dotnet::{Config, service};
 
 /// The sums and records of one process: they go on when another session begins.
 pub struct Parts {
@@ -21,6 +22,10 @@ pub struct Parts {
     pub records: Records,
     /// Finds names for them.
     pub lookup: Box<dyn Lookup + Send>,
+    /// Pauses of the programs of this host.
+    latencies: Option<Arc<MergedLatencies>>,
+    /// Pauses of its program.
+    service: Option<Arc<MergedLatency>>,
     /// Stacks and methods, if stacks are asked for.
     pub(super) frames: Option<Box<Frames>>,
 }
@@ -40,12 +45,22 @@ impl Parts {
             counters: Counters::default(),
             records: Records::new(records::Settings::new(config)),
             lookup,
+            latencies: None,
+            service: None,
             frames: (config.stacks || config.locks).then(Box::default),
         }
     }
 
+    /// Its pauses are added to those of its program.
+    #[must_use]
+    pub fn serving(mut self, latencies: &Arc<MergedLatencies>) -> Self {
+        self.latencies = Some(Arc::clone(latencies));
+        self
+    }
+
     /// The process is an instance of this name.
     pub fn start(&mut self, name: &str, sink: &mut dyn Sink) {
+        self.service = self.latencies.as_ref().and_then(|all| all.of(service::program(name)));
         self.meter.start(name, sink);
         self.counters.start(name);
     }
@@ -83,9 +98,12 @@ impl Parts {
     }
 
     /// A second has passed.
-    pub fn tick(&mut self, now: Duration, sink: &mut dyn Sink) {
-        self.meter.tick(now, sink);
-        self.counters.tick(now, sink);
+    pub fn tick(&mut self, now: Now, sink: &mut dyn Sink) {
+        self.meter.tick(now.monotonic, self.service.as_deref(), sink);
+        self.counters.tick(now.monotonic, sink);
+        if let Some(pauses) = &self.service {
+            service::tick(now, pauses, sink);
+        }
     }
 
     /// Bytes in use.

@@ -7,6 +7,7 @@ mod known;
 mod mapping;
 pub(crate) mod pattern;
 pub(crate) mod spec;
+pub(crate) mod total;
 pub(crate) mod updates;
 mod values;
 pub(crate) mod watched;

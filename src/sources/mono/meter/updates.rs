@@ -11,7 +11,12 @@ use super::identity::{IdentityCounter, ProcessInfo};
 use crate::model::{Now, SampleValue, Update, Value};
 use crate::sources::Sink;
 use crate::sources::mono::limits;
-use crate::sources::mono::metrics::{COUNTERS, DIALECT, INTERVAL, SAMPLE, SAMPLES, SKEW};
+use crate::sources::mono::metrics::{
+    COUNTERS, DIALECT, INTERVAL, PROGRAM_SAMPLES, PROGRAMS, SAMPLE, SAMPLES, SKEW,
+};
+
+/// Slot of the program's row.
+const PROGRAM: u32 = 0;
 
 /// The state of one connection's updates.
 #[derive(Debug)]
@@ -19,6 +24,8 @@ pub(crate) struct Updates {
     peer: Peer,
     process: ProcessInfo,
     introduced: bool,
+    /// The program, if the process is known.
+    program: Option<String>,
     /// Messages before the introduction.
     messages: u32,
     dialect: String,
@@ -38,6 +45,7 @@ impl Updates {
             peer,
             process: ProcessInfo::default(),
             introduced: false,
+            program: None,
             messages: 0,
             dialect: String::new(),
             counters: None,
@@ -54,10 +62,26 @@ impl Updates {
             return;
         }
         self.introduced = true;
-        sink.update(Update::Identity(self.process.identity(&self.peer, &self.dialect)));
+        let identity = self.process.identity(&self.peer, &self.dialect);
+        let program = identity.labels.iter().find(|(name, _)| *name == "program");
+        self.program = program.map(|(_, program)| program.clone());
+        sink.update(Update::Identity(identity));
+        if let Some(program) = &self.program {
+            let (table, slot) = (PROGRAMS, PROGRAM);
+            sink.update(Update::Row { table, slot, key: Some(program) });
+            sink.update(Update::RowLabels { table, slot, labels: &[("program", program)] });
+            self.belong(sink);
+        }
         sink.update(Update::Set { item: DIALECT, value: Value::text(&self.dialect) });
         self.flush(sink);
         self.refresh(counters, sink);
+    }
+
+    /// The process is one of its program: about once a second.
+    pub(crate) fn belong(&self, sink: &mut dyn Sink) {
+        if self.program.is_some() {
+            sink.update(Update::RowMember { table: PROGRAMS, slot: PROGRAM });
+        }
     }
 
     /// Sets the agent's dialect, which may be known only after Hello.
@@ -152,6 +176,9 @@ impl Updates {
         self.texts = 0;
         self.values.shrink_to(2 * used);
         sink.update(Update::Count { item: SAMPLES, more: 1 });
+        if self.program.is_some() {
+            sink.update(Update::RowCount { slot: PROGRAM, item: PROGRAM_SAMPLES, more: 1 });
+        }
         if wall {
             let sent = i128::from(self.stamp - UNIX_EPOCH_TICKS) * i128::from(TICK_NANOSECONDS);
             let skew = (now.wall.as_nanos() - sent).clamp(i64::MIN.into(), i64::MAX.into());

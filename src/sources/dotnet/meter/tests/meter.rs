@@ -28,8 +28,8 @@ fn an_idle_process_takes_little_memory_and_no_more_rows() {
         let kind: Vec<u8> = format!("T{n}").encode_utf16().flat_map(u16::to_le_bytes).collect();
         meter.clr(&At::default(), &exception(&kind), &mut seen);
         second += 20;
-        meter.tick(Duration::from_secs(second), &mut seen);
-        meter.tick(Duration::from_secs(second + 16), &mut seen);
+        meter.tick(Duration::from_secs(second), None, &mut seen);
+        meter.tick(Duration::from_secs(second + 16), None, &mut seen);
     }
     let rows = seen.rows(m::EXCEPTION_TYPE);
     assert_eq!((rows.len(), rows["other"]), (201, 100));
@@ -39,8 +39,8 @@ fn an_idle_process_takes_little_memory_and_no_more_rows() {
     let (mut meter, mut seen) = started(EVENTS);
     meter.clr(&At::default(), &Decoded::Unknown, &mut seen);
     assert!(meter.memory() > 1000);
-    meter.tick(Duration::from_secs(1), &mut seen);
-    meter.tick(Duration::from_secs(20), &mut seen);
+    meter.tick(Duration::from_secs(1), None, &mut seen);
+    meter.tick(Duration::from_secs(20), None, &mut seen);
     assert!(meter.memory() < 500, "{}", meter.memory());
     assert_eq!(seen.count(m::UNKNOWN), 1);
 }
@@ -55,17 +55,17 @@ fn the_longest_pause_slides() {
         meter.report(seen);
     };
     let at = Duration::from_secs;
-    meter.tick(at(1000), &mut seen);
+    meter.tick(at(1000), None, &mut seen);
     assert_eq!(seen.get(m::PAUSE_MAX), None);
     pause(&mut meter, &mut seen, 5000);
-    meter.tick(at(1030), &mut seen);
+    meter.tick(at(1030), None, &mut seen);
     pause(&mut meter, &mut seen, 300_000);
     assert_eq!((seen.count(m::PAUSE_MAX), seen.count(m::PAUSE_LAST)), (300_000, 300_000));
-    meter.tick(at(1051), &mut seen);
+    meter.tick(at(1051), None, &mut seen);
     pause(&mut meter, &mut seen, 2000);
-    meter.tick(at(1095), &mut seen);
+    meter.tick(at(1095), None, &mut seen);
     assert_eq!((seen.count(m::PAUSE_MAX), seen.count(m::PAUSE_LAST)), (2000, 2000));
-    meter.tick(at(1300), &mut seen);
+    meter.tick(at(1300), None, &mut seen);
     assert_eq!(seen.get(m::PAUSE_MAX), None);
     assert_eq!(seen.row(m::PAUSES, "200-500"), Some(1));
 }
@@ -107,9 +107,9 @@ fn figures_of_events_and_counters_are_counted_once() {
     assert_eq!((seen.count(m::EXCEPTIONS), seen.count(m::JIT_METHODS)), (1, 201));
     assert_eq!(seen.row(m::GC_COUNT, "gen1"), None);
     assert_eq!(seen.count(m::WORKING_SET), 1_250_000);
-    meter.tick(Duration::from_secs(4), &mut seen);
+    meter.tick(Duration::from_secs(4), None, &mut seen);
     assert_eq!(seen.count(m::WORKING_SET), 1_250_000);
-    meter.tick(Duration::from_secs(6), &mut seen);
+    meter.tick(Duration::from_secs(6), None, &mut seen);
     assert_eq!(seen.get(m::WORKING_SET), None, "three intervals without a report");
 
     let (mut meter, mut seen) = started(Settings { runtime_events: false, no_counters: false });

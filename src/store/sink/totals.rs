@@ -1,0 +1,60 @@
+//! Sums of the counters of peers by group.
+
+use std::sync::Arc;
+
+use super::PeerSink;
+use crate::catalogue::AgentCell;
+use crate::model::{MetricSpec, TableId};
+use crate::store::peer::{Origin, Peer};
+
+/// Slot of the row of the peer's group.
+const SLOT: u32 = 0;
+
+impl PeerSink {
+    /// The column of the sums of a metric; `None`: there are none.
+    pub(super) fn total_of(&self, spec: &MetricSpec) -> Option<u16> {
+        let spec = (self.table.totals?.of)(spec)?;
+        self.store.define(self.source, &spec).map(|metric| metric.column())
+    }
+
+    /// Counts a peer that came since the start of the PMDA, at its first connection.
+    pub(super) fn count_start(&mut self, table: TableId, slot: u32) {
+        let Some(totals) = self.table.totals.filter(|t| t.table == table && slot == SLOT) else {
+            return;
+        };
+        let first = |p: &Arc<Peer>| p.agent.get(AgentCell::Connects as u16) == Some(1);
+        let new = |p: &Arc<Peer>| (p.origin != Origin::Restored && first(p)).into();
+        let more = self.peer.as_ref().map_or(0, new);
+        self.count_row(SLOT, totals.starts, more);
+    }
+
+    /// Adds what the counters of a sample grew by.
+    pub(super) fn add_totals(&mut self, mut grown: Vec<(u16, u64)>) {
+        if let Some(totals) = self.table.totals
+            && !grown.is_empty()
+        {
+            let full = self.store.memory.is_full();
+            let row = self.current_row(SLOT, totals.table).map(|bound| Arc::clone(&bound.row));
+            for (column, more) in grown.drain(..).filter(|_| row.is_some()) {
+                let Some(row) = &row else { continue };
+                let sum = |before: Option<u64>| before.unwrap_or_default().wrapping_add(more);
+                if row.brought.change(column, !full, sum) {
+                    self.store.row_has(self.source, totals.table, row, column);
+                }
+            }
+        }
+        grown.clear();
+        self.grown = grown;
+    }
+}
+
+/// What a counter grew by, which is an integer; `None`: nothing, and its sum is known. The first
+/// value of a peer that was there before the PMDA counts nothing. One that goes down has begun anew.
+pub(super) fn growth(peer: &Peer, column: u16, now: u64) -> Option<u64> {
+    match peer.cells.get(column) {
+        Some(before) if before == now => None,
+        Some(before) => Some(now.checked_sub(before).unwrap_or(now)),
+        None if peer.origin == Origin::New => Some(now),
+        None => Some(0),
+    }
+}
