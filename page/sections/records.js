@@ -130,7 +130,8 @@ const Records = {
     this.shape = columns.join() + order;
     this.duration = columns.find((c) => /^(duration|pause|wait|length)(_|$)/.test(c)) || columns.find((c) => /_ms$/.test(c)) || null;
     const numeric = (name) => this.data.rows.slice(0, 40).every((r) => !r.cells[name] || r.cells[name] === '-' || cellNumber(r.cells[name]) !== null) && !/(^|_)(id|trace|span|parent)$/.test(name);
-    const shown = columns.slice(0, 10);
+    // The dialog of a record has all columns; here are the first that say something.
+    const shown = columns.filter((name) => this.data.rows.some((r) => r.cells[name] && r.cells[name] !== '-')).slice(0, 9);
     const list = shown.map((name) => {
       if (name === 'time') return { id: name, title: 'Time', value: (r) => r.cells.time, cell: (r, td) => this.time(r, td) };
       if (name === this.duration) return { id: name, title: heading(name), align: 'right', value: (r) => cellNumber(r.cells[name]), cell: (r, td) => barCell(td, r.cells[name], (cellNumber(r.cells[name]) || 0) / this.longest) };
@@ -164,6 +165,6 @@ const Records = {
 function heading(name) {
   const found = /^(.*)_(ms|us|ns|s|kb|mb|bytes)$/.exec(name);
   const words = (found ? found[1] : name).replace(/_/g, ' ').trim();
-  const title = words.charAt(0).toUpperCase() + words.slice(1);
+  const title = (words.charAt(0).toUpperCase() + words.slice(1)).replace(/^Cpu\b/, 'CPU');
   return found ? title + ', ' + found[2].replace('us', 'µs').replace('kb', 'kB').replace('mb', 'MB') : title;
 }
