@@ -38,5 +38,6 @@ page_proxy() {
     shift
     background python3 -B "$QA/peers/page_proxy.py" "$D/catalogue.json" "$@" >"$D/$name.out" 2>&1
     wait_for 15 grep -q '^[0-9]*$' "$D/$name.out" || die "no made pmproxy: $(cat "$D/$name.out")"
+    # shellcheck disable=SC2034 # of the tests
     MADE=http://localhost:$(head -1 "$D/$name.out")
 }

@@ -158,14 +158,14 @@ await verdict('no horizontal scrolling at 1280 and 1024', async () => {
 });
 const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number)[0]);
 await verdict('light and dark by the system and by t', async () => {
-  const light = await ground();
+  if (!(await until(async () => (await ground()) > 200))) return false;
   await page.emulateMedia({ colorScheme: 'dark' });
-  const dark = await ground();
+  if (!(await until(async () => (await ground()) < 60))) return false;
   await page.keyboard.press('t');
-  const chosen = await ground();
+  const chosen = await until(async () => (await ground()) > 200);
   await page.keyboard.press('t');
   await page.keyboard.press('t');
-  return light > 200 && dark < 60 && chosen > 200;
+  return chosen;
 });
 if (shots) {
   await page.evaluate(() => scrollTo(0, 0));
