@@ -21,9 +21,8 @@ use crate::catalogue::{AgentCell, Catalogue, DYNAMIC_MAX};
 use crate::events::Stream;
 use crate::model::{
     Charge, Condition, Control, ControlId, Departure, EventKindId, Memory, Now, Purpose,
-    STATIC_ITEMS, SourceId, TableId,
+    STATIC_ITEMS, SourceId,
 };
-use crate::store::rows::Row;
 
 /// A peer. Shared by the task of its connection and the PMDA thread.
 #[derive(Debug)]
@@ -48,8 +47,6 @@ pub struct Peer {
     /// Memory charges of cells and texts.
     charged: Mutex<Option<Charged>>,
     requests: Mutex<Option<Arc<RequestQueue>>>,
-    /// The rows of shared tables that it is a member of: none while it is not connected.
-    memberships: Mutex<Vec<(TableId, Arc<Row>)>>,
 }
 
 /// Where a peer comes from.
@@ -124,7 +121,6 @@ impl Peer {
             words: Mutex::default(),
             charged: Mutex::default(),
             requests: Mutex::default(),
-            memberships: Mutex::default(),
         };
         use AgentCell::{BytesIn, BytesOut, Connects, Errors, Events, Lost, Messages, Up};
         for cell in [Up, Connects, BytesIn, BytesOut, Messages, Errors, Events, Lost] {
@@ -349,11 +345,6 @@ impl Peer {
         if current.as_ref().is_some_and(|m| Arc::ptr_eq(m, requests)) {
             *current = None;
         }
-    }
-
-    /// The rows that it is a member of.
-    pub(super) fn memberships(&self) -> MutexGuard<'_, Vec<(TableId, Arc<Row>)>> {
-        lock(&self.memberships)
     }
 
     /// Queues a request for the peer's connection; `false` if the peer is not connected or its

@@ -54,6 +54,8 @@ struct Table {
     parked: HashMap<String, (usize, String)>,
     paths: Paths,
     peers: HashMap<String, Arc<Peer>>,
+    /// Rows of shared tables that connected peers are members of, by the peer's name.
+    memberships: HashMap<String, Vec<(TableId, Arc<Row>)>>,
     /// The liveness of peers changes under this table's lock only.
     turn: Turn,
 }

@@ -127,7 +127,7 @@ impl Store {
             peer.agent.set(AgentCell::Up as u16, 0);
             peer.count(AgentCell::Lost, u64::from(departure.manner == Manner::Lost));
             peer.departed(departure, now);
-            self.end_memberships(peer, now.monotonic);
+            self.end_memberships(&mut table, peer, now.monotonic);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Change, Store, lock};
+use super::{Change, Store, Table, lock};
 use crate::catalogue::TableDef;
 use crate::model::{SourceId, TableId};
 use crate::store::peer::Peer;
@@ -68,8 +68,8 @@ impl Store {
         now: Duration,
     ) {
         // Under this lock no other connection of the peer ends.
-        let Some(_peers) = self.table(peer.source) else { return };
-        let mut memberships = peer.memberships();
+        let Some(mut peers) = self.table(peer.source) else { return };
+        let memberships = peers.memberships.entry(peer.name.clone()).or_default();
         self.change_rows(peer.source, table, |def, rows, _| {
             let known = memberships.iter_mut().find(|(of, _)| *of == table);
             match known {
@@ -85,9 +85,9 @@ impl Store {
     }
 
     /// The last connection of a peer has ended.
-    pub(super) fn end_memberships(&self, peer: &Peer, now: Duration) {
+    pub(super) fn end_memberships(&self, peers: &mut Table, peer: &Peer, now: Duration) {
         let until = now + self.limits().stale;
-        for (table, row) in peer.memberships().drain(..) {
+        for (table, row) in peers.memberships.remove(&peer.name).into_iter().flatten() {
             self.change_rows(peer.source, table, |_, rows, _| rows.exit(&row, until));
         }
     }
