@@ -55,6 +55,9 @@ peer_metrics! {
     RESTARTS 39 "restarts" U64 Counter Count Cell "New JVMs under this name" "Grows when a new session takes over the name of one that has ended.";
 }
 
+/// Nanoseconds in a microsecond.
+pub(super) const US: u64 = 1000;
+
 /// Lower bounds of the duration buckets in us, in steps of 1-2-5.
 pub(super) const EDGES: [u64; 20] = [
     0,

@@ -9,6 +9,7 @@ mod meter;
 mod metrics;
 mod names;
 mod records;
+mod service;
 mod session;
 pub mod wire;
 

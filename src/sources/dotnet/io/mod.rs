@@ -28,8 +28,8 @@ use tokio::time::sleep;
 use super::Config;
 use super::feed::{Hub, PROVIDER};
 use crate::clock::now;
-use crate::meter::MergedLatencies;
 use crate::net::{Net, Peers};
+use crate::sources::dotnet::stream::MergedLatencies;
 use crate::sources::foreign::ForeignReaders;
 use crate::sources::{Context, Running};
 

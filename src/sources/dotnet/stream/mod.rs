@@ -12,7 +12,7 @@ mod route;
 mod visit;
 
 pub use clock::Ticks;
-pub use parts::Parts;
+pub use parts::{MergedLatencies, Parts};
 
 use bytes::BytesMut;
 

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::frames::Frames;
-use crate::meter::{MergedLatencies, MergedLatency};
+pub use crate::meter::MergedLatencies;
+use crate::meter::MergedLatency;
 use crate::model::Now;
 use crate::sources::Sink;
 use crate::sources::dotnet::counters::Counters;

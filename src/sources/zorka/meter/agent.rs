@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::copies::Copies;
 use super::counters::Counters;
-use super::service::Service;
 pub(crate) use super::walk::Settings;
 use super::walk::{Sums, Walked};
 use crate::meter::MergedLatencies;
 use crate::model::{MetricItem, Now, Update, Value};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
+use crate::sources::zorka::service::Service;
 use crate::sources::zorka::wire::body::{Dialect, FLAG_CLOSED, NONE, TraceBody};
 use crate::sources::{Sink, start_counters};
 

@@ -6,13 +6,13 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use super::service::Service;
 use super::text::clean;
 use crate::model::Update;
 use crate::sources::Sink;
 use crate::sources::zorka::limits::{CARRIED, METHOD_ROWS};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
+use crate::sources::zorka::service::Service;
 use crate::sources::zorka::wire::body::Record;
 
 /// Slot of the row for the methods beyond the limit.

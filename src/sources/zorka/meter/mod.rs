@@ -7,7 +7,6 @@ mod counters;
 mod exceptions;
 pub(crate) mod methods;
 mod rows;
-mod service;
 mod sql;
 mod stacks;
 mod statements;

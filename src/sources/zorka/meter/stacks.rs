@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::methods::{REST, write_name};
-use super::service::Service;
 use crate::catalogue::OTHER;
 use crate::meter::{NodeRow, ROOT, StackName, StackTimes};
 use crate::sources::Sink;
 use crate::sources::zorka::limits::STACK_DEPTH;
 use crate::sources::zorka::names::Names;
+use crate::sources::zorka::service::Service;
 use crate::sources::zorka::wire::body::{FLAG_CLOSED, Record};
 
 /// No stack: the parent of the outermost methods.

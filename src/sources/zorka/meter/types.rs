@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::rows::{Layout, Of, Rows};
-use super::service::Service;
 use super::text::clean;
 use crate::catalogue::OTHER;
 use crate::meter::{Latency, bucket_of};
@@ -11,15 +10,13 @@ use crate::model::Update;
 use crate::sources::Sink;
 use crate::sources::zorka::limits;
 use crate::sources::zorka::metrics as m;
+use crate::sources::zorka::service::Service;
 
 const LAYOUT: Layout<5> = Layout {
     table: m::TYPES,
     items: [m::TYPE_COUNT, m::TYPE_ERRORS, m::TYPE_TIME, m::TYPE_CALLS, m::TYPE_OVERFLOW],
     max: limits::TYPES,
 };
-
-/// Nanoseconds in a microsecond.
-pub(super) const US: u64 = 1000;
 
 /// What counts of a span.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +80,7 @@ impl Types {
         }
         if let Some(of) = self.durations.get_mut(slot as usize) {
             of.longest = duration.max(of.longest);
-            of.recent.record(duration / US);
+            of.recent.record(duration / m::US);
         }
         if let Some(sum) = self.buckets.get_mut(bucket(duration)) {
             *sum += 1;
@@ -121,7 +118,7 @@ impl Types {
             match of.recent.changed(now, service.latency()) {
                 Some(Some(p)) => {
                     for (item, us) in items.into_iter().zip([p.p50, p.p95, p.p99, p.max]) {
-                        sink.update(Update::RowSet { slot, item, value: us.saturating_mul(US) });
+                        sink.update(Update::RowSet { slot, item, value: us.saturating_mul(m::US) });
                     }
                 }
                 Some(None) => {
@@ -159,7 +156,7 @@ impl Types {
 
 /// Position of the bucket of a duration in ns.
 fn bucket(ns: u64) -> usize {
-    bucket_of(&m::EDGES, ns / US)
+    bucket_of(&m::EDGES, ns / m::US)
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use super::copies::Copies;
 use super::counters::Counters;
 use super::exceptions::{Exceptions, unresolved};
 use super::methods::Methods;
-use super::service::Service;
 use super::stacks::{Called, OUTERMOST, Stacks};
 use super::statements::Statements;
 use super::types::{SpanSums, Types};
 use crate::sources::Sink;
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
+use crate::sources::zorka::service::Service;
 use crate::sources::zorka::wire::body::{
     Begin, Dialect, FLAG_CLOSED, FLAG_ERROR, FLAG_OVERFLOW, NONE, Record, TraceBody,
 };

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::types::US;
 use crate::meter::{MergedLatencies, MergedLatency, StackRows};
 use crate::model::{MetricItem, RowItem, Update};
 use crate::sources::Sink;
@@ -115,7 +114,9 @@ impl Service {
             let values = percentiles.map(|p| [p.p50, p.p95, p.p99, p.max]);
             for (at, item) in items.into_iter().enumerate() {
                 sink.update(match values.as_ref().and_then(|values| values.get(at)) {
-                    Some(us) => Update::RowSet { slot: SLOT, item, value: us.saturating_mul(US) },
+                    Some(us) => {
+                        Update::RowSet { slot: SLOT, item, value: us.saturating_mul(m::US) }
+                    }
                     None => Update::RowUnset { slot: SLOT, item },
                 });
             }
