@@ -20,7 +20,7 @@ pub use entry::Entry;
 pub use self_metrics::Stat;
 pub use table::{
     CLUSTERS, ControlDef, DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, Dynamic, InDomDef,
-    OTHER, PARAM_CLUSTER, ParamDef, RowLayout, SourceTable, TableDef, Totals,
+    OTHER, PARAM_CLUSTER, ParamDef, RowLayout, SourceTable, TOTALS_FIRST, TableDef, Totals,
 };
 
 use crate::model::{ControlId, SourceId, TableId};

@@ -1,6 +1,8 @@
 //! The table of a source: name, ids, metrics, event kinds, instance domains, parameters and
 //! controls. Archives contain these ids: they must never change.
 
+use std::ops::Range;
+
 use crate::model::{
     ControlId, EventKind, InDom, MetricDef, MetricItem, MetricSpec, ParamItem, Place, ROW_ITEMS,
     RowItem, Semantics, TableId, Units, ValueSource, ValueType,
@@ -21,6 +23,9 @@ pub const DYNAMIC_PARAM_CLUSTER: u16 = 32;
 pub(super) const EXTRA_CLUSTER: u16 = 48;
 /// Most dynamic metrics of a source: 16 clusters of 1024 items.
 pub const DYNAMIC_MAX: usize = 16 * 1024;
+/// In a source with sums of its peers' counters ([`SourceTable::totals`]), the first id of a sum: so
+/// that counters have the ids that they had before there were sums.
+pub const TOTALS_FIRST: usize = 12 * 1024;
 
 /// The row of a shared table that sums up all keys without a row.
 pub const OTHER: &str = "other";
@@ -231,6 +236,16 @@ impl SourceTable {
     pub fn is_total(&self, place: Place) -> bool {
         let of = |table| self.totals.is_some_and(|totals| totals.table == table);
         matches!(place, Place::Rows(_, table) if of(table))
+    }
+
+    /// Ids of dynamic metrics: of sums, or of all others.
+    #[must_use]
+    pub const fn dynamic_ids(&self, totals: bool) -> Range<usize> {
+        match (self.totals.is_some(), totals) {
+            (true, true) => TOTALS_FIRST..DYNAMIC_MAX,
+            (true, false) => 0..TOTALS_FIRST,
+            (false, _) => 0..DYNAMIC_MAX,
+        }
     }
 
     /// The cells of a row of a table.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::domain::{Domain, Entry, Holder, Mark};
 use super::record::{Ending, LINE_MAX, Record, VERSION};
-use crate::catalogue::{Catalogue, SourceTable, TableDef};
+use crate::catalogue::{Catalogue, SourceTable, TOTALS_FIRST, TableDef};
 use crate::model::{Now, SourceId, TableId};
 use crate::store::{DynamicMetric, Limits, Peer, Row};
 
@@ -18,8 +18,20 @@ pub(super) const KEEP: usize = 4;
 pub(super) struct Shelf {
     pub(super) names: BTreeMap<u32, Arc<Record>>,
     pub(super) names_mark: Mark,
+    /// That of sums, in a source that has them.
+    pub(super) totals_mark: Option<Mark>,
     pub(super) peers: Domain,
     pub(super) tables: Vec<Domain>,
+}
+
+impl Shelf {
+    /// Marks the id of a dynamic metric as given.
+    pub(super) fn pass_name(&mut self, id: u32) {
+        match &mut self.totals_mark {
+            Some(mark) if id as usize >= TOTALS_FIRST => mark.pass(id),
+            _ => self.names_mark.pass(id),
+        }
+    }
 }
 
 /// The ids of all peers, rows and dynamic metrics.
@@ -42,6 +54,7 @@ impl Book {
     pub fn new(catalogue: &Arc<Catalogue>) -> Self {
         let shelf = |s: &SourceTable| Shelf {
             tables: s.tables.iter().map(|_| Domain::default()).collect(),
+            totals_mark: s.totals.map(|_| Mark::default()),
             ..Shelf::default()
         };
         Self {
@@ -130,14 +143,15 @@ impl Book {
         let Some(shelf) = self.shelves.get_mut(metric.source.index()) else { return };
         let (id, path, persist) =
             (metric.id.into(), metric.spec.path.clone(), metric.spec.persist.clone());
-        shelf.names_mark.pass(id);
+        shelf.pass_name(id);
         shelf.names.insert(id, Arc::new(Record::Name { source: source.into(), id, path, persist }));
     }
 
     fn marks(&mut self) -> impl Iterator<Item = &mut Mark> {
         let of_shelves = self.shelves.iter_mut().flat_map(|shelf| {
             let tables = shelf.tables.iter_mut().map(|t| &mut t.mark);
-            [&mut shelf.names_mark, &mut shelf.peers.mark].into_iter().chain(tables)
+            let names = std::iter::once(&mut shelf.names_mark).chain(&mut shelf.totals_mark);
+            names.chain(std::iter::once(&mut shelf.peers.mark)).chain(tables)
         });
         std::iter::once(&mut self.agents).chain(of_shelves)
     }
@@ -163,6 +177,8 @@ impl Book {
         for (shelf, (_, source)) in self.shelves.iter().zip(self.catalogue.sources()) {
             // A name is in the file before any client sees it: no ids are skipped.
             marks.push((format!("{} names", source.name), shelf.names_mark.to_promise(true)));
+            let totals = shelf.totals_mark.map(|mark| mark.to_promise(true));
+            marks.extend(totals.map(|next| (format!("{} sums", source.name), next)));
             names.extend(shelf.names.values().cloned());
             marks.push((source.name.to_owned(), shelf.peers.mark.to_promise(clean)));
             domains.push((source.name.to_owned(), shelf.peers.entries().cloned().collect()));

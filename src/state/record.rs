@@ -28,7 +28,8 @@ pub enum Record {
     },
     /// Ids of a domain below `next` are never given out again. First and last in the file.
     Next {
-        /// `agent`, `<source>`, `<source>/<table>`, or `<source> names` for dynamic metrics.
+        /// `agent`, `<source>`, `<source>/<table>`, `<source> names` for dynamic metrics, `<source> sums` for those
+        /// that are sums.
         of: String,
         /// The first free id.
         next: u32,

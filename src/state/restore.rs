@@ -85,10 +85,15 @@ impl Book {
         if of == "agent" {
             return Some(&mut self.agents);
         }
-        let name = of.strip_suffix(" names").unwrap_or(of);
+        let (name, what) = of.split_once(' ').unwrap_or((of, ""));
         if let Some(source) = self.catalogue.id(name) {
             let shelf = self.shelves.get_mut(source.index())?;
-            return Some(if name == of { &mut shelf.peers.mark } else { &mut shelf.names_mark });
+            return match what {
+                "" => Some(&mut shelf.peers.mark),
+                "names" => Some(&mut shelf.names_mark),
+                "sums" => shelf.totals_mark.as_mut(),
+                _ => None,
+            };
         }
         self.table(of).map(|d| &mut d.mark)
     }
@@ -124,7 +129,7 @@ impl Reader<'_> {
                 Some(n) => {
                     let shelf = self.book.shelves.get_mut(n.index());
                     shelf.into_iter().for_each(|shelf| {
-                        shelf.names_mark.pass(id);
+                        shelf.pass_name(id);
                         shelf.names.insert(id, Arc::new(record.clone()));
                     });
                 }
@@ -214,7 +219,8 @@ impl Reader<'_> {
                         .push(format!("metric {id} of {}, {path} {persist:?}: {why}", source.name)),
                 }
             }
-            self.store.reserve_ids(n, shelf.names_mark.next as usize);
+            let totals = shelf.totals_mark.map_or(0, |mark| mark.next);
+            self.store.reserve_ids(n, shelf.names_mark.next as usize, totals as usize);
         }
         metrics
     }

@@ -48,8 +48,9 @@ struct Table {
     by_key: HashMap<String, Arc<DynamicMetric>>,
     /// How many of them are sums of others.
     totals: usize,
-    /// The first id that no metric ever had.
+    /// The first id that no metric ever had, and the first that no sum ever had.
     next_id: usize,
+    next_total: usize,
     /// By key, ids and paths of restored metrics for which `limits.names` has no room now.
     parked: HashMap<String, (usize, String)>,
     paths: Paths,
@@ -116,7 +117,8 @@ impl Store {
                     let prefix = format!("apm.{}.", source.name);
                     let names = catalogue.entries().iter().map(|e| e.name.as_str());
                     let names = names.filter_map(|name| name.strip_prefix(prefix.as_str()));
-                    Mutex::new(Table { paths: Paths::new(names), ..Table::default() })
+                    let next_total = source.dynamic_ids(true).start;
+                    Mutex::new(Table { paths: Paths::new(names), next_total, ..Table::default() })
                 })
                 .collect(),
             rows: sources()

@@ -30,9 +30,9 @@ impl Store {
                 spec.path = path;
                 id
             }
-            None => table.next_id,
+            None => table.next(total),
         };
-        if id >= DYNAMIC_MAX {
+        if !self.has_id(source, total, id) {
             self.stats.add(Stat::NamesRejected, 1);
             return None;
         }
@@ -56,25 +56,28 @@ impl Store {
     ) -> Result<Option<Arc<DynamicMetric>>, &'static str> {
         let limits = self.limits();
         let mut table = self.table(source).ok_or("no such source")?;
-        if id >= DYNAMIC_MAX {
+        let total = self.is_total(source, &spec);
+        if !self.has_id(source, total, id) {
             return Err("the id is out of range");
         }
-        table.next_id = table.next_id.max(id + 1);
+        table.pass(total, id);
         if table.by_key.contains_key(&spec.key) || table.parked.contains_key(&spec.key) {
             return Err("its key has another id");
         }
         let names = table.by_key.len().saturating_sub(table.totals);
-        if !self.is_total(source, &spec) && names >= limits.names {
+        if !total && names >= limits.names {
             table.parked.insert(spec.key, (id, spec.path));
             return Ok(None);
         }
         Ok(self.insert(&mut table, source, id, spec))
     }
 
-    /// Reserves the ids below `next`: they are never given out again.
-    pub fn reserve_ids(&self, source: SourceId, next: usize) {
+    /// Reserves the ids below `next`, and those of sums below `next_total`: they are never given
+    /// out again.
+    pub fn reserve_ids(&self, source: SourceId, next: usize, next_total: usize) {
         if let Some(mut table) = self.table(source) {
             table.next_id = table.next_id.max(next.min(DYNAMIC_MAX));
+            table.next_total = table.next_total.max(next_total.min(DYNAMIC_MAX));
         }
     }
 
@@ -88,7 +91,7 @@ impl Store {
         let param = spec.place.has_param().then_some("param");
         let nodes: Vec<&str> = spec.place.node().into_iter().chain(param).collect();
         spec.path = table.paths.add(&nodes, &spec.path);
-        table.next_id = table.next_id.max(id + 1);
+        table.pass(self.is_total(source, &spec), id);
         let id = u16::try_from(id).ok()?;
         let first = self.catalogue.source(source)?.cluster;
         let pmid = |base: u16| Pmid::new(self.domain, first + base + id / 1024, id % 1024);
@@ -109,7 +112,23 @@ impl Store {
         Some(metric)
     }
 
+    fn has_id(&self, source: SourceId, total: bool, id: usize) -> bool {
+        self.catalogue.source(source).is_some_and(|s| s.dynamic_ids(total).contains(&id))
+    }
+
     fn is_total(&self, source: SourceId, spec: &MetricSpec) -> bool {
         self.catalogue.source(source).is_some_and(|s| s.is_total(spec.place))
+    }
+}
+
+impl Table {
+    const fn next(&self, total: bool) -> usize {
+        if total { self.next_total } else { self.next_id }
+    }
+
+    /// Marks an id as given.
+    fn pass(&mut self, total: bool, id: usize) {
+        let next = if total { &mut self.next_total } else { &mut self.next_id };
+        *next = (*next).max(id + 1);
     }
 }

@@ -66,7 +66,7 @@ fn a_restored_id_is_kept_and_none_is_given_out_twice() {
     assert!(s.restore_metric(TOY, 2, spec("w", "ww")).is_ok_and(|m| m.is_some()));
     assert_eq!(s.define(TOY, &spec("x", "xx")).map(|m| m.id), Some(7));
     assert_eq!(s.define(TOY, &spec("y", "yy")).map(|m| m.id), Some(9));
-    s.reserve_ids(TOY, 40);
+    s.reserve_ids(TOY, 40, 0);
     assert_eq!(s.define(TOY, &spec("z", "zz")).map(|m| m.id), Some(40));
     assert!(s.restore_metric(TOY, DYNAMIC_MAX, spec("v", "vv")).is_err());
 }
