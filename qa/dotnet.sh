@@ -15,6 +15,12 @@ processes = [\"$DOTNET_PREFIX*\"]
 $(printf '%s\n' "$@")"
     write_config
 }
+# Programs of real runtimes have the same names in each test that runs them: only one does at a time, since
+# its PMDA would read those of the other.
+real_dotnet() {
+    exec 7>"${TMPDIR:-/tmp}/apm-qa-real-dotnet.lock"
+    flock -w 120 7
+}
 mine() { pminfo -h "$HOST" -f "apm.dotnet.$1" 2>/dev/null | grep -F "\"$DOTNET_PREFIX"; }
 # dn METRIC NAME [ROW]: the value of the process NAME:PID, or of its row of a table.
 dn() { pminfo -h "$HOST" -f "apm.dotnet.$1" 2>/dev/null | sed -nE "s/.* or \"$DOTNET_PREFIX$2:[0-9]+${3:+::$3}\"\] value //p"; }
