@@ -201,3 +201,5 @@ await step('start pmproxy');
 await verdict('its return is seen', async () => (await live(page)) && page.locator('#trouble').isHidden());
 await verdict('no error in the page, nothing from elsewhere', () => noErrors(wrong));
 await browser.close();
+// The steps' answers are still awaited, which keeps Node alive.
+process.exit();

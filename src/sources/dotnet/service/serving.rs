@@ -1,15 +1,12 @@
-//! What a process adds to its program: a sink that passes all updates on, and adds the counters
-//! among them to the rows of the program (`apm.dotnet.service.*`).
+//! A sink that passes all updates on, and adds the counters among them to the rows of the program.
 
 use std::ops::{Deref, DerefMut};
 
-use super::metrics as m;
+use super::{SLOT, program};
 use crate::events::Batch;
-use crate::meter::MergedLatency;
-use crate::model::{
-    EventKindId, MetricItem, Now, ParamId, Pmid, RowItem, TableId, Update, ValueType,
-};
+use crate::model::{EventKindId, MetricItem, ParamId, Pmid, RowItem, TableId, Update, ValueType};
 use crate::sources::Sink;
+use crate::sources::dotnet::metrics as m;
 
 /// Counters of a process, and those of its program.
 const SUMS: [(MetricItem, RowItem); 6] = [
@@ -28,16 +25,8 @@ const TABLES: [(TableId, TableId); 3] = [
     (m::EXCEPTION_TYPES, m::SERVICE_EXCEPTION_TYPES),
     (m::STACKS, m::SERVICE_STACKS),
 ];
-/// Slot of the program's row.
-const SLOT: u32 = 0;
 /// Slot of the youngest generation, whose collections are all there are.
 const GEN0: u32 = 0;
-
-/// The program of an instance `program:pid`.
-#[must_use]
-pub(crate) fn program(instance: &str) -> &str {
-    instance.rsplit_once(':').map_or(instance, |(program, _)| program)
-}
 
 /// A sink of a process that adds to the rows of its program.
 #[derive(Debug)]
@@ -170,22 +159,6 @@ impl<S> DerefMut for Serving<S> {
     fn deref_mut(&mut self) -> &mut S {
         &mut self.sink
     }
-}
-
-/// A second has passed: the process is one of its program, whose percentiles of pauses are reported.
-pub(crate) fn tick(now: Now, pauses: &MergedLatency, sink: &mut dyn Sink) {
-    sink.update(Update::RowMember { table: m::SERVICES, slot: SLOT });
-    let items =
-        [m::SERVICE_PAUSE_P50, m::SERVICE_PAUSE_P95, m::SERVICE_PAUSE_P99, m::SERVICE_PAUSE_MAX];
-    pauses.report(now.monotonic, |percentiles| {
-        let values = percentiles.map(|p| [p.p50, p.p95, p.p99, p.max]);
-        for (at, item) in items.into_iter().enumerate() {
-            sink.update(match values.as_ref().and_then(|values| values.get(at)) {
-                Some(us) => Update::RowSet { slot: SLOT, item, value: us.saturating_mul(1000) },
-                None => Update::RowUnset { slot: SLOT, item },
-            });
-        }
-    });
 }
 
 #[cfg(test)]
