@@ -64,7 +64,15 @@ impl Sink for Updates {
                 self.events.push(format!("{} {stamp} {flags} {}", kind.index(), params.join(" ")));
             }
             Update::Error(what) => self.errors.push(what.into()),
-            Update::Unset { .. } | Update::Interval(_) | Update::Message => {}
+            // Labels, memberships and percentiles repeat what counts say.
+            Update::RowLabels { .. }
+            | Update::RowMember { .. }
+            | Update::RowSet { .. }
+            | Update::RowUnset { .. }
+            | Update::Condition(_)
+            | Update::Unset { .. }
+            | Update::Interval(_)
+            | Update::Message => {}
             other => panic!("{other:?}"),
         }
     }
