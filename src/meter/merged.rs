@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use super::window::{Percentiles, Window};
-use crate::model::{Charge, Memory, Purpose};
+use super::window::Window;
+use crate::model::{Charge, Memory, Purpose, RowItem, Update};
 
 /// Services of one source with percentiles: as many as a source has peers unless configured. A
 /// service without connected peers is none of them.
@@ -79,19 +79,31 @@ impl MergedLatency {
         shared.charge.set(memory);
     }
 
-    /// Passes the percentiles to `report` if they may have changed since any peer did so; `None`:
-    /// no durations are left. Each peer calls this about once a second; `report` is called under
-    /// the lock of the service, so that the last report is the newest.
-    pub fn report(&self, now: Duration, report: impl FnOnce(Option<Percentiles>)) {
+    /// Sets the percentiles of the service's row if they may have changed since any peer did so, or
+    /// removes them when no durations are left. `items`: p50, p95, p99 and the longest; `unit`:
+    /// nanoseconds of the durations' unit. Each peer calls this about once a second; `update` is
+    /// called under the lock of the service, so that the last report is the newest.
+    pub fn report(
+        &self,
+        now: Duration,
+        (slot, items): (u32, [RowItem; 4]),
+        unit: u64,
+        mut update: impl FnMut(Update<'_>),
+    ) {
         let mut shared = lock(&self.0);
         if now < shared.next {
             return;
         }
-        if let Some(percentiles) = shared.window.changed(now) {
-            shared.next = now + PACE;
-            let memory = shared.window.memory();
-            shared.charge.set(memory);
-            report(percentiles);
+        let Some(percentiles) = shared.window.changed(now) else { return };
+        shared.next = now + PACE;
+        let memory = shared.window.memory();
+        shared.charge.set(memory);
+        let values = percentiles.map(|p| [p.p50, p.p95, p.p99, p.max]);
+        for (at, item) in items.into_iter().enumerate() {
+            update(match values.as_ref().and_then(|values| values.get(at)) {
+                Some(value) => Update::RowSet { slot, item, value: value.saturating_mul(unit) },
+                None => Update::RowUnset { slot, item },
+            });
         }
     }
 }
@@ -99,14 +111,39 @@ impl MergedLatency {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meter::Latency;
+    use crate::meter::{Latency, Percentiles};
+    use crate::model::TableId;
 
     type Peer = Latency<{ 1 << 40 }>;
 
+    const ITEMS: [RowItem; 4] = [item(5), item(6), item(7), item(8)];
+
+    const fn item(n: u16) -> RowItem {
+        RowItem::new(TableId::new(0), n)
+    }
+
+    /// The percentiles reported at a time in ms; `Some(None)`: that there are none.
+    fn at_ms(service: &MergedLatency, ms: u64) -> Option<Option<Percentiles>> {
+        let mut seen = Vec::new();
+        service.report(Duration::from_millis(ms), (0, ITEMS), 1000, |update| match update {
+            Update::RowSet { slot: 0, item, value } => seen.push((item, Some(value / 1000))),
+            Update::RowUnset { slot: 0, item } => seen.push((item, None)),
+            other => panic!("{other:?}"),
+        });
+        let values: Vec<_> = seen.iter().map(|(_, value)| *value).collect();
+        assert!(seen.is_empty() || seen.iter().map(|(item, _)| *item).eq(ITEMS));
+        match values[..] {
+            [] => None,
+            [Some(p50), Some(p95), Some(p99), Some(max)] => {
+                Some(Some(Percentiles { p50, p95, p99, max }))
+            }
+            [None, None, None, None] => Some(None),
+            _ => panic!("{values:?}"),
+        }
+    }
+
     fn reported(service: &MergedLatency, at: u64) -> Option<Option<Percentiles>> {
-        let mut seen = None;
-        service.report(Duration::from_secs(at), |percentiles| seen = Some(percentiles));
-        seen
+        at_ms(service, 1000 * at)
     }
 
     #[test]
@@ -146,9 +183,7 @@ mod tests {
         let mut call = |ms, duration| {
             peer.record(duration);
             peer.changed(Duration::from_millis(ms), Some(&service));
-            let mut max = None;
-            service.report(Duration::from_millis(ms), |p| max = p.map(|p| p.max));
-            max
+            at_ms(&service, ms).flatten().map(|p| p.max)
         };
         assert_eq!([call(1000, 5), call(1500, 9), call(2000, 1)], [Some(5), None, Some(9)]);
     }

@@ -3,7 +3,6 @@
 
 mod access;
 mod condition;
-mod date;
 mod event_table;
 mod ids;
 mod memory;
@@ -11,11 +10,11 @@ mod metric;
 mod name;
 mod network;
 mod now;
+mod text;
 mod update;
 
 pub use access::{Allow, Rights};
 pub use condition::{Condition, Departure, Manner};
-pub use date::iso8601;
 pub use event_table::{EventTable, TableCell};
 pub use ids::{
     ControlId, EventKindId, MetricItem, ParamItem, ROW_ITEMS, RowItem, STATIC_ITEMS, SourceId,
@@ -27,4 +26,5 @@ pub use name::component;
 pub use network::Network;
 pub use now::Now;
 pub use pcp_event::{Pmid, Semantics, Stamp, Units, Value, ValueType};
+pub use text::cut;
 pub use update::{Control, EventParam, EventValue, Identity, ParamId, SampleValue, Update};

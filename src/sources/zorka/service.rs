@@ -110,17 +110,7 @@ impl Service {
         }
         let Some(latency) = &self.latency else { return };
         let items = [m::SERVICE_P50, m::SERVICE_P95, m::SERVICE_P99, m::SERVICE_MAX];
-        latency.report(now, |percentiles| {
-            let values = percentiles.map(|p| [p.p50, p.p95, p.p99, p.max]);
-            for (at, item) in items.into_iter().enumerate() {
-                sink.update(match values.as_ref().and_then(|values| values.get(at)) {
-                    Some(us) => {
-                        Update::RowSet { slot: SLOT, item, value: us.saturating_mul(m::US) }
-                    }
-                    None => Update::RowUnset { slot: SLOT, item },
-                });
-            }
-        });
+        latency.report(now, (SLOT, items), m::US, |update| sink.update(update));
     }
 
     fn report_buckets(&mut self, sink: &mut dyn Sink) {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::Liveness;
-use crate::model::{Condition, Departure, Manner, iso8601};
+use crate::model::{Condition, Departure, Manner, Stamp, cut};
 
 /// Most bytes of a reason; a longer one is cut.
 const REASON_MAX: usize = 400;
@@ -32,7 +32,7 @@ impl Health {
 
     /// The last connection has ended.
     pub(super) fn departed(&mut self, departure: Departure, wall: i64) {
-        let departure = Departure { why: cut(departure.why), ..departure };
+        let departure = Departure { why: bounded(departure.why), ..departure };
         let (before, since) = std::mem::take(&mut self.before);
         // A peer that is tried in vain again and again is in one state since the first time.
         let same = departure.manner == Manner::Unread && before == departure;
@@ -43,9 +43,9 @@ impl Health {
     pub(super) fn set(&mut self, condition: Condition) {
         self.condition = match condition {
             Condition::Sound => Condition::Sound,
-            Condition::Impaired(why) => Condition::Impaired(cut(why)),
-            Condition::Starting(what) => Condition::Starting(cut(what)),
-            Condition::Unread(why) => Condition::Unread(cut(why)),
+            Condition::Impaired(why) => Condition::Impaired(bounded(why)),
+            Condition::Starting(what) => Condition::Starting(bounded(what)),
+            Condition::Unread(why) => Condition::Unread(bounded(why)),
         };
     }
 
@@ -55,7 +55,7 @@ impl Health {
 
     /// Since when the peer is connected, or not any more.
     pub(super) fn since(&self) -> Option<String> {
-        self.since.map(iso8601)
+        self.since.map(|sec| format!("{:.0}", Stamp { sec, nsec: 0 }))
     }
 
     /// The state in words. `messages`: those of the peer so far.
@@ -89,12 +89,8 @@ impl Health {
     }
 }
 
-fn cut(text: Cow<'static, str>) -> Cow<'static, str> {
-    if text.len() <= REASON_MAX {
-        return text;
-    }
-    let start = (0..=REASON_MAX).rev().find_map(|end| text.get(..end)).unwrap_or_default();
-    format!("{start}…").into()
+fn bounded(text: Cow<'static, str>) -> Cow<'static, str> {
+    if text.len() <= REASON_MAX { text } else { format!("{}…", cut(&text, REASON_MAX)).into() }
 }
 
 /// A duration in one unit, of which there are at least two but for seconds: `70 s`, `3 min`, `2 h`,

@@ -21,7 +21,7 @@ use crate::catalogue::{AgentCell, Catalogue, DYNAMIC_MAX};
 use crate::events::Stream;
 use crate::model::{
     Charge, Condition, Control, ControlId, Departure, EventKindId, Memory, Now, Purpose,
-    STATIC_ITEMS, SourceId,
+    STATIC_ITEMS, SourceId, cut,
 };
 
 /// A peer. Shared by the task of its connection and the PMDA thread.
@@ -201,10 +201,9 @@ impl Peer {
 
     /// Sets a text metric if there is memory for the text.
     pub(super) fn set_text(&self, column: u16, text: &str, memory: &Arc<Memory>) -> Kept {
-        let cut = (text.len() > TEXT_MAX)
-            .then(|| (0..=TEXT_MAX).rev().find_map(|end| text.get(..end)).unwrap_or_default());
+        let long = text.len() > TEXT_MAX;
         let kept: Arc<str> =
-            cut.map_or_else(|| text.into(), |start| format!("{start}{MORE}").into());
+            if long { format!("{}{MORE}", cut(text, TEXT_MAX)).into() } else { text.into() };
         let mut words = lock(&self.words);
         let old = words.texts.remove(&column).map_or(0, |old| old.len() + TEXT_COST);
         let bytes = words.bytes - old + kept.len() + TEXT_COST;
@@ -214,7 +213,7 @@ impl Peer {
         }
         words.bytes = bytes;
         words.texts.insert(column, kept);
-        if cut.is_some() { Kept::Cut } else { Kept::Whole }
+        if long { Kept::Cut } else { Kept::Whole }
     }
 
     fn charge<T>(&self, memory: &Arc<Memory>, change: impl FnOnce(&mut Charged) -> T) -> T {

@@ -30,16 +30,14 @@ impl PeerSink {
 
     /// Adds what the counters of a sample grew by.
     pub(super) fn add_totals(&mut self, mut grown: Vec<(u16, u64)>) {
-        if let Some(totals) = self.table.totals
-            && !grown.is_empty()
-        {
+        let table = self.table.totals.filter(|_| !grown.is_empty()).map(|totals| totals.table);
+        let bound = table.and_then(|table| Some((table, self.current_row(SLOT, table)?)));
+        if let Some((table, row)) = bound.map(|(table, bound)| (table, Arc::clone(&bound.row))) {
             let full = self.store.memory.is_full();
-            let row = self.current_row(SLOT, totals.table).map(|bound| Arc::clone(&bound.row));
-            for (column, more) in grown.drain(..).filter(|_| row.is_some()) {
-                let Some(row) = &row else { continue };
+            for &(column, more) in &grown {
                 let sum = |before: Option<u64>| before.unwrap_or_default().wrapping_add(more);
                 if row.brought.change(column, !full, sum) {
-                    self.store.row_has(self.source, totals.table, row, column);
+                    self.store.row_has(self.source, table, &row, column);
                 }
             }
         }

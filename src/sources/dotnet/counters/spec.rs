@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::unit::{Unit, display, ucum};
-use crate::model::{MetricSpec, Semantics, Units, ValueType, component};
+use crate::model::{MetricSpec, Semantics, Units, ValueType, component, cut};
 use crate::sources::dotnet::metrics::{COUNTERS, METERS};
 
 /// Bytes of a text of the process in help.
@@ -229,10 +229,8 @@ fn unescape(word: &str) -> Option<String> {
 
 /// At most `limit` bytes, with a blank for each control character, without the last dot.
 pub(super) fn clean(text: &str, limit: usize) -> String {
-    let at_end = |at: &usize| text.is_char_boundary(*at);
-    let end = (0..=limit.min(text.len())).rev().find(at_end).unwrap_or(0);
-    let text = text.get(..end).unwrap_or_default();
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let text: String =
+        cut(text, limit).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     text.trim().trim_end_matches('.').trim_end().to_owned()
 }
 

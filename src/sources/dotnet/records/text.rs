@@ -2,12 +2,6 @@
 
 use crate::events::TextWriter;
 
-/// The start of a text, of at most `max` bytes.
-pub(super) fn cut(text: &str, max: usize) -> &str {
-    let end = (0..=max.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    text.get(..end.unwrap_or_default()).unwrap_or_default()
-}
-
 /// Each of the eight units is 1 to 0x7f if this bit is set in its sum with 0x7f and no other above.
 const BIT: u128 = 0x0080_0080_0080_0080_0080_0080_0080_0080;
 const ADD: u128 = 0x007f_007f_007f_007f_007f_007f_007f_007f;
@@ -132,6 +126,5 @@ mod tests {
             0xff,
         ];
         assert_eq!(shown(|out| push_guid(&guid, out)), "00112233-4455-6677-8899-aabbccddeeff");
-        assert_eq!([cut("aé", 2), cut("aé", 3), cut("", 0)], ["a", "aé", ""]);
     }
 }

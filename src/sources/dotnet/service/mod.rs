@@ -25,13 +25,5 @@ pub(super) fn tick(now: Now, pauses: &MergedLatency, sink: &mut dyn Sink) {
     sink.update(Update::RowMember { table: m::SERVICES, slot: SLOT });
     let items =
         [m::SERVICE_PAUSE_P50, m::SERVICE_PAUSE_P95, m::SERVICE_PAUSE_P99, m::SERVICE_PAUSE_MAX];
-    pauses.report(now.monotonic, |percentiles| {
-        let values = percentiles.map(|p| [p.p50, p.p95, p.p99, p.max]);
-        for (at, item) in items.into_iter().enumerate() {
-            sink.update(match values.as_ref().and_then(|values| values.get(at)) {
-                Some(us) => Update::RowSet { slot: SLOT, item, value: us.saturating_mul(1000) },
-                None => Update::RowUnset { slot: SLOT, item },
-            });
-        }
-    });
+    pauses.report(now.monotonic, (SLOT, items), 1000, |update| sink.update(update));
 }

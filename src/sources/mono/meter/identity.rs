@@ -2,7 +2,7 @@
 //! them as two CONSTANT counters (docs/protocols/mono-counters.md section 6). Without these the
 //! operating system may know the process; else the connection or file names the peer.
 
-use crate::model::{Identity, SampleValue, Value};
+use crate::model::{Identity, SampleValue, Value, cut};
 use mono_counters::numbers::{Kind, Numbers, Space, section};
 
 /// Characters of a program's name in an instance name.
@@ -94,11 +94,7 @@ impl ProcessInfo {
             None => tidy(&peer.fallback, FALLBACK, ":#@/[]"),
         };
         if let Some(command) = &self.command {
-            let cut = (0..=COMMAND.min(command.len()))
-                .rev()
-                .find(|n| command.is_char_boundary(*n))
-                .unwrap_or(0);
-            labels.push(("command", command.get(..cut).unwrap_or_default().to_owned()));
+            labels.push(("command", cut(command, COMMAND).to_owned()));
         }
         labels.push(("dialect", dialect.to_owned()));
         Identity { name, peer: peer.address.clone(), labels, resumes: pid.is_some(), process: None }

@@ -126,14 +126,6 @@ impl Service {
         }
         let Some(latency) = &self.latency else { return };
         let items = [m::SERVICE_P50, m::SERVICE_P95, m::SERVICE_P99, m::SERVICE_MAX];
-        latency.report(now.monotonic, |percentiles| {
-            let values = percentiles.map(|p| [p.p50, p.p95, p.p99, p.max]);
-            for (at, item) in items.into_iter().enumerate() {
-                sink.update(match values.as_ref().and_then(|values| values.get(at)) {
-                    Some(ms) => Update::RowSet { slot: SLOT, item, value: ns(*ms) },
-                    None => Update::RowUnset { slot: SLOT, item },
-                });
-            }
-        });
+        latency.report(now.monotonic, (SLOT, items), ns(1), |update| sink.update(update));
     }
 }

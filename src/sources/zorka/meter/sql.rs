@@ -6,6 +6,7 @@ mod skip;
 use std::borrow::Cow;
 
 use self::skip::{Ambiguous, is_name};
+use crate::model::cut;
 
 /// Bytes of a statement that are read. Agents since 1.90.7 send 8192 (docs/protocols/zorka.md 8).
 const INPUT: usize = 16 << 10;
@@ -110,8 +111,7 @@ enum Word {
 
 impl<'a> Lexer<'a> {
     fn new(text: &'a str) -> Self {
-        let end = (0..=INPUT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-        let text = text.get(..end.unwrap_or_default()).unwrap_or_default();
+        let text = cut(text, INPUT);
         Self {
             text,
             at: 0,

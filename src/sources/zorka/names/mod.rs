@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use self::ids::ById;
 use super::limits::{METHODS, SYMBOL_BYTES, SYMBOL_TEXT, SYMBOLS};
-use crate::model::{Charge, Memory, Purpose};
+use crate::model::{Charge, Memory, Purpose, cut};
 
 /// The slot of a method that the meter has not bound.
 pub(crate) const UNBOUND: u32 = u32::MAX;
@@ -192,12 +192,6 @@ impl Names {
         (self.text, self.unused) = (text, 0);
         self.charge.set(self.memory());
     }
-}
-
-/// The start of a text, at most `max` bytes.
-fn cut(text: &str, max: usize) -> &str {
-    let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    text.get(..end.unwrap_or_default()).unwrap_or_default()
 }
 
 /// A position or length in the texts, which are shorter than 4 GiB.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::model::cut;
+
 /// Appends bytes as text, at most `max` bytes of it; those that are not UTF-8 become U+FFFD.
 pub(super) fn push(to: &mut String, bytes: &[u8], max: usize) {
     let end = to.len() + max;
@@ -20,12 +22,6 @@ pub(super) fn push(to: &mut String, bytes: &[u8], max: usize) {
             to.push(char::REPLACEMENT_CHARACTER);
         }
     }
-}
-
-/// The start of a text, at most `max` bytes.
-pub(super) fn cut(text: &str, max: usize) -> &str {
-    let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    text.get(..end.unwrap_or_default()).unwrap_or_default()
 }
 
 /// 16 hexadecimal digits.
