@@ -60,7 +60,8 @@ impl Source for Mono {
     const TABLE: SourceTable = SourceTable {
         example: "gcpressure.exe:1234",
         metrics: metrics::METRICS,
-        not_logged: &["skew", "interval"],
+        not_logged: &["skew", "interval", "alloc.by_type", "heap.live"],
+        stacks: &["profile.stacks", "profile.methods", "program.stack"],
         row_metrics: metrics::ROW_METRICS,
         tables: metrics::TABLES,
         totals: Some(Totals {
@@ -70,6 +71,7 @@ impl Source for Mono {
         }),
         controls: metrics::CONTROLS,
         events: metrics::EVENTS,
+        params: metrics::PARAMS,
         dynamic: Some(Dynamic {
             places: &[
                 (Place::Sampled(meter::spec::NODE), "Counters of the Mono runtime, by category"),
