@@ -2,6 +2,8 @@
 //! `pmdaEventAddParam`, `pmdaEventGetAddr`. The resolution is a type, so records of the two kinds
 //! cannot be mixed.
 
+mod convert;
+
 use std::marker::PhantomData;
 
 use crate::check::Scalar;
@@ -337,37 +339,28 @@ impl<R: Resolution> Array<R> {
         self.put_bytes(pmid, ValueType::Aggregate, bytes)
     }
 
-    /// Appends a packed record, in pieces.
-    ///
-    /// # Errors
-    /// [`ArrayError::TooBig`].
-    #[inline]
-    pub(crate) fn add_record_parts(&mut self, parts: [&[u8]; 3]) -> Result<(), ArrayError> {
-        self.put_packed(&parts, 1)
-    }
-
     /// Appends packed records of this resolution.
     ///
     /// # Errors
     /// [`ArrayError::TooBig`].
     pub(crate) fn add_packed(&mut self, parts: [&[u8]; 2], records: i32) -> Result<(), ArrayError> {
-        self.put_packed(&parts, records)
+        self.close();
+        self.make_room(parts.iter().map(|p| p.len()).sum())?;
+        parts.iter().for_each(|p| self.bytes.extend_from_slice(p));
+        self.len = self.bytes.len();
+        self.records += records;
+        self.open = 0;
+        Ok(())
     }
 
-    /// Appends without initializing the memory first, since these parts are large.
+    /// Makes room to append `more` bytes, which is not initialized: large parts are copied there.
     #[inline]
-    fn put_packed(&mut self, parts: &[&[u8]], records: i32) -> Result<(), ArrayError> {
-        self.close();
-        let more = parts.iter().map(|p| p.len()).sum();
+    fn make_room(&mut self, more: usize) -> Result<(), ArrayError> {
         self.bytes.truncate(self.len);
         if more > self.bytes.capacity() - self.len || self.len + more > ARRAY_MAX {
             self.grow(more)?;
             self.bytes.truncate(self.len);
         }
-        parts.iter().for_each(|p| self.bytes.extend_from_slice(p));
-        self.len = self.bytes.len();
-        self.records += records;
-        self.open = 0;
         Ok(())
     }
 

@@ -107,14 +107,14 @@ impl HighRes {
 impl LowRes {
     /// Converts a high-resolution record header.
     #[inline]
-    pub(crate) fn header_of(
-        high: &[u8; HighRes::RECORD_HEADER],
-    ) -> Option<[u8; Self::RECORD_HEADER]> {
-        let [sec, nsec, rest] = high.as_chunks::<8>().0 else { return None };
+    pub(crate) fn header_of(high: &[u8; HighRes::RECORD_HEADER]) -> [u8; Self::RECORD_HEADER] {
+        let ([sec, nsec, rest], _) = high.as_chunks::<8>() else {
+            return [0; Self::RECORD_HEADER];
+        };
         let nsec = u32::try_from(i64::from_ne_bytes(*nsec)).unwrap_or(u32::MAX);
         let (sec, fraction) = Self::time(Stamp { sec: i64::from_ne_bytes(*sec), nsec });
         let [flags, nparams] = split(*rest);
-        Some(Self::header(sec, fraction, u32::from_ne_bytes(flags), i32::from_ne_bytes(nparams)))
+        Self::header(sec, fraction, u32::from_ne_bytes(flags), i32::from_ne_bytes(nparams))
     }
 }
 

@@ -148,25 +148,8 @@ impl Ring {
     /// Copies the records [from, to), which must be stored, in low resolution: converted headers,
     /// the same parameters.
     pub(crate) fn copy_low(&self, from: u64, to: u64, out: &mut Array<LowRes>) {
-        let mut at = self.offset(from);
-        let index = length(from - self.first);
-        for end in self.ends.range(index..index + length(to - from)) {
-            let end = length(end - self.start);
-            let [a, b] = self.between(at, end);
-            let (mut header, mut have) =
-                ([0; HighRes::RECORD_HEADER], a.len().min(HighRes::RECORD_HEADER));
-            // The ring may wrap within a header.
-            for (to, from) in header.iter_mut().zip(a.iter().chain(b)) {
-                *to = *from;
-            }
-            if let (Some(params), Some(header)) = (a.get(have..), LowRes::header_of(&header)) {
-                have = HighRes::RECORD_HEADER - have;
-                let put =
-                    out.add_record_parts([&header, params, b.get(have..).unwrap_or_default()]);
-                debug_assert_eq!(put, Ok(()), "the limits are far below ARRAY_MAX");
-            }
-            at = end;
-        }
+        let put = out.add_converted(self.slices(from, to), length(to - from), self.ends(from, to));
+        debug_assert_eq!(put, Ok(()), "the limits are far below ARRAY_MAX");
     }
 
     /// The end offset of each of the records [from, to), which must be stored, relative to the

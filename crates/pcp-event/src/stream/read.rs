@@ -154,31 +154,18 @@ impl<'a> Turn<'a> {
             return true;
         }
         let (piece, ends) = (std::mem::take(&mut self.piece), std::mem::take(&mut self.ends));
-        // The current run of accepted records: its first byte and its number of records.
-        let (mut run, mut count, mut at) = (0, 0, 0);
-        for end in &ends {
-            let record = piece.get(at..*end).unwrap_or_default();
-            if accepts(record) {
-                if count == 0 {
-                    run = at;
-                }
-                count += 1;
-                if let (Some(low), Some((header, params))) =
-                    (&mut self.low, record.split_first_chunk())
-                {
-                    let header = LowRes::header_of(header);
-                    let put = header
-                        .map_or(Ok(()), |header| low.add_record_parts([&header, params, &[]]));
-                    debug_assert_eq!(put, Ok(()), "the limits are far below ARRAY_MAX");
-                }
-            } else if count > 0 {
-                self.put(piece.get(run..at).unwrap_or_default(), count);
-                count = 0;
+        // The current run of accepted records: its first byte and its first record.
+        let (mut run, mut at) = (None, 0);
+        for (n, end) in ends.iter().enumerate() {
+            if accepts(piece.get(at..*end).unwrap_or_default()) {
+                run = run.or(Some((at, n)));
+            } else if let Some((start, first)) = run.take() {
+                self.put(&piece, start, ends.get(first..n).unwrap_or_default());
             }
             at = *end;
         }
-        if count > 0 {
-            self.put(piece.get(run..at).unwrap_or_default(), count);
+        if let Some((start, first)) = run {
+            self.put(&piece, start, ends.get(first..).unwrap_or_default());
         }
         self.out.scanned += at;
         (self.piece, self.ends) = (piece, ends);
@@ -187,11 +174,18 @@ impl<'a> Turn<'a> {
         self.request.may_continue.is_none_or(|may_continue| may_continue())
     }
 
-    fn put(&mut self, run: &[u8], records: usize) {
-        let count = i32::try_from(records).unwrap_or(i32::MAX);
-        let put = self.high.as_mut().map_or(Ok(()), |high| high.add_packed([run, &[]], count));
+    /// Appends a run of accepted records of a piece, from offset `start` on, with these ends.
+    fn put(&mut self, piece: &[u8], start: usize, ends: &[usize]) {
+        let end = ends.last().copied().unwrap_or(start);
+        let parts = [piece.get(start..end).unwrap_or_default(), &[]];
+        let count = i32::try_from(ends.len()).unwrap_or(i32::MAX);
+        let relative = ends.iter().map(|end| end - start);
+        let low = |low: &mut Array<LowRes>| low.add_converted(parts, ends.len(), relative);
+        let put = self.low.as_mut().map_or(Ok(()), low);
         debug_assert_eq!(put, Ok(()), "the limits are far below ARRAY_MAX");
-        self.account(records, run.len());
+        let put = self.high.as_mut().map_or(Ok(()), |high| high.add_packed(parts, count));
+        debug_assert_eq!(put, Ok(()), "the limits are far below ARRAY_MAX");
+        self.account(ends.len(), end - start);
     }
 
     fn end(mut self) -> Delivery {
