@@ -39,3 +39,13 @@ pub(super) const ANSWER: usize = 32 << 10;
 pub(super) const REMEMBERED_TEXT: usize = 256;
 /// Longest sampling interval; a longer gap between two times of an agent is a stepped clock.
 pub(super) const INTERVAL: Duration = Duration::from_secs(24 * 3600);
+/// Bytes of one text of a log profiler's header (docs/protocols/mono-mlpd.md 1): the options are
+/// those of a command line.
+pub(super) const MLPD_HEADER_TEXT: u32 = 64 << 10;
+/// Bytes of events in one buffer of a log profiler's stream (docs/protocols/mono-mlpd.md 2): Mono
+/// writes 64 KiB, and more only for one event with many roots.
+pub(super) const MLPD_BUFFER: u32 = 16 << 20;
+/// Bytes of one text in an event; names of methods with many type arguments have some KiB.
+pub(super) const MLPD_TEXT: usize = 64 << 10;
+/// Frames of one backtrace. Mono writes at most 32.
+pub(super) const MLPD_FRAMES: u64 = 1024;

@@ -35,6 +35,7 @@ mod io;
 mod limits;
 mod meter;
 mod metrics;
+pub mod mlpd;
 mod proto;
 mod session;
 #[cfg(test)]

@@ -1,0 +1,278 @@
+//! One event (docs/protocols/mono-mlpd.md 3).
+
+use super::bytes::Cursor;
+use super::error::{BadBuffer, Stop};
+use super::event::{Act, Event, Visitor};
+use super::list::List;
+
+/// Sizes of code from here on are rubbish.
+const CODE: u32 = 16 << 20;
+
+/// Addresses of the event that is being decoded.
+#[derive(Debug, Default)]
+pub(super) struct Addresses {
+    frames: Vec<u64>,
+    ips: Vec<u64>,
+}
+
+impl Addresses {
+    /// Bytes allocated.
+    pub(super) const fn memory(&self) -> usize {
+        (self.frames.capacity() + self.ips.capacity()) * size_of::<u64>()
+    }
+
+    #[inline]
+    fn backtrace(&mut self, c: &mut Cursor<'_>, present: bool) -> Result<&[u64], Stop> {
+        self.frames.clear();
+        if present {
+            c.frames(&mut self.frames)?;
+        }
+        Ok(&self.frames)
+    }
+}
+
+/// Decodes one event. The result is its time, and its items if it has a list of them. Nothing is
+/// handed over unless the event is whole, up to its list.
+#[inline]
+pub(super) fn event(
+    c: &mut Cursor<'_>,
+    before: u64,
+    a: &mut Addresses,
+    v: &mut impl Visitor,
+) -> Result<(u64, Option<List>), Stop> {
+    let first = c.byte()?;
+    let time = before.wrapping_add(c.unsigned()?);
+    let (kind, sub) = (first & 15, first >> 4);
+    let unknown = Err(BadBuffer::UnknownEvent(first).into());
+    let event = match (kind, sub) {
+        (0, 0 | 1) => Event::Alloc {
+            vtable: c.pointer()?,
+            object: c.object()?,
+            size: c.unsigned()?,
+            frames: a.backtrace(c, sub == 1)?,
+        },
+        (1, 1) => Event::Gc { event: c.byte()?, generation: c.byte()? },
+        (1, _) => return collection(c, first, time, a, v),
+        (2, 0 | 2 | 4) => {
+            let act = match sub {
+                0 => Act::Name,
+                2 => Act::Load,
+                _ => Act::Unload,
+            };
+            metadata(c, act)?
+        }
+        (3, 1) => Event::Leave { method: c.method()? },
+        (3, 2) => Event::Enter { method: c.method()? },
+        (3, 3) => Event::ExceptionLeave { method: c.method()? },
+        (3, 4) => Event::Method {
+            method: c.method()?,
+            code: c.pointer()?,
+            size: code_size(c.unsigned()?),
+            name: c.text()?,
+        },
+        (4, 0 | 8) => Event::Throw { object: c.object()?, frames: a.backtrace(c, sub == 8)? },
+        (4, 1) => Event::Clause {
+            kind: c.byte()?,
+            index: c.unsigned()?,
+            method: c.method()?,
+            object: if c.version >= 14 { c.object()? } else { 0 },
+        },
+        (5, 0 | 8) if c.version >= 14 => Event::Monitor {
+            event: c.byte()?,
+            object: c.object()?,
+            frames: a.backtrace(c, sub == 8)?,
+        },
+        (5, 1..=3 | 9..=11) if c.version == 13 => Event::Monitor {
+            event: sub & 3,
+            object: c.object()?,
+            frames: a.backtrace(c, sub & 8 != 0)?,
+        },
+        (6, _) => return heap(c, first, time, v),
+        (7, 0) => {
+            if c.version == 13 {
+                c.byte()?;
+            }
+            let thread = c.pointer()?;
+            c.ips(&mut a.ips)?;
+            c.frames(&mut a.frames)?;
+            Event::Hit { thread, ips: &a.ips, frames: &a.frames }
+        }
+        (7, _) => return sample(c, first, time, v),
+        (8, 1) => code_buffer(c)?,
+        (9, 0..=3) if c.version <= 15 => coverage(c, sub)?,
+        (10, 0) => Event::Sync { kind: c.byte()? },
+        (10, 1) if c.version >= 16 => Event::AotId { id: c.text()? },
+        _ => return unknown,
+    };
+    v.event(time, event);
+    Ok((time, None))
+}
+
+/// `size` is a C int of the process, widened.
+#[expect(clippy::cast_possible_truncation, reason = "the low half is the int")]
+fn code_size(size: u64) -> Option<u32> {
+    Some(size as u32).filter(|size| *size < CODE)
+}
+
+fn collection(
+    c: &mut Cursor<'_>,
+    first: u8,
+    time: u64,
+    a: &mut Addresses,
+    v: &mut impl Visitor,
+) -> Result<(u64, Option<List>), Stop> {
+    let event = match first >> 4 {
+        2 => Event::HeapResize { size: c.unsigned()? },
+        3 => {
+            let objects = c.count(1)?;
+            v.event(time, Event::Moves { count: objects / 2 });
+            return Ok((time, Some(List::Moves(objects))));
+        }
+        sub @ (4 | 6) => Event::HandleCreated {
+            kind: c.unsigned()?,
+            handle: c.unsigned()?,
+            object: c.object()?,
+            frames: a.backtrace(c, sub == 6)?,
+        },
+        sub @ (5 | 7) => Event::HandleDestroyed {
+            kind: c.unsigned()?,
+            handle: c.unsigned()?,
+            frames: a.backtrace(c, sub == 7)?,
+        },
+        8 => Event::FinalizersStart,
+        9 => Event::FinalizersEnd,
+        10 => Event::FinalizeStart { object: c.object()? },
+        11 => Event::FinalizeEnd { object: c.object()? },
+        _ => return Err(BadBuffer::UnknownEvent(first).into()),
+    };
+    v.event(time, event);
+    Ok((time, None))
+}
+
+fn metadata<'a>(c: &mut Cursor<'a>, act: Act) -> Result<Event<'a>, Stop> {
+    let what = c.byte()?;
+    let id = c.pointer()?;
+    let named = act == Act::Name;
+    Ok(match what {
+        1 => Event::Class { act, id, image: c.pointer()?, name: c.text()? },
+        2 => Event::Image {
+            act,
+            id,
+            name: c.text()?,
+            // Unloads have none; readers that expect one lose the event behind it.
+            mvid: if c.version >= 16 && act == Act::Load { c.text()? } else { b"" },
+        },
+        3 => Event::Assembly {
+            act,
+            id,
+            image: if c.version >= 14 { c.pointer()? } else { 0 },
+            name: c.text()?,
+        },
+        4 => Event::Domain { act, id, name: if named { c.text()? } else { b"" } },
+        5 => Event::Thread { act, id, name: if named { c.text()? } else { b"" } },
+        6 => Event::Context { act, id, domain: c.pointer()? },
+        7 if c.version >= 15 => {
+            Event::Vtable { act, id, domain: c.pointer()?, class: c.pointer()? }
+        }
+        _ => return Err(BadBuffer::UnknownMetadata(what).into()),
+    })
+}
+
+fn heap(
+    c: &mut Cursor<'_>,
+    first: u8,
+    time: u64,
+    v: &mut impl Visitor,
+) -> Result<(u64, Option<List>), Stop> {
+    let (event, list) = match first >> 4 {
+        0 => (Event::HeapStart, None),
+        1 => (Event::HeapEnd, None),
+        2 => {
+            let (object, vtable, size) = (c.object()?, c.pointer()?, c.unsigned()?);
+            let generation = if c.version >= 16 { c.byte()? } else { 0 };
+            let references = c.count(2)?;
+            let event = Event::HeapObject { object, vtable, size, generation, references };
+            (event, Some(List::References(references)))
+        }
+        3 => {
+            let count = c.count(2)?;
+            if c.version < 15 {
+                c.unsigned()?;
+            }
+            (Event::Roots { count }, Some(List::Roots(count)))
+        }
+        4 if c.version >= 15 => (
+            Event::RootRegister {
+                start: c.pointer()?,
+                size: c.unsigned()?,
+                source: c.byte()?,
+                key: c.pointer()?,
+                name: c.text()?,
+            },
+            None,
+        ),
+        5 if c.version >= 15 => (Event::RootUnregister { start: c.pointer()? }, None),
+        _ => return Err(BadBuffer::UnknownEvent(first).into()),
+    };
+    v.event(time, event);
+    Ok((time, list))
+}
+
+fn sample(
+    c: &mut Cursor<'_>,
+    first: u8,
+    time: u64,
+    v: &mut impl Visitor,
+) -> Result<(u64, Option<List>), Stop> {
+    let (event, list) = match first >> 4 {
+        1 => (
+            Event::NativeSymbol { address: c.pointer()?, size: c.unsigned()?, name: c.text()? },
+            None,
+        ),
+        2 if c.version <= 15 => (
+            Event::NativeBinary {
+                address: if c.version == 13 { c.signed()?.cast_unsigned() } else { c.pointer()? },
+                offset: c.unsigned()?,
+                size: c.unsigned()?,
+                name: c.text()?,
+            },
+            None,
+        ),
+        3 => {
+            let count = c.count(6)?;
+            (Event::Counters { count }, Some(List::Counters(count)))
+        }
+        4 => (Event::Sample, Some(List::Values)),
+        _ => return Err(BadBuffer::UnknownEvent(first).into()),
+    };
+    v.event(time, event);
+    Ok((time, list))
+}
+
+fn code_buffer<'a>(c: &mut Cursor<'a>) -> Result<Event<'a>, Stop> {
+    let kind = c.byte()?;
+    // Version 13 has one kind more at the start.
+    let kind = if c.version == 13 { kind.wrapping_sub(1) } else { kind };
+    Ok(Event::CodeBuffer {
+        kind,
+        address: c.pointer()?,
+        size: c.unsigned()?,
+        name: if kind == 5 { c.text()? } else { b"" },
+    })
+}
+
+fn coverage<'a>(c: &mut Cursor<'a>, sub: u8) -> Result<Event<'a>, Stop> {
+    let (texts, numbers) = match sub {
+        0 => (3, 3),
+        1 => (5, 3),
+        2 => (0, 5),
+        _ => (2, 3),
+    };
+    for _ in 0..texts {
+        c.text()?;
+    }
+    for _ in 0..numbers {
+        c.unsigned()?;
+    }
+    Ok(Event::Coverage)
+}

@@ -1,0 +1,3 @@
+//! Captures and streams made by hand.
+
+mod first;
