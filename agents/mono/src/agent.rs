@@ -17,8 +17,11 @@ use crate::os::sys;
 /// Limit for sending the last sample when the program ends.
 const LAST_SAMPLE: Duration = Duration::from_millis(400);
 /// Limit of the ending program's wait for the thread: [`LAST_SAMPLE`] plus time for the thread to
-/// end. A thread that resolves a host name cannot be interrupted and is left behind.
+/// end.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// The same while the thread resolves a host name. It cannot be interrupted and has no sample to
+/// send, so it is left behind if the name server does not answer.
+const RESOLVING_PATIENCE: Duration = Duration::from_millis(250);
 /// Stack bytes of the thread. The deepest frames are a sample's buffer and libc's resolver.
 const STACK: usize = 512 * 1024;
 
@@ -113,7 +116,11 @@ pub(crate) fn stop() {
         return;
     };
     running.stop.request(LAST_SAMPLE);
-    match running.ended.recv_timeout(PATIENCE) {
+    let mut ended = running.ended.recv_timeout(RESOLVING_PATIENCE);
+    if matches!(ended, Err(RecvTimeoutError::Timeout)) && !running.stop.is_resolving() {
+        ended = running.ended.recv_timeout(PATIENCE.saturating_sub(RESOLVING_PATIENCE));
+    }
+    match ended {
         Err(RecvTimeoutError::Disconnected) => drop(running.thread.join()),
         Err(RecvTimeoutError::Timeout) => {}
     }

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
+use crate::os::descriptor::Descriptor;
 use crate::os::stop::Stop;
 use crate::os::sys::{self, Ready};
 
@@ -21,9 +22,9 @@ pub(crate) const SEND_LIMIT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) enum Link {
     /// An inspector, which may send requests.
-    Tcp(TcpStream),
+    Tcp(Descriptor<TcpStream>),
     /// A file, samples only.
-    File(File),
+    File(Descriptor<File>),
 }
 
 impl Link {
@@ -31,14 +32,15 @@ impl Link {
     /// take long and cannot be interrupted.
     pub(crate) fn connect(host: &str, port: u16, stop: &Stop) -> io::Result<Self> {
         let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
-        for address in (host, port).to_socket_addrs()? {
+        for address in stop.while_resolving(|| (host, port).to_socket_addrs())? {
             // The program may have ended while the name was resolved.
             if stop.deadline().is_some() {
                 return Err(ErrorKind::Interrupted.into());
             }
             match connect_one(address, stop) {
                 Ok(socket) => {
-                    sys::close_in_child(Some(socket.as_raw_fd()));
+                    let number = socket.get()?.as_raw_fd();
+                    sys::close_in_child(Some((number, socket.identity())));
                     return Ok(Self::Tcp(socket));
                 }
                 Err(error) => last = error,
@@ -50,21 +52,21 @@ impl Link {
     /// Truncates or creates the file (docs/protocols/mono-counters.md section 2, file mode:
     /// truncate and append, 0644).
     pub(crate) fn create(path: &str) -> io::Result<Self> {
-        OpenOptions::new()
+        let file = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
             .mode(0o644)
             // Non-blocking matters only for a FIFO without a reader: an error instead of a wait.
             .custom_flags(libc::O_APPEND | libc::O_NONBLOCK)
-            .open(path)
-            .map(Self::File)
+            .open(path)?;
+        Descriptor::new(file).map(Self::File)
     }
 
     /// The descriptor on which requests arrive.
     pub(crate) fn requests(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::Tcp(socket) => Some(socket.as_fd()),
+            Self::Tcp(socket) => socket.to_wait_for(),
             Self::File(_) => None,
         }
     }
@@ -75,7 +77,7 @@ impl Link {
         match self {
             Self::Tcp(socket) => send(socket, message, limit, stop),
             Self::File(file) => {
-                let mut file: &File = file;
+                let mut file: &File = file.get()?;
                 match file.write(message)? {
                     whole if whole == message.len() => Ok(()),
                     _ => Err(io::Error::new(ErrorKind::WriteZero, "no room for a message")),
@@ -89,7 +91,7 @@ impl Link {
     pub(crate) fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(socket) => {
-                let mut socket: &TcpStream = socket;
+                let mut socket: &TcpStream = socket.get()?;
                 socket.read(into)
             }
             Self::File(_) => Err(ErrorKind::WouldBlock.into()),
@@ -103,6 +105,9 @@ impl Drop for Link {
             return;
         };
         sys::close_in_child(None);
+        let Ok(mut socket) = socket.get() else {
+            return;
+        };
         let _ = socket.shutdown(Shutdown::Write);
         // Unread requests would turn the close into a reset, which can drop the last messages
         // before the reader gets them.
@@ -115,14 +120,16 @@ impl Drop for Link {
     }
 }
 
-fn connect_one(address: SocketAddr, stop: &Stop) -> io::Result<TcpStream> {
-    let socket = sys::connect(address)?;
+fn connect_one(address: SocketAddr, stop: &Stop) -> io::Result<Descriptor<TcpStream>> {
+    let connecting = Descriptor::new(sys::connect(address)?)?;
     let deadline = Instant::now() + SEND_LIMIT;
-    while !stop.wait(Some((socket.as_fd(), Ready::Write)), left(deadline)?)? {
+    let connected = || connecting.to_wait_for().map(|fd| (fd, Ready::Write));
+    while !stop.wait(connected(), left(deadline)?)? {
         if stop.deadline().is_some() {
             return Err(ErrorKind::Interrupted.into());
         }
     }
+    let socket: &TcpStream = connecting.get()?;
     if let Some(error) = socket.take_error()? {
         return Err(error);
     }
@@ -131,14 +138,19 @@ fn connect_one(address: SocketAddr, stop: &Stop) -> io::Result<TcpStream> {
         return Err(ErrorKind::ConnectionRefused.into());
     }
     socket.set_nodelay(true)?;
-    Ok(socket)
+    Ok(connecting)
 }
 
-fn send(socket: &TcpStream, message: &[u8], limit: Duration, stop: &Stop) -> io::Result<()> {
+fn send(
+    socket: &Descriptor<TcpStream>,
+    message: &[u8],
+    limit: Duration,
+    stop: &Stop,
+) -> io::Result<()> {
     let limit = Instant::now() + limit;
     let mut rest = message;
     loop {
-        match sys::send(socket.as_fd(), rest) {
+        match sys::send(socket.get()?.as_fd(), rest) {
             Ok(sent) => rest = rest.get(sent..).unwrap_or_default(),
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -147,7 +159,7 @@ fn send(socket: &TcpStream, message: &[u8], limit: Duration, stop: &Stop) -> io:
         if rest.is_empty() {
             return Ok(());
         }
-        let writable = Some((socket.as_fd(), Ready::Write));
+        let writable = socket.to_wait_for().map(|fd| (fd, Ready::Write));
         match stop.deadline() {
             None => stop.wait(writable, left(limit)?)?,
             // The wake-up has happened: from here on only the reader and the clock count.

@@ -8,7 +8,7 @@ use std::mem::{self, MaybeUninit};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Readiness to wait for.
@@ -116,13 +116,52 @@ pub(crate) fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Tells a file or socket from any other that is open at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+/// The identity of what a descriptor is open for.
+pub(crate) fn identity(fd: BorrowedFd<'_>) -> io::Result<Identity> {
+    identity_of(fd.as_raw_fd())
+}
+
+fn identity_of(fd: RawFd) -> io::Result<Identity> {
+    let mut stat = MaybeUninit::<libc::stat64>::uninit();
+    // SAFETY: `stat` has room for what fstat writes; a number that is not open is an error.
+    status(unsafe { libc::fstat64(fd, stat.as_mut_ptr()) })?;
+    // SAFETY: the successful call above filled `stat`.
+    let stat = unsafe { stat.assume_init() };
+    Ok(Identity { device: stat.st_dev, inode: stat.st_ino })
+}
+
+/// A second descriptor of the same file or socket with the first free number from `lowest` up,
+/// close-on-exec.
+pub(crate) fn duplicate_from(fd: BorrowedFd<'_>, lowest: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: fcntl with this command takes a number.
+    let copy = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, lowest) };
+    status(copy)?;
+    // SAFETY: the descriptor is new and has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
 /// The socket that a forked child closes, or -1.
 static CLOSED_IN_CHILD: AtomicI32 = AtomicI32::new(-1);
+/// The [`Identity`] of that socket.
+static CLOSED_DEVICE: AtomicU64 = AtomicU64::new(0);
+static CLOSED_INODE: AtomicU64 = AtomicU64::new(0);
 
 /// Sets the socket that a child made by fork without exec closes, so that the connection ends with
 /// this process. Must be reset to `None` before the socket is closed.
-pub(crate) fn close_in_child(socket: Option<RawFd>) {
-    CLOSED_IN_CHILD.store(socket.unwrap_or(-1), Ordering::SeqCst);
+pub(crate) fn close_in_child(socket: Option<(RawFd, Identity)>) {
+    let Some((socket, identity)) = socket else {
+        return CLOSED_IN_CHILD.store(-1, Ordering::SeqCst);
+    };
+    CLOSED_DEVICE.store(identity.device, Ordering::SeqCst);
+    CLOSED_INODE.store(identity.inode, Ordering::SeqCst);
+    CLOSED_IN_CHILD.store(socket, Ordering::SeqCst);
 }
 
 /// Installs the fork handler for [`close_in_child`]; called once in a process.
@@ -137,7 +176,12 @@ pub(crate) fn watch_forks() {
     }
     extern "C" fn in_child() {
         let socket = CLOSED_IN_CHILD.swap(-1, Ordering::SeqCst);
-        if socket >= 0 {
+        let ours = Identity {
+            device: CLOSED_DEVICE.load(Ordering::SeqCst),
+            inode: CLOSED_INODE.load(Ordering::SeqCst),
+        };
+        // The program may have closed the socket and use its number.
+        if socket >= 0 && identity_of(socket).is_ok_and(|identity| identity == ours) {
             // SAFETY: close is allowed in a fork handler; the thread that owns the descriptor does
             // not exist in the child.
             unsafe { libc::close(socket) };
@@ -153,8 +197,20 @@ fn status(result: c_int) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Makes `number` another descriptor of `with`, whatever it was before.
+    pub(crate) fn replace(number: RawFd, with: BorrowedFd<'_>) {
+        // SAFETY: dup2 takes numbers; that `number` has an owner is the purpose of the test.
+        assert_eq!(unsafe { libc::dup2(with.as_raw_fd(), number) }, number);
+    }
+
+    /// Takes a number for one's own.
+    pub(crate) fn adopt<T: From<OwnedFd>>(number: RawFd) -> T {
+        // SAFETY: the test has made the number its own by `replace`.
+        T::from(unsafe { OwnedFd::from_raw_fd(number) })
+    }
 
     fn blocked_signals() -> String {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
