@@ -39,8 +39,13 @@ fn a_hundred_thousand_instances_are_saved_aside_and_read_at_once() {
             ("dialect", "e3".to_owned()),
         ];
         let name = format!("program{n}.exe:{n}");
-        let id =
-            Identity { name, peer: "127.0.0.1:12345".into(), labels, resumes: true, process: None };
+        let id = Identity {
+            name,
+            peer: "127.0.0.1:12345".into(),
+            labels,
+            resumes: true,
+            ..Identity::default()
+        };
         let peer = store.attach(SOURCE, &id, &requests, now()).unwrap();
         if n % 2 == 0 {
             store.detach(&peer, &requests, Departure::default(), now());

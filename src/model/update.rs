@@ -19,6 +19,9 @@ pub struct Identity {
     /// Tells processes of this name apart, if the protocol can. A connection of the same process
     /// replaces an older one even if that looks alive, and a new process is counted as a restart.
     pub process: Option<String>,
+    /// Connections of one process by other ways stay beside this one, which replaces only one of
+    /// the same way. 0 is the best: its address and labels count, and requests go to it.
+    pub way: u8,
 }
 
 /// One event in a peer's session.

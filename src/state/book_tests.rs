@@ -74,7 +74,7 @@ impl Pmda {
             peer: "here:1".into(),
             labels,
             resumes: true,
-            process: None,
+            ..Identity::default()
         };
         if !self.live.contains_key(name)
             && let Some(peer) = self.store.attach(TOY, &id, &requests, at(sec, self.boot))

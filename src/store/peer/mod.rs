@@ -5,6 +5,7 @@ mod cells;
 mod health;
 mod liveness;
 mod request_queue;
+mod ways;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,6 +17,8 @@ use health::Health;
 pub use liveness::Liveness;
 pub(super) use liveness::Turn;
 pub use request_queue::RequestQueue;
+pub use ways::Beside;
+use ways::Ways;
 
 use crate::catalogue::{AgentCell, Catalogue, DYNAMIC_MAX};
 use crate::events::Stream;
@@ -46,7 +49,7 @@ pub struct Peer {
     words: Mutex<Words>,
     /// Memory charges of cells and texts.
     charged: Mutex<Option<Charged>>,
-    requests: Mutex<Option<Arc<RequestQueue>>>,
+    requests: Mutex<Ways>,
 }
 
 /// Where a peer comes from.
@@ -277,11 +280,37 @@ impl Peer {
         lock(&self.words).answers.get(&control).cloned().unwrap_or_default()
     }
 
-    /// Sets the address and the instance labels.
-    pub fn introduce(&self, address: String, labels: Vec<(&'static str, String)>) {
+    /// Sets the address and the instance labels. `beside`: others of the same process are connected,
+    /// whose labels stay; those of a better way are not changed.
+    pub fn introduce(&self, address: String, labels: Vec<(&'static str, String)>, beside: Beside) {
         let mut words = lock(&self.words);
-        words.address = address;
-        words.labels = labels.into_iter().map(|(k, v)| (k.into(), v)).collect();
+        let labels = labels.into_iter().map(|(k, v)| (k.into(), v)).collect();
+        let (mut kept, more) = match beside {
+            Beside::Alone => (labels, Vec::new()),
+            Beside::Better => (labels, std::mem::take(&mut words.labels)),
+            Beside::Worse => (std::mem::take(&mut words.labels), labels),
+        };
+        for (name, value) in more {
+            if kept.iter().all(|(other, _)| *other != name) {
+                kept.push((name, value));
+            }
+        }
+        words.labels = kept;
+        if beside != Beside::Worse {
+            words.address = address;
+        }
+    }
+
+    /// How a connection of this process by this way stands to those that there are.
+    pub(super) fn beside(&self, process: Option<&String>, way: u8) -> Beside {
+        if process.is_none() || !self.liveness.up() || self.process().as_ref() != process {
+            return Beside::Alone;
+        }
+        match lock(&self.requests).best_way() {
+            Some(best) if best < way => Beside::Worse,
+            Some(_) => Beside::Better,
+            None => Beside::Alone,
+        }
     }
 
     /// Sets the address and the instance labels of a peer restored from the state file.
@@ -331,25 +360,28 @@ impl Peer {
         self.forget_texts();
     }
 
-    /// Sends requests to `requests` from now on; an older connection gets [`Control::Replaced`].
-    pub(super) fn set_requests(&self, requests: &Arc<RequestQueue>) {
-        if let Some(old) = lock(&self.requests).replace(Arc::clone(requests)) {
-            old.post(Control::Replaced);
-        }
+    /// Sends requests to `requests` from now on; an older connection of the same way, or all if
+    /// `others` are of another process, get [`Control::Replaced`].
+    pub(super) fn set_requests(&self, way: u8, others: bool, requests: &Arc<RequestQueue>) {
+        lock(&self.requests).enter(way, others, requests);
     }
 
     /// Removes the queue of an ended connection, unless a newer connection has replaced it.
     pub(super) fn clear_requests(&self, requests: &Arc<RequestQueue>) {
-        let mut current = lock(&self.requests);
-        if current.as_ref().is_some_and(|m| Arc::ptr_eq(m, requests)) {
-            *current = None;
-        }
+        lock(&self.requests).leave(requests);
     }
 
-    /// Queues a request for the peer's connection; `false` if the peer is not connected or its
-    /// queue is full.
+    /// Queues a request for the best of the peer's connections; `false` if the peer is not
+    /// connected or its queue is full.
     pub fn post(&self, request: Control) -> bool {
-        let requests = lock(&self.requests).clone();
+        let requests = lock(&self.requests).best();
         requests.is_some_and(|m| m.post(request))
+    }
+
+    /// Queues a request for each of the peer's connections.
+    pub fn post_all(&self, request: &Control) {
+        for requests in lock(&self.requests).all() {
+            requests.post(request.clone());
+        }
     }
 }

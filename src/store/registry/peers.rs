@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Change, Store, Table};
 use crate::catalogue::{AgentCell, Stat};
 use crate::model::{Departure, Identity, Manner, Now, SourceId, TableId};
-use crate::store::peer::{Liveness, Origin, Peer, RequestQueue};
+use crate::store::peer::{Beside, Liveness, Origin, Peer, RequestQueue};
 
 /// Time after the start in which peers connect that were there before: agents try again each few
 /// seconds.
@@ -53,17 +53,18 @@ impl Store {
             }
         };
         self.comings.fetch_add(1, Ordering::Relaxed);
+        let beside = peer.beside(id.process.as_ref(), id.way);
         // Still under the lock, so that an eviction or a sweep sees a connected peer.
         peer.liveness.attach(&mut table.turn, now.monotonic);
         if !id.resumes {
             peer.forget_values();
         }
-        peer.introduce(id.peer.clone(), id.labels.clone());
+        peer.introduce(id.peer.clone(), id.labels.clone(), beside);
         let before = peer.set_process(id.process.clone());
         if let Some(item) = self.catalogue.source(source).and_then(|s| s.restarts) {
             peer.cells.add(item.get(), u64::from(before.is_some() && before != id.process));
         }
-        peer.set_requests(requests);
+        peer.set_requests(id.way, beside == Beside::Alone, requests);
         peer.agent.set(AgentCell::Up as u16, 1);
         peer.attached(now);
         peer.count(AgentCell::Connects, 1);

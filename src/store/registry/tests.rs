@@ -116,6 +116,40 @@ fn a_silent_connection_is_taken_over_and_told_so() {
 }
 
 #[test]
+fn ways_to_one_process_do_not_replace_each_other() {
+    let s = store(Limits::default());
+    let way = |way, label: (&'static str, &str)| Identity {
+        process: Some("1@7".into()),
+        peer: format!("peer {way}"),
+        labels: vec![("program", format!("of {way}")), (label.0, label.1.into())],
+        way,
+        ..who("app:1")
+    };
+    let (best, worse, again) = (requests(), requests(), requests());
+    let a = s.attach(TOY, &way(1, ("b", "1")), &worse, at(1)).expect("room");
+    let b = s.attach(TOY, &way(0, ("a", "0")), &best, at(1)).expect("room");
+    let c = s.attach(TOY, &way(1, ("b", "2")), &again, at(2)).expect("room");
+    assert!(Arc::ptr_eq(&a, &b) && Arc::ptr_eq(&b, &c));
+    assert_eq!((worse.take(), best.take()), (vec![crate::model::Control::Replaced], Vec::new()));
+    let labels = || a.labels().into_iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>();
+    assert_eq!(
+        (a.address().as_str(), labels()),
+        ("peer 0", vec!["program=of 0".to_owned(), "a=0".to_owned(), "b=1".to_owned(),])
+    );
+    let ask = || a.post(crate::model::Control::Select(Vec::new()));
+    assert!(ask() && (best.take().len(), again.take().len()) == (1, 0));
+    a.post_all(&crate::model::Control::Select(Vec::new()));
+    assert_eq!((best.take().len(), again.take().len()), (1, 1));
+    // The best one ends: requests go to the next, and the process is still there.
+    s.detach(&a, &best, Departure::default(), at(3));
+    assert!(a.liveness.up() && ask() && again.take().len() == 1);
+    // Another process of this name.
+    let other = Identity { process: Some("1@8".into()), ..way(0, ("a", "0")) };
+    let d = s.attach(TOY, &other, &requests(), at(4)).expect("room");
+    assert_eq!(d.name, "app:1#2");
+}
+
+#[test]
 fn only_absent_peers_make_room() {
     let s = store(Limits { instances: 2, ..Limits::default() });
     let m = requests();

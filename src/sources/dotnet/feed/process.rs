@@ -55,7 +55,7 @@ impl Fed {
             peer: host.to_owned(),
             labels,
             resumes: true,
-            process: None,
+            ..Identity::default()
         }));
         let mut parts = Parts::new(config, Box::new(()));
         parts.start(&name, &mut *sink);

@@ -92,8 +92,13 @@ impl Session {
             ("session", info.name.clone()),
             ("relay", relay.clone()),
         ];
-        let identity =
-            Identity { name: self.name.clone(), peer: relay, labels, resumes: true, process: None };
+        let identity = Identity {
+            name: self.name.clone(),
+            peer: relay,
+            labels,
+            resumes: true,
+            ..Identity::default()
+        };
         sink.update(Update::Identity(identity));
         start_counters(m::METRICS, &mut *sink);
         self.sink = Some(sink);

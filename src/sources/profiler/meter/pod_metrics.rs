@@ -205,7 +205,14 @@ impl Observer for PodObserver<'_> {
         self.pod.name.clone_from(&name);
         let process = Some(hello.pod.to_owned());
         let peer = self.pod.address.clone();
-        self.sink.update(Update::Identity(Identity { name, peer, labels, resumes: true, process }));
+        self.sink.update(Update::Identity(Identity {
+            name,
+            peer,
+            labels,
+            resumes: true,
+            process,
+            ..Identity::default()
+        }));
         self.sink.update(Update::Interval(HEARTBEAT));
         if let Some(ms) = pod_name.started_ms {
             self.sink.update(Update::Set { item: m::START_TIME, value: Value::I64(ms) });

@@ -54,6 +54,7 @@ impl Collector {
             labels,
             resumes: true,
             process,
+            ..Identity::default()
         }));
         let service = state.facts.service(&state.wanted);
         state.meter.start(&name, service, &self.latencies, &mut **sink);

@@ -125,6 +125,7 @@ impl Facts {
             ],
             resumes: true,
             process: Some(target.key.clone()),
+            ..Identity::default()
         }));
         parts.start(&name, sink);
         self.name = name;
