@@ -49,3 +49,5 @@ pub(super) const MLPD_BUFFER: u32 = 16 << 20;
 pub(super) const MLPD_TEXT: usize = 64 << 10;
 /// Frames of one backtrace. Mono writes at most 32.
 pub(super) const MLPD_FRAMES: u64 = 1024;
+/// Processes whose start times are remembered, to tell one whose id is used again.
+pub(super) const PROCESSES: usize = 4096;

@@ -36,6 +36,8 @@ mod limits;
 mod meter;
 mod metrics;
 pub mod mlpd;
+#[allow(dead_code, unused_imports, reason = "its ways come one after the other")]
+mod process;
 mod proto;
 mod session;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! operating system may know the process; else the connection or file names the peer.
 
 use crate::model::{Identity, SampleValue, Value, cut};
+use crate::sources::mono::process::tidy;
 use mono_counters::numbers::{Kind, Numbers, Space, section};
 
 /// Characters of a program's name in an instance name.
@@ -97,7 +98,13 @@ impl ProcessInfo {
             labels.push(("command", cut(command, COMMAND).to_owned()));
         }
         labels.push(("dialect", dialect.to_owned()));
-        Identity { name, peer: peer.address.clone(), labels, resumes: pid.is_some(), process: None }
+        Identity {
+            name,
+            peer: peer.address.clone(),
+            labels,
+            resumes: pid.is_some(),
+            ..Identity::default()
+        }
     }
 }
 
@@ -118,13 +125,6 @@ fn program(command: &str) -> Option<&str> {
         .or_else(|| arguments().skip(1).find(|a| mono && !a.starts_with('-')))
         .unwrap_or(started);
     path.get(base(path)..).filter(|name| !name.is_empty())
-}
-
-/// At most `most` characters; those that an instance name should not have become `_`.
-fn tidy(raw: &str, most: usize, also: &str) -> String {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c) || also.contains(c);
-    let tidy: String = raw.chars().take(most).map(|c| if allowed(c) { c } else { '_' }).collect();
-    if tidy.is_empty() { "mono".to_owned() } else { tidy }
 }
 
 #[cfg(test)]

@@ -1,0 +1,154 @@
+//! The processes that have seats.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::host::{Facts, Host, Key, Said, Via};
+use super::name;
+use super::seat::{Chair, Seat};
+use super::share::{Share, Way};
+use crate::sources::mono::limits;
+
+/// The processes of this host, shared by all ways.
+pub(crate) struct Processes {
+    host: Box<dyn Host>,
+    table: Mutex<Table>,
+}
+
+impl std::fmt::Debug for Processes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Processes").finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+struct Table {
+    live: HashMap<Key, Process>,
+    /// Start times by process id, also of processes that have gone.
+    starts: HashMap<u32, u64>,
+    /// Seats that were ever taken.
+    seats: u64,
+}
+
+/// A process that has a seat.
+pub(super) struct Process {
+    chairs: Vec<Arc<Chair>>,
+}
+
+impl Processes {
+    /// No process has a seat yet.
+    pub(crate) fn new(host: impl Host + 'static) -> Arc<Self> {
+        Arc::new(Self { host: Box::new(host), table: Mutex::default() })
+    }
+
+    /// Takes a seat for a peer that says so of itself. `None`: its process is not one of this host,
+    /// or cannot be found; it is called as before then.
+    pub(crate) fn join(self: &Arc<Self>, way: Way, via: &Via, said: &Said<'_>) -> Option<Seat> {
+        let facts = self.host.find(via, said)?;
+        Some(self.seat(way, facts))
+    }
+
+    /// Takes a seat for a process that was found on this host.
+    pub(crate) fn seat(self: &Arc<Self>, way: Way, facts: Facts) -> Seat {
+        let key = facts.key();
+        let mut table = self.lock();
+        table.seats += 1;
+        let number = table.seats;
+        if table.starts.len() >= limits::PROCESSES && !table.starts.contains_key(&key.pid) {
+            let Table { live, starts, .. } = &mut *table;
+            starts.retain(|&pid, &mut start| live.contains_key(&Key { pid, start }));
+        }
+        let known = table.starts.insert(key.pid, key.start);
+        let chair = Arc::new(Chair::new(way, number));
+        let process = table.live.entry(key).or_insert(Process { chairs: Vec::new() });
+        process.chairs.push(Arc::clone(&chair));
+        drop(table);
+        let program = name::program(&facts.command, &facts.comm);
+        Seat {
+            processes: Arc::clone(self),
+            name: format!("{program}:{}", key.pid),
+            program,
+            facts,
+            resumes: known.is_none_or(|start| start == key.start),
+            chair,
+        }
+    }
+
+    /// The process is seen by another way than this now.
+    pub(super) fn others(&self, key: Key, way: Way) -> bool {
+        let table = self.lock();
+        let chairs = table.live.get(&key).map(|process| process.chairs.as_slice());
+        chairs.unwrap_or_default().iter().any(|chair| chair.way != way)
+    }
+
+    /// Another seat feeds these metrics, or would at once if this one did not.
+    pub(super) fn wanted(&self, key: Key, chair: &Chair, share: Share) -> bool {
+        let table = self.lock();
+        let chairs = table.live.get(&key).map(|process| process.chairs.as_slice());
+        chairs.unwrap_or_default().iter().any(|other| {
+            other.number != chair.number && other.claims.load(Ordering::Relaxed) & share.bit() != 0
+        })
+    }
+
+    /// A seat wants to feed these metrics, or no longer does.
+    pub(super) fn claim(&self, key: Key, chair: &Chair, share: Share, feeds: bool) {
+        let table = self.lock();
+        if feeds {
+            chair.claims.fetch_or(share.bit(), Ordering::Relaxed);
+        } else {
+            chair.claims.fetch_and(!share.bit(), Ordering::Relaxed);
+        }
+        if let Some(process) = table.live.get(&key) {
+            process.settle();
+        }
+    }
+
+    /// A seat is left.
+    pub(super) fn leave(&self, key: Key, chair: &Chair) {
+        if let Entry::Occupied(mut entry) = self.lock().live.entry(key) {
+            entry.get_mut().chairs.retain(|other| other.number != chair.number);
+            if entry.get().chairs.is_empty() {
+                entry.remove();
+            } else {
+                entry.get().settle();
+            }
+        }
+    }
+
+    /// Processes that have seats.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.lock().live.len()
+    }
+
+    /// Processes whose start times are known.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.lock().starts.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Process {
+    /// Decides who feeds what: of those who want to the best way, and of one way the newest seat.
+    fn settle(&self) {
+        for share in Share::ALL {
+            let claims =
+                |chair: &&Arc<Chair>| chair.claims.load(Ordering::Relaxed) & share.bit() != 0;
+            let best = self.chairs.iter().filter(claims);
+            let best = best.min_by_key(|chair| (share.rank(chair.way), u64::MAX - chair.number));
+            for chair in &self.chairs {
+                if best.is_some_and(|best| best.number == chair.number) {
+                    chair.feeds.fetch_or(share.bit(), Ordering::Relaxed);
+                } else {
+                    chair.feeds.fetch_and(!share.bit(), Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! One way that a process is seen by now.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::host::{Facts, Key};
+use super::processes::Processes;
+use super::share::{Share, Way};
+use crate::model::{Identity, cut};
+
+/// Bytes of the command line in the label `command`.
+const COMMAND: usize = 200;
+
+/// What the processes and a seat share.
+#[derive(Debug)]
+pub(super) struct Chair {
+    pub(super) way: Way,
+    pub(super) number: u64,
+    /// What it wants to feed.
+    pub(super) claims: AtomicU8,
+    /// What it feeds.
+    pub(super) feeds: AtomicU8,
+}
+
+impl Chair {
+    pub(super) const fn new(way: Way, number: u64) -> Self {
+        Self { way, number, claims: AtomicU8::new(0), feeds: AtomicU8::new(0) }
+    }
+}
+
+/// One way that a process is seen by now. Dropped, it leaves: others take over what it fed.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub(super) processes: Arc<Processes>,
+    pub(super) name: String,
+    pub(super) program: String,
+    pub(super) facts: Facts,
+    pub(super) resumes: bool,
+    pub(super) chair: Arc<Chair>,
+}
+
+impl Seat {
+    /// The process.
+    pub(crate) const fn key(&self) -> Key {
+        self.facts.key()
+    }
+
+    /// What the host knows of the process.
+    pub(crate) const fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The instance's name: PROGRAM:PID.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name of the program.
+    pub(crate) fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// The identity to report, with `peer` as the address and these labels besides.
+    pub(crate) fn identity(&self, peer: String, more: Vec<(&'static str, String)>) -> Identity {
+        let key = self.key();
+        let mut labels = vec![("program", self.program.clone()), ("pid", key.pid.to_string())];
+        let command = String::from_utf8_lossy(&self.facts.command);
+        let command = command.trim_end_matches('\0').replace(|c: char| c.is_control(), " ");
+        if !command.is_empty() {
+            labels.push(("command", cut(&command, COMMAND).to_owned()));
+        }
+        labels.extend(more);
+        Identity {
+            name: self.name.clone(),
+            peer,
+            labels,
+            resumes: self.resumes,
+            process: Some(format!("{}@{}", key.pid, key.start)),
+            way: self.chair.way.rank(),
+        }
+    }
+
+    /// Whether this way feeds these metrics now. The first call says that it wants to, and each
+    /// call may be answered otherwise than the last one.
+    pub(crate) fn feeds(&self, share: Share) -> bool {
+        if self.chair.claims.load(Ordering::Relaxed) & share.bit() == 0 {
+            self.processes.claim(self.key(), &self.chair, share, true);
+        }
+        self.chair.feeds.load(Ordering::Relaxed) & share.bit() != 0
+    }
+
+    /// This way no longer has these metrics. `true`: it fed them, the process is seen otherwise and
+    /// nobody takes over: their values are to be hidden.
+    pub(crate) fn yields(&self, share: Share) -> bool {
+        let fed = self.chair.feeds.load(Ordering::Relaxed) & share.bit() != 0;
+        if self.chair.claims.load(Ordering::Relaxed) & share.bit() != 0 {
+            self.processes.claim(self.key(), &self.chair, share, false);
+        }
+        fed && self.others() && !self.processes.wanted(self.key(), &self.chair, share)
+    }
+
+    /// The process is seen by another way as well.
+    pub(crate) fn others(&self) -> bool {
+        self.processes.others(self.key(), self.chair.way)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.processes.leave(self.key(), &self.chair);
+    }
+}

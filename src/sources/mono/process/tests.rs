@@ -1,0 +1,118 @@
+//! One process, one instance.
+
+use super::*;
+
+/// A host that knows the processes by what they call themselves.
+struct Fake(Vec<Facts>);
+
+impl Host for Fake {
+    fn find(&self, _: &Via, said: &Said<'_>) -> Option<Facts> {
+        self.0.iter().find(|facts| facts.inner_pid == said.pid).cloned()
+    }
+}
+
+fn facts(pid: u32, start: u64, inner_pid: u32) -> Facts {
+    let command = b"mono\0--profile=log\0/srv/a.exe\x0010\0".to_vec();
+    Facts { pid, start, inner_pid, command, ..Facts::default() }
+}
+
+fn via() -> Via {
+    Via::Tcp(([127, 0, 0, 1], 1).into())
+}
+
+#[test]
+fn all_ways_of_a_process_have_one_identity() {
+    let processes = Processes::new(Fake(vec![facts(400, 7, 1)]));
+    let said = Said { pid: 1, ..Said::default() };
+    let stream = processes.join(Way::Stream, &via(), &said).expect("a seat");
+    let module = processes.join(Way::Module, &via(), &said).expect("a seat");
+    let area = processes.seat(Way::Area, facts(400, 7, 1));
+    let id = module.identity("127.0.0.1:1".into(), vec![("dialect", "note".into())]);
+    assert_eq!((id.name.as_str(), id.way, id.resumes), ("a.exe:400", 0, true));
+    assert_eq!(id.process.as_deref(), Some("400@7"));
+    let label = |name| id.labels.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_str());
+    assert_eq!((label("pid"), label("program")), (Some("400"), Some("a.exe")));
+    assert_eq!(label("command"), Some("mono --profile=log /srv/a.exe 10"));
+    for (seat, way) in [(&stream, 1), (&area, 2)] {
+        let other = seat.identity(String::new(), Vec::new());
+        assert_eq!((&other.name, &other.process, other.way), (&id.name, &id.process, way));
+    }
+    assert_eq!(processes.len(), 1);
+    assert!(processes.join(Way::Stream, &via(), &Said { pid: 400, ..Said::default() }).is_none());
+}
+
+#[test]
+fn counters_come_from_one_way_and_the_others_take_over() {
+    let processes = Processes::new(Fake(Vec::new()));
+    let seat = |way| processes.seat(way, facts(5, 6, 5));
+    let area = seat(Way::Area);
+    assert!(area.feeds(Share::Exceptions) && area.feeds(Share::Categories));
+    let stream = seat(Way::Stream);
+    // Nothing changes before the stream has something.
+    assert!(area.feeds(Share::Exceptions));
+    assert!(stream.feeds(Share::Counters) && stream.feeds(Share::Exceptions));
+    assert!(!area.feeds(Share::Exceptions));
+    assert!(area.feeds(Share::Categories) && !stream.feeds(Share::Categories));
+    let module = seat(Way::Module);
+    assert!(module.feeds(Share::Counters) && !stream.feeds(Share::Counters));
+    drop(module);
+    assert!(stream.feeds(Share::Counters));
+    drop(area);
+    assert!(stream.feeds(Share::Categories));
+    drop(stream);
+    assert_eq!(processes.len(), 0);
+}
+
+#[test]
+fn the_newest_of_one_way_feeds() {
+    let processes = Processes::new(Fake(Vec::new()));
+    let seat = |way| processes.seat(way, facts(5, 6, 5));
+    let seats: Vec<_> = (0..20).map(|_| seat(Way::Stream)).collect();
+    let feeds = || seats.iter().map(|seat| seat.feeds(Share::Counters)).collect::<Vec<_>>();
+    feeds();
+    assert_eq!(feeds().iter().position(|feeds| *feeds), Some(19));
+    assert_eq!(feeds().iter().filter(|feeds| **feeds).count(), 1);
+}
+
+#[test]
+fn values_are_hidden_if_nobody_takes_over() {
+    let processes = Processes::new(Fake(Vec::new()));
+    let seat = |way| processes.seat(way, facts(5, 6, 5));
+    let module = seat(Way::Module);
+    assert!(module.feeds(Share::Counters));
+    // The whole process goes: its last values stay for a while.
+    assert!(!module.yields(Share::Counters));
+    assert!(module.feeds(Share::Counters));
+    let area = seat(Way::Area);
+    assert!(module.yields(Share::Counters) && module.feeds(Share::Counters));
+    let stream = seat(Way::Stream);
+    assert!(!stream.feeds(Share::Counters));
+    assert!(!module.yields(Share::Counters) && stream.feeds(Share::Counters));
+    drop(area);
+}
+
+#[test]
+fn an_id_that_is_used_again_is_another_process() {
+    let processes = Processes::new(Fake(Vec::new()));
+    let first = processes.seat(Way::Area, facts(5, 6, 5));
+    let second = processes.seat(Way::Area, facts(5, 7, 5));
+    let [a, b] = [&first, &second].map(|seat| seat.identity(String::new(), Vec::new()));
+    assert_eq!((&a.name, a.resumes, b.resumes), (&b.name, true, false));
+    assert_ne!(a.process, b.process);
+    drop(first);
+    let third = processes.seat(Way::Stream, facts(5, 7, 5));
+    assert!(third.identity(String::new(), Vec::new()).resumes);
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    use crate::sources::mono::limits;
+    let processes = Processes::new(Fake(Vec::new()));
+    let kept = processes.seat(Way::Area, facts(1, 1, 1));
+    for pid in 2..(2 * limits::PROCESSES as u32) {
+        drop(processes.seat(Way::Area, facts(pid, 1, 1)));
+    }
+    assert_eq!(processes.len(), 1);
+    assert!(processes.remembered() <= limits::PROCESSES);
+    drop(kept);
+}
