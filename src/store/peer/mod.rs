@@ -17,7 +17,7 @@ use health::Health;
 pub use liveness::Liveness;
 pub(super) use liveness::Turn;
 pub use request_queue::RequestQueue;
-pub use ways::Beside;
+pub(super) use ways::Beside;
 use ways::Ways;
 
 use crate::catalogue::{AgentCell, Catalogue, DYNAMIC_MAX};
@@ -282,7 +282,12 @@ impl Peer {
 
     /// Sets the address and the instance labels. `beside`: others of the same process are connected,
     /// whose labels stay; those of a better way are not changed.
-    pub fn introduce(&self, address: String, labels: Vec<(&'static str, String)>, beside: Beside) {
+    pub(super) fn introduce(
+        &self,
+        address: String,
+        labels: Vec<(&'static str, String)>,
+        beside: Beside,
+    ) {
         let mut words = lock(&self.words);
         let labels = labels.into_iter().map(|(k, v)| (k.into(), v)).collect();
         let (mut kept, more) = match beside {

@@ -7,7 +7,7 @@ use crate::model::Control;
 
 /// How a new connection stands to others of the same process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub(in crate::store) enum Beside {
     /// There are none.
     Alone,
     /// It is at least as good as any of them.
