@@ -4,6 +4,8 @@
 //!
 //! [`Update`]: crate::model::Update
 
+#[cfg(any(feature = "dotnet", feature = "mono"))]
+mod cells;
 mod contract;
 #[cfg(feature = "dotnet")]
 pub mod dotnet;

@@ -1,8 +1,8 @@
 //! Generations of the heap of one process: counts, times and sizes.
 
-use super::cells::{Layout, Rows, bind};
 use crate::model::{RowItem, Update};
 use crate::sources::Sink;
+use crate::sources::cells::{Layout, Rows, bind};
 use crate::sources::dotnet::clr::gc_reason;
 use crate::sources::dotnet::metrics as m;
 

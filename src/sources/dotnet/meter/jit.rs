@@ -1,11 +1,9 @@
 //! Compiled methods.
 
-use super::cells::Figures;
-use super::cells::Open;
-use super::cells::{Layout, Rows};
 use super::occurrence::{At, Occurrence};
 use super::system::Deferred;
 use crate::sources::Sink;
+use crate::sources::cells::{Figures, Layout, Open, Rows};
 use crate::sources::dotnet::clr::{Decoded, tier};
 use crate::sources::dotnet::metrics as m;
 

@@ -3,12 +3,9 @@
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 
-use super::cells::Figures;
-use super::cells::Histogram;
-use super::cells::Open;
-use super::cells::{Layout, Rows};
 use super::occurrence::{At, Occurrence};
 use crate::sources::Sink;
+use crate::sources::cells::{Figures, Histogram, Layout, Open, Rows};
 use crate::sources::dotnet::limits::LOCK_ROWS;
 use crate::sources::dotnet::metrics as m;
 

@@ -6,7 +6,6 @@
 //!  Counter ───────────┴──────▶ system                       System.Runtime
 //! ```
 
-mod cells;
 mod counter;
 mod gc;
 mod heap;

@@ -2,16 +2,12 @@
 
 use std::time::Duration;
 
-use super::cells::Figures;
-use super::cells::Histogram;
 use crate::meter::{Latency, MergedLatency};
 use crate::model::{Update, Value};
 use crate::sources::Sink;
+use crate::sources::cells::{Figures, Histogram, Longest};
 use crate::sources::dotnet::metrics as m;
 
-/// Time that one maximum covers, and number of maxima.
-const SLICE: u64 = 10;
-const SLICES: usize = 6;
 /// Nanoseconds in a microsecond.
 const US: u64 = 1000;
 /// Longer pauses count as an hour in percentiles, in us.
@@ -23,12 +19,7 @@ pub(super) struct Pauses {
     histogram: Histogram<{ m::PAUSE_EDGES.len() }>,
     /// Of the last minute in us, on their way to those of the program.
     latency: Latency<LONGEST>,
-    /// The longest of each 10 s of the last minute; the present ones are first.
-    longest: [u64; SLICES],
-    /// The present 10 s.
-    slice: u64,
-    /// The value that was reported; 0: none.
-    reported: u64,
+    longest: Longest,
     /// An unreported last pause.
     last: Option<u64>,
 }
@@ -38,9 +29,7 @@ impl Default for Pauses {
         Self {
             histogram: Histogram::new(&m::PAUSE_EDGES, m::PAUSES, m::pause_buckets),
             latency: Latency::default(),
-            longest: [0; SLICES],
-            slice: 0,
-            reported: 0,
+            longest: Longest::new(m::PAUSE_MAX),
             last: None,
         }
     }
@@ -54,9 +43,7 @@ impl Pauses {
         self.histogram.add(pause);
         self.latency.record(pause / US);
         self.last = Some(pause);
-        if let Some(longest) = self.longest.first_mut() {
-            *longest = pause.max(*longest);
-        }
+        self.longest.add(pause);
     }
 
     /// Reports what has changed since the last report.
@@ -64,21 +51,8 @@ impl Pauses {
         self.histogram.report(sink);
         if let Some(last) = self.last.take() {
             sink.update(Update::Set { item: m::PAUSE_LAST, value: Value::U64(last) });
-            self.report_longest(sink);
+            self.longest.report(sink);
         }
-    }
-
-    fn report_longest(&mut self, sink: &mut dyn Sink) {
-        let longest = self.longest.into_iter().max().unwrap_or_default();
-        if longest == self.reported {
-            return;
-        }
-        self.reported = longest;
-        let item = m::PAUSE_MAX;
-        sink.update(match longest {
-            0 => Update::Unset { item },
-            longest => Update::Set { item, value: Value::U64(longest) },
-        });
     }
 
     /// A second has passed.
@@ -89,20 +63,12 @@ impl Pauses {
         sink: &mut dyn Sink,
     ) {
         self.latency.changed(now, service);
-        let slice = now.as_secs() / SLICE;
-        let passed = usize::try_from(slice.saturating_sub(self.slice)).unwrap_or(SLICES);
-        self.slice = slice;
-        if passed > 0 {
-            let passed = passed.min(SLICES);
-            self.longest.rotate_right(passed);
-            self.longest.iter_mut().take(passed).for_each(|longest| *longest = 0);
-            self.report_longest(sink);
-        }
+        self.longest.tick(now, sink);
     }
 
     /// No pause of the last minute is left.
     pub(super) fn is_silent(&self) -> bool {
-        self.reported == 0 && self.last.is_none() && self.latency.is_empty()
+        self.longest.is_silent() && self.last.is_none() && self.latency.is_empty()
     }
 
     /// Frees what an idle process does not need.

@@ -1,7 +1,5 @@
 //! Sums of a process that is not idle.
 
-use super::cells::Figures;
-use super::cells::{Layout, Rows};
 use super::counter::Counter;
 use super::gc::{Collections, Known, Start};
 use super::heap::Heap;
@@ -14,6 +12,7 @@ use super::types::Types;
 use super::waits::Waits;
 use crate::model::{Update, Value};
 use crate::sources::Sink;
+use crate::sources::cells::{Figures, Layout, Rows};
 use crate::sources::dotnet::clr::{Decoded, Utf16, pause_mode, pool_reason};
 use crate::sources::dotnet::limits::TYPE_ROWS;
 use crate::sources::dotnet::metrics as m;

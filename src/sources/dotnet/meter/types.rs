@@ -4,8 +4,8 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use super::cells::{Layout, Rows};
 use crate::sources::Sink;
+use crate::sources::cells::{Layout, Rows};
 use crate::sources::dotnet::clr::Utf16;
 use crate::sources::dotnet::limits::{TEXT, TYPE_ROWS};
 

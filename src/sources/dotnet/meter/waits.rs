@@ -1,9 +1,8 @@
 //! Waits of threads that are no waits for locks.
 
-use super::cells::Open;
-use super::cells::{Layout, Rows};
 use super::occurrence::At;
 use crate::sources::Sink;
+use crate::sources::cells::{Layout, Open, Rows};
 use crate::sources::dotnet::metrics as m;
 
 const LAYOUT: Layout<1> = Layout { table: m::WAITS, items: [m::WAIT_TIME], label: "wait", max: 2 };

@@ -5,12 +5,13 @@ use std::hash::Hash;
 
 use foldhash::fast::RandomState;
 
-use crate::sources::dotnet::limits::OPEN_PAIRS;
+/// Pairs of events of one process that are open at the same time.
+const OPEN_PAIRS: usize = 4096;
 
 /// First halves of pairs of events by key: a thread, or a thread and a method. At most
 /// [`OPEN_PAIRS`]: if there are more, second halves have been lost, and all are forgotten.
 #[derive(Debug)]
-pub(in crate::sources::dotnet::meter) struct Open<K, V>(HashMap<K, V, RandomState>);
+pub(crate) struct Open<K, V>(HashMap<K, V, RandomState>);
 
 impl<K, V> Default for Open<K, V> {
     fn default() -> Self {
@@ -20,7 +21,7 @@ impl<K, V> Default for Open<K, V> {
 
 impl<K: Eq + Hash, V> Open<K, V> {
     /// A first half; it replaces an earlier one.
-    pub(in crate::sources::dotnet::meter) fn begin(&mut self, key: K, value: V) {
+    pub(crate) fn begin(&mut self, key: K, value: V) {
         if self.0.len() >= OPEN_PAIRS {
             self.0.clear();
         }
@@ -28,17 +29,17 @@ impl<K: Eq + Hash, V> Open<K, V> {
     }
 
     /// The first half that this event ends.
-    pub(in crate::sources::dotnet::meter) fn end(&mut self, key: &K) -> Option<V> {
+    pub(crate) fn end(&mut self, key: &K) -> Option<V> {
         self.0.remove(key)
     }
 
     /// Frees memory beyond what is open.
-    pub(in crate::sources::dotnet::meter) fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.0.shrink_to_fit();
     }
 
     /// Allocated bytes.
-    pub(in crate::sources::dotnet::meter) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.0.capacity() * (size_of::<(K, V)>() + 1)
     }
 }

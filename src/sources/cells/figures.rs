@@ -5,7 +5,7 @@ use crate::sources::Sink;
 
 /// Sums by item since the last report: updates go to the store once a batch of events.
 #[derive(Debug)]
-pub(in crate::sources::dotnet::meter) struct Figures {
+pub(crate) struct Figures {
     sums: [u64; STATIC_ITEMS as usize],
     /// A bit for each item with an unreported sum.
     touched: u128,
@@ -20,7 +20,7 @@ impl Default for Figures {
 impl Figures {
     /// Adds to a counter.
     #[inline]
-    pub(in crate::sources::dotnet::meter) fn add(&mut self, item: MetricItem, more: u64) {
+    pub(crate) fn add(&mut self, item: MetricItem, more: u64) {
         if more > 0
             && let Some(sum) = self.sums.get_mut(usize::from(item.get()))
         {
@@ -30,7 +30,7 @@ impl Figures {
     }
 
     /// Reports the sums and clears them.
-    pub(in crate::sources::dotnet::meter) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         let mut left = std::mem::take(&mut self.touched);
         while left != 0 {
             let item = left.trailing_zeros();

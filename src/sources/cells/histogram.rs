@@ -9,7 +9,7 @@ const US: u64 = 1000;
 
 /// Durations by the ranges that begin at `edges`, in us, since the last report.
 #[derive(Debug)]
-pub(in crate::sources::dotnet::meter) struct Histogram<const N: usize> {
+pub(crate) struct Histogram<const N: usize> {
     edges: &'static [u64; N],
     item: RowItem,
     names: fn() -> Vec<String>,
@@ -20,7 +20,7 @@ pub(in crate::sources::dotnet::meter) struct Histogram<const N: usize> {
 }
 
 impl<const N: usize> Histogram<N> {
-    pub(in crate::sources::dotnet::meter) const fn new(
+    pub(crate) const fn new(
         edges: &'static [u64; N],
         item: RowItem,
         names: fn() -> Vec<String>,
@@ -30,7 +30,7 @@ impl<const N: usize> Histogram<N> {
 
     /// Adds a duration in ns.
     #[inline]
-    pub(in crate::sources::dotnet::meter) fn add(&mut self, duration: u64) {
+    pub(crate) fn add(&mut self, duration: u64) {
         if let Some(sum) = self.sums.get_mut(bucket_of(self.edges, duration / US)) {
             *sum += 1;
             self.touched = true;
@@ -38,7 +38,7 @@ impl<const N: usize> Histogram<N> {
     }
 
     /// Reports the sums since the last report.
-    pub(in crate::sources::dotnet::meter) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         if !std::mem::take(&mut self.touched) {
             return;
         }
@@ -57,7 +57,7 @@ impl<const N: usize> Histogram<N> {
     }
 
     /// Frees what an idle process does not need.
-    pub(in crate::sources::dotnet::meter) fn clear(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
         self.report(sink);
         if std::mem::take(&mut self.bound) {
             sink.update(Update::FreeRows { table: self.item.table() });

@@ -14,12 +14,12 @@ const KEY: usize = 250;
 
 /// A table, the metrics that are sums, and the most keys with a row of their own.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sources::dotnet::meter) struct Layout<const N: usize> {
-    pub(in crate::sources::dotnet::meter) table: TableId,
-    pub(in crate::sources::dotnet::meter) items: [RowItem; N],
+pub(crate) struct Layout<const N: usize> {
+    pub(crate) table: TableId,
+    pub(crate) items: [RowItem; N],
     /// The instance label that has the key.
-    pub(in crate::sources::dotnet::meter) label: &'static str,
-    pub(in crate::sources::dotnet::meter) max: usize,
+    pub(crate) label: &'static str,
+    pub(crate) max: usize,
 }
 
 /// Slot of the row for the keys beyond the limit.
@@ -27,7 +27,7 @@ const REST: u32 = 0;
 
 /// The rows of one table and their sums since the last report.
 #[derive(Debug)]
-pub(in crate::sources::dotnet::meter) struct Rows<const N: usize> {
+pub(crate) struct Rows<const N: usize> {
     layout: Layout<N>,
     /// The slots of keys by their hashes: those without a row now stay, so that an idle process
     /// gets no more rows than a busy one.
@@ -38,13 +38,13 @@ pub(in crate::sources::dotnet::meter) struct Rows<const N: usize> {
 }
 
 impl<const N: usize> Rows<N> {
-    pub(in crate::sources::dotnet::meter) fn new(layout: Layout<N>) -> Self {
+    pub(crate) fn new(layout: Layout<N>) -> Self {
         Self { layout, slots: HashMap::default(), sums: Vec::new(), touched: Vec::new() }
     }
 
     /// Adds to the sums of the row of a key. `name` writes the key for its row.
     #[inline]
-    pub(in crate::sources::dotnet::meter) fn add(
+    pub(crate) fn add(
         &mut self,
         owner: &str,
         hash: u64,
@@ -102,7 +102,7 @@ impl<const N: usize> Rows<N> {
     }
 
     /// Reports the sums since the last report.
-    pub(in crate::sources::dotnet::meter) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         for slot in self.touched.drain(..) {
             let Some(Some(sums)) = self.sums.get_mut(slot as usize) else { continue };
             let sums = std::mem::replace(sums, [0; N]);
@@ -115,7 +115,7 @@ impl<const N: usize> Rows<N> {
     }
 
     /// Frees what an idle process does not need; the rows stay in the store.
-    pub(in crate::sources::dotnet::meter) fn clear(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
         self.report(sink);
         if !self.sums.is_empty() {
             sink.update(Update::FreeRows { table: self.layout.table });
@@ -125,7 +125,7 @@ impl<const N: usize> Rows<N> {
     }
 
     /// Allocated bytes.
-    pub(in crate::sources::dotnet::meter) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.slots.capacity() * (size_of::<(u64, u32)>() + 1)
             + self.sums.capacity() * size_of::<Option<[u64; N]>>()
             + self.touched.capacity() * size_of::<u32>()
@@ -141,7 +141,7 @@ fn add<const N: usize>(slot: u32, sums: &mut [u64; N], more: [u64; N], touched: 
 }
 
 /// Binds a slot to the row `OWNER::KEY`. `label`: the instance label of the key, and the key.
-pub(in crate::sources::dotnet::meter) fn bind(
+pub(crate) fn bind(
     table: TableId,
     owner: &str,
     slot: u32,

@@ -1,0 +1,15 @@
+//! What sources with the events of runtimes have in common: places for sums between two reports
+//! (static metrics, rows, histograms, the longest of a minute) and halves of pairs of events.
+//! Nothing here knows a protocol.
+
+mod figures;
+mod histogram;
+mod longest;
+mod open;
+mod rows;
+
+pub(crate) use figures::Figures;
+pub(crate) use histogram::Histogram;
+pub(crate) use longest::Longest;
+pub(crate) use open::Open;
+pub(crate) use rows::{Layout, Rows, bind};
