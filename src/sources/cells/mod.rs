@@ -12,4 +12,4 @@ pub(crate) use figures::Figures;
 pub(crate) use histogram::Histogram;
 pub(crate) use longest::Longest;
 pub(crate) use open::Open;
-pub(crate) use rows::{Layout, Rows, bind};
+pub(crate) use rows::{Layout, Rows, bind, clean};

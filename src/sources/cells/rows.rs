@@ -155,7 +155,7 @@ pub(crate) fn bind(
 }
 
 /// A text without blanks and control characters, at most [`KEY`] bytes; `#` if it is empty.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len().min(KEY));
     for c in text.chars() {
         let c = if c.is_whitespace() || c.is_control() { '_' } else { c };

@@ -51,3 +51,30 @@ pub(super) const MLPD_TEXT: usize = 64 << 10;
 pub(super) const MLPD_FRAMES: u64 = 1024;
 /// Processes whose start times are remembered, to tell one whose id is used again.
 pub(super) const PROCESSES: usize = 4096;
+/// Event records of one kind and process a second. A throw with its record takes 2 us.
+pub(super) const RECORDS_A_SECOND: u32 = 1000;
+/// Nanoseconds from which on a wait for a lock has a record.
+pub(super) const CONTENTION_RECORD: u64 = 10_000_000;
+/// Records that wait for the end of a flush: two seconds of two kinds.
+pub(super) const WAITING_RECORDS: usize = 4096;
+/// Bytes of a stack as a text.
+pub(super) const RECORD_STACK: usize = 16 << 10;
+/// Methods of one process with a row in `exceptions.by_site`, and in `lock.top`.
+pub(super) const SITE_ROWS: usize = 200;
+pub(super) const LOCK_ROWS: usize = 100;
+/// Classes of one process with a row in tables by class.
+pub(super) const TYPE_ROWS: usize = 200;
+/// Ids of one table between two reports that wait for their names; the rest has none.
+pub(super) const PENDING_IDS: usize = 4096;
+/// Frames of a wait among which the waiting method is: three are the lock's own.
+pub(super) const FRAMES_OF_WAIT: usize = 6;
+/// Pauses of one process that wait for the end of a flush: a pause takes 50 us at least.
+pub(super) const PAUSES: usize = 20_000;
+/// Live threads of one process.
+pub(super) const LIVE_THREADS: usize = 65_536;
+/// Types in one heapshot.
+pub(super) const LIVE_TYPES: usize = 100_000;
+/// Objects whose types are known: only with gcalloc and gcmove, 40 MB.
+pub(super) const OBJECTS: usize = 1_000_000;
+/// Moves of objects that happen at once: a nursery has 4 MiB.
+pub(super) const MOVES: usize = 1 << 18;

@@ -39,6 +39,8 @@ pub mod mlpd;
 #[allow(dead_code, unused_imports, reason = "its ways come one after the other")]
 mod process;
 mod proto;
+#[allow(dead_code, unused_imports, reason = "its ways come one after the other")]
+mod runtime;
 mod session;
 #[cfg(test)]
 mod testkit;

@@ -1,0 +1,66 @@
+//! Rows of a table whose names are known.
+
+use crate::model::{RowItem, TableId, Update};
+use crate::sources::Sink;
+use crate::sources::cells::bind;
+
+/// Sums of counters in rows of fixed names, since the last report.
+#[derive(Debug)]
+pub(super) struct Fixed<const R: usize, const N: usize> {
+    table: TableId,
+    label: &'static str,
+    names: [&'static str; R],
+    items: [RowItem; N],
+    sums: [[u64; N]; R],
+    touched: bool,
+    bound: bool,
+}
+
+impl<const R: usize, const N: usize> Fixed<R, N> {
+    /// `label`: the instance label that has the name.
+    pub(super) const fn new(
+        table: TableId,
+        label: &'static str,
+        names: [&'static str; R],
+        items: [RowItem; N],
+    ) -> Self {
+        Self { table, label, names, items, sums: [[0; N]; R], touched: false, bound: false }
+    }
+
+    /// Adds to a row.
+    pub(super) fn add(&mut self, row: usize, more: [u64; N]) {
+        if let Some(sums) = self.sums.get_mut(row) {
+            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
+            self.touched = true;
+        }
+    }
+
+    /// All rows exist, those of 0 included.
+    pub(super) fn start(&mut self, owner: &str, sink: &mut dyn Sink) {
+        if std::mem::replace(&mut self.bound, true) {
+            return;
+        }
+        for (slot, name) in (0..).zip(self.names) {
+            bind(self.table, owner, slot, (self.label, name), sink);
+            for item in self.items {
+                sink.update(Update::RowCount { slot, item, more: 0 });
+            }
+        }
+    }
+
+    /// Reports the sums since the last report.
+    pub(super) fn report(&mut self, owner: &str, sink: &mut dyn Sink) {
+        if !std::mem::take(&mut self.touched) {
+            return;
+        }
+        self.start(owner, sink);
+        for (slot, sums) in (0..).zip(&mut self.sums) {
+            for (item, sum) in self.items.into_iter().zip(sums) {
+                let more = std::mem::take(sum);
+                if more > 0 {
+                    sink.update(Update::RowCount { slot, item, more });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Garbage collections and their pauses. One thread stops the world, collects and starts it again:
+//!
+//! ```text
+//!  6 asks for the collector's lock  10 has it  7 world stopped  0 START  5 END  8 9  11 runs again
+//!                                   |<- suspension ->|
+//!                                   |<------------------- pause ------------------------------->|
+//! ```
+//! A concurrent major collection has two pauses: START of generation 1 in the first (often with a
+//! whole minor collection), END in the second. A pause without either is none of a collection. The
+//! generation of the other steps means nothing.
+
+use super::fixed::Fixed;
+use crate::model::{Update, Value};
+use crate::sources::Sink;
+use crate::sources::cells::{Figures, Histogram, Longest, Open};
+use crate::sources::mono::limits::PAUSES;
+use crate::sources::mono::metrics as m;
+use crate::sources::mono::mlpd::gc;
+
+/// Rows of the table of generations.
+const GENERATIONS: [&str; 2] = ["gen0", "gen1"];
+/// Rows of the table of kinds.
+const KINDS: [&str; 5] = ["minor", "major", "major_start", "major_finish", "other"];
+
+/// Which collections began and ended in a pause, by generation.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stop {
+    began: u64,
+    stopped: Option<u64>,
+    starts: [bool; 2],
+    ends: [bool; 2],
+}
+
+impl Stop {
+    /// Position in [`KINDS`].
+    const fn kind(self) -> usize {
+        match (self.starts, self.ends) {
+            ([_, true], [_, true]) => 1,
+            ([_, true], _) => 2,
+            (_, [_, true]) => 3,
+            ([true, _], _) | (_, [true, _]) => 0,
+            _ => 4,
+        }
+    }
+}
+
+/// A pause that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pause {
+    began: u64,
+    pub(super) ended: u64,
+    pub(super) thread: u64,
+    pub(super) length: u64,
+    pub(super) suspension: u64,
+    kind: usize,
+}
+
+impl Pause {
+    pub(super) fn kind(&self) -> &'static str {
+        KINDS.get(self.kind).copied().unwrap_or_default()
+    }
+
+    /// The generation that was collected.
+    pub(super) const fn generation(&self) -> Option<u64> {
+        match self.kind {
+            0 => Some(0),
+            1..=3 => Some(1),
+            _ => None,
+        }
+    }
+}
+
+/// Start or end of a collection whose other half has not come.
+#[derive(Clone, Copy, Debug)]
+enum Half {
+    Start(u64),
+    End(u64),
+}
+
+/// Collections and pauses of one process.
+#[derive(Debug)]
+pub(super) struct Collections {
+    /// By thread.
+    open: Open<u64, Stop>,
+    /// By generation.
+    halves: [Option<Half>; 2],
+    /// Pauses of which it is not known whether the program was ending.
+    waiting: Vec<Pause>,
+    generations: Fixed<2, 2>,
+    kinds: Fixed<5, 2>,
+    histogram: Histogram<{ m::PAUSE_EDGES.len() }>,
+    longest: Longest,
+    /// End and length of the last pause, and whether it is unreported.
+    last: Option<(u64, u64)>,
+    changed: bool,
+    /// Time and size of the heap's last change.
+    heap: Option<(u64, u64)>,
+    resized: bool,
+}
+
+impl Default for Collections {
+    fn default() -> Self {
+        Self {
+            open: Open::default(),
+            halves: [None; 2],
+            waiting: Vec::new(),
+            generations: Fixed::new(
+                m::GENERATIONS,
+                "generation",
+                GENERATIONS,
+                [m::GC_COUNT, m::GC_TIME],
+            ),
+            kinds: Fixed::new(m::PAUSE_KINDS, "kind", KINDS, [m::PAUSE_TOTAL, m::PAUSE_COUNT]),
+            histogram: Histogram::new(&m::PAUSE_EDGES, m::PAUSES, m::pause_buckets),
+            longest: Longest::new(m::PAUSE_MAX),
+            last: None,
+            changed: false,
+            heap: None,
+            resized: false,
+        }
+    }
+}
+
+impl Collections {
+    /// All rows exist.
+    pub(super) fn start(&mut self, owner: &str, sink: &mut dyn Sink) {
+        self.generations.start(owner, sink);
+        self.kinds.start(owner, sink);
+    }
+
+    /// A step of a collection.
+    pub(super) fn step(&mut self, (thread, time): (u64, u64), step: u8, generation: u8) {
+        let generation = usize::from(generation.min(1));
+        match step {
+            gc::PRE_STOP_WORLD_LOCKED => {
+                self.open.begin(thread, Stop { began: time, ..Stop::default() });
+            }
+            gc::POST_STOP_WORLD => {
+                self.stop(thread, |stop| stop.stopped = Some(time));
+            }
+            gc::START => {
+                self.generations.add(generation, [1, 0]);
+                self.half(generation, Half::Start(time));
+                self.stop(thread, |stop| mark(&mut stop.starts, generation));
+            }
+            gc::END => {
+                self.half(generation, Half::End(time));
+                self.stop(thread, |stop| mark(&mut stop.ends, generation));
+            }
+            gc::POST_START_WORLD_UNLOCKED => {
+                let Some(stop) = self.open.end(&thread) else { return };
+                let Some(length) = time.checked_sub(stop.began) else { return };
+                let suspension = stop.stopped.and_then(|at| at.checked_sub(stop.began));
+                let pause = Pause {
+                    began: stop.began,
+                    ended: time,
+                    thread,
+                    length,
+                    suspension: suspension.unwrap_or_default(),
+                    kind: stop.kind(),
+                };
+                if self.waiting.len() < PAUSES {
+                    self.waiting.push(pause);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn stop(&mut self, thread: u64, change: impl FnOnce(&mut Stop)) {
+        if let Some(mut stop) = self.open.end(&thread) {
+            change(&mut stop);
+            self.open.begin(thread, stop);
+        }
+    }
+
+    /// Half of a collection. The other one may be in another thread's buffer, which comes before
+    /// or after.
+    fn half(&mut self, generation: usize, half: Half) {
+        let Some(other) = self.halves.get_mut(generation) else { return };
+        let time = match (*other, half) {
+            (Some(Half::Start(start)), Half::End(end))
+            | (Some(Half::End(end)), Half::Start(start)) => end.checked_sub(start),
+            _ => None,
+        };
+        *other = if time.is_some() { None } else { Some(half) };
+        if let Some(time) = time {
+            self.generations.add(generation, [0, time]);
+        }
+    }
+
+    /// The heap has this size now.
+    pub(super) fn resize(&mut self, time: u64, size: u64, figures: &mut Figures) {
+        figures.add(m::HEAP_RESIZES, 1);
+        if self.heap.is_none_or(|(before, _)| before <= time) {
+            self.heap = Some((time, size));
+            self.resized = true;
+        }
+    }
+
+    /// Size of the heap.
+    pub(super) fn heap(&self) -> Option<u64> {
+        self.heap.map(|(_, size)| size)
+    }
+
+    /// Counts the pauses up to a time. `ending`: when the program began to end: the last
+    /// collection waits up to a second for the profiler's own thread, which is no pause of the
+    /// program.
+    pub(super) fn settle(
+        &mut self,
+        until: Option<u64>,
+        ending: Option<u64>,
+        figures: &mut Figures,
+        mut counted: impl FnMut(&Pause),
+    ) {
+        let Self { waiting, kinds, histogram, longest, last, changed, .. } = self;
+        waiting.retain(|pause| {
+            if until.is_some_and(|until| pause.ended > until) {
+                return true;
+            }
+            if ending.is_some_and(|ending| pause.began >= ending) {
+                return false;
+            }
+            kinds.add(pause.kind, [pause.length, 1]);
+            histogram.add(pause.length);
+            longest.add(pause.length);
+            figures.add(m::SUSPENSION, pause.suspension);
+            if last.is_none_or(|(ended, _)| ended <= pause.ended) {
+                *last = Some((pause.ended, pause.length));
+            }
+            *changed = true;
+            counted(pause);
+            false
+        });
+    }
+
+    /// Reports what has changed since the last report.
+    pub(super) fn report(&mut self, owner: &str, sink: &mut dyn Sink) {
+        self.generations.report(owner, sink);
+        self.kinds.report(owner, sink);
+        self.histogram.report(sink);
+        if let Some((_, last)) = self.last.filter(|_| std::mem::take(&mut self.changed)) {
+            sink.update(Update::Set { item: m::PAUSE_LAST, value: Value::U64(last) });
+            self.longest.report(sink);
+        }
+        if let Some((_, size)) = self.heap.filter(|_| std::mem::take(&mut self.resized)) {
+            sink.update(Update::Set { item: m::HEAP_TOTAL, value: Value::U64(size) });
+        }
+    }
+
+    /// A second has passed.
+    pub(super) fn tick(&mut self, now: std::time::Duration, sink: &mut dyn Sink) {
+        self.longest.tick(now, sink);
+    }
+
+    /// Events are lost: what is open may have ended.
+    pub(super) fn forget(&mut self) {
+        self.open = Open::default();
+        self.halves = [None; 2];
+    }
+
+    /// No pause waits.
+    pub(super) const fn is_settled(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Allocated bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.open.memory() + self.waiting.capacity() * size_of::<Pause>()
+    }
+}
+
+fn mark(marks: &mut [bool; 2], generation: usize) {
+    if let Some(mark) = marks.get_mut(generation) {
+        *mark = true;
+    }
+}

@@ -1,0 +1,50 @@
+//! GC handles in use.
+
+use crate::model::Update;
+use crate::sources::Sink;
+use crate::sources::cells::bind;
+use crate::sources::mono::metrics as m;
+
+/// Kinds by their numbers.
+const KINDS: [&str; 4] = ["weak", "weak_track", "normal", "pinned"];
+
+/// Handles made and not destroyed, by kind.
+#[derive(Debug, Default)]
+pub(super) struct Handles {
+    counts: [u64; KINDS.len()],
+    changed: bool,
+    bound: bool,
+}
+
+impl Handles {
+    pub(super) fn created(&mut self, kind: u64) {
+        self.change(kind, |count| count.saturating_add(1));
+    }
+
+    /// A handle that was made before reading began may be destroyed.
+    pub(super) fn destroyed(&mut self, kind: u64) {
+        self.change(kind, |count| count.saturating_sub(1));
+    }
+
+    fn change(&mut self, kind: u64, change: impl FnOnce(u64) -> u64) {
+        let count = usize::try_from(kind).ok().and_then(|kind| self.counts.get_mut(kind));
+        if let Some(count) = count {
+            *count = change(*count);
+            self.changed = true;
+        }
+    }
+
+    /// Reports what has changed.
+    pub(super) fn report(&mut self, owner: &str, sink: &mut dyn Sink) {
+        if !std::mem::take(&mut self.changed) {
+            return;
+        }
+        let new = !std::mem::replace(&mut self.bound, true);
+        for (slot, (kind, value)) in (0..).zip(KINDS.into_iter().zip(self.counts)) {
+            if new {
+                bind(m::HANDLES, owner, slot, ("handle", kind), sink);
+            }
+            sink.update(Update::RowSet { slot, item: m::HANDLE_COUNT, value });
+        }
+    }
+}

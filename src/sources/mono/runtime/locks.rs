@@ -1,0 +1,126 @@
+//! Waits for locks. A thread waits for one lock at a time: its next end belongs to it.
+
+use super::names::{Names, is_lock, site};
+use super::pending::Pending;
+use crate::sources::Sink;
+use crate::sources::cells::{Figures, Histogram, Layout, Open};
+use crate::sources::mono::limits::{FRAMES_OF_WAIT, LOCK_ROWS};
+use crate::sources::mono::metrics as m;
+
+const LAYOUT: Layout<2> =
+    Layout { table: m::LOCKS, items: [m::LOCK_TIME, m::LOCK_COUNT], label: "site", max: LOCK_ROWS };
+
+/// The innermost frames of a wait, the innermost first; 0: none. The first are the lock's own.
+type Innermost = [u64; FRAMES_OF_WAIT];
+
+/// A wait that has begun.
+#[derive(Debug)]
+struct Wait {
+    began: u64,
+    object: u64,
+    frames: Box<[u64]>,
+}
+
+/// A wait that has ended.
+#[derive(Debug)]
+pub(super) struct Waited {
+    pub(super) duration: u64,
+    pub(super) object: u64,
+    pub(super) frames: Box<[u64]>,
+}
+
+/// Waits for locks of one process.
+#[derive(Debug)]
+pub(super) struct Locks {
+    /// By thread.
+    open: Open<u64, Wait>,
+    histogram: Histogram<{ m::CONTENTION_EDGES.len() }>,
+    /// By the innermost frames.
+    sites: Pending<Innermost, 2>,
+}
+
+impl Default for Locks {
+    fn default() -> Self {
+        Self {
+            open: Open::default(),
+            histogram: Histogram::new(&m::CONTENTION_EDGES, m::CONTENTIONS, m::contention_buckets),
+            sites: Pending::new(LAYOUT),
+        }
+    }
+}
+
+impl Locks {
+    /// A wait begins.
+    pub(super) fn begin(
+        &mut self,
+        (thread, time): (u64, u64),
+        object: u64,
+        frames: &[u64],
+        figures: &mut Figures,
+    ) {
+        figures.add(m::CONTENTION_COUNT, 1);
+        self.open.begin(thread, Wait { began: time, object, frames: frames.into() });
+    }
+
+    /// The wait of the thread ends.
+    pub(super) fn end(
+        &mut self,
+        (thread, time): (u64, u64),
+        failed: bool,
+        figures: &mut Figures,
+    ) -> Option<Waited> {
+        figures.add(m::CONTENTION_FAILED, failed.into());
+        let Wait { began, object, frames } = self.open.end(&thread)?;
+        let duration = time.checked_sub(began)?;
+        figures.add(m::CONTENTION_TIME, duration);
+        self.histogram.add(duration);
+        if !frames.is_empty() {
+            let mut innermost = [0; FRAMES_OF_WAIT];
+            innermost.iter_mut().zip(frames.iter().rev()).for_each(|(to, id)| *to = *id);
+            self.sites.add(Some(innermost), [duration, 1]);
+        }
+        Some(Waited { duration, object, frames })
+    }
+
+    /// Events are lost: what is open may have ended.
+    pub(super) fn forget(&mut self) {
+        self.open = Open::default();
+    }
+
+    /// Reports the sums since the last report.
+    pub(super) fn report(
+        &mut self,
+        owner: &str,
+        force: bool,
+        names: &dyn Names,
+        sink: &mut dyn Sink,
+    ) {
+        self.histogram.report(sink);
+        let name = |frames: &Innermost| waiting(frames.iter().copied(), names).map(site);
+        self.sites.report(owner, force, name, sink);
+    }
+
+    /// Nothing waits for a name.
+    pub(super) fn is_settled(&self) -> bool {
+        self.sites.is_empty()
+    }
+
+    /// Allocated bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.open.memory() + self.sites.memory()
+    }
+}
+
+/// The method that waits: the innermost one that is not of the lock itself. `frames`: innermost
+/// first. `None`: a name is missing.
+pub(super) fn waiting(frames: impl Iterator<Item = u64>, names: &dyn Names) -> Option<&str> {
+    let mut outermost = None;
+    for id in frames.take_while(|id| *id != 0) {
+        let name = names.method(id)?;
+        if !is_lock(name) {
+            return Some(name);
+        }
+        outermost = Some(name);
+    }
+    outermost
+}

@@ -1,0 +1,29 @@
+//! What the events of a log profiler mean: garbage collections, exceptions, locks, threads,
+//! allocations and the heap of one process (docs/protocols/mono-mlpd.md 5).
+//!
+//! ```text
+//!  mlpd::Event ─▶ reader ─┬▶ gc, exceptions, locks, alloc, heap, threads, handles ─┐
+//!                         └▶ records (gc, exception, contention) ──────────────────┴▶ sink
+//! ```
+//!
+//! A profiler writes the buffers of all threads once a second, not in the order of time, and a
+//! mark behind them. Sums count at once; whatever needs a name or the order of time waits for the
+//! mark. [`Runtime::report`] hands both over.
+
+mod alloc;
+mod exceptions;
+mod fixed;
+mod gc;
+mod handles;
+mod heap;
+mod locks;
+mod names;
+mod objects;
+mod options;
+mod pending;
+mod reader;
+mod records;
+mod threads;
+
+pub(crate) use names::Names;
+pub(crate) use reader::{Runtime, jit_item};

@@ -1,0 +1,272 @@
+//! All that a stream tells of one process.
+
+use std::time::Duration;
+
+use super::alloc::Allocations;
+use super::exceptions::Exceptions;
+use super::gc::Collections;
+use super::handles::Handles;
+use super::heap::Heap;
+use super::locks::Locks;
+use super::names::Names;
+use super::objects::Objects;
+use super::options::Options;
+use super::records::Records;
+use super::threads::Threads;
+use crate::model::{MetricItem, Stamp, Update, Value};
+use crate::sources::Sink;
+use crate::sources::cells::Figures;
+use crate::sources::mono::metrics as m;
+use crate::sources::mono::mlpd::{Event, Header, monitor};
+
+/// Ticks that something may wait for its name or for the end of a flush.
+const PATIENCE: u8 = 3;
+/// Nanoseconds in Mono's unit of time.
+const TICK: u64 = 100;
+
+/// The metrics of one process that come from the events of its log profiler.
+#[derive(Debug, Default)]
+pub(crate) struct Runtime {
+    /// The instance; empty until it is known.
+    owner: Box<str>,
+    version: u8,
+    options: Options,
+    figures: Figures,
+    gc: Collections,
+    exceptions: Exceptions,
+    locks: Locks,
+    alloc: Allocations,
+    objects: Objects,
+    heap: Heap,
+    threads: Threads,
+    handles: Handles,
+    records: Records,
+    /// Counters of the compiler, by [`jit_item`], that are not reported.
+    jit: [Option<u64>; JIT.len()],
+    /// All events up to this time have come.
+    complete: Option<u64>,
+    /// Ticks since something waits.
+    waits: u8,
+}
+
+/// Counters that are metrics with a name of their own, and nanoseconds or bytes in their unit.
+const JIT: [(&str, MetricItem, u64); 3] = [
+    ("Compiled methods", m::JIT_METHODS, 1),
+    ("Total time spent JITting", m::JIT_TIME, TICK),
+    ("Native code size", m::JIT_CODE, 1),
+];
+
+/// The metric that is made from a counter of the section JIT, and by how much a value of the
+/// counter is to be multiplied.
+pub(crate) fn jit_item(category: &str, name: &str) -> Option<(MetricItem, u64)> {
+    let mut all = JIT.iter().filter(|_| category == "JIT");
+    all.find(|(counter, ..)| *counter == name).map(|(_, item, scale)| (*item, *scale))
+}
+
+impl Runtime {
+    /// The header of a stream.
+    pub(crate) fn header(&mut self, header: &Header) {
+        self.version = header.version;
+        self.options = Options::parse(&header.options);
+    }
+
+    /// The identity is known: what the stream will have begins at 0. `owner`: the instance name.
+    pub(crate) fn start(&mut self, owner: &str, sink: &mut dyn Sink) {
+        self.owner = owner.into();
+        let all = self.options;
+        for (has, items) in [
+            (true, &[m::THREADS_CREATED] as &[MetricItem]),
+            (all.gc, &[m::SUSPENSION, m::HEAP_RESIZES]),
+            (all.exception, &[m::EXCEPTIONS]),
+            (all.monitor, &[m::CONTENTION_COUNT, m::CONTENTION_TIME, m::CONTENTION_FAILED]),
+            (all.alloc, &[m::ALLOC_BYTES, m::ALLOC_OBJECTS]),
+            (all.finalization, &[m::FINALIZED]),
+            (all.heapshot, &[m::HEAP_SHOTS]),
+            (all.gc || all.exception || all.monitor, &[m::MISSED]),
+        ] {
+            for item in items.iter().filter(|_| has) {
+                sink.update(Update::Count { item: *item, more: 0 });
+            }
+        }
+        if all.gc {
+            self.gc.start(owner, sink);
+        }
+        if all.exception {
+            self.exceptions.start(owner, sink);
+        }
+    }
+
+    /// An event, or an item of one, of a thread's buffer.
+    #[inline]
+    pub(crate) fn event(&mut self, thread: u64, time: u64, event: &Event<'_>) {
+        match *event {
+            Event::Alloc { vtable, object, size, .. } => {
+                self.alloc.add(vtable, size);
+                if self.options.tracks_objects() {
+                    self.objects.allocated(object, vtable);
+                }
+            }
+            Event::Move { from, to } if self.options.tracks_objects() => {
+                self.objects.moved(from, to);
+            }
+            Event::HeapObject { vtable, size, .. } => self.heap.object(vtable, size),
+            _ => self.rare(thread, time, event),
+        }
+    }
+
+    fn rare(&mut self, thread: u64, time: u64, event: &Event<'_>) {
+        let figures = &mut self.figures;
+        match *event {
+            Event::Gc { event, generation } => self.gc.step((thread, time), event, generation),
+            Event::HeapResize { size } => self.gc.resize(time, size, figures),
+            Event::Throw { object, frames } => {
+                self.objects.settle();
+                let tracks = self.options.tracks_objects();
+                let kind = tracks.then(|| self.objects.kind(object));
+                self.exceptions.thrown(frames, kind, figures);
+                self.records.exception((thread, time), frames, kind.flatten(), figures);
+            }
+            Event::Clause { kind, .. } => self.exceptions.clause(kind),
+            Event::Monitor { event: monitor::CONTENTION, object, frames } => {
+                self.locks.begin((thread, time), object, frames, figures);
+            }
+            Event::Monitor { event: event @ (monitor::DONE | monitor::FAIL), .. } => {
+                let failed = event == monitor::FAIL;
+                if let Some(waited) = self.locks.end((thread, time), failed, figures) {
+                    self.objects.settle();
+                    let kind = self.objects.kind(waited.object);
+                    self.records.contention((thread, time), waited, kind, failed, figures);
+                }
+            }
+            Event::Moves { .. } => self.objects.settle(),
+            Event::HandleCreated { kind, .. } => self.handles.created(kind),
+            Event::HandleDestroyed { kind, .. } => self.handles.destroyed(kind),
+            Event::FinalizeEnd { .. } => figures.add(m::FINALIZED, 1),
+            Event::HeapStart => self.heap.begin(),
+            Event::HeapEnd => self.heap.end(figures),
+            Event::Class { act, .. } => self.threads.class(act),
+            Event::Assembly { act, .. } => self.threads.assembly(act),
+            Event::Domain { act, .. } => self.threads.domain(act),
+            Event::Thread { act, id, name } => {
+                self.threads.thread(time, act, id, name, figures);
+            }
+            // The profiler writes this behind the buffers of all threads.
+            Event::Sync { .. } => self.complete = self.complete.max(Some(time)),
+            _ => {}
+        }
+    }
+
+    /// A counter of the stream, since the start of the process, in Mono's unit.
+    pub(crate) fn counter(&mut self, category: &str, name: &str, value: u64) {
+        let Some((item, scale)) = jit_item(category, name) else { return };
+        let at = JIT.iter().position(|(_, of, _)| *of == item);
+        if let Some(unreported) = at.and_then(|at| self.jit.get_mut(at)) {
+            *unreported = Some(value.saturating_mul(scale));
+        }
+    }
+
+    /// Events are lost: what is open may have ended.
+    pub(crate) fn lost(&mut self) {
+        self.gc.forget();
+        self.locks.forget();
+        self.heap.forget();
+        self.objects.forget();
+    }
+
+    /// Reports what has changed: when what came was read, and its instance is known.
+    pub(crate) fn report(
+        &mut self,
+        names: &dyn Names,
+        stamp: &dyn Fn(u64) -> Stamp,
+        sink: &mut dyn Sink,
+    ) {
+        self.hand_over(false, names, stamp, sink);
+    }
+
+    /// A second has passed: nothing waits for ever. `now`: the monotonic clock.
+    pub(crate) fn tick(
+        &mut self,
+        now: Duration,
+        names: &dyn Names,
+        stamp: &dyn Fn(u64) -> Stamp,
+        sink: &mut dyn Sink,
+    ) {
+        self.threads.tick(&mut self.figures);
+        self.waits = if self.is_settled() { 0 } else { self.waits + 1 };
+        let force = self.waits >= PATIENCE;
+        if force {
+            self.waits = 0;
+        }
+        self.hand_over(force, names, stamp, sink);
+        self.gc.tick(now, sink);
+    }
+
+    /// The stream has ended: nothing more will come.
+    pub(crate) fn end(
+        &mut self,
+        names: &dyn Names,
+        stamp: &dyn Fn(u64) -> Stamp,
+        sink: &mut dyn Sink,
+    ) {
+        self.hand_over(true, names, stamp, sink);
+    }
+
+    fn hand_over(
+        &mut self,
+        force: bool,
+        names: &dyn Names,
+        stamp: &dyn Fn(u64) -> Stamp,
+        sink: &mut dyn Sink,
+    ) {
+        if self.owner.is_empty() {
+            return;
+        }
+        let until = self.complete.filter(|_| !force);
+        let Self { owner, version, figures, gc, records, .. } = self;
+        let (whose, version): (_, u8) = ((&**owner, *version), *version);
+        if force || until.is_some() {
+            let heap = gc.heap();
+            // Counted apart: the closure cannot have the figures too.
+            let mut pauses = Vec::new();
+            gc.settle(until, self.threads.ending(), figures, |pause| pauses.push(*pause));
+            pauses.iter().for_each(|pause| records.pause(pause, heap, figures));
+            records.report(until, version, names, stamp, sink);
+        }
+        gc.report(owner, sink);
+        self.exceptions.report(whose, force, names, sink);
+        self.locks.report(owner, force, names, sink);
+        self.alloc.report(whose, force, (figures, names), sink);
+        self.heap.report(whose, force, names, sink);
+        self.handles.report(owner, sink);
+        self.threads.report(sink);
+        figures.report(sink);
+        for ((_, item, _), value) in JIT.iter().zip(&mut self.jit) {
+            if let Some(value) = value.take() {
+                sink.update(Update::Set { item: *item, value: Value::U64(value) });
+            }
+        }
+    }
+
+    /// Nothing waits.
+    fn is_settled(&self) -> bool {
+        self.gc.is_settled()
+            && self.records.is_settled()
+            && self.exceptions.is_settled()
+            && self.locks.is_settled()
+            && self.alloc.is_settled()
+            && self.heap.is_settled()
+    }
+
+    /// Allocated bytes beside this value itself.
+    pub(crate) fn memory(&self) -> usize {
+        self.owner.len()
+            + self.gc.memory()
+            + self.exceptions.memory()
+            + self.locks.memory()
+            + self.alloc.memory()
+            + self.objects.memory()
+            + self.heap.memory()
+            + self.threads.memory()
+            + self.records.memory()
+    }
+}

@@ -1,0 +1,173 @@
+//! What a process has loaded: threads, domains, assemblies and classes.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use crate::model::{MetricItem, Update, Value};
+use crate::sources::Sink;
+use crate::sources::cells::Figures;
+use crate::sources::mono::limits::LIVE_THREADS;
+use crate::sources::mono::metrics as m;
+use crate::sources::mono::mlpd::Act;
+
+/// Begins the names of the profiler's own threads.
+const PROFILER: &[u8] = b"Profiler ";
+/// Threads of the runtime: no program made them.
+const OWN: [&[u8]; 3] = [b"Main", b"Finalizer", b"Domain unloader"];
+/// Ticks after which a thread without a name is one of the program.
+const NAMELESS: u8 = 2;
+
+/// What is known of a live thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Thread {
+    /// No name yet, for so many ticks: it may be the runtime's.
+    Nameless(u8),
+    /// The program's.
+    Counted,
+    /// The runtime's.
+    Own,
+    /// The profiler's.
+    Profiler,
+}
+
+/// A value that is reported when it has changed.
+#[derive(Debug)]
+struct Gauge {
+    item: MetricItem,
+    value: u32,
+    reported: Option<u32>,
+}
+
+impl Gauge {
+    const fn new(item: MetricItem) -> Self {
+        Self { item, value: 0, reported: None }
+    }
+
+    const fn act(&mut self, act: Act) {
+        self.value = match act {
+            Act::Load => self.value.saturating_add(1),
+            Act::Unload => self.value.saturating_sub(1),
+            Act::Name => self.value,
+        };
+    }
+
+    fn report(&mut self, sink: &mut dyn Sink) {
+        if self.reported.replace(self.value) != Some(self.value) {
+            sink.update(Update::Set { item: self.item, value: Value::U64(self.value.into()) });
+        }
+    }
+}
+
+/// Threads, domains, assemblies and classes of one process.
+#[derive(Debug)]
+pub(super) struct Threads {
+    live: HashMap<u64, Thread, RandomState>,
+    threads: Gauge,
+    domains: Gauge,
+    assemblies: Gauge,
+    classes: Gauge,
+    /// When the first of the profiler's threads ended: the program ends.
+    ending: Option<u64>,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self {
+            live: HashMap::default(),
+            threads: Gauge::new(m::THREADS),
+            domains: Gauge::new(m::DOMAINS),
+            assemblies: Gauge::new(m::ASSEMBLIES),
+            classes: Gauge::new(m::CLASSES),
+            ending: None,
+        }
+    }
+}
+
+impl Threads {
+    /// A thread began, ended or got a name.
+    pub(super) fn thread(
+        &mut self,
+        time: u64,
+        act: Act,
+        id: u64,
+        name: &[u8],
+        figures: &mut Figures,
+    ) {
+        match act {
+            Act::Load if self.live.len() < LIVE_THREADS => {
+                self.live.insert(id, Thread::Nameless(0));
+            }
+            Act::Load => {}
+            Act::Name => {
+                let Some(thread) = self.live.get_mut(&id) else { return };
+                let named = if name.starts_with(PROFILER) {
+                    Thread::Profiler
+                } else if OWN.contains(&name) {
+                    Thread::Own
+                } else {
+                    Thread::Counted
+                };
+                if matches!(thread, Thread::Nameless(_)) && named == Thread::Counted {
+                    figures.add(m::THREADS_CREATED, 1);
+                }
+                // A thread of the program may call itself otherwise later.
+                if matches!(thread, Thread::Nameless(_)) || named == Thread::Profiler {
+                    *thread = named;
+                }
+            }
+            Act::Unload => match self.live.remove(&id) {
+                Some(Thread::Nameless(_)) => figures.add(m::THREADS_CREATED, 1),
+                Some(Thread::Profiler) => {
+                    self.ending = Some(self.ending.map_or(time, |ending| ending.min(time)));
+                }
+                _ => {}
+            },
+        }
+    }
+
+    pub(super) const fn domain(&mut self, act: Act) {
+        self.domains.act(act);
+    }
+
+    pub(super) const fn assembly(&mut self, act: Act) {
+        self.assemblies.act(act);
+    }
+
+    pub(super) const fn class(&mut self, act: Act) {
+        self.classes.act(act);
+    }
+
+    /// When the program began to end.
+    pub(super) const fn ending(&self) -> Option<u64> {
+        self.ending
+    }
+
+    /// A second has passed: threads that have no name for long will not get one.
+    pub(super) fn tick(&mut self, figures: &mut Figures) {
+        for thread in self.live.values_mut() {
+            if let Thread::Nameless(ticks) = thread {
+                *ticks = ticks.saturating_add(1);
+                if *ticks >= NAMELESS {
+                    *thread = Thread::Counted;
+                    figures.add(m::THREADS_CREATED, 1);
+                }
+            }
+        }
+    }
+
+    /// Reports what has changed.
+    pub(super) fn report(&mut self, sink: &mut dyn Sink) {
+        let live = self.live.values().filter(|thread| **thread == Thread::Counted).count();
+        self.threads.value = u32::try_from(live).unwrap_or(u32::MAX);
+        for gauge in [&mut self.threads, &mut self.domains, &mut self.assemblies, &mut self.classes]
+        {
+            gauge.report(sink);
+        }
+    }
+
+    /// Allocated bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.live.capacity() * (size_of::<(u64, Thread)>() + 1)
+    }
+}
