@@ -43,6 +43,9 @@ pub mod config;
 pub mod generate;
 
 #[cfg(feature = "agent")]
+pub mod proc;
+
+#[cfg(feature = "agent")]
 pub mod clock;
 
 #[cfg(feature = "agent")]

@@ -19,10 +19,11 @@ const RULES: &[(&str, &[&str])] = &[
     ("config", &["model", "read", "store"]),
     ("generate", &["catalogue", "model"]),
     ("clock", &["model"]),
+    ("proc", &[]),
     ("net", &["clock", "model", "read", "sources", "store"]),
     // A source's section of apm.toml, and its thin half that does I/O.
     ("sources::config", &["config", "model", "read", "sources"]),
-    ("sources::io", &["clock", "config", "net", "model", "sources", "store"]),
+    ("sources::io", &["clock", "config", "net", "model", "proc", "sources", "store"]),
     // The contract of a source, and the list of all sources.
     ("sources::contract", &["config", "net", "sources"]),
     ("sources::registry", &["catalogue", "config", "model", "net", "sources", "store"]),
@@ -175,6 +176,7 @@ const GENERIC: &[&str] = &[
     "net",
     "options.rs",
     "pmlogconf.rs",
+    "proc",
     "sources/cells",
     "state",
     "store",

@@ -106,8 +106,6 @@ pub const MAPS: usize = 50;
 pub const NAMED: usize = 4_096;
 /// Directories that are watched for sockets; others are looked into at each scan of a process.
 pub const WATCHES: usize = 1_024;
-/// Bytes of a file of /proc/PID that are read; the environment can be larger.
-pub const PROC_FILE: u64 = 256 << 10;
 /// Bytes of a list of mapped files that are read.
 pub const PROC_MAPS: u64 = 1 << 20;
 /// Connections to `dotnet.listen` whose program has not advertised itself.

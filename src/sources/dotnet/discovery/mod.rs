@@ -9,5 +9,5 @@ mod table;
 
 pub(crate) use access::{Advice, Look, Socket, access};
 pub(crate) use names::{parse_socket_name, program_name, socket_name};
-pub(crate) use proc_text::{ProcStat, ProcStatus, command_line, tmpdir};
+pub(crate) use proc_text::{command_line, tmpdir};
 pub(crate) use table::{Change, Table};

@@ -1,67 +1,7 @@
-//! Files of /proc/PID. What is not as expected is absent.
+//! Files of /proc/PID that are read for their text. What is not as expected is absent.
 
 use super::names::cut;
 use crate::sources::dotnet::limits;
-
-/// `PF_KTHREAD`.
-const KERNEL_THREAD: u64 = 0x0020_0000;
-
-/// What is used of /proc/PID/stat.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ProcStat {
-    /// Name of the program's file or of the main thread, at most 15 bytes.
-    pub comm: Vec<u8>,
-    /// Clock ticks since boot.
-    pub start: u64,
-    /// A thread of the kernel.
-    pub kernel: bool,
-    /// The process has ended and only waits for its parent.
-    pub ended: bool,
-}
-
-impl ProcStat {
-    /// The name may contain blanks, newlines and parentheses, so fields count from the last one.
-    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
-        let open = memchr::memchr(b'(', text)?;
-        let close = memchr::memrchr(b')', text)?;
-        let comm = text.get(open + 1..close)?.to_vec();
-        let mut fields = std::str::from_utf8(text.get(close + 1..)?).ok()?.split_ascii_whitespace();
-        // Fields 3, 9 and 22 of proc_pid_stat(5).
-        let state = fields.next()?;
-        let flags: u64 = fields.nth(5)?.parse().ok()?;
-        let start = fields.nth(12)?.parse().ok()?;
-        Some(Self {
-            comm,
-            start,
-            kernel: flags & KERNEL_THREAD != 0,
-            ended: matches!(state, "Z" | "X" | "x"),
-        })
-    }
-}
-
-/// What is used of /proc/PID/status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ProcStatus {
-    /// Real user.
-    pub real: u32,
-    /// Effective user.
-    pub uid: u32,
-    /// Process id in the innermost pid namespace; absent before Linux 4.1.
-    pub container_pid: Option<u32>,
-}
-
-impl ProcStatus {
-    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
-        let line = |key: &[u8]| {
-            let line = text.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(key))?;
-            Some(std::str::from_utf8(line).ok()?.split_ascii_whitespace())
-        };
-        let mut users = line(b"Uid:")?;
-        let (real, uid) = (users.next()?.parse().ok()?, users.next()?.parse().ok()?);
-        let container_pid = line(b"NSpid:").and_then(|pids| pids.last()?.parse().ok());
-        Some(Self { real, uid, container_pid })
-    }
-}
 
 /// The folder of temporary files of /proc/PID/environ, if it is set: an absolute path.
 pub(crate) fn tmpdir(environ: &[u8]) -> Option<&[u8]> {
@@ -85,33 +25,6 @@ pub(crate) fn command_line(command: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stat() {
-        let text = b"42 (a) R (b\n) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 242969 1 2 3\n";
-        let stat = ProcStat::parse(text).expect("stat");
-        assert_eq!((&stat.comm[..], stat.start), (&b"a) R (b\n"[..], 242_969));
-        assert!(!stat.kernel && !stat.ended);
-        let text = b"2 (kthreadd) Z 0 0 0 0 -1 2129984 1 2 3 4 5 6 7 8 20 0 1 0 7 1 2 3\n";
-        let stat = ProcStat::parse(text).expect("stat");
-        assert!(stat.kernel && stat.ended);
-        for end in 0..60 {
-            assert_eq!(ProcStat::parse(&text[..end]), None, "{end}");
-        }
-        assert_eq!(ProcStat::parse(b")("), None);
-    }
-
-    #[test]
-    fn status() {
-        let text = b"Name:\tUid:\nUid:\t1000\t0\t3\t4\nNSpid:\t21697\t7\t1\nGid:\t1\n";
-        let status = ProcStatus { real: 1000, uid: 0, container_pid: Some(1) };
-        assert_eq!(ProcStatus::parse(text), Some(status));
-        let status = ProcStatus { real: 1, uid: 2, container_pid: None };
-        assert_eq!(ProcStatus::parse(b"Uid:\t1\t2\n"), Some(status));
-        assert_eq!(ProcStatus::parse(b"Uid:\t1\n"), None);
-        assert_eq!(ProcStatus::parse(b"Uid:\t-1\t2\n"), None);
-        assert_eq!(ProcStatus::parse(b"NSpid:\t1\n"), None);
-    }
 
     #[test]
     fn environ() {

@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::found::Found;
 use super::listener::{self, Arrival};
-use super::proc::ProcFs;
 use super::registry::{OnFound, Registry};
 use super::scanner::{Report, Scanner};
 use super::watches::Watches;
 use crate::clock::now;
 use crate::net::Net;
+use crate::proc::ProcFs;
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::target::Target;
 use crate::store::LogThrottle;

@@ -9,7 +9,8 @@ use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
 use super::port::Port;
-use super::proc::{ProcFs, path_of};
+use super::proc::Sockets as _;
+use crate::proc::{ProcFs, path_of};
 use crate::sources::dotnet::target::{Access, Target, Via};
 
 /// Time limit of a connection.

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use pmda::process::user_name;
 
-use super::proc::{ProcDir, ProcFs};
+use super::proc::Sockets as _;
 use super::watches::{Read, Watches};
+use crate::proc::{ProcDir, ProcFs};
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::discovery::{Advice, Change, Table, access};
 use crate::sources::dotnet::target::{Access, Target};

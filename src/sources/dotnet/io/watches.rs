@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
-use super::proc::path_of;
+use crate::proc::path_of;
 use crate::sources::dotnet::discovery::parse_socket_name;
 use crate::sources::dotnet::limits;
 

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixListener;
 use rustix::process::{getpid, getuid};
 
 use super::*;
+use crate::proc::ProcFs;
 
 /// A tree like /proc, in a directory of its own.
 struct Tree(PathBuf);

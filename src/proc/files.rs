@@ -1,0 +1,181 @@
+//! Files of /proc. Each of these can vanish or be forbidden at any time.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::DirEntryExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::text::{ProcStat, ProcStatus};
+
+/// Most processes that are listed.
+const ENTRIES: usize = 65_536;
+/// Bytes of a file that are read unless more are asked for.
+const FILE: u64 = 256 << 10;
+
+/// A file system like /proc.
+#[derive(Debug)]
+pub struct ProcFs {
+    root: PathBuf,
+    /// Milliseconds since 1970 of the boot.
+    boot: Option<i64>,
+}
+
+/// The files of one process. They are those of this process even if its id is used again.
+pub struct ProcDir {
+    pid: u32,
+    dir: OwnedFd,
+}
+
+impl ProcFs {
+    /// The tree below `root`, which is `/proc`.
+    #[must_use]
+    pub fn new(root: PathBuf) -> Self {
+        let mut text = Vec::new();
+        let boot = read(CWD, &root.join("stat"), FILE, &mut text).ok().and_then(|()| {
+            let line = text.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(b"btime "))?;
+            std::str::from_utf8(line).ok()?.trim().parse::<i64>().ok()?.checked_mul(1000)
+        });
+        Self { root, boot }
+    }
+
+    /// The ids of all processes and the inodes of their folders.
+    ///
+    /// # Errors
+    /// /proc is not there.
+    pub fn list(&self) -> io::Result<Vec<(u32, u64)>> {
+        let entries = std::fs::read_dir(&self.root)?;
+        let id = |entry: std::fs::DirEntry| {
+            Some((entry.file_name().to_str()?.parse::<u32>().ok()?, entry.ino()))
+        };
+        Ok(entries.filter_map(|entry| id(entry.ok()?)).take(ENTRIES).collect())
+    }
+
+    /// The first `most` bytes of a file.
+    #[must_use]
+    pub fn read(&self, file: &str, most: u64) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        // `self` is a link, which only a file's last name must not be.
+        read(CWD, &self.root.join(file), most, &mut text).ok()?;
+        Some(text)
+    }
+
+    /// The folder of a process.
+    #[must_use]
+    pub fn open(&self, pid: u32) -> Option<ProcDir> {
+        let path = self.root.join(pid.to_string());
+        Some(ProcDir { pid, dir: folder(CWD, &path).ok()? })
+    }
+
+    /// Time of the start of a process in ms since 1970.
+    #[must_use]
+    pub fn started(&self, start: u64) -> Option<i64> {
+        let ticks = rustix::param::clock_ticks_per_second().max(1);
+        let ms = i64::try_from(start.checked_mul(1000)? / ticks).ok()?;
+        self.boot?.checked_add(ms)
+    }
+}
+
+impl ProcDir {
+    /// Start time of the process, if it lives.
+    #[must_use]
+    pub fn start(&self) -> Option<u64> {
+        self.stat().map(|stat| stat.start)
+    }
+
+    /// The users of the process, and its innermost id.
+    #[must_use]
+    pub fn status(&self) -> Option<ProcStatus> {
+        ProcStatus::parse(&self.read("status")?)
+    }
+
+    /// Its state, if it lives.
+    #[must_use]
+    pub fn stat(&self) -> Option<ProcStat> {
+        ProcStat::parse(&self.read("stat")?).filter(|stat| !stat.ended)
+    }
+
+    /// The text of a file.
+    #[must_use]
+    pub fn read(&self, file: &str) -> Option<Vec<u8>> {
+        self.read_most(file, FILE)
+    }
+
+    /// The first `most` bytes of a file.
+    #[must_use]
+    pub fn read_most(&self, file: &str, most: u64) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        read(self.dir.as_fd(), Path::new(file), most, &mut text).ok()?;
+        Some(text)
+    }
+
+    /// The process's id.
+    #[must_use]
+    pub const fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The root directory of the process.
+    ///
+    /// # Errors
+    /// This user may not see it, or the process has ended.
+    pub fn root(&self) -> Result<OwnedFd, Errno> {
+        folder(self.dir.as_fd(), Path::new("root"))
+    }
+
+    /// The folder.
+    #[must_use]
+    pub const fn file(&self) -> &OwnedFd {
+        &self.dir
+    }
+}
+
+/// A path to an open file. It is short, and a change of directories does not change it.
+#[must_use]
+pub fn path_of(file: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// A directory of a process. Links in it lead to nowhere outside of the process's root.
+///
+/// # Errors
+/// It is not there, or may not be looked into.
+pub fn folder_in(root: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    match rustix::fs::openat2(root, path, flags, Mode::empty(), resolve) {
+        // Linux before 5.6, or a filter of system calls: links are then not followed.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let mut at = None;
+            for part in path.components() {
+                let Component::Normal(name) = part else { continue };
+                let parent = at.as_ref().unwrap_or(root);
+                let flags = flags | OFlags::NOFOLLOW;
+                at = Some(rustix::fs::openat(parent, name, flags, Mode::empty())?);
+            }
+            at.ok_or(Errno::NOENT)
+        }
+        opened => opened,
+    }
+}
+
+/// A directory, not open for reading.
+///
+/// # Errors
+/// It is not there.
+pub fn folder(at: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(at, path, flags, Mode::empty())
+}
+
+fn read(at: impl AsFd, path: &Path, max: u64, into: &mut Vec<u8>) -> io::Result<()> {
+    // NONBLOCK: in a tree that is not /proc the file can be a FIFO.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::from(rustix::fs::openat(at, path, flags, Mode::empty())?);
+    into.clear();
+    file.take(max).read_to_end(into)?;
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! Processes of this host, by /proc. All of it blocks.
+
+mod files;
+mod sockets;
+mod text;
+
+pub use files::{ProcDir, ProcFs, folder, folder_in, path_of};
+pub use sockets::{Holding, holds, socket_inode};
+pub use text::{ProcStat, ProcStatus};

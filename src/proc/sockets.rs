@@ -1,0 +1,142 @@
+//! Which process has a connection or a file open.
+
+use std::ffi::CStr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+
+use super::files::{ProcDir, ProcFs};
+
+/// Bytes of a list of connections that are read: some 100,000 of them.
+const LIST: u64 = 16 << 20;
+/// Files of one process that are looked at.
+const FILES: usize = 65_536;
+
+/// Something that can be open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// A socket, by its inode.
+    Socket(u64),
+    /// A file, by device and inode.
+    File(u64, u64),
+}
+
+/// The inode of the socket with this local address that is connected on this host; a port has only
+/// one such connection to us.
+#[must_use]
+pub fn socket_inode(proc: &ProcFs, local: SocketAddr) -> Option<u64> {
+    // What a process of both families connects with is in the second list.
+    ["self/net/tcp", "self/net/tcp6"].into_iter().find_map(|list| {
+        let text = proc.read(list, LIST)?;
+        text.split(|&b| b == b'\n').skip(1).find_map(|line| connection(line, local))
+    })
+}
+
+/// The inode in a line, if it is an open connection with this local address.
+fn connection(line: &[u8], local: SocketAddr) -> Option<u64> {
+    const ESTABLISHED: &str = "01";
+    let mut fields = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
+    let address = fields.nth(1)?;
+    let (ip, port) = address.split_once(':')?;
+    if u16::from_str_radix(port, 16).ok()? != local.port()
+        || ip_of(ip)?.to_canonical() != local.ip().to_canonical()
+        || fields.nth(1)? != ESTABLISHED
+    {
+        return None;
+    }
+    // Queues, timer, retransmissions, user, timeout, inode.
+    fields.nth(5)?.parse().ok().filter(|inode| *inode != 0)
+}
+
+/// An address as the kernel prints it: words of 32 bits, each in the order of the host.
+fn ip_of(hex: &str) -> Option<IpAddr> {
+    let word = |at: usize| {
+        u32::from_str_radix(hex.get(8 * at..8 * at + 8)?, 16).ok().map(u32::to_ne_bytes)
+    };
+    match hex.len() {
+        8 => Some(Ipv4Addr::from(word(0)?).into()),
+        32 => {
+            let mut octets = [0; 16];
+            for (at, four) in octets.chunks_exact_mut(4).enumerate() {
+                four.copy_from_slice(&word(at)?);
+            }
+            Some(Ipv6Addr::from(octets).into())
+        }
+        _ => None,
+    }
+}
+
+/// Whether the process has it open; `None`: this user may not see it.
+#[must_use]
+pub fn holds(process: &ProcDir, what: Holding) -> Option<bool> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::openat(process.file(), "fd", flags, Mode::empty()).ok()?;
+    let files = Dir::read_from(&folder).ok()?;
+    let mut names = files.filter_map(Result::ok).take(FILES);
+    Some(names.any(|file| is(&folder, file.file_name(), what)))
+}
+
+fn is(folder: &rustix::fd::OwnedFd, name: &CStr, what: Holding) -> bool {
+    match what {
+        Holding::Socket(inode) => rustix::fs::readlinkat(folder, name, Vec::new())
+            .is_ok_and(|link| link.as_bytes() == format!("socket:[{inode}]").as_bytes()),
+        Holding::File(device, inode) => rustix::fs::statat(folder, name, AtFlags::empty())
+            .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (device, inode)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::unix::fs::MetadataExt;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let line = b"   3: 0100007F:A2C4 0100007F:22B8 01 00000000:00000000 00:00000000 00000000  1000        0 83417 1 0";
+        let at = |text: &str| text.parse().expect("an address");
+        if cfg!(target_endian = "little") {
+            assert_eq!(connection(line, at("127.0.0.1:41668")), Some(83_417));
+        }
+        for other in ["127.0.0.2:41668", "127.0.0.1:41669", "[::1]:41668"] {
+            assert_eq!(connection(line, at(other)), None, "{other}");
+        }
+        for end in 0..90 {
+            assert_eq!(connection(&line[..end], at("127.0.0.1:41668")), None, "{end}");
+        }
+        let mapped = "0000000000000000FFFF00000100007F";
+        if cfg!(target_endian = "little") {
+            assert_eq!(ip_of(mapped).map(|ip| ip.to_canonical()), Some([127, 0, 0, 1].into()));
+        }
+        for odd in ["", "0", "0100007G", "é100007", "0000000000000000FFFF00000100007"] {
+            assert_eq!(ip_of(odd), None);
+        }
+    }
+
+    #[test]
+    fn connections_and_files_of_this_process() {
+        let proc = ProcFs::new(PathBuf::from("/proc"));
+        let this = proc.open(std::process::id()).expect("this process");
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let client = TcpStream::connect(listener.local_addr().expect("an address"));
+            let local = client.as_ref().expect("a connection").local_addr().expect("an address");
+            let inode = socket_inode(&proc, local).expect("a socket");
+            assert_eq!(holds(&this, Holding::Socket(inode)), Some(true));
+            assert_eq!(holds(&this, Holding::Socket(inode + 1_000_000)), Some(false));
+            drop(client);
+            assert_eq!(socket_inode(&proc, local), None);
+        }
+        let path = std::env::temp_dir().join(format!("apm-holds-{}", std::process::id()));
+        let file = File::create(&path).expect("a file");
+        let metadata = file.metadata().expect("metadata");
+        let what = Holding::File(metadata.dev(), metadata.ino());
+        assert_eq!(holds(&this, what), Some(true));
+        drop(file);
+        assert_eq!(holds(&this, what), Some(false));
+        std::fs::remove_file(&path).expect("removed");
+    }
+}
