@@ -32,6 +32,7 @@ use super::meter::counters::{Bounds, Counters};
 use super::meter::identity::Peer;
 use super::meter::pattern::Pattern;
 use super::meter::updates::Updates;
+use super::process::Joining;
 use super::proto::detect::{Decision, Detector};
 use super::proto::requests::Agent;
 use super::proto::wire::{Framing, Part, ProtocolError, Token, Tokenizer, Violation};
@@ -105,10 +106,19 @@ impl Inspector {
     /// For one connection or file.
     #[must_use]
     pub fn new(peer: Peer, settings: Settings) -> Self {
+        Self::of(peer, None, settings)
+    }
+
+    /// For a peer whose process may be one of this host.
+    pub(super) fn joining(peer: Peer, joining: Joining, settings: Settings) -> Self {
+        Self::of(peer, Some(joining), settings)
+    }
+
+    fn of(peer: Peer, joining: Option<Joining>, settings: Settings) -> Self {
         Self {
             settings,
             phase: Phase::Detecting(Detector::new()),
-            updates: Updates::new(peer),
+            updates: Updates::new(peer, joining),
             held: BytesMut::new(),
             started: None,
             greeted: None,
@@ -342,6 +352,7 @@ impl Session for Inspector {
     fn close(&mut self, _: Now, out: &mut BytesMut, sink: &mut dyn Sink) {
         self.updates.flush(sink);
         if let Some((selection, counters)) = self.phase.greeted() {
+            self.updates.leave(counters, sink);
             selection.goodbye(counters, out);
         }
     }

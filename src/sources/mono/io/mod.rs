@@ -1,12 +1,17 @@
 //! Connects the inspector to the outside: a TCP listener and followed files.
 
+mod host;
+
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use host::ProcHost;
+
 use super::config::Config;
 use super::meter::identity::Peer;
 use super::meter::pattern::Pattern;
+use super::process::{Joining, Processes, Via};
 use super::session::{Inspector, Settings};
 use crate::model::Control;
 use crate::net::{Caller, FileFactory, Listen, Peers, SessionFactory, is_local};
@@ -24,12 +29,13 @@ pub(super) fn start(
     Context { peers, net, .. }: Context,
 ) -> io::Result<Box<dyn Running<Config>>> {
     let shared = Arc::new(RwLock::new(settings(&config, &peers)));
+    let processes = Processes::new(ProcHost::new(PathBuf::from("/proc")));
     if let Some(address) = config.listen {
-        let factory = sessions(&shared);
+        let factory = sessions(&shared, &processes);
         net.listen(Listen { address, peers: peers.clone(), factory, reset: false });
     }
     let files = Arc::new(Mutex::new(config.files.clone()));
-    net.tail(&peers, Arc::clone(&files), file_sessions(&shared))?;
+    net.tail(&peers, Arc::clone(&files), file_sessions(&shared, &processes))?;
     Ok(Box::new(RunningMono { peers, shared, files, config: Mutex::new(config) }))
 }
 
@@ -52,7 +58,7 @@ impl Running<Config> for RunningMono {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&new.files);
         if old.select != new.select {
             for peer in self.peers.all() {
-                peer.post(Control::Select(new.select.clone()));
+                peer.post_all(&Control::Select(new.select.clone()));
             }
         }
         if old.listen == new.listen { Vec::new() } else { vec!["listen"] }
@@ -74,24 +80,34 @@ fn current(shared: &Shared) -> Settings {
     shared.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-fn sessions(shared: &Shared) -> SessionFactory {
-    let shared = Arc::clone(shared);
+fn sessions(shared: &Shared, processes: &Arc<Processes>) -> SessionFactory {
+    let (shared, processes) = (Arc::clone(shared), Arc::clone(processes));
     Arc::new(move |caller: Caller| {
-        let host = (!is_local(caller.address.ip())).then(|| caller.address.ip().to_string());
+        let local = is_local(caller.address.ip());
+        let host = (!local).then(|| caller.address.ip().to_string());
         let peer = Peer {
             address: caller.address.to_string(),
             fallback: caller.fallback,
             host,
             process: None,
         };
-        Box::new(Inspector::new(peer, current(&shared)))
+        let settings = current(&shared);
+        if !local {
+            return Box::new(Inspector::new(peer, settings));
+        }
+        let processes = Arc::clone(&processes);
+        let joining = Joining { processes, via: Via::Tcp(caller.address) };
+        Box::new(Inspector::joining(peer, joining, settings))
     })
 }
 
-fn file_sessions(shared: &Shared) -> FileFactory {
-    let shared = Arc::clone(shared);
+fn file_sessions(shared: &Shared, processes: &Arc<Processes>) -> FileFactory {
+    let (shared, processes) = (Arc::clone(shared), Arc::clone(processes));
     Arc::new(move |address, fallback| {
+        let path = PathBuf::from(address.strip_prefix("file:").unwrap_or_default());
+        let joining = Joining { processes: Arc::clone(&processes), via: Via::File(path) };
         let peer = Peer { address, fallback, host: None, process: None };
-        Box::new(Inspector::new(peer, Settings { one_way: true, ..current(&shared) }))
+        let settings = Settings { one_way: true, ..current(&shared) };
+        Box::new(Inspector::joining(peer, joining, settings))
     })
 }

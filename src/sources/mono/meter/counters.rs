@@ -323,6 +323,12 @@ impl Counters {
         self.by_index.iter().flatten().filter(|c| !c.removed).map(|c| words(c)).collect()
     }
 
+    /// Counters that have values in the sink.
+    pub(crate) fn defined(&self) -> impl Iterator<Item = u16> {
+        let all = (0u16..).zip(&self.by_index);
+        all.filter(|(_, c)| c.as_deref().is_some_and(|c| c.defined && c.visible)).map(|(i, _)| i)
+    }
+
     /// Whether the values of this counter go to the sink.
     pub(crate) fn shown(&self, index: u16) -> bool {
         self.get(index).is_some_and(Counter::shown)

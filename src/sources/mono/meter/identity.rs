@@ -3,7 +3,7 @@
 //! operating system may know the process; else the connection or file names the peer.
 
 use crate::model::{Identity, SampleValue, Value, cut};
-use crate::sources::mono::process::tidy;
+use crate::sources::mono::process::{Said, tidy};
 use mono_counters::numbers::{Kind, Numbers, Space, section};
 
 /// Characters of a program's name in an instance name.
@@ -68,6 +68,12 @@ impl ProcessInfo {
             }
             _ => {}
         }
+    }
+
+    /// What the process says of itself, if it says who it is.
+    pub(crate) fn said(&self) -> Option<Said<'_>> {
+        let pid = self.pid?;
+        Some(Said { pid, command: self.command.as_deref(), started: None })
     }
 
     /// The identity from the best source that is known.

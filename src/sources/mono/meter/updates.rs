@@ -14,6 +14,7 @@ use crate::sources::mono::limits;
 use crate::sources::mono::metrics::{
     COUNTERS, DIALECT, INTERVAL, PROGRAM_SAMPLES, PROGRAMS, SAMPLE, SAMPLES, SKEW,
 };
+use crate::sources::mono::process::{Joining, Seat, Share, Way};
 
 /// Slot of the program's row.
 const PROGRAM: u32 = 0;
@@ -23,6 +24,9 @@ const PROGRAM: u32 = 0;
 pub(crate) struct Updates {
     peer: Peer,
     process: ProcessInfo,
+    /// How it may be found among the processes of this host.
+    joining: Option<Joining>,
+    seat: Option<Seat>,
     introduced: bool,
     /// The program, if the process is known.
     program: Option<String>,
@@ -40,10 +44,12 @@ pub(crate) struct Updates {
 }
 
 impl Updates {
-    pub(crate) fn new(peer: Peer) -> Self {
+    pub(crate) fn new(peer: Peer, joining: Option<Joining>) -> Self {
         Self {
             peer,
             process: ProcessInfo::default(),
+            joining,
+            seat: None,
             introduced: false,
             program: None,
             messages: 0,
@@ -62,7 +68,15 @@ impl Updates {
             return;
         }
         self.introduced = true;
-        let identity = self.process.identity(&self.peer, &self.dialect);
+        self.seat = self.process.said().zip(self.joining.take()).and_then(|(said, joining)| {
+            joining.join(Way::Module, &said).inspect(|seat| _ = seat.feeds(Share::Counters))
+        });
+        let identity = match &self.seat {
+            Some(seat) => {
+                seat.identity(self.peer.address.clone(), vec![("dialect", self.dialect.clone())])
+            }
+            None => self.process.identity(&self.peer, &self.dialect),
+        };
         let program = identity.labels.iter().find(|(name, _)| *name == "program");
         self.program = program.map(|(_, program)| program.clone());
         sink.update(Update::Identity(identity));
@@ -152,6 +166,13 @@ impl Updates {
             self.texts += text.len();
         }
         self.values.extend(shown.map(|value| (index.into(), value)));
+    }
+
+    /// The connection ends. Other ways to the process stay: values that none of them has are hidden.
+    pub(crate) fn leave(&self, counters: &Counters, sink: &mut dyn Sink) {
+        if self.seat.as_ref().is_some_and(|seat| seat.yields(Share::Counters)) {
+            counters.defined().for_each(|slot| sink.update(Update::Hide { slot: slot.into() }));
+        }
     }
 
     /// Bytes allocated.

@@ -21,6 +21,6 @@ mod tests;
 
 pub(crate) use host::{Facts, Host, Key, Said, Via};
 pub(crate) use name::tidy;
-pub(crate) use processes::Processes;
+pub(crate) use processes::{Joining, Processes};
 pub(crate) use seat::Seat;
 pub(crate) use share::{Share, Way};

@@ -23,6 +23,22 @@ impl std::fmt::Debug for Processes {
     }
 }
 
+/// A peer that may take a seat when it has said who it is.
+#[derive(Debug)]
+pub(crate) struct Joining {
+    /// The processes of this host.
+    pub processes: Arc<Processes>,
+    /// Where the peer's bytes come from.
+    pub via: Via,
+}
+
+impl Joining {
+    /// Takes a seat, as [`Processes::join`] does.
+    pub(crate) fn join(&self, way: Way, said: &Said<'_>) -> Option<Seat> {
+        self.processes.join(way, &self.via, said)
+    }
+}
+
 #[derive(Default)]
 struct Table {
     live: HashMap<Key, Process>,

@@ -1,0 +1,144 @@
+//! Finds the processes of this host that peers speak of.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pmda::process::user_name;
+
+use crate::proc::{Holding, ProcDir, ProcFs, holds, socket_inode};
+use crate::sources::mono::process::{Facts, Host, Said, Via};
+
+/// Time that a list of process ids of containers is used.
+const LISTED: Duration = Duration::from_millis(100);
+/// Time between the start of a process and that of its stream.
+const STARTED: Duration = Duration::from_secs(2);
+/// Names of users that are kept.
+const USERS: usize = 4_096;
+
+/// /proc.
+#[derive(Debug)]
+pub(super) struct ProcHost {
+    proc: ProcFs,
+    inner: Mutex<Option<Inner>>,
+    users: Mutex<HashMap<u32, String>>,
+}
+
+/// Processes with another id in their own pid namespace.
+#[derive(Debug)]
+struct Inner {
+    at: Instant,
+    by_pid: HashMap<u32, Vec<u32>>,
+}
+
+impl ProcHost {
+    /// `root`: /proc.
+    pub(super) fn new(root: PathBuf) -> Self {
+        Self { proc: ProcFs::new(root), inner: Mutex::default(), users: Mutex::default() }
+    }
+
+    /// What is known of a process; `None`: it has ended.
+    pub(super) fn facts(&self, process: &ProcDir) -> Option<Facts> {
+        let (stat, status) = (process.stat()?, process.status()?);
+        Some(Facts {
+            pid: process.pid(),
+            start: stat.start,
+            started: self.proc.started(stat.start),
+            inner_pid: status.container_pid.unwrap_or(process.pid()),
+            comm: String::from_utf8_lossy(&stat.comm).into_owned(),
+            command: process.read_most("cmdline", COMMAND).unwrap_or_default(),
+            owner: self.user(status.uid),
+        })
+    }
+
+    fn user(&self, uid: u32) -> String {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if users.len() >= USERS {
+            users.clear();
+        }
+        let name = || user_name(uid).unwrap_or_else(|| uid.to_string());
+        users.entry(uid).or_insert_with(name).clone()
+    }
+
+    /// The processes that call themselves so.
+    fn called(&self, pid: u32) -> Vec<ProcDir> {
+        let calls = |dir: &ProcDir| {
+            let status = dir.status()?;
+            Some(status.container_pid.unwrap_or(dir.pid()))
+        };
+        let mut pids = vec![pid];
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if inner.as_ref().is_none_or(|inner| inner.at.elapsed() > LISTED) {
+            let mut by_pid: HashMap<u32, Vec<u32>> = HashMap::new();
+            for (host, _) in self.proc.list().unwrap_or_default() {
+                let other = self.proc.open(host).and_then(|dir| calls(&dir));
+                if let Some(other) = other.filter(|other| *other != host) {
+                    by_pid.entry(other).or_default().push(host);
+                }
+            }
+            *inner = Some(Inner { at: Instant::now(), by_pid });
+        }
+        if let Some(inner) = &*inner {
+            pids.extend(inner.by_pid.get(&pid).into_iter().flatten());
+        }
+        drop(inner);
+        let dirs = pids.into_iter().filter_map(|pid| self.proc.open(pid));
+        dirs.filter(|dir| calls(dir) == Some(pid)).collect()
+    }
+
+    /// The process that says so and has the connection or the file open.
+    fn holder(&self, called: &[ProcDir], what: Holding, said: &Said<'_>) -> Option<Facts> {
+        let mut hidden = Vec::new();
+        for dir in called {
+            match holds(dir, what) {
+                Some(true) => return self.facts(dir),
+                Some(false) => {}
+                None => hidden.extend(self.facts(dir)),
+            }
+        }
+        // Files of other users are hidden from a PMDA that is not root.
+        hidden.into_iter().find(|facts| fits(facts, said))
+    }
+}
+
+/// Bytes of a command line.
+const COMMAND: u64 = 4 << 10;
+
+impl Host for ProcHost {
+    fn find(&self, via: &Via, said: &Said<'_>) -> Option<Facts> {
+        let called = self.called(said.pid);
+        if called.is_empty() {
+            return None;
+        }
+        match via {
+            Via::Tcp(address) => {
+                let inode = socket_inode(&self.proc, *address)?;
+                self.holder(&called, Holding::Socket(inode), said)
+            }
+            Via::File(path) => {
+                let file = std::fs::metadata(path).ok()?;
+                let what = Holding::File(file.dev(), file.ino());
+                self.holder(&called, what, said).or_else(|| {
+                    let mut all = called.iter().filter_map(|dir| self.facts(dir));
+                    all.find(|facts| began(facts, said))
+                })
+            }
+        }
+    }
+}
+
+/// The command line is the one that the process says.
+fn fits(facts: &Facts, said: &Said<'_>) -> bool {
+    let Some(command) = said.command else { return began(facts, said) };
+    let text = facts.command.strip_suffix(b"\0").unwrap_or(&facts.command);
+    let text: Vec<u8> = text.iter().map(|&b| if b == 0 { b' ' } else { b }).collect();
+    !text.is_empty() && text.trim_ascii() == command.trim().as_bytes()
+}
+
+/// The process began when it says.
+fn began(facts: &Facts, said: &Said<'_>) -> bool {
+    let started = facts.started.and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis);
+    started.zip(said.started).is_some_and(|(host, said)| host.abs_diff(said) < STARTED)
+}
