@@ -357,11 +357,15 @@ impl<R: Resolution> Array<R> {
     #[inline]
     fn make_room(&mut self, more: usize) -> Result<(), ArrayError> {
         self.bytes.truncate(self.len);
-        if more > self.bytes.capacity() - self.len || self.len + more > ARRAY_MAX {
-            self.grow(more)?;
-            self.bytes.truncate(self.len);
+        let needed = self.len.saturating_add(more);
+        if needed <= self.bytes.capacity().min(ARRAY_MAX) {
+            return Ok(());
         }
-        Ok(())
+        if needed > ARRAY_MAX {
+            return Err(ArrayError::TooBig);
+        }
+        let wanted = self.bytes.capacity().saturating_mul(2).clamp(needed, ARRAY_MAX);
+        self.bytes.try_reserve_exact(wanted - self.len).map_err(|_| ArrayError::NoMemory)
     }
 
     /// The present state of the array.

@@ -1,6 +1,10 @@
 //! Patterns in which `*` matches any bytes, or none.
 
+use memchr::arch::all::packedpair::Pair;
 use memchr::memmem::{self, Finder};
+
+/// Most bytes of a text that is searched byte by byte.
+const SHORT: usize = 64;
 
 /// Whether `text` matches `pattern`, in which every `*` matches any bytes. Linear in the text for
 /// each piece between two `*`. [`Glob`] is for patterns used more than once.
@@ -31,14 +35,68 @@ fn between<F: Fn(&[u8]) -> Option<usize>>(
     last: &[u8],
     pieces: impl Iterator<Item = (usize, F)>,
 ) -> bool {
-    let Some(mut text) = text.strip_prefix(first).and_then(|text| text.strip_suffix(last)) else {
-        return false;
-    };
+    let Some(mut text) = inside(text, first, last) else { return false };
     for (len, find) in pieces {
         let Some(at) = find(text) else { return false };
         text = text.get(at + len..).unwrap_or_default();
     }
     true
+}
+
+/// Whether texts are equal. Short ones are compared as words that overlap: faster than a call.
+#[inline(always)]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match a.len() {
+        0 => true,
+        8..=16 => a.first_chunk::<8>() == b.first_chunk() && a.last_chunk::<8>() == b.last_chunk(),
+        4..=7 => a.first_chunk::<4>() == b.first_chunk() && a.last_chunk::<4>() == b.last_chunk(),
+        _ => a == b,
+    }
+}
+
+/// A piece of a pattern to be found.
+#[derive(Clone, Debug)]
+struct Piece {
+    finder: Finder<'static>,
+    /// Its byte that is likely to be the rarest in texts, and the byte's position.
+    rare: (u8, usize),
+}
+
+impl Piece {
+    /// `piece` is not empty.
+    fn new(piece: &[u8]) -> Self {
+        let at = Pair::new(piece).map_or(0, |pair| pair.index1().into());
+        let rare = (piece.get(at).copied().unwrap_or_default(), at);
+        Self { finder: Finder::new(piece).into_owned(), rare }
+    }
+
+    fn needle(&self) -> &[u8] {
+        self.finder.needle()
+    }
+
+    #[inline]
+    fn find(&self, text: &[u8]) -> Option<usize> {
+        if text.len() > SHORT { self.finder.find(text) } else { self.find_in_short(text) }
+    }
+
+    /// Looks at the places of the rare byte: the preparation of a longer search takes longer.
+    fn find_in_short(&self, text: &[u8]) -> Option<usize> {
+        let (needle, (byte, at)) = (self.needle(), self.rare);
+        let places = text.get(at..=at + text.len().checked_sub(needle.len())?)?;
+        memchr::memchr_iter(byte, places)
+            .find(|start| text.get(*start..start + needle.len()).is_some_and(|t| same(t, needle)))
+    }
+}
+
+/// What is between `first` and `last`.
+#[inline(always)]
+fn inside<'t>(text: &'t [u8], first: &[u8], last: &[u8]) -> Option<&'t [u8]> {
+    let (begin, text) = text.split_at_checked(first.len())?;
+    let (text, end) = text.split_at_checked(text.len().checked_sub(last.len())?)?;
+    (same(begin, first) && same(end, last)).then_some(text)
 }
 
 /// A pattern compiled once and matched many times.
@@ -50,7 +108,7 @@ fn between<F: Fn(&[u8]) -> Option<usize>>(
 #[derive(Clone, Debug)]
 pub struct Glob {
     first: Vec<u8>,
-    middle: Vec<Finder<'static>>,
+    middle: Vec<Piece>,
     /// `None`: the pattern has no `*`, and `first` is all of it.
     last: Option<Vec<u8>>,
 }
@@ -69,27 +127,29 @@ impl Glob {
         let first = pieces.next().unwrap_or_default().as_bytes().to_vec();
         let mut middle: Vec<&str> = pieces.collect();
         let last = middle.pop().map(|last| last.as_bytes().to_vec());
-        let finders = middle
-            .iter()
-            .filter(|piece| !piece.is_empty())
-            .map(|piece| Finder::new(piece.as_bytes()).into_owned());
-        Self { first, middle: finders.collect(), last }
+        let middle = middle.into_iter().filter(|piece| !piece.is_empty());
+        Self { first, middle: middle.map(|piece| Piece::new(piece.as_bytes())).collect(), last }
     }
 
     /// Whether `text` matches; linear in the text for each piece.
+    #[inline(always)]
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> bool {
-        let Some(last) = &self.last else { return text == self.first };
+        let Some(last) = &self.last else { return same(text, &self.first) };
+        let Some(text) = inside(text, &self.first, last) else { return false };
+        self.middle.is_empty() || self.has_pieces(text)
+    }
+
+    #[inline(never)]
+    fn has_pieces(&self, text: &[u8]) -> bool {
         let pieces = self.middle.iter();
-        let pieces = pieces.map(|piece| (piece.needle().len(), |text: &[u8]| piece.find(text)));
-        between(text, &self.first, last, pieces)
+        between(text, &[], &[], pieces.map(|p| (p.needle().len(), |text: &[u8]| p.find(text))))
     }
 
     /// Bytes on the heap.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let middle: usize =
-            self.middle.iter().map(|f| size_of::<Finder<'static>>() + f.needle().len()).sum();
+        let middle: usize = self.middle.iter().map(|f| size_of::<Piece>() + f.needle().len()).sum();
         self.first.len() + middle + self.last.as_ref().map_or(0, Vec::len)
     }
 }
@@ -128,6 +188,22 @@ mod tests {
             let text = text.as_bytes();
             assert_eq!(glob(pattern.as_bytes(), text), matches, "{pattern} {text:?}");
             assert_eq!(Glob::new(pattern).matches(text), matches, "{pattern} {text:?}");
+        }
+        // Texts and pieces of all lengths that are compared or searched in different ways.
+        let all = "aab".repeat(40);
+        for len in 0..=all.len() {
+            let (text, rest) = all.split_at(len);
+            for piece in [1, 2, 3, 5, 7, 8, 12, 16, 17, 30].map(|n| all.split_at(n).0) {
+                let middle = Glob::new(&format!("*b{piece}*"));
+                assert_eq!(middle.matches(text.as_bytes()), text.contains(&format!("b{piece}")));
+                assert_eq!(
+                    Glob::new(&format!("{piece}*")).matches(text.as_bytes()),
+                    len >= piece.len()
+                );
+                let last = Glob::new(&format!("*{piece}"));
+                assert_eq!(last.matches(text.as_bytes()), text.ends_with(piece));
+                assert_eq!(Glob::new(piece).matches(text.as_bytes()), text == piece, "{rest}");
+            }
         }
         assert!(
             Glob::from_pieces(["a*b"]).matches(b"a*b")

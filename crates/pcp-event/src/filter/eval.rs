@@ -3,31 +3,36 @@
 use std::cell::{Cell, RefCell};
 
 use super::compiled::Filter;
-use super::expression::Comparison;
+use super::expression::{Comparison, Orders};
+use super::find::{Finder, Shape};
 use super::program::{KEEP, PASS, Question, Side};
 use crate::glob::Glob;
-use crate::layout::{HighRes, PARAM_HEADER, Resolution, padded};
+use crate::layout::{HighRes, Resolution, length_word};
 use crate::types::ids::ValueType;
 
-/// Up to this number of parameters a filter compares them one by one.
-const FEW: usize = 8;
+const I32: u32 = ValueType::I32 as u32;
+const U32: u32 = ValueType::U32 as u32;
+const I64: u32 = ValueType::I64 as u32;
+const U64: u32 = ValueType::U64 as u32;
+const F32: u32 = ValueType::F32 as u32;
+const F64: u32 = ValueType::F64 as u32;
+const TEXT: u32 = ValueType::Text as u32;
+const AGGREGATE: u32 = ValueType::Aggregate as u32;
+/// The words of integers' headers.
+const WORD_I32: u32 = length_word(8, ValueType::I32);
+const WORD_U32: u32 = length_word(8, ValueType::U32);
+const WORD_I64: u32 = length_word(12, ValueType::I64);
+const WORD_U64: u32 = length_word(12, ValueType::U64);
+
 /// Bytes of text that count as one step.
 const STEP_BYTES: usize = 64;
-
-/// The position of a slot's value in a record; `word` is 0 if the record has no such parameter.
-#[derive(Clone, Copy, Debug, Default)]
-struct Place {
-    at: usize,
-    /// Type and length, as in the parameter's header; never 0 there.
-    word: u32,
-}
 
 /// A filter applied to the records of one instance. Counts evaluation steps.
 #[derive(Debug)]
 pub struct RecordMatcher<'f> {
     filter: &'f Filter,
     instance: &'f str,
-    places: RefCell<Vec<Place>>,
+    finder: RefCell<Finder>,
     steps: Cell<u64>,
 }
 
@@ -42,8 +47,8 @@ impl Filter {
     /// A matcher for the records of `instance`.
     #[must_use]
     pub fn matcher<'f>(&'f self, instance: &'f str) -> RecordMatcher<'f> {
-        let places = RefCell::new(vec![Place::default(); self.names.len()]);
-        RecordMatcher { filter: self, instance, places, steps: Cell::new(0) }
+        let finder = RefCell::new(Finder::new(self.names.len()));
+        RecordMatcher { filter: self, instance, finder, steps: Cell::new(0) }
     }
 }
 
@@ -55,127 +60,113 @@ impl RecordMatcher<'_> {
 
     /// Whether `record` (packed, high resolution) matches the filter.
     pub fn matches(&self, record: &[u8]) -> bool {
-        let mut places = self.places.borrow_mut();
-        let mut steps = 1;
-        if !places.is_empty() {
-            places.fill(Place::default());
-            steps += self.find(record, &mut places);
-        }
-        let subject = Subject { record, instance: self.instance, places: &places };
+        let finder = &mut *self.finder.borrow_mut();
+        let (shape, passed) = finder.find(record, &self.filter.parameters);
+        let mut steps = 1 + passed;
+        let subject = Subject { record, instance: self.instance, shape };
         let program = &self.filter.program;
         let mut next = program.start;
         while let Some(step) = program.steps.get(usize::from(next)) {
-            steps += 1;
-            next = if subject.answer(&step.question, &mut steps) { step.yes } else { step.no };
+            let (yes, took) = subject.answer(&step.question);
+            steps += 1 + took;
+            next = if yes { step.yes } else { step.no };
         }
         debug_assert!(next == KEEP || next == PASS);
         self.steps.set(self.steps.get() + steps);
         next == KEEP
-    }
-
-    /// Finds the value of each slot in one pass over the parameters; the first parameter of a slot
-    /// counts. Returns the number of examined parameters.
-    fn find(&self, record: &[u8], places: &mut [Place]) -> u64 {
-        let wanted = self.filter.parameters.as_slice();
-        let (mut at, mut missing, mut passed) = (HighRes::RECORD_HEADER, places.len(), 0);
-        while let Some(header) =
-            record.get(at..).and_then(|rest| rest.first_chunk::<PARAM_HEADER>())
-        {
-            let [a, b, c, d, word @ ..] = *header;
-            let (pmid, word) = (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes(word));
-            let value = at + PARAM_HEADER;
-            passed += 1;
-            let from = if wanted.len() <= FEW {
-                0
-            } else {
-                wanted.partition_point(|(other, _)| *other < pmid)
-            };
-            for (other, slot) in wanted.get(from..).unwrap_or_default() {
-                if *other > pmid {
-                    break;
-                }
-                if *other == pmid
-                    && let Some(place) = places.get_mut(usize::from(*slot))
-                    && place.word == 0
-                {
-                    *place = Place { at: value, word };
-                    missing -= 1;
-                }
-            }
-            if missing == 0 {
-                break;
-            }
-            at = value + padded(((word & 0x00ff_ffff) as usize).saturating_sub(4));
-        }
-        passed
     }
 }
 
 struct Subject<'r> {
     record: &'r [u8],
     instance: &'r str,
-    places: &'r [Place],
+    shape: &'r Shape,
 }
 
 impl<'r> Subject<'r> {
-    fn answer(&self, question: &'r Question, steps: &mut u64) -> bool {
+    /// The answer, and the steps that its bytes of text count as.
+    #[inline(always)]
+    fn answer(&self, question: &'r Question) -> (bool, u64) {
         match question {
-            Question::Number(slot, how, n) => match self.integer(*slot) {
-                Some(value) => how.of(Some(value.cmp(&i128::from(*n)))),
-                None => match self.slot(*slot) {
-                    Some(value) => compare(&value, *how, &Value::Integer((*n).into()), steps),
-                    None => false,
-                },
+            Question::Number(slot, orders, n) => match self.integer(*slot) {
+                Some(value) => (orders.has(value.cmp(n)), 0),
+                None => (self.other_number(*slot, *orders, *n), 0),
             },
-            Question::Compare(left, how, right) => match (self.value(left), self.value(right)) {
-                (Some(left), Some(right)) => compare(&left, *how, &right, steps),
-                _ => false,
+            Question::Text(slot, equal, glob) => match self.raw(*slot) {
+                Some((TEXT | AGGREGATE, text)) => {
+                    (glob.matches(text) == *equal, (text.len() / STEP_BYTES) as u64)
+                }
+                _ => (false, 0),
             },
-            Question::True(side) => match self.value(side) {
-                Some(Value::Integer(n)) => n != 0,
-                Some(Value::Float(n)) => n != 0.0,
-                Some(Value::Text(text)) => !text.is_empty(),
-                Some(Value::Glob(_)) | None => false,
-            },
+            Question::Compare(of) => self.compare(of),
+            Question::True(side) => (self.is_true(side), 0),
+        }
+    }
+
+    #[inline(never)]
+    fn compare(&self, (left, how, right): &(Side, Comparison, Side)) -> (bool, u64) {
+        match (self.value(left), self.value(right)) {
+            (Some(left), Some(right)) => compare(&left, *how, &right),
+            _ => (false, 0),
+        }
+    }
+
+    #[inline(never)]
+    fn is_true(&self, side: &Side) -> bool {
+        match self.value(side) {
+            Some(Value::Integer(n)) => n != 0,
+            Some(Value::Float(n)) => n != 0.0,
+            Some(Value::Text(text)) => !text.is_empty(),
+            Some(Value::Glob(_)) | None => false,
         }
     }
 
     /// Bytes and type of a slot's value.
-    #[inline]
+    #[inline(always)]
     fn raw(&self, slot: u16) -> Option<(u32, &'r [u8])> {
-        let place = self.places.get(usize::from(slot)).filter(|p| p.word != 0)?;
-        let length = ((place.word & 0x00ff_ffff) as usize).checked_sub(4)?;
-        Some((place.word >> 24, self.record.get(place.at..place.at.checked_add(length)?)?))
+        let place = self.shape.place(slot)?;
+        let (at, word) = (place.value(), place.word());
+        let length = ((word & 0x00ff_ffff) as usize).checked_sub(4)?;
+        Some((word >> 24, self.record.get(at..)?.get(..length)?))
     }
 
-    /// The value in a slot, if it is an integer.
-    #[inline]
-    fn integer(&self, slot: u16) -> Option<i128> {
-        const I32: u32 = ValueType::I32 as u32;
-        const U32: u32 = ValueType::U32 as u32;
-        const I64: u32 = ValueType::I64 as u32;
-        const U64: u32 = ValueType::U64 as u32;
-        let (ty, raw) = self.raw(slot)?;
-        Some(match ty {
-            I32 => i32::from_ne_bytes(raw.try_into().ok()?).into(),
-            U32 => u32::from_ne_bytes(raw.try_into().ok()?).into(),
-            I64 => i64::from_ne_bytes(raw.try_into().ok()?).into(),
-            U64 => u64::from_ne_bytes(raw.try_into().ok()?).into(),
-            _ => return None,
-        })
+    /// The value in a slot, if it is an integer of at most 63 bits.
+    #[inline(always)]
+    fn integer(&self, slot: u16) -> Option<i64> {
+        let place = self.shape.place(slot)?;
+        let raw = self.record.get(place.value()..)?;
+        match place.word() {
+            WORD_U32 => Some(u32::from_ne_bytes(*raw.first_chunk()?).into()),
+            WORD_U64 => i64::try_from(u64::from_ne_bytes(*raw.first_chunk()?)).ok(),
+            WORD_I64 => Some(i64::from_ne_bytes(*raw.first_chunk()?)),
+            WORD_I32 => Some(i32::from_ne_bytes(*raw.first_chunk()?).into()),
+            _ => None,
+        }
+    }
+
+    /// As [`Question::Number`] for a value that is no such integer.
+    #[cold]
+    #[inline(never)]
+    fn other_number(&self, slot: u16, orders: Orders, number: i64) -> bool {
+        match self.slot(slot) {
+            Some(Value::Integer(value)) => orders.has(value.cmp(&number.into())),
+            #[expect(clippy::cast_precision_loss, reason = "one side is a float already")]
+            Some(Value::Float(value)) => orders.of(value.partial_cmp(&(number as f64))),
+            _ => false,
+        }
     }
 
     fn slot(&self, slot: u16) -> Option<Value<'r>> {
-        const F32: u32 = ValueType::F32 as u32;
-        const F64: u32 = ValueType::F64 as u32;
-        const TEXT: u32 = ValueType::Text as u32;
-        const AGGREGATE: u32 = ValueType::Aggregate as u32;
         let (ty, raw) = self.raw(slot)?;
         Some(match ty {
+            I32 => Value::Integer(i32::from_ne_bytes(raw.try_into().ok()?).into()),
+            U32 => Value::Integer(u32::from_ne_bytes(raw.try_into().ok()?).into()),
+            I64 => Value::Integer(i64::from_ne_bytes(raw.try_into().ok()?).into()),
+            U64 => Value::Integer(u64::from_ne_bytes(raw.try_into().ok()?).into()),
             F32 => Value::Float(f32::from_ne_bytes(raw.try_into().ok()?).into()),
             F64 => Value::Float(f64::from_ne_bytes(raw.try_into().ok()?)),
             TEXT | AGGREGATE => Value::Text(raw),
-            _ => Value::Integer(self.integer(slot)?),
+            _ => return None,
         })
     }
 
@@ -207,17 +198,15 @@ impl<'r> Subject<'r> {
     }
 }
 
-fn compare(left: &Value<'_>, how: Comparison, right: &Value<'_>, steps: &mut u64) -> bool {
+/// As [`Subject::answer`].
+fn compare(left: &Value<'_>, how: Comparison, right: &Value<'_>) -> (bool, u64) {
     use Value::{Float, Glob, Integer, Text};
-    match (left, right) {
+    let steps = |bytes: usize| (bytes / STEP_BYTES) as u64;
+    let holds = match (left, right) {
         (Text(text), Glob(glob)) | (Glob(glob), Text(text)) => {
-            *steps += (text.len() / STEP_BYTES) as u64;
-            how.of_equal(glob.matches(text))
+            return (how.of_equal(glob.matches(text)), steps(text.len()));
         }
-        (Text(a), Text(b)) => {
-            *steps += (a.len().min(b.len()) / STEP_BYTES) as u64;
-            how.of_equal(a == b)
-        }
+        (Text(a), Text(b)) => return (how.of_equal(a == b), steps(a.len().min(b.len()))),
         (Glob(a), Glob(b)) => how.of_equal(a == b),
         (Integer(a), Integer(b)) => how.of(Some(a.cmp(b))),
         #[expect(clippy::cast_precision_loss, reason = "one side is a float already")]
@@ -228,5 +217,6 @@ fn compare(left: &Value<'_>, how: Comparison, right: &Value<'_>, steps: &mut u64
         // A short name can refer to texts and to numbers: a comparison with the other kind is
         // false.
         _ => false,
-    }
+    };
+    (holds, 0)
 }

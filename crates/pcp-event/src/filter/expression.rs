@@ -50,17 +50,20 @@ impl Comparison {
     }
 
     /// The result for sides in this order; `None` (not-a-number) is unequal to everything.
-    #[inline]
     pub(super) const fn of(self, order: Option<Ordering>) -> bool {
-        let Some(order) = order else { return matches!(self, Self::NotEqual) };
-        match self {
-            Self::Equal => order.is_eq(),
-            Self::NotEqual => order.is_ne(),
-            Self::Less => order.is_lt(),
-            Self::LessOrEqual => order.is_le(),
-            Self::Greater => order.is_gt(),
-            Self::GreaterOrEqual => order.is_ge(),
-        }
+        self.orders().of(order)
+    }
+
+    /// The orders of the sides for which it is true.
+    pub(super) const fn orders(self) -> Orders {
+        Orders(match self {
+            Self::Less => 0b001,
+            Self::Equal => 0b010,
+            Self::Greater => 0b100,
+            Self::LessOrEqual => 0b011,
+            Self::NotEqual => 0b101,
+            Self::GreaterOrEqual => 0b110,
+        })
     }
 
     /// The result for sides without an order: texts.
@@ -69,6 +72,25 @@ impl Comparison {
             Self::Equal => equal,
             Self::NotEqual => !equal,
             _ => false,
+        }
+    }
+}
+
+/// A set of orders: a bit for less, equal and greater. It is asked without a jump.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Orders(u8);
+
+impl Orders {
+    #[inline(always)]
+    pub(super) const fn has(self, order: Ordering) -> bool {
+        self.0 >> (order as i8 + 1) & 1 != 0
+    }
+
+    /// `None` (not-a-number) is unequal to everything.
+    pub(super) const fn of(self, order: Option<Ordering>) -> bool {
+        match order {
+            Some(order) => self.has(order),
+            None => self.0 == Comparison::NotEqual.orders().0,
         }
     }
 }

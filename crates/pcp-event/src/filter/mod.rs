@@ -25,6 +25,7 @@ mod compiled;
 mod error;
 mod eval;
 mod expression;
+mod find;
 mod lex;
 mod names;
 mod parse;

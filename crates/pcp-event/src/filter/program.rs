@@ -1,6 +1,6 @@
 //! A filter's expression as a program: a list of questions, each with a jump for yes and for no.
 
-use super::expression::{Comparison, Expr, Operand};
+use super::expression::{Comparison, Expr, Operand, Orders};
 use crate::glob::Glob;
 
 /// A side of a comparison, with its compiled glob.
@@ -16,13 +16,16 @@ pub(super) enum Side {
     Instance,
 }
 
-/// A question about a record.
+/// A question about a record. The common ones are small.
 #[derive(Clone, Debug)]
 pub(super) enum Question {
-    /// The common case: a parameter and a number that fits 64 bits.
-    Number(u16, Comparison, i64),
-    Compare(Side, Comparison, Side),
-    True(Side),
+    /// Whether a parameter, if it is a number, has one of these orders to one that fits 64 bits.
+    Number(u16, Orders, i64),
+    /// Whether a parameter, if it is a text, matches or not.
+    Text(u16, bool, Box<Glob>),
+    /// Any other comparison.
+    Compare(Box<(Side, Comparison, Side)>),
+    True(Box<Side>),
 }
 
 /// The position of the next step, or one of the two results [`KEEP`] and [`PASS`].
@@ -59,7 +62,7 @@ impl Program {
             Expr::All(all) => all.iter().rev().fold(yes, |next, e| self.emit(e, next, no)),
             Expr::Not(inner) => self.emit(inner, no, yes),
             Expr::Compare(left, how, right) => self.push(question(left, *how, right), yes, no),
-            Expr::True(operand) => self.push(Question::True(side(operand)), yes, no),
+            Expr::True(operand) => self.push(Question::True(Box::new(side(operand))), yes, no),
         }
     }
 
@@ -71,10 +74,13 @@ impl Program {
     }
 
     pub(super) fn memory(&self) -> usize {
-        let glob = |side: &Side| if let Side::Glob(glob) = side { glob.memory() } else { 0 };
+        let glob = |side: &Side| {
+            size_of::<Side>() + if let Side::Glob(glob) = side { glob.memory() } else { 0 }
+        };
         let sides = |step: &Step| match &step.question {
-            Question::Compare(left, _, right) => glob(left) + glob(right),
+            Question::Compare(of) => glob(&of.0) + glob(&of.2),
             Question::True(side) => glob(side),
+            Question::Text(_, _, glob) => size_of::<Glob>() + glob.memory(),
             Question::Number(..) => 0,
         };
         self.steps.iter().map(|step| size_of::<Step>() + sides(step)).sum()
@@ -82,13 +88,20 @@ impl Program {
 }
 
 fn question(left: &Operand, how: Comparison, right: &Operand) -> Question {
+    let any = || Question::Compare(Box::new((side(left), how, side(right))));
     match (left, right) {
-        (Operand::Slot(slot), Operand::Integer(n)) => match i64::try_from(*n) {
-            Ok(n) => Question::Number(*slot, how, n),
-            Err(_) => Question::Compare(side(left), how, side(right)),
+        (Operand::Slot(slot), Operand::Integer(n)) => {
+            i64::try_from(*n).map_or_else(|_| any(), |n| Question::Number(*slot, how.orders(), n))
+        }
+        (Operand::Slot(slot), Operand::Text(pieces)) => match how {
+            Comparison::Equal => Question::Text(*slot, true, Box::new(glob(pieces))),
+            Comparison::NotEqual => Question::Text(*slot, false, Box::new(glob(pieces))),
+            _ => any(),
         },
-        (Operand::Integer(_), Operand::Slot(_)) => question(right, how.turned(), left),
-        _ => Question::Compare(side(left), how, side(right)),
+        (Operand::Integer(_) | Operand::Text(_), Operand::Slot(_)) => {
+            question(right, how.turned(), left)
+        }
+        _ => any(),
     }
 }
 
@@ -96,10 +109,14 @@ fn side(operand: &Operand) -> Side {
     match operand {
         Operand::Integer(n) => Side::Integer(*n),
         Operand::Float(n) => Side::Float(*n),
-        Operand::Text(pieces) => Side::Glob(Glob::from_pieces(pieces.iter().map(String::as_str))),
+        Operand::Text(pieces) => Side::Glob(glob(pieces)),
         Operand::Slot(slot) => Side::Slot(*slot),
         Operand::Timestamp => Side::Timestamp,
         Operand::Flags => Side::Flags,
         Operand::Instance => Side::Instance,
     }
+}
+
+fn glob(pieces: &[String]) -> Glob {
+    Glob::from_pieces(pieces.iter().map(String::as_str))
 }

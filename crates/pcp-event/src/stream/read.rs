@@ -15,6 +15,8 @@ use crate::types::stamp::Stamp;
 const PIECE: usize = 512 << 10;
 /// Limit of the bytes that a filter examines between two pieces.
 const SCAN: usize = 64 << 10;
+/// Most bytes that an array of records for a filter begins with.
+const FILTERED: usize = 256 << 10;
 
 /// A delivery under construction: the remaining limits, and the arrays so far.
 struct Turn<'a> {
@@ -71,12 +73,11 @@ impl<'a> Turn<'a> {
         let (records, bytes) =
             request.limits.after(request.now.saturating_sub(client.map_or(request.now, |c| c.at)));
         let out = Delivery { missed: seq - cursor, ..Delivery::default() };
-        let expected = match request.filter {
-            None => length(
-                ring.slices(seq, ring.within(seq, records, bytes, request.limits.single_record)),
-            ),
-            Some(_) => 0,
-        };
+        let expected = length(
+            ring.slices(seq, ring.within(seq, records, bytes, request.limits.single_record)),
+        );
+        // Memory that is not written costs nothing, but who keeps few records keeps it for them.
+        let expected = expected.min(request.filter.map_or(usize::MAX, |_| FILTERED));
         let low = request.resolutions.low.then(|| Array::<LowRes>::with_capacity(expected + 128));
         let mut high =
             request.resolutions.high.then(|| Array::<HighRes>::with_capacity(expected + 128));
