@@ -155,7 +155,7 @@ mono_files() {
     mkdir -p "$D/lib"
     cp "$AGENT" "$D/lib/libmono-profiler-apm.so"
     local cs
-    for cs in "$TOP"/agents/mono/tests/*.cs; do
+    for cs in "$TOP"/agents/mono/tests/{GcChurn,Ends}.cs; do
         [ -f "$D/$(basename "$cs" .cs).exe" ] || mcs -nologo -optimize+ "-out:$D/$(basename "$cs" .cs).exe" "$cs"
     done
 }
