@@ -1,7 +1,7 @@
 //! Allocations of one process.
 
 use super::names::{Names, type_name};
-use super::pending::Pending;
+use super::rows::Pending;
 use crate::sources::Sink;
 use crate::sources::cells::{Figures, Layout};
 use crate::sources::mono::limits::TYPE_ROWS;

@@ -1,11 +1,10 @@
 //! Exceptions of one process. The stream has no classes of exceptions, only objects: a throw event
 //! is a throw or a rethrow, and where it came from is its innermost frame.
 
-use super::fixed::Fixed;
 use super::names::{Names, site, type_name};
-use super::pending::Pending;
+use super::rows::{Fixed, Pending};
 use crate::sources::Sink;
-use crate::sources::cells::{Figures, Layout};
+use crate::sources::cells::Layout;
 use crate::sources::mono::limits::{SITE_ROWS, TYPE_ROWS};
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::clause;
@@ -26,6 +25,8 @@ pub(super) struct Exceptions {
     /// By type of the object.
     types: Pending<u64, 1>,
     clauses: Fixed<4, 1>,
+    /// Thrown since the stream began.
+    pub(super) thrown: u64,
 }
 
 impl Default for Exceptions {
@@ -34,6 +35,7 @@ impl Default for Exceptions {
             sites: Pending::new(SITES),
             types: Pending::new(TYPES),
             clauses: Fixed::new(m::CLAUSES, "clause", CLAUSES, [m::CLAUSE]),
+            thrown: 0,
         }
     }
 }
@@ -45,13 +47,8 @@ impl Exceptions {
     }
 
     /// An exception was thrown. `kind`: the type of the object, if types are known at all.
-    pub(super) fn thrown(
-        &mut self,
-        frames: &[u64],
-        kind: Option<Option<u64>>,
-        figures: &mut Figures,
-    ) {
-        figures.add(m::EXCEPTIONS, 1);
+    pub(super) fn thrown(&mut self, frames: &[u64], kind: Option<Option<u64>>) {
+        self.thrown = self.thrown.saturating_add(1);
         if let Some(innermost) = frames.last() {
             self.sites.add(Some(*innermost), [1]);
         }

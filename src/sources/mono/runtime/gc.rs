@@ -9,7 +9,7 @@
 //! whole minor collection), END in the second. A pause without either is none of a collection. The
 //! generation of the other steps means nothing.
 
-use super::fixed::Fixed;
+use super::rows::Fixed;
 use crate::model::{Update, Value};
 use crate::sources::Sink;
 use crate::sources::cells::{Figures, Histogram, Longest, Open};

@@ -11,7 +11,8 @@ const KINDS: [&str; 4] = ["weak", "weak_track", "normal", "pinned"];
 /// Handles made and not destroyed, by kind.
 #[derive(Debug, Default)]
 pub(super) struct Handles {
-    counts: [u64; KINDS.len()],
+    /// May be negative within a flush, in which one thread's buffer comes after another's.
+    counts: [i64; KINDS.len()],
     changed: bool,
     bound: bool,
 }
@@ -21,12 +22,11 @@ impl Handles {
         self.change(kind, |count| count.saturating_add(1));
     }
 
-    /// A handle that was made before reading began may be destroyed.
     pub(super) fn destroyed(&mut self, kind: u64) {
         self.change(kind, |count| count.saturating_sub(1));
     }
 
-    fn change(&mut self, kind: u64, change: impl FnOnce(u64) -> u64) {
+    fn change(&mut self, kind: u64, change: impl FnOnce(i64) -> i64) {
         let count = usize::try_from(kind).ok().and_then(|kind| self.counts.get_mut(kind));
         if let Some(count) = count {
             *count = change(*count);
@@ -40,7 +40,8 @@ impl Handles {
             return;
         }
         let new = !std::mem::replace(&mut self.bound, true);
-        for (slot, (kind, value)) in (0..).zip(KINDS.into_iter().zip(self.counts)) {
+        for (slot, (kind, count)) in (0..).zip(KINDS.into_iter().zip(self.counts)) {
+            let value = u64::try_from(count).unwrap_or_default();
             if new {
                 bind(m::HANDLES, owner, slot, ("handle", kind), sink);
             }

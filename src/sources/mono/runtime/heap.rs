@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::names::{Names, UNKNOWN, type_name};
+use super::names::{Names, type_name};
+use super::rows::UNKNOWN;
 use crate::catalogue::OTHER;
 use crate::model::Update;
 use crate::sources::Sink;

@@ -1,7 +1,7 @@
 //! Waits for locks. A thread waits for one lock at a time: its next end belongs to it.
 
 use super::names::{Names, is_lock, site};
-use super::pending::Pending;
+use super::rows::Pending;
 use crate::sources::Sink;
 use crate::sources::cells::{Figures, Histogram, Layout, Open};
 use crate::sources::mono::limits::{FRAMES_OF_WAIT, LOCK_ROWS};

@@ -12,7 +12,6 @@
 
 mod alloc;
 mod exceptions;
-mod fixed;
 mod gc;
 mod handles;
 mod heap;
@@ -20,10 +19,15 @@ mod locks;
 mod names;
 mod objects;
 mod options;
-mod pending;
 mod reader;
 mod records;
+mod rows;
 mod threads;
+mod totals;
 
 pub(crate) use names::Names;
-pub(crate) use reader::{Runtime, jit_item};
+pub(crate) use reader::Runtime;
+pub(crate) use totals::jit_item;
+
+#[cfg(test)]
+mod tests;

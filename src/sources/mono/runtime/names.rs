@@ -12,9 +12,6 @@ pub(crate) trait Names {
     fn thread(&self, id: u64) -> Option<&str>;
 }
 
-/// For what has no name.
-pub(super) const UNKNOWN: &str = "?";
-
 /// Types of objects are vtables from this version on, before they are classes.
 const VTABLES: u8 = 15;
 

@@ -29,7 +29,7 @@ impl Options {
                 "gcmove" => all.moves = true,
                 "finalization" => all.finalization = true,
                 "gchandle" => all.handles = true,
-                "heapshot" => (all.heapshot, all.gc) = (true, true),
+                "heapshot" | "heapshot-on-shutdown" => (all.heapshot, all.gc) = (true, true),
                 "alloc" => (all.alloc, all.gc, all.moves) = (true, true, true),
                 "legacy" => {
                     (all.gc, all.exception, all.monitor) = (true, true, true);

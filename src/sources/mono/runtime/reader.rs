@@ -13,7 +13,8 @@ use super::objects::Objects;
 use super::options::Options;
 use super::records::Records;
 use super::threads::Threads;
-use crate::model::{MetricItem, Stamp, Update, Value};
+use super::totals::{Totals, jit_item};
+use crate::model::{MetricItem, Stamp, Update};
 use crate::sources::Sink;
 use crate::sources::cells::Figures;
 use crate::sources::mono::metrics as m;
@@ -21,8 +22,6 @@ use crate::sources::mono::mlpd::{Event, Header, monitor};
 
 /// Ticks that something may wait for its name or for the end of a flush.
 const PATIENCE: u8 = 3;
-/// Nanoseconds in Mono's unit of time.
-const TICK: u64 = 100;
 
 /// The metrics of one process that come from the events of its log profiler.
 #[derive(Debug, Default)]
@@ -41,26 +40,11 @@ pub(crate) struct Runtime {
     threads: Threads,
     handles: Handles,
     records: Records,
-    /// Counters of the compiler, by [`jit_item`], that are not reported.
-    jit: [Option<u64>; JIT.len()],
+    totals: Totals,
     /// All events up to this time have come.
     complete: Option<u64>,
     /// Ticks since something waits.
     waits: u8,
-}
-
-/// Counters that are metrics with a name of their own, and nanoseconds or bytes in their unit.
-const JIT: [(&str, MetricItem, u64); 3] = [
-    ("Compiled methods", m::JIT_METHODS, 1),
-    ("Total time spent JITting", m::JIT_TIME, TICK),
-    ("Native code size", m::JIT_CODE, 1),
-];
-
-/// The metric that is made from a counter of the section JIT, and by how much a value of the
-/// counter is to be multiplied.
-pub(crate) fn jit_item(category: &str, name: &str) -> Option<(MetricItem, u64)> {
-    let mut all = JIT.iter().filter(|_| category == "JIT");
-    all.find(|(counter, ..)| *counter == name).map(|(_, item, scale)| (*item, *scale))
 }
 
 impl Runtime {
@@ -77,7 +61,6 @@ impl Runtime {
         for (has, items) in [
             (true, &[m::THREADS_CREATED] as &[MetricItem]),
             (all.gc, &[m::SUSPENSION, m::HEAP_RESIZES]),
-            (all.exception, &[m::EXCEPTIONS]),
             (all.monitor, &[m::CONTENTION_COUNT, m::CONTENTION_TIME, m::CONTENTION_FAILED]),
             (all.alloc, &[m::ALLOC_BYTES, m::ALLOC_OBJECTS]),
             (all.finalization, &[m::FINALIZED]),
@@ -123,7 +106,7 @@ impl Runtime {
                 self.objects.settle();
                 let tracks = self.options.tracks_objects();
                 let kind = tracks.then(|| self.objects.kind(object));
-                self.exceptions.thrown(frames, kind, figures);
+                self.exceptions.thrown(frames, kind);
                 self.records.exception((thread, time), frames, kind.flatten(), figures);
             }
             Event::Clause { kind, .. } => self.exceptions.clause(kind),
@@ -159,10 +142,13 @@ impl Runtime {
     /// A counter of the stream, since the start of the process, in Mono's unit.
     pub(crate) fn counter(&mut self, category: &str, name: &str, value: u64) {
         let Some((item, scale)) = jit_item(category, name) else { return };
-        let at = JIT.iter().position(|(_, of, _)| *of == item);
-        if let Some(unreported) = at.and_then(|at| self.jit.get_mut(at)) {
-            *unreported = Some(value.saturating_mul(scale));
-        }
+        self.totals.set(item, value.saturating_mul(scale));
+    }
+
+    /// Whether this way feeds exceptions and compiled methods, which others count too: the one
+    /// that begins to feed them sets its own total.
+    pub(crate) const fn feeds(&mut self, exceptions: bool, methods: bool) {
+        self.totals.feeds = [exceptions, methods];
     }
 
     /// Events are lost: what is open may have ended.
@@ -226,10 +212,8 @@ impl Runtime {
         let (whose, version): (_, u8) = ((&**owner, *version), *version);
         if force || until.is_some() {
             let heap = gc.heap();
-            // Counted apart: the closure cannot have the figures too.
-            let mut pauses = Vec::new();
-            gc.settle(until, self.threads.ending(), figures, |pause| pauses.push(*pause));
-            pauses.iter().for_each(|pause| records.pause(pause, heap, figures));
+            let ending = self.threads.ending();
+            gc.settle(until, ending, figures, |pause| records.pause(pause, heap));
             records.report(until, version, names, stamp, sink);
         }
         gc.report(owner, sink);
@@ -240,11 +224,10 @@ impl Runtime {
         self.handles.report(owner, sink);
         self.threads.report(sink);
         figures.report(sink);
-        for ((_, item, _), value) in JIT.iter().zip(&mut self.jit) {
-            if let Some(value) = value.take() {
-                sink.update(Update::Set { item: *item, value: Value::U64(value) });
-            }
+        if self.options.exception || self.exceptions.thrown > 0 {
+            self.totals.set(m::EXCEPTIONS, self.exceptions.thrown);
         }
+        self.totals.report(sink);
     }
 
     /// Nothing waits.

@@ -2,7 +2,8 @@
 
 use super::gc::Pause;
 use super::locks::{Waited, waiting};
-use super::names::{Names, UNKNOWN, site, type_name};
+use super::names::{Names, site, type_name};
+use super::rows::UNKNOWN;
 use crate::events::flags::POINT;
 use crate::model::{EventKindId, EventParam, Stamp, Update};
 use crate::sources::Sink;
@@ -80,11 +81,11 @@ impl Records {
         }
     }
 
-    /// A pause of the program.
-    pub(super) fn pause(&mut self, pause: &Pause, after: Option<u64>, figures: &mut Figures) {
+    /// A pause of the program: as many wait as pauses do.
+    pub(super) fn pause(&mut self, pause: &Pause, after: Option<u64>) {
         let what = What::Gc { pause: *pause, after };
         let (time, thread) = (pause.ended, pause.thread);
-        self.add(Record { time, thread, what, frames: Box::default() }, figures);
+        self.waiting.push(Record { time, thread, what, frames: Box::default() });
     }
 
     /// An exception was thrown. `kind`: its type, if it is known.

@@ -35,8 +35,10 @@ enum Thread {
 #[derive(Debug)]
 struct Gauge {
     item: MetricItem,
-    value: u32,
-    reported: Option<u32>,
+    /// May be negative within a flush: the buffer of the thread that unloads may come before that
+    /// of the one that loaded.
+    value: i64,
+    reported: Option<i64>,
 }
 
 impl Gauge {
@@ -54,7 +56,8 @@ impl Gauge {
 
     fn report(&mut self, sink: &mut dyn Sink) {
         if self.reported.replace(self.value) != Some(self.value) {
-            sink.update(Update::Set { item: self.item, value: Value::U64(self.value.into()) });
+            let value = u64::try_from(self.value).unwrap_or_default();
+            sink.update(Update::Set { item: self.item, value: Value::U64(value) });
         }
     }
 }
@@ -159,7 +162,7 @@ impl Threads {
     /// Reports what has changed.
     pub(super) fn report(&mut self, sink: &mut dyn Sink) {
         let live = self.live.values().filter(|thread| **thread == Thread::Counted).count();
-        self.threads.value = u32::try_from(live).unwrap_or(u32::MAX);
+        self.threads.value = i64::try_from(live).unwrap_or(i64::MAX);
         for gauge in [&mut self.threads, &mut self.domains, &mut self.assemblies, &mut self.classes]
         {
             gauge.report(sink);

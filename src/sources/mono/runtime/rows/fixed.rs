@@ -6,7 +6,7 @@ use crate::sources::cells::bind;
 
 /// Sums of counters in rows of fixed names, since the last report.
 #[derive(Debug)]
-pub(super) struct Fixed<const R: usize, const N: usize> {
+pub(in crate::sources::mono::runtime) struct Fixed<const R: usize, const N: usize> {
     table: TableId,
     label: &'static str,
     names: [&'static str; R],
@@ -18,7 +18,7 @@ pub(super) struct Fixed<const R: usize, const N: usize> {
 
 impl<const R: usize, const N: usize> Fixed<R, N> {
     /// `label`: the instance label that has the name.
-    pub(super) const fn new(
+    pub(in crate::sources::mono::runtime) const fn new(
         table: TableId,
         label: &'static str,
         names: [&'static str; R],
@@ -28,7 +28,7 @@ impl<const R: usize, const N: usize> Fixed<R, N> {
     }
 
     /// Adds to a row.
-    pub(super) fn add(&mut self, row: usize, more: [u64; N]) {
+    pub(in crate::sources::mono::runtime) fn add(&mut self, row: usize, more: [u64; N]) {
         if let Some(sums) = self.sums.get_mut(row) {
             sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
             self.touched = true;
@@ -36,7 +36,7 @@ impl<const R: usize, const N: usize> Fixed<R, N> {
     }
 
     /// All rows exist, those of 0 included.
-    pub(super) fn start(&mut self, owner: &str, sink: &mut dyn Sink) {
+    pub(in crate::sources::mono::runtime) fn start(&mut self, owner: &str, sink: &mut dyn Sink) {
         if std::mem::replace(&mut self.bound, true) {
             return;
         }
@@ -49,7 +49,7 @@ impl<const R: usize, const N: usize> Fixed<R, N> {
     }
 
     /// Reports the sums since the last report.
-    pub(super) fn report(&mut self, owner: &str, sink: &mut dyn Sink) {
+    pub(in crate::sources::mono::runtime) fn report(&mut self, owner: &str, sink: &mut dyn Sink) {
         if !std::mem::take(&mut self.touched) {
             return;
         }

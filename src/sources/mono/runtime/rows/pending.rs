@@ -5,14 +5,14 @@ use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::{FixedState, RandomState};
 
-use super::names::UNKNOWN;
+use super::UNKNOWN;
 use crate::sources::Sink;
 use crate::sources::cells::{Layout, Rows};
 use crate::sources::mono::limits::PENDING_IDS;
 
 /// Sums by key that become rows by name.
 #[derive(Debug)]
-pub(super) struct Pending<K, const N: usize> {
+pub(in crate::sources::mono::runtime) struct Pending<K, const N: usize> {
     sums: HashMap<K, [u64; N], RandomState>,
     /// Sums of keys that never get a name.
     unknown: [u64; N],
@@ -20,13 +20,13 @@ pub(super) struct Pending<K, const N: usize> {
 }
 
 impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
-    pub(super) fn new(layout: Layout<N>) -> Self {
+    pub(in crate::sources::mono::runtime) fn new(layout: Layout<N>) -> Self {
         Self { sums: HashMap::default(), unknown: [0; N], rows: Rows::new(layout) }
     }
 
     /// Adds to the sums of a key; `None`: it has none.
     #[inline]
-    pub(super) fn add(&mut self, key: Option<K>, more: [u64; N]) {
+    pub(in crate::sources::mono::runtime) fn add(&mut self, key: Option<K>, more: [u64; N]) {
         let known = key.and_then(|key| {
             if self.sums.len() >= PENDING_IDS && !self.sums.contains_key(&key) {
                 return None;
@@ -37,7 +37,7 @@ impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
     }
 
     /// Reports the sums whose keys have a name; all of them if `force`.
-    pub(super) fn report(
+    pub(in crate::sources::mono::runtime) fn report(
         &mut self,
         owner: &str,
         force: bool,
@@ -66,12 +66,12 @@ impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
     }
 
     /// Nothing waits for a name.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::sources::mono::runtime) fn is_empty(&self) -> bool {
         self.sums.is_empty()
     }
 
     /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
+    pub(in crate::sources::mono::runtime) fn memory(&self) -> usize {
         self.sums.capacity() * (size_of::<(K, [u64; N])>() + 1) + self.rows.memory()
     }
 }

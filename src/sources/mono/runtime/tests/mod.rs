@@ -1,0 +1,7 @@
+//! Captures of Mono 6.8 and 6.12 against what the programs counted themselves, and the traps of
+//! docs/protocols/mono-mlpd.md 5.
+
+mod captures;
+mod kit;
+mod records;
+mod traps;
