@@ -11,26 +11,35 @@ use crate::ctypes::{AtomValue, EINVAL, PM_ERR_CONV, PM_ERR_TYPE, array_status, g
 use crate::table::{self, Kind};
 
 const PM_VAL_HDR_SIZE: usize = 4;
+/// `PM_TYPE_STRING`
+const TEXT: c_int = 6;
 
 // The calls that build arrays have no code that panics; `catch_unwind` would cost more than the
 // calls themselves.
 
 #[inline(always)]
-fn add_record<K: Kind>(handle: c_int, time: Option<(i64, i64)>, flags: c_int) -> c_int {
-    table::with::<K>(handle, |array| {
+fn add_record<K: Kind>(handle: c_int, (sec, fraction): (i64, i64), flags: c_int) -> c_int {
+    table::with::<K>(handle, move |array| {
         let flags = flags.cast_unsigned();
         if flags & flags::MISSED != 0 {
             return PM_ERR_CONV;
         }
-        time.map_or(EINVAL, |(sec, fraction)| {
-            array_status(array.add_record_at(sec, fraction, flags))
-        })
+        array_status(array.add_record_at(sec, fraction, flags))
+    })
+}
+
+/// A record without a time.
+#[cold]
+#[inline(never)]
+fn no_record<K: Kind>(handle: c_int, flags: c_int) -> c_int {
+    table::with::<K>(handle, |_| {
+        if flags.cast_unsigned() & flags::MISSED != 0 { PM_ERR_CONV } else { EINVAL }
     })
 }
 
 #[inline(always)]
 fn add_missed<K: Kind>(handle: c_int, time: Option<(i64, i64)>, missed: c_int) -> c_int {
-    table::with::<K>(handle, |array| {
+    table::with::<K>(handle, move |array| {
         time.map_or(EINVAL, |(sec, fraction)| {
             array_status(array.add_missed_at(sec, fraction, missed))
         })
@@ -56,10 +65,15 @@ unsafe fn add_param<K: Kind>(
     value: *mut AtomValue,
 ) -> c_int {
     if value.is_null() || !(0..6).contains(&ty) {
-        // SAFETY: by contract.
-        return unsafe { add_other::<K>(handle, pmid, ty, value) };
+        return if ty == TEXT && !value.is_null() {
+            // SAFETY: by contract, and not null.
+            unsafe { add_text::<K>(handle, pmid, value) }
+        } else {
+            // SAFETY: by contract.
+            unsafe { add_other::<K>(handle, pmid, ty, value) }
+        };
     }
-    table::with::<K>(handle, |array| {
+    table::with::<K>(handle, move |array| {
         let pmid = Pmid(pmid);
         array_status(match ty {
             0 => array.add_i32(pmid, member!(value, l)),
@@ -72,11 +86,28 @@ unsafe fn add_param<K: Kind>(
     })
 }
 
-/// Values other than numbers. In a separate function, so that calls with numbers do not save the
-/// registers that copying needs.
+/// A text. In a separate function, so that calls with numbers do not save the registers that
+/// copying needs.
+///
+/// # Safety
+/// As [`add_param`], and `value` is not null.
+#[inline(never)]
+unsafe fn add_text<K: Kind>(handle: c_int, pmid: c_uint, value: *mut AtomValue) -> c_int {
+    let text = member!(value, cp);
+    if text.is_null() {
+        // SAFETY: by contract.
+        return unsafe { add_other::<K>(handle, pmid, TEXT, value) };
+    }
+    // SAFETY: a C string by contract of the caller, which does not change it during the call.
+    let text = unsafe { CStr::from_ptr(text) }.to_bytes();
+    table::with::<K>(handle, move |array| array_status(array.add_text(Pmid(pmid), text)))
+}
+
+/// Aggregates, and what is no value.
 ///
 /// # Safety
 /// As [`add_param`].
+#[cold]
 #[inline(never)]
 unsafe fn add_other<K: Kind>(
     handle: c_int,
@@ -84,7 +115,7 @@ unsafe fn add_other<K: Kind>(
     ty: c_int,
     value: *mut AtomValue,
 ) -> c_int {
-    table::with::<K>(handle, |array| {
+    table::with::<K>(handle, move |array| {
         let pmid = Pmid(pmid);
         if !(0..=7).contains(&ty) {
             return PM_ERR_TYPE;
@@ -92,14 +123,9 @@ unsafe fn add_other<K: Kind>(
         if value.is_null() {
             return EINVAL;
         }
-        if ty == 6 {
-            let text = member!(value, cp);
-            if text.is_null() {
-                return EINVAL;
-            }
-            // SAFETY: a C string by contract of the caller, which does not change it during the
-            // call.
-            return array_status(array.add_text(pmid, unsafe { CStr::from_ptr(text) }.to_bytes()));
+        if ty == TEXT {
+            // Texts that are not null are added by `add_text`.
+            return EINVAL;
         }
         let block = member!(value, vbp);
         // SAFETY: a pmValueBlock by contract of the caller, or null.
@@ -205,7 +231,10 @@ pub unsafe extern "C" fn pmdaEventAddRecord(
     flags: c_int,
 ) -> c_int {
     // SAFETY: by contract.
-    add_record::<LowRes>(handle, unsafe { micro(time) }, flags)
+    match unsafe { micro(time) } {
+        Some(time) => add_record::<LowRes>(handle, time, flags),
+        None => no_record::<LowRes>(handle, flags),
+    }
 }
 
 /// Begins a record; as [`pmdaEventAddRecord`].
@@ -219,7 +248,10 @@ pub unsafe extern "C" fn pmdaEventAddHighResRecord(
     flags: c_int,
 ) -> c_int {
     // SAFETY: by contract.
-    add_record::<HighRes>(handle, unsafe { nano(time) }, flags)
+    match unsafe { nano(time) } {
+        Some(time) => add_record::<HighRes>(handle, time, flags),
+        None => no_record::<HighRes>(handle, flags),
+    }
 }
 
 /// Adds a MISSED record; 0, `PM_ERR_NOCONTEXT`, `PM_ERR_TOOBIG`, -EINVAL without a time, for a

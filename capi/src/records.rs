@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pcp_event::{ArrayError, Checkpoint, Fetch, HighRes, LowRes, Stamp};
+use pcp_event::{ArrayError, Checkpoint, Fetch, HighRes, LowRes, QueueFilter, Stamp};
 
 use crate::ctypes::{
     AtomValue, Decode, EINVAL, HighResDecode, PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC, array_status,
@@ -23,9 +23,26 @@ fn now() -> Stamp {
 }
 
 #[inline(always)]
-fn checkpoint<K: Kind>(array: Option<&Slot<Any>>) -> Option<Checkpoint> {
-    array
-        .and_then(|slot| slot.with(|place| place.as_mut().and_then(K::get).map(|a| a.checkpoint())))
+fn checkpoint<K: Kind>(array: &Slot<Any>) -> Option<Checkpoint> {
+    array.with(|place| place.as_mut().and_then(K::get).map(|a| a.checkpoint()))
+}
+
+/// Whether an event is to be decoded, with its diagnostics.
+#[inline(never)]
+fn keeps(filter: &mut Option<QueueFilter>, trace: Option<&Trace>, event: &mut [u8]) -> bool {
+    let keeps = filter.as_mut().is_none_or(|keeps| keeps(event));
+    if let Some(trace) = trace {
+        trace.event(if keeps { "Adding" } else { "Culling" }, event);
+    }
+    keeps
+}
+
+/// The event before number `next` is decoded or culled.
+#[inline(never)]
+fn done(trace: Option<&Trace>, next: u64) {
+    if let Some(trace) = trace {
+        trace.done(next);
+    }
 }
 
 /// Decodes the events that `context` has not read into an array of resolution `K`. Returns the
@@ -50,8 +67,9 @@ fn records<K: Kind>(
     let begun = begun.map_err(queue_status)?;
     let trace = debug::on().then(|| Trace::new(queue, context, begun.as_ref()));
     let Some(mut fetch) = begun else { return Ok(None) };
-    let array = match turn {
-        Ok(array) => array,
+    let slot = turn.and_then(|array| Ok((array, table::slot(array).ok_or(EINVAL)?)));
+    let (array, slot) = match slot {
+        Ok(found) => found,
         Err(status) => {
             // No event was taken: the client's position stays. Filters are released after the lock.
             let unused = state::with(|state| state.queues.finish(fetch));
@@ -60,32 +78,24 @@ fn records<K: Kind>(
             return Err(status);
         }
     };
-    let slot = table::slot(array);
     let mut filter = fetch.filter.take();
-    let (mut records, mut failed, mut going): (c_int, _, _) = (0, None, true);
+    let plain = filter.is_none() && trace.is_none();
+    let (mut records, mut failed, mut going): (i64, _, _) = (0, None, true);
     while going {
         let Some((event, time)) = fetch.next() else {
             going = !fetch.is_done() && state::with(|state| state.queues.more(&mut fetch));
             continue;
         };
-        if let Some(keeps) = &mut filter
-            && !keeps(event)
-        {
-            if let Some(trace) = &trace {
-                trace.event("Culling", event);
-                trace.done(fetch.position());
-            }
+        if !plain && !keeps(&mut filter, trace.as_ref(), event) {
+            done(trace.as_ref(), fetch.position());
             continue;
-        }
-        if let Some(trace) = &trace {
-            trace.event("Adding", event);
         }
         let before = checkpoint::<K>(slot);
         let status = decode(array, event, time);
         if status >= 0 {
-            records = records.saturating_add(status);
-            if let Some(trace) = &trace {
-                trace.done(fetch.position());
+            records += i64::from(status);
+            if !plain {
+                done(trace.as_ref(), fetch.position());
             }
             continue;
         }
@@ -111,7 +121,7 @@ fn records<K: Kind>(
                 _ => Err(ArrayError::TooBig),
             }
         });
-        records = records.saturating_add(c_int::from(reported > 0));
+        records += i64::from(reported > 0);
     }
     fetch.filter = filter;
     let mut delivered = failed.is_none() && records > 0;
@@ -166,7 +176,6 @@ impl Trace {
         debug::report(|| format!("{what} event (sz={}): \"{}\"", event.len(), debug::print(event)));
     }
 
-    /// The event before number `next` is decoded or culled.
     fn done(&self, next: u64) {
         if next <= self.unread {
             debug::report(|| {

@@ -20,13 +20,15 @@ pub(crate) enum Time {
 }
 
 impl Time {
-    pub(crate) const fn timeval(self) -> libc::timeval {
+    #[inline(always)]
+    pub(crate) fn timeval(self) -> libc::timeval {
         match self {
             Self::Micro(t) => t,
-            Self::Nano(t) => libc::timeval { tv_sec: t.tv_sec, tv_usec: t.tv_nsec / 1000 },
+            Self::Nano(t) => micro(t),
         }
     }
 
+    #[inline(always)]
     pub(crate) const fn timespec(self) -> libc::timespec {
         match self {
             Self::Micro(t) => {
@@ -35,6 +37,13 @@ impl Time {
             Self::Nano(t) => t,
         }
     }
+}
+
+/// In a separate function, so that times that fit already do not cost a division.
+#[cold]
+#[inline(never)]
+fn micro(t: libc::timespec) -> libc::timeval {
+    libc::timeval { tv_sec: t.tv_sec, tv_usec: t.tv_nsec / 1000 }
 }
 
 /// All state behind one lock, which is never locked while a callback of the PMDA runs.

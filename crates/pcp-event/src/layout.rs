@@ -137,7 +137,8 @@ pub(crate) const fn length_word(length: u32, ty: ValueType) -> u32 {
 
 /// Bytes of a value of `len` bytes with padding to a multiple of 4.
 pub(crate) const fn padded(len: usize) -> usize {
-    len.next_multiple_of(4)
+    // Two instructions; lengths of slices do not overflow.
+    len.wrapping_add(3) & !3
 }
 
 /// `ep_pmid` and the word of length and type for a value of `len` bytes, which must be below

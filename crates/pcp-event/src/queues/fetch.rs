@@ -30,7 +30,9 @@ impl<T: Copy> Fetch<T> {
     pub fn next(&mut self) -> Option<(&mut [u8], T)> {
         let (seq, data, time) = self.batch.take()?;
         // The numbers in between belong to events that were never stored, or were dropped.
-        self.missed += seq - self.next;
+        if seq != self.next {
+            self.missed += seq - self.next;
+        }
         self.next = seq + 1;
         Some((data, time))
     }
