@@ -5,7 +5,9 @@
 
 MONO_PREFIX=q$$-
 LOG_OPTIONS=nodefaults,counter,exception,monitor,maxframes=8
-declare -A SHOP_IN SHOP_PID
+declare -A SHOP_IN SHOP_PID SHOP_JOB
+# A command that programs are started under, and their folder as they see it.
+SHOP_UNDER=()
 
 # shop_files: the program and the module, ready for shop.
 shop_files() {
@@ -49,10 +51,16 @@ shop() {
     mkfifo "$D/$name.in"
     exec {writer}<>"$D/$name.in"
     SHOP_IN[$name]=$writer
-    env -u MONO_ENV_OPTIONS LD_LIBRARY_PATH="$D/lib" "${line[@]}" "$D/$MONO_PREFIX$name.exe" <"$D/$name.in" >"$D/$name.out" 2>"$D/$name.err" &
+    local at=${SHOP_DIR:-$D}
+    env -u MONO_ENV_OPTIONS "${SHOP_UNDER[@]}" env LD_LIBRARY_PATH="$at/lib" "${line[@]}" "$at/$MONO_PREFIX$name.exe" \
+        <"$D/$name.in" >"$D/$name.out" 2>"$D/$name.err" &
+    SHOP_JOB[$name]=$!
     SHOP_PID[$name]=$!
     PIDS+=("$!")
     wait_for 60 grep -q '"pid"' "$D/$name.out" || die "$name does not start: $(tail -n 3 "$D/$name.out" "$D/$name.err")"
+    [ ${#SHOP_UNDER[@]} = 0 ] || SHOP_PID[$name]=$(pgrep -f "mono.*/$MONO_PREFIX$name.exe" | while read -r pid; do
+        case $(cat "/proc/$pid/comm") in mono*) echo "$pid" ;; esac
+    done)
 }
 more_lines() { [ "$(wc -l <"$1")" -gt "$2" ]; }
 # ask NAME COMMAND...: its line of JSON.
@@ -71,7 +79,7 @@ shop_end() {
     local name=$1
     shift
     echo "${*:-end}" >&"${SHOP_IN[$name]}"
-    wait "${SHOP_PID[$name]}" 2>/dev/null
+    wait "${SHOP_JOB[$name]}" 2>/dev/null
     local status=$? writer=${SHOP_IN[$name]}
     exec {writer}>&-
     return $status
@@ -95,4 +103,43 @@ mono_near() {
     v=$(mono_value "$1" "$2")
     awk -v v="${v:-none}" -v w="$3" -v p="$4" 'BEGIN { d = v - w; if (d < 0) d = -d; exit !(v != "none" && d * 1000 <= w * p) }' ||
         { echo "apm.mono.$1 of $2 is ${v:-not there}, the program says $3"; return 1; }
+}
+
+# works NAME N: some of everything, by the number.
+works() {
+    local n=$2 line
+    for line in "collect $((4 + n)) $n" "throw $((20 + 7 * n))" "lock $((2 + n)) 30" "pool $((10 * n))" "jit $n" total; do
+        # shellcheck disable=SC2086 # words
+        ask "$1" $line
+    done >>"$FULL"
+}
+# thrown NAME: thrown, thrown again, and one by the runtime for the console.
+thrown() { echo $(($(count_of "$1" thrown) + $(count_of "$1" rethrown) + 1)); }
+# Verdicts: what pminfo shows is what the program has counted. Streams and files come once a second.
+area_agrees() {
+    local p=$1
+    verdict "$p: exceptions" wait_for 20 mono_is exceptions.count "$p" "$(thrown "$p")"
+    verdict "$p: one instance" same "$(mono_lines process.via | grep -c "$MONO_PREFIX$p.exe:")" 1
+    echo "$p: read as $(mono_value process.via "$p")"
+    verdict "$p: collections of the area" same "$(mono_value runtime.gc_collections0 "$p") $(mono_value runtime.gc_collections1 "$p")" \
+        "$(count_of "$p" gen0) $(count_of "$p" gen1)"
+    verdict "$p: exceptions of the area" mono_is runtime.exceptions_thrown "$p" "$(thrown "$p")"
+    verdict "$p: items of the pool" mono_is runtime.pool_completed "$p" "$(count_of "$p" items)"
+}
+counters_agree() {
+    verdict "$1: counter of minor collections" wait_for 20 mono_is counter.gc.minor_gc_collections "$1" "$(count_of "$1" gen0)"
+    verdict "$1: counter of major collections" wait_for 20 mono_is counter.gc.major_gc_collections "$1" "$(count_of "$1" gen1)"
+}
+# row_of METRIC NAME TEXT: the value of its row with the text.
+row_of() { mono_lines "$1" | grep -F "$MONO_PREFIX$2.exe:${SHOP_PID[$2]}::" | grep -F "$3" | sed 's/.* value //'; }
+events_agree() {
+    local p=$1
+    verdict "$p: collections" same "$(mono_value gc.count "$p" gen0) $(mono_value gc.count "$p" gen1)" "$(count_of "$p" gen0) $(count_of "$p" gen1)"
+    verdict "$p: pauses" mono_least gc.pause.count "$p" minor 1
+    verdict "$p: the method that throws" same "$(row_of exceptions.by_site "$p" Shop:Refuse)" "$(count_of "$p" thrown)"
+    verdict "$p: locks" same "$(mono_value lock.contention.count "$p") $(mono_value lock.contention.failed "$p")" \
+        "$(($(count_of "$p" contended) + $(count_of "$p" failed))) $(count_of "$p" failed)"
+    verdict "$p: time of waits" mono_near lock.contention.time "$p" "$((1000 * ($(count_of "$p" waited_us) + $(count_of "$p" hastily_us))))" 20
+    verdict "$p: the method that waits" same "$(row_of lock.top.count "$p" Shop:Pay)" "$(count_of "$p" contended)"
+    verdict "$p: nothing was lost" same "$(mono_value events.bad "$p") $(mono_value events.unknown "$p") $(mono_value records.missed "$p")" "0 0 0"
 }
