@@ -1,12 +1,12 @@
-"""Mono: programs, collections, heap, JIT, CPU."""
+"""Mono: programs, collections and pauses, exceptions, locks, heap, JIT, CPU."""
 from ..model import Board, Choice, Panel, Query, Row
 
-C, M = "apm.mono.counter.", "apm.mono.program."
+C, M, N = "apm.mono.counter.", "apm.mono.program.", "apm.mono."
 
 BOARD = Board(
     "mono",
     "Mono",
-    "Programs and processes of Mono: collections, heap, JIT, stops of the world, CPU.",
+    "Programs and processes of Mono: collections and pauses, exceptions, locks, heap, JIT, CPU profile.",
     [
         Panel("Programs", "table", "table", [
             Query(M + "processes", "processes", "is"), Query(M + "starts", "starts/s", "is"),
@@ -21,6 +21,23 @@ BOARD = Board(
             Query(C + "gc.memgov_alloc", "", "process"), Query(C + "runtime.valloc_sgen_los", "large objects", "process")]),
         Panel("World stopped", "timeseries", "percentunit", [Query(C + "gc.world_stop", "", "process")],
               "Share of time that it took to stop all threads."),
+        Row("Log profiler"),
+        Panel("Pauses: share of time", "timeseries", "percentunit", [Query(N + "gc.pause.total", "", "process")],
+              "By kind of pause. Needs the log profiler with gc, as all of its figures of collections."),
+        Panel("Pauses", "timeseries", "ns", [
+            Query(N + "gc.pause.max", "max", "process"), Query(N + "gc.pause.last", "last", "process")],
+              "The longest of the last minute, and the last one."),
+        Panel("Pauses by length", "heatmap", "µs", [Query(N + "gc.pause.histogram", "", "row")],
+              "Pauses a second in each range of lengths, of all processes."),
+        Panel("Exceptions a second", "timeseries", "cps", [Query(N + "exceptions.count", "", "process")]),
+        Panel("Exceptions by the method that throws", "bars", "cps", [Query(N + "exceptions.by_site", "", "process")]),
+        Panel("Waiting for locks", "timeseries", "percentunit", [Query(N + "lock.contention.time", "", "process")],
+              "Seconds a second that threads wait for contended locks."),
+        Panel("Waiting for locks by method", "bars", "percentunit", [Query(N + "lock.top.time", "", "process")]),
+        Panel("Threads", "timeseries", "short", [
+            Query(N + "threads.count", "threads", "process"), Query(N + "pool.threads", "pool", "process")]),
+        Panel("CPU profile", "flamegraph", "ns", [Query(M + "stack.time", "", "stack")],
+              "Processor time by stack, of programs whose log profiler samples; the first frame is the program.", w=24, h=14),
         Row("Process"),
         Panel("Resident memory", "timeseries", "bytes", [Query(C + "system.working_set", "", "process")]),
         Panel("CPU", "timeseries", "percentunit", [
@@ -28,7 +45,11 @@ BOARD = Board(
         Panel("Share of time in the JIT", "timeseries", "percentunit", [Query(C + "jit.total_time_spent_jitting", "", "process")]),
         Panel("Methods compiled a second", "timeseries", "cps", [Query(C + "jit.compiled_methods", "", "process")]),
         Row("Records", only=("vector",)),
-        Panel("Newest samples", "csv", "table", [Query("apm.mono.event.sample.table")], w=24, h=9),
+        Panel("Slowest pauses", "csv", "table", [Query(N + "event.gc.slowest")], "Of the last five minutes.", w=24, h=8),
+        Panel("Newest exceptions", "csv", "table", [Query(N + "event.exception.table")], w=24, h=8),
+        Panel("Longest waits for locks", "csv", "table", [Query(N + "event.contention.slowest")],
+              "Of the last five minutes.", w=24, h=8),
+        Panel("Newest samples", "csv", "table", [Query(N + "event.sample.table")], w=24, h=9),
     ],
     Choice("Program", "mono", "apm.mono.samples", r"(.+?):\d+.*", parts="process"),
 )
