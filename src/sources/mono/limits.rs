@@ -78,3 +78,15 @@ pub(super) const LIVE_TYPES: usize = 100_000;
 pub(super) const OBJECTS: usize = 1_000_000;
 /// Moves of objects that happen at once: a nursery has 4 MiB.
 pub(super) const MOVES: usize = 1 << 18;
+/// Bytes of a buffer of a file that is kept until the next one shows that it is whole. Longer ones,
+/// which Mono writes for heap shots only, are decoded as they come.
+pub(super) const MLPD_KEPT: usize = 128 << 10;
+/// Hits of one process that wait for the end of a flush: a second of 160 threads at 100 Hz. More
+/// are weighed at once.
+pub(super) const PROFILE_HITS: usize = 16_384;
+/// Frames of the stacks of these hits.
+pub(super) const PROFILE_FRAMES: usize = 65_536;
+/// Stacks and methods of one report with a name; the time of more is in `other`.
+pub(super) const PROFILE_NAMES: usize = 4096;
+/// Bytes of a stack's name.
+pub(super) const STACK_NAME: usize = 1500;

@@ -1,0 +1,247 @@
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Read;
+
+use bytes::BytesMut;
+use flate2::read::GzDecoder;
+
+use super::{Names, Profile};
+use crate::model::{RowItem, Update};
+use crate::sources::Sink;
+use crate::sources::mono::limits;
+use crate::sources::mono::metrics as m;
+use crate::sources::mono::mlpd::{Decoder, Event, Header, Visitor};
+
+#[derive(Default)]
+struct Methods(HashMap<u64, String>);
+
+impl Names for Methods {
+    fn method(&self, id: u64) -> Option<&str> {
+        self.0.get(&id).map(String::as_str)
+    }
+
+    fn class(&self, _: u64) -> Option<&str> {
+        None
+    }
+
+    fn class_of(&self, _: u64) -> Option<&str> {
+        None
+    }
+
+    fn thread(&self, _: u64) -> Option<&str> {
+        None
+    }
+}
+
+/// Sums by metric and row.
+#[derive(Default)]
+struct Rows {
+    bound: HashMap<(usize, u32), String>,
+    rows: BTreeMap<(usize, u16, String), u64>,
+}
+
+impl Sink for Rows {
+    fn update(&mut self, update: Update<'_>) {
+        match update {
+            Update::Row { table, slot, key } => {
+                self.bound.insert((table.index(), slot), key.unwrap_or("other").to_owned());
+            }
+            Update::RowCount { slot, item, more } => {
+                let table = item.table().index();
+                let name = self.bound[&(table, slot)].clone();
+                *self.rows.entry((table, item.get(), name)).or_default() += more;
+            }
+            Update::FreeRows { table } => self.bound.retain(|(of, _), _| *of != table.index()),
+            Update::RowLabels { .. } => {}
+            update => panic!("{update:?}"),
+        }
+    }
+}
+
+impl Rows {
+    fn of(&self, item: RowItem, name: &str) -> u64 {
+        let key = (item.table().index(), item.get(), name.to_owned());
+        self.rows.get(&key).copied().unwrap_or_default()
+    }
+
+    fn sum(&self, item: RowItem) -> u64 {
+        let of = (item.table().index(), item.get());
+        self.rows.iter().filter(|((t, i, _), _)| (*t, *i) == of).map(|(_, sum)| sum).sum()
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    profile: Profile,
+    methods: Methods,
+    rows: Rows,
+    events: u32,
+}
+
+impl Visitor for Reading {
+    fn header(&mut self, header: &Header) {
+        self.profile.header(header);
+        self.profile.start("Truth:1", "Truth", &mut self.rows);
+    }
+
+    fn event(&mut self, _time: u64, event: Event<'_>) {
+        match event {
+            Event::Method { method, name, .. } => {
+                self.methods.0.insert(method, String::from_utf8_lossy(name).into_owned());
+            }
+            Event::Hit { thread, frames, .. } => self.profile.hit(thread, frames, &self.methods),
+            // Each flush ends with such a point.
+            Event::Sync { .. } => self.profile.report(&self.methods, &mut self.rows),
+            _ => {}
+        }
+        self.events += 1;
+    }
+}
+
+fn capture(name: &str) -> Reading {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/qa/corpus/mono/mlpd");
+    let file = File::open(format!("{folder}/{name}.mlpd.gz")).unwrap();
+    let mut bytes = Vec::new();
+    GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    let mut reading = Reading::default();
+    Decoder::new().feed(&mut BytesMut::from(&bytes[..]), &mut reading).unwrap();
+    reading.profile.report(&reading.methods, &mut reading.rows);
+    reading
+}
+
+const HOT: &str =
+    "<Module>.runtime_invoke_void_object,Truth.Main,Truth.Cpu,Truth.Outer,Truth.HotLeaf";
+
+fn within(found: u64, wanted: u64, percent: u64) -> bool {
+    found.abs_diff(wanted) * 100 <= wanted * percent
+}
+
+/// 645 hits at 200 Hz; the program itself saw 3.27 s (truth in the facts).
+#[test]
+fn hits_times_their_period_are_processor_time() {
+    let Reading { rows, .. } = capture("m06-sample");
+    let period = 5_000_000;
+    assert_eq!(rows.of(m::STATE_SAMPLES, "Truth:1::running"), 645);
+    assert_eq!(rows.of(m::STATE_SAMPLES, "Truth:1::native"), 646);
+    assert_eq!(rows.of(m::STATE_SAMPLES, "Truth:1::blocked"), 0);
+    let all = rows.sum(m::STACK_SAMPLES);
+    assert!(within(all, 645 * period, 1) && within(all, 3_270_000_000, 3), "{all}");
+    assert!(within(rows.of(m::STACK_SAMPLES, HOT), 473 * period, 1));
+    assert!(within(rows.of(m::METHOD_SELF, "Truth.HotLeaf"), 473 * period, 1));
+    assert!(within(rows.of(m::METHOD_TOTAL, "Truth.HotLeaf"), 476 * period, 1));
+    assert!(within(rows.of(m::METHOD_TOTAL, "Truth.Main"), 645 * period, 1));
+    assert_eq!(
+        rows.of(m::PROGRAM_STACK_TIME, &format!("Truth,{HOT}")),
+        rows.of(m::STACK_SAMPLES, HOT)
+    );
+    assert_eq!(rows.sum(m::METHOD_SELF), all);
+    assert_eq!(rows.sum(m::PROGRAM_STACK_TIME), all);
+}
+
+#[test]
+fn mono_612_is_alike() {
+    let Reading { rows, .. } = capture("m20-mono612-sample");
+    let running = rows.of(m::STATE_SAMPLES, "Truth:1::running");
+    assert!(running > 100 && within(rows.sum(m::STACK_SAMPLES), running * 10_000_000, 2));
+    let leaf = |name: &str| rows.of(m::METHOD_SELF, name);
+    assert!(within(leaf("Truth.HotLeaf"), 3 * leaf("Truth.WarmLeaf"), 15));
+}
+
+/// Four threads that run and four that wait, 100 Hz of the process's clock: 144 ticks, 421 hits of
+/// running threads. The program had 1.60 s in all, its start and end among it.
+#[test]
+fn threads_that_run_at_once_share_a_tick() {
+    let Reading { rows, .. } = capture("s-sample-threads");
+    assert_eq!(rows.of(m::STATE_SAMPLES, "Truth:1::running"), 421);
+    assert_eq!(rows.of(m::STATE_SAMPLES, "Truth:1::blocked"), 560);
+    let all = rows.sum(m::STACK_SAMPLES);
+    assert!(within(all, 1_440_000_000, 3), "{all}");
+}
+
+fn profile(options: &str) -> Profile {
+    let mut profile = Profile::default();
+    profile.header(&Header { options: options.to_owned(), ..Header::default() });
+    profile
+}
+
+fn methods(count: u64) -> Methods {
+    Methods((1..=count).map(|id| (id, format!("N.C:M{id} (int)"))).collect())
+}
+
+#[test]
+fn wall_time_counts_each_thread() {
+    for (options, time) in [("log:sample-real", 60), ("log:sample", 30)] {
+        let (mut profile, methods, mut rows) = (profile(options), methods(2), Rows::default());
+        profile.start("p:1", "p", &mut rows);
+        for _ in 0..3 {
+            profile.hit(7, &[1], &methods);
+            profile.hit(8, &[2, 1], &methods);
+            profile.hit(9, &[], &methods);
+        }
+        profile.report(&methods, &mut rows);
+        assert_eq!(rows.sum(m::STACK_SAMPLES), time * 1_000_000, "{options}");
+        assert_eq!(rows.of(m::METHOD_TOTAL, "N.C.M1"), time * 1_000_000, "{options}");
+        assert_eq!(rows.sum(m::STATE_SAMPLES), 9);
+    }
+}
+
+/// A thread's late sample is with those of the next tick: the sum stays.
+#[test]
+fn late_samples_make_no_time() {
+    let (mut profile, methods, mut rows) = (profile("log:sample"), methods(3), Rows::default());
+    profile.start("p:1", "p", &mut rows);
+    for n in 0..300 {
+        let order = match n % 3 {
+            0 => [1, 2, 3],
+            1 => [3, 1, 2],
+            _ => [2, 3, 1],
+        };
+        order.iter().for_each(|thread| profile.hit(*thread, &[*thread], &methods));
+    }
+    profile.report(&methods, &mut rows);
+    let all = rows.sum(m::STACK_SAMPLES);
+    assert!(within(all, 300 * 10_000_000, 1), "{all}");
+}
+
+#[test]
+fn recursion_counts_once() {
+    let (mut profile, methods, mut rows) = (profile("log:sample"), methods(2), Rows::default());
+    profile.start("p:1", "p", &mut rows);
+    profile.hit(1, &[2, 1, 2, 1], &methods);
+    profile.report(&methods, &mut rows);
+    assert_eq!(rows.of(m::METHOD_TOTAL, "N.C.M2"), 10_000_000);
+    assert_eq!(rows.of(m::METHOD_SELF, "N.C.M2"), 10_000_000);
+    assert_eq!(rows.of(m::METHOD_SELF, "N.C.M1"), 0);
+    assert_eq!(rows.of(m::METHOD_TOTAL, "N.C.M1"), 10_000_000);
+    assert_eq!(rows.of(m::STACK_SAMPLES, "N.C.M1,N.C.M2,N.C.M1,N.C.M2"), 10_000_000);
+}
+
+#[test]
+fn without_samples_there_are_no_rows() {
+    let (mut profile, mut rows) = (profile("log:nodefaults,counter"), Rows::default());
+    profile.start("p:1", "p", &mut rows);
+    profile.report(&methods(1), &mut rows);
+    assert!(rows.bound.is_empty());
+}
+
+/// Each sample has another stack: names and memory are bounded, and no time is lost.
+#[test]
+fn hostile_stacks_are_bounded() {
+    let (mut profile, methods, mut rows) = (profile("log:sample"), methods(9), Rows::default());
+    let count = 60_000_u64;
+    let mut frames = vec![1; 500];
+    for n in 0..count {
+        let digit = |at: u32| n / 8_u64.pow(at) % 8 + 1;
+        (0..6).for_each(|at| frames[at as usize] = digit(at));
+        let frames = if n % 100 == 0 { &frames[..] } else { &frames[..7] };
+        profile.hit(1, frames, &methods);
+        if n % 5000 == 0 {
+            assert!(profile.memory() < 16 << 20, "{}", profile.memory());
+        }
+    }
+    profile.start("p:1", "p", &mut rows);
+    profile.report(&methods, &mut rows);
+    assert_eq!(rows.sum(m::STACK_SAMPLES), count * 10_000_000);
+    assert!(rows.of(m::STACK_SAMPLES, "other") > 0);
+    assert!(rows.rows.len() < 3 * limits::PROFILE_NAMES);
+}
