@@ -12,7 +12,9 @@ use crate::read;
 use crate::sources::mono::limits;
 
 /// The first bytes of a buffer.
-const BUFFER: [u8; 4] = *b"\x01LPM";
+pub(super) const BUFFER: [u8; 4] = *b"\x01LPM";
+/// Bytes of a buffer's header.
+pub(super) const HEAD: usize = 48;
 /// Incomplete items up to this size are tried at each piece of input; longer ones when their bytes
 /// have doubled, so that the sum of all trials stays proportional to the bytes.
 const PATIENCE: usize = 4 << 10;
@@ -108,6 +110,21 @@ impl Decoder {
     #[must_use]
     pub fn between_buffers(&self) -> bool {
         self.next == Next::Buffer
+    }
+
+    /// `bytes` are one buffer of this stream of which each event can be decoded.
+    pub(super) fn is_whole(&self, bytes: &[u8]) -> bool {
+        struct Nothing(bool);
+        impl Visitor for Nothing {
+            fn event(&mut self, _time: u64, _event: super::Event<'_>) {}
+            fn bad(&mut self, _reason: super::BadBuffer, _lost: u64) {
+                self.0 = true;
+            }
+        }
+        let (mut bad, mut input) = (Nothing(false), BytesMut::from(bytes));
+        let mut trial = Self { next: Next::Buffer, header: self.header.clone(), ..Self::default() };
+        let done = trial.feed(&mut input, &mut bad);
+        done.is_ok() && !bad.0 && input.is_empty() && trial.between_buffers()
     }
 
     /// Bytes of memory, the header's texts included.

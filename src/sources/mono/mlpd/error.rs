@@ -21,6 +21,9 @@ pub enum MlpdError {
     /// A second header where a buffer must begin, at this byte: another process wrote there.
     #[error("another header at byte {0} of the stream")]
     SecondHeader(u64),
+    /// A broken gzip stream.
+    #[error("broken gzip stream")]
+    Gzip,
     /// A buffer over its limit, in bytes.
     #[error("buffer of {0} bytes")]
     BufferLength(u32),

@@ -13,6 +13,7 @@ mod decode;
 mod decoder;
 mod error;
 mod event;
+mod file;
 mod header;
 mod list;
 #[cfg(test)]
@@ -21,4 +22,5 @@ mod tests;
 pub use decoder::Decoder;
 pub use error::{BadBuffer, MlpdError};
 pub use event::{Act, Buffer, Counter, Event, Value, Visitor, clause, gc, monitor, sync};
+pub use file::FileDecoder;
 pub use header::{Header, MAGIC};

@@ -21,7 +21,7 @@ fn folders() -> [PathBuf; 2] {
 }
 
 /// Names and paths of all captures, each once.
-fn captures() -> Vec<(String, PathBuf)> {
+pub(super) fn captures() -> Vec<(String, PathBuf)> {
     let mut found = Vec::<(String, PathBuf)>::new();
     for folder in folders() {
         for file in fs::read_dir(folder).into_iter().flatten() {
@@ -38,15 +38,26 @@ fn captures() -> Vec<(String, PathBuf)> {
     found
 }
 
-/// The stream of a capture, whatever was zipped: a broken gzip stream up to its break.
-fn stream(path: &Path) -> Vec<u8> {
-    let mut bytes = fs::read(path).unwrap();
-    while bytes.starts_with(&[0x1f, 0x8b]) {
-        let mut decoded = Vec::new();
-        let _ = GzDecoder::new(&bytes[..]).read_to_end(&mut decoded);
-        bytes = decoded;
+/// What is behind gzip: a broken gzip stream up to its break. `None`: it is not zipped.
+fn unzip(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut decoded = Vec::new();
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        let _ = GzDecoder::new(bytes).read_to_end(&mut decoded);
+        return Some(decoded);
     }
-    bytes
+    None
+}
+
+/// A capture as Mono wrote it: `.gz` is ours.
+pub(super) fn raw(path: &Path) -> Option<Vec<u8>> {
+    let bytes = fs::read(path).unwrap();
+    if path.extension().is_some_and(|e| e == "gz") { unzip(&bytes) } else { Some(bytes) }
+}
+
+/// The stream of a capture, whatever was zipped.
+pub(super) fn stream(path: &Path) -> Vec<u8> {
+    let bytes = raw(path).unwrap();
+    unzip(&bytes).unwrap_or(bytes)
 }
 
 /// Feeds all bytes at once.
