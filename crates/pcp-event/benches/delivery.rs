@@ -29,6 +29,9 @@ const MODES: &[(&str, Option<&str>)] = &[
     ("glob", Some("s == \"*24*\"")),
     ("append", None),
     ("slowest", None),
+    // With the duration as a sixth parameter.
+    ("append6", None),
+    ("slowest6", None),
 ];
 
 struct Names;
@@ -45,7 +48,7 @@ impl ParameterNames for Names {
     }
 }
 
-fn fill(batch: &mut Batch) {
+fn fill(batch: &mut Batch, six: bool) {
     for (n, sec) in (0..RECORDS as u64).zip(1_700_000_000..) {
         batch.record(Stamp { sec, nsec: 123_456_789 }, flags::POINT);
         let pmid = |item| Pmid::new(60, 1, item);
@@ -54,6 +57,9 @@ fn fill(batch: &mut Batch) {
         batch.number(pmid(3), ValueType::F64, (n as f64).to_bits());
         batch.text(pmid(4), "a text of 24 characters.");
         batch.number(pmid(5), ValueType::I64, n);
+        if six {
+            batch.number(pmid(6), ValueType::U64, n * 7919 % 1009);
+        }
     }
 }
 
@@ -70,6 +76,7 @@ struct Mode {
     filter: Option<Filter>,
     resolutions: Resolutions,
     appends: bool,
+    six: bool,
 }
 
 impl Mode {
@@ -78,17 +85,20 @@ impl Mode {
         let budget = Budget::new(1 << 20);
         let stream = match name {
             "slowest" => Stream::with_slowest(&budget, Pmid::new(60, 1, 2)),
+            "slowest6" => Stream::with_slowest(&budget, Pmid::new(60, 1, 6)),
             _ => Stream::new(&budget),
         };
         let mut batch = Batch::default();
-        fill(&mut batch);
+        let six = name.ends_with('6');
+        fill(&mut batch, six);
         stream.append(&mut batch);
         Self {
             stream,
             batch,
             filter: filter.map(|text| Filter::parse(text, &Names).expect("sound")),
             resolutions: Resolutions { low: name == "low", high: name != "low" },
-            appends: matches!(name, "append" | "slowest"),
+            appends: name.starts_with("append") || name.starts_with("slowest"),
+            six,
         }
     }
 
@@ -106,7 +116,7 @@ impl Mode {
     /// Handles all records once.
     fn run(&mut self) {
         if self.appends {
-            fill(&mut self.batch);
+            fill(&mut self.batch, self.six);
             self.stream.append_at(&mut self.batch, Duration::from_secs(1));
         } else {
             black_box(self.deliver());

@@ -141,6 +141,26 @@ pub(crate) const fn padded(len: usize) -> usize {
     len.wrapping_add(3) & !3
 }
 
+/// The header of the parameter at an offset, as one number: compared at once.
+#[inline(always)]
+pub(crate) fn header_at(record: &[u8], at: usize) -> Option<u64> {
+    record.get(at..)?.first_chunk::<PARAM_HEADER>().map(|header| u64::from_ne_bytes(*header))
+}
+
+/// PMID, and the word of type and length, in such a number.
+#[inline(always)]
+pub(crate) const fn header_parts(header: u64) -> (u32, u32) {
+    let [a, b, c, d, e, f, g, h] = header.to_ne_bytes();
+    (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
+}
+
+/// The offset of the parameter after the one with this header.
+#[inline(always)]
+pub(crate) const fn after(at: usize, header: u64) -> usize {
+    // The length counts the word itself.
+    at + PARAM_HEADER / 2 + padded((header_parts(header).1 & 0x00ff_ffff) as usize)
+}
+
 /// `ep_pmid` and the word of length and type for a value of `len` bytes, which must be below
 /// [`ARRAY_MAX`] − 4.
 #[inline]

@@ -3,7 +3,7 @@
 //! Records of a stream mostly have the same parameters in the same order: a shape. It is found in
 //! one record and only confirmed in the next ones, for a few instructions a parameter.
 
-use crate::layout::{HighRes, PARAM_HEADER, Resolution, padded};
+use crate::layout::{HighRes, PARAM_HEADER, Resolution, after, header_at, header_parts};
 
 /// Shapes that are kept, told apart by their number of parameters.
 const SHAPES: usize = 8;
@@ -18,30 +18,25 @@ pub(super) struct Place {
     /// Its offset, and that of the next parameter.
     at: usize,
     next: usize,
-    /// PMID and word of type and length, as one number: compared at once.
+    /// As of [`header_at`].
     header: u64,
 }
 
 impl Place {
     #[inline(always)]
     const fn new(at: usize, header: u64) -> Self {
-        let place = Self { at, next: 0, header };
-        // The length counts the word itself.
-        let next = at + PARAM_HEADER / 2 + padded((place.word() & 0x00ff_ffff) as usize);
-        Self { next, ..place }
+        Self { at, next: after(at, header), header }
     }
 
     #[inline(always)]
     const fn pmid(&self) -> u32 {
-        let [a, b, c, d, ..] = self.header.to_ne_bytes();
-        u32::from_ne_bytes([a, b, c, d])
+        header_parts(self.header).0
     }
 
     /// Type and length; never 0 in a header.
     #[inline(always)]
     pub(super) const fn word(&self) -> u32 {
-        let [.., a, b, c, d] = self.header.to_ne_bytes();
-        u32::from_ne_bytes([a, b, c, d])
+        header_parts(self.header).1
     }
 
     /// The offset of the value.
@@ -69,7 +64,7 @@ impl Shape {
     fn confirm(&mut self, record: &[u8]) -> bool {
         let mut at = HighRes::RECORD_HEADER;
         for place in &mut self.params {
-            let Some(header) = header(record, at) else { return false };
+            let Some(header) = header_at(record, at) else { return false };
             if header != place.header || place.at != at {
                 let other = Place::new(at, header);
                 if other.pmid() != place.pmid() {
@@ -79,7 +74,7 @@ impl Shape {
             }
             at = place.next;
         }
-        self.learned && (!self.ends || header(record, at).is_none())
+        self.learned && (!self.ends || header_at(record, at).is_none())
     }
 
     /// Takes the shape of a record. `wanted`: parameters and their slots, in order.
@@ -91,7 +86,7 @@ impl Shape {
         self.slots.resize(slots, NONE);
         let (mut at, mut missing) = (HighRes::RECORD_HEADER, slots);
         while missing > 0
-            && let Some(header) = header(record, at)
+            && let Some(header) = header_at(record, at)
         {
             let number = u32::try_from(self.params.len()).unwrap_or(NONE);
             let place = Place::new(at, header);
@@ -118,12 +113,6 @@ impl Shape {
     pub(super) fn place(&self, slot: u16) -> Option<&Place> {
         self.params.get(*self.slots.get(usize::from(slot))? as usize)
     }
-}
-
-/// The header of the parameter at an offset.
-#[inline(always)]
-fn header(record: &[u8], at: usize) -> Option<u64> {
-    record.get(at..)?.first_chunk::<PARAM_HEADER>().map(|header| u64::from_ne_bytes(*header))
 }
 
 /// The shapes of the records of a stream.
@@ -161,6 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::layout::padded;
     use crate::{Batch, Pmid, Records, Scalar, Stamp, ValueType};
 
     /// Slot 0 is parameter 1, slot 1 is 2 or 3, slot 2 is 3 or 4.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::batch::Batch;
 use crate::check::{Records, Scalar};
-use crate::layout::{HighRes, PARAM_HEADER, Resolution, length_word, padded};
+use crate::layout::{HighRes, PARAM_HEADER, Resolution, after, header_at, padded, param_header};
 use crate::types::ids::{Pmid, ValueType};
 
 /// Most records of a period and of an answer.
@@ -86,16 +86,20 @@ impl Slowest {
         if self.periods.back().is_none_or(|newest| newest.number < number) {
             self.begin(number);
         }
-        for (n, start) in batch.starts.iter().enumerate() {
-            if let Some(duration) =
-                batch.bytes.get(*start..).and_then(|r| number_of(r, self.duration))
+        let wanted = duration_header(self.duration);
+        let ends = batch.starts.get(1..).unwrap_or_default().iter();
+        let (mut seq, mut start) = (seq, 0);
+        let mut offer = |end: usize| {
+            let record = batch.bytes.get(start..end).unwrap_or_default();
+            if let Some(duration) = number_of(record, wanted)
                 && self.threshold.is_none_or(|least| duration > least)
             {
-                let end = batch.starts.get(n + 1).copied().unwrap_or(batch.bytes.len());
-                let record = batch.bytes.get(*start..end).unwrap_or_default();
-                self.keep(duration, seq + n as u64, record, share);
+                self.keep(duration, seq, record, share);
             }
-        }
+            (seq, start) = (seq + 1, end);
+        };
+        ends.for_each(|end| offer(*end));
+        offer(batch.bytes.len());
     }
 
     /// Keeps a record that is slower than the threshold.
@@ -189,22 +193,22 @@ const fn period(now: Duration) -> u64 {
     now.as_secs() / PERIOD.as_secs()
 }
 
-/// The value of a parameter of type U64 in the packed record at the start of `bytes`.
+/// The header of a parameter of type U64, as one number: compared at once.
+fn duration_header(pmid: Pmid) -> u64 {
+    u64::from_ne_bytes(param_header(pmid.0, ValueType::U64, 8))
+}
+
+/// The value of the parameter with this header in a packed record.
 #[inline(always)]
-fn number_of(bytes: &[u8], pmid: Pmid) -> Option<u64> {
-    const NUMBER: u32 = length_word(12, ValueType::U64);
-    let (header, mut params) = bytes.split_first_chunk::<{ HighRes::RECORD_HEADER }>()?;
-    for _ in 0..u32::from_ne_bytes(*header.last_chunk()?) {
-        let (header, rest) = params.split_first_chunk::<PARAM_HEADER>()?;
-        let ([id, word], _) = header.as_chunks::<4>() else { return None };
-        let word = u32::from_ne_bytes(*word);
-        if u32::from_ne_bytes(*id) == pmid.0 && word == NUMBER {
-            return rest.first_chunk().map(|number| u64::from_ne_bytes(*number));
+fn number_of(record: &[u8], wanted: u64) -> Option<u64> {
+    let mut at = HighRes::RECORD_HEADER;
+    loop {
+        let header = header_at(record, at)?;
+        if header == wanted {
+            return record.get(at + PARAM_HEADER..)?.first_chunk().map(|n| u64::from_ne_bytes(*n));
         }
-        // The length counts the word itself.
-        params = rest.get(((word as usize + 3) & 0x00ff_fffc).wrapping_sub(4)..)?;
+        at = after(at, header);
     }
-    None
 }
 
 /// The record with at most [`RECORD`] bytes: texts are cut, and the last parameters are left out,
@@ -356,6 +360,7 @@ mod tests {
         batch.text(TITLE, "a");
         stream.append_at(&mut batch, Duration::ZERO);
         assert_eq!(stream.slowest(Duration::ZERO).expect("kept").1, packed);
-        (0..packed.len() - 12).for_each(|n| assert_eq!(number_of(&packed[..n], DURATION), None));
+        (0..packed.len() - 12)
+            .for_each(|n| assert_eq!(number_of(&packed[..n], duration_header(DURATION)), None));
     }
 }
