@@ -90,3 +90,15 @@ pub(super) const PROFILE_FRAMES: usize = 65_536;
 pub(super) const PROFILE_NAMES: usize = 4096;
 /// Bytes of a stack's name.
 pub(super) const STACK_NAME: usize = 1500;
+/// Bytes of the name of a method, class or thread of the log profiler (docs/protocols/mono-mlpd.md
+/// 8): longer ones are cut.
+pub(super) const METHOD_NAME: usize = 200;
+/// Methods of one stream whose names are kept; a large server compiles some 50 000.
+pub(super) const METHODS: usize = 200_000;
+/// Classes of one stream whose names are kept, and vtables.
+pub(super) const CLASSES: usize = 100_000;
+/// Threads of one stream whose names are kept; ended ones are forgotten.
+pub(super) const THREADS: usize = 20_000;
+/// Time in which a stream of a process that this host does not know must name its program: the
+/// first flush comes after a second.
+pub(super) const PROGRAM_TIME: Duration = Duration::from_secs(3);

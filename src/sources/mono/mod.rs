@@ -30,6 +30,7 @@
 
 mod config;
 mod control;
+mod front;
 #[cfg(feature = "agent")]
 mod io;
 mod limits;
@@ -41,16 +42,18 @@ mod process;
 #[allow(dead_code, unused_imports, reason = "its ways come one after the other")]
 mod profile;
 mod proto;
-#[allow(dead_code, unused_imports, reason = "its ways come one after the other")]
 mod runtime;
 mod session;
+mod stream;
 #[cfg(test)]
 mod testkit;
 
 pub use config::Config;
+pub use front::Front;
 pub use meter::identity::Peer;
 pub use meter::pattern::Pattern;
 pub use session::{Inspector, Settings};
+pub use stream::{Settings as StreamSettings, Stream};
 
 #[cfg(feature = "agent")]
 use super::{Context, Running};

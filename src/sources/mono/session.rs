@@ -106,15 +106,11 @@ impl Inspector {
     /// For one connection or file.
     #[must_use]
     pub fn new(peer: Peer, settings: Settings) -> Self {
-        Self::of(peer, None, settings)
+        Self::joining(peer, None, settings)
     }
 
-    /// For a peer whose process may be one of this host.
-    pub(super) fn joining(peer: Peer, joining: Joining, settings: Settings) -> Self {
-        Self::of(peer, Some(joining), settings)
-    }
-
-    fn of(peer: Peer, joining: Option<Joining>, settings: Settings) -> Self {
+    /// With `joining` for a peer whose process may be one of this host.
+    pub(super) fn joining(peer: Peer, joining: Option<Joining>, settings: Settings) -> Self {
         Self {
             settings,
             phase: Phase::Detecting(Detector::new()),

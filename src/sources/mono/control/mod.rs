@@ -1,5 +1,5 @@
 //! Requests to an agent: the configured selection and the control requests of users.
 
-mod pending_requests;
+pub(crate) mod pending_requests;
 pub(crate) mod request_queue;
 pub(crate) mod selection;

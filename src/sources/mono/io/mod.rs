@@ -9,10 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use host::ProcHost;
 
 use super::config::Config;
+use super::front::Front;
 use super::meter::identity::Peer;
 use super::meter::pattern::Pattern;
 use super::process::{Joining, Processes, Via};
-use super::session::{Inspector, Settings};
+use super::session::Settings;
+use super::stream;
 use crate::model::Control;
 use crate::net::{Caller, FileFactory, Listen, Peers, SessionFactory, is_local};
 use crate::sources::{Context, Running};
@@ -91,13 +93,9 @@ fn sessions(shared: &Shared, processes: &Arc<Processes>) -> SessionFactory {
             host,
             process: None,
         };
-        let settings = current(&shared);
-        if !local {
-            return Box::new(Inspector::new(peer, settings));
-        }
-        let processes = Arc::clone(&processes);
-        let joining = Joining { processes, via: Via::Tcp(caller.address) };
-        Box::new(Inspector::joining(peer, joining, settings))
+        let joining = local
+            .then(|| Joining { processes: Arc::clone(&processes), via: Via::Tcp(caller.address) });
+        Box::new(Front::joining(peer, joining, current(&shared), stream_settings()))
     })
 }
 
@@ -108,6 +106,18 @@ fn file_sessions(shared: &Shared, processes: &Arc<Processes>) -> FileFactory {
         let joining = Joining { processes: Arc::clone(&processes), via: Via::File(path) };
         let peer = Peer { address, fallback, host: None, process: None };
         let settings = Settings { one_way: true, ..current(&shared) };
-        Box::new(Inspector::joining(peer, joining, settings))
+        Box::new(Front::joining(peer, Some(joining), settings, stream_settings()))
     })
+}
+
+const fn stream_settings() -> stream::Settings {
+    stream::Settings { ticks }
+}
+
+/// `CLOCK_MONOTONIC` in ns.
+fn ticks() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanos = u64::try_from(time.tv_nsec).unwrap_or_default();
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }

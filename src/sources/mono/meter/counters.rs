@@ -4,50 +4,19 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::counter::Counter;
 use super::identity::IdentityCounter;
 use super::mapping::Mapping;
 use super::pattern::Pattern;
 use super::spec::Description;
 use super::values::Reader;
-use crate::model::{MetricSpec, SampleValue, Value};
+use crate::model::{MetricItem, MetricSpec, SampleValue, Value};
 use crate::read::Order;
 use crate::sources::mono::limits;
 use crate::sources::mono::proto::requests::Sampled;
 use crate::sources::mono::proto::wire::Header;
+use crate::sources::mono::runtime::jit_item;
 use mono_counters::numbers::{Numbers, Space};
-
-/// One counter of the agent.
-#[derive(Debug)]
-struct Counter {
-    numbers: Numbers,
-    name: Arc<str>,
-    occurrence: u32,
-    identity: Option<IdentityCounter>,
-    reader: Reader,
-    /// The name is over `limits.name_length` or has control characters.
-    unusable: bool,
-    /// The selection matches.
-    selected: bool,
-    /// The agent does not sample the counter any more.
-    removed: bool,
-    /// Added by a user, whether the selection matches or not.
-    forced: bool,
-    /// Removed by a user, although the agent supports no Remove.
-    dropped: bool,
-    /// Defined as a metric in the sink.
-    defined: bool,
-    /// Shown, in the sink or in an update that is queued.
-    visible: bool,
-    /// Newest value, for a counter that is shown later: the agent sends only values that change.
-    last: Option<SampleValue>,
-}
-
-impl Counter {
-    /// Whether the values go to the sink.
-    const fn shown(&self) -> bool {
-        !self.unusable && !self.removed && !self.dropped && (self.forced || self.selected)
-    }
-}
 
 /// The configured limits.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +67,8 @@ pub(crate) struct Counters {
     gone: Vec<u16>,
     /// Values for the next sample, of counters that are shown since the last one.
     pending: BTreeMap<u16, SampleValue>,
+    /// Values of metrics with a name of their own.
+    named: Vec<(MetricItem, u64)>,
     /// The error about the first unusable name, until it is reported.
     name_error: Option<String>,
     name_error_made: bool,
@@ -121,6 +92,7 @@ impl Counters {
             fresh: Vec::new(),
             gone: Vec::new(),
             pending: BTreeMap::new(),
+            named: Vec::new(),
             name_error: None,
             name_error_made: false,
         }
@@ -167,6 +139,7 @@ impl Counters {
             name: shared,
             occurrence,
             identity,
+            named: jit_item(&space.category(numbers.category), name).map(|(item, _)| item),
             reader: Reader::new(Mapping::of(space, numbers, name), self.order),
             unusable,
             selected: false,
@@ -410,6 +383,7 @@ impl Counters {
         };
         let Some(value) = counter.reader.read(bytes) else { return (None, None) };
         let identity = counter.identity.map(|identity| (identity, value.clone()));
+        self.named.extend(counter.named(&value));
         let short = !matches!(&value, SampleValue::Value(Value::Text(text)) if text.len() > limits::REMEMBERED_TEXT);
         let text = |value: &Option<SampleValue>| {
             if let Some(SampleValue::Value(Value::Text(text))) = value { text.len() } else { 0 }
@@ -421,10 +395,24 @@ impl Counters {
         (Some(value).filter(|_| counter.visible), identity)
     }
 
+    /// All values are due with the next sample: another way has fed them meanwhile.
+    pub(crate) fn resend(&mut self) {
+        for (index, counter) in (0u16..).zip(&self.by_index) {
+            if let Some(counter) = counter.as_deref().filter(|counter| counter.visible) {
+                self.pending.extend(counter.last.clone().map(|value| (index, value)));
+            }
+        }
+    }
+
     /// Takes the values of counters that became visible since the last sample and are not in this
     /// one.
     pub(crate) fn take_pending(&mut self) -> impl Iterator<Item = (u16, SampleValue)> {
         std::mem::take(&mut self.pending).into_iter()
+    }
+
+    /// Takes the values of metrics with a name of their own.
+    pub(crate) fn take_named(&mut self) -> Vec<(MetricItem, u64)> {
+        std::mem::take(&mut self.named)
     }
 
     /// Takes the counters that are not shown any more.

@@ -1,6 +1,7 @@
 //! Counters as metrics: the counters of a connection, their types and units in PCP's terms, their
 //! values, the identity of the process, and the updates that the sink receives.
 
+mod counter;
 pub(crate) mod counters;
 pub(crate) mod identity;
 mod known;
@@ -9,5 +10,6 @@ pub(crate) mod pattern;
 pub(crate) mod spec;
 pub(crate) mod total;
 pub(crate) mod updates;
+pub(crate) mod user;
 mod values;
 pub(crate) mod watched;

@@ -105,7 +105,7 @@ impl Description {
         line
     }
 
-    fn restored(line: &str) -> Option<Self> {
+    pub(super) fn restored(line: &str) -> Option<Self> {
         let mut fields = line.splitn(5, ' ');
         let space = Space::named(fields.next()?)?;
         let mut number = || u32::from_str_radix(fields.next()?, 16).ok();

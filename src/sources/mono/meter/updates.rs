@@ -8,13 +8,13 @@ use mono_counters::message::{TICK_NANOSECONDS, UNIX_EPOCH_TICKS};
 use super::counters::Counters;
 use super::identity::Peer;
 use super::identity::{IdentityCounter, ProcessInfo};
-use crate::model::{Now, SampleValue, Update, Value};
+use crate::model::{Identity, Now, SampleValue, Update, Value};
 use crate::sources::Sink;
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics::{
-    COUNTERS, DIALECT, INTERVAL, PROGRAM_SAMPLES, PROGRAMS, SAMPLE, SAMPLES, SKEW,
+    COUNTERS, DIALECT, INTERVAL, JIT_METHODS, PROGRAM_SAMPLES, PROGRAMS, SAMPLE, SAMPLES, SKEW,
 };
-use crate::sources::mono::process::{Joining, Seat, Share, Way};
+use crate::sources::mono::process::{Joining, Said, Seat, Share, Way};
 
 /// Slot of the program's row.
 const PROGRAM: u32 = 0;
@@ -27,7 +27,10 @@ pub(crate) struct Updates {
     /// How it may be found among the processes of this host.
     joining: Option<Joining>,
     seat: Option<Seat>,
+    way: Way,
     introduced: bool,
+    /// The instance name, once it is known.
+    name: String,
     /// The program, if the process is known.
     program: Option<String>,
     /// Messages before the introduction.
@@ -50,7 +53,9 @@ impl Updates {
             process: ProcessInfo::default(),
             joining,
             seat: None,
+            way: Way::Module,
             introduced: false,
+            name: String::new(),
             program: None,
             messages: 0,
             dialect: String::new(),
@@ -62,23 +67,62 @@ impl Updates {
         }
     }
 
+    /// For the log profiler.
+    pub(crate) fn of_stream(peer: Peer, joining: Option<Joining>) -> Self {
+        Self { way: Way::Stream, ..Self::new(peer, joining) }
+    }
+
+    /// Takes the seat of the process that says this of itself, if it is one of this host. `true`:
+    /// it is.
+    pub(crate) fn join(&mut self, said: &Said<'_>) -> bool {
+        let seat = self.joining.take().and_then(|joining| joining.join(self.way, said));
+        self.seat = seat.or(self.seat.take());
+        self.seat.is_some()
+    }
+
+    /// Whether this way feeds these metrics now.
+    pub(crate) fn feeds(&self, share: Share) -> bool {
+        self.seat.as_ref().is_none_or(|seat| seat.feeds(share))
+    }
+
+    /// The seat, if the process is one of this host.
+    pub(crate) const fn seat(&self) -> Option<&Seat> {
+        self.seat.as_ref()
+    }
+
+    /// The instance name; empty until it is known.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The program and the process id as the peer itself says them in its stream.
+    pub(crate) fn process(&mut self, program: &str, pid: u32) {
+        self.peer.process = Some((program.to_owned(), pid)).filter(|(_, pid)| *pid > 0);
+    }
+
     /// Reports the identity of the peer as known now, then the updates that waited for it.
     pub(crate) fn introduce(&mut self, counters: &mut Counters, sink: &mut dyn Sink) {
         if self.introduced {
             return;
         }
         self.introduced = true;
-        self.seat = self.process.said().zip(self.joining.take()).and_then(|(said, joining)| {
-            joining.join(Way::Module, &said).inspect(|seat| _ = seat.feeds(Share::Counters))
-        });
+        if let Some((said, joining)) = self.process.said().zip(self.joining.take()) {
+            self.seat = joining.join(self.way, &said);
+        }
         let identity = match &self.seat {
             Some(seat) => {
+                _ = seat.feeds(Share::Counters);
                 seat.identity(self.peer.address.clone(), vec![("dialect", self.dialect.clone())])
             }
-            None => self.process.identity(&self.peer, &self.dialect),
+            None => {
+                let identity = self.process.identity(&self.peer, &self.dialect);
+                // A stream begins with its process and never goes on.
+                Identity { resumes: identity.resumes && self.way == Way::Module, ..identity }
+            }
         };
         let program = identity.labels.iter().find(|(name, _)| *name == "program");
         self.program = program.map(|(_, program)| program.clone());
+        self.name.clone_from(&identity.name);
         sink.update(Update::Identity(identity));
         if let Some(program) = &self.program {
             let (table, slot) = (PROGRAMS, PROGRAM);
@@ -168,6 +212,12 @@ impl Updates {
         self.values.extend(shown.map(|value| (index.into(), value)));
     }
 
+    /// The open sample has only values that another way feeds.
+    pub(crate) fn drop_sample(&mut self) {
+        self.values.clear();
+        self.texts = 0;
+    }
+
     /// The connection ends. Other ways to the process stay: values that none of them has are hidden.
     pub(crate) fn leave(&self, counters: &Counters, sink: &mut dyn Sink) {
         if self.seat.as_ref().is_some_and(|seat| seat.yields(Share::Counters)) {
@@ -189,6 +239,12 @@ impl Updates {
         sink: &mut dyn Sink,
     ) {
         self.introduce(counters, sink);
+        for (item, number) in counters.take_named() {
+            // A stream's counters reach them with its other figures.
+            if self.way == Way::Module && (item != JIT_METHODS || self.feeds(Share::Methods)) {
+                sink.update(Update::Set { item, value: Value::U64(number) });
+            }
+        }
         self.values.extend(counters.take_pending().map(|(index, value)| (index.into(), value)));
         sink.update(Update::Sample { kind: SAMPLE, stamp: now.wall, values: &self.values });
         // The first sample has all counters, later ones only those that have changed.

@@ -3,8 +3,9 @@
 //! so that dashboards, rules and logger configurations can name them, and they have the same PMIDs
 //! on every host. Append only: their order determines their ids.
 
-use super::spec::restore;
+use super::spec::{Description, restore};
 use crate::model::MetricSpec;
+use mono_counters::numbers::Numbers;
 
 /// Lines of `MetricSpec::persist`, from the headers of Mono 6.8.
 const WATCHED: &[&str] = &[
@@ -53,6 +54,16 @@ pub(crate) fn watched() -> Vec<MetricSpec> {
     WATCHED.iter().filter_map(|line| restore(line)).collect()
 }
 
+/// Type, unit and variance of a watched counter, for peers that do not send them. The category is
+/// that of the caller.
+pub(crate) fn numbers(category: u32, of: &str, name: &str) -> Option<Numbers> {
+    let line = WATCHED.iter().find(|line| {
+        let rest = line.strip_suffix(name).and_then(|rest| rest.strip_suffix('/'));
+        rest.and_then(|rest| rest.strip_suffix(of)).is_some_and(|rest| rest.ends_with(' '))
+    })?;
+    Some(Numbers { category, ..Description::restored(line)?.numbers })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +75,17 @@ mod tests {
         for (spec, line) in specs.iter().zip(WATCHED) {
             assert_eq!(spec.persist, *line);
             assert!(!spec.oneline.starts_with("Mono counter "), "{line} has no help of its own");
+        }
+    }
+
+    #[test]
+    fn numbers_are_found_by_category_and_name() {
+        let expected =
+            Numbers { category: 0x200, kind: 4, unit: 0x200_0000, variance: 0x1000_0000 };
+        assert_eq!(numbers(0x200, "GC", "Minor GC time"), Some(expected));
+        for (category, name) in [("GC", "GC time"), ("C", "Minor GC time"), ("JIT", "x"), ("", "")]
+        {
+            assert_eq!(numbers(0x200, category, name), None, "{category}/{name}");
         }
     }
 }

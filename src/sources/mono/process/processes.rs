@@ -24,7 +24,7 @@ impl std::fmt::Debug for Processes {
 }
 
 /// A peer that may take a seat when it has said who it is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Joining {
     /// The processes of this host.
     pub processes: Arc<Processes>,

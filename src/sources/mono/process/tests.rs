@@ -109,7 +109,7 @@ fn what_is_remembered_is_bounded() {
     use crate::sources::mono::limits;
     let processes = Processes::new(Fake(Vec::new()));
     let kept = processes.seat(Way::Area, facts(1, 1, 1));
-    for pid in 2..(2 * limits::PROCESSES as u32) {
+    for pid in 2..2 * u32::try_from(limits::PROCESSES).expect("small") {
         drop(processes.seat(Way::Area, facts(pid, 1, 1)));
     }
     assert_eq!(processes.len(), 1);

@@ -24,13 +24,6 @@ use crate::sources::mono::limits;
 /// Bytes that all readers decode between two checks of the decision; most streams are decided
 /// within 16.
 const WINDOW: usize = 64;
-/// First bytes of the log profiler's stream, always little-endian.
-const MLPD: [u8; 4] = [0x01, 0x5a, 0x50, 0x4d];
-/// First bytes of a gzip stream: the log profiler with its option `zip`.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-const LOG_PROFILER: &str = "this is the stream of Mono's log profiler (--profile=log); its .mlpd format is not read here: \
-                            start the program with --profile=apm instead";
-
 /// One assumption about the stream, followed until it fails or is proved.
 #[derive(Debug)]
 struct Hypothesis {
@@ -95,9 +88,6 @@ impl Detector {
 
     /// Decodes the stream; `bytes` are all bytes since its beginning. `None`: too few to decide.
     pub(crate) fn look(&mut self, bytes: &[u8]) -> Result<Option<Decision>, SessionError> {
-        if bytes.starts_with(&MLPD) || bytes.starts_with(&GZIP) {
-            return Err(SessionError::Unsupported(LOG_PROFILER.into()));
-        }
         let most = undecided_bytes(bytes);
         while self.seen < bytes.len().min(most) {
             self.seen = (self.seen + WINDOW).min(bytes.len()).min(most);

@@ -54,6 +54,11 @@ impl Runtime {
         self.options = Options::parse(&header.options);
     }
 
+    /// The stream has all exceptions.
+    pub(crate) const fn counts_exceptions(&self) -> bool {
+        self.options.exception
+    }
+
     /// The identity is known: what the stream will have begins at 0. `owner`: the instance name.
     pub(crate) fn start(&mut self, owner: &str, sink: &mut dyn Sink) {
         self.owner = owner.into();

@@ -1,0 +1,141 @@
+//! The session of a connection or file: its first bytes tell its protocol.
+//!
+//! ```text
+//!   01 5A 50 4D, or 1F 8B (gzip)  ─▶ stream::Stream  the log profiler's stream
+//!   anything else                 ─▶ Inspector       the counters agent, any dialect
+//! ```
+//!
+//! No stream of an agent begins with these bytes (docs/protocols/mono-counters.md section 3.2).
+
+use bytes::BytesMut;
+
+use super::meter::identity::Peer;
+use super::meter::pattern::Pattern;
+use super::process::Joining;
+use super::session::{Inspector, Settings};
+use super::stream::{self, Stream};
+use crate::model::{Control, Now};
+use crate::sources::{Held, Session, SessionError, Sink};
+
+/// First bytes of the log profiler's stream, always little-endian.
+const MLPD: &[u8] = &[0x01, 0x5a, 0x50, 0x4d];
+/// First bytes of a gzip stream: the log profiler with its option `zip`.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+
+/// The session of one connection or file.
+pub struct Front {
+    /// Until the protocol is known the inspector: its time-outs are those of a silent peer.
+    session: Box<dyn Session>,
+    undecided: Option<Box<Undecided>>,
+}
+
+/// What a log profiler's stream would begin with.
+#[derive(Debug)]
+struct Undecided {
+    peer: Peer,
+    joining: Option<Joining>,
+    settings: Settings,
+    stream: stream::Settings,
+}
+
+impl std::fmt::Debug for Front {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Front").field("undecided", &self.undecided).finish_non_exhaustive()
+    }
+}
+
+impl Front {
+    /// For one connection or file.
+    #[must_use]
+    pub fn new(peer: Peer, settings: Settings, stream: stream::Settings) -> Self {
+        Self::joining(peer, None, settings, stream)
+    }
+
+    /// With `joining` for a peer whose process may be one of this host.
+    pub(super) fn joining(
+        peer: Peer,
+        joining: Option<Joining>,
+        settings: Settings,
+        stream: stream::Settings,
+    ) -> Self {
+        let inspector = Inspector::joining(peer.clone(), joining.clone(), settings.clone());
+        let undecided = Undecided { peer, joining, settings, stream };
+        Self { session: Box::new(inspector), undecided: Some(Box::new(undecided)) }
+    }
+
+    /// Whether the first bytes are enough to tell the protocol.
+    fn decide(&mut self, input: &[u8]) -> bool {
+        if self.undecided.is_none() {
+            return true;
+        }
+        let log = input.starts_with(MLPD) || input.starts_with(GZIP);
+        if !log && (MLPD.starts_with(input) || GZIP.starts_with(input)) {
+            return false;
+        }
+        if let Some(undecided) = self.undecided.take().filter(|_| log) {
+            let Undecided { peer, joining, settings, stream } = *undecided;
+            self.session = Box::new(Stream::joining(peer, joining, settings, stream));
+        }
+        true
+    }
+}
+
+impl Session for Front {
+    fn feed(
+        &mut self,
+        now: Now,
+        input: &mut BytesMut,
+        out: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
+        if !self.decide(input) {
+            return Ok(());
+        }
+        self.session.feed(now, input, out, sink)
+    }
+
+    fn unfinished(&self) -> bool {
+        self.session.unfinished()
+    }
+
+    fn held(&self) -> Held {
+        let undecided = self.undecided.as_ref().map_or(0, |of| size_of_val(&**of));
+        let Held { own, shared } = self.session.held();
+        Held { own: own + size_of::<Self>() + undecided, shared }
+    }
+
+    fn tick(
+        &mut self,
+        now: Now,
+        out: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
+        self.session.tick(now, out, sink)
+    }
+
+    fn control(
+        &mut self,
+        now: Now,
+        request: &Control,
+        out: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
+        if let (Control::Select(patterns), Some(undecided)) = (request, &mut self.undecided) {
+            undecided.settings.select =
+                patterns.iter().filter_map(|p| Pattern::parse(p).ok()).collect();
+        }
+        self.session.control(now, request, out, sink)
+    }
+
+    fn close(&mut self, now: Now, out: &mut BytesMut, sink: &mut dyn Sink) {
+        self.session.close(now, out, sink);
+    }
+
+    fn says_goodbye(&self) -> bool {
+        self.session.says_goodbye()
+    }
+
+    fn established(&self) -> bool {
+        self.session.established()
+    }
+}

@@ -1,0 +1,176 @@
+//! The session: time, identity and what of the sums reaches the metrics when.
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+
+use super::controls;
+use super::counters::StreamCounters;
+use super::state::State;
+use super::visit::Visit;
+use crate::model::{Control, Now, Update};
+use crate::sources::mono::limits;
+use crate::sources::mono::meter::identity::Peer;
+use crate::sources::mono::meter::pattern::Pattern;
+use crate::sources::mono::meter::updates::Updates;
+use crate::sources::mono::mlpd::{Decoder, MlpdError};
+use crate::sources::mono::process::Joining;
+use crate::sources::mono::session::Settings as SessionSettings;
+use crate::sources::{Held, Session, SessionError, Sink};
+
+/// What a stream needs of its host.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// `CLOCK_MONOTONIC` of this host in ns.
+    pub ticks: fn() -> u64,
+}
+
+/// The log profiler of one process.
+#[derive(Debug)]
+pub struct Stream {
+    settings: SessionSettings,
+    ticks: fn() -> u64,
+    decoder: Decoder,
+    state: State,
+    /// Time of the first call, and of the header.
+    started: Option<Duration>,
+    began: Option<Duration>,
+}
+
+impl Stream {
+    /// For one connection or file.
+    #[must_use]
+    pub fn new(peer: Peer, settings: SessionSettings, stream: Settings) -> Self {
+        Self::joining(peer, None, settings, stream)
+    }
+
+    /// With `joining` for a peer whose process may be one of this host.
+    pub(in crate::sources::mono) fn joining(
+        peer: Peer,
+        joining: Option<Joining>,
+        settings: SessionSettings,
+        stream: Settings,
+    ) -> Self {
+        let counters = StreamCounters::new(&settings);
+        Self {
+            ticks: stream.ticks,
+            decoder: Decoder::new(),
+            state: State::new(counters, Updates::of_stream(peer, joining)),
+            settings,
+            started: None,
+            began: None,
+        }
+    }
+}
+
+impl Session for Stream {
+    fn feed(
+        &mut self,
+        now: Now,
+        input: &mut BytesMut,
+        _: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
+        self.started.get_or_insert(now.monotonic);
+        let (ticks, live) = ((self.ticks)(), !self.settings.one_way);
+        let mut visit = Visit { state: &mut self.state, sink, now, ticks, live };
+        let result = self.decoder.feed(input, &mut visit);
+        if self.state.header.is_some() {
+            self.began.get_or_insert(now.monotonic);
+        }
+        self.state.report(now, ticks, &self.decoder, sink);
+        result.map_err(|error| fault(error, self.decoder.offset()))
+    }
+
+    fn tick(
+        &mut self,
+        now: Now,
+        _: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
+        let started = *self.started.get_or_insert(now.monotonic);
+        let waited = |since: Duration| now.monotonic.saturating_sub(since);
+        match self.began {
+            None if !self.settings.one_way && waited(started) >= limits::HELLO_TIME => {
+                return Err(SessionError::Timeout("header"));
+            }
+            Some(began) if !self.state.introduced && waited(began) >= limits::PROGRAM_TIME => {
+                self.state.introduce(true, sink);
+                self.state.report(now, (self.ticks)(), &self.decoder, sink);
+            }
+            _ => {}
+        }
+        if self.state.introduced {
+            self.state.tick(now, sink);
+        }
+        Ok(())
+    }
+
+    fn control(
+        &mut self,
+        _: Now,
+        request: &Control,
+        _: &mut BytesMut,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
+        let State { updates, counters, .. } = &mut self.state;
+        match request {
+            Control::Replaced => {
+                return Err(SessionError::Closed(
+                    "a newer connection of the same process took over",
+                ));
+            }
+            Control::Select(patterns) => {
+                let mut sound = Vec::new();
+                for text in patterns {
+                    match Pattern::parse(text) {
+                        Ok(pattern) => sound.push(pattern),
+                        Err(wrong) => sink.update(Update::Error(&wrong)),
+                    }
+                }
+                counters.counters.select(sound);
+            }
+            Control::Request(control, text) => {
+                let text = controls::request(*control, text, &mut counters.counters);
+                sink.update(Update::Answer { control: *control, text });
+            }
+        }
+        updates.refresh(&mut counters.counters, sink);
+        Ok(())
+    }
+
+    fn close(&mut self, now: Now, _: &mut BytesMut, sink: &mut dyn Sink) {
+        self.state.introduce(true, sink);
+        self.state.report(now, (self.ticks)(), &self.decoder, sink);
+        self.state.end(sink);
+        self.state.updates.leave(&self.state.counters.counters, sink);
+    }
+
+    fn held(&self) -> Held {
+        let own = size_of::<Self>() + self.decoder.memory() + self.state.memory();
+        Held { own, shared: 0 }
+    }
+
+    fn established(&self) -> bool {
+        self.state.header.is_some()
+    }
+}
+
+fn fault(error: MlpdError, offset: u64) -> SessionError {
+    match error {
+        MlpdError::Version(_) | MlpdError::Flags(_) => {
+            SessionError::Unsupported(format!("log profiler: {error}"))
+        }
+        MlpdError::HeaderText(length) => SessionError::Limit {
+            limit: "bytes of a text of the header",
+            got: length.into(),
+            max: limits::MLPD_HEADER_TEXT.into(),
+        },
+        MlpdError::BufferLength(length) => SessionError::Limit {
+            limit: "bytes of a buffer",
+            got: length.into(),
+            max: limits::MLPD_BUFFER.into(),
+        },
+        _ => SessionError::Malformed { offset, what: format!("log profiler: {error}") },
+    }
+}

@@ -1,0 +1,196 @@
+//! The state of one stream beside its decoder, and what of it reaches the metrics when.
+
+use super::clock::Clock;
+use super::counters::StreamCounters;
+use super::names::Names;
+use crate::model::{MetricItem, Now, Update, Value};
+use crate::sources::Sink;
+use crate::sources::mono::meter::updates::Updates;
+use crate::sources::mono::metrics as m;
+use crate::sources::mono::mlpd::{BadBuffer, Decoder, Header};
+use crate::sources::mono::process::Share;
+use crate::sources::mono::runtime::Runtime;
+
+/// `session.state` of a stream that is read.
+const STREAMING: u32 = 3;
+
+/// The state of one stream.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) names: Names,
+    pub(super) counters: StreamCounters,
+    pub(super) updates: Updates,
+    pub(super) clock: Clock,
+    pub(super) runtime: Runtime,
+    /// Once it is read.
+    pub(super) header: Option<Header>,
+    /// The sink knows who the peer is.
+    pub(super) introduced: bool,
+    /// Thread of the open buffer.
+    pub(super) thread: u64,
+    /// Time of the open sample, and whether all its values have come.
+    pub(super) sample: Option<u64>,
+    pub(super) whole: bool,
+    /// The open sample has values that are to be shown.
+    pub(super) shown: bool,
+    /// Time of the newest event since the last report.
+    pub(super) newest: Option<u64>,
+    pub(super) lost: Lost,
+    /// Threads that have ended since the last tick, and since the one before: records that wait for
+    /// the end of a flush still need their names.
+    pub(super) ended: Vec<u64>,
+    ended_before: Vec<u64>,
+    /// Bytes and events that are reported.
+    bytes: u64,
+    events: u64,
+}
+
+/// What was lost since the last report.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    /// Bad buffers, those with an unknown event among them, and the last reason.
+    pub(super) bad: u64,
+    pub(super) unknown: u64,
+    pub(super) reason: Option<BadBuffer>,
+    pub(super) holes: u64,
+}
+
+impl State {
+    pub(super) fn new(counters: StreamCounters, updates: Updates) -> Self {
+        Self {
+            names: Names::default(),
+            counters,
+            updates,
+            clock: Clock::default(),
+            runtime: Runtime::default(),
+            header: None,
+            introduced: false,
+            thread: 0,
+            sample: None,
+            whole: false,
+            shown: false,
+            newest: None,
+            lost: Lost::default(),
+            ended: Vec::new(),
+            ended_before: Vec::new(),
+            bytes: 0,
+            events: 0,
+        }
+    }
+
+    /// Reports who the peer is, once its program is known: this host knows its own processes, for
+    /// others it is the name of the first domain, which comes with the first flush. `late`: without
+    /// it.
+    pub(super) fn introduce(&mut self, late: bool, sink: &mut dyn Sink) {
+        let Some(header) = &self.header else { return };
+        let program = self.names.program();
+        let seated = self.updates.seat().is_some();
+        if self.introduced || (program.is_none() && !seated && !late) {
+            return;
+        }
+        self.introduced = true;
+        if let Some(program) = program {
+            self.updates.process(program, header.pid);
+        }
+        self.updates.introduce(&mut self.counters.counters, sink);
+        let texts = [(m::OPTIONS, header.options.as_str()), (m::VIA, "stream")];
+        for (item, text) in texts {
+            sink.update(Update::Set { item, value: Value::text(text) });
+        }
+        let numbers = [(m::PORT, header.port.into()), (m::STATE, STREAMING)];
+        for (item, number) in numbers {
+            sink.update(Update::Set { item, value: Value::U32(number) });
+        }
+        for item in [m::BYTES, m::STREAM_EVENTS, m::BAD, m::UNKNOWN] {
+            sink.update(Update::Count { item, more: 0 });
+        }
+        self.runtime.start(self.updates.name(), sink);
+    }
+
+    /// The open sample is complete: all counters of a moment come in two events of one time.
+    pub(super) fn end_sample(&mut self, now: Now, sink: &mut dyn Sink) {
+        if self.sample.take().is_some() {
+            self.introduce(true, sink);
+            self.updates.refresh(&mut self.counters.counters, sink);
+            if !std::mem::take(&mut self.shown) && self.counters.duplicates > 0 {
+                drop(self.counters.counters.take_named());
+                return self.updates.drop_sample();
+            }
+            let wall = self.clock.is_shared();
+            self.updates.sample_ends(now, wall, &mut self.counters.counters, sink);
+        }
+    }
+
+    /// Ends a flush, or what has arrived of it: sums reach the metrics. `ticks`: `CLOCK_MONOTONIC`
+    /// of this host at `now`.
+    pub(super) fn report(&mut self, now: Now, ticks: u64, decoder: &Decoder, sink: &mut dyn Sink) {
+        self.clock.arrived(now, ticks, self.newest);
+        self.introduce(false, sink);
+        if !self.introduced {
+            return;
+        }
+        if self.whole {
+            self.end_sample(now, sink);
+        }
+        self.updates.refresh(&mut self.counters.counters, sink);
+        let (bytes, events) = (decoder.offset(), decoder.events());
+        let Lost { bad, unknown, reason, holes } = std::mem::take(&mut self.lost);
+        for (item, more) in [
+            (m::BYTES, bytes - std::mem::replace(&mut self.bytes, bytes)),
+            (m::STREAM_EVENTS, events - std::mem::replace(&mut self.events, events)),
+            (m::BAD, bad),
+            (m::UNKNOWN, unknown),
+            (m::HOLES, holes),
+            (m::DUPLICATE, std::mem::take(&mut self.counters.duplicates)),
+        ] {
+            count(item, more, sink);
+        }
+        if let Some(reason) = reason {
+            sink.update(Update::Error(&format!("the rest of a buffer is lost: {reason}")));
+        }
+        if let Some(age) = self.newest.take().and_then(|newest| self.clock.age(ticks, newest)) {
+            sink.update(Update::Set { item: m::LAG, value: Value::U64(age) });
+        }
+        let Self { runtime, names, clock, updates, .. } = self;
+        let exceptions = runtime.counts_exceptions() && updates.feeds(Share::Exceptions);
+        runtime.feeds(exceptions, self.counters.feeds_methods());
+        runtime.report(names, &|time| clock.stamp(time), sink);
+    }
+
+    /// A second has passed.
+    pub(super) fn tick(&mut self, now: Now, sink: &mut dyn Sink) {
+        self.updates.belong(sink);
+        let Self { runtime, names, clock, .. } = self;
+        runtime.tick(now.monotonic, names, &|time| clock.stamp(time), sink);
+        self.forget_ended();
+    }
+
+    /// The stream has ended.
+    pub(super) fn end(&mut self, sink: &mut dyn Sink) {
+        let Self { runtime, names, clock, .. } = self;
+        runtime.end(names, &|time| clock.stamp(time), sink);
+    }
+
+    /// Forgets the names of threads that have ended.
+    pub(super) fn forget_ended(&mut self) {
+        let ended = std::mem::take(&mut self.ended);
+        for thread in std::mem::replace(&mut self.ended_before, ended) {
+            self.names.forget_thread(thread);
+        }
+    }
+
+    /// Bytes allocated.
+    pub(super) fn memory(&self) -> usize {
+        self.names.memory()
+            + self.counters.memory()
+            + self.updates.memory()
+            + self.runtime.memory()
+            + (self.ended.capacity() + self.ended_before.capacity()) * size_of::<u64>()
+    }
+}
+
+fn count(item: MetricItem, more: u64, sink: &mut dyn Sink) {
+    if more > 0 {
+        sink.update(Update::Count { item, more });
+    }
+}

@@ -1,0 +1,288 @@
+//! Captures through a whole session (qa/corpus/mono/mlpd).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use flate2::read::GzDecoder;
+
+use super::Settings;
+use crate::model::{Control, ControlId, Now, Stamp, Units};
+use crate::sources::mono::front::Front;
+use crate::sources::mono::meter::identity::Peer;
+use crate::sources::mono::metrics as m;
+use crate::sources::mono::session::Settings as SessionSettings;
+use crate::sources::mono::testkit::RecordedUpdates;
+use crate::sources::{Session, SessionError};
+
+/// A session, its output and its time.
+struct Talk {
+    session: Box<dyn Session>,
+    told: RecordedUpdates,
+    input: BytesMut,
+    now: Now,
+}
+
+fn settings(one_way: bool) -> SessionSettings {
+    SessionSettings { one_way, ..SessionSettings::default() }
+}
+
+fn peer() -> Peer {
+    Peer { address: "127.0.0.1:50123".into(), fallback: "127.0.0.1#1".into(), ..Peer::default() }
+}
+
+impl Talk {
+    fn new(one_way: bool) -> Self {
+        let front = Front::new(peer(), settings(one_way), Settings { ticks: || 0 });
+        Self {
+            session: Box::new(front),
+            told: RecordedUpdates::default(),
+            input: BytesMut::new(),
+            now: Now {
+                wall: Stamp { sec: 1_800_000_000, nsec: 0 },
+                monotonic: Duration::from_secs(100),
+            },
+        }
+    }
+
+    fn feed(&mut self, bytes: &[u8]) -> Result<(), SessionError> {
+        self.input.extend_from_slice(bytes);
+        self.session.feed(self.now, &mut self.input, &mut BytesMut::new(), &mut self.told)
+    }
+
+    fn tick(&mut self, later: u64) -> Result<(), SessionError> {
+        self.now.monotonic += Duration::from_secs(later);
+        self.session.tick(self.now, &mut BytesMut::new(), &mut self.told)
+    }
+
+    fn request(&mut self, control: ControlId, text: &str) {
+        let request = Control::Request(control, text.into());
+        let mut out = BytesMut::new();
+        assert_eq!(self.session.control(self.now, &request, &mut out, &mut self.told), Ok(()));
+        assert!(out.is_empty(), "nothing is ever sent to a log profiler");
+    }
+
+    fn lines(&mut self, kinds: &[&str]) -> Vec<String> {
+        let lines = std::mem::take(&mut self.told.lines);
+        lines.into_iter().filter(|line| kinds.iter().any(|kind| line.starts_with(kind))).collect()
+    }
+
+    /// The last value of each counter by its key.
+    fn values(&mut self) -> BTreeMap<String, String> {
+        let mut keys = BTreeMap::new();
+        let mut values = BTreeMap::new();
+        for line in self.lines(&["define", "sample", "hide"]) {
+            let mut words = line.splitn(3, ' ');
+            let (what, slot) = (words.next(), words.next().unwrap_or_default().to_owned());
+            match what {
+                Some("define") => {
+                    keys.insert(slot, words.next().unwrap_or_default().to_owned());
+                }
+                Some("hide") => {
+                    values.remove(keys.get(&slot).expect("defined before it is hidden"));
+                }
+                _ => {
+                    for value in line.split(' ').skip(1).filter_map(|word| word.split_once('=')) {
+                        let key = keys.get(value.0).expect("defined before it has a value");
+                        values.insert(key.clone(), value.1.to_owned());
+                    }
+                }
+            }
+        }
+        values
+    }
+}
+
+/// A capture, unzipped.
+fn capture(name: &str) -> Vec<u8> {
+    let bytes = file(&format!("{name}.mlpd")).or_else(|| file(&format!("{name}.mlpd.gz")));
+    let bytes = bytes.unwrap_or_else(|| panic!("{name} is missing"));
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return bytes;
+    }
+    let mut decoded = Vec::new();
+    GzDecoder::new(&*bytes).read_to_end(&mut decoded).expect("gzip");
+    decoded
+}
+
+fn file(name: &str) -> Option<Vec<u8>> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    ["qa/corpus/mono/mlpd", "../shared/data/mono"]
+        .iter()
+        .find_map(|folder| fs::read(top.join(folder).join(name)).ok())
+}
+
+/// The last values of all counters, as an independent decoder has them.
+fn facts(name: &str) -> BTreeMap<String, f64> {
+    let text = file(&format!("{name}.facts.json")).expect("facts");
+    let facts: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    let last = facts["counters"]["last"].as_object().expect("counters");
+    last.iter().filter_map(|(key, value)| Some((key.clone(), value.as_f64()?))).collect()
+}
+
+/// The number of `I64(7)`.
+fn number(value: &str) -> f64 {
+    let inner = value.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+    inner.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{value}"))
+}
+
+/// Feeds the capture in pieces of that size.
+fn whole(name: &str, piece: usize) -> Talk {
+    let mut talk = Talk::new(true);
+    for piece in capture(name).chunks(piece) {
+        assert_eq!(talk.feed(piece), Ok(()), "{name}");
+    }
+    talk
+}
+
+#[test]
+fn counters_are_those_of_an_independent_decoder() {
+    for name in [
+        "m01-gc",
+        "m02-exception",
+        "m04-monitor",
+        "m09-domains",
+        "m11-user-counters",
+        "m12-tcp-killed",
+        "m20-mono612-sample",
+        "m26-image-unload",
+        "d-logprofiler-perfcounters",
+        "v-all-15",
+        "v-all-16",
+        "v-all-17",
+    ] {
+        let expected = facts(name);
+        assert!(!expected.is_empty());
+        for piece in [usize::MAX, 4096, 1] {
+            let mut talk = whole(name, piece);
+            let values = talk.values();
+            for (key, expected) in &expected {
+                // The independent decoder leaves the section of user counters out.
+                let user = format!("PerfCounters/{key}");
+                let value = values.get(key).or_else(|| values.get(&user));
+                let value = value.unwrap_or_else(|| panic!("{name} {piece}: no {key}"));
+                let time =
+                    talk.told.specs.iter().any(|s| s.key == *key && s.units == Units::Nanoseconds);
+                let expected = expected * if time { 100.0 } else { 1.0 };
+                assert!(
+                    (number(value) - expected).abs() < 1e-6,
+                    "{name}: {key} {value} {expected}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_bytes_tell_the_protocol() {
+    let bytes = capture("v-all-17");
+    for split in 1..8 {
+        let mut talk = Talk::new(false);
+        assert_eq!(talk.feed(&bytes[..split]), Ok(()));
+        assert!(!talk.session.established(), "{split}");
+        assert_eq!(talk.feed(&bytes[split..]), Ok(()));
+        assert!(talk.session.established());
+        assert_eq!(talk.lines(&["identity"]).len(), 1);
+    }
+    // An agent of 2014 can begin with the same byte.
+    let mut talk = Talk::new(false);
+    assert_eq!(talk.feed(&[0x01]), Ok(()));
+    assert!(talk.feed(b"\x01GET / HTTP").is_err());
+    // Silence ends as that of an agent does.
+    let mut talk = Talk::new(false);
+    assert_eq!((talk.tick(0), talk.feed(&bytes[..3]), talk.tick(9)), (Ok(()), Ok(()), Ok(())));
+    assert_eq!(talk.tick(2), Err(SessionError::Timeout("Hello")));
+    let mut talk = Talk::new(false);
+    assert_eq!((talk.tick(0), talk.feed(&bytes[..30]), talk.tick(9)), (Ok(()), Ok(()), Ok(())));
+    assert_eq!(talk.tick(2), Err(SessionError::Timeout("header")));
+}
+
+#[test]
+fn the_first_domain_names_the_program() {
+    let mut talk = whole("m11-user-counters", usize::MAX);
+    assert_eq!(talk.lines(&["identity"]), ["identity Truth.exe:28925 resumes=false"]);
+    // Without a name in time the connection does it; a header alone is not late.
+    let mut talk = Talk::new(false);
+    let bytes = capture("m11-user-counters");
+    let header = bytes.windows(4).position(|four| four == b"\x01LPM").expect("a buffer");
+    assert_eq!((talk.feed(&bytes[..header]), talk.tick(0), talk.tick(2)), (Ok(()), Ok(()), Ok(())));
+    assert_eq!(talk.lines(&["identity"]), Vec::<String>::new());
+    assert_eq!(talk.tick(2), Ok(()));
+    assert_eq!(talk.lines(&["identity"]), ["identity 127.0.0.1#1 resumes=false"]);
+}
+
+#[test]
+fn lost_differences_withdraw_their_counters() {
+    let mut bytes = capture("m11-user-counters");
+    // A buffer whose only event is unknown, in front of the last one.
+    let last = bytes.windows(4).rposition(|four| four == b"\x01LPM").expect("a buffer");
+    let mut bad = bytes[last..last + 48].to_vec();
+    bad[4..8].copy_from_slice(&1_u32.to_le_bytes());
+    bad.push(0x0f);
+    let rest = bytes.split_off(last);
+    let mut talk = Talk::new(true);
+    assert_eq!(talk.feed(&bytes), Ok(()));
+    assert_eq!(talk.feed(&[&bad[..], &rest[..]].concat()), Ok(()));
+    assert!(
+        !talk.told.lines.iter().any(|line| line.starts_with("count") && line.ends_with(" 0 1"))
+    );
+    let lines = talk.told.lines.clone();
+    let bad = format!("count {} 1", m::BAD.get());
+    assert_eq!(lines.iter().filter(|line| **line == bad).count(), 1);
+    let values = talk.values();
+    let kept = [("PerfCounters/Shop/orders done", "I64(210)")];
+    for (key, value) in kept {
+        assert_eq!(values.get(key).map(String::as_str), Some(value));
+    }
+    assert!(values.contains_key("System/CPU Load Average - 1min"), "absolute");
+    assert!(!values.contains_key("JIT/Compiled methods"), "{values:?}");
+}
+
+#[test]
+fn users_show_and_hide_counters_here() {
+    let mut talk = whole("v-all-17", usize::MAX);
+    talk.lines(&[]);
+    talk.request(m::REMOVE, "GC/*; GC/none");
+    assert_eq!(
+        talk.lines(&["answer", "hide"]),
+        [
+            "answer control.remove GC/Minor GC collections: OK, not shown any more; the log \
+             profiler cannot be told; GC/none: NOTFOUND",
+            "hide 1",
+        ]
+    );
+    talk.request(m::ADD, "GC/Minor GC collections;System/User Time");
+    let answer = "answer control.add GC/Minor GC collections: OK; System/User Time: EXISTING";
+    assert_eq!(talk.lines(&["answer"]), [answer]);
+    talk.request(m::LIST, "");
+    let list = talk.lines(&["answer"]);
+    assert!(
+        list[0].starts_with("answer control.list ") && list[0].matches(';').count() == 4,
+        "{list:?}"
+    );
+    assert_eq!(
+        talk.session
+            .control(talk.now, &Control::Replaced, &mut BytesMut::new(), &mut talk.told)
+            .map_err(|e| matches!(e, SessionError::Closed(_))),
+        Err(true)
+    );
+}
+
+#[test]
+fn what_is_no_stream_ends_the_session() {
+    for (name, words) in [
+        ("v-version-12", "data version 12"),
+        ("v-version-18", "data version 18"),
+        ("v-flags", "flags"),
+        ("v-header-huge-string", "limit"),
+        ("v-huge-length", "limit"),
+        ("v-two-headers", "another header"),
+    ] {
+        let mut talk = Talk::new(false);
+        let error = talk.feed(&capture(name)).expect_err(name);
+        assert!(error.to_string().contains(words), "{name}: {error}");
+    }
+}
