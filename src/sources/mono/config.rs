@@ -26,6 +26,13 @@ crate::section! {
     #[serde(deserialize_with = "patterns")]
     select: Vec<String> = Vec::new(), "[]", "CATEGORY/NAME with `*`";
 
+    /// Looks for Mono processes of this host and of its containers, and reads their shared areas.
+    discover: bool = true, "true", "true or false";
+
+    /// Names of processes whose shared areas are read, with `*`.
+    #[serde(deserialize_with = "units::names::<_, 256, 200>")]
+    processes: Vec<String> = vec!["*".to_owned()], r#"["*"]"#, "at most 256 patterns with `*`";
+
     /// Send a probe to agents that announce no counters, to tell agents of 2014 from others.
     probe: bool = false, "false", "true or false";
 }
@@ -39,8 +46,13 @@ impl Config {
         } else {
             self.select.join(", ")
         };
+        let looks = match (self.discover, self.processes.as_slice()) {
+            (false, _) => "looks for no processes".to_owned(),
+            (true, names) => format!("looks for processes {}", names.join(", ")),
+        };
         std::iter::once(units::listens(self.listen))
             .chain(files)
+            .chain([looks])
             .chain([format!("samples {select}")])
             .collect()
     }

@@ -49,6 +49,14 @@ pub(super) const MLPD_BUFFER: u32 = 16 << 20;
 pub(super) const MLPD_TEXT: usize = 64 << 10;
 /// Frames of one backtrace. Mono writes at most 32.
 pub(super) const MLPD_FRAMES: u64 = 1024;
+/// Processes of the host that are known; others are not looked at.
+pub(super) const LISTED: usize = 65_536;
+/// Processes that are looked at in one scan: some 0.1 ms each.
+pub(super) const LOOKS: usize = 1024;
+/// Bytes of a list of mapped files that are read.
+pub(super) const MAPS: u64 = 4 << 20;
+/// Processes whose areas are read.
+pub(super) const AREAS: usize = 4096;
 /// Processes whose start times are remembered, to tell one whose id is used again.
 pub(super) const PROCESSES: usize = 4096;
 /// Event records of one kind and process a second. A throw with its record takes 2 us.

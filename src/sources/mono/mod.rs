@@ -28,6 +28,7 @@
 //! [`meter::updates`] → sink; and back: [`control::selection`] → [`control::request_queue`] →
 //! [`proto::requests`].
 
+mod area;
 mod config;
 mod control;
 mod front;

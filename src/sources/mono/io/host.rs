@@ -53,7 +53,13 @@ impl ProcHost {
         })
     }
 
-    fn user(&self, uid: u32) -> String {
+    /// The files of processes.
+    pub(super) const fn proc(&self) -> &ProcFs {
+        &self.proc
+    }
+
+    /// Name of a user, or the number. Names can come from the network, so each is asked for once.
+    pub(super) fn user(&self, uid: u32) -> String {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         if users.len() >= USERS {
             users.clear();

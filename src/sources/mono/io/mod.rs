@@ -1,5 +1,6 @@
 //! Connects the inspector to the outside: a TCP listener and followed files.
 
+mod areas;
 mod host;
 
 use std::io;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use host::ProcHost;
+use tokio::sync::watch;
 
 use super::config::Config;
 use super::front::Front;
@@ -31,14 +33,17 @@ pub(super) fn start(
     Context { peers, net, .. }: Context,
 ) -> io::Result<Box<dyn Running<Config>>> {
     let shared = Arc::new(RwLock::new(settings(&config, &peers)));
-    let processes = Processes::new(ProcHost::new(PathBuf::from("/proc")));
+    let host = Arc::new(ProcHost::new(PathBuf::from("/proc")));
+    let processes = Processes::new(Arc::clone(&host));
+    let (settings, receiver) = watch::channel(Arc::new(config.clone()));
+    areas::start(receiver, host, Arc::clone(&processes), &peers, &net);
     if let Some(address) = config.listen {
         let factory = sessions(&shared, &processes);
         net.listen(Listen { address, peers: peers.clone(), factory, reset: false });
     }
     let files = Arc::new(Mutex::new(config.files.clone()));
     net.tail(&peers, Arc::clone(&files), file_sessions(&shared, &processes))?;
-    Ok(Box::new(RunningMono { peers, shared, files, config: Mutex::new(config) }))
+    Ok(Box::new(RunningMono { peers, shared, files, settings, config: Mutex::new(config) }))
 }
 
 struct RunningMono {
@@ -46,6 +51,8 @@ struct RunningMono {
     shared: Shared,
     /// Patterns of the files that are followed.
     files: Arc<Mutex<Vec<PathBuf>>>,
+    /// What looks for processes.
+    settings: watch::Sender<Arc<Config>>,
     /// The configuration that was applied last.
     config: Mutex<Config>,
 }
@@ -57,6 +64,7 @@ impl Running<Config> for RunningMono {
             new.clone(),
         );
         *self.shared.write().unwrap_or_else(PoisonError::into_inner) = settings(new, &self.peers);
+        self.settings.send_replace(Arc::new(new.clone()));
         self.files.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&new.files);
         if old.select != new.select {
             for peer in self.peers.all() {

@@ -5,7 +5,7 @@ mod counter;
 pub(crate) mod counters;
 pub(crate) mod identity;
 mod known;
-mod mapping;
+pub(crate) mod mapping;
 pub(crate) mod pattern;
 pub(crate) mod spec;
 pub(crate) mod total;

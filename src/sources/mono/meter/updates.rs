@@ -14,7 +14,7 @@ use crate::sources::mono::limits;
 use crate::sources::mono::metrics::{
     COUNTERS, DIALECT, INTERVAL, JIT_METHODS, PROGRAM_SAMPLES, PROGRAMS, SAMPLE, SAMPLES, SKEW,
 };
-use crate::sources::mono::process::{Joining, Said, Seat, Share, Way};
+use crate::sources::mono::process::{Joining, Said, Seat, Share, Shown, Way};
 
 /// Slot of the program's row.
 const PROGRAM: u32 = 0;
@@ -28,6 +28,7 @@ pub(crate) struct Updates {
     joining: Option<Joining>,
     seat: Option<Seat>,
     way: Way,
+    shown: Shown,
     introduced: bool,
     /// The instance name, once it is known.
     name: String,
@@ -54,6 +55,7 @@ impl Updates {
             joining,
             seat: None,
             way: Way::Module,
+            shown: Shown::default(),
             introduced: false,
             name: String::new(),
             program: None,
@@ -124,20 +126,24 @@ impl Updates {
         self.program = program.map(|(_, program)| program.clone());
         self.name.clone_from(&identity.name);
         sink.update(Update::Identity(identity));
-        if let Some(program) = &self.program {
+        if self.seat.is_none()
+            && let Some(program) = &self.program
+        {
             let (table, slot) = (PROGRAMS, PROGRAM);
             sink.update(Update::Row { table, slot, key: Some(program) });
             sink.update(Update::RowLabels { table, slot, labels: &[("program", program)] });
-            self.belong(sink);
         }
+        self.belong(sink);
         sink.update(Update::Set { item: DIALECT, value: Value::text(&self.dialect) });
         self.flush(sink);
         self.refresh(counters, sink);
     }
 
     /// The process is one of its program: about once a second.
-    pub(crate) fn belong(&self, sink: &mut dyn Sink) {
-        if self.program.is_some() {
+    pub(crate) fn belong(&mut self, sink: &mut dyn Sink) {
+        if let Some(seat) = &self.seat {
+            self.shown.tick(seat, sink);
+        } else if self.program.is_some() {
             sink.update(Update::RowMember { table: PROGRAMS, slot: PROGRAM });
         }
     }

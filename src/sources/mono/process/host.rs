@@ -2,7 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use super::name;
+use crate::read::glob;
 
 /// A process of this host: an id that is used again has another start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,6 +37,23 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// The command line with blanks between arguments.
+    pub(crate) fn command_line(&self) -> String {
+        let text = String::from_utf8_lossy(&self.command);
+        text.trim_end_matches('\0').replace(|c: char| c.is_control(), " ")
+    }
+
+    /// The name of the program.
+    pub(crate) fn program(&self) -> String {
+        name::program(&self.command, &self.comm)
+    }
+
+    /// One of these patterns, in which `*` is any text, is that of its name.
+    pub(crate) fn matches(&self, patterns: &[String]) -> bool {
+        let program = self.program();
+        patterns.iter().any(|pattern| glob(pattern.as_bytes(), program.as_bytes()))
+    }
+
     /// The process.
     pub(crate) const fn key(&self) -> Key {
         Key { pid: self.pid, start: self.start }
@@ -65,4 +86,10 @@ pub(crate) trait Host: Send + Sync {
     /// closed again if the start times fit. `None`: it is on another host, has ended or is hidden
     /// from us.
     fn find(&self, via: &Via, said: &Said<'_>) -> Option<Facts>;
+}
+
+impl<H: Host> Host for Arc<H> {
+    fn find(&self, via: &Via, said: &Said<'_>) -> Option<Facts> {
+        self.as_ref().find(via, said)
+    }
 }

@@ -16,6 +16,7 @@ mod name;
 mod processes;
 mod seat;
 mod share;
+mod shown;
 #[cfg(test)]
 mod tests;
 
@@ -24,3 +25,4 @@ pub(crate) use name::tidy;
 pub(crate) use processes::{Joining, Processes};
 pub(crate) use seat::Seat;
 pub(crate) use share::{Share, Way};
+pub(crate) use shown::Shown;

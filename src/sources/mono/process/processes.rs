@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::host::{Facts, Host, Key, Said, Via};
-use super::name;
 use super::seat::{Chair, Seat};
 use super::share::{Share, Way};
 use crate::sources::mono::limits;
@@ -81,7 +80,7 @@ impl Processes {
         let process = table.live.entry(key).or_insert(Process { chairs: Vec::new() });
         process.chairs.push(Arc::clone(&chair));
         drop(table);
-        let program = name::program(&facts.command, &facts.comm);
+        let program = facts.program();
         Seat {
             processes: Arc::clone(self),
             name: format!("{program}:{}", key.pid),
@@ -90,6 +89,15 @@ impl Processes {
             resumes: known.is_none_or(|start| start == key.start),
             chair,
         }
+    }
+
+    /// The ways that see a process now.
+    pub(super) fn ways(&self, key: Key) -> u8 {
+        let table = self.lock();
+        let chairs = table.live.get(&key).map(|process| process.chairs.as_slice());
+        let seeing = chairs.unwrap_or_default().iter();
+        let seeing = seeing.filter(|chair| chair.sees.load(Ordering::Relaxed));
+        seeing.fold(0, |ways, chair| ways | chair.way.bit())
     }
 
     /// The process is seen by another way than this now.

@@ -1,7 +1,7 @@
 //! One way that a process is seen by now.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use super::host::{Facts, Key};
 use super::processes::Processes;
@@ -20,11 +20,19 @@ pub(super) struct Chair {
     pub(super) claims: AtomicU8,
     /// What it feeds.
     pub(super) feeds: AtomicU8,
+    /// It sees the process now.
+    pub(super) sees: AtomicBool,
 }
 
 impl Chair {
     pub(super) const fn new(way: Way, number: u64) -> Self {
-        Self { way, number, claims: AtomicU8::new(0), feeds: AtomicU8::new(0) }
+        Self {
+            way,
+            number,
+            claims: AtomicU8::new(0),
+            feeds: AtomicU8::new(0),
+            sees: AtomicBool::new(true),
+        }
     }
 }
 
@@ -64,8 +72,7 @@ impl Seat {
     pub(crate) fn identity(&self, peer: String, more: Vec<(&'static str, String)>) -> Identity {
         let key = self.key();
         let mut labels = vec![("program", self.program.clone()), ("pid", key.pid.to_string())];
-        let command = String::from_utf8_lossy(&self.facts.command);
-        let command = command.trim_end_matches('\0').replace(|c: char| c.is_control(), " ");
+        let command = self.facts.command_line();
         if !command.is_empty() {
             labels.push(("command", cut(&command, COMMAND).to_owned()));
         }
@@ -97,6 +104,16 @@ impl Seat {
             self.processes.claim(self.key(), &self.chair, share, false);
         }
         fed && self.others() && !self.processes.wanted(self.key(), &self.chair, share)
+    }
+
+    /// Whether this way sees the process, or only knows that it is there.
+    pub(crate) fn sees(&self, sees: bool) {
+        self.chair.sees.store(sees, Ordering::Relaxed);
+    }
+
+    /// The ways that see the process now, as [`Way::bit`].
+    pub(crate) fn ways(&self) -> u8 {
+        self.processes.ways(self.key())
     }
 
     /// The process is seen by another way as well.

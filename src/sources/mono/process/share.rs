@@ -12,6 +12,11 @@ pub(crate) enum Way {
 }
 
 impl Way {
+    /// The bit in a set.
+    pub(crate) const fn bit(self) -> u8 {
+        1 << self.rank()
+    }
+
     /// The place among the connections of a peer: requests go to the best.
     pub(crate) const fn rank(self) -> u8 {
         match self {

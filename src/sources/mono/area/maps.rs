@@ -1,0 +1,53 @@
+//! What a process has mapped, by /proc/PID/maps.
+
+/// Libraries and programs that are a Mono runtime.
+const RUNTIMES: [&[u8]; 5] = [
+    b"/mono-sgen",
+    b"/mono-boehm",
+    b"/libmonosgen-2.0.so",
+    b"/libmonoboehm-2.0.so",
+    b"/libmono-2.0.so",
+];
+
+/// The mapping of an area.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mapping {
+    /// The addresses as /proc/PID/map_files calls them.
+    pub range: String,
+    /// Address in the memory of the process.
+    pub address: u64,
+    /// The number in the area's name.
+    pub number: u32,
+    /// Inode of the area.
+    pub inode: u64,
+}
+
+/// The area that the process calling itself `pid` has mapped: a child has that of its parent until
+/// it executes another program.
+pub(crate) fn mapping(maps: &[u8], pid: u32) -> Option<Mapping> {
+    // Nearly all lines are of other files.
+    let mut found = memchr::memmem::find_iter(maps, b"/shm/mono.");
+    found.find_map(|at| {
+        let start = maps.get(..at)?.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+        let line = maps.get(start..)?.split(|&b| b == b'\n').next()?;
+        parse(std::str::from_utf8(line).ok()?).filter(|mapping| mapping.number == pid)
+    })
+}
+
+/// `7f1c5f4d3000-7f1c5f4d4000 rw-s 00000000 00:1a 12345   /dev/shm/mono.17694 (deleted)`
+fn parse(line: &str) -> Option<Mapping> {
+    let mut fields = line.split_ascii_whitespace();
+    let (range, rights, offset) = (fields.next()?, fields.next()?, fields.next()?);
+    let inode = fields.nth(1)?.parse().ok()?;
+    let (_, number) = fields.next()?.rsplit_once("/shm/mono.")?;
+    let shared = rights.ends_with('s') && offset.bytes().all(|b| b == b'0');
+    let digits = number.bytes().all(|b| b.is_ascii_digit());
+    let address = u64::from_str_radix(range.split_once('-')?.0, 16).ok()?;
+    let mapping = Mapping { range: range.to_owned(), address, number: number.parse().ok()?, inode };
+    (shared && digits).then_some(mapping)
+}
+
+/// Whether a Mono runtime is mapped.
+pub(crate) fn runtime(maps: &[u8]) -> bool {
+    RUNTIMES.iter().any(|name| memchr::memmem::find(maps, name).is_some())
+}

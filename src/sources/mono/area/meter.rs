@@ -1,0 +1,210 @@
+//! The metrics of one process, from its area.
+
+use super::access::Access;
+use super::layout::{Figures, PAGE, Refusal, figures};
+use super::page::Page;
+use super::user::UserCounters;
+use crate::model::{Condition, MetricItem, Update, Value};
+use crate::read::Order;
+use crate::sources::Sink;
+use crate::sources::mono::metrics as m;
+use crate::sources::mono::process::{Seat, Share, Shown, Way};
+
+/// The byte order of this host.
+const HERE: Order = if cfg!(target_endian = "big") { Order::Big } else { Order::Little };
+
+/// Counters of 32 bits: they wrap.
+type Wrapping = (MetricItem, fn(&Figures) -> u32);
+const WRAPPING: [Wrapping; 10] = [
+    (m::RUNTIME_THROWN, |f| f.exceptions_thrown),
+    (m::RUNTIME_FILTERS, |f| f.exceptions_filters),
+    (m::RUNTIME_FINALLYS, |f| f.exceptions_finallys),
+    (m::RUNTIME_GC0, |f| f.gc_collections0),
+    (m::RUNTIME_GC1, |f| f.gc_collections1),
+    (m::RUNTIME_JIT_METHODS, |f| f.jit_methods),
+    (m::RUNTIME_JIT_BYTES, |f| f.jit_bytes),
+    (m::RUNTIME_CONTENTIONS, |f| f.contentions),
+    (m::RUNTIME_APPDOMAINS_TOTAL, |f| f.appdomains_total),
+    (m::RUNTIME_HANDLES, |f| f.handles_created),
+];
+const THROWN: usize = 0;
+const METHODS: usize = 5;
+
+/// Metrics that another way may feed, and whether their figures are as before.
+type Shared<'a> = (Share, bool, &'a [(MetricItem, Value)]);
+
+/// Values that go up and down.
+type Gauge = (MetricItem, fn(&Figures) -> Value);
+const GAUGES: [Gauge; 5] = [
+    (m::RUNTIME_POOL_THREADS, |f| Value::U32(f.pool_threads)),
+    (m::RUNTIME_APPDOMAINS, |f| Value::U32(f.appdomains)),
+    (m::RUNTIME_SYNC_BLOCKS, |f| Value::U32(f.sync_blocks)),
+    (m::RUNTIME_LOADER_BYTES, |f| Value::U64(f.loader_bytes.into())),
+    (m::RUNTIME_POOL_COMPLETED, |f| Value::U64(f.pool_completed)),
+];
+
+/// States of `session.state`.
+const NO_PERMISSION: u32 = 1;
+const CONNECTED: u32 = 2;
+const REFUSED: u32 = 5;
+
+/// The metrics of one process.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    seat: Seat,
+    shown: Shown,
+    /// The figures reported last.
+    before: Option<Figures>,
+    /// Sums of the counters that wrap.
+    sums: [u64; WRAPPING.len()],
+    user: UserCounters,
+    /// Metrics that another way could feed, and that this one fed at the last reading.
+    fed: [bool; 3],
+    fed_user: bool,
+    access: Access,
+    /// The ways and the access that are reported.
+    told: Option<(u8, Access)>,
+}
+
+impl Meter {
+    /// Of a process that can be read so.
+    pub(crate) fn new(seat: Seat, access: Access) -> Self {
+        seat.sees(access == Access::Open);
+        Self {
+            seat,
+            shown: Shown::default(),
+            before: None,
+            sums: [0; WRAPPING.len()],
+            user: UserCounters::default(),
+            fed: [false; 3],
+            fed_user: false,
+            access,
+            told: None,
+        }
+    }
+
+    /// The process is known.
+    pub(crate) fn start(&mut self, sink: &mut dyn Sink) {
+        let facts = self.seat.facts();
+        let more =
+            vec![("container_pid", facts.inner_pid.to_string()), ("user", facts.owner.clone())];
+        let peer = format!("/dev/shm/mono.{}", facts.inner_pid);
+        sink.update(Update::Identity(self.seat.identity(peer, more)));
+        self.tick(sink);
+    }
+
+    /// The area can be read otherwise than before.
+    pub(crate) fn access(&mut self, access: Access) {
+        self.seat.sees(access == Access::Open);
+        self.access = access;
+    }
+
+    /// Reads a page in the byte order of this host.
+    ///
+    /// # Errors
+    /// It is no area, or not that of the process.
+    pub(crate) fn read(&mut self, page: &[u8; PAGE], sink: &mut dyn Sink) -> Result<(), Refusal> {
+        self.read_in(HERE, page, sink)
+    }
+
+    /// Reads a page.
+    pub(super) fn read_in(
+        &mut self,
+        order: Order,
+        page: &[u8],
+        sink: &mut dyn Sink,
+    ) -> Result<(), Refusal> {
+        let (new, data) = figures(page, order, self.seat.facts().inner_pid)?;
+        let old = self.before.replace(new);
+        for ((item, figure), sum) in WRAPPING.iter().zip(&mut self.sums) {
+            let (now, before) = (figure(&new), old.as_ref().map_or(0, figure));
+            *sum += u64::from(now.wrapping_sub(before));
+            if old.is_none() || now != before {
+                sink.update(Update::Set { item: *item, value: Value::U64(*sum) });
+            }
+        }
+        for (item, figure) in GAUGES {
+            let value = figure(&new);
+            if old.as_ref().map(figure).as_ref() != Some(&value) {
+                sink.update(Update::Set { item, value });
+            }
+        }
+        self.share(old.as_ref(), &new, sink);
+        self.users(Page { bytes: page, order }, data, sink);
+        sink.update(Update::Message);
+        Ok(())
+    }
+
+    /// Metrics that other ways may feed.
+    fn share(&mut self, old: Option<&Figures>, new: &Figures, sink: &mut dyn Sink) {
+        let sum = |at: usize| Value::U64(self.sums.get(at).copied().unwrap_or_default());
+        let (thrown, methods) = (sum(THROWN), sum(METHODS));
+        let completed = Value::U64(new.pool_completed);
+        let threads = Value::U32(new.pool_threads);
+        let same = |figure: fn(&Figures) -> u64| old.map(figure) == Some(figure(new));
+        let shares: [Shared<'_>; 3] = [
+            (Share::Exceptions, same(|f| f.exceptions_thrown.into()), &[(m::EXCEPTIONS, thrown)]),
+            (Share::Methods, same(|f| f.jit_methods.into()), &[(m::JIT_METHODS, methods)]),
+            (
+                Share::Pool,
+                same(|f| f.pool_completed) && same(|f| f.pool_threads.into()),
+                &[(m::POOL_COMPLETED, completed), (m::POOL_THREADS, threads)],
+            ),
+        ];
+        for ((share, same, values), fed) in shares.into_iter().zip(&mut self.fed) {
+            let feeds = self.seat.feeds(share);
+            let before = std::mem::replace(fed, feeds);
+            if feeds && (!same || !before) {
+                for (item, value) in values {
+                    sink.update(Update::Set { item: *item, value: value.clone() });
+                }
+            }
+        }
+    }
+
+    fn users(&mut self, page: Page<'_>, data: usize, sink: &mut dyn Sink) {
+        let none = page.u8(data).is_none_or(|kind| kind == 0);
+        if none && self.user.is_empty() {
+            return;
+        }
+        let feeds = self.seat.feeds(Share::Categories);
+        let before = std::mem::replace(&mut self.fed_user, feeds);
+        if feeds {
+            self.user.read(page, data, !before, sink);
+        }
+    }
+
+    /// Once a second.
+    pub(crate) fn tick(&mut self, sink: &mut dyn Sink) {
+        self.shown.tick(&self.seat, sink);
+        let others = self.seat.ways() & !Way::Area.bit();
+        let now = (others, self.access.clone());
+        if self.told.as_ref() == Some(&now) {
+            return;
+        }
+        self.told = Some(now);
+        // A stream tells of itself.
+        if others & Way::Stream.bit() != 0 {
+            return;
+        }
+        let why = self.access.why();
+        let state = match &self.access {
+            _ if others != 0 => CONNECTED,
+            Access::Open => CONNECTED,
+            Access::Denied(_) => NO_PERMISSION,
+            Access::Off(_) => REFUSED,
+        };
+        sink.update(Update::Set { item: m::STATE, value: Value::U32(state) });
+        sink.update(Update::Set { item: m::REASON, value: Value::text(why) });
+        let condition = match state {
+            CONNECTED => Condition::Sound,
+            _ => Condition::Unread(why.to_owned().into()),
+        };
+        sink.update(Update::Condition(condition));
+    }
+
+    /// Bytes allocated.
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Self>() + self.user.memory()
+    }
+}

@@ -1,0 +1,372 @@
+//! Pages of Mono 6.8 and 6.12, and pages that lie.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use super::layout::{Figures, figures};
+use super::*;
+use crate::model::{MetricItem, Update, Value};
+use crate::read::Order;
+use crate::sources::Sink;
+use crate::sources::mono::metrics as m;
+use crate::sources::mono::process::{Facts, Host, Processes, Said, Seat, Share, Via, Way};
+
+struct NoHost;
+
+impl Host for NoHost {
+    fn find(&self, _: &Via, _: &Said<'_>) -> Option<Facts> {
+        None
+    }
+}
+
+fn facts(pid: u32, inner_pid: u32) -> Facts {
+    let command = b"mono\0/srv/Shop.exe\0".to_vec();
+    let owner = "www-data".to_owned();
+    Facts { pid, start: 7, inner_pid, command, owner, ..Facts::default() }
+}
+
+fn seat(pid: u32) -> Seat {
+    Processes::new(NoHost).seat(Way::Area, facts(4000, pid))
+}
+
+/// The newest values.
+#[derive(Default)]
+struct Seen {
+    items: HashMap<MetricItem, Value>,
+    names: HashMap<u32, (String, String)>,
+    user: HashMap<String, Value>,
+    updates: usize,
+    messages: usize,
+}
+
+impl Seen {
+    fn number(&self, item: MetricItem) -> Option<u64> {
+        match self.items.get(&item)? {
+            Value::U64(value) => Some(*value),
+            Value::U32(value) => Some((*value).into()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn text(&self, item: MetricItem) -> String {
+        match self.items.get(&item) {
+            Some(Value::Text(text)) => text.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+impl Sink for Seen {
+    fn update(&mut self, update: Update<'_>) {
+        self.updates += 1;
+        match update {
+            Update::Set { item, value } => drop(self.items.insert(item, value)),
+            Update::Define { slot, spec } => {
+                drop(self.names.insert(slot, (spec.path.clone(), spec.key.clone())))
+            }
+            Update::Value { slot, value, .. } => {
+                drop(self.user.insert(self.names[&slot].0.clone(), value))
+            }
+            Update::Hide { slot } => drop(self.user.remove(&self.names[&slot].0)),
+            Update::Message => self.messages += 1,
+            _ => {}
+        }
+    }
+}
+
+fn corpus() -> Vec<(String, Vec<u8>, Json)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("qa/corpus/mono/shm");
+    let mut all = Vec::new();
+    for entry in fs::read_dir(&folder).expect("the corpus") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|e| e == "bin") {
+            let facts = fs::read(path.with_extension("facts.json")).expect("facts");
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            let facts = serde_json::from_slice(&facts).expect("facts");
+            all.push((name, fs::read(&path).expect("a page"), facts));
+        }
+    }
+    assert_eq!(all.len(), 16);
+    all
+}
+
+fn capture(name: &str) -> (Vec<u8>, u32) {
+    let (_, page, facts) = corpus().into_iter().find(|c| c.0 == name).expect("a capture");
+    (page, pid_of(&facts))
+}
+
+fn pid_of(facts: &Json) -> u32 {
+    u32::try_from(facts["pid"].as_u64().expect("a pid")).expect("a pid")
+}
+
+#[test]
+fn all_captures_have_the_figures_of_their_facts() {
+    for (name, page, facts) in corpus() {
+        let pid = pid_of(&facts);
+        let mut meter = Meter::new(seat(pid), Access::Open);
+        let mut seen = Seen::default();
+        meter.start(&mut seen);
+        meter.read_in(Order::Little, &page, &mut seen).expect("a page");
+        let counters = &facts["counters"];
+        for (item, field) in [
+            (m::RUNTIME_THROWN, "exceptions_thrown"),
+            (m::EXCEPTIONS, "exceptions_thrown"),
+            (m::RUNTIME_FILTERS, "exceptions_filters"),
+            (m::RUNTIME_FINALLYS, "exceptions_finallys"),
+            (m::RUNTIME_GC0, "gc_collections0"),
+            (m::RUNTIME_GC1, "gc_collections1"),
+            (m::RUNTIME_JIT_METHODS, "jit_methods"),
+            (m::JIT_METHODS, "jit_methods"),
+            (m::RUNTIME_JIT_BYTES, "jit_bytes"),
+            (m::RUNTIME_CONTENTIONS, "thread_contentions"),
+            (m::RUNTIME_POOL_COMPLETED, "threadpool_workitems"),
+            (m::POOL_COMPLETED, "threadpool_workitems"),
+            (m::RUNTIME_POOL_THREADS, "threadpool_threads"),
+            (m::POOL_THREADS, "threadpool_threads"),
+            (m::RUNTIME_APPDOMAINS, "loader_appdomains"),
+            (m::RUNTIME_APPDOMAINS_TOTAL, "loader_total_appdomains"),
+            (m::RUNTIME_HANDLES, "gc_num_handles"),
+            (m::RUNTIME_SYNC_BLOCKS, "gc_sync_blocks"),
+            (m::RUNTIME_LOADER_BYTES, "loader_bytes"),
+        ] {
+            assert_eq!(seen.number(item), counters[field].as_u64(), "{name} {field}");
+        }
+        // What the program itself counted.
+        let truth = &facts["truth"];
+        let of = |key: &str| truth[key].as_u64();
+        if let Some(thrown) = of("thrown_objects") {
+            let rethrown = of("rethrown").expect("a number");
+            assert_eq!(seen.number(m::EXCEPTIONS), Some(thrown + rethrown + 1));
+            assert_eq!(seen.number(m::RUNTIME_FINALLYS), of("finallys"));
+            assert_eq!(seen.number(m::RUNTIME_FILTERS), of("filtered"));
+        }
+        if let Some(items) = of("items") {
+            assert_eq!(seen.number(m::POOL_COMPLETED), Some(items));
+        }
+        assert_eq!(seen.number(m::RUNTIME_GC0), of("gc0"), "{name}");
+        assert_eq!(seen.number(m::RUNTIME_GC1), of("gc1"), "{name}");
+        assert_eq!(seen.text(m::OWNER), "www-data");
+        assert_eq!((seen.number(m::STATE), seen.text(m::VIA)), (Some(2), "area".to_owned()));
+        let user = facts["categories"].as_object().expect("categories");
+        let values: usize =
+            user.values().map(|c| c["values"].as_object().map_or(0, |v| v.len())).sum();
+        assert_eq!(seen.user.len(), values, "{name}");
+        // Nothing has changed.
+        let before = seen.updates;
+        meter.read_in(Order::Little, &page, &mut seen).expect("a page");
+        assert_eq!((seen.updates, seen.messages), (before + 1, 2));
+    }
+}
+
+#[test]
+fn counters_of_programs() {
+    let (page, pid) = capture("shm-counters");
+    let mut meter = Meter::new(seat(pid), Access::Open);
+    let mut seen = Seen::default();
+    meter.read_in(Order::Little, &page, &mut seen).expect("a page");
+    let value = |path: &str| seen.user.get(path).cloned();
+    assert_eq!(value("perfcounters.shop_orders_done"), Some(Value::I64(70)));
+    assert_eq!(value("perfcounters.shop_orders_per_second"), Some(Value::U64(10)));
+    assert_eq!(value("perfcounters.shop_queue_depth"), Some(Value::I64(2)));
+    assert!(seen.names.values().any(|(_, key)| key == "PerfCounters/Shop/orders done"));
+    let (page, pid) = capture("shm12-instances");
+    let mut meter = Meter::new(seat(pid), Access::Open);
+    let mut seen = Seen::default();
+    meter.read_in(Order::Little, &page, &mut seen).expect("a page");
+    // 10 of north and 200 of south: Mono adds them up.
+    assert_eq!(seen.user.get("perfcounters.cache_hits"), Some(&Value::I64(210)));
+    // The program removes the category: the type of each stanza becomes D.
+    let mut at = usize::from(u16::from_le_bytes([page[24], page[25]]));
+    let mut removed = page.clone();
+    while removed[at] != 0 {
+        removed[at] = b'D';
+        at += usize::from(u16::from_le_bytes([removed[at + 2], removed[at + 3]]));
+    }
+    meter.read_in(Order::Little, &removed, &mut seen).expect("a page");
+    assert!(seen.user.is_empty());
+    meter.read_in(Order::Little, &page, &mut seen).expect("a page");
+    assert_eq!((seen.user.len(), seen.names.len()), (2, 2));
+}
+
+/// A page of a layout, with all fields of 32 bits at `value` and no categories.
+fn made(size: u16, pid: u32, value: u32) -> Vec<u8> {
+    let mut page = vec![0; PAGE];
+    let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &4096u32.to_le_bytes());
+    put(4, &pid.to_le_bytes());
+    put(16, &4096u32.to_le_bytes());
+    put(20, &32u16.to_le_bytes());
+    put(22, &size.to_le_bytes());
+    put(24, &(32 + size).to_le_bytes());
+    for at in (32..32 + usize::from(size)).step_by(4) {
+        put(at, &value.to_le_bytes());
+    }
+    page
+}
+
+#[test]
+fn counters_of_32_bits_go_on_when_they_wrap() {
+    let mut meter = Meter::new(seat(9), Access::Open);
+    let mut seen = Seen::default();
+    for value in [u32::MAX - 1, 3, 2] {
+        meter.read_in(Order::Little, &made(296, 9, value), &mut seen).expect("a page");
+    }
+    let wraps = 1u64 << 32;
+    assert_eq!(seen.number(m::RUNTIME_GC0), Some(2 * wraps + 2));
+    assert_eq!(seen.number(m::EXCEPTIONS), Some(2 * wraps + 2));
+    // What goes up and down does not.
+    assert_eq!(seen.number(m::RUNTIME_SYNC_BLOCKS), Some(2));
+}
+
+#[test]
+fn layouts_are_told_apart_by_their_size() {
+    let mut page = made(264, 9, 0);
+    // The positions of tools/mono/shm.py, counted from 32.
+    for (at, value) in [(180, 11u32), (256, 12), (152, 13), (84, 14), (116, 15), (172, 16)] {
+        page[32 + at..32 + at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    page[32 + 240..32 + 248].copy_from_slice(&17u64.to_le_bytes());
+    let (read, _) = figures(&page, Order::Little, 9).expect("an early page");
+    let expected = Figures {
+        contentions: 11,
+        pool_threads: 12,
+        appdomains: 13,
+        handles_created: 14,
+        sync_blocks: 15,
+        loader_bytes: 16,
+        pool_completed: 17,
+        ..Figures::default()
+    };
+    assert_eq!(read, expected);
+    for size in [0, 32, 263, 265, 292, 295, 297, 4000, u16::MAX] {
+        let page = made(size.min(4000), 9, 1);
+        let mut page = page;
+        page[22..24].copy_from_slice(&size.to_le_bytes());
+        assert_eq!(figures(&page, Order::Little, 9), Err(Refusal::Layout(size)));
+    }
+    assert_eq!(figures(&made(296, 9, 1), Order::Little, 8), Err(Refusal::Other(9)));
+    assert_eq!(figures(&[0; PAGE], Order::Little, 0), Err(Refusal::NoArea));
+    // Of a host of the other byte order.
+    assert_eq!(figures(&made(296, 9, 1), Order::Big, 9), Err(Refusal::NoArea));
+}
+
+#[test]
+fn pages_of_the_other_byte_order() {
+    let mut page = made(296, 9, 5);
+    for (at, size) in [(0, 4), (4, 4), (16, 4), (20, 2), (22, 2), (24, 2)] {
+        page[at..at + size].reverse();
+    }
+    page[32..328].chunks_exact_mut(4).for_each(<[u8]>::reverse);
+    let (read, data) = figures(&page, Order::Big, 9).expect("a page");
+    assert_eq!((read.exceptions_thrown, data), (5, 328));
+}
+
+#[test]
+fn any_page_is_read_or_refused() {
+    let (page, pid) = capture("shm-counters");
+    let read = |bytes: &[u8]| {
+        let mut meter = Meter::new(seat(pid), Access::Open);
+        let mut seen = Seen::default();
+        let _ = meter.read_in(Order::Little, bytes, &mut seen);
+        assert!(seen.user.len() < 600 && meter.memory() < 64 << 10);
+    };
+    for end in 0..=700 {
+        read(&page[..end]);
+    }
+    for at in 0..700 {
+        for change in [1, 0x80, 0xFF] {
+            let mut bad = page.clone();
+            bad[at] ^= change;
+            read(&bad);
+        }
+    }
+    // Stanzas one after another up to the end, all the same.
+    for stanza in [b'C', b'I', b'D', b'P', 0xFF] {
+        for length in [8u16, 16, 4088, u16::MAX] {
+            let mut bad = made(296, pid, 1);
+            for at in (328..PAGE - 8).step_by(8) {
+                bad[at] = stanza;
+                bad[at + 2..at + 4].copy_from_slice(&length.to_le_bytes());
+                bad[at + 4..at + 8].copy_from_slice(&328u32.to_le_bytes());
+            }
+            read(&bad);
+        }
+    }
+}
+
+#[test]
+fn a_stream_of_the_process_feeds_what_both_have() {
+    let processes = Processes::new(NoHost);
+    let (page, pid) = capture("shm-exc");
+    let mut meter = Meter::new(processes.seat(Way::Area, facts(4000, pid)), Access::Open);
+    let mut seen = Seen::default();
+    meter.start(&mut seen);
+    meter.read_in(Order::Little, &page, &mut seen).expect("a page");
+    assert_eq!(seen.number(m::EXCEPTIONS), Some(471));
+    let stream = processes.seat(Way::Stream, facts(4000, pid));
+    assert!(stream.feeds(Share::Exceptions));
+    seen.items.clear();
+    let mut more = page.clone();
+    more[32 + 16] = more[32 + 16].wrapping_add(1);
+    meter.read_in(Order::Little, &more, &mut seen).expect("a page");
+    meter.tick(&mut seen);
+    assert_eq!((seen.number(m::EXCEPTIONS), seen.number(m::RUNTIME_THROWN)), (None, Some(472)));
+    assert_eq!((seen.text(m::VIA).as_str(), seen.number(m::STATE)), ("stream,area", None));
+    drop(stream);
+    meter.read_in(Order::Little, &more, &mut seen).expect("a page");
+    meter.tick(&mut seen);
+    assert_eq!(seen.number(m::EXCEPTIONS), Some(472));
+    assert_eq!((seen.text(m::VIA).as_str(), seen.number(m::STATE)), ("area", Some(2)));
+}
+
+#[test]
+fn a_process_that_cannot_be_read_is_listed_with_the_reason() {
+    let mut meter = Meter::new(seat(9), Access::denied("www-data"));
+    let mut seen = Seen::default();
+    meter.start(&mut seen);
+    assert_eq!((seen.number(m::STATE), seen.text(m::VIA)), (Some(1), String::new()));
+    assert!(seen.text(m::REASON).starts_with("only user www-data and the group"));
+    meter.access(Access::refused(Refusal::Layout(292)));
+    meter.tick(&mut seen);
+    assert_eq!(seen.number(m::STATE), Some(5));
+    assert!(seen.text(m::REASON).contains("(292 bytes of counters)"));
+    meter.access(Access::Open);
+    meter.tick(&mut seen);
+    assert_eq!((seen.number(m::STATE), seen.text(m::REASON)), (Some(2), String::new()));
+    assert_eq!(seen.text(m::VIA), "area");
+}
+
+#[test]
+fn mappings() {
+    let maps = b"7f1c5f4d2000-7f1c5f4d3000 rw-s 00000000 00:1a 12 /dev/shm/mono.5\n\
+        7f1c5f4d3000-7f1c5f4d4000 rw-s 00000000 00:1a 12345                      /dev/shm/mono.17694 (deleted)\n\
+        7f1c5f4d4000-7f1c5f4d5000 r-xp 00000000 00:1a 13 /usr/bin/mono-sgen\n";
+    let found = mapping(maps, 17_694).expect("a mapping");
+    assert_eq!(
+        found,
+        Mapping {
+            range: "7f1c5f4d3000-7f1c5f4d4000".to_owned(),
+            address: 0x7f1c_5f4d_3000,
+            number: 17_694,
+            inode: 12_345
+        }
+    );
+    assert_eq!(mapping(maps, 5).map(|found| found.inode), Some(12));
+    // That of a parent, and files that only look like one.
+    assert_eq!(mapping(maps, 1769), None);
+    for line in [
+        "7f1c-7f1d rw-p 00000000 00:1a 12 /dev/shm/mono.5",
+        "7f1c-7f1d rw-s 00001000 00:1a 12 /dev/shm/mono.5",
+        "7f1c-7f1d rw-s 00000000 00:1a 12 /dev/shm/mono.+5",
+        "7f1c-7f1d rw-s 00000000 00:1a 12 /dev/shm/mono.5x",
+        "7f1c-7f1d rw-s 00000000 00:1a /dev/shm/mono.5",
+        "7f1c rw-s 00000000 00:1a 12 /dev/shm/mono.5",
+        "/shm/mono.5",
+    ] {
+        assert_eq!(mapping(line.as_bytes(), 5), None, "{line}");
+    }
+    assert!(runtime(maps) && !runtime(b"/usr/bin/monodevelop\n") && !runtime(b""));
+}

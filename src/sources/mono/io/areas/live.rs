@@ -1,0 +1,156 @@
+//! The processes that are known, and their areas.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::open::Area;
+use super::scanner::Report;
+use crate::clock::now;
+use crate::model::{Charge, Departure};
+use crate::sources::mono::area::{Access, Meter, PAGE, Refusal};
+use crate::sources::mono::limits;
+use crate::sources::mono::process::{Facts, Processes, Way};
+use crate::sources::{OwnSink, Sinks};
+use crate::store::LogThrottle;
+
+/// The processes.
+pub(super) struct Live {
+    processes: Arc<Processes>,
+    sinks: Arc<dyn Sinks>,
+    /// `mono.processes`.
+    patterns: Vec<String>,
+    read: HashMap<u32, Process>,
+    /// Processes whose names are not among those. They are no instances, until a configuration
+    /// wants them.
+    left_out: HashMap<u32, (Facts, Access, Option<Area>)>,
+    full: LogThrottle,
+    /// What all meters use.
+    charge: Charge,
+}
+
+struct Process {
+    start: u64,
+    meter: Meter,
+    area: Option<Area>,
+    sink: Box<dyn OwnSink>,
+}
+
+impl Live {
+    pub(super) fn new(processes: Arc<Processes>, sinks: Arc<dyn Sinks>, charge: Charge) -> Self {
+        Self {
+            processes,
+            sinks,
+            patterns: Vec::new(),
+            read: HashMap::new(),
+            left_out: HashMap::new(),
+            full: LogThrottle::default(),
+            charge,
+        }
+    }
+
+    /// Names of processes that are wanted. A known process that is no longer wanted stays an
+    /// instance.
+    pub(super) fn configure(&mut self, patterns: &[String]) {
+        self.patterns = patterns.to_vec();
+        for (_, (facts, access, area)) in std::mem::take(&mut self.left_out) {
+            self.report(Report::Found(Box::new(facts), access, area));
+        }
+    }
+
+    /// Applies a scanner's report.
+    pub(super) fn report(&mut self, report: Report) {
+        match report {
+            Report::Gone(pid, start) => self.gone(pid, start),
+            Report::Found(facts, access, area) => {
+                if self.read.get(&facts.pid).is_some_and(|known| known.start != facts.start) {
+                    self.gone(facts.pid, 0);
+                }
+                match self.read.get_mut(&facts.pid) {
+                    Some(known) => {
+                        known.meter.access(access);
+                        known.area = area;
+                        known.tick();
+                    }
+                    None => self.found(*facts, access, area),
+                }
+            }
+        }
+    }
+
+    fn found(&mut self, facts: Facts, access: Access, area: Option<Area>) {
+        if self.read.len() + self.left_out.len() >= limits::AREAS {
+            if let Some(n) = self.full.allow(now().monotonic) {
+                let more = LogThrottle::more(n);
+                log::warn!("mono: more than {} processes: not read{more}", limits::AREAS);
+            }
+            return;
+        }
+        if !facts.matches(&self.patterns) {
+            self.left_out.insert(facts.pid, (facts, access, area));
+            return;
+        }
+        let (pid, start) = (facts.pid, facts.start);
+        let meter = Meter::new(self.processes.seat(Way::Area, facts), access);
+        let mut process = Process { start, meter, area, sink: self.sinks.open() };
+        process.sink.at(now());
+        process.meter.start(&mut *process.sink);
+        process.tick();
+        self.read.insert(pid, process);
+    }
+
+    /// A process has ended; `start` 0: whichever has the id.
+    fn gone(&mut self, pid: u32, start: u64) {
+        if self.left_out.get(&pid).is_some_and(|(facts, ..)| facts.start == start || start == 0) {
+            self.left_out.remove(&pid);
+        }
+        if self.read.get(&pid).is_some_and(|known| known.start == start || start == 0)
+            && let Some(mut known) = self.read.remove(&pid)
+        {
+            known.sink.at(now());
+            known.sink.end(Departure::regular("the process has ended"));
+        }
+    }
+
+    /// Reads all areas.
+    pub(super) fn tick(&mut self) {
+        self.read.values_mut().for_each(Process::tick);
+        self.charge.set(self.read.values().map(|process| process.meter.memory()).sum());
+    }
+
+    /// Ends all without a fault.
+    pub(super) fn end(&mut self, why: &'static str) {
+        for (_, mut process) in self.read.drain() {
+            process.sink.at(now());
+            process.sink.end(Departure::regular(why));
+        }
+    }
+}
+
+impl Process {
+    fn tick(&mut self) {
+        let Self { meter, area, sink, .. } = self;
+        sink.at(now());
+        let mut page = [0; PAGE];
+        if let Some(open) = &*area {
+            let refused = match open.read(&mut page) {
+                Ok(()) => {
+                    sink.read(PAGE);
+                    meter.read(&page, &mut **sink).err()
+                }
+                // The process has ended, which the next scan sees.
+                Err(_) => None,
+            };
+            match refused {
+                None => {}
+                // It is not complete yet: a Mono that starts fills it in.
+                Some(Refusal::NoArea) => {}
+                Some(refusal) => {
+                    *area = None;
+                    meter.access(Access::refused(refusal));
+                }
+            }
+        }
+        meter.tick(&mut **sink);
+        sink.flush();
+    }
+}

@@ -1,0 +1,57 @@
+//! What is shown of a process, whatever way it is seen by.
+
+use super::seat::Seat;
+use super::share::Way;
+use crate::model::{Update, Value, cut};
+use crate::sources::Sink;
+use crate::sources::mono::metrics as m;
+
+/// Bytes of a command line.
+const COMMAND: usize = 1024;
+/// Slot of the program's row.
+const PROGRAM: u32 = 0;
+
+/// What one way has shown of its process.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    begun: bool,
+    ways: Option<u8>,
+}
+
+impl Shown {
+    /// Shows the process, once, and the ways that it is seen by, when they change: after the
+    /// identity and about once a second.
+    pub(crate) fn tick(&mut self, seat: &Seat, sink: &mut dyn Sink) {
+        let ways = seat.ways();
+        if !std::mem::replace(&mut self.begun, true) {
+            self.begin(seat, sink);
+        }
+        sink.update(Update::RowMember { table: m::PROGRAMS, slot: PROGRAM });
+        if self.ways != Some(ways) {
+            self.ways = Some(ways);
+            let names = [(Way::Module, "module"), (Way::Stream, "stream"), (Way::Area, "area")];
+            let seen = names.iter().filter(|(way, _)| ways & way.bit() != 0);
+            let text = seen.map(|(_, name)| *name).collect::<Vec<_>>().join(",");
+            sink.update(Update::Set { item: m::VIA, value: Value::text(&text) });
+        }
+    }
+
+    fn begin(&self, seat: &Seat, sink: &mut dyn Sink) {
+        let (program, facts) = (seat.program(), seat.facts());
+        let (table, slot) = (m::PROGRAMS, PROGRAM);
+        sink.update(Update::Row { table, slot, key: Some(program) });
+        sink.update(Update::RowLabels { table, slot, labels: &[("program", program)] });
+        let command = facts.command_line();
+        let set = [
+            (m::COMMAND, Value::text(cut(&command, COMMAND))),
+            (m::OWNER, Value::text(&facts.owner)),
+            (m::CONTAINER_PID, Value::U32(facts.inner_pid)),
+        ];
+        for (item, value) in set {
+            sink.update(Update::Set { item, value });
+        }
+        if let Some(started) = facts.started {
+            sink.update(Update::Set { item: m::START_TIME, value: Value::I64(started) });
+        }
+    }
+}
