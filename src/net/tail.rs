@@ -23,6 +23,8 @@ use crate::store::{PeerSink, RequestQueue};
 
 /// Time between two polls of the files.
 const POLL: Duration = Duration::from_millis(250);
+/// Time between two ticks of a session.
+const TICK: Duration = Duration::from_secs(1);
 /// Bytes read at once, and per file in one round: a large file must not delay the others.
 const READ: usize = 64 << 10;
 const ROUND: usize = 4 << 20;
@@ -52,6 +54,8 @@ struct Followed {
     sink: PeerSink,
     ledger: Ledger,
     requests: Arc<RequestQueue>,
+    /// Time of the last tick.
+    ticked: Duration,
     /// Faults since the file was truncated or replaced. The first may come from a truncation
     /// between two polls that the file's length did not show: the file is read once more from the
     /// start. After the second the file is ignored.
@@ -125,6 +129,7 @@ impl Tail {
             sink: self.peers.sink(&requests),
             ledger: Ledger::new(self.peers.memory()),
             requests,
+            ticked: now().monotonic,
             faults,
             again: false,
             file,
@@ -184,6 +189,11 @@ impl Followed {
             if self.sink.refused() {
                 result = Err(SessionError::Closed("limits.instances is reached"));
             }
+        }
+        if result.is_ok() && self.faults < 2 && at.monotonic.saturating_sub(self.ticked) >= TICK {
+            self.ticked = at.monotonic;
+            result = self.session.tick(at, &mut out, &mut self.sink);
+            self.sink.flush();
         }
         if let Err(fault) = result {
             self.faults += 1;

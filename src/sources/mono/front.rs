@@ -11,16 +11,15 @@ use bytes::BytesMut;
 
 use super::meter::identity::Peer;
 use super::meter::pattern::Pattern;
+use super::mlpd::MAGIC;
 use super::process::Joining;
 use super::session::{Inspector, Settings};
-use super::stream::{self, Stream};
+use super::stream::{self, GZIP, Stream};
 use crate::model::{Control, Now};
 use crate::sources::{Held, Session, SessionError, Sink};
 
 /// First bytes of the log profiler's stream, always little-endian.
-const MLPD: &[u8] = &[0x01, 0x5a, 0x50, 0x4d];
-/// First bytes of a gzip stream: the log profiler with its option `zip`.
-const GZIP: &[u8] = &[0x1f, 0x8b];
+const MLPD: &[u8] = &MAGIC;
 
 /// The session of one connection or file.
 pub struct Front {

@@ -40,7 +40,6 @@ mod metrics;
 pub mod mlpd;
 #[allow(dead_code, unused_imports, reason = "its ways come one after the other")]
 mod process;
-#[allow(dead_code, unused_imports, reason = "its ways come one after the other")]
 mod profile;
 mod proto;
 mod runtime;

@@ -97,6 +97,11 @@ impl Updates {
         &self.name
     }
 
+    /// The program; empty if it is not known.
+    pub(crate) fn program(&self) -> &str {
+        self.program.as_deref().unwrap_or_default()
+    }
+
     /// The program and the process id as the peer itself says them in its stream.
     pub(crate) fn process(&mut self, program: &str, pid: u32) {
         self.peer.process = Some((program.to_owned(), pid)).filter(|(_, pid)| *pid > 0);

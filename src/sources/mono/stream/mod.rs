@@ -22,4 +22,7 @@ mod state;
 mod tests;
 mod visit;
 
+/// First bytes of a gzip stream: the log profiler with its option `zip`.
+pub(super) const GZIP: &[u8] = &[0x1f, 0x8b];
+
 pub use session::{Settings, Stream};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
+use super::GZIP;
 use super::controls;
 use super::counters::StreamCounters;
 use super::state::State;
@@ -13,7 +14,7 @@ use crate::sources::mono::limits;
 use crate::sources::mono::meter::identity::Peer;
 use crate::sources::mono::meter::pattern::Pattern;
 use crate::sources::mono::meter::updates::Updates;
-use crate::sources::mono::mlpd::{Decoder, MlpdError};
+use crate::sources::mono::mlpd::{Decoder, FileDecoder, MlpdError};
 use crate::sources::mono::process::Joining;
 use crate::sources::mono::session::Settings as SessionSettings;
 use crate::sources::{Held, Session, SessionError, Sink};
@@ -25,12 +26,48 @@ pub struct Settings {
     pub ticks: fn() -> u64,
 }
 
+/// Decodes the bytes.
+#[derive(Debug)]
+enum Input {
+    /// Those of a connection.
+    Live(Box<Decoder>),
+    /// Those of a file, or of a gzip stream.
+    File(Box<FileDecoder>),
+}
+
+impl Input {
+    fn new(file: bool) -> Self {
+        if file { Self::File(Box::default()) } else { Self::Live(Box::default()) }
+    }
+
+    fn decoder(&self) -> &Decoder {
+        match self {
+            Self::Live(decoder) => decoder,
+            Self::File(file) => file.decoder(),
+        }
+    }
+
+    fn feed(&mut self, input: &mut BytesMut, visit: &mut Visit<'_>) -> Result<(), MlpdError> {
+        match self {
+            Self::Live(decoder) => decoder.feed(input, visit),
+            Self::File(file) => file.feed(input, visit),
+        }
+    }
+
+    fn memory(&self) -> usize {
+        match self {
+            Self::Live(decoder) => size_of::<Decoder>() + decoder.memory(),
+            Self::File(file) => size_of::<FileDecoder>() + file.memory(),
+        }
+    }
+}
+
 /// The log profiler of one process.
 #[derive(Debug)]
 pub struct Stream {
     settings: SessionSettings,
     ticks: fn() -> u64,
-    decoder: Decoder,
+    input: Input,
     state: State,
     /// Time of the first call, and of the header.
     started: Option<Duration>,
@@ -54,7 +91,7 @@ impl Stream {
         let counters = StreamCounters::new(&settings);
         Self {
             ticks: stream.ticks,
-            decoder: Decoder::new(),
+            input: Input::new(settings.one_way),
             state: State::new(counters, Updates::of_stream(peer, joining)),
             settings,
             started: None,
@@ -71,15 +108,20 @@ impl Session for Stream {
         _: &mut BytesMut,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
+        if self.started.is_none() && input.starts_with(GZIP) {
+            self.input = Input::new(true);
+        }
         self.started.get_or_insert(now.monotonic);
+        let before = input.len();
         let (ticks, live) = ((self.ticks)(), !self.settings.one_way);
         let mut visit = Visit { state: &mut self.state, sink, now, ticks, live };
-        let result = self.decoder.feed(input, &mut visit);
+        let result = self.input.feed(input, &mut visit);
+        self.state.bytes += (before - input.len()) as u64;
         if self.state.header.is_some() {
             self.began.get_or_insert(now.monotonic);
         }
-        self.state.report(now, ticks, &self.decoder, sink);
-        result.map_err(|error| fault(error, self.decoder.offset()))
+        self.state.report(now, ticks, self.input.decoder(), sink);
+        result.map_err(|error| fault(error, self.input.decoder().offset()))
     }
 
     fn tick(
@@ -96,7 +138,7 @@ impl Session for Stream {
             }
             Some(began) if !self.state.introduced && waited(began) >= limits::PROGRAM_TIME => {
                 self.state.introduce(true, sink);
-                self.state.report(now, (self.ticks)(), &self.decoder, sink);
+                self.state.report(now, (self.ticks)(), self.input.decoder(), sink);
             }
             _ => {}
         }
@@ -141,13 +183,13 @@ impl Session for Stream {
 
     fn close(&mut self, now: Now, _: &mut BytesMut, sink: &mut dyn Sink) {
         self.state.introduce(true, sink);
-        self.state.report(now, (self.ticks)(), &self.decoder, sink);
+        self.state.report(now, (self.ticks)(), self.input.decoder(), sink);
         self.state.end(sink);
         self.state.updates.leave(&self.state.counters.counters, sink);
     }
 
     fn held(&self) -> Held {
-        let own = size_of::<Self>() + self.decoder.memory() + self.state.memory();
+        let own = size_of::<Self>() + self.input.memory() + self.state.memory();
         Held { own, shared: 0 }
     }
 

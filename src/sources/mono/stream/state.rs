@@ -9,6 +9,7 @@ use crate::sources::mono::meter::updates::Updates;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::{BadBuffer, Decoder, Header};
 use crate::sources::mono::process::Share;
+use crate::sources::mono::profile::Profile;
 use crate::sources::mono::runtime::Runtime;
 
 /// `session.state` of a stream that is read.
@@ -22,6 +23,7 @@ pub(super) struct State {
     pub(super) updates: Updates,
     pub(super) clock: Clock,
     pub(super) runtime: Runtime,
+    pub(super) profile: Profile,
     /// Once it is read.
     pub(super) header: Option<Header>,
     /// The sink knows who the peer is.
@@ -40,8 +42,9 @@ pub(super) struct State {
     /// the end of a flush still need their names.
     pub(super) ended: Vec<u64>,
     ended_before: Vec<u64>,
-    /// Bytes and events that are reported.
-    bytes: u64,
+    /// Bytes since the last report.
+    pub(super) bytes: u64,
+    /// Events that are reported.
     events: u64,
 }
 
@@ -63,6 +66,7 @@ impl State {
             updates,
             clock: Clock::default(),
             runtime: Runtime::default(),
+            profile: Profile::default(),
             header: None,
             introduced: false,
             thread: 0,
@@ -105,6 +109,7 @@ impl State {
             sink.update(Update::Count { item, more: 0 });
         }
         self.runtime.start(self.updates.name(), sink);
+        self.profile.start(self.updates.name(), self.updates.program(), sink);
     }
 
     /// The open sample is complete: all counters of a moment come in two events of one time.
@@ -133,10 +138,10 @@ impl State {
             self.end_sample(now, sink);
         }
         self.updates.refresh(&mut self.counters.counters, sink);
-        let (bytes, events) = (decoder.offset(), decoder.events());
+        let events = decoder.events();
         let Lost { bad, unknown, reason, holes } = std::mem::take(&mut self.lost);
         for (item, more) in [
-            (m::BYTES, bytes - std::mem::replace(&mut self.bytes, bytes)),
+            (m::BYTES, std::mem::take(&mut self.bytes)),
             (m::STREAM_EVENTS, events - std::mem::replace(&mut self.events, events)),
             (m::BAD, bad),
             (m::UNKNOWN, unknown),
@@ -155,6 +160,7 @@ impl State {
         let exceptions = runtime.counts_exceptions() && updates.feeds(Share::Exceptions);
         runtime.feeds(exceptions, self.counters.feeds_methods());
         runtime.report(names, &|time| clock.stamp(time), sink);
+        self.profile.report(names, sink);
     }
 
     /// A second has passed.
@@ -169,6 +175,7 @@ impl State {
     pub(super) fn end(&mut self, sink: &mut dyn Sink) {
         let Self { runtime, names, clock, .. } = self;
         runtime.end(names, &|time| clock.stamp(time), sink);
+        self.profile.report(names, sink);
     }
 
     /// Forgets the names of threads that have ended.
@@ -185,6 +192,7 @@ impl State {
             + self.counters.memory()
             + self.updates.memory()
             + self.runtime.memory()
+            + self.profile.memory()
             + (self.ended.capacity() + self.ended_before.capacity()) * size_of::<u64>()
     }
 }

@@ -27,6 +27,7 @@ impl Visitor for Visit<'_> {
         state.clock.begin(header, self.now, self.ticks, self.live);
         state.updates.dialect(format!("log profiler {}", header.version), self.sink);
         state.runtime.header(header);
+        state.profile.header(header);
         let started = Some(Duration::from_millis(header.start_ms));
         state.updates.join(&Said { pid: header.pid, command: None, started });
         state.header = Some(header.clone());
@@ -80,6 +81,7 @@ impl Visitor for Visit<'_> {
                     state.updates.value(index, read);
                 }
             }
+            Event::Hit { thread, frames, .. } => state.profile.hit(thread, frames, &state.names),
             Event::SampleEnd => state.whole = true,
             _ => {}
         }
