@@ -33,6 +33,12 @@ pub trait Sink {
     fn append(&mut self, _: EventKindId, records: &mut Batch) {
         records.clear();
     }
+
+    /// Whether somebody reads the records of a kind, for records that are made only then. The first
+    /// one is made in any case: a reader comes to a stream that is there.
+    fn is_watched(&self, _: EventKindId) -> bool {
+        true
+    }
 }
 
 /// The sink of a peer that the source drives itself: for connections that report several peers.

@@ -12,7 +12,7 @@
 //! record; only clients that request it pay for that. Only filters examine single records.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ pub use slowest::{SLOWEST, SLOWEST_WINDOW};
 const SHARE_MIN: usize = 4 << 10;
 /// Limit of the bytes returned by [`Stream::newest`], unless a single record is larger.
 const NEWEST_BYTES: usize = 256 << 10;
+/// Number of trims after which a stream that was watched once is not watched any more.
+const WATCHED: u32 = 60;
 /// The part of a stream's share that its slowest records may have.
 const SLOWEST_PART: usize = 4;
 
@@ -120,6 +122,8 @@ pub struct Stream {
     inner: Mutex<Inner>,
     budget: Arc<Budget>,
     id: u64,
+    /// Somebody reads the records: set at once, and cleared by a trim.
+    watched: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -133,6 +137,8 @@ struct Inner {
     truncated: u64,
     clients: HashMap<u32, Client>,
     slowest: Option<Slowest>,
+    /// Trims until the stream is not watched without a client.
+    watched: u32,
 }
 
 impl Stream {
@@ -154,7 +160,7 @@ impl Stream {
         static STREAMS: AtomicU64 = AtomicU64::new(0);
         let id = STREAMS.fetch_add(1, Ordering::Relaxed);
         let inner = Mutex::new(Inner { slowest, ..Inner::default() });
-        Self { inner, budget: Arc::clone(budget), id }
+        Self { inner, budget: Arc::clone(budget), id, watched: AtomicBool::new(false) }
     }
 
     /// A number unique among all present and past streams of this process.
@@ -204,7 +210,23 @@ impl Stream {
                 inner.ring.fit();
             }
             inner.trimmed = inner.bytes;
+            inner.watched = inner.watched.saturating_sub(1);
+            let watched = inner.watched > 0 || !inner.clients.is_empty();
+            self.watched.store(watched, Ordering::Relaxed);
         });
+    }
+
+    /// Somebody shows the records without a cursor of a client, as [`Self::newest`] does.
+    pub fn watch(&self) {
+        self.lock().watched = WATCHED;
+        self.watched.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there is a client with a cursor, or was a call of [`Self::watch`] no more than 60
+    /// trims ago. A producer may leave out records that nobody watches.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Relaxed)
     }
 
     /// Runs `change`, and accounts for the records dropped and for the memory allocated or freed by

@@ -80,6 +80,7 @@ pub(super) fn answer(
     scope: &mut FetchScope,
     results: &mut Results,
 ) {
+    stream.watch();
     let records = match leaf {
         EventLeaf::Slowest => stream.slowest_changes(scope.now),
         _ => Some(stream.stats().count),

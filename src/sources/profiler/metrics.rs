@@ -284,7 +284,9 @@ listed! {
         name: "chunk",
         cluster: CLUSTER + 3,
         what: "one RCV_DATA command",
-        help: "For those who watch the protocol: the time is that of arrival.",
+        help: "For those who watch the protocol: the time is that of arrival. After the first, records are \
+            made only while somebody reads them: a client that has fetched them, or a reader of the \
+            table in the last minutes.",
         table: EventTable {
             columns: &[
                 ("pod", Peer),

@@ -401,6 +401,12 @@ impl Sink for PeerSink {
             peer.count(AgentCell::Events, count);
         }
     }
+
+    fn is_watched(&self, kind: EventKindId) -> bool {
+        let stream = self.peer.as_ref().and_then(|peer| peer.existing_stream(kind));
+        let waits = self.events.get(kind.index()).is_some_and(|batch| !batch.is_empty());
+        stream.map_or(!waits, Stream::is_watched)
+    }
 }
 
 /// A stream of a kind; if its records have durations, the slowest are kept.

@@ -261,3 +261,18 @@ fn a_value_for_a_row_that_lost_its_instance_goes_to_the_rest() {
     assert_eq!(row(Some("key39")).labels(), [("text", "the last".to_owned())]);
     assert_eq!(other.labels(), []);
 }
+
+#[test]
+fn a_kind_is_watched_until_its_first_record_and_while_it_is_read() {
+    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let mut sink = PeerSink::new(&store, TOY, &Arc::new(RequestQueue::new(|| ())));
+    sink.update(Update::Identity(Identity { name: "app:1".into(), ..Identity::default() }));
+    assert!(sink.is_watched(SAMPLE), "a reader needs a stream");
+    sink.update(Update::Event { kind: SAMPLE, stamp: Stamp::default(), flags: 1, params: &[] });
+    assert!(!sink.is_watched(SAMPLE), "the first one waits");
+    sink.flush();
+    assert!(!sink.is_watched(SAMPLE));
+    let peer = Arc::clone(sink.peer().expect("attached"));
+    peer.existing_stream(SAMPLE).expect("has the first").watch();
+    assert!(sink.is_watched(SAMPLE));
+}

@@ -2,6 +2,8 @@
 //! pieces a producer may append records and drop the oldest. If it drops records that this client
 //! has not read, the delivery ends, and the next one reports them as missed.
 
+use std::sync::atomic::Ordering;
+
 use super::{Inner, Stream};
 use crate::array::Array;
 use crate::event_array::EventArray;
@@ -48,6 +50,7 @@ impl Stream {
     pub fn read(&self, ctx: u32, request: &ReadRequest<'_>) -> Delivery {
         let mut inner = self.lock();
         let mut turn = Turn::begin(&mut inner, ctx, request);
+        self.watched.store(true, Ordering::Relaxed);
         while turn.take(&mut inner) {
             drop(inner);
             if !turn.apply_filter() {

@@ -268,3 +268,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_stream_is_watched_while_there_is_a_client_or_a_reader_of_the_newest() {
+    let s = Stream::new(&Budget::new(1 << 20));
+    append(&s, 0, 3, 5);
+    let trim = |times: u32| (0..times).for_each(|_| s.trim(Duration::ZERO));
+    assert!(!s.is_watched(), "new");
+    s.read(1, &request(LIMITS));
+    assert!(s.is_watched());
+    trim(500);
+    assert!(s.is_watched(), "the client has a cursor");
+    s.forget(1);
+    trim(1);
+    assert!(!s.is_watched());
+    s.watch();
+    trim(WATCHED - 1);
+    assert!(s.is_watched());
+    trim(1);
+    assert!(!s.is_watched());
+}

@@ -259,18 +259,21 @@ impl Observer for PodObserver<'_> {
             counters.add(m::STREAM_BYTES, size);
             counters.add(m::STREAM_CHUNKS, 1);
         }
-        let params = [
-            EventParam::text(m::P_STREAM, chunk.file.name),
-            EventParam::number(m::P_SEQUENCE, chunk.file.sequence.cast_unsigned().into()),
-            EventParam::number(m::P_SIZE, size),
-            EventParam::number(m::P_OFFSET, chunk.offset),
-        ];
-        self.sink.update(Update::Event {
-            kind: m::CHUNK,
-            stamp: self.now.wall,
-            flags: POINT,
-            params: &params,
-        });
+        // Up to a third of a pod's records, and few watch the protocol.
+        if self.sink.is_watched(m::CHUNK) {
+            let params = [
+                EventParam::text(m::P_STREAM, chunk.file.name),
+                EventParam::number(m::P_SEQUENCE, chunk.file.sequence.cast_unsigned().into()),
+                EventParam::number(m::P_SIZE, size),
+                EventParam::number(m::P_OFFSET, chunk.offset),
+            ];
+            self.sink.update(Update::Event {
+                kind: m::CHUNK,
+                stamp: self.now.wall,
+                flags: POINT,
+                params: &params,
+            });
+        }
         self.pod.message = true;
     }
 
