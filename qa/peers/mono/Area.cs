@@ -1,0 +1,29 @@
+// A program for the shared area: throws, collects, has counters of its own, says what it did, and
+// waits. Arguments: exceptions, collections, value of a counter (0: none), throws until it ends.
+using System;
+using System.Diagnostics;
+using System.Threading;
+
+class Area {
+    static void Throw() {
+        try { throw new InvalidOperationException(); } catch (InvalidOperationException) { }
+    }
+
+    static void Main(string[] args) {
+        int throws = int.Parse(args[0]), collections = int.Parse(args[1]), orders = int.Parse(args[2]);
+        for (int i = 0; i < throws; i++) Throw();
+        for (int i = 0; i < collections; i++) GC.Collect(0);
+        if (orders > 0) {
+            var counters = new CounterCreationDataCollection();
+            counters.Add(new CounterCreationData("orders done", "", PerformanceCounterType.NumberOfItems64));
+            counters.Add(new CounterCreationData("orders rate", "", PerformanceCounterType.RateOfCountsPerSecond32));
+            PerformanceCounterCategory.Create("Shop", "", PerformanceCounterCategoryType.SingleInstance, counters);
+            new PerformanceCounter("Shop", "orders done", false).RawValue = orders;
+            new PerformanceCounter("Shop", "orders rate", false).RawValue = 2 * orders;
+        }
+        // Not of Console, which throws one exception in some versions.
+        var text = System.Text.Encoding.ASCII.GetBytes("ready " + GC.CollectionCount(0) + "\n");
+        using (var file = new System.IO.FileStream(args[3], System.IO.FileMode.Create)) file.Write(text, 0, text.Length);
+        Thread.Sleep(Timeout.Infinite);
+    }
+}
