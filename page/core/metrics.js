@@ -22,6 +22,9 @@ const STREAMS = [
   { id: 'dotnet.contention', title: '.NET lock waits', timed: true },
   { id: 'lttng.record', title: 'LTTng events' },
   { id: 'mono.sample', title: 'Mono samples' },
+  { id: 'mono.gc', title: 'Mono GC pauses', timed: true },
+  { id: 'mono.exception', title: 'Mono exceptions' },
+  { id: 'mono.contention', title: 'Mono lock waits', timed: true },
 ];
 const streamMetric = (id, what) => { const [source, kind] = id.split('.'); return 'apm.' + source + '.event.' + kind + '.' + what; };
 const LOSS_METRICS = STREAMS.flatMap(({ id }) => [streamMetric(id, 'count'), streamMetric(id, 'lost')]);
@@ -71,7 +74,8 @@ const CHARTS = [
     { source: 'zorka', of: svc('zorka', 'exceptions'), pods: ['apm.zorka.exception.count'] },
     { source: 'dotnet', of: svc('dotnet', 'exceptions.count'), pods: ['apm.dotnet.exceptions.count'] } ] },
   { id: 'threads', title: 'Threads', about: 'of the thread pools', format: 'count', kind: 'value', parts: [
-    { source: 'dotnet', gauge: 'apm.dotnet.pool.threads' } ] },
+    { source: 'dotnet', gauge: 'apm.dotnet.pool.threads' },
+    { source: 'mono', gauge: 'apm.mono.pool.threads' } ] },
 ];
 
 const PERCENTILES = ['p50', 'p95', 'p99', 'max'];
@@ -87,6 +91,7 @@ const PROFILES = [
   { id: 'profiler', title: 'Java', stacks: 'apm.profiler.service.stack.time', methods: 'apm.profiler.service.method.' },
   { id: 'zorka', title: 'Zorka', stacks: 'apm.zorka.service.stack.time', methods: 'apm.zorka.service.method.' },
   { id: 'dotnet', title: '.NET profile', stacks: 'apm.dotnet.service.stack.time', methods: null },
+  { id: 'mono', title: 'Mono profile', stacks: 'apm.mono.program.stack.time', methods: null },
 ];
 
 // Names that each tick needs, whatever is on the screen: the charts have no gaps while one reads elsewhere.

@@ -121,6 +121,7 @@ const Stacks = {
     const content = foreign ? emptyState(keyName(app.service) + ' has no ' + profile.title + ' stacks', 'Choose another profile, or press Esc for all services.')
       : baseline ? emptyState('No new time in stacks since ' + formatClock(baseline.at), 'Stacks come with finished calls and traces.')
       : profile.id === 'dotnet' ? emptyState('No .NET profile yet', 'A profile is taken on request, for some seconds:', 'pmstore apm.dotnet.profile.run 3')
+      : profile.id === 'mono' ? emptyState('No Mono profile yet', 'Programs whose log profiler samples have one:', 'mono --profile=log:nodefaults,sample=100,output=#7 …')
       : emptyState('No ' + profile.title + ' stacks yet', profile.id === 'profiler' ? 'They come with the traces of Java calls.' : 'They come with the traces of Zorka agents.');
     if (this.empty.textContent !== content.textContent) fill(this.empty, content);
   },
