@@ -72,7 +72,8 @@ const CHARTS = [
     { source: 'mono', gauge: 'apm.mono.counter.gc.memgov_alloc' } ] },
   { id: 'exceptions', title: 'Exceptions', about: 'thrown a second', format: 'rate', kind: 'rate', parts: [
     { source: 'zorka', of: svc('zorka', 'exceptions'), pods: ['apm.zorka.exception.count'] },
-    { source: 'dotnet', of: svc('dotnet', 'exceptions.count'), pods: ['apm.dotnet.exceptions.count'] } ] },
+    { source: 'dotnet', of: svc('dotnet', 'exceptions.count'), pods: ['apm.dotnet.exceptions.count'] },
+    { source: 'mono', of: svc('mono', 'exceptions.count'), pods: ['apm.mono.exceptions.count'] } ] },
   { id: 'threads', title: 'Threads', about: 'of the thread pools', format: 'count', kind: 'value', parts: [
     { source: 'dotnet', gauge: 'apm.dotnet.pool.threads' },
     { source: 'mono', gauge: 'apm.mono.pool.threads' } ] },

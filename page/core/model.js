@@ -45,7 +45,7 @@ const SERVICE_METRICS = {
     up: 'processes', cpu: ['counter.system.user_time', 'counter.system.system_time'],
     paused: ['counter.gc.minor_gc_time', 'counter.gc.major_gc_time'],
     collections: ['counter.gc.minor_gc_collections', 'counter.gc.major_gc_collections'],
-    allocated: null,
+    exceptions: 'exceptions.count', contention: 'lock.contention.count', allocated: null,
   },
 };
 

@@ -10,7 +10,9 @@ BOARD = Board(
     [
         Panel("Programs", "table", "table", [
             Query(M + "processes", "processes", "is"), Query(M + "starts", "starts/s", "is"),
-            Query(M + "samples", "samples/s", "is")], "Counters of a program go on over restarts.", w=12, h=8),
+            Query(M + "samples", "samples/s", "is"), Query(M + "exceptions.count", "exceptions/s", "is"),
+            Query(M + "gc.pause.total", "paused", "is"), Query(M + "lock.contention.count", "contended locks/s", "is")],
+            "Counters of a program go on over restarts.", w=12, h=8),
         Panel("Processes", "timeseries", "short", [Query(M + "processes", "", "is")]),
         Row("Garbage collection"),
         Panel("Share of time in collections", "timeseries", "percentunit", [

@@ -267,6 +267,12 @@ row_metrics! {
     PROGRAM_SAMPLES PROGRAMS 2 "program.samples" U64 Counter Count
         "Sampling messages read from processes of the program"
         "Of all its processes, as apm.mono.samples.";
+    PROGRAM_GC_COUNT PROGRAMS 3 "program.gc.count" U64 Counter Count "Garbage collections of the program" "Of both generations and of all its processes while this PMDA read them. Goes on when a process ends and another one starts. Needs the log profiler with gc.";
+    PROGRAM_PAUSE_COUNT PROGRAMS 4 "program.gc.pause.count" U64 Counter Count "Garbage collection pauses of the program" "Of all kinds and of all its processes. Needs the log profiler with gc.";
+    PROGRAM_PAUSE_TOTAL PROGRAMS 5 "program.gc.pause.total" U64 Counter Nanoseconds "Time of garbage collection pauses of the program" "Of all kinds and of all its processes: its rate is the share of time, summed over the processes. Needs the log profiler with gc.";
+    PROGRAM_EXCEPTIONS PROGRAMS 6 "program.exceptions.count" U64 Counter Count "Exceptions thrown in the program" "Of all its processes, as apm.mono.exceptions.count. Needs the log profiler with exception.";
+    PROGRAM_CONTENTION_COUNT PROGRAMS 7 "program.lock.contention.count" U64 Counter Count "Contended locks in the program" "Of all its processes, as apm.mono.lock.contention.count. Needs the log profiler with monitor.";
+    PROGRAM_CONTENTION_TIME PROGRAMS 8 "program.lock.contention.time" U64 Counter Nanoseconds "Time waited for locks in the program" "Of all its processes, as apm.mono.lock.contention.time. Needs the log profiler with monitor.";
     GC_COUNT GENERATIONS 0 "gc.count" U64 Counter Count "Garbage collections" "Of just this generation, as GC.CollectionCount of Mono counts them (apm.dotnet.gc.own, not apm.dotnet.gc.count, which adds the higher generations). Mono does one more major collection when a program ends. Needs the log profiler with gc.";
     GC_TIME GENERATIONS 1 "gc.time" U64 Counter Nanoseconds "Time of garbage collections" "From start to end, by generation. The program runs during most of a concurrent major collection: see gc.pause.total. Needs the log profiler with gc.";
     PAUSE_TOTAL PAUSE_KINDS 0 "gc.pause.total" U64 Counter Nanoseconds "Time of garbage collection pauses" "From the begin of the suspension to the end of the restart, by kind (apm.dotnet.gc.pause.total is their sum). Its rate is the share of time that the program stood still. Needs the log profiler with gc.";

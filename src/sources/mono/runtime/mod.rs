@@ -19,6 +19,7 @@ mod locks;
 mod names;
 mod objects;
 mod options;
+mod program;
 mod reader;
 mod records;
 mod rows;

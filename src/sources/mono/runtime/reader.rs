@@ -11,6 +11,7 @@ use super::locks::Locks;
 use super::names::Names;
 use super::objects::Objects;
 use super::options::Options;
+use super::program::Program;
 use super::records::Records;
 use super::threads::Threads;
 use super::totals::{Totals, jit_item};
@@ -18,7 +19,7 @@ use crate::model::{MetricItem, Stamp, Update};
 use crate::sources::Sink;
 use crate::sources::cells::Figures;
 use crate::sources::mono::metrics as m;
-use crate::sources::mono::mlpd::{Event, Header, monitor};
+use crate::sources::mono::mlpd::{Event, Header, gc, monitor};
 
 /// Ticks that something may wait for its name or for the end of a flush.
 const PATIENCE: u8 = 3;
@@ -41,6 +42,7 @@ pub(crate) struct Runtime {
     handles: Handles,
     records: Records,
     totals: Totals,
+    program: Program,
     /// All events up to this time have come.
     complete: Option<u64>,
     /// Ticks since something waits.
@@ -84,6 +86,11 @@ impl Runtime {
         }
     }
 
+    /// The program is known: the slot of its row in [`m::PROGRAMS`].
+    pub(crate) fn of_program(&mut self, slot: u32) {
+        self.program.slot = Some(slot);
+    }
+
     /// An event, or an item of one, of a thread's buffer.
     #[inline]
     pub(crate) fn event(&mut self, thread: u64, time: u64, event: &Event<'_>) {
@@ -105,22 +112,28 @@ impl Runtime {
     fn rare(&mut self, thread: u64, time: u64, event: &Event<'_>) {
         let figures = &mut self.figures;
         match *event {
-            Event::Gc { event, generation } => self.gc.step((thread, time), event, generation),
+            Event::Gc { event, generation } => {
+                self.gc.step((thread, time), event, generation);
+                self.program.add(m::PROGRAM_GC_COUNT, u64::from(event == gc::START));
+            }
             Event::HeapResize { size } => self.gc.resize(time, size, figures),
             Event::Throw { object, frames } => {
                 self.objects.settle();
                 let tracks = self.options.tracks_objects();
                 let kind = tracks.then(|| self.objects.kind(object));
                 self.exceptions.thrown(frames, kind);
+                self.program.add(m::PROGRAM_EXCEPTIONS, 1);
                 self.records.exception((thread, time), frames, kind.flatten(), figures);
             }
             Event::Clause { kind, .. } => self.exceptions.clause(kind),
             Event::Monitor { event: monitor::CONTENTION, object, frames } => {
                 self.locks.begin((thread, time), object, frames, figures);
+                self.program.add(m::PROGRAM_CONTENTION_COUNT, 1);
             }
             Event::Monitor { event: event @ (monitor::DONE | monitor::FAIL), .. } => {
                 let failed = event == monitor::FAIL;
                 if let Some(waited) = self.locks.end((thread, time), failed, figures) {
+                    self.program.add(m::PROGRAM_CONTENTION_TIME, waited.duration);
                     self.objects.settle();
                     let kind = self.objects.kind(waited.object);
                     self.records.contention((thread, time), waited, kind, failed, figures);
@@ -213,12 +226,16 @@ impl Runtime {
             return;
         }
         let until = self.complete.filter(|_| !force);
-        let Self { owner, version, figures, gc, records, .. } = self;
+        let Self { owner, version, figures, gc, records, program, .. } = self;
         let (whose, version): (_, u8) = ((&**owner, *version), *version);
         if force || until.is_some() {
             let heap = gc.heap();
             let ending = self.threads.ending();
-            gc.settle(until, ending, figures, |pause| records.pause(pause, heap));
+            gc.settle(until, ending, figures, |pause| {
+                program.add(m::PROGRAM_PAUSE_COUNT, 1);
+                program.add(m::PROGRAM_PAUSE_TOTAL, pause.length);
+                records.pause(pause, heap);
+            });
             records.report(until, version, names, stamp, sink);
         }
         gc.report(owner, sink);
@@ -233,6 +250,7 @@ impl Runtime {
             self.totals.set(m::EXCEPTIONS, self.exceptions.thrown);
         }
         self.totals.report(sink);
+        self.program.report(sink);
     }
 
     /// Nothing waits.

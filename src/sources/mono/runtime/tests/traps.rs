@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::kit::{Process, collection};
+use crate::model::Update;
+use crate::sources::Sink;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::{Act, Event, clause, gc, monitor};
 
@@ -272,6 +274,32 @@ fn what_a_stream_has_begins_at_0() {
     assert_eq!(of("monitor,gc,gcalloc,heapshot"), [false, true, true, true, true]);
     let p = Process::with("gc");
     assert_eq!(p.seen.rows(m::GC_COUNT), map([("gen0", 0), ("gen1", 0)]));
+}
+
+#[test]
+fn sums_of_a_program_have_no_kinds_and_wait_for_its_name() {
+    let mut p = Process::with("gc,exception,monitor");
+    p.collect(1, 1000, &collection(0));
+    p.event(1, 1500, Event::Throw { object: 8, frames: &[] });
+    p.flush(1600);
+    assert_eq!(p.seen.rows(m::PROGRAM_GC_COUNT), map([]));
+    let (table, key) = (m::PROGRAMS, Some("shop.exe"));
+    p.seen.update(Update::Row { table, slot: 0, key });
+    p.runtime.of_program(0);
+    p.collect(1, 2000, &collection(1));
+    p.event(1, 3000, Event::Monitor { event: monitor::CONTENTION, object: 8, frames: &[] });
+    p.event(1, 3700, Event::Monitor { event: monitor::DONE, object: 8, frames: &[] });
+    p.flush(4000);
+    for (item, sum) in [
+        (m::PROGRAM_GC_COUNT, 2),
+        (m::PROGRAM_PAUSE_COUNT, 2),
+        (m::PROGRAM_PAUSE_TOTAL, 120),
+        (m::PROGRAM_EXCEPTIONS, 1),
+        (m::PROGRAM_CONTENTION_COUNT, 1),
+        (m::PROGRAM_CONTENTION_TIME, 700),
+    ] {
+        assert_eq!(p.seen.rows(item), map([("shop.exe", sum)]), "{item:?}");
+    }
 }
 
 #[test]
