@@ -144,6 +144,11 @@ impl Updates {
         self.refresh(counters, sink);
     }
 
+    /// Slot of the program's row, if the program is known.
+    pub(crate) fn program_row(&self) -> Option<u32> {
+        self.program.as_ref().map(|_| PROGRAM)
+    }
+
     /// The process is one of its program: about once a second.
     pub(crate) fn belong(&mut self, sink: &mut dyn Sink) {
         if let Some(seat) = &self.seat {

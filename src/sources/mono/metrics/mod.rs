@@ -34,7 +34,7 @@ mod tests {
         let controls = CONTROLS.iter().map(|c| (c.name, c.oneline, c.help));
         for (name, oneline, help) in metrics.chain(controls) {
             assert!(
-                (10..80).contains(&oneline.len()) && help.len() > 10 && !oneline.ends_with('.'),
+                (10..80).contains(&oneline.len()) && help.len() > 20 && !oneline.ends_with('.'),
                 "{name}"
             );
             assert!(help.ends_with('.'), "{name}");

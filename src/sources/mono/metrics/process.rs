@@ -83,7 +83,7 @@ peer_metrics! {
     ALLOC_BYTES 38 "alloc.bytes" U64 Counter Bytes Cell "Bytes allocated"
         "Exact, not sampled. Needs the log profiler with gcalloc, which slows allocation down many times: not for production.";
     ALLOC_OBJECTS 39 "alloc.objects" U64 Counter Count Cell "Objects allocated"
-        "As alloc.bytes.";
+        "Exact, as alloc.bytes. Needs the log profiler with gcalloc: not for production.";
     HEAP_SHOTS 40 "heap.shots" U64 Counter Count Cell "Heapshots that are complete"
         "Walks of the whole heap, each of which stops the program. Needs the log profiler with heapshot.";
 

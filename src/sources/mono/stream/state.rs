@@ -110,6 +110,9 @@ impl State {
         }
         self.runtime.start(self.updates.name(), sink);
         self.profile.start(self.updates.name(), self.updates.program(), sink);
+        if let Some(slot) = self.updates.program_row() {
+            self.runtime.of_program(slot);
+        }
     }
 
     /// The open sample is complete: all counters of a moment come in two events of one time.
