@@ -41,7 +41,10 @@ def with_pid(data, pid):
 
 def pieces(data):
     """The header and each buffer with its time in ns; what is no buffer comes in one piece."""
-    at, _ = header_length(data)
+    try:
+        at, _ = header_length(data)
+    except struct.error:
+        at = len(data)
     yield 0, data[:at]
     while at + 48 <= len(data):
         ident, length, when = struct.unpack_from("<IIQ", data, at)

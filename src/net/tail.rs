@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -28,6 +28,9 @@ const TICK: Duration = Duration::from_secs(1);
 /// Bytes read at once, and per file in one round: a large file must not delay the others.
 const READ: usize = 64 << 10;
 const ROUND: usize = 4 << 20;
+/// Bytes at the start of a file by which one that was begun anew is told: its length does not show
+/// it when it has grown again between two polls.
+const HEAD: usize = 64;
 const NOT_A_FILE: &str = "not a regular file";
 /// Most files followed at once.
 const FILES_MAX: usize = 1024;
@@ -49,6 +52,8 @@ struct Followed {
     file: File,
     identity: (u64, u64),
     offset: u64,
+    /// The first bytes, at most [`HEAD`] of those read.
+    head: Vec<u8>,
     input: BytesMut,
     session: Box<dyn Session>,
     sink: PeerSink,
@@ -124,6 +129,7 @@ impl Tail {
         Ok(Followed {
             identity: (metadata.dev(), metadata.ino()),
             offset: 0,
+            head: Vec::new(),
             input: BytesMut::new(),
             session: (self.factory)(format!("file:{}", path.display()), stem),
             sink: self.peers.sink(&requests),
@@ -148,7 +154,16 @@ fn open(path: &Path) -> std::io::Result<(File, Metadata)> {
 
 impl Followed {
     fn restarted(&self, now: &Metadata) -> bool {
-        (now.dev(), now.ino()) != self.identity || now.len() < self.offset
+        (now.dev(), now.ino()) != self.identity
+            || now.len() < self.offset
+            || (now.len() > self.offset && self.is_begun_anew())
+    }
+
+    /// The start of the file is not what was read of it.
+    fn is_begun_anew(&self) -> bool {
+        let mut head = [0; HEAD];
+        let Ok(read) = self.file.read_at(&mut head, 0) else { return false };
+        !head.get(..read).unwrap_or_default().starts_with(&self.head)
     }
 
     /// Reads the bytes written since the last round, at most [`ROUND`].
@@ -172,6 +187,10 @@ impl Followed {
                 break;
             }
             left = left.saturating_sub(n);
+            if self.offset < HEAD as u64 {
+                let read = self.input.get(filled..).unwrap_or_default();
+                self.head.extend(read.iter().take(HEAD - self.head.len()));
+            }
             self.offset += n as u64;
             self.sink.count_io(n, 0);
             result = self.session.feed(at, &mut self.input, &mut out, &mut self.sink);

@@ -97,8 +97,9 @@ impl State {
             self.updates.process(program, header.pid);
         }
         self.updates.introduce(&mut self.counters.counters, sink);
-        let texts = [(m::OPTIONS, header.options.as_str()), (m::VIA, "stream")];
-        for (item, text) in texts {
+        // The seat reports all ways to its process.
+        let via = (!seated).then_some((m::VIA, "stream"));
+        for (item, text) in via.into_iter().chain([(m::OPTIONS, header.options.as_str())]) {
             sink.update(Update::Set { item, value: Value::text(text) });
         }
         let numbers = [(m::PORT, header.port.into()), (m::STATE, STREAMING)];
