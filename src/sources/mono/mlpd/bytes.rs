@@ -71,6 +71,12 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(super) fn signed(&mut self) -> Result<i64, Stop> {
+        if let Some(&byte) = self.bytes.get(self.at)
+            && byte < 0x80
+        {
+            self.at += 1;
+            return Ok(i64::from((byte << 1).cast_signed() >> 1));
+        }
         let (value, bits) = self.number()?;
         let unused = 64_u32.saturating_sub(bits);
         Ok((value << unused).cast_signed() >> unused)
@@ -134,7 +140,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn text(&mut self) -> Result<&'a [u8], Stop> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let near = rest.get(..=limits::MLPD_TEXT).unwrap_or(rest);
-        match near.iter().position(|byte| *byte == 0) {
+        match memchr::memchr(0, near) {
             Some(length) => {
                 self.at += length + 1;
                 Ok(near.get(..length).unwrap_or_default())
