@@ -284,9 +284,7 @@ listed! {
         name: "chunk",
         cluster: CLUSTER + 3,
         what: "one RCV_DATA command",
-        help: "For those who watch the protocol: the time is that of arrival. After the first, records are \
-            made only while somebody reads them: a client that has fetched them, or a reader of the \
-            table in the last minutes.",
+        help: "For those who watch the protocol: the time is that of arrival.",
         table: EventTable {
             columns: &[
                 ("pod", Peer),
