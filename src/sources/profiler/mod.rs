@@ -91,7 +91,7 @@ pub use streams::error::DecodeError;
 pub use streams::gc::{GcPause, Heap};
 pub use streams::record::{
     BigValue, Block, Call, Chunk, Definition, File, Observer, Param, Params, Pause, Pointer,
-    Reference, TagValue, TraceEvent, TraceKind,
+    Reference, StepKind, TagValue, TraceEvent, TraceKind, TraceStep,
 };
 pub use streams::scan::Text;
 pub use wire::command::{

@@ -170,6 +170,12 @@ impl Dictionary {
         self.interner.intern(&text)
     }
 
+    /// The parameter has a word that is not [`KnownWord::Corrupted`].
+    #[inline(always)]
+    pub(crate) fn is_plain(&self, param: u32) -> bool {
+        self.get(param).is_some() && self.id_of(KnownWord::Corrupted) != Some(param)
+    }
+
     /// The number of lost calls, if the tag is [`KnownWord::Corrupted`]. A number whose parameter
     /// has no word yet is kept for [`late_lost_calls`](Self::late_lost_calls).
     #[inline]

@@ -17,7 +17,7 @@ use crate::sources::profiler::records::pending::{PendingBudget, PendingCalls};
 use crate::sources::profiler::streams::error::DecodeError;
 use crate::sources::profiler::streams::gc::GcPause;
 use crate::sources::profiler::streams::record::{
-    BigValue, Block, Call, Chunk, File, Observer, Pause, TraceEvent, TraceKind,
+    BigValue, Block, Call, Chunk, File, Observer, Pause, StepKind, TraceEvent, TraceStep,
 };
 use crate::sources::profiler::wire::command::{Hello, Opened};
 use crate::sources::profiler::wire::identity::PodName;
@@ -319,18 +319,27 @@ impl Observer for PodObserver<'_> {
         self.pod.accounting.counters.add(m::TRACE_BLOCKS, 1);
     }
 
-    #[inline(always)]
+    fn wants_trace_events(&self) -> bool {
+        false
+    }
+
+    #[inline]
     fn trace_event(&mut self, block: &Block, event: &TraceEvent<'_>, _: &Dictionary) {
+        self.trace_steps(block, &[event.step()]);
+    }
+
+    #[inline]
+    fn trace_steps(&mut self, block: &Block, steps: &[TraceStep]) {
         if let Some(stacks) = &mut self.pod.stacks {
-            stacks.event(block, event);
+            stacks.steps(block, steps);
         }
-        let kind = match event.kind {
-            TraceKind::Enter { .. } => m::TRACE_ENTERS,
-            TraceKind::Exit => m::TRACE_EXITS,
-            TraceKind::Tag { .. } => m::TRACE_TAGS,
-        };
-        self.pod.accounting.counters.add(kind, 1);
-        self.pod.accounting.counters.add(m::TRACE_EVENTS, 1);
+        let counters = &mut self.pod.accounting.counters;
+        let of = |kind| steps.iter().filter(|step| step.kind == kind).count() as u64;
+        let (enters, exits, all) = (of(StepKind::Enter), of(StepKind::Exit), steps.len() as u64);
+        counters.add(m::TRACE_ENTERS, enters);
+        counters.add(m::TRACE_EXITS, exits);
+        counters.add(m::TRACE_TAGS, all - enters - exits);
+        counters.add(m::TRACE_EVENTS, all);
     }
 
     fn calls_lost(&mut self, calls: u64) {

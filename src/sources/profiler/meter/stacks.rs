@@ -17,7 +17,7 @@ use crate::sources::Sink;
 use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::dictionary::method_name::{is_loss_report, method_name, nameless};
 use crate::sources::profiler::metrics::ns;
-use crate::sources::profiler::streams::record::{Block, TraceEvent, TraceKind};
+use crate::sources::profiler::streams::record::{Block, StepKind, TraceStep};
 
 /// Most threads with a stack, and most frames of a stack.
 const THREADS: usize = 1024;
@@ -61,62 +61,20 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// Adds an event of a block.
-    #[inline(always)]
-    pub(crate) fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
-        if self.threads.get(self.current).is_none_or(|t| t.id != block.thread)
-            && !self.change_thread(block.thread)
-        {
+    /// Adds events of a block.
+    #[inline]
+    pub(crate) fn steps(&mut self, block: &Block, steps: &[TraceStep]) {
+        // If there is no room for the thread, each event tries again.
+        let Some(first) = steps.iter().position(|_| self.enter_thread(block.thread)) else {
             return;
-        }
-        let Some(thread) = self.threads.get_mut(self.current) else { return };
-        match event.kind {
-            TraceKind::Tag { param, .. } => {
-                if thread.ends {
-                    (thread.sound, self.ends.seen_more) = (true, true);
-                } else if Some(param) == self.ends.info {
-                    (thread.ends, self.ends.seen) = (true, true);
-                }
-            }
-            TraceKind::Enter { method } => {
-                if thread.ends {
-                    thread.clear();
-                }
-                thread.entered = thread.entered.saturating_add(1);
-                if thread.frames.len() >= DEPTH {
-                    thread.beyond += 1;
-                    return;
-                }
-                let parent = thread.frames.last().map_or(ROOT, |f| f.node);
-                let node = self.times.tree.child(parent, method);
-                thread.frames.push(Frame { node, entered_ms: event.time_ms, children_ms: 0 });
-            }
-            TraceKind::Exit if thread.beyond > 0 && !thread.ends => thread.beyond -= 1,
-            TraceKind::Exit => {
-                let Some(frame) = thread.frames.pop() else { return thread.clear() };
-                let took = u64::try_from(event.time_ms.saturating_sub(frame.entered_ms))
-                    .unwrap_or_default();
-                let own = took.saturating_sub(frame.children_ms);
-                if let Some(parent) = thread.frames.last_mut() {
-                    parent.children_ms = parent.children_ms.saturating_add(took);
-                    if thread.ends {
-                        return thread.clear();
-                    }
-                    if own > 0 && !thread.defer(frame.node, own) {
-                        self.times.add(frame.node, own);
-                    }
-                    return;
-                }
-                let small = thread.entered <= 1 && took <= UNMARKED_MS;
-                if (thread.ends || !self.ends.seen)
-                    && (thread.sound || small || !self.ends.seen_more)
-                {
-                    thread.count_deferred(|node, ms| self.times.add(node, ms));
-                    if own > 0 {
-                        self.times.add(frame.node, own);
-                    }
-                }
-                thread.clear();
+        };
+        let Self { threads, current, times, ends, .. } = self;
+        let Some(thread) = threads.get_mut(*current) else { return };
+        for step in steps.get(first..).unwrap_or_default() {
+            match step.kind {
+                StepKind::Tag => thread.tag(step.id, ends),
+                StepKind::Enter => thread.enter(step, times),
+                StepKind::Exit => thread.exit(step.time_ms, times, ends),
             }
         }
     }
@@ -125,6 +83,12 @@ impl Stacks {
     pub(crate) fn memory(&self) -> usize {
         const THREAD: usize = size_of::<Thread>() + 16 * size_of::<Frame>() + 32;
         self.times.memory() + self.threads.capacity() * THREAD
+    }
+
+    /// As [`change_thread`](Self::change_thread), if it is not the current one.
+    #[inline(always)]
+    fn enter_thread(&mut self, id: u64) -> bool {
+        self.threads.get(self.current).is_some_and(|t| t.id == id) || self.change_thread(id)
     }
 
     /// Makes thread `id` the current one; false if it is new and all threads are within methods.
@@ -255,6 +219,66 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
+    /// A tag of the innermost method.
+    #[inline(always)]
+    const fn tag(&mut self, param: u32, ends: &mut RootEnds) {
+        if self.ends {
+            (self.sound, ends.seen_more) = (true, true);
+        } else if let Some(info) = ends.info
+            && info == param
+        {
+            (self.ends, ends.seen) = (true, true);
+        }
+    }
+
+    /// Enters a method.
+    #[inline(always)]
+    fn enter(&mut self, step: &TraceStep, times: &mut StackTimes) {
+        if self.ends {
+            self.clear();
+        }
+        self.entered = self.entered.saturating_add(1);
+        if self.frames.len() >= DEPTH {
+            self.beyond += 1;
+            return;
+        }
+        let parent = self.frames.last().map_or(ROOT, |f| f.node);
+        let node = times.tree.child(parent, step.id);
+        self.frames.push(Frame { node, entered_ms: step.time_ms, children_ms: 0 });
+    }
+
+    /// Leaves the innermost method.
+    #[inline(always)]
+    fn exit(&mut self, time_ms: i64, times: &mut StackTimes, ends: &RootEnds) {
+        if self.beyond > 0 && !self.ends {
+            self.beyond -= 1;
+            return;
+        }
+        let Some(frame) = self.frames.pop() else { return self.clear() };
+        let took = u64::try_from(time_ms.saturating_sub(frame.entered_ms)).unwrap_or_default();
+        let own = took.saturating_sub(frame.children_ms);
+        if let Some(parent) = self.frames.last_mut() {
+            parent.children_ms = parent.children_ms.saturating_add(took);
+            if self.ends {
+                return self.clear();
+            }
+            if own > 0 && !self.defer(frame.node, own) {
+                times.add(frame.node, own);
+            }
+            return;
+        }
+        let small = self.entered <= 1 && took <= UNMARKED_MS;
+        if (self.ends || !ends.seen) && (self.sound || small || !ends.seen_more) {
+            if !self.pending.is_empty() {
+                self.count_deferred(|node, ms| times.add(node, ms));
+            }
+            if own > 0 {
+                times.add(frame.node, own);
+            }
+        }
+        self.clear();
+    }
+
     /// Defers time until the root ends; false if there are too many deferred times.
     #[inline]
     pub(crate) fn defer(&mut self, node: u32, ms: u64) -> bool {

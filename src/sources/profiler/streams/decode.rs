@@ -12,7 +12,7 @@ use super::phrases::{
 };
 use super::record::{
     BigValue, Block, Call, Chunk, Definition, File, Observer, Params, Pause, TagValue, TraceEvent,
-    TraceKind,
+    TraceKind, TraceStep,
 };
 use super::scan::{Machine, Resume, Text};
 use super::trace::{TraceReader, TraceVisitor};
@@ -358,6 +358,21 @@ impl<O: Observer + ?Sized> TraceVisitor for ToObserver<'_, O> {
             self.observer.calls_lost(calls);
         }
         self.observer.trace_event(block, event, self.words);
+    }
+
+    #[inline(always)]
+    fn wants_events(&self) -> bool {
+        self.observer.wants_trace_events()
+    }
+
+    #[inline(always)]
+    fn is_plain(&self, param: u32) -> bool {
+        self.words.is_plain(param)
+    }
+
+    #[inline(always)]
+    fn steps(&mut self, block: &Block, steps: &[TraceStep]) {
+        self.observer.trace_steps(block, steps);
     }
 
     #[inline]

@@ -205,6 +205,41 @@ pub struct TraceEvent<'a> {
     pub kind: TraceKind<'a>,
 }
 
+impl TraceEvent<'_> {
+    /// The event without the value of its tag.
+    #[must_use]
+    pub const fn step(&self) -> TraceStep {
+        let (id, kind) = match self.kind {
+            TraceKind::Enter { method } => (method, StepKind::Enter),
+            TraceKind::Exit => (0, StepKind::Exit),
+            TraceKind::Tag { param, .. } => (param, StepKind::Tag),
+        };
+        TraceStep { time_ms: self.time_ms, id, kind }
+    }
+}
+
+/// An event without the value of its tag: what stacks and counts need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceStep {
+    /// Time of the event.
+    pub time_ms: i64,
+    /// Id of the method of an ENTER, or of the parameter of a TAG.
+    pub id: u32,
+    /// ENTER, EXIT or TAG.
+    pub kind: StepKind,
+}
+
+/// The kinds of [`TraceStep`]s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    /// As [`TraceKind::Enter`].
+    Enter,
+    /// As [`TraceKind::Exit`].
+    Exit,
+    /// As [`TraceKind::Tag`].
+    Tag,
+}
+
 /// The kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceKind<'a> {
@@ -354,6 +389,18 @@ pub trait Observer {
     /// An event of the block.
     fn trace_event(&mut self, block: &Block, event: &TraceEvent<'_>, words: &Dictionary) {
         let _ = (block, event, words);
+    }
+
+    /// Whether [`trace_event`](Self::trace_event) shall get every event. If not, most events come
+    /// as [`trace_steps`](Self::trace_steps), which takes a third of the time.
+    fn wants_trace_events(&self) -> bool {
+        true
+    }
+
+    /// Events of the block that follow one another, unless
+    /// [`wants_trace_events`](Self::wants_trace_events).
+    fn trace_steps(&mut self, block: &Block, steps: &[TraceStep]) {
+        let _ = (block, steps);
     }
 
     /// The block ends.

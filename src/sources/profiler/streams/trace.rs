@@ -12,9 +12,12 @@
 //! for the first event of a block. If bit 7 is set, a varint with the bits from 5 on follows. The
 //! distance is a signed 32-bit number.
 
+use arrayvec::ArrayVec;
+
 use super::error::DecodeError;
-use super::record::{Block, Reference, TagValue, TraceEvent, TraceKind};
+use super::record::{Block, Reference, StepKind, TagValue, TraceEvent, TraceKind, TraceStep};
 use super::scan::{Machine, Scan, Text, TextReader};
+use super::short_event::ShortEvent;
 use crate::sources::profiler::limits;
 
 /// Receives events.
@@ -23,6 +26,12 @@ pub(crate) trait TraceVisitor {
     fn block(&mut self, block: &Block);
     /// An event of the block.
     fn event(&mut self, block: &Block, event: &TraceEvent<'_>);
+    /// Whether all events shall come as [`event`](Self::event).
+    fn wants_events(&self) -> bool;
+    /// Whether the text of a parameter has no meaning in the protocol.
+    fn is_plain(&self, param: u32) -> bool;
+    /// Events of the block that follow one another.
+    fn steps(&mut self, block: &Block, steps: &[TraceStep]);
     /// The block ends.
     fn block_end(&mut self, block: &Block, events: u32);
 }
@@ -38,6 +47,9 @@ enum Expect {
         indexed: bool,
     },
 }
+
+/// Events that are handed on at once.
+const STEPS: usize = 64;
 
 /// Decodes one file.
 #[derive(Debug)]
@@ -126,6 +138,37 @@ enum Tag {
 }
 
 impl TraceReader {
+    /// Reads events up to one that is not a [`ShortEvent`], or is not plain.
+    #[inline(always)]
+    fn short_events<V: TraceVisitor + ?Sized>(
+        &self,
+        scan: &mut Scan<'_>,
+        index: &mut u32,
+        time_ms: &mut i64,
+        visitor: &mut V,
+    ) {
+        let (mut rest, mut now_ms, mut count) = (scan.rest(), *time_ms, 0_u32);
+        loop {
+            let mut steps = ArrayVec::<TraceStep, STEPS>::new();
+            while let Some(ShortEvent { length, id, distance, kind }) = ShortEvent::read(rest)
+                && (kind != StepKind::Tag || visitor.is_plain(id))
+                && let Some(behind) = rest.get(length..)
+            {
+                let at_ms = now_ms.wrapping_add(distance.into());
+                if steps.try_push(TraceStep { time_ms: at_ms, id, kind }).is_err() {
+                    break;
+                }
+                (rest, now_ms, count) = (behind, at_ms, count + 1);
+            }
+            if steps.is_empty() {
+                break;
+            }
+            visitor.steps(&self.block, &steps);
+        }
+        (*time_ms, *index) = (now_ms, index.saturating_add(count));
+        let _ = scan.up_to(scan.rest().len() - rest.len());
+    }
+
     /// Reads events. `false`: the next event is not whole. `true`: the state has changed, to a
     /// string that arrives in pieces or to the end of the block.
     #[inline]
@@ -136,6 +179,9 @@ impl TraceReader {
     ) -> Result<bool, DecodeError> {
         let (mut index, mut time_ms) = (self.events, self.time_ms);
         let result = loop {
+            if !visitor.wants_events() {
+                self.short_events(scan, &mut index, &mut time_ms, visitor);
+            }
             let mut token = *scan;
             let Some(first) = token.u8() else { break Ok(false) };
             let mut distance = u32::from(first >> 2 & 0x1f);

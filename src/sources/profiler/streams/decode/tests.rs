@@ -161,3 +161,100 @@ fn streams_that_nobody_opened_are_passed_over() {
     streams.data(5, b"x", &mut lines);
     assert!(lines.0.is_empty() && streams.all().is_empty());
 }
+
+/// The steps of a trace, from events or as steps, and what else it says.
+#[derive(Debug, Default)]
+struct Trace {
+    in_steps: bool,
+    steps: Vec<TraceStep>,
+    /// Those of `steps` that came one by one.
+    events: usize,
+    ends: Vec<u32>,
+    lost: u64,
+}
+
+impl Observer for Trace {
+    fn trace_event(&mut self, _: &Block, event: &TraceEvent<'_>, _: &Dictionary) {
+        self.steps.push(event.step());
+        self.events += 1;
+    }
+    fn wants_trace_events(&self) -> bool {
+        !self.in_steps
+    }
+    fn trace_steps(&mut self, _: &Block, steps: &[TraceStep]) {
+        assert!(self.in_steps && !steps.is_empty());
+        self.steps.extend_from_slice(steps);
+    }
+    fn trace_block_end(&mut self, _: &Block, events: u32) {
+        self.ends.push(events);
+    }
+    fn calls_lost(&mut self, calls: u64) {
+        self.lost += calls;
+    }
+}
+
+/// A trace with events of all kinds and sizes, most of them usual ones.
+fn long_trace() -> Vec<u8> {
+    let mut seed = 1_u32;
+    let mut any = |below: usize| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) as usize % below
+    };
+    let numbers = [0, 1, 5, 100, 127, 128, 300, 16_383, 16_384, 2_097_151, 2_097_152, u32::MAX];
+    let mut trace = b().long(1_000);
+    for thread in 0..20 {
+        trace = trace.long(thread).long(2_000);
+        for _ in 0..any(500) {
+            let kind = any(3) as u8;
+            // Bits of the distance, sometimes with the negative or far rest behind them.
+            let first = kind | (any(32) as u8) << 2;
+            trace = match any(8) {
+                0 => trace.u8(first | 0x80).varint(numbers[any(12)]),
+                _ => trace.u8(first),
+            };
+            // Few ids have no word.
+            let id = numbers[if any(20) == 0 { any(12) } else { any(6) }];
+            trace = match kind {
+                0 => trace.varint(id),
+                1 => trace,
+                _ => match trace.varint(id) {
+                    tag if any(3) == 0 => {
+                        tag.u8(1).varint(numbers[any(12)]).varint(numbers[any(12)])
+                    }
+                    tag if any(3) == 0 => tag.u8(3).varint(any(9) as u32).varint(numbers[any(12)]),
+                    tag if any(9) == 0 => tag.u8(0).text(&"7".repeat(any(200))),
+                    tag => tag.u8(2).text(&any(300).to_string()),
+                },
+            };
+        }
+        trace = trace.u8(3);
+    }
+    trace.0
+}
+
+#[test]
+fn steps_are_the_events_without_their_values() {
+    let bytes = long_trace();
+    let played = |in_steps, size: usize| {
+        let (mut streams, mut trace) = (streams(), Trace { in_steps, ..Trace::default() });
+        streams.open(&opened(0, "dictionary", 0), &mut trace);
+        let words = (0..200).fold(b(), |words, id| match id {
+            5 => words.text("calls.corrupted"),
+            _ => words.text(&format!("w{id}")),
+        });
+        streams.data(0, &b().phrase(words).0, &mut trace);
+        streams.open(&opened(1, "trace", 0), &mut trace);
+        bytes.chunks(size).for_each(|piece| streams.data(1, piece, &mut trace));
+        assert!(!streams.all()[1].is_corrupt());
+        trace
+    };
+    let wanted = played(false, bytes.len());
+    assert!(wanted.steps.len() > 3_000 && wanted.lost > 1_000 && wanted.ends.len() == 20);
+    assert_eq!(wanted.events, wanted.steps.len());
+    for size in (1..40).chain([255, 1_024, bytes.len()]) {
+        let got = played(true, size);
+        assert_eq!(got.steps, wanted.steps, "pieces of {size} bytes");
+        assert_eq!((got.lost, got.ends), (wanted.lost, wanted.ends.clone()));
+        assert!(size < 1_000 || got.events * 3 < got.steps.len(), "{}", got.events);
+    }
+}
