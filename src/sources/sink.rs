@@ -28,6 +28,12 @@ pub trait Sink {
         None
     }
 
+    /// The records of a kind that wait for the end of the session's call, for one more that the
+    /// source packs itself; `None`: the sink takes them as updates only.
+    fn batch(&mut self, _: EventKindId) -> Option<&mut Batch> {
+        None
+    }
+
     /// Appends records that the source has packed to the event stream `kind`; the batch is then
     /// empty.
     fn append(&mut self, _: EventKindId, records: &mut Batch) {

@@ -392,6 +392,13 @@ impl Sink for PeerSink {
         target(&self.table, self.store.domain(), &self.slots, id)
     }
 
+    fn batch(&mut self, kind: EventKindId) -> Option<&mut Batch> {
+        if self.events.get(kind.index()).is_some_and(|batch| batch.size() > BATCH_MAX) {
+            self.deliver(kind);
+        }
+        batch(&mut self.events, &self.table, kind)
+    }
+
     fn append(&mut self, kind: EventKindId, records: &mut Batch) {
         let Some(peer) = &self.peer else { return records.clear() };
         let count = records.len() as u64;

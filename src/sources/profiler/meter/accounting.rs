@@ -15,7 +15,6 @@ use crate::sources::profiler::dictionary::method_name::method_name;
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::limits;
 use crate::sources::profiler::metrics::{self as m, ns};
-use crate::sources::profiler::records::call_record::PendingCall;
 use crate::sources::profiler::streams::record::Call;
 
 /// Counters, histogram, latency and root methods of one connection.
@@ -37,11 +36,11 @@ impl Accounting {
         self.methods.memory() + self.unnamed.capacity() * (size_of::<((u32, u32), u64)>() + 1)
     }
 
-    /// Counts a call. `named`: all its ids have words.
+    /// Counts a call. `params`: the ids of its parameters; `named`: all its ids have words.
     pub(crate) fn call(
         &mut self,
         call: &Call<'_>,
-        entry: &PendingCall,
+        params: impl Iterator<Item = u32> + Clone,
         named: bool,
         now: Now,
         words: &Dictionary,
@@ -52,23 +51,28 @@ impl Accounting {
             *sum += 1;
         }
         self.latency.record(call.duration_ms);
-        let marked = |mark| words.id_of(mark).is_some_and(|id| entry.has(id));
+        let marked = |mark| words.id_of(mark).is_some_and(|id| params.clone().any(|p| p == id));
         let error = marked(KnownWord::Red);
         self.counters.add(m::ERRORS, error.into());
         self.counters.add(m::IDLE, marked(KnownWord::Idle).into());
         let sums = [1, error.into(), ns(call.duration_ms), ns(call.cpu_ms), call.memory];
         self.methods.add(call.method, &sums, now.monotonic, words, &self.service, sink);
         if !named {
-            self.count_unnamed(entry, words);
+            self.count_unnamed(call.method, params, words);
         }
     }
 
-    fn count_unnamed(&mut self, entry: &PendingCall, words: &Dictionary) {
+    fn count_unnamed(
+        &mut self,
+        method: u32,
+        params: impl Iterator<Item = u32>,
+        words: &Dictionary,
+    ) {
         let mut last = None;
         // The values of one parameter are next to each other.
-        for (id, _) in entry.params.iter().filter(|(id, _)| words.get(*id).is_none()) {
-            let key = (*id, entry.method);
-            if last.replace(*id) != Some(*id)
+        for id in params.filter(|id| words.get(*id).is_none()) {
+            let key = (id, method);
+            if last.replace(id) != Some(id)
                 && (self.unnamed.len() < limits::UNNAMED || self.unnamed.contains_key(&key))
             {
                 *self.unnamed.entry(key).or_default() += 1;

@@ -147,7 +147,7 @@ impl PodMetrics {
                 if *loss_report == Some(entry.method) {
                     return;
                 }
-                accounting.call(call, entry, named, now, words, sink);
+                accounting.call(call, entry.ids(), named, now, words, sink);
             }
             accounting.counters.add(m::NAMELESS, (!named).into());
             records.emit(entry, accounting.methods.name(entry.method), words, sink);
@@ -282,20 +282,25 @@ impl Observer for PodObserver<'_> {
         if pod.loss_report == Some(call.method) {
             return;
         }
-        pod.scratch.take(call);
         let named = call.is_named(words);
-        if !named && may_be_loss_report(call, words) {
+        if named {
+            pod.accounting.call(call, call.params.ids(), true, *now, words, *sink);
+            let method = pod.accounting.methods.name(call.method);
+            if !method.is_some_and(|method| pod.records.pack(call, method, words, *sink)) {
+                pod.scratch.take(call);
+                pod.records.emit(&pod.scratch, method, words, *sink);
+            }
+            return;
+        }
+        pod.scratch.take(call);
+        if may_be_loss_report(call, words) {
             // Counted when its name arrives.
             let entry =
                 PendingCall { uncounted: Some(Box::new(call.numbers())), ..pod.scratch.clone() };
             return pod.pending.push(now.monotonic, &entry);
         }
-        pod.accounting.call(call, &pod.scratch, named, *now, words, *sink);
-        if named {
-            pod.records.emit(&pod.scratch, pod.accounting.methods.name(call.method), words, *sink);
-        } else {
-            pod.pending.push(now.monotonic, &pod.scratch);
-        }
+        pod.accounting.call(call, call.params.ids(), false, *now, words, *sink);
+        pod.pending.push(now.monotonic, &pod.scratch);
     }
 
     fn pause(&mut self, pause: &Pause) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 
+use super::pack::Headers;
 use crate::events::flags::POINT;
 use crate::model::{
     EventParam, EventValue, MetricSpec, ParamId, Place, Semantics, Stamp, Units, Update, ValueType,
@@ -59,13 +60,7 @@ impl PendingCall {
         for param in call.params.iter() {
             let start = self.text.len();
             param.value.push_to(&mut self.text);
-            if self.text.len() - start > VALUE {
-                let end = (start..=start + VALUE)
-                    .rev()
-                    .find(|i| self.text.is_char_boundary(*i))
-                    .unwrap_or(start);
-                self.text.truncate(end);
-            }
+            cut_value(&mut self.text, start);
             // `limits::CALL_TEXT` is far below 4 GiB.
             self.params.push((param.id, u32::try_from(self.text.len()).unwrap_or(u32::MAX)));
         }
@@ -82,6 +77,11 @@ impl PendingCall {
     /// Whether the call has parameter `id`.
     pub(crate) fn has(&self, id: u32) -> bool {
         self.params.iter().any(|(p, _)| *p == id)
+    }
+
+    /// The ids of its parameters.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = u32> + Clone {
+        self.params.iter().map(|(id, _)| *id)
     }
 
     pub(crate) fn params(&self) -> impl Iterator<Item = (u32, &str)> {
@@ -110,18 +110,23 @@ const PARAMETERS: usize = 4096;
 /// Encodes the records of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct CallRecords {
-    roles: ParamRoles,
-    others: String,
+    pub(super) roles: ParamRoles,
+    pub(super) others: String,
+    /// A value that is not short and ASCII.
+    pub(super) value: String,
+    /// Made for the first record that is packed.
+    pub(super) headers: Option<Box<Headers>>,
 }
 
 impl CallRecords {
     pub(crate) fn new(parameters: Arc<[String]>) -> Self {
-        Self { roles: ParamRoles::new(parameters), others: String::new() }
+        Self { roles: ParamRoles::new(parameters), ..Self::default() }
     }
 
     /// Defines the event parameters that the configuration names.
-    pub(crate) fn define(&self, sink: &mut dyn Sink) {
+    pub(crate) fn define(&mut self, sink: &mut dyn Sink) {
         self.roles.define(sink);
+        self.headers = None;
     }
 
     /// The dictionary was reset: ids get other words.
@@ -132,7 +137,7 @@ impl CallRecords {
     /// Frees memory that an idle connection does not need.
     pub(crate) fn shrink(&mut self) {
         self.roles.reset_dictionary();
-        self.others = String::new();
+        (self.others, self.value, self.headers) = (String::new(), String::new(), None);
     }
 
     /// Emits the record of a call. `method`: its short name, if known.
@@ -210,8 +215,17 @@ impl CallRecords {
     }
 }
 
+/// Cuts the value that begins at `start` to [`VALUE`] bytes.
+pub(super) fn cut_value(text: &mut String, start: usize) {
+    if text.len() - start > VALUE {
+        let end =
+            (start..=start + VALUE).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(start);
+        text.truncate(end);
+    }
+}
+
 /// Appends `name=value` to the event parameter `parameters`.
-fn push_other(out: &mut String, name: &str, value: &str) {
+pub(super) fn push_other(out: &mut String, name: &str, value: &str) {
     if out.len() + name.len() + value.len() + 2 > PARAMETERS {
         return;
     }
@@ -274,6 +288,11 @@ pub(crate) struct ParamRoles {
 impl ParamRoles {
     pub(crate) fn new(own: Arc<[String]>) -> Self {
         Self { own, by_id: Vec::new() }
+    }
+
+    /// Number of the event parameters that the configuration names.
+    pub(super) fn slots(&self) -> usize {
+        self.own.len()
     }
 
     /// Defines the event parameters that the configuration names.

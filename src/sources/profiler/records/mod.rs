@@ -1,4 +1,5 @@
 //! Event records of calls.
 
 pub(super) mod call_record;
+mod pack;
 pub(super) mod pending;

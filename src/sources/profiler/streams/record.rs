@@ -157,6 +157,11 @@ impl<'a> Params<'a> {
         pieces.iter().map(move |p| Param { id: p.id, value: value(p) })
     }
 
+    /// The ids of the kept values, in their order.
+    pub(crate) fn ids(self) -> impl Iterator<Item = u32> + Clone + 'a {
+        self.pieces.iter().map(|p| p.id)
+    }
+
     /// Whether a parameter has this id.
     #[must_use]
     pub fn has(self, id: u32) -> bool {

@@ -157,6 +157,9 @@ fn long_varlong(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((value | u64::from(high) << 35, rest))
 }
 
+/// Most units of [`Text::ascii`].
+pub(crate) const ASCII: usize = 64;
+
 /// A string as encoded. Surrogates may be unpaired, because agents cut strings by unit.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Text<'a> {
@@ -221,6 +224,31 @@ impl<'a> Text<'a> {
             }
             n.checked_mul(10)?.checked_add(digit.into())
         })
+    }
+
+    /// The kept characters as bytes in `room`, if they are ASCII without a NUL and have room there.
+    #[inline]
+    pub(crate) fn ascii(self, room: &mut [u8; ASCII]) -> Option<&[u8]> {
+        const HIGH: u64 = 0x8000_8000_8000_8000;
+        const NOT_ASCII: u64 = 0xff80_ff80_ff80_ff80;
+        let (out, _) = room.split_at_mut_checked(self.utf16.len() / 2)?;
+        let (fours, rest) = self.utf16.as_chunks();
+        let (narrow, last) = out.as_chunks_mut::<4>();
+        let mut wrong = 0;
+        for (to, four) in narrow.iter_mut().zip(fours) {
+            let four = u64::from_be_bytes(*four);
+            // Of ASCII, only a NUL gets a high bit when 1 is taken from each unit.
+            wrong |= four & NOT_ASCII | four.wrapping_sub(0x0001_0001_0001_0001) & HIGH;
+            let pairs = (four | four >> 8) & 0x0000_ffff_0000_ffff;
+            let [.., a, b, c, d] = (pairs | pairs >> 16).to_be_bytes();
+            *to = [a, b, c, d];
+        }
+        for (to, unit) in last.iter_mut().zip(rest.as_chunks::<2>().0) {
+            let [high, low] = *unit;
+            wrong |= u64::from(high != 0 || !(1..0x80).contains(&low));
+            *to = low;
+        }
+        (wrong == 0).then_some(out)
     }
 
     /// Appends the kept characters, as UTF-8.

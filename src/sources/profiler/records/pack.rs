@@ -1,0 +1,175 @@
+//! The usual way of a call into a record: all its names have arrived, so that it is packed at once
+//! among the records that wait in the sink, from the bytes of the connection and without a copy of
+//! the call. The record is the one that [`CallRecords::emit`] makes.
+
+use super::call_record::{CallRecords, ParamRole, Reported, cut_value, push_other};
+use crate::events::flags::POINT;
+use crate::events::{Batch, NumberParam};
+use crate::model::{ParamId, ParamItem, Pmid, Stamp};
+use crate::sources::Sink;
+use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
+use crate::sources::profiler::limits;
+use crate::sources::profiler::metrics::{self as m, ns};
+use crate::sources::profiler::streams::record::Call;
+use crate::sources::profiler::streams::scan::ASCII;
+
+/// One more than the highest item.
+const ITEMS: usize = m::PARAMS.len() + 1;
+
+/// The event parameters of records, by item, and by slot those that the configuration names. `None`:
+/// the sink has no such parameter.
+#[derive(Debug)]
+pub(super) struct Headers {
+    pmids: [Option<Pmid>; ITEMS],
+    numbers: [Option<NumberParam>; ITEMS],
+    slots: Box<[Option<Pmid>]>,
+}
+
+impl Headers {
+    #[cold]
+    fn new(slots: usize, sink: &dyn Sink) -> Self {
+        let mut headers =
+            Self { pmids: [None; ITEMS], numbers: [None; ITEMS], slots: Box::default() };
+        for param in m::PARAMS {
+            let at = usize::from(param.item.get());
+            let found = sink.param(ParamId::Item(param.item));
+            if let (Some((pmid, ty)), Some(to), Some(number)) =
+                (found, headers.pmids.get_mut(at), headers.numbers.get_mut(at))
+            {
+                (*to, *number) = (Some(pmid), NumberParam::new(pmid, ty));
+            }
+        }
+        let pmid = |slot| sink.param(ParamId::Slot(slot)).map(|(pmid, _)| pmid);
+        headers.slots = (0..).take(slots).map(pmid).collect();
+        headers
+    }
+
+    #[inline(always)]
+    fn item(&self, item: ParamItem) -> Option<Pmid> {
+        self.pmids.get(usize::from(item.get())).copied().flatten()
+    }
+
+    #[inline]
+    fn pmid(&self, id: ParamId) -> Option<Pmid> {
+        match id {
+            ParamId::Item(item) => self.item(item),
+            ParamId::Slot(slot) => self.slots.get(slot as usize).copied().flatten(),
+        }
+    }
+
+    #[inline(always)]
+    fn number(&self, item: ParamItem, bits: u64, batch: &mut Batch) {
+        if let Some(Some(number)) = self.numbers.get(usize::from(item.get())) {
+            batch.number_param(number, bits);
+        }
+    }
+}
+
+impl CallRecords {
+    /// Packs the record of a call that has all names. `false`: the sink takes no packed records,
+    /// and nothing has happened.
+    pub(crate) fn pack(
+        &mut self,
+        call: &Call<'_>,
+        method: &str,
+        words: &Dictionary,
+        sink: &mut dyn Sink,
+    ) -> bool {
+        let Self { roles, others, value, headers } = self;
+        if headers.is_none() {
+            *headers = Some(Box::new(Headers::new(roles.slots(), sink)));
+        }
+        let (Some(headers), Some(batch)) = (headers, sink.batch(m::CALL)) else { return false };
+        batch.record(Stamp::from_millis(call.start_ms), POINT);
+        put_text(headers.item(m::P_METHOD), method, batch);
+        if let Some(thread) = call.thread_name {
+            put_text(headers.item(m::P_THREAD), thread, batch);
+        }
+        others.clear();
+        let (mut reported, mut room) = (Reported::default(), [0; ASCII]);
+        for param in call.params.iter() {
+            let own = match roles.role(param.id, words) {
+                // Only the first value of a list, or of the ids of several tracing systems, is
+                // reported.
+                ParamRole::Own(id) if reported.add(id) => Some(id),
+                ParamRole::Own(_) | ParamRole::KnownWord => continue,
+                ParamRole::Other => None,
+            };
+            if let Some(id) = own
+                && let Some(text) = param.value.ascii(&mut room)
+            {
+                if let Some(pmid) = headers.pmid(id) {
+                    batch.utf8(pmid, text);
+                }
+                continue;
+            }
+            value.clear();
+            param.value.push_to(value);
+            cut_value(value, 0);
+            match own {
+                Some(id) => put_text(headers.pmid(id), value, batch),
+                // It has a name, as all of them.
+                None => words.get(param.id).iter().for_each(|n| push_other(others, n, value)),
+            }
+            if value.capacity() > limits::IDLE_BUFFER {
+                *value = String::new();
+            }
+        }
+        if !others.is_empty() {
+            put_text(headers.item(m::P_PARAMETERS), others, batch);
+        }
+        headers.number(m::P_DURATION, ns(call.duration_ms), batch);
+        let error = words.id_of(KnownWord::Red).is_some_and(|id| call.params.has(id));
+        let mut number = |item, bits| {
+            if bits > 0 {
+                headers.number(item, bits, batch);
+            }
+        };
+        number(m::P_ERROR, error.into());
+        number(m::P_CPU, ns(call.cpu_ms));
+        number(m::P_WAIT, ns(call.wait_ms));
+        number(m::P_QUEUE_WAIT, ns(call.queue_wait_ms.into()));
+        number(m::P_MEMORY, call.memory);
+        number(m::P_NESTED, call.calls.into());
+        number(m::P_FILE_READ, call.file_read);
+        number(m::P_FILE_WRITTEN, call.file_written);
+        number(m::P_NET_READ, call.net_read);
+        number(m::P_NET_WRITTEN, call.net_written);
+        number(m::P_TRANSACTIONS, call.transactions);
+        number(m::P_TRACE_FILE, call.pointer.file.into());
+        number(m::P_TRACE_OFFSET, call.pointer.offset.into());
+        number(m::P_TRACE_INDEX, call.pointer.index.into());
+        true
+    }
+}
+
+/// Adds a text up to its first NUL, where PCP strings end.
+#[inline]
+fn put_text(pmid: Option<Pmid>, text: &str, batch: &mut Batch) {
+    let Some(pmid) = pmid else { return };
+    if has_nul(text.as_bytes()) {
+        let (before, _) = text.split_once('\0').unwrap_or((text, ""));
+        return batch.text(pmid, before);
+    }
+    batch.text(pmid, text);
+}
+
+/// Whether a byte is 0. Texts are short: 8 bytes at a time without a call are the fastest.
+#[inline(always)]
+fn has_nul(text: &[u8]) -> bool {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let zero = |word: &[u8; 8]| {
+        let word = u64::from_ne_bytes(*word);
+        word.wrapping_sub(ONES) & !word & HIGH
+    };
+    let (words, rest) = text.as_chunks();
+    match text.last_chunk() {
+        Some(last) => words.iter().fold(zero(last), |found, word| found | zero(word)) != 0,
+        None => rest.contains(&0),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+mod tests;

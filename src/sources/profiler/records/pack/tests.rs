@@ -1,0 +1,144 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::model::{EventKindId, EventValue, Update, ValueType};
+use crate::sources::profiler::dictionary::interner::Interner;
+use crate::sources::profiler::records::call_record::PendingCall;
+use crate::sources::profiler::streams::record::{Params, Piece, Pointer};
+use crate::sources::profiler::streams::scan::Text;
+
+/// Packs all records, those of updates as the store does.
+struct Packing {
+    records: Batch,
+    takes: bool,
+}
+
+impl Sink for Packing {
+    fn update(&mut self, update: Update<'_>) {
+        let Update::Event { kind: m::CALL, stamp, flags, params } = update else { return };
+        self.records.record(stamp, flags);
+        for param in params {
+            let Some((pmid, ty)) = self.param(param.id) else { continue };
+            match param.value {
+                EventValue::Text(text) => {
+                    self.records.text(pmid, text.split('\0').next().expect("a first"));
+                }
+                EventValue::Number(bits) => self.records.number(pmid, ty, bits),
+            }
+        }
+    }
+
+    fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
+        match id {
+            ParamId::Item(item) => {
+                let def = m::PARAMS.iter().find(|p| p.item == item)?;
+                Some((Pmid::new(60, 1, item.get()), def.ty))
+            }
+            // There was no room for the others.
+            ParamId::Slot(slot) => {
+                (slot < 1).then(|| (Pmid::new(60, 2, slot as u16), ValueType::Text))
+            }
+        }
+    }
+
+    fn batch(&mut self, kind: EventKindId) -> Option<&mut Batch> {
+        (self.takes && kind == m::CALL).then_some(&mut self.records)
+    }
+}
+
+const WORDS: [&str; 12] = [
+    "call.red",
+    "call.idle",
+    "profiler.title",
+    "web.url",
+    "trace.id",
+    "end.to.end.id",
+    "tenant",
+    "user",
+    "node.name",
+    "other\0one",
+    "x-request-id",
+    "java.thread",
+];
+
+/// Units of values: none, short, of exactly the room, longer than a record takes, with NULs and not
+/// ASCII, with half of a pair.
+fn values() -> Vec<Vec<u16>> {
+    let text = |text: &str| text.encode_utf16().collect::<Vec<_>>();
+    let mut values: Vec<_> = (0..70).map(|len| text(&"abcdefghij".repeat(7)[..len])).collect();
+    values.extend([200, 1023, 1024, 1025, 5000].map(|len| text(&"x".repeat(len))));
+    values.extend([1022, 1023, 1024].map(|len| text(&format!("{}äß🦀", "x".repeat(len)))));
+    values.extend(
+        ["\0", "abc\0def", "\0abcdefg", "abcdefgh\0", "日本🦀", "\u{7f}", "\u{80}"].map(text),
+    );
+    values.extend([vec![0xd800], vec![0x61, 0xdc00, 0x62], vec![0x0100; 9], vec![0x6100; 4]]);
+    values
+}
+
+#[test]
+fn a_packed_record_is_the_one_that_is_told() {
+    let mut words = Dictionary::new(Arc::new(Interner::new(1 << 20)));
+    let word = |word: &str| word.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<_>>();
+    for text in WORDS {
+        assert!(words.put(None, Text::new(&word(text), text.len() as u32)).1);
+    }
+    let names: Arc<[String]> = ["tenant".to_owned(), "user".to_owned()].into();
+    let (mut told, mut packed) = (CallRecords::new(Arc::clone(&names)), CallRecords::new(names));
+    let [mut slow, mut fast] =
+        [false, true].map(|takes| Packing { records: Batch::default(), takes });
+    let (values, mut seed) = (values(), 1_u32);
+    let mut any = |below: usize| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) as usize % below
+    };
+    let threads = [None, Some("main"), Some("pool\0-1"), Some("0123456"), Some("01234567\0")]
+        .map(|name| name.map(Arc::<str>::from));
+    for n in 0..3_000 {
+        let (mut text, mut pieces) = (Vec::new(), Vec::new());
+        for _ in 0..any(6) {
+            let from = text.len();
+            let value = values.get(any(values.len())).expect("a value");
+            text.extend(value.iter().flat_map(|unit| unit.to_be_bytes()));
+            let (id, to, units) = (any(WORDS.len()) as u32, text.len(), value.len() as u32);
+            pieces.push(Piece { id, from, to, units });
+        }
+        let mut number = |most: u64| if any(2) == 0 { 0 } else { any(1 << 20) as u64 % most };
+        let call = Call {
+            start_ms: number(1 << 20).cast_signed() - 1_000,
+            duration_ms: number(1 << 20),
+            method: 8,
+            calls: number(9) as u32,
+            thread: 0,
+            thread_name: threads.get(n % threads.len()).and_then(Option::as_ref),
+            logs_written: 1,
+            logs_generated: 2,
+            pointer: Pointer {
+                file: number(9) as u32,
+                offset: number(1 << 20) as u32,
+                index: number(99) as u32,
+            },
+            cpu_ms: number(99),
+            wait_ms: number(99),
+            memory: number(1 << 20),
+            file_read: number(99),
+            file_written: number(99),
+            net_read: number(99),
+            net_written: number(99),
+            transactions: number(9),
+            queue_wait_ms: number(99) as u32,
+            params: Params { pieces: &pieces, text: &text, count: 1, values: 1 },
+        };
+        let method = ["Main.run", "C.a\0b", "", "com.example.Quite.aLongName"][n % 4];
+        let mut copy = PendingCall::default();
+        copy.take(&call);
+        assert!(!told.pack(&call, method, &words, &mut slow), "it takes updates only");
+        told.emit(&copy, Some(method), &words, &mut slow);
+        assert!(packed.pack(&call, method, &words, &mut fast));
+        assert_eq!(slow.records.packed(), fast.records.packed(), "{call:?}");
+        slow.records.clear();
+        fast.records.clear();
+        if n % 1_000 == 0 {
+            packed.shrink();
+        }
+    }
+}
