@@ -60,9 +60,10 @@
 //! 10. `meter/accounting`: counters, histogram, percentiles and root methods;
 //! 11. `records/pending`: calls wait here for words of the dictionary, at most 11 s;
 //! 12. `records/call_record`: encodes the event record, with names looked up in [`Dictionary`].
+//!     `records/pack` does so for a call that does not wait: it needs no copy of the call.
 //!
 //! The store is the `Sink` that 10 and 12 update. The trace takes the same way up to 9, then
-//! `meter/stacks` and `crate::meter`. A corrupt file ends only its own stream, and only until
+//! `meter/stacks` and `crate::meter`; `streams/short_event` decodes its usual events. A corrupt file ends only its own stream, and only until
 //! the agent opens that stream again.
 
 mod config;
