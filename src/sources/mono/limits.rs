@@ -65,6 +65,8 @@ pub(super) const RECORDS_A_SECOND: u32 = 1000;
 pub(super) const CONTENTION_RECORD: u64 = 10_000_000;
 /// Records that wait for the end of a flush: two seconds of two kinds.
 pub(super) const WAITING_RECORDS: usize = 4096;
+/// Bytes of the name of a thread in a record.
+pub(super) const THREAD_NAME: usize = 64;
 /// Bytes of a stack as a text.
 pub(super) const RECORD_STACK: usize = 16 << 10;
 /// Methods of one process with a row in `exceptions.by_site`, and in `lock.top`.

@@ -150,6 +150,7 @@ impl Runtime {
             Event::Domain { act, .. } => self.threads.domain(act),
             Event::Thread { act, id, name } => {
                 self.threads.thread(time, act, id, name, figures);
+                self.records.thread(time, act, id, name);
             }
             // The profiler writes this behind the buffers of all threads.
             Event::Sync { .. } => self.complete = self.complete.max(Some(time)),

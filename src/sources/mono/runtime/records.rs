@@ -1,17 +1,22 @@
 //! Event records: pauses, exceptions and long waits for locks.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
 use super::gc::Pause;
 use super::locks::{Waited, waiting};
 use super::names::{Names, site, type_name};
 use super::rows::UNKNOWN;
 use crate::events::flags::POINT;
-use crate::model::{EventKindId, EventParam, Stamp, Update};
+use crate::model::{EventKindId, EventParam, Stamp, Update, cut};
 use crate::sources::Sink;
 use crate::sources::cells::Figures;
 use crate::sources::mono::limits::{
-    CONTENTION_RECORD, RECORD_STACK, RECORDS_A_SECOND, WAITING_RECORDS,
+    CONTENTION_RECORD, LIVE_THREADS, RECORD_STACK, RECORDS_A_SECOND, THREAD_NAME, WAITING_RECORDS,
 };
 use crate::sources::mono::metrics as m;
+use crate::sources::mono::mlpd::Act;
 
 /// Nanoseconds in a second.
 const SECOND: u64 = 1_000_000_000;
@@ -64,9 +69,51 @@ struct Record {
     frames: Box<[u64]>,
 }
 
+/// When a thread got which name; empty: it ended.
+type Naming = (u64, Box<str>);
+
+/// Names of threads by time: the id of a thread that has ended is given to the next one.
+#[derive(Debug, Default)]
+struct Namings(HashMap<u64, Vec<Naming>, RandomState>);
+
+impl Namings {
+    fn add(&mut self, time: u64, thread: u64, name: &[u8]) {
+        if self.0.len() < LIVE_THREADS {
+            let name = cut(&String::from_utf8_lossy(name), THREAD_NAME).into();
+            let of = self.0.entry(thread).or_default();
+            let at = of.partition_point(|(before, _)| *before <= time);
+            of.insert(at, (time, name));
+        }
+    }
+
+    /// The name of a thread at a time; of more threads than fit, the newest.
+    fn get<'a>(&'a self, thread: u64, time: u64, names: &'a dyn Names) -> Option<&'a str> {
+        let Some(of) = self.0.get(&thread) else {
+            return names.thread(thread).filter(|_| self.0.len() >= LIVE_THREADS);
+        };
+        let last = of.partition_point(|(since, _)| *since <= time).checked_sub(1)?;
+        of.get(last).map(|(_, name)| &**name).filter(|name| !name.is_empty())
+    }
+
+    /// Only what is true from this time on is needed.
+    fn forget(&mut self, until: u64) {
+        self.0.retain(|_, of| {
+            let last = of.partition_point(|(since, _)| *since <= until).saturating_sub(1);
+            of.drain(..last);
+            of.len() > 1 || of.iter().any(|(since, name)| *since > until || !name.is_empty())
+        });
+    }
+
+    fn memory(&self) -> usize {
+        let names = self.0.values().flatten().map(|(_, name)| size_of::<Naming>() + name.len());
+        self.0.capacity() * (size_of::<(u64, Vec<Naming>)>() + 1) + names.sum::<usize>()
+    }
+}
+
 /// The records of one process.
 #[derive(Debug, Default)]
 pub(super) struct Records {
+    namings: Namings,
     exceptions: Rate,
     contentions: Rate,
     waiting: Vec<Record>,
@@ -78,6 +125,15 @@ impl Records {
             self.waiting.push(record);
         } else {
             figures.add(m::MISSED, 1);
+        }
+    }
+
+    /// A thread got a name, or has ended.
+    pub(super) fn thread(&mut self, time: u64, act: Act, thread: u64, name: &[u8]) {
+        match act {
+            Act::Load => {}
+            Act::Name => self.namings.add(time, thread, name),
+            Act::Unload => self.namings.add(time, thread, b""),
         }
     }
 
@@ -132,17 +188,18 @@ impl Records {
         stamp: &dyn Fn(u64) -> Stamp,
         sink: &mut dyn Sink,
     ) {
-        if self.waiting.is_empty() {
-            self.waiting = Vec::new();
-            return;
-        }
         self.waiting.sort_by_key(|record| record.time);
         let due = match until {
             Some(until) => self.waiting.partition_point(|record| record.time <= until),
             None => self.waiting.len(),
         };
         for record in self.waiting.drain(..due) {
-            emit(&record, version, names, stamp(record.time), sink);
+            let thread = self.namings.get(record.thread, record.time, names);
+            emit(&record, thread, version, names, stamp(record.time), sink);
+        }
+        self.namings.forget(until.unwrap_or(u64::MAX));
+        if self.waiting.is_empty() {
+            self.waiting = Vec::new();
         }
     }
 
@@ -153,12 +210,20 @@ impl Records {
 
     /// Allocated bytes.
     pub(super) fn memory(&self) -> usize {
-        self.waiting.capacity() * size_of::<Record>()
+        self.namings.memory()
+            + self.waiting.capacity() * size_of::<Record>()
             + self.waiting.iter().map(|record| size_of_val(&*record.frames)).sum::<usize>()
     }
 }
 
-fn emit(record: &Record, version: u8, names: &dyn Names, stamp: Stamp, sink: &mut dyn Sink) {
+fn emit(
+    record: &Record,
+    name: Option<&str>,
+    version: u8,
+    names: &dyn Names,
+    stamp: Stamp,
+    sink: &mut dyn Sink,
+) {
     let Record { thread, what, frames, .. } = record;
     let mut params = Vec::with_capacity(10);
     let kind_of = |kind: &Option<u64>| kind.and_then(|kind| type_name(names, version, kind));
@@ -190,7 +255,7 @@ fn emit(record: &Record, version: u8, names: &dyn Names, stamp: Stamp, sink: &mu
         }
     }
     params.push(EventParam::number(m::P_THREAD, *thread));
-    params.extend(names.thread(*thread).map(|name| EventParam::text(m::P_THREAD_NAME, name)));
+    params.extend(name.map(|name| EventParam::text(m::P_THREAD_NAME, name)));
     let stack = stack(frames, names);
     if !stack.is_empty() {
         params.push(EventParam::text(m::P_STACK, &stack));

@@ -71,6 +71,29 @@ fn a_record_has_what_is_known() {
 }
 
 #[test]
+fn a_thread_has_the_name_that_it_had_then() {
+    let mut p = Process::with("exception");
+    let threads = |p: &mut Process, time, act, name| {
+        p.event(4, time * SECOND, Event::Thread { act, id: 5, name });
+    };
+    let threw = |p: &mut Process, time| {
+        p.event(5, time * SECOND, Event::Throw { object: 8, frames: &[] });
+    };
+    threads(&mut p, 1, Act::Name, b"customer");
+    threads(&mut p, 3, Act::Unload, b"");
+    threads(&mut p, 5, Act::Name, b"worker");
+    [2, 4, 6].iter().for_each(|time| threw(&mut p, *time));
+    p.flush(7 * SECOND);
+    threw(&mut p, 8);
+    threads(&mut p, 9, Act::Unload, b"");
+    p.flush(10 * SECOND);
+    threw(&mut p, 11);
+    p.flush(12 * SECOND);
+    let names: Vec<_> = p.seen.records.iter().map(|r| r.get(m::P_THREAD_NAME)).collect();
+    assert_eq!(names, ["customer", "", "worker", "worker", ""]);
+}
+
+#[test]
 fn a_second_has_at_most_its_records_and_the_rest_is_counted() {
     let mut p = Process::with("exception");
     let many = u64::from(RECORDS_A_SECOND) + 50;
