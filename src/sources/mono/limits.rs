@@ -101,7 +101,7 @@ pub(super) const PROFILE_NAMES: usize = 4096;
 /// Bytes of a stack's name.
 pub(super) const STACK_NAME: usize = 1500;
 /// Bytes of the name of a method, class or thread of the log profiler (docs/protocols/mono-mlpd.md
-/// 8): longer ones are cut.
+/// 4): longer ones are cut.
 pub(super) const METHOD_NAME: usize = 200;
 /// Methods of one stream whose names are kept; a large server compiles some 50 000.
 pub(super) const METHODS: usize = 200_000;

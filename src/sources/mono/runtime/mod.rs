@@ -1,5 +1,5 @@
 //! What the events of a log profiler mean: garbage collections, exceptions, locks, threads,
-//! allocations and the heap of one process (docs/protocols/mono-mlpd.md 5).
+//! allocations and the heap of one process (docs/protocols/mono-mlpd.md 6).
 //!
 //! ```text
 //!  mlpd::Event ─▶ reader ─┬▶ gc, exceptions, locks, alloc, heap, threads, handles ─┐

@@ -1,4 +1,4 @@
-//! Each trap of docs/protocols/mono-mlpd.md 5.
+//! Each trap of docs/protocols/mono-mlpd.md 6.
 
 use std::collections::BTreeMap;
 
