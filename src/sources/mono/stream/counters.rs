@@ -183,6 +183,12 @@ impl StreamCounters {
         }
     }
 
+    /// A sample is complete: tables that only descriptions need are dropped.
+    pub(super) fn settle(&mut self) {
+        self.counters.settle();
+        self.wires.shrink_to_fit();
+    }
+
     /// Bytes allocated.
     pub(super) fn memory(&self) -> usize {
         self.counters.memory() + self.wires.capacity() * size_of::<Wire>()

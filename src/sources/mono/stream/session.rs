@@ -100,6 +100,14 @@ impl Stream {
     }
 }
 
+#[cfg(test)]
+impl Stream {
+    /// Bytes of the names.
+    pub(super) fn named(&self) -> usize {
+        self.state.names.memory()
+    }
+}
+
 impl Session for Stream {
     fn feed(
         &mut self,

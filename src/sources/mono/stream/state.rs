@@ -120,6 +120,7 @@ impl State {
     pub(super) fn end_sample(&mut self, now: Now, sink: &mut dyn Sink) {
         if self.sample.take().is_some() {
             self.introduce(true, sink);
+            self.counters.settle();
             self.updates.refresh(&mut self.counters.counters, sink);
             if !std::mem::take(&mut self.shown) && self.counters.duplicates > 0 {
                 drop(self.counters.counters.take_named());

@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
 use flate2::read::GzDecoder;
 
-use super::Settings;
+use super::{Settings, Stream};
 use crate::model::{Control, ControlId, Now, Stamp, Units};
 use crate::sources::mono::front::Front;
 use crate::sources::mono::meter::identity::Peer;
 use crate::sources::mono::metrics as m;
+use crate::sources::mono::process::{Facts, Host, Joining, Processes, Said, Share, Via, Way};
 use crate::sources::mono::session::Settings as SessionSettings;
 use crate::sources::mono::testkit::RecordedUpdates;
 use crate::sources::{Session, SessionError};
@@ -284,5 +286,74 @@ fn what_is_no_stream_ends_the_session() {
         let mut talk = Talk::new(false);
         let error = talk.feed(&capture(name)).expect_err(name);
         assert!(error.to_string().contains(words), "{name}: {error}");
+    }
+}
+
+/// A host on which the process that calls itself 28925 is 4077.
+struct Container;
+
+impl Host for Container {
+    fn find(&self, _: &Via, said: &Said<'_>) -> Option<Facts> {
+        let command = b"mono\0/srv/shop.exe\0".to_vec();
+        (said.pid == 28925).then(|| Facts { pid: 4077, start: 5, command, ..Facts::default() })
+    }
+}
+
+#[test]
+fn counters_that_the_module_feeds_are_dropped_and_come_back_when_it_leaves() {
+    let processes = Processes::new(Container);
+    let facts = Container.find(&Via::File("x".into()), &Said { pid: 28925, ..Said::default() });
+    let module = processes.seat(Way::Module, facts.expect("the process"));
+    assert!(module.feeds(Share::Counters));
+    let mut talk = Talk::new(false);
+    let via = Via::Tcp(([127, 0, 0, 1], 50123).into());
+    let joining = Joining { processes: Arc::clone(&processes), via };
+    let settings = (settings(false), Settings { ticks: || 0 });
+    talk.session = Box::new(Front::joining(peer(), Some(joining), settings.0, settings.1));
+
+    let bytes = capture("m11-user-counters");
+    // Three samples are behind it.
+    let last = bytes[..100_000].windows(4).rposition(|four| four == b"\x01LPM").expect("a buffer");
+    assert_eq!(talk.feed(&bytes[..last]), Ok(()));
+    // The host names the process, at once.
+    let told = talk.told.lines.clone();
+    assert!(told.contains(&"identity shop.exe:4077 resumes=true".to_owned()), "{told:?}");
+    let duplicate = format!("count {} ", m::DUPLICATE.get());
+    assert!(told.iter().any(|line| line.starts_with(&duplicate)));
+    let values = talk.values();
+    let mut keys: Vec<_> = values.keys().collect();
+    keys.retain(|key| !key.starts_with("PerfCounters/"));
+    assert_eq!((keys.len(), values.len()), (0, 3), "{values:?}");
+
+    drop(module);
+    talk.told.lines.clear();
+    let defines = talk.told.specs.len();
+    assert_eq!(talk.feed(&bytes[last..]), Ok(()));
+    let samples = talk.lines(&["sample"]);
+    let values: usize = samples.iter().map(|line| line.matches('=').count()).sum();
+    assert!(
+        values >= defines - 1,
+        "all values, not only those that changed: {values} of {defines}"
+    );
+}
+
+#[test]
+fn a_stream_has_64_kib_beside_its_names() {
+    for name in ["m01-gc", "m02-exception", "m04-monitor", "m09-domains", "m12-tcp-killed"] {
+        let mut stream = Stream::new(peer(), settings(false), Settings { ticks: || 0 });
+        let (mut input, mut told) = (BytesMut::new(), RecordedUpdates::default());
+        let (mut now, mut most) = (Talk::new(false).now, 0);
+        for piece in capture(name).chunks(16 << 10) {
+            input.extend_from_slice(piece);
+            stream.feed(now, &mut input, &mut BytesMut::new(), &mut told).expect("fed");
+            most = most.max(stream.held().own - stream.named());
+        }
+        // The records of all flushes of the capture, which come at once here, have waited for ticks.
+        for _ in 0..5 {
+            now.monotonic += Duration::from_secs(1);
+            stream.tick(now, &mut BytesMut::new(), &mut told).expect("a tick");
+        }
+        let rest = stream.held().own - stream.named();
+        assert!(rest <= 64 << 10 && most <= 512 << 10, "{name}: {rest} after {most}");
     }
 }
