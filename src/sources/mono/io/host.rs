@@ -104,8 +104,9 @@ impl ProcHost {
                 None => hidden.extend(self.facts(dir)),
             }
         }
-        // Files of other users are hidden from a PMDA that is not root.
-        hidden.into_iter().find(|facts| fits(facts, said))
+        // Files of other users are hidden from a PMDA that is not root. First processes of
+        // containers have one id: two that start together cannot be told apart.
+        only(hidden.into_iter().filter(|facts| fits(facts, said)))
     }
 }
 
@@ -127,12 +128,17 @@ impl Host for ProcHost {
                 let file = std::fs::metadata(path).ok()?;
                 let what = Holding::File(file.dev(), file.ino());
                 self.holder(&called, what, said).or_else(|| {
-                    let mut all = called.iter().filter_map(|dir| self.facts(dir));
-                    all.find(|facts| began(facts, said))
+                    let all = called.iter().filter_map(|dir| self.facts(dir));
+                    only(all.filter(|facts| began(facts, said)))
                 })
             }
         }
     }
+}
+
+/// The item, if there is just one: a guess could give a process the values of another.
+fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    items.next().filter(|_| items.next().is_none())
 }
 
 /// The command line is the one that the process says.
@@ -147,4 +153,57 @@ fn fits(facts: &Facts, said: &Said<'_>) -> bool {
 fn began(facts: &Facts, said: &Said<'_>) -> bool {
     let started = facts.started.and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis);
     started.zip(said.started).is_some_and(|(host, said)| host.abs_diff(said) < STARTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::path::Path;
+
+    use super::*;
+
+    const BOOT: i64 = 1_000_000;
+
+    /// A /proc with processes that are the first of their containers, one for each start in
+    /// seconds after boot, and whose descriptors are hidden.
+    fn containers(root: &Path, starts: &[u64]) {
+        let _ = std::fs::remove_dir_all(root);
+        std::fs::create_dir_all(root.join("self/net")).unwrap();
+        std::fs::write(root.join("stat"), format!("cpu 1\nbtime {BOOT}\n")).unwrap();
+        for table in ["tcp", "tcp6"] {
+            let text = std::fs::read(Path::new("/proc/net").join(table)).unwrap();
+            std::fs::write(root.join("self/net").join(table), text).unwrap();
+        }
+        for (host, start) in (500..).zip(starts) {
+            let dir = root.join(host.to_string());
+            std::fs::create_dir_all(&dir).unwrap();
+            let zeros = "0 ".repeat(17);
+            std::fs::write(
+                dir.join("stat"),
+                format!("{host} (mono) S {zeros}1 {} 0 0", start * 100),
+            )
+            .unwrap();
+            std::fs::write(dir.join("status"), format!("Uid:\t7\t7\t7\t7\nNSpid:\t{host}\t1\n"))
+                .unwrap();
+        }
+    }
+
+    #[test]
+    fn first_processes_of_containers_that_start_together_are_not_mixed_up() {
+        let root = std::env::temp_dir().join(format!("apm-mono-host-{}", std::process::id()));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let via = Via::Tcp(peer.local_addr().unwrap());
+        let started = Some(Duration::from_secs(1_000_010));
+        let said = Said { pid: 1, command: None, started };
+        let found = |starts: &[u64]| {
+            containers(&root, starts);
+            let found = ProcHost::new(root.clone()).find(&via, &said);
+            found.map(|facts| (facts.pid, facts.inner_pid))
+        };
+        assert_eq!(found(&[10]), Some((500, 1)));
+        assert_eq!(found(&[100, 10]), Some((501, 1)));
+        assert_eq!(found(&[10, 11]), None);
+        std::fs::remove_dir_all(&root).unwrap();
+    }
 }
