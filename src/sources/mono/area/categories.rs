@@ -26,6 +26,15 @@ pub(super) fn each<'a>(page: Page<'a>, start: usize, each: &mut dyn FnMut(UserCo
     }
 }
 
+/// Where the stanzas end.
+pub(super) fn end(page: Page<'_>, start: usize) -> usize {
+    let mut at = start;
+    while let Some((_, length)) = stanza(page, at) {
+        at += length;
+    }
+    at
+}
+
 /// Kind and length of the stanza at a position; `None` at the end.
 fn stanza(page: Page<'_>, at: usize) -> Option<(u8, usize)> {
     let (kind, length) = (page.u8(at)?, usize::from(page.u16(at + 2)?));

@@ -1,6 +1,7 @@
 //! The metrics of one process, from its area.
 
 use super::access::Access;
+use super::categories::end;
 use super::layout::{Figures, PAGE, Refusal, figures};
 use super::page::Page;
 use super::user::UserCounters;
@@ -61,6 +62,8 @@ pub(crate) struct Meter {
     /// Metrics that another way could feed, and that this one fed at the last reading.
     fed: [bool; 3],
     fed_user: bool,
+    /// The categories as they were read last.
+    data: Vec<u8>,
     access: Access,
     /// The ways and the access that are reported.
     told: Option<(u8, Access)>,
@@ -78,6 +81,7 @@ impl Meter {
             user: UserCounters::default(),
             fed: [false; 3],
             fed_user: false,
+            data: Vec::new(),
             access,
             told: None,
         }
@@ -169,20 +173,22 @@ impl Meter {
         }
         let feeds = self.seat.feeds(Share::Categories);
         let before = std::mem::replace(&mut self.fed_user, feeds);
-        if feeds {
+        let bytes = page.bytes.get(data..end(page, data)).unwrap_or_default();
+        let same = before && self.data == bytes;
+        if feeds && !same {
+            self.data.clear();
+            self.data.extend_from_slice(bytes);
             self.user.read(page, data, !before, sink);
         }
     }
 
     /// Once a second.
     pub(crate) fn tick(&mut self, sink: &mut dyn Sink) {
-        self.shown.tick(&self.seat, sink);
-        let others = self.seat.ways() & !Way::Area.bit();
-        let now = (others, self.access.clone());
-        if self.told.as_ref() == Some(&now) {
+        let others = self.shown.tick(&self.seat, sink) & !Way::Area.bit();
+        if self.told.as_ref().is_some_and(|told| told.0 == others && told.1 == self.access) {
             return;
         }
-        self.told = Some(now);
+        self.told = Some((others, self.access.clone()));
         // A stream tells of itself.
         if others & Way::Stream.bit() != 0 {
             return;
@@ -205,6 +211,6 @@ impl Meter {
 
     /// Bytes allocated.
     pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>() + self.user.memory()
+        size_of::<Self>() + self.user.memory() + self.data.capacity()
     }
 }

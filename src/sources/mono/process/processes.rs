@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::host::{Facts, Host, Key, Said, Via};
@@ -14,6 +14,8 @@ use crate::sources::mono::limits;
 pub(crate) struct Processes {
     host: Box<dyn Host>,
     table: Mutex<Table>,
+    /// Changes with every seat that is taken, left, or sees otherwise.
+    changes: AtomicU64,
 }
 
 impl std::fmt::Debug for Processes {
@@ -55,7 +57,11 @@ pub(super) struct Process {
 impl Processes {
     /// No process has a seat yet.
     pub(crate) fn new(host: impl Host + 'static) -> Arc<Self> {
-        Arc::new(Self { host: Box::new(host), table: Mutex::default() })
+        Arc::new(Self {
+            host: Box::new(host),
+            table: Mutex::default(),
+            changes: AtomicU64::default(),
+        })
     }
 
     /// Takes a seat for a peer that says so of itself. `None`: its process is not one of this host,
@@ -80,6 +86,7 @@ impl Processes {
         let process = table.live.entry(key).or_insert(Process { chairs: Vec::new() });
         process.chairs.push(Arc::clone(&chair));
         drop(table);
+        self.changed();
         let program = facts.program();
         Seat {
             processes: Arc::clone(self),
@@ -89,6 +96,15 @@ impl Processes {
             resumes: known.is_none_or(|start| start == key.start),
             chair,
         }
+    }
+
+    /// A number that changes with the ways that see any process.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    pub(super) fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
     }
 
     /// The ways that see a process now.
@@ -139,6 +155,7 @@ impl Processes {
                 entry.get().settle();
             }
         }
+        self.changed();
     }
 
     /// Processes that have seats.

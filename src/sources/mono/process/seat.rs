@@ -109,6 +109,12 @@ impl Seat {
     /// Whether this way sees the process, or only knows that it is there.
     pub(crate) fn sees(&self, sees: bool) {
         self.chair.sees.store(sees, Ordering::Relaxed);
+        self.processes.changed();
+    }
+
+    /// A number that changes with [`Seat::ways`] of any process.
+    pub(crate) fn changes(&self) -> u64 {
+        self.processes.changes()
     }
 
     /// The ways that see the process now, as [`Way::bit`].

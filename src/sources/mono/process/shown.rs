@@ -15,14 +15,21 @@ const PROGRAM: u32 = 0;
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
     begun: bool,
+    /// The ways, as of [`Seat::changes`].
     ways: Option<u8>,
+    changes: u64,
 }
 
 impl Shown {
     /// Shows the process, once, and the ways that it is seen by, when they change: after the
-    /// identity and about once a second.
-    pub(crate) fn tick(&mut self, seat: &Seat, sink: &mut dyn Sink) {
-        let ways = seat.ways();
+    /// identity and about once a second. Returns the ways, as [`Way::bit`].
+    pub(crate) fn tick(&mut self, seat: &Seat, sink: &mut dyn Sink) -> u8 {
+        let changes = seat.changes();
+        let ways = match self.ways {
+            Some(ways) if self.changes == changes => ways,
+            _ => seat.ways(),
+        };
+        self.changes = changes;
         if !std::mem::replace(&mut self.begun, true) {
             self.begin(seat, sink);
         }
@@ -34,6 +41,7 @@ impl Shown {
             let text = seen.map(|(_, name)| *name).collect::<Vec<_>>().join(",");
             sink.update(Update::Set { item: m::VIA, value: Value::text(&text) });
         }
+        ways
     }
 
     fn begin(&self, seat: &Seat, sink: &mut dyn Sink) {

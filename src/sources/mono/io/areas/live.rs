@@ -13,6 +13,9 @@ use crate::sources::mono::process::{Facts, Processes, Way};
 use crate::sources::{OwnSink, Sinks};
 use crate::store::LogThrottle;
 
+/// Readings between two charges of memory.
+const FLUSH: u8 = 16;
+
 /// The processes.
 pub(super) struct Live {
     processes: Arc<Processes>,
@@ -33,6 +36,7 @@ struct Process {
     meter: Meter,
     area: Option<Area>,
     sink: Box<dyn OwnSink>,
+    ticks: u8,
 }
 
 impl Live {
@@ -91,7 +95,7 @@ impl Live {
         }
         let (pid, start) = (facts.pid, facts.start);
         let meter = Meter::new(self.processes.seat(Way::Area, facts), access);
-        let mut process = Process { start, meter, area, sink: self.sinks.open() };
+        let mut process = Process { start, meter, area, sink: self.sinks.open(), ticks: 0 };
         process.sink.at(now());
         process.meter.start(&mut *process.sink);
         process.tick();
@@ -128,7 +132,7 @@ impl Live {
 
 impl Process {
     fn tick(&mut self) {
-        let Self { meter, area, sink, .. } = self;
+        let Self { meter, area, sink, ticks, .. } = self;
         sink.at(now());
         let mut page = [0; PAGE];
         if let Some(open) = &*area {
@@ -151,6 +155,10 @@ impl Process {
             }
         }
         meter.tick(&mut **sink);
-        sink.flush();
+        // There are no records; this charges the memory of new metrics.
+        *ticks = ticks.wrapping_add(1);
+        if *ticks % FLUSH == 1 {
+            sink.flush();
+        }
     }
 }
