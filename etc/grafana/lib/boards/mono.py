@@ -29,7 +29,7 @@ BOARD = Board(
         Panel("Pauses", "timeseries", "ns", [
             Query(N + "gc.pause.max", "max", "process"), Query(N + "gc.pause.last", "last", "process")],
               "The longest of the last minute, and the last one."),
-        Panel("Pauses by length", "heatmap", "µs", [Query(N + "gc.pause.histogram", "", "row")],
+        Panel("Pauses by length", "heatmap", "µs", [Query(N + "gc.pause.histogram")],
               "Pauses a second in each range of lengths, of all processes."),
         Panel("Exceptions a second", "timeseries", "cps", [Query(N + "exceptions.count", "", "process")]),
         Panel("Exceptions by the method that throws", "bars", "cps", [Query(N + "exceptions.by_site", "", "process")]),

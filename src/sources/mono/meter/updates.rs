@@ -287,7 +287,10 @@ impl Updates {
             sink.update(Update::Interval(interval));
         }
         self.before = Some(self.stamp);
-        self.message(sink);
+        // The messages of a stream are its buffers.
+        if self.way == Way::Module {
+            self.message(sink);
+        }
     }
 }
 

@@ -35,6 +35,7 @@ impl Visitor for Visit<'_> {
 
     fn buffer(&mut self, buffer: &Buffer) {
         self.state.thread = buffer.thread;
+        self.state.updates.message(self.sink);
     }
 
     #[inline]
@@ -88,6 +89,7 @@ impl Visitor for Visit<'_> {
     }
 
     fn bad(&mut self, reason: BadBuffer, _: u64) {
+        self.state.end_sample(self.now, self.sink);
         let state = &mut *self.state;
         state.lost.bad += 1;
         let unknown = matches!(reason, BadBuffer::UnknownEvent(_) | BadBuffer::UnknownMetadata(_));
@@ -99,6 +101,8 @@ impl Visitor for Visit<'_> {
     }
 
     fn hole(&mut self, _: u64) {
+        // What came before is shown first, or it would stay when its counters are withdrawn.
+        self.state.end_sample(self.now, self.sink);
         self.state.lost.holes += 1;
         self.state.counters.lose();
         self.state.runtime.lost();
