@@ -226,3 +226,13 @@ class Valkey:
                 counter = descs[sid]["semantics"] == "counter" and convert
                 found[name] = rates(numbers) if counter else [v for _, v in numbers]
         return found
+
+
+# Mono programs without a log profiler have none of these, and no process of the scene has a shared area.
+OF_STREAMS = re.compile(r"apm[._]mono[._](gc|exceptions|lock|threads|program[._](stack|exceptions|gc|lock))[._]")
+OF_AREAS = re.compile(r"apm[._]mono[._]pool[._]")
+
+
+def may_be_empty(expr, service):
+    """Whether a query has data for some programs only: `service` is the one that is chosen, if any."""
+    return bool(OF_AREAS.search(expr) or service and OF_STREAMS.search(expr))

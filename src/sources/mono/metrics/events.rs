@@ -88,7 +88,7 @@ listed! {
 }
 
 event_params! {
-    P_THREAD 1 "thread" U64 None "thread id, as the process sees it";
+    P_THREAD 1 "thread_id" U64 None "thread id, as the process sees it";
     P_THREAD_NAME 2 "thread_name" Text None "name of the thread";
     P_KIND 3 "kind" Text None "kind of pause: minor, major, major_start, major_finish or other";
     P_GENERATION 4 "generation" U32 None "generation that was collected: 0 minor, 1 major";
