@@ -33,9 +33,27 @@ trap 'exit 1' HUP INT TERM
 
 die() { echo "$*" >&2; exit 1; }
 
-# A free TCP port on loopback. The kernel hands them out in no order, so parallel tests do not meet.
+# A free TCP port, below those that the system gives away, in turn: tests that run beside each other
+# never get the same.
 free_port() {
-    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+    python3 - "/tmp/apm-qa-ports.$(id -u)" <<'END'
+import fcntl, os, socket, sys
+with os.fdopen(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600), "r+") as turn:
+    fcntl.flock(turn, fcntl.LOCK_EX)
+    port = int(turn.read() or 20000)
+    while True:
+        port = port + 1 if 20000 <= port < 31999 else 20000
+        with socket.socket() as free:
+            try:
+                free.bind(("", port))
+                break
+            except OSError:
+                pass
+    turn.seek(0)
+    turn.truncate()
+    turn.write(str(port))
+print(port)
+END
 }
 
 # wait_for SECONDS COMMAND...: until the command succeeds; fails after the time.
