@@ -28,17 +28,28 @@
 //! [`meter::updates`] → sink; and back: [`control::selection`] → [`control::request_queue`] →
 //! [`proto::requests`].
 
+#[cfg_attr(
+    not(feature = "agent"),
+    allow(dead_code, unused_imports, reason = "for tasks of the agent")
+)]
 mod area;
 mod config;
 mod control;
 mod front;
 #[cfg(feature = "agent")]
 mod io;
+#[cfg_attr(
+    not(feature = "agent"),
+    allow(dead_code, unused_imports, reason = "for tasks of the agent")
+)]
 mod limits;
 mod meter;
 mod metrics;
 pub mod mlpd;
-#[allow(dead_code, unused_imports, reason = "its ways come one after the other")]
+#[cfg_attr(
+    not(feature = "agent"),
+    allow(dead_code, unused_imports, reason = "for tasks of the agent")
+)]
 mod process;
 mod profile;
 mod proto;

@@ -20,7 +20,7 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use host::{Facts, Host, Key, Said, Via};
+pub(crate) use host::{Facts, Host, Said, Via};
 pub(crate) use name::tidy;
 pub(crate) use processes::{Joining, Processes};
 pub(crate) use seat::Seat;

@@ -58,11 +58,6 @@ impl Seat {
         &self.facts
     }
 
-    /// The instance's name: PROGRAM:PID.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// The name of the program.
     pub(crate) fn program(&self) -> &str {
         &self.program
