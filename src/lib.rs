@@ -29,7 +29,7 @@ pub mod catalogue;
 
 pub use pcp_event as events;
 
-#[cfg(any(feature = "dotnet", feature = "profiler", feature = "zorka"))]
+#[cfg(any(feature = "dotnet", feature = "mono", feature = "profiler", feature = "zorka"))]
 pub mod meter;
 
 pub mod sources;

@@ -5,6 +5,10 @@
 //! [`Update`]: crate::model::Update
 
 #[cfg(any(feature = "dotnet", feature = "mono"))]
+#[cfg_attr(
+    not(feature = "dotnet"),
+    allow(dead_code, unused_imports, reason = "sources need different cells")
+)]
 mod cells;
 mod contract;
 #[cfg(feature = "dotnet")]
