@@ -1,6 +1,7 @@
 """Thousands of Mono agents that connect at the same moment and stay: all_at_once.py AGENTS [SECONDS].
 
-Each says Hello and sends one sample as soon as it is connected; none tries again. Prints how many connections were made
+Each says Hello and sends one sample as soon as it is connected; none tries again. Their process ids are above those
+that Linux gives, so that none is that of this program, which has all the connections. Prints how many connections were made
 within SECONDS (default 2), and stays until the test makes the file `stop`.
 """
 
@@ -33,7 +34,7 @@ while waiting.get_map() and time.monotonic() < end:
         waiting.unregister(key.fileobj)
         if key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0:
             connected += 1
-            key.fileobj.send(greeting + agent.sample([agent.value(0, "i", 1000 + key.data), agent.value(1, "s", "mono many.exe"),
+            key.fileobj.send(greeting + agent.sample([agent.value(0, "i", 10_000_000 + key.data), agent.value(1, "s", "mono many.exe"),
                                                       agent.value(2, "i", key.data)]))
 # One write, since the test reads it as soon as it is there.
 sys.stdout.write(f"{connected} of {count} connected\n")

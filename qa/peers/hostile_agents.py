@@ -221,7 +221,7 @@ class Load:
     async def good_mono(self, n):
         await asyncio.sleep(self.random.random())
         headers = self.who() + [mono.header(mono.SECTIONS["PerfCounters"], "Sequence", "q", mono.MONOTONIC, 2)]
-        who = [mono.value(0, "i", 1000 + n), mono.value(1, "s", "mono good.exe")]
+        who = [mono.value(0, "i", 10_000_000 + n), mono.value(1, "s", "mono good.exe")]
         try:
             reader, writer = await asyncio.open_connection(HOST, self.mono_port)
             ended = asyncio.ensure_future(self.swallow(reader))
@@ -237,7 +237,7 @@ class Load:
                 await asyncio.sleep(0.2)
             writer.close()
         except OSError as error:
-            self.lost.append(f"mono good.exe:{1000 + n}: {error!r}")
+            self.lost.append(f"mono good.exe:{10_000_000 + n}: {error!r}")
 
     async def comes_and_goes(self):
         """Measures hello -> answer of agents that connect anew."""

@@ -18,6 +18,8 @@ use crate::store::RequestQueue;
 pub struct Caller {
     /// Address and port.
     pub address: SocketAddr,
+    /// Address and port that it has connected to.
+    pub ours: SocketAddr,
     /// Instance name for a peer that gives none.
     pub fallback: String,
 }
@@ -49,7 +51,8 @@ impl Serve for Listen {
         let requests = Arc::new(Notify::new());
         let wake = Arc::clone(&requests);
         let queue = Arc::new(RequestQueue::new(move || wake.notify_one()));
-        let session = factory(Caller { address, fallback: slot.fallback_name() });
+        let ours = stream.local_addr().unwrap_or(self.address);
+        let session = factory(Caller { address, ours, fallback: slot.fallback_name() });
         let sink = peers.sink(&queue);
         let ledger = Ledger::new(&peers.store().memory);
         let stop = stop.clone();

@@ -1,5 +1,6 @@
-//! Processes of this host, by /proc. All of it blocks.
+//! Processes of this host, by /proc and sock_diag(7). All of it blocks.
 
+mod diag;
 mod files;
 mod sockets;
 mod text;

@@ -115,24 +115,20 @@ const COMMAND: u64 = 4 << 10;
 
 impl Host for ProcHost {
     fn find(&self, via: &Via, said: &Said<'_>) -> Option<Facts> {
-        let called = self.called(said.pid);
-        if called.is_empty() {
-            return None;
-        }
-        match via {
-            Via::Tcp(address) => {
-                let inode = socket_inode(&self.proc, *address)?;
-                self.holder(&called, Holding::Socket(inode), said)
-            }
+        let what = match via {
+            Via::Tcp { peer, ours } => Holding::Socket(socket_inode(&self.proc, *peer, *ours)?),
             Via::File(path) => {
                 let file = std::fs::metadata(path).ok()?;
-                let what = Holding::File(file.dev(), file.ino());
-                self.holder(&called, what, said).or_else(|| {
-                    let all = called.iter().filter_map(|dir| self.facts(dir));
-                    only(all.filter(|facts| began(facts, said)))
-                })
+                Holding::File(file.dev(), file.ino())
             }
-        }
+        };
+        let called = self.called(said.pid);
+        self.holder(&called, what, said).or_else(|| {
+            let all = called.iter().filter_map(|dir| self.facts(dir));
+            // A file may be closed again.
+            let closed = matches!(via, Via::File(_));
+            closed.then(|| only(all.filter(|facts| began(facts, said))))?
+        })
     }
 }
 
@@ -192,8 +188,9 @@ mod tests {
     fn first_processes_of_containers_that_start_together_are_not_mixed_up() {
         let root = std::env::temp_dir().join(format!("apm-mono-host-{}", std::process::id()));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let via = Via::Tcp(peer.local_addr().unwrap());
+        let ours = listener.local_addr().unwrap();
+        let client = TcpStream::connect(ours).unwrap();
+        let via = Via::Tcp { peer: client.local_addr().unwrap(), ours };
         let started = Some(Duration::from_secs(1_000_010));
         let said = Said { pid: 1, command: None, started };
         let found = |starts: &[u64]| {

@@ -101,8 +101,8 @@ fn sessions(shared: &Shared, processes: &Arc<Processes>) -> SessionFactory {
             host,
             process: None,
         };
-        let joining = local
-            .then(|| Joining { processes: Arc::clone(&processes), via: Via::Tcp(caller.address) });
+        let via = Via::Tcp { peer: caller.address, ours: caller.ours };
+        let joining = local.then(|| Joining { processes: Arc::clone(&processes), via });
         Box::new(Front::joining(peer, joining, current(&shared), stream_settings()))
     })
 }

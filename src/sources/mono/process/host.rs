@@ -74,8 +74,13 @@ pub(crate) struct Said<'a> {
 /// Where a peer's bytes come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Via {
-    /// A connection from this address and port.
-    Tcp(SocketAddr),
+    /// A connection, by the addresses and ports of both ends.
+    Tcp {
+        /// That of the peer.
+        peer: SocketAddr,
+        /// That of this process.
+        ours: SocketAddr,
+    },
     /// A file.
     File(PathBuf),
 }

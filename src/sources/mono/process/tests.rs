@@ -17,7 +17,7 @@ fn facts(pid: u32, start: u64, inner_pid: u32) -> Facts {
 }
 
 fn via() -> Via {
-    Via::Tcp(([127, 0, 0, 1], 1).into())
+    Via::Tcp { peer: ([127, 0, 0, 1], 1).into(), ours: ([127, 0, 0, 1], 2).into() }
 }
 
 #[test]

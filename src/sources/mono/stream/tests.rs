@@ -308,7 +308,8 @@ fn counters_that_the_module_feeds_are_dropped_and_come_back_when_it_leaves() {
     let module = processes.seat(Way::Module, facts.expect("the process"));
     assert!(module.feeds(Share::Counters));
     let mut talk = Talk::new(false);
-    let via = Via::Tcp(([127, 0, 0, 1], 50123).into());
+    let via =
+        Via::Tcp { peer: ([127, 0, 0, 1], 50123).into(), ours: ([127, 0, 0, 1], 8888).into() };
     let joining = Joining { processes: Arc::clone(&processes), via };
     let settings = (settings(false), Settings { ticks: || 0 });
     talk.session = Box::new(Front::joining(peer(), Some(joining), settings.0, settings.1));
