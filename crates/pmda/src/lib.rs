@@ -23,7 +23,9 @@ mod wake;
 
 pub use agent::{Agent, Pmda, PmdaInfo, StartError};
 pub use error::Error;
-pub use fetch::{Budget, FetchRequest, Profile, Results, Wanted, block_bytes, fetch_values};
+pub use fetch::{
+    Budget, FetchRequest, Profile, Results, TextValue, Wanted, block_bytes, fetch_values,
+};
 pub use handler::{Answered, Handler};
 pub use ids::{Attribute, ContextId, IN_NULL, InDom, LabelTarget, TextTarget};
 pub use labels::LabelSet;

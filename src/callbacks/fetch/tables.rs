@@ -1,10 +1,10 @@
 //! The tables of event records of each stream. A text is kept until there are new records, or names
-//! for parameters that had none, so that streams without news cost nothing but the copy.
+//! for parameters that had none. It is kept as the value that answers point to, so that streams
+//! without news cost nothing.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use pmda::Results;
+use pmda::{Results, TextValue};
 
 use super::scope::{FetchScope, World};
 use crate::catalogue::PARAM_CLUSTER;
@@ -30,7 +30,7 @@ struct Version {
 #[derive(Clone, Debug)]
 struct Kept {
     version: Version,
-    text: Arc<str>,
+    text: TextValue,
 }
 
 /// Texts by stream.
@@ -45,16 +45,16 @@ pub(super) struct Tables {
 
 impl Tables {
     /// The text of a stream if it is up to date.
-    fn get(&mut self, key: Key, records: u64, names: usize) -> Option<Arc<str>> {
+    fn get(&mut self, key: Key, records: u64, names: usize) -> Option<TextValue> {
         let current = |kept: &Kept| {
             let of = kept.version;
             of.records == records && of.names.is_none_or(|known| known == names)
         };
         if let Some(kept) = self.newer.get(&key) {
-            return current(kept).then(|| Arc::clone(&kept.text));
+            return current(kept).then(|| kept.text.clone());
         }
         let kept = self.older.remove(&key).filter(current)?;
-        let text = Arc::clone(&kept.text);
+        let text = kept.text.clone();
         self.put(key, kept);
         Some(text)
     }
@@ -90,7 +90,7 @@ pub(super) fn answer(
     let (Some(records), Some((source, event))) = (records, of) else { return };
     let (key, names) = ((stream.id(), leaf), world.entries.rows().len());
     if let Some(text) = scope.tables.get(key, records, names) {
-        return results.text(inst, &text);
+        return results.text_value(inst, &text);
     }
     let domain = world.store.domain();
     let pmid = |item: ParamItem| Pmid::new(domain, source.cluster + PARAM_CLUSTER, item.get());
@@ -107,8 +107,8 @@ pub(super) fn answer(
     // Making a text takes longer than copying it.
     results.budget.step(64 + text.len() as u64 / 8);
     let version = Version { records, names: table.unnamed().then_some(names) };
-    let text: Arc<str> = text.into();
-    results.text(inst, &text);
+    let text = TextValue::new(&text);
+    results.text_value(inst, &text);
     scope.tables.put(key, Kept { version, text });
 }
 
@@ -118,12 +118,12 @@ mod tests {
 
     #[test]
     fn a_text_is_kept_while_nothing_is_new() {
-        let (mut tables, text) = (Tables::default(), Arc::<str>::from("a".repeat(KEPT / 8)));
+        let (mut tables, text) = (Tables::default(), TextValue::new(&"a".repeat(KEPT / 8)));
         let key = |stream| (stream, EventLeaf::Table);
         let kept =
-            |records, names| Kept { version: Version { records, names }, text: Arc::clone(&text) };
+            |records, names| Kept { version: Version { records, names }, text: text.clone() };
         tables.put(key(1), kept(5, Some(7)));
-        assert!(tables.get(key(1), 5, 7).is_some_and(|kept| Arc::ptr_eq(&kept, &text)));
+        assert!(tables.get(key(1), 5, 7).is_some_and(|kept| kept == text));
         assert_eq!((tables.get(key(1), 6, 7), tables.get(key(1), 5, 8)), (None, None));
         assert_eq!(
             (tables.get(key(2), 5, 7), tables.get((1, EventLeaf::Slowest), 5, 7)),

@@ -1,10 +1,12 @@
 //! Fetches: request, profile, budget, and the answer in libpcp's form.
 
+mod blocks;
 mod budget;
 mod default;
 mod profile;
 mod results;
 
+pub use blocks::TextValue;
 pub use budget::{Budget, block_bytes};
 pub use default::fetch_values;
 use pcp_event::Pmid;

@@ -11,6 +11,7 @@ use std::mem::{MaybeUninit, align_of, offset_of, size_of, transmute};
 use pcp_event::{EventArray, Pmid, ValueType};
 use pcp_sys as sys;
 
+use super::blocks::{TextValue, block_header, block_length, c_part, push_block};
 use super::budget::{Budget, VALUE, block_bytes};
 use crate::error::Error;
 
@@ -51,6 +52,8 @@ pub struct Results {
     links: Vec<(usize, usize)>,
     /// Event arrays that values point to.
     arrays: Vec<EventArray>,
+    /// Texts that values point to.
+    texts: Vec<TextValue>,
     open: Open,
 }
 
@@ -87,6 +90,7 @@ impl Default for Results {
             blocks: Vec::new(),
             links: Vec::new(),
             arrays: Vec::new(),
+            texts: Vec::new(),
             open: Open::default(),
         }
     }
@@ -103,18 +107,20 @@ impl Results {
     /// Clears the answer. Keeps at most 64 Ki elements of each vector's memory for the next.
     fn clear(&mut self) {
         const KEPT: usize = 64 << 10;
-        let Self { head, sets, places, blocks, links, arrays, open, budget } = self;
+        let Self { head, sets, places, blocks, links, arrays, texts, open, budget } = self;
         head.clear();
         sets.clear();
         places.clear();
         blocks.clear();
         links.clear();
         *arrays = Vec::new();
+        texts.clear();
         head.shrink_to(KEPT);
         sets.shrink_to(KEPT);
         places.shrink_to(KEPT);
         blocks.shrink_to(KEPT);
         links.shrink_to(KEPT);
+        texts.shrink_to(KEPT);
         (*open, *budget) = (Open::default(), Budget::none());
     }
 }
@@ -262,20 +268,22 @@ impl Results {
 
     /// Adds a string, cut at a NUL and at 16 MiB.
     pub fn text(&mut self, inst: u32, text: &str) {
-        let bytes = text.split('\0').next().unwrap_or_default().as_bytes();
-        // A value is its header, the bytes and the NUL; its length has 24 bits.
-        let bytes = bytes.get(..0x00ff_fff0).unwrap_or(bytes);
-        let length = bytes.len() + 5;
-        if !self.room(sys::PM_VAL_SPTR, block_bytes(length)) {
-            return;
+        let bytes = c_part(text);
+        if self.room(sys::PM_VAL_SPTR, block_bytes(block_length(bytes))) {
+            self.link(inst);
+            push_block(&mut self.blocks, bytes);
         }
-        self.link(inst);
-        self.blocks.push(block_header(u32::try_from(length).unwrap_or_default(), ValueType::Text));
-        let whole = bytes.chunks_exact(4);
-        let mut last = [0; 4];
-        last.iter_mut().zip(whole.remainder()).for_each(|(to, from)| *to = *from);
-        self.blocks.extend(whole.filter_map(|c| c.first_chunk()).map(|c| u32::from_ne_bytes(*c)));
-        self.blocks.push(u32::from_ne_bytes(last));
+    }
+
+    /// Adds a string that is kept elsewhere: the answer points to it.
+    pub fn text_value(&mut self, inst: u32, text: &TextValue) {
+        if self.room(sys::PM_VAL_SPTR, block_bytes(text.len())) {
+            // libpcp reads `pval` only, unless the format is PM_VAL_DPTR.
+            let pval = text.as_ptr().cast_mut().cast();
+            self.push(inst, sys::pmValue__bindgen_ty_1 { pval });
+            // The words stay where they are while an Arc of them exists.
+            self.texts.push(text.clone());
+        }
     }
 
     /// Adds an event array.
@@ -333,12 +341,6 @@ impl Results {
         unsafe { result.cast::<u8>().write(status) };
         result
     }
-}
-
-/// The first word of a `pmValueBlock`: its length with this word in the low 24 bits, its type in the
-/// high 8. C declares bit fields in the order that gives this in both byte orders.
-const fn block_header(length: u32, ty: ValueType) -> u32 {
-    length | (ty as u32) << 24
 }
 
 #[cfg(test)]

@@ -20,6 +20,9 @@ fn libpcp_reads_the_values_as_built() {
     assert!(r.end_set(Ok(())));
     r.begin_set(2, Pmid(9));
     r.text(1, "four\0hidden");
+    // The answer keeps what it points to.
+    (0..50).for_each(|n| r.text_value(2 + n, &TextValue::new(&format!("kept {n}\0hidden"))));
+    r.text(60, "last");
     assert!(r.end_set(Ok(())));
     r.begin_set(3, Pmid(10));
     assert!(r.end_set(Err(Error::PMID)));
@@ -59,7 +62,9 @@ fn libpcp_reads_the_values_as_built() {
         };
         (n, (0..usize::try_from(n).unwrap_or(0)).map(text).collect::<Vec<_>>())
     };
-    assert_eq!(values(2, sys::PM_TYPE_STRING), (1, vec!["four".to_owned()]));
+    let kept = (0..50).map(|n| format!("kept {n}"));
+    let texts = ["four".to_owned()].into_iter().chain(kept).chain(["last".to_owned()]).collect();
+    assert_eq!(values(2, sys::PM_TYPE_STRING), (52, texts));
     assert_eq!(values(3, sys::PM_TYPE_U32), (sys::PM_ERR_PMID, vec![]));
     // SAFETY: the set is of the result; its two values are in situ.
     let list = unsafe { &raw const (*set(0)).vlist }.cast::<sys::pmValue>();
