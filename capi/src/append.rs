@@ -18,7 +18,7 @@ unsafe fn append(handle: c_int, data: *const c_void, bytes: usize, time: Option<
     };
     // SAFETY: not null, and `bytes` long by contract.
     let event = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
-    match state::with(|state| state.queues.append(queue(handle), event, time)) {
+    match state::with_short(|state| state.queues.append(queue(handle), event, time)) {
         Ok(true) => 0,
         Ok(false) => report_appended(queue(handle), bytes, false),
         Err(e) => queue_status(e),

@@ -8,6 +8,7 @@ use pcp_event::Pmid;
 use pcp_event::{HighRes, LowRes, flags};
 
 use crate::ctypes::{AtomValue, EINVAL, PM_ERR_CONV, PM_ERR_TYPE, array_status, guard};
+use crate::records;
 use crate::table::{self, Kind};
 
 const PM_VAL_HDR_SIZE: usize = 4;
@@ -157,12 +158,11 @@ fn reset<K: Kind>(handle: c_int) -> c_int {
     guard(|| table::with_any(handle, table::reset::<K>).map_or_else(|e| e, |()| 0))
 }
 
-/// Memory from malloc(3) is aligned for every C type, and an array moves only when it is changed.
 fn address<K: Kind>(handle: c_int) -> *mut c_void {
     let mut found = null_mut();
     guard(|| {
         table::with::<K>(handle, |array| {
-            found = array.bytes().as_ptr().cast_mut().cast();
+            found = records::address(array);
             0
         })
     });

@@ -5,7 +5,9 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pcp_event::{ArrayError, Checkpoint, Fetch, HighRes, LowRes, QueueFilter, Stamp};
+use pcp_event::{
+    Array, ArrayError, Checkpoint, Fetch, HighRes, LowRes, QueueFilter, Resolution, Stamp,
+};
 
 use crate::ctypes::{
     AtomValue, Decode, EINVAL, HighResDecode, PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC, array_status,
@@ -45,49 +47,93 @@ fn done(trace: Option<&Trace>, next: u64) {
     }
 }
 
+/// A fetch that has begun, and the array for its records; a negative status if there is none.
+type Begun = (Box<Fetch<Time>>, Result<c_int, c_int>);
+
+/// Begins a fetch; `None` without access, or without news.
+#[inline(always)]
+fn begin<K: Kind>(queue: usize, context: c_int, high: bool) -> Result<Option<Begun>, c_int> {
+    state::with(|state| {
+        let begun = state.queues.begin(queue, context);
+        let Some(fetch) = begun.map_err(queue_status)? else { return Ok(None) };
+        if fetch.is_nothing() && !debug::on() {
+            // The client gets its filter back.
+            state.queues.finish(fetch);
+            return Ok(None);
+        }
+        let turn = state.turn::<K>(queue, high, context);
+        Ok(Some((fetch, turn)))
+    })
+}
+
+/// Ends a fetch before an event was taken: the client's position stays.
+#[cold]
+#[inline(never)]
+fn give_up(fetching: Fetching, fetch: Box<Fetch<Time>>) {
+    // Filters are released after the lock.
+    let unused = state::with(|state| state.queues.finish(fetch));
+    drop(fetching);
+    drop(unused);
+}
+
+#[cold]
+#[inline(never)]
+fn add_missed<K: Kind>(array: c_int, fetch: &mut Fetch<Time>) -> u64 {
+    fetch.report_missed(|count| {
+        let now = now();
+        match table::with::<K>(array, |a| array_status(a.add_missed(now, count))) {
+            0 => Ok(()),
+            _ => Err(ArrayError::TooBig),
+        }
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn roll_back<K: Kind>(array: c_int, before: Option<Checkpoint>) {
+    if let Some(before) = before {
+        table::with::<K>(array, |a| {
+            a.rollback(before);
+            0
+        });
+    }
+}
+
 /// Decodes the events that `context` has not read into an array of resolution `K`. Returns the
-/// handle of the array if it contains records.
+/// address of the array if it contains records.
+#[inline(always)]
 fn records<K: Kind>(
     handle: c_int,
     context: c_int,
     high: bool,
     mut decode: impl FnMut(c_int, &mut [u8], Time) -> c_int,
-) -> Result<Option<c_int>, c_int> {
+) -> Result<Option<*mut c_void>, c_int> {
     let queue = queue(handle);
     let fetching = Fetching::begin(queue)?;
-    let (begun, turn) = state::with(|state| {
-        let begun = state.queues.begin(queue, context);
-        let turn = if matches!(begun, Ok(Some(_))) {
-            state.turn::<K>(queue, high, context)
-        } else {
-            Err(EINVAL)
-        };
-        (begun, turn)
-    });
-    let begun = begun.map_err(queue_status)?;
-    let trace = debug::on().then(|| Trace::new(queue, context, begun.as_ref()));
-    let Some(mut fetch) = begun else { return Ok(None) };
-    let slot = turn.and_then(|array| Ok((array, table::slot(array).ok_or(EINVAL)?)));
-    let (array, slot) = match slot {
+    let begun = begin::<K>(queue, context, high)?;
+    let trace =
+        debug::on().then(|| Trace::new(queue, context, begun.as_ref().map(|(fetch, _)| &**fetch)));
+    let Some((mut fetch, turn)) = begun else { return Ok(None) };
+    let (array, slot) = match turn.and_then(|array| Ok((array, table::slot(array).ok_or(EINVAL)?)))
+    {
         Ok(found) => found,
         Err(status) => {
-            // No event was taken: the client's position stays. Filters are released after the lock.
-            let unused = state::with(|state| state.queues.finish(fetch));
-            drop(fetching);
-            drop(unused);
+            give_up(fetching, fetch);
             return Err(status);
         }
     };
     let mut filter = fetch.filter.take();
     let plain = filter.is_none() && trace.is_none();
-    let (mut records, mut failed, mut going): (i64, _, _) = (0, None, true);
-    while going {
+    let (mut records, mut failed): (i64, _) = (0, None);
+    loop {
         let Some((event, time)) = fetch.next() else {
-            going = !fetch.is_done() && state::with(|state| state.queues.more(&mut fetch));
+            if fetch.is_done() || !state::with(|state| state.queues.more(&mut fetch)) {
+                break;
+            }
             continue;
         };
-        if !plain && !keeps(&mut filter, trace.as_ref(), event) {
-            done(trace.as_ref(), fetch.position());
+        if !plain && !keeps(&mut filter, trace.as_deref(), event) {
+            done(trace.as_deref(), fetch.position());
             continue;
         }
         let before = checkpoint::<K>(slot);
@@ -95,16 +141,11 @@ fn records<K: Kind>(
         if status >= 0 {
             records += i64::from(status);
             if !plain {
-                done(trace.as_ref(), fetch.position());
+                done(trace.as_deref(), fetch.position());
             }
             continue;
         }
-        if let Some(before) = before {
-            table::with::<K>(array, |a| {
-                a.rollback(before);
-                0
-            });
-        }
+        roll_back::<K>(array, before);
         if records > 0 {
             // The events before it are delivered now; this one fails again in the next call.
             fetch.put_back();
@@ -113,36 +154,40 @@ fn records<K: Kind>(
         }
         break;
     }
-    if failed.is_none() {
-        let reported = fetch.report_missed(|count| {
-            let now = now();
-            match table::with::<K>(array, |a| array_status(a.add_missed(now, count))) {
-                0 => Ok(()),
-                _ => Err(ArrayError::TooBig),
-            }
-        });
-        records += i64::from(reported > 0);
+    if failed.is_none() && fetch.has_missed() {
+        records += i64::from(add_missed::<K>(array, &mut fetch) > 0);
     }
     fetch.filter = filter;
-    let mut delivered = failed.is_none() && records > 0;
-    let unused = state::with(|state| {
+    let delivers = failed.is_none() && records > 0;
+    let (delivered, unused) = state::with(|state| {
+        let mut delivered = None;
         match state.turns(queue, high) {
             Ok(turns) if turns.handle == array => {
-                if let Err(status) = turns.end(delivered) {
+                if let Err(status) = turns.end(delivers) {
                     failed.get_or_insert(status);
+                } else if delivers {
+                    delivered = slot.with(|place| place.as_mut().and_then(K::get).map(address));
                 }
             }
             // A callback has ended the queue, which removed the array.
-            _ => delivered = false,
+            _ => {}
         }
-        state.queues.finish(fetch)
+        let unused = state.queues.finish(fetch);
+        fetching.end(state);
+        (delivered, unused)
     });
-    drop(fetching);
+    fetching.ended();
     drop(unused);
     match failed {
         Some(status) => Err(status),
-        None => Ok(delivered.then_some(array)),
+        None => Ok(delivered),
     }
+}
+
+/// Memory from malloc(3) is aligned for every C type, and an array moves only when it is changed.
+#[inline]
+pub(crate) fn address<R: Resolution>(array: &mut Array<R>) -> *mut c_void {
+    array.bytes().as_ptr().cast_mut().cast()
 }
 
 /// The diagnostics of one fetch.
@@ -154,7 +199,8 @@ struct Trace {
 
 impl Trace {
     #[cold]
-    fn new(queue: usize, context: c_int, fetch: Option<&Fetch<Time>>) -> Self {
+    #[inline(never)]
+    fn new(queue: usize, context: c_int, fetch: Option<&Fetch<Time>>) -> Box<Self> {
         let (name, unread, oldest) = state::with(|state| {
             let name = state
                 .queues
@@ -168,7 +214,7 @@ impl Trace {
         if fetch.is_none() && oldest.is_some() {
             debug::report(|| "Clientq access denied".into());
         }
-        Self { name, unread }
+        Box::new(Self { name, unread })
     }
 
     fn event(&self, what: &str, event: &[u8]) {
@@ -193,15 +239,14 @@ impl Trace {
 /// `atom` is null or points to a `pmAtomValue`.
 unsafe fn deliver(
     atom: *mut AtomValue,
-    address: extern "C" fn(c_int) -> *mut c_void,
-    records: impl FnOnce() -> Result<Option<c_int>, c_int>,
+    records: impl FnOnce() -> Result<Option<*mut c_void>, c_int>,
 ) -> c_int {
     guard(|| {
         // SAFETY: by contract.
         let Some(atom) = (unsafe { atom.as_mut() }) else { return EINVAL };
         match records() {
             Ok(Some(array)) => {
-                atom.vbp = address(array);
+                atom.vbp = array;
                 PMDA_FETCH_STATIC
             }
             Ok(None) => {
@@ -237,9 +282,7 @@ pub unsafe extern "C" fn pmdaEventQueueRecords(
         unsafe { decode(array, event.as_mut_ptr().cast(), event.len() - 1, &raw mut time, data) }
     };
     // SAFETY: by contract.
-    unsafe {
-        deliver(atom, crate::pmdaEventGetAddr, || records::<LowRes>(handle, context, false, call))
-    }
+    unsafe { deliver(atom, || records::<LowRes>(handle, context, false, call)) }
 }
 
 /// As [`pmdaEventQueueRecords`] with a high-resolution array and nanoseconds. libpcp_pmda has no
@@ -263,9 +306,5 @@ pub unsafe extern "C" fn pmdaEventQueueHighResRecords(
         unsafe { decode(array, event.as_mut_ptr().cast(), event.len() - 1, &raw mut time, data) }
     };
     // SAFETY: by contract.
-    unsafe {
-        deliver(atom, crate::pmdaEventGetHighResAddr, || {
-            records::<HighRes>(handle, context, true, call)
-        })
-    }
+    unsafe { deliver(atom, || records::<HighRes>(handle, context, true, call)) }
 }

@@ -2,7 +2,7 @@
 //! do.
 
 use std::cell::UnsafeCell;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A value with its own lock.
 #[derive(Debug)]
@@ -46,10 +46,27 @@ impl<V> Slot<V> {
         self.locked(f)
     }
 
+    /// As [`Self::with`], for work that is long: it is compiled once, not for either path.
+    #[inline(always)]
+    pub(crate) fn with_long<R>(&self, f: impl FnOnce(&mut Option<V>) -> R) -> R {
+        let held = if single_threaded() { None } else { Some(self.lock()) };
+        // SAFETY: no other thread exists and none can begin before `f` returns, or the lock is
+        // held; `f` does not come back here for this slot.
+        let done = f(unsafe { &mut *self.value.get() });
+        drop(held);
+        done
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A separate function, so that the path without a lock does not save the lock's registers.
     #[inline(never)]
     fn locked<R>(&self, f: impl FnOnce(&mut Option<V>) -> R) -> R {
-        let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _held = self.lock();
         // SAFETY: the lock is held; `f` does not come back here for this slot.
         f(unsafe { &mut *self.value.get() })
     }

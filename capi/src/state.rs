@@ -3,7 +3,6 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::thread::ThreadId;
 
 use pcp_event::{HighRes, LowRes, Queues};
 
@@ -59,15 +58,21 @@ pub(crate) struct State {
 struct Place {
     low: Turns,
     high: Option<Turns>,
-    fetching: Option<ThreadId>,
+    fetching: Option<usize>,
 }
 
 static STATE: Slot<State> = Slot::empty();
 
+/// As [`with`], for work that is short.
+#[inline(always)]
+pub(crate) fn with_short<R>(f: impl FnOnce(&mut State) -> R) -> R {
+    STATE.with(|state| f(state.get_or_insert_with(State::new)))
+}
+
 /// Runs `f` on the state. `f` calls no callback of the PMDA.
 #[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&mut State) -> R) -> R {
-    STATE.with(|state| f(state.get_or_insert_with(State::new)))
+    STATE.with_long(|state| f(state.get_or_insert_with(State::new)))
 }
 
 impl State {
@@ -102,19 +107,22 @@ impl State {
     }
 
     /// The arrays of a queue in one resolution; a negative status if there are none.
+    #[inline]
     pub(crate) fn turns(&mut self, queue: usize, high: bool) -> Result<&mut Turns, c_int> {
         let place = self.places.get_mut(queue).and_then(Option::as_mut).ok_or(EINVAL)?;
         if !high {
             return Ok(&mut place.low);
         }
         if place.high.is_none() {
-            let handle = table::create::<HighRes>();
-            if handle < 0 {
-                return Err(handle);
-            }
-            place.high = Some(Turns::of(handle));
+            place.high = Some(Self::first_high()?);
         }
         place.high.as_mut().ok_or(EINVAL)
+    }
+
+    #[cold]
+    fn first_high() -> Result<Turns, c_int> {
+        let handle = table::create::<HighRes>();
+        if handle < 0 { Err(handle) } else { Ok(Turns::of(handle)) }
     }
 
     /// Begins a fetch. Returns the handle of the current array.
@@ -131,7 +139,8 @@ impl State {
     }
 
     /// The thread that is fetching from a queue; -EINVAL without such a queue.
-    fn fetching(&mut self, queue: usize) -> Result<&mut Option<ThreadId>, c_int> {
+    #[inline(always)]
+    fn fetching(&mut self, queue: usize) -> Result<&mut Option<usize>, c_int> {
         self.places
             .get_mut(queue)
             .and_then(Option::as_mut)
@@ -144,57 +153,99 @@ static WAITING: AtomicUsize = AtomicUsize::new(0);
 static WAIT: Mutex<()> = Mutex::new(());
 static FETCHED: Condvar = Condvar::new();
 
+/// A number that no other thread has at the same time.
+#[inline(always)]
+fn this_thread() -> usize {
+    thread_local! {
+        static PLACE: u8 = const { 0 };
+    }
+    PLACE.with(|place| std::ptr::from_ref(place).addr())
+}
+
 /// One thread fetches from a queue at a time, since a queue's arrays take turns. Dropping this ends
 /// the fetch.
-pub(crate) struct Fetching(usize, ThreadId);
+pub(crate) struct Fetching(usize, usize);
 
 impl Fetching {
     /// Waits for other threads. -EDEADLK if this thread is already fetching from the queue (in a
     /// decoder), -EINVAL without such a queue.
+    #[inline]
     pub(crate) fn begin(queue: usize) -> Result<Self, c_int> {
-        let me = std::thread::current().id();
-        let attempt = || {
-            with(|state| {
-                let fetching = state.fetching(queue)?;
-                match fetching {
-                    Some(other) if *other == me => Err(-libc::EDEADLK),
-                    Some(_) => Ok(false),
-                    None => {
-                        *fetching = Some(me);
-                        Ok(true)
-                    }
-                }
-            })
-        };
-        if !attempt()? {
-            let mut held = WAIT.lock().unwrap_or_else(PoisonError::into_inner);
-            WAITING.fetch_add(1, Ordering::SeqCst);
-            let mut done = attempt();
-            while done == Ok(false) {
-                held = FETCHED.wait(held).unwrap_or_else(PoisonError::into_inner);
-                done = attempt();
-            }
-            WAITING.fetch_sub(1, Ordering::SeqCst);
-            done?;
+        let me = this_thread();
+        if !Self::attempt(queue, me)? {
+            Self::wait(queue, me)?;
         }
         Ok(Self(queue, me))
     }
+
+    #[inline(always)]
+    fn attempt(queue: usize, me: usize) -> Result<bool, c_int> {
+        with(|state| {
+            let fetching = state.fetching(queue)?;
+            match fetching {
+                Some(other) if *other == me => Err(-libc::EDEADLK),
+                Some(_) => Ok(false),
+                None => {
+                    *fetching = Some(me);
+                    Ok(true)
+                }
+            }
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait(queue: usize, me: usize) -> Result<(), c_int> {
+        let mut held = WAIT.lock().unwrap_or_else(PoisonError::into_inner);
+        WAITING.fetch_add(1, Ordering::SeqCst);
+        let mut done = Self::attempt(queue, me);
+        while done == Ok(false) {
+            held = FETCHED.wait(held).unwrap_or_else(PoisonError::into_inner);
+            done = Self::attempt(queue, me);
+        }
+        WAITING.fetch_sub(1, Ordering::SeqCst);
+        done.map(|_| ())
+    }
+
+    /// Ends the fetch, as a drop does, with the lock of the state held.
+    /// [`Self::ended`] follows without it.
+    #[inline(always)]
+    pub(crate) fn end(&self, state: &mut State) {
+        // The handle may now belong to another queue, from which another thread fetches.
+        if let Ok(fetching) = state.fetching(self.0)
+            && *fetching == Some(self.1)
+        {
+            *fetching = None;
+        }
+    }
+
+    /// Wakes waiting threads after [`Self::end`].
+    #[inline(always)]
+    pub(crate) fn ended(self) {
+        std::mem::forget(self);
+        wake();
+    }
+}
+
+#[inline(always)]
+fn wake() {
+    if WAITING.load(Ordering::SeqCst) > 0 {
+        wake_waiting();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wake_waiting() {
+    // A waiting thread has found the queue busy with this lock locked.
+    drop(WAIT.lock().unwrap_or_else(PoisonError::into_inner));
+    FETCHED.notify_all();
 }
 
 impl Drop for Fetching {
+    #[inline(never)]
     fn drop(&mut self) {
-        with(|state| {
-            // The handle may now belong to another queue, from which another thread fetches.
-            if let Ok(fetching) = state.fetching(self.0)
-                && *fetching == Some(self.1)
-            {
-                *fetching = None;
-            }
-        });
-        if WAITING.load(Ordering::SeqCst) > 0 {
-            // A waiting thread has found the queue busy with this lock locked.
-            drop(WAIT.lock().unwrap_or_else(PoisonError::into_inner));
-            FETCHED.notify_all();
-        }
+        with(|state| self.end(state));
+        wake();
     }
 }

@@ -84,10 +84,16 @@ fn convert<K: Kind>(any: &mut Any) -> Option<()> {
 }
 
 /// Removes all records; the next records are of resolution `K`.
+#[inline]
 pub(crate) fn reset<K: Kind>(any: &mut Any) {
-    if let Some(array) = K::get(any) {
-        return array.reset();
+    match K::get(any) {
+        Some(array) => array.reset(),
+        None => reset_other::<K>(any),
     }
+}
+
+#[cold]
+fn reset_other<K: Kind>(any: &mut Any) {
     let memory = match std::mem::replace(any, K::wrap(Array::over(Vec::new()))) {
         Any::Low(a) => a.into_bytes(),
         Any::High(a) => a.into_bytes(),
@@ -147,11 +153,6 @@ pub(crate) fn release(handle: c_int) -> c_int {
 /// An array without a handle.
 pub(crate) fn any<K: Kind>() -> Any {
     K::wrap(Array::with_capacity(FIRST))
-}
-
-/// Exchanges the array of a handle with another.
-pub(crate) fn swap(handle: c_int, other: &mut Any) -> Result<(), c_int> {
-    with_any(handle, |array| std::mem::swap(array, other))
 }
 
 /// Runs `f` on an array of any resolution.

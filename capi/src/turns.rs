@@ -47,37 +47,58 @@ impl Turns {
     }
 
     /// Begins a fetch: the handle gets an empty array that is not in use any more.
+    #[inline]
     pub(crate) fn begin<K: Kind>(&mut self, request: Request) -> Result<(), c_int> {
         if (request.context, request.number) != (self.request.context, self.request.number) {
             // Keeps as many arrays as the last request needed.
             let spare = self.others.len().saturating_sub(self.deliveries.max(1));
-            self.others.drain(..spare);
+            if spare > 0 {
+                self.others.drain(..spare);
+            }
             self.deliveries = 0;
         }
         self.request = request;
-        if self.delivered {
-            // The array delivered last stays valid in any case.
-            let stay = self.deliveries.max(1).min(if request.told { usize::MAX } else { STAY });
-            let free = if self.others.len() >= stay { self.others.pop_front() } else { None };
-            let mut array = free.unwrap_or_else(table::any::<K>);
-            table::swap(self.handle, &mut array)?;
-            self.others.push_back(array);
+        table::with_any(self.handle, |array| {
+            if self.delivered {
+                // The array delivered last stays valid in any case.
+                let stay = self.deliveries.max(1).min(if request.told { usize::MAX } else { STAY });
+                self.exchange::<K>(array, stay);
+            }
+            table::reset::<K>(array);
+        })
+    }
+
+    /// Puts an array behind the others, in exchange for the oldest if more than `stay` are there.
+    #[inline(always)]
+    fn exchange<K: Kind>(&mut self, array: &mut Any, stay: usize) {
+        let others = self.others.len();
+        match self.others.front_mut() {
+            Some(free) if others >= stay => {
+                std::mem::swap(array, free);
+                if others > 1 {
+                    self.others.rotate_left(1);
+                }
+            }
+            _ => self.others.push_back(std::mem::replace(array, table::any::<K>())),
         }
-        table::with_any(self.handle, table::reset::<K>)
     }
 
     /// Ends a fetch. Without records the handle gets the array back that was delivered last.
+    #[inline]
     pub(crate) fn end(&mut self, delivered: bool) -> Result<(), c_int> {
         if delivered {
             self.delivered = true;
             self.deliveries += 1;
             return Ok(());
         }
-        if self.delivered {
-            let mut array = self.others.pop_back().ok_or(PM_ERR_NOCONTEXT)?;
-            table::swap(self.handle, &mut array)?;
-            self.others.push_front(array);
-        }
+        if self.delivered { self.put_back() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn put_back(&mut self) -> Result<(), c_int> {
+        let mut array = self.others.pop_back().ok_or(PM_ERR_NOCONTEXT)?;
+        table::with_any(self.handle, |current| std::mem::swap(current, &mut array))?;
+        self.others.push_front(array);
         Ok(())
     }
 }

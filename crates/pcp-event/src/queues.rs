@@ -6,13 +6,13 @@ mod arena;
 mod error;
 mod fetch;
 mod queue;
+mod readers;
 mod reserve;
 
-use arena::Batch;
 pub use error::QueueError;
 pub use fetch::Fetch;
-pub use queue::QueueFilter;
-use queue::{Queue, Unseen};
+use queue::Queue;
+pub use readers::QueueFilter;
 use reserve::Reserve;
 
 use crate::array::Array;
@@ -52,8 +52,8 @@ use crate::types::stamp::Stamp;
 pub struct Queues<T = Stamp> {
     queues: Vec<Option<Queue<T>>>,
     clients: Vec<Option<i32>>,
-    /// Memory of the last fetch, reused by the next.
-    spare: Batch<T>,
+    /// The last fetch, whose memory the next reuses.
+    spare: Option<Box<Fetch<T>>>,
     /// Number of queues ever created.
     made: u64,
 }
@@ -109,7 +109,7 @@ impl<T: Copy> Queues<T> {
     /// No queues, no clients.
     #[must_use]
     pub const fn new() -> Self {
-        Self { queues: Vec::new(), clients: Vec::new(), spare: Batch::new(), made: 0 }
+        Self { queues: Vec::new(), clients: Vec::new(), spare: None, made: 0 }
     }
 
     fn get(&self, handle: usize) -> Result<&Queue<T>, QueueError> {
@@ -238,7 +238,7 @@ impl<T: Copy> Queues<T> {
     #[must_use]
     pub fn is_active(&self, handle: usize, context: i32) -> bool {
         self.get(handle)
-            .is_ok_and(|queue| queue.readers.get(&context).is_some_and(|r| r.cursor.is_some()))
+            .is_ok_and(|queue| queue.readers.get(context).is_some_and(|r| r.cursor.is_some()))
     }
 
     /// Number of clients of a queue: those that have fetched, and expected ones.
@@ -386,47 +386,48 @@ impl<T: Copy> Queues<T> {
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
-    pub fn begin(&mut self, handle: usize, context: i32) -> Result<Option<Fetch<T>>, QueueError> {
-        let queue = self.known(context, handle)?;
+    #[inline]
+    pub fn begin(
+        &mut self,
+        handle: usize,
+        context: i32,
+    ) -> Result<Option<Box<Fetch<T>>>, QueueError> {
+        let Self { queues, clients, spare, .. } = self;
+        let queue = queues.get_mut(handle).and_then(Option::as_mut).ok_or(QueueError::Invalid)?;
+        // A queue's readers are clients.
+        if queue.readers.get(context).is_none() && !clients.contains(&Some(context)) {
+            return Err(QueueError::Invalid);
+        }
         let Some(unseen) = queue.unseen(context) else { return Ok(None) };
-        let Unseen { from, end, missed, filter } = unseen;
-        let queue = queue.serial;
-        let batch = std::mem::replace(&mut self.spare, Batch::new());
-        let mut fetch = Fetch { handle, queue, context, batch, next: from, end, missed, filter };
-        self.more(&mut fetch);
+        let mut fetch = spare.take().unwrap_or_default();
+        fetch.begin((handle, queue.serial), context, unseen);
+        fetch.copy(Some(queue));
         Ok(Some(fetch))
     }
 
     /// Copies more events into a fetch whose events have all been taken. `false`: there are no
     /// more; events dropped meanwhile are missed.
     pub fn more(&mut self, fetch: &mut Fetch<T>) -> bool {
-        let found = fetch.next < fetch.end
-            && self.get(fetch.handle).is_ok_and(|queue| {
-                let copied =
-                    queue.serial == fetch.queue && queue.copy(fetch.next, &mut fetch.batch);
-                fetch.batch.cut(fetch.end);
-                copied && fetch.batch.seq().is_some()
-            });
-        if !found {
-            fetch.missed += fetch.end - fetch.next;
-            fetch.next = fetch.end;
-        }
-        found
+        fetch.copy(self.get(fetch.handle).ok())
     }
 
     /// Ends a fetch: moves the client's cursor after the events taken. Returns the filter if the
     /// client has ended or was given another filter meanwhile.
-    pub fn finish(&mut self, fetch: Fetch<T>) -> Option<QueueFilter> {
-        if fetch.batch.is_small() {
-            self.spare = fetch.batch;
-            self.spare.clear();
-        }
-        match self.known(fetch.context, fetch.handle) {
+    #[inline]
+    pub fn finish(&mut self, mut fetch: Box<Fetch<T>>) -> Option<QueueFilter> {
+        let filter = fetch.filter.take();
+        // A client that has ended is no reader any more.
+        let unused = match self.get_mut(fetch.handle) {
             Ok(queue) if queue.serial == fetch.queue => {
-                queue.read_until(fetch.context, fetch.next, fetch.missed, fetch.filter)
+                queue.read_until(fetch.context, fetch.next, fetch.missed, filter)
             }
-            _ => fetch.filter,
+            _ => filter,
+        };
+        if fetch.batch.is_small() {
+            fetch.batch.clear();
+            self.spare = Some(fetch);
         }
+        unused
     }
 
     /// Decodes the events that a client has not read into `array`, which is reset first. `decode`

@@ -150,7 +150,19 @@ impl<T: Copy> Arena<T> {
     }
 
     /// Drops the events before number `seq`.
+    #[inline]
     pub(super) fn drop_before(&mut self, seq: u64) {
+        // The common case: all events, which are in one chunk.
+        if self.older.is_empty() && self.last.ends_before(seq) && self.last.bytes.len() <= LARGEST {
+            self.last.clear();
+            (self.bytes, self.empty) = (0, 0);
+        } else {
+            self.drop_some(seq);
+        }
+    }
+
+    #[inline(never)]
+    fn drop_some(&mut self, seq: u64) {
         loop {
             let chunk = match self.older.front_mut() {
                 Some(chunk) => chunk,
@@ -200,12 +212,23 @@ impl<T: Copy> Arena<T> {
         chunk.gone += 1;
     }
 
-    /// Copies events from number `from` on, up to the end of a chunk; `false` without such events.
-    pub(super) fn copy(&self, from: u64, to: &mut Batch<T>) -> bool {
+    /// The chunk with event `from`, or the next after it.
+    #[inline(never)]
+    fn chunk_of(&self, from: u64) -> &Chunk<T> {
         let older = self.older.partition_point(|chunk| chunk.ends_before(from));
-        let chunk = self.older.get(older).unwrap_or(&self.last);
+        self.older.get(older).unwrap_or(&self.last)
+    }
+
+    /// Copies events from number `from` on, up to the end of a chunk; `false` without such events.
+    #[inline]
+    pub(super) fn copy(&self, from: u64, to: &mut Batch<T>) -> bool {
+        let chunk = if self.older.is_empty() { &self.last } else { self.chunk_of(from) };
         let held = chunk.held();
-        let places = held.get(held.partition_point(|place| place.seq < from)..).unwrap_or_default();
+        // Usually all of them.
+        let places = match held.first() {
+            Some(first) if first.seq >= from => held,
+            _ => held.get(held.partition_point(|place| place.seq < from)..).unwrap_or_default(),
+        };
         to.clear();
         let Some(first) = places.first() else { return false };
         to.base = first.start;
@@ -227,11 +250,13 @@ pub(super) struct Batch<T> {
     at: usize,
 }
 
-impl<T: Copy> Batch<T> {
-    pub(super) const fn new() -> Self {
+impl<T> Default for Batch<T> {
+    fn default() -> Self {
         Self { bytes: Vec::new(), places: Vec::new(), base: 0, at: 0 }
     }
+}
 
+impl<T: Copy> Batch<T> {
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.places.clear();
@@ -278,7 +303,7 @@ mod tests {
 
     /// Number, bytes and time of all events from `from` on.
     fn all(arena: &Arena<u8>, mut from: u64) -> VecDeque<(u64, Vec<u8>, u8)> {
-        let (mut batch, mut all) = (Batch::new(), VecDeque::new());
+        let (mut batch, mut all) = (Batch::default(), VecDeque::new());
         while arena.copy(from, &mut batch) {
             while let Some((seq, data, time)) = batch.take() {
                 let (nul, data) = data.split_last().expect("a NUL");

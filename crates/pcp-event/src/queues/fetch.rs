@@ -1,7 +1,8 @@
 //! A client's fetch from a queue.
 
 use super::arena::Batch;
-use super::queue::QueueFilter;
+use super::queue::{Queue, Unseen};
+use super::readers::QueueFilter;
 use crate::array::ArrayError;
 
 /// A fetch between [`Queues::begin`](super::Queues::begin) and
@@ -22,7 +23,56 @@ pub struct Fetch<T> {
     pub filter: Option<QueueFilter>,
 }
 
+impl<T> Default for Fetch<T> {
+    /// Memory for a fetch.
+    fn default() -> Self {
+        Self {
+            handle: 0,
+            queue: 0,
+            context: 0,
+            batch: Batch::default(),
+            next: 0,
+            end: 0,
+            missed: 0,
+            filter: None,
+        }
+    }
+}
+
 impl<T: Copy> Fetch<T> {
+    /// Begins a fetch of a client from a queue: its handle and serial number.
+    #[inline]
+    pub(super) fn begin(&mut self, (handle, queue): (usize, u64), context: i32, unseen: Unseen) {
+        (self.handle, self.queue, self.context) = (handle, queue, context);
+        (self.next, self.end, self.missed) = (unseen.from, unseen.end, unseen.missed);
+        self.filter = unseen.filter;
+    }
+
+    /// Copies events from the queue, if it is still the same. `false`: there are no more; events
+    /// dropped meanwhile are missed.
+    #[inline]
+    pub(super) fn copy(&mut self, queue: Option<&Queue<T>>) -> bool {
+        if self.next >= self.end {
+            return false;
+        }
+        let found = queue.is_some_and(|queue| {
+            let copied = queue.serial == self.queue && queue.copy(self.next, &mut self.batch);
+            self.batch.cut(self.end);
+            copied && self.batch.seq().is_some()
+        });
+        if !found {
+            self.missed += self.end - self.next;
+            self.next = self.end;
+        }
+        found
+    }
+
+    /// Whether there is nothing to deliver, neither events nor a number of missed ones.
+    #[must_use]
+    pub const fn is_nothing(&self) -> bool {
+        self.is_done() && self.missed == 0
+    }
+
     /// The next event, with a trailing NUL, and its time. `None` at the end of the copied events:
     /// [`Queues::more`](super::Queues::more) copies more.
     #[inline(always)]
@@ -46,6 +96,12 @@ impl<T: Copy> Fetch<T> {
     #[must_use]
     pub const fn is_done(&self) -> bool {
         self.next == self.end
+    }
+
+    /// Whether events were missed that are not reported yet.
+    #[must_use]
+    pub const fn has_missed(&self) -> bool {
+        self.missed > 0
     }
 
     /// Whether all copied events are taken.

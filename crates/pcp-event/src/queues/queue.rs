@@ -3,45 +3,10 @@
 //! and the end of a client releases its events (docs/protocols/pcp-events.md section 6 lists the
 //! defects).
 
-use std::collections::HashMap;
-
 use super::arena::{Arena, Batch};
 use super::error::QueueError;
+use super::readers::{PATIENCE, QueueFilter, Reader, Readers};
 use super::reserve::Reserve;
-
-/// Whether a client wants an event. The argument is a copy of the event with a trailing NUL.
-pub type QueueFilter = Box<dyn FnMut(&mut [u8]) -> bool + Send>;
-
-/// Number of fetches without access after which no events are kept for a client.
-const PATIENCE: u32 = 16;
-
-/// A client of a queue.
-#[derive(Default)]
-pub(super) struct Reader {
-    /// Sequence number of the first event not yet read; `None` before the first fetch.
-    pub(super) cursor: Option<u64>,
-    /// Events missed and not yet reported.
-    pub(super) missed: u64,
-    pub(super) access: bool,
-    filter: Option<QueueFilter>,
-    /// Whether a fetch owns the filter at the moment.
-    lent: bool,
-    /// Number of fetches without access.
-    refused: u32,
-}
-
-impl Reader {
-    /// A filter implies access, since it decides on each event itself, as in C.
-    const fn granted(&self) -> bool {
-        self.access || self.filter.is_some() || self.lent
-    }
-
-    /// Sets another filter, or none. Returns the previous one, unless a fetch owns it.
-    pub(super) fn set_filter(&mut self, filter: Option<QueueFilter>) -> Option<QueueFilter> {
-        self.lent = false;
-        std::mem::replace(&mut self.filter, filter)
-    }
-}
 
 /// The stored events [first, next) and their readers.
 pub(super) struct Queue<T> {
@@ -57,7 +22,7 @@ pub(super) struct Queue<T> {
     active: u32,
     pub(super) count: u64,
     pub(super) bytes: u64,
-    pub(super) readers: HashMap<i32, Reader, foldhash::fast::RandomState>,
+    pub(super) readers: Readers,
     pub(super) shutdown: bool,
 }
 
@@ -85,13 +50,9 @@ impl<T: Copy> Queue<T> {
             active: 0,
             count: 0,
             bytes: 0,
-            readers: HashMap::default(),
+            readers: Readers::default(),
             shutdown: false,
         }
-    }
-
-    fn active(&self) -> impl Iterator<Item = (i32, &Reader, u64)> {
-        self.readers.iter().filter_map(|(context, r)| Some((*context, r, r.cursor?)))
     }
 
     /// Number of clients that have fetched and of expected ones.
@@ -175,10 +136,11 @@ impl<T: Copy> Queue<T> {
 
     /// The position of `context`: its cursor, or the oldest event at the first fetch. `None`
     /// without access.
+    #[inline]
     pub(super) fn unseen(&mut self, context: i32) -> Option<Unseen> {
         let (first, end) = (self.first, self.next);
         let expected = self.reserve.fetched(context);
-        let reader = self.readers.entry(context).or_default();
+        let reader = self.readers.entry(context);
         let cursor = *reader.cursor.get_or_insert_with(|| {
             self.active += 1;
             // An expected client has missed the events dropped since the queue was created.
@@ -198,6 +160,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Copies events from number `from` on; `false` without such events.
+    #[inline]
     pub(super) fn copy(&self, from: u64, to: &mut Batch<T>) -> bool {
         self.events.copy(from, to)
     }
@@ -205,6 +168,7 @@ impl<T: Copy> Queue<T> {
     /// Ends a fetch of `context`, which has read everything before `seq`; `missed` events are still
     /// to be reported. Drops the events that all clients have read. Returns the filter if the
     /// client has ended or was given another one meanwhile.
+    #[inline]
     pub(super) fn read_until(
         &mut self,
         context: i32,
@@ -212,7 +176,7 @@ impl<T: Copy> Queue<T> {
         missed: u64,
         filter: Option<QueueFilter>,
     ) -> Option<QueueFilter> {
-        let Some(reader) = self.readers.get_mut(&context) else { return filter };
+        let Some(reader) = self.readers.get_mut(context) else { return filter };
         let Some(cursor) = &mut reader.cursor else { return filter };
         *cursor = seq;
         reader.missed += missed;
@@ -229,7 +193,7 @@ impl<T: Copy> Queue<T> {
     /// missed none.
     pub(super) fn grant(&mut self, context: i32, change: impl FnOnce(&mut Reader)) {
         let first = self.first;
-        let reader = self.readers.entry(context).or_default();
+        let reader = self.readers.entry(context);
         let before = reader.granted();
         change(reader);
         if reader.granted()
@@ -243,7 +207,7 @@ impl<T: Copy> Queue<T> {
     /// Removes a client. Returns its filter, and whether the queue can be removed too.
     pub(super) fn leave(&mut self, context: i32) -> (Option<QueueFilter>, bool) {
         let expected = self.reserve.leave(context);
-        let reader = self.readers.remove(&context);
+        let reader = self.readers.remove(context);
         if let Some(reader) = &reader {
             self.active -= u32::from(reader.cursor.is_some());
         }
@@ -272,22 +236,31 @@ impl<T: Copy> Queue<T> {
         self.readers.values_mut().filter_map(|reader| reader.filter.take()).collect()
     }
 
-    /// Sequence number of the first event not read by a client other than `context`.
+    /// Sequence number of the first event not read by a client other than `context`; at most
+    /// `first` if that is not read.
+    #[inline]
     pub(super) fn first_unread(&self, context: Option<i32>) -> u64 {
         if self.reserve.len() > 0 {
             return 0;
         }
         // Events are kept for clients without access only as long as no other client reads.
-        let (mut waits, mut slowest) = (false, None);
-        for (_, reader, cursor) in self.active().filter(|(other, ..)| Some(*other) != context) {
+        let (mut waits, mut slowest) = (false, u64::MAX);
+        let mut reads = false;
+        for (other, reader) in self.readers.iter() {
+            let Some(cursor) = reader.cursor.filter(|_| Some(other) != context) else { continue };
             waits |= reader.refused < PATIENCE;
             if reader.granted() {
-                slowest = Some(slowest.unwrap_or(cursor).min(cursor));
+                (reads, slowest) = (true, slowest.min(cursor));
+                // Usually another client has not read the oldest event yet.
+                if cursor <= self.first {
+                    break;
+                }
             }
         }
-        slowest.unwrap_or(if waits { 0 } else { u64::MAX })
+        if reads || !waits { slowest } else { 0 }
     }
 
+    /// Drops the events that all clients have read.
     fn drop_read(&mut self) {
         let until = self.first_unread(None).min(self.next);
         if until > self.first {

@@ -1,0 +1,88 @@
+//! The clients of a queue and their positions.
+
+/// Whether a client wants an event. The argument is a copy of the event with a trailing NUL.
+pub type QueueFilter = Box<dyn FnMut(&mut [u8]) -> bool + Send>;
+
+/// Number of fetches without access after which no events are kept for a client.
+pub(super) const PATIENCE: u32 = 16;
+
+/// A client of a queue.
+#[derive(Default)]
+pub(super) struct Reader {
+    /// Sequence number of the first event not yet read; `None` before the first fetch.
+    pub(super) cursor: Option<u64>,
+    /// Events missed and not yet reported.
+    pub(super) missed: u64,
+    pub(super) access: bool,
+    pub(super) filter: Option<QueueFilter>,
+    /// Whether a fetch owns the filter at the moment.
+    pub(super) lent: bool,
+    /// Number of fetches without access.
+    pub(super) refused: u32,
+}
+
+impl Reader {
+    /// A filter implies access, since it decides on each event itself, as in C.
+    pub(super) const fn granted(&self) -> bool {
+        self.access || self.filter.is_some() || self.lent
+    }
+
+    /// Sets another filter, or none. Returns the previous one, unless a fetch owns it.
+    pub(super) fn set_filter(&mut self, filter: Option<QueueFilter>) -> Option<QueueFilter> {
+        self.lent = false;
+        std::mem::replace(&mut self.filter, filter)
+    }
+}
+
+/// Readers by context, sorted: few, so a search takes less than that of a hash table.
+#[derive(Default)]
+pub(super) struct Readers(Vec<(i32, Reader)>);
+
+impl Readers {
+    #[inline]
+    fn find(&self, context: i32) -> Result<usize, usize> {
+        // A queue with one client, the common one.
+        match self.0.as_slice() {
+            [(only, _)] if *only == context => Ok(0),
+            all => all.binary_search_by_key(&context, |(context, _)| *context),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, context: i32) -> Option<&Reader> {
+        self.0.get(self.find(context).ok()?).map(|(_, reader)| reader)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, context: i32) -> Option<&mut Reader> {
+        let at = self.find(context).ok()?;
+        self.0.get_mut(at).map(|(_, reader)| reader)
+    }
+
+    /// The reader of a context; a new one has no access.
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "a reader was found or inserted there")]
+    pub(super) fn entry(&mut self, context: i32) -> &mut Reader {
+        let at = self.find(context).unwrap_or_else(|at| self.insert(at, context));
+        &mut self.0[at].1
+    }
+
+    #[cold]
+    fn insert(&mut self, at: usize, context: i32) -> usize {
+        self.0.insert(at, (context, Reader::default()));
+        at
+    }
+
+    pub(super) fn remove(&mut self, context: i32) -> Option<Reader> {
+        self.find(context).ok().map(|at| self.0.remove(at).1)
+    }
+
+    #[inline]
+    pub(super) fn iter(&self) -> impl Iterator<Item = (i32, &Reader)> {
+        self.0.iter().map(|(context, reader)| (*context, reader))
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Reader> {
+        self.0.iter_mut().map(|(_, reader)| reader)
+    }
+}
