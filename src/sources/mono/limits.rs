@@ -22,6 +22,9 @@ pub(super) const UNDECIDED: usize = 64 << 10;
 /// (section 3.2): twice a header of dialect A with a name of usual length, because the sample
 /// follows.
 pub(super) const UNDECIDED_PER_COUNTER: usize = 44;
+/// Different Hellos that connections share: runtimes of a host by version and options. Those of
+/// further ones are kept by each connection.
+pub(super) const SHARED_HELLOS: usize = 256;
 /// Time for the whole Hello (section 3.2); also for the first sample, if it identifies the process.
 pub(super) const HELLO_TIME: Duration = Duration::from_secs(10);
 /// Requests sent and not answered. Agents answer between two samples; more requests would only wait

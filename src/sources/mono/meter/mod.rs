@@ -1,7 +1,6 @@
 //! Counters as metrics: the counters of a connection, their types and units in PCP's terms, their
 //! values, the identity of the process, and the updates that the sink receives.
 
-mod counter;
 pub(crate) mod counters;
 pub(crate) mod identity;
 mod known;

@@ -1,79 +1,78 @@
 //! Decodes the values of counters into values of metrics (docs/protocols/mono-counters.md section
 //! 1, 4 and 8).
 
+use std::collections::BTreeMap;
+
 use super::mapping::Mapping;
 use crate::model::{SampleValue, Semantics, Value, ValueType};
 use crate::read::{Cursor, Order};
 use mono_counters::numbers::Kind;
 
-/// The decoder of one counter's values.
-#[derive(Clone, Debug)]
-pub(crate) struct Reader {
-    order: Order,
+/// The metric's value; `None` for a size without meaning: a text that was never sampled, an unknown
+/// type of odd width. `widen` makes 64 bits of a 32-bit counter with a scale, because the store
+/// widens without a scale.
+pub(super) fn read(
     mapping: Mapping,
-    /// Last bits and sum of a 32-bit counter with a scale, which is widened here because the store
-    /// widens without a scale.
-    wide: Option<(u32, u64)>,
+    order: Order,
+    bytes: &[u8],
+    widen: impl FnOnce(u32) -> u64,
+) -> Option<SampleValue> {
+    let mut c = Cursor::new(bytes, order);
+    let Mapping { kind, ty, sem, scale, .. } = mapping;
+    let wide: i128 = match (kind, bytes.len()) {
+        (_, 0) => return None,
+        (Kind::Text, _) => {
+            let text = bytes.split(|b| *b == 0).next().unwrap_or_default();
+            return Some(Value::text(&String::from_utf8_lossy(text)).into());
+        }
+        (Kind::Double, _) => {
+            return c.u64().map(|bits| Value::F64(f64::from_bits(bits)).into());
+        }
+        (Kind::Int | Kind::Uint | Kind::Unknown, 4) if sem == Semantics::Counter => {
+            let bits = c.u32()?;
+            if scale == 1 {
+                return Some(SampleValue::Wrapping32(bits));
+            }
+            widen(bits).into()
+        }
+        (Kind::Uint, 4) => c.u32()?.into(),
+        (_, 4) => c.i32()?.into(),
+        (Kind::Ulong, _) => c.u64()?.into(),
+        (_, 8) => c.i64()?.into(),
+        _ => return None,
+    };
+    let wide = wide.saturating_mul(scale.into());
+    let value = match ty {
+        ValueType::U64 => Value::U64(u64::try_from(wide.max(0)).unwrap_or(u64::MAX)),
+        _ => Value::I64(i64::try_from(wide).unwrap_or(if wide < 0 { i64::MIN } else { i64::MAX })),
+    };
+    Some(value.into())
 }
 
-impl Reader {
-    pub(crate) const fn new(mapping: Mapping, order: Order) -> Self {
-        Self { order, mapping, wide: None }
-    }
-
-    /// The metric's value; `None` for a size without meaning: a text that was never sampled, an
-    /// unknown type of odd width.
-    pub(crate) fn read(&mut self, bytes: &[u8]) -> Option<SampleValue> {
-        let mut c = Cursor::new(bytes, self.order);
-        let Mapping { kind, ty, sem, scale, .. } = self.mapping;
-        let wide: i128 = match (kind, bytes.len()) {
-            (_, 0) => return None,
-            (Kind::Text, _) => {
-                let text = bytes.split(|b| *b == 0).next().unwrap_or_default();
-                return Some(Value::text(&String::from_utf8_lossy(text)).into());
-            }
-            (Kind::Double, _) => {
-                return c.u64().map(|bits| Value::F64(f64::from_bits(bits)).into());
-            }
-            (Kind::Int | Kind::Uint | Kind::Unknown, 4) if sem == Semantics::Counter => {
-                let bits = c.u32()?;
-                if scale == 1 {
-                    return Some(SampleValue::Wrapping32(bits));
-                }
-                self.widen(bits).into()
-            }
-            (Kind::Uint, 4) => c.u32()?.into(),
-            (_, 4) => c.i32()?.into(),
-            (Kind::Ulong, _) => c.u64()?.into(),
-            (_, 8) => c.i64()?.into(),
-            _ => return None,
-        };
-        let wide = wide.saturating_mul(scale.into());
-        let value = match ty {
-            ValueType::U64 => Value::U64(u64::try_from(wide.max(0)).unwrap_or(u64::MAX)),
-            _ => Value::I64(i64::try_from(wide).unwrap_or(if wide < 0 {
-                i64::MIN
-            } else {
-                i64::MAX
-            })),
-        };
-        Some(value.into())
-    }
-
-    /// Differences modulo 2^32, added up.
-    fn widen(&mut self, bits: u32) -> u64 {
-        let total = self.wide.map_or(u64::from(bits), |(before, total)| {
-            total + u64::from(bits.wrapping_sub(before))
-        });
-        self.wide = Some((bits, total));
-        total
-    }
+/// Widens a counter by its differences modulo 2^32, added up.
+pub(super) fn widen(all: &mut BTreeMap<u16, (u32, u64)>, index: u16, bits: u32) -> u64 {
+    let (before, total) = all.entry(index).or_insert((bits, bits.into()));
+    *total += u64::from(bits.wrapping_sub(*before));
+    *before = bits;
+    *total
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use mono_counters::numbers::{Numbers, Space};
+
+    struct Reader(Mapping, Order, BTreeMap<u16, (u32, u64)>);
+
+    impl Reader {
+        const fn new(mapping: Mapping, order: Order) -> Self {
+            Self(mapping, order, BTreeMap::new())
+        }
+
+        fn read(&mut self, bytes: &[u8]) -> Option<SampleValue> {
+            read(self.0, self.1, bytes, |bits| widen(&mut self.2, 0, bits))
+        }
+    }
 
     const MONOTONIC: u32 = 1 << 28;
     const VARIABLE: u32 = 1 << 30;

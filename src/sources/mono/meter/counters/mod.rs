@@ -1,15 +1,23 @@
 //! The counters of one connection: announcement, selection and decoding of their values.
 
+mod hello;
+mod names;
+mod state;
+
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::counter::Counter;
+use hello::{Announced, Facts};
+pub(crate) use names::listed;
+use names::names_of;
+use state::{Counter, number};
+
 use super::identity::IdentityCounter;
 use super::mapping::Mapping;
 use super::pattern::Pattern;
 use super::spec::Description;
-use super::values::Reader;
+use super::values;
 use crate::model::{MetricItem, MetricSpec, SampleValue, Value};
 use crate::read::Order;
 use crate::sources::mono::limits;
@@ -27,8 +35,6 @@ pub(crate) struct Bounds {
     pub(crate) names: usize,
 }
 
-/// Bytes of a counter: itself, its slot in the index, the overhead of its name.
-const COUNTER: usize = size_of::<Counter>() + size_of::<usize>() + 48;
 /// Bytes of an entry of a table of names.
 const ENTRY: usize = 48;
 
@@ -39,7 +45,7 @@ struct Same {
     occurrence: u32,
 }
 
-/// All counters of a connection, by index.
+/// All counters of a connection.
 #[derive(Debug)]
 pub(crate) struct Counters {
     order: Order,
@@ -50,9 +56,14 @@ pub(crate) struct Counters {
     beyond: usize,
     /// The part of `beyond` that is reported already.
     beyond_reported: usize,
-    /// Bytes of the stored counters.
-    bytes: usize,
-    by_index: Vec<Option<Box<Counter>>>,
+    /// What the agent announced.
+    facts: Facts,
+    /// Their states, in the same order.
+    states: Vec<Counter>,
+    /// Last bits and sum of each 32-bit counter with a scale.
+    wide: BTreeMap<u16, (u32, u64)>,
+    /// Bytes of the texts in `states`.
+    texts: usize,
     /// By category and name. Dropped when Hello is complete, rebuilt when a counter is added or
     /// removed: it is a large part of a connection's memory, and most agents never add a counter.
     same: Option<HashMap<(u32, Arc<str>), Same>>,
@@ -83,8 +94,10 @@ impl Counters {
             selection,
             beyond: 0,
             beyond_reported: 0,
-            bytes: 0,
-            by_index: Vec::new(),
+            facts: Facts::default(),
+            states: Vec::new(),
+            wide: BTreeMap::new(),
+            texts: 0,
             same: None,
             names: OnceCell::new(),
             used: 0,
@@ -107,72 +120,76 @@ impl Counters {
     pub(crate) fn announce(&mut self, header: &Header<'_>) {
         let Header { numbers, name, index } = *header;
         let space = *self.space.get_or_insert(Space::of(numbers.category));
-        let identity = IdentityCounter::of(space, numbers, name);
         // With a selection: room for the shown counters, and for the same number of others.
         let kept =
             if self.selection.is_empty() { self.bounds.names } else { 2 * self.bounds.names };
-        if self.used - self.beyond >= kept && identity.is_none() {
+        if self.used - self.beyond >= kept && IdentityCounter::of(space, numbers, name).is_none() {
             (self.beyond, self.used, self.sampled) =
                 (self.beyond + 1, self.used + 1, self.sampled + 1);
             return;
+        }
+        if !self.facts.next(index, numbers, name, self.bounds.name_length) {
+            self.add(space, header);
+        }
+        if let Some(names) = self.names.get_mut() {
+            names.extend(names_of(space, numbers, &name.into()));
+        }
+        self.states.push(Counter::default());
+        self.used += 1;
+        self.sampled += 1;
+        let place = self.states.len() - 1;
+        if self.facts.get(place).is_some_and(|counter| counter.unusable) {
+            self.unusable(name);
+        }
+        self.update_visibility(index);
+    }
+
+    /// Adds a counter that is not known from other connections.
+    fn add(&mut self, space: Space, header: &Header<'_>) {
+        let Header { numbers, name, index } = *header;
+        if self.facts.part() {
+            self.same = None;
         }
         let shared: Arc<str> = name.into();
         let same = self.same().entry((numbers.category, Arc::clone(&shared))).or_default();
         same.occurrence = if same.sampled == 0 { 1 } else { same.occurrence + 1 };
         same.sampled += 1;
         let occurrence = same.occurrence;
-        if let Some(names) = self.names.get_mut() {
-            names.extend(names_of(space, numbers, &shared));
-        }
-        let unusable = name.len() > self.bounds.name_length || name.chars().any(char::is_control);
-        if unusable && !self.name_error_made {
-            self.name_error_made = true;
-            let start: String = name.chars().take(60).collect();
-            self.name_error = Some(format!(
-                "counter name over limits.name_length or with control characters, not shown: {} bytes, \"{}\"…",
-                name.len(),
-                start.escape_debug()
-            ));
-        }
-        let counter = Counter {
+        self.facts.push(Announced {
+            index,
             numbers,
             name: shared,
             occurrence,
-            identity,
+            identity: IdentityCounter::of(space, numbers, name),
             named: jit_item(&space.category(numbers.category), name).map(|(item, _)| item),
-            reader: Reader::new(Mapping::of(space, numbers, name), self.order),
-            unusable,
-            selected: false,
-            removed: false,
-            forced: false,
-            dropped: false,
-            defined: false,
-            visible: false,
-            last: None,
-        };
-        let at = usize::from(index);
-        if self.by_index.len() <= at {
-            self.by_index.resize_with(at + 1, || None);
+            mapping: Mapping::of(space, numbers, name),
+            unusable: name.len() > self.bounds.name_length || name.chars().any(char::is_control),
+        });
+    }
+
+    /// Reports a name that cannot be shown, once.
+    fn unusable(&mut self, name: &str) {
+        if std::mem::replace(&mut self.name_error_made, true) {
+            return;
         }
-        if let Some(place) = self.by_index.get_mut(at) {
-            self.bytes += COUNTER + counter.name.len();
-            *place = Some(Box::new(counter));
-            self.used += 1;
-            self.sampled += 1;
-            self.update_visibility(index);
-        }
+        let start: String = name.chars().take(60).collect();
+        self.name_error = Some(format!(
+            "counter name over limits.name_length or with control characters, not shown: {} bytes, \"{}\"…",
+            name.len(),
+            start.escape_debug()
+        ));
     }
 
     /// The counters of each category and name.
     fn same(&mut self) -> &mut HashMap<(u32, Arc<str>), Same> {
-        let by_index = &self.by_index;
+        let (facts, states) = (&self.facts, &self.states);
         self.same.get_or_insert_with(|| {
             let mut all: HashMap<_, Same> = HashMap::new();
-            for counter in by_index.iter().flatten() {
-                let same =
-                    all.entry((counter.numbers.category, Arc::clone(&counter.name))).or_default();
+            for (counter, state) in facts.all().zip(states) {
+                let key = (counter.numbers.category, Arc::clone(&counter.name));
+                let same = all.entry(key).or_default();
                 same.occurrence = counter.occurrence;
-                same.sampled += u32::from(!counter.removed);
+                same.sampled += u32::from(!state.removed);
             }
             all
         })
@@ -181,18 +198,19 @@ impl Counters {
     /// Hello is complete: decides between E1 and E2.
     pub(crate) fn settle(&mut self) {
         self.same = None;
-        self.by_index.shrink_to_fit();
-        let Some(before) = self.space else { return };
-        let space =
-            before.refine(self.by_index.iter().flatten().map(|c| (c.numbers.category, &*c.name)));
+        self.states.shrink_to_fit();
+        let Some(before) = self.space.filter(|_| !self.facts.settled()) else { return };
+        let space = self.facts.same_hello().unwrap_or_else(|| {
+            before.refine(self.facts.all().map(|c| (c.numbers.category, &*c.name)))
+        });
+        self.facts.settle(before, space, self.bounds.name_length);
         if space != before {
             // Nothing is reported yet, so all counters can change.
             self.space = Some(space);
             self.fresh.clear();
-            for counter in self.by_index.iter_mut().flatten() {
-                counter.reader =
-                    Reader::new(Mapping::of(space, counter.numbers, &counter.name), self.order);
-                (counter.defined, counter.visible) = (false, false);
+            self.wide.clear();
+            for state in &mut self.states {
+                (state.defined, state.visible) = (false, false);
             }
             self.update_all();
         }
@@ -208,7 +226,9 @@ impl Counters {
             + self.names.get().map_or(0, HashSet::capacity);
         let numbers = (self.fresh.capacity() + self.gone.capacity()) * size_of::<u16>()
             + self.pending.len() * size_of::<SampleValue>();
-        self.bytes + (names * ENTRY) + numbers + self.by_index.capacity() * size_of::<usize>()
+        let states = self.states.capacity() * size_of::<Counter>();
+        let wide = self.wide.len() * size_of::<(u16, u32, u64)>();
+        self.facts.memory() + states + wide + self.texts + (names * ENTRY) + numbers
     }
 
     /// Counters that the agent samples.
@@ -222,18 +242,28 @@ impl Counters {
 
     /// Whether the agent samples a counter that identifies the process.
     pub(crate) fn has_identity(&self) -> bool {
-        self.by_index.iter().flatten().any(|c| c.identity.is_some() && !c.removed)
+        self.facts.all().zip(&self.states).any(|(c, s)| c.identity.is_some() && !s.removed)
     }
 
-    fn get(&self, index: u16) -> Option<&Counter> {
-        self.by_index.get(usize::from(index))?.as_deref()
+    fn get(&self, index: u16) -> Option<(&Announced, &Counter)> {
+        let place = self.facts.place(index)?;
+        Some((self.facts.get(place)?, self.states.get(place)?))
     }
 
-    fn get_mut(&mut self, index: u16) -> Option<&mut Counter> {
-        self.by_index.get_mut(usize::from(index))?.as_deref_mut()
+    fn get_mut(&mut self, index: u16) -> Option<(&Announced, &mut Counter)> {
+        let place = self.facts.place(index)?;
+        Some((self.facts.get(place)?, self.states.get_mut(place)?))
     }
 
-    fn description(&self, counter: &Counter) -> Description {
+    /// All counters in the order of their indexes.
+    fn all(&self) -> impl Iterator<Item = (u16, &Announced, &Counter)> {
+        let all = self.facts.places();
+        all.filter_map(|(index, place)| {
+            Some((index, self.facts.get(place)?, self.states.get(place)?))
+        })
+    }
+
+    fn description(&self, counter: &Announced) -> Description {
         let space = self.space.unwrap_or(Space::E3);
         Description {
             space,
@@ -246,15 +276,15 @@ impl Counters {
 
     /// The name of the counter in answers.
     pub(crate) fn key(&self, index: u16) -> String {
-        self.get(index).map_or_else(String::new, |c| self.description(c).key())
+        self.get(index).map_or_else(String::new, |(c, _)| self.description(c).key())
     }
 
     /// Category and name for an Add.
     pub(crate) fn words(&self, index: u16) -> Option<(String, String)> {
-        self.get(index).map(|c| self.description(c)).map(|d| (d.category, d.name))
+        self.get(index).map(|(c, _)| self.description(c)).map(|d| (d.category, d.name))
     }
 
-    fn meant(&self, pattern: &Pattern, counter: &Counter) -> bool {
+    fn meant(&self, pattern: &Pattern, counter: &Announced) -> bool {
         let space = self.space.unwrap_or(Space::E3);
         let Numbers { category, .. } = counter.numbers;
         pattern.matches(&space.category(category), &counter.name)
@@ -263,55 +293,50 @@ impl Counters {
                 .is_some_and(|(category, name)| pattern.matches(category, name))
     }
 
-    fn selects(&self, counter: &Counter) -> bool {
+    fn selects(&self, counter: &Announced) -> bool {
         self.selection.is_empty() || self.selection.iter().any(|p| self.meant(p, counter))
     }
 
     /// Sampled counters that match a pattern.
     pub(crate) fn matching(&self, pattern: &Pattern) -> Vec<u16> {
-        let all = (0u16..).zip(&self.by_index);
-        all.filter(|(_, c)| c.as_deref().is_some_and(|c| !c.removed && self.meant(pattern, c)))
-            .map(|(i, _)| i)
-            .collect()
+        let meant = self.all().filter(|(_, c, s)| !s.removed && self.meant(pattern, c));
+        meant.map(|(index, ..)| index).collect()
     }
 
     /// Sampled counters that neither the selection nor a user wants, without those that identify
     /// the process.
     pub(crate) fn unwanted(&self) -> Vec<u16> {
-        let unwanted = |c: &Counter| !c.removed && !c.forced && c.identity.is_none() && !c.selected;
-        (0u16..)
-            .zip(&self.by_index)
-            .filter(|(_, c)| c.as_deref().is_some_and(unwanted))
-            .map(|(i, _)| i)
-            .collect()
+        let unwanted = |c: &Announced, s: &Counter| {
+            !s.removed && !s.forced && c.identity.is_none() && !s.selected
+        };
+        self.all().filter(|(_, c, s)| unwanted(c, s)).map(|(index, ..)| index).collect()
     }
 
     /// Every sampled counter in the form of [`listed`].
     pub(crate) fn as_listed(&self) -> HashSet<String> {
         let space = self.space.unwrap_or(Space::E3);
-        let words = |c: &Counter| match space.custom(c.numbers.category, &c.name) {
+        let words = |c: &Announced| match space.custom(c.numbers.category, &c.name) {
             Some((category, name)) => listed(category, name),
             None => listed(&space.category(c.numbers.category), &c.name),
         };
-        self.by_index.iter().flatten().filter(|c| !c.removed).map(|c| words(c)).collect()
+        self.all().filter(|(_, _, s)| !s.removed).map(|(_, c, _)| words(c)).collect()
     }
 
     /// Counters that have values in the sink.
     pub(crate) fn defined(&self) -> impl Iterator<Item = u16> {
-        let all = (0u16..).zip(&self.by_index);
-        all.filter(|(_, c)| c.as_deref().is_some_and(|c| c.defined && c.visible)).map(|(i, _)| i)
+        self.all().filter(|(_, _, s)| s.defined && s.visible).map(|(index, ..)| index)
     }
 
     /// Whether the values of this counter go to the sink.
     pub(crate) fn shown(&self, index: u16) -> bool {
-        self.get(index).is_some_and(Counter::shown)
+        self.get(index).is_some_and(|(counter, state)| state.shown(counter))
     }
 
     fn update_visibility(&mut self, index: u16) {
-        let selected = self.get(index).is_some_and(|c| self.selects(c));
-        let Some(counter) = self.get_mut(index) else { return };
+        let selected = self.get(index).is_some_and(|(c, _)| self.selects(c));
+        let Some((facts, counter)) = self.get_mut(index) else { return };
         counter.selected = selected;
-        let shown = counter.shown();
+        let shown = counter.shown(facts);
         match (std::mem::replace(&mut counter.visible, shown), shown) {
             (false, true) => {
                 let fresh = !std::mem::replace(&mut counter.defined, true);
@@ -330,7 +355,8 @@ impl Counters {
     }
 
     fn update_all(&mut self) {
-        (0u16..).zip(0..self.by_index.len()).for_each(|(index, _)| self.update_visibility(index));
+        let all: Vec<u16> = self.facts.places().map(|(index, _)| index).collect();
+        all.into_iter().for_each(|index| self.update_visibility(index));
     }
 
     /// Replaces the selection; counters that users have added or removed are unaffected.
@@ -341,7 +367,7 @@ impl Counters {
 
     /// Shows the counter for a user.
     pub(crate) fn force(&mut self, index: u16) {
-        if let Some(c) = self.get_mut(index) {
+        if let Some((_, c)) = self.get_mut(index) {
             (c.forced, c.dropped) = (true, false);
         }
         self.update_visibility(index);
@@ -349,7 +375,7 @@ impl Counters {
 
     /// Hides the counter for a user.
     pub(crate) fn hide(&mut self, index: u16) {
-        if let Some(c) = self.get_mut(index) {
+        if let Some((_, c)) = self.get_mut(index) {
             (c.forced, c.dropped) = (false, true);
         }
         self.update_visibility(index);
@@ -357,8 +383,10 @@ impl Counters {
 
     /// The agent does not sample the counter any more.
     pub(crate) fn remove(&mut self, index: u16) {
-        let Some(counter) = self.get_mut(index).filter(|c| !c.removed) else { return };
-        counter.removed = true;
+        let Some((counter, state)) = self.get_mut(index).filter(|(_, s)| !s.removed) else {
+            return;
+        };
+        state.removed = true;
         let key = (counter.numbers.category, Arc::clone(&counter.name));
         self.sampled -= 1;
         // A missing table needs no update: it is built from the counters that are left.
@@ -376,32 +404,33 @@ impl Counters {
         bytes: &[u8],
     ) -> (Option<SampleValue>, Option<(IdentityCounter, SampleValue)>) {
         self.pending.remove(&index);
-        let Some(counter) =
-            self.by_index.get_mut(usize::from(index)).and_then(Option::as_deref_mut)
-        else {
+        let Self { facts, states, wide, .. } = self;
+        let found =
+            facts.place(index).and_then(|place| Some((facts.get(place)?, states.get_mut(place)?)));
+        let Some((facts, counter)) = found else { return (None, None) };
+        let widen = |bits| values::widen(wide, index, bits);
+        let Some(value) = values::read(facts.mapping, self.order, bytes, widen) else {
             return (None, None);
         };
-        let Some(value) = counter.reader.read(bytes) else { return (None, None) };
-        let identity = counter.identity.map(|identity| (identity, value.clone()));
-        self.named.extend(counter.named(&value));
+        let identity = facts.identity.map(|identity| (identity, value.clone()));
+        self.named.extend(facts.named.and_then(|item| Some((item, number(&value)?))));
         let short = !matches!(&value, SampleValue::Value(Value::Text(text)) if text.len() > limits::REMEMBERED_TEXT);
         let text = |value: &Option<SampleValue>| {
             if let Some(SampleValue::Value(Value::Text(text))) = value { text.len() } else { 0 }
         };
-        self.bytes -= text(&counter.last);
+        self.texts -= text(&counter.last);
         counter.last =
-            Some(&value).filter(|_| short && !counter.removed && !counter.unusable).cloned();
-        self.bytes += text(&counter.last);
+            Some(&value).filter(|_| short && !counter.removed && !facts.unusable).cloned();
+        self.texts += text(&counter.last);
         (Some(value).filter(|_| counter.visible), identity)
     }
 
     /// All values are due with the next sample: another way has fed them meanwhile.
     pub(crate) fn resend(&mut self) {
-        for (index, counter) in (0u16..).zip(&self.by_index) {
-            if let Some(counter) = counter.as_deref().filter(|counter| counter.visible) {
-                self.pending.extend(counter.last.clone().map(|value| (index, value)));
-            }
-        }
+        let visible = self.all().filter(|(_, _, state)| state.visible);
+        let due: Vec<_> =
+            visible.filter_map(|(index, _, state)| Some((index, state.last.clone()?))).collect();
+        self.pending.extend(due);
     }
 
     /// Takes the values of counters that became visible since the last sample and are not in this
@@ -421,11 +450,13 @@ impl Counters {
     }
 
     /// Takes the counters that are shown for the first time, with their metrics.
-    pub(crate) fn take_fresh(&mut self) -> impl Iterator<Item = (u16, MetricSpec)> {
+    pub(crate) fn take_fresh(&mut self) -> impl Iterator<Item = (u16, Arc<MetricSpec>)> {
         let fresh = std::mem::take(&mut self.fresh);
-        fresh
-            .into_iter()
-            .filter_map(|index| Some((index, self.description(self.get(index)?).spec())))
+        fresh.into_iter().filter_map(|index| {
+            let place = self.facts.place(index)?;
+            let counter = self.facts.get(place)?;
+            Some((index, self.facts.spec(place, || self.description(counter).spec())))
+        })
     }
 
     /// Number of counters over the limit since the last call.
@@ -440,28 +471,17 @@ impl Counters {
     }
 }
 
-/// The names by which an Add can refer to a counter.
-fn names_of(space: Space, numbers: Numbers, name: &Arc<str>) -> impl Iterator<Item = Arc<str>> {
-    let bare = space.custom(numbers.category, name).map(|(_, bare)| bare.into());
-    [Some(Arc::clone(name)), bare].into_iter().flatten()
-}
-
-/// Category and name in a form that can be compared: categories have several spellings.
-pub(crate) fn listed(category: &str, name: &str) -> String {
-    format!("{}/{name}", mono_counters::numbers::bare_category(category).to_ascii_lowercase())
-}
-
 impl Sampled for Counters {
     fn has_name(&self, name: &str) -> bool {
         let space = self.space.unwrap_or(Space::E3);
-        let counters = || self.by_index.iter().flatten();
+        let counters = || self.facts.all();
         self.names
             .get_or_init(|| counters().flat_map(|c| names_of(space, c.numbers, &c.name)).collect())
             .contains(name)
     }
 
     fn identifies(&self, index: u16) -> Option<bool> {
-        self.get(index).filter(|c| !c.removed).map(|c| c.identity.is_some())
+        self.get(index).filter(|(_, s)| !s.removed).map(|(c, _)| c.identity.is_some())
     }
 
     fn indexes_used(&self) -> usize {
@@ -470,5 +490,4 @@ impl Sampled for Counters {
 }
 
 #[cfg(test)]
-#[path = "counters_tests.rs"]
 mod tests;
