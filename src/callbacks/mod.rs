@@ -19,7 +19,7 @@ use std::time::Duration;
 use access::{Access, Permits};
 use contexts::Contexts;
 use entries::Entries;
-use fetch::{Fetch, FetchScope};
+use fetch::{Columns, Fetch, FetchScope};
 use instances::Instances;
 use persistent_ids::PersistentIds;
 use pmda::{
@@ -46,6 +46,7 @@ pub struct Callbacks {
     contexts: Contexts,
     access: Access,
     scope: FetchScope,
+    columns: Columns,
 }
 
 impl Callbacks {
@@ -79,6 +80,7 @@ impl Callbacks {
             contexts: Contexts::default(),
             access: Access::default(),
             scope: FetchScope::default(),
+            columns: Columns::default(),
         })
     }
 
@@ -173,8 +175,8 @@ impl Handler for Callbacks {
 
     fn fetch(&mut self, request: &FetchRequest<'_>, _: &mut Tables, results: &mut Results) {
         let started = now().monotonic;
-        let Self { store, entries, instances, contexts, access, scope, .. } = self;
-        Fetch { store, entries, instances, contexts, access, scope, now: started }
+        let Self { store, entries, instances, contexts, access, scope, columns, .. } = self;
+        Fetch { store, entries, instances, contexts, access, scope, columns, now: started }
             .answer(request, results);
         let took = nanoseconds(now().monotonic.saturating_sub(started));
         store.stats.add(Stat::FetchCount, 1);

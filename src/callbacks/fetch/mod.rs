@@ -7,6 +7,7 @@
 //! answered with `PM_ERR_TOOBIG`; the others are unaffected.
 
 mod arrays;
+mod columns;
 mod scope;
 mod tables;
 mod values;
@@ -14,6 +15,7 @@ mod values;
 use std::collections::HashSet;
 use std::time::Duration;
 
+pub(super) use columns::Columns;
 use pmda::{Error, FetchRequest, Results};
 use scope::Class;
 pub(super) use scope::{FetchScope, World};
@@ -34,6 +36,7 @@ pub(super) struct Fetch<'a> {
     pub(super) contexts: &'a mut Contexts,
     pub(super) access: &'a mut Access,
     pub(super) scope: &'a mut FetchScope,
+    pub(super) columns: &'a mut Columns,
     pub(super) now: Duration,
 }
 
@@ -41,7 +44,7 @@ impl Fetch<'_> {
     /// Answers a fetch.
     pub(super) fn answer(mut self, request: &FetchRequest<'_>, results: &mut Results) {
         let hidden = self.hidden(request);
-        let Fetch { store, entries, instances, contexts, scope, now, .. } = self;
+        let Fetch { store, entries, instances, contexts, scope, columns, now, .. } = self;
         let world = World { entries, store, contexts, instances, profile: request.profile };
         scope.begin(&world, request, now, hidden);
         let mut refused = (0, None);
@@ -54,6 +57,16 @@ impl Fetch<'_> {
         let order = std::mem::take(&mut scope.order);
         let mut delivered = scope.wants.is_empty();
         for (class, place) in &order {
+            let row = entries.by_pmid(pmid_at(*place).0);
+            if row.is_some_and(|row| columns.add(*place, row, &world)) {
+                continue;
+            }
+            if !columns.is_empty() {
+                columns.answer(scope, &world, results, &mut ended);
+                if row.is_some_and(|row| columns.add(*place, row, &world)) {
+                    continue;
+                }
+            }
             if *class == Class::Arrays && !delivered {
                 delivered = true;
                 arrays::deliver(scope, &world, results);
@@ -63,6 +76,8 @@ impl Fetch<'_> {
             let otherwise = answer_one(scope, pmid, &world, results);
             ended(results.end_set(otherwise), pmid);
         }
+        columns.answer(scope, &world, results, &mut ended);
+        columns.end();
         scope.order = order;
         for (place, of) in &scope.again {
             let pmid = pmid_at(*place);

@@ -128,12 +128,7 @@ impl FetchScope {
         mut f: impl FnMut(&mut Self, &mut Results, u32, &'w T),
     ) {
         let Some((instances, some)) = instances else { return };
-        let wanted = self.wanted.remove(&serial).unwrap_or_else(|| {
-            let indom = pmda::InDom::new(world.store.domain(), serial);
-            let all = world.profile.is_all();
-            results.budget.step(if all { 1 } else { 2 * instances.len() as u64 });
-            world.profile.wanted(indom, instances)
-        });
+        let wanted = self.wanted(world, serial, instances, results);
         wanted.visit(some, |inst, of| {
             if !results.budget.step(1) {
                 results.refuse();
@@ -143,6 +138,43 @@ impl FetchScope {
             !results.is_refused()
         });
         self.wanted.insert(serial, wanted);
+    }
+
+    /// The instances of a domain that the profile includes.
+    fn wanted<T>(
+        &mut self,
+        world: &World<'_>,
+        serial: u32,
+        instances: &ById<T>,
+        results: &mut Results,
+    ) -> Wanted {
+        self.wanted.remove(&serial).unwrap_or_else(|| {
+            let indom = pmda::InDom::new(world.store.domain(), serial);
+            let all = world.profile.is_all();
+            results.budget.step(if all { 1 } else { 2 * instances.len() as u64 });
+            world.profile.wanted(indom, instances)
+        })
+    }
+
+    /// Calls `f` for each of `instances` of a domain that the profile includes, until it returns
+    /// `false`. Returns whether all were visited.
+    pub(super) fn walk<'w, T>(
+        &mut self,
+        world: &World<'w>,
+        serial: u32,
+        instances: Option<&'w ById<T>>,
+        results: &mut Results,
+        mut f: impl FnMut(&mut Results, u32, &'w T) -> bool,
+    ) -> bool {
+        let Some(instances) = instances else { return true };
+        let wanted = self.wanted(world, serial, instances, results);
+        let mut all = true;
+        wanted.visit(instances, |inst, of| {
+            all = f(results, inst, of);
+            all
+        });
+        self.wanted.insert(serial, wanted);
+        all
     }
 
     /// Ends the fetch, whose answer has this many bytes.

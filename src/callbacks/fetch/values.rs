@@ -11,7 +11,7 @@ use super::tables;
 use crate::callbacks::contexts::SharedFilter;
 use crate::callbacks::entries::Row;
 use crate::catalogue::{AgentCell, Stat};
-use crate::model::{EventLeaf, InDom, StreamKind, ValueSource, ValueType};
+use crate::model::{EventLeaf, InDom, StreamKind, ValueSource};
 use crate::store::{Peer, Store};
 
 /// Adds the value of a metric without instances: one of the PMDA, or a parameter, which has no
@@ -51,7 +51,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The value of a metric for one peer, if it has one.
+/// The value of a metric for one peer, if it has one: all but the numbers of its cells.
 pub(super) fn value(
     row: &Row,
     inst: u32,
@@ -66,7 +66,6 @@ pub(super) fn value(
     let current = agents || keeps || peer.liveness.fresh(scope.now, scope.stale);
     let bits = match row.value {
         ValueSource::Idle => u64::try_from(peer.liveness.idle(scope.now).as_nanos()).ok(),
-        ValueSource::Cell if agents => peer.agent.get(row.item),
         ValueSource::Text if agents && row.item == AgentCell::SOURCE => {
             return results.text(inst, peer.protocol());
         }
@@ -88,24 +87,16 @@ pub(super) fn value(
             let stream = StreamKind { source: peer.source, kind };
             return event(row, inst, peer, (stream, leaf), world, scope, results);
         }
-        ValueSource::Cell => peer.cells.get(row.item).filter(|_| current),
-        ValueSource::Recent => {
-            peer.cells.get(row.item).filter(|_| peer.liveness.fresh(scope.now, scope.stale))
-        }
-        ValueSource::Column(column) if row.ty != ValueType::Text => {
-            peer.cells.get(column).filter(|_| current)
-        }
         ValueSource::Column(item) => {
             return text(inst, peer.text(item).filter(|_| current), results);
         }
         ValueSource::RecentColumn(column) => {
             let fresh = peer.liveness.fresh(scope.now, scope.stale);
-            if row.ty == ValueType::Text {
-                return text(inst, peer.text(column).filter(|_| fresh), results);
-            }
-            peer.cells.get(column).filter(|_| fresh)
+            return text(inst, peer.text(column).filter(|_| fresh), results);
         }
         ValueSource::Text => return text(inst, peer.text(row.item).filter(|_| current), results),
+        // Numbers are answered by `Columns`.
+        ValueSource::Cell | ValueSource::Recent => None,
         ValueSource::Param | ValueSource::SelfStat | ValueSource::Members => None,
     };
     if let Some(bits) = bits {
