@@ -1,5 +1,7 @@
 //! Dynamic metrics: those that peers define.
 
+use std::sync::OnceLock;
+
 use crate::model::{MetricSpec, Pmid, STATIC_ITEMS, SourceId};
 
 /// A metric that a peer defined. It exists as long as the PMDA and, through the state file, longer.
@@ -15,6 +17,8 @@ pub struct DynamicMetric {
     pub pmid: Pmid,
     /// PMID of its parameter metric, if its place has one.
     pub param: Pmid,
+    /// Column of its sums over the peers of a group, once they are defined.
+    pub(super) total: OnceLock<u16>,
 }
 
 impl DynamicMetric {

@@ -1,6 +1,6 @@
 //! Dynamic metrics by key.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Change, Store, Table};
 use crate::catalogue::{DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, Stat};
@@ -102,6 +102,7 @@ impl Store {
             spec,
             pmid: pmid(DYNAMIC_CLUSTER),
             param: pmid(DYNAMIC_PARAM_CLUSTER),
+            total: OnceLock::new(),
         });
         table.by_key.insert(key, Arc::clone(&metric));
         if self.is_total(source, &metric.spec) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::PeerSink;
 use crate::catalogue::AgentCell;
 use crate::model::{MetricSpec, TableId};
+use crate::store::dynamic_metric::DynamicMetric;
 use crate::store::peer::{Origin, Peer};
 
 /// Slot of the row of the peer's group.
@@ -12,9 +13,17 @@ const SLOT: u32 = 0;
 
 impl PeerSink {
     /// The column of the sums of a metric; `None`: there are none.
-    pub(super) fn total_of(&self, spec: &MetricSpec) -> Option<u16> {
-        let spec = (self.table.totals?.of)(spec)?;
-        self.store.define(self.source, &spec).map(|metric| metric.column())
+    pub(super) fn total_of(&self, metric: &DynamicMetric, spec: &MetricSpec) -> Option<u16> {
+        let totals = self.table.totals?;
+        // Peers may describe the same metric differently, but hardly ever do.
+        let kind = |spec: &MetricSpec| (spec.place, spec.ty, spec.sem, spec.units);
+        let same = kind(&metric.spec) == kind(spec);
+        let known = metric.total.get().filter(|_| same).copied();
+        known.or_else(|| {
+            let column = self.store.define(self.source, &(totals.of)(spec)?)?.column();
+            same.then(|| metric.total.get_or_init(|| column));
+            Some(column)
+        })
     }
 
     /// Counts a peer that came since the start of the PMDA, at its first connection.

@@ -30,7 +30,7 @@ impl PeerSink {
                 LogThrottle::more(n)
             );
         }
-        let total = metric.as_ref().and_then(|_| self.total_of(spec));
+        let total = metric.as_ref().and_then(|metric| self.total_of(metric, spec));
         if let Some(place) = self.slots.get_mut(slot) {
             *place = metric.map(|m| Target {
                 column: m.column(),
