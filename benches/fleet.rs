@@ -49,12 +49,16 @@ struct Options {
     address: String,
     agents: u32,
     interval: Duration,
+    /// Time in which all agents begin.
+    within: Duration,
+    /// Pause after which an agent that has lost its connection connects again; zero: it does not.
+    again: Duration,
     /// Duration; zero: until SIGTERM.
     run: Duration,
     changed: Changed,
 }
 
-const USAGE: &str = "fleet --address HOST:PORT [--agents N] [--interval MS] [--seconds S] [--changed captured|all|K]";
+const USAGE: &str = "fleet --address HOST:PORT [--agents N] [--interval MS] [--seconds S] [--changed captured|all|K] [--within MS] [--again MS]";
 
 fn number<T: FromStr>(word: &str) -> Result<T, String> {
     word.parse().map_err(|_| format!("{word} is not a number"))
@@ -63,6 +67,7 @@ fn number<T: FromStr>(word: &str) -> Result<T, String> {
 fn options(mut words: impl Iterator<Item = String>) -> Result<Option<Options>, String> {
     let (mut address, mut agents, mut interval, mut seconds, mut changed) =
         (None, 1000, 1000, 30, Changed::AsCaptured);
+    let (mut within, mut again) = (None, 0);
     while let Some(key) = words.next() {
         if key == "--bench" {
             continue; // cargo bench adds it
@@ -72,6 +77,8 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Option<Options>, S
             ("--address", _) => address = Some(word),
             ("--agents", _) => agents = number(&word)?,
             ("--interval", _) => interval = number::<u64>(&word)?.max(1),
+            ("--within", _) => within = Some(number(&word)?),
+            ("--again", _) => again = number(&word)?,
             ("--seconds", _) => seconds = number(&word)?,
             ("--changed", "captured") => changed = Changed::AsCaptured,
             ("--changed", "all") => changed = Changed::Count(usize::MAX),
@@ -79,8 +86,10 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Option<Options>, S
             _ => return Err(format!("{key}?")),
         }
     }
+    let within = Duration::from_millis(within.unwrap_or(interval));
+    let again = Duration::from_millis(again);
     let (interval, run) = (Duration::from_millis(interval), Duration::from_secs(seconds));
-    Ok(address.map(|address| Options { address, agents, interval, run, changed }))
+    Ok(address.map(|address| Options { address, agents, interval, within, again, run, changed }))
 }
 
 /// The data common to all agents, from the capture.
@@ -254,7 +263,7 @@ impl Agent {
         set.len() as u64
     }
 
-    async fn run(mut self, totals: &Totals, mut due: Instant) -> std::io::Result<()> {
+    async fn run(&mut self, totals: &Totals, mut due: Instant) -> std::io::Result<()> {
         sleep_until(due).await;
         let mut stream = TcpStream::connect(&self.plan.options.address).await?;
         stream.set_nodelay(true)?;
@@ -292,15 +301,22 @@ impl Agent {
 
 async fn run(plan: Plan) -> Result<(), Box<dyn std::error::Error>> {
     let (plan, totals, start) = (Arc::new(plan), Arc::new(Totals::default()), Instant::now());
-    let Options { agents, interval, run, .. } = plan.options.clone();
+    let Options { agents, interval, within, again, run, .. } = plan.options.clone();
     for number in 0..agents {
-        let (agent, totals) = (Agent::new(Arc::clone(&plan), number), Arc::clone(&totals));
-        let due = start + interval * number / agents.max(1);
+        let (mut agent, totals) = (Agent::new(Arc::clone(&plan), number), Arc::clone(&totals));
+        let mut due = start + within * number / agents.max(1);
         tokio::spawn(async move {
-            let ended = agent.run(&totals, due).await;
-            totals.lost.fetch_add(1, Relaxed);
-            if let Err(e) = ended {
-                eprintln!("agent {number}: {e}");
+            loop {
+                let ended = agent.run(&totals, due).await;
+                if !again.is_zero() {
+                    due = Instant::now() + again;
+                    continue;
+                }
+                totals.lost.fetch_add(1, Relaxed);
+                if let Err(e) = ended {
+                    eprintln!("agent {number}: {e}");
+                }
+                return;
             }
         });
     }
