@@ -3,6 +3,7 @@
 //! cannot be mixed.
 
 mod convert;
+mod retain;
 
 use std::marker::PhantomData;
 

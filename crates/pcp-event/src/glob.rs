@@ -111,6 +111,10 @@ pub struct Glob {
     middle: Vec<Piece>,
     /// `None`: the pattern has no `*`, and `first` is all of it.
     last: Option<Vec<u8>>,
+    /// The first 8 bytes of `first`, and the bits that these are.
+    head: (u64, u64),
+    /// A text of at least 8 bytes with this head matches.
+    head_is_enough: bool,
 }
 
 impl Glob {
@@ -128,13 +132,36 @@ impl Glob {
         let mut middle: Vec<&str> = pieces.collect();
         let last = middle.pop().map(|last| last.as_bytes().to_vec());
         let middle = middle.into_iter().filter(|piece| !piece.is_empty());
-        Self { first, middle: middle.map(|piece| Piece::new(piece.as_bytes())).collect(), last }
+        let middle: Vec<Piece> = middle.map(|piece| Piece::new(piece.as_bytes())).collect();
+        let (mut head, mut bits) = ([0; 8], [0; 8]);
+        for ((byte, bits), of) in head.iter_mut().zip(&mut bits).zip(&first) {
+            (*byte, *bits) = (*of, u8::MAX);
+        }
+        let only_first = middle.is_empty() && last.as_ref().is_some_and(Vec::is_empty);
+        let head_is_enough = only_first && first.len() <= head.len();
+        let head = (u64::from_ne_bytes(head), u64::from_ne_bytes(bits));
+        Self { first, middle, last, head, head_is_enough }
     }
 
     /// Whether `text` matches; linear in the text for each piece.
     #[inline(always)]
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> bool {
+        // Most texts differ in their first bytes.
+        if let Some(word) = text.first_chunk() {
+            let (head, bits) = self.head;
+            if u64::from_ne_bytes(*word) & bits != head {
+                return false;
+            }
+            if self.head_is_enough {
+                return true;
+            }
+        }
+        self.matches_all(text)
+    }
+
+    #[inline(never)]
+    fn matches_all(&self, text: &[u8]) -> bool {
         let Some(last) = &self.last else { return same(text, &self.first) };
         let Some(text) = inside(text, &self.first, last) else { return false };
         self.middle.is_empty() || self.has_pieces(text)

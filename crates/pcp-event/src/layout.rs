@@ -157,8 +157,9 @@ pub(crate) const fn header_parts(header: u64) -> (u32, u32) {
 /// The offset of the parameter after the one with this header.
 #[inline(always)]
 pub(crate) const fn after(at: usize, header: u64) -> usize {
-    // The length counts the word itself.
-    at + PARAM_HEADER / 2 + padded((header_parts(header).1 & 0x00ff_ffff) as usize)
+    // The length counts the word itself. Rounding up reaches the byte of the type for lengths that
+    // no record has.
+    at + PARAM_HEADER / 2 + (header_parts(header).1.wrapping_add(3) & 0x00ff_fffc) as usize
 }
 
 /// `ep_pmid` and the word of length and type for a value of `len` bytes, which must be below

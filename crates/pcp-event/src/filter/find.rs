@@ -63,7 +63,12 @@ impl Shape {
     #[inline(always)]
     fn confirm(&mut self, record: &[u8]) -> bool {
         let mut at = HighRes::RECORD_HEADER;
+        // One comparison for each parameter finds whether there is another header.
+        let Some(last) = record.len().checked_sub(PARAM_HEADER) else { return false };
         for place in &mut self.params {
+            if at > last {
+                return false;
+            }
             let Some(header) = header_at(record, at) else { return false };
             if header != place.header || place.at != at {
                 let other = Place::new(at, header);

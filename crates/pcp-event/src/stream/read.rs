@@ -130,7 +130,13 @@ impl<'a> Turn<'a> {
         }
         let taken = ring.slices(self.seq, to);
         if filtered {
-            taken.iter().for_each(|part| self.piece.extend_from_slice(part));
+            match self.in_place() {
+                Some(high) => {
+                    let put = high.stage(taken);
+                    debug_assert_eq!(put, Ok(()), "the limits are far below ARRAY_MAX");
+                }
+                None => taken.iter().for_each(|part| self.piece.extend_from_slice(part)),
+            }
             self.ends.extend(ring.ends(self.seq, to));
             self.scan = self.scan.saturating_sub(length(taken));
         } else {
@@ -142,6 +148,12 @@ impl<'a> Turn<'a> {
             client.cursor = to;
         }
         to < ring.next()
+    }
+
+    /// The array in which the filter is applied to records: the only one, since its records are not
+    /// converted.
+    fn in_place(&mut self) -> Option<&mut Array<HighRes>> {
+        self.high.as_mut().filter(|_| self.low.is_none())
     }
 
     fn account(&mut self, records: usize, bytes: usize) {
@@ -158,6 +170,12 @@ impl<'a> Turn<'a> {
             return true;
         }
         let (piece, ends) = (std::mem::take(&mut self.piece), std::mem::take(&mut self.ends));
+        if let Some(high) = self.in_place() {
+            let (records, bytes) = high.retain(&ends, accepts);
+            self.account(records, bytes);
+            self.out.scanned += ends.last().copied().unwrap_or_default();
+            return self.next_piece(piece, ends);
+        }
         // The current run of accepted records: its first byte and its first record.
         let (mut run, mut at) = (None, 0);
         for (n, end) in ends.iter().enumerate() {
@@ -172,6 +190,11 @@ impl<'a> Turn<'a> {
             self.put(&piece, start, ends.get(first..).unwrap_or_default());
         }
         self.out.scanned += at;
+        self.next_piece(piece, ends)
+    }
+
+    /// Keeps the memory for the next piece. `false`: the delivery ends here.
+    fn next_piece(&mut self, piece: Vec<u8>, ends: Vec<usize>) -> bool {
         (self.piece, self.ends) = (piece, ends);
         self.piece.clear();
         self.ends.clear();

@@ -201,14 +201,17 @@ fn duration_header(pmid: Pmid) -> u64 {
 /// The value of the parameter with this header in a packed record.
 #[inline(always)]
 fn number_of(record: &[u8], wanted: u64) -> Option<u64> {
+    // One comparison for each parameter finds whether there is another header.
+    let last = record.len().checked_sub(PARAM_HEADER)?;
     let mut at = HighRes::RECORD_HEADER;
-    loop {
+    while at <= last {
         let header = header_at(record, at)?;
         if header == wanted {
             return record.get(at + PARAM_HEADER..)?.first_chunk().map(|n| u64::from_ne_bytes(*n));
         }
         at = after(at, header);
     }
+    None
 }
 
 /// The record with at most [`RECORD`] bytes: texts are cut, and the last parameters are left out,
