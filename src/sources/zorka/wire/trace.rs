@@ -7,7 +7,7 @@ mod usual;
 mod walk;
 
 use self::walk::Walk;
-use super::body::{Dialect, TraceBody};
+use super::body::TraceBody;
 use super::error::{BodyError, ErrorKind};
 use super::items::{BREAK, Items};
 use crate::sources::zorka::limits;
@@ -52,14 +52,10 @@ fn walk(body: &[u8], start: usize, out: &mut TraceBody) -> Result<(), BodyError>
 }
 
 fn items(body: &[u8], mut at: usize, walk: &mut Walk<'_>) -> Result<(), BodyError> {
-    while let Some(rest @ [first, ..]) = body.get(at..) {
-        if let Some(start) = usual::start(rest) {
-            walk.open(at, start.method, start.time, Dialect::Modern)?;
-            at += start.length;
-        } else if let Some(end) = usual::end(rest) {
-            walk.close(end.time, end.calls.into(), Some(end.flags.into()));
-            at += end.length;
-        } else if *first == BREAK {
+    loop {
+        at = walk.usual(body, at)?;
+        let Some(first) = body.get(at) else { return Ok(()) };
+        if *first == BREAK {
             walk.close_array();
             at += 1;
         } else {
@@ -68,5 +64,4 @@ fn items(body: &[u8], mut at: usize, walk: &mut Walk<'_>) -> Result<(), BodyErro
             at = items.position();
         }
     }
-    Ok(())
 }

@@ -1,57 +1,93 @@
 //! The records that nearly all of a body consists of: start and end of the modern local tracer, with
-//! a time of 8 bytes and small numbers (docs/protocols/zorka.md 5.2). They are read without the
-//! general decoder, which reads everything else, the same items in other forms too.
+//! a time of 8 bytes and small numbers (docs/protocols/zorka.md 5.2). They are read in one loop,
+//! without the general decoder, which reads everything else, the same items in other forms too.
 
-/// A start: `c3 9f time method`.
-pub(super) struct Start {
-    pub(super) time: i64,
-    pub(super) method: u32,
-    /// Bytes of the item.
-    pub(super) length: usize,
-}
+use super::walk::{Walk, normal};
+use crate::sources::zorka::limits;
+use crate::sources::zorka::wire::body::{Dialect, FLAG_CLOSED, NONE, Record, TraceBody};
+use crate::sources::zorka::wire::error::{BodyError, ErrorKind};
 
-/// An end: `c4 82 time calls ff` or `c4 83 time calls flags ff`.
-pub(super) struct End {
-    pub(super) time: i64,
-    pub(super) calls: u32,
-    pub(super) flags: u32,
-    /// Bytes of the item and of the break behind it.
-    pub(super) length: usize,
-}
-
-/// A number of at most 16 bits, and the bytes behind it.
+/// A number of at most 16 bits, the bytes behind it, and the number of its own bytes.
 #[inline]
-fn small(bytes: &[u8]) -> Option<(u32, &[u8])> {
-    match bytes {
-        [n @ 0..=0x17, rest @ ..] => Some((u32::from(*n), rest)),
-        [0x18, n, rest @ ..] => Some((u32::from(*n), rest)),
-        [0x19, a, b, rest @ ..] => Some((u32::from(u16::from_be_bytes([*a, *b])), rest)),
+const fn small(bytes: u64) -> Option<(u32, u64, usize)> {
+    let [first, a, b, ..] = bytes.to_le_bytes();
+    match first {
+        0..=0x17 => Some((first as u32, bytes >> 8, 1)),
+        0x18 => Some((a as u32, bytes >> 16, 2)),
+        0x19 => Some((u16::from_be_bytes([a, b]) as u32, bytes >> 24, 3)),
         _ => None,
     }
 }
 
-/// The usual start, if `bytes` begin with one.
-#[inline]
-pub(super) fn start(bytes: &[u8]) -> Option<Start> {
-    let (&[0xc3, 0x9f, 0x1b, a, b, c, d, e, f, g, h], rest) = bytes.split_first_chunk()? else {
-        return None;
-    };
-    let (method, rest) = small(rest)?;
-    let time = i64::from_be_bytes([a, b, c, d, e, f, g, h]);
-    Some(Start { time, method, length: bytes.len() - rest.len() })
-}
-
-/// The usual end, if `bytes` begin with one.
-#[inline]
-pub(super) fn end(bytes: &[u8]) -> Option<End> {
-    let (&[0xc4, form @ (0x82 | 0x83), 0x1b, a, b, c, d, e, f, g, h], rest) =
-        bytes.split_first_chunk()?
-    else {
-        return None;
-    };
-    let (calls, rest) = small(rest)?;
-    let (flags, rest) = if form == 0x83 { small(rest)? } else { (0, rest) };
-    let [0xff, rest @ ..] = rest else { return None };
-    let time = i64::from_be_bytes([a, b, c, d, e, f, g, h]);
-    Some(End { time, calls, flags, length: bytes.len() - rest.len() })
+impl Walk<'_> {
+    /// Reads the usual items from `at` on; returns the position of the first other one. A start is
+    /// `c3 9f time method`, an end `c4 82 time calls ff` or `c4 83 time calls flags ff`.
+    pub(super) fn usual(&mut self, body: &[u8], mut at: usize) -> Result<usize, BodyError> {
+        let TraceBody { records, backwards, .. } = &mut *self.out;
+        let (mut innermost, mut depth) = (self.record, self.depth);
+        let result = loop {
+            // The longest item has 18 bytes.
+            let Some((item, _)) = body.get(at..).and_then(<[u8]>::split_first_chunk::<19>) else {
+                break Ok(at);
+            };
+            let &[tag, form, 0x1b, a, b, c, d, e, f, g, h, ref numbers @ ..] = item else {
+                break Ok(at);
+            };
+            let time = i64::from_be_bytes([a, b, c, d, e, f, g, h]);
+            let numbers = u64::from_le_bytes(*numbers);
+            match (tag, form) {
+                (0xc3, 0x9f) => {
+                    let Some((method, _, length)) = small(numbers) else { break Ok(at) };
+                    let number = records.len();
+                    if number >= limits::RECORDS {
+                        break Err(BodyError::new(ErrorKind::Size, at));
+                    }
+                    if depth as usize >= limits::OPEN_RECORDS {
+                        break Err(BodyError::new(ErrorKind::Nesting, at));
+                    }
+                    records.push(Record {
+                        parent: innermost,
+                        method,
+                        start: time,
+                        span: NONE,
+                        ..Record::default()
+                    });
+                    innermost = super::walk::position(number);
+                    depth += 1;
+                    at += 11 + length;
+                }
+                (0xc4, 0x82 | 0x83) => {
+                    let Some((calls, rest, length)) = small(numbers) else { break Ok(at) };
+                    let (flags, rest, more) = if form == 0x82 {
+                        (0, rest, 0)
+                    } else if let Some(flags) = small(rest) {
+                        flags
+                    } else {
+                        break Ok(at);
+                    };
+                    let Some(record) = records.get_mut(innermost as usize) else { break Ok(at) };
+                    let plain = record.dialect == Dialect::Modern && record.span == NONE;
+                    if !plain || rest & 0xff != 0xff {
+                        break Ok(at);
+                    }
+                    let is_backwards = time < record.start;
+                    *backwards += u32::from(is_backwards);
+                    let elapsed = time.wrapping_sub(record.start).cast_unsigned();
+                    let duration = if is_backwards { 0 } else { elapsed };
+                    record.duration = duration;
+                    record.calls = calls.into();
+                    record.flags = normal(Dialect::Modern, flags.into()) | FLAG_CLOSED;
+                    innermost = record.parent;
+                    depth -= 1;
+                    if let Some(parent) = records.get_mut(innermost as usize) {
+                        parent.children = parent.children.saturating_add(duration);
+                    }
+                    at += 12 + length + more;
+                }
+                _ => break Ok(at),
+            }
+        };
+        (self.record, self.depth) = (innermost, depth);
+        result
+    }
 }

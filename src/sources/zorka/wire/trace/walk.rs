@@ -26,7 +26,7 @@ pub(super) struct Walk<'a> {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "lists have limits below 2^32")]
-const fn position(length: usize) -> u32 {
+pub(super) const fn position(length: usize) -> u32 {
     length as u32
 }
 
@@ -204,7 +204,7 @@ impl<'a> Walk<'a> {
 
 /// The flags of a record's end in our own form.
 #[inline]
-fn normal(dialect: Dialect, flags: i64) -> u8 {
+pub(super) fn normal(dialect: Dialect, flags: i64) -> u8 {
     const ERROR: u32 = 12 - FLAG_ERROR.trailing_zeros();
     const SENT: u32 = 13 - FLAG_SENT.trailing_zeros();
     const { assert!(FLAG_OVERFLOW == 1) }
