@@ -128,16 +128,20 @@ impl Sums {
     ) {
         let Walked { body, copies, .. } = walked;
         let mut copies = copies.ranges().iter().copied();
-        let mut copy = copies.next();
+        let mut next_copy = || copies.next().unwrap_or((NONE, NONE));
+        let mut copy = next_copy();
         let (mut n, mut counted) = (0, 0);
         while let Some(record) = body.records.get(n as usize) {
-            if let Some((_, end)) = copy.filter(|(first, _)| *first == n) {
-                (n, copy) = (end, copies.next());
+            if n == copy.0 {
+                (n, copy) = (copy.1, next_copy());
                 continue;
             }
             counted += 1;
-            while let Some(open) = self.path.pop_if(|open| open.record != record.parent) {
+            while let Some(open) = self.path.last()
+                && open.record != record.parent
+            {
                 self.methods.leave(open.slot);
+                self.path.pop();
             }
             let outer = self.path.last();
             let mut in_span = outer.is_some_and(|open| open.in_span);
@@ -328,6 +332,9 @@ fn span_sums(record: &Record) -> SpanSums {
 
 /// Counts records by their layout.
 fn dialects(records: &[Record], counters: &mut Counters) {
+    if records.iter().all(|record| record.dialect == Dialect::Modern) {
+        return counters.add(m::RECORDS_MODERN, records.len() as u64);
+    }
     let [mut modern, mut legacy, mut other] = [0, 0, 0];
     for record in records {
         match record.dialect {

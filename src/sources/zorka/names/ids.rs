@@ -36,14 +36,24 @@ impl<T> ById<T> {
         self.values.len()
     }
 
+    #[inline]
     fn position(&self, id: u32) -> Option<usize> {
         match self.dense.get(id as usize) {
             Some(&at) if at != NONE => Some(at as usize),
-            _ if self.sparse.is_empty() => None,
-            _ => self.sparse.get(&id).map(|at| *at as usize),
+            _ => self.other(id),
         }
     }
 
+    /// The position of an id that the array does not have.
+    #[cold]
+    fn other(&self, id: u32) -> Option<usize> {
+        if self.sparse.is_empty() {
+            return None;
+        }
+        self.sparse.get(&id).map(|at| *at as usize)
+    }
+
+    #[inline]
     pub(super) fn get(&self, id: u32) -> Option<&T> {
         self.values.get(self.position(id)?)
     }

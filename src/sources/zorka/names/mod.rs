@@ -80,6 +80,7 @@ impl Names {
     }
 
     /// A method, to read.
+    #[inline]
     pub(crate) fn get_method(&self, id: u32) -> Option<&Method> {
         self.methods.get(id)
     }

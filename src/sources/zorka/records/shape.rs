@@ -46,14 +46,18 @@ impl Shape {
         path.clear();
         let records = &body.records;
         let mut copies = copies.ranges().iter().copied();
-        let mut copy = copies.next();
+        let mut next_copy = || copies.next().unwrap_or((NONE, NONE));
+        let mut copy = next_copy();
         let mut n = 0;
         while let Some(record) = records.get(n as usize) {
-            while let Some(open) = path.pop_if(|open| open.record != record.parent) {
-                end(spans, open, n);
+            while let Some(open) = path.last()
+                && open.record != record.parent
+            {
+                end(spans, *open, n);
+                path.pop();
             }
-            if let Some((_, end)) = copy.filter(|(first, _)| *first == n) {
-                (n, copy) = (end, copies.next());
+            if n == copy.0 {
+                (n, copy) = (copy.1, next_copy());
                 continue;
             }
             let mut span = path.last().map_or(NONE, |open| open.span);
@@ -86,6 +90,7 @@ impl Shape {
 }
 
 /// The tree of a record ends before record `n`.
+#[inline]
 fn end(spans: &mut [Counted], open: Open, n: u32) {
     if let Some(span) = spans.get_mut(open.span as usize).filter(|s| s.record == open.record) {
         span.end = n;
