@@ -112,7 +112,7 @@ impl Blocks {
     fn rows(&mut self, body: &[u8], six: bool, visitor: &mut impl Visitor) -> Result<(), Fault> {
         let mut rows = Rows::new(body, six).ok_or((ErrorKind::Truncated, 0))?;
         let Self { types, sequences, six: refers, events, .. } = self;
-        let mut run = None::<Run>;
+        let mut run = Run::default();
         let mut fault = None;
         while !rows.is_empty() {
             let Some((row, payload)) = rows.next() else {
@@ -123,25 +123,19 @@ impl Blocks {
                 fault = Some(ErrorKind::Type);
                 break;
             };
-            let mut current = match run.take() {
-                Some(current) if current.thread == row.capture_thread => current,
-                last => {
-                    if let Some(last) = last {
-                        sequences.end(last);
-                    }
-                    sequences.begin(row.capture_thread)
-                }
-            };
-            if row.sequence != current.last.wrapping_add(1) {
-                let lost = sequences.odd(&current, row.sequence);
+            if run.thread != row.capture_thread || run.events == 0 {
+                *events += run.events;
+                sequences.end(&run);
+                run = sequences.begin(row.capture_thread);
+            }
+            if row.sequence != run.last.wrapping_add(1) {
+                let lost = sequences.odd(&run, row.sequence);
                 if lost > 0 {
                     visitor.lost(lost);
                 }
             }
-            current.last = row.sequence;
-            current.events += 1;
-            run = Some(current);
-            *events += 1;
+            run.last = row.sequence;
+            run.events += 1;
             let mut event = Event {
                 event_type,
                 time: row.time,
@@ -162,9 +156,8 @@ impl Blocks {
             }
             visitor.event(&event);
         }
-        if let Some(run) = run {
-            sequences.end(run);
-        }
+        *events += run.events;
+        sequences.end(&run);
         fault.map_or(Ok(()), |kind| Err((kind, rows.left())))
     }
 

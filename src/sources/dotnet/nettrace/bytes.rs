@@ -6,6 +6,22 @@ use crate::sources::dotnet::utf16::Utf16;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bytes<'a>(&'a [u8]);
 
+/// The bits of eight bytes of which the last byte of a number has none.
+const ENDS: u64 = 0x8080_8080_8080_8080;
+
+/// A number and the bytes behind it.
+#[cold]
+fn long(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0;
+    for (i, &byte) in bytes.iter().take(10).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * i);
+        if byte < 0x80 {
+            return Some((value, bytes.get(i + 1..)?));
+        }
+    }
+    None
+}
+
 macro_rules! integers {
     ($($name:ident),*) => {$(
         #[inline]
@@ -55,24 +71,44 @@ impl<'a> Bytes<'a> {
     /// 7 bits a byte, the lowest first; at most ten bytes.
     #[inline]
     pub(super) fn var64(&mut self) -> Option<u64> {
-        let first = *self.0.first()?;
-        if first < 0x80 {
-            self.0 = self.0.get(1..)?;
-            return Some(u64::from(first));
+        if let Some((word, _)) = self.0.split_first_chunk() {
+            // Most numbers have at most three bytes.
+            let word = u32::from_le_bytes(*word);
+            let (value, length) = if word & 0x80 == 0 {
+                (word & 0x7f, 1)
+            } else if word & 0x8000 == 0 {
+                (word & 0x7f | word >> 1 & 0x3f80, 2)
+            } else if word & 0x80_0000 == 0 {
+                (word & 0x7f | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000, 3)
+            } else {
+                return self.long();
+            };
+            self.0 = self.0.get(length..)?;
+            return Some(u64::from(value));
         }
         self.long()
     }
 
+    /// Any number.
+    #[inline]
     fn long(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for (i, &byte) in self.0.iter().take(10).enumerate() {
-            value |= u64::from(byte & 0x7f) << (7 * i);
-            if byte < 0x80 {
-                self.0 = self.0.get(i + 1..)?;
-                return Some(value);
+        // The bytes go by value: the position of a caller stays in registers.
+        let (value, rest) = long(self.0)?;
+        self.0 = rest;
+        Some(value)
+    }
+
+    /// Passes over a number.
+    #[inline]
+    pub(super) fn skip_var(&mut self) -> Option<()> {
+        if let Some((word, _)) = self.0.split_first_chunk() {
+            let ends = !u64::from_le_bytes(*word) & ENDS;
+            if ends != 0 {
+                self.0 = self.0.get(ends.trailing_zeros() as usize / 8 + 1..)?;
+                return Some(());
             }
         }
-        None
+        self.long().map(drop)
     }
 
     /// As [`var64`](Self::var64), modulo 2³².
@@ -108,6 +144,32 @@ mod tests {
         let most = [&[0xff; 9][..], &[1]].concat();
         assert_eq!(Bytes::new(&most).var64(), Some(u64::MAX));
         assert_eq!(Bytes::new(&[0xff; 11]).var64(), None);
+    }
+
+    #[test]
+    fn numbers_of_all_lengths_are_read_and_skipped() {
+        let mut seed = 1_u64;
+        for bits in (0..=64).chain(0..=64) {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let value = if bits == 0 { 0 } else { (seed | 1 << 63) >> (64 - bits) };
+            let (mut wire, mut left) = (Vec::new(), value);
+            while left >= 0x80 {
+                wire.push(left.to_le_bytes()[0] | 0x80);
+                left >>= 7;
+            }
+            wire.push(left.to_le_bytes()[0]);
+            for behind in 0..10 {
+                let all = [&wire[..], &[0x85; 9][..behind]].concat();
+                let mut b = Bytes::new(&all);
+                assert_eq!((b.var64(), b.len()), (Some(value), behind), "{value:x}");
+                let mut b = Bytes::new(&all);
+                assert_eq!((b.skip_var(), b.len()), (Some(()), behind), "{value:x}");
+            }
+            for cut in 0..wire.len() {
+                let mut b = Bytes::new(&wire[..cut]);
+                assert_eq!((b.var64(), b.skip_var(), b.len()), (None, None, cut), "{value:x}");
+            }
+        }
     }
 
     #[test]

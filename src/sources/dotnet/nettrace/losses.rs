@@ -34,8 +34,8 @@ pub(super) struct Sequences {
     losses: Losses,
 }
 
-/// Events of one thread that follow each other in a block.
-#[derive(Debug)]
+/// Events of one thread that follow each other in a block. The first run of a block has none.
+#[derive(Debug, Default)]
 pub(super) struct Run {
     pub(super) thread: u64,
     /// The last number; 0: none yet.
@@ -67,7 +67,7 @@ impl Sequences {
     }
 
     /// Ends a run of events.
-    pub(super) fn end(&mut self, run: Run) {
+    pub(super) fn end(&mut self, run: &Run) {
         if run.tracked {
             self.last.insert(run.thread, run.last);
         } else {

@@ -66,52 +66,18 @@ impl<'a> Rows<'a> {
     }
 
     /// The next blob: header and payload. `None`: it does not fit the block.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&mut self) -> Option<(&Row<'a>, &'a [u8])> {
-        let payload = if self.compressed { self.compressed() } else { self.plain() }?;
+        let payload = if self.compressed {
+            // The position stays in registers.
+            let mut b = self.bytes;
+            let payload = self.row.compressed(&mut b, self.six);
+            self.bytes = b;
+            payload
+        } else {
+            self.plain()
+        }?;
         Some((&self.row, payload))
-    }
-
-    #[inline]
-    fn compressed(&mut self) -> Option<&'a [u8]> {
-        let Self { bytes: b, row, .. } = self;
-        let flags = b.u8()?;
-        if flags & 1 != 0 {
-            row.type_id = b.var32()?;
-        }
-        if flags & 2 != 0 {
-            row.sequence = row.sequence.wrapping_add(b.var32()?);
-            row.capture_thread = b.var64()?;
-            // The processor: unknown on Linux.
-            b.var32()?;
-        }
-        row.sequence = row.sequence.wrapping_add(u32::from(row.type_id != 0 || self.six));
-        if flags & 4 != 0 {
-            row.thread = b.var64()?;
-        }
-        if flags & 8 != 0 {
-            row.stack = b.var32()?;
-        }
-        row.time = row.time.wrapping_add(b.var64()?);
-        if flags & 48 != 0 {
-            if self.six {
-                if flags & 16 != 0 {
-                    row.labels = b.var32()?;
-                }
-            } else {
-                if flags & 16 != 0 {
-                    row.activity = b.chunk()?;
-                }
-                if flags & 32 != 0 {
-                    row.related = b.chunk()?;
-                }
-            }
-        }
-        row.sorted = flags & 64 != 0;
-        if flags & 128 != 0 {
-            row.size = b.var32()?;
-        }
-        b.take(row.size as usize)
     }
 
     /// A blob without compression, of versions 4 and 5.
@@ -135,5 +101,50 @@ impl<'a> Rows<'a> {
         let padding = (self.length - b.len()).wrapping_neg() % 4;
         b.take(padding.min(b.len()))?;
         Some(payload)
+    }
+}
+
+impl<'a> Row<'a> {
+    /// The header of a blob with compression: what has changed since the one before. Returns the
+    /// payload.
+    #[inline(always)]
+    fn compressed(&mut self, b: &mut Bytes<'a>, six: bool) -> Option<&'a [u8]> {
+        let flags = b.u8()?;
+        if flags & 1 != 0 {
+            self.type_id = b.var32()?;
+        }
+        if flags & 2 != 0 {
+            self.sequence = self.sequence.wrapping_add(b.var32()?);
+            self.capture_thread = b.var64()?;
+            // The processor: unknown on Linux.
+            b.skip_var()?;
+        }
+        self.sequence = self.sequence.wrapping_add(u32::from(self.type_id != 0 || six));
+        if flags & 4 != 0 {
+            self.thread = b.var64()?;
+        }
+        if flags & 8 != 0 {
+            self.stack = b.var32()?;
+        }
+        self.time = self.time.wrapping_add(b.var64()?);
+        if flags & 48 != 0 {
+            if six {
+                if flags & 16 != 0 {
+                    self.labels = b.var32()?;
+                }
+            } else {
+                if flags & 16 != 0 {
+                    self.activity = b.chunk()?;
+                }
+                if flags & 32 != 0 {
+                    self.related = b.chunk()?;
+                }
+            }
+        }
+        self.sorted = flags & 64 != 0;
+        if flags & 128 != 0 {
+            self.size = b.var32()?;
+        }
+        b.take(self.size as usize)
     }
 }
