@@ -166,6 +166,9 @@ impl Collections {
         of.began = Some(time);
         of.gc = Gc { generation, reason, kind, ..of.gc };
         for pause in &mut self.ended {
+            if pause.ended < time {
+                continue;
+            }
             let prepares = kind == BACKGROUND && pause.reason == PREPARE_GC && time < pause.began;
             let before_end = of.ended.is_none_or(|(end, _)| pause.began <= end);
             let contains = pause.contains(time);

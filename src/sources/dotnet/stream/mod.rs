@@ -78,10 +78,12 @@ impl Stream {
         };
         count(m::BYTES, bytes - std::mem::replace(&mut self.bytes, bytes), sink);
         count(m::LOST, lost - std::mem::replace(&mut self.lost, lost), sink);
-        count(m::EVENTS, std::mem::take(&mut self.state.events), sink);
+        let events = std::mem::take(&mut self.state.events);
+        count(m::EVENTS, events, sink);
         count(m::UNKNOWN, std::mem::take(&mut self.state.unknown), sink);
         count(m::BAD, std::mem::take(&mut self.state.bad), sink);
-        if let Some(newest) = self.state.newest.take()
+        let newest = std::mem::take(&mut self.state.newest);
+        if events > 0
             && let Some(lag) = self.state.clock.age(newest)
         {
             sink.update(Update::Set { item: m::LAG, value: Value::U64(lag) });

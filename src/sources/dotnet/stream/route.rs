@@ -1,6 +1,6 @@
 //! Who reads events of a type.
 
-use crate::sources::dotnet::clr;
+use crate::sources::dotnet::clr::{self, Decoded};
 use crate::sources::dotnet::nettrace::EventType;
 use crate::sources::dotnet::wanted::METERS;
 
@@ -15,6 +15,8 @@ pub(super) enum Route {
     Nowhere,
     /// An event of the runtime.
     Runtime,
+    /// An event of the runtime that is not in the table of layouts.
+    Unknown,
     /// EventCounters of a provider.
     Counters,
     /// Values of meters.
@@ -28,7 +30,12 @@ pub(super) enum Route {
 impl Route {
     pub(super) fn of(event_type: &EventType) -> Self {
         match (&*event_type.provider, &*event_type.name, event_type.id) {
-            (clr::RUNTIME, ..) => Self::Runtime,
+            (clr::RUNTIME, _, id) => match clr::decode(id, event_type.version, 8, &[]) {
+                // These do not depend on the payload.
+                Ok(Decoded::Known) => Self::Nowhere,
+                Ok(Decoded::Unknown) => Self::Unknown,
+                _ => Self::Runtime,
+            },
             (clr::RUNDOWN | EVENTPIPE, ..) => Self::Nowhere,
             (_, "EventCounters", _) => Self::Counters,
             (METERS, _, 1..) => Self::Meters,

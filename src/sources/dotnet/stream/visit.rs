@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::frames::Named;
 use super::parts::Parts;
 use super::route::Route;
-use crate::model::Now;
+use crate::model::{Now, Stamp};
 use crate::sources::Sink;
 use crate::sources::dotnet::clr::{self, Decoded};
 use crate::sources::dotnet::meter::At;
@@ -21,8 +21,8 @@ pub(super) struct State {
     pub(super) events: u64,
     pub(super) unknown: u64,
     pub(super) bad: u64,
-    /// Ticks of the newest event since the last report.
-    pub(super) newest: Option<u64>,
+    /// Ticks of the newest of `events`.
+    pub(super) newest: u64,
     /// EventCounters came.
     pub(super) counted: bool,
 }
@@ -70,32 +70,44 @@ impl Visitor for Visit<'_> {
         }
     }
 
+    #[inline]
     fn event(&mut self, event: &Event<'_>) {
         self.state.events += 1;
-        self.state.newest = self.state.newest.max(Some(event.time));
+        self.state.newest = self.state.newest.max(event.time);
         let index = event.event_type.index as usize;
         match self.state.routes.get(index).copied().unwrap_or_default() {
+            Route::Nowhere => {}
             Route::Runtime => self.runtime(event),
+            Route::Unknown => self.state.unknown += 1,
             Route::Counters => {
                 self.state.counted = true;
                 self.counters(event);
             }
             Route::Meters => self.counters(event),
-            Route::Message | Route::Application => {
-                let stamp = self.state.clock.stamp(event.time);
-                let Parts { records, lookup, frames, .. } = &mut *self.parts;
-                let mut named = Named { frames: frames.as_deref(), beside: &mut **lookup };
-                records.application(event, stamp, &mut named, self.sink);
-            }
-            Route::Nowhere => {}
+            Route::Message | Route::Application => self.application(event),
         }
         if event.sorted {
-            self.parts.records.sorted(self.state.clock.stamp(event.time));
+            self.sorted(event);
         }
     }
 }
 
 impl Visit<'_> {
+    #[inline(never)]
+    fn application(&mut self, event: &Event<'_>) {
+        let stamp = self.state.clock.stamp(event.time);
+        let Parts { records, lookup, frames, .. } = &mut *self.parts;
+        let mut named = Named { frames: frames.as_deref(), beside: &mut **lookup };
+        records.application(event, stamp, &mut named, self.sink);
+    }
+
+    /// All that follows is younger.
+    #[inline(never)]
+    fn sorted(&mut self, event: &Event<'_>) {
+        self.parts.records.sorted(self.state.clock.stamp(event.time));
+    }
+
+    #[inline(never)]
     fn counters(&mut self, event: &Event<'_>) {
         let Parts { counters, meter, .. } = &mut *self.parts;
         if !counters.event(self.now.monotonic, event, meter, self.sink) {
@@ -103,6 +115,7 @@ impl Visit<'_> {
         }
     }
 
+    #[inline(never)]
     fn runtime(&mut self, event: &Event<'_>) {
         let EventType { id, version, .. } = *event.event_type;
         match clr::decode(id, version, self.state.pointer_size, event.payload) {
@@ -116,14 +129,16 @@ impl Visit<'_> {
                 }
                 let frames = frames.as_deref();
                 let ends_wait = matches!(decoded, Decoded::ContentionStop { .. });
-                let at = At {
+                // Sums do without the wall clock.
+                let mut at = At {
                     time: self.state.clock.nanos(event.time),
-                    stamp: self.state.clock.stamp(event.time),
+                    stamp: Stamp::default(),
                     thread: event.thread,
                     capture_thread,
                     method: frames.filter(|_| ends_wait).and_then(|of| of.waiting(stack)),
                 };
                 if let Some(occurrence) = meter.clr(&at, &decoded, self.sink) {
+                    at.stamp = self.state.clock.stamp(event.time);
                     let origin = Origin { stack, activity, related };
                     let mut named = Named { frames, beside: &mut **lookup };
                     records.occurrence(&at, &origin, &occurrence, &mut named, self.sink);
