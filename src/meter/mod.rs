@@ -3,6 +3,7 @@
 
 mod buckets;
 mod call_tree;
+mod folded;
 mod latency;
 mod merged;
 mod stack_times;
@@ -10,6 +11,7 @@ mod window;
 
 pub use buckets::{bucket_names, bucket_of};
 pub use call_tree::{CallTree, Node, NodeRow, ROOT};
+pub use folded::folded;
 pub use latency::Latency;
 pub use merged::{MergedLatencies, MergedLatency};
 pub use stack_times::{StackName, StackRows, StackTimes};

@@ -6,6 +6,7 @@ mod driver;
 mod finish;
 mod handle;
 mod http;
+mod inotify;
 pub(crate) mod ledger;
 mod listener;
 mod peers;
@@ -18,6 +19,7 @@ mod turns;
 
 pub use handle::Net;
 pub use http::{HttpLimits, HttpListen};
+pub use inotify::{has_events, readiness};
 pub use peers::Peers;
 pub use supervisor::{Signal, Supervisor};
 pub use tail::FileFactory;

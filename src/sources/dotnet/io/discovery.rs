@@ -17,7 +17,7 @@ use super::registry::{OnFound, Registry};
 use super::scanner::{Report, Scanner};
 use super::watches::Watches;
 use crate::clock::now;
-use crate::net::Net;
+use crate::net::{Net, has_events, readiness};
 use crate::proc::ProcFs;
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::target::Target;
@@ -87,7 +87,7 @@ impl Task {
         let watches = Watches::new()
             .inspect_err(|e| log::warn!("dotnet: new sockets are seen late: inotify: {e}"))
             .ok();
-        let events = watches.as_ref().and_then(readiness);
+        let events = watches.as_ref().and_then(|watches| readiness(watches.file()));
         let mut scanner = Scanner::new(&proc, &directories, watches);
         let first = config.borrow().clone();
         scanner.configure(&first);
@@ -118,7 +118,7 @@ impl Task {
                     scan_at = Instant::now();
                 }
                 Some(arrival) = self.arrivals.recv() => self.arrived(arrival).await,
-                () = has_events(self.events.as_ref(), read_at) => {
+                () = later(read_at, has_events(self.events.as_ref())) => {
                     let read = self.scanner.as_mut().map(Scanner::events).unwrap_or_default();
                     let at = Instant::now();
                     if read.overflow && at - last_again > AGAIN {
@@ -218,23 +218,10 @@ impl Task {
     }
 }
 
-#[allow(
-    deprecated,
-    reason = "its replacement is unsafe, for files that close early; an Arc keeps this one open"
-)]
-fn readiness(watches: &Watches) -> Option<AsyncFd<Arc<OwnedFd>>> {
-    AsyncFd::new(watches.file()).ok()
-}
-
-/// Waits until a directory has events, but not before `at`; for ever without watches.
-async fn has_events(events: Option<&AsyncFd<Arc<OwnedFd>>>, at: Instant) {
-    let Some(events) = events else { return std::future::pending().await };
+/// Waits for an event, but not before `at`.
+async fn later(at: Instant, event: impl Future<Output = ()>) {
     sleep_until(at).await;
-    match events.readable().await {
-        // Reading goes on until nothing is left, unless there is very much.
-        Ok(mut ready) => ready.clear_ready(),
-        Err(_) => std::future::pending().await,
-    }
+    event.await;
 }
 
 /// A process of which nothing is known but what it says.

@@ -6,16 +6,12 @@ use std::sync::Arc;
 use super::methods::Methods;
 use super::samples::{Count, NO_ROOM, Samples};
 use super::waits::waits;
+use crate::meter::folded;
 use crate::sources::dotnet::limits;
 
 /// What a sample stands for if nobody knows the thread's processor time, in ns: the sampler's
 /// period.
 const PERIOD: u64 = 1_000_000;
-/// The name of a stack of which no method is known.
-const UNKNOWN: &str = "unknown";
-/// The beginning of a name that lost its outermost frames.
-const MORE: &str = "...";
-
 /// Processor time of a burst in ns.
 #[derive(Debug, Default)]
 pub(super) struct Weighed {
@@ -103,7 +99,7 @@ impl Weighed {
             if weight.time == 0 {
                 continue;
             }
-            *named.stacks.entry(folded(&frames)).or_default() += weight.time;
+            *named.stacks.entry(folded(&frames, limits::STACK_NAME)).or_default() += weight.time;
             if let Some(leaf) = frames.first() {
                 named.methods.entry(Arc::clone(leaf)).or_default().0 += weight.time;
             }
@@ -133,7 +129,7 @@ impl Weighed {
         for (ips, weight) in samples.stacks().iter().zip(&self.stacks) {
             let frames: Vec<_> = ips.iter().filter_map(|ip| methods.name(*ip)).collect();
             if weight.samples > 0 {
-                *counts.entry(folded(&frames)).or_default() += weight.samples;
+                *counts.entry(folded(&frames, limits::STACK_NAME)).or_default() += weight.samples;
             }
         }
         (counts, self.named(samples, methods).unknown)
@@ -143,21 +139,4 @@ impl Weighed {
 /// Whether the innermost known method waits.
 fn is_waiting(ips: &[u64], methods: &Methods) -> bool {
     ips.iter().find_map(|ip| methods.name(*ip)).is_some_and(|leaf| waits(leaf))
-}
-
-/// `OUTERMOST,…,LEAF` of frames, the leaf first.
-fn folded(frames: &[&Arc<str>]) -> String {
-    let mut length = 0;
-    let fits = |frame: &&&Arc<str>| {
-        length += frame.len() + 1;
-        length <= limits::STACK_NAME
-    };
-    let kept = frames.iter().take_while(fits).count();
-    let mut name = if kept < frames.len() { format!("{MORE},") } else { String::new() };
-    for frame in frames.iter().take(kept).rev() {
-        name.push_str(frame);
-        name.push(',');
-    }
-    name.pop();
-    if frames.is_empty() { UNKNOWN.to_owned() } else { name }
 }

@@ -8,8 +8,8 @@
 //! A signal goes to all threads at each tick, also to those that wait: the innermost frame tells
 //! whether a thread runs. What has no name yet waits for the end of the flush.
 
-mod folded;
 mod hits;
+mod method;
 mod named;
 mod rate;
 mod state;

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::folded;
+use super::method::method;
 use super::state::State;
+use crate::meter::folded;
 use crate::model::{RowItem, Update};
 use crate::sources::Sink;
 use crate::sources::mono::limits;
@@ -41,8 +42,8 @@ impl Named {
     /// Adds to the time of a stack, whose innermost frame is the first.
     pub(super) fn add(&mut self, frames: &[u64], time: u64, names: &dyn Names) {
         let known = frames.iter().filter_map(|id| names.method(*id));
-        let known: Vec<String> = known.map(folded::method).collect();
-        match room(&mut self.stacks, folded::stack(&known)) {
+        let known: Vec<String> = known.map(method).collect();
+        match room(&mut self.stacks, folded(&known, limits::STACK_NAME)) {
             Some(stack) => *stack += time,
             None => self.other += time,
         }

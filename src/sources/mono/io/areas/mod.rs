@@ -19,7 +19,7 @@ use self::watch::Watch;
 use super::host::ProcHost;
 use crate::clock::now;
 use crate::model::{Charge, Purpose};
-use crate::net::{Net, Peers};
+use crate::net::{Net, Peers, has_events, readiness};
 use crate::sources::mono::Config;
 use crate::sources::mono::process::Processes;
 use crate::store::LogThrottle;
@@ -207,22 +207,5 @@ async fn until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
-    }
-}
-
-#[allow(
-    deprecated,
-    reason = "its replacement is unsafe, for files that close early; an Arc keeps this one open"
-)]
-fn readiness(file: Arc<OwnedFd>) -> Option<AsyncFd<Arc<OwnedFd>>> {
-    AsyncFd::new(file).ok()
-}
-
-/// Waits until the directory has events; for ever without a watch.
-async fn has_events(events: Option<&AsyncFd<Arc<OwnedFd>>>) {
-    let Some(events) = events else { return std::future::pending().await };
-    match events.readable().await {
-        Ok(mut ready) => ready.clear_ready(),
-        Err(_) => std::future::pending().await,
     }
 }

@@ -1,11 +1,7 @@
-//! Names of methods and stacks as flame graphs want them.
+//! Names of methods as flame graphs want them.
 
-use crate::sources::mono::limits;
-
-/// The name of a stack of which no method is known.
+/// The name of a method that has none.
 const UNKNOWN: &str = "unknown";
-/// The beginning of a name that lost its outermost frames.
-const MORE: &str = "...";
 
 /// `Namespace.Class.Method` of `(wrapper …) Namespace.Class:Method (arguments)`. Commas, which part
 /// frames, become `;`, and blanks go.
@@ -29,23 +25,6 @@ pub(super) fn method(name: &str) -> String {
     if text.is_empty() { UNKNOWN.to_owned() } else { text }
 }
 
-/// `OUTERMOST,…,INNERMOST` of frames, the innermost first.
-pub(super) fn stack(frames: &[String]) -> String {
-    let mut length = MORE.len();
-    let fits = |frame: &&String| {
-        length += frame.len() + 1;
-        length <= limits::STACK_NAME
-    };
-    let kept = frames.iter().take_while(fits).count();
-    let mut name = if kept < frames.len() { format!("{MORE},") } else { String::new() };
-    for frame in frames.iter().take(kept).rev() {
-        name.push_str(frame);
-        name.push(',');
-    }
-    name.pop();
-    if frames.is_empty() { UNKNOWN.to_owned() } else { name }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,15 +44,5 @@ mod tests {
         ] {
             assert_eq!(method(mono), ours);
         }
-    }
-
-    #[test]
-    fn long_stacks_lose_their_outermost_frames() {
-        let frames: Vec<String> = (0..100).map(|n| format!("A.B.Method{n:060}")).collect();
-        let name = stack(&frames);
-        assert!(name.len() <= limits::STACK_NAME && name.starts_with("...,A.B"));
-        assert!(name.ends_with(&*frames[0]));
-        assert_eq!(stack(&frames[..2]), format!("{},{}", frames[1], frames[0]));
-        assert_eq!(stack(&[]), "unknown");
     }
 }
