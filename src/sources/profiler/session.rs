@@ -146,7 +146,9 @@ impl Session for AgentSession {
         }
         self.find_dictionary(now, sink);
         self.shared.tick(now.monotonic);
-        self.metrics.tick(now, self.connection.streams().dictionary(), sink);
+        if self.metrics.tick(now, self.connection.streams().dictionary(), sink) {
+            self.connection.streams.rest();
+        }
         let lacks = self.connection.lacks_dictionary();
         if lacks != self.no_dictionary.is_some() {
             let condition = match lacks {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
 
+use super::pieces::{Piece, Pieces, cost};
 use crate::model::{Memory, Purpose};
 
 /// Overhead of a word in bytes: reference counts, slot in the set, allocator.
@@ -22,6 +23,8 @@ const PARTS: usize = 32;
 #[derive(Debug)]
 pub struct Interner {
     parts: [Mutex<Table>; PARTS],
+    /// Pieces of dictionaries of pods at rest.
+    pieces: Mutex<Pieces>,
     hasher: RandomState,
     /// Bytes of all words.
     bytes: AtomicUsize,
@@ -65,7 +68,7 @@ impl Table {
     }
 }
 
-fn lock(part: &Mutex<Table>) -> MutexGuard<'_, Table> {
+fn lock<T>(part: &Mutex<T>) -> MutexGuard<'_, T> {
     part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -81,6 +84,7 @@ impl Interner {
     pub fn within(max: usize, memory: &Arc<Memory>) -> Self {
         Self {
             parts: std::array::from_fn(|_| Mutex::default()),
+            pieces: Mutex::default(),
             hasher: RandomState::default(),
             bytes: AtomicUsize::new(0),
             charged: AtomicUsize::new(0),
@@ -138,6 +142,26 @@ impl Interner {
         self.memory.give_back(DICTIONARIES, bytes);
     }
 
+    /// The shared copy of a piece of a dictionary, to be [given back](Self::leave); `None` if a limit
+    /// rejects it.
+    pub(super) fn share(&self, words: &[Option<Arc<str>>]) -> Option<Piece> {
+        let mut pieces = lock(&self.pieces);
+        let (piece, new) = pieces.share(words);
+        if new && !self.charge(cost(words)) {
+            pieces.leave(piece);
+            return None;
+        }
+        Some(piece)
+    }
+
+    /// A pod uses these pieces no more.
+    pub(super) fn leave(&self, used: Vec<Piece>) {
+        if !used.is_empty() {
+            let mut pieces = lock(&self.pieces);
+            used.into_iter().for_each(|piece| self.release(pieces.leave(piece)));
+        }
+    }
+
     /// Bytes of all words, used or not, and of all charges.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -148,6 +172,12 @@ impl Interner {
     #[must_use]
     pub fn len(&self) -> usize {
         self.parts.iter().map(|part| lock(part).words.len()).sum()
+    }
+
+    /// Number of shared pieces.
+    #[cfg(test)]
+    pub(super) fn pieces(&self) -> usize {
+        lock(&self.pieces).len()
     }
 
     /// The set is empty.

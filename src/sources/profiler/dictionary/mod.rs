@@ -3,11 +3,13 @@
 pub(super) mod cache;
 pub(super) mod interner;
 pub(super) mod method_name;
+mod pieces;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use self::interner::Interner;
+use self::pieces::{PIECE, Piece};
 use crate::sources::profiler::limits;
 use crate::sources::profiler::streams::scan::Text;
 
@@ -43,6 +45,8 @@ impl KnownWord {
 #[derive(Debug)]
 pub struct Dictionary {
     slots: Vec<Option<Arc<str>>>,
+    /// All slots of a pod at rest, which then has none of its own.
+    shared: Vec<Piece>,
     /// Slots charged to the interner.
     charged: usize,
     /// Id of the next word of a `dictionary` stream, which has no ids.
@@ -64,6 +68,7 @@ impl Dictionary {
     pub fn new(interner: Arc<Interner>) -> Self {
         Self {
             slots: Vec::new(),
+            shared: Vec::new(),
             charged: 0,
             next: 0,
             known: 0,
@@ -84,7 +89,51 @@ impl Dictionary {
     /// The word of an id; `None` if it has not arrived yet, or was rejected.
     #[must_use]
     pub fn get(&self, id: u32) -> Option<&Arc<str>> {
-        self.slots.get(id as usize)?.as_ref()
+        let at = id as usize;
+        match self.slots.get(at) {
+            Some(slot) => slot.as_ref(),
+            None => self.shared.get(at / PIECE)?.get(at % PIECE)?.as_ref(),
+        }
+    }
+
+    /// The pod is idle: slots that other pods have too are shared with them until the next word
+    /// comes. Without room for shared slots the dictionary stays as it is.
+    pub(crate) fn rest(&mut self) {
+        self.scratch = String::new();
+        let mut shared = Vec::with_capacity(self.slots.len().div_ceil(PIECE));
+        for words in self.slots.chunks(PIECE) {
+            let Some(piece) = self.interner.share(words) else {
+                return self.interner.leave(shared);
+            };
+            shared.push(piece);
+        }
+        if !shared.is_empty() {
+            self.shared = shared;
+            self.free_slots();
+        }
+    }
+
+    /// The slots are the pod's own again; false if a limit rejects them.
+    fn wake(&mut self) -> bool {
+        if self.shared.is_empty() {
+            return true;
+        }
+        let len: usize = self.shared.iter().map(|piece| piece.len()).sum();
+        let slots = len.next_multiple_of(STEP);
+        if !self.interner.charge(slots * SLOT) {
+            return false;
+        }
+        self.charged = slots;
+        self.slots.reserve_exact(slots);
+        self.slots.extend(self.shared.iter().flat_map(|piece| piece.iter().cloned()));
+        self.interner.leave(std::mem::take(&mut self.shared));
+        true
+    }
+
+    fn free_slots(&mut self) {
+        self.slots = Vec::new();
+        self.interner.release(self.charged * SLOT);
+        self.charged = 0;
     }
 
     /// Number of ids with a word.
@@ -101,12 +150,14 @@ impl Dictionary {
 
     /// Ids with their words, in the order of ids.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Arc<str>)> {
-        (0..).zip(&self.slots).filter_map(|(id, word)| Some((id, word.as_ref()?)))
+        let slots = self.slots.iter().chain(self.shared.iter().flat_map(|piece| piece.iter()));
+        (0..).zip(slots).filter_map(|(id, word)| Some((id, word.as_ref()?)))
     }
 
     /// Allocated bytes, including words shared with other pods.
     pub(crate) const fn cost(&self) -> usize {
-        self.bytes + self.charged * SLOT + size_of::<Self>()
+        let shared = self.shared.len() * size_of::<Piece>();
+        self.bytes + self.charged * SLOT + shared + size_of::<Self>()
     }
 
     /// Takes over the words of an earlier connection. The tags of this connection that wait for
@@ -137,9 +188,9 @@ impl Dictionary {
 
     /// Drops all words; ids start again (docs/protocols/java-profiler.md A.6, resetRequired).
     pub(crate) fn reset(&mut self) {
-        self.slots = Vec::new();
-        self.interner.release(self.charged * SLOT);
-        (self.charged, self.next, self.known, self.bytes) = (0, 0, 0, 0);
+        self.free_slots();
+        self.interner.leave(std::mem::take(&mut self.shared));
+        (self.next, self.known, self.bytes) = (0, 0, 0);
         self.known_ids = [None; KnownWord::ALL.len()];
         self.late.clear();
     }
@@ -229,6 +280,9 @@ impl Dictionary {
 
     /// Ensures a charged slot at `at`; false if a limit rejects it.
     fn make_room(&mut self, at: usize) -> bool {
+        if !self.wake() {
+            return false;
+        }
         if at < self.slots.len() {
             return true;
         }
@@ -260,6 +314,7 @@ impl Dictionary {
 impl Drop for Dictionary {
     fn drop(&mut self) {
         self.interner.release(self.charged * SLOT);
+        self.interner.leave(std::mem::take(&mut self.shared));
     }
 }
 
@@ -317,5 +372,72 @@ mod tests {
         assert!(!put(&mut words, Some(limits::WORDS as u32 - 1), "x").1);
         assert!(put(&mut words, Some(5), "x").1);
         assert!(interner.bytes() < 10_000);
+    }
+
+    #[test]
+    fn pods_at_rest_share_slots_until_a_word_comes() {
+        let interner = Arc::new(Interner::new(1 << 20));
+        let dictionary = |last: &str| {
+            let mut words = Dictionary::new(Arc::clone(&interner));
+            (0..1000).for_each(|n| assert!(put(&mut words, None, &format!("word {n}")).1));
+            assert!(put(&mut words, Some(1003), last).1);
+            words
+        };
+        let mut pods: Vec<_> = (0..20).map(|_| dictionary("call.red")).collect();
+        let awake = interner.bytes();
+        pods.push(dictionary("call.idle"));
+        let slots = interner.bytes() - awake;
+        let all = |words: &Dictionary| {
+            words.iter().map(|(id, word)| (id, Arc::clone(word))).collect::<Vec<_>>()
+        };
+        let before: Vec<_> = pods.iter().map(all).collect();
+        pods.iter_mut().for_each(Dictionary::rest);
+        assert_eq!(interner.pieces(), 1004_usize.div_ceil(PIECE) + 1);
+        assert!(interner.bytes() < awake - 18 * slots, "{} of {awake}", interner.bytes());
+        for (words, before) in pods.iter_mut().zip(&before) {
+            assert_eq!((all(words), words.len()), (before.clone(), 1001));
+            assert_eq!(words.get(1000), None);
+            assert_eq!(words.get(1004), None);
+            assert_eq!(words.get(5000), None);
+        }
+        let (red, idle) = (KnownWord::Red, KnownWord::Idle);
+        assert_eq!((pods[19].id_of(red), pods[20].id_of(idle)), (Some(1003), Some(1003)));
+        // A word that comes is the pod's own.
+        assert_eq!(put(&mut pods[3], None, "late"), (1000, true));
+        assert_eq!(pods[3].get(1000).map(|w| &**w), Some("late"));
+        assert_eq!((pods[4].get(1000), pods[3].len(), pods[4].len()), (None, 1002, 1001));
+        assert_eq!((0..1000).filter(|id| pods[3].get(*id) == pods[4].get(*id)).count(), 1000);
+        pods[5].reset();
+        assert_eq!((pods[5].get(0), pods[5].len()), (None, 0));
+        pods[3].rest();
+        pods[3].rest();
+        assert_eq!(interner.pieces(), 1004_usize.div_ceil(PIECE) + 2);
+        drop(pods);
+        assert_eq!(interner.pieces(), 0);
+        assert!(
+            interner.charge((1 << 20) - 1002 * 100),
+            "all was given back: {}",
+            interner.bytes()
+        );
+    }
+
+    #[test]
+    fn without_room_a_dictionary_stays_as_it_is() {
+        let mut pods = Vec::new();
+        let interner = Arc::new(Interner::new(5 * STEP * SLOT));
+        for n in 0..4 {
+            let mut words = Dictionary::new(Arc::clone(&interner));
+            (0..4).for_each(|m| assert!(put(&mut words, None, &format!("{n} {m}")).1));
+            pods.push(words);
+        }
+        let full = 5 * STEP * SLOT - interner.bytes();
+        assert!(interner.charge(full));
+        pods[0].rest();
+        assert_eq!((interner.pieces(), pods[0].get(3).map(|w| &**w)), (0, Some("0 3")));
+        interner.release(full);
+        pods[0].rest();
+        assert!(interner.charge(5 * STEP * SLOT - interner.bytes()));
+        assert_eq!((interner.pieces(), put(&mut pods[0], None, "0 4")), (1, (4, false)));
+        assert_eq!((pods[0].get(3).map(|w| &**w), pods[0].get(4)), (Some("0 3"), None));
     }
 }

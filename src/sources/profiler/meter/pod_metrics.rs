@@ -154,8 +154,8 @@ impl PodMetrics {
         });
     }
 
-    /// A second has passed.
-    pub(crate) fn tick(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink) {
+    /// A second has passed. Returns true once when the agent falls silent.
+    pub(crate) fn tick(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink) -> bool {
         self.scratch.shrink();
         self.accounting.methods.expire(now.monotonic, false);
         self.report(now, words, sink, false);
@@ -163,12 +163,14 @@ impl PodMetrics {
         self.stacks.iter_mut().for_each(|s| s.report(rows, words, sink, false));
         self.accounting.report_second(now, sink);
         self.idle = self.idle.saturating_add(1);
-        if self.idle == IDLE {
+        let silent = self.idle == IDLE;
+        if silent {
             let rows = self.accounting.service.stacks();
             self.stacks.iter_mut().for_each(|s| s.shrink(rows, sink));
             self.records.shrink();
             self.accounting.methods.shrink();
         }
+        silent
     }
 
     /// The connection has ended.

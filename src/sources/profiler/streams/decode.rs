@@ -143,6 +143,11 @@ impl Streams {
         }
     }
 
+    /// The connection is idle: memory that it does not need is shared or freed.
+    pub(crate) fn rest(&mut self) {
+        self.words.rest();
+    }
+
     /// Takes the dictionary out, for a later connection.
     pub(crate) fn take_dictionary(&mut self) -> Dictionary {
         let nothing = self.words.new_empty();
