@@ -25,6 +25,8 @@ use crate::store::{PeerSink, RequestQueue};
 /// Bytes of room for one read of a quiet connection, and of a busy one.
 const READ_MIN: usize = 2 << 10;
 const READ_MAX: usize = 64 << 10;
+/// Bytes that a quiet connection reads without a buffer: heartbeats are shorter.
+const READ_QUIET: usize = 32;
 /// A connection is dropped when a write to its peer takes longer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for the peer to take the last bytes and to end its side.
@@ -166,9 +168,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
         let mut pending = true;
         // Input arrived since the last tick.
         let mut heard = false;
+        // A second has passed without input, and since then only heartbeats have come.
+        let mut quiet = false;
+        let mut little = [0; READ_QUIET];
         let mut effort = Effort::default();
         loop {
-            if input.capacity() - input.len() < room / 2 {
+            let small = quiet && input.is_empty();
+            if !small && input.capacity() - input.len() < room / 2 {
                 input.reserve(room);
             }
             let go_on = self.session.unfinished();
@@ -187,10 +193,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                 _ = ticks.tick() => {
                     effort.tick();
                     if !std::mem::take(&mut heard) {
+                        quiet = true;
                         // Most agents are silent for seconds after each burst.
                         room = READ_MIN;
                         if input.is_empty() {
                             input = BytesMut::new();
+                        }
+                        if out.is_empty() {
+                            *out = BytesMut::new();
                         }
                     }
                     let at = now();
@@ -199,10 +209,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                     false
                 }
                 () = yield_now(), if go_on => true,
-                read = self.stream.read_buf(&mut input), if !go_on => {
+                read = async {
+                    match small {
+                        true => self.stream.read(&mut little).await,
+                        false => self.stream.read_buf(&mut input).await,
+                    }
+                }, if !go_on => {
                     let n = read?;
                     self.sink.count_io(n, 0);
-                    heard = true;
+                    if small {
+                        input.extend_from_slice(little.get(..n).unwrap_or_default());
+                    }
+                    if !small || n == READ_QUIET {
+                        (heard, quiet) = (true, false);
+                    }
                     if n == 0 {
                         return Err(End::Eof);
                     }
@@ -267,17 +287,28 @@ mod tests {
     use crate::store::{Limits, Store};
 
     /// Ends at the first byte, and writes one.
-    struct Brief;
+    enum Peer {
+        /// Ends with its first input.
+        Brief,
+        /// Sends back what it reads, in threes of bytes.
+        Echo,
+    }
 
-    impl Session for Brief {
+    impl Session for Peer {
         fn feed(
             &mut self,
             _: Now,
-            _: &mut BytesMut,
-            _: &mut BytesMut,
+            input: &mut BytesMut,
+            out: &mut BytesMut,
             _: &mut dyn Sink,
         ) -> Result<(), SessionError> {
-            Err(SessionError::Closed("enough"))
+            match self {
+                Self::Brief => Err(SessionError::Closed("enough")),
+                Self::Echo => {
+                    out.extend_from_slice(&input.split_to(input.len() / 3 * 3));
+                    Ok(())
+                }
+            }
         }
 
         fn tick(&mut self, _: Now, _: &mut BytesMut, _: &mut dyn Sink) -> Result<(), SessionError> {
@@ -303,23 +334,21 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn the_last_byte_arrives_before_unread_input() {
+    /// Runs a connection of a client until it ends. Returns what the client got.
+    async fn converse<F>(session: Peer, client: F) -> Vec<u8>
+    where
+        F: FnOnce(TcpStream) -> std::io::Result<Vec<u8>> + Send + 'static,
+    {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let address = listener.local_addr().expect("bound");
-        let client = std::thread::spawn(move || {
-            let mut stream = TcpStream::connect(address)?;
-            stream.write_all(&vec![0; 1 << 20])?;
-            let mut got = Vec::new();
-            stream.read_to_end(&mut got).map(|_| got)
-        });
+        let client = std::thread::spawn(move || client(TcpStream::connect(address)?));
         let (stream, from) = listener.accept().await.expect("a client");
         let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
         let limit = ConnectionLimit::new(1, 1, 1);
         let queue = Arc::new(RequestQueue::new(|| ()));
         let driver = Driver {
             stream,
-            session: Box::new(Brief),
+            session: Box::new(session),
             sink: PeerSink::new(&store, TOY, &queue),
             queue,
             requests: Arc::default(),
@@ -329,6 +358,40 @@ mod tests {
             graceful: |_| (),
         };
         assert_eq!(driver.run("client").await, None);
-        assert_eq!(client.join().expect("no panic").expect("no reset"), b"!");
+        client.join().expect("no panic").expect("no reset")
+    }
+
+    #[tokio::test]
+    async fn the_last_byte_arrives_before_unread_input() {
+        let got = converse(Peer::Brief, |mut stream| {
+            stream.write_all(&vec![0; 1 << 20])?;
+            let mut got = Vec::new();
+            stream.read_to_end(&mut got).map(|_| got)
+        });
+        assert_eq!(got.await, b"!");
+    }
+
+    #[tokio::test]
+    async fn a_quiet_connection_loses_no_byte() {
+        let sizes = [3, 1, 2, 30, 31, 2, 32, 1, 33, 63, 5001, 3, 60_000];
+        let sent = move || (0..=250_u8).cycle().take(3 * sizes.iter().sum::<usize>());
+        let got = converse(Peer::Echo, move |mut stream| {
+            let bytes: Vec<u8> = sent().collect();
+            let mut got = vec![0; bytes.len()];
+            let (mut written, mut read) = (0, 0);
+            for _ in 0..3 {
+                // The driver knows after two ticks that the connection is quiet.
+                std::thread::sleep(2 * TICK + PHASE);
+                for size in sizes {
+                    stream.write_all(&bytes[written..written + size])?;
+                    written += size;
+                    let whole = written / 3 * 3;
+                    stream.read_exact(&mut got[read..whole])?;
+                    read = whole;
+                }
+            }
+            Ok(got)
+        });
+        assert!(got.await.into_iter().eq(sent()));
     }
 }
