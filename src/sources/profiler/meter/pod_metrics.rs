@@ -108,6 +108,7 @@ impl PodMetrics {
             + self.accounting.memory()
             + self.stacks.as_ref().map_or(0, Stacks::memory)
             + self.pending.memory()
+            + self.records.memory()
     }
 
     /// Reports the sums of one read. `end`: the connection ends.
@@ -341,8 +342,12 @@ impl Observer for PodObserver<'_> {
             stacks.steps(block, steps);
         }
         let counters = &mut self.pod.accounting.counters;
-        let of = |kind| steps.iter().filter(|step| step.kind == kind).count() as u64;
-        let (enters, exits, all) = (of(StepKind::Enter), of(StepKind::Exit), steps.len() as u64);
+        // One pass: both counts in one number. A block's events come in small pieces.
+        let both = steps.iter().fold(0_u64, |sum, step| {
+            sum + (u64::from(step.kind == StepKind::Enter) << 32)
+                + u64::from(step.kind == StepKind::Exit)
+        });
+        let (enters, exits, all) = (both >> 32, both & 0xffff_ffff, steps.len() as u64);
         counters.add(m::TRACE_ENTERS, enters);
         counters.add(m::TRACE_EXITS, exits);
         counters.add(m::TRACE_TAGS, all - enters - exits);

@@ -132,6 +132,12 @@ impl CallRecords {
     /// The dictionary was reset: ids get other words.
     pub(crate) fn reset_dictionary(&mut self) {
         self.roles.reset_dictionary();
+        self.headers = None;
+    }
+
+    /// Allocated bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.headers.as_ref().map_or(0, |headers| headers.memory())
     }
 
     /// Frees memory that an idle connection does not need.

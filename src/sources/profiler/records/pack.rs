@@ -2,9 +2,11 @@
 //! among the records that wait in the sink, from the bytes of the connection and without a copy of
 //! the call. The record is the one that [`CallRecords::emit`] makes.
 
+use std::sync::Arc;
+
 use super::call_record::{CallRecords, ParamRole, Reported, cut_value, push_other};
 use crate::events::flags::POINT;
-use crate::events::{Batch, NumberParam};
+use crate::events::{Batch, NumberParam, RecordTemplate};
 use crate::model::{ParamId, ParamItem, Pmid, Stamp};
 use crate::sources::Sink;
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
@@ -23,13 +25,42 @@ pub(super) struct Headers {
     pmids: [Option<Pmid>; ITEMS],
     numbers: [Option<NumberParam>; ITEMS],
     slots: Box<[Option<Pmid>]>,
+    /// Beginnings of records, by a hash of method and thread.
+    beginnings: Box<[Beginning; BEGINNINGS]>,
+}
+
+/// Beginnings of records that a connection keeps: few methods are roots.
+const BEGINNINGS: usize = 32;
+
+/// Method and thread of a call that has come, and the record up to them once it has come again: of
+/// many threads most would be made in vain.
+#[derive(Debug, Default)]
+struct Beginning {
+    method: u32,
+    thread: Option<Arc<str>>,
+    template: Option<RecordTemplate>,
+}
+
+impl Beginning {
+    #[inline(always)]
+    fn is_of(&self, call: &Call<'_>) -> bool {
+        let thread = match (&self.thread, call.thread_name) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (own, other) => own.is_none() && other.is_none(),
+        };
+        thread && self.method == call.method
+    }
 }
 
 impl Headers {
     #[cold]
     fn new(slots: usize, sink: &dyn Sink) -> Self {
-        let mut headers =
-            Self { pmids: [None; ITEMS], numbers: [None; ITEMS], slots: Box::default() };
+        let mut headers = Self {
+            pmids: [None; ITEMS],
+            numbers: [None; ITEMS],
+            slots: Box::default(),
+            beginnings: Box::default(),
+        };
         for param in m::PARAMS {
             let at = usize::from(param.item.get());
             let found = sink.param(ParamId::Item(param.item));
@@ -57,6 +88,44 @@ impl Headers {
         }
     }
 
+    /// Allocated bytes.
+    pub(super) fn memory(&self) -> usize {
+        let templates = self.beginnings.iter().filter_map(|b| b.template.as_ref());
+        size_of::<Self>()
+            + size_of_val(&*self.beginnings)
+            + templates.map(RecordTemplate::memory).sum::<usize>()
+    }
+
+    /// Begins the record of a call, with its method and its thread.
+    #[inline]
+    fn begin(&mut self, call: &Call<'_>, method: &str, batch: &mut Batch) {
+        let at = (call.method as usize).wrapping_mul(5).wrapping_add(call.thread as usize);
+        let at = at % BEGINNINGS;
+        if let Some(known) = self.beginnings.get(at)
+            && let Some(template) = &known.template
+            && known.is_of(call)
+        {
+            return batch.record_from(Stamp::from_millis(call.start_ms), template);
+        }
+        self.begin_anew(at, call, method, batch);
+    }
+
+    #[inline(never)]
+    fn begin_anew(&mut self, at: usize, call: &Call<'_>, method: &str, batch: &mut Batch) {
+        batch.record(Stamp::from_millis(call.start_ms), POINT);
+        put_text(self.item(m::P_METHOD), method, batch);
+        if let Some(thread) = call.thread_name {
+            put_text(self.item(m::P_THREAD), thread, batch);
+        }
+        let Some(known) = self.beginnings.get_mut(at) else { return };
+        if known.is_of(call) {
+            known.template = Some(RecordTemplate::of(batch));
+        } else {
+            let thread = call.thread_name.map(Arc::clone);
+            *known = Beginning { method: call.method, thread, template: None };
+        }
+    }
+
     #[inline(always)]
     fn number(&self, item: ParamItem, bits: u64, batch: &mut Batch) {
         if let Some(Some(number)) = self.numbers.get(usize::from(item.get())) {
@@ -80,11 +149,7 @@ impl CallRecords {
             *headers = Some(Box::new(Headers::new(roles.slots(), sink)));
         }
         let (Some(headers), Some(batch)) = (headers, sink.batch(m::CALL)) else { return false };
-        batch.record(Stamp::from_millis(call.start_ms), POINT);
-        put_text(headers.item(m::P_METHOD), method, batch);
-        if let Some(thread) = call.thread_name {
-            put_text(headers.item(m::P_THREAD), thread, batch);
-        }
+        headers.begin(call, method, batch);
         others.clear();
         let (mut reported, mut room) = (Reported::default(), [0; ASCII]);
         for param in call.params.iter() {
@@ -95,11 +160,21 @@ impl CallRecords {
                 ParamRole::Own(_) | ParamRole::KnownWord => continue,
                 ParamRole::Other => None,
             };
-            if let Some(id) = own
-                && let Some(text) = param.value.ascii(&mut room)
-            {
-                if let Some(pmid) = headers.pmid(id) {
-                    batch.utf8(pmid, text);
+            if let Some(text) = param.value.ascii(&mut room) {
+                match own {
+                    Some(id) => {
+                        if let Some(pmid) = headers.pmid(id) {
+                            batch.utf8(pmid, text);
+                        }
+                    }
+                    // It has a name, as all of them.
+                    None => {
+                        if let (Some(name), Ok(text)) =
+                            (words.get(param.id), std::str::from_utf8(text))
+                        {
+                            push_other(others, name, text);
+                        }
+                    }
                 }
                 continue;
             }
@@ -108,7 +183,6 @@ impl CallRecords {
             cut_value(value, 0);
             match own {
                 Some(id) => put_text(headers.pmid(id), value, batch),
-                // It has a name, as all of them.
                 None => words.get(param.id).iter().for_each(|n| push_other(others, n, value)),
             }
             if value.capacity() > limits::IDLE_BUFFER {

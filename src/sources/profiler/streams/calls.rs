@@ -97,7 +97,15 @@ impl Default for CallReader {
 impl<V: CallVisitor + ?Sized> Machine<V> for CallReader {
     fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
         let input = scan.rest();
-        while self.token(scan, input, visitor)?.is_some() {}
+        loop {
+            while self.expect == Expect::Head && self.whole(scan, input) {
+                visitor.call(&self.call, self.values.params(input));
+                self.values.end();
+            }
+            if self.token(scan, input, visitor)?.is_none() {
+                break;
+            }
+        }
         self.values.copy_unfinished(input);
         Ok(())
     }
@@ -196,6 +204,25 @@ impl CallReader {
             *scan = token;
         }
         Ok(base)
+    }
+
+    /// Reads a call that is whole in the input, as most are. `false`: nothing has happened, and its
+    /// tokens are read one by one.
+    #[inline]
+    fn whole(&mut self, scan: &mut Scan<'_>, input: &[u8]) -> bool {
+        let (mut token, start_ms) = (*scan, self.start_ms);
+        let read = self.head(&mut token).is_some()
+            && self.call.thread < self.threads
+            && self
+                .tail(&mut token)
+                .is_some_and(|params| self.values.whole(params, &mut token, input).is_some());
+        if read {
+            *scan = token;
+        } else {
+            self.start_ms = start_ms;
+            self.values.end();
+        }
+        read
     }
 
     #[inline]
@@ -326,6 +353,37 @@ impl ParamReader {
             (0, _) => Next::Param,
             _ => Next::Length,
         }
+    }
+
+    /// Reads all parameters of a call; `None` if they are not whole in the input or exceed a limit.
+    #[inline]
+    fn whole(&mut self, params: u32, token: &mut Scan<'_>, input: &[u8]) -> Option<()> {
+        self.begin(params).ok()?;
+        for _ in 0..params {
+            let (id, values) = (token.varint()?, token.varint()?);
+            if values > limits::CLAIMED {
+                return None;
+            }
+            (self.id, self.units) = (id, 0);
+            self.values += values;
+            if values == 0 {
+                self.put(0, 0);
+            }
+            for _ in 0..values {
+                self.units = token.varint()?;
+                if self.units > limits::TEXT || self.pieces.len() >= limits::CALL_VALUES {
+                    return None;
+                }
+                let (from, length) = (input.len() - token.rest().len(), 2 * self.units as usize);
+                self.budget = self.budget.checked_sub(length)?;
+                if token.up_to(length).len() < length {
+                    return None;
+                }
+                self.put(from, from + length);
+            }
+        }
+        (self.params_left, self.values_left) = (0, 0);
+        Some(())
     }
 
     /// Reads the id of a parameter and the number of its values.

@@ -12,8 +12,6 @@
 //! for the first event of a block. If bit 7 is set, a varint with the bits from 5 on follows. The
 //! distance is a signed 32-bit number.
 
-use arrayvec::ArrayVec;
-
 use super::error::DecodeError;
 use super::record::{Block, Reference, StepKind, TagValue, TraceEvent, TraceKind, TraceStep};
 use super::scan::{Machine, Scan, Text, TextReader};
@@ -148,22 +146,27 @@ impl TraceReader {
         visitor: &mut V,
     ) {
         let (mut rest, mut now_ms, mut count) = (scan.rest(), *time_ms, 0_u32);
+        let mut steps = [TraceStep { time_ms: 0, id: 0, kind: StepKind::Exit }; STEPS];
         loop {
-            let mut steps = ArrayVec::<TraceStep, STEPS>::new();
-            while let Some(ShortEvent { length, id, distance, kind }) = ShortEvent::read(rest)
-                && (kind != StepKind::Tag || visitor.is_plain(id))
-                && let Some(behind) = rest.get(length..)
-            {
-                let at_ms = now_ms.wrapping_add(distance.into());
-                if steps.try_push(TraceStep { time_ms: at_ms, id, kind }).is_err() {
+            let mut filled = 0;
+            for place in &mut steps {
+                if let Some(ShortEvent { length, id, distance, kind }) = ShortEvent::read(rest)
+                    && (kind != StepKind::Tag || visitor.is_plain(id))
+                    && let Some(behind) = rest.get(length..)
+                {
+                    now_ms = now_ms.wrapping_add(distance.into());
+                    *place = TraceStep { time_ms: now_ms, id, kind };
+                    (rest, filled) = (behind, filled + 1);
+                } else {
                     break;
                 }
-                (rest, now_ms, count) = (behind, at_ms, count + 1);
             }
-            if steps.is_empty() {
+            let (some, _) = steps.split_at(filled);
+            if some.is_empty() {
                 break;
             }
-            visitor.steps(&self.block, &steps);
+            count += u32::try_from(filled).unwrap_or_default();
+            visitor.steps(&self.block, some);
         }
         (*time_ms, *index) = (now_ms, index.saturating_add(count));
         let _ = scan.up_to(scan.rest().len() - rest.len());

@@ -102,14 +102,16 @@ fn a_packed_record_is_the_one_that_is_told() {
             let (id, to, units) = (any(WORDS.len()) as u32, text.len(), value.len() as u32);
             pieces.push(Piece { id, from, to, units });
         }
+        // Ids get other words when the dictionary is reset.
+        let (method, thread, later) = (any(4), any(threads.len()), n / 700);
         let mut number = |most: u64| if any(2) == 0 { 0 } else { any(1 << 20) as u64 % most };
         let call = Call {
             start_ms: number(1 << 20).cast_signed() - 1_000,
             duration_ms: number(1 << 20),
-            method: 8,
+            method: method as u32,
             calls: number(9) as u32,
-            thread: 0,
-            thread_name: threads.get(n % threads.len()).and_then(Option::as_ref),
+            thread: thread as u32,
+            thread_name: threads.get(thread).and_then(Option::as_ref),
             logs_written: 1,
             logs_generated: 2,
             pointer: Pointer {
@@ -128,7 +130,8 @@ fn a_packed_record_is_the_one_that_is_told() {
             queue_wait_ms: number(99) as u32,
             params: Params { pieces: &pieces, text: &text, count: 1, values: 1 },
         };
-        let method = ["Main.run", "C.a\0b", "", "com.example.Quite.aLongName"][n % 4];
+        let method =
+            ["Main.run", "C.a\0b", "", "com.example.Quite.aLongName"][(method + later) % 4];
         let mut copy = PendingCall::default();
         copy.take(&call);
         assert!(!told.pack(&call, method, &words, &mut slow), "it takes updates only");
@@ -139,6 +142,9 @@ fn a_packed_record_is_the_one_that_is_told() {
         fast.records.clear();
         if n % 1_000 == 0 {
             packed.shrink();
+        }
+        if (n + 1) / 700 > later {
+            packed.reset_dictionary();
         }
     }
 }
