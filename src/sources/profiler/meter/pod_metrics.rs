@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::accounting::{Accounting, REST};
-use super::stacks::Stacks;
+use super::stacks::{Stacks, StepCounts};
 use crate::events::flags::POINT;
 use crate::meter::MergedLatencies;
 use crate::model::{EventParam, Identity, Now, RowItem, Stamp, Update, Value};
@@ -17,7 +17,7 @@ use crate::sources::profiler::records::pending::{PendingBudget, PendingCalls};
 use crate::sources::profiler::streams::error::DecodeError;
 use crate::sources::profiler::streams::gc::GcPause;
 use crate::sources::profiler::streams::record::{
-    BigValue, Block, Call, Chunk, File, Observer, Pause, StepKind, TraceEvent, TraceStep,
+    BigValue, Block, Call, Chunk, File, Observer, Pause, TraceEvent, TraceStep,
 };
 use crate::sources::profiler::wire::command::{Hello, Opened};
 use crate::sources::profiler::wire::identity::PodName;
@@ -338,16 +338,11 @@ impl Observer for PodObserver<'_> {
 
     #[inline]
     fn trace_steps(&mut self, block: &Block, steps: &[TraceStep]) {
-        if let Some(stacks) = &mut self.pod.stacks {
-            stacks.steps(block, steps);
-        }
-        let counters = &mut self.pod.accounting.counters;
-        // One pass: both counts in one number. A block's events come in small pieces.
-        let both = steps.iter().fold(0_u64, |sum, step| {
-            sum + (u64::from(step.kind == StepKind::Enter) << 32)
-                + u64::from(step.kind == StepKind::Exit)
-        });
-        let (enters, exits, all) = (both >> 32, both & 0xffff_ffff, steps.len() as u64);
+        let StepCounts { enters, exits } = match &mut self.pod.stacks {
+            Some(stacks) => stacks.steps(block, steps),
+            None => StepCounts::of(steps),
+        };
+        let (counters, all) = (&mut self.pod.accounting.counters, steps.len() as u64);
         counters.add(m::TRACE_ENTERS, enters);
         counters.add(m::TRACE_EXITS, exits);
         counters.add(m::TRACE_TAGS, all - enters - exits);

@@ -47,6 +47,20 @@ impl Default for RootEnds {
     }
 }
 
+/// How many of some events are an ENTER or an EXIT; the others are TAGs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StepCounts {
+    pub(crate) enters: u64,
+    pub(crate) exits: u64,
+}
+
+impl StepCounts {
+    pub(crate) fn of(steps: &[TraceStep]) -> Self {
+        let of = |kind| steps.iter().filter(|step| step.kind == kind).count() as u64;
+        Self { enters: of(StepKind::Enter), exits: of(StepKind::Exit) }
+    }
+}
+
 /// The stacks of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
@@ -61,22 +75,31 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// Adds events of a block.
+    /// Adds events of a block, and counts them.
     #[inline]
-    pub(crate) fn steps(&mut self, block: &Block, steps: &[TraceStep]) {
+    pub(crate) fn steps(&mut self, block: &Block, steps: &[TraceStep]) -> StepCounts {
         // If there is no room for the thread, each event tries again.
         let Some(first) = steps.iter().position(|_| self.enter_thread(block.thread)) else {
-            return;
+            return StepCounts::of(steps);
         };
         let Self { threads, current, times, ends, .. } = self;
-        let Some(thread) = threads.get_mut(*current) else { return };
-        for step in steps.get(first..).unwrap_or_default() {
+        let Some(thread) = threads.get_mut(*current) else { return StepCounts::of(steps) };
+        let (refused, steps) = steps.split_at_checked(first).unwrap_or_default();
+        let StepCounts { mut enters, mut exits } = StepCounts::of(refused);
+        for step in steps {
             match step.kind {
                 StepKind::Tag => thread.tag(step.id, ends),
-                StepKind::Enter => thread.enter(step, times),
-                StepKind::Exit => thread.exit(step.time_ms, times, ends),
+                StepKind::Enter => {
+                    enters += 1;
+                    thread.enter(step, times);
+                }
+                StepKind::Exit => {
+                    exits += 1;
+                    thread.exit(step.time_ms, times, ends);
+                }
             }
         }
+        StepCounts { enters, exits }
     }
 
     /// Allocated bytes, with the usual number of frames for each thread.

@@ -146,7 +146,7 @@ impl TraceReader {
         visitor: &mut V,
     ) {
         let (mut rest, mut now_ms, mut count) = (scan.rest(), *time_ms, 0_u32);
-        let mut steps = [TraceStep { time_ms: 0, id: 0, kind: StepKind::Exit }; STEPS];
+        let mut steps = [TraceStep { time_ms: 0, id: 0, kind: StepKind::Enter }; STEPS];
         loop {
             let mut filled = 0;
             for place in &mut steps {
