@@ -25,6 +25,9 @@ use crate::store::{PeerSink, RequestQueue};
 /// Bytes of room for one read of a quiet connection, and of a busy one.
 const READ_MIN: usize = 2 << 10;
 const READ_MAX: usize = 64 << 10;
+/// The same of a connection whose peer has not identified itself: thousands can come at once, and
+/// together they have a small part of the memory.
+const READ_PENDING: usize = 4 << 10;
 /// Bytes that a quiet connection reads without a buffer: heartbeats are shorter.
 const READ_QUIET: usize = 32;
 /// A connection is dropped when a write to its peer takes longer.
@@ -228,7 +231,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                     }
                     // A read that fills the buffer enlarges the next one; a small read shrinks it
                     // again.
-                    room = if n >= room { READ_MAX } else if n < READ_MIN { READ_MIN } else { room };
+                    let most = if pending { READ_PENDING } else { READ_MAX };
+                    room = if n >= room { most } else if n < READ_MIN { READ_MIN } else { room };
                     true
                 }
             };
@@ -253,16 +257,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
             if self.sink.full() {
                 return Err(End::Full(Full::All));
             }
+            // Before the charge: what it has now is that of a peer.
+            if pending && self.session.established() {
+                self.slot.established();
+                pending = false;
+            }
             self.ledger.settle(
                 pending,
                 input.capacity() + out.capacity(),
                 self.session.held(),
                 &self.sink,
             )?;
-            if pending && self.session.established() {
-                self.slot.established();
-                pending = false;
-            }
             if out.len() > if self.session.unfinished() { REPLIES } else { 0 } {
                 timeout(WRITE_TIMEOUT, self.stream.write_all(out))
                     .await
