@@ -122,9 +122,9 @@ await verdict('Escape shows all again', async () => { await page.keyboard.press(
 // Keys, themes, pause, widths.
 await verdict('? opens the help, Escape closes it', async () => {
   await page.keyboard.press('?');
-  const open = await count(page, 'dialog.help[open]');
+  const open = await until(async () => (await count(page, 'dialog.help[open]')) === 1, 10);
   await page.keyboard.press('Escape');
-  return open === 1 && (await count(page, 'dialog')) === 0;
+  return open && await until(async () => (await count(page, 'dialog')) === 0, 10);
 });
 await verdict('every control is reached by Tab and has a name', async () => {
   await page.evaluate(() => { scrollTo(0, 0); document.activeElement.blur(); });
