@@ -291,9 +291,9 @@ mod tests {
     use crate::sources::Sink;
     use crate::store::{Limits, Store};
 
-    /// Ends at the first byte, and writes one.
+    /// How the session of a connection behaves.
     enum Peer {
-        /// Ends with its first input.
+        /// Ends with its first input, and writes a byte.
         Brief,
         /// Sends back what it reads, in threes of bytes.
         Echo,

@@ -8,7 +8,7 @@ use tokio::io::unix::AsyncFd;
 /// Tells when an inotify instance has events; `None`: it cannot be waited for.
 #[allow(
     deprecated,
-    reason = "its replacement is unsafe, for files that close early; an Arc keeps this one open"
+    reason = "its replacement wants a promise that the file stays open; an Arc is that"
 )]
 pub fn readiness(file: Arc<OwnedFd>) -> Option<AsyncFd<Arc<OwnedFd>>> {
     AsyncFd::new(file).ok()

@@ -12,6 +12,7 @@ use crate::sources::dotnet::limits;
 /// What a sample stands for if nobody knows the thread's processor time, in ns: the sampler's
 /// period.
 const PERIOD: u64 = 1_000_000;
+
 /// Processor time of a burst in ns.
 #[derive(Debug, Default)]
 pub(super) struct Weighed {
