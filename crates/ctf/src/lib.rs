@@ -85,7 +85,9 @@ mod visit;
 
 pub use byte_order::ByteOrder;
 pub use error::{MetadataError, PacketError, Violation};
-pub use packet::{Counter, DiscardTracker, Discarded, Event, EventVisitor, Packet, PacketInfo};
+pub use packet::{
+    Counter, DiscardTracker, Discarded, Event, EventVisitor, Mark, Packet, PacketInfo,
+};
 pub use plan::{Kind, Node, NodeId};
 #[cfg(feature = "fs")]
 pub use record::{Fields, Record, Value};

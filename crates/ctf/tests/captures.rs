@@ -197,6 +197,58 @@ fn what_was_discarded_is_told() {
     assert_eq!(told.counts["demo:request"], 472);
 }
 
+#[test]
+fn reading_resumes_at_every_mark() {
+    let facts = std::fs::read_to_string(corpus().join("facts.txt")).unwrap();
+    for path in facts.lines().map(|line| corpus().join(line.split(' ').next().unwrap())) {
+        let bytes = std::fs::read(&path).unwrap();
+        let trace = metadata_beside(&path);
+        let mut clock = 0;
+        for (bytes, mut packet) in packets(&trace, &bytes) {
+            // The marks are found by one who skips the fields.
+            let (mut marks, mut skips) = (vec![packet.mark()], Skips(0));
+            while packet.read_at_most(40, &mut skips).unwrap() {
+                marks.push(packet.mark());
+            }
+            let content = usize::try_from(packet.info().content_bits / 8).unwrap();
+            let open = || Packet::open(&trace, &bytes[..content], clock).unwrap();
+            let mut all = Values::default();
+            open().read(&mut all).unwrap();
+            assert_eq!(skips.0, all.events.len());
+            for (n, mark) in marks.into_iter().enumerate().rev() {
+                let (mut resumed, mut rest) = (open(), Values::default());
+                resumed.resume(mark);
+                resumed.read(&mut rest).unwrap();
+                assert!(rest.events == all.events[40 * n..], "{} from {n}", path.display());
+            }
+            clock = packet.clock();
+        }
+    }
+}
+
+/// Counts events whose fields it skips.
+struct Skips(usize);
+
+impl<'a> Visitor<'a> for Skips {
+    fn unsigned(&mut self, _: NodeId, _: u64) {}
+    fn signed(&mut self, _: NodeId, _: i64) {}
+    fn float(&mut self, _: NodeId, _: f64) {}
+    fn string(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
+}
+
+impl<'t> EventVisitor<'t, '_> for Skips {
+    fn event(&mut self, _: &Event<'t>) -> bool {
+        false
+    }
+
+    fn done(&mut self) {}
+
+    fn skipped(&mut self) {
+        self.0 += 1;
+    }
+}
+
 fn metadata_files(dir: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

@@ -44,6 +44,10 @@ pub struct Packet<'t, 'a> {
     next: Option<Event<'t>>,
 }
 
+/// A place between two events of a packet: see [`Packet::mark`].
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(Checkpoint);
+
 impl<'t, 'a> Packet<'t, 'a> {
     /// Decodes the packet header and the packet context at the front of `bytes`; bytes of later
     /// packets may follow. `clock` is [`Self::clock`] after the previous packet of the stream, 0
@@ -182,18 +186,47 @@ impl<'t, 'a> Packet<'t, 'a> {
         &mut self,
         sink: &mut S,
     ) -> Result<(), PacketError> {
-        while let Some(event) = match self.next.take() {
-            Some(event) => Some(event),
-            None => self.header()?,
-        } {
+        self.read_at_most(usize::MAX, sink).map(drop)
+    }
+
+    /// As [`Self::read`] for the next `events` events; `false`: there were fewer.
+    ///
+    /// # Errors
+    /// As of [`Self::read`].
+    #[inline]
+    pub fn read_at_most<S: EventVisitor<'t, 'a> + ?Sized>(
+        &mut self,
+        events: usize,
+        sink: &mut S,
+    ) -> Result<bool, PacketError> {
+        for _ in 0..events {
+            let next = match self.next.take() {
+                Some(event) => Some(event),
+                None => self.header()?,
+            };
+            let Some(event) = next else { return Ok(false) };
             if sink.event(&event) {
                 self.fields(event, sink)?;
                 sink.done();
             } else {
                 self.fields(event, &mut Nobody)?;
+                sink.skipped();
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// The place of the next event, if it was not [peeked](Self::peek) at.
+    #[must_use]
+    pub const fn mark(&self) -> Mark {
+        Mark(self.cursor.checkpoint())
+    }
+
+    /// Continues at a mark of the same packet, opened again from the same bytes and with metadata
+    /// that has only grown. A mark of another packet gives wrong events or an error.
+    pub fn resume(&mut self, mark: Mark) {
+        self.next = None;
+        self.cursor.rollback(mark.0);
     }
 
     /// Decodes an event header.
@@ -361,6 +394,10 @@ pub trait EventVisitor<'t, 'a>: Visitor<'a> {
 
     /// All fields of the event have been reported.
     fn done(&mut self);
+
+    /// All fields of an event have been read and not reported, as [`Self::event`] asked for.
+    #[inline]
+    fn skipped(&mut self) {}
 }
 
 /// Ignores all values.
