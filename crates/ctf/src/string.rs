@@ -23,16 +23,17 @@ pub(super) fn until_nul(bytes: &[u8], encoding: Encoding) -> &[u8] {
 pub(super) fn zero_byte(bytes: &[u8]) -> Option<usize> {
     const LOW: u64 = u64::from_ne_bytes([0x01; 8]);
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (n, word) in words.iter().enumerate() {
+    let mut rest = bytes;
+    while let Some((word, after)) = rest.split_first_chunk::<8>() {
         let word = u64::from_le_bytes(*word);
         let zeros = word.wrapping_sub(LOW) & !word & HIGH;
         if zeros != 0 {
             // The lowest mark is exact; those above it may be wrong.
-            return Some(n * 8 + (zeros.trailing_zeros() / 8) as usize);
+            return Some(bytes.len() - rest.len() + (zeros.trailing_zeros() / 8) as usize);
         }
+        rest = after;
     }
-    rest.iter().position(|b| *b == 0).map(|n| words.len() * 8 + n)
+    rest.iter().position(|b| *b == 0).map(|n| bytes.len() - rest.len() + n)
 }
 
 /// A string of a packet as text, with U+FFFD for invalid bytes.

@@ -69,6 +69,18 @@ pub trait Visitor<'a> {
     }
 }
 
+/// Ignores all values.
+pub(crate) struct Nobody;
+
+impl<'a> Visitor<'a> for Nobody {
+    fn unsigned(&mut self, _: NodeId, _: u64) {}
+    fn signed(&mut self, _: NodeId, _: i64) {}
+    fn float(&mut self, _: NodeId, _: f64) {}
+    fn string(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn packed(&mut self, _: NodeId, _: Packed<'a>) {}
+}
+
 /// An array of numbers as stored in the packet, without padding.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed<'a> {

@@ -15,7 +15,7 @@ use crate::plan::{Checkpoint, Cursor, DecodeError, NodeId, Nodes, advance, run};
 use crate::plan::{IdVisitor, Layout};
 use crate::schema::Scope;
 use crate::trace::{EventPlan, StreamPlan, Trace};
-use crate::visit::Visitor;
+use crate::visit::{Nobody, Visitor};
 
 /// Magic number, the first field of a packet header.
 const MAGIC: u64 = 0xc1fc_1fc1;
@@ -42,6 +42,9 @@ pub struct Packet<'t, 'a> {
     /// The position at the start of the packet context.
     before_context: Checkpoint,
     next: Option<Event<'t>>,
+    /// The class of the latest event: often that of the next one, too. While it is, the position of
+    /// an event does not depend on a lookup by the id of the event before.
+    latest: Option<&'t EventPlan>,
 }
 
 /// A place between two events of a packet: see [`Packet::mark`].
@@ -86,7 +89,7 @@ impl<'t, 'a> Packet<'t, 'a> {
             sequence: found.sequence,
             discarded: found.discarded,
         };
-        Ok(Self { trace, stream, info, cursor, before_context, next: None })
+        Ok(Self { trace, stream, info, cursor, before_context, next: None, latest: None })
     }
 
     /// The size in bytes of the packet at the front of `bytes`, which must include its header and
@@ -107,16 +110,16 @@ impl<'t, 'a> Packet<'t, 'a> {
     /// The packet without its bytes; [`Self::attach`] restores them.
     #[cfg(feature = "fs")]
     pub(crate) fn detach(self) -> Packet<'t, 'static> {
-        let Self { trace, stream, info, cursor, before_context, next } = self;
-        Packet { trace, stream, info, cursor: cursor.with_data(&[]), before_context, next }
+        let Self { trace, stream, info, cursor, before_context, next, latest } = self;
+        Packet { trace, stream, info, cursor: cursor.with_data(&[]), before_context, next, latest }
     }
 
     /// The packet with its bytes, the same as in [`Self::open`].
     #[cfg(feature = "fs")]
     pub(crate) fn attach<'b>(self, bytes: &'b [u8]) -> Packet<'t, 'b> {
-        let Self { trace, stream, info, cursor, before_context, next } = self;
+        let Self { trace, stream, info, cursor, before_context, next, latest } = self;
         let cursor = cursor.with_data(content_of(bytes, info.content_bits));
-        Packet { trace, stream, info, cursor, before_context, next }
+        Packet { trace, stream, info, cursor, before_context, next, latest }
     }
 
     /// The values of the packet header and context.
@@ -241,10 +244,17 @@ impl<'t, 'a> Packet<'t, 'a> {
             Layout::General => self.general_header()?,
             layout => layout.read(&mut self.cursor),
         };
-        match id.and_then(|id| stream.event(id)) {
-            Some(class) => Ok(Some(Event { class, cycles: self.cursor.clock, bit })),
-            None => self.no_class(bit, id).map(Some),
-        }
+        let class = match self.latest.filter(|class| id == Some(class.id)) {
+            Some(class) => class,
+            None => match id.and_then(|id| stream.event(id)) {
+                Some(class) => {
+                    self.latest = Some(class);
+                    class
+                }
+                None => return self.no_class(bit, id).map(Some),
+            },
+        };
+        Ok(Some(Event { class, cycles: self.cursor.clock, bit }))
     }
 
     /// Decodes the fields of an event.
@@ -398,18 +408,6 @@ pub trait EventVisitor<'t, 'a>: Visitor<'a> {
     /// All fields of an event have been read and not reported, as [`Self::event`] asked for.
     #[inline]
     fn skipped(&mut self) {}
-}
-
-/// Ignores all values.
-struct Nobody;
-
-impl<'a> Visitor<'a> for Nobody {
-    fn unsigned(&mut self, _: NodeId, _: u64) {}
-    fn signed(&mut self, _: NodeId, _: i64) {}
-    fn float(&mut self, _: NodeId, _: f64) {}
-    fn string(&mut self, _: NodeId, _: &'a [u8]) {}
-    fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
-    fn packed(&mut self, _: NodeId, _: crate::visit::Packed<'a>) {}
 }
 
 #[cfg(test)]

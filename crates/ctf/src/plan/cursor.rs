@@ -165,7 +165,8 @@ pub(super) const fn byte(bit: u64) -> usize {
 #[inline]
 pub(super) const fn align_up(bit: u64, align: u8) -> u64 {
     let mask = (1 << align) - 1;
-    bit.saturating_add(mask) & !mask
+    // No packet has 2^61 bytes.
+    bit.wrapping_add(mask) & !mask
 }
 
 #[cfg(test)]

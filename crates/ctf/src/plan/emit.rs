@@ -29,6 +29,8 @@ pub(crate) struct Code {
     pub(crate) slots: u32,
     /// Whether the code updates the clock.
     pub(crate) clocked: bool,
+    /// Whether all operations are [`Op::is_bytewise`].
+    pub(super) bytewise: bool,
 }
 
 /// The position and surroundings of compiled code.
@@ -81,6 +83,7 @@ pub(crate) fn compile(
         emit.class(class)?;
     }
     emit.settle();
+    emit.code.bytewise = emit.code.ops.iter().all(Op::is_bytewise);
     Ok(emit.code)
 }
 

@@ -8,7 +8,7 @@
 //! | compact | 5 bits id, 27 bits clock | 1 byte, u32 id, u64 clock |
 //! | large | u16 id, u32 clock | u16, u32 id, u64 clock |
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, align_up, byte};
 use super::node::{NodeId, Nodes};
 use crate::ByteOrder;
 use crate::schema::{
@@ -108,8 +108,8 @@ impl Layout {
 /// The bytes from the next byte on, and the bit offset where they start.
 #[inline(always)]
 fn rest<'a>(cursor: &Cursor<'a>) -> Option<(&'a [u8], u64)> {
-    let start = cursor.bit.checked_add(7)? & !7;
-    Some((cursor.data.get(usize::try_from(start / 8).ok()?..)?, start))
+    let start = align_up(cursor.bit, 3);
+    Some((cursor.data.get(byte(start)..)?, start))
 }
 
 #[inline(always)]

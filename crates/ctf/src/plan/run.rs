@@ -11,7 +11,7 @@ use crate::bits;
 use crate::error::Violation;
 use crate::schema::Encoding;
 use crate::string;
-use crate::visit::{Packed, Visitor};
+use crate::visit::{Nobody, Packed, Visitor};
 
 /// Decodes the fields of the code. After an error the cursor is at some position within it.
 ///
@@ -25,15 +25,75 @@ pub(crate) fn run<'a, V: Visitor<'a> + ?Sized>(
     visitor: &mut V,
 ) -> Result<(), DecodeError> {
     match *code.ops.as_slice() {
-        // Most event record classes: all fields at constant offsets.
+        // All fields at constant offsets.
         [Op::Block { align, count, bits, first }] => {
             let (_, bytes) = block(code, 0, align, bits, cursor)?;
             fields(code, first, count, bytes, visitor);
             Ok(())
         }
         [] => Ok(()),
-        _ => steps(code, nodes, 0..code.ops.len(), cursor, visitor),
+        _ => several(code, nodes, cursor, visitor),
     }
+}
+
+fn several<'a, V: Visitor<'a> + ?Sized>(
+    code: &Code,
+    nodes: &Nodes,
+    cursor: &mut Cursor<'a>,
+    visitor: &mut V,
+) -> Result<(), DecodeError> {
+    let all = 0..code.ops.len();
+    if !code.bytewise || !cursor.bit.is_multiple_of(8) {
+        return steps(code, nodes, all, cursor, visitor);
+    }
+    cursor.can_work()?;
+    let Some(bytes) = whole_bytes(code, cursor, visitor) else {
+        // Once more, to find out what is wrong.
+        return steps(code, nodes, all, cursor, &mut Nobody);
+    };
+    cursor.worked(all.len() as u64);
+    cursor.bit += bytes as u64 * 8;
+    Ok(())
+}
+
+/// Most event record classes: every field starts at a byte, wherever it is. Returns the number of
+/// bytes; `None`: some are missing.
+#[inline(always)]
+fn whole_bytes<'a, V: Visitor<'a> + ?Sized>(
+    code: &Code,
+    cursor: &mut Cursor<'a>,
+    visitor: &mut V,
+) -> Option<usize> {
+    let all = cursor.rest();
+    let (mut rest, mut last) = (all, 0);
+    for op in &code.ops {
+        match *op {
+            Op::Block { count, bits, first, .. } => {
+                let bytes;
+                (bytes, rest) = rest.split_at_checked(bits as usize / 8)?;
+                last = fields(code, first, count, bytes, visitor);
+            }
+            Op::Text { node, .. } => {
+                let text = rest.get(..string::zero_byte(rest)?)?;
+                rest = rest.get(text.len() + 1..)?;
+                visitor.string(node, text);
+            }
+            Op::Save { slot } => cursor.keep(slot, last),
+            Op::PackedOf { layout, slot, node } => {
+                let bytes;
+                let size = usize::try_from(cursor.slot(slot)).ok()?.checked_mul(layout.size())?;
+                (bytes, rest) = rest.split_at_checked(size)?;
+                visitor.packed(node, Packed::new(bytes, layout));
+            }
+            Op::CharsOf { slot, node, .. } => {
+                let bytes;
+                (bytes, rest) = rest.split_at_checked(usize::try_from(cursor.slot(slot)).ok()?)?;
+                visitor.string(node, string::until_nul(bytes, Encoding::Utf8));
+            }
+            _ => return None,
+        }
+    }
+    Some(all.len() - rest.len())
 }
 
 /// State shared by rare and common operations.
@@ -119,11 +179,13 @@ fn block<'a>(
 ) -> Result<(u64, &'a [u8]), DecodeError> {
     let start = align_up(cursor.bit, align);
     let end = start.saturating_add(bits.into());
-    if end > cursor.end {
-        return Err(short_in_block(code, op, start, cursor));
+    match cursor.data.get(byte(start)..).filter(|_| end <= cursor.end) {
+        Some(bytes) => {
+            cursor.bit = end;
+            Ok((start, bytes))
+        }
+        None => Err(short_in_block(code, op, start, cursor)),
     }
-    cursor.bit = end;
-    Ok((start, cursor.data.get(byte(start)..).unwrap_or_default()))
 }
 
 /// Reports the fields at constant offsets of a block. Returns the bits of the last integer.
@@ -138,8 +200,9 @@ fn fields<'a, V: Visitor<'a> + ?Sized>(
     let first = first as usize;
     let fields = code.fixed.get(first..first + usize::from(count));
     debug_assert!(fields.is_some(), "fields of a block that are not compiled");
+    let Some(fields) = fields else { return 0 };
     let mut last = 0;
-    for field in fields.unwrap_or_default() {
+    for field in fields {
         let bits = fixed::field(field, bytes, visitor);
         debug_assert!(bits.is_some(), "field {field:?} beyond its block");
         last = bits.unwrap_or_default();

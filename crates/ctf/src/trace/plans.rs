@@ -108,9 +108,14 @@ impl StreamPlan {
     pub fn event(&self, id: u64) -> Option<&EventPlan> {
         let index = match usize::try_from(id).ok().and_then(|id| self.dense.get(id)) {
             Some(index) => (*index)?,
-            None => *self.sparse.get(&id)?,
+            None => self.sparse(id)?,
         };
         self.events.get(index as usize)
+    }
+
+    #[cold]
+    fn sparse(&self, id: u64) -> Option<u32> {
+        self.sparse.get(&id).copied()
     }
 
     /// The only class, for headers without a class id.
