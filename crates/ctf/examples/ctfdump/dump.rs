@@ -10,6 +10,8 @@ use ctf::schema::{ClockClass, EnvValue, Schema};
 use ctf::show::TextFormatter;
 use ctf::{Discarded, Event, MergeVisitor, NodeId, Packed, Packet, PacketError, Trace, Visitor};
 
+const SECOND: u64 = 1_000_000_000;
+
 /// The kind of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum How {
@@ -42,6 +44,7 @@ pub(crate) fn dump(session: &Session, how: How, out: &mut dyn Write) -> std::io:
         how,
         sources: sources.collect(),
         previous: None,
+        date: Dates::default(),
         text: TextFormatter::default(),
         report: Report::default(),
         ready: false,
@@ -120,16 +123,56 @@ struct Lines<'t> {
     sources: Vec<Source<'t>>,
     /// Time of the previous event.
     previous: Option<i128>,
+    date: Dates,
     text: TextFormatter<'t>,
     report: Report,
     /// Whether the line has a complete event.
     ready: bool,
 }
 
-/// `2026-11-21 02:06:31.545313367`
-fn date(nanoseconds: i128, out: &mut String) {
-    let (seconds, nanoseconds) =
-        (nanoseconds.div_euclid(1_000_000_000), nanoseconds.rem_euclid(1_000_000_000));
+/// The text of times. Most are within the second of the one before.
+#[derive(Debug, Default)]
+struct Dates {
+    second: Option<i128>,
+    /// `2026-11-21 02:06:31.`
+    text: String,
+}
+
+impl Dates {
+    /// `2026-11-21 02:06:31.545313367`
+    fn write(&mut self, nanoseconds: i128, out: &mut String) {
+        let whole = i128::from(SECOND);
+        let (second, part) = match u64::try_from(nanoseconds) {
+            Ok(nanoseconds) => (i128::from(nanoseconds / SECOND), nanoseconds % SECOND),
+            Err(_) => (
+                nanoseconds.div_euclid(whole),
+                u64::try_from(nanoseconds.rem_euclid(whole)).unwrap_or_default(),
+            ),
+        };
+        if self.second != Some(second) {
+            (self.second, self.text) = (Some(second), date(second));
+        }
+        out.push_str(&self.text);
+        padded(part, 9, out);
+    }
+}
+
+/// Appends at least so many digits, at most 20.
+fn padded(mut value: u64, digits: usize, out: &mut String) {
+    let (mut ascii, mut first) = ([b'0'; 20], 20 - digits);
+    for (at, digit) in ascii.iter_mut().enumerate().rev() {
+        if value == 0 {
+            break;
+        }
+        *digit = b'0' + u8::try_from(value % 10).unwrap_or_default();
+        (value, first) = (value / 10, first.min(at));
+    }
+    let shown = ascii.get(first..).unwrap_or_default();
+    out.push_str(std::str::from_utf8(shown).unwrap_or_default());
+}
+
+/// `2026-11-21 02:06:31.`
+fn date(seconds: i128) -> String {
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     // Days to a date of the Gregorian calendar, with years that begin in March.
     let era_day = days + 719_468;
@@ -141,10 +184,7 @@ fn date(nanoseconds: i128, out: &mut String) {
     let month = if month < 10 { month + 3 } else { month - 9 };
     let year = year + era * 400 + i128::from(month <= 2);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    let _ = write!(
-        out,
-        "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{nanoseconds:09}"
-    );
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.")
 }
 
 impl<'t> Lines<'t> {
@@ -152,21 +192,28 @@ impl<'t> Lines<'t> {
         let line = &mut self.text.line;
         line.push('[');
         let now = if self.how == How::Cycles {
-            let _ = write!(line, "{cycles:020}");
+            padded(cycles, 20, line);
             i128::from(cycles)
         } else {
-            date(nanoseconds, line);
+            self.date.write(nanoseconds, line);
             nanoseconds
         };
         line.push_str("] (");
-        let _ = match (self.previous.replace(now).map(|before| now - before), self.how) {
-            (None, How::Cycles) => write!(line, "+????????????"),
-            (None, _) => write!(line, "+?.?????????"),
-            (Some(delta), How::Cycles) => write!(line, "+{delta:012}"),
-            (Some(delta), _) => {
-                write!(line, "+{}.{:09}", delta / 1_000_000_000, delta % 1_000_000_000)
+        match (self.previous.replace(now).map(|before| u64::try_from(now - before)), self.how) {
+            (Some(Ok(delta)), How::Cycles) => {
+                line.push('+');
+                padded(delta, 12, line);
             }
-        };
+            (Some(Ok(delta)), _) => {
+                line.push('+');
+                padded(delta / SECOND, 1, line);
+                line.push('.');
+                padded(delta % SECOND, 9, line);
+            }
+            (_, How::Cycles) => line.push_str("+????????????"),
+            // Also a step back, between clocks that are not the same.
+            _ => line.push_str("+?.?????????"),
+        }
         line.push_str(") ");
     }
 
@@ -179,9 +226,9 @@ impl<'t> Lines<'t> {
         match times.zip(source.clock) {
             Some(((begin, end), clock)) => {
                 line.push_str("between [");
-                date(clock.nanoseconds(begin), &mut line);
+                self.date.write(clock.nanoseconds(begin), &mut line);
                 line.push_str("] and [");
-                date(clock.nanoseconds(end), &mut line);
+                self.date.write(clock.nanoseconds(end), &mut line);
                 line.push(']');
             }
             None => line.push_str("(unknown time range)"),

@@ -10,7 +10,8 @@ pub trait AsciiSink {
 
 impl AsciiSink for String {
     fn chars(&mut self, ascii: [u8; 8], count: usize) {
-        self.extend(ascii.iter().take(count).map(|c| char::from(*c)));
+        let ascii = ascii.get(..count).unwrap_or(&ascii);
+        self.push_str(std::str::from_utf8(ascii).unwrap_or_default());
     }
 }
 

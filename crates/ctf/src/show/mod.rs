@@ -92,11 +92,14 @@ impl<'n> TextFormatter<'n> {
         {
             if !parent.is_some_and(|p| matches!(p.kind, Kind::Variant | Kind::Optional)) {
                 self.line.push_str(if *members == 0 { " " } else { ", " });
-                let _ = if in_array {
-                    write!(self.line, "[{members}] = ")
+                if in_array {
+                    self.line.push('[');
+                    digits::decimal(*members, &mut self.line);
+                    self.line.push(']');
                 } else {
-                    write!(self.line, "{} = ", node.name)
-                };
+                    self.line.push_str(&node.name);
+                }
+                self.line.push_str(" = ");
             }
             *members += 1;
         }
@@ -118,7 +121,7 @@ impl<'n> TextFormatter<'n> {
         }
     }
 
-    fn number(&mut self, id: NodeId, value: i128) {
+    fn number(&mut self, id: NodeId, value: i128, plain: impl Fn(IntegerFormat, &mut String)) {
         let Some(node) = self.before(id) else { return };
         match (&node.mappings, node.kind) {
             (_, Kind::Boolean(_)) => self.line.push_str(if value == 0 { "false" } else { "true" }),
@@ -129,18 +132,18 @@ impl<'n> TextFormatter<'n> {
                 integer(value, node.kind, node.base, &mut self.line);
                 self.line.push_str(" )");
             }
-            _ => integer(value, node.kind, node.base, &mut self.line),
+            _ => plain(IntegerFormat::new(node.kind, node.base), &mut self.line),
         }
     }
 }
 
 impl<'a> Visitor<'a> for TextFormatter<'_> {
     fn unsigned(&mut self, node: NodeId, value: u64) {
-        self.number(node, value.into());
+        self.number(node, value.into(), |form, line| form.unsigned(value, line));
     }
 
     fn signed(&mut self, node: NodeId, value: i64) {
-        self.number(node, value.into());
+        self.number(node, value.into(), |form, line| form.signed(value, line));
     }
 
     fn float(&mut self, node: NodeId, value: f64) {

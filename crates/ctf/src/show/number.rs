@@ -115,6 +115,54 @@ const DIGITS: i32 = 6;
 
 /// Appends a floating-point number like `%g` of C.
 pub fn float(value: f64, out: &mut String) {
+    if !plain_float(value, out) {
+        any_float(value, out);
+    }
+}
+
+/// [`float`] of a number of medium size whose digits are beyond doubt; `false`: it is not one.
+fn plain_float(value: f64, out: &mut String) -> bool {
+    const POWERS: [f64; 10] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+    let magnitude = value.abs();
+    if !(1e-4..1e6).contains(&magnitude) {
+        return false;
+    }
+    // So many places make it a number of six digits.
+    let Some((places, scaled)) = POWERS
+        .iter()
+        .enumerate()
+        .map(|(places, power)| (places, magnitude * power))
+        .find(|(_, scaled)| *scaled >= 1e5)
+    else {
+        return false;
+    };
+    let whole = scaled.round();
+    // The product is off by 2^-53 of itself at most: not enough to round it wrongly.
+    if whole >= 1e6 || ((scaled - whole).abs() - 0.5).abs() < 1e-6 {
+        return false;
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 10^6")]
+    let (mut digits, mut places) = (whole as u64, places);
+    while places > 0 && digits.is_multiple_of(10) {
+        (digits, places) = (digits / 10, places - 1);
+    }
+    if value < 0.0 {
+        out.push('-');
+    }
+    let unit = 10_u64.pow(u32::try_from(places).unwrap_or_default());
+    digits::decimal(digits / unit, out);
+    if places > 0 {
+        out.push('.');
+        // The digit before them keeps the zeros after the point.
+        let from = out.len();
+        digits::decimal(unit + digits % unit, out);
+        out.remove(from);
+    }
+    true
+}
+
+/// [`float`] of any number.
+fn any_float(value: f64, out: &mut String) {
     if !value.is_finite() || value == 0.0 {
         let sign = if value.is_sign_negative() { "-" } else { "" };
         let word = if value.is_nan() {
@@ -169,6 +217,18 @@ mod tests {
             let mut out = String::new();
             float(value, &mut out);
             assert_eq!(out, text, "{value}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_short_way_is_the_long_way(mantissa in 0_u32..2_000_000, power in -12..4_i32, bits: u64) {
+            for value in [f64::from(mantissa) * 10_f64.powi(power), f64::from(mantissa) / 2_f64.powi(-power), f64::from_bits(bits)] {
+                let (mut short, mut long) = (String::new(), String::new());
+                float(value, &mut short);
+                any_float(value, &mut long);
+                proptest::prop_assert_eq!(short, long);
+            }
         }
     }
 
