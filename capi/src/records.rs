@@ -16,7 +16,7 @@ use crate::ctypes::{
 use crate::debug;
 use crate::queues::queue;
 use crate::slot::Slot;
-use crate::state::{self, Fetching, Time};
+use crate::state::{self, BUSY, Fetching, State, Thread, Time, this_thread};
 use crate::table::{self, Any, Kind};
 
 fn now() -> Stamp {
@@ -47,33 +47,33 @@ fn done(trace: Option<&Trace>, next: u64) {
     }
 }
 
-/// A fetch that has begun, and the array for its records; a negative status if there is none.
-type Begun = (Box<Fetch<Time>>, Result<c_int, c_int>);
+/// A fetch that has begun, and the array for its records.
+type Begun = (Box<Fetch<Time>>, c_int, &'static Slot<Any>);
 
 /// Begins a fetch; `None` without access, or without news.
 #[inline(always)]
-fn begin<K: Kind>(queue: usize, context: c_int, high: bool) -> Result<Option<Begun>, c_int> {
-    state::with(|state| {
-        let begun = state.queues.begin(queue, context);
-        let Some(fetch) = begun.map_err(queue_status)? else { return Ok(None) };
-        if fetch.is_nothing() && !debug::on() {
-            // The client gets its filter back.
-            state.queues.finish(fetch);
-            return Ok(None);
-        }
-        let turn = state.turn::<K>(queue, high, context);
-        Ok(Some((fetch, turn)))
-    })
-}
-
-/// Ends a fetch before an event was taken: the client's position stays.
-#[cold]
-#[inline(never)]
-fn give_up(fetching: Fetching, fetch: Box<Fetch<Time>>) {
-    // Filters are released after the lock.
-    let unused = state::with(|state| state.queues.finish(fetch));
-    drop(fetching);
-    drop(unused);
+fn begin<K: Kind>(
+    state: &mut State,
+    queue: usize,
+    thread: Thread,
+    context: c_int,
+    high: bool,
+) -> Result<Option<Begun>, c_int> {
+    state.is_free(queue, thread)?;
+    let begun = state.queues.begin(queue, context);
+    let Some(fetch) = begun.map_err(queue_status)? else { return Ok(None) };
+    let turn = if fetch.is_nothing() && !debug::on() {
+        Ok(None)
+    } else {
+        state.turn::<K>(queue, high, context).map(Some)
+    };
+    let Ok(Some((array, slot))) = turn else {
+        // The client gets its filter back.
+        state.queues.finish(fetch);
+        return turn.map(|_| None);
+    };
+    state.set_fetching(queue, thread);
+    Ok(Some((fetch, array, slot)))
 }
 
 #[cold]
@@ -109,19 +109,15 @@ fn records<K: Kind>(
     mut decode: impl FnMut(c_int, &mut [u8], Time) -> c_int,
 ) -> Result<Option<*mut c_void>, c_int> {
     let queue = queue(handle);
-    let fetching = Fetching::begin(queue)?;
-    let begun = begin::<K>(queue, context, high)?;
-    let trace =
-        debug::on().then(|| Trace::new(queue, context, begun.as_ref().map(|(fetch, _)| &**fetch)));
-    let Some((mut fetch, turn)) = begun else { return Ok(None) };
-    let (array, slot) = match turn.and_then(|array| Ok((array, table::slot(array).ok_or(EINVAL)?)))
-    {
-        Ok(found) => found,
-        Err(status) => {
-            give_up(fetching, fetch);
-            return Err(status);
-        }
+    let thread = this_thread();
+    let begun = match state::with(|state| begin::<K>(state, queue, thread, context, high)) {
+        Err(BUSY) => Fetching::wait(|state| begin::<K>(state, queue, thread, context, high))?,
+        begun => begun?,
     };
+    let trace =
+        debug::on().then(|| Trace::new(queue, context, begun.as_ref().map(|(fetch, ..)| &**fetch)));
+    let Some((mut fetch, array, slot)) = begun else { return Ok(None) };
+    let fetching = Fetching::of(queue, thread);
     let mut filter = fetch.filter.take();
     let plain = filter.is_none() && trace.is_none();
     let (mut records, mut failed): (i64, _) = (0, None);

@@ -8,7 +8,7 @@ use pcp_event::{HighRes, LowRes, Queues};
 
 use crate::ctypes::EINVAL;
 use crate::slot::Slot;
-use crate::table::{self, Kind};
+use crate::table::{self, Any, Kind};
 use crate::turns::{Request, Turns};
 
 /// The time of an event as passed by the caller: converted only when needed in the other form.
@@ -58,7 +58,7 @@ pub(crate) struct State {
 struct Place {
     low: Turns,
     high: Option<Turns>,
-    fetching: Option<usize>,
+    fetching: Option<Thread>,
 }
 
 static STATE: Slot<State> = Slot::empty();
@@ -83,17 +83,19 @@ impl State {
 
     /// Creates the array of a new queue; a negative status if that fails.
     pub(crate) fn open(&mut self, queue: usize) -> c_int {
-        let low = table::create::<LowRes>();
-        if low < 0 {
-            // The handle is not returned yet, so the queue has no filters.
-            drop(self.queues.shutdown(queue));
-            return low;
-        }
+        let low = match Turns::new::<LowRes>() {
+            Ok(low) => low,
+            Err(status) => {
+                // The handle is not returned yet, so the queue has no filters.
+                drop(self.queues.shutdown(queue));
+                return status;
+            }
+        };
         if self.places.len() <= queue {
             self.places.resize_with(queue + 1, || None);
         }
         if let Some(place) = self.places.get_mut(queue) {
-            *place = Some(Place { low: Turns::of(low), high: None, fetching: None });
+            *place = Some(Place { low, high: None, fetching: None });
         }
         0
     }
@@ -106,46 +108,54 @@ impl State {
         }
     }
 
+    #[inline(always)]
+    fn place(&mut self, queue: usize) -> Result<&mut Place, c_int> {
+        self.places.get_mut(queue).and_then(Option::as_mut).ok_or(EINVAL)
+    }
+
     /// The arrays of a queue in one resolution; a negative status if there are none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn turns(&mut self, queue: usize, high: bool) -> Result<&mut Turns, c_int> {
-        let place = self.places.get_mut(queue).and_then(Option::as_mut).ok_or(EINVAL)?;
+        let place = self.place(queue)?;
         if !high {
             return Ok(&mut place.low);
         }
         if place.high.is_none() {
-            place.high = Some(Self::first_high()?);
+            place.high = Some(Turns::new::<HighRes>()?);
         }
         place.high.as_mut().ok_or(EINVAL)
     }
 
-    #[cold]
-    fn first_high() -> Result<Turns, c_int> {
-        let handle = table::create::<HighRes>();
-        if handle < 0 { Err(handle) } else { Ok(Turns::of(handle)) }
+    /// Whether a thread may fetch from a queue now: [`BUSY`] while another thread does, -EDEADLK if
+    /// this thread is already fetching from the queue (in a decoder), -EINVAL without such a queue.
+    #[inline(always)]
+    pub(crate) fn is_free(&mut self, queue: usize, thread: Thread) -> Result<(), c_int> {
+        match self.place(queue)?.fetching {
+            None => Ok(()),
+            Some(other) if other == thread => Err(-libc::EDEADLK),
+            Some(_) => Err(BUSY),
+        }
     }
 
-    /// Begins a fetch. Returns the handle of the current array.
-    #[inline]
+    /// Sets the thread that is fetching from a queue.
+    #[inline(always)]
+    pub(crate) fn set_fetching(&mut self, queue: usize, thread: Thread) {
+        if let Ok(place) = self.place(queue) {
+            place.fetching = Some(thread);
+        }
+    }
+
+    /// Begins a fetch. Returns the handle of the current array and its place.
+    #[inline(always)]
     pub(crate) fn turn<K: Kind>(
         &mut self,
         queue: usize,
         high: bool,
         context: c_int,
-    ) -> Result<c_int, c_int> {
+    ) -> Result<(c_int, &'static Slot<Any>), c_int> {
         let request = Request { context, ..self.request };
         let turns = self.turns(queue, high)?;
-        turns.begin::<K>(request).map(|()| turns.handle)
-    }
-
-    /// The thread that is fetching from a queue; -EINVAL without such a queue.
-    #[inline(always)]
-    fn fetching(&mut self, queue: usize) -> Result<&mut Option<usize>, c_int> {
-        self.places
-            .get_mut(queue)
-            .and_then(Option::as_mut)
-            .map(|place| &mut place.fetching)
-            .ok_or(EINVAL)
+        turns.begin::<K>(request).map(|()| (turns.handle, turns.slot))
     }
 }
 
@@ -153,58 +163,45 @@ static WAITING: AtomicUsize = AtomicUsize::new(0);
 static WAIT: Mutex<()> = Mutex::new(());
 static FETCHED: Condvar = Condvar::new();
 
+/// The status while another thread fetches from a queue.
+pub(crate) const BUSY: c_int = -libc::EBUSY;
+
 /// A number that no other thread has at the same time.
+pub(crate) type Thread = libc::pthread_t;
+
+/// The number of this thread.
 #[inline(always)]
-fn this_thread() -> usize {
-    thread_local! {
-        static PLACE: u8 = const { 0 };
-    }
-    PLACE.with(|place| std::ptr::from_ref(place).addr())
+pub(crate) fn this_thread() -> Thread {
+    // SAFETY: pthread_self(3) always succeeds.
+    unsafe { libc::pthread_self() }
 }
 
 /// One thread fetches from a queue at a time, since a queue's arrays take turns. Dropping this ends
 /// the fetch.
-pub(crate) struct Fetching(usize, usize);
+pub(crate) struct Fetching(usize, Thread);
 
 impl Fetching {
-    /// Waits for other threads. -EDEADLK if this thread is already fetching from the queue (in a
-    /// decoder), -EINVAL without such a queue.
-    #[inline]
-    pub(crate) fn begin(queue: usize) -> Result<Self, c_int> {
-        let me = this_thread();
-        if !Self::attempt(queue, me)? {
-            Self::wait(queue, me)?;
-        }
-        Ok(Self(queue, me))
-    }
-
+    /// The fetch of a thread for which [`State::set_fetching`] was called.
     #[inline(always)]
-    fn attempt(queue: usize, me: usize) -> Result<bool, c_int> {
-        with(|state| {
-            let fetching = state.fetching(queue)?;
-            match fetching {
-                Some(other) if *other == me => Err(-libc::EDEADLK),
-                Some(_) => Ok(false),
-                None => {
-                    *fetching = Some(me);
-                    Ok(true)
-                }
-            }
-        })
+    pub(crate) const fn of(queue: usize, thread: Thread) -> Self {
+        Self(queue, thread)
     }
 
+    /// Runs `begin` again whenever a fetch has ended, until its queue is not [`BUSY`].
     #[cold]
     #[inline(never)]
-    fn wait(queue: usize, me: usize) -> Result<(), c_int> {
+    pub(crate) fn wait<R>(
+        mut begin: impl FnMut(&mut State) -> Result<R, c_int>,
+    ) -> Result<R, c_int> {
         let mut held = WAIT.lock().unwrap_or_else(PoisonError::into_inner);
         WAITING.fetch_add(1, Ordering::SeqCst);
-        let mut done = Self::attempt(queue, me);
-        while done == Ok(false) {
+        let mut done = with(&mut begin);
+        while matches!(done, Err(BUSY)) {
             held = FETCHED.wait(held).unwrap_or_else(PoisonError::into_inner);
-            done = Self::attempt(queue, me);
+            done = with(&mut begin);
         }
         WAITING.fetch_sub(1, Ordering::SeqCst);
-        done.map(|_| ())
+        done
     }
 
     /// Ends the fetch, as a drop does, with the lock of the state held.
@@ -212,10 +209,10 @@ impl Fetching {
     #[inline(always)]
     pub(crate) fn end(&self, state: &mut State) {
         // The handle may now belong to another queue, from which another thread fetches.
-        if let Ok(fetching) = state.fetching(self.0)
-            && *fetching == Some(self.1)
+        if let Ok(place) = state.place(self.0)
+            && place.fetching == Some(self.1)
         {
-            *fetching = None;
+            place.fetching = None;
         }
     }
 

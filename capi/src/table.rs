@@ -102,7 +102,7 @@ fn reset_other<K: Kind>(any: &mut Any) {
 }
 
 #[inline]
-pub(crate) fn slot(handle: c_int) -> Option<&'static Slot<Any>> {
+fn slot(handle: c_int) -> Option<&'static Slot<Any>> {
     // A negative handle becomes a very large index.
     match FIRST_SLOTS.get(handle.cast_unsigned() as usize) {
         None => later_slot(handle),
@@ -119,6 +119,11 @@ fn later_slot(handle: c_int) -> Option<&'static Slot<Any>> {
 
 /// A new array; its handle, or a negative status.
 pub(crate) fn create<K: Kind>() -> c_int {
+    create_slot::<K>().map_or_else(|e| e, |(handle, _)| handle)
+}
+
+/// A new array: its handle and its slot; a negative status without memory.
+pub(crate) fn create_slot<K: Kind>() -> Result<(c_int, &'static Slot<Any>), c_int> {
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     let n = match free.freed.pop() {
         Some(Reverse(n)) => n,
@@ -128,15 +133,15 @@ pub(crate) fn create<K: Kind>() -> c_int {
         }
     };
     drop(free);
-    let Ok(handle) = c_int::try_from(n) else { return -libc::ENOMEM };
+    let handle = c_int::try_from(n).map_err(|_| -libc::ENOMEM)?;
     let chunk = ((n + CHUNK).ilog2() - CHUNK.ilog2()) as usize;
-    let Some(place) = SLOTS.get(chunk) else { return -libc::ENOMEM };
+    let place = SLOTS.get(chunk).ok_or(-libc::ENOMEM)?;
     if chunk > 0 {
         place.get_or_init(|| (0..CHUNK << chunk).map(|_| Slot::empty()).collect());
     }
-    let Some(slot) = slot(handle) else { return -libc::ENOMEM };
+    let slot = slot(handle).ok_or(-libc::ENOMEM)?;
     slot.with(|place| *place = Some(any::<K>()));
-    handle
+    Ok((handle, slot))
 }
 
 /// Frees an array and its handle.

@@ -3,10 +3,10 @@
 //! may fetch the same queue. libpcp_pmda has one array for each queue, which the next fetch
 //! overwrites.
 
-use std::collections::VecDeque;
 use std::ffi::c_int;
 
 use crate::ctypes::PM_ERR_NOCONTEXT;
+use crate::slot::Slot;
 use crate::table::{self, Any, Kind};
 
 /// The request of pmcd that a fetch belongs to: PMDAs call `pmdaEventNewClient` at the beginning of
@@ -26,61 +26,84 @@ const STAY: usize = 8;
 /// The arrays of a queue in one resolution. They share one handle, which refers to the current one.
 pub(crate) struct Turns {
     pub(crate) handle: c_int,
+    /// The place of the current array.
+    pub(crate) slot: &'static Slot<Any>,
     /// The current array was delivered.
     delivered: bool,
-    /// The other arrays, in the order of their delivery.
-    others: VecDeque<Any>,
+    /// The other arrays as a ring, in the order of their delivery from `oldest` on.
+    others: Vec<Any>,
+    oldest: usize,
     request: Request,
     /// Arrays delivered in this request.
     deliveries: usize,
 }
 
 impl Turns {
-    pub(crate) fn of(handle: c_int) -> Self {
-        Self {
+    /// Creates the first array.
+    pub(crate) fn new<K: Kind>() -> Result<Self, c_int> {
+        let (handle, slot) = table::create_slot::<K>()?;
+        Ok(Self {
             handle,
+            slot,
             delivered: false,
-            others: VecDeque::new(),
+            others: Vec::new(),
+            oldest: 0,
             request: Request::default(),
             deliveries: 0,
-        }
+        })
     }
 
     /// Begins a fetch: the handle gets an empty array that is not in use any more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin<K: Kind>(&mut self, request: Request) -> Result<(), c_int> {
         if (request.context, request.number) != (self.request.context, self.request.number) {
             // Keeps as many arrays as the last request needed.
             let spare = self.others.len().saturating_sub(self.deliveries.max(1));
             if spare > 0 {
-                self.others.drain(..spare);
+                self.free(spare);
             }
             self.deliveries = 0;
         }
         self.request = request;
-        table::with_any(self.handle, |array| {
+        let slot = self.slot;
+        slot.with_long(|place| {
+            let array = place.as_mut().ok_or(PM_ERR_NOCONTEXT)?;
             if self.delivered {
                 // The array delivered last stays valid in any case.
                 let stay = self.deliveries.max(1).min(if request.told { usize::MAX } else { STAY });
                 self.exchange::<K>(array, stay);
             }
             table::reset::<K>(array);
+            Ok(())
         })
+    }
+
+    /// Frees the `count` oldest arrays.
+    #[cold]
+    #[inline(never)]
+    fn free(&mut self, count: usize) {
+        self.others.rotate_left(std::mem::take(&mut self.oldest));
+        self.others.drain(..count);
     }
 
     /// Puts an array behind the others, in exchange for the oldest if more than `stay` are there.
     #[inline(always)]
     fn exchange<K: Kind>(&mut self, array: &mut Any, stay: usize) {
         let others = self.others.len();
-        match self.others.front_mut() {
-            Some(free) if others >= stay => {
-                std::mem::swap(array, free);
-                if others > 1 {
-                    self.others.rotate_left(1);
-                }
-            }
-            _ => self.others.push_back(std::mem::replace(array, table::any::<K>())),
+        match self.others.get_mut(self.oldest) {
+            Some(free) if others >= stay => std::mem::swap(array, free),
+            _ => self.keep::<K>(array),
         }
+        self.oldest += 1;
+        if self.oldest == self.others.len() {
+            self.oldest = 0;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep<K: Kind>(&mut self, array: &mut Any) {
+        self.others.insert(self.oldest, std::mem::replace(array, table::any::<K>()));
     }
 
     /// Ends a fetch. Without records the handle gets the array back that was delivered last.
@@ -96,9 +119,12 @@ impl Turns {
 
     #[cold]
     fn put_back(&mut self) -> Result<(), c_int> {
-        let mut array = self.others.pop_back().ok_or(PM_ERR_NOCONTEXT)?;
-        table::with_any(self.handle, |current| std::mem::swap(current, &mut array))?;
-        self.others.push_front(array);
-        Ok(())
+        self.oldest = self.oldest.checked_sub(1).unwrap_or(self.others.len().saturating_sub(1));
+        let last = self.others.get_mut(self.oldest).ok_or(PM_ERR_NOCONTEXT)?;
+        self.slot.with(|place| {
+            let current = place.as_mut().ok_or(PM_ERR_NOCONTEXT)?;
+            std::mem::swap(current, last);
+            Ok(())
+        })
     }
 }

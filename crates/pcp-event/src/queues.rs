@@ -386,7 +386,7 @@ impl<T: Copy> Queues<T> {
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
-    #[inline]
+    #[inline(always)]
     pub fn begin(
         &mut self,
         handle: usize,
@@ -395,25 +395,29 @@ impl<T: Copy> Queues<T> {
         let Self { queues, clients, spare, .. } = self;
         let queue = queues.get_mut(handle).and_then(Option::as_mut).ok_or(QueueError::Invalid)?;
         // A queue's readers are clients.
-        if queue.readers.get(context).is_none() && !clients.contains(&Some(context)) {
-            return Err(QueueError::Invalid);
-        }
-        let Some(unseen) = queue.unseen(context) else { return Ok(None) };
+        let place = match queue.readers.find(context) {
+            Err(_) if !clients.contains(&Some(context)) => return Err(QueueError::Invalid),
+            place => place,
+        };
+        let Some(unseen) = queue.unseen(context, place) else { return Ok(None) };
         let mut fetch = spare.take().unwrap_or_default();
         fetch.begin((handle, queue.serial), context, unseen);
-        fetch.copy(Some(queue));
+        fetch.copy(queue);
         Ok(Some(fetch))
     }
 
     /// Copies more events into a fetch whose events have all been taken. `false`: there are no
     /// more; events dropped meanwhile are missed.
     pub fn more(&mut self, fetch: &mut Fetch<T>) -> bool {
-        fetch.copy(self.get(fetch.handle).ok())
+        match self.get(fetch.handle) {
+            Ok(queue) if queue.serial == fetch.queue => fetch.copy(queue),
+            _ => fetch.miss_rest(),
+        }
     }
 
     /// Ends a fetch: moves the client's cursor after the events taken. Returns the filter if the
     /// client has ended or was given another filter meanwhile.
-    #[inline]
+    #[inline(always)]
     pub fn finish(&mut self, mut fetch: Box<Fetch<T>>) -> Option<QueueFilter> {
         let filter = fetch.filter.take();
         // A client that has ended is no reader any more.

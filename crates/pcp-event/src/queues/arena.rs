@@ -220,7 +220,7 @@ impl<T: Copy> Arena<T> {
     }
 
     /// Copies events from number `from` on, up to the end of a chunk; `false` without such events.
-    #[inline]
+    #[inline(always)]
     pub(super) fn copy(&self, from: u64, to: &mut Batch<T>) -> bool {
         let chunk = if self.older.is_empty() { &self.last } else { self.chunk_of(from) };
         let held = chunk.held();

@@ -41,30 +41,31 @@ impl<T> Default for Fetch<T> {
 
 impl<T: Copy> Fetch<T> {
     /// Begins a fetch of a client from a queue: its handle and serial number.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(&mut self, (handle, queue): (usize, u64), context: i32, unseen: Unseen) {
         (self.handle, self.queue, self.context) = (handle, queue, context);
         (self.next, self.end, self.missed) = (unseen.from, unseen.end, unseen.missed);
         self.filter = unseen.filter;
     }
 
-    /// Copies events from the queue, if it is still the same. `false`: there are no more; events
-    /// dropped meanwhile are missed.
-    #[inline]
-    pub(super) fn copy(&mut self, queue: Option<&Queue<T>>) -> bool {
-        if self.next >= self.end {
-            return false;
+    /// Copies events from the queue. `false`: there are no more; events dropped meanwhile are missed.
+    #[inline(always)]
+    pub(super) fn copy(&mut self, queue: &Queue<T>) -> bool {
+        if self.next >= self.end || !queue.copy(self.next, &mut self.batch) {
+            return self.miss_rest();
         }
-        let found = queue.is_some_and(|queue| {
-            let copied = queue.serial == self.queue && queue.copy(self.next, &mut self.batch);
+        // When a fetch begins no event is behind its end.
+        if queue.next > self.end {
             self.batch.cut(self.end);
-            copied && self.batch.seq().is_some()
-        });
-        if !found {
-            self.missed += self.end - self.next;
-            self.next = self.end;
         }
-        found
+        self.batch.seq().is_some() || self.miss_rest()
+    }
+
+    /// Counts the events that are not copied yet as missed. `false`: there are no more.
+    pub(super) fn miss_rest(&mut self) -> bool {
+        self.missed += self.end.saturating_sub(self.next);
+        self.next = self.next.max(self.end);
+        false
     }
 
     /// Whether there is nothing to deliver, neither events nor a number of missed ones.

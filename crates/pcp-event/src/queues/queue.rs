@@ -17,7 +17,7 @@ pub(super) struct Queue<T> {
     reserve: Reserve,
     events: Arena<T>,
     first: u64,
-    next: u64,
+    pub(super) next: u64,
     /// Number of readers that have fetched.
     active: u32,
     pub(super) count: u64,
@@ -102,7 +102,7 @@ impl<T: Copy> Queue<T> {
         {
             return false;
         }
-        if self.active > 0 || self.reserve.len() > 0 {
+        if self.active > 0 || !self.reserve.is_empty() {
             self.events.push(self.next, data, time);
             self.next += 1;
         }
@@ -134,13 +134,13 @@ impl<T: Copy> Queue<T> {
         Ok(fits)
     }
 
-    /// The position of `context`: its cursor, or the oldest event at the first fetch. `None`
-    /// without access.
-    #[inline]
-    pub(super) fn unseen(&mut self, context: i32) -> Option<Unseen> {
+    /// The position of `context`, whose reader was looked for just now: its cursor, or the oldest
+    /// event at the first fetch. `None` without access.
+    #[inline(always)]
+    pub(super) fn unseen(&mut self, context: i32, place: Result<usize, usize>) -> Option<Unseen> {
         let (first, end) = (self.first, self.next);
         let expected = self.reserve.fetched(context);
-        let reader = self.readers.entry(context);
+        let reader = self.readers.at(context, place);
         let cursor = *reader.cursor.get_or_insert_with(|| {
             self.active += 1;
             // An expected client has missed the events dropped since the queue was created.
@@ -160,7 +160,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Copies events from number `from` on; `false` without such events.
-    #[inline]
+    #[inline(always)]
     pub(super) fn copy(&self, from: u64, to: &mut Batch<T>) -> bool {
         self.events.copy(from, to)
     }
@@ -168,7 +168,7 @@ impl<T: Copy> Queue<T> {
     /// Ends a fetch of `context`, which has read everything before `seq`; `missed` events are still
     /// to be reported. Drops the events that all clients have read. Returns the filter if the
     /// client has ended or was given another one meanwhile.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read_until(
         &mut self,
         context: i32,
@@ -240,7 +240,7 @@ impl<T: Copy> Queue<T> {
     /// `first` if that is not read.
     #[inline]
     pub(super) fn first_unread(&self, context: Option<i32>) -> u64 {
-        if self.reserve.len() > 0 {
+        if !self.reserve.is_empty() {
             return 0;
         }
         // Events are kept for clients without access only as long as no other client reads.
@@ -261,6 +261,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Drops the events that all clients have read.
+    #[inline]
     fn drop_read(&mut self) {
         let until = self.first_unread(None).min(self.next);
         if until > self.first {

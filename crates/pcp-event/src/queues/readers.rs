@@ -39,12 +39,13 @@ impl Reader {
 pub(super) struct Readers(Vec<(i32, Reader)>);
 
 impl Readers {
-    #[inline]
-    fn find(&self, context: i32) -> Result<usize, usize> {
-        // A queue with one client, the common one.
-        match self.0.as_slice() {
-            [(only, _)] if *only == context => Ok(0),
-            all => all.binary_search_by_key(&context, |(context, _)| *context),
+    /// The place of a context's reader, or of a new one.
+    #[inline(always)]
+    pub(super) fn find(&self, context: i32) -> Result<usize, usize> {
+        // pmcd numbers its contexts from 0: usually all below this one read the queue too.
+        match usize::try_from(context).map(|place| (place, self.0.get(place))) {
+            Ok((place, Some((found, _)))) if *found == context => Ok(place),
+            _ => self.0.binary_search_by_key(&context, |(context, _)| *context),
         }
     }
 
@@ -60,10 +61,15 @@ impl Readers {
     }
 
     /// The reader of a context; a new one has no access.
-    #[inline]
-    #[expect(clippy::indexing_slicing, reason = "a reader was found or inserted there")]
     pub(super) fn entry(&mut self, context: i32) -> &mut Reader {
-        let at = self.find(context).unwrap_or_else(|at| self.insert(at, context));
+        self.at(context, self.find(context))
+    }
+
+    /// The reader of a context, whose place was found just now.
+    #[inline(always)]
+    #[expect(clippy::indexing_slicing, reason = "a reader was found or inserted there")]
+    pub(super) fn at(&mut self, context: i32, place: Result<usize, usize>) -> &mut Reader {
+        let at = place.unwrap_or_else(|at| self.insert(at, context));
         &mut self.0[at].1
     }
 

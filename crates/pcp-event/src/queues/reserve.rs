@@ -45,6 +45,12 @@ impl Reserve {
         self.others.saturating_add(u32::try_from(known).unwrap_or(u32::MAX))
     }
 
+    /// Whether no client is expected.
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.others == 0 && (!self.waits || self.known.is_empty())
+    }
+
     /// Records a fetch of `context`. `true`: it was known and expected. Any other fetch counts for
     /// an unknown expected client, as in C.
     #[inline]
