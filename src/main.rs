@@ -4,6 +4,11 @@ use std::process::exit;
 
 use pmdaapm::{daemon, options};
 
+/// The heap of all that is Rust. libpcp has the C library's.
+#[cfg(feature = "jemalloc")]
+#[global_allocator]
+static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() {
     match options::parse(std::env::args_os()) {
         Ok((agent, options)) => exit(daemon::main(agent, &options)),
