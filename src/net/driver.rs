@@ -1,13 +1,16 @@
 //! Drives one session over one byte stream: reads, ticks, requests from users, writes. Generic over
 //! the stream: TLS needs another stream type, not another driver.
 
+mod read_buffer;
+
 use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use read_buffer::{READ_MAX, read, release};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -22,14 +25,9 @@ use crate::model::Departure;
 use crate::sources::{Session, SessionError};
 use crate::store::{PeerSink, RequestQueue};
 
-/// Bytes of room for one read of a quiet connection, and of a busy one.
-const READ_MIN: usize = 2 << 10;
-const READ_MAX: usize = 64 << 10;
-/// The same of a connection whose peer has not identified itself: thousands can come at once, and
-/// together they have a small part of the memory.
+/// Most bytes of one read from a peer that has not identified itself: thousands can come at once,
+/// and together they have a small part of the memory.
 const READ_PENDING: usize = 4 << 10;
-/// Bytes that a quiet connection reads without a buffer: heartbeats are shorter.
-const READ_QUIET: usize = 32;
 /// A connection is dropped when a write to its peer takes longer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for the peer to take the last bytes and to end its side.
@@ -121,7 +119,7 @@ pub(super) struct Driver<'a, S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
     /// Runs until one side ends the connection. Returns the line to log as a warning, if any.
-    pub(super) async fn run(mut self, address: &str) -> Option<String> {
+    pub(super) async fn run(mut self: Box<Self>, address: &str) -> Option<String> {
         let mut out = BytesMut::new();
         let end = match self.talk(&mut out).await {
             Err(end) => end,
@@ -150,7 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                 None
             }
         };
-        let Self { stream, session, slot, ledger, .. } = self;
+        let Self { stream, session, slot, ledger, .. } = *self;
         drop((session, ledger, out));
         if last {
             finish(stream, LINGER).await;
@@ -161,7 +159,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
 
     async fn talk(&mut self, out: &mut BytesMut) -> Result<std::convert::Infallible, End> {
         let mut input = BytesMut::new();
-        let mut room = READ_MIN;
         // All connections tick at the same phases, so that a worker wakes once for many of them.
         let phase = now().monotonic.as_millis() % PHASE.as_millis();
         let first =
@@ -169,18 +166,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
         let mut ticks = interval_at(Instant::now() + first, TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut pending = true;
-        // Input arrived since the last tick.
-        let mut heard = false;
-        // A second has passed without input, and since then only heartbeats have come.
-        let mut quiet = false;
-        let mut little = [0; READ_QUIET];
         let mut effort = Effort::default();
         loop {
-            let small = quiet && input.is_empty();
-            if !small && input.capacity() - input.len() < room / 2 {
-                input.reserve(room);
-            }
             let go_on = self.session.unfinished();
+            let most = if pending { READ_PENDING } else { READ_MAX };
             let fed = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return Err(End::Stop),
@@ -195,44 +184,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                 }
                 _ = ticks.tick() => {
                     effort.tick();
-                    if !std::mem::take(&mut heard) {
-                        quiet = true;
-                        // Most agents are silent for seconds after each burst.
-                        room = READ_MIN;
-                        if input.is_empty() {
-                            input = BytesMut::new();
-                        }
-                        if out.is_empty() {
-                            *out = BytesMut::new();
-                        }
-                    }
                     let at = now();
                     self.sink.set_now(at);
                     self.session.tick(at, out, &mut self.sink)?;
                     false
                 }
                 () = yield_now(), if go_on => true,
-                read = async {
-                    match small {
-                        true => self.stream.read(&mut little).await,
-                        false => self.stream.read_buf(&mut input).await,
-                    }
-                }, if !go_on => {
+                read = read(&mut self.stream, &mut input, most), if !go_on => {
                     let n = read?;
                     self.sink.count_io(n, 0);
-                    if small {
-                        input.extend_from_slice(little.get(..n).unwrap_or_default());
-                    }
-                    if !small || n == READ_QUIET {
-                        (heard, quiet) = (true, false);
-                    }
                     if n == 0 {
                         return Err(End::Eof);
                     }
-                    // A read that fills the buffer enlarges the next one; a small read shrinks it
-                    // again.
-                    let most = if pending { READ_PENDING } else { READ_MAX };
-                    room = if n >= room { most } else if n < READ_MIN { READ_MIN } else { room };
                     true
                 }
             };
@@ -245,8 +208,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                 effort.add(now().monotonic.saturating_sub(at.monotonic));
                 drop(turn);
                 result?;
-                if input.is_empty() && input.capacity() > 2 * room {
-                    input = BytesMut::new();
+                if !self.session.unfinished() {
+                    release(&mut input);
                 }
             } else {
                 self.sink.flush();
@@ -273,7 +236,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                     .await
                     .map_err(|_| End::WriteTimeout)??;
                 self.sink.count_io(0, out.len());
-                out.clear();
+                *out = BytesMut::new();
             }
         }
     }
@@ -297,6 +260,8 @@ mod tests {
         Brief,
         /// Sends back what it reads, in threes of bytes.
         Echo,
+        /// Sends back what it reads, when it has so many bytes.
+        Whole(usize),
     }
 
     impl Session for Peer {
@@ -311,6 +276,12 @@ mod tests {
                 Self::Brief => Err(SessionError::Closed("enough")),
                 Self::Echo => {
                     out.extend_from_slice(&input.split_to(input.len() / 3 * 3));
+                    Ok(())
+                }
+                Self::Whole(length) => {
+                    if input.len() >= *length {
+                        out.extend_from_slice(&input.split());
+                    }
                     Ok(())
                 }
             }
@@ -351,7 +322,7 @@ mod tests {
         let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
         let limit = ConnectionLimit::new(1, 1, 1);
         let queue = Arc::new(RequestQueue::new(|| ()));
-        let driver = Driver {
+        let driver = Box::new(Driver {
             stream,
             session: Box::new(session),
             sink: PeerSink::new(&store, TOY, &queue),
@@ -361,7 +332,7 @@ mod tests {
             ledger: Ledger::new(&store.memory),
             stop: CancellationToken::new(),
             graceful: |_| (),
-        };
+        });
         assert_eq!(driver.run("client").await, None);
         client.join().expect("no panic").expect("no reset")
     }
@@ -377,26 +348,38 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_quiet_connection_loses_no_byte() {
-        let sizes = [3, 1, 2, 30, 31, 2, 32, 1, 33, 63, 5001, 3, 60_000];
+    async fn reads_of_all_sizes_lose_no_byte() {
+        let sizes = [3, 1, 2, 30, 31, 2, 5001, 3, 60_000, 1, 200_000, 2];
         let sent = move || (0..=250_u8).cycle().take(3 * sizes.iter().sum::<usize>());
         let got = converse(Peer::Echo, move |mut stream| {
             let bytes: Vec<u8> = sent().collect();
             let mut got = vec![0; bytes.len()];
             let (mut written, mut read) = (0, 0);
-            for _ in 0..3 {
-                // The driver knows after two ticks that the connection is quiet.
-                std::thread::sleep(2 * TICK + PHASE);
-                for size in sizes {
-                    stream.write_all(&bytes[written..written + size])?;
-                    written += size;
-                    let whole = written / 3 * 3;
-                    stream.read_exact(&mut got[read..whole])?;
-                    read = whole;
-                }
+            for size in sizes.repeat(3) {
+                stream.write_all(&bytes[written..written + size])?;
+                written += size;
+                let whole = written / 3 * 3;
+                stream.read_exact(&mut got[read..whole])?;
+                read = whole;
             }
             Ok(got)
         });
         assert!(got.await.into_iter().eq(sent()));
+    }
+
+    #[tokio::test]
+    async fn long_input_stays_until_it_is_whole() {
+        const LENGTH: usize = 300_000;
+        let got = converse(Peer::Whole(LENGTH), |mut stream| {
+            let bytes: Vec<u8> = (0..=250_u8).cycle().take(LENGTH).collect();
+            for piece in bytes.chunks(70_001) {
+                stream.write_all(piece)?;
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let mut got = vec![0; LENGTH];
+            stream.read_exact(&mut got)?;
+            Ok(got)
+        });
+        assert!(got.await.into_iter().eq((0..=250_u8).cycle().take(LENGTH)));
     }
 }

@@ -53,11 +53,18 @@ impl Serve for Listen {
         let queue = Arc::new(RequestQueue::new(move || wake.notify_one()));
         let ours = stream.local_addr().unwrap_or(self.address);
         let session = factory(Caller { address, ours, fallback: slot.fallback_name() });
-        let sink = peers.sink(&queue);
-        let ledger = Ledger::new(&peers.store().memory);
-        let stop = stop.clone();
-        let driver =
-            Driver { stream, session, sink, queue, requests, slot, ledger, stop, graceful };
+        // In a box, because a future has room for each place that its parts move through.
+        let driver = Box::new(Driver {
+            stream,
+            session,
+            sink: peers.sink(&queue),
+            queue,
+            requests,
+            slot,
+            ledger: Ledger::new(&peers.store().memory),
+            stop: stop.clone(),
+            graceful,
+        });
         driver.run(&address.to_string()).await
     }
 }

@@ -274,13 +274,16 @@ impl Session for Inspector {
     ) -> Result<(), SessionError> {
         self.started.get_or_insert(now.monotonic);
         if let Phase::Detecting(detector) = &mut self.phase {
-            self.held.unsplit(input.split());
+            // A copy: the input may be in the buffer that a worker has for all connections.
+            self.held.extend_from_slice(input);
+            input.clear();
             let Some(decision) = detector.look(&self.held)? else { return Ok(()) };
             self.decide(decision);
         }
         if !self.held.is_empty() {
-            self.held.unsplit(input.split());
-            *input = std::mem::take(&mut self.held);
+            self.held.extend_from_slice(input);
+            input.clear();
+            input.extend_from_slice(&std::mem::take(&mut self.held));
         }
         self.read(now, input, &mut Io { out, sink })
     }
