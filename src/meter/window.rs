@@ -64,6 +64,9 @@ impl Window {
             self.slices.pop_front();
             self.changed = true;
         }
+        if self.slices.is_empty() {
+            self.slices = VecDeque::new();
+        }
         if !std::mem::take(&mut self.changed) {
             return None;
         }

@@ -5,10 +5,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 const CHUNK: usize = 64;
+/// Chunks of a group: a peer with a few of the many dynamic columns has a few groups.
+const GROUP: usize = 16;
 
 /// A word with one bit for each written cell, followed by the cells: one for each column, at most
 /// [`CHUNK`].
 type Chunk = OnceLock<Box<[AtomicU64]>>;
+type Group = OnceLock<Box<[Chunk; GROUP]>>;
 
 /// Cells by column number. Reading and writing take no lock; a cell has no value until it is first
 /// written.
@@ -17,7 +20,7 @@ pub struct Cells {
     columns: usize,
     /// The first columns; most sources have no others.
     first: Chunk,
-    others: OnceLock<Box<[Chunk]>>,
+    others: OnceLock<Box<[Group]>>,
     /// Bytes allocated.
     memory: AtomicUsize,
 }
@@ -63,6 +66,26 @@ impl Cells {
         }
     }
 
+    /// Sets a cell to what `change` makes of its bits; `None` leaves it as it is. One thread at a time
+    /// may set a cell.
+    #[inline]
+    pub(in crate::store) fn update(
+        &self,
+        column: u16,
+        change: impl FnOnce(Option<u64>) -> Option<u64>,
+    ) {
+        let Some((set, bit, cell)) = self.cell(column).or_else(|| self.made(column)) else {
+            return;
+        };
+        let known = set.load(Ordering::Relaxed) & bit != 0;
+        if let Some(bits) = change(known.then(|| cell.load(Ordering::Relaxed))) {
+            cell.store(bits, Ordering::Relaxed);
+            if !known {
+                set.fetch_or(bit, Ordering::Release);
+            }
+        }
+    }
+
     /// The bits of a cell, if it has a value.
     #[must_use]
     pub fn get(&self, column: u16) -> Option<u64> {
@@ -81,9 +104,9 @@ impl Cells {
     /// Removes the values of all columns from `from` on.
     pub fn clear(&self, from: u16) {
         let first = usize::from(from);
-        for (i, chunk) in self.chunks().enumerate() {
-            if let Some([set, cells @ ..]) = chunk.get().map(|c| &**c) {
-                let keep = first.saturating_sub(i * CHUNK).min(CHUNK);
+        for number in 0..self.columns.div_ceil(CHUNK) {
+            if let Some([set, cells @ ..]) = self.chunk(number) {
+                let keep = first.saturating_sub(number * CHUNK).min(CHUNK);
                 let mask = if keep == CHUNK { u64::MAX } else { (1 << keep) - 1 };
                 set.fetch_and(mask, Ordering::Release);
                 cells.iter().skip(keep).for_each(|cell| cell.store(0, Ordering::Relaxed));
@@ -97,8 +120,14 @@ impl Cells {
         self.memory.load(Ordering::Relaxed)
     }
 
-    fn chunks(&self) -> impl Iterator<Item = &Chunk> {
-        std::iter::once(&self.first).chain(self.others.get().into_iter().flatten())
+    /// A chunk by its number, if it is allocated.
+    #[inline]
+    fn chunk(&self, number: usize) -> Option<&[AtomicU64]> {
+        let chunk = match number.checked_sub(1) {
+            None => &self.first,
+            Some(other) => self.others.get()?.get(other / GROUP)?.get()?.get(other % GROUP)?,
+        };
+        chunk.get().map(|chunk| &**chunk)
     }
 
     /// The word of written bits, the bit of this cell, and the cell; `None` if the chunk is not
@@ -106,11 +135,7 @@ impl Cells {
     #[inline]
     fn cell(&self, column: u16) -> Option<(&AtomicU64, u64, &AtomicU64)> {
         let column = usize::from(column);
-        let chunk = match (column / CHUNK).checked_sub(1) {
-            None => &self.first,
-            Some(other) => self.others.get()?.get(other)?,
-        };
-        in_chunk(chunk.get()?, column)
+        in_chunk(self.chunk(column / CHUNK)?, column)
     }
 
     /// As [`Cells::cell`], but allocates the chunk. `None` for a column out of range.
@@ -123,12 +148,17 @@ impl Cells {
         let chunk = match number.checked_sub(1) {
             None => &self.first,
             Some(other) => {
-                let others = self.columns.div_ceil(CHUNK) - 1;
+                let groups = (self.columns.div_ceil(CHUNK) - 1).div_ceil(GROUP);
                 let make = || {
-                    self.memory.fetch_add(others * size_of::<Chunk>(), Ordering::Relaxed);
-                    (0..others).map(|_| OnceLock::new()).collect()
+                    self.memory.fetch_add(groups * size_of::<Group>(), Ordering::Relaxed);
+                    (0..groups).map(|_| OnceLock::new()).collect()
                 };
-                self.others.get_or_init(make).get(other)?
+                let make_group = || {
+                    self.memory.fetch_add(GROUP * size_of::<Chunk>(), Ordering::Relaxed);
+                    Box::new([const { OnceLock::new() }; GROUP])
+                };
+                let group = self.others.get_or_init(make).get(other / GROUP)?;
+                group.get_or_init(make_group).get(other % GROUP)?
             }
         };
         let cells = CHUNK.min(self.columns - number * CHUNK);
@@ -159,7 +189,12 @@ mod tests {
         c.raise(0, 2);
         c.set(9999, 1);
         assert_eq!((c.get(199), c.get(0), c.get(198)), (Some(8), Some(3), None));
-        assert_eq!(c.memory(), 8 * (65 + 9) + 3 * size_of::<Chunk>());
+        assert_eq!(c.memory(), 8 * (65 + 9) + size_of::<Group>() + GROUP * size_of::<Chunk>());
+        c.update(199, |before| before.map(|before| before + 1));
+        c.update(197, |before| before);
+        assert_eq!((c.get(199), c.get(197)), (Some(9), None));
+        c.update(197, |_| Some(1));
+        assert_eq!(c.get(197), Some(1));
         c.raise(198, 9);
         c.raise(198, 4);
         assert_eq!(c.get(198), Some(9));

@@ -45,7 +45,7 @@ pub struct Peer {
     /// Connected or not, fresh or stale.
     pub liveness: Liveness,
     health: Mutex<Health>,
-    streams: Box<[OnceLock<Stream>]>,
+    streams: Box<[OnceLock<Box<Stream>>]>,
     words: Mutex<Words>,
     /// Memory charges of cells and texts.
     charged: Mutex<Option<Charged>>,
@@ -188,18 +188,18 @@ impl Peer {
 
     /// The stream of an event kind, made at the first call; `None` for an unknown kind.
     pub fn stream(&self, kind: EventKindId, make: impl FnOnce() -> Stream) -> Option<&Stream> {
-        self.streams.get(kind.index()).map(|s| s.get_or_init(make))
+        self.streams.get(kind.index()).map(|s| &**s.get_or_init(|| Box::new(make())))
     }
 
     /// The streams that exist.
     pub fn streams(&self) -> impl Iterator<Item = &Stream> {
-        self.streams.iter().filter_map(OnceLock::get)
+        self.streams.iter().filter_map(OnceLock::get).map(|stream| &**stream)
     }
 
     /// The stream of a kind, if anything was ever appended or read.
     #[must_use]
     pub fn existing_stream(&self, kind: EventKindId) -> Option<&Stream> {
-        self.streams.get(kind.index()).and_then(OnceLock::get)
+        self.streams.get(kind.index()).and_then(OnceLock::get).map(|stream| &**stream)
     }
 
     /// Sets a text metric if there is memory for the text.

@@ -6,6 +6,8 @@ mod rows;
 mod totals;
 mod values;
 
+use std::cell::Cell;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use bound_row::BoundRow;
@@ -27,6 +29,11 @@ const SLOTS_MAX: usize = 32_768;
 /// Most bytes of records that are kept until the session's call ends.
 const BATCH_MAX: usize = 256 << 10;
 
+thread_local! {
+    /// Empty batches for the next call with records: a session has none between its calls.
+    static SPARE: Cell<Vec<Batch>> = const { Cell::new(Vec::new()) };
+}
+
 /// The destination of a slot's values.
 #[derive(Clone, Copy, Debug)]
 struct Target {
@@ -37,8 +44,8 @@ struct Target {
     table: Option<TableId>,
     /// This connection has sent a value for the slot.
     seen: bool,
-    /// The column of the sum of all peers of the group.
-    total: Option<u16>,
+    /// The column of the sum of all peers of the group; never the first, which is static.
+    total: Option<NonZeroU16>,
 }
 
 /// The sink of one connection: its peer counts as connected until [`PeerSink::finish`] or, after a
@@ -58,8 +65,6 @@ pub struct PeerSink {
     /// The row that this connection has made its peer a member of.
     member: Option<Arc<Row>>,
     throttle: LogThrottle,
-    /// Columns of sums and what they grow by, of the present sample.
-    grown: Vec<(u16, u64)>,
     refused: bool,
     /// `limits.memory` leaves no room for the peer.
     full: bool,
@@ -90,7 +95,6 @@ impl PeerSink {
             table,
             member: None,
             throttle: LogThrottle::default(),
-            grown: Vec::new(),
             refused: false,
             full: false,
             ingest_counted: false,
@@ -104,9 +108,7 @@ impl PeerSink {
         self.now = now;
     }
 
-    /// Ends the session's call: its event records are appended to their streams. After a call
-    /// without records all batches are freed, since most peers are idle. The kinds of a busy peer
-    /// take turns, so all batches are freed or none.
+    /// Ends the session's call: its event records are appended to their streams.
     pub fn flush(&mut self) {
         if let Some(peer) = &self.peer
             && self.cells != peer.cells.memory()
@@ -114,10 +116,13 @@ impl PeerSink {
             self.cells = peer.cells.memory();
             self.full |= !peer.charge_cells(&self.store.memory);
         }
-        if self.events.iter().all(Batch::is_empty) {
-            return self.events.iter_mut().for_each(Batch::release);
+        if !self.events.is_empty() {
+            (0..).take(self.events.len()).for_each(|kind| self.deliver(EventKindId::new(kind)));
+            let batches = std::mem::take(&mut self.events);
+            if batches.iter().map(Batch::memory).sum::<usize>() <= BATCH_MAX {
+                SPARE.set(batches);
+            }
         }
-        (0..).take(self.events.len()).for_each(|kind| self.deliver(EventKindId::new(kind)));
     }
 
     /// Appends the records of a kind to their stream.
@@ -308,7 +313,13 @@ fn batch<'a>(
     kind: EventKindId,
 ) -> Option<&'a mut Batch> {
     let at = kind.index();
-    if events.len() <= at && at < source.events.len() {
+    if at >= source.events.len() {
+        return None;
+    }
+    if events.is_empty() {
+        *events = SPARE.take();
+    }
+    if events.len() <= at {
         events.resize_with(at + 1, Batch::default);
     }
     events.get_mut(at)

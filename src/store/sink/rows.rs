@@ -46,7 +46,8 @@ impl PeerSink {
 
     /// Makes the peer a member of a row.
     pub(super) fn join_row(&mut self, table: TableId, slot: u32) {
-        if let Some(key) = self.bound(table, slot).and_then(|bound| bound.key.clone()) {
+        if let Some(key) = self.bound(table, slot).and_then(|bound| bound.key().map(str::to_owned))
+        {
             self.look_for_row(table, slot, &key);
         }
         let Some(row) = self.current_row(slot, table).map(|bound| Arc::clone(&bound.row)) else {
@@ -110,7 +111,7 @@ impl PeerSink {
         bound.row.cells.add(item.get(), more);
         let def = self.table.tables.get(table.index());
         if def.is_some_and(|d| d.score == item)
-            && let Some(key) = bound.key.clone()
+            && let Some(key) = bound.key().map(str::to_owned)
         {
             self.store.wait_for_row(self.source, table, &key, more);
             self.look_for_row(table, slot, &key);

@@ -37,31 +37,29 @@ impl PeerSink {
         self.count_row(SLOT, totals.starts, more);
     }
 
-    /// Adds what the counters of a sample grew by.
-    pub(super) fn add_totals(&mut self, mut grown: Vec<(u16, u64)>) {
+    /// Adds what the counters of a sample grew by: columns of sums, and by how much.
+    pub(super) fn add_totals(&mut self, grown: &[(u16, u64)]) {
         let table = self.table.totals.filter(|_| !grown.is_empty()).map(|totals| totals.table);
         let bound = table.and_then(|table| Some((table, self.current_row(SLOT, table)?)));
         if let Some((table, row)) = bound.map(|(table, bound)| (table, Arc::clone(&bound.row))) {
             let full = self.store.memory.is_full();
-            for &(column, more) in &grown {
+            for &(column, more) in grown {
                 let sum = |before: Option<u64>| before.unwrap_or_default().wrapping_add(more);
                 if row.brought.change(column, !full, sum) {
                     self.store.row_has(self.source, table, &row, column);
                 }
             }
         }
-        grown.clear();
-        self.grown = grown;
     }
 }
 
 /// What a counter grew by, which is an integer; `None`: nothing, and its sum is known. The first
 /// value of a peer that was there before the PMDA counts nothing. One that goes down has begun anew.
-pub(super) fn growth(peer: &Peer, column: u16, now: u64) -> Option<u64> {
-    match peer.cells.get(column) {
+pub(super) fn growth(origin: Origin, before: Option<u64>, now: u64) -> Option<u64> {
+    match before {
         Some(before) if before == now => None,
         Some(before) => Some(now.checked_sub(before).unwrap_or(now)),
-        None if peer.origin == Origin::New => Some(now),
+        None if origin == Origin::New => Some(now),
         None => Some(0),
     }
 }

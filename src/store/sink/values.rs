@@ -1,5 +1,7 @@
 //! Values of static and dynamic metrics.
 
+use std::num::NonZeroU16;
+
 use super::totals::growth;
 use super::{BATCH_MAX, PeerSink, SLOTS_MAX, Target, batch};
 use crate::catalogue::Stat;
@@ -17,6 +19,11 @@ impl PeerSink {
             return;
         }
         if self.slots.len() <= slot {
+            if self.slots.capacity() <= slot {
+                // Not twice as many: thousands of agents have some hundred slots each.
+                let more = (slot + 1 - self.slots.len()).max(self.slots.len() / 8).max(8);
+                self.slots.reserve_exact(more);
+            }
             self.slots.resize(slot + 1, None);
         }
         let metric = self.store.define(self.source, spec);
@@ -41,7 +48,7 @@ impl PeerSink {
                     _ => None,
                 },
                 seen: false,
-                total,
+                total: total.and_then(NonZeroU16::new),
             });
         }
     }
@@ -103,7 +110,8 @@ impl PeerSink {
         let mut records =
             batch(&mut self.events, &self.table, kind).map(std::mem::take).unwrap_or_default();
         records.record(stamp, flags::POINT);
-        let mut grown = std::mem::take(&mut self.grown);
+        let sums = if self.table.totals.is_some() { values.len() } else { 0 };
+        let mut grown = Vec::with_capacity(sums);
         for (slot, value) in values {
             let Some(target) = self.slots.get_mut(*slot as usize).and_then(Option::as_mut) else {
                 continue;
@@ -119,21 +127,22 @@ impl PeerSink {
                 }
                 continue;
             }
-            let bits = match value {
-                SampleValue::Wrapping32(v) => Some(widen(peer.cells.get(target.column), *v, first)),
-                SampleValue::Value(value) => value.to_bits(target.ty),
-            };
-            if let Some(bits) = bits {
+            peer.cells.update(target.column, |before| {
+                let bits = match value {
+                    SampleValue::Wrapping32(v) => widen(before, *v, first),
+                    SampleValue::Value(value) => value.to_bits(target.ty)?,
+                };
                 if let Some(total) = target.total {
-                    grown.extend(growth(&peer, target.column, bits).map(|more| (total, more)));
+                    let more = growth(peer.origin, before, bits);
+                    grown.extend(more.map(|more| (total.get(), more)));
                 }
-                peer.cells.set(target.column, bits);
                 if let Some(param) = target.param {
                     records.number(param, target.ty, bits);
                 }
-            }
+                Some(bits)
+            });
         }
-        self.add_totals(grown);
+        self.add_totals(&grown);
         let large = records.size() > BATCH_MAX;
         if let Some(batch) = self.events.get_mut(kind.index()) {
             *batch = records;
