@@ -43,6 +43,8 @@ pub(crate) struct Updates {
     stamp: i64,
     before: Option<i64>,
     values: Vec<(u32, SampleValue)>,
+    /// The number of values of the last sample.
+    usual: usize,
     /// Bytes of the text values.
     texts: usize,
 }
@@ -65,6 +67,7 @@ impl Updates {
             stamp: 0,
             before: None,
             values: Vec::new(),
+            usual: 0,
             texts: 0,
         }
     }
@@ -209,7 +212,7 @@ impl Updates {
     /// A sample begins.
     pub(crate) fn sample(&mut self, stamp: i64) {
         self.stamp = stamp;
-        self.values.clear();
+        self.values = Vec::with_capacity(self.usual);
         self.texts = 0;
     }
 
@@ -230,8 +233,7 @@ impl Updates {
 
     /// The open sample has only values that another way feeds.
     pub(crate) fn drop_sample(&mut self) {
-        self.values.clear();
-        self.texts = 0;
+        (self.values, self.texts) = (Vec::new(), 0);
     }
 
     /// The connection ends. Other ways to the process stay: values that none of them has are hidden.
@@ -263,11 +265,9 @@ impl Updates {
         }
         self.values.extend(counters.take_pending().map(|(index, value)| (index.into(), value)));
         sink.update(Update::Sample { kind: SAMPLE, stamp: now.wall, values: &self.values });
-        // The first sample has all counters, later ones only those that have changed.
-        let used = self.values.len();
-        self.values.clear();
-        self.texts = 0;
-        self.values.shrink_to(2 * used);
+        // Between two samples there is nothing to keep.
+        self.usual = self.values.len();
+        self.drop_sample();
         sink.update(Update::Count { item: SAMPLES, more: 1 });
         if self.program.is_some() {
             sink.update(Update::RowCount { slot: PROGRAM, item: PROGRAM_SAMPLES, more: 1 });

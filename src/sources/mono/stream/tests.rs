@@ -343,7 +343,9 @@ fn counters_that_the_module_feeds_are_dropped_and_come_back_when_it_leaves() {
 #[test]
 fn a_stream_has_64_kib_beside_its_names() {
     for name in ["m01-gc", "m02-exception", "m04-monitor", "m09-domains", "m12-tcp-killed"] {
-        let mut stream = Stream::new(peer(), settings(false), Settings { ticks: || 0 });
+        // Counters of another length of names are not shared with the streams of other tests.
+        let own = SessionSettings { name_length: 201, ..settings(false) };
+        let mut stream = Stream::new(peer(), own, Settings { ticks: || 0 });
         let (mut input, mut told) = (BytesMut::new(), RecordedUpdates::default());
         let (mut now, mut most) = (Talk::new(false).now, 0);
         for piece in capture(name).chunks(16 << 10) {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use hello::{Announced, Facts};
 pub(crate) use names::listed;
 use names::names_of;
-use state::{Counter, number};
+use state::{Counter, Texts, number};
 
 use super::identity::IdentityCounter;
 use super::mapping::Mapping;
@@ -21,7 +21,6 @@ use super::values;
 use crate::model::{MetricItem, MetricSpec, SampleValue, Value};
 use crate::read::Order;
 use crate::sources::mono::limits;
-use crate::sources::mono::proto::requests::Sampled;
 use crate::sources::mono::proto::wire::Header;
 use crate::sources::mono::runtime::jit_item;
 use mono_counters::numbers::{Numbers, Space};
@@ -62,8 +61,7 @@ pub(crate) struct Counters {
     states: Vec<Counter>,
     /// Last bits and sum of each 32-bit counter with a scale.
     wide: BTreeMap<u16, (u32, u64)>,
-    /// Bytes of the texts in `states`.
-    texts: usize,
+    texts: Texts,
     /// By category and name. Dropped when Hello is complete, rebuilt when a counter is added or
     /// removed: it is a large part of a connection's memory, and most agents never add a counter.
     same: Option<HashMap<(u32, Arc<str>), Same>>,
@@ -97,7 +95,7 @@ impl Counters {
             facts: Facts::default(),
             states: Vec::new(),
             wide: BTreeMap::new(),
-            texts: 0,
+            texts: Texts::default(),
             same: None,
             names: OnceCell::new(),
             used: 0,
@@ -228,7 +226,7 @@ impl Counters {
             + self.pending.len() * size_of::<SampleValue>();
         let states = self.states.capacity() * size_of::<Counter>();
         let wide = self.wide.len() * size_of::<(u16, u32, u64)>();
-        self.facts.memory() + states + wide + self.texts + (names * ENTRY) + numbers
+        self.facts.memory() + states + wide + self.texts.memory() + (names * ENTRY) + numbers
     }
 
     /// Counters that the agent samples.
@@ -340,7 +338,7 @@ impl Counters {
         match (std::mem::replace(&mut counter.visible, shown), shown) {
             (false, true) => {
                 let fresh = !std::mem::replace(&mut counter.defined, true);
-                let last = counter.last.clone();
+                let last = self.last(index);
                 self.pending.extend(last.map(|value| (index, value)));
                 if fresh {
                     self.fresh.push(index);
@@ -404,7 +402,7 @@ impl Counters {
         bytes: &[u8],
     ) -> (Option<SampleValue>, Option<(IdentityCounter, SampleValue)>) {
         self.pending.remove(&index);
-        let Self { facts, states, wide, .. } = self;
+        let Self { facts, states, wide, texts, .. } = self;
         let found =
             facts.place(index).and_then(|place| Some((facts.get(place)?, states.get_mut(place)?)));
         let Some((facts, counter)) = found else { return (None, None) };
@@ -414,23 +412,36 @@ impl Counters {
         };
         let identity = facts.identity.map(|identity| (identity, value.clone()));
         self.named.extend(facts.named.and_then(|item| Some((item, number(&value)?))));
-        let short = !matches!(&value, SampleValue::Value(Value::Text(text)) if text.len() > limits::REMEMBERED_TEXT);
-        let text = |value: &Option<SampleValue>| {
-            if let Some(SampleValue::Value(Value::Text(text))) = value { text.len() } else { 0 }
-        };
-        self.texts -= text(&counter.last);
-        counter.last =
-            Some(&value).filter(|_| short && !counter.removed && !facts.unusable).cloned();
-        self.texts += text(&counter.last);
+        let kept = !counter.removed && !facts.unusable;
+        if let SampleValue::Value(Value::Text(text)) = &value {
+            let short = kept && text.len() <= limits::REMEMBERED_TEXT;
+            texts.set(index, Some(&**text).filter(|_| short));
+        } else {
+            counter.keep(if kept { bytes } else { &[] });
+        }
         (Some(value).filter(|_| counter.visible), identity)
+    }
+
+    /// The newest value of a counter.
+    fn last(&mut self, index: u16) -> Option<SampleValue> {
+        if let Some(text) = self.texts.get(index) {
+            return Some(Value::Text(text.into()).into());
+        }
+        let place = self.facts.place(index)?;
+        let (counter, state) = (self.facts.get(place)?, self.states.get(place)?);
+        // The same bytes again add nothing to a sum.
+        let widen = |bits| values::widen(&mut self.wide, index, bits);
+        values::read(counter.mapping, self.order, state.kept(), widen)
     }
 
     /// All values are due with the next sample: another way has fed them meanwhile.
     pub(crate) fn resend(&mut self) {
         let visible = self.all().filter(|(_, _, state)| state.visible);
-        let due: Vec<_> =
-            visible.filter_map(|(index, _, state)| Some((index, state.last.clone()?))).collect();
-        self.pending.extend(due);
+        let visible: Vec<u16> = visible.map(|(index, ..)| index).collect();
+        for index in visible {
+            let last = self.last(index);
+            self.pending.extend(last.map(|value| (index, value)));
+        }
     }
 
     /// Takes the values of counters that became visible since the last sample and are not in this
@@ -468,24 +479,6 @@ impl Counters {
     /// Takes the error about unusable names, which is reported once.
     pub(crate) fn take_name_error(&mut self) -> Option<String> {
         self.name_error.take()
-    }
-}
-
-impl Sampled for Counters {
-    fn has_name(&self, name: &str) -> bool {
-        let space = self.space.unwrap_or(Space::E3);
-        let counters = || self.facts.all();
-        self.names
-            .get_or_init(|| counters().flat_map(|c| names_of(space, c.numbers, &c.name)).collect())
-            .contains(name)
-    }
-
-    fn identifies(&self, index: u16) -> Option<bool> {
-        self.get(index).filter(|(_, s)| !s.removed).map(|(c, _)| c.identity.is_some())
-    }
-
-    fn indexes_used(&self) -> usize {
-        self.used
     }
 }
 
