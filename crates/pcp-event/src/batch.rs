@@ -92,6 +92,12 @@ impl Batch {
         self.bytes.capacity() + self.starts.capacity() * size_of::<usize>()
     }
 
+    /// Parameters cut or left out so far, since their record would have been too large.
+    #[must_use]
+    pub const fn truncated(&self) -> u64 {
+        self.truncated
+    }
+
     /// The packed records: see [`crate::Records::packed`].
     #[must_use]
     pub fn packed(&mut self) -> &[u8] {

@@ -27,7 +27,7 @@ pub use layout::{ARRAY_MAX, HighRes, LowRes, Resolution};
 pub use param::{NumberParam, Param32, Param64};
 pub use queues::{EndedClient, Fetch, Fetched, QueueError, QueueFilter, Queues};
 pub use request::{Delivery, Limits, ReadRequest, RecordFilter, Resolutions};
-pub use stream::{Budget, SLOWEST, SLOWEST_WINDOW, Stream, StreamStats};
+pub use stream::{Budget, Later, SLOWEST, SLOWEST_WINDOW, Stream, StreamStats, Unpacked};
 pub use text_writer::TextWriter;
 pub use types::ids::{Pmid, Semantics, ValueType};
 pub use types::stamp::Stamp;

@@ -10,7 +10,7 @@ use crate::layout::{HighRes, LowRes, Resolution};
 const ENTRY: usize = size_of::<u64>();
 
 /// The records [first, next).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ring {
     bytes: VecDeque<u8>,
     /// Absolute offset of the end of each stored record.
@@ -28,6 +28,24 @@ fn length(difference: u64) -> usize {
 }
 
 impl Ring {
+    /// No records; the first will have number `first`.
+    pub(crate) fn starting_at(first: u64) -> Self {
+        Self { first, ..Self::default() }
+    }
+
+    /// The records of a batch; the first has number `first`.
+    pub(crate) fn of(mut batch: Batch, first: u64) -> Self {
+        batch.seal();
+        let starts = batch.starts.iter().skip(1).map(|start| *start as u64);
+        let last = (!batch.is_empty()).then_some(batch.bytes.len() as u64);
+        Self { ends: starts.chain(last).collect(), bytes: batch.bytes.into(), start: 0, first }
+    }
+
+    /// Bytes that a batch needs.
+    pub(crate) fn size(batch: &Batch) -> usize {
+        batch.bytes.len() + ENTRY * batch.starts.len()
+    }
+
     /// Sequence number of the oldest stored record.
     pub(crate) const fn first(&self) -> u64 {
         self.first

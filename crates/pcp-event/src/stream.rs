@@ -8,7 +8,8 @@
 //!  ^ cursor of client C: has missed first - cursor records
 //! ```
 //! Records are stored packed in high resolution: a delivery is an array header and at most two
-//! copies, for any number of clients. A delivery in low resolution converts the header of each
+//! copies, for any number of clients. A producer may leave the packing to the reads instead: see
+//! [`Unpacked`]. A delivery in low resolution converts the header of each
 //! record; only clients that request it pay for that. Only filters examine single records.
 
 use std::collections::HashMap;
@@ -18,15 +19,18 @@ use std::time::Duration;
 
 use crate::batch::Batch;
 use crate::request::Client;
-use crate::ring::Ring;
 use crate::types::ids::Pmid;
 use crate::types::stamp::Stamp;
 
+mod later;
 mod read;
 mod slowest;
+mod store;
 
+pub use later::{Later, Unpacked};
 use slowest::Slowest;
 pub use slowest::{SLOWEST, SLOWEST_WINDOW};
+use store::Store;
 
 /// Minimum share of a stream in bytes, for any number of streams: a few records.
 const SHARE_MIN: usize = 4 << 10;
@@ -46,7 +50,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget of `limit` bytes of packed records.
+    /// A budget of `limit` bytes of records.
     #[must_use]
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -61,13 +65,13 @@ impl Budget {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Limit of packed records, in bytes.
+    /// Limit of records, in bytes.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Bytes of packed records stored now.
+    /// Bytes of records stored now.
     #[must_use]
     pub fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
@@ -90,7 +94,7 @@ pub struct StreamStats {
     pub lost: u64,
     /// Parameters cut or left out since their record would have exceeded [`crate::RECORD_MAX`].
     pub truncated: u64,
-    /// Bytes of packed records stored now.
+    /// Bytes of records stored now.
     pub memory: u64,
     /// Client contexts with a cursor.
     pub clients: u32,
@@ -128,7 +132,7 @@ pub struct Stream {
 
 #[derive(Debug, Default)]
 struct Inner {
-    ring: Ring,
+    store: Store,
     newest: Stamp,
     bytes: u64,
     /// Value of `bytes` at the last trim.
@@ -189,9 +193,9 @@ impl Stream {
             inner.truncated += batch.truncated;
             inner.newest = batch.newest().unwrap_or(inner.newest);
             if let Some(slowest) = &mut inner.slowest {
-                slowest.take(batch, inner.ring.next(), now, share / SLOWEST_PART);
+                slowest.take(batch, inner.store.next(), now, share / SLOWEST_PART);
             }
-            inner.ring.append(batch, share.saturating_sub(inner.copied()));
+            inner.store.append(batch, share.saturating_sub(inner.copied()));
         });
         batch.clear();
     }
@@ -205,9 +209,9 @@ impl Stream {
                 slowest.expire_at(now);
                 slowest.fit(share / SLOWEST_PART);
             }
-            inner.ring.drop_oldest(0, share.saturating_sub(inner.copied()));
+            inner.store.drop_oldest(share.saturating_sub(inner.copied()));
             if inner.trimmed == inner.bytes {
-                inner.ring.fit();
+                inner.store.fit();
             }
             inner.trimmed = inner.bytes;
             inner.watched = inner.watched.saturating_sub(1);
@@ -233,7 +237,7 @@ impl Stream {
     /// it.
     fn change(&self, change: impl FnOnce(&mut Inner)) {
         let mut inner = self.lock();
-        let (held, first) = (inner.held(), inner.ring.first());
+        let (held, first) = (inner.held(), inner.store.first());
         change(&mut inner);
         inner.count_lost(first);
         let now = inner.held();
@@ -254,7 +258,7 @@ impl Stream {
     pub fn stats(&self) -> StreamStats {
         let inner = self.lock();
         StreamStats {
-            count: inner.ring.next(),
+            count: inner.store.next(),
             bytes: inner.bytes,
             lost: inner.lost,
             truncated: inner.truncated,
@@ -290,15 +294,7 @@ impl Stream {
     /// exceed 256 KiB. [`crate::Records::packed`] decodes them.
     #[must_use]
     pub fn newest(&self, n: usize) -> Vec<u8> {
-        let inner = self.lock();
-        let next = inner.ring.next();
-        let mut from = inner.ring.first().max(next.saturating_sub(n as u64));
-        while from + 1 < next
-            && inner.ring.slices(from, next).iter().map(|s| s.len()).sum::<usize>() > NEWEST_BYTES
-        {
-            from += 1;
-        }
-        inner.ring.slices(from, next).concat()
+        self.lock().store.newest(n, NEWEST_BYTES)
     }
 }
 
@@ -318,12 +314,12 @@ impl Inner {
 
     /// Bytes of all records.
     fn held(&self) -> usize {
-        self.ring.held() + self.copied()
+        self.store.held() + self.copied()
     }
 
     /// Counts the dropped records from number `first` on that the slowest client had not read.
     fn count_lost(&mut self, first: u64) {
-        let now = self.ring.first();
+        let now = self.store.first();
         if now > first
             && let Some(slowest) = self.clients.values().map(|c| c.cursor).min()
         {

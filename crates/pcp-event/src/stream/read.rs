@@ -2,6 +2,7 @@
 //! pieces a producer may append records and drop the oldest. If it drops records that this client
 //! has not read, the delivery ends, and the next one reports them as missed.
 
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
 use super::{Inner, Stream};
@@ -15,7 +16,7 @@ use crate::types::stamp::Stamp;
 
 /// Limit of the bytes copied while the stream is locked.
 const PIECE: usize = 512 << 10;
-/// Limit of the bytes that a filter examines between two pieces.
+/// Limit of the bytes that a filter examines, or that are packed, between two pieces.
 const SCAN: usize = 64 << 10;
 /// Most bytes that an array of records for a filter begins with.
 const FILTERED: usize = 256 << 10;
@@ -57,7 +58,7 @@ impl Stream {
                 return turn.end();
             }
             inner = self.lock();
-            if inner.ring.first() > turn.seq {
+            if inner.store.first() > turn.seq {
                 break;
             }
         }
@@ -69,16 +70,19 @@ impl Stream {
 
 impl<'a> Turn<'a> {
     fn begin(inner: &mut Inner, ctx: u32, request: &'a ReadRequest<'a>) -> Self {
-        let ring = &inner.ring;
+        let store = &inner.store;
         let client = inner.clients.get(&ctx).copied();
-        let cursor = client.map_or(ring.first(), |c| c.cursor);
-        let seq = cursor.max(ring.first());
+        let cursor = client.map_or(store.first(), |c| c.cursor);
+        let seq = cursor.max(store.first());
         let (records, bytes) =
             request.limits.after(request.now.saturating_sub(client.map_or(request.now, |c| c.at)));
         let out = Delivery { missed: seq - cursor, ..Delivery::default() };
-        let expected = length(
-            ring.slices(seq, ring.within(seq, records, bytes, request.limits.single_record)),
-        );
+        let expected = match store.at(seq, 0, 0) {
+            Cow::Owned(_) => bytes.min(FILTERED),
+            Cow::Borrowed(ring) => length(
+                ring.slices(seq, ring.within(seq, records, bytes, request.limits.single_record)),
+            ),
+        };
         // Memory that is not written costs nothing, but who keeps few records keeps it for them.
         let expected = expected.min(request.filter.map_or(usize::MAX, |_| FILTERED));
         let low = request.resolutions.low.then(|| Array::<LowRes>::with_capacity(expected + 128));
@@ -112,7 +116,7 @@ impl<'a> Turn<'a> {
 
     /// Takes the next piece and moves the client's cursor after it. `true`: there are more.
     fn take(&mut self, inner: &mut Inner) -> bool {
-        let ring = &inner.ring;
+        let store = &inner.store;
         let one = if self.out.records == 0 {
             self.request.limits.single_record.max(self.bytes)
         } else {
@@ -120,11 +124,11 @@ impl<'a> Turn<'a> {
         };
         let filtered = self.request.filter.is_some();
         let piece = if filtered { SCAN.min(self.scan) } else { PIECE };
-        let to = if piece == 0 {
-            self.seq
-        } else {
-            ring.within(self.seq, self.records, self.bytes.min(piece), one)
-        };
+        if piece == 0 {
+            return false;
+        }
+        let ring = store.at(self.seq, self.records, self.bytes.min(piece).min(SCAN));
+        let to = ring.within(self.seq, self.records, self.bytes.min(piece), one);
         if to == self.seq {
             return false;
         }
@@ -140,14 +144,14 @@ impl<'a> Turn<'a> {
             self.ends.extend(ring.ends(self.seq, to));
             self.scan = self.scan.saturating_sub(length(taken));
         } else {
-            let count = copy(ring, self.seq, to, self.low.as_mut(), self.high.as_mut());
+            let count = copy(&ring, self.seq, to, self.low.as_mut(), self.high.as_mut());
             self.account(count, length(taken));
         }
         self.seq = to;
         if let Some(client) = inner.clients.get_mut(&self.ctx) {
             client.cursor = to;
         }
-        to < ring.next()
+        to < store.next()
     }
 
     /// The array in which the filter is applied to records: the only one, since its records are not
