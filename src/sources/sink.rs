@@ -1,7 +1,7 @@
 //! The destination of a source's updates and records: one [`Sink`] per peer, implemented by the
 //! store.
 
-use crate::events::Batch;
+use crate::events::{Batch, Later};
 use crate::model::{
     Departure, EventKindId, InDom, MetricDef, MetricItem, Now, ParamId, Pmid, Semantics, Update,
     ValueType,
@@ -39,6 +39,15 @@ pub trait Sink {
     fn append(&mut self, _: EventKindId, records: &mut Batch) {
         records.clear();
     }
+
+    /// Whether [`Self::append_later`] takes records of a kind for which `own` bytes are kept, and
+    /// `shared` bytes that other records may need too.
+    fn keeps(&self, _kind: EventKindId, _own: usize, _shared: usize) -> bool {
+        false
+    }
+
+    /// Appends records that are packed when somebody reads them to the event stream `kind`.
+    fn append_later(&mut self, _: EventKindId, _: Later) {}
 
     /// Whether somebody reads the records of a kind, for records that are made only then. The first
     /// one is made in any case: a reader comes to a stream that is there.

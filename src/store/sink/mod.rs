@@ -17,7 +17,7 @@ use super::peer::{Peer, RequestQueue};
 use super::registry::Store;
 use super::rows::Row;
 use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
-use crate::events::{Batch, Stream};
+use crate::events::{Batch, Later, Stream};
 use crate::model::{
     ControlId, Departure, EventKindId, EventParam, EventValue, Identity, Now, ParamId, Pmid,
     SourceId, Stamp, TableId, Update, ValueType,
@@ -417,6 +417,25 @@ impl Sink for PeerSink {
         if let Some(stream) = peer.stream(kind, make) {
             stream.append_at(records, self.now.monotonic);
             peer.count(AgentCell::Events, count);
+        }
+    }
+
+    fn keeps(&self, kind: EventKindId, own: usize, shared: usize) -> bool {
+        // What is shared counts for each, so it must be the smaller part.
+        own / 2 >= shared
+            && self
+                .peer
+                .as_ref()
+                .and_then(|peer| peer.existing_stream(kind))
+                .is_some_and(|stream| own + shared <= stream.later_max())
+    }
+
+    fn append_later(&mut self, kind: EventKindId, records: Later) {
+        let Some(peer) = &self.peer else { return };
+        let make = || new_stream(&self.store, &self.table, kind);
+        if let Some(stream) = peer.stream(kind, make) {
+            peer.count(AgentCell::Events, records.count);
+            stream.append_later(records);
         }
     }
 

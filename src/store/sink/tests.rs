@@ -7,7 +7,7 @@ use crate::catalogue::testkit::{
     self, BUCKET, BUCKET_COUNT, BUCKET_MAX, COLOUR, SAMPLE, SHOP, STREAM, STREAM_BYTES,
     STREAM_DELAY, TOY,
 };
-use crate::events::{HighRes, Records, Scalar};
+use crate::events::{HighRes, Records, Scalar, Unpacked};
 use crate::model::{
     Departure, MetricSpec, Place, STATIC_ITEMS, SampleValue, Semantics, Units, Value,
 };
@@ -85,6 +85,43 @@ fn a_sample_sets_cells_and_appends_one_record() {
     assert_eq!(records[0].params.iter().map(|p| p.value).collect::<Vec<_>>(), [Scalar::U64(5)]);
     sink.finish(false, Departure::default());
     assert!(!peer.liveness.up());
+}
+
+/// A record without parameters.
+#[derive(Debug)]
+struct Plain;
+
+impl Unpacked for Plain {
+    fn memory(&self) -> usize {
+        100
+    }
+
+    fn pack(&self, _: u64, _: usize, _: usize, batch: &mut Batch) {
+        batch.record(Stamp { sec: 9, nsec: 0 }, 1);
+    }
+}
+
+#[test]
+fn records_that_are_packed_later_leave_room_for_others() {
+    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let mut sink = PeerSink::new(&store, TOY, &Arc::new(RequestQueue::new(|| ())));
+    sink.update(Update::Identity(Identity { name: "app:1".into(), ..Identity::default() }));
+    assert!(!sink.keeps(SAMPLE, 1000, 0), "there is no stream");
+    let later = || Later {
+        records: Box::new(Plain),
+        count: 1,
+        bytes: 24,
+        truncated: 0,
+        newest: Stamp { sec: 9, nsec: 0 },
+    };
+    sink.append_later(SAMPLE, later());
+    assert!(sink.keeps(SAMPLE, 256 << 10, 0) && !sink.keeps(SAMPLE, (256 << 10) + 1, 0));
+    assert!(sink.keeps(SAMPLE, 1000, 500) && !sink.keeps(SAMPLE, 1000, 501));
+    let peer = sink.peer().expect("attached");
+    let stream = peer.existing_stream(SAMPLE).expect("made");
+    assert_eq!((stream.stats().count, stream.newest(2).len()), (1, 24));
+    sink.finish(false, Departure::default());
+    sink.append_later(SAMPLE, later());
 }
 
 /// A sink of source [`SHOP`] with rows `x` at slot 0 of the table of peers and of the shared table.

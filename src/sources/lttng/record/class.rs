@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::metrics::{
-    CLASS_BYTES, CLASS_COUNT, CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_STREAM,
+    CLASS_BYTES, CLASS_COUNT, CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_FIELDS, P_STREAM,
 };
 use super::parameter::{Field, is_byte, provider};
 use crate::ctf::schema::{Encoding, Mappings, Scope};
@@ -66,6 +66,13 @@ pub(crate) enum Destination {
     Other,
 }
 
+impl Destination {
+    /// Values become a parameter that is a number, or none.
+    const fn is_number(&self) -> bool {
+        matches!(self, Self::Skip | Self::Param32(_) | Self::Param64(_))
+    }
+}
+
 /// An enumeration: one parameter for its number, and one for its label unless `limits.names` is
 /// reached.
 #[derive(Clone, Debug)]
@@ -83,20 +90,24 @@ pub(crate) struct NumberArray {
 }
 
 /// An event record class of one trace.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EventClass {
     pub(crate) name: Arc<str>,
     pub(crate) flags: u32,
     /// Events become records; else they are only counted.
     pub(crate) recorded: bool,
-    pub(crate) destinations: Vec<Destination>,
+    pub(crate) destinations: Arc<[Destination]>,
     /// Nodes of the class, for the texts of arrays and structures.
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Arc<[Node]>,
     /// Row of the table `class`.
     row: u32,
     /// Start of each record in the current packet: event name, processor and stream.
     prepared: RecordTemplate,
     packet: u64,
+    /// All parameters are numbers, so all records of a packet have the same size.
+    pub(crate) alike: bool,
+    /// That size, or 0 if it is not known.
+    pub(crate) size: u64,
     pub(crate) count: u64,
     pub(crate) bits: u64,
 }
@@ -181,15 +192,18 @@ impl Definitions {
         self.label(plan, row, sink);
         let recorded = filter.matches(&plan.name);
         let destinations = if recorded { self.destinations(plan, sink) } else { Vec::new() };
+        let alike = destinations.iter().all(Destination::is_number);
         EventClass {
             name: Arc::clone(&plan.name),
             flags: flags(&plan.name),
             recorded,
-            destinations,
-            nodes: plan.nodes().to_vec(),
+            destinations: destinations.into(),
+            nodes: plan.nodes().into(),
             row,
             prepared: RecordTemplate::default(),
             packet: 0,
+            alike,
+            size: 0,
             count: 0,
             bits: 0,
         }
@@ -311,7 +325,7 @@ impl EventClass {
         &mut self,
         stamp: Stamp,
         origin: &PacketOrigin<'_>,
-        common: &[Option<(Pmid, ValueType)>; 3],
+        common: &CommonParams,
         batch: &mut Batch,
     ) {
         if self.packet == origin.packet {
@@ -326,11 +340,11 @@ impl EventClass {
         &mut self,
         stamp: Stamp,
         origin: &PacketOrigin<'_>,
-        common: &[Option<(Pmid, ValueType)>; 3],
+        common: &CommonParams,
         batch: &mut Batch,
     ) {
         batch.record(stamp, self.flags);
-        let [event, cpu, stream] = common;
+        let CommonParams { event, cpu, stream, .. } = common;
         if let Some((pmid, _)) = event {
             batch.text(*pmid, &self.name);
         }
@@ -342,6 +356,18 @@ impl EventClass {
         }
         self.prepared = RecordTemplate::of(batch);
         self.packet = origin.packet;
+        self.size = 0;
+    }
+
+    /// Bytes of each record of a packet, if all are alike and one was packed.
+    #[inline]
+    pub(crate) fn size_in(&self, packet: u64) -> Option<u64> {
+        (self.packet == packet && self.size > 0).then_some(self.size)
+    }
+
+    /// A copy that no packet has used.
+    pub(crate) fn unused(&self) -> Self {
+        Self { packet: 0, prepared: RecordTemplate::default(), ..self.clone() }
     }
 
     /// Reports the counts since the last call.
@@ -355,9 +381,22 @@ impl EventClass {
     }
 }
 
-/// Parameters of every record: event, cpu, stream.
-pub(crate) fn common(sink: &dyn OwnSink) -> [Option<(Pmid, ValueType)>; 3] {
-    [P_EVENT, P_CPU, P_STREAM].map(|item| sink.param(ParamId::Item(item)))
+/// Parameters that are no fields of an event record class, with their types.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CommonParams {
+    event: Option<(Pmid, ValueType)>,
+    cpu: Option<(Pmid, ValueType)>,
+    stream: Option<(Pmid, ValueType)>,
+    /// Fields without a parameter.
+    pub(crate) fields: Option<(Pmid, ValueType)>,
+}
+
+impl CommonParams {
+    pub(crate) fn new(sink: &dyn OwnSink) -> Self {
+        let [event, cpu, stream, fields] =
+            [P_EVENT, P_CPU, P_STREAM, P_FIELDS].map(|item| sink.param(ParamId::Item(item)));
+        Self { event, cpu, stream, fields }
+    }
 }
 
 #[cfg(test)]

@@ -1,26 +1,13 @@
-//! Packs events into records while the decoder visits their fields, without an intermediate tree
-//! or list of values.
+//! Makes records of the events of a packet, and counts them.
 
-use super::super::metrics::{P_FIELDS, RECORD};
-use super::class::{Definitions, Destination, EventClass, PacketOrigin, RecordFilter};
-use super::text::{Integer, TextBuilder, bytes_text, numbers_text};
-use super::timestamps::Timestamps;
-use crate::ctf::schema::Encoding;
-use crate::ctf::{Event, EventVisitor, Node, NodeId, Packed, Visitor, decode_string};
-use crate::events::{Batch, TextWriter};
-use crate::model::{ParamId, Pmid, ValueType};
+use super::super::metrics::RECORD;
+use super::class::{Definitions, RecordFilter};
+use super::packer::{Packer, pass_fields};
+use crate::ctf::{Event, EventVisitor, NodeId, Packed, Visitor};
 use crate::sources::OwnSink;
 
 /// Bytes of packed records after which they are appended to the stream.
 const BATCH: usize = 64 << 10;
-
-/// Buffers that a session reuses from packet to packet.
-#[derive(Debug, Default)]
-pub(crate) struct RecordBuffers {
-    pub(crate) batch: Batch,
-    pub(crate) text: TextBuilder,
-    others: String,
-}
 
 /// The visitor of one packet.
 pub(crate) struct Recorder<'r> {
@@ -28,51 +15,70 @@ pub(crate) struct Recorder<'r> {
     pub(crate) filter: &'r RecordFilter,
     pub(crate) sink: &'r mut dyn OwnSink,
     pub(crate) names: &'r mut Definitions,
-    /// Event record classes of the data stream class, by index.
-    pub(crate) classes: &'r mut Vec<Option<Box<EventClass>>>,
-    pub(crate) buffers: &'r mut RecordBuffers,
-    pub(crate) origin: PacketOrigin<'r>,
-    pub(crate) common: [Option<(Pmid, ValueType)>; 3],
-    pub(crate) timestamps: Timestamps<'r>,
-    /// Index of the current class.
-    pub(crate) at: usize,
-    /// The current class, taken out of `classes`: every field reads it.
-    pub(crate) class: Option<Box<EventClass>>,
+    pub(crate) packer: Packer<'r>,
     pub(crate) bit: u64,
     pub(crate) events: u64,
-    /// The current event has an incomplete record.
+    /// The current event becomes a record, and its fields are not complete yet.
     pub(crate) open: bool,
+    /// A class was defined.
+    pub(crate) defined: bool,
+    /// The records so far.
+    pub(crate) records: Sums,
+    /// The records are only added up: they are packed when they are read.
+    pub(crate) later: bool,
 }
 
-/// The destination of a node of the current class; returns if there is none.
-macro_rules! destination {
-    ($self:ident, $node:ident) => {{
-        let destination =
-            $self.class.as_ref().and_then(|class| class.destinations.get($node.index()));
-        let Some(destination) = destination else { return };
-        destination
-    }};
+/// Sums of records.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) count: u64,
+    /// Packed bytes.
+    pub(crate) bytes: u64,
+    pub(crate) truncated: u64,
+    /// The clock at the newest one.
+    pub(crate) newest: u64,
+    /// The clock at the current event.
+    now: u64,
+}
+
+impl Sums {
+    #[inline]
+    const fn add(&mut self, bytes: u64, truncated: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+        self.truncated += truncated;
+        self.newest = self.now;
+    }
 }
 
 impl Recorder<'_> {
+    /// Number of the next record in a packet whose records are packed later.
+    pub(crate) fn mark(&self) -> Option<u64> {
+        self.later.then_some(self.records.count)
+    }
+
     /// Ends the packet at this bit: reports the counts and appends the records.
     pub(crate) fn finish(&mut self, bit: u64) {
         if self.events > 0 {
             self.account(bit);
         }
-        self.put_back();
-        self.classes.iter_mut().flatten().for_each(|class| class.tell(self.sink));
-        self.sink.append(RECORD, &mut self.buffers.batch);
+        self.packer.put_back();
+        self.packer.classes.iter_mut().flatten().for_each(|class| class.tell(self.sink));
+        self.append();
+    }
+
+    /// Appends the records packed so far.
+    fn append(&mut self) {
+        self.records.bytes += self.packer.buffers.batch.size() as u64;
+        self.sink.append(RECORD, &mut self.packer.buffers.batch);
     }
 
     /// The rest of the packet cannot be decoded: drops an incomplete record.
     pub(crate) fn fault(&mut self) {
         if std::mem::take(&mut self.open) {
-            self.buffers.batch.discard_record();
-            self.buffers.text.clear();
-            self.buffers.others.clear();
+            self.packer.discard();
             self.events = self.events.saturating_sub(1);
-            if let Some(class) = &mut self.class {
+            if let Some(class) = &mut self.packer.class {
                 class.count = class.count.saturating_sub(1);
             }
         }
@@ -81,183 +87,28 @@ impl Recorder<'_> {
     /// Counts the size of the event that ends at this bit.
     #[inline]
     fn account(&mut self, bit: u64) {
-        if let Some(class) = &mut self.class {
+        if let Some(class) = &mut self.packer.class {
             class.bits += bit.saturating_sub(self.bit);
-        }
-    }
-
-    fn put_back(&mut self) {
-        if let Some(destination) = self.classes.get_mut(self.at).filter(|_| self.class.is_some()) {
-            *destination = self.class.take();
         }
     }
 
     /// Makes the event's class the current one.
     fn take(&mut self, event: &Event<'_>) {
-        self.put_back();
-        self.at = event.class.index;
-        self.class = self.classes.get_mut(self.at).and_then(Option::take);
-        if self.class.is_none() {
-            self.define(event);
-        }
+        let Self { session, filter, sink, names, packer, defined, .. } = self;
+        packer.take(event.class.index, || {
+            *defined = true;
+            Some(names.class(event.class, session, filter, *sink))
+        });
     }
 
-    #[cold]
-    fn define(&mut self, event: &Event<'_>) {
-        let class = self.names.class(event.class, self.session, self.filter, self.sink);
-        let at = event.class.index;
-        // The metadata's limits bound the number of classes.
-        if self.classes.len() <= at {
-            self.classes.resize_with(at + 1, || None);
-        }
-        self.class = Some(Box::new(class));
-    }
-
-    /// Writes a field without a parameter into the parameter `fields`.
-    #[cold]
-    fn other(
-        &mut self,
-        node: NodeId,
-        write: impl FnOnce(&mut TextBuilder, &[Node], &mut TextWriter<'_>),
-    ) {
-        let Some(class) = &self.class else { return };
-        let RecordBuffers { batch, text, .. } = &mut *self.buffers;
-        text.clear();
-        batch.begin_text();
-        write(text, &class.nodes, &mut batch.text_writer());
-        self.end_other(node);
-    }
-
-    /// Appends `name=value` to the parameter `fields`. The value is the text just written.
-    #[cold]
-    fn end_other(&mut self, node: NodeId) {
-        let Some(class) = &self.class else { return };
-        let RecordBuffers { batch, others, text } = &mut *self.buffers;
-        if !others.is_empty() {
-            others.push(' ');
-        }
-        if let Some(node) = class.nodes.get(node.index()) {
-            others.push_str(&node.name);
-            others.push('=');
-        }
-        others.push_str(&batch.text_writer().text());
-        batch.discard_text();
-        if text.cut {
-            batch.count_truncated();
-        }
-    }
-
-    /// Writes into the text of the open array or structure.
-    #[inline(never)]
-    fn inner(&mut self, write: impl FnOnce(&mut TextBuilder, &[Node], &mut TextWriter<'_>)) {
-        let Some(class) = &self.class else { return };
-        let RecordBuffers { batch, text, .. } = &mut *self.buffers;
-        if text.depth > 0 {
-            write(text, &class.nodes, &mut batch.text_writer());
-        }
-    }
-
-    /// The two common destinations are inlined into the decoder's call.
-    #[inline(always)]
-    fn integer(&mut self, node: NodeId, value: Integer) {
-        let destination = destination!(self, node);
-        if let Destination::Param32(param) = destination {
-            self.buffers.batch.param32(param, value.bits);
-        } else if let Destination::Param64(param) = destination {
-            self.buffers.batch.param64(param, value.bits);
-        } else if !matches!(destination, Destination::Skip) {
-            self.rare_integer(node, value);
-        }
-    }
-
-    #[inline(never)]
-    fn rare_integer(&mut self, node: NodeId, value: Integer) {
-        match destination!(self, node) {
-            Destination::Enumeration(enumeration) => {
-                let batch = &mut self.buffers.batch;
-                batch.number_param(&enumeration.number, value.bits);
-                if let (Some(pmid), Some(label)) =
-                    (enumeration.label, enumeration.labels.shown(value.wide()))
-                {
-                    batch.text(pmid, label);
-                }
-            }
-            Destination::Inner => {
-                self.inner(|text, nodes, out| text.integer(nodes, node, value, out))
-            }
-            Destination::Other => {
-                self.other(node, |text, nodes, out| text.integer(nodes, node, value, out))
-            }
-            _ => {}
-        }
-    }
-
-    #[inline(never)]
-    fn rare_float(&mut self, node: NodeId, value: f64) {
-        match destination!(self, node) {
-            Destination::Inner => {
-                self.inner(|text, nodes, out| text.float(nodes, node, value, out))
-            }
-            Destination::Other => {
-                self.other(node, |text, nodes, out| text.float(nodes, node, value, out))
-            }
-            _ => {}
-        }
-    }
-
-    #[inline(never)]
-    fn rare_text(&mut self, node: NodeId, value: &[u8]) {
-        match destination!(self, node) {
-            Destination::Text(pmid, encoding) => {
-                self.buffers.batch.text(*pmid, &decode_string(value, *encoding))
-            }
-            Destination::Inner => {
-                self.inner(|text, nodes, out| text.string(nodes, node, value, out))
-            }
-            Destination::Other => {
-                self.other(node, |text, nodes, out| text.string(nodes, node, value, out))
-            }
-            _ => {}
-        }
-    }
-
-    /// Begins a text, or continues the open one.
-    #[inline(never)]
-    fn compound(
-        &mut self,
-        node: NodeId,
-        write: impl FnOnce(&mut TextBuilder, &[Node], &mut TextWriter<'_>),
-    ) {
-        let Some(class) = &self.class else { return };
-        let RecordBuffers { batch, text, .. } = &mut *self.buffers;
-        if text.depth == 0 {
-            text.clear();
-            batch.begin_text();
-        }
-        write(text, &class.nodes, &mut batch.text_writer());
-        if text.depth == 0 {
-            self.end_compound(node);
-        }
-    }
-
-    /// Completes the text of a node directly below a scope.
-    fn end_compound(&mut self, node: NodeId) {
-        let pmid = match destination!(self, node) {
-            Destination::Compound(pmid) | Destination::Bytes(pmid) => *pmid,
-            Destination::NumberArray(numbers) => numbers.pmid,
-            Destination::Other => return self.end_other(node),
-            _ => return self.buffers.batch.discard_text(),
-        };
-        self.end_text(pmid, self.buffers.text.cut);
-    }
-
-    /// Completes the text of a parameter, and counts it as truncated if `cut`.
-    #[inline]
-    fn end_text(&mut self, pmid: Pmid, cut: bool) {
-        let batch = &mut self.buffers.batch;
-        batch.end_text(pmid);
-        if cut {
-            batch.count_truncated();
+    /// Adds up the record just packed, and drops it. All records of its class may be like it.
+    fn add_up(&mut self) {
+        let Packer { buffers, class, .. } = &mut self.packer;
+        let (bytes, truncated) = (buffers.batch.size() as u64, buffers.batch.truncated());
+        buffers.batch.clear();
+        self.records.add(bytes, truncated);
+        if let Some(class) = class.as_mut().filter(|class| class.alike && truncated == 0) {
+            class.size = bytes;
         }
     }
 }
@@ -270,123 +121,44 @@ impl<'t> EventVisitor<'t, '_> for Recorder<'_> {
         }
         self.bit = event.bit;
         self.events += 1;
-        if self.class.is_none() || self.at != event.class.index {
+        if self.packer.class.is_none() || self.packer.at != event.class.index {
             self.take(event);
         }
-        let Some(class) = &mut self.class else { return false };
+        let Some(class) = &mut self.packer.class else { return false };
         class.count += 1;
         if !class.recorded {
             return false;
         }
         self.open = true;
-        class.begin(
-            self.timestamps.stamp(event.cycles),
-            &self.origin,
-            &self.common,
-            &mut self.buffers.batch,
-        );
+        if self.later {
+            self.records.now = event.cycles;
+            if class.size_in(self.packer.origin.packet).is_some() {
+                return false;
+            }
+        }
+        self.packer.begin(event.cycles);
         true
     }
 
     #[inline]
     fn done(&mut self) {
         self.open = false;
-        if !self.buffers.others.is_empty() {
-            if let Some((pmid, _)) = self.sink.param(ParamId::Item(P_FIELDS)) {
-                self.buffers.batch.text(pmid, &self.buffers.others);
-            }
-            self.buffers.others.clear();
-        }
-        if self.buffers.batch.size() > BATCH {
-            self.sink.append(RECORD, &mut self.buffers.batch);
-        }
-    }
-}
-
-impl<'a> Visitor<'a> for Recorder<'_> {
-    #[inline(always)]
-    fn unsigned(&mut self, node: NodeId, bits: u64) {
-        self.integer(node, Integer { bits, signed: false });
-    }
-
-    #[inline(always)]
-    fn signed(&mut self, node: NodeId, value: i64) {
-        self.integer(node, Integer { bits: value.cast_unsigned(), signed: true });
-    }
-
-    #[inline(always)]
-    fn float(&mut self, node: NodeId, value: f64) {
-        match destination!(self, node) {
-            Destination::Param64(param) => self.buffers.batch.param64(param, value.to_bits()),
-            Destination::Skip => {}
-            _ => self.rare_float(node, value),
+        self.packer.end();
+        if self.later {
+            self.add_up();
+        } else if self.packer.buffers.batch.size() > BATCH {
+            self.append();
         }
     }
 
     #[inline]
-    fn string(&mut self, node: NodeId, value: &'a [u8]) {
-        let destination = destination!(self, node);
-        if let Destination::Text(pmid, Encoding::Utf8) = destination
-            && self.buffers.batch.utf8(*pmid, value)
+    fn skipped(&mut self) {
+        if std::mem::take(&mut self.open)
+            && let Some(class) = &self.packer.class
         {
-            return;
-        }
-        self.rare_text(node, value);
-    }
-
-    fn blob(&mut self, node: NodeId, value: &'a [u8]) {
-        match destination!(self, node) {
-            Destination::Inner => self.inner(|text, nodes, out| text.blob(nodes, node, value, out)),
-            Destination::Compound(_) | Destination::Other => {
-                self.compound(node, |text, nodes, out| text.blob(nodes, node, value, out))
-            }
-            _ => {}
-        }
-    }
-
-    fn packed(&mut self, node: NodeId, items: Packed<'a>) {
-        match destination!(self, node) {
-            Destination::NumberArray(numbers) => {
-                let (pmid, limit, batch) =
-                    (numbers.pmid, self.buffers.text.limit, &mut self.buffers.batch);
-                batch.begin_text();
-                let cut = numbers_text(&items, numbers.form, limit, &mut batch.text_writer());
-                self.end_text(pmid, cut);
-            }
-            Destination::Bytes(pmid) => {
-                let (pmid, limit, batch) =
-                    (*pmid, self.buffers.text.limit, &mut self.buffers.batch);
-                batch.begin_text();
-                let cut = bytes_text(items.bytes(), limit, &mut batch.text_writer());
-                self.end_text(pmid, cut);
-            }
-            Destination::Inner => {
-                self.inner(|text, nodes, out| text.packed(nodes, node, &items, out))
-            }
-            Destination::Compound(_) | Destination::Other => {
-                self.compound(node, |text, nodes, out| text.packed(nodes, node, &items, out));
-            }
-            _ => {}
-        }
-    }
-
-    fn open(&mut self, node: NodeId, _: u64) {
-        match destination!(self, node) {
-            Destination::Inner => self.inner(|text, nodes, out| text.open(nodes, node, out)),
-            Destination::NumberArray(_)
-            | Destination::Bytes(_)
-            | Destination::Compound(_)
-            | Destination::Other => {
-                self.compound(node, |text, nodes, out| text.open(nodes, node, out));
-            }
-            _ => {}
-        }
-    }
-
-    fn close(&mut self, node: NodeId) {
-        self.inner(|text, nodes, out| text.close(nodes, node, out));
-        if self.buffers.text.depth == 0 {
-            self.end_compound(node);
+            self.records.add(class.size, 0);
         }
     }
 }
+
+pass_fields!(Recorder);

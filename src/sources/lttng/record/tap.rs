@@ -242,14 +242,20 @@ impl<'t> EventVisitor<'t, '_> for Tapped<'_, '_> {
         self.recorded || self.current.is_some()
     }
 
+    fn skipped(&mut self) {
+        self.recorder.skipped();
+    }
+
     fn done(&mut self) {
         if self.recorded {
             self.recorder.done();
+        } else {
+            self.recorder.skipped();
         }
         let Some(Current { class, cycles, process, thread }) = self.current.take() else { return };
         let Tap { feeds, payload, .. } = &mut *self.tap;
         if let Some((_, feed)) = feeds.get_mut(class.feed) {
-            let stamp = self.recorder.timestamps.stamp(cycles);
+            let stamp = self.recorder.packer.timestamps.stamp(cycles);
             let event = ForeignEvent { class: class.number, process, thread, stamp, payload };
             feed.event(self.now, &event);
         }

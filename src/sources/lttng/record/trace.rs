@@ -1,10 +1,18 @@
 //! A trace of a session: its metadata so far, and its event record classes.
 
-use super::class::{Definitions, EventClass, PacketOrigin, RecordFilter, common};
-use super::recorder::{RecordBuffers, Recorder};
+use std::sync::Arc;
+
+use super::super::metrics::RECORD;
+use super::class::{CommonParams, Definitions, EventClass, PacketOrigin, RecordFilter};
+use super::kept::{KeptPacket, MARK};
+use super::packer::{Packer, RecordBuffers};
+use super::recorder::{Recorder, Sums};
 use super::tap::{Tapped, Taps};
 use super::timestamps::Timestamps;
-use crate::ctf::{self, DiscardTracker, Discarded, Node, NodeId, PacketError, Visitor};
+use crate::ctf::{
+    self, DiscardTracker, Discarded, EventVisitor, Mark, Node, NodeId, Packet, PacketError, Visitor,
+};
+use crate::events::Later;
 use crate::model::{Now, Stamp};
 use crate::sources::OwnSink;
 use crate::sources::foreign::ForeignReaders;
@@ -14,10 +22,27 @@ const FAULTS: usize = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
-    ctf: ctf::Trace,
-    /// By data stream class, then by event record class; `None` before the first event.
-    classes: Vec<Vec<Option<Box<EventClass>>>>,
+    /// Kept packets share it.
+    ctf: Arc<ctf::Trace>,
+    /// By data stream class.
+    classes: Vec<Classes>,
     taps: Taps,
+}
+
+/// The event record classes of a data stream class.
+#[derive(Debug, Default)]
+struct Classes {
+    /// By index; `None` before the first event.
+    list: Vec<Option<Box<EventClass>>>,
+    /// Copies for kept packets, made when one is kept after a class was defined.
+    copies: Option<Arc<[Option<EventClass>]>>,
+}
+
+impl Classes {
+    fn copies(&mut self) -> Arc<[Option<EventClass>]> {
+        let copy = || self.list.iter().map(|class| class.as_deref().map(EventClass::unused));
+        Arc::clone(self.copies.get_or_insert_with(|| copy().collect()))
+    }
 }
 
 /// Decoding state of a stream between packets.
@@ -27,6 +52,8 @@ pub(crate) struct StreamPosition {
     pub(crate) losses: DiscardTracker,
     /// Losses before the next packet are older than the attach and are not counted.
     pub(crate) joined: bool,
+    /// The records of the packet before had fewer bytes than the packet.
+    pub(crate) sparse: bool,
 }
 
 /// Counts of one packet.
@@ -54,7 +81,7 @@ impl Trace {
     /// Adds metadata; returns the errors in it.
     pub(crate) fn metadata(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut faults = Vec::new();
-        for fault in self.ctf.metadata_errors(bytes) {
+        for fault in Arc::make_mut(&mut self.ctf).metadata_errors(bytes) {
             if faults.len() < FAULTS {
                 faults.push(fault.to_string());
             }
@@ -100,46 +127,94 @@ impl Trace {
         let _ = reader.visit_context(&mut cpu);
         let timestamps = Timestamps::new(self.ctf.clock(reader.stream()));
         if self.classes.len() <= info.stream {
-            self.classes.resize_with(info.stream + 1, Vec::new);
+            self.classes.resize_with(info.stream + 1, Classes::default);
         }
         let Some(classes) = self.classes.get_mut(info.stream) else { return result };
         let RecordContext { session, filter, foreign, now, sink, names, buffers } = context;
         let tap = self.taps.of(&self.ctf, info.stream, reader.stream(), foreign);
+        let common = CommonParams::new(sink);
+        let content = usize::try_from(info.content_bits.div_ceil(8));
+        let content = content.ok().and_then(|bytes_of| bytes.get(..bytes_of)).unwrap_or(bytes);
         buffers.text.limit = filter.field_size;
         let mut recorder = Recorder {
             session,
             filter,
-            common: common(sink),
-            sink,
             names,
-            classes,
-            buffers,
-            origin: PacketOrigin { stream, cpu: cpu.number, packet },
-            timestamps,
-            at: 0,
-            class: None,
             bit: 0,
             events: 0,
             open: false,
+            defined: false,
+            records: Sums::default(),
+            later: !position.sparse && sink.keeps(RECORD, content.len(), self.ctf.held()),
+            sink: &mut *sink,
+            packer: Packer {
+                buffers,
+                origin: PacketOrigin { stream, cpu: cpu.number, packet },
+                common,
+                timestamps,
+                classes: &mut classes.list,
+                at: 0,
+                class: None,
+            },
         };
         // Traces without a tap do not pay for it.
-        result.fault = match tap {
-            None => reader.read(&mut recorder).err(),
+        let (marks, fault) = match tap {
+            None => read(&mut reader, &mut recorder, Recorder::mark),
             Some(tap) => {
                 let mut tapped = Tapped::new(recorder, tap, info.stream, now);
-                let fault = reader.read(&mut tapped).err();
+                let read = read(&mut reader, &mut tapped, |tapped| tapped.recorder.mark());
                 recorder = tapped.recorder;
-                fault
+                read
             }
         };
+        result.fault = fault;
         if result.fault.is_some() {
             recorder.fault();
         }
         recorder.finish(info.content_bits);
         result.events = recorder.events;
-        position.clock = reader.clock();
         result.end = info.end.map(|end| timestamps.stamp(end));
+        let Recorder { records, later, defined, .. } = recorder;
+        if defined {
+            classes.copies = None;
+        }
+        if later && records.count > 0 {
+            let kept = KeptPacket {
+                trace: Arc::clone(&self.ctf),
+                classes: classes.copies(),
+                bytes: content.into(),
+                clock: position.clock,
+                marks,
+                stream: stream.into(),
+                cpu: cpu.number,
+                common,
+                field_size: filter.field_size,
+            };
+            let Sums { count, bytes, truncated, newest, .. } = records;
+            let newest = timestamps.stamp(newest);
+            let records = Box::new(kept);
+            sink.append_later(RECORD, Later { records, count, bytes, truncated, newest });
+        }
+        position.sparse = records.bytes < content.len() as u64;
+        position.clock = reader.clock();
         result
+    }
+}
+
+/// Reads all events. `record`: the number of the next record, for marks, if its packet may be kept.
+fn read<'t, 'a, V: EventVisitor<'t, 'a>>(
+    packet: &mut Packet<'t, 'a>,
+    visitor: &mut V,
+    record: impl Fn(&V) -> Option<u64>,
+) -> (Vec<(u64, Mark)>, Option<PacketError>) {
+    let mut marks = Vec::new();
+    loop {
+        marks.extend(record(visitor).map(|record| (record, packet.mark())));
+        match packet.read_at_most(MARK, visitor) {
+            Ok(true) => {}
+            Ok(false) => return (marks, None),
+            Err(fault) => return (marks, Some(fault)),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use super::super::class::{Definitions, RecordFilter};
-use super::super::recorder::RecordBuffers;
+use super::super::packer::RecordBuffers;
 use super::super::trace::{RecordContext, StreamPosition, Trace};
 use crate::model::{Departure, Now, Update};
 use crate::sources::foreign::{ForeignEvent, ForeignFeed, ForeignReader, ForeignReaders};
