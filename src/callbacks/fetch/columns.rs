@@ -1,7 +1,7 @@
 //! Numbers of many metrics of the same peers. The peers are walked once for up to [`METRICS`]
 //! metrics: with thousands of peers each of them is far away in memory, and its cells lie together.
 
-use pmda::{Results, block_bytes};
+use pmda::Results;
 
 use super::scope::{FetchScope, World};
 use crate::callbacks::entries::Row;
@@ -10,10 +10,9 @@ use crate::store::Cells;
 
 /// Most metrics of one walk.
 const METRICS: usize = 64;
-/// Most values of one walk, so that they stay in the cache.
-const VALUES: usize = 128 << 10;
-/// Bytes of a 64-bit number in its block.
-const NUMBER: usize = 12;
+/// Most values of one walk, 8 MiB. With 10,000 peers a value of a walk for 64 metrics takes 56 % of
+/// the time of one for 13, whose values would stay in the cache.
+const VALUES: usize = 1 << 20;
 
 /// A metric to answer.
 #[derive(Clone, Copy, Debug)]
@@ -121,18 +120,13 @@ impl Columns {
         });
         for (n, column) in columns.iter().enumerate() {
             results.begin_set(column.place, column.pmid);
-            let wide = !matches!(column.ty, ValueType::I32 | ValueType::U32 | ValueType::F32);
-            let of = |bits: &u64| bits >> n & 1 == 1;
-            let bytes =
-                if wide { has.iter().filter(|b| of(b)).count() * block_bytes(NUMBER) } else { 0 };
-            if !done || bytes > results.budget.bytes() {
+            if done {
+                let values = values.get(n * room..).unwrap_or_default();
+                let all = instances.iter().zip(&*has).zip(values);
+                let of_peers = all.filter(|((_, bits), _)| *bits >> n & 1 == 1);
+                results.numbers(column.ty, of_peers.map(|((inst, _), value)| (*inst, *value)));
+            } else {
                 results.refuse();
-            }
-            let values = values.get(n * room..).unwrap_or_default();
-            for ((inst, bits), value) in instances.iter().zip(&*has).zip(values) {
-                if of(bits) && !results.is_refused() {
-                    results.number(*inst, column.ty, *value);
-                }
             }
             ended(results.end_set(Ok(())), column.pmid);
         }

@@ -48,7 +48,8 @@ impl<T: Copy> Fetch<T> {
         self.filter = unseen.filter;
     }
 
-    /// Copies events from the queue. `false`: there are no more; events dropped meanwhile are missed.
+    /// Copies events from the queue. `false`: there are no more; events dropped meanwhile are
+    /// missed.
     #[inline(always)]
     pub(super) fn copy(&mut self, queue: &Queue<T>) -> bool {
         if self.next >= self.end || !queue.copy(self.next, &mut self.batch) {

@@ -11,13 +11,13 @@
 
 use std::time::Duration;
 
-/// Limit of one answer in bytes. pmcd and the client keep buffers of the size of the largest PDU
-/// for ever.
-pub(crate) const FETCH_BYTES: usize = 16 << 20;
+/// Limit of one answer in bytes: 128 numbers of 10,000 instances. pmcd and the client keep buffers
+/// of the size of the largest PDU for ever.
+pub(crate) const FETCH_BYTES: usize = 25 << 20;
 /// Limit of one answer in steps of about 25 ns.
 pub(crate) const FETCH_STEPS: u64 = 4 << 20;
 /// Limit of one answer in thread time: CPU time plus a tenth of the time passed.
-pub(crate) const FETCH_TIME: Duration = Duration::from_millis(100);
+pub(crate) const FETCH_TIME: Duration = Duration::from_millis(150);
 /// Steps between two readings of the clock.
 const LOOK: u64 = 16 << 10;
 
@@ -33,7 +33,7 @@ pub const fn block_bytes(length: usize) -> usize {
     VALUE + length.next_multiple_of(4)
 }
 
-/// The rest of one answer's budget: 16 MiB, 4 Mi steps of about 25 ns, and 100 ms.
+/// The rest of one answer's budget: 25 MiB, 4 Mi steps of about 25 ns, and 150 ms.
 #[derive(Debug)]
 pub struct Budget {
     bytes: usize,

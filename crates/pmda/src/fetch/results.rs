@@ -23,6 +23,13 @@ const HEAD_WORDS: usize = offset_of!(sys::PmdaResult, vset) / size_of::<Word>();
 const SET_WORDS: usize = offset_of!(sys::pmValueSet, vlist) / size_of::<Word>();
 const VALUE_WORDS: usize = size_of::<sys::pmValue>() / size_of::<Word>();
 
+/// Words of the block of a 64-bit number, and the encoded bytes of its value.
+const NUMBER_WORDS: usize = 3;
+const NUMBER_BYTES: usize = block_bytes(4 * NUMBER_WORDS);
+/// A value whose block has no address yet.
+const NOWHERE: sys::pmValue__bindgen_ty_1 =
+    sys::pmValue__bindgen_ty_1 { pval: std::ptr::null_mut() };
+
 const _: () = {
     assert!(offset_of!(sys::PmdaResult, vset).is_multiple_of(size_of::<Word>()));
     assert!(offset_of!(sys::pmValueSet, vlist).is_multiple_of(size_of::<Word>()));
@@ -48,13 +55,23 @@ pub struct Results {
     places: Vec<Place>,
     /// `pmValueBlock`s of values that do not fit into a `pmValue`.
     blocks: Vec<u32>,
-    /// Values (by word of `sets`) that point to a block (by word of `blocks`).
-    links: Vec<(usize, usize)>,
+    links: Vec<Link>,
     /// Event arrays that values point to.
     arrays: Vec<EventArray>,
     /// Texts that values point to.
     texts: Vec<TextValue>,
     open: Open,
+}
+
+/// Values, one behind the other in `sets`, that point to blocks, one behind the other in `blocks`.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    /// First words of the values and of the blocks.
+    value: usize,
+    block: usize,
+    count: usize,
+    /// Words of each block.
+    words: usize,
 }
 
 /// First word and cost of a value set.
@@ -238,40 +255,54 @@ impl Results {
     }
 
     fn push(&mut self, inst: u32, value: sys::pmValue__bindgen_ty_1) {
-        let value = sys::pmValue { inst: inst.cast_signed(), value };
-        // SAFETY: words of any content, of the same size.
-        let words = unsafe { transmute::<sys::pmValue, [Word; VALUE_WORDS]>(value) };
-        self.sets.extend(words);
+        self.sets.extend(value_words(inst, value));
     }
 
     /// Adds a 32-bit or 64-bit number, whose bits are the low ones of `bits`.
     pub fn number(&mut self, inst: u32, ty: ValueType, bits: u64) {
-        #[expect(clippy::cast_possible_truncation, reason = "values of 32-bit types have 32 bits")]
-        let low = bits as u32;
-        match ty {
-            ValueType::I32 | ValueType::U32 | ValueType::F32 => {
-                if self.room(sys::PM_VAL_INSITU, VALUE) {
-                    self.push(inst, sys::pmValue__bindgen_ty_1 { lval: low.cast_signed() });
-                }
-            }
-            _ => {
-                if self.room(sys::PM_VAL_SPTR, block_bytes(12)) {
-                    self.link(inst);
-                    let [a, b, c, d, rest @ ..] = bits.to_ne_bytes();
-                    let halves = [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes(rest)];
-                    self.blocks.push(block_header(12, ty));
-                    self.blocks.extend(halves);
-                }
-            }
+        self.numbers(ty, std::iter::once((inst, bits)));
+    }
+
+    /// Adds numbers of one type by instance, all or none.
+    pub fn numbers(&mut self, ty: ValueType, numbers: impl Iterator<Item = (u32, u64)> + Clone) {
+        let count = numbers.clone().count();
+        let wide = !matches!(ty, ValueType::I32 | ValueType::U32 | ValueType::F32);
+        let (format, bytes) =
+            if wide { (sys::PM_VAL_SPTR, NUMBER_BYTES) } else { (sys::PM_VAL_INSITU, VALUE) };
+        if count == 0 || !self.room(format, count.saturating_mul(bytes)) {
+            return;
         }
+        let start = self.sets.len();
+        self.sets.resize(start + count * VALUE_WORDS, Word::zeroed());
+        let (sets, _) = self.sets.split_at_mut(start).1.as_chunks_mut::<VALUE_WORDS>();
+        if !wide {
+            for (to, (inst, bits)) in sets.iter_mut().zip(numbers) {
+                #[expect(clippy::cast_possible_truncation, reason = "32-bit types have 32 bits")]
+                let lval = (bits as u32).cast_signed();
+                *to = value_words(inst, sys::pmValue__bindgen_ty_1 { lval });
+            }
+            return;
+        }
+        let block = self.blocks.len();
+        self.blocks.resize(block + count * NUMBER_WORDS, 0);
+        let (blocks, _) = self.blocks.split_at_mut(block).1.as_chunks_mut::<NUMBER_WORDS>();
+        let header = block_header(12, ty);
+        for ((to, block), (inst, bits)) in sets.iter_mut().zip(blocks).zip(numbers) {
+            *to = value_words(inst, NOWHERE);
+            let [a, b, c, d, rest @ ..] = bits.to_ne_bytes();
+            *block = [header, u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes(rest)];
+        }
+        self.link(Link { value: start, block, count, words: NUMBER_WORDS });
     }
 
     /// Adds a string, cut at a NUL and at 16 MiB.
     pub fn text(&mut self, inst: u32, text: &str) {
         let bytes = c_part(text);
         if self.room(sys::PM_VAL_SPTR, block_bytes(block_length(bytes))) {
-            self.link(inst);
+            let (value, block) = (self.sets.len(), self.blocks.len());
+            self.push(inst, NOWHERE);
             push_block(&mut self.blocks, bytes);
+            self.link(Link { value, block, count: 1, words: self.blocks.len() - block });
         }
     }
 
@@ -303,24 +334,34 @@ impl Results {
         self.arrays.push(array);
     }
 
-    /// Adds a value that points to the next block.
-    fn link(&mut self, inst: u32) {
-        self.links.push((self.sets.len(), self.blocks.len()));
-        self.push(inst, sys::pmValue__bindgen_ty_1 { pval: std::ptr::null_mut() });
+    /// Adds values that point to blocks. Numbers behind numbers of the same set need one link.
+    fn link(&mut self, more: Link) {
+        match self.links.last_mut() {
+            Some(Link { value, block, count, words })
+                if *words == more.words
+                    && *value + *count * VALUE_WORDS == more.value
+                    && *block + *count * *words == more.block =>
+            {
+                *count += more.count;
+            }
+            _ => self.links.push(more),
+        }
     }
 
     /// The finished result; valid until the next call on `self`. `status` is stored where pmcd
     /// looks for changes: the first byte of the time stamp, which PMDAs otherwise leave unset.
     pub(crate) fn finish(&mut self, status: u8) -> *mut sys::PmdaResult {
         let blocks = self.blocks.as_mut_ptr();
-        for (value, block) in std::mem::take(&mut self.links) {
-            let Some(value) = self.sets.get_mut(value..value + VALUE_WORDS) else { continue };
-            let value = value.as_mut_ptr().cast::<sys::pmValue>();
-            debug_assert!(block < self.blocks.len());
-            // SAFETY: a link is made with a block at this place, and both go together.
-            let pval = unsafe { blocks.add(block) }.cast();
-            // SAFETY: the words are those of a value; only a member is written.
-            unsafe { (*value).value = sys::pmValue__bindgen_ty_1 { pval } };
+        for Link { value, block, count, words } in std::mem::take(&mut self.links) {
+            let values = self.sets.get_mut(value..value + count * VALUE_WORDS).unwrap_or_default();
+            for (n, value) in values.chunks_exact_mut(VALUE_WORDS).enumerate() {
+                let value = value.as_mut_ptr().cast::<sys::pmValue>();
+                debug_assert!(block + n * words < self.blocks.len());
+                // SAFETY: a link is made with a block at this place, and both go together.
+                let pval = unsafe { blocks.add(block + n * words) }.cast();
+                // SAFETY: the words are those of a value; only a member is written.
+                unsafe { (*value).value = sys::pmValue__bindgen_ty_1 { pval } };
+            }
         }
         let count = c_int::try_from(self.places.len()).unwrap_or(c_int::MAX);
         self.head.clear();
@@ -341,6 +382,13 @@ impl Results {
         unsafe { result.cast::<u8>().write(status) };
         result
     }
+}
+
+/// A value as words.
+const fn value_words(inst: u32, value: sys::pmValue__bindgen_ty_1) -> [Word; VALUE_WORDS] {
+    let value = sys::pmValue { inst: inst.cast_signed(), value };
+    // SAFETY: words of any content, of the same size.
+    unsafe { transmute::<sys::pmValue, [Word; VALUE_WORDS]>(value) }
 }
 
 #[cfg(test)]

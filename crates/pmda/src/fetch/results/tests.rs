@@ -17,6 +17,7 @@ fn libpcp_reads_the_values_as_built() {
     assert!(r.end_set(Ok(())));
     r.begin_set(1, Pmid(8));
     r.number(0, ValueType::I64, (-5i64).cast_unsigned());
+    r.numbers(ValueType::I64, (1..=3).map(|n| (n, u64::from(n) << 40)));
     assert!(r.end_set(Ok(())));
     r.begin_set(2, Pmid(9));
     r.text(1, "four\0hidden");
@@ -77,6 +78,22 @@ fn libpcp_reads_the_values_as_built() {
         (value.inst, unsafe { value.value.lval })
     };
     assert_eq!([value(0), value(1)], [(3, 42), (4, 43)]);
+    // SAFETY: the set is of the result; its four values are in blocks.
+    let list = unsafe { &raw const (*set(1)).vlist }.cast::<sys::pmValue>();
+    let number = |j: usize| {
+        let mut atom = std::mem::MaybeUninit::<sys::pmAtomValue>::uninit();
+        // SAFETY: j is below four.
+        let value = unsafe { list.add(j) };
+        let (format, ty) = (sys::PM_VAL_SPTR.cast_signed(), sys::PM_TYPE_64.cast_signed());
+        // SAFETY: libpcp decodes the value.
+        let sts = unsafe { sys::pmExtractValue(format, value, ty, atom.as_mut_ptr(), ty) };
+        assert_eq!(sts, 0);
+        // SAFETY: extraction succeeded.
+        let atom = unsafe { atom.assume_init() };
+        // SAFETY: a signed number was requested.
+        unsafe { atom.ll }
+    };
+    assert_eq!([0, 1, 2, 3].map(number), [-5, 1 << 40, 2 << 40, 3 << 40]);
 }
 
 #[test]
@@ -156,7 +173,7 @@ proptest! {
             let kind = all[*place].0.first().cloned();
             for (inst, step) in (0u32..).zip(&all[*place].0) {
                 match (&kind, step) {
-                    (Some(Step::Number(ty)), _) => r.number(inst, *ty, 5),
+                    (Some(Step::Number(ty)), _) => r.numbers(*ty, (0..inst).map(|n| (n, 5))),
                     (_, Step::Text(n)) => r.text(inst, &text[..*n]),
                     (_, Step::Array(n)) => r.array(inst, arrays[*n].clone()),
                     (_, Step::Number(_)) => r.text(inst, "a number"),
