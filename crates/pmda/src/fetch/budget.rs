@@ -11,9 +11,9 @@
 
 use std::time::Duration;
 
-/// Limit of one answer in bytes: 128 numbers of 10,000 instances. pmcd and the client keep buffers
-/// of the size of the largest PDU for ever.
-pub(crate) const FETCH_BYTES: usize = 25 << 20;
+/// Limit of one answer in bytes: 128 numbers of 8,000 instances, which take 48 MiB while they are
+/// answered. pmcd and the client keep buffers of the size of the largest PDU for ever.
+pub(crate) const FETCH_BYTES: usize = 20 << 20;
 /// Limit of one answer in steps of about 25 ns.
 pub(crate) const FETCH_STEPS: u64 = 4 << 20;
 /// Limit of one answer in thread time: CPU time plus a tenth of the time passed.
@@ -33,7 +33,7 @@ pub const fn block_bytes(length: usize) -> usize {
     VALUE + length.next_multiple_of(4)
 }
 
-/// The rest of one answer's budget: 25 MiB, 4 Mi steps of about 25 ns, and 150 ms.
+/// The rest of one answer's budget: 20 MiB, 4 Mi steps of about 25 ns, and 150 ms.
 #[derive(Debug)]
 pub struct Budget {
     bytes: usize,
